@@ -288,6 +288,17 @@ EPCTX_API char *epctx_arena_copy(epctx_arena *arena, epctx_str text);
 /* Legal on a zeroed arena and twice. */
 EPCTX_API void epctx_arena_free(epctx_arena *arena);
 
+/* Elements of one size that grow, in an arena. Zero-initialised: none. */
+typedef struct epctx_list {
+    void *items;
+    size_t count;
+    size_t room;
+} epctx_list;
+
+/* A zeroed element of `size` bytes at the end of the list, or NULL without memory. It moves when the
+ * next one is added. */
+EPCTX_API void *epctx_list_add(epctx_list *list, epctx_arena *arena, size_t size);
+
 /* Bytes that grow, owned by the allocator that was given to epctx_buffer_init. */
 typedef struct epctx_buffer {
     epctx_allocator allocator;
@@ -818,6 +829,16 @@ EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field);
 EPCTX_API bool epctx_next_int(epctx_cursor *cursor, int64_t *value);
 EPCTX_API bool epctx_next_float(epctx_cursor *cursor, float *value);
 EPCTX_API bool epctx_next_str(epctx_cursor *cursor, epctx_str *value);
+/* The next field that has a payload, mostly a message. */
+EPCTX_API bool epctx_next_view(epctx_cursor *cursor, epctx_view *body);
+/* How many of these there are. */
+EPCTX_API size_t epctx_cursor_count(epctx_cursor cursor);
+
+/* A view of nothing, and whether a view is one of something. */
+EPCTX_API epctx_view epctx_view_none(void);
+EPCTX_API bool epctx_view_exists(epctx_view view);
+/* The payload as text. */
+EPCTX_API epctx_str epctx_view_str(epctx_view view);
 
 /* ================================================================================================
  * >>onnx: the model, and views over its messages
@@ -4255,6 +4276,38 @@ EPCTX_API void epctx_arena_free(epctx_arena *arena)
     memset(arena, 0, sizeof *arena);
 }
 
+/* -- state -- */
+
+/* Room for one more element of a list that grows in an arena. */
+static bool epctx__list_room(epctx_arena *arena, void **list, size_t count, size_t *room,
+                             size_t size)
+{
+    void *more;
+    size_t want = *room == 0 ? 8 : *room * 2;
+    if (count < *room) {
+        return true;
+    }
+    more = epctx_arena_array(arena, want, size);
+    if (more == NULL) {
+        return false;
+    }
+    if (count > 0) {
+        memcpy(more, *list, count * size);
+        epctx__arena_release(arena, *list, *room * size);
+    }
+    *list = more;
+    *room = want;
+    return true;
+}
+
+EPCTX_API void *epctx_list_add(epctx_list *list, epctx_arena *arena, size_t size)
+{
+    if (!epctx__list_room(arena, &list->items, list->count, &list->room, size)) {
+        return NULL;
+    }
+    return memset((uint8_t *)list->items + size * list->count++, 0, size);
+}
+
 EPCTX_API void epctx_buffer_init(epctx_buffer *buffer, const epctx_allocator *allocator)
 {
     memset(buffer, 0, sizeof *buffer);
@@ -7134,7 +7187,7 @@ static epctx_view epctx__slot_view(const epctx_slot *slot)
     return view;
 }
 
-static epctx_view epctx__no_view(void)
+EPCTX_API epctx_view epctx_view_none(void)
 {
     epctx_view view = {NULL, NULL, 0};
     return view;
@@ -7156,7 +7209,7 @@ static bool epctx__is_whole(epctx_view view)
     return view.data == epctx__slot_view(view.slot).data;
 }
 
-static bool epctx__has_view(epctx_view view)
+EPCTX_API bool epctx_view_exists(epctx_view view)
 {
     return view.slot != NULL || view.data != NULL;
 }
@@ -7183,7 +7236,7 @@ static void epctx__field_of(const epctx__token *t, const uint8_t *after, const e
     field->value = t->value;
     field->body = t->wire == EPCTX_WIRE_LEN
                       ? epctx__bytes_view(owner, t->body, (size_t)(after - t->body))
-                      : epctx__no_view();
+                      : epctx_view_none();
 }
 
 /* Everything but the value is known from opening: in a mapped file that somebody changes the bytes
@@ -7194,7 +7247,7 @@ static void epctx__slot_field(const epctx_slot *slot, epctx_field *field)
     field->number = slot->number;
     field->wire = (epctx_wire)slot->wire;
     field->value = 0;
-    field->body = epctx__no_view();
+    field->body = epctx_view_none();
     if (slot->wire == EPCTX_WIRE_LEN) {
         field->body = epctx__slot_view(slot);
     } else if (epctx__next(slot->data, slot->data + slot->size, 100, &t) != NULL) {
@@ -7284,7 +7337,7 @@ EPCTX_API bool epctx_next_float(epctx_cursor *cursor, float *value)
     return true;
 }
 
-static epctx_str epctx__view_str(epctx_view view)
+EPCTX_API epctx_str epctx_view_str(epctx_view view)
 {
     return epctx__str(view.data, view.size);
 }
@@ -7294,15 +7347,14 @@ EPCTX_API bool epctx_next_str(epctx_cursor *cursor, epctx_str *value)
     epctx_field field;
     while (epctx_next_field(cursor, &field)) {
         if (field.wire == EPCTX_WIRE_LEN) {
-            *value = epctx__view_str(field.body);
+            *value = epctx_view_str(field.body);
             return true;
         }
     }
     return false;
 }
 
-/* The next field with a payload. */
-static bool epctx__next_body(epctx_cursor *cursor, epctx_view *body)
+EPCTX_API bool epctx_next_view(epctx_cursor *cursor, epctx_view *body)
 {
     epctx_field field;
     while (epctx_next_field(cursor, &field)) {
@@ -7314,11 +7366,11 @@ static bool epctx__next_body(epctx_cursor *cursor, epctx_view *body)
     return false;
 }
 
-static size_t epctx__count(epctx_cursor cursor)
+EPCTX_API size_t epctx_cursor_count(epctx_cursor cursor)
 {
     epctx_view body;
     size_t count = 0;
-    while (epctx__next_body(&cursor, &body)) {
+    while (epctx_next_view(&cursor, &body)) {
         count++;
     }
     return count;
@@ -7774,15 +7826,15 @@ EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model)
         if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
             info.ir_version = (int64_t)f.value;
         } else if (f.number == 2 && len) {
-            info.producer_name = epctx__view_str(f.body);
+            info.producer_name = epctx_view_str(f.body);
         } else if (f.number == 3 && len) {
-            info.producer_version = epctx__view_str(f.body);
+            info.producer_version = epctx_view_str(f.body);
         } else if (f.number == 4 && len) {
-            info.domain = epctx__view_str(f.body);
+            info.domain = epctx_view_str(f.body);
         } else if (f.number == 5 && f.wire == EPCTX_WIRE_VARINT) {
             info.model_version = (int64_t)f.value;
         } else if (f.number == 6 && len) {
-            info.doc_string = epctx__view_str(f.body);
+            info.doc_string = epctx_view_str(f.body);
         } else if (f.number == 25 && len) {
             info.function_count++;
         }
@@ -7798,7 +7850,7 @@ EPCTX_API bool epctx_model_has_graph(const epctx_model *model)
 /* The main graph without a look into it, which takes a walk over its fields. */
 static epctx_view epctx__main_view(const epctx_model *model)
 {
-    return model->shown_graph != NULL ? epctx__slot_view(model->shown_graph) : epctx__no_view();
+    return model->shown_graph != NULL ? epctx__slot_view(model->shown_graph) : epctx_view_none();
 }
 
 EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model)
@@ -7842,22 +7894,22 @@ EPCTX_API epctx_node_view epctx_node_of(epctx_view view)
             node.output_count++;
             break;
         case 3:
-            node.name = epctx__view_str(f.body);
+            node.name = epctx_view_str(f.body);
             break;
         case 4:
-            node.op_type = epctx__view_str(f.body);
+            node.op_type = epctx_view_str(f.body);
             break;
         case 5:
             node.attr_count++;
             break;
         case 6:
-            node.doc_string = epctx__view_str(f.body);
+            node.doc_string = epctx_view_str(f.body);
             break;
         case 7:
-            node.domain = epctx__view_str(f.body);
+            node.domain = epctx_view_str(f.body);
             break;
         case 8:
-            node.overload = epctx__view_str(f.body);
+            node.overload = epctx_view_str(f.body);
             break;
         default:
             break;
@@ -7876,13 +7928,13 @@ EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view)
     while (epctx_next_field(&it, &f)) {
         bool len = f.wire == EPCTX_WIRE_LEN;
         if (f.number == 1 && len) {
-            attr.name = epctx__view_str(f.body);
+            attr.name = epctx_view_str(f.body);
         } else if (f.number == 2 && f.wire == EPCTX_WIRE_FIXED32) {
             attr.f = epctx__float(f.value);
         } else if (f.number == 3 && f.wire == EPCTX_WIRE_VARINT) {
             attr.i = (int64_t)f.value;
         } else if (f.number == 4 && len) {
-            attr.s = epctx__view_str(f.body);
+            attr.s = epctx_view_str(f.body);
         } else if (f.number == 5 && len) {
             attr.t = f.body;
         } else if (f.number == 6 && len) {
@@ -7890,7 +7942,7 @@ EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view)
         } else if (f.number == 20 && f.wire == EPCTX_WIRE_VARINT && (uint32_t)f.value <= 14) {
             attr.type = (int32_t)(uint32_t)f.value;
         } else if (f.number == 21 && len) {
-            attr.ref_attr_name = epctx__view_str(f.body);
+            attr.ref_attr_name = epctx_view_str(f.body);
         }
     }
     return attr;
@@ -7919,9 +7971,9 @@ static void epctx__pair(epctx_view view, epctx_str *key, epctx_str *value)
     *key = *value = epctx_str_of(NULL);
     while (epctx_next_field(&it, &f)) {
         if (f.wire == EPCTX_WIRE_LEN && f.number == 1) {
-            *key = epctx__view_str(f.body);
+            *key = epctx_view_str(f.body);
         } else if (f.wire == EPCTX_WIRE_LEN && f.number == 2) {
-            *value = epctx__view_str(f.body);
+            *value = epctx_view_str(f.body);
         }
     }
 }
@@ -7956,7 +8008,7 @@ EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view)
         if (f.number == 2 && f.wire == EPCTX_WIRE_VARINT) {
             tensor.elem_type = (int32_t)(uint32_t)f.value;
         } else if (f.number == 8 && len) {
-            tensor.name = epctx__view_str(f.body);
+            tensor.name = epctx_view_str(f.body);
         } else if (f.number == 9 && len) {
             tensor.has_raw = true;
             tensor.raw.data = f.body.data;
@@ -7978,14 +8030,14 @@ EPCTX_API epctx_value_view epctx_value_of(epctx_view view)
 {
     epctx_value_view value;
     epctx_cursor it = epctx_fields(view, 0);
-    epctx_view type = epctx__no_view();
-    epctx_view tensor = epctx__no_view();
+    epctx_view type = epctx_view_none();
+    epctx_view tensor = epctx_view_none();
     epctx_field f;
     memset(&value, 0, sizeof value);
     value.view = view;
     while (epctx_next_field(&it, &f)) {
         if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
-            value.name = epctx__view_str(f.body);
+            value.name = epctx_view_str(f.body);
         } else if (f.number == 2 && f.wire == EPCTX_WIRE_LEN) {
             value.has_type = true;
             type = f.body;
@@ -8000,7 +8052,7 @@ EPCTX_API epctx_value_view epctx_value_of(epctx_view view)
             tensor = f.body;
         }
     }
-    it = epctx_fields(value.is_tensor ? tensor : epctx__no_view(), 0);
+    it = epctx_fields(value.is_tensor ? tensor : epctx_view_none(), 0);
     while (epctx_next_field(&it, &f)) {
         if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
             value.elem_type = (int32_t)(uint32_t)f.value;
@@ -8065,7 +8117,7 @@ EPCTX_API epctx_cursor epctx_value_dims(const epctx_value_view *value)
 EPCTX_API bool epctx_next_node(epctx_cursor *cursor, epctx_node_view *node)
 {
     epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
+    if (!epctx_next_view(cursor, &body)) {
         return false;
     }
     *node = epctx_node_of(body);
@@ -8075,7 +8127,7 @@ EPCTX_API bool epctx_next_node(epctx_cursor *cursor, epctx_node_view *node)
 EPCTX_API bool epctx_next_attr(epctx_cursor *cursor, epctx_attr_view *attr)
 {
     epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
+    if (!epctx_next_view(cursor, &body)) {
         return false;
     }
     *attr = epctx_attr_of(body);
@@ -8085,7 +8137,7 @@ EPCTX_API bool epctx_next_attr(epctx_cursor *cursor, epctx_attr_view *attr)
 EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *tensor)
 {
     epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
+    if (!epctx_next_view(cursor, &body)) {
         return false;
     }
     *tensor = epctx_tensor_of(body);
@@ -8095,7 +8147,7 @@ EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *tensor
 EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *value)
 {
     epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
+    if (!epctx_next_view(cursor, &body)) {
         return false;
     }
     *value = epctx_value_of(body);
@@ -8116,7 +8168,7 @@ static void epctx__dim(epctx_view view, epctx_dim *dim)
         } else if (f.number == 2 && f.wire == EPCTX_WIRE_LEN) {
             dim->known = false;
             dim->value = 0;
-            dim->param = epctx__view_str(f.body);
+            dim->param = epctx_view_str(f.body);
         }
     }
 }
@@ -8124,7 +8176,7 @@ static void epctx__dim(epctx_view view, epctx_dim *dim)
 EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim)
 {
     epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
+    if (!epctx_next_view(cursor, &body)) {
         return false;
     }
     epctx__dim(body, dim);
@@ -8207,14 +8259,14 @@ EPCTX_API bool epctx_next_opset(epctx_cursor *cursor, epctx_opset *opset)
     epctx_cursor it;
     epctx_field f;
     epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
+    if (!epctx_next_view(cursor, &body)) {
         return false;
     }
     memset(opset, 0, sizeof *opset);
     it = epctx_fields(body, 0);
     while (epctx_next_field(&it, &f)) {
         if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
-            opset->domain = epctx__view_str(f.body);
+            opset->domain = epctx_view_str(f.body);
         } else if (f.number == 2 && f.wire == EPCTX_WIRE_VARINT) {
             opset->version = (int64_t)f.value;
         }
@@ -8225,7 +8277,7 @@ EPCTX_API bool epctx_next_opset(epctx_cursor *cursor, epctx_opset *opset)
 EPCTX_API bool epctx_next_pair(epctx_cursor *cursor, epctx_pair *pair)
 {
     epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
+    if (!epctx_next_view(cursor, &body)) {
         return false;
     }
     epctx__pair(body, &pair->key, &pair->value);
@@ -8237,7 +8289,7 @@ EPCTX_API bool epctx_next_function(epctx_cursor *cursor, epctx_function_view *fu
     epctx_cursor it;
     epctx_field f;
     epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
+    if (!epctx_next_view(cursor, &body)) {
         return false;
     }
     memset(function, 0, sizeof *function);
@@ -8251,13 +8303,13 @@ EPCTX_API bool epctx_next_function(epctx_cursor *cursor, epctx_function_view *fu
         function->output_count += f.number == 5;
         function->node_count += f.number == 7;
         if (f.number == 1) {
-            function->name = epctx__view_str(f.body);
+            function->name = epctx_view_str(f.body);
         } else if (f.number == 8) {
-            function->doc_string = epctx__view_str(f.body);
+            function->doc_string = epctx_view_str(f.body);
         } else if (f.number == 10) {
-            function->domain = epctx__view_str(f.body);
+            function->domain = epctx_view_str(f.body);
         } else if (f.number == 13) {
-            function->overload = epctx__view_str(f.body);
+            function->overload = epctx_view_str(f.body);
         }
     }
     return true;
@@ -8268,7 +8320,7 @@ EPCTX_API bool epctx_next_sparse(epctx_cursor *cursor, epctx_sparse_view *sparse
     epctx_cursor it;
     epctx_field f;
     epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
+    if (!epctx_next_view(cursor, &body)) {
         return false;
     }
     memset(sparse, 0, sizeof *sparse);
@@ -8287,7 +8339,7 @@ EPCTX_API bool epctx_next_sparse(epctx_cursor *cursor, epctx_sparse_view *sparse
 EPCTX_API bool epctx_next_annotation(epctx_cursor *cursor, epctx_annotation_view *annotation)
 {
     epctx_cursor it;
-    if (!epctx__next_body(cursor, &annotation->view)) {
+    if (!epctx_next_view(cursor, &annotation->view)) {
         return false;
     }
     annotation->tensor_name = epctx_str_of(NULL);
@@ -8302,7 +8354,7 @@ EPCTX_API bool epctx_next_training(epctx_cursor *cursor, epctx_training_view *tr
     epctx_cursor it;
     epctx_field f;
     epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
+    if (!epctx_next_view(cursor, &body)) {
         return false;
     }
     memset(training, 0, sizeof *training);
@@ -8375,7 +8427,7 @@ static bool epctx__text_and_number(epctx_view view, epctx_str *text, uint32_t nu
     *value = 0;
     while (epctx_next_field(&it, &f)) {
         if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
-            *text = epctx__view_str(f.body);
+            *text = epctx_view_str(f.body);
         } else if (f.number == number && f.wire == EPCTX_WIRE_VARINT) {
             *value = f.value;
             found = true;
@@ -8387,7 +8439,7 @@ static bool epctx__text_and_number(epctx_view view, epctx_str *text, uint32_t nu
 EPCTX_API bool epctx_next_device_config(epctx_cursor *cursor, epctx_device_config_view *config)
 {
     uint64_t value;
-    if (!epctx__next_body(cursor, &config->view)) {
+    if (!epctx_next_view(cursor, &config->view)) {
         return false;
     }
     epctx__text_and_number(config->view, &config->name, 2, &value);
@@ -8398,7 +8450,7 @@ EPCTX_API bool epctx_next_device_config(epctx_cursor *cursor, epctx_device_confi
 EPCTX_API bool epctx_next_node_config(epctx_cursor *cursor, epctx_node_config_view *config)
 {
     uint64_t value;
-    if (!epctx__next_body(cursor, &config->view)) {
+    if (!epctx_next_view(cursor, &config->view)) {
         return false;
     }
     config->has_stage =
@@ -8410,7 +8462,7 @@ EPCTX_API bool epctx_next_node_config(epctx_cursor *cursor, epctx_node_config_vi
 EPCTX_API bool epctx_next_sharding(epctx_cursor *cursor, epctx_sharding_view *sharding)
 {
     uint64_t value;
-    if (!epctx__next_body(cursor, &sharding->view)) {
+    if (!epctx_next_view(cursor, &sharding->view)) {
         return false;
     }
     epctx__text_and_number(sharding->view, &sharding->tensor_name, 0, &value);
@@ -8421,7 +8473,7 @@ EPCTX_API bool epctx_next_device_group(epctx_cursor *cursor, epctx_device_group_
 {
     epctx_str text;
     uint64_t value;
-    if (!epctx__next_body(cursor, &group->view)) {
+    if (!epctx_next_view(cursor, &group->view)) {
         return false;
     }
     epctx__text_and_number(group->view, &text, 1, &value);
@@ -8433,7 +8485,7 @@ EPCTX_API bool epctx_next_sharded_dim(epctx_cursor *cursor, epctx_sharded_dim_vi
 {
     epctx_str text;
     uint64_t value;
-    if (!epctx__next_body(cursor, &dim->view)) {
+    if (!epctx_next_view(cursor, &dim->view)) {
         return false;
     }
     epctx__text_and_number(dim->view, &text, 1, &value);
@@ -8446,7 +8498,7 @@ EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sha
     epctx_view body;
     epctx_str text;
     uint64_t value;
-    if (!epctx__next_body(cursor, &body)) {
+    if (!epctx_next_view(cursor, &body)) {
         return false;
     }
     epctx__dim(body, &part->dim);
@@ -8467,7 +8519,7 @@ static epctx_type_kind epctx__type_kind(uint32_t number)
 EPCTX_API epctx_type_view epctx_type_of(epctx_view view)
 {
     epctx_type_view type;
-    epctx_view member = epctx__no_view();
+    epctx_view member = epctx_view_none();
     epctx_cursor it = epctx_fields(view, 0);
     epctx_field f;
     bool tensor;
@@ -8476,14 +8528,14 @@ EPCTX_API epctx_type_view epctx_type_of(epctx_view view)
     /* A oneof: the last member wins. */
     while (epctx_next_field(&it, &f)) {
         if (f.wire == EPCTX_WIRE_LEN && f.number == 6) {
-            type.denotation = epctx__view_str(f.body);
+            type.denotation = epctx_view_str(f.body);
         } else if (f.wire == EPCTX_WIRE_LEN && epctx__type_kind(f.number) != EPCTX_TYPE_NONE) {
             type.kind = epctx__type_kind(f.number);
             member = f.body;
         }
     }
     tensor = type.kind == EPCTX_TYPE_TENSOR || type.kind == EPCTX_TYPE_SPARSE;
-    it = epctx_fields(type.kind == EPCTX_TYPE_OPAQUE ? epctx__no_view() : member, 0);
+    it = epctx_fields(type.kind == EPCTX_TYPE_OPAQUE ? epctx_view_none() : member, 0);
     while (epctx_next_field(&it, &f)) {
         if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
             type.elem_type = (int32_t)(uint32_t)f.value;
@@ -8502,8 +8554,8 @@ EPCTX_API epctx_type_view epctx_value_type(const epctx_value_view *value)
 {
     epctx_cursor it = epctx_fields(value->view, 2);
     epctx_view body;
-    epctx_view last = epctx__no_view();
-    while (epctx__next_body(&it, &body)) {
+    epctx_view last = epctx_view_none();
+    while (epctx_next_view(&it, &body)) {
         last = body;
     }
     return epctx_type_of(last);
@@ -8535,7 +8587,7 @@ EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epc
     epctx_cursor it = epctx_fields(epctx__slot_view(model->shown), 14);
     epctx_view body;
     bool found = false;
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         epctx_str name, text;
         epctx__pair(body, &name, &text);
         if (epctx_str_eq(name, key)) {
@@ -11258,7 +11310,7 @@ static bool epctx__walk_more(epctx_walk *walk)
 {
     epctx_view body;
     epctx_field field;
-    if (epctx__next_body(&walk->functions, &body)) {
+    if (epctx_next_view(&walk->functions, &body)) {
         epctx_cursor names = epctx_fields(body, 1);
         epctx_str name = epctx_str_of(NULL);
         while (epctx_next_str(&names, &name)) {
@@ -11277,7 +11329,7 @@ static bool epctx__walk_more(epctx_walk *walk)
                 return true;
             }
         }
-        if (!epctx__next_body(&walk->trainings, &body)) {
+        if (!epctx_next_view(&walk->trainings, &body)) {
             return false;
         }
         walk->training = epctx_fields(body, 0);
@@ -11308,7 +11360,7 @@ EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node)
         if (descended) {
             continue;
         }
-        if (epctx__next_body(&level->attrs, &body)) {
+        if (epctx_next_view(&level->attrs, &body)) {
             level->graphs = epctx_fields(body, 0);
         } else if (epctx_next_node(&level->nodes, node)) {
             level->attrs = epctx_node_attrs(node);
@@ -11328,30 +11380,6 @@ EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node)
         }
     }
     return false;
-}
-
-/* -- state -- */
-
-/* Room for one more element of a list that grows in an arena. */
-static bool epctx__list_room(epctx_arena *arena, void **list, size_t count, size_t *room,
-                             size_t size)
-{
-    void *more;
-    size_t want = *room == 0 ? 8 : *room * 2;
-    if (count < *room) {
-        return true;
-    }
-    more = epctx_arena_array(arena, want, size);
-    if (more == NULL) {
-        return false;
-    }
-    if (count > 0) {
-        memcpy(more, *list, count * size);
-        epctx__arena_release(arena, *list, *room * size);
-    }
-    *list = more;
-    *room = want;
-    return true;
 }
 
 /* "a\0b\0c" in the arena; the parts are in memory side by side. */
@@ -11427,7 +11455,7 @@ static bool epctx__gather_nodes(epctx__gather *g, const epctx_model *model)
     epctx_view body;
     epctx_walk walk;
     epctx_node_view node;
-    while (epctx__next_body(&tensors, &body)) {
+    while (epctx_next_view(&tensors, &body)) {
         if (epctx_map_put(&g->initializers, epctx_tensor_of(body).name, 1) != EPCTX_OK) {
             return false;
         }
@@ -11464,7 +11492,7 @@ static bool epctx__gather_compat(epctx__gather *g, const epctx_model *model)
     epctx_view body;
     void *list = NULL;
     size_t room = 0;
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         epctx_compat_entry entry;
         epctx__pair(body, &entry.ep, &entry.value);
         if (!epctx__starts_with(entry.ep, EPCTX_COMPAT_PREFIX)) {
@@ -11896,9 +11924,9 @@ static bool epctx__files_nodes(epctx__files *f, epctx_cursor nodes)
 {
     epctx_view node;
     epctx_view attr;
-    while (epctx__next_body(&nodes, &node)) {
+    while (epctx_next_view(&nodes, &node)) {
         epctx_cursor attrs = epctx_fields(node, 5);
-        while (epctx__next_body(&attrs, &attr)) {
+        while (epctx_next_view(&attrs, &attr)) {
             if (!epctx__files_attr(f, attr)) {
                 return false;
             }
@@ -11912,13 +11940,13 @@ static bool epctx__files_graph(epctx__files *f, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 5);
     epctx_view body;
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         if (!epctx__files_tensor(f, body)) {
             return false;
         }
     }
     it = epctx_fields(graph, 15);
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         if (!epctx__files_sparse(f, body)) {
             return false;
         }
@@ -11958,7 +11986,7 @@ static bool epctx__files_model(epctx__files *f)
     if (!epctx__files_graph(f, epctx_model_graph(f->model).view)) {
         return false;
     }
-    while (epctx__next_body(&functions, &function)) {
+    while (epctx_next_view(&functions, &function)) {
         if (!epctx__files_nodes(f, epctx_fields(function, 7))) {
             return false;
         }
@@ -12165,8 +12193,8 @@ static void epctx__lint_fields(epctx__lint *l, epctx_kind type, epctx_view messa
         if (info->kind < EPCTX_KIND_INT) {
             epctx__lint_fields(l, info->kind, field.body, node, attr);
         } else if (info->kind == EPCTX_KIND_STRING &&
-                   !epctx_str_is_utf8(epctx__view_str(field.body))) {
-            epctx_str text = epctx__view_str(field.body);
+                   !epctx_str_is_utf8(epctx_view_str(field.body))) {
+            epctx_str text = epctx_view_str(field.body);
             epctx__say(l, EPCTX_RULE_NOT_UTF8, node, attribute,
                        "field %s of a %s is '%S', which is not UTF-8", info->name,
                        epctx_message_name(type), &text);
@@ -12279,7 +12307,7 @@ static void epctx__lint_metadata(epctx__lint *l)
     epctx_map keys;
     epctx_view body;
     epctx_map_init(&keys, &l->arena);
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         epctx_str key;
         epctx_str value;
         epctx__pair(body, &key, &value);
@@ -12326,7 +12354,7 @@ static void epctx__lint_model(epctx__lint *l)
     while (epctx_next_device_config(&configs, &config)) {
         epctx__remember(l, &l->configurations, config.name, 1);
     }
-    if (epctx__count(epctx_model_opsets(l->model)) == 0) {
+    if (epctx_cursor_count(epctx_model_opsets(l->model)) == 0) {
         epctx__say(l, EPCTX_RULE_NO_OPSETS, none, NULL, "the model imports no operator set");
     }
     epctx__lint_opsets(l, epctx_model_opsets(l->model));
@@ -12411,8 +12439,8 @@ static uint32_t epctx__type_member(epctx_view type, epctx_view *body)
 static epctx_view epctx__type_of(const epctx_value_view *value)
 {
     epctx_cursor types = epctx_fields(value->view, 2);
-    epctx_view type = epctx__no_view();
-    while (epctx__next_body(&types, &type)) {
+    epctx_view type = epctx_view_none();
+    while (epctx_next_view(&types, &type)) {
     }
     return type;
 }
@@ -13028,7 +13056,7 @@ static void epctx__lint_entries(epctx__lint *l, const epctx_tensor_view *tensor)
     epctx_cursor it = epctx_fields(tensor->view, 13);
     epctx_view body;
     bool located = false;
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         epctx_str key;
         epctx_str value;
         epctx__pair(body, &key, &value);
@@ -13134,7 +13162,7 @@ static epctx_str epctx__sparse_name(epctx_view sparse)
     epctx_cursor it = epctx_fields(sparse, 1);
     epctx_view values;
     epctx_str name = epctx_str_of("");
-    while (epctx__next_body(&it, &values)) {
+    while (epctx_next_view(&it, &values)) {
         name = epctx_tensor_of(values).name;
     }
     return name;
@@ -13174,16 +13202,16 @@ static int32_t epctx__int_of(epctx_view view, uint32_t number)
  * they are. `found` gets the one that it has not. */
 static bool epctx__type_known(epctx_view type, int32_t *found)
 {
-    epctx_view body = epctx__no_view();
+    epctx_view body = epctx_view_none();
     uint32_t kind = epctx__type_member(type, &body);
     while (kind == 4 || kind == 5 || kind == 9) { /* sequence, map, optional */
         epctx_cursor it = epctx_fields(body, kind == 5 ? 2 : 1);
-        epctx_view inner = epctx__no_view();
+        epctx_view inner = epctx_view_none();
         *found = kind == 5 ? epctx__int_of(body, 1) : 1;
         if (*found < 1 || *found > 26) {
             return false;
         }
-        while (epctx__next_body(&it, &inner)) {
+        while (epctx_next_view(&it, &inner)) {
         }
         kind = epctx__type_member(inner, &body);
     }
@@ -13440,12 +13468,12 @@ static void epctx__lint_constant(epctx__lint *l, epctx__frame *scope, const epct
     if (attr.type < 1 || attr.type == 5 || (attr.type > 8 && attr.type != 11)) {
         epctx__say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, NULL,
                    "the attribute of a Constant is of type %d", (int64_t)attr.type);
-    } else if (attr.type == EPCTX_ATTR_TENSOR && epctx__has_view(attr.t)) {
+    } else if (attr.type == EPCTX_ATTR_TENSOR && epctx_view_exists(attr.t)) {
         epctx__add_constant(l, scope, attr.t, name);
     } else if (attr.type == 11) {
         epctx_cursor tensors = epctx_fields(attr.view, 22);
-        epctx_view sparse = epctx__no_view();
-        while (epctx__next_body(&tensors, &sparse)) {
+        epctx_view sparse = epctx_view_none();
+        while (epctx_next_view(&tensors, &sparse)) {
         }
         epctx__lint_sparse(l, sparse, name);
     }
@@ -13461,7 +13489,7 @@ EPCTX__APART static void epctx__scope_values(epctx__lint *l, epctx__frame *scope
     epctx_value_view value;
     epctx_view body;
     epctx_map_init(&scope->tensors, &l->arena);
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         epctx_str name = epctx_tensor_of(body).name;
         uint32_t other = epctx_map_get(&scope->tensors, name);
         if (other != EPCTX_MAP_NONE) {
@@ -13482,7 +13510,7 @@ EPCTX__APART static void epctx__scope_values(epctx__lint *l, epctx__frame *scope
         epctx_cursor named = epctx_fields(value.view, 1);
         epctx_view text;
         bool body_input = scope->outer != NULL && !scope->joined;
-        if (body_input ? value.name.size == 0 : !epctx__next_body(&named, &text)) {
+        if (body_input ? value.name.size == 0 : !epctx_next_view(&named, &text)) {
             epctx__say(l, EPCTX_RULE_NO_VALUE_NAME, value.name, NULL, "a graph input has no name");
         }
         if (l->ir_version < 4) {
@@ -13499,7 +13527,7 @@ EPCTX__APART static void epctx__scope_values(epctx__lint *l, epctx__frame *scope
         }
     }
     it = epctx_fields(graph, 5);
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         epctx_str name = epctx_tensor_of(body).name;
         if (l->ir_version < 4 && epctx_map_get(&inputs, name) == EPCTX_MAP_NONE) {
             scope->bare = true; /* whether it matters is known when the nodes are */
@@ -13508,13 +13536,13 @@ EPCTX__APART static void epctx__scope_values(epctx__lint *l, epctx__frame *scope
     }
     epctx_map_init(&infos, &l->arena);
     it = epctx_fields(graph, 15);
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         epctx_str name = epctx__sparse_name(body);
         uint32_t dense = epctx_map_get(&scope->tensors, name);
         bool twice = epctx__remember(l, &infos, name, 1) != EPCTX_MAP_NONE;
         epctx_cursor values = epctx_fields(body, 1);
-        epctx_view tensor = epctx__no_view();
-        while (epctx__next_body(&values, &tensor)) {
+        epctx_view tensor = epctx_view_none();
+        while (epctx_next_view(&values, &tensor)) {
         }
         epctx__lint_sparse(l, body, name);
         if (dense != EPCTX_MAP_NONE) {
@@ -13578,7 +13606,7 @@ static void epctx__lint_shadow(epctx__lint *l, const epctx__frame *scope, epctx_
 
 EPCTX__APART static void epctx__scope_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor nodes)
 {
-    size_t count = epctx__count(nodes);
+    size_t count = epctx_cursor_count(nodes);
     bool main = epctx__is_main(l, scope);
     epctx_node_view node;
     epctx_map names;
@@ -13634,7 +13662,7 @@ static void epctx__lint_bodies(epctx__lint *l, const epctx_node_view *node, epct
 {
     epctx_cursor attrs = epctx_node_attrs(node);
     epctx_view attr;
-    while (epctx__next_body(&attrs, &attr)) {
+    while (epctx_next_view(&attrs, &attr)) {
         epctx_cursor parts = epctx_fields(attr, 0);
         epctx_field field;
         while (epctx_next_field(&parts, &field)) {
@@ -13940,12 +13968,12 @@ static void epctx__lint_training(epctx__lint *l, const epctx_training_view *trai
 {
     epctx__frame algorithm;
     epctx_map outputs[2];
-    bool has = epctx__has_view(training->algorithm.view);
+    bool has = epctx_view_exists(training->algorithm.view);
     epctx_map initialized;
     memset(&algorithm, 0, sizeof algorithm);
     l->in_training = true;
     l->demoted = EPCTX_RULE_TRAINING; /* sessions do not read training graphs */
-    if (epctx__has_view(training->initialization.view)) {
+    if (epctx_view_exists(training->initialization.view)) {
         epctx__frame alone;
         memset(&alone, 0, sizeof alone);
         l->graph = training->initialization.name;
@@ -14037,11 +14065,11 @@ EPCTX__APART static void epctx__lint_initializers(epctx__lint *l, epctx__frame *
     epctx_cursor it = epctx_fields(graph, 15);
     epctx_view sparse;
     size_t i;
-    while (epctx__next_body(&it, &sparse)) {
+    while (epctx_next_view(&it, &sparse)) {
         epctx_cursor values = epctx_fields(sparse, 1);
-        epctx_view dense = epctx__no_view();
+        epctx_view dense = epctx_view_none();
         epctx_tensor_view tensor;
-        while (epctx__next_body(&values, &dense)) {
+        while (epctx_next_view(&values, &dense)) {
         }
         tensor = epctx_tensor_of(dense);
         epctx__lint_listed(l, scope, tensor.name);
@@ -14101,7 +14129,7 @@ EPCTX__APART static void epctx__lint_initializers(epctx__lint *l, epctx__frame *
 static void epctx__lint_frame(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     bool body = scope->outer != NULL && !scope->joined;
-    if (epctx__has_view(graph) && epctx_graph_of(graph).name.size == 0) {
+    if (epctx_view_exists(graph) && epctx_graph_of(graph).name.size == 0) {
         epctx__say(l, body ? EPCTX_RULE_NO_BODY_NAME : EPCTX_RULE_NO_GRAPH_NAME, epctx_str_of(""),
                    NULL,
                    body ? "the body has no name"
@@ -14125,8 +14153,8 @@ static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__frame *ou
     scope.outer = outer;
     epctx__lint_frame(l, &scope, graph);
     if (outer == NULL) {
-        if (epctx__has_view(graph) && scope.node_count == 0 &&
-            epctx__count(epctx_fields(graph, 12)) == 0) {
+        if (epctx_view_exists(graph) && scope.node_count == 0 &&
+            epctx_cursor_count(epctx_fields(graph, 12)) == 0) {
             epctx__say(l, EPCTX_RULE_NO_NODES, epctx_str_of(""), NULL,
                        "the graph has neither nodes that run nor outputs");
         }
@@ -14190,7 +14218,7 @@ static void epctx__lint_function(epctx__lint *l, const epctx__callee *callee)
     }
     epctx__scope_nodes(l, &scope, epctx_fields(function, 7));
     epctx__note_list(l, &scope, function, 12); /* value_info, of inputs and outputs, too */
-    epctx__lint_nodes(l, &scope, epctx_fields(function, 7), epctx__no_view());
+    epctx__lint_nodes(l, &scope, epctx_fields(function, 7), epctx_view_none());
     l->demoted = callee->replaced ? EPCTX_RULE_IDLE_FUNCTION : EPCTX_RULE_COUNT;
     epctx__lint_parameters(l, function, &scope);
     l->demoted = EPCTX_RULE_COUNT;
@@ -14211,7 +14239,7 @@ static void epctx__lint_calls(epctx__lint *l, epctx_cursor nodes, uint32_t calle
         if (callee != EPCTX_MAP_NONE) {
             epctx__add_edge(l, calls, callee, caller);
         }
-        while (epctx__next_body(&attrs, &attr)) {
+        while (epctx_next_view(&attrs, &attr)) {
             epctx_cursor parts = epctx_fields(attr, 0);
             epctx_field field;
             while (epctx_next_field(&parts, &field)) {
@@ -14582,7 +14610,7 @@ static void epctx__lint_compat(epctx__lint *l)
         const epctx__party *party = epctx__party_at(l, i);
         epctx__remember(l, &sources, epctx__lowered(l, party->source), 1);
     }
-    while (epctx__next_body(&it, &body) && !l->short_of_memory) {
+    while (epctx_next_view(&it, &body) && !l->short_of_memory) {
         epctx_str key;
         epctx_str value;
         epctx__pair(body, &key, &value);
@@ -14776,7 +14804,7 @@ static void epctx__lint_run(epctx__lint *l)
     epctx__lint_fields(l, EPCTX_KIND_MODEL, epctx__slot_view(l->model->root), epctx_str_of(""),
                        epctx_str_of(""));
     epctx__lint_model(l);
-    l->main_nodes = epctx__count(epctx_graph_nodes(graph));
+    l->main_nodes = epctx_cursor_count(epctx_graph_nodes(graph));
     epctx__lint_graph(l, graph.view, NULL);
     for (i = 0; i < l->function_count && !l->short_of_memory; i++) {
         epctx__lint_function(l, epctx__callee_at(l, i));
@@ -15811,7 +15839,7 @@ static bool epctx__load_strs(epctx__loader *l, epctx_cursor it, const epctx_str 
 {
     epctx_str *strs;
     size_t n = 0;
-    *count = epctx__count(it);
+    *count = epctx_cursor_count(it);
     strs = (epctx_str *)epctx__load_array(l, *count, sizeof *strs);
     *out = strs;
     for (; strs != NULL && n < *count; n++) {
@@ -16344,12 +16372,12 @@ static bool epctx__scope_fill(epctx__loader *l, epctx__scope *scope, epctx_view 
             return false;
         }
     }
-    while (epctx__next_body(&sparse, &node)) {
+    while (epctx_next_view(&sparse, &node)) {
         if (!epctx__scope_add(l, scope, epctx__sparse_name(node))) {
             return false;
         }
     }
-    while (epctx__next_body(&nodes, &node)) {
+    while (epctx_next_view(&nodes, &node)) {
         epctx_cursor outputs = epctx_fields(node, 2);
         epctx_str name;
         while (epctx_next_str(&outputs, &name)) {
@@ -16377,7 +16405,7 @@ static bool epctx__capture_graph(epctx__loader *l, epctx_view graph, const epctx
     if (!epctx__scope_fill(l, &scope, graph)) {
         return false;
     }
-    while (epctx__next_body(&nodes, &node)) {
+    while (epctx_next_view(&nodes, &node)) {
         epctx_cursor inputs = epctx_fields(node, 1);
         epctx_str name;
         while (epctx_next_str(&inputs, &name)) {
@@ -16400,7 +16428,7 @@ static bool epctx__capture_node(epctx__loader *l, epctx_view node, const epctx__
 {
     epctx_cursor attrs = epctx_fields(node, 5);
     epctx_view attr;
-    while (epctx__next_body(&attrs, &attr)) {
+    while (epctx_next_view(&attrs, &attr)) {
         epctx_cursor fields = epctx_fields(attr, 0);
         epctx_field field;
         while (epctx_next_field(&fields, &field)) {
@@ -16471,7 +16499,7 @@ static bool epctx__load_value(epctx__loader *l, const epctx_value_view *view, ep
     epctx_cursor it = epctx_value_dims(view);
     epctx_dim dim;
     int64_t *dims;
-    size_t rank = epctx__count(it);
+    size_t rank = epctx_cursor_count(it);
     memset(&dim, 0, sizeof dim);
     memset(out, 0, sizeof *out);
     out->name = view->name;
@@ -16498,7 +16526,7 @@ static bool epctx__load_values(epctx__loader *l, epctx_cursor it, bool skip_cons
 {
     epctx_value_view view;
     epctx_value *values =
-        (epctx_value *)epctx__load_array(l, epctx__count(it), sizeof *values);
+        (epctx_value *)epctx__load_array(l, epctx_cursor_count(it), sizeof *values);
     *out = values;
     *count = 0;
     while (values != NULL && epctx_next_value(&it, &view)) {
@@ -16523,7 +16551,7 @@ static bool epctx__load_initializers(epctx__loader *l, epctx_graph_view view, ep
     epctx_value_view value;
     epctx_view body;
     epctx_tensor *tensors =
-        (epctx_tensor *)epctx__load_array(l, epctx__count(it), sizeof *tensors);
+        (epctx_tensor *)epctx__load_array(l, epctx_cursor_count(it), sizeof *tensors);
     out->initializers = tensors;
     if (tensors == NULL) {
         return false;
@@ -16535,7 +16563,7 @@ static bool epctx__load_initializers(epctx__loader *l, epctx_graph_view view, ep
             return false;
         }
     }
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         epctx_tensor *tensor = &tensors[out->initializer_count];
         if (!epctx__load_tensor(l, body, tensor)) {
             return false;
@@ -16559,7 +16587,7 @@ static bool epctx__load_opsets(epctx__loader *l)
     epctx_opset opset;
     uint32_t count = 0;
     epctx_map_init(&l->domains, l->arena);
-    l->versions = (int64_t *)epctx__load_array(l, epctx__count(it), sizeof *l->versions);
+    l->versions = (int64_t *)epctx__load_array(l, epctx_cursor_count(it), sizeof *l->versions);
     while (l->versions != NULL && epctx_next_opset(&it, &opset)) {
         bool onnx = epctx_str_is(opset.domain, "ai.onnx");
         l->versions[count] = opset.version;
@@ -16591,7 +16619,7 @@ static bool epctx__load_nodes(epctx__loader *l, epctx_graph_view view, epctx_gra
 {
     epctx_cursor it = epctx_graph_nodes(view);
     epctx_node_view node;
-    epctx_node *nodes = (epctx_node *)epctx__load_array(l, epctx__count(it), sizeof *nodes);
+    epctx_node *nodes = (epctx_node *)epctx__load_array(l, epctx_cursor_count(it), sizeof *nodes);
     out->nodes = nodes;
     while (nodes != NULL && epctx_next_node(&it, &node)) {
         if (!epctx__load_node(l, &node, &nodes[out->node_count])) {
@@ -17039,7 +17067,7 @@ static epctx_status epctx__locate_graph(epctx_model *model, epctx_view view, epc
 {
     epctx_status status;
     epctx_kind type;
-    if (!epctx__has_view(view)) {
+    if (!epctx_view_exists(view)) {
         if (model->graph == NULL) {
             return epctx_fail(error, EPCTX_ERR_GRAPH, "the model has no graph to edit");
         }
@@ -17093,7 +17121,7 @@ static epctx_status epctx__place_of(epctx_model *model, epctx_slot *parent, uint
 {
     epctx_status status;
     epctx_slot *slot;
-    if (!epctx__has_view(after)) {
+    if (!epctx_view_exists(after)) {
         *previous = epctx__last_of(parent, number);
         return EPCTX_OK;
     }
@@ -17771,7 +17799,7 @@ static epctx_status epctx__replace_text(epctx_model *model, epctx_view field, ep
          epctx__field_kind(epctx__slot_type(slot->parent), slot->number) != 0)) {
         status = epctx_fail(error, EPCTX_ERR_ARG, "the view is no string");
     }
-    if (status != EPCTX_OK || epctx_str_eq(epctx__view_str(epctx__slot_view(slot)), text)) {
+    if (status != EPCTX_OK || epctx_str_eq(epctx_view_str(epctx__slot_view(slot)), text)) {
         return status;
     }
     return epctx__replace(model, &b, slot, epctx__add_str(&b, NULL, slot->number, text), error);
@@ -18423,7 +18451,7 @@ static epctx_status epctx__dims_of_values(epctx_model *model, epctx_view graph, 
     while (status == EPCTX_OK && epctx_next_value(&values, &view)) {
         epctx_cursor dims = epctx_fields(view.shape, 1);
         epctx_view dim;
-        while (status == EPCTX_OK && epctx__next_body(&dims, &dim)) {
+        while (status == EPCTX_OK && epctx_next_view(&dims, &dim)) {
             epctx_dim is;
             epctx__dim(dim, &is);
             if (!is.known && is.param.size > 0 && epctx_str_eq(is.param, param)) {
@@ -18447,10 +18475,10 @@ static epctx_status epctx__dims_of_graph(epctx_model *model, epctx_view graph, e
         status = epctx__dims_of_values(model, graph, number, param, value, count, error);
     }
     /* not taken: open bounds the nesting */
-    while (status == EPCTX_OK && depth > 0 && epctx__next_body(&nodes, &node)) {
+    while (status == EPCTX_OK && depth > 0 && epctx_next_view(&nodes, &node)) {
         epctx_cursor attrs = epctx_fields(node, 5);
         epctx_view attr;
-        while (status == EPCTX_OK && epctx__next_body(&attrs, &attr)) {
+        while (status == EPCTX_OK && epctx_next_view(&attrs, &attr)) {
             epctx_cursor fields = epctx_fields(attr, 0);
             epctx_field f;
             while (status == EPCTX_OK && epctx_next_field(&fields, &f)) {
@@ -18519,7 +18547,7 @@ static epctx_status epctx__input_dim(const epctx_model *model, epctx_str input, 
             continue;
         }
         dims = epctx_fields(view.shape, 1);
-        while (epctx__next_body(&dims, out)) {
+        while (epctx_next_view(&dims, out)) {
             if (at++ == axis) {
                 return EPCTX_OK;
             }
@@ -18538,7 +18566,7 @@ EPCTX_API epctx_status epctx_fix_input_dim(epctx_model *model, epctx_str input, 
 {
     size_t mark = epctx_edit_mark(model);
     size_t found = 0;
-    epctx_view view = epctx__no_view();
+    epctx_view view = epctx_view_none();
     epctx_dim dim;
     epctx_status status;
     epctx_error_clear(error);
@@ -18597,7 +18625,7 @@ typedef struct epctx__renaming {
 /* A place where the name of a value stands; false ends the walk. */
 static bool epctx__rename_at(epctx__renaming *r, epctx_view field)
 {
-    epctx_str name = epctx__view_str(field);
+    epctx_str name = epctx_view_str(field);
     uint32_t i = name.size > 0 ? epctx_map_get(&r->from, name) : EPCTX_MAP_NONE;
     if (i != EPCTX_MAP_NONE && r->hidden[i] == 0) {
         r->uses++;
@@ -18620,7 +18648,7 @@ static bool epctx__rename_strs(epctx__renaming *r, epctx_view message, uint32_t 
 {
     epctx_cursor it = epctx_fields(message, number);
     epctx_view text;
-    while (epctx__next_body(&it, &text)) {
+    while (epctx_next_view(&it, &text)) {
         if (!epctx__rename_at(r, text)) {
             return false;
         }
@@ -18634,7 +18662,7 @@ static bool epctx__rename_below(epctx__renaming *r, epctx_view message, uint32_t
 {
     epctx_cursor it = epctx_fields(message, number);
     epctx_view body;
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         if (!epctx__rename_strs(r, body, inner)) {
             return false;
         }
@@ -18686,7 +18714,7 @@ static void epctx__rename_scope(epctx__renaming *r, epctx_view graph, epctx__def
         } else if (f.number == 15) {
             epctx_cursor values = epctx_fields(f.body, 1);
             epctx_view tensor;
-            while (epctx__next_body(&values, &tensor)) {
+            while (epctx_next_view(&values, &tensor)) {
                 epctx__rename_defined(r, tensor, 8, what);
             }
         }
@@ -18748,7 +18776,7 @@ static bool epctx__rename_node(epctx__renaming *r, epctx_view node)
             size_t uses = r->uses;
             ok = epctx__rename_at(r, f.body);
             if (ok && r->uses > uses && !asked) { /* the answer is that of the node */
-                ok = epctx__rename_allowed(r, node, epctx__view_str(f.body));
+                ok = epctx__rename_allowed(r, node, epctx_view_str(f.body));
                 asked = true;
             }
         } else if (f.number == 5) {
@@ -18808,7 +18836,7 @@ static bool epctx__rename_function(epctx__renaming *r, epctx_view function)
         !epctx__rename_below(r, function, 12, 1)) {
         return false;
     }
-    while (epctx__next_body(&it, &node)) {
+    while (epctx_next_view(&it, &node)) {
         if (!epctx__rename_node(r, node)) {
             return false;
         }
@@ -18823,8 +18851,8 @@ static bool epctx__rename_training(epctx__renaming *r, epctx_view training)
     uint32_t number;
     for (number = 1; number <= 2; number++) { /* initialization, algorithm */
         epctx_cursor it = epctx_fields(training, number);
-        epctx_view graph = epctx__no_view();
-        while (epctx__next_body(&it, &graph)) {
+        epctx_view graph = epctx_view_none();
+        while (epctx_next_view(&it, &graph)) {
             if (!epctx__rename_nested(r, graph)) {
                 return false;
             }
@@ -18853,7 +18881,7 @@ static bool epctx__rename_walk(epctx__renaming *r, const epctx_slot *scope)
         return false;
     }
     it = epctx_fields(epctx__slot_view(r->model->root), 20);
-    while (scope == r->model->graph && epctx__next_body(&it, &training)) {
+    while (scope == r->model->graph && epctx_next_view(&it, &training)) {
         if (!epctx__rename_training(r, training)) {
             return false;
         }
@@ -19649,12 +19677,6 @@ typedef struct epctx__payload {
     uint32_t next;  /* one of the same size and hash, or EPCTX_MAP_NONE */
 } epctx__payload;
 
-/* Elements of one kind, in the arena of the model. */
-typedef struct epctx__list {
-    void *items;
-    size_t count, room;
-} epctx__list;
-
 typedef struct epctx__convert {
     epctx_model *model;
     epctx_arena *arena;
@@ -19666,11 +19688,11 @@ typedef struct epctx__convert {
     size_t job_count;
     epctx__ep_nodes *groups;
     size_t group_count;
-    epctx__list payloads;
-    epctx__list items;
+    epctx_list payloads;
+    epctx_list items;
     size_t done; /* items that are not SKIPPED */
-    epctx__list files;
-    epctx__list parts; /* of the file with the weights */
+    epctx_list files;
+    epctx_list parts; /* of the file with the weights */
     uint64_t data_size;
     bool name_used; /* by weights that are in a file already */
     bool inner;     /* past the main graph, in its bodies */
@@ -19692,13 +19714,13 @@ static void *epctx__convert_array(epctx__convert *c, size_t count, size_t size)
 }
 
 /* A zeroed element at the end of a list, or NULL. */
-static void *epctx__convert_add(epctx__convert *c, epctx__list *list, size_t size)
+static void *epctx__convert_add(epctx__convert *c, epctx_list *list, size_t size)
 {
-    if (!epctx__list_room(c->arena, &list->items, list->count, &list->room, size)) {
+    void *item = epctx_list_add(list, c->arena, size);
+    if (item == NULL) {
         epctx__convert_nomem(c);
-        return NULL;
     }
-    return memset((uint8_t *)list->items + size * list->count++, 0, size);
+    return item;
 }
 
 /* An empty name is none. */
@@ -20657,10 +20679,10 @@ static bool epctx__each_graph(epctx__convert *c, epctx_view graph, epctx__graph_
     if (!step(c, graph)) {
         return false;
     }
-    while (depth > 0 && epctx__next_body(&nodes, &node)) { /* not taken: open bounds the nesting */
+    while (depth > 0 && epctx_next_view(&nodes, &node)) { /* not taken: open bounds the nesting */
         epctx_cursor attrs = epctx_fields(node, 5);
         epctx_view attr;
-        while (epctx__next_body(&attrs, &attr)) {
+        while (epctx_next_view(&attrs, &attr)) {
             epctx_cursor fields = epctx_fields(attr, 0);
             epctx_field field;
             while (epctx_next_field(&fields, &field)) {
@@ -20781,11 +20803,11 @@ static bool epctx__external_attrs(epctx__convert *c, epctx_view graph)
 {
     epctx_cursor nodes = epctx_fields(graph, 1);
     epctx_view node;
-    while (epctx__next_body(&nodes, &node)) {
+    while (epctx_next_view(&nodes, &node)) {
         epctx_cursor attrs = epctx_fields(node, 5);
         epctx_attr_view attr;
         while (epctx_next_attr(&attrs, &attr)) {
-            if (epctx__has_view(attr.t) && attr.t.size >= c->opts.threshold &&
+            if (epctx_view_exists(attr.t) && attr.t.size >= c->opts.threshold &&
                 !epctx__convert_skip(c, epctx_node_of(node).name, attr.t.size,
                                      "attribute tensors stay: ORT looks into files for "
                                      "initializers only")) {
@@ -20868,7 +20890,7 @@ static bool epctx__prune_used(epctx__convert *c, epctx_map *used, epctx_graph_vi
     epctx_value_view value;
     epctx_view node;
     bool ok = true;
-    while (ok && epctx__next_body(&nodes, &node)) {
+    while (ok && epctx_next_view(&nodes, &node)) {
         epctx_cursor names = epctx_fields(node, 1);
         epctx__captures captures;
         epctx_str name;
@@ -21086,7 +21108,7 @@ static bool epctx__weight_each(epctx__convert *c, epctx_model *source, epctx_str
     epctx_map theirs;
     uint32_t count = 0;
     bool ok;
-    views = (epctx_view *)epctx__convert_array(c, epctx__count(it), sizeof *views);
+    views = (epctx_view *)epctx__convert_array(c, epctx_cursor_count(it), sizeof *views);
     epctx_map_init(&theirs, c->arena);
     ok = views != NULL;
     while (ok && epctx_next_tensor(&it, &tensor)) {
@@ -22062,8 +22084,8 @@ typedef struct epctx__carried {
 /* `c` comes first: steps of conversions are used with it. */
 typedef struct epctx__combine {
     epctx__convert c;
-    epctx__list steps;
-    epctx__list carried;
+    epctx_list steps;
+    epctx_list carried;
     epctx_map files; /* name in the result -> number in `carried` */
     epctx_map paths; /* canonical path -> the same */
     epctx_map alike; /* size -> the first of it; size and hash, of sizes that occur again -> same */
@@ -22163,7 +22185,7 @@ static epctx__definitions epctx__definitions_of(epctx_view graph)
     d.tensors = epctx_graph_initializers(view);
     d.sparses = epctx_graph_sparse(view);
     d.nodes = epctx_graph_nodes(view);
-    d.outputs = epctx_fields(epctx__no_view(), 0);
+    d.outputs = epctx_fields(epctx_view_none(), 0);
     return d;
 }
 
@@ -22190,7 +22212,7 @@ static bool epctx__next_definition(epctx__definitions *d, epctx_str *name)
         } else if (epctx_next_sparse(&d->sparses, &sparse)) {
             *name = sparse.values.name;
         } else if (!epctx_next_str(&d->outputs, name)) {
-            if (!epctx__next_body(&d->nodes, &node)) {
+            if (!epctx_next_view(&d->nodes, &node)) {
                 return false;
             }
             d->outputs = epctx_fields(node, 2);
@@ -22237,7 +22259,7 @@ static bool epctx__node_tensors(epctx__convert *c, epctx_view node, epctx__tenso
 {
     epctx_cursor attrs = epctx_fields(node, 5);
     epctx_view attr;
-    while (epctx__next_body(&attrs, &attr)) {
+    while (epctx_next_view(&attrs, &attr)) {
         epctx_cursor fields = epctx_fields(attr, 0);
         epctx_field field;
         while (epctx_next_field(&fields, &field)) {
@@ -22296,7 +22318,7 @@ static bool epctx__model_tensors(epctx__convert *c, epctx__tensor_step step, voi
     while (epctx_next_function(&functions, &function)) {
         epctx_cursor nodes = epctx_function_nodes(&function);
         epctx_view node;
-        while (epctx__next_body(&nodes, &node)) {
+        while (epctx_next_view(&nodes, &node)) {
             if (!epctx__node_tensors(c, node, step, user, EPCTX_WALK_DEPTH)) {
                 return false;
             }
@@ -22306,7 +22328,7 @@ static bool epctx__model_tensors(epctx__convert *c, epctx__tensor_step step, voi
 }
 
 /* Views are collected before the model is edited. */
-static bool epctx__views_add(epctx__convert *c, epctx__list *views, epctx_view view)
+static bool epctx__views_add(epctx__convert *c, epctx_list *views, epctx_view view)
 {
     epctx_view *place = (epctx_view *)epctx__convert_add(c, views, sizeof *place);
     if (place != NULL) {
@@ -22315,12 +22337,12 @@ static bool epctx__views_add(epctx__convert *c, epctx__list *views, epctx_view v
     return place != NULL;
 }
 
-static epctx_view epctx__view_at(const epctx__list *views, size_t i)
+static epctx_view epctx__view_at(const epctx_list *views, size_t i)
 {
     return ((const epctx_view *)views->items)[i];
 }
 
-static bool epctx__views_remove(epctx__convert *c, const epctx__list *views)
+static bool epctx__views_remove(epctx__convert *c, const epctx_list *views)
 {
     size_t i;
     for (i = 0; i < views->count; i++) {
@@ -22332,7 +22354,7 @@ static bool epctx__views_remove(epctx__convert *c, const epctx__list *views)
 }
 
 /* Names that are collected. */
-static bool epctx__names_add(epctx__convert *c, epctx__list *names, epctx_str name)
+static bool epctx__names_add(epctx__convert *c, epctx_list *names, epctx_str name)
 {
     epctx_str *place = (epctx_str *)epctx__convert_add(c, names, sizeof *place);
     if (place != NULL) {
@@ -22341,7 +22363,7 @@ static bool epctx__names_add(epctx__convert *c, epctx__list *names, epctx_str na
     return place != NULL;
 }
 
-static epctx_str epctx__name_at(const epctx__list *names, size_t i)
+static epctx_str epctx__name_at(const epctx_list *names, size_t i)
 {
     return ((const epctx_str *)names->items)[i];
 }
@@ -22399,8 +22421,8 @@ static bool epctx__verdict_of(const epctx_model *model, const epctx_profile *pro
 /* Files that get another name. */
 typedef struct epctx__relocation {
     epctx_map contexts, tensors; /* old name -> number in `names` */
-    epctx__list names;
-    epctx__list views; /* of tensors or nodes that name one */
+    epctx_list names;
+    epctx_list views; /* of tensors or nodes that name one */
 } epctx__relocation;
 
 static void epctx__relocation_begin(epctx__relocation *r, epctx__convert *c)
@@ -22853,8 +22875,8 @@ typedef struct epctx__merge {
     epctx_map twice;        /* those that more than one model has */
     epctx_map domains;      /* operator sets that nodes of the result use */
     epctx_map functions;    /* domain, name, overload -> number in `function_views` */
-    epctx__list function_views;
-    epctx__list ends;
+    epctx_list function_views;
+    epctx_list ends;
     epctx_map end_names;    /* name -> last end */
     epctx_map fed;          /* names (now) of outputs that feed an input */
     bool *used;             /* per connection */
@@ -22874,8 +22896,8 @@ typedef struct epctx__guest {
     epctx_map from;   /* names of the main graph -> 1 + number in `pairs` */
     epctx_map joined; /* inputs (before) that an output feeds -> number of the end */
     epctx_map inits;  /* names of initializers, before */
-    epctx__list before, after; /* names of the values of the main graph */
-    epctx__list bodies;        /* graphs; the first is the main one */
+    epctx_list before, after; /* names of the values of the main graph */
+    epctx_list bodies;        /* graphs; the first is the main one */
     uint32_t linked;
 } epctx__guest;
 
@@ -23169,10 +23191,10 @@ static bool epctx__guest_values(epctx__guest *g)
     return true;
 }
 
-static bool epctx__guest_rename(epctx__guest *g, epctx_view scope, const epctx__list *before,
-                                const epctx__list *after)
+static bool epctx__guest_rename(epctx__guest *g, epctx_view scope, const epctx_list *before,
+                                const epctx_list *after)
 {
-    epctx__list from, to;
+    epctx_list from, to;
     bool ok = true;
     size_t i;
     memset(&from, 0, sizeof from);
@@ -23197,7 +23219,7 @@ static bool epctx__guest_rename(epctx__guest *g, epctx_view scope, const epctx__
 static bool epctx__guest_body_names(epctx__guest *g, epctx_view body, const epctx_map *now)
 {
     epctx__definitions d = epctx__definitions_of(body);
-    epctx__list before, after;
+    epctx_list before, after;
     epctx_str name, fresh;
     epctx_map seen;
     memset(&before, 0, sizeof before);
@@ -23234,7 +23256,7 @@ static bool epctx__guest_rename_all(epctx__guest *g)
     for (i = 1; ok && i < g->bodies.count; i++) {
         ok = epctx__guest_body_names(g, epctx__view_at(&g->bodies, i), &now);
     }
-    return ok && epctx__guest_rename(g, epctx__no_view(), &g->before, &g->after);
+    return ok && epctx__guest_rename(g, epctx_view_none(), &g->before, &g->after);
 }
 
 /* The new name of a node. */
@@ -23350,7 +23372,7 @@ static bool epctx__guest_partitions(epctx__guest *g, bool *alone)
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->c.model));
     epctx_node_view node;
     epctx_str file = epctx_str_of("");
-    epctx__list views;
+    epctx_list views;
     size_t mains = 0;
     size_t i;
     memset(&views, 0, sizeof views);
@@ -23484,7 +23506,7 @@ static bool epctx__guest_bridge(epctx__guest *g, const epctx_value_view *input, 
                                 epctx_view *last)
 {
     epctx_model *model = g->w->m.c.model;
-    epctx_view none = epctx__no_view();
+    epctx_view none = epctx_view_none();
     epctx_str name;
     epctx_node node;
     memset(&node, 0, sizeof node);
@@ -23589,7 +23611,7 @@ typedef struct epctx__import {
 
 typedef struct epctx__imports {
     epctx_map domains; /* -> number in `items`, the last one of a domain */
-    epctx__list items;
+    epctx_list items;
     epctx_view last; /* that was added */
 } epctx__imports;
 
@@ -23660,11 +23682,11 @@ static bool epctx__guest_opsets(epctx__guest *g)
     memset(&known, 0, sizeof known);
     epctx_map_init(&known.domains, g->c.arena);
     epctx_map_init(&used, g->c.arena);
-    while (ok && epctx__next_body(&ours, &view)) {
+    while (ok && epctx_next_view(&ours, &view)) {
         ok = epctx__imports_know(w, &known, view);
     }
     ok = ok && epctx__merge_domains(w, g->c.model, &used);
-    while (ok && epctx__next_body(&theirs, &view)) {
+    while (ok && epctx_next_view(&theirs, &view)) {
         int64_t version;
         epctx_str domain = epctx__import_of(view, &version);
         uint32_t at = epctx_map_get(&known.domains, domain);
@@ -23683,7 +23705,7 @@ typedef struct epctx__known_pairs {
     epctx_view owner;
     epctx_owner kind;
     epctx_map keys; /* key -> number in `values` */
-    epctx__list values;
+    epctx_list values;
     epctx_view last; /* that was added */
 } epctx__known_pairs;
 
@@ -23761,11 +23783,11 @@ static bool epctx__guest_metadata_one(epctx__guest *g, epctx__known_pairs *known
 static bool epctx__drop_builds(epctx__combine *m)
 {
     epctx_cursor it = epctx_metadata(epctx__slot_view(m->c.model->root), EPCTX_OF_MODEL);
-    epctx__list gone;
+    epctx_list gone;
     epctx_view view;
     bool ok = true;
     memset(&gone, 0, sizeof gone);
-    while (ok && epctx__next_body(&it, &view)) {
+    while (ok && epctx_next_view(&it, &view)) {
         epctx_str key, value;
         epctx__pair(view, &key, &value);
         ok = !epctx__starts_with(key, EPCTX_BUILD_PREFIX) ||
@@ -23789,11 +23811,11 @@ static bool epctx__guest_metadata(epctx__guest *g, epctx_view from, epctx_view i
     epctx_map_init(&known.keys, g->w->m.c.arena);
     known.owner = into;
     known.kind = kind;
-    while (ok && epctx__next_body(&ours, &view)) {
+    while (ok && epctx_next_view(&ours, &view)) {
         epctx__pair(view, &key, &value);
         ok = epctx__has(&known.keys, key) || epctx__pairs_know(&g->w->m, &known, key, value);
     }
-    while (ok && epctx__next_body(&theirs, &view)) {
+    while (ok && epctx_next_view(&theirs, &view)) {
         epctx__pair(view, &key, &value);
         ok = (kind == EPCTX_OF_MODEL && epctx__starts_with(key, EPCTX_BUILD_PREFIX)) ||
              epctx__guest_metadata_one(g, &known, view);
@@ -23840,7 +23862,7 @@ static bool epctx__guest_functions(epctx__guest *g)
             !epctx__views_add(&w->m.c, &w->function_views, function.view) ||
             (g->number > 0 &&
              epctx_put_copy(w->m.c.model, epctx__slot_view(w->m.c.model->root), 25, function.view,
-                            epctx__no_view(), NULL, g->c.error) != EPCTX_OK)) {
+                            epctx_view_none(), NULL, g->c.error) != EPCTX_OK)) {
             return false;
         }
     }
@@ -23885,7 +23907,7 @@ static bool epctx__merge_first(epctx__merge *w)
     epctx_model *model = w->m.c.model;
     epctx_cursor inputs;
     epctx_value_view input;
-    epctx__list gone;
+    epctx_list gone;
     bool ok;
     memset(&gone, 0, sizeof gone);
     epctx__guest_begin(&g, w, 0);
@@ -23931,7 +23953,7 @@ static bool epctx__merge_outputs(epctx__merge *w)
     epctx_cursor values = epctx_graph_values(graph);
     epctx_map typed;
     epctx_value_view value;
-    epctx__list gone;
+    epctx_list gone;
     bool ok = true;
     size_t i;
     if (w->opts.keep_outputs || w->fed.count == 0) {
@@ -23949,7 +23971,7 @@ static bool epctx__merge_outputs(epctx__merge *w)
         epctx_view view = epctx__view_at(&gone, i);
         value = epctx_value_of(view);
         ok = !value.has_type || epctx__has(&typed, value.name) ||
-             epctx_put_copy(model, epctx__main_view(model), 13, view, epctx__no_view(), NULL,
+             epctx_put_copy(model, epctx__main_view(model), 13, view, epctx_view_none(), NULL,
                             w->m.c.error) == EPCTX_OK;
     }
     if (!ok || !epctx__views_remove(&w->m.c, &gone)) {
@@ -24132,7 +24154,7 @@ typedef struct epctx__split {
     epctx_map seen;      /* names that the outputs need */
     epctx_map ends;      /* names of inputs and outputs of the result */
     uint8_t *reached;    /* per cut */
-    epctx__list stack; /* of these, those that are still to be followed */
+    epctx_list stack; /* of these, those that are still to be followed */
 } epctx__split;
 
 static bool epctx__split_index(epctx__split *s)
@@ -24142,7 +24164,7 @@ static bool epctx__split_index(epctx__split *s)
     epctx_cursor inputs = epctx_graph_inputs(graph);
     epctx_value_view value;
     epctx_node_view node;
-    size_t count = epctx__count(nodes);
+    size_t count = epctx_cursor_count(nodes);
     bool ok;
     s->nodes = (epctx_node_view *)epctx__convert_array(&s->m.c, count, sizeof *s->nodes);
     s->needed = (uint8_t *)epctx__convert_array(&s->m.c, count, 1);
@@ -24169,7 +24191,7 @@ static bool epctx__split_defaults(epctx__split *s, epctx_cursor it, const epctx_
 {
     epctx_value_view value;
     epctx_value *values =
-        (epctx_value *)epctx__convert_array(&s->m.c, epctx__count(it), sizeof *values);
+        (epctx_value *)epctx__convert_array(&s->m.c, epctx_cursor_count(it), sizeof *values);
     *count = 0;
     while (values != NULL && epctx_next_value(&it, &value)) {
         if (!inputs || !epctx__has(&s->inits, value.name)) {
@@ -24412,7 +24434,7 @@ static bool epctx__split_lives(const epctx__split *s, epctx_str name)
 }
 
 /* What knows the type of a value that becomes an input or output. */
-static bool epctx__split_types(epctx__split *s, epctx_map *types, epctx__list *values)
+static bool epctx__split_types(epctx__split *s, epctx_map *types, epctx_list *values)
 {
     epctx_graph_view graph = epctx_model_graph(s->m.c.model);
     int k;
@@ -24461,10 +24483,10 @@ static bool epctx__split_tensor_type(epctx__split *s, epctx_str name, epctx_valu
 }
 
 static bool epctx__split_end(epctx__split *s, const epctx_value *wish, bool input,
-                             const epctx_map *types, const epctx__list *values, epctx_view *last)
+                             const epctx_map *types, const epctx_list *values, epctx_view *last)
 {
     epctx_model *model = s->m.c.model;
-    epctx_view none = epctx__no_view();
+    epctx_view none = epctx_view_none();
     uint32_t at = epctx_map_get(types, wish->name);
     epctx_value value;
     if (wish->elem_type == 0 && at != EPCTX_MAP_NONE) {
@@ -24506,8 +24528,8 @@ static bool epctx__split_ends(epctx__split *s, bool inputs_wanted, bool outputs_
     epctx_cursor it = epctx_graph_inputs(graph);
     epctx_value_view value;
     epctx_map types;
-    epctx__list values, gone;
-    epctx_view last = epctx__no_view();
+    epctx_list values, gone;
+    epctx_view last = epctx_view_none();
     size_t i;
     memset(&values, 0, sizeof values);
     memset(&gone, 0, sizeof gone);
@@ -24534,7 +24556,7 @@ static bool epctx__split_ends(epctx__split *s, bool inputs_wanted, bool outputs_
             return false;
         }
     }
-    last = epctx__no_view();
+    last = epctx_view_none();
     for (i = 0; outputs_wanted && i < s->opts.output_count; i++) {
         if (!epctx__split_end(s, &s->opts.outputs[i], false, &types, &values, &last)) {
             return false;
@@ -24554,7 +24576,7 @@ static bool epctx__split_graph(epctx__split *s)
     epctx_sparse_view sparse;
     epctx_value_view value;
     epctx_annotation_view annotation;
-    epctx__list gone;
+    epctx_list gone;
     size_t i;
     bool ok = true;
     memset(&gone, 0, sizeof gone);
@@ -24630,7 +24652,7 @@ static bool epctx__split_calls_in(epctx__split *s, epctx_cursor nodes, epctx__ca
         if (!epctx__split_call(s, &node, calls)) {
             return false;
         }
-        while (epctx__next_body(&attrs, &attr)) {
+        while (epctx_next_view(&attrs, &attr)) {
             epctx_cursor fields = epctx_fields(attr, 0);
             epctx_field field;
             while (epctx_next_field(&fields, &field)) {
@@ -24648,9 +24670,9 @@ static bool epctx__split_calls_in(epctx__split *s, epctx_cursor nodes, epctx__ca
 static bool epctx__split_functions(epctx__split *s)
 {
     epctx_cursor it = epctx_model_functions(s->m.c.model);
-    size_t count = epctx__count(it);
+    size_t count = epctx_cursor_count(it);
     epctx__calls calls;
-    epctx__list gone;
+    epctx_list gone;
     size_t i;
     memset(&gone, 0, sizeof gone);
     memset(&calls, 0, sizeof calls);
@@ -24701,7 +24723,7 @@ static bool epctx__split_training(epctx__split *s)
 {
     epctx_cursor trainings = epctx_model_trainings(s->m.c.model);
     epctx_training_view training;
-    epctx__list gone;
+    epctx_list gone;
     memset(&gone, 0, sizeof gone);
     while (epctx_next_training(&trainings, &training)) {
         if (!epctx__views_add(&s->m.c, &gone, training.view)) {
@@ -24869,14 +24891,14 @@ static bool epctx__wrap_tensor(epctx__wrap *w, epctx_str name, int32_t elem_type
     tensor.elem_type = elem_type;
     tensor.data = data;
     tensor.size = size;
-    return data != NULL && epctx_put_tensor(w->m.c.model, epctx__no_view(), &tensor,
-                                            epctx__no_view(), NULL, w->m.c.error) == EPCTX_OK;
+    return data != NULL && epctx_put_tensor(w->m.c.model, epctx_view_none(), &tensor,
+                                            epctx_view_none(), NULL, w->m.c.error) == EPCTX_OK;
 }
 
 /* A graph input or output, with the node that makes it float32. */
 static bool epctx__wrap_value(epctx__wrap *w, const epctx_wrap_value *v, bool input)
 {
-    epctx_view none = epctx__no_view();
+    epctx_view none = epctx_view_none();
     epctx_model *model = w->m.c.model;
     epctx_error *error = w->m.c.error;
     epctx_value outside = v->value;
@@ -24972,7 +24994,7 @@ static bool epctx__wrap_node(epctx__wrap *w, epctx_span binary)
     node.output_count = o->output_count;
     node.attrs = attrs;
     node.attr_count = epctx_epnode_attrs(&ep, attrs);
-    return epctx_put_node(w->m.c.model, epctx__no_view(), &node, epctx__no_view(), NULL,
+    return epctx_put_node(w->m.c.model, epctx_view_none(), &node, epctx_view_none(), NULL,
                           w->m.c.error) == EPCTX_OK &&
            epctx__combine_say(&w->m, 0, node.name,
                               "node '%S' of EP '%s' around %u bytes, %u inputs, %u outputs",
@@ -25089,7 +25111,7 @@ typedef struct epctx__repair {
     bool wanted[EPCTX_RULE_COUNT];
     uint64_t found[EPCTX_RULE_COUNT];
     epctx_map sources; /* name of a tensor or value of the source model -> number in `views` */
-    epctx__list views;
+    epctx_list views;
     size_t done, left;
 } epctx__repair;
 
@@ -25118,7 +25140,7 @@ static const epctx_profile *epctx__repair_profile(const epctx__repair *r, epctx_
 }
 
 /* The EPContext nodes of the whole model, whatever their domain. */
-static bool epctx__repair_nodes(epctx__repair *r, epctx__list *views)
+static bool epctx__repair_nodes(epctx__repair *r, epctx_list *views)
 {
     epctx_walk walk;
     epctx_node_view node;
@@ -25132,7 +25154,7 @@ static bool epctx__repair_nodes(epctx__repair *r, epctx__list *views)
     return true;
 }
 
-static epctx_node_view epctx__node_at(const epctx__list *views, size_t i)
+static epctx_node_view epctx__node_at(const epctx_list *views, size_t i)
 {
     return epctx_node_of(epctx__view_at(views, i));
 }
@@ -25253,7 +25275,7 @@ static bool epctx__repair_doubled(epctx__repair *r)
 
 static bool epctx__repair_domain(epctx__repair *r)
 {
-    epctx__list views;
+    epctx_list views;
     size_t i;
     if (!epctx__repair_nodes(r, &views)) {
         return false;
@@ -25316,7 +25338,7 @@ static bool epctx__repair_source(epctx__repair *r, epctx_rule rule, const epctx_
 
 static bool epctx__repair_sources(epctx__repair *r)
 {
-    epctx__list views;
+    epctx_list views;
     size_t i;
     if (!epctx__repair_nodes(r, &views)) {
         return false;
@@ -25363,7 +25385,7 @@ static bool epctx__repair_default(epctx__repair *r, epctx_rule rule, const epctx
 /* Attributes whose schema default is what an absent one means. */
 static bool epctx__repair_attributes(epctx__repair *r)
 {
-    epctx__list views;
+    epctx_list views;
     size_t i;
     if (!epctx__repair_nodes(r, &views)) {
         return false;
@@ -25404,7 +25426,7 @@ static bool epctx__repair_attributes(epctx__repair *r)
 /* embed_mode was forgotten: what counts as the payload is the name of a file that is there. */
 static bool epctx__repair_like_path(epctx__repair *r)
 {
-    epctx__list views;
+    epctx_list views;
     size_t i;
     epctx_str folder = epctx_path_folder(epctx_str_of(r->m.c.model->path));
     if (r->opts->check.no_files || r->m.c.model->path[0] == '\0') {
@@ -25458,7 +25480,7 @@ static bool epctx__repair_free_name(epctx__repair *r, epctx_map *names, epctx_st
 static bool epctx__repair_names(epctx__repair *r)
 {
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(r->m.c.model));
-    epctx__list views;
+    epctx_list views;
     epctx_map all, seen;
     epctx_node_view node;
     size_t i;
@@ -25513,14 +25535,14 @@ static bool epctx__repair_equal(epctx__repair *r, epctx_rule rule, epctx_view ow
                                 uint32_t number, uint32_t field, const char *what, epctx_str node)
 {
     epctx_cursor it = epctx_fields(owner, number);
-    epctx__list all, gone;
+    epctx_list all, gone;
     epctx_map names;
     epctx_view view;
     bool ok = true;
     memset(&all, 0, sizeof all);
     memset(&gone, 0, sizeof gone);
     epctx_map_init(&names, r->m.c.arena);
-    while (ok && epctx__next_body(&it, &view)) {
+    while (ok && epctx_next_view(&it, &view)) {
         epctx_cursor strings = epctx_fields(view, field);
         epctx_str name = epctx_str_of(NULL);
         uint32_t at;
@@ -25565,7 +25587,7 @@ static bool epctx__repair_entries(epctx__repair *r)
 
 static bool epctx__repair_doubled_attributes(epctx__repair *r)
 {
-    epctx__list views;
+    epctx_list views;
     size_t i;
     if (!epctx__repair_nodes(r, &views)) {
         return false;
@@ -25657,7 +25679,7 @@ static bool epctx__repair_files(epctx__repair *r)
 
 static bool epctx__repair_build_path(epctx__repair *r)
 {
-    epctx__list views;
+    epctx_list views;
     size_t i;
     if (!epctx__repair_nodes(r, &views)) {
         return false;
@@ -25739,12 +25761,12 @@ static bool epctx__repair_find_memory(epctx__convert *c, epctx_view view, void *
     epctx_tensor_view tensor = epctx_tensor_of(view);
     return !tensor.external ||
            !epctx__starts_with(tensor.location, "*/_ORT_MEM_ADDR_/*") ||
-           epctx__views_add(c, (epctx__list *)user, view);
+           epctx__views_add(c, (epctx_list *)user, view);
 }
 
 static bool epctx__repair_memory(epctx__repair *r)
 {
-    epctx__list views;
+    epctx_list views;
     size_t i;
     memset(&views, 0, sizeof views);
     if (!epctx__repair_index(r) ||
@@ -25787,7 +25809,7 @@ static bool epctx__repair_dropped(epctx__repair *r)
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(model));
     epctx_map known;
     epctx_view node;
-    epctx__list names;
+    epctx_list names;
     bool ok;
     size_t i;
     memset(&names, 0, sizeof names);
@@ -25795,7 +25817,7 @@ static bool epctx__repair_dropped(epctx__repair *r)
     ok = epctx__repair_index(r) &&
          epctx__put_definitions(&r->m.c, &known,
                                 epctx__definitions_of(epctx__main_view(model)));
-    while (ok && epctx__next_body(&nodes, &node)) {
+    while (ok && epctx_next_view(&nodes, &node)) {
         epctx__captures read;
         ok = epctx__convert_captures(&r->m.c, node, &read);
         for (i = 0; ok && i < read.count; i++) {
@@ -25809,7 +25831,7 @@ static bool epctx__repair_dropped(epctx__repair *r)
         epctx_tensor data;
         ok = epctx__repair_data(r, name, &data) &&
              (data.data == NULL ||
-              (epctx_put_tensor(model, epctx__no_view(), &data, epctx__no_view(), NULL,
+              (epctx_put_tensor(model, epctx_view_none(), &data, epctx_view_none(), NULL,
                                 r->m.c.error) == EPCTX_OK &&
                epctx__repair_say(r, EPCTX_RULE_DROPPED_VALUE, name,
                                  "the initializer comes from the source model, %u bytes",
@@ -25823,7 +25845,7 @@ static bool epctx__repair_dropped(epctx__repair *r)
 typedef struct epctx__typing {
     epctx_map known;  /* value -> its element type */
     epctx_map source; /* value of the source model -> number in `views` */
-    epctx__list views;
+    epctx_list views;
 } epctx__typing;
 
 static bool epctx__typing_values(epctx__repair *r, epctx__typing *t, epctx_cursor it, bool source)
@@ -25915,7 +25937,7 @@ static bool epctx__repair_type(epctx__repair *r, epctx__typing *t, const epctx_n
     if (at != EPCTX_MAP_NONE) {
         value.elem_type = epctx_value_of(epctx__view_at(&t->views, at)).elem_type;
         return epctx_put_copy(model, epctx__main_view(model), 13,
-                              epctx__view_at(&t->views, at), epctx__no_view(), NULL,
+                              epctx__view_at(&t->views, at), epctx_view_none(), NULL,
                               r->m.c.error) == EPCTX_OK &&
                epctx__repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, ep->name,
                                  "'%S' has the type that it has in the source model", &name);
@@ -25923,7 +25945,7 @@ static bool epctx__repair_type(epctx__repair *r, epctx__typing *t, const epctx_n
     if (elem == 0) {
         return true;
     }
-    return epctx_put_value(model, epctx__no_view(), &value, epctx__no_view(), NULL,
+    return epctx_put_value(model, epctx_view_none(), &value, epctx_view_none(), NULL,
                            r->m.c.error) == EPCTX_OK &&
            epctx__repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, ep->name,
                              "'%S' is %s: the node that reads it takes nothing else", &name,
@@ -25937,7 +25959,7 @@ static bool epctx__repair_types(epctx__repair *r)
     epctx_cursor nodes = epctx_graph_nodes(graph);
     epctx__typing t;
     epctx_map wanted; /* untyped output -> what its readers want */
-    epctx__list compiled;
+    epctx_list compiled;
     epctx_node_view node;
     epctx_str name;
     size_t i;
@@ -25996,7 +26018,7 @@ static bool epctx__repair_types(epctx__repair *r)
 
 typedef struct epctx__stale {
     epctx__combine *m;
-    epctx__list names;
+    epctx_list names;
     bool failed;
 } epctx__stale;
 
@@ -26084,7 +26106,7 @@ static bool epctx__repair_annotations(epctx__repair *r)
     epctx_graph_view graph = epctx_model_graph(r->m.c.model);
     epctx_cursor it = epctx_graph_annotations(graph);
     epctx_annotation_view annotation;
-    epctx__list gone;
+    epctx_list gone;
     epctx_map made;
     bool ok;
     memset(&gone, 0, sizeof gone);
@@ -29104,7 +29126,7 @@ static bool epctx__rewrite_initializers(epctx__rewrite *w)
         body = epctx__slot_view(slot);
         if (slot->number == 15) { /* sparse: the name is the one of its values */
             epctx_cursor it = epctx_fields(body, 1);
-            if (!epctx__next_body(&it, &body)) {
+            if (!epctx_next_view(&it, &body)) {
                 continue;
             }
         }
@@ -29171,7 +29193,7 @@ static bool epctx__rewrite_values(epctx__rewrite *w)
             const epctx_value *value = types != NULL ? &types[k] : &part->outputs[k];
             if (value->elem_type != 0 &&
                 epctx_map_get(&typed, value->name) == EPCTX_MAP_NONE &&
-                epctx_put_value(model, epctx__no_view(), value, epctx__no_view(), NULL,
+                epctx_put_value(model, epctx_view_none(), value, epctx_view_none(), NULL,
                                 g->error) != EPCTX_OK) {
                 return false;
             }
@@ -30243,7 +30265,7 @@ static epctx_status epctx__weights_open(epctx_loaded *loaded, const epctx_model 
 static bool epctx__weights_index(epctx_loaded *loaded, epctx__weight_model *source)
 {
     epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&source->model));
-    size_t room = epctx__count(it);
+    size_t room = epctx_cursor_count(it);
     epctx_view *views = (epctx_view *)epctx_arena_array(&loaded->arena, room, sizeof *views);
     epctx_tensor_view tensor;
     uint32_t count = 0;
