@@ -142,6 +142,7 @@
 #endif
 #endif
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -241,6 +242,20 @@ EPCTX_API bool epctx_str_is(epctx_str a, const char *b);
 EPCTX_API bool epctx_str_eq(epctx_str a, epctx_str b);
 EPCTX_API bool epctx_str_is_utf8(epctx_str text);
 
+/* Without regard to the case of ASCII letters. */
+EPCTX_API bool epctx_str_eq_nocase(epctx_str a, epctx_str b);
+EPCTX_API bool epctx_str_starts(epctx_str text, const char *start);
+/* Takes what is in front of `separator` off `*rest`, and the separator with it; without one the
+ * whole rest, which is NULL then. */
+EPCTX_API epctx_str epctx_str_cut(epctx_str *rest, char separator);
+/* The decimal number that the whole text is; false when it is none, or above 2^64 - 1. */
+EPCTX_API bool epctx_str_number(epctx_str text, uint64_t *out);
+/* Takes the decimal number that `*rest` begins with off it; false, and `*rest` as it was, when it
+ * begins with none, or one above 2^64 - 1. */
+EPCTX_API bool epctx_str_take_number(epctx_str *rest, uint64_t *out);
+/* The same for a number of exactly 16 digits, 0 to 9 and a to f: a hash. */
+EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out);
+
 #define EPCTX_NO_CHAR UINT32_MAX
 /* The code point that starts at text.data[at] and its bytes; EPCTX_NO_CHAR, of one byte, where there
  * is no UTF-8 (RFC 3629). */
@@ -325,6 +340,32 @@ typedef struct epctx_limits {
     uint64_t max_size;     /* bytes of a model; default no limit */
     uint64_t max_fields;   /* fields of the model and of its main graph; default no limit */
 } epctx_limits;
+
+/* Text that is made in a buffer of the caller's. It is always terminated; what does not fit is left
+ * out, and `cut` set. */
+typedef struct epctx_text {
+    char *data;
+    size_t capacity; /* with the terminator */
+    size_t size;
+    bool cut;
+} epctx_text;
+
+/* Empty text in `buffer` of at least one byte; NULL has no room for any. */
+EPCTX_API epctx_text epctx_text_of(char *buffer, size_t capacity);
+/* What was put so far; borrowed from the buffer. */
+EPCTX_API epctx_str epctx_text_str(const epctx_text *text);
+EPCTX_API void epctx_text_put_char(epctx_text *text, char c);
+/* As it is. */
+EPCTX_API void epctx_text_put(epctx_text *text, epctx_str part);
+/* Text of hostile origin, to be read by people: what is not shown (epctx_char_is_shown) becomes
+ * \xHH, and "..." follows the first 200 bytes. No character is cut. */
+EPCTX_API void epctx_text_put_shown(epctx_text *text, epctx_str part);
+EPCTX_API void epctx_text_put_number(epctx_text *text, uint64_t value);
+/* Hexadecimal, with at least `digits` digits (16 for hashes). */
+EPCTX_API void epctx_text_put_hex(epctx_text *text, uint64_t value, unsigned digits);
+/* The formats of epctx_fail, %s and %S as epctx_text_put_shown. */
+EPCTX_API void epctx_text_put_format(epctx_text *text, const char *format, ...);
+EPCTX_API void epctx_text_put_args(epctx_text *text, const char *format, va_list args);
 
 /* Status setter for backends and callbacks: fills `error` (may be NULL, an error already set stays)
  * and returns `status`. The format knows %s (const char *), %S (const epctx_str *), %d (int64_t),
@@ -3331,7 +3372,6 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 #if defined(EPCTX_IMPLEMENTATION) && !defined(EPCTX_IMPLEMENTED)
 #define EPCTX_IMPLEMENTED
 
-#include <stdarg.h>
 #include <string.h>
 
 #if !defined(EPCTX_NO_MALLOC) || defined(EPCTX_DEBUG)
@@ -3498,6 +3538,99 @@ EPCTX_API bool epctx_str_is(epctx_str a, const char *b)
     return epctx_str_eq(a, epctx_str_of(b));
 }
 
+static char epctx__lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+EPCTX_API bool epctx_str_eq_nocase(epctx_str a, epctx_str b)
+{
+    size_t i;
+    for (i = 0; i < a.size && a.size == b.size; i++) {
+        if (epctx__lower(a.data[i]) != epctx__lower(b.data[i])) {
+            return false;
+        }
+    }
+    return a.size == b.size;
+}
+
+EPCTX_API bool epctx_str_starts(epctx_str text, const char *start)
+{
+    size_t size = strlen(start);
+    return text.size >= size && (size == 0 || memcmp(text.data, start, size) == 0);
+}
+
+/* The first `size` bytes go. */
+static void epctx__str_skip(epctx_str *rest, size_t size)
+{
+    rest->data += size;
+    rest->size -= size;
+}
+
+EPCTX_API epctx_str epctx_str_cut(epctx_str *rest, char separator)
+{
+    epctx_str part = *rest;
+    const void *end = part.size > 0 ? memchr(part.data, separator, part.size) : NULL;
+    if (end == NULL) {
+        *rest = epctx_str_of(NULL);
+    } else {
+        part.size = (size_t)((const char *)end - part.data);
+        epctx__str_skip(rest, part.size + 1);
+    }
+    return part;
+}
+
+/* Appends a decimal digit to a number; false when `c` is none, or the number has no room for it. */
+static bool epctx__digit(uint64_t *number, char c)
+{
+    unsigned digit = (unsigned)(unsigned char)c - (unsigned)'0';
+    if (digit > 9 || *number > (UINT64_MAX - digit) / 10) {
+        return false;
+    }
+    *number = *number * 10 + digit;
+    return true;
+}
+
+EPCTX_API bool epctx_str_take_number(epctx_str *rest, uint64_t *out)
+{
+    size_t i = 0;
+    *out = 0;
+    while (i < rest->size && epctx__digit(out, rest->data[i])) {
+        i++;
+    }
+    if (i == 0 || (i < rest->size && rest->data[i] >= '0' && rest->data[i] <= '9')) {
+        return false;
+    }
+    epctx__str_skip(rest, i);
+    return true;
+}
+
+EPCTX_API bool epctx_str_number(epctx_str text, uint64_t *out)
+{
+    return epctx_str_take_number(&text, out) && text.size == 0;
+}
+
+EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    uint64_t hash = 0;
+    size_t i;
+    *out = 0;
+    if (rest->size < 16) {
+        return false;
+    }
+    for (i = 0; i < 16; i++) {
+        const char *digit = (const char *)memchr(digits, rest->data[i], 16);
+        if (digit == NULL) {
+            return false;
+        }
+        hash = hash << 4 | (uint64_t)(digit - digits);
+    }
+    *out = hash;
+    epctx__str_skip(rest, 16);
+    return true;
+}
+
 /* Bytes of the character that starts with `lead`; 0: none does. */
 static size_t epctx__utf8_size(unsigned lead)
 {
@@ -3570,119 +3703,148 @@ EPCTX_API bool epctx_char_is_shown(uint32_t code, uint32_t before)
     return !epctx__is_hidden(code);
 }
 
-/* -- errors -- */
+/* -- text that is made -- */
 
-typedef struct epctx__text {
-    char *data;
-    size_t capacity; /* with the terminator */
-    size_t size;
-} epctx__text;
-
-static void epctx__text_char(epctx__text *text, char c)
+EPCTX_API epctx_text epctx_text_of(char *buffer, size_t capacity)
 {
-    if (text->size + 1 < text->capacity) {
-        text->data[text->size++] = c;
+    epctx_text text;
+    text.data = buffer;
+    text.capacity = buffer != NULL ? capacity : 1;
+    text.size = 0;
+    text.cut = false;
+    if (buffer != NULL) {
+        buffer[0] = '\0';
+    }
+    return text;
+}
+
+EPCTX_API epctx_str epctx_text_str(const epctx_text *text)
+{
+    epctx_str s;
+    s.data = text->data;
+    s.size = text->size;
+    return s;
+}
+
+EPCTX_API void epctx_text_put_char(epctx_text *text, char c)
+{
+    epctx_str part;
+    part.data = &c;
+    part.size = 1;
+    epctx_text_put(text, part);
+}
+
+EPCTX_API void epctx_text_put(epctx_text *text, epctx_str part)
+{
+    size_t left = text->capacity - text->size - 1;
+    size_t size = part.size < left ? part.size : left;
+    text->cut = text->cut || size < part.size;
+    if (size > 0) {
+        memcpy(text->data + text->size, part.data, size);
+        text->size += size;
+        text->data[text->size] = '\0';
     }
 }
 
-/* Text of hostile origin: what is not shown becomes \xHH, and one long name must not push the rest of
- * the message out. No character is cut. */
-static void epctx__text_str(epctx__text *text, const char *data, size_t size)
+/* One long name must not push the rest of a message out. */
+EPCTX_API void epctx_text_put_shown(epctx_text *text, epctx_str part)
 {
     const size_t most = text->size + 200;
-    epctx_str from;
     uint32_t before = 0;
     size_t i, k, n;
-    from.data = data;
-    from.size = size;
-    for (i = 0; i < size; i += n) {
-        uint32_t code = epctx_str_char(from, i, &n);
+    for (i = 0; i < part.size; i += n) {
+        uint32_t code = epctx_str_char(part, i, &n);
         bool shown = epctx_char_is_shown(code, before);
         size_t room = text->size + (shown ? n : 4 * n);
         if (room > most || room >= text->capacity) {
-            break;
+            text->cut = true;
+            epctx_text_put(text, epctx_str_of("..."));
+            return;
         }
         for (k = i; k < i + n; k++) {
             if (shown) {
-                epctx__text_char(text, data[k]);
+                epctx_text_put_char(text, part.data[k]);
             } else {
-                unsigned char c = (unsigned char)data[k];
-                epctx__text_char(text, '\\');
-                epctx__text_char(text, 'x');
-                epctx__text_char(text, "0123456789abcdef"[c >> 4]);
-                epctx__text_char(text, "0123456789abcdef"[c & 15]);
+                epctx_text_put(text, epctx_str_of("\\x"));
+                epctx_text_put_hex(text, (unsigned char)part.data[k], 2);
             }
         }
         before = code;
     }
-    for (k = 0; i < size && k < 3; k++) {
-        epctx__text_char(text, '.');
-    }
 }
 
-static void epctx__text_number(epctx__text *text, uint64_t value, unsigned base)
+static void epctx__text_digits(epctx_text *text, uint64_t value, unsigned base, size_t least)
 {
     char digits[20];
-    size_t count = 0;
+    epctx_str part;
+    size_t at = sizeof digits;
     do {
-        digits[count++] = "0123456789abcdef"[value % base];
+        digits[--at] = "0123456789abcdef"[value % base];
         value /= base;
-    } while (value != 0);
-    while (count > 0) {
-        epctx__text_char(text, digits[--count]);
-    }
+    } while (value != 0 || sizeof digits - at < least);
+    part.data = digits + at;
+    part.size = sizeof digits - at;
+    epctx_text_put(text, part);
 }
 
-/* The formats of epctx_fail. */
-static void epctx__text_format(epctx__text *text, const char *format, va_list args)
+EPCTX_API void epctx_text_put_number(epctx_text *text, uint64_t value)
 {
+    epctx__text_digits(text, value, 10, 1);
+}
+
+EPCTX_API void epctx_text_put_hex(epctx_text *text, uint64_t value, unsigned digits)
+{
+    epctx__text_digits(text, value, 16, digits < 16 ? digits : 16);
+}
+
+EPCTX_API void epctx_text_put_args(epctx_text *text, const char *format, va_list args)
+{
+    const char *s;
+    int64_t value;
     for (; *format != '\0'; format++) {
         if (*format != '%') {
-            epctx__text_char(text, *format);
+            epctx_text_put_char(text, *format);
             continue;
         }
         switch (*++format) {
-        case 's': {
-            const char *s = va_arg(args, const char *);
-            epctx__text_str(text, s != NULL ? s : "", s != NULL ? strlen(s) : 0);
+        case 's':
+            s = va_arg(args, const char *);
+            epctx_text_put_shown(text, epctx_str_of(s));
             break;
-        }
-        case 'S': {
-            const epctx_str *s = va_arg(args, const epctx_str *);
-            epctx__text_str(text, s->data, s->size);
+        case 'S':
+            epctx_text_put_shown(text, *va_arg(args, const epctx_str *));
             break;
-        }
-        case 'd': {
-            int64_t value = va_arg(args, int64_t);
+        case 'd':
+            value = va_arg(args, int64_t);
             if (value < 0) {
-                epctx__text_char(text, '-');
+                epctx_text_put_char(text, '-');
             }
-            epctx__text_number(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, 10);
+            epctx_text_put_number(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
             break;
-        }
         case 'u':
-            epctx__text_number(text, va_arg(args, uint64_t), 10);
+            epctx_text_put_number(text, va_arg(args, uint64_t));
             break;
         case 'x':
-            epctx__text_number(text, va_arg(args, uint64_t), 16);
+            epctx_text_put_hex(text, va_arg(args, uint64_t), 1);
             break;
         case '\0':
             return;
         default:
-            epctx__text_char(text, *format);
+            epctx_text_put_char(text, *format);
             break;
         }
     }
 }
 
-static epctx__text epctx__text_of(char *data, size_t capacity)
+EPCTX_API void epctx_text_put_format(epctx_text *text, const char *format, ...)
 {
-    epctx__text text;
-    text.data = data;
-    text.capacity = capacity;
-    text.size = 0;
-    return text;
+    va_list args;
+    va_start(args, format);
+    epctx_text_put_args(text, format, args);
+    va_end(args);
 }
+
+/* -- errors -- */
 
 EPCTX_API void epctx_error_clear(epctx_error *error)
 {
@@ -3696,12 +3858,11 @@ EPCTX_API void epctx_error_clear(epctx_error *error)
 EPCTX_API epctx_status epctx_fail(epctx_error *error, epctx_status status, const char *format, ...)
 {
     if (error != NULL && error->status == EPCTX_OK) {
-        epctx__text text = epctx__text_of(error->message, sizeof error->message);
+        epctx_text text = epctx_text_of(error->message, sizeof error->message);
         va_list args;
         va_start(args, format);
-        epctx__text_format(&text, format, args);
+        epctx_text_put_args(&text, format, args);
         va_end(args);
-        text.data[text.size] = '\0';
         error->status = status;
     }
     return status;
@@ -3711,18 +3872,9 @@ EPCTX_API epctx_status epctx_fail(epctx_error *error, epctx_status status, const
 static void epctx__prefix(epctx_error *error, const char *what, const char *name)
 {
     char prefix[288];
-    epctx__text text = epctx__text_of(prefix, sizeof prefix);
-    size_t rest;
-    if (what != NULL) {
-        epctx__text_str(&text, what, strlen(what));
-        epctx__text_str(&text, " '", 2);
-    }
-    epctx__text_str(&text, name, strlen(name));
-    if (what != NULL) {
-        epctx__text_char(&text, '\'');
-    }
-    epctx__text_str(&text, ": ", 2);
-    rest = strlen(error->message);
+    epctx_text text = epctx_text_of(prefix, sizeof prefix);
+    size_t rest = strlen(error->message);
+    epctx_text_put_format(&text, what != NULL ? "%s '%s': " : "%s%s: ", what, name);
     if (rest > sizeof error->message - 1 - text.size) {
         rest = sizeof error->message - 1 - text.size;
         while (rest > 0 && ((unsigned char)error->message[rest] & 0xc0) == 0x80) {
@@ -3734,11 +3886,10 @@ static void epctx__prefix(epctx_error *error, const char *what, const char *name
     error->message[text.size + rest] = '\0';
 }
 
-static void epctx__keep(char *out, size_t capacity, const char *data, size_t size)
+static void epctx__keep(char *out, size_t capacity, epctx_str name)
 {
-    epctx__text text = epctx__text_of(out, capacity);
-    epctx__text_str(&text, data, size);
-    out[text.size] = '\0';
+    epctx_text text = epctx_text_of(out, capacity);
+    epctx_text_put_shown(&text, name);
 }
 
 EPCTX_API void epctx_blame(epctx_error *error, const char *file, const epctx_str *node,
@@ -3748,15 +3899,15 @@ EPCTX_API void epctx_blame(epctx_error *error, const char *file, const epctx_str
         return;
     }
     if (attribute != NULL && error->attribute[0] == '\0') {
-        epctx__keep(error->attribute, sizeof error->attribute, attribute, strlen(attribute));
+        epctx__keep(error->attribute, sizeof error->attribute, epctx_str_of(attribute));
         epctx__prefix(error, "attribute", error->attribute);
     }
     if (node != NULL && node->size > 0 && error->node[0] == '\0') {
-        epctx__keep(error->node, sizeof error->node, node->data, node->size);
+        epctx__keep(error->node, sizeof error->node, *node);
         epctx__prefix(error, "node", error->node);
     }
     if (file != NULL && file[0] != '\0' && error->file[0] == '\0') {
-        epctx__keep(error->file, sizeof error->file, file, strlen(file));
+        epctx__keep(error->file, sizeof error->file, epctx_str_of(file));
         epctx__prefix(error, NULL, error->file);
     }
 }
@@ -7344,7 +7495,7 @@ static const char *epctx__lookalike(epctx_span bytes)
 }
 
 /* The most frequent damage is a file that was cut off: then a field is longer than what is left. */
-static void epctx__refused_field(const uint8_t *p, const uint8_t *end, epctx__text *text)
+static void epctx__refused_field(const uint8_t *p, const uint8_t *end, epctx_text *text)
 {
     uint64_t size = 0;
     uint32_t tag = 0;
@@ -7352,23 +7503,18 @@ static void epctx__refused_field(const uint8_t *p, const uint8_t *end, epctx__te
     if (after != NULL && (tag & 7) == EPCTX_WIRE_LEN && tag >> 3 != 0) {
         after = epctx__varint(after, end, 5, &size);
         if (after != NULL && size > (uint64_t)(end - after)) {
-            epctx__text_str(text, "field ", 6);
-            epctx__text_number(text, tag >> 3, 10);
-            epctx__text_str(text, " wants ", 7);
-            epctx__text_number(text, size, 10);
-            epctx__text_str(text, " bytes, the file has ", 21);
-            epctx__text_number(text, (uint64_t)(end - after), 10);
-            epctx__text_str(text, " left: is it cut off?", 21);
+            epctx_text_put_format(text,
+                                  "field %u wants %u bytes, the file has %u left: is it cut off?",
+                                  (uint64_t)(tag >> 3), size, (uint64_t)(end - after));
         }
     }
-    text->data[text->size] = '\0';
 }
 
 static epctx_status epctx__refused(const epctx_model *model, const epctx__check *check,
                                    epctx_error *error)
 {
     char more[128];
-    epctx__text text = epctx__text_of(more, sizeof more);
+    epctx_text text = epctx_text_of(more, sizeof more);
     const char *lookalike = epctx__lookalike(model->source);
     uint64_t at;
     if (check->reason == NULL) {
@@ -7743,19 +7889,12 @@ EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view)
     return attr;
 }
 
-/* Decimal text as external_data stores it; UINT64_MAX when it is not a number. */
-static uint64_t epctx__decimal(epctx_str text)
+/* As external_data stores it; UINT64_MAX when it is not a number. */
+static void epctx__decimal(epctx_str text, uint64_t *out)
 {
-    uint64_t value = 0;
-    size_t i;
-    for (i = 0; i < text.size; i++) {
-        unsigned digit = (unsigned)(unsigned char)text.data[i] - '0';
-        if (digit > 9 || value > (UINT64_MAX - digit) / 10) {
-            return UINT64_MAX;
-        }
-        value = value * 10 + digit;
+    if (!epctx_str_number(text, out)) {
+        *out = UINT64_MAX;
     }
-    return text.size > 0 ? value : UINT64_MAX;
 }
 
 /* StringStringEntryProto. */
@@ -7780,9 +7919,9 @@ static void epctx__external_entry(epctx_tensor_view *tensor, epctx_view view)
     if (epctx_str_is(key, "location")) {
         tensor->location = value;
     } else if (epctx_str_is(key, "offset")) {
-        tensor->offset = epctx__decimal(value);
+        epctx__decimal(value, &tensor->offset);
     } else if (epctx_str_is(key, "length")) {
-        tensor->length = epctx__decimal(value);
+        epctx__decimal(value, &tensor->length);
         if (tensor->length == UINT64_MAX) {
             tensor->length--; /* no number: not "to the end", but more than any file has */
         }
@@ -8618,22 +8757,6 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
  * onnxruntime/core/providers unless said otherwise. QNNP: onnxruntime/onnxruntime-qnn.
  * ============================================================================================== */
 
-static char epctx__lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-static bool epctx__same_letters(epctx_str a, epctx_str b)
-{
-    size_t i;
-    for (i = 0; i < a.size && a.size == b.size; i++) {
-        if (epctx__lower(a.data[i]) != epctx__lower(b.data[i])) {
-            return false;
-        }
-    }
-    return a.size == b.size;
-}
-
 static bool epctx__ends_with(epctx_str text, const char *end)
 {
     size_t size = strlen(end);
@@ -8817,7 +8940,7 @@ static int epctx__source_index(const epctx_profile *profile, epctx_str source, b
     int i;
     for (i = 0; i < 4 && profile->sources[i] != NULL; i++) {
         epctx_str accepted = epctx_str_of(profile->sources[i]);
-        if (any_case ? epctx__same_letters(source, accepted) : epctx_str_eq(source, accepted)) {
+        if (any_case ? epctx_str_eq_nocase(source, accepted) : epctx_str_eq(source, accepted)) {
             return i;
         }
     }
@@ -10135,19 +10258,13 @@ EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *name
     return nearest;
 }
 
-static bool epctx__starts_with(epctx_str text, const char *start)
-{
-    size_t size = strlen(start);
-    return text.size >= size && memcmp(text.data, start, size) == 0;
-}
-
 /* Is the key meant for this table? */
 static bool epctx__key_is_ours(epctx_str key)
 {
-    if (epctx__starts_with(key, "ep.")) {
+    if (epctx_str_starts(key, "ep.")) {
         return memchr(key.data + 3, '.', key.size - 3) == NULL;
     }
-    return epctx__starts_with(key, "epctx.") || epctx__starts_with(key, "EP_CONTEXT_");
+    return epctx_str_starts(key, "epctx.") || epctx_str_starts(key, "EP_CONTEXT_");
 }
 
 /* An unknown key: somebody else's, or a mistake. */
@@ -10157,7 +10274,7 @@ static epctx_status epctx__option_unknown(epctx_str key, epctx_error *error)
     const char *nearest = epctx__nearest_key(key, &distance);
     size_t i;
     for (i = 0; i < sizeof epctx__option_aliases / sizeof epctx__option_aliases[0]; i++) {
-        if (epctx__same_letters(key, epctx_str_of(epctx__option_aliases[i].key))) {
+        if (epctx_str_eq_nocase(key, epctx_str_of(epctx__option_aliases[i].key))) {
             return epctx_fail(error, EPCTX_ERR_ARG,
                               "'%S' is an option of one EP: the session option is %s", &key,
                               epctx__options[epctx__option_aliases[i].option].key);
@@ -10226,20 +10343,6 @@ static bool epctx__word_index(const char *words, epctx_str word, size_t *index)
     return false;
 }
 
-static bool epctx__option_decimal(epctx_str text, uint64_t *value)
-{
-    size_t i;
-    *value = 0;
-    for (i = 0; i < text.size; i++) {
-        unsigned digit = (unsigned)(unsigned char)text.data[i] - (unsigned)'0';
-        if (digit > 9 || *value > (UINT64_MAX - digit) / 10) {
-            return false;
-        }
-        *value = *value * 10 + digit;
-    }
-    return text.size > 0;
-}
-
 static epctx_status epctx__option_value(const epctx_option_info *info, epctx_str value,
                                         epctx_error *error)
 {
@@ -10261,7 +10364,7 @@ static epctx_status epctx__option_value(const epctx_option_info *info, epctx_str
         }
         return EPCTX_OK;
     case EPCTX_OPTION_TYPE_NUMBER:
-        return epctx__option_decimal(value, &number)
+        return epctx_str_number(value, &number)
                    ? EPCTX_OK
                    : epctx_fail(error, EPCTX_ERR_ARG,
                                 "%s: a decimal number is expected, found '%S'", info->key, &value);
@@ -10421,7 +10524,7 @@ EPCTX_API uint64_t epctx_option_number(const epctx_options *options, epctx_optio
 {
     uint64_t value;
     epctx_str text = epctx_str_of(epctx_option_text(options, option));
-    return epctx__option_decimal(text, &value) ? value : 0;
+    return epctx_str_number(text, &value) ? value : 0;
 }
 
 EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options)
@@ -10808,44 +10911,14 @@ EPCTX_API const char *epctx_compat_name(epctx_compat compat)
     }
 }
 
-/* Cuts the text up to `separator` off the front of `*rest`, whose data is NULL behind the last. */
-static epctx_str epctx__cut(epctx_str *rest, char separator)
-{
-    epctx_str part = *rest;
-    size_t i = 0;
-    while (i < rest->size && rest->data[i] != separator) {
-        i++;
-    }
-    part.size = i;
-    if (i == rest->size) {
-        *rest = epctx_str_of(NULL);
-    } else {
-        rest->data += i + 1;
-        rest->size -= i + 1;
-    }
-    return part;
-}
-
 static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value)
 {
-    epctx_str part = epctx__cut(rest, separator);
-    size_t i;
-    if (part.size == 0 || part.size > 18) {
-        return false;
-    }
-    *value = 0;
-    for (i = 0; i < part.size; i++) {
-        if (part.data[i] < '0' || part.data[i] > '9') {
-            return false;
-        }
-        *value = *value * 10 + (uint64_t)(part.data[i] - '0');
-    }
-    return true;
+    return epctx_str_number(epctx_str_cut(rest, separator), value);
 }
 
 static bool epctx__cut_version(epctx_str *rest, uint64_t version[3])
 {
-    epctx_str part = epctx__cut(rest, ':');
+    epctx_str part = epctx_str_cut(rest, ':');
     return epctx__cut_number(&part, '.', &version[0]) &&
            epctx__cut_number(&part, '.', &version[1]) &&
            epctx__cut_number(&part, '.', &version[2]) && part.data == NULL;
@@ -10868,7 +10941,7 @@ EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *val
     if (rest->size == 0) {
         return false;
     }
-    part = epctx__cut(rest, ';');
+    part = epctx_str_cut(rest, ';');
     *key = epctx_str_of("");
     *value = part;
     for (i = 0; i < part.size; i++) {
@@ -11314,7 +11387,7 @@ static bool epctx__gather_compat(epctx__gather *g, const epctx_model *model)
     while (epctx__next_body(&it, &body)) {
         epctx_compat_entry entry;
         epctx__pair(body, &entry.ep, &entry.value);
-        if (!epctx__starts_with(entry.ep, EPCTX_COMPAT_PREFIX)) {
+        if (!epctx_str_starts(entry.ep, EPCTX_COMPAT_PREFIX)) {
             continue;
         }
         entry.ep.data += sizeof EPCTX_COMPAT_PREFIX - 1;
@@ -11889,16 +11962,15 @@ static void epctx__say(epctx__lint *l, epctx_rule rule, epctx_str node, const ch
                        const char *format, ...)
 {
     char message[EPCTX__MESSAGE];
-    epctx__text text = epctx__text_of(message, sizeof message);
+    epctx_text text = epctx_text_of(message, sizeof message);
     epctx_finding finding;
     va_list args;
     if (l->short_of_memory) { /* what is not known is not missing */
         return;
     }
     va_start(args, format);
-    epctx__text_format(&text, format, args);
+    epctx_text_put_args(&text, format, args);
     va_end(args);
-    message[text.size] = '\0';
     if (l->demoted != EPCTX_RULE_COUNT && epctx_rule_of(rule).severity == EPCTX_SEVERITY_ERROR) {
         rule = l->demoted;
     }
@@ -12047,7 +12119,7 @@ static void epctx__lint_fields(epctx__lint *l, epctx__type type, epctx_view mess
     } else if (type == EPCTX__T_ATTR) {
         attr = epctx_attr_of(message).name;
     }
-    epctx__keep(attribute, sizeof attribute, attr.data, attr.size);
+    epctx__keep(attribute, sizeof attribute, attr);
     while (epctx_next_field(&it, &field)) {
         uint32_t kind =
             field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
@@ -12564,7 +12636,7 @@ static void epctx__lint_attrs(epctx__lint *l, const epctx_node_view *view, bool 
         const char *known = NULL;
         char text[64];
         int id;
-        epctx__keep(text, sizeof text, attr.name.data, attr.name.size);
+        epctx__keep(text, sizeof text, attr.name);
         if (attr.ref_attr_name.size > 0 && !l->in_function) {
             epctx__say(l, EPCTX_RULE_REFERENCE, view->name, text,
                        "refers to attribute '%S' of a function, but is in none",
@@ -12941,7 +13013,7 @@ static void epctx__lint_entries(epctx__lint *l, const epctx_tensor_view *tensor)
                                           : !epctx_str_is(key, "offset") &&
                                                 !epctx_str_is(key, "length") &&
                                                 !epctx_str_is(key, "checksum") &&
-                                                !epctx__starts_with(key, "prepacked")) {
+                                                !epctx_str_starts(key, "prepacked")) {
             epctx__say(l, EPCTX_RULE_EXTERNAL_ENTRY, tensor->name, "external_data",
                        "initializer '%S': entry '%S' %s", &tensor->name, &key,
                        located && epctx_str_is(key, "location") ? "occurs twice"
@@ -13619,7 +13691,7 @@ static void epctx__lint_attr(epctx__lint *l, const epctx_node_view *node,
     epctx_field field;
     uint32_t used = 0;
     char text[64];
-    epctx__keep(text, sizeof text, attr->name.data, attr->name.size);
+    epctx__keep(text, sizeof text, attr->name);
     while (epctx_next_field(&it, &field)) {
         int32_t type = epctx__attr_field_type(&field);
         used |= type > 0 ? EPCTX__F(type) : 0;
@@ -13686,7 +13758,7 @@ EPCTX__APART static void epctx__lint_node(epctx__lint *l, const epctx__frame *sc
         }
         if (twice) {
             char text[64];
-            epctx__keep(text, sizeof text, attr.name.data, attr.name.size);
+            epctx__keep(text, sizeof text, attr.name);
             epctx__say(l, EPCTX_RULE_DOUBLED_ATTRIBUTE, node->name, text,
                        "the node has two attributes '%S'", &attr.name);
         }
@@ -14491,7 +14563,7 @@ static void epctx__lint_compat(epctx__lint *l)
         epctx_str key;
         epctx_str value;
         epctx__pair(body, &key, &value);
-        if (epctx__starts_with(key, EPCTX_COMPAT_PREFIX)) {
+        if (epctx_str_starts(key, EPCTX_COMPAT_PREFIX)) {
             epctx__lint_compat_entry(l, key, value, &sources, &told);
         }
     }
@@ -14743,26 +14815,6 @@ EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_op
 
 #endif /* EPCTX_NO_WIRE */
 
-/* The number that `text` begins with, of 16 hexadecimal digits; false, and 0, when it does not. */
-static bool epctx__hex(epctx_str text, uint64_t *out)
-{
-    uint64_t hash = 0;
-    size_t i;
-    *out = 0;
-    for (i = 0; i < 16; i++) {
-        char c = i < text.size ? text.data[i] : '?';
-        if (c >= '0' && c <= '9') {
-            hash = hash << 4 | (uint64_t)(c - '0');
-        } else if (c >= 'a' && c <= 'f') {
-            hash = hash << 4 | (uint64_t)(c - 'a' + 10);
-        } else {
-            return false;
-        }
-    }
-    *out = hash;
-    return true;
-}
-
 #define EPCTX__OTHER_BINARY                                                                        \
     "it is damaged, or was compiled again without this model (all that share it go together)"
 
@@ -14792,23 +14844,20 @@ static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line)
 {
     epctx_str text;
     epctx_str number;
-    size_t i;
     if (rest->size == 0) {
         return false;
     }
     memset(line, 0, sizeof *line);
-    text = epctx__cut(rest, '\n');
-    line->word = epctx__cut(&text, ' ');
+    text = epctx_str_cut(rest, '\n');
+    line->word = epctx_str_cut(&text, ' ');
     if (epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data") ||
         epctx_str_is(line->word, "binary")) {
-        number = epctx__cut(&text, ' ');
-        for (i = 0; i < number.size && number.data[i] >= '0' && number.data[i] <= '9'; i++) {
-            line->size = line->size * 10 + (uint64_t)(number.data[i] - '0');
-        }
-        number = epctx__cut(&text, ' ');
-        epctx__hex(number, &line->hash);
+        number = epctx_str_cut(&text, ' ');
+        epctx_str_take_number(&number, &line->size);
+        number = epctx_str_cut(&text, ' ');
+        epctx_str_take_hash(&number, &line->hash);
     } else if (epctx_str_is(line->word, "options")) {
-        epctx__hex(text, &line->hash);
+        epctx_str_take_hash(&text, &line->hash);
     }
     line->name = text;
     return true;
@@ -14950,7 +14999,7 @@ EPCTX_API epctx_status epctx_check_binary(const epctx_model *model, const char *
     int stamps = 0;
     epctx_error_clear(error);
     while (status == EPCTX_OK && stamps < EPCTX__STAMPS_MAX && epctx_next_pair(&it, &pair)) {
-        if (epctx__starts_with(pair.key, EPCTX_BUILD_PREFIX)) {
+        if (epctx_str_starts(pair.key, EPCTX_BUILD_PREFIX)) {
             pair.key.data += sizeof EPCTX_BUILD_PREFIX - 1;
             pair.key.size -= sizeof EPCTX_BUILD_PREFIX - 1;
             status = epctx__check_made(model, pair.key, context_file_path, false, error);
@@ -15297,13 +15346,10 @@ static bool epctx__scan_entry_value(epctx_scan *s, uint64_t length)
     s->entry_range.length = length;
     for (i = 0; i < length && (fits || number); i++) {
         uint8_t byte;
-        unsigned digit;
         if (!epctx__scan_byte(s, &byte)) {
             return false;
         }
-        digit = (unsigned)byte - '0';
-        number = number && digit <= 9 && value <= (UINT64_MAX - digit) / 10;
-        value = number ? value * 10 + digit : 0;
+        number = number && epctx__digit(&value, (char)byte);
         if (fits) {
             out[i] = (char)byte;
         }
@@ -19741,29 +19787,21 @@ static bool epctx__convert_whole(epctx__convert *c, epctx_str name, epctx_span b
 
 /* -- names of new files -- */
 
-static void epctx__whole_name(epctx__text *text, epctx_str name)
-{
-    size_t i;
-    for (i = 0; i < name.size; i++) {
-        epctx__text_char(text, name.data[i]);
-    }
-}
-
 /* What stands for {node}: letters that every file system takes. */
-static void epctx__plain_name(epctx__text *text, epctx_str name)
+static void epctx__plain_name(epctx_text *text, epctx_str name)
 {
     size_t i;
     for (i = 0; i < name.size; i++) {
         char ch = name.data[i];
         bool plain = epctx__is_letter(ch) || (ch >= '0' && ch <= '9') || ch == '_' || ch == '-' ||
                      (ch == '.' && i > 0 && name.data[i - 1] != '.');
-        epctx__text_char(text, plain ? ch : '_');
+        epctx_text_put_char(text, plain ? ch : '_');
     }
 }
 
 /* What stands for * in the EP's pattern: the short name of the EP where nodes share a binary, else
  * the node's own key. */
-static void epctx__star_name(epctx__text *text, const epctx__job *job)
+static void epctx__star_name(epctx_text *text, const epctx__job *job)
 {
     static const char tail[] = "executionprovider";
     epctx_str name = job->node.source;
@@ -19777,7 +19815,7 @@ static void epctx__star_name(epctx__text *text, const epctx__job *job)
         epctx_str end;
         end.data = name.data + name.size - (sizeof tail - 1);
         end.size = sizeof tail - 1;
-        name.size -= epctx__same_letters(end, epctx_str_of(tail)) ? end.size : 0;
+        name.size -= epctx_str_eq_nocase(end, epctx_str_of(tail)) ? end.size : 0;
     }
     name = name.size > 0 ? name : epctx_str_of("ctx");
     for (i = 0; i < name.size; i++) {
@@ -19793,7 +19831,7 @@ static void epctx__star_name(epctx__text *text, const epctx__job *job)
 static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const epctx__job *job,
                                 bool star, char out[EPCTX_PATH_MAX])
 {
-    epctx__text text = epctx__text_of(out, EPCTX_PATH_MAX);
+    epctx_text text = epctx_text_of(out, EPCTX_PATH_MAX);
     epctx_str file = epctx_path_file(c->path);
     epctx_str stem = epctx__path_stem(file);
     epctx_str model = stem;
@@ -19803,13 +19841,13 @@ static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const ep
     }
     while (*p != '\0') {
         if (strncmp(p, "{stem}", 6) == 0) {
-            epctx__whole_name(&text, stem);
+            epctx_text_put(&text, stem);
             p += 6;
         } else if (strncmp(p, "{model}", 7) == 0) {
-            epctx__whole_name(&text, model);
+            epctx_text_put(&text, model);
             p += 7;
         } else if (strncmp(p, "{file}", 6) == 0) {
-            epctx__whole_name(&text, file);
+            epctx_text_put(&text, file);
             p += 6;
         } else if (strncmp(p, "{node}", 6) == 0 && job != NULL) {
             epctx__plain_name(&text, job->node.name);
@@ -19823,11 +19861,10 @@ static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const ep
                        job != NULL ? " {node}" : "");
             return false;
         } else {
-            epctx__text_char(&text, *p++);
+            epctx_text_put_char(&text, *p++);
         }
     }
-    out[text.size] = '\0';
-    if (text.size + 1 >= EPCTX_PATH_MAX) {
+    if (text.cut) {
         epctx_fail(c->error, EPCTX_ERR_LIMIT, "the file name that '%s' gives is too long", pattern);
         return false;
     }
@@ -20268,14 +20305,13 @@ static bool epctx__numbered(epctx__convert *c, epctx_str name, uint64_t number,
                             char out[EPCTX_PATH_MAX])
 {
     char digits[24];
-    epctx__text text = epctx__text_of(digits, sizeof digits);
+    epctx_text text = epctx_text_of(digits, sizeof digits);
     epctx_str parts[3];
-    epctx__text_char(&text, '_');
-    epctx__text_number(&text, number, 10);
+    epctx_text_put_format(&text, "_%u", number);
     parts[0] = name;
     parts[0].size =
         epctx_path_folder(name).size + epctx__path_stem(epctx_path_file(name)).size;
-    parts[1] = epctx__str((const uint8_t *)digits, text.size);
+    parts[1] = epctx_text_str(&text);
     parts[2].data = name.data + parts[0].size;
     parts[2].size = name.size - parts[0].size;
     return epctx__path_join(out, EPCTX_PATH_MAX, parts, 3, c->error) == EPCTX_OK;
@@ -20503,11 +20539,10 @@ static bool epctx__tensor_pair(epctx__convert *c, epctx_slot *tensor, const char
 static epctx_str epctx__new_decimal(epctx_arena *arena, uint64_t number)
 {
     char digits[24];
-    epctx__text text = epctx__text_of(digits, sizeof digits);
+    epctx_text text = epctx_text_of(digits, sizeof digits);
     epctx_str out;
-    epctx__text_number(&text, number, 10);
-    out.data = digits;
-    out.size = text.size;
+    epctx_text_put_number(&text, number);
+    out = epctx_text_str(&text);
     out.data = epctx_arena_copy(arena, out);
     out.size = out.data != NULL ? out.size : 0;
     return out;
@@ -21990,14 +22025,14 @@ static bool epctx__combine_begin(epctx__combine *m, epctx_model *model, const ch
     return true;
 }
 
-/* A sentence; a name in it is cut (epctx__text_str), so that it fits. NULL without memory. */
+/* A sentence; a name in it is cut (epctx_text_put_shown), so that it fits. NULL without memory. */
 static const char *epctx__combine_text(epctx__combine *m, const char *format, va_list args)
 {
     char line[1024];
-    epctx__text text = epctx__text_of(line, sizeof line);
+    epctx_text text = epctx_text_of(line, sizeof line);
     const char *copy;
-    epctx__text_format(&text, format, args);
-    copy = epctx_arena_copy(m->c.arena, epctx__str((const uint8_t *)line, text.size));
+    epctx_text_put_args(&text, format, args);
+    copy = epctx_arena_copy(m->c.arena, epctx_text_str(&text));
     if (copy == NULL) {
         epctx__convert_nomem(&m->c);
     }
@@ -22792,10 +22827,8 @@ static const epctx__end *epctx__end_at(const epctx__merge *w, uint32_t at)
 static bool epctx__merge_refuse(epctx__guest *g, epctx_status status)
 {
     char number[40];
-    epctx__text text = epctx__text_of(number, sizeof number);
-    epctx__text_str(&text, "model ", 6);
-    epctx__text_number(&text, (uint64_t)g->number + 1, 10);
-    number[text.size] = '\0';
+    epctx_text text = epctx_text_of(number, sizeof number);
+    epctx_text_put_format(&text, "model %u", (uint64_t)g->number + 1);
     epctx_fail(g->c.error, status, "cannot be merged");
     epctx_blame(g->c.error, g->c.model->path[0] != '\0' ? g->c.model->path : number, NULL, NULL);
     return false;
@@ -22859,15 +22892,12 @@ static void epctx__guest_begin(epctx__guest *g, epctx__merge *w, size_t number)
 static bool epctx__guest_prefix(epctx__guest *g)
 {
     char text[32];
-    epctx__text out = epctx__text_of(text, sizeof text);
+    epctx_text out = epctx_text_of(text, sizeof text);
     if (g->always || g->never) {
         return true;
     }
-    epctx__text_char(&out, 'm');
-    epctx__text_number(&out, (uint64_t)g->number + 1, 10);
-    epctx__text_char(&out, '_');
-    return epctx__combine_join(&g->w->m, epctx__str((const uint8_t *)text, out.size),
-                               epctx_str_of(NULL), &g->prefix);
+    epctx_text_put_format(&out, "m%u_", (uint64_t)g->number + 1);
+    return epctx__combine_join(&g->w->m, epctx_text_str(&out), epctx_str_of(NULL), &g->prefix);
 }
 
 static bool epctx__taken(const epctx__guest *g, epctx_str name)
@@ -23673,7 +23703,7 @@ static bool epctx__drop_builds(epctx__combine *m)
     while (ok && epctx__next_body(&it, &view)) {
         epctx_str key, value;
         epctx__pair(view, &key, &value);
-        ok = !epctx__starts_with(key, EPCTX_BUILD_PREFIX) ||
+        ok = !epctx_str_starts(key, EPCTX_BUILD_PREFIX) ||
              (epctx__combine_say(m, 0, key, "metadata '%S' goes: it is about another model",
                                  &key) &&
               epctx__views_add(&m->c, &gone, view));
@@ -23700,7 +23730,7 @@ static bool epctx__guest_metadata(epctx__guest *g, epctx_view from, epctx_view i
     }
     while (ok && epctx__next_body(&theirs, &view)) {
         epctx__pair(view, &key, &value);
-        ok = (kind == EPCTX_OF_MODEL && epctx__starts_with(key, EPCTX_BUILD_PREFIX)) ||
+        ok = (kind == EPCTX_OF_MODEL && epctx_str_starts(key, EPCTX_BUILD_PREFIX)) ||
              epctx__guest_metadata_one(g, &known, view);
     }
     return ok;
@@ -25350,11 +25380,9 @@ static bool epctx__repair_free_name(epctx__repair *r, epctx_map *names, epctx_st
     *out = name;
     while (epctx__has(names, *out)) {
         char digits[24];
-        epctx__text text = epctx__text_of(digits, sizeof digits);
-        epctx__text_char(&text, '_');
-        epctx__text_number(&text, number++, 10);
-        if (!epctx__combine_join(&r->m, name, epctx__str((const uint8_t *)digits, text.size),
-                                 out)) {
+        epctx_text text = epctx_text_of(digits, sizeof digits);
+        epctx_text_put_format(&text, "_%u", (uint64_t)number++);
+        if (!epctx__combine_join(&r->m, name, epctx_text_str(&text), out)) {
             return false;
         }
     }
@@ -25647,7 +25675,7 @@ static bool epctx__repair_find_memory(epctx__convert *c, epctx_view view, void *
 {
     epctx_tensor_view tensor = epctx_tensor_of(view);
     return !tensor.external ||
-           !epctx__starts_with(tensor.location, "*/_ORT_MEM_ADDR_/*") ||
+           !epctx_str_starts(tensor.location, "*/_ORT_MEM_ADDR_/*") ||
            epctx__views_add(c, (epctx__list *)user, view);
 }
 
@@ -25943,7 +25971,7 @@ static bool epctx__stale_keys(epctx__combine *m, epctx__stale *s)
         memset(&finding, 0, sizeof finding);
         finding.rule = EPCTX_RULE_STALE_COMPAT;
         while (epctx_next_pair(&it, &pair)) {
-            if (epctx__starts_with(pair.key, EPCTX_COMPAT_PREFIX)) {
+            if (epctx_str_starts(pair.key, EPCTX_COMPAT_PREFIX)) {
                 finding.node = pair.key;
                 epctx__stale_found(s, &finding);
             }
@@ -26090,7 +26118,7 @@ static void epctx__repair_left(void *user, const epctx_finding *finding)
 {
     epctx__repair *r = (epctx__repair *)user;
     char line[1024];
-    epctx__text text = epctx__text_of(line, sizeof line);
+    epctx_text text = epctx_text_of(line, sizeof line);
     const char *why = finding->info.fix;
     epctx_repair_note note;
     size_t i;
@@ -26107,11 +26135,10 @@ static void epctx__repair_left(void *user, const epctx_finding *finding)
         why = "the source model does not tell it: compile that again, the EP knows, or run type "
               "inference on it first";
     }
-    epctx__whole_name(&text, epctx_str_of(finding->message));
-    epctx__whole_name(&text, epctx_str_of(" ("));
-    epctx__whole_name(&text, epctx_str_of(why));
-    epctx__text_char(&text, ')');
-    line[text.size] = '\0';
+    epctx_text_put(&text, epctx_str_of(finding->message));
+    epctx_text_put(&text, epctx_str_of(" ("));
+    epctx_text_put(&text, epctx_str_of(why));
+    epctx_text_put_char(&text, ')');
     r->left++;
     memset(&note, 0, sizeof note);
     note.rule = finding->rule;
@@ -27321,61 +27348,49 @@ EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph)
 
 EPCTX_API uint64_t epctx_notes_hash(epctx_str notes)
 {
-    const size_t key = sizeof EPCTX__HASH_KEY - 1;
     uint64_t hash = 0;
-    if (notes.size >= key && memcmp(notes.data, EPCTX__HASH_KEY, key) == 0) {
-        notes.data += key;
-        notes.size -= key;
-        epctx__hex(notes, &hash);
+    if (epctx_str_starts(notes, EPCTX__HASH_KEY)) {
+        epctx__str_skip(&notes, sizeof EPCTX__HASH_KEY - 1);
+        epctx_str_take_hash(&notes, &hash);
     }
     return hash;
 }
 
 /* -- weightless contexts -- */
 
-/* A decimal number and the blank behind it. */
-static bool epctx__ref_number(epctx_str *rest, uint64_t *out)
+static bool epctx__ref_end(epctx_str *rest, char end)
 {
-    size_t i = 0;
-    *out = 0;
-    while (i < rest->size && i < 19 && rest->data[i] >= '0' && rest->data[i] <= '9') {
-        *out = *out * 10 + (uint64_t)(rest->data[i++] - '0');
-    }
-    if (i == 0 || i == rest->size || rest->data[i] != ' ') {
+    if (rest->size == 0 || rest->data[0] != end) {
         return false;
     }
-    rest->data += i + 1;
-    rest->size -= i + 1;
+    epctx__str_skip(rest, 1);
     return true;
+}
+
+static bool epctx__ref_number(epctx_str *rest, uint64_t *out)
+{
+    return epctx_str_take_number(rest, out) && epctx__ref_end(rest, ' ');
 }
 
 /* Text with its length in front and `end` behind it. */
 static bool epctx__ref_text(epctx_str *rest, char end, epctx_str *out)
 {
     uint64_t size;
-    if (!epctx__ref_number(rest, &size) || size >= rest->size || rest->data[size] != end) {
+    if (!epctx__ref_number(rest, &size) || size > rest->size) {
         return false;
     }
     out->data = rest->data;
     out->size = (size_t)size;
-    rest->data += size + 1;
-    rest->size -= (size_t)size + 1;
-    return true;
+    epctx__str_skip(rest, out->size);
+    return epctx__ref_end(rest, end);
 }
 
 EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out)
 {
     epctx_str at = *rest;
-    if (!epctx__ref_number(&at, &out->size)) {
-        return false;
-    }
-    if (at.size < 17 || at.data[16] != ' ' || !epctx__hex(at, &out->hash)) {
-        return false;
-    }
-    at.data += 17;
-    at.size -= 17;
-    if (!epctx__ref_number(&at, &out->offset) || !epctx__ref_text(&at, ' ', &out->name) ||
-        !epctx__ref_text(&at, '\n', &out->location)) {
+    if (!epctx__ref_number(&at, &out->size) || !epctx_str_take_hash(&at, &out->hash) ||
+        !epctx__ref_end(&at, ' ') || !epctx__ref_number(&at, &out->offset) ||
+        !epctx__ref_text(&at, ' ', &out->name) || !epctx__ref_text(&at, '\n', &out->location)) {
         return false;
     }
     *rest = at;
@@ -27594,22 +27609,14 @@ static epctx_status epctx__ep_name(epctx_ep *ep, epctx_str *name, epctx_error *e
     const char *prefix = ep->opts.name_prefix != NULL ? ep->opts.name_prefix : "";
     const char *source = ep->backend->source;
     size_t capacity = strlen(prefix) + strlen(source) + 48;
-    epctx__text text = epctx__text_of((char *)epctx__ep_array(ep, capacity, 1, error), capacity);
+    epctx_text text = epctx_text_of((char *)epctx__ep_array(ep, capacity, 1, error), capacity);
     if (text.data == NULL) {
         return EPCTX_ERR_NOMEM;
     }
-    while (*prefix != '\0') {
-        epctx__text_char(&text, *prefix++);
-    }
-    while (*source != '\0') {
-        epctx__text_char(&text, *source++);
-    }
-    epctx__text_char(&text, '_');
-    epctx__text_number(&text, ep->opts.model_hash, 16);
-    epctx__text_char(&text, '_');
-    epctx__text_number(&text, ep->count, 10);
-    name->data = text.data;
-    name->size = text.size;
+    epctx_text_put(&text, epctx_str_of(prefix));
+    epctx_text_put(&text, epctx_str_of(source));
+    epctx_text_put_format(&text, "_%x_%u", ep->opts.model_hash, (uint64_t)ep->count);
+    *name = epctx_text_str(&text);
     return EPCTX_OK;
 }
 
@@ -27712,19 +27719,11 @@ EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, 
 
 static epctx_str epctx__ep_notes(epctx_ep *ep, uint64_t hash, epctx_error *error)
 {
-    const size_t key = sizeof EPCTX__HASH_KEY - 1;
-    char *text = (char *)epctx__ep_array(ep, key + 16, 1, error);
-    epctx_str notes;
-    size_t i;
-    notes.data = text;
-    notes.size = text != NULL ? key + 16 : 0;
-    for (i = 0; text != NULL && i < key; i++) {
-        text[i] = EPCTX__HASH_KEY[i];
-    }
-    for (i = 0; text != NULL && i < 16; i++) {
-        text[key + i] = "0123456789abcdef"[hash >> (60 - 4 * i) & 15];
-    }
-    return notes;
+    const size_t size = sizeof EPCTX__HASH_KEY + 16;
+    epctx_text text = epctx_text_of((char *)epctx__ep_array(ep, size, 1, error), size);
+    epctx_text_put(&text, epctx_str_of(EPCTX__HASH_KEY));
+    epctx_text_put_hex(&text, hash, 16);
+    return epctx_text_str(&text);
 }
 
 /* Does this initializer stay in the source model? */
@@ -27735,35 +27734,27 @@ static bool epctx__stays_outside(const epctx_tensor *t, epctx_weightless_support
             (weightless == EPCTX_WEIGHTLESS_EXTERNAL_ONLY && t->location.size > 0));
 }
 
-/* As it is: names are read back. */
-static void epctx__ref_bytes(epctx__text *text, epctx_str s)
+static void epctx__ref_put_number(epctx_text *text, uint64_t value)
 {
-    size_t i;
-    for (i = 0; i < s.size; i++) {
-        epctx__text_char(text, s.data[i]);
-    }
+    epctx_text_put_number(text, value);
+    epctx_text_put_char(text, ' ');
 }
 
-static void epctx__ref_put(epctx__text *text, const epctx_tensor *t)
+static void epctx__ref_put_text(epctx_text *text, epctx_str part, char end)
 {
-    uint64_t hash = epctx_hash(t->data, t->size, 0);
-    int shift;
-    epctx__text_number(text, t->size, 10);
-    epctx__text_char(text, ' ');
-    for (shift = 60; shift >= 0; shift -= 4) {
-        epctx__text_char(text, "0123456789abcdef"[hash >> shift & 15]);
-    }
-    epctx__text_char(text, ' ');
-    epctx__text_number(text, t->offset, 10);
-    epctx__text_char(text, ' ');
-    epctx__text_number(text, t->name.size, 10);
-    epctx__text_char(text, ' ');
-    epctx__ref_bytes(text, t->name);
-    epctx__text_char(text, ' ');
-    epctx__text_number(text, t->location.size, 10);
-    epctx__text_char(text, ' ');
-    epctx__ref_bytes(text, t->location);
-    epctx__text_char(text, '\n');
+    epctx__ref_put_number(text, part.size);
+    epctx_text_put(text, part);
+    epctx_text_put_char(text, end);
+}
+
+static void epctx__ref_put(epctx_text *text, const epctx_tensor *t)
+{
+    epctx__ref_put_number(text, t->size);
+    epctx_text_put_hex(text, epctx_hash(t->data, t->size, 0), 16);
+    epctx_text_put_char(text, ' ');
+    epctx__ref_put_number(text, t->offset);
+    epctx__ref_put_text(text, t->name, ' ');
+    epctx__ref_put_text(text, t->location, '\n');
 }
 
 /* Text of the attribute that names a piece's weights; empty when it has none outside. */
@@ -27773,7 +27764,7 @@ static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, ep
     const size_t numbers = 5 * 21 + 20; /* the most that a line has beside its names */
     size_t capacity = 0;
     size_t i;
-    epctx__text text;
+    epctx_text text;
     *out = epctx_str_of(NULL);
     for (i = 0; i < piece->initializer_count; i++) {
         const epctx_tensor *t = &piece->initializers[i];
@@ -27784,7 +27775,7 @@ static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, ep
     if (capacity == 0) {
         return EPCTX_OK;
     }
-    text = epctx__text_of((char *)epctx__ep_array(ep, capacity, 1, error), capacity);
+    text = epctx_text_of((char *)epctx__ep_array(ep, capacity, 1, error), capacity);
     if (text.data == NULL) {
         return EPCTX_ERR_NOMEM;
     }
@@ -27793,8 +27784,7 @@ static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, ep
             epctx__ref_put(&text, &piece->initializers[i]);
         }
     }
-    out->data = text.data;
-    out->size = text.size;
+    *out = epctx_text_str(&text);
     return EPCTX_OK;
 }
 
@@ -29218,13 +29208,14 @@ static bool epctx__stamp_name(epctx_buffer *out, epctx_str name)
 
 static bool epctx__stamp_number(epctx_buffer *out, uint64_t value, unsigned base)
 {
-    char memory[16 + 32];
-    epctx__text text = epctx__text_of(memory + 16, 32);
-    size_t zeros;
-    memset(memory, '0', 16);
-    epctx__text_number(&text, value, base);
-    zeros = base == 16 ? 16 - text.size : 0; /* a hash has all of its digits */
-    return epctx_buffer_append(out, memory + 16 - zeros, zeros + text.size) == EPCTX_OK;
+    char digits[24];
+    epctx_text text = epctx_text_of(digits, sizeof digits);
+    if (base == 16) {
+        epctx_text_put_hex(&text, value, 16);
+    } else {
+        epctx_text_put_number(&text, value);
+    }
+    return epctx_buffer_append(out, text.data, text.size) == EPCTX_OK;
 }
 
 /* "<word> <bytes> <hash> <name>" */
