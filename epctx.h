@@ -303,6 +303,17 @@ EPCTX_API char *epctx_arena_copy(epctx_arena *arena, epctx_str text);
 /* Legal on a zeroed arena and twice. */
 EPCTX_API void epctx_arena_free(epctx_arena *arena);
 
+/* Elements of one size that grow, in an arena. Zero-initialised: none. */
+typedef struct epctx_list {
+    void *items;
+    size_t count;
+    size_t room;
+} epctx_list;
+
+/* A zeroed element of `size` bytes at the end of the list, or NULL without memory. It moves when the
+ * next one is added. */
+EPCTX_API void *epctx_list_add(epctx_list *list, epctx_arena *arena, size_t size);
+
 /* Bytes that grow, owned by the allocator that was given to epctx_buffer_init. */
 typedef struct epctx_buffer {
     epctx_allocator allocator;
@@ -641,6 +652,216 @@ typedef struct epctx_cursor {
 
 #ifndef EPCTX_NO_WIRE
 
+/* -- the schema: onnx.proto, IR version 13 -- */
+
+/* The messages: symbol, name in onnx.proto. */
+#define EPCTX_MESSAGE_LIST(X)                                                                      \
+    X(MODEL, "ModelProto")                                                                         \
+    X(GRAPH, "GraphProto")                                                                         \
+    X(NODE, "NodeProto")                                                                           \
+    X(ATTR, "AttributeProto")                                                                      \
+    X(TENSOR, "TensorProto")                                                                       \
+    X(SEGMENT, "TensorProto.Segment")                                                              \
+    X(SPARSE, "SparseTensorProto")                                                                 \
+    X(VALUE, "ValueInfoProto")                                                                     \
+    X(TYPE, "TypeProto")                                                                           \
+    X(TYPE_TENSOR, "TypeProto.Tensor")                                                             \
+    X(TYPE_SPARSE, "TypeProto.SparseTensor")                                                       \
+    X(TYPE_SEQUENCE, "TypeProto.Sequence")                                                         \
+    X(TYPE_OPTIONAL, "TypeProto.Optional")                                                         \
+    X(TYPE_MAP, "TypeProto.Map")                                                                   \
+    X(TYPE_OPAQUE, "TypeProto.Opaque")                                                             \
+    X(SHAPE, "TensorShapeProto")                                                                   \
+    X(DIM, "TensorShapeProto.Dimension")                                                           \
+    X(FUNCTION, "FunctionProto")                                                                   \
+    X(TRAINING, "TrainingInfoProto")                                                               \
+    X(ANNOTATION, "TensorAnnotation")                                                              \
+    X(OPSET, "OperatorSetIdProto")                                                                 \
+    X(PAIR, "StringStringEntryProto")                                                              \
+    X(NODE_CONFIG, "NodeDeviceConfigurationProto")                                                 \
+    X(SHARDING, "ShardingSpecProto")                                                               \
+    X(SHARDED_DIM, "ShardedDimProto")                                                              \
+    X(SIMPLE_SHARDING, "SimpleShardedDimProto")                                                    \
+    X(DEVICE_GROUP, "IntIntListEntryProto")                                                        \
+    X(DEVICE_CONFIG, "DeviceConfigurationProto")
+
+/* Their fields: message, symbol, name, number, ONE or MANY (repeated), what it holds: a message, or
+ * INT (a varint), FLOAT, DOUBLE, STRING, BYTES. Whatever needs to know the schema is made from this
+ * list. */
+#define EPCTX_FIELD_LIST(X)                                                                        \
+    X(MODEL, IR_VERSION, "ir_version", 1, ONE, INT)                                                \
+    X(MODEL, PRODUCER_NAME, "producer_name", 2, ONE, STRING)                                       \
+    X(MODEL, PRODUCER_VERSION, "producer_version", 3, ONE, STRING)                                 \
+    X(MODEL, DOMAIN, "domain", 4, ONE, STRING)                                                     \
+    X(MODEL, MODEL_VERSION, "model_version", 5, ONE, INT)                                          \
+    X(MODEL, DOC_STRING, "doc_string", 6, ONE, STRING)                                             \
+    X(MODEL, GRAPH, "graph", 7, ONE, GRAPH)                                                        \
+    X(MODEL, OPSET_IMPORT, "opset_import", 8, MANY, OPSET)                                         \
+    X(MODEL, METADATA_PROPS, "metadata_props", 14, MANY, PAIR)                                     \
+    X(MODEL, TRAINING_INFO, "training_info", 20, MANY, TRAINING)                                   \
+    X(MODEL, FUNCTIONS, "functions", 25, MANY, FUNCTION)                                           \
+    X(MODEL, CONFIGURATION, "configuration", 26, MANY, DEVICE_CONFIG)                              \
+    X(GRAPH, NODE, "node", 1, MANY, NODE)                                                          \
+    X(GRAPH, NAME, "name", 2, ONE, STRING)                                                         \
+    X(GRAPH, INITIALIZER, "initializer", 5, MANY, TENSOR)                                          \
+    X(GRAPH, DOC_STRING, "doc_string", 10, ONE, STRING)                                            \
+    X(GRAPH, INPUT, "input", 11, MANY, VALUE)                                                      \
+    X(GRAPH, OUTPUT, "output", 12, MANY, VALUE)                                                    \
+    X(GRAPH, VALUE_INFO, "value_info", 13, MANY, VALUE)                                            \
+    X(GRAPH, QUANTIZATION_ANNOTATION, "quantization_annotation", 14, MANY, ANNOTATION)             \
+    X(GRAPH, SPARSE_INITIALIZER, "sparse_initializer", 15, MANY, SPARSE)                           \
+    X(GRAPH, METADATA_PROPS, "metadata_props", 16, MANY, PAIR)                                     \
+    X(NODE, INPUT, "input", 1, MANY, STRING)                                                       \
+    X(NODE, OUTPUT, "output", 2, MANY, STRING)                                                     \
+    X(NODE, NAME, "name", 3, ONE, STRING)                                                          \
+    X(NODE, OP_TYPE, "op_type", 4, ONE, STRING)                                                    \
+    X(NODE, ATTRIBUTE, "attribute", 5, MANY, ATTR)                                                 \
+    X(NODE, DOC_STRING, "doc_string", 6, ONE, STRING)                                              \
+    X(NODE, DOMAIN, "domain", 7, ONE, STRING)                                                      \
+    X(NODE, OVERLOAD, "overload", 8, ONE, STRING)                                                  \
+    X(NODE, METADATA_PROPS, "metadata_props", 9, MANY, PAIR)                                       \
+    X(NODE, DEVICE_CONFIGURATIONS, "device_configurations", 10, MANY, NODE_CONFIG)                 \
+    X(ATTR, NAME, "name", 1, ONE, STRING)                                                          \
+    X(ATTR, F, "f", 2, ONE, FLOAT)                                                                 \
+    X(ATTR, I, "i", 3, ONE, INT)                                                                   \
+    X(ATTR, S, "s", 4, ONE, BYTES)                                                                 \
+    X(ATTR, T, "t", 5, ONE, TENSOR)                                                                \
+    X(ATTR, G, "g", 6, ONE, GRAPH)                                                                 \
+    X(ATTR, FLOATS, "floats", 7, MANY, FLOAT)                                                      \
+    X(ATTR, INTS, "ints", 8, MANY, INT)                                                            \
+    X(ATTR, STRINGS, "strings", 9, MANY, BYTES)                                                    \
+    X(ATTR, TENSORS, "tensors", 10, MANY, TENSOR)                                                  \
+    X(ATTR, GRAPHS, "graphs", 11, MANY, GRAPH)                                                     \
+    X(ATTR, DOC_STRING, "doc_string", 13, ONE, STRING)                                             \
+    X(ATTR, TP, "tp", 14, ONE, TYPE)                                                               \
+    X(ATTR, TYPE_PROTOS, "type_protos", 15, MANY, TYPE)                                            \
+    X(ATTR, TYPE, "type", 20, ONE, INT)                                                            \
+    X(ATTR, REF_ATTR_NAME, "ref_attr_name", 21, ONE, STRING)                                       \
+    X(ATTR, SPARSE_TENSOR, "sparse_tensor", 22, ONE, SPARSE)                                       \
+    X(ATTR, SPARSE_TENSORS, "sparse_tensors", 23, MANY, SPARSE)                                    \
+    X(TENSOR, DIMS, "dims", 1, MANY, INT)                                                          \
+    X(TENSOR, DATA_TYPE, "data_type", 2, ONE, INT)                                                 \
+    X(TENSOR, SEGMENT, "segment", 3, ONE, SEGMENT)                                                 \
+    X(TENSOR, FLOAT_DATA, "float_data", 4, MANY, FLOAT)                                            \
+    X(TENSOR, INT32_DATA, "int32_data", 5, MANY, INT)                                              \
+    X(TENSOR, STRING_DATA, "string_data", 6, MANY, BYTES)                                          \
+    X(TENSOR, INT64_DATA, "int64_data", 7, MANY, INT)                                              \
+    X(TENSOR, NAME, "name", 8, ONE, STRING)                                                        \
+    X(TENSOR, RAW_DATA, "raw_data", 9, ONE, BYTES)                                                 \
+    X(TENSOR, DOUBLE_DATA, "double_data", 10, MANY, DOUBLE)                                        \
+    X(TENSOR, UINT64_DATA, "uint64_data", 11, MANY, INT)                                           \
+    X(TENSOR, DOC_STRING, "doc_string", 12, ONE, STRING)                                           \
+    X(TENSOR, EXTERNAL_DATA, "external_data", 13, MANY, PAIR)                                      \
+    X(TENSOR, DATA_LOCATION, "data_location", 14, ONE, INT)                                        \
+    X(TENSOR, METADATA_PROPS, "metadata_props", 16, MANY, PAIR)                                    \
+    X(SEGMENT, BEGIN, "begin", 1, ONE, INT)                                                        \
+    X(SEGMENT, END, "end", 2, ONE, INT)                                                            \
+    X(SPARSE, VALUES, "values", 1, ONE, TENSOR)                                                    \
+    X(SPARSE, INDICES, "indices", 2, ONE, TENSOR)                                                  \
+    X(SPARSE, DIMS, "dims", 3, MANY, INT)                                                          \
+    X(VALUE, NAME, "name", 1, ONE, STRING)                                                         \
+    X(VALUE, TYPE, "type", 2, ONE, TYPE)                                                           \
+    X(VALUE, DOC_STRING, "doc_string", 3, ONE, STRING)                                             \
+    X(VALUE, METADATA_PROPS, "metadata_props", 4, MANY, PAIR)                                      \
+    X(TYPE, TENSOR_TYPE, "tensor_type", 1, ONE, TYPE_TENSOR)                                       \
+    X(TYPE, SEQUENCE_TYPE, "sequence_type", 4, ONE, TYPE_SEQUENCE)                                 \
+    X(TYPE, MAP_TYPE, "map_type", 5, ONE, TYPE_MAP)                                                \
+    X(TYPE, DENOTATION, "denotation", 6, ONE, STRING)                                              \
+    X(TYPE, OPAQUE_TYPE, "opaque_type", 7, ONE, TYPE_OPAQUE)                                       \
+    X(TYPE, SPARSE_TENSOR_TYPE, "sparse_tensor_type", 8, ONE, TYPE_SPARSE)                         \
+    X(TYPE, OPTIONAL_TYPE, "optional_type", 9, ONE, TYPE_OPTIONAL)                                 \
+    X(TYPE_TENSOR, ELEM_TYPE, "elem_type", 1, ONE, INT)                                            \
+    X(TYPE_TENSOR, SHAPE, "shape", 2, ONE, SHAPE)                                                  \
+    X(TYPE_SPARSE, ELEM_TYPE, "elem_type", 1, ONE, INT)                                            \
+    X(TYPE_SPARSE, SHAPE, "shape", 2, ONE, SHAPE)                                                  \
+    X(TYPE_SEQUENCE, ELEM_TYPE, "elem_type", 1, ONE, TYPE)                                         \
+    X(TYPE_OPTIONAL, ELEM_TYPE, "elem_type", 1, ONE, TYPE)                                         \
+    X(TYPE_MAP, KEY_TYPE, "key_type", 1, ONE, INT)                                                 \
+    X(TYPE_MAP, VALUE_TYPE, "value_type", 2, ONE, TYPE)                                            \
+    X(TYPE_OPAQUE, DOMAIN, "domain", 1, ONE, STRING)                                               \
+    X(TYPE_OPAQUE, NAME, "name", 2, ONE, STRING)                                                   \
+    X(SHAPE, DIM, "dim", 1, MANY, DIM)                                                             \
+    X(DIM, DIM_VALUE, "dim_value", 1, ONE, INT)                                                    \
+    X(DIM, DIM_PARAM, "dim_param", 2, ONE, STRING)                                                 \
+    X(DIM, DENOTATION, "denotation", 3, ONE, STRING)                                               \
+    X(FUNCTION, NAME, "name", 1, ONE, STRING)                                                      \
+    X(FUNCTION, INPUT, "input", 4, MANY, STRING)                                                   \
+    X(FUNCTION, OUTPUT, "output", 5, MANY, STRING)                                                 \
+    X(FUNCTION, ATTRIBUTE, "attribute", 6, MANY, STRING)                                           \
+    X(FUNCTION, NODE, "node", 7, MANY, NODE)                                                       \
+    X(FUNCTION, DOC_STRING, "doc_string", 8, ONE, STRING)                                          \
+    X(FUNCTION, OPSET_IMPORT, "opset_import", 9, MANY, OPSET)                                      \
+    X(FUNCTION, DOMAIN, "domain", 10, ONE, STRING)                                                 \
+    X(FUNCTION, ATTRIBUTE_PROTO, "attribute_proto", 11, MANY, ATTR)                                \
+    X(FUNCTION, VALUE_INFO, "value_info", 12, MANY, VALUE)                                         \
+    X(FUNCTION, OVERLOAD, "overload", 13, ONE, STRING)                                             \
+    X(FUNCTION, METADATA_PROPS, "metadata_props", 14, MANY, PAIR)                                  \
+    X(TRAINING, INITIALIZATION, "initialization", 1, ONE, GRAPH)                                   \
+    X(TRAINING, ALGORITHM, "algorithm", 2, ONE, GRAPH)                                             \
+    X(TRAINING, INITIALIZATION_BINDING, "initialization_binding", 3, MANY, PAIR)                   \
+    X(TRAINING, UPDATE_BINDING, "update_binding", 4, MANY, PAIR)                                   \
+    X(ANNOTATION, TENSOR_NAME, "tensor_name", 1, ONE, STRING)                                      \
+    X(ANNOTATION, QUANT_PARAMETER_TENSOR_NAMES, "quant_parameter_tensor_names", 2, MANY, PAIR)     \
+    X(OPSET, DOMAIN, "domain", 1, ONE, STRING)                                                     \
+    X(OPSET, VERSION, "version", 2, ONE, INT)                                                      \
+    X(PAIR, KEY, "key", 1, ONE, STRING)                                                            \
+    X(PAIR, VALUE, "value", 2, ONE, STRING)                                                        \
+    X(NODE_CONFIG, CONFIGURATION_ID, "configuration_id", 1, ONE, STRING)                           \
+    X(NODE_CONFIG, SHARDING_SPEC, "sharding_spec", 2, MANY, SHARDING)                              \
+    X(NODE_CONFIG, PIPELINE_STAGE, "pipeline_stage", 3, ONE, INT)                                  \
+    X(SHARDING, TENSOR_NAME, "tensor_name", 1, ONE, STRING)                                        \
+    X(SHARDING, DEVICE, "device", 2, MANY, INT)                                                    \
+    X(SHARDING, INDEX_TO_DEVICE_GROUP_MAP, "index_to_device_group_map", 3, MANY, DEVICE_GROUP)     \
+    X(SHARDING, SHARDED_DIM, "sharded_dim", 4, MANY, SHARDED_DIM)                                  \
+    X(SHARDED_DIM, AXIS, "axis", 1, ONE, INT)                                                      \
+    X(SHARDED_DIM, SIMPLE_SHARDING, "simple_sharding", 2, MANY, SIMPLE_SHARDING)                   \
+    X(SIMPLE_SHARDING, DIM_VALUE, "dim_value", 1, ONE, INT)                                        \
+    X(SIMPLE_SHARDING, DIM_PARAM, "dim_param", 2, ONE, STRING)                                     \
+    X(SIMPLE_SHARDING, NUM_SHARDS, "num_shards", 3, ONE, INT)                                      \
+    X(DEVICE_GROUP, KEY, "key", 1, ONE, INT)                                                       \
+    X(DEVICE_GROUP, VALUE, "value", 2, MANY, INT)                                                  \
+    X(DEVICE_CONFIG, NAME, "name", 1, ONE, STRING)                                                 \
+    X(DEVICE_CONFIG, NUM_DEVICES, "num_devices", 2, ONE, INT)                                      \
+    X(DEVICE_CONFIG, DEVICE, "device", 3, MANY, STRING)
+
+/* What a field holds. */
+typedef enum epctx_kind {
+    EPCTX_KIND_NONE = 0, /* not in the schema */
+#define EPCTX__KIND_ENUM(message, name) EPCTX_KIND_##message,
+    EPCTX_MESSAGE_LIST(EPCTX__KIND_ENUM)
+#undef EPCTX__KIND_ENUM
+        EPCTX_KIND_INT,
+    EPCTX_KIND_FLOAT,
+    EPCTX_KIND_DOUBLE,
+    EPCTX_KIND_STRING,
+    EPCTX_KIND_BYTES,
+    EPCTX_KIND_COUNT
+} epctx_kind;
+
+/* The number of each field: EPCTX_FIELD_NODE_INPUT ... */
+enum epctx_field_number {
+#define EPCTX__FIELD_ENUM(message, symbol, name, number, count, kind)                              \
+    EPCTX_FIELD_##message##_##symbol = number,
+    EPCTX_FIELD_LIST(EPCTX__FIELD_ENUM)
+#undef EPCTX__FIELD_ENUM
+};
+
+/* A field of the schema. */
+typedef struct epctx_field_info {
+    epctx_kind message; /* that it belongs to */
+    const char *name;   /* as in onnx.proto; static */
+    uint32_t number;
+    bool repeated;
+    epctx_kind kind;
+} epctx_field_info;
+
+/* The field of that number in messages of a kind, or NULL when the schema has none. Static. */
+EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t number);
+/* "ModelProto" ... of a message, "unknown" otherwise. Static. */
+EPCTX_API const char *epctx_message_name(epctx_kind message);
+
+/* -- reading -- */
+
 /* Fields of a message in file order; `number` 0 means all. Groups are fields of wire GROUP. */
 EPCTX_API epctx_cursor epctx_fields(epctx_view message, uint32_t number);
 EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field);
@@ -649,6 +870,16 @@ EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field);
 EPCTX_API bool epctx_next_int(epctx_cursor *cursor, int64_t *value);
 EPCTX_API bool epctx_next_float(epctx_cursor *cursor, float *value);
 EPCTX_API bool epctx_next_str(epctx_cursor *cursor, epctx_str *value);
+/* The next field that has a payload, mostly a message. */
+EPCTX_API bool epctx_next_view(epctx_cursor *cursor, epctx_view *body);
+/* How many of these there are. */
+EPCTX_API size_t epctx_cursor_count(epctx_cursor cursor);
+
+/* A view of nothing, and whether a view is one of something. */
+EPCTX_API epctx_view epctx_view_none(void);
+EPCTX_API bool epctx_view_exists(epctx_view view);
+/* The payload as text. */
+EPCTX_API epctx_str epctx_view_str(epctx_view view);
 
 /* ================================================================================================
  * >>onnx: the model, and views over its messages
@@ -4196,6 +4427,38 @@ EPCTX_API void epctx_arena_free(epctx_arena *arena)
     memset(arena, 0, sizeof *arena);
 }
 
+/* -- state -- */
+
+/* Room for one more element of a list that grows in an arena. */
+static bool epctx__list_room(epctx_arena *arena, void **list, size_t count, size_t *room,
+                             size_t size)
+{
+    void *more;
+    size_t want = *room == 0 ? 8 : *room * 2;
+    if (count < *room) {
+        return true;
+    }
+    more = epctx_arena_array(arena, want, size);
+    if (more == NULL) {
+        return false;
+    }
+    if (count > 0) {
+        memcpy(more, *list, count * size);
+        epctx__arena_release(arena, *list, *room * size);
+    }
+    *list = more;
+    *room = want;
+    return true;
+}
+
+EPCTX_API void *epctx_list_add(epctx_list *list, epctx_arena *arena, size_t size)
+{
+    if (!epctx__list_room(arena, &list->items, list->count, &list->room, size)) {
+        return NULL;
+    }
+    return memset((uint8_t *)list->items + size * list->count++, 0, size);
+}
+
 EPCTX_API void epctx_buffer_init(epctx_buffer *buffer, const epctx_allocator *allocator)
 {
     memset(buffer, 0, sizeof *buffer);
@@ -6864,140 +7127,83 @@ static const uint8_t *epctx__skip_group(const uint8_t *p, const uint8_t *end, ui
     return NULL;
 }
 
-/* -- the schema: which fields hold messages, which hold packed numbers -- */
+/* -- the schema -- */
 
-typedef enum epctx__type {
-    EPCTX__T_NONE = 0,
-    EPCTX__T_MODEL,
-    EPCTX__T_GRAPH,
-    EPCTX__T_NODE,
-    EPCTX__T_ATTR,
-    EPCTX__T_TENSOR,
-    EPCTX__T_SEGMENT,
-    EPCTX__T_SPARSE,
-    EPCTX__T_VALUE,
-    EPCTX__T_TYPE,
-    EPCTX__T_TYPE_TENSOR, /* also SparseTensor: the same fields */
-    EPCTX__T_TYPE_ELEM,   /* Sequence and Optional */
-    EPCTX__T_TYPE_MAP,
-    EPCTX__T_SHAPE,
-    EPCTX__T_LEAF, /* only strings and numbers: opset, key/value pair, Opaque ... */
-    EPCTX__T_FUNCTION,
-    EPCTX__T_TRAINING,
-    EPCTX__T_ANNOTATION,
-    EPCTX__T_NODE_DEVICE,
-    EPCTX__T_SHARDING,
-    EPCTX__T_SHARDED_DIM,
-    EPCTX__T_GROUP_MAP, /* IntIntListEntryProto */
-    EPCTX__T_DEVICES,   /* DeviceConfigurationProto */
-    EPCTX__T_DIM,       /* Dimension and SimpleShardedDimProto */
-    EPCTX__T_COUNT
-} epctx__type;
+#define EPCTX__ONE 0x20u /* added to the kind of a singular message */
 
-/* A table entry: 0 is "nothing to look into"; else the message type, with EPCTX__ONE when the field
- * is singular; or the width class of a packed field. */
-#define EPCTX__ONE    0x20u
-#define EPCTX__VARINT 0x40u
-#define EPCTX__FIX32  0x41u
-#define EPCTX__FIX64  0x42u
-
-/* onnx.proto, IR version 13; the index is the field number. */
-static const uint8_t epctx__fields_model[27] = {
-    0, 0, 0, 0, 0, 0, 0, EPCTX__T_GRAPH | EPCTX__ONE, EPCTX__T_LEAF, 0, 0, 0, 0, 0, EPCTX__T_LEAF,
-    0, 0, 0, 0, 0, EPCTX__T_TRAINING, 0, 0, 0, 0, EPCTX__T_FUNCTION, EPCTX__T_DEVICES};
-static const uint8_t epctx__fields_graph[17] = {
-    0, EPCTX__T_NODE, 0, 0, 0, EPCTX__T_TENSOR, 0, 0, 0, 0, 0, EPCTX__T_VALUE, EPCTX__T_VALUE,
-    EPCTX__T_VALUE, EPCTX__T_ANNOTATION, EPCTX__T_SPARSE, EPCTX__T_LEAF};
-static const uint8_t epctx__fields_node[11] = {
-    0, 0, 0, 0, 0, EPCTX__T_ATTR, 0, 0, 0, EPCTX__T_LEAF, EPCTX__T_NODE_DEVICE};
-static const uint8_t epctx__fields_attr[24] = {
-    0, 0, 0, 0, 0, EPCTX__T_TENSOR | EPCTX__ONE, EPCTX__T_GRAPH | EPCTX__ONE, EPCTX__FIX32,
-    EPCTX__VARINT, 0, EPCTX__T_TENSOR, EPCTX__T_GRAPH, 0, 0, EPCTX__T_TYPE | EPCTX__ONE,
-    EPCTX__T_TYPE, 0, 0, 0, 0, 0, 0, EPCTX__T_SPARSE | EPCTX__ONE, EPCTX__T_SPARSE};
-static const uint8_t epctx__fields_tensor[17] = {
-    0, EPCTX__VARINT, 0, EPCTX__T_SEGMENT | EPCTX__ONE, EPCTX__FIX32, EPCTX__VARINT, 0,
-    EPCTX__VARINT, 0, 0, EPCTX__FIX64, EPCTX__VARINT, 0, EPCTX__T_LEAF, 0, 0, EPCTX__T_LEAF};
-static const uint8_t epctx__fields_sparse[4] = {
-    0, EPCTX__T_TENSOR | EPCTX__ONE, EPCTX__T_TENSOR | EPCTX__ONE, EPCTX__VARINT};
-static const uint8_t epctx__fields_value[5] = {0, 0, EPCTX__T_TYPE | EPCTX__ONE, 0, EPCTX__T_LEAF};
-static const uint8_t epctx__fields_type[10] = {
-    0, EPCTX__T_TYPE_TENSOR | EPCTX__ONE, 0, 0, EPCTX__T_TYPE_ELEM | EPCTX__ONE,
-    EPCTX__T_TYPE_MAP | EPCTX__ONE, 0, EPCTX__T_LEAF | EPCTX__ONE,
-    EPCTX__T_TYPE_TENSOR | EPCTX__ONE,
-    EPCTX__T_TYPE_ELEM | EPCTX__ONE};
-static const uint8_t epctx__fields_type_tensor[3] = {0, 0, EPCTX__T_SHAPE | EPCTX__ONE};
-static const uint8_t epctx__fields_type_elem[2] = {0, EPCTX__T_TYPE | EPCTX__ONE};
-static const uint8_t epctx__fields_type_map[3] = {0, 0, EPCTX__T_TYPE | EPCTX__ONE};
-static const uint8_t epctx__fields_shape[2] = {0, EPCTX__T_DIM};
-static const uint8_t epctx__fields_function[15] = {
-    0, 0, 0, 0, 0, 0, 0, EPCTX__T_NODE, 0, EPCTX__T_LEAF, 0, EPCTX__T_ATTR, EPCTX__T_VALUE, 0,
-    EPCTX__T_LEAF};
-static const uint8_t epctx__fields_training[5] = {
-    0, EPCTX__T_GRAPH | EPCTX__ONE, EPCTX__T_GRAPH | EPCTX__ONE, EPCTX__T_LEAF, EPCTX__T_LEAF};
-static const uint8_t epctx__fields_annotation[3] = {0, 0, EPCTX__T_LEAF};
-static const uint8_t epctx__fields_node_device[3] = {0, 0, EPCTX__T_SHARDING};
-static const uint8_t epctx__fields_sharding[5] = {0, 0, EPCTX__VARINT, EPCTX__T_GROUP_MAP,
-                                                  EPCTX__T_SHARDED_DIM};
-static const uint8_t epctx__fields_sharded_dim[3] = {0, 0, EPCTX__T_DIM};
-static const uint8_t epctx__fields_group_map[3] = {0, 0, EPCTX__VARINT};
-
-typedef struct epctx__schema {
-    const uint8_t *fields;
-    uint32_t count;
-} epctx__schema;
-
-#define EPCTX__SCHEMA(table) {table, (uint32_t)sizeof(table)}
-static const epctx__schema epctx__schemas[EPCTX__T_COUNT] = {
-    {NULL, 0},
-    EPCTX__SCHEMA(epctx__fields_model),
-    EPCTX__SCHEMA(epctx__fields_graph),
-    EPCTX__SCHEMA(epctx__fields_node),
-    EPCTX__SCHEMA(epctx__fields_attr),
-    EPCTX__SCHEMA(epctx__fields_tensor),
-    {NULL, 0}, /* SEGMENT */
-    EPCTX__SCHEMA(epctx__fields_sparse),
-    EPCTX__SCHEMA(epctx__fields_value),
-    EPCTX__SCHEMA(epctx__fields_type),
-    EPCTX__SCHEMA(epctx__fields_type_tensor),
-    EPCTX__SCHEMA(epctx__fields_type_elem),
-    EPCTX__SCHEMA(epctx__fields_type_map),
-    EPCTX__SCHEMA(epctx__fields_shape),
-    {NULL, 0}, /* LEAF */
-    EPCTX__SCHEMA(epctx__fields_function),
-    EPCTX__SCHEMA(epctx__fields_training),
-    EPCTX__SCHEMA(epctx__fields_annotation),
-    EPCTX__SCHEMA(epctx__fields_node_device),
-    EPCTX__SCHEMA(epctx__fields_sharding),
-    EPCTX__SCHEMA(epctx__fields_sharded_dim),
-    EPCTX__SCHEMA(epctx__fields_group_map),
-    {NULL, 0}, /* DEVICES */
-    {NULL, 0}, /* DIM */
-};
-#undef EPCTX__SCHEMA
-
-static uint32_t epctx__field_kind(epctx__type type, uint32_t number)
+/* What opening has to look into: EPCTX_KIND_ of a message, with EPCTX__ONE when it is singular, or
+ * of repeated numbers, which may be packed; else 0. A switch over constants becomes a table. */
+static uint32_t epctx__field_kind(epctx_kind message, uint32_t number)
 {
-    const epctx__schema *schema = &epctx__schemas[type];
-    return number < schema->count ? schema->fields[number] : 0;
+#define EPCTX__CODE_ONE(kind)  ((kind) < EPCTX_KIND_INT ? (kind) | EPCTX__ONE : 0u)
+#define EPCTX__CODE_MANY(kind) ((kind) < EPCTX_KIND_STRING ? (kind) : 0u)
+#define EPCTX__FIELD_CASE(message, symbol, name, number, count, kind)                              \
+    case (uint32_t)EPCTX_KIND_##message << 5 | number:                                             \
+        return EPCTX__CODE_##count((uint32_t)EPCTX_KIND_##kind);
+    switch (number < 32 ? (uint32_t)message << 5 | number : 0) {
+        EPCTX_FIELD_LIST(EPCTX__FIELD_CASE)
+    default:
+        return 0;
+    }
+#undef EPCTX__FIELD_CASE
+#undef EPCTX__CODE_MANY
+#undef EPCTX__CODE_ONE
+}
+
+EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t number)
+{
+#define EPCTX__REPEATED_ONE  false
+#define EPCTX__REPEATED_MANY true
+#define EPCTX__FIELD_INFO(message, symbol, name, number, count, kind)                              \
+    {EPCTX_KIND_##message, name, number, EPCTX__REPEATED_##count, EPCTX_KIND_##kind},
+    static const epctx_field_info fields[] = {EPCTX_FIELD_LIST(EPCTX__FIELD_INFO)};
+#undef EPCTX__FIELD_INFO
+#undef EPCTX__REPEATED_MANY
+#undef EPCTX__REPEATED_ONE
+    size_t i;
+    for (i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (fields[i].message == message && fields[i].number == number) {
+            return &fields[i];
+        }
+    }
+    return NULL;
+}
+
+EPCTX_API const char *epctx_message_name(epctx_kind message)
+{
+#define EPCTX__MESSAGE_NAME(message, name) name,
+    static const char *const names[] = {"unknown", EPCTX_MESSAGE_LIST(EPCTX__MESSAGE_NAME)};
+#undef EPCTX__MESSAGE_NAME
+    return names[(unsigned)message < (unsigned)EPCTX_KIND_INT ? message : EPCTX_KIND_NONE];
 }
 
 /* Whether a field is a member of the only oneof of its message: one more takes its place. */
-static bool epctx__is_choice(epctx__type type, uint32_t number, epctx_wire wire)
+static bool epctx__is_choice(epctx_kind message, uint32_t number, epctx_wire wire)
 {
-    if (type == EPCTX__T_DIM) { /* dim_value, dim_param */
-        return number == (wire == EPCTX_WIRE_VARINT ? 1u : wire == EPCTX_WIRE_LEN ? 2u : 0u);
+    if (message == EPCTX_KIND_DIM || message == EPCTX_KIND_SIMPLE_SHARDING) {
+        return number == (wire == EPCTX_WIRE_VARINT ? (uint32_t)EPCTX_FIELD_DIM_DIM_VALUE
+                          : wire == EPCTX_WIRE_LEN  ? (uint32_t)EPCTX_FIELD_DIM_DIM_PARAM
+                                                    : 0u);
     }
-    return type == EPCTX__T_TYPE && wire == EPCTX_WIRE_LEN && epctx__field_kind(type, number) != 0;
+    return message == EPCTX_KIND_TYPE && wire == EPCTX_WIRE_LEN &&
+           epctx__field_kind(message, number) != 0;
+}
+
+static epctx_kind epctx__message_kind(uint32_t kind)
+{
+    return (epctx_kind)(kind & (EPCTX__ONE - 1));
 }
 
 static bool epctx__is_message(uint32_t kind)
 {
-    return kind != 0 && kind < EPCTX__VARINT;
+    return kind != 0 && epctx__message_kind(kind) < EPCTX_KIND_INT;
 }
 
-static epctx__type epctx__message_type(uint32_t kind)
+/* Messages of strings and one number, nothing to look into. */
+static bool epctx__is_leaf(epctx_kind message)
 {
-    return (epctx__type)(kind & (EPCTX__ONE - 1));
+    return message == EPCTX_KIND_OPSET || message == EPCTX_KIND_PAIR ||
+           message == EPCTX_KIND_TYPE_OPAQUE;
 }
 
 /* -- the check of a whole message -- */
@@ -7022,12 +7228,12 @@ static bool epctx__refuse(epctx__check *check, epctx_status status, const uint8_
 static bool epctx__check_packed(epctx__check *check, uint32_t kind, const uint8_t *p,
                                 const uint8_t *end)
 {
-    size_t width = kind == EPCTX__FIX32 ? 4 : 8;
+    size_t width = kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8;
     uint64_t value;
-    if (kind != EPCTX__VARINT && (size_t)(end - p) % width != 0) {
+    if (kind != (uint32_t)EPCTX_KIND_INT && (size_t)(end - p) % width != 0) {
         return epctx__refuse(check, EPCTX_ERR_PROTOBUF, p, "a packed field ends inside a number");
     }
-    while (kind == EPCTX__VARINT && p < end) {
+    while (kind == (uint32_t)EPCTX_KIND_INT && p < end) {
         const uint8_t *after = epctx__varint(p, end, 10, &value);
         if (after == NULL) {
             return epctx__refuse(check, EPCTX_ERR_PROTOBUF, p,
@@ -7038,11 +7244,11 @@ static bool epctx__check_packed(epctx__check *check, uint32_t kind, const uint8_
     return true;
 }
 
-static bool epctx__check_message(epctx__check *check, epctx__type type, const uint8_t *p,
+static bool epctx__check_message(epctx__check *check, epctx_kind type, const uint8_t *p,
                                  const uint8_t *end, uint32_t depth);
 
 /* What is inside one field of a message of type `type`. */
-static bool epctx__check_field(epctx__check *check, epctx__type type, const epctx__token *t,
+static bool epctx__check_field(epctx__check *check, epctx_kind type, const epctx__token *t,
                                const uint8_t *end, uint32_t depth, uint32_t *seen)
 {
     uint32_t kind = t->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, t->number) : 0;
@@ -7066,10 +7272,10 @@ static bool epctx__check_field(epctx__check *check, epctx__type type, const epct
         return epctx__refuse(check, EPCTX_ERR_PROTOBUF, t->start,
                              "messages are nested deeper than the limit");
     }
-    return epctx__check_message(check, epctx__message_type(kind), t->body, end, depth - 1);
+    return epctx__check_message(check, epctx__message_kind(kind), t->body, end, depth - 1);
 }
 
-static bool epctx__check_message(epctx__check *check, epctx__type type, const uint8_t *p,
+static bool epctx__check_message(epctx__check *check, epctx_kind type, const uint8_t *p,
                                  const uint8_t *end, uint32_t depth)
 {
     uint32_t seen = 0;
@@ -7132,7 +7338,7 @@ static epctx_view epctx__slot_view(const epctx_slot *slot)
     return view;
 }
 
-static epctx_view epctx__no_view(void)
+EPCTX_API epctx_view epctx_view_none(void)
 {
     epctx_view view = {NULL, NULL, 0};
     return view;
@@ -7154,7 +7360,7 @@ static bool epctx__is_whole(epctx_view view)
     return view.data == epctx__slot_view(view.slot).data;
 }
 
-static bool epctx__has_view(epctx_view view)
+EPCTX_API bool epctx_view_exists(epctx_view view)
 {
     return view.slot != NULL || view.data != NULL;
 }
@@ -7181,7 +7387,7 @@ static void epctx__field_of(const epctx__token *t, const uint8_t *after, const e
     field->value = t->value;
     field->body = t->wire == EPCTX_WIRE_LEN
                       ? epctx__bytes_view(owner, t->body, (size_t)(after - t->body))
-                      : epctx__no_view();
+                      : epctx_view_none();
 }
 
 /* Everything but the value is known from opening: in a mapped file that somebody changes the bytes
@@ -7192,7 +7398,7 @@ static void epctx__slot_field(const epctx_slot *slot, epctx_field *field)
     field->number = slot->number;
     field->wire = (epctx_wire)slot->wire;
     field->value = 0;
-    field->body = epctx__no_view();
+    field->body = epctx_view_none();
     if (slot->wire == EPCTX_WIRE_LEN) {
         field->body = epctx__slot_view(slot);
     } else if (epctx__next(slot->data, slot->data + slot->size, 100, &t) != NULL) {
@@ -7282,7 +7488,7 @@ EPCTX_API bool epctx_next_float(epctx_cursor *cursor, float *value)
     return true;
 }
 
-static epctx_str epctx__view_str(epctx_view view)
+EPCTX_API epctx_str epctx_view_str(epctx_view view)
 {
     return epctx__str(view.data, view.size);
 }
@@ -7292,15 +7498,14 @@ EPCTX_API bool epctx_next_str(epctx_cursor *cursor, epctx_str *value)
     epctx_field field;
     while (epctx_next_field(cursor, &field)) {
         if (field.wire == EPCTX_WIRE_LEN) {
-            *value = epctx__view_str(field.body);
+            *value = epctx_view_str(field.body);
             return true;
         }
     }
     return false;
 }
 
-/* The next field with a payload. */
-static bool epctx__next_body(epctx_cursor *cursor, epctx_view *body)
+EPCTX_API bool epctx_next_view(epctx_cursor *cursor, epctx_view *body)
 {
     epctx_field field;
     while (epctx_next_field(cursor, &field)) {
@@ -7312,11 +7517,11 @@ static bool epctx__next_body(epctx_cursor *cursor, epctx_view *body)
     return false;
 }
 
-static size_t epctx__count(epctx_cursor cursor)
+EPCTX_API size_t epctx_cursor_count(epctx_cursor cursor)
 {
     epctx_view body;
     size_t count = 0;
-    while (epctx__next_body(&cursor, &body)) {
+    while (epctx_next_view(&cursor, &body)) {
         count++;
     }
     return count;
@@ -7420,11 +7625,11 @@ static epctx_slot *epctx__append_slot(epctx_arena *arena, epctx_slot *parent, co
     return slot;
 }
 
-static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx__type type,
+static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
                              epctx__check *check, uint32_t depth);
 
 /* Makes the slots of a message that has none yet. */
-static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx__type type,
+static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
                                 epctx__check *check, uint32_t depth)
 {
     epctx_view body = epctx__slot_view(slot);
@@ -7444,10 +7649,10 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx__typ
         if (child == NULL) {
             return false;
         }
-        if (check != NULL && type == EPCTX__T_MODEL && t.number == 7 && t.wire == EPCTX_WIRE_LEN &&
+        if (check != NULL && type == EPCTX_KIND_MODEL && t.number == 7 && t.wire == EPCTX_WIRE_LEN &&
             (seen & 1u << 7) == 0) {
             seen |= 1u << 7; /* a second one is noticed below */
-            if (!epctx__open_slot(arena, child, EPCTX__T_GRAPH, check, depth - 1)) {
+            if (!epctx__open_slot(arena, child, EPCTX_KIND_GRAPH, check, depth - 1)) {
                 return false;
             }
         } else if (check != NULL && !epctx__check_field(check, type, &t, after, depth, &seen)) {
@@ -7461,7 +7666,7 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx__typ
 /* Opens the payload of a slot up into slots, all of them or none: half a message would be written
  * as half a message. `check` NULL: the bytes were checked before. With it, everything below is
  * checked on the way, and a main graph is opened too. */
-static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx__type type,
+static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
                              epctx__check *check, uint32_t depth)
 {
     slot->message = (epctx__message *)epctx_arena_alloc(arena, sizeof *slot->message);
@@ -7558,7 +7763,7 @@ static epctx_slot *epctx__new_root(epctx_model *model)
  * the first. In TypeProto, where the messages are a oneof, another member in between throws the
  * first away. Opens everything, which only models with such fields pay for. The nesting was checked
  * when they were opened. */
-static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx__type type)
+static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx_kind type)
 {
     epctx_slot *seen[24] = {NULL};
     epctx_slot *child;
@@ -7574,7 +7779,7 @@ static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx__ty
             (kind & EPCTX__ONE) == 0) {
             continue;
         }
-        for (i = 0; type == EPCTX__T_TYPE && i < 24; i++) {
+        for (i = 0; type == EPCTX_KIND_TYPE && i < 24; i++) {
             if (seen[i] != NULL && i != child->number) {
                 seen[i]->removed = true;
                 seen[i] = NULL;
@@ -7586,12 +7791,12 @@ static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx__ty
             continue;
         }
         if (first->message == NULL &&
-            !epctx__open_slot(arena, first, epctx__message_type(kind), NULL, 100)) {
+            !epctx__open_slot(arena, first, epctx__message_kind(kind), NULL, 100)) {
             return false;
         }
         /* Its fields go straight behind those of the first. */
         child->message = first->message;
-        good = epctx__fill_message(arena, child, epctx__message_type(kind), NULL, 100);
+        good = epctx__fill_message(arena, child, epctx__message_kind(kind), NULL, 100);
         child->message = NULL;
         child->removed = true;
         if (!good) {
@@ -7601,7 +7806,7 @@ static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx__ty
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind = epctx__field_kind(type, child->number);
         if (child->wire == EPCTX_WIRE_LEN && epctx__is_message(kind) && !child->removed &&
-            !epctx__merge_doubled(arena, child, epctx__message_type(kind))) {
+            !epctx__merge_doubled(arena, child, epctx__message_kind(kind))) {
             return false;
         }
     }
@@ -7626,7 +7831,7 @@ static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
     if (model->root == NULL) {
         return epctx__nomem(error, model->arena.missing);
     }
-    if (!epctx__open_slot(&model->arena, model->root, EPCTX__T_MODEL, &check,
+    if (!epctx__open_slot(&model->arena, model->root, EPCTX_KIND_MODEL, &check,
                           model->limits.max_depth)) {
         return epctx__refused(model, &check, error);
     }
@@ -7634,7 +7839,7 @@ static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
     if (model->duplicate) {
         model->shown = epctx__new_root(model);
         if (model->shown == NULL ||
-            !epctx__merge_doubled(&model->arena, model->shown, EPCTX__T_MODEL)) {
+            !epctx__merge_doubled(&model->arena, model->shown, EPCTX_KIND_MODEL)) {
             return epctx__nomem(error, model->arena.missing);
         }
     }
@@ -7767,15 +7972,15 @@ EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model)
         if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
             info.ir_version = (int64_t)f.value;
         } else if (f.number == 2 && len) {
-            info.producer_name = epctx__view_str(f.body);
+            info.producer_name = epctx_view_str(f.body);
         } else if (f.number == 3 && len) {
-            info.producer_version = epctx__view_str(f.body);
+            info.producer_version = epctx_view_str(f.body);
         } else if (f.number == 4 && len) {
-            info.domain = epctx__view_str(f.body);
+            info.domain = epctx_view_str(f.body);
         } else if (f.number == 5 && f.wire == EPCTX_WIRE_VARINT) {
             info.model_version = (int64_t)f.value;
         } else if (f.number == 6 && len) {
-            info.doc_string = epctx__view_str(f.body);
+            info.doc_string = epctx_view_str(f.body);
         } else if (f.number == 25 && len) {
             info.function_count++;
         }
@@ -7791,7 +7996,7 @@ EPCTX_API bool epctx_model_has_graph(const epctx_model *model)
 /* The main graph without a look into it, which takes a walk over its fields. */
 static epctx_view epctx__main_view(const epctx_model *model)
 {
-    return model->shown_graph != NULL ? epctx__slot_view(model->shown_graph) : epctx__no_view();
+    return model->shown_graph != NULL ? epctx__slot_view(model->shown_graph) : epctx_view_none();
 }
 
 EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model)
@@ -7835,22 +8040,22 @@ EPCTX_API epctx_node_view epctx_node_of(epctx_view view)
             node.output_count++;
             break;
         case 3:
-            node.name = epctx__view_str(f.body);
+            node.name = epctx_view_str(f.body);
             break;
         case 4:
-            node.op_type = epctx__view_str(f.body);
+            node.op_type = epctx_view_str(f.body);
             break;
         case 5:
             node.attr_count++;
             break;
         case 6:
-            node.doc_string = epctx__view_str(f.body);
+            node.doc_string = epctx_view_str(f.body);
             break;
         case 7:
-            node.domain = epctx__view_str(f.body);
+            node.domain = epctx_view_str(f.body);
             break;
         case 8:
-            node.overload = epctx__view_str(f.body);
+            node.overload = epctx_view_str(f.body);
             break;
         default:
             break;
@@ -7869,13 +8074,13 @@ EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view)
     while (epctx_next_field(&it, &f)) {
         bool len = f.wire == EPCTX_WIRE_LEN;
         if (f.number == 1 && len) {
-            attr.name = epctx__view_str(f.body);
+            attr.name = epctx_view_str(f.body);
         } else if (f.number == 2 && f.wire == EPCTX_WIRE_FIXED32) {
             attr.f = epctx__float(f.value);
         } else if (f.number == 3 && f.wire == EPCTX_WIRE_VARINT) {
             attr.i = (int64_t)f.value;
         } else if (f.number == 4 && len) {
-            attr.s = epctx__view_str(f.body);
+            attr.s = epctx_view_str(f.body);
         } else if (f.number == 5 && len) {
             attr.t = f.body;
         } else if (f.number == 6 && len) {
@@ -7883,7 +8088,7 @@ EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view)
         } else if (f.number == 20 && f.wire == EPCTX_WIRE_VARINT && (uint32_t)f.value <= 14) {
             attr.type = (int32_t)(uint32_t)f.value;
         } else if (f.number == 21 && len) {
-            attr.ref_attr_name = epctx__view_str(f.body);
+            attr.ref_attr_name = epctx_view_str(f.body);
         }
     }
     return attr;
@@ -7905,9 +8110,9 @@ static void epctx__pair(epctx_view view, epctx_str *key, epctx_str *value)
     *key = *value = epctx_str_of(NULL);
     while (epctx_next_field(&it, &f)) {
         if (f.wire == EPCTX_WIRE_LEN && f.number == 1) {
-            *key = epctx__view_str(f.body);
+            *key = epctx_view_str(f.body);
         } else if (f.wire == EPCTX_WIRE_LEN && f.number == 2) {
-            *value = epctx__view_str(f.body);
+            *value = epctx_view_str(f.body);
         }
     }
 }
@@ -7942,7 +8147,7 @@ EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view)
         if (f.number == 2 && f.wire == EPCTX_WIRE_VARINT) {
             tensor.elem_type = (int32_t)(uint32_t)f.value;
         } else if (f.number == 8 && len) {
-            tensor.name = epctx__view_str(f.body);
+            tensor.name = epctx_view_str(f.body);
         } else if (f.number == 9 && len) {
             tensor.has_raw = true;
             tensor.raw.data = f.body.data;
@@ -7964,14 +8169,14 @@ EPCTX_API epctx_value_view epctx_value_of(epctx_view view)
 {
     epctx_value_view value;
     epctx_cursor it = epctx_fields(view, 0);
-    epctx_view type = epctx__no_view();
-    epctx_view tensor = epctx__no_view();
+    epctx_view type = epctx_view_none();
+    epctx_view tensor = epctx_view_none();
     epctx_field f;
     memset(&value, 0, sizeof value);
     value.view = view;
     while (epctx_next_field(&it, &f)) {
         if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
-            value.name = epctx__view_str(f.body);
+            value.name = epctx_view_str(f.body);
         } else if (f.number == 2 && f.wire == EPCTX_WIRE_LEN) {
             value.has_type = true;
             type = f.body;
@@ -7981,12 +8186,12 @@ EPCTX_API epctx_value_view epctx_value_of(epctx_view view)
     it = epctx_fields(type, 0);
     while (epctx_next_field(&it, &f)) {
         if (f.wire == EPCTX_WIRE_LEN && f.number != 6 &&
-            epctx__field_kind(EPCTX__T_TYPE, f.number) != 0) {
+            epctx__field_kind(EPCTX_KIND_TYPE, f.number) != 0) {
             value.is_tensor = f.number == 1;
             tensor = f.body;
         }
     }
-    it = epctx_fields(value.is_tensor ? tensor : epctx__no_view(), 0);
+    it = epctx_fields(value.is_tensor ? tensor : epctx_view_none(), 0);
     while (epctx_next_field(&it, &f)) {
         if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
             value.elem_type = (int32_t)(uint32_t)f.value;
@@ -8051,7 +8256,7 @@ EPCTX_API epctx_cursor epctx_value_dims(const epctx_value_view *value)
 EPCTX_API bool epctx_next_node(epctx_cursor *cursor, epctx_node_view *node)
 {
     epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
+    if (!epctx_next_view(cursor, &body)) {
         return false;
     }
     *node = epctx_node_of(body);
@@ -8061,7 +8266,7 @@ EPCTX_API bool epctx_next_node(epctx_cursor *cursor, epctx_node_view *node)
 EPCTX_API bool epctx_next_attr(epctx_cursor *cursor, epctx_attr_view *attr)
 {
     epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
+    if (!epctx_next_view(cursor, &body)) {
         return false;
     }
     *attr = epctx_attr_of(body);
@@ -8071,7 +8276,7 @@ EPCTX_API bool epctx_next_attr(epctx_cursor *cursor, epctx_attr_view *attr)
 EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *tensor)
 {
     epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
+    if (!epctx_next_view(cursor, &body)) {
         return false;
     }
     *tensor = epctx_tensor_of(body);
@@ -8081,7 +8286,7 @@ EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *tensor
 EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *value)
 {
     epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
+    if (!epctx_next_view(cursor, &body)) {
         return false;
     }
     *value = epctx_value_of(body);
@@ -8102,7 +8307,7 @@ static void epctx__dim(epctx_view view, epctx_dim *dim)
         } else if (f.number == 2 && f.wire == EPCTX_WIRE_LEN) {
             dim->known = false;
             dim->value = 0;
-            dim->param = epctx__view_str(f.body);
+            dim->param = epctx_view_str(f.body);
         }
     }
 }
@@ -8110,7 +8315,7 @@ static void epctx__dim(epctx_view view, epctx_dim *dim)
 EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim)
 {
     epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
+    if (!epctx_next_view(cursor, &body)) {
         return false;
     }
     epctx__dim(body, dim);
@@ -8193,14 +8398,14 @@ EPCTX_API bool epctx_next_opset(epctx_cursor *cursor, epctx_opset *opset)
     epctx_cursor it;
     epctx_field f;
     epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
+    if (!epctx_next_view(cursor, &body)) {
         return false;
     }
     memset(opset, 0, sizeof *opset);
     it = epctx_fields(body, 0);
     while (epctx_next_field(&it, &f)) {
         if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
-            opset->domain = epctx__view_str(f.body);
+            opset->domain = epctx_view_str(f.body);
         } else if (f.number == 2 && f.wire == EPCTX_WIRE_VARINT) {
             opset->version = (int64_t)f.value;
         }
@@ -8211,7 +8416,7 @@ EPCTX_API bool epctx_next_opset(epctx_cursor *cursor, epctx_opset *opset)
 EPCTX_API bool epctx_next_pair(epctx_cursor *cursor, epctx_pair *pair)
 {
     epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
+    if (!epctx_next_view(cursor, &body)) {
         return false;
     }
     epctx__pair(body, &pair->key, &pair->value);
@@ -8223,7 +8428,7 @@ EPCTX_API bool epctx_next_function(epctx_cursor *cursor, epctx_function_view *fu
     epctx_cursor it;
     epctx_field f;
     epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
+    if (!epctx_next_view(cursor, &body)) {
         return false;
     }
     memset(function, 0, sizeof *function);
@@ -8237,13 +8442,13 @@ EPCTX_API bool epctx_next_function(epctx_cursor *cursor, epctx_function_view *fu
         function->output_count += f.number == 5;
         function->node_count += f.number == 7;
         if (f.number == 1) {
-            function->name = epctx__view_str(f.body);
+            function->name = epctx_view_str(f.body);
         } else if (f.number == 8) {
-            function->doc_string = epctx__view_str(f.body);
+            function->doc_string = epctx_view_str(f.body);
         } else if (f.number == 10) {
-            function->domain = epctx__view_str(f.body);
+            function->domain = epctx_view_str(f.body);
         } else if (f.number == 13) {
-            function->overload = epctx__view_str(f.body);
+            function->overload = epctx_view_str(f.body);
         }
     }
     return true;
@@ -8254,7 +8459,7 @@ EPCTX_API bool epctx_next_sparse(epctx_cursor *cursor, epctx_sparse_view *sparse
     epctx_cursor it;
     epctx_field f;
     epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
+    if (!epctx_next_view(cursor, &body)) {
         return false;
     }
     memset(sparse, 0, sizeof *sparse);
@@ -8273,7 +8478,7 @@ EPCTX_API bool epctx_next_sparse(epctx_cursor *cursor, epctx_sparse_view *sparse
 EPCTX_API bool epctx_next_annotation(epctx_cursor *cursor, epctx_annotation_view *annotation)
 {
     epctx_cursor it;
-    if (!epctx__next_body(cursor, &annotation->view)) {
+    if (!epctx_next_view(cursor, &annotation->view)) {
         return false;
     }
     annotation->tensor_name = epctx_str_of(NULL);
@@ -8288,7 +8493,7 @@ EPCTX_API bool epctx_next_training(epctx_cursor *cursor, epctx_training_view *tr
     epctx_cursor it;
     epctx_field f;
     epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
+    if (!epctx_next_view(cursor, &body)) {
         return false;
     }
     memset(training, 0, sizeof *training);
@@ -8361,7 +8566,7 @@ static bool epctx__text_and_number(epctx_view view, epctx_str *text, uint32_t nu
     *value = 0;
     while (epctx_next_field(&it, &f)) {
         if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
-            *text = epctx__view_str(f.body);
+            *text = epctx_view_str(f.body);
         } else if (f.number == number && f.wire == EPCTX_WIRE_VARINT) {
             *value = f.value;
             found = true;
@@ -8373,7 +8578,7 @@ static bool epctx__text_and_number(epctx_view view, epctx_str *text, uint32_t nu
 EPCTX_API bool epctx_next_device_config(epctx_cursor *cursor, epctx_device_config_view *config)
 {
     uint64_t value;
-    if (!epctx__next_body(cursor, &config->view)) {
+    if (!epctx_next_view(cursor, &config->view)) {
         return false;
     }
     epctx__text_and_number(config->view, &config->name, 2, &value);
@@ -8384,7 +8589,7 @@ EPCTX_API bool epctx_next_device_config(epctx_cursor *cursor, epctx_device_confi
 EPCTX_API bool epctx_next_node_config(epctx_cursor *cursor, epctx_node_config_view *config)
 {
     uint64_t value;
-    if (!epctx__next_body(cursor, &config->view)) {
+    if (!epctx_next_view(cursor, &config->view)) {
         return false;
     }
     config->has_stage =
@@ -8396,7 +8601,7 @@ EPCTX_API bool epctx_next_node_config(epctx_cursor *cursor, epctx_node_config_vi
 EPCTX_API bool epctx_next_sharding(epctx_cursor *cursor, epctx_sharding_view *sharding)
 {
     uint64_t value;
-    if (!epctx__next_body(cursor, &sharding->view)) {
+    if (!epctx_next_view(cursor, &sharding->view)) {
         return false;
     }
     epctx__text_and_number(sharding->view, &sharding->tensor_name, 0, &value);
@@ -8407,7 +8612,7 @@ EPCTX_API bool epctx_next_device_group(epctx_cursor *cursor, epctx_device_group_
 {
     epctx_str text;
     uint64_t value;
-    if (!epctx__next_body(cursor, &group->view)) {
+    if (!epctx_next_view(cursor, &group->view)) {
         return false;
     }
     epctx__text_and_number(group->view, &text, 1, &value);
@@ -8419,7 +8624,7 @@ EPCTX_API bool epctx_next_sharded_dim(epctx_cursor *cursor, epctx_sharded_dim_vi
 {
     epctx_str text;
     uint64_t value;
-    if (!epctx__next_body(cursor, &dim->view)) {
+    if (!epctx_next_view(cursor, &dim->view)) {
         return false;
     }
     epctx__text_and_number(dim->view, &text, 1, &value);
@@ -8432,7 +8637,7 @@ EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sha
     epctx_view body;
     epctx_str text;
     uint64_t value;
-    if (!epctx__next_body(cursor, &body)) {
+    if (!epctx_next_view(cursor, &body)) {
         return false;
     }
     epctx__dim(body, &part->dim);
@@ -8453,7 +8658,7 @@ static epctx_type_kind epctx__type_kind(uint32_t number)
 EPCTX_API epctx_type_view epctx_type_of(epctx_view view)
 {
     epctx_type_view type;
-    epctx_view member = epctx__no_view();
+    epctx_view member = epctx_view_none();
     epctx_cursor it = epctx_fields(view, 0);
     epctx_field f;
     bool tensor;
@@ -8462,14 +8667,14 @@ EPCTX_API epctx_type_view epctx_type_of(epctx_view view)
     /* A oneof: the last member wins. */
     while (epctx_next_field(&it, &f)) {
         if (f.wire == EPCTX_WIRE_LEN && f.number == 6) {
-            type.denotation = epctx__view_str(f.body);
+            type.denotation = epctx_view_str(f.body);
         } else if (f.wire == EPCTX_WIRE_LEN && epctx__type_kind(f.number) != EPCTX_TYPE_NONE) {
             type.kind = epctx__type_kind(f.number);
             member = f.body;
         }
     }
     tensor = type.kind == EPCTX_TYPE_TENSOR || type.kind == EPCTX_TYPE_SPARSE;
-    it = epctx_fields(type.kind == EPCTX_TYPE_OPAQUE ? epctx__no_view() : member, 0);
+    it = epctx_fields(type.kind == EPCTX_TYPE_OPAQUE ? epctx_view_none() : member, 0);
     while (epctx_next_field(&it, &f)) {
         if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
             type.elem_type = (int32_t)(uint32_t)f.value;
@@ -8488,8 +8693,8 @@ EPCTX_API epctx_type_view epctx_value_type(const epctx_value_view *value)
 {
     epctx_cursor it = epctx_fields(value->view, 2);
     epctx_view body;
-    epctx_view last = epctx__no_view();
-    while (epctx__next_body(&it, &body)) {
+    epctx_view last = epctx_view_none();
+    while (epctx_next_view(&it, &body)) {
         last = body;
     }
     return epctx_type_of(last);
@@ -8521,7 +8726,7 @@ EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epc
     epctx_cursor it = epctx_fields(epctx__slot_view(model->shown), 14);
     epctx_view body;
     bool found = false;
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         epctx_str name, text;
         epctx__pair(body, &name, &text);
         if (epctx_str_eq(name, key)) {
@@ -11178,7 +11383,7 @@ static bool epctx__walk_more(epctx_walk *walk)
 {
     epctx_view body;
     epctx_field field;
-    if (epctx__next_body(&walk->functions, &body)) {
+    if (epctx_next_view(&walk->functions, &body)) {
         epctx_cursor names = epctx_fields(body, 1);
         epctx_str name = epctx_str_of(NULL);
         while (epctx_next_str(&names, &name)) {
@@ -11197,7 +11402,7 @@ static bool epctx__walk_more(epctx_walk *walk)
                 return true;
             }
         }
-        if (!epctx__next_body(&walk->trainings, &body)) {
+        if (!epctx_next_view(&walk->trainings, &body)) {
             return false;
         }
         walk->training = epctx_fields(body, 0);
@@ -11228,7 +11433,7 @@ EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node)
         if (descended) {
             continue;
         }
-        if (epctx__next_body(&level->attrs, &body)) {
+        if (epctx_next_view(&level->attrs, &body)) {
             level->graphs = epctx_fields(body, 0);
         } else if (epctx_next_node(&level->nodes, node)) {
             level->attrs = epctx_node_attrs(node);
@@ -11248,30 +11453,6 @@ EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node)
         }
     }
     return false;
-}
-
-/* -- state -- */
-
-/* Room for one more element of a list that grows in an arena. */
-static bool epctx__list_room(epctx_arena *arena, void **list, size_t count, size_t *room,
-                             size_t size)
-{
-    void *more;
-    size_t want = *room == 0 ? 8 : *room * 2;
-    if (count < *room) {
-        return true;
-    }
-    more = epctx_arena_array(arena, want, size);
-    if (more == NULL) {
-        return false;
-    }
-    if (count > 0) {
-        memcpy(more, *list, count * size);
-        epctx__arena_release(arena, *list, *room * size);
-    }
-    *list = more;
-    *room = want;
-    return true;
 }
 
 /* "a\0b\0c" in the arena; the parts are in memory side by side. */
@@ -11347,7 +11528,7 @@ static bool epctx__gather_nodes(epctx__gather *g, const epctx_model *model)
     epctx_view body;
     epctx_walk walk;
     epctx_node_view node;
-    while (epctx__next_body(&tensors, &body)) {
+    while (epctx_next_view(&tensors, &body)) {
         if (epctx_map_put(&g->initializers, epctx_tensor_of(body).name, 1) != EPCTX_OK) {
             return false;
         }
@@ -11384,7 +11565,7 @@ static bool epctx__gather_compat(epctx__gather *g, const epctx_model *model)
     epctx_view body;
     void *list = NULL;
     size_t room = 0;
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         epctx_compat_entry entry;
         epctx__pair(body, &entry.ep, &entry.value);
         if (!epctx_str_starts(entry.ep, EPCTX_COMPAT_PREFIX)) {
@@ -11816,9 +11997,9 @@ static bool epctx__files_nodes(epctx__files *f, epctx_cursor nodes)
 {
     epctx_view node;
     epctx_view attr;
-    while (epctx__next_body(&nodes, &node)) {
+    while (epctx_next_view(&nodes, &node)) {
         epctx_cursor attrs = epctx_fields(node, 5);
-        while (epctx__next_body(&attrs, &attr)) {
+        while (epctx_next_view(&attrs, &attr)) {
             if (!epctx__files_attr(f, attr)) {
                 return false;
             }
@@ -11832,13 +12013,13 @@ static bool epctx__files_graph(epctx__files *f, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 5);
     epctx_view body;
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         if (!epctx__files_tensor(f, body)) {
             return false;
         }
     }
     it = epctx_fields(graph, 15);
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         if (!epctx__files_sparse(f, body)) {
             return false;
         }
@@ -11878,7 +12059,7 @@ static bool epctx__files_model(epctx__files *f)
     if (!epctx__files_graph(f, epctx_model_graph(f->model).view)) {
         return false;
     }
-    while (epctx__next_body(&functions, &function)) {
+    while (epctx_next_view(&functions, &function)) {
         if (!epctx__files_nodes(f, epctx_fields(function, 7))) {
             return false;
         }
@@ -12038,115 +12219,57 @@ static uint32_t epctx__callee_of(const epctx__lint *l, const epctx_node_view *no
 
 /* -- lint: what stands twice -- */
 
-/* Singular scalar fields of each message type, as bit masks of field numbers, by wire type. The
- * messages among them are in epctx__schemas. */
-typedef struct epctx__singles {
-    uint32_t len, varint, fix32;
-} epctx__singles;
-
-#define EPCTX__F(n) (UINT32_C(1) << (n))
-
-static const epctx__singles epctx__singular[EPCTX__T_COUNT] = {
-    {0, 0, 0},
-    {EPCTX__F(2) | EPCTX__F(3) | EPCTX__F(4) | EPCTX__F(6), EPCTX__F(1) | EPCTX__F(5), 0},
-    {EPCTX__F(2) | EPCTX__F(10), 0, 0},
-    {EPCTX__F(3) | EPCTX__F(4) | EPCTX__F(6) | EPCTX__F(7) | EPCTX__F(8), 0, 0},
-    {EPCTX__F(1) | EPCTX__F(4) | EPCTX__F(13) | EPCTX__F(21), EPCTX__F(3) | EPCTX__F(20),
-     EPCTX__F(2)},
-    {EPCTX__F(8) | EPCTX__F(9) | EPCTX__F(12), EPCTX__F(2) | EPCTX__F(14), 0},
-    {0, EPCTX__F(1) | EPCTX__F(2), 0},                /* SEGMENT */
-    {0, 0, 0},                                        /* SPARSE */
-    {EPCTX__F(1) | EPCTX__F(3), 0, 0},                /* VALUE */
-    {EPCTX__F(6), 0, 0},                              /* TYPE */
-    {0, EPCTX__F(1), 0},                              /* TYPE_TENSOR */
-    {0, 0, 0},                                        /* TYPE_ELEM */
-    {0, EPCTX__F(1), 0},                              /* TYPE_MAP */
-    {0, 0, 0},                                        /* SHAPE */
-    {EPCTX__F(1) | EPCTX__F(2) | EPCTX__F(3), EPCTX__F(1) | EPCTX__F(2) | EPCTX__F(3), 0},
-    {EPCTX__F(1) | EPCTX__F(8) | EPCTX__F(10) | EPCTX__F(13), 0, 0}, /* FUNCTION */
-    {0, 0, 0},                                        /* TRAINING */
-    {EPCTX__F(1), 0, 0},                              /* ANNOTATION */
-    {EPCTX__F(1), EPCTX__F(3), 0},                    /* NODE_DEVICE */
-    {EPCTX__F(1), 0, 0},                              /* SHARDING */
-    {0, EPCTX__F(1), 0},                              /* SHARDED_DIM */
-    {0, EPCTX__F(1), 0},                              /* GROUP_MAP */
-    {EPCTX__F(1), EPCTX__F(2), 0},                    /* DEVICES */
-    {EPCTX__F(2) | EPCTX__F(3), EPCTX__F(1) | EPCTX__F(3), 0}, /* DIM */
-};
-
-static const char *epctx__type_name(epctx__type type)
+/* Whether a value of this wire type is one of what the field holds. */
+static bool epctx__field_fits(const epctx_field_info *info, epctx_wire wire)
 {
-    static const char *const names[EPCTX__T_COUNT] = {
-        "",           "ModelProto",    "GraphProto",   "NodeProto",    "AttributeProto",
-        "TensorProto", "Segment",      "SparseTensorProto", "ValueInfoProto", "TypeProto",
-        "Tensor type", "Element type", "Map type",     "TensorShapeProto", "entry",
-        "FunctionProto", "TrainingInfoProto", "TensorAnnotation", "NodeDeviceConfigurationProto",
-        "ShardingSpecProto", "ShardedDimProto", "IntIntListEntryProto", "DeviceConfigurationProto",
-        "Dimension"};
-    return names[type];
-}
-
-/* Strings among the fields of a message that are not bytes: singular ones, and the repeated ones
- * of nodes and functions (inputs and outputs, a function's attributes) and of shardings. */
-static uint32_t epctx__string_fields(epctx__type type)
-{
-    switch (type) {
-    case EPCTX__T_NODE:
-        return epctx__singular[type].len | EPCTX__F(1) | EPCTX__F(2);
-    case EPCTX__T_ATTR:
-        return epctx__singular[type].len & ~EPCTX__F(4); /* s */
-    case EPCTX__T_TENSOR:
-        return epctx__singular[type].len & ~EPCTX__F(9); /* raw_data */
-    case EPCTX__T_FUNCTION:
-        return epctx__singular[type].len | EPCTX__F(4) | EPCTX__F(5) | EPCTX__F(6);
-    case EPCTX__T_DEVICES:
-        return epctx__singular[type].len | EPCTX__F(3);
+    switch (info->kind) {
+    case EPCTX_KIND_INT:
+        return wire == EPCTX_WIRE_VARINT;
+    case EPCTX_KIND_FLOAT:
+        return wire == EPCTX_WIRE_FIXED32;
+    case EPCTX_KIND_DOUBLE:
+        return wire == EPCTX_WIRE_FIXED64;
     default:
-        return epctx__singular[type].len;
+        return wire == EPCTX_WIRE_LEN;
     }
 }
 
 /* Fields that stand twice and strings that are none. `node` is the name of the innermost node. */
-static void epctx__lint_fields(epctx__lint *l, epctx__type type, epctx_view message,
+static void epctx__lint_fields(epctx__lint *l, epctx_kind type, epctx_view message,
                                epctx_str node, epctx_str attr)
 {
     epctx_cursor it = epctx_fields(message, 0);
     epctx_field field;
     uint32_t seen = 0;
     char attribute[64];
-    if (type == EPCTX__T_NODE) {
+    if (type == EPCTX_KIND_NODE) {
         node = epctx_node_of(message).name;
-    } else if (type == EPCTX__T_ATTR) {
+    } else if (type == EPCTX_KIND_ATTR) {
         attr = epctx_attr_of(message).name;
     }
     epctx__keep(attribute, sizeof attribute, attr);
     while (epctx_next_field(&it, &field)) {
-        uint32_t kind =
-            field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
-        uint32_t bit = field.number < 32 ? EPCTX__F(field.number) : 0;
-        const epctx__singles *single = &epctx__singular[type];
-        uint32_t mask = field.wire == EPCTX_WIRE_LEN       ? single->len
-                        : field.wire == EPCTX_WIRE_VARINT  ? single->varint
-                        : field.wire == EPCTX_WIRE_FIXED32 ? single->fix32
-                                                           : 0;
-        bool one = (mask & bit) != 0 || (kind & EPCTX__ONE) != 0;
-        if (type == EPCTX__T_TYPE && epctx__is_choice(type, field.number, field.wire)) {
-            bit = EPCTX__F(1); /* a oneof: any second member counts */
+        const epctx_field_info *info = epctx_field_find(type, field.number);
+        uint32_t bit;
+        if (info == NULL || !epctx__field_fits(info, field.wire)) {
+            continue;
         }
-        if (one && (seen & bit) != 0) {
+        /* Of a oneof any second member counts. */
+        bit = UINT32_C(1) << (epctx__is_choice(type, field.number, field.wire) ? 31 : info->number);
+        if (!info->repeated && (seen & bit) != 0) {
             epctx__say(l, EPCTX_RULE_DOUBLED_FIELD, node, attribute,
-                       "field %u of a %s stands twice: readers differ in which one they take",
-                       (uint64_t)field.number, epctx__type_name(type));
+                       "field %s of a %s stands twice: readers differ in which one they take",
+                       info->name, epctx_message_name(type));
         }
-        seen |= one ? bit : 0;
-        if (epctx__is_message(kind)) {
-            epctx__lint_fields(l, epctx__message_type(kind), field.body, node, attr);
-        } else if (field.wire == EPCTX_WIRE_LEN && (epctx__string_fields(type) & bit) != 0 &&
-                   !epctx_str_is_utf8(epctx__view_str(field.body))) {
-            epctx_str text = epctx__view_str(field.body);
+        seen |= info->repeated ? 0 : bit;
+        if (info->kind < EPCTX_KIND_INT) {
+            epctx__lint_fields(l, info->kind, field.body, node, attr);
+        } else if (info->kind == EPCTX_KIND_STRING &&
+                   !epctx_str_is_utf8(epctx_view_str(field.body))) {
+            epctx_str text = epctx_view_str(field.body);
             epctx__say(l, EPCTX_RULE_NOT_UTF8, node, attribute,
-                       "field %u of a %s is '%S', which is not UTF-8", (uint64_t)field.number,
-                       epctx__type_name(type), &text);
+                       "field %s of a %s is '%S', which is not UTF-8", info->name,
+                       epctx_message_name(type), &text);
         }
     }
 }
@@ -12256,7 +12379,7 @@ static void epctx__lint_metadata(epctx__lint *l)
     epctx_map keys;
     epctx_view body;
     epctx_map_init(&keys, &l->arena);
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         epctx_str key;
         epctx_str value;
         epctx__pair(body, &key, &value);
@@ -12303,7 +12426,7 @@ static void epctx__lint_model(epctx__lint *l)
     while (epctx_next_device_config(&configs, &config)) {
         epctx__remember(l, &l->configurations, config.name, 1);
     }
-    if (epctx__count(epctx_model_opsets(l->model)) == 0) {
+    if (epctx_cursor_count(epctx_model_opsets(l->model)) == 0) {
         epctx__say(l, EPCTX_RULE_NO_OPSETS, none, NULL, "the model imports no operator set");
     }
     epctx__lint_opsets(l, epctx_model_opsets(l->model));
@@ -12376,7 +12499,7 @@ static uint32_t epctx__type_member(epctx_view type, epctx_view *body)
     uint32_t kind = 0;
     while (epctx_next_field(&it, &f)) {
         if (f.wire == EPCTX_WIRE_LEN && f.number != 6 &&
-            epctx__field_kind(EPCTX__T_TYPE, f.number) != 0) {
+            epctx__field_kind(EPCTX_KIND_TYPE, f.number) != 0) {
             kind = f.number;
             *body = f.body;
         }
@@ -12388,8 +12511,8 @@ static uint32_t epctx__type_member(epctx_view type, epctx_view *body)
 static epctx_view epctx__type_of(const epctx_value_view *value)
 {
     epctx_cursor types = epctx_fields(value->view, 2);
-    epctx_view type = epctx__no_view();
-    while (epctx__next_body(&types, &type)) {
+    epctx_view type = epctx_view_none();
+    while (epctx_next_view(&types, &type)) {
     }
     return type;
 }
@@ -13005,7 +13128,7 @@ static void epctx__lint_entries(epctx__lint *l, const epctx_tensor_view *tensor)
     epctx_cursor it = epctx_fields(tensor->view, 13);
     epctx_view body;
     bool located = false;
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         epctx_str key;
         epctx_str value;
         epctx__pair(body, &key, &value);
@@ -13111,7 +13234,7 @@ static epctx_str epctx__sparse_name(epctx_view sparse)
     epctx_cursor it = epctx_fields(sparse, 1);
     epctx_view values;
     epctx_str name = epctx_str_of("");
-    while (epctx__next_body(&it, &values)) {
+    while (epctx_next_view(&it, &values)) {
         name = epctx_tensor_of(values).name;
     }
     return name;
@@ -13151,16 +13274,16 @@ static int32_t epctx__int_of(epctx_view view, uint32_t number)
  * they are. `found` gets the one that it has not. */
 static bool epctx__type_known(epctx_view type, int32_t *found)
 {
-    epctx_view body = epctx__no_view();
+    epctx_view body = epctx_view_none();
     uint32_t kind = epctx__type_member(type, &body);
     while (kind == 4 || kind == 5 || kind == 9) { /* sequence, map, optional */
         epctx_cursor it = epctx_fields(body, kind == 5 ? 2 : 1);
-        epctx_view inner = epctx__no_view();
+        epctx_view inner = epctx_view_none();
         *found = kind == 5 ? epctx__int_of(body, 1) : 1;
         if (*found < 1 || *found > 26) {
             return false;
         }
-        while (epctx__next_body(&it, &inner)) {
+        while (epctx_next_view(&it, &inner)) {
         }
         kind = epctx__type_member(inner, &body);
     }
@@ -13417,12 +13540,12 @@ static void epctx__lint_constant(epctx__lint *l, epctx__frame *scope, const epct
     if (attr.type < 1 || attr.type == 5 || (attr.type > 8 && attr.type != 11)) {
         epctx__say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, NULL,
                    "the attribute of a Constant is of type %d", (int64_t)attr.type);
-    } else if (attr.type == EPCTX_ATTR_TENSOR && epctx__has_view(attr.t)) {
+    } else if (attr.type == EPCTX_ATTR_TENSOR && epctx_view_exists(attr.t)) {
         epctx__add_constant(l, scope, attr.t, name);
     } else if (attr.type == 11) {
         epctx_cursor tensors = epctx_fields(attr.view, 22);
-        epctx_view sparse = epctx__no_view();
-        while (epctx__next_body(&tensors, &sparse)) {
+        epctx_view sparse = epctx_view_none();
+        while (epctx_next_view(&tensors, &sparse)) {
         }
         epctx__lint_sparse(l, sparse, name);
     }
@@ -13438,7 +13561,7 @@ EPCTX__APART static void epctx__scope_values(epctx__lint *l, epctx__frame *scope
     epctx_value_view value;
     epctx_view body;
     epctx_map_init(&scope->tensors, &l->arena);
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         epctx_str name = epctx_tensor_of(body).name;
         uint32_t other = epctx_map_get(&scope->tensors, name);
         if (other != EPCTX_MAP_NONE) {
@@ -13459,7 +13582,7 @@ EPCTX__APART static void epctx__scope_values(epctx__lint *l, epctx__frame *scope
         epctx_cursor named = epctx_fields(value.view, 1);
         epctx_view text;
         bool body_input = scope->outer != NULL && !scope->joined;
-        if (body_input ? value.name.size == 0 : !epctx__next_body(&named, &text)) {
+        if (body_input ? value.name.size == 0 : !epctx_next_view(&named, &text)) {
             epctx__say(l, EPCTX_RULE_NO_VALUE_NAME, value.name, NULL, "a graph input has no name");
         }
         if (l->ir_version < 4) {
@@ -13476,7 +13599,7 @@ EPCTX__APART static void epctx__scope_values(epctx__lint *l, epctx__frame *scope
         }
     }
     it = epctx_fields(graph, 5);
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         epctx_str name = epctx_tensor_of(body).name;
         if (l->ir_version < 4 && epctx_map_get(&inputs, name) == EPCTX_MAP_NONE) {
             scope->bare = true; /* whether it matters is known when the nodes are */
@@ -13485,13 +13608,13 @@ EPCTX__APART static void epctx__scope_values(epctx__lint *l, epctx__frame *scope
     }
     epctx_map_init(&infos, &l->arena);
     it = epctx_fields(graph, 15);
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         epctx_str name = epctx__sparse_name(body);
         uint32_t dense = epctx_map_get(&scope->tensors, name);
         bool twice = epctx__remember(l, &infos, name, 1) != EPCTX_MAP_NONE;
         epctx_cursor values = epctx_fields(body, 1);
-        epctx_view tensor = epctx__no_view();
-        while (epctx__next_body(&values, &tensor)) {
+        epctx_view tensor = epctx_view_none();
+        while (epctx_next_view(&values, &tensor)) {
         }
         epctx__lint_sparse(l, body, name);
         if (dense != EPCTX_MAP_NONE) {
@@ -13555,7 +13678,7 @@ static void epctx__lint_shadow(epctx__lint *l, const epctx__frame *scope, epctx_
 
 EPCTX__APART static void epctx__scope_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor nodes)
 {
-    size_t count = epctx__count(nodes);
+    size_t count = epctx_cursor_count(nodes);
     bool main = epctx__is_main(l, scope);
     epctx_node_view node;
     epctx_map names;
@@ -13611,7 +13734,7 @@ static void epctx__lint_bodies(epctx__lint *l, const epctx_node_view *node, epct
 {
     epctx_cursor attrs = epctx_node_attrs(node);
     epctx_view attr;
-    while (epctx__next_body(&attrs, &attr)) {
+    while (epctx_next_view(&attrs, &attr)) {
         epctx_cursor parts = epctx_fields(attr, 0);
         epctx_field field;
         while (epctx_next_field(&parts, &field)) {
@@ -13694,7 +13817,7 @@ static void epctx__lint_attr(epctx__lint *l, const epctx_node_view *node,
     epctx__keep(text, sizeof text, attr->name);
     while (epctx_next_field(&it, &field)) {
         int32_t type = epctx__attr_field_type(&field);
-        used |= type > 0 ? EPCTX__F(type) : 0;
+        used |= type > 0 ? UINT32_C(1) << type : 0;
         if ((type == 4 || type == 9) && field.wire == EPCTX_WIRE_LEN) {
             epctx__lint_tensor_form(l, field.body, node->name);
         }
@@ -13703,7 +13826,7 @@ static void epctx__lint_attr(epctx__lint *l, const epctx_node_view *node,
         epctx__say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, NULL, "an attribute has no name");
     } else if (attr->type == EPCTX_ATTR_UNDEFINED) {
         epctx__say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, text, "has no type");
-    } else if ((used & ~EPCTX__F(attr->type)) != 0) {
+    } else if ((used & ~(UINT32_C(1) << attr->type)) != 0) {
         epctx__say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, text,
                    "has a value of another type than its type %d says", (int64_t)attr->type);
     } else if (inner && attr->ref_attr_name.size > 0 && used != 0) {
@@ -13917,12 +14040,12 @@ static void epctx__lint_training(epctx__lint *l, const epctx_training_view *trai
 {
     epctx__frame algorithm;
     epctx_map outputs[2];
-    bool has = epctx__has_view(training->algorithm.view);
+    bool has = epctx_view_exists(training->algorithm.view);
     epctx_map initialized;
     memset(&algorithm, 0, sizeof algorithm);
     l->in_training = true;
     l->demoted = EPCTX_RULE_TRAINING; /* sessions do not read training graphs */
-    if (epctx__has_view(training->initialization.view)) {
+    if (epctx_view_exists(training->initialization.view)) {
         epctx__frame alone;
         memset(&alone, 0, sizeof alone);
         l->graph = training->initialization.name;
@@ -14014,11 +14137,11 @@ EPCTX__APART static void epctx__lint_initializers(epctx__lint *l, epctx__frame *
     epctx_cursor it = epctx_fields(graph, 15);
     epctx_view sparse;
     size_t i;
-    while (epctx__next_body(&it, &sparse)) {
+    while (epctx_next_view(&it, &sparse)) {
         epctx_cursor values = epctx_fields(sparse, 1);
-        epctx_view dense = epctx__no_view();
+        epctx_view dense = epctx_view_none();
         epctx_tensor_view tensor;
-        while (epctx__next_body(&values, &dense)) {
+        while (epctx_next_view(&values, &dense)) {
         }
         tensor = epctx_tensor_of(dense);
         epctx__lint_listed(l, scope, tensor.name);
@@ -14078,7 +14201,7 @@ EPCTX__APART static void epctx__lint_initializers(epctx__lint *l, epctx__frame *
 static void epctx__lint_frame(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     bool body = scope->outer != NULL && !scope->joined;
-    if (epctx__has_view(graph) && epctx_graph_of(graph).name.size == 0) {
+    if (epctx_view_exists(graph) && epctx_graph_of(graph).name.size == 0) {
         epctx__say(l, body ? EPCTX_RULE_NO_BODY_NAME : EPCTX_RULE_NO_GRAPH_NAME, epctx_str_of(""),
                    NULL,
                    body ? "the body has no name"
@@ -14102,8 +14225,8 @@ static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__frame *ou
     scope.outer = outer;
     epctx__lint_frame(l, &scope, graph);
     if (outer == NULL) {
-        if (epctx__has_view(graph) && scope.node_count == 0 &&
-            epctx__count(epctx_fields(graph, 12)) == 0) {
+        if (epctx_view_exists(graph) && scope.node_count == 0 &&
+            epctx_cursor_count(epctx_fields(graph, 12)) == 0) {
             epctx__say(l, EPCTX_RULE_NO_NODES, epctx_str_of(""), NULL,
                        "the graph has neither nodes that run nor outputs");
         }
@@ -14167,7 +14290,7 @@ static void epctx__lint_function(epctx__lint *l, const epctx__callee *callee)
     }
     epctx__scope_nodes(l, &scope, epctx_fields(function, 7));
     epctx__note_list(l, &scope, function, 12); /* value_info, of inputs and outputs, too */
-    epctx__lint_nodes(l, &scope, epctx_fields(function, 7), epctx__no_view());
+    epctx__lint_nodes(l, &scope, epctx_fields(function, 7), epctx_view_none());
     l->demoted = callee->replaced ? EPCTX_RULE_IDLE_FUNCTION : EPCTX_RULE_COUNT;
     epctx__lint_parameters(l, function, &scope);
     l->demoted = EPCTX_RULE_COUNT;
@@ -14188,7 +14311,7 @@ static void epctx__lint_calls(epctx__lint *l, epctx_cursor nodes, uint32_t calle
         if (callee != EPCTX_MAP_NONE) {
             epctx__add_edge(l, calls, callee, caller);
         }
-        while (epctx__next_body(&attrs, &attr)) {
+        while (epctx_next_view(&attrs, &attr)) {
             epctx_cursor parts = epctx_fields(attr, 0);
             epctx_field field;
             while (epctx_next_field(&parts, &field)) {
@@ -14559,7 +14682,7 @@ static void epctx__lint_compat(epctx__lint *l)
         const epctx__party *party = epctx__party_at(l, i);
         epctx__remember(l, &sources, epctx__lowered(l, party->source), 1);
     }
-    while (epctx__next_body(&it, &body) && !l->short_of_memory) {
+    while (epctx_next_view(&it, &body) && !l->short_of_memory) {
         epctx_str key;
         epctx_str value;
         epctx__pair(body, &key, &value);
@@ -14750,10 +14873,10 @@ static void epctx__lint_run(epctx__lint *l)
     }
     epctx__lint_detours(&l->files);
     epctx__lint_callees(l);
-    epctx__lint_fields(l, EPCTX__T_MODEL, epctx__slot_view(l->model->root), epctx_str_of(""),
+    epctx__lint_fields(l, EPCTX_KIND_MODEL, epctx__slot_view(l->model->root), epctx_str_of(""),
                        epctx_str_of(""));
     epctx__lint_model(l);
-    l->main_nodes = epctx__count(epctx_graph_nodes(graph));
+    l->main_nodes = epctx_cursor_count(epctx_graph_nodes(graph));
     epctx__lint_graph(l, graph.view, NULL);
     for (i = 0; i < l->function_count && !l->short_of_memory; i++) {
         epctx__lint_function(l, epctx__callee_at(l, i));
@@ -15267,7 +15390,7 @@ static void epctx__scan_drop(epctx_scan *s, epctx_str *victim)
 static void epctx__scan_room(epctx_scan *s, unsigned back, uint64_t length)
 {
     int i;
-    if (epctx__scan_type(s, back) != EPCTX__T_NODE ||
+    if (epctx__scan_type(s, back) != EPCTX_KIND_NODE ||
         (s->kinds[s->levels - 1 - back] & EPCTX__SCAN_CLOBBER) != 0 || length > sizeof s->text) {
         return;
     }
@@ -15378,13 +15501,13 @@ static void epctx__scan_entry_end(epctx_scan *s)
 /* An integer field that something wants to know. */
 static void epctx__scan_number(epctx_scan *s, unsigned type, uint32_t number, uint64_t value)
 {
-    if (type == EPCTX__T_ATTR && number == 3) {
+    if (type == EPCTX_KIND_ATTR && number == 3) {
         s->attr_i = (int64_t)value;
-    } else if (type == EPCTX__T_ATTR && number == 20 && (uint32_t)value <= 14) {
+    } else if (type == EPCTX_KIND_ATTR && number == 20 && (uint32_t)value <= 14) {
         s->attr_type = (uint8_t)value;
-    } else if (type == EPCTX__T_LEAF && s->outer == 8 && number == 2) {
+    } else if (epctx__is_leaf((epctx_kind)type) && s->outer == 8 && number == 2) {
         s->version = (int64_t)value;
-    } else if (type == EPCTX__T_TENSOR && number == 14 && (uint32_t)value <= 1) {
+    } else if (type == EPCTX_KIND_TENSOR && number == 14 && (uint32_t)value <= 1) {
         s->external = (uint32_t)value == 1;
     }
 }
@@ -15397,21 +15520,21 @@ static bool epctx__scan_text(epctx_scan *s, unsigned type, uint32_t number, uint
     epctx_str text;
     range.offset = s->at;
     range.length = length;
-    if (type == EPCTX__T_NODE && number == 3) {
+    if (type == EPCTX_KIND_NODE && number == 3) {
         epctx__scan_room(s, 0, length);
         return epctx__scan_string(s, length, &s->node.name);
     }
-    if (type == EPCTX__T_NODE && (number == 4 || number == 7)) {
+    if (type == EPCTX_KIND_NODE && (number == 4 || number == 7)) {
         if (!epctx__scan_same(s, length, number == 4 ? EPCTX_OP_TYPE : EPCTX_DOMAIN, &same)) {
             return false;
         }
         epctx__scan_mark(s, number == 4 ? EPCTX__SCAN_OP : EPCTX__SCAN_DOMAIN, same);
         return true;
     }
-    if (type == EPCTX__T_ATTR && number == 1) {
+    if (type == EPCTX_KIND_ATTR && number == 1) {
         return epctx__scan_attr_name(s, length);
     }
-    if (type == EPCTX__T_ATTR && number == 4) {
+    if (type == EPCTX_KIND_ATTR && number == 4) {
         s->attr_range = range;
         s->text_used = s->attr_mark;
         if (s->attr_id == EPCTX_EP_SOURCE || s->attr_id == EPCTX_EP_PARTITION_NAME) {
@@ -15423,14 +15546,14 @@ static bool epctx__scan_text(epctx_scan *s, unsigned type, uint32_t number, uint
         s->attr_size = text.data != NULL ? (uint16_t)text.size : UINT16_MAX;
         return true;
     }
-    if (type == EPCTX__T_TENSOR && number == 8) {
+    if (type == EPCTX_KIND_TENSOR && number == 8) {
         return epctx__scan_string(s, length, &s->key);
     }
-    if (type == EPCTX__T_LEAF && s->outer == EPCTX__SCAN_ENTRY && (number == 1 || number == 2)) {
+    if (epctx__is_leaf((epctx_kind)type) && s->outer == EPCTX__SCAN_ENTRY && (number == 1 || number == 2)) {
         return number == 1 ? epctx__scan_entry_key(s, length)
                            : epctx__scan_entry_value(s, length);
     }
-    if (type == EPCTX__T_LEAF && s->outer != 0 && (number == 1 || number == 2)) {
+    if (epctx__is_leaf((epctx_kind)type) && s->outer != 0 && (number == 1 || number == 2)) {
         s->ranges[number - 1] = range;
         return epctx__scan_string(s, length, number == 1 ? &s->key : &s->value);
     }
@@ -15442,8 +15565,8 @@ static bool epctx__scan_packed(epctx_scan *s, uint32_t kind, uint64_t length)
     uint64_t outer = s->end;
     uint64_t value;
     bool good = true;
-    if (kind != EPCTX__VARINT) {
-        return length % (kind == EPCTX__FIX32 ? 4 : 8) == 0
+    if (kind != (uint32_t)EPCTX_KIND_INT) {
+        return length % (kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8) == 0
                    ? epctx__scan_skip(s, length)
                    : epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
                                         "a packed field ends inside a number");
@@ -15456,13 +15579,13 @@ static bool epctx__scan_packed(epctx_scan *s, uint32_t kind, uint64_t length)
     return good;
 }
 
-static bool epctx__scan_enter(epctx_scan *s, epctx__type type, uint32_t number, uint64_t length)
+static bool epctx__scan_enter(epctx_scan *s, epctx_kind type, uint32_t number, uint64_t length)
 {
     unsigned parent = epctx__scan_type(s, 0);
     uint8_t i;
-    if (type == EPCTX__T_NODE) {
+    if (type == EPCTX_KIND_NODE) {
         for (i = 0; i < s->levels; i++) {
-            if ((s->kinds[i] & EPCTX__SCAN_TYPE) == EPCTX__T_NODE) {
+            if ((s->kinds[i] & EPCTX__SCAN_TYPE) == EPCTX_KIND_NODE) {
                 s->kinds[i] = (uint8_t)(s->kinds[i] | EPCTX__SCAN_CLOBBER);
             }
         }
@@ -15473,23 +15596,23 @@ static bool epctx__scan_enter(epctx_scan *s, epctx__type type, uint32_t number, 
         s->starts_high[s->nodes++] = (uint8_t)(s->at >> 32);
         epctx__scan_node_begin(s);
         s->node_count++;
-    } else if (type == EPCTX__T_ATTR) {
+    } else if (type == EPCTX_KIND_ATTR) {
         s->attr_i = 0;
         s->attr_type = EPCTX_ATTR_UNDEFINED;
         s->attr_id = EPCTX_EP_ATTR_COUNT;
         s->attr_size = UINT16_MAX;
         memset(&s->attr_range, 0, sizeof s->attr_range);
         s->attr_mark = s->text_used;
-    } else if (type == EPCTX__T_TENSOR) {
+    } else if (type == EPCTX_KIND_TENSOR) {
         s->tensor_mark = s->text_used;
         s->key = s->value = epctx_str_of(NULL);
         s->data.offset = 0;
         s->data.length = UINT64_MAX;
         memset(&s->location, 0, sizeof s->location);
         s->external = false;
-    } else if (type == EPCTX__T_LEAF) {
-        bool entry = parent == EPCTX__T_TENSOR && number == EPCTX__SCAN_ENTRY;
-        s->outer = parent == EPCTX__T_MODEL || entry ? (uint8_t)number : 0;
+    } else if (epctx__is_leaf((epctx_kind)type)) {
+        bool entry = parent == EPCTX_KIND_TENSOR && number == EPCTX__SCAN_ENTRY;
+        s->outer = parent == EPCTX_KIND_MODEL || entry ? (uint8_t)number : 0;
         if (entry) {
             s->entry_key = 0;
             s->entry_mark = s->text_used;
@@ -15508,7 +15631,7 @@ static bool epctx__scan_enter(epctx_scan *s, epctx__type type, uint32_t number, 
 
 static bool epctx__scan_len(epctx_scan *s, unsigned type, uint32_t number)
 {
-    uint32_t kind = type != 0 ? epctx__field_kind((epctx__type)type, number) : 0;
+    uint32_t kind = type != 0 ? epctx__field_kind((epctx_kind)type, number) : 0;
     uint64_t length;
     if (!epctx__scan_varint(s, 5, &length)) {
         return false;
@@ -15526,10 +15649,10 @@ static bool epctx__scan_len(epctx_scan *s, unsigned type, uint32_t number)
         return epctx__scan_packed(s, kind, length);
     }
     /* The second look at a node does not go into its graphs again. */
-    if (s->flat && type == EPCTX__T_ATTR) {
+    if (s->flat && type == EPCTX_KIND_ATTR) {
         return epctx__scan_skip(s, length);
     }
-    return epctx__scan_enter(s, epctx__message_type(kind), number, length);
+    return epctx__scan_enter(s, epctx__message_kind(kind), number, length);
 }
 
 static bool epctx__scan_field(epctx_scan *s)
@@ -15609,7 +15732,7 @@ static int epctx__scan_leave(epctx_scan *s)
         epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "there is no valid protobuf field");
         return -1;
     }
-    if (type == EPCTX__T_NODE && (kind & EPCTX__SCAN_OP) != 0 &&
+    if (type == EPCTX_KIND_NODE && (kind & EPCTX__SCAN_OP) != 0 &&
         /* not taken: what is read without the graphs inside meets no node that uses its state */
         (kind & EPCTX__SCAN_CLOBBER) != 0 && !s->flat) {
         if (epctx__scan_stream(s) != NULL) {
@@ -15622,9 +15745,9 @@ static int epctx__scan_leave(epctx_scan *s)
     }
     s->levels--;
     epctx__scan_bound(s);
-    if (type == EPCTX__T_ATTR && epctx__scan_type(s, 0) == EPCTX__T_NODE) {
+    if (type == EPCTX_KIND_ATTR && epctx__scan_type(s, 0) == EPCTX_KIND_NODE) {
         epctx__scan_attr_end(s);
-    } else if (type == EPCTX__T_NODE) {
+    } else if (type == EPCTX_KIND_NODE) {
         s->flat = false;
         s->nodes--;
         if ((kind & EPCTX__SCAN_OP) == 0) {
@@ -15634,17 +15757,17 @@ static int epctx__scan_leave(epctx_scan *s)
         s->broken = s->broken || (kind & EPCTX__SCAN_DOMAIN) == 0;
         s->depth = s->nodes;
         return EPCTX_SCAN_EPNODE;
-    } else if (type == EPCTX__T_TENSOR) {
+    } else if (type == EPCTX_KIND_TENSOR) {
         s->text_used = s->tensor_mark; /* nothing is written there before the next event */
         s->depth = s->nodes;
         return s->external ? (int)EPCTX_SCAN_EXTERNAL : -1;
-    } else if (type == EPCTX__T_LEAF && s->outer == EPCTX__SCAN_ENTRY) {
+    } else if (epctx__is_leaf((epctx_kind)type) && s->outer == EPCTX__SCAN_ENTRY) {
         s->outer = 0;
         epctx__scan_entry_end(s);
-    } else if (type == EPCTX__T_LEAF && s->outer == 14) {
+    } else if (epctx__is_leaf((epctx_kind)type) && s->outer == 14) {
         s->outer = 0;
         return EPCTX_SCAN_METADATA;
-    } else if (type == EPCTX__T_LEAF && s->outer == 8) {
+    } else if (epctx__is_leaf((epctx_kind)type) && s->outer == 8) {
         s->outer = 0;
         return EPCTX_SCAN_OPSET;
     }
@@ -15662,7 +15785,7 @@ static void epctx__scan_start(epctx_scan *s, uint64_t size)
     } else if (size != UINT64_MAX && size >= EPCTX__SCAN_ENDLESS) {
         epctx__scan_refuse(s, EPCTX_ERR_LIMIT, "the model has a terabyte or more");
     }
-    epctx__scan_push(s, EPCTX__T_MODEL, size == UINT64_MAX ? EPCTX__SCAN_ENDLESS : size);
+    epctx__scan_push(s, EPCTX_KIND_MODEL, size == UINT64_MAX ? EPCTX__SCAN_ENDLESS : size);
 }
 
 EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source)
@@ -15762,7 +15885,7 @@ static bool epctx__load_strs(epctx__loader *l, epctx_cursor it, const epctx_str 
 {
     epctx_str *strs;
     size_t n = 0;
-    *count = epctx__count(it);
+    *count = epctx_cursor_count(it);
     strs = (epctx_str *)epctx__load_array(l, *count, sizeof *strs);
     *out = strs;
     for (; strs != NULL && n < *count; n++) {
@@ -16021,11 +16144,11 @@ EPCTX__APART static void epctx__digest_packed(const epctx_field *field, uint32_t
 {
     const uint8_t *p = field->body.data;
     const uint8_t *end = p + field->body.size;
-    size_t width = kind == EPCTX__FIX32 ? 4 : 8;
+    size_t width = kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8;
     while (p != NULL && p < end) {
         uint64_t value = 0;
         size_t i;
-        if (kind == EPCTX__VARINT) {
+        if (kind == (uint32_t)EPCTX_KIND_INT) {
             p = epctx__varint(p, end, 10, &value);
         } else {
             for (i = 0; i < width && p < end; i++) {
@@ -16070,7 +16193,7 @@ EPCTX__APART static bool epctx__digest_external(epctx__loader *l, epctx_view mes
 }
 
 /* 0 is no hash: something could not be read. Recursion: messages in messages, which open bounds. */
-static uint64_t epctx__digest(epctx__loader *l, epctx__type type, epctx_view message)
+static uint64_t epctx__digest(epctx__loader *l, epctx_kind type, epctx_view message)
 {
     epctx_cursor it = epctx_fields(message, 0);
     uint32_t places[32];
@@ -16081,7 +16204,7 @@ static uint64_t epctx__digest(epctx__loader *l, epctx__type type, epctx_view mes
         uint32_t kind = field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
         uint64_t value = field.value;
         if (epctx__is_message(kind)) {
-            value = epctx__digest(l, epctx__message_type(kind), field.body);
+            value = epctx__digest(l, epctx__message_kind(kind), field.body);
             if (value == 0) {
                 return 0;
             }
@@ -16093,7 +16216,7 @@ static uint64_t epctx__digest(epctx__loader *l, epctx__type type, epctx_view mes
         }
         epctx__digest_add(&sum, field.number, places, value);
     }
-    if (type == EPCTX__T_TENSOR && !epctx__digest_external(l, message, &sum)) {
+    if (type == EPCTX_KIND_TENSOR && !epctx__digest_external(l, message, &sum)) {
         return 0;
     }
     sum = epctx__hash_number(0, sum);
@@ -16109,8 +16232,8 @@ static uint64_t epctx__digest_around(epctx__loader *l)
     uint64_t sum = 1;
     while (l->around == 0 && epctx_next_field(&it, &field)) {
         if (field.wire == EPCTX_WIRE_LEN && (field.number == 8 || field.number == 25)) {
-            uint32_t kind = epctx__field_kind(EPCTX__T_MODEL, field.number);
-            uint64_t value = epctx__digest(l, epctx__message_type(kind), field.body);
+            uint32_t kind = epctx__field_kind(EPCTX_KIND_MODEL, field.number);
+            uint64_t value = epctx__digest(l, epctx__message_kind(kind), field.body);
             if (value == 0) {
                 return 0;
             }
@@ -16134,7 +16257,7 @@ static bool epctx__load_rest(epctx__loader *l, epctx_node *node, const epctx_att
     switch ((epctx_attr_type)attr->type) {
     case EPCTX_ATTR_GRAPH:
     case EPCTX_ATTR_GRAPHS:
-        return epctx__rest_add(&node->rest, epctx__digest(l, EPCTX__T_ATTR, attr->view)) &&
+        return epctx__rest_add(&node->rest, epctx__digest(l, EPCTX_KIND_ATTR, attr->view)) &&
                epctx__rest_add(&node->rest, epctx__digest_around(l));
     case EPCTX_ATTR_UNDEFINED:
     case EPCTX_ATTR_TENSORS:
@@ -16142,7 +16265,7 @@ static bool epctx__load_rest(epctx__loader *l, epctx_node *node, const epctx_att
     case EPCTX_ATTR_SPARSE_TENSORS:
     case EPCTX_ATTR_TYPE_PROTO:
     case EPCTX_ATTR_TYPE_PROTOS:
-        return epctx__rest_add(&node->rest, epctx__digest(l, EPCTX__T_ATTR, attr->view));
+        return epctx__rest_add(&node->rest, epctx__digest(l, EPCTX_KIND_ATTR, attr->view));
     default:
         return true; /* its members hold it */
     }
@@ -16295,12 +16418,12 @@ static bool epctx__scope_fill(epctx__loader *l, epctx__scope *scope, epctx_view 
             return false;
         }
     }
-    while (epctx__next_body(&sparse, &node)) {
+    while (epctx_next_view(&sparse, &node)) {
         if (!epctx__scope_add(l, scope, epctx__sparse_name(node))) {
             return false;
         }
     }
-    while (epctx__next_body(&nodes, &node)) {
+    while (epctx_next_view(&nodes, &node)) {
         epctx_cursor outputs = epctx_fields(node, 2);
         epctx_str name;
         while (epctx_next_str(&outputs, &name)) {
@@ -16328,7 +16451,7 @@ static bool epctx__capture_graph(epctx__loader *l, epctx_view graph, const epctx
     if (!epctx__scope_fill(l, &scope, graph)) {
         return false;
     }
-    while (epctx__next_body(&nodes, &node)) {
+    while (epctx_next_view(&nodes, &node)) {
         epctx_cursor inputs = epctx_fields(node, 1);
         epctx_str name;
         while (epctx_next_str(&inputs, &name)) {
@@ -16351,7 +16474,7 @@ static bool epctx__capture_node(epctx__loader *l, epctx_view node, const epctx__
 {
     epctx_cursor attrs = epctx_fields(node, 5);
     epctx_view attr;
-    while (epctx__next_body(&attrs, &attr)) {
+    while (epctx_next_view(&attrs, &attr)) {
         epctx_cursor fields = epctx_fields(attr, 0);
         epctx_field field;
         while (epctx_next_field(&fields, &field)) {
@@ -16422,7 +16545,7 @@ static bool epctx__load_value(epctx__loader *l, const epctx_value_view *view, ep
     epctx_cursor it = epctx_value_dims(view);
     epctx_dim dim;
     int64_t *dims;
-    size_t rank = epctx__count(it);
+    size_t rank = epctx_cursor_count(it);
     memset(&dim, 0, sizeof dim);
     memset(out, 0, sizeof *out);
     out->name = view->name;
@@ -16449,7 +16572,7 @@ static bool epctx__load_values(epctx__loader *l, epctx_cursor it, bool skip_cons
 {
     epctx_value_view view;
     epctx_value *values =
-        (epctx_value *)epctx__load_array(l, epctx__count(it), sizeof *values);
+        (epctx_value *)epctx__load_array(l, epctx_cursor_count(it), sizeof *values);
     *out = values;
     *count = 0;
     while (values != NULL && epctx_next_value(&it, &view)) {
@@ -16474,7 +16597,7 @@ static bool epctx__load_initializers(epctx__loader *l, epctx_graph_view view, ep
     epctx_value_view value;
     epctx_view body;
     epctx_tensor *tensors =
-        (epctx_tensor *)epctx__load_array(l, epctx__count(it), sizeof *tensors);
+        (epctx_tensor *)epctx__load_array(l, epctx_cursor_count(it), sizeof *tensors);
     out->initializers = tensors;
     if (tensors == NULL) {
         return false;
@@ -16486,7 +16609,7 @@ static bool epctx__load_initializers(epctx__loader *l, epctx_graph_view view, ep
             return false;
         }
     }
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         epctx_tensor *tensor = &tensors[out->initializer_count];
         if (!epctx__load_tensor(l, body, tensor)) {
             return false;
@@ -16510,7 +16633,7 @@ static bool epctx__load_opsets(epctx__loader *l)
     epctx_opset opset;
     uint32_t count = 0;
     epctx_map_init(&l->domains, l->arena);
-    l->versions = (int64_t *)epctx__load_array(l, epctx__count(it), sizeof *l->versions);
+    l->versions = (int64_t *)epctx__load_array(l, epctx_cursor_count(it), sizeof *l->versions);
     while (l->versions != NULL && epctx_next_opset(&it, &opset)) {
         bool onnx = epctx_str_is(opset.domain, "ai.onnx");
         l->versions[count] = opset.version;
@@ -16542,7 +16665,7 @@ static bool epctx__load_nodes(epctx__loader *l, epctx_graph_view view, epctx_gra
 {
     epctx_cursor it = epctx_graph_nodes(view);
     epctx_node_view node;
-    epctx_node *nodes = (epctx_node *)epctx__load_array(l, epctx__count(it), sizeof *nodes);
+    epctx_node *nodes = (epctx_node *)epctx__load_array(l, epctx_cursor_count(it), sizeof *nodes);
     out->nodes = nodes;
     while (nodes != NULL && epctx_next_node(&it, &node)) {
         if (!epctx__load_node(l, &node, &nodes[out->node_count])) {
@@ -16876,15 +16999,15 @@ static bool epctx__is_live(const epctx_model *model, const epctx_slot *slot)
     return slot == model->root;
 }
 
-static epctx__type epctx__slot_type(const epctx_slot *slot)
+static epctx_kind epctx__slot_type(const epctx_slot *slot)
 {
     uint32_t kind;
     if (slot->parent == NULL) {
-        return EPCTX__T_MODEL;
+        return EPCTX_KIND_MODEL;
     }
     kind = epctx__field_kind(epctx__slot_type(slot->parent), slot->number);
-    return epctx__is_message(kind) && slot->wire == EPCTX_WIRE_LEN ? epctx__message_type(kind)
-                                                                   : EPCTX__T_NONE;
+    return epctx__is_message(kind) && slot->wire == EPCTX_WIRE_LEN ? epctx__message_kind(kind)
+                                                                   : EPCTX_KIND_NONE;
 }
 
 /* How many more levels of messages may stand below a slot. */
@@ -16955,7 +17078,7 @@ static epctx_status epctx__locate(epctx_model *model, epctx_view view, epctx_slo
     slot = slot != NULL && epctx__is_live(model, slot) ? slot : NULL;
     while (slot != NULL && !epctx__is_slot_of(slot, view)) {
         epctx_slot *child = NULL;
-        if (epctx__slot_type(slot) != EPCTX__T_NONE) {
+        if (epctx__slot_type(slot) != EPCTX_KIND_NONE) {
             status = epctx__open_message(model, slot, error);
             if (status != EPCTX_OK) {
                 return status;
@@ -16978,7 +17101,7 @@ static epctx_status epctx__locate_message(epctx_model *model, epctx_view view, e
                                           epctx_error *error)
 {
     epctx_status status = epctx__locate(model, view, out, error);
-    if (status == EPCTX_OK && epctx__slot_type(*out) == EPCTX__T_NONE) {
+    if (status == EPCTX_OK && epctx__slot_type(*out) == EPCTX_KIND_NONE) {
         status = epctx_fail(error, EPCTX_ERR_ARG, "the view is a string or a number, no message");
     }
     return status == EPCTX_OK ? epctx__open_message(model, *out, error) : status;
@@ -16989,8 +17112,8 @@ static epctx_status epctx__locate_graph(epctx_model *model, epctx_view view, epc
                                         epctx_error *error)
 {
     epctx_status status;
-    epctx__type type;
-    if (!epctx__has_view(view)) {
+    epctx_kind type;
+    if (!epctx_view_exists(view)) {
         if (model->graph == NULL) {
             return epctx_fail(error, EPCTX_ERR_GRAPH, "the model has no graph to edit");
         }
@@ -17001,7 +17124,7 @@ static epctx_status epctx__locate_graph(epctx_model *model, epctx_view view, epc
         return status;
     }
     type = epctx__slot_type(*out);
-    return type == EPCTX__T_GRAPH || type == EPCTX__T_FUNCTION
+    return type == EPCTX_KIND_GRAPH || type == EPCTX_KIND_FUNCTION
                ? EPCTX_OK
                : epctx_fail(error, EPCTX_ERR_ARG, "the view is no graph");
 }
@@ -17044,7 +17167,7 @@ static epctx_status epctx__place_of(epctx_model *model, epctx_slot *parent, uint
 {
     epctx_status status;
     epctx_slot *slot;
-    if (!epctx__has_view(after)) {
+    if (!epctx_view_exists(after)) {
         *previous = epctx__last_of(parent, number);
         return EPCTX_OK;
     }
@@ -17385,7 +17508,7 @@ static epctx_slot *epctx__copy_view(epctx__builder *b, uint32_t number, epctx_vi
 }
 
 /* What was built or copied must be readable where it goes: proper messages, not nested too deep. */
-static bool epctx__check_slot(epctx__check *check, epctx__type type, const epctx_slot *slot,
+static bool epctx__check_slot(epctx__check *check, epctx_kind type, const epctx_slot *slot,
                               uint32_t depth)
 {
     const epctx_slot *child;
@@ -17402,11 +17525,11 @@ static bool epctx__check_slot(epctx__check *check, epctx__type type, const epctx
         return epctx__refuse(check, EPCTX_ERR_LIMIT, NULL, "messages are nested too deep");
     }
     if (!epctx__is_changed(slot)) {
-        return body.size == 0 || epctx__check_message(check, epctx__message_type(kind), body.data,
+        return body.size == 0 || epctx__check_message(check, epctx__message_kind(kind), body.data,
                                                       body.data + body.size, depth - 1);
     }
     for (child = slot->message->first; child != NULL; child = child->next) {
-        if (!epctx__check_slot(check, epctx__message_type(kind), child, depth - 1)) {
+        if (!epctx__check_slot(check, epctx__message_kind(kind), child, depth - 1)) {
             return false;
         }
     }
@@ -17417,7 +17540,7 @@ static bool epctx__check_slot(epctx__check *check, epctx__type type, const epctx
 static epctx_status epctx__drop_choices(epctx_model *model, epctx_slot *parent,
                                         const epctx_slot *fresh, epctx_error *error)
 {
-    epctx__type type = epctx__slot_type(parent);
+    epctx_kind type = epctx__slot_type(parent);
     epctx_status status = EPCTX_OK;
     epctx_slot *slot;
     if (!epctx__is_choice(type, fresh->number, (epctx_wire)fresh->wire)) {
@@ -17455,7 +17578,7 @@ static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_sl
                           "in this message a field that must be single stands twice");
     }
     if (parent == model->root && slot->number == 7 && slot->message == NULL &&
-        !epctx__open_slot(&model->arena, slot, EPCTX__T_GRAPH, NULL, 100)) {
+        !epctx__open_slot(&model->arena, slot, EPCTX_KIND_GRAPH, NULL, 100)) {
         return epctx__nomem(error, model->arena.missing);
     }
     status = epctx__insert(model, parent, previous, slot, error);
@@ -17563,7 +17686,7 @@ static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
 }
 
 /* Whether `fresh` takes the place of a field; one with another wire type is an unknown field. */
-static bool epctx__is_former(epctx__type type, const epctx_slot *slot, const epctx_slot *fresh)
+static bool epctx__is_former(epctx_kind type, const epctx_slot *slot, const epctx_slot *fresh)
 {
     return !slot->removed && slot != fresh &&
            ((slot->number == fresh->number && slot->wire == fresh->wire) ||
@@ -17577,7 +17700,7 @@ static epctx_status epctx__set_field(epctx_model *model, epctx__builder *b, epct
                                      epctx_slot *fresh, epctx_error *error)
 {
     size_t mark = epctx_edit_mark(model);
-    epctx__type type = epctx__slot_type(parent);
+    epctx_kind type = epctx__slot_type(parent);
     epctx_status status;
     epctx_slot *last = NULL;
     epctx_slot *slot;
@@ -17722,7 +17845,7 @@ static epctx_status epctx__replace_text(epctx_model *model, epctx_view field, ep
          epctx__field_kind(epctx__slot_type(slot->parent), slot->number) != 0)) {
         status = epctx_fail(error, EPCTX_ERR_ARG, "the view is no string");
     }
-    if (status != EPCTX_OK || epctx_str_eq(epctx__view_str(epctx__slot_view(slot)), text)) {
+    if (status != EPCTX_OK || epctx_str_eq(epctx_view_str(epctx__slot_view(slot)), text)) {
         return status;
     }
     return epctx__replace(model, &b, slot, epctx__add_str(&b, NULL, slot->number, text), error);
@@ -17996,7 +18119,7 @@ static epctx_status epctx__locate_node(epctx_model *model, epctx_view view, epct
     epctx_status status;
     epctx_error_clear(error);
     status = epctx__locate_message(model, view, node, error);
-    if (status == EPCTX_OK && epctx__slot_type(*node) != EPCTX__T_NODE) {
+    if (status == EPCTX_OK && epctx__slot_type(*node) != EPCTX_KIND_NODE) {
         status = epctx_fail(error, EPCTX_ERR_ARG, "the view is no node");
     }
     return status;
@@ -18128,7 +18251,7 @@ EPCTX_API epctx_status epctx_put_node(epctx_model *model, epctx_view graph, cons
         return status;
     }
     slot = epctx__build_node(&b, node);
-    if (slot != NULL && epctx__slot_type(owner) == EPCTX__T_FUNCTION) {
+    if (slot != NULL && epctx__slot_type(owner) == EPCTX_KIND_FUNCTION) {
         slot->number = 7;
     }
     return epctx__put_slot(model, &b, owner, slot, after, placed, error);
@@ -18141,7 +18264,7 @@ static epctx_status epctx__graph_only(epctx_model *model, epctx_view view, epctx
     epctx_status status;
     epctx_error_clear(error);
     status = epctx__locate_graph(model, view, graph, error);
-    if (status == EPCTX_OK && epctx__slot_type(*graph) != EPCTX__T_GRAPH) {
+    if (status == EPCTX_OK && epctx__slot_type(*graph) != EPCTX_KIND_GRAPH) {
         status = epctx_fail(error, EPCTX_ERR_ARG, "the view is a function, no graph");
     }
     return status;
@@ -18295,7 +18418,7 @@ static epctx_status epctx__pair_owner(epctx_model *model, epctx_view message, ui
     epctx_error_clear(error);
     status = epctx__locate_message(model, message, owner, error);
     if (status == EPCTX_OK &&
-        epctx__field_kind(epctx__slot_type(*owner), number) != EPCTX__T_LEAF) {
+        epctx__field_kind(epctx__slot_type(*owner), number) != EPCTX_KIND_PAIR) {
         status = epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no pairs",
                             (uint64_t)number);
     }
@@ -18374,7 +18497,7 @@ static epctx_status epctx__dims_of_values(epctx_model *model, epctx_view graph, 
     while (status == EPCTX_OK && epctx_next_value(&values, &view)) {
         epctx_cursor dims = epctx_fields(view.shape, 1);
         epctx_view dim;
-        while (status == EPCTX_OK && epctx__next_body(&dims, &dim)) {
+        while (status == EPCTX_OK && epctx_next_view(&dims, &dim)) {
             epctx_dim is;
             epctx__dim(dim, &is);
             if (!is.known && is.param.size > 0 && epctx_str_eq(is.param, param)) {
@@ -18398,10 +18521,10 @@ static epctx_status epctx__dims_of_graph(epctx_model *model, epctx_view graph, e
         status = epctx__dims_of_values(model, graph, number, param, value, count, error);
     }
     /* not taken: open bounds the nesting */
-    while (status == EPCTX_OK && depth > 0 && epctx__next_body(&nodes, &node)) {
+    while (status == EPCTX_OK && depth > 0 && epctx_next_view(&nodes, &node)) {
         epctx_cursor attrs = epctx_fields(node, 5);
         epctx_view attr;
-        while (status == EPCTX_OK && epctx__next_body(&attrs, &attr)) {
+        while (status == EPCTX_OK && epctx_next_view(&attrs, &attr)) {
             epctx_cursor fields = epctx_fields(attr, 0);
             epctx_field f;
             while (status == EPCTX_OK && epctx_next_field(&fields, &f)) {
@@ -18470,7 +18593,7 @@ static epctx_status epctx__input_dim(const epctx_model *model, epctx_str input, 
             continue;
         }
         dims = epctx_fields(view.shape, 1);
-        while (epctx__next_body(&dims, out)) {
+        while (epctx_next_view(&dims, out)) {
             if (at++ == axis) {
                 return EPCTX_OK;
             }
@@ -18489,7 +18612,7 @@ EPCTX_API epctx_status epctx_fix_input_dim(epctx_model *model, epctx_str input, 
 {
     size_t mark = epctx_edit_mark(model);
     size_t found = 0;
-    epctx_view view = epctx__no_view();
+    epctx_view view = epctx_view_none();
     epctx_dim dim;
     epctx_status status;
     epctx_error_clear(error);
@@ -18548,7 +18671,7 @@ typedef struct epctx__renaming {
 /* A place where the name of a value stands; false ends the walk. */
 static bool epctx__rename_at(epctx__renaming *r, epctx_view field)
 {
-    epctx_str name = epctx__view_str(field);
+    epctx_str name = epctx_view_str(field);
     uint32_t i = name.size > 0 ? epctx_map_get(&r->from, name) : EPCTX_MAP_NONE;
     if (i != EPCTX_MAP_NONE && r->hidden[i] == 0) {
         r->uses++;
@@ -18571,7 +18694,7 @@ static bool epctx__rename_strs(epctx__renaming *r, epctx_view message, uint32_t 
 {
     epctx_cursor it = epctx_fields(message, number);
     epctx_view text;
-    while (epctx__next_body(&it, &text)) {
+    while (epctx_next_view(&it, &text)) {
         if (!epctx__rename_at(r, text)) {
             return false;
         }
@@ -18585,7 +18708,7 @@ static bool epctx__rename_below(epctx__renaming *r, epctx_view message, uint32_t
 {
     epctx_cursor it = epctx_fields(message, number);
     epctx_view body;
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         if (!epctx__rename_strs(r, body, inner)) {
             return false;
         }
@@ -18637,7 +18760,7 @@ static void epctx__rename_scope(epctx__renaming *r, epctx_view graph, epctx__def
         } else if (f.number == 15) {
             epctx_cursor values = epctx_fields(f.body, 1);
             epctx_view tensor;
-            while (epctx__next_body(&values, &tensor)) {
+            while (epctx_next_view(&values, &tensor)) {
                 epctx__rename_defined(r, tensor, 8, what);
             }
         }
@@ -18699,7 +18822,7 @@ static bool epctx__rename_node(epctx__renaming *r, epctx_view node)
             size_t uses = r->uses;
             ok = epctx__rename_at(r, f.body);
             if (ok && r->uses > uses && !asked) { /* the answer is that of the node */
-                ok = epctx__rename_allowed(r, node, epctx__view_str(f.body));
+                ok = epctx__rename_allowed(r, node, epctx_view_str(f.body));
                 asked = true;
             }
         } else if (f.number == 5) {
@@ -18759,7 +18882,7 @@ static bool epctx__rename_function(epctx__renaming *r, epctx_view function)
         !epctx__rename_below(r, function, 12, 1)) {
         return false;
     }
-    while (epctx__next_body(&it, &node)) {
+    while (epctx_next_view(&it, &node)) {
         if (!epctx__rename_node(r, node)) {
             return false;
         }
@@ -18774,8 +18897,8 @@ static bool epctx__rename_training(epctx__renaming *r, epctx_view training)
     uint32_t number;
     for (number = 1; number <= 2; number++) { /* initialization, algorithm */
         epctx_cursor it = epctx_fields(training, number);
-        epctx_view graph = epctx__no_view();
-        while (epctx__next_body(&it, &graph)) {
+        epctx_view graph = epctx_view_none();
+        while (epctx_next_view(&it, &graph)) {
             if (!epctx__rename_nested(r, graph)) {
                 return false;
             }
@@ -18797,14 +18920,14 @@ static bool epctx__rename_walk(epctx__renaming *r, const epctx_slot *scope)
     epctx_cursor it;
     epctx_view training;
     epctx_view view = epctx__slot_view(scope);
-    if (epctx__slot_type(scope) == EPCTX__T_FUNCTION) {
+    if (epctx__slot_type(scope) == EPCTX_KIND_FUNCTION) {
         return epctx__rename_function(r, view);
     }
     if (!epctx__rename_graph(r, view)) {
         return false;
     }
     it = epctx_fields(epctx__slot_view(r->model->root), 20);
-    while (scope == r->model->graph && epctx__next_body(&it, &training)) {
+    while (scope == r->model->graph && epctx_next_view(&it, &training)) {
         if (!epctx__rename_training(r, training)) {
             return false;
         }
@@ -18817,7 +18940,7 @@ static bool epctx__rename_around(epctx__renaming *r, const epctx_slot *scope)
 {
     const epctx_slot *slot;
     for (slot = scope->parent; slot != NULL; slot = slot->parent) {
-        if (epctx__slot_type(slot) == EPCTX__T_GRAPH) {
+        if (epctx__slot_type(slot) == EPCTX_KIND_GRAPH) {
             epctx__rename_scope(r, epctx__slot_view(slot), EPCTX__OUTSIDE);
         }
     }
@@ -19152,7 +19275,7 @@ EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
 }
 
 /* Opens every message below `slot` and marks it as changed, so that nothing is copied whole. */
-static bool epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx__type type)
+static bool epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx_kind type)
 {
     epctx_slot *child;
     if (slot->message == NULL && !epctx__open_slot(&model->arena, slot, type, NULL, 100)) {
@@ -19162,7 +19285,7 @@ static bool epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx__typ
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind = epctx__field_kind(type, child->number);
         if (child->wire == EPCTX_WIRE_LEN && epctx__is_message(kind) &&
-            !epctx__rebuild_slot(model, child, epctx__message_type(kind))) {
+            !epctx__rebuild_slot(model, child, epctx__message_kind(kind))) {
             return false;
         }
     }
@@ -19172,7 +19295,7 @@ static bool epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx__typ
 EPCTX_API epctx_status epctx_rebuild(epctx_model *model, epctx_error *error)
 {
     epctx_error_clear(error);
-    return epctx__rebuild_slot(model, model->root, EPCTX__T_MODEL)
+    return epctx__rebuild_slot(model, model->root, EPCTX_KIND_MODEL)
                ? EPCTX_OK
                : epctx__nomem(error, model->arena.missing);
 }
@@ -19600,12 +19723,6 @@ typedef struct epctx__payload {
     uint32_t next;  /* one of the same size and hash, or EPCTX_MAP_NONE */
 } epctx__payload;
 
-/* Elements of one kind, in the arena of the model. */
-typedef struct epctx__list {
-    void *items;
-    size_t count, room;
-} epctx__list;
-
 typedef struct epctx__convert {
     epctx_model *model;
     epctx_arena *arena;
@@ -19617,11 +19734,11 @@ typedef struct epctx__convert {
     size_t job_count;
     epctx__ep_nodes *groups;
     size_t group_count;
-    epctx__list payloads;
-    epctx__list items;
+    epctx_list payloads;
+    epctx_list items;
     size_t done; /* items that are not SKIPPED */
-    epctx__list files;
-    epctx__list parts; /* of the file with the weights */
+    epctx_list files;
+    epctx_list parts; /* of the file with the weights */
     uint64_t data_size;
     bool name_used; /* by weights that are in a file already */
     bool inner;     /* past the main graph, in its bodies */
@@ -19643,13 +19760,13 @@ static void *epctx__convert_array(epctx__convert *c, size_t count, size_t size)
 }
 
 /* A zeroed element at the end of a list, or NULL. */
-static void *epctx__convert_add(epctx__convert *c, epctx__list *list, size_t size)
+static void *epctx__convert_add(epctx__convert *c, epctx_list *list, size_t size)
 {
-    if (!epctx__list_room(c->arena, &list->items, list->count, &list->room, size)) {
+    void *item = epctx_list_add(list, c->arena, size);
+    if (item == NULL) {
         epctx__convert_nomem(c);
-        return NULL;
     }
-    return memset((uint8_t *)list->items + size * list->count++, 0, size);
+    return item;
 }
 
 /* An empty name is none. */
@@ -20597,10 +20714,10 @@ static bool epctx__each_graph(epctx__convert *c, epctx_view graph, epctx__graph_
     if (!step(c, graph)) {
         return false;
     }
-    while (depth > 0 && epctx__next_body(&nodes, &node)) { /* not taken: open bounds the nesting */
+    while (depth > 0 && epctx_next_view(&nodes, &node)) { /* not taken: open bounds the nesting */
         epctx_cursor attrs = epctx_fields(node, 5);
         epctx_view attr;
-        while (epctx__next_body(&attrs, &attr)) {
+        while (epctx_next_view(&attrs, &attr)) {
             epctx_cursor fields = epctx_fields(attr, 0);
             epctx_field field;
             while (epctx_next_field(&fields, &field)) {
@@ -20721,11 +20838,11 @@ static bool epctx__external_attrs(epctx__convert *c, epctx_view graph)
 {
     epctx_cursor nodes = epctx_fields(graph, 1);
     epctx_view node;
-    while (epctx__next_body(&nodes, &node)) {
+    while (epctx_next_view(&nodes, &node)) {
         epctx_cursor attrs = epctx_fields(node, 5);
         epctx_attr_view attr;
         while (epctx_next_attr(&attrs, &attr)) {
-            if (epctx__has_view(attr.t) && attr.t.size >= c->opts.threshold &&
+            if (epctx_view_exists(attr.t) && attr.t.size >= c->opts.threshold &&
                 !epctx__convert_skip(c, epctx_node_of(node).name, attr.t.size,
                                      "attribute tensors stay: ORT looks into files for "
                                      "initializers only")) {
@@ -20808,7 +20925,7 @@ static bool epctx__prune_used(epctx__convert *c, epctx_map *used, epctx_graph_vi
     epctx_value_view value;
     epctx_view node;
     bool ok = true;
-    while (ok && epctx__next_body(&nodes, &node)) {
+    while (ok && epctx_next_view(&nodes, &node)) {
         epctx_cursor names = epctx_fields(node, 1);
         epctx__captures captures;
         epctx_str name;
@@ -21026,7 +21143,7 @@ static bool epctx__weight_each(epctx__convert *c, epctx_model *source, epctx_str
     epctx_map theirs;
     uint32_t count = 0;
     bool ok;
-    views = (epctx_view *)epctx__convert_array(c, epctx__count(it), sizeof *views);
+    views = (epctx_view *)epctx__convert_array(c, epctx_cursor_count(it), sizeof *views);
     epctx_map_init(&theirs, c->arena);
     ok = views != NULL;
     while (ok && epctx_next_tensor(&it, &tensor)) {
@@ -22002,8 +22119,8 @@ typedef struct epctx__carried {
 /* `c` comes first: steps of conversions are used with it. */
 typedef struct epctx__combine {
     epctx__convert c;
-    epctx__list steps;
-    epctx__list carried;
+    epctx_list steps;
+    epctx_list carried;
     epctx_map files; /* name in the result -> number in `carried` */
     epctx_map paths; /* canonical path -> the same */
     epctx_map alike; /* size -> the first of it; size and hash, of sizes that occur again -> same */
@@ -22103,7 +22220,7 @@ static epctx__definitions epctx__definitions_of(epctx_view graph)
     d.tensors = epctx_graph_initializers(view);
     d.sparses = epctx_graph_sparse(view);
     d.nodes = epctx_graph_nodes(view);
-    d.outputs = epctx_fields(epctx__no_view(), 0);
+    d.outputs = epctx_fields(epctx_view_none(), 0);
     return d;
 }
 
@@ -22130,7 +22247,7 @@ static bool epctx__next_definition(epctx__definitions *d, epctx_str *name)
         } else if (epctx_next_sparse(&d->sparses, &sparse)) {
             *name = sparse.values.name;
         } else if (!epctx_next_str(&d->outputs, name)) {
-            if (!epctx__next_body(&d->nodes, &node)) {
+            if (!epctx_next_view(&d->nodes, &node)) {
                 return false;
             }
             d->outputs = epctx_fields(node, 2);
@@ -22177,7 +22294,7 @@ static bool epctx__node_tensors(epctx__convert *c, epctx_view node, epctx__tenso
 {
     epctx_cursor attrs = epctx_fields(node, 5);
     epctx_view attr;
-    while (epctx__next_body(&attrs, &attr)) {
+    while (epctx_next_view(&attrs, &attr)) {
         epctx_cursor fields = epctx_fields(attr, 0);
         epctx_field field;
         while (epctx_next_field(&fields, &field)) {
@@ -22236,7 +22353,7 @@ static bool epctx__model_tensors(epctx__convert *c, epctx__tensor_step step, voi
     while (epctx_next_function(&functions, &function)) {
         epctx_cursor nodes = epctx_function_nodes(&function);
         epctx_view node;
-        while (epctx__next_body(&nodes, &node)) {
+        while (epctx_next_view(&nodes, &node)) {
             if (!epctx__node_tensors(c, node, step, user, EPCTX_WALK_DEPTH)) {
                 return false;
             }
@@ -22246,7 +22363,7 @@ static bool epctx__model_tensors(epctx__convert *c, epctx__tensor_step step, voi
 }
 
 /* Views are collected before the model is edited. */
-static bool epctx__views_add(epctx__convert *c, epctx__list *views, epctx_view view)
+static bool epctx__views_add(epctx__convert *c, epctx_list *views, epctx_view view)
 {
     epctx_view *place = (epctx_view *)epctx__convert_add(c, views, sizeof *place);
     if (place != NULL) {
@@ -22255,12 +22372,12 @@ static bool epctx__views_add(epctx__convert *c, epctx__list *views, epctx_view v
     return place != NULL;
 }
 
-static epctx_view epctx__view_at(const epctx__list *views, size_t i)
+static epctx_view epctx__view_at(const epctx_list *views, size_t i)
 {
     return ((const epctx_view *)views->items)[i];
 }
 
-static bool epctx__views_remove(epctx__convert *c, const epctx__list *views)
+static bool epctx__views_remove(epctx__convert *c, const epctx_list *views)
 {
     size_t i;
     for (i = 0; i < views->count; i++) {
@@ -22272,7 +22389,7 @@ static bool epctx__views_remove(epctx__convert *c, const epctx__list *views)
 }
 
 /* Names that are collected. */
-static bool epctx__names_add(epctx__convert *c, epctx__list *names, epctx_str name)
+static bool epctx__names_add(epctx__convert *c, epctx_list *names, epctx_str name)
 {
     epctx_str *place = (epctx_str *)epctx__convert_add(c, names, sizeof *place);
     if (place != NULL) {
@@ -22281,7 +22398,7 @@ static bool epctx__names_add(epctx__convert *c, epctx__list *names, epctx_str na
     return place != NULL;
 }
 
-static epctx_str epctx__name_at(const epctx__list *names, size_t i)
+static epctx_str epctx__name_at(const epctx_list *names, size_t i)
 {
     return ((const epctx_str *)names->items)[i];
 }
@@ -22339,8 +22456,8 @@ static bool epctx__verdict_of(const epctx_model *model, const epctx_profile *pro
 /* Files that get another name. */
 typedef struct epctx__relocation {
     epctx_map contexts, tensors; /* old name -> number in `names` */
-    epctx__list names;
-    epctx__list views; /* of tensors or nodes that name one */
+    epctx_list names;
+    epctx_list views; /* of tensors or nodes that name one */
 } epctx__relocation;
 
 static void epctx__relocation_begin(epctx__relocation *r, epctx__convert *c)
@@ -22793,8 +22910,8 @@ typedef struct epctx__merge {
     epctx_map twice;        /* those that more than one model has */
     epctx_map domains;      /* operator sets that nodes of the result use */
     epctx_map functions;    /* domain, name, overload -> number in `function_views` */
-    epctx__list function_views;
-    epctx__list ends;
+    epctx_list function_views;
+    epctx_list ends;
     epctx_map end_names;    /* name -> last end */
     epctx_map fed;          /* names (now) of outputs that feed an input */
     bool *used;             /* per connection */
@@ -22814,8 +22931,8 @@ typedef struct epctx__guest {
     epctx_map from;   /* names of the main graph -> 1 + number in `pairs` */
     epctx_map joined; /* inputs (before) that an output feeds -> number of the end */
     epctx_map inits;  /* names of initializers, before */
-    epctx__list before, after; /* names of the values of the main graph */
-    epctx__list bodies;        /* graphs; the first is the main one */
+    epctx_list before, after; /* names of the values of the main graph */
+    epctx_list bodies;        /* graphs; the first is the main one */
     uint32_t linked;
 } epctx__guest;
 
@@ -23104,10 +23221,10 @@ static bool epctx__guest_values(epctx__guest *g)
     return true;
 }
 
-static bool epctx__guest_rename(epctx__guest *g, epctx_view scope, const epctx__list *before,
-                                const epctx__list *after)
+static bool epctx__guest_rename(epctx__guest *g, epctx_view scope, const epctx_list *before,
+                                const epctx_list *after)
 {
-    epctx__list from, to;
+    epctx_list from, to;
     bool ok = true;
     size_t i;
     memset(&from, 0, sizeof from);
@@ -23132,7 +23249,7 @@ static bool epctx__guest_rename(epctx__guest *g, epctx_view scope, const epctx__
 static bool epctx__guest_body_names(epctx__guest *g, epctx_view body, const epctx_map *now)
 {
     epctx__definitions d = epctx__definitions_of(body);
-    epctx__list before, after;
+    epctx_list before, after;
     epctx_str name, fresh;
     epctx_map seen;
     memset(&before, 0, sizeof before);
@@ -23169,7 +23286,7 @@ static bool epctx__guest_rename_all(epctx__guest *g)
     for (i = 1; ok && i < g->bodies.count; i++) {
         ok = epctx__guest_body_names(g, epctx__view_at(&g->bodies, i), &now);
     }
-    return ok && epctx__guest_rename(g, epctx__no_view(), &g->before, &g->after);
+    return ok && epctx__guest_rename(g, epctx_view_none(), &g->before, &g->after);
 }
 
 /* The new name of a node. */
@@ -23285,7 +23402,7 @@ static bool epctx__guest_partitions(epctx__guest *g, bool *alone)
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->c.model));
     epctx_node_view node;
     epctx_str file = epctx_str_of("");
-    epctx__list views;
+    epctx_list views;
     size_t mains = 0;
     size_t i;
     memset(&views, 0, sizeof views);
@@ -23419,7 +23536,7 @@ static bool epctx__guest_bridge(epctx__guest *g, const epctx_value_view *input, 
                                 epctx_view *last)
 {
     epctx_model *model = g->w->m.c.model;
-    epctx_view none = epctx__no_view();
+    epctx_view none = epctx_view_none();
     epctx_str name;
     epctx_node node;
     memset(&node, 0, sizeof node);
@@ -23524,7 +23641,7 @@ typedef struct epctx__import {
 
 typedef struct epctx__imports {
     epctx_map domains; /* -> number in `items`, the last one of a domain */
-    epctx__list items;
+    epctx_list items;
     epctx_view last; /* that was added */
 } epctx__imports;
 
@@ -23595,11 +23712,11 @@ static bool epctx__guest_opsets(epctx__guest *g)
     memset(&known, 0, sizeof known);
     epctx_map_init(&known.domains, g->c.arena);
     epctx_map_init(&used, g->c.arena);
-    while (ok && epctx__next_body(&ours, &view)) {
+    while (ok && epctx_next_view(&ours, &view)) {
         ok = epctx__imports_know(w, &known, view);
     }
     ok = ok && epctx__merge_domains(w, g->c.model, &used);
-    while (ok && epctx__next_body(&theirs, &view)) {
+    while (ok && epctx_next_view(&theirs, &view)) {
         int64_t version;
         epctx_str domain = epctx__import_of(view, &version);
         uint32_t at = epctx_map_get(&known.domains, domain);
@@ -23618,7 +23735,7 @@ typedef struct epctx__known_pairs {
     epctx_view owner;
     epctx_owner kind;
     epctx_map keys; /* key -> number in `values` */
-    epctx__list values;
+    epctx_list values;
     epctx_view last; /* that was added */
 } epctx__known_pairs;
 
@@ -23696,11 +23813,11 @@ static bool epctx__guest_metadata_one(epctx__guest *g, epctx__known_pairs *known
 static bool epctx__drop_builds(epctx__combine *m)
 {
     epctx_cursor it = epctx_metadata(epctx__slot_view(m->c.model->root), EPCTX_OF_MODEL);
-    epctx__list gone;
+    epctx_list gone;
     epctx_view view;
     bool ok = true;
     memset(&gone, 0, sizeof gone);
-    while (ok && epctx__next_body(&it, &view)) {
+    while (ok && epctx_next_view(&it, &view)) {
         epctx_str key, value;
         epctx__pair(view, &key, &value);
         ok = !epctx_str_starts(key, EPCTX_BUILD_PREFIX) ||
@@ -23724,11 +23841,11 @@ static bool epctx__guest_metadata(epctx__guest *g, epctx_view from, epctx_view i
     epctx_map_init(&known.keys, g->w->m.c.arena);
     known.owner = into;
     known.kind = kind;
-    while (ok && epctx__next_body(&ours, &view)) {
+    while (ok && epctx_next_view(&ours, &view)) {
         epctx__pair(view, &key, &value);
         ok = epctx__has(&known.keys, key) || epctx__pairs_know(&g->w->m, &known, key, value);
     }
-    while (ok && epctx__next_body(&theirs, &view)) {
+    while (ok && epctx_next_view(&theirs, &view)) {
         epctx__pair(view, &key, &value);
         ok = (kind == EPCTX_OF_MODEL && epctx_str_starts(key, EPCTX_BUILD_PREFIX)) ||
              epctx__guest_metadata_one(g, &known, view);
@@ -23775,7 +23892,7 @@ static bool epctx__guest_functions(epctx__guest *g)
             !epctx__views_add(&w->m.c, &w->function_views, function.view) ||
             (g->number > 0 &&
              epctx_put_copy(w->m.c.model, epctx__slot_view(w->m.c.model->root), 25, function.view,
-                            epctx__no_view(), NULL, g->c.error) != EPCTX_OK)) {
+                            epctx_view_none(), NULL, g->c.error) != EPCTX_OK)) {
             return false;
         }
     }
@@ -23820,7 +23937,7 @@ static bool epctx__merge_first(epctx__merge *w)
     epctx_model *model = w->m.c.model;
     epctx_cursor inputs;
     epctx_value_view input;
-    epctx__list gone;
+    epctx_list gone;
     bool ok;
     memset(&gone, 0, sizeof gone);
     epctx__guest_begin(&g, w, 0);
@@ -23866,7 +23983,7 @@ static bool epctx__merge_outputs(epctx__merge *w)
     epctx_cursor values = epctx_graph_values(graph);
     epctx_map typed;
     epctx_value_view value;
-    epctx__list gone;
+    epctx_list gone;
     bool ok = true;
     size_t i;
     if (w->opts.keep_outputs || w->fed.count == 0) {
@@ -23884,7 +24001,7 @@ static bool epctx__merge_outputs(epctx__merge *w)
         epctx_view view = epctx__view_at(&gone, i);
         value = epctx_value_of(view);
         ok = !value.has_type || epctx__has(&typed, value.name) ||
-             epctx_put_copy(model, epctx__main_view(model), 13, view, epctx__no_view(), NULL,
+             epctx_put_copy(model, epctx__main_view(model), 13, view, epctx_view_none(), NULL,
                             w->m.c.error) == EPCTX_OK;
     }
     if (!ok || !epctx__views_remove(&w->m.c, &gone)) {
@@ -24067,7 +24184,7 @@ typedef struct epctx__split {
     epctx_map seen;      /* names that the outputs need */
     epctx_map ends;      /* names of inputs and outputs of the result */
     uint8_t *reached;    /* per cut */
-    epctx__list stack; /* of these, those that are still to be followed */
+    epctx_list stack; /* of these, those that are still to be followed */
 } epctx__split;
 
 static bool epctx__split_index(epctx__split *s)
@@ -24077,7 +24194,7 @@ static bool epctx__split_index(epctx__split *s)
     epctx_cursor inputs = epctx_graph_inputs(graph);
     epctx_value_view value;
     epctx_node_view node;
-    size_t count = epctx__count(nodes);
+    size_t count = epctx_cursor_count(nodes);
     bool ok;
     s->nodes = (epctx_node_view *)epctx__convert_array(&s->m.c, count, sizeof *s->nodes);
     s->needed = (uint8_t *)epctx__convert_array(&s->m.c, count, 1);
@@ -24104,7 +24221,7 @@ static bool epctx__split_defaults(epctx__split *s, epctx_cursor it, const epctx_
 {
     epctx_value_view value;
     epctx_value *values =
-        (epctx_value *)epctx__convert_array(&s->m.c, epctx__count(it), sizeof *values);
+        (epctx_value *)epctx__convert_array(&s->m.c, epctx_cursor_count(it), sizeof *values);
     *count = 0;
     while (values != NULL && epctx_next_value(&it, &value)) {
         if (!inputs || !epctx__has(&s->inits, value.name)) {
@@ -24347,7 +24464,7 @@ static bool epctx__split_lives(const epctx__split *s, epctx_str name)
 }
 
 /* What knows the type of a value that becomes an input or output. */
-static bool epctx__split_types(epctx__split *s, epctx_map *types, epctx__list *values)
+static bool epctx__split_types(epctx__split *s, epctx_map *types, epctx_list *values)
 {
     epctx_graph_view graph = epctx_model_graph(s->m.c.model);
     int k;
@@ -24396,10 +24513,10 @@ static bool epctx__split_tensor_type(epctx__split *s, epctx_str name, epctx_valu
 }
 
 static bool epctx__split_end(epctx__split *s, const epctx_value *wish, bool input,
-                             const epctx_map *types, const epctx__list *values, epctx_view *last)
+                             const epctx_map *types, const epctx_list *values, epctx_view *last)
 {
     epctx_model *model = s->m.c.model;
-    epctx_view none = epctx__no_view();
+    epctx_view none = epctx_view_none();
     uint32_t at = epctx_map_get(types, wish->name);
     epctx_value value;
     if (wish->elem_type == 0 && at != EPCTX_MAP_NONE) {
@@ -24441,8 +24558,8 @@ static bool epctx__split_ends(epctx__split *s, bool inputs_wanted, bool outputs_
     epctx_cursor it = epctx_graph_inputs(graph);
     epctx_value_view value;
     epctx_map types;
-    epctx__list values, gone;
-    epctx_view last = epctx__no_view();
+    epctx_list values, gone;
+    epctx_view last = epctx_view_none();
     size_t i;
     memset(&values, 0, sizeof values);
     memset(&gone, 0, sizeof gone);
@@ -24469,7 +24586,7 @@ static bool epctx__split_ends(epctx__split *s, bool inputs_wanted, bool outputs_
             return false;
         }
     }
-    last = epctx__no_view();
+    last = epctx_view_none();
     for (i = 0; outputs_wanted && i < s->opts.output_count; i++) {
         if (!epctx__split_end(s, &s->opts.outputs[i], false, &types, &values, &last)) {
             return false;
@@ -24489,7 +24606,7 @@ static bool epctx__split_graph(epctx__split *s)
     epctx_sparse_view sparse;
     epctx_value_view value;
     epctx_annotation_view annotation;
-    epctx__list gone;
+    epctx_list gone;
     size_t i;
     bool ok = true;
     memset(&gone, 0, sizeof gone);
@@ -24565,7 +24682,7 @@ static bool epctx__split_calls_in(epctx__split *s, epctx_cursor nodes, epctx__ca
         if (!epctx__split_call(s, &node, calls)) {
             return false;
         }
-        while (epctx__next_body(&attrs, &attr)) {
+        while (epctx_next_view(&attrs, &attr)) {
             epctx_cursor fields = epctx_fields(attr, 0);
             epctx_field field;
             while (epctx_next_field(&fields, &field)) {
@@ -24583,9 +24700,9 @@ static bool epctx__split_calls_in(epctx__split *s, epctx_cursor nodes, epctx__ca
 static bool epctx__split_functions(epctx__split *s)
 {
     epctx_cursor it = epctx_model_functions(s->m.c.model);
-    size_t count = epctx__count(it);
+    size_t count = epctx_cursor_count(it);
     epctx__calls calls;
-    epctx__list gone;
+    epctx_list gone;
     size_t i;
     memset(&gone, 0, sizeof gone);
     memset(&calls, 0, sizeof calls);
@@ -24636,7 +24753,7 @@ static bool epctx__split_training(epctx__split *s)
 {
     epctx_cursor trainings = epctx_model_trainings(s->m.c.model);
     epctx_training_view training;
-    epctx__list gone;
+    epctx_list gone;
     memset(&gone, 0, sizeof gone);
     while (epctx_next_training(&trainings, &training)) {
         if (!epctx__views_add(&s->m.c, &gone, training.view)) {
@@ -24804,14 +24921,14 @@ static bool epctx__wrap_tensor(epctx__wrap *w, epctx_str name, int32_t elem_type
     tensor.elem_type = elem_type;
     tensor.data = data;
     tensor.size = size;
-    return data != NULL && epctx_put_tensor(w->m.c.model, epctx__no_view(), &tensor,
-                                            epctx__no_view(), NULL, w->m.c.error) == EPCTX_OK;
+    return data != NULL && epctx_put_tensor(w->m.c.model, epctx_view_none(), &tensor,
+                                            epctx_view_none(), NULL, w->m.c.error) == EPCTX_OK;
 }
 
 /* A graph input or output, with the node that makes it float32. */
 static bool epctx__wrap_value(epctx__wrap *w, const epctx_wrap_value *v, bool input)
 {
-    epctx_view none = epctx__no_view();
+    epctx_view none = epctx_view_none();
     epctx_model *model = w->m.c.model;
     epctx_error *error = w->m.c.error;
     epctx_value outside = v->value;
@@ -24907,7 +25024,7 @@ static bool epctx__wrap_node(epctx__wrap *w, epctx_span binary)
     node.output_count = o->output_count;
     node.attrs = attrs;
     node.attr_count = epctx_epnode_attrs(&ep, attrs);
-    return epctx_put_node(w->m.c.model, epctx__no_view(), &node, epctx__no_view(), NULL,
+    return epctx_put_node(w->m.c.model, epctx_view_none(), &node, epctx_view_none(), NULL,
                           w->m.c.error) == EPCTX_OK &&
            epctx__combine_say(&w->m, 0, node.name,
                               "node '%S' of EP '%s' around %u bytes, %u inputs, %u outputs",
@@ -25024,7 +25141,7 @@ typedef struct epctx__repair {
     bool wanted[EPCTX_RULE_COUNT];
     uint64_t found[EPCTX_RULE_COUNT];
     epctx_map sources; /* name of a tensor or value of the source model -> number in `views` */
-    epctx__list views;
+    epctx_list views;
     size_t done, left;
 } epctx__repair;
 
@@ -25053,7 +25170,7 @@ static const epctx_profile *epctx__repair_profile(const epctx__repair *r, epctx_
 }
 
 /* The EPContext nodes of the whole model, whatever their domain. */
-static bool epctx__repair_nodes(epctx__repair *r, epctx__list *views)
+static bool epctx__repair_nodes(epctx__repair *r, epctx_list *views)
 {
     epctx_walk walk;
     epctx_node_view node;
@@ -25067,7 +25184,7 @@ static bool epctx__repair_nodes(epctx__repair *r, epctx__list *views)
     return true;
 }
 
-static epctx_node_view epctx__node_at(const epctx__list *views, size_t i)
+static epctx_node_view epctx__node_at(const epctx_list *views, size_t i)
 {
     return epctx_node_of(epctx__view_at(views, i));
 }
@@ -25102,32 +25219,28 @@ static bool epctx__repair_merge(epctx__repair *r, epctx_slot *first, epctx_slot 
 }
 
 /* Of fields that may stand once one stays in an open message. `node`: its name, if it is one. */
-EPCTX__APART static bool epctx__repair_fields(epctx__repair *r, epctx_slot *slot, epctx__type type,
+EPCTX__APART static bool epctx__repair_fields(epctx__repair *r, epctx_slot *slot, epctx_kind type,
                                               epctx_str *node)
 {
-    const epctx__singles *single = &epctx__singular[type];
     epctx_model *model = r->m.c.model;
     epctx_slot *seen[32];
     epctx_slot *child;
     memset(seen, 0, sizeof seen);
-    if (type == EPCTX__T_NODE) {
+    if (type == EPCTX_KIND_NODE) {
         *node = epctx_node_of(epctx__slot_view(slot)).name;
     }
     for (child = slot->message->first; child != NULL; child = child->next) {
-        uint32_t kind =
-            child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
-        uint32_t mask = child->wire == EPCTX_WIRE_LEN       ? single->len
-                        : child->wire == EPCTX_WIRE_VARINT  ? single->varint
-                        : child->wire == EPCTX_WIRE_FIXED32 ? single->fix32
-                                                            : 0;
-        bool message = epctx__is_message(kind) && (kind & EPCTX__ONE) != 0;
-        uint32_t at = message && type == EPCTX__T_TYPE ? 1 : child->number;
+        const epctx_field_info *info = epctx_field_find(type, child->number);
+        bool message;
+        uint32_t at;
         epctx_slot *first;
         /* not taken: nobody could edit the model before */
-        if (child->removed || child->number >= 32 ||
-            (!message && (mask & EPCTX__F(child->number)) == 0)) {
+        if (child->removed || info == NULL || info->repeated ||
+            !epctx__field_fits(info, (epctx_wire)child->wire)) {
             continue;
         }
+        message = info->kind < EPCTX_KIND_INT;
+        at = message && type == EPCTX_KIND_TYPE ? 1 : child->number;
         first = seen[at];
         seen[at] = child;
         if (first == NULL) {
@@ -25142,16 +25255,16 @@ EPCTX__APART static bool epctx__repair_fields(epctx__repair *r, epctx_slot *slot
             return false;
         }
         if (!epctx__repair_say(r, EPCTX_RULE_DOUBLED_FIELD, *node,
-                               message ? "field %u of a %s: the two are one now"
-                                       : "field %u of a %s: the last one stays",
-                               (uint64_t)child->number, epctx__type_name(type))) {
+                               message ? "field %s of a %s: the two are one now"
+                                       : "field %s of a %s: the last one stays",
+                               info->name, epctx_message_name(type))) {
             return false;
         }
     }
     return true;
 }
 
-static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx__type type,
+static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx_kind type,
                                epctx_str node, uint32_t depth)
 {
     epctx_slot *child;
@@ -25164,7 +25277,7 @@ static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx__type t
             child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
         /* not taken: open bounds the nesting */
         if (!child->removed && epctx__is_message(kind) && depth > 0 &&
-            !epctx__repair_slot(r, child, epctx__message_type(kind), node, depth - 1)) {
+            !epctx__repair_slot(r, child, epctx__message_kind(kind), node, depth - 1)) {
             return false;
         }
     }
@@ -25181,7 +25294,7 @@ static bool epctx__repair_doubled(epctx__repair *r)
         model->duplicate = false;
         model->shown = model->root;
     }
-    if (!epctx__repair_slot(r, model->root, EPCTX__T_MODEL, epctx_str_of(NULL), 100)) {
+    if (!epctx__repair_slot(r, model->root, EPCTX_KIND_MODEL, epctx_str_of(NULL), 100)) {
         return false;
     }
     model->graph = model->shown_graph = epctx__find_graph(model->root);
@@ -25192,7 +25305,7 @@ static bool epctx__repair_doubled(epctx__repair *r)
 
 static bool epctx__repair_domain(epctx__repair *r)
 {
-    epctx__list views;
+    epctx_list views;
     size_t i;
     if (!epctx__repair_nodes(r, &views)) {
         return false;
@@ -25255,7 +25368,7 @@ static bool epctx__repair_source(epctx__repair *r, epctx_rule rule, const epctx_
 
 static bool epctx__repair_sources(epctx__repair *r)
 {
-    epctx__list views;
+    epctx_list views;
     size_t i;
     if (!epctx__repair_nodes(r, &views)) {
         return false;
@@ -25302,7 +25415,7 @@ static bool epctx__repair_default(epctx__repair *r, epctx_rule rule, const epctx
 /* Attributes whose schema default is what an absent one means. */
 static bool epctx__repair_attributes(epctx__repair *r)
 {
-    epctx__list views;
+    epctx_list views;
     size_t i;
     if (!epctx__repair_nodes(r, &views)) {
         return false;
@@ -25343,7 +25456,7 @@ static bool epctx__repair_attributes(epctx__repair *r)
 /* embed_mode was forgotten: what counts as the payload is the name of a file that is there. */
 static bool epctx__repair_like_path(epctx__repair *r)
 {
-    epctx__list views;
+    epctx_list views;
     size_t i;
     epctx_str folder = epctx_path_folder(epctx_str_of(r->m.c.model->path));
     if (r->opts->check.no_files || r->m.c.model->path[0] == '\0') {
@@ -25395,7 +25508,7 @@ static bool epctx__repair_free_name(epctx__repair *r, epctx_map *names, epctx_st
 static bool epctx__repair_names(epctx__repair *r)
 {
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(r->m.c.model));
-    epctx__list views;
+    epctx_list views;
     epctx_map all, seen;
     epctx_node_view node;
     size_t i;
@@ -25450,14 +25563,14 @@ static bool epctx__repair_equal(epctx__repair *r, epctx_rule rule, epctx_view ow
                                 uint32_t number, uint32_t field, const char *what, epctx_str node)
 {
     epctx_cursor it = epctx_fields(owner, number);
-    epctx__list all, gone;
+    epctx_list all, gone;
     epctx_map names;
     epctx_view view;
     bool ok = true;
     memset(&all, 0, sizeof all);
     memset(&gone, 0, sizeof gone);
     epctx_map_init(&names, r->m.c.arena);
-    while (ok && epctx__next_body(&it, &view)) {
+    while (ok && epctx_next_view(&it, &view)) {
         epctx_cursor strings = epctx_fields(view, field);
         epctx_str name = epctx_str_of(NULL);
         uint32_t at;
@@ -25502,7 +25615,7 @@ static bool epctx__repair_entries(epctx__repair *r)
 
 static bool epctx__repair_doubled_attributes(epctx__repair *r)
 {
-    epctx__list views;
+    epctx_list views;
     size_t i;
     if (!epctx__repair_nodes(r, &views)) {
         return false;
@@ -25594,7 +25707,7 @@ static bool epctx__repair_files(epctx__repair *r)
 
 static bool epctx__repair_build_path(epctx__repair *r)
 {
-    epctx__list views;
+    epctx_list views;
     size_t i;
     if (!epctx__repair_nodes(r, &views)) {
         return false;
@@ -25676,12 +25789,12 @@ static bool epctx__repair_find_memory(epctx__convert *c, epctx_view view, void *
     epctx_tensor_view tensor = epctx_tensor_of(view);
     return !tensor.external ||
            !epctx_str_starts(tensor.location, "*/_ORT_MEM_ADDR_/*") ||
-           epctx__views_add(c, (epctx__list *)user, view);
+           epctx__views_add(c, (epctx_list *)user, view);
 }
 
 static bool epctx__repair_memory(epctx__repair *r)
 {
-    epctx__list views;
+    epctx_list views;
     size_t i;
     memset(&views, 0, sizeof views);
     if (!epctx__repair_index(r) ||
@@ -25724,7 +25837,7 @@ static bool epctx__repair_dropped(epctx__repair *r)
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(model));
     epctx_map known;
     epctx_view node;
-    epctx__list names;
+    epctx_list names;
     bool ok;
     size_t i;
     memset(&names, 0, sizeof names);
@@ -25732,7 +25845,7 @@ static bool epctx__repair_dropped(epctx__repair *r)
     ok = epctx__repair_index(r) &&
          epctx__put_definitions(&r->m.c, &known,
                                 epctx__definitions_of(epctx__main_view(model)));
-    while (ok && epctx__next_body(&nodes, &node)) {
+    while (ok && epctx_next_view(&nodes, &node)) {
         epctx__captures read;
         ok = epctx__convert_captures(&r->m.c, node, &read);
         for (i = 0; ok && i < read.count; i++) {
@@ -25746,7 +25859,7 @@ static bool epctx__repair_dropped(epctx__repair *r)
         epctx_tensor data;
         ok = epctx__repair_data(r, name, &data) &&
              (data.data == NULL ||
-              (epctx_put_tensor(model, epctx__no_view(), &data, epctx__no_view(), NULL,
+              (epctx_put_tensor(model, epctx_view_none(), &data, epctx_view_none(), NULL,
                                 r->m.c.error) == EPCTX_OK &&
                epctx__repair_say(r, EPCTX_RULE_DROPPED_VALUE, name,
                                  "the initializer comes from the source model, %u bytes",
@@ -25760,7 +25873,7 @@ static bool epctx__repair_dropped(epctx__repair *r)
 typedef struct epctx__typing {
     epctx_map known;  /* value -> its element type */
     epctx_map source; /* value of the source model -> number in `views` */
-    epctx__list views;
+    epctx_list views;
 } epctx__typing;
 
 static bool epctx__typing_values(epctx__repair *r, epctx__typing *t, epctx_cursor it, bool source)
@@ -25852,7 +25965,7 @@ static bool epctx__repair_type(epctx__repair *r, epctx__typing *t, const epctx_n
     if (at != EPCTX_MAP_NONE) {
         value.elem_type = epctx_value_of(epctx__view_at(&t->views, at)).elem_type;
         return epctx_put_copy(model, epctx__main_view(model), 13,
-                              epctx__view_at(&t->views, at), epctx__no_view(), NULL,
+                              epctx__view_at(&t->views, at), epctx_view_none(), NULL,
                               r->m.c.error) == EPCTX_OK &&
                epctx__repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, ep->name,
                                  "'%S' has the type that it has in the source model", &name);
@@ -25860,7 +25973,7 @@ static bool epctx__repair_type(epctx__repair *r, epctx__typing *t, const epctx_n
     if (elem == 0) {
         return true;
     }
-    return epctx_put_value(model, epctx__no_view(), &value, epctx__no_view(), NULL,
+    return epctx_put_value(model, epctx_view_none(), &value, epctx_view_none(), NULL,
                            r->m.c.error) == EPCTX_OK &&
            epctx__repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, ep->name,
                              "'%S' is %s: the node that reads it takes nothing else", &name,
@@ -25874,7 +25987,7 @@ static bool epctx__repair_types(epctx__repair *r)
     epctx_cursor nodes = epctx_graph_nodes(graph);
     epctx__typing t;
     epctx_map wanted; /* untyped output -> what its readers want */
-    epctx__list compiled;
+    epctx_list compiled;
     epctx_node_view node;
     epctx_str name;
     size_t i;
@@ -25933,7 +26046,7 @@ static bool epctx__repair_types(epctx__repair *r)
 
 typedef struct epctx__stale {
     epctx__combine *m;
-    epctx__list names;
+    epctx_list names;
     bool failed;
 } epctx__stale;
 
@@ -26021,7 +26134,7 @@ static bool epctx__repair_annotations(epctx__repair *r)
     epctx_graph_view graph = epctx_model_graph(r->m.c.model);
     epctx_cursor it = epctx_graph_annotations(graph);
     epctx_annotation_view annotation;
-    epctx__list gone;
+    epctx_list gone;
     epctx_map made;
     bool ok;
     memset(&gone, 0, sizeof gone);
@@ -28873,23 +28986,23 @@ static bool epctx__settle_tensor(epctx__rewrite *w, epctx_slot *slot, bool initi
 }
 
 /* Messages below a graph or a function that can hold tensors. */
-static bool epctx__holds_tensors(epctx__type type)
+static bool epctx__holds_tensors(epctx_kind type)
 {
-    return type == EPCTX__T_GRAPH || type == EPCTX__T_NODE || type == EPCTX__T_ATTR ||
-           type == EPCTX__T_TENSOR || type == EPCTX__T_SPARSE;
+    return type == EPCTX_KIND_GRAPH || type == EPCTX_KIND_NODE || type == EPCTX_KIND_ATTR ||
+           type == EPCTX_KIND_TENSOR || type == EPCTX_KIND_SPARSE;
 }
 
 /* Is there a tensor to settle somewhere in a message? `all`: also initializers that are inside. */
-static bool epctx__needs_settling(epctx_view message, epctx__type type, bool all, uint32_t depth)
+static bool epctx__needs_settling(epctx_view message, epctx_kind type, bool all, uint32_t depth)
 {
     epctx_cursor it = epctx_fields(message, 0);
     epctx_field field;
     /* not taken: open bounds the nesting */
     while (depth > 0 && epctx_next_field(&it, &field)) {
         uint32_t kind = field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
-        epctx__type inner = epctx__is_message(kind) ? epctx__message_type(kind) : EPCTX__T_NONE;
-        if (inner == EPCTX__T_TENSOR) {
-            if ((all && type == EPCTX__T_GRAPH) || epctx_tensor_of(field.body).external) {
+        epctx_kind inner = epctx__is_message(kind) ? epctx__message_kind(kind) : EPCTX_KIND_NONE;
+        if (inner == EPCTX_KIND_TENSOR) {
+            if ((all && type == EPCTX_KIND_GRAPH) || epctx_tensor_of(field.body).external) {
                 return true;
             }
         } else if (epctx__holds_tensors(inner) &&
@@ -28902,7 +29015,7 @@ static bool epctx__needs_settling(epctx_view message, epctx__type type, bool all
 
 /* Settles every tensor below a field: initializers of bodies, constants, sparse tensors. Opens only
  * what it has to change. */
-static bool epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx__type type, uint32_t depth)
+static bool epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx_kind type, uint32_t depth)
 {
     bool all = w->g->report->initializers_path[0] != '\0';
     epctx_slot *child;
@@ -28919,13 +29032,13 @@ static bool epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx__type type,
     for (child = slot->message->first; child != NULL; child = next) {
         uint32_t kind =
             child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
-        epctx__type inner = epctx__is_message(kind) ? epctx__message_type(kind) : EPCTX__T_NONE;
+        epctx_kind inner = epctx__is_message(kind) ? epctx__message_kind(kind) : EPCTX_KIND_NONE;
         next = child->next;
         if (child->removed || !epctx__holds_tensors(inner)) {
             continue;
         }
-        if (inner == EPCTX__T_TENSOR
-                ? !epctx__settle_tensor(w, child, type == EPCTX__T_GRAPH)
+        if (inner == EPCTX_KIND_TENSOR
+                ? !epctx__settle_tensor(w, child, type == EPCTX_KIND_GRAPH)
                 : !epctx__settle(w, child, inner, depth - 1)) {
             return false;
         }
@@ -28938,10 +29051,10 @@ static bool epctx__settle_model(epctx__rewrite *w)
     epctx_slot *slot;
     w->g->model->external_asked = 0;
     for (slot = w->g->model->root->message->first; slot != NULL; slot = slot->next) {
-        epctx__type type = slot->number == 7    ? EPCTX__T_GRAPH
-                           : slot->number == 25 ? EPCTX__T_FUNCTION
-                                                : EPCTX__T_NONE;
-        if (slot->wire == EPCTX_WIRE_LEN && !slot->removed && type != EPCTX__T_NONE &&
+        epctx_kind type = slot->number == 7    ? EPCTX_KIND_GRAPH
+                           : slot->number == 25 ? EPCTX_KIND_FUNCTION
+                                                : EPCTX_KIND_NONE;
+        if (slot->wire == EPCTX_WIRE_LEN && !slot->removed && type != EPCTX_KIND_NONE &&
             !epctx__settle(w, slot, type, 100)) {
             return false;
         }
@@ -29003,7 +29116,7 @@ static bool epctx__rewrite_initializers(epctx__rewrite *w)
         body = epctx__slot_view(slot);
         if (slot->number == 15) { /* sparse: the name is the one of its values */
             epctx_cursor it = epctx_fields(body, 1);
-            if (!epctx__next_body(&it, &body)) {
+            if (!epctx_next_view(&it, &body)) {
                 continue;
             }
         }
@@ -29070,7 +29183,7 @@ static bool epctx__rewrite_values(epctx__rewrite *w)
             const epctx_value *value = types != NULL ? &types[k] : &part->outputs[k];
             if (value->elem_type != 0 &&
                 epctx_map_get(&typed, value->name) == EPCTX_MAP_NONE &&
-                epctx_put_value(model, epctx__no_view(), value, epctx__no_view(), NULL,
+                epctx_put_value(model, epctx_view_none(), value, epctx_view_none(), NULL,
                                 g->error) != EPCTX_OK) {
                 return false;
             }
@@ -30143,7 +30256,7 @@ static epctx_status epctx__weights_open(epctx_loaded *loaded, const epctx_model 
 static bool epctx__weights_index(epctx_loaded *loaded, epctx__weight_model *source)
 {
     epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&source->model));
-    size_t room = epctx__count(it);
+    size_t room = epctx_cursor_count(it);
     epctx_view *views = (epctx_view *)epctx_arena_array(&loaded->arena, room, sizeof *views);
     epctx_tensor_view tensor;
     uint32_t count = 0;

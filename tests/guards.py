@@ -21,6 +21,7 @@ when there are survivors, or explanations of what is not there.
 """
 import argparse
 import contextlib
+import glob
 import os
 import re
 import subprocess
@@ -404,8 +405,12 @@ def summary(section, verdicts):
 def build_all(programs, pool, folder, sanitize):
     os.makedirs(folder, exist_ok=True)
     list(pool.map(lambda h: compile_header(h, folder, sanitize), HEADERS))
-    subprocess.run(["ar", "rcs", f"{folder}/headers.a", *(f"{folder}/{h}.o" for h in HEADERS)],
-                   check=True)
+    operations = sorted(glob.glob("examples/epctx/ops/*.c"))
+    objects = [f"{folder}/ops_{os.path.basename(source)[:-2]}.o" for source in operations]
+    list(pool.map(lambda pair: compile_to(pair[0], [pair[1]], ["-c", *sanitize]),
+                  zip(objects, operations)))
+    subprocess.run(["ar", "rcs", f"{folder}/headers.a", *(f"{folder}/{h}.o" for h in HEADERS),
+                    *objects], check=True)
     list(pool.map(lambda p: p.build(folder, sanitize), programs))
 
 
