@@ -17499,26 +17499,29 @@ EPCTX_API void epctx_undo(epctx_model *model, size_t mark)
     }
 }
 
-static epctx_status epctx__remove_slot(epctx_model *model, epctx_slot *slot, epctx_error *error)
+/* What several edits came to: all of them or none. */
+static epctx_status epctx__end_edits(epctx_model *model, size_t mark, epctx_status status)
 {
-    epctx_status status = epctx__record(model, slot, NULL, false, error);
-    if (status == EPCTX_OK) {
-        slot->removed = true;
-        epctx__graph_moved(model, slot);
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
     }
     return status;
+}
+
+static epctx_status epctx__remove_slot(epctx_model *model, epctx_slot *slot, epctx_error *error)
+{
+    EPCTX__TRY(epctx__record(model, slot, NULL, false, error));
+    slot->removed = true;
+    epctx__graph_moved(model, slot);
+    return EPCTX_OK;
 }
 
 /* Links `slot` into `parent` behind `previous` (NULL: first). */
 static epctx_status epctx__insert(epctx_model *model, epctx_slot *parent, epctx_slot *previous,
                                   epctx_slot *slot, epctx_error *error)
 {
-    epctx_status status;
     slot->parent = parent;
-    status = epctx__record(model, slot, previous, true, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__record(model, slot, previous, true, error));
     slot->next = previous != NULL ? previous->next : parent->message->first;
     if (previous != NULL) {
         previous->next = slot;
@@ -17577,48 +17580,47 @@ static epctx_status epctx__locate(epctx_model *model, epctx_view view, epctx_slo
                                   epctx_error *error)
 {
     epctx_slot *slot = (epctx_slot *)(uintptr_t)view.slot;
-    epctx_status status = epctx__editable(model, error);
-    *out = NULL;
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__editable(model, error));
     slot = slot != NULL && epctx__is_live(model, slot) ? slot : NULL;
     while (slot != NULL && !epctx__is_slot_of(slot, view)) {
         epctx_slot *child = NULL;
         if (epctx__slot_type(slot) != EPCTX_KIND_NONE) {
-            status = epctx__open_message(model, slot, error);
-            if (status != EPCTX_OK) {
-                return status;
-            }
+            EPCTX__TRY(epctx__open_message(model, slot, error));
             child = epctx__child_at(slot->message, view.data);
             slot->message->hint = child;
         }
         slot = child;
     }
-    if (slot == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "the view is not a field of this model, or it was removed");
-    }
     *out = slot;
-    return EPCTX_OK;
+    return slot != NULL ? EPCTX_OK
+                        : epctx_fail(error, EPCTX_ERR_ARG,
+                                     "the view is not a field of this model, or it was removed");
 }
 
 /* The slot of a message, opened. */
 static epctx_status epctx__locate_message(epctx_model *model, epctx_view view, epctx_slot **out,
                                           epctx_error *error)
 {
-    epctx_status status = epctx__locate(model, view, out, error);
-    if (status == EPCTX_OK && epctx__slot_type(*out) == EPCTX_KIND_NONE) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "the view is a string or a number, no message");
-    }
-    return status == EPCTX_OK ? epctx__open_message(model, *out, error) : status;
+    EPCTX__TRY(epctx__locate(model, view, out, error));
+    return epctx__slot_type(*out) != EPCTX_KIND_NONE
+               ? epctx__open_message(model, *out, error)
+               : epctx_fail(error, EPCTX_ERR_ARG, "the view is a string or a number, no message");
+}
+
+/* The same for a message of one kind. */
+static epctx_status epctx__locate_kind(epctx_model *model, epctx_view view, epctx_kind kind,
+                                       epctx_slot **out, epctx_error *error)
+{
+    EPCTX__TRY(epctx__locate_message(model, view, out, error));
+    return epctx__slot_type(*out) == kind
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG, "the view is no %s", epctx_message_name(kind));
 }
 
 /* The same for a graph or function; an empty view is the main graph. */
 static epctx_status epctx__locate_graph(epctx_model *model, epctx_view view, epctx_slot **out,
                                         epctx_error *error)
 {
-    epctx_status status;
     epctx_kind type;
     if (!epctx_view_exists(view)) {
         if (model->graph == NULL) {
@@ -17626,14 +17628,63 @@ static epctx_status epctx__locate_graph(epctx_model *model, epctx_view view, epc
         }
         view = epctx__slot_view(model->graph);
     }
-    status = epctx__locate_message(model, view, out, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__locate_message(model, view, out, error));
     type = epctx__slot_type(*out);
     return type == EPCTX_KIND_GRAPH || type == EPCTX_KIND_FUNCTION
                ? EPCTX_OK
                : epctx_fail(error, EPCTX_ERR_ARG, "the view is no graph");
+}
+
+/* The first field with this number from `slot` on, NULL when there is none. */
+static epctx_slot *epctx__field_from(epctx_slot *slot, uint32_t number)
+{
+    while (slot != NULL && (slot->removed || slot->number != number)) {
+        slot = slot->next;
+    }
+    return slot;
+}
+
+/* The same with a payload, whose field 1 is the text `key`: an attribute, an opset import, a pair. */
+static epctx_slot *epctx__keyed_from(epctx_slot *slot, uint32_t number, epctx_str key)
+{
+    for (slot = epctx__field_from(slot, number); slot != NULL;
+         slot = epctx__field_from(slot->next, number)) {
+        if (slot->wire == EPCTX_WIRE_LEN) {
+            epctx_cursor it = epctx_fields(epctx__slot_view(slot), EPCTX_FIELD_PAIR_KEY);
+            epctx_str name = epctx_str_of(NULL);
+            while (epctx_next_str(&it, &name)) {
+            }
+            if (number == EPCTX_FIELD_MODEL_OPSET_IMPORT && slot->parent->parent == NULL
+                    ? epctx__same_domain(name, key)
+                    : epctx_str_eq(name, key)) {
+                return slot;
+            }
+        }
+    }
+    return NULL;
+}
+
+static epctx_slot *epctx__keyed_last(const epctx_slot *parent, uint32_t number, epctx_str key)
+{
+    epctx_slot *last = NULL;
+    epctx_slot *slot = epctx__keyed_from(parent->message->first, number, key);
+    for (; slot != NULL; slot = epctx__keyed_from(slot->next, number, key)) {
+        last = slot;
+    }
+    return last;
+}
+
+/* Removes those with that key but for `keep`. */
+static epctx_status epctx__drop_keyed(epctx_model *model, const epctx_slot *parent, uint32_t number,
+                                      epctx_str key, const epctx_slot *keep, epctx_error *error)
+{
+    epctx_slot *slot = epctx__keyed_from(parent->message->first, number, key);
+    for (; slot != NULL; slot = epctx__keyed_from(slot->next, number, key)) {
+        if (slot != keep) {
+            EPCTX__TRY(epctx__remove_slot(model, slot, error));
+        }
+    }
+    return EPCTX_OK;
 }
 
 /* The last field with this number, else the last field at all. */
@@ -17644,10 +17695,9 @@ static epctx_slot *epctx__last_of(const epctx_slot *parent, uint32_t number)
     if (found != NULL && found->number == number && !found->removed) {
         return found;
     }
-    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
-        if (slot->number == number && !slot->removed) {
-            found = slot;
-        }
+    slot = epctx__field_from(parent->message->first, number);
+    for (; slot != NULL; slot = epctx__field_from(slot->next, number)) {
+        found = slot;
     }
     return found;
 }
@@ -17656,13 +17706,13 @@ static epctx_slot *epctx__last_of(const epctx_slot *parent, uint32_t number)
  * such a field the last field at all. */
 static epctx_slot *epctx__before_first(const epctx_slot *parent, uint32_t number)
 {
-    epctx_slot *slot;
-    epctx_slot *before = NULL;
-    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
-        if (slot->number == number && !slot->removed) {
-            break;
-        }
-        before = slot;
+    const epctx_slot *first = epctx__field_from(parent->message->first, number);
+    epctx_slot *before = parent->message->first;
+    if (before == first) {
+        return NULL;
+    }
+    while (before->next != first) {
+        before = before->next;
     }
     return before;
 }
@@ -17672,22 +17722,18 @@ static epctx_slot *epctx__before_first(const epctx_slot *parent, uint32_t number
 static epctx_status epctx__place_of(epctx_model *model, epctx_slot *parent, uint32_t number,
                                     epctx_view after, epctx_slot **previous, epctx_error *error)
 {
-    epctx_status status;
-    epctx_slot *slot;
     if (!epctx_view_exists(after)) {
         *previous = epctx__last_of(parent, number);
         return EPCTX_OK;
     }
-    status = epctx__locate(model, after, &slot, error);
-    if (status == EPCTX_OK && slot == parent) {
+    EPCTX__TRY(epctx__locate(model, after, previous, error));
+    if (*previous == parent) {
         *previous = epctx__before_first(parent, number);
         return EPCTX_OK;
     }
-    if (status == EPCTX_OK && slot->parent != parent) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "`after` is a field of another message");
-    }
-    *previous = slot;
-    return status;
+    return (*previous)->parent == parent
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG, "`after` is a field of another message");
 }
 
 /* -- new messages: appended to a slot that is not linked into the tree yet -- */
@@ -18028,23 +18074,42 @@ static bool epctx__check_slot(epctx__check *check, epctx_kind type, const epctx_
     return true;
 }
 
-/* A new member of a oneof takes the place of whichever is there. */
-static epctx_status epctx__drop_choices(epctx_model *model, epctx_slot *parent,
-                                        const epctx_slot *fresh, epctx_error *error)
+/* Whether `fresh` may become a field of `parent`. */
+static epctx_status epctx__check_fresh(epctx_model *model, const epctx_slot *parent,
+                                       const epctx_slot *fresh, epctx_error *error)
+{
+    epctx__check check;
+    memset(&check, 0, sizeof check);
+    check.fields = UINT64_MAX;
+    if (!epctx__check_slot(&check, epctx__slot_type(parent), fresh,
+                           epctx__depth_left(model, parent))) {
+        return epctx_fail(error,
+                          check.status == EPCTX_ERR_LIMIT ? EPCTX_ERR_LIMIT : EPCTX_ERR_GRAPH,
+                          "this cannot become field %u: %s", (uint64_t)fresh->number, check.reason);
+    }
+    return !check.duplicate
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_GRAPH,
+                            "in this message a field that must be single stands twice");
+}
+
+static epctx_status epctx__link(epctx_model *model, epctx_slot *parent, epctx_slot *previous,
+                                epctx_slot *fresh, epctx_error *error)
 {
     epctx_kind type = epctx__slot_type(parent);
-    epctx_status status = EPCTX_OK;
     epctx_slot *slot;
+    EPCTX__TRY(epctx__insert(model, parent, previous, fresh, error));
     if (!epctx__is_choice(type, fresh->number, (epctx_wire)fresh->wire)) {
         return EPCTX_OK;
     }
-    for (slot = parent->message->first; slot != NULL && status == EPCTX_OK; slot = slot->next) {
+    /* A new member of a oneof takes the place of whichever is there. */
+    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
         if (slot != fresh && !slot->removed &&
             epctx__is_choice(type, slot->number, (epctx_wire)slot->wire)) {
-            status = epctx__remove_slot(model, slot, error);
+            EPCTX__TRY(epctx__remove_slot(model, slot, error));
         }
     }
-    return status;
+    return EPCTX_OK;
 }
 
 /* Links what was built into the tree. */
@@ -18052,35 +18117,15 @@ static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_sl
                                  epctx_slot *previous, epctx_slot *slot, epctx_error *error)
 {
     size_t mark = epctx_edit_mark(model);
-    epctx_status status;
-    epctx__check check;
-    memset(&check, 0, sizeof check);
-    check.fields = UINT64_MAX;
     if (b->failed) {
         return epctx__nomem(error, model->arena.missing);
     }
-    if (!epctx__check_slot(&check, epctx__slot_type(parent), slot,
-                           epctx__depth_left(model, parent))) {
-        return epctx_fail(error,
-                          check.status == EPCTX_ERR_LIMIT ? EPCTX_ERR_LIMIT : EPCTX_ERR_GRAPH,
-                          "this cannot become field %u: %s", (uint64_t)slot->number, check.reason);
-    }
-    if (check.duplicate) {
-        return epctx_fail(error, EPCTX_ERR_GRAPH,
-                          "in this message a field that must be single stands twice");
-    }
-    if (parent == model->root && slot->number == 7 && slot->message == NULL &&
+    EPCTX__TRY(epctx__check_fresh(model, parent, slot, error));
+    if (parent == model->root && slot->number == EPCTX_FIELD_MODEL_GRAPH && slot->message == NULL &&
         !epctx__open_slot(&model->arena, slot, EPCTX_KIND_GRAPH, NULL, 100)) {
         return epctx__nomem(error, model->arena.missing);
     }
-    status = epctx__insert(model, parent, previous, slot, error);
-    if (status == EPCTX_OK) {
-        status = epctx__drop_choices(model, parent, slot, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    return epctx__end_edits(model, mark, epctx__link(model, parent, previous, slot, error));
 }
 
 /* -- edits: fields -- */
@@ -18088,13 +18133,11 @@ static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_sl
 EPCTX_API epctx_status epctx_remove(epctx_model *model, epctx_view view, epctx_error *error)
 {
     epctx_slot *slot;
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate(model, view, &slot, error);
-    if (status == EPCTX_OK && slot->parent == NULL) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "the model itself cannot be removed");
-    }
-    return status == EPCTX_OK ? epctx__remove_slot(model, slot, error) : status;
+    EPCTX__TRY(epctx__locate(model, view, &slot, error));
+    return slot->parent != NULL
+               ? epctx__remove_slot(model, slot, error)
+               : epctx_fail(error, EPCTX_ERR_ARG, "the model itself cannot be removed");
 }
 
 /* Bytes that a length prefix needs. */
@@ -18154,6 +18197,20 @@ static bool epctx__is_former(epctx_kind type, const epctx_slot *slot, const epct
              epctx__is_choice(type, slot->number, (epctx_wire)slot->wire)));
 }
 
+/* Removes what `fresh` takes the place of. */
+static epctx_status epctx__drop_former(epctx_model *model, const epctx_slot *parent,
+                                       const epctx_slot *fresh, epctx_error *error)
+{
+    epctx_kind type = epctx__slot_type(parent);
+    epctx_slot *slot;
+    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
+        if (epctx__is_former(type, slot, fresh)) {
+            EPCTX__TRY(epctx__remove_slot(model, slot, error));
+        }
+    }
+    return EPCTX_OK;
+}
+
 /* Makes `fresh` the only field of its number, in the place of the last one. A field that says the
  * same already keeps its bytes. */
 static epctx_status epctx__set_field(epctx_model *model, epctx__builder *b, epctx_slot *parent,
@@ -18161,7 +18218,6 @@ static epctx_status epctx__set_field(epctx_model *model, epctx__builder *b, epct
 {
     size_t mark = epctx_edit_mark(model);
     epctx_kind type = epctx__slot_type(parent);
-    epctx_status status;
     epctx_slot *last = NULL;
     epctx_slot *slot;
     size_t count = 0;
@@ -18180,33 +18236,21 @@ static epctx_status epctx__set_field(epctx_model *model, epctx__builder *b, epct
     if (last != NULL && last->wire == EPCTX_WIRE_LEN && fresh->split) {
         fresh->split = (uint8_t)epctx__length_width(last);
     }
-    status = epctx__place(model, b, parent, last != NULL ? last : parent->message->last, fresh,
-                          error);
-    for (slot = parent->message->first; slot != NULL && status == EPCTX_OK && count > 0;
-         slot = slot->next) {
-        if (epctx__is_former(type, slot, fresh)) {
-            status = epctx__remove_slot(model, slot, error);
-        }
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    EPCTX__TRY(epctx__place(model, b, parent, last != NULL ? last : parent->message->last, fresh,
+                            error));
+    return epctx__end_edits(model, mark, epctx__drop_former(model, parent, fresh, error));
 }
 
 /* The message whose plain field is to be set. */
 static epctx_status epctx__plain_field(epctx_model *model, epctx_view message, uint32_t number,
                                        epctx_slot **slot, epctx_error *error)
 {
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate_message(model, message, slot, error);
-    if (status == EPCTX_OK &&
-        (number == 0 || epctx__field_kind(epctx__slot_type(*slot), number) != 0)) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message is no string or number",
+    EPCTX__TRY(epctx__locate_message(model, message, slot, error));
+    return number != 0 && epctx__field_kind(epctx__slot_type(*slot), number) == 0
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message is no string or number",
                             (uint64_t)number);
-    }
-    return status;
 }
 
 EPCTX_API epctx_status epctx_set_str(epctx_model *model, epctx_view message, uint32_t number,
@@ -18214,10 +18258,8 @@ EPCTX_API epctx_status epctx_set_str(epctx_model *model, epctx_view message, uin
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *slot;
-    epctx_status status = epctx__plain_field(model, message, number, &slot, error);
-    return status == EPCTX_OK ? epctx__set_field(model, &b, slot,
-                                                 epctx__add_str(&b, NULL, number, text), error)
-                              : status;
+    EPCTX__TRY(epctx__plain_field(model, message, number, &slot, error));
+    return epctx__set_field(model, &b, slot, epctx__add_str(&b, NULL, number, text), error);
 }
 
 EPCTX_API epctx_status epctx_set_data(epctx_model *model, epctx_view message, uint32_t number,
@@ -18225,11 +18267,9 @@ EPCTX_API epctx_status epctx_set_data(epctx_model *model, epctx_view message, ui
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *slot;
-    epctx_status status = epctx__plain_field(model, message, number, &slot, error);
-    return status == EPCTX_OK
-               ? epctx__set_field(model, &b, slot,
-                                                 epctx__add_bytes(&b, NULL, number, data.data, data.size), error)
-               : status;
+    EPCTX__TRY(epctx__plain_field(model, message, number, &slot, error));
+    return epctx__set_field(model, &b, slot,
+                            epctx__add_bytes(&b, NULL, number, data.data, data.size), error);
 }
 
 EPCTX_API epctx_status epctx_set_int(epctx_model *model, epctx_view message, uint32_t number,
@@ -18237,30 +18277,23 @@ EPCTX_API epctx_status epctx_set_int(epctx_model *model, epctx_view message, uin
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *slot;
-    epctx_status status = epctx__plain_field(model, message, number, &slot, error);
-    return status == EPCTX_OK ? epctx__set_field(model, &b, slot,
-                                                 epctx__add_varint(&b, NULL, number, value), error)
-                              : status;
+    EPCTX__TRY(epctx__plain_field(model, message, number, &slot, error));
+    return epctx__set_field(model, &b, slot, epctx__add_varint(&b, NULL, number, value), error);
 }
 
 EPCTX_API epctx_status epctx_clear_field(epctx_model *model, epctx_view message, uint32_t number,
                                          epctx_error *error)
 {
     size_t mark = epctx_edit_mark(model);
+    epctx_status status = EPCTX_OK;
     epctx_slot *owner, *slot;
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate_message(model, message, &owner, error);
-    for (slot = status == EPCTX_OK ? owner->message->first : NULL;
-         slot != NULL && status == EPCTX_OK; slot = slot->next) {
-        if (slot->number == number && !slot->removed) {
-            status = epctx__remove_slot(model, slot, error);
-        }
+    EPCTX__TRY(epctx__locate_message(model, message, &owner, error));
+    slot = epctx__field_from(owner->message->first, number);
+    for (; slot != NULL && status == EPCTX_OK; slot = epctx__field_from(slot->next, number)) {
+        status = epctx__remove_slot(model, slot, error);
     }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    return epctx__end_edits(model, mark, status);
 }
 
 EPCTX_API epctx_status epctx_put_str(epctx_model *model, epctx_view message, uint32_t number,
@@ -18268,29 +18301,28 @@ EPCTX_API epctx_status epctx_put_str(epctx_model *model, epctx_view message, uin
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *slot;
-    epctx_status status = epctx__plain_field(model, message, number, &slot, error);
-    return status == EPCTX_OK ? epctx__place(model, &b, slot, epctx__last_of(slot, number),
-                                             epctx__add_str(&b, NULL, number, text), error)
-                              : status;
+    EPCTX__TRY(epctx__plain_field(model, message, number, &slot, error));
+    return epctx__place(model, &b, slot, epctx__last_of(slot, number),
+                        epctx__add_str(&b, NULL, number, text), error);
+}
+
+/* `fresh` goes behind `previous`, and `old` goes away. */
+static epctx_status epctx__exchange(epctx_model *model, epctx__builder *b, epctx_slot *previous,
+                                    epctx_slot *old, epctx_slot *fresh, epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    EPCTX__TRY(epctx__place(model, b, old->parent, previous, fresh, error));
+    return epctx__end_edits(model, mark, epctx__remove_slot(model, old, error));
 }
 
 /* `fresh` takes the place of `old`; both have a payload. */
 static epctx_status epctx__replace(epctx_model *model, epctx__builder *b, epctx_slot *old,
                                    epctx_slot *fresh, epctx_error *error)
 {
-    size_t mark = epctx_edit_mark(model);
-    epctx_status status;
     if (!b->failed) {
         fresh->split = (uint8_t)epctx__length_width(old);
     }
-    status = epctx__place(model, b, old->parent, old, fresh, error);
-    if (status == EPCTX_OK) {
-        status = epctx__remove_slot(model, old, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    return epctx__exchange(model, b, old, old, fresh, error);
 }
 
 /* For text that was located already. */
@@ -18299,16 +18331,15 @@ static epctx_status epctx__replace_text(epctx_model *model, epctx_view field, ep
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *slot;
-    epctx_status status = epctx__locate(model, field, &slot, error);
-    if (status == EPCTX_OK &&
-        (slot->parent == NULL ||
-         epctx__field_kind(epctx__slot_type(slot->parent), slot->number) != 0)) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "the view is no string");
+    EPCTX__TRY(epctx__locate(model, field, &slot, error));
+    if (slot->parent == NULL ||
+        epctx__field_kind(epctx__slot_type(slot->parent), slot->number) != 0) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "the view is no string");
     }
-    if (status != EPCTX_OK || epctx_str_eq(epctx_view_str(epctx__slot_view(slot)), text)) {
-        return status;
-    }
-    return epctx__replace(model, &b, slot, epctx__add_str(&b, NULL, slot->number, text), error);
+    return epctx_str_eq(epctx_view_str(epctx__slot_view(slot)), text)
+               ? EPCTX_OK
+               : epctx__replace(model, &b, slot, epctx__add_str(&b, NULL, slot->number, text),
+                                error);
 }
 
 EPCTX_API epctx_status epctx_replace_str(epctx_model *model, epctx_view field, epctx_str text,
@@ -18318,39 +18349,57 @@ EPCTX_API epctx_status epctx_replace_str(epctx_model *model, epctx_view field, e
     return epctx__replace_text(model, field, text, error);
 }
 
+/* Adds what was built. `after` as everywhere. */
+static epctx_status epctx__put_slot(epctx_model *model, epctx__builder *b, epctx_slot *parent,
+                                    epctx_slot *slot, epctx_view after, epctx_view *placed,
+                                    epctx_error *error)
+{
+    epctx_slot *previous = NULL;
+    if (!b->failed) {
+        EPCTX__TRY(epctx__place_of(model, parent, slot->number, after, &previous, error));
+    }
+    EPCTX__TRY(epctx__place(model, b, parent, previous, slot, error));
+    if (placed != NULL) {
+        *placed = epctx__slot_view(slot);
+    }
+    return EPCTX_OK;
+}
+
 EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uint32_t number,
                                       epctx_view other, epctx_view after, epctx_view *placed,
                                       epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model);
-    epctx_slot *owner, *previous, *slot;
-    epctx_status status;
-    uint32_t kind;
+    epctx_slot *owner, *slot;
+    const epctx_field_info *info;
     epctx_error_clear(error);
-    status = epctx__locate_message(model, parent, &owner, error);
-    if (status == EPCTX_OK) {
-        status = epctx__place_of(model, owner, number, after, &previous, error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__locate_message(model, parent, &owner, error));
     if (number == 0) {
         return epctx_fail(error, EPCTX_ERR_ARG, "there is no field number 0");
     }
-    kind = epctx__field_kind(epctx__slot_type(owner), number);
-    for (slot = epctx__is_message(kind) && (kind & EPCTX__ONE) != 0 ? owner->message->first : NULL;
-         slot != NULL; slot = slot->next) {
-        if (slot->number == number && slot->wire == EPCTX_WIRE_LEN && !slot->removed) {
-            return epctx_fail(error, EPCTX_ERR_ARG, "the message has a field %u already",
-                              (uint64_t)number);
+    info = epctx_field_find(epctx__slot_type(owner), number);
+    if (info != NULL && !info->repeated && info->kind < EPCTX_KIND_INT) {
+        slot = epctx__field_from(owner->message->first, number);
+        for (; slot != NULL; slot = epctx__field_from(slot->next, number)) {
+            if (slot->wire == EPCTX_WIRE_LEN) {
+                return epctx_fail(error, EPCTX_ERR_ARG, "the message has a field %u already",
+                                  (uint64_t)number);
+            }
         }
     }
-    slot = epctx__copy_view(&b, number, other);
-    status = epctx__place(model, &b, owner, previous, slot, error);
-    if (status == EPCTX_OK && placed != NULL) {
-        *placed = epctx__slot_view(slot);
+    return epctx__put_slot(model, &b, owner, epctx__copy_view(&b, number, other), after, placed,
+                           error);
+}
+
+EPCTX_API epctx_status epctx_message_put(epctx_model *model, epctx_view parent, uint32_t number,
+                                         epctx_view after, epctx_view *placed, epctx_error *error)
+{
+    epctx_error_clear(error);
+    if (epctx__child_kind(epctx_view_kind(parent), number) == EPCTX_KIND_NONE) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no message",
+                          (uint64_t)number);
     }
-    return status;
+    return epctx_put_copy(model, parent, number, epctx_view_none(), after, placed, error);
 }
 
 EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_view after,
@@ -18358,47 +18407,22 @@ EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_vie
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *slot, *previous, *next;
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate(model, view, &slot, error);
-    if (status == EPCTX_OK && slot->parent == NULL) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "the model itself cannot be moved");
+    EPCTX__TRY(epctx__locate(model, view, &slot, error));
+    if (slot->parent == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "the model itself cannot be moved");
     }
-    if (status == EPCTX_OK) {
-        status = epctx__place_of(model, slot->parent, slot->number, after, &previous, error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__place_of(model, slot->parent, slot->number, after, &previous, error));
     next = previous == NULL ? slot->parent->message->first : previous->next;
     if (previous != slot && next != slot) { /* it stands somewhere else */
         epctx_slot *copy = epctx__clone(&b, NULL, slot);
-        size_t mark = epctx_edit_mark(model);
-        status = epctx__place(model, &b, slot->parent, previous, copy, error);
-        if (status == EPCTX_OK) {
-            status = epctx__remove_slot(model, slot, error);
-        }
-        if (status != EPCTX_OK) {
-            epctx_undo(model, mark);
-            return status;
-        }
+        EPCTX__TRY(epctx__exchange(model, &b, previous, slot, copy, error));
         slot = copy;
     }
     if (placed != NULL) {
         *placed = epctx__slot_view(slot);
     }
     return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_message_put(epctx_model *model, epctx_view parent, uint32_t number,
-                                         epctx_view after, epctx_view *placed, epctx_error *error)
-{
-    if (epctx__child_kind(epctx_view_kind(parent), number) == EPCTX_KIND_NONE) {
-        epctx_error_clear(error);
-        return epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no message",
-                          (uint64_t)number);
-    }
-    return epctx_put_copy(model, parent, number, epctx_view_none(), after, placed, error);
 }
 
 /* -- edits: attributes -- */
@@ -18427,7 +18451,6 @@ static epctx_status epctx__check_tensor_record(const epctx_tensor *tensor, epctx
 static epctx_status epctx__check_graph_record(const epctx_graph *graph, uint32_t depth,
                                               epctx_error *error)
 {
-    epctx_status status = EPCTX_OK;
     size_t i;
     if (graph == NULL) {
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "a graph attribute has no record");
@@ -18435,13 +18458,13 @@ static epctx_status epctx__check_graph_record(const epctx_graph *graph, uint32_t
     if (depth == 0) {
         return epctx_fail(error, EPCTX_ERR_LIMIT, "graphs are nested too deep");
     }
-    for (i = 0; i < graph->node_count && status == EPCTX_OK; i++) {
-        status = epctx__check_node_record(&graph->nodes[i], depth - 1, error);
+    for (i = 0; i < graph->node_count; i++) {
+        EPCTX__TRY(epctx__check_node_record(&graph->nodes[i], depth - 1, error));
     }
-    for (i = 0; i < graph->initializer_count && status == EPCTX_OK; i++) {
-        status = epctx__check_tensor_record(&graph->initializers[i], error);
+    for (i = 0; i < graph->initializer_count; i++) {
+        EPCTX__TRY(epctx__check_tensor_record(&graph->initializers[i], error));
     }
-    return status;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__check_attr_record(const epctx_attr *attr, uint32_t depth,
@@ -18470,12 +18493,11 @@ static epctx_status epctx__check_attr_record(const epctx_attr *attr, uint32_t de
 static epctx_status epctx__check_node_record(const epctx_node *node, uint32_t depth,
                                              epctx_error *error)
 {
-    epctx_status status = EPCTX_OK;
     size_t i;
-    for (i = 0; i < node->attr_count && status == EPCTX_OK; i++) {
-        status = epctx__check_attr_record(&node->attrs[i], depth, error);
+    for (i = 0; i < node->attr_count; i++) {
+        EPCTX__TRY(epctx__check_attr_record(&node->attrs[i], depth, error));
     }
-    return status;
+    return EPCTX_OK;
 }
 
 /* Graphs in a record: each takes three levels of messages. */
@@ -18484,33 +18506,17 @@ static epctx_status epctx__check_node_record(const epctx_node *node, uint32_t de
 /* Fields of an AttributeProto that hold a value; with other wire types they are unknown fields. */
 static bool epctx__is_value_field(const epctx_slot *slot)
 {
+    const epctx_field_info *info = epctx_field_find(EPCTX_KIND_ATTR, slot->number);
     switch (slot->number) {
-    case 2: /* f */
-        return slot->wire == EPCTX_WIRE_FIXED32;
-    case 3: /* i */
-        return slot->wire == EPCTX_WIRE_VARINT;
-    case 7: /* floats */
-        return slot->wire == EPCTX_WIRE_LEN || slot->wire == EPCTX_WIRE_FIXED32;
-    case 8: /* ints */
-        return slot->wire == EPCTX_WIRE_LEN || slot->wire == EPCTX_WIRE_VARINT;
+    case EPCTX_FIELD_ATTR_NAME:
+    case EPCTX_FIELD_ATTR_DOC_STRING:
+    case EPCTX_FIELD_ATTR_TYPE:
+        return false;
     default:
-        return slot->wire == EPCTX_WIRE_LEN &&
-               ((slot->number >= 4 && slot->number <= 11) || slot->number == 14 ||
-                slot->number == 15 || (slot->number >= 21 && slot->number <= 23));
+        return info != NULL && !slot->removed &&
+               (epctx_field_fits(info, (epctx_wire)slot->wire) ||
+                (info->repeated && slot->wire == EPCTX_WIRE_LEN));
     }
-}
-
-/* The first attribute of that name, or NULL. */
-static epctx_slot *epctx__find_attr(const epctx_slot *node, epctx_str name)
-{
-    epctx_slot *slot;
-    for (slot = node->message->first; slot != NULL; slot = slot->next) {
-        if (slot->number == 5 && slot->wire == EPCTX_WIRE_LEN && !slot->removed &&
-            epctx_str_eq(epctx_attr_of(epctx__slot_view(slot)).name, name)) {
-            return slot;
-        }
-    }
-    return NULL;
 }
 
 /* Whether the values of an attribute are what `fresh` would make them. */
@@ -18518,8 +18524,8 @@ static bool epctx__same_values(const epctx_slot *attr, const epctx_slot *fresh)
 {
     const epctx_slot *a = attr->message->first;
     const epctx_slot *b = fresh->message->first;
-    for (;;) {
-        while (a != NULL && (a->removed || !epctx__is_value_field(a))) {
+    for (;; a = a->next, b = b->next) {
+        while (a != NULL && !epctx__is_value_field(a)) {
             a = a->next;
         }
         if (a == NULL || b == NULL) {
@@ -18528,8 +18534,6 @@ static bool epctx__same_values(const epctx_slot *attr, const epctx_slot *fresh)
         if (!epctx__same_field(a, b)) {
             return false;
         }
-        a = a->next;
-        b = b->next;
     }
 }
 
@@ -18537,74 +18541,39 @@ static bool epctx__same_values(const epctx_slot *attr, const epctx_slot *fresh)
 static epctx_status epctx__set_values(epctx_model *model, epctx__builder *b, epctx_slot *attr,
                                       epctx_slot *fresh, epctx_error *error)
 {
-    epctx_status status = EPCTX_OK;
     epctx_slot *previous = attr->message->last;
-    epctx_slot *old = NULL;
-    epctx_slot *slot, *next;
-    size_t mark = epctx_edit_mark(model);
-    for (slot = attr->message->first; slot != NULL; slot = slot->next) {
-        if (!slot->removed && epctx__is_value_field(slot)) {
-            old = previous = slot;
+    epctx_slot *slot = fresh->message->first;
+    epctx_slot *last = NULL;
+    epctx_slot *old, *next;
+    for (old = attr->message->first; old != NULL; old = old->next) {
+        last = epctx__is_value_field(old) ? old : last;
+    }
+    if (last != NULL) {
+        previous = last;
+        if (slot != NULL && slot->next == NULL && last->wire == EPCTX_WIRE_LEN && slot->split &&
+            slot->number == last->number) {
+            slot->split = (uint8_t)epctx__length_width(last);
         }
     }
-    /* Old ones go first: what they look like is needed until then. */
-    slot = fresh->message->first;
-    if (slot != NULL && slot->next == NULL && old != NULL && old->wire == EPCTX_WIRE_LEN &&
-        slot->split && slot->number == old->number) {
-        slot->split = (uint8_t)epctx__length_width(old);
-    }
-    for (old = attr->message->first; old != NULL && status == EPCTX_OK; old = old->next) {
-        if (!old->removed && epctx__is_value_field(old)) {
-            status = epctx__remove_slot(model, old, error);
+    for (old = attr->message->first; old != NULL; old = old->next) {
+        if (epctx__is_value_field(old)) {
+            EPCTX__TRY(epctx__remove_slot(model, old, error));
         }
     }
-    for (; slot != NULL && status == EPCTX_OK; slot = next) {
+    for (; slot != NULL; slot = next) {
         next = slot->next;
-        status = epctx__place(model, b, attr, previous, slot, error);
+        EPCTX__TRY(epctx__place(model, b, attr, previous, slot, error));
         previous = slot;
     }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
-}
-
-/* Removes the attributes of that name but for `keep`. */
-static epctx_status epctx__drop_attrs(epctx_model *model, epctx_slot *node, epctx_str name,
-                                      const epctx_slot *keep, epctx_error *error)
-{
-    epctx_status status = EPCTX_OK;
-    epctx_slot *slot;
-    for (slot = node->message->first; slot != NULL && status == EPCTX_OK; slot = slot->next) {
-        if (slot != keep && slot->number == 5 && slot->wire == EPCTX_WIRE_LEN && !slot->removed &&
-            epctx_str_eq(epctx_attr_of(epctx__slot_view(slot)).name, name)) {
-            status = epctx__remove_slot(model, slot, error);
-        }
-    }
-    return status;
-}
-
-static epctx_status epctx__locate_node(epctx_model *model, epctx_view view, epctx_slot **node,
-                                       epctx_error *error)
-{
-    epctx_status status;
-    epctx_error_clear(error);
-    status = epctx__locate_message(model, view, node, error);
-    if (status == EPCTX_OK && epctx__slot_type(*node) != EPCTX_KIND_NODE) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "the view is no node");
-    }
-    return status;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__change_attr(epctx_model *model, epctx_slot *slot, const epctx_attr *attr,
                                        epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model);
-    epctx_slot *fresh = epctx__add_message(&b, NULL, 5);
-    epctx_status status = epctx__open_message(model, slot, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    epctx_slot *fresh = epctx__add_message(&b, NULL, EPCTX_FIELD_NODE_ATTRIBUTE);
+    EPCTX__TRY(epctx__open_message(model, slot, error));
     if (fresh != NULL) {
         epctx__build_payload(&b, fresh, attr);
     }
@@ -18612,40 +18581,57 @@ static epctx_status epctx__change_attr(epctx_model *model, epctx_slot *slot, con
         return epctx__nomem(error, model->arena.missing);
     }
     if (!epctx__same_values(slot, fresh)) {
-        status = epctx__set_values(model, &b, slot, fresh, error);
+        EPCTX__TRY(epctx__set_values(model, &b, slot, fresh, error));
     }
-    return status == EPCTX_OK
-               ? epctx__set_field(model, &b, slot,
-                                  epctx__add_varint(&b, NULL, 20, (int64_t)attr->type), error)
-               : status;
+    return epctx__set_field(
+        model, &b, slot,
+        epctx__add_varint(&b, NULL, EPCTX_FIELD_ATTR_TYPE, (int64_t)attr->type), error);
+}
+
+/* The first attribute of the name becomes `attr`, or what `copy` is; others of the name go. */
+static epctx_status epctx__set_attr(epctx_model *model, epctx_view node, const epctx_attr *attr,
+                                    epctx_view copy, epctx_error *error)
+{
+    const uint32_t number = EPCTX_FIELD_NODE_ATTRIBUTE;
+    epctx__builder b = epctx__builder_of(model);
+    epctx_str name = attr != NULL ? attr->name : epctx_attr_of(copy).name;
+    epctx_slot *owner, *old;
+    epctx_slot *fresh = NULL;
+    EPCTX__TRY(epctx__locate_kind(model, node, EPCTX_KIND_NODE, &owner, error));
+    if (attr != NULL) {
+        EPCTX__TRY(epctx__check_attr_record(attr, EPCTX__RECORD_DEPTH, error));
+    }
+    old = epctx__keyed_from(owner->message->first, number, name);
+    if (old == NULL || attr == NULL) {
+        fresh = attr != NULL ? epctx__build_attr(&b, NULL, attr)
+                             : epctx__copy_view(&b, number, copy);
+    }
+    if (old == NULL) {
+        return epctx__place(model, &b, owner, epctx__last_of(owner, number), fresh, error);
+    }
+    if (attr != NULL) {
+        EPCTX__TRY(epctx__change_attr(model, old, attr, error));
+    } else {
+        EPCTX__TRY(epctx__replace(model, &b, old, fresh, error));
+    }
+    return epctx__drop_keyed(model, owner, number, name, attr != NULL ? old : fresh, error);
 }
 
 EPCTX_API epctx_status epctx_set_attr(epctx_model *model, epctx_view node, const epctx_attr *attr,
                                       epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
-    epctx_slot *owner, *slot;
-    epctx_status status = epctx__locate_node(model, node, &owner, error);
     size_t mark = epctx_edit_mark(model);
-    if (status == EPCTX_OK) {
-        status = epctx__check_attr_record(attr, EPCTX__RECORD_DEPTH, error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    slot = epctx__find_attr(owner, attr->name);
-    if (slot == NULL) {
-        return epctx__place(model, &b, owner, epctx__last_of(owner, 5),
-                            epctx__build_attr(&b, NULL, attr), error);
-    }
-    status = epctx__change_attr(model, slot, attr, error);
-    if (status == EPCTX_OK) {
-        status = epctx__drop_attrs(model, owner, attr->name, slot, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    epctx_error_clear(error);
+    return epctx__end_edits(model, mark,
+                            epctx__set_attr(model, node, attr, epctx_view_none(), error));
+}
+
+EPCTX_API epctx_status epctx_set_attr_copy(epctx_model *model, epctx_view node, epctx_view attr,
+                                           epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    epctx_error_clear(error);
+    return epctx__end_edits(model, mark, epctx__set_attr(model, node, NULL, attr, error));
 }
 
 EPCTX_API epctx_status epctx_node_set_int(epctx_model *model, epctx_view node, const char *name,
@@ -18670,82 +18656,31 @@ EPCTX_API epctx_status epctx_node_set_str(epctx_model *model, epctx_view node, c
     return epctx_set_attr(model, node, &attr, error);
 }
 
-EPCTX_API epctx_status epctx_set_attr_copy(epctx_model *model, epctx_view node, epctx_view attr,
-                                           epctx_error *error)
-{
-    epctx__builder b = epctx__builder_of(model);
-    epctx_str name = epctx_attr_of(attr).name;
-    epctx_slot *owner, *old, *fresh;
-    epctx_status status = epctx__locate_node(model, node, &owner, error);
-    size_t mark = epctx_edit_mark(model);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    old = epctx__find_attr(owner, name);
-    fresh = epctx__copy_view(&b, 5, attr);
-    status = old != NULL ? epctx__replace(model, &b, old, fresh, error)
-                         : epctx__place(model, &b, owner, epctx__last_of(owner, 5), fresh, error);
-    if (status == EPCTX_OK) {
-        status = epctx__drop_attrs(model, owner, name, fresh, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
-}
-
 EPCTX_API epctx_status epctx_unset_attr(epctx_model *model, epctx_view node, epctx_str name,
                                         epctx_error *error)
 {
     epctx_slot *owner;
-    epctx_status status = epctx__locate_node(model, node, &owner, error);
     size_t mark = epctx_edit_mark(model);
-    if (status == EPCTX_OK) {
-        status = epctx__drop_attrs(model, owner, name, NULL, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__locate_kind(model, node, EPCTX_KIND_NODE, &owner, error));
+    return epctx__end_edits(model, mark,
+                            epctx__drop_keyed(model, owner, EPCTX_FIELD_NODE_ATTRIBUTE, name, NULL,
+                                              error));
 }
 
 /* -- edits: nodes, values, initializers -- */
-
-static epctx_status epctx__put_slot(epctx_model *model, epctx__builder *b, epctx_slot *graph,
-                                    epctx_slot *slot, epctx_view after, epctx_view *placed,
-                                    epctx_error *error)
-{
-    epctx_slot *previous = NULL;
-    epctx_status status = EPCTX_OK;
-    if (!b->failed) {
-        status = epctx__place_of(model, graph, slot->number, after, &previous, error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__place(model, b, graph, previous, slot, error);
-    }
-    if (status == EPCTX_OK && placed != NULL) {
-        *placed = epctx__slot_view(slot);
-    }
-    return status;
-}
 
 EPCTX_API epctx_status epctx_put_node(epctx_model *model, epctx_view graph, const epctx_node *node,
                                       epctx_view after, epctx_view *placed, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *owner, *slot;
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate_graph(model, graph, &owner, error);
-    if (status == EPCTX_OK) {
-        status = epctx__check_node_record(node, EPCTX__RECORD_DEPTH, error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__locate_graph(model, graph, &owner, error));
+    EPCTX__TRY(epctx__check_node_record(node, EPCTX__RECORD_DEPTH, error));
     slot = epctx__build_node(&b, node);
     if (slot != NULL && epctx__slot_type(owner) == EPCTX_KIND_FUNCTION) {
-        slot->number = 7;
+        slot->number = EPCTX_FIELD_FUNCTION_NODE;
     }
     return epctx__put_slot(model, &b, owner, slot, after, placed, error);
 }
@@ -18754,13 +18689,11 @@ EPCTX_API epctx_status epctx_put_node(epctx_model *model, epctx_view graph, cons
 static epctx_status epctx__graph_only(epctx_model *model, epctx_view view, epctx_slot **graph,
                                       epctx_error *error)
 {
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate_graph(model, view, graph, error);
-    if (status == EPCTX_OK && epctx__slot_type(*graph) != EPCTX_KIND_GRAPH) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "the view is a function, no graph");
-    }
-    return status;
+    EPCTX__TRY(epctx__locate_graph(model, view, graph, error));
+    return epctx__slot_type(*graph) == EPCTX_KIND_GRAPH
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG, "the view is a function, no graph");
 }
 
 static epctx_status epctx__put_typed(epctx_model *model, epctx_view graph, uint32_t number,
@@ -18769,32 +18702,31 @@ static epctx_status epctx__put_typed(epctx_model *model, epctx_view graph, uint3
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *owner;
-    epctx_status status = epctx__graph_only(model, graph, &owner, error);
-    return status == EPCTX_OK
-               ? epctx__put_slot(model, &b, owner, epctx__build_value(&b, NULL, number, value),
-                                 after, placed, error)
-               : status;
+    EPCTX__TRY(epctx__graph_only(model, graph, &owner, error));
+    return epctx__put_slot(model, &b, owner, epctx__build_value(&b, NULL, number, value), after,
+                           placed, error);
 }
 
 EPCTX_API epctx_status epctx_put_input(epctx_model *model, epctx_view graph,
                                        const epctx_value *value, epctx_view after,
                                        epctx_view *placed, epctx_error *error)
 {
-    return epctx__put_typed(model, graph, 11, value, after, placed, error);
+    return epctx__put_typed(model, graph, EPCTX_FIELD_GRAPH_INPUT, value, after, placed, error);
 }
 
 EPCTX_API epctx_status epctx_put_output(epctx_model *model, epctx_view graph,
                                         const epctx_value *value, epctx_view after,
                                         epctx_view *placed, epctx_error *error)
 {
-    return epctx__put_typed(model, graph, 12, value, after, placed, error);
+    return epctx__put_typed(model, graph, EPCTX_FIELD_GRAPH_OUTPUT, value, after, placed, error);
 }
 
 EPCTX_API epctx_status epctx_put_value(epctx_model *model, epctx_view graph,
                                        const epctx_value *value, epctx_view after,
                                        epctx_view *placed, epctx_error *error)
 {
-    return epctx__put_typed(model, graph, 13, value, after, placed, error);
+    return epctx__put_typed(model, graph, EPCTX_FIELD_GRAPH_VALUE_INFO, value, after, placed,
+                            error);
 }
 
 EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
@@ -18803,15 +18735,11 @@ EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *owner;
-    epctx_status status = epctx__graph_only(model, graph, &owner, error);
-    if (status == EPCTX_OK) {
-        status = epctx__check_tensor_record(tensor, error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    return epctx__put_slot(model, &b, owner, epctx__build_tensor(&b, NULL, 5, tensor), after,
-                           placed, error);
+    EPCTX__TRY(epctx__graph_only(model, graph, &owner, error));
+    EPCTX__TRY(epctx__check_tensor_record(tensor, error));
+    return epctx__put_slot(model, &b, owner,
+                           epctx__build_tensor(&b, NULL, EPCTX_FIELD_GRAPH_INITIALIZER, tensor),
+                           after, placed, error);
 }
 
 /* -- edits: the data of tensors -- */
@@ -18852,10 +18780,7 @@ static epctx_status epctx__drop_data(epctx_model *model, epctx_view view, epctx_
                                      epctx_error *error)
 {
     epctx_slot *slot;
-    EPCTX__TRY(epctx__locate_message(model, view, tensor, error));
-    if (epctx__slot_type(*tensor) != EPCTX_KIND_TENSOR) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "the view is no tensor");
-    }
+    EPCTX__TRY(epctx__locate_kind(model, view, EPCTX_KIND_TENSOR, tensor, error));
     for (slot = (*tensor)->message->first; slot != NULL; slot = slot->next) {
         if (!slot->removed && epctx__is_data(slot->number)) {
             EPCTX__TRY(epctx__remove_slot(model, slot, error));
@@ -18907,15 +18832,6 @@ static epctx_status epctx__set_external(epctx_model *model, epctx_view view, epc
     return epctx__put_sorted(model, &b, tensor,
                              epctx__add_varint(&b, NULL, EPCTX_FIELD_TENSOR_DATA_LOCATION, 1),
                              error);
-}
-
-/* What several edits came to: all of them or none. */
-static epctx_status epctx__end_edits(epctx_model *model, size_t mark, epctx_status status)
-{
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
 }
 
 EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tensor, epctx_span data,
@@ -19047,18 +18963,6 @@ EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubl
 
 /* -- edits: opset imports, key/value pairs -- */
 
-/* A live opset import of the model, of this domain. */
-static bool epctx__is_opset(const epctx_slot *slot, epctx_str domain)
-{
-    epctx_str name;
-    uint64_t version;
-    if (slot->number != 8 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
-        return false;
-    }
-    epctx__text_and_number(epctx__slot_view(slot), &name, 2, &version);
-    return epctx__same_domain(name, domain);
-}
-
 EPCTX_API epctx_status epctx_put_opset(epctx_model *model, epctx_str domain, int64_t version,
                                        epctx_error *error)
 {
@@ -19070,135 +18974,90 @@ EPCTX_API epctx_status epctx_put_opset(epctx_model *model, epctx_str domain, int
 EPCTX_API epctx_status epctx_set_opset(epctx_model *model, epctx_str domain, int64_t version,
                                        epctx_error *error)
 {
+    const uint32_t number = EPCTX_FIELD_MODEL_OPSET_IMPORT;
     epctx__builder b = epctx__builder_of(model);
-    epctx_slot *root, *slot;
-    epctx_slot *last = NULL;
-    epctx_status status;
+    epctx_slot *root = model->root;
+    epctx_slot *slot;
     epctx_error_clear(error);
-    status = epctx__locate_message(model, epctx__slot_view(model->root), &root, error);
-    if (status != EPCTX_OK) {
-        return status;
+    EPCTX__TRY(epctx__editable(model, error));
+    slot = epctx__keyed_last(root, number, domain);
+    if (slot != NULL) {
+        return epctx_set_int(model, epctx__slot_view(slot), EPCTX_FIELD_OPSET_VERSION, version,
+                             error);
     }
-    for (slot = root->message->first; slot != NULL; slot = slot->next) {
-        last = epctx__is_opset(slot, domain) ? slot : last;
-    }
-    if (last != NULL) {
-        return epctx_set_int(model, epctx__slot_view(last), 2, version, error);
-    }
-    slot = epctx__add_message(&b, NULL, 8);
-    epctx__add_str(&b, slot, 1, domain);
-    epctx__add_varint(&b, slot, 2, version);
-    return epctx__place(model, &b, root, epctx__last_of(root, 8), slot, error);
+    slot = epctx__add_message(&b, NULL, number);
+    epctx__add_str(&b, slot, EPCTX_FIELD_OPSET_DOMAIN, domain);
+    epctx__add_varint(&b, slot, EPCTX_FIELD_OPSET_VERSION, version);
+    return epctx__place(model, &b, root, epctx__last_of(root, number), slot, error);
 }
 
 EPCTX_API epctx_status epctx_unset_opset(epctx_model *model, epctx_str domain, epctx_error *error)
 {
-    epctx_slot *slot;
     size_t mark = epctx_edit_mark(model);
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__editable(model, error);
-    for (slot = model->root->message->first; slot != NULL && status == EPCTX_OK;
-         slot = slot->next) {
-        if (epctx__is_opset(slot, domain)) {
-            status = epctx__remove_slot(model, slot, error);
-        }
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
-}
-
-/* Pairs with a key: all but the last one go, or that one, too. Returns it. */
-static epctx_status epctx__one_pair(epctx_model *model, epctx_slot *owner, uint32_t number,
-                                    epctx_str key, bool keep, epctx_slot **found,
-                                    epctx_error *error)
-{
-    epctx_status status = EPCTX_OK;
-    epctx_slot *slot;
-    *found = NULL;
-    for (slot = owner->message->first; slot != NULL && status == EPCTX_OK; slot = slot->next) {
-        epctx_str name, text;
-        if (slot->number != number || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
-            continue;
-        }
-        epctx__pair(epctx__slot_view(slot), &name, &text);
-        if (!epctx_str_eq(name, key)) {
-            continue;
-        }
-        if (*found != NULL || !keep) {
-            status = epctx__remove_slot(model, *found != NULL ? *found : slot, error);
-        }
-        *found = keep ? slot : NULL;
-    }
-    return status;
+    EPCTX__TRY(epctx__editable(model, error));
+    return epctx__end_edits(model, mark,
+                            epctx__drop_keyed(model, model->root, EPCTX_FIELD_MODEL_OPSET_IMPORT,
+                                              domain, NULL, error));
 }
 
 static epctx_status epctx__pair_owner(epctx_model *model, epctx_view message, uint32_t number,
                                       epctx_slot **owner, epctx_error *error)
 {
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate_message(model, message, owner, error);
-    if (status == EPCTX_OK &&
-        epctx__field_kind(epctx__slot_type(*owner), number) != EPCTX_KIND_PAIR) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no pairs",
+    EPCTX__TRY(epctx__locate_message(model, message, owner, error));
+    return epctx__child_kind(epctx__slot_type(*owner), number) == EPCTX_KIND_PAIR
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no pairs",
                             (uint64_t)number);
+}
+
+/* Of several pairs with the key the last one stays. */
+static epctx_status epctx__set_pair(epctx_model *model, epctx_slot *owner, uint32_t number,
+                                    epctx_str key, epctx_str value, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *slot = epctx__keyed_last(owner, number, key);
+    EPCTX__TRY(epctx__drop_keyed(model, owner, number, key, slot, error));
+    if (slot != NULL) {
+        return epctx_set_str(model, epctx__slot_view(slot), EPCTX_FIELD_PAIR_VALUE, value, error);
     }
-    return status;
+    slot = epctx__add_message(&b, NULL, number);
+    epctx__add_str(&b, slot, EPCTX_FIELD_PAIR_KEY, key);
+    epctx__add_str(&b, slot, EPCTX_FIELD_PAIR_VALUE, value);
+    return epctx__place(model, &b, owner, epctx__last_of(owner, number), slot, error);
 }
 
 EPCTX_API epctx_status epctx_set_pair(epctx_model *model, epctx_view message, uint32_t number,
                                       epctx_str key, epctx_str value, epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
-    epctx_slot *owner, *slot;
-    epctx_status status = epctx__pair_owner(model, message, number, &owner, error);
+    epctx_slot *owner;
     size_t mark = epctx_edit_mark(model);
-    if (status == EPCTX_OK) {
-        status = epctx__one_pair(model, owner, number, key, true, &slot, error);
-    }
-    if (status == EPCTX_OK && slot != NULL) {
-        status = epctx_set_str(model, epctx__slot_view(slot), 2, value, error);
-    } else if (status == EPCTX_OK) {
-        slot = epctx__add_message(&b, NULL, number);
-        epctx__add_str(&b, slot, 1, key);
-        epctx__add_str(&b, slot, 2, value);
-        status = epctx__place(model, &b, owner, epctx__last_of(owner, number), slot, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    EPCTX__TRY(epctx__pair_owner(model, message, number, &owner, error));
+    return epctx__end_edits(model, mark, epctx__set_pair(model, owner, number, key, value, error));
 }
 
 EPCTX_API epctx_status epctx_unset_pair(epctx_model *model, epctx_view message, uint32_t number,
                                         epctx_str key, epctx_error *error)
 {
-    epctx_slot *owner, *slot;
-    epctx_status status = epctx__pair_owner(model, message, number, &owner, error);
+    epctx_slot *owner;
     size_t mark = epctx_edit_mark(model);
-    if (status == EPCTX_OK) {
-        status = epctx__one_pair(model, owner, number, key, false, &slot, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    EPCTX__TRY(epctx__pair_owner(model, message, number, &owner, error));
+    return epctx__end_edits(model, mark,
+                            epctx__drop_keyed(model, owner, number, key, NULL, error));
 }
 
 EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epctx_str value,
                                           epctx_error *error)
 {
-    return epctx_set_pair(model, epctx__slot_view(model->root),
-                          epctx_metadata_field(EPCTX_KIND_MODEL), key, value, error);
+    return epctx_set_pair(model, epctx__slot_view(model->root), EPCTX_FIELD_MODEL_METADATA_PROPS,
+                          key, value, error);
 }
 
 EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, epctx_error *error)
 {
-    return epctx_unset_pair(model, epctx__slot_view(model->root),
-                            epctx_metadata_field(EPCTX_KIND_MODEL), key, error);
+    return epctx_unset_pair(model, epctx__slot_view(model->root), EPCTX_FIELD_MODEL_METADATA_PROPS,
+                            key, error);
 }
 
 /* -- edits: dimensions -- */
@@ -19757,25 +19616,24 @@ static epctx_status epctx__count_up(epctx_map *map, epctx_str key, epctx_error *
 static epctx_status epctx__find_contexts(epctx_model *model, const epctx_name_opts *opts,
                                          epctx__contexts *out, epctx_error *error)
 {
-    epctx_status status = EPCTX_OK;
     epctx_walk walk;
     epctx_node_view view;
     epctx_map_init(&out->files, &model->arena);
     epctx_map_init(&out->primaries, &model->arena);
     epctx_map_init(&out->secondaries, &model->arena);
     epctx_walk_begin(&walk, model);
-    while (status == EPCTX_OK && epctx_walk_epnode(&walk, &view)) {
+    while (epctx_walk_epnode(&walk, &view)) {
         epctx_epnode node;
         if (!epctx_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK) {
             continue;
         }
-        status = epctx__count_up(node.main_context == 0 ? &out->secondaries : &out->primaries,
-                                 epctx_str_of(epctx__profile_for(opts, &node)->name), error);
-        if (status == EPCTX_OK && node.main_context != 0 && node.embed_mode == 0) {
-            status = epctx__count_up(&out->files, node.ep_cache_context, error);
+        EPCTX__TRY(epctx__count_up(node.main_context == 0 ? &out->secondaries : &out->primaries,
+                                   epctx_str_of(epctx__profile_for(opts, &node)->name), error));
+        if (node.main_context != 0 && node.embed_mode == 0) {
+            EPCTX__TRY(epctx__count_up(&out->files, node.ep_cache_context, error));
         }
     }
-    return status;
+    return EPCTX_OK;
 }
 
 /* Does the context of a node hold one graph and no more? Only the stamp of this very binary tells:
@@ -19846,6 +19704,14 @@ static epctx_status epctx__check_name(const epctx_model *model, const epctx__con
     return status;
 }
 
+static epctx_status epctx__name_taken(const epctx_model *model, epctx_str node, epctx_str name,
+                                      epctx_error *error)
+{
+    epctx_fail(error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is", &name);
+    epctx_blame(error, model->path, &node, NULL);
+    return EPCTX_ERR_EXISTS;
+}
+
 EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, epctx_str name,
                                          const epctx_name_opts *opts, epctx_error *error)
 {
@@ -19854,27 +19720,21 @@ EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, ep
     epctx_node_view view, other;
     epctx_walk walk;
     epctx_slot *slot;
-    epctx_status status = epctx__locate_node(model, node, &slot, error);
-    if (status == EPCTX_OK) {
-        view = epctx_node_of(epctx__slot_view(slot));
-        if (epctx_str_eq(view.name, name)) {
-            return EPCTX_OK;
-        }
-        status = epctx__find_contexts(model, &o, &contexts, error);
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__locate_kind(model, node, EPCTX_KIND_NODE, &slot, error));
+    view = epctx_node_of(epctx__slot_view(slot));
+    if (epctx_str_eq(view.name, name)) {
+        return EPCTX_OK;
     }
-    if (status == EPCTX_OK) {
-        status = epctx__check_name(model, &contexts, &o, &view, error);
-    }
+    EPCTX__TRY(epctx__find_contexts(model, &o, &contexts, error));
+    EPCTX__TRY(epctx__check_name(model, &contexts, &o, &view, error));
     epctx_walk_begin(&walk, model);
-    while (status == EPCTX_OK && name.size > 0 && epctx_walk_next(&walk, &other)) {
+    while (name.size > 0 && epctx_walk_next(&walk, &other)) {
         if (epctx_str_eq(other.name, name)) {
-            status = epctx_fail(error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is",
-                                &name);
-            epctx_blame(error, model->path, &view.name, NULL);
+            return epctx__name_taken(model, view.name, name, error);
         }
     }
-    return status == EPCTX_OK ? epctx_set_str(model, epctx__slot_view(slot), 3, name, error)
-                              : status;
+    return epctx_set_str(model, view.view, EPCTX_FIELD_NODE_NAME, name, error);
 }
 
 /* Nodes that epctx_prefix renames. */
@@ -19906,69 +19766,70 @@ static epctx_status epctx__check_prefix(epctx_model *model, epctx_str prefix,
     epctx_node_view node;
     epctx_map staying;
     epctx_walk walk;
-    epctx_status status = epctx__find_contexts(model, opts, &contexts, error);
+    EPCTX__TRY(epctx__find_contexts(model, opts, &contexts, error));
     epctx_map_init(&staying, &model->arena);
     epctx_walk_begin(&walk, model);
-    while (status == EPCTX_OK && epctx_walk_next(&walk, &node)) {
+    while (epctx_walk_next(&walk, &node)) {
         if (epctx__takes_prefix(opts, &node)) {
-            status = epctx__check_name(model, &contexts, opts, &node, error);
+            EPCTX__TRY(epctx__check_name(model, &contexts, opts, &node, error));
         } else if (epctx_map_put(&staying, node.name, 1) != EPCTX_OK) {
-            status = epctx__nomem(error, model->arena.missing);
+            return epctx__nomem(error, model->arena.missing);
         }
     }
     epctx_walk_begin(&walk, model);
-    while (status == EPCTX_OK && epctx_walk_next(&walk, &node)) {
-        epctx_str name = node.name;
+    while (staying.count > 0 && epctx_walk_next(&walk, &node)) {
+        epctx_str name;
         if (epctx__takes_prefix(opts, &node)) {
-            status = epctx__prefixed(model, prefix, node.name, &name, error);
-        }
-        if (status == EPCTX_OK && epctx__takes_prefix(opts, &node) &&
-            epctx_map_get(&staying, name) != EPCTX_MAP_NONE) {
-            status = epctx_fail(error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is",
-                                &name);
-            epctx_blame(error, model->path, &node.name, NULL);
+            EPCTX__TRY(epctx__prefixed(model, prefix, node.name, &name, error));
+            if (epctx_map_get(&staying, name) != EPCTX_MAP_NONE) {
+                return epctx__name_taken(model, node.name, name, error);
+            }
         }
     }
-    return status;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__put_prefix(epctx_model *model, epctx_str prefix,
+                                      const epctx_name_opts *opts, size_t *count,
+                                      epctx_error *error)
+{
+    epctx_node_view node;
+    epctx_walk walk;
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_next(&walk, &node)) {
+        if (epctx__takes_prefix(opts, &node)) {
+            epctx_span text;
+            epctx_str name;
+            EPCTX__TRY(epctx__prefixed(model, prefix, node.name, &name, error));
+            text.data = (const uint8_t *)name.data; /* in the arena already */
+            text.size = name.size;
+            EPCTX__TRY(epctx_set_data(model, node.view, EPCTX_FIELD_NODE_NAME, text, error));
+            ++*count;
+        }
+    }
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_prefix(epctx_model *model, epctx_str prefix,
                                     const epctx_name_opts *opts, size_t *count, epctx_error *error)
 {
     epctx_name_opts o = epctx__name_opts(opts);
-    epctx_node_view node;
-    epctx_walk walk;
     size_t mark = epctx_edit_mark(model);
     size_t done = 0;
-    epctx_status status;
-    epctx_error_clear(error);
-    status = prefix.size > 0 ? epctx__editable(model, error)
-                             : epctx_fail(error, EPCTX_ERR_ARG, "the prefix is empty");
-    if (status == EPCTX_OK) {
-        status = epctx__check_prefix(model, prefix, &o, error);
-    }
-    epctx_walk_begin(&walk, model);
-    while (status == EPCTX_OK && epctx_walk_next(&walk, &node)) {
-        epctx_str name = node.name;
-        if (!epctx__takes_prefix(&o, &node)) {
-            continue;
-        }
-        status = epctx__prefixed(model, prefix, node.name, &name, error);
-        if (status == EPCTX_OK) {
-            epctx_span text;
-            text.data = (const uint8_t *)name.data; /* in the arena already */
-            text.size = name.size;
-            status = epctx_set_data(model, node.view, 3, text, error);
-        }
-        done++;
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
     if (count != NULL) {
-        *count = status == EPCTX_OK ? done : 0;
+        *count = 0;
     }
-    return status;
+    epctx_error_clear(error);
+    if (prefix.size == 0) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "the prefix is empty");
+    }
+    EPCTX__TRY(epctx__editable(model, error));
+    EPCTX__TRY(epctx__check_prefix(model, prefix, &o, error));
+    EPCTX__TRY(epctx__end_edits(model, mark, epctx__put_prefix(model, prefix, &o, &done, error)));
+    if (count != NULL) {
+        *count = done;
+    }
+    return EPCTX_OK;
 }
 
 /* -- edits: a new model -- */
