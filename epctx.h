@@ -7166,23 +7166,13 @@ static const uint8_t *epctx__tag(const uint8_t *p, const uint8_t *end, uint32_t 
 static const uint8_t *epctx__skip_group(const uint8_t *p, const uint8_t *end, uint32_t number,
                                         uint32_t depth);
 
-/* Reads one field. NULL: malformed. An end-group tag is malformed here; epctx__skip_group sees it
- * first. `depth` is how many more levels may open. */
-static const uint8_t *epctx__next(const uint8_t *p, const uint8_t *end, uint32_t depth,
-                                  epctx__token *t)
+/* epctx__next for fields of any form. */
+static const uint8_t *epctx__next_long(const uint8_t *p, const uint8_t *end, uint32_t depth,
+                                       epctx__token *t)
 {
     uint32_t tag;
     uint64_t size;
     t->start = p;
-    /* Nearly every field of a real model has a tag and a length of one byte each. */
-    if (end - p >= 2 && (p[0] & 0x87) == EPCTX_WIRE_LEN && p[0] >= 8 && p[1] < 0x80 &&
-        p[1] <= end - p - 2) {
-        t->number = (uint32_t)p[0] >> 3;
-        t->wire = EPCTX_WIRE_LEN;
-        t->value = 0;
-        t->body = p + 2;
-        return p + 2 + p[1];
-    }
     p = epctx__tag(p, end, &tag);
     if (p == NULL || tag >> 3 == 0) {
         return NULL;
@@ -7220,6 +7210,25 @@ static const uint8_t *epctx__next(const uint8_t *p, const uint8_t *end, uint32_t
     }
 }
 
+/* Reads one field. NULL: malformed. An end-group tag is malformed here; epctx__skip_group sees it
+ * first. `depth` is how many more levels may open. Nearly every field of a real model has a tag and
+ * a length, or a value, of one byte each. */
+static inline const uint8_t *epctx__next(const uint8_t *p, const uint8_t *end, uint32_t depth,
+                                         epctx__token *t)
+{
+    uint32_t wire = p[0] & 7u;
+    if (end - p < 2 || p[0] >= 0x80 || p[0] < 8 || p[1] >= 0x80 ||
+        (wire != EPCTX_WIRE_VARINT && (wire != EPCTX_WIRE_LEN || p[1] > end - p - 2))) {
+        return epctx__next_long(p, end, depth, t);
+    }
+    t->start = p;
+    t->number = (uint32_t)p[0] >> 3;
+    t->wire = (epctx_wire)wire;
+    t->value = wire == EPCTX_WIRE_VARINT ? p[1] : 0;
+    t->body = p + 2;
+    return wire == EPCTX_WIRE_VARINT ? p + 2 : p + 2 + p[1];
+}
+
 static const uint8_t *epctx__skip_group(const uint8_t *p, const uint8_t *end, uint32_t number,
                                         uint32_t depth)
 {
@@ -7241,7 +7250,7 @@ static const uint8_t *epctx__skip_group(const uint8_t *p, const uint8_t *end, ui
 
 /* What opening has to look into: EPCTX_KIND_ of a message, with EPCTX__ONE when it is singular, or
  * of repeated numbers, which may be packed; else 0. A switch over constants becomes a table. */
-static uint32_t epctx__field_kind(epctx_kind message, uint32_t number)
+static inline uint32_t epctx__field_kind(epctx_kind message, uint32_t number)
 {
 #define EPCTX__CODE_ONE(kind)  ((kind) < EPCTX_KIND_INT ? (kind) | EPCTX__ONE : 0u)
 #define EPCTX__CODE_MANY(kind) ((kind) < EPCTX_KIND_STRING ? (kind) : 0u)
@@ -7369,19 +7378,10 @@ static bool epctx__check_packed(epctx__check *check, uint32_t kind, const uint8_
 static bool epctx__check_message(epctx__check *check, epctx_kind type, const uint8_t *p,
                                  const uint8_t *end, uint32_t depth);
 
-/* What is inside one field of a message of type `type`. */
-static bool epctx__check_field(epctx__check *check, epctx_kind type, const epctx__token *t,
-                               const uint8_t *end, uint32_t depth, uint32_t *seen)
+/* What is inside a field that holds a message or packed numbers. */
+static bool epctx__check_payload(epctx__check *check, uint32_t kind, const epctx__token *t,
+                                 const uint8_t *end, uint32_t depth, uint32_t *seen)
 {
-    uint32_t kind = t->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, t->number) : 0;
-    if (check->fields == 0) {
-        return epctx__refuse(check, EPCTX_ERR_LIMIT, t->start,
-                             "the model has more fields than epctx_limits.max_fields allows");
-    }
-    check->fields--;
-    if (kind == 0) {
-        return true;
-    }
     if (!epctx__is_message(kind)) {
         return epctx__check_packed(check, kind, t->body, end);
     }
@@ -7395,6 +7395,19 @@ static bool epctx__check_field(epctx__check *check, epctx_kind type, const epctx
                              "messages are nested deeper than the limit");
     }
     return epctx__check_message(check, epctx__message_kind(kind), t->body, end, depth - 1);
+}
+
+/* One field of a message of type `type`. */
+static inline bool epctx__check_field(epctx__check *check, epctx_kind type, const epctx__token *t,
+                                      const uint8_t *end, uint32_t depth, uint32_t *seen)
+{
+    uint32_t kind = t->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, t->number) : 0;
+    if (check->fields == 0) {
+        return epctx__refuse(check, EPCTX_ERR_LIMIT, t->start,
+                             "the model has more fields than epctx_limits.max_fields allows");
+    }
+    check->fields--;
+    return kind == 0 || epctx__check_payload(check, kind, t, end, depth, seen);
 }
 
 static bool epctx__check_message(epctx__check *check, epctx_kind type, const uint8_t *p,
@@ -7770,8 +7783,7 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind
         epctx__token t;
         epctx_slot *child;
         const uint8_t *after = epctx__next(p, end, depth, &t);
-        if (after == NULL) {
-            /* not taken: without `check` the bytes were checked before */
+        if (after == NULL) { /* without `check`, only where somebody changed a mapped file */
             return check != NULL && epctx__refuse(check, EPCTX_ERR_PROTOBUF, p,
                                                   "there is no valid protobuf field");
         }
@@ -7779,9 +7791,9 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind
         if (child == NULL) {
             return false;
         }
-        if (check != NULL && type == EPCTX_KIND_MODEL && t.number == 7 && t.wire == EPCTX_WIRE_LEN &&
-            (seen & 1u << 7) == 0) {
-            seen |= 1u << 7; /* a second one is noticed below */
+        if (check != NULL && type == EPCTX_KIND_MODEL && t.number == EPCTX_FIELD_MODEL_GRAPH &&
+            t.wire == EPCTX_WIRE_LEN && (seen & 1u << EPCTX_FIELD_MODEL_GRAPH) == 0) {
+            seen |= 1u << EPCTX_FIELD_MODEL_GRAPH; /* a second one is noticed below */
             if (!epctx__open_slot(arena, child, EPCTX_KIND_GRAPH, check, depth - 1)) {
                 return false;
             }
@@ -7872,7 +7884,8 @@ static epctx_status epctx__refused(const epctx_model *model, const epctx__check 
 static epctx_slot *epctx__find_graph(epctx_slot *root)
 {
     epctx_slot *slot = root->message->first;
-    while (slot != NULL && (slot->number != 7 || slot->wire != EPCTX_WIRE_LEN || slot->removed)) {
+    while (slot != NULL && (slot->number != EPCTX_FIELD_MODEL_GRAPH ||
+                            slot->wire != EPCTX_WIRE_LEN || slot->removed)) {
         slot = slot->next;
     }
     return slot;
@@ -8143,17 +8156,39 @@ static void epctx__read_member(const epctx__member *member, const epctx_field *f
 }
 
 /* Of a field that stands twice the last one counts, as for libprotobuf. */
+static void epctx__read_field(const epctx__member *members, const epctx_field *field, void *out)
+{
+    const epctx__member *member = members;
+    while (member->number != 0 && member->number != field->number) {
+        member++;
+    }
+    if (member->number != 0) {
+        epctx__read_member(member, field, (char *)out + member->place);
+    }
+}
+
 static void epctx__read_members(epctx_view view, const epctx__member *members, void *out)
 {
     epctx_cursor it = epctx_fields(view, 0);
+    const uint8_t *p = it.next;
+    const epctx__member *member;
+    uint32_t numbers = 0; /* of fields to look at: most others are many */
     epctx_field field;
-    while (epctx_next_field(&it, &field)) {
-        const epctx__member *member = members;
-        while (member->number != 0 && member->number != field.number) {
-            member++;
+    for (member = members; member->number != 0; member++) {
+        numbers |= UINT32_C(1) << member->number;
+    }
+    for (; it.slot != NULL; it.slot = it.slot->next) {
+        if (!it.slot->removed && it.slot->number < 32 && (numbers >> it.slot->number & 1) != 0) {
+            epctx__slot_field(it.slot, &field);
+            epctx__read_field(members, &field, out);
         }
-        if (member->number != 0) {
-            epctx__read_member(member, &field, (char *)out + member->place);
+    }
+    while (p != NULL && p < it.end) {
+        epctx__token t;
+        p = epctx__next(p, it.end, 100, &t);
+        if (p != NULL && t.number < 32 && (numbers >> t.number & 1) != 0) {
+            epctx__field_of(&t, p, it.owner, &field);
+            epctx__read_field(members, &field, out);
         }
     }
 }
@@ -17473,7 +17508,7 @@ static void epctx__unlink(epctx_slot *slot, epctx_slot *previous)
 /* The main graph came or went. */
 static void epctx__graph_moved(epctx_model *model, const epctx_slot *slot)
 {
-    if (slot->parent == model->root && slot->number == 7) {
+    if (slot->parent == model->root && slot->number == EPCTX_FIELD_MODEL_GRAPH) {
         model->graph = model->shown_graph = epctx__find_graph(model->root);
     }
 }
@@ -17866,12 +17901,12 @@ static epctx_slot *epctx__add_message(epctx__builder *b, epctx_slot *parent, uin
 
 static void epctx__build_dims(epctx__builder *b, epctx_slot *tensor, const epctx_value *value)
 {
-    epctx_slot *shape = epctx__add_message(b, tensor, 2);
+    epctx_slot *shape = epctx__add_message(b, tensor, EPCTX_FIELD_TYPE_TENSOR_SHAPE);
     int32_t i;
     for (i = 0; i < value->rank && !b->failed; i++) {
-        epctx_slot *dim = epctx__add_message(b, shape, 1);
+        epctx_slot *dim = epctx__add_message(b, shape, EPCTX_FIELD_SHAPE_DIM);
         if (value->dims[i] >= 0) {
-            epctx__add_varint(b, dim, 1, value->dims[i]);
+            epctx__add_varint(b, dim, EPCTX_FIELD_DIM_DIM_VALUE, value->dims[i]);
         }
     }
 }
@@ -17881,10 +17916,11 @@ static epctx_slot *epctx__build_value(epctx__builder *b, epctx_slot *graph, uint
                                       const epctx_value *value)
 {
     epctx_slot *slot = epctx__add_message(b, graph, number);
-    epctx__add_str(b, slot, 1, value->name);
+    epctx__add_str(b, slot, EPCTX_FIELD_VALUE_NAME, value->name);
     if (value->elem_type != 0) {
-        epctx_slot *tensor = epctx__add_message(b, epctx__add_message(b, slot, 2), 1);
-        epctx__add_varint(b, tensor, 1, value->elem_type);
+        epctx_slot *type = epctx__add_message(b, slot, EPCTX_FIELD_VALUE_TYPE);
+        epctx_slot *tensor = epctx__add_message(b, type, EPCTX_FIELD_TYPE_TENSOR_TYPE);
+        epctx__add_varint(b, tensor, EPCTX_FIELD_TYPE_TENSOR_ELEM_TYPE, value->elem_type);
         if (value->rank >= 0) {
             epctx__build_dims(b, tensor, value);
         }
@@ -17899,13 +17935,13 @@ static epctx_slot *epctx__build_tensor(epctx__builder *b, epctx_slot *parent, ui
     epctx_slot *slot = epctx__add_message(b, parent, number);
     int32_t i;
     for (i = 0; i < tensor->rank; i++) {
-        epctx__add_varint(b, slot, 1, tensor->dims[i]);
+        epctx__add_varint(b, slot, EPCTX_FIELD_TENSOR_DIMS, tensor->dims[i]);
     }
-    epctx__add_varint(b, slot, 2, tensor->elem_type);
+    epctx__add_varint(b, slot, EPCTX_FIELD_TENSOR_DATA_TYPE, tensor->elem_type);
     if (tensor->name.size > 0) {
-        epctx__add_str(b, slot, 8, tensor->name);
+        epctx__add_str(b, slot, EPCTX_FIELD_TENSOR_NAME, tensor->name);
     }
-    epctx__add_bytes(b, slot, 9, tensor->data, tensor->size);
+    epctx__add_bytes(b, slot, EPCTX_FIELD_TENSOR_RAW_DATA, tensor->data, tensor->size);
     return slot;
 }
 
@@ -17914,23 +17950,24 @@ static void epctx__build_node_fields(epctx__builder *b, epctx_slot *slot, const 
 /* GraphProto. */
 static void epctx__build_graph(epctx__builder *b, epctx_slot *attr, const epctx_graph *graph)
 {
-    epctx_slot *slot = epctx__add_message(b, attr, 6);
+    epctx_slot *slot = epctx__add_message(b, attr, EPCTX_FIELD_ATTR_G);
     size_t i;
     for (i = 0; i < graph->node_count && !b->failed; i++) {
-        epctx__build_node_fields(b, epctx__add_message(b, slot, 1), &graph->nodes[i]);
+        epctx__build_node_fields(b, epctx__add_message(b, slot, EPCTX_FIELD_GRAPH_NODE),
+                                 &graph->nodes[i]);
     }
-    epctx__add_str(b, slot, 2, graph->name);
+    epctx__add_str(b, slot, EPCTX_FIELD_GRAPH_NAME, graph->name);
     for (i = 0; i < graph->initializer_count && !b->failed; i++) {
-        epctx__build_tensor(b, slot, 5, &graph->initializers[i]);
+        epctx__build_tensor(b, slot, EPCTX_FIELD_GRAPH_INITIALIZER, &graph->initializers[i]);
     }
     for (i = 0; i < graph->input_count && !b->failed; i++) {
-        epctx__build_value(b, slot, 11, &graph->inputs[i]);
+        epctx__build_value(b, slot, EPCTX_FIELD_GRAPH_INPUT, &graph->inputs[i]);
     }
     for (i = 0; i < graph->output_count && !b->failed; i++) {
-        epctx__build_value(b, slot, 12, &graph->outputs[i]);
+        epctx__build_value(b, slot, EPCTX_FIELD_GRAPH_OUTPUT, &graph->outputs[i]);
     }
     for (i = 0; i < graph->value_count && !b->failed; i++) {
-        epctx__build_value(b, slot, 13, &graph->values[i]);
+        epctx__build_value(b, slot, EPCTX_FIELD_GRAPH_VALUE_INFO, &graph->values[i]);
     }
 }
 
@@ -17939,34 +17976,35 @@ static void epctx__build_payload(epctx__builder *b, epctx_slot *slot, const epct
 {
     size_t i;
     if (attr->type == EPCTX_ATTR_INT) {
-        epctx__add_varint(b, slot, 3, attr->i);
+        epctx__add_varint(b, slot, EPCTX_FIELD_ATTR_I, attr->i);
     } else if (attr->type == EPCTX_ATTR_FLOAT) {
-        epctx__add_float(b, slot, 2, attr->f);
+        epctx__add_float(b, slot, EPCTX_FIELD_ATTR_F, attr->f);
     } else if (attr->type == EPCTX_ATTR_STRING) {
-        epctx__add_bytes(b, slot, 4, attr->s.data, attr->s.size);
+        epctx__add_bytes(b, slot, EPCTX_FIELD_ATTR_S, attr->s.data, attr->s.size);
     } else if (attr->type == EPCTX_ATTR_TENSOR) {
-        epctx__build_tensor(b, slot, 5, attr->t);
+        epctx__build_tensor(b, slot, EPCTX_FIELD_ATTR_T, attr->t);
     } else if (attr->type == EPCTX_ATTR_GRAPH) {
         epctx__build_graph(b, slot, attr->g);
     }
     for (i = 0; i < attr->count && !b->failed; i++) {
         if (attr->type == EPCTX_ATTR_INTS) {
-            epctx__add_varint(b, slot, 8, attr->ints[i]);
+            epctx__add_varint(b, slot, EPCTX_FIELD_ATTR_INTS, attr->ints[i]);
         } else if (attr->type == EPCTX_ATTR_FLOATS) {
-            epctx__add_float(b, slot, 7, attr->floats[i]);
+            epctx__add_float(b, slot, EPCTX_FIELD_ATTR_FLOATS, attr->floats[i]);
         } else if (attr->type == EPCTX_ATTR_STRINGS) {
-            epctx__add_bytes(b, slot, 9, attr->strings[i].data, attr->strings[i].size);
+            epctx__add_bytes(b, slot, EPCTX_FIELD_ATTR_STRINGS, attr->strings[i].data,
+                             attr->strings[i].size);
         }
     }
 }
 
 static epctx_slot *epctx__build_attr(epctx__builder *b, epctx_slot *node, const epctx_attr *attr)
 {
-    epctx_slot *slot = epctx__add_message(b, node, 5);
+    epctx_slot *slot = epctx__add_message(b, node, EPCTX_FIELD_NODE_ATTRIBUTE);
     if (slot != NULL) {
-        epctx__add_str(b, slot, 1, attr->name);
+        epctx__add_str(b, slot, EPCTX_FIELD_ATTR_NAME, attr->name);
         epctx__build_payload(b, slot, attr);
-        epctx__add_varint(b, slot, 20, (int64_t)attr->type);
+        epctx__add_varint(b, slot, EPCTX_FIELD_ATTR_TYPE, (int64_t)attr->type);
     }
     return slot;
 }
@@ -17975,25 +18013,25 @@ static void epctx__build_node_fields(epctx__builder *b, epctx_slot *slot, const 
 {
     size_t i;
     for (i = 0; i < node->input_count && !b->failed; i++) {
-        epctx__add_str(b, slot, 1, node->inputs[i]);
+        epctx__add_str(b, slot, EPCTX_FIELD_NODE_INPUT, node->inputs[i]);
     }
     for (i = 0; i < node->output_count && !b->failed; i++) {
-        epctx__add_str(b, slot, 2, node->outputs[i]);
+        epctx__add_str(b, slot, EPCTX_FIELD_NODE_OUTPUT, node->outputs[i]);
     }
-    epctx__add_str(b, slot, 3, node->name);
-    epctx__add_str(b, slot, 4, node->op_type);
+    epctx__add_str(b, slot, EPCTX_FIELD_NODE_NAME, node->name);
+    epctx__add_str(b, slot, EPCTX_FIELD_NODE_OP_TYPE, node->op_type);
     for (i = 0; i < node->attr_count && !b->failed; i++) {
         epctx__build_attr(b, slot, &node->attrs[i]);
     }
     if (node->domain.size > 0) {
-        epctx__add_str(b, slot, 7, node->domain);
+        epctx__add_str(b, slot, EPCTX_FIELD_NODE_DOMAIN, node->domain);
     }
 }
 
 /* An unlinked NodeProto. */
 static epctx_slot *epctx__build_node(epctx__builder *b, const epctx_node *node)
 {
-    epctx_slot *slot = epctx__add_message(b, NULL, 1);
+    epctx_slot *slot = epctx__add_message(b, NULL, EPCTX_FIELD_GRAPH_NODE);
     epctx__build_node_fields(b, slot, node);
     return slot;
 }
@@ -19840,7 +19878,8 @@ EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
     static const uint8_t graph[2] = {0x3a, 0x00};
     epctx_status status = epctx_model_open_memory(model, graph, sizeof graph, opts, error);
     if (status == EPCTX_OK) {
-        status = epctx_set_int(model, epctx__slot_view(model->root), 1, ir_version, error);
+        status = epctx_set_int(model, epctx__slot_view(model->root), EPCTX_FIELD_MODEL_IR_VERSION,
+                               ir_version, error);
         if (status != EPCTX_OK) {
             epctx_model_close(model);
         }
