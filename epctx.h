@@ -9282,17 +9282,6 @@ static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, ep
     return l;
 }
 
-static epctx_status epctx__load_nomem(const epctx__loader *l)
-{
-    return epctx__nomem(l->error, l->arena->missing);
-}
-
-static epctx_status epctx__load_name(const epctx__loader *l, epctx_map *map, epctx_str name,
-                                     uint32_t value)
-{
-    return epctx_map_put(map, name, value) == EPCTX_OK ? EPCTX_OK : epctx__load_nomem(l);
-}
-
 /* The lists are counted first. In a mapped file that somebody changes, the second pass may find
  * fewer. */
 static epctx_status epctx__load_strs(const epctx__loader *l, epctx_cursor it, const epctx_str **out,
@@ -9301,30 +9290,32 @@ static epctx_status epctx__load_strs(const epctx__loader *l, epctx_cursor it, co
     epctx_str *strs;
     size_t n = 0;
     *count = epctx_cursor_count(it);
-    *out = strs = (epctx_str *)epctx_arena_array(l->arena, *count, sizeof *strs);
-    if (strs == NULL) {
-        return epctx__load_nomem(l);
-    }
+    EPCTX__NEW(strs, epctx_str, *count, l->arena, l->error);
+    *out = strs;
     while (n < *count && epctx_next_str(&it, &strs[n])) {
         n++;
     }
     return EPCTX_OK;
 }
 
+static size_t epctx__scalar_count(epctx_cursor it, epctx_wire wire)
+{
+    uint64_t bits;
+    size_t count = 0;
+    while (epctx__next_scalar(&it, wire, &bits)) {
+        count++;
+    }
+    return count;
+}
+
 static epctx_status epctx__load_ints(const epctx__loader *l, epctx_cursor it, const int64_t **out,
                                      size_t *count)
 {
-    epctx_cursor counter = it;
-    int64_t value;
     int64_t *ints;
     size_t n = 0;
-    for (*count = 0; epctx_next_int(&counter, &value);) {
-        ++*count;
-    }
-    *out = ints = (int64_t *)epctx_arena_array(l->arena, *count, sizeof *ints);
-    if (ints == NULL) {
-        return epctx__load_nomem(l);
-    }
+    *count = epctx__scalar_count(it, EPCTX_WIRE_VARINT);
+    EPCTX__NEW(ints, int64_t, *count, l->arena, l->error);
+    *out = ints;
     while (n < *count && epctx_next_int(&it, &ints[n])) {
         n++;
     }
@@ -9334,17 +9325,11 @@ static epctx_status epctx__load_ints(const epctx__loader *l, epctx_cursor it, co
 static epctx_status epctx__load_floats(const epctx__loader *l, epctx_cursor it, const float **out,
                                        size_t *count)
 {
-    epctx_cursor counter = it;
-    float value;
     float *floats;
     size_t n = 0;
-    for (*count = 0; epctx_next_float(&counter, &value);) {
-        ++*count;
-    }
-    *out = floats = (float *)epctx_arena_array(l->arena, *count, sizeof *floats);
-    if (floats == NULL) {
-        return epctx__load_nomem(l);
-    }
+    *count = epctx__scalar_count(it, EPCTX_WIRE_FIXED32);
+    EPCTX__NEW(floats, float, *count, l->arena, l->error);
+    *out = floats;
     while (n < *count && epctx_next_float(&it, &floats[n])) {
         n++;
     }
@@ -9418,12 +9403,10 @@ static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, e
     epctx_wire wire;
     size_t width;
     epctx_cursor it = epctx_fields(view, epctx__typed_field(tensor->elem_type, &wire, &width));
-    uint8_t *out = (uint8_t *)epctx_arena_array(l->arena, need, 1);
     uint64_t found = 0; /* also what does not fit */
     uint64_t bits;
-    if (out == NULL) {
-        return epctx__load_nomem(l);
-    }
+    uint8_t *out;
+    EPCTX__NEW(out, uint8_t, need, l->arena, l->error);
     for (; epctx__next_scalar(&it, wire, &bits); found += width) {
         size_t i;
         for (i = 0; i < width && found + width <= need; i++) {
@@ -9768,8 +9751,9 @@ static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *vi
         return epctx__load_strs(l, epctx_fields(view->view, EPCTX_FIELD_ATTR_STRINGS),
                                 &out->strings, &out->count);
     case EPCTX_ATTR_TENSOR:
-        out->t = tensor = (epctx_tensor *)epctx_arena_alloc(l->arena, sizeof *tensor);
-        return tensor != NULL ? epctx__load_tensor(l, view->t, tensor) : epctx__load_nomem(l);
+        EPCTX__NEW(tensor, epctx_tensor, 1, l->arena, l->error);
+        out->t = tensor;
+        return epctx__load_tensor(l, view->t, tensor);
     default:
         EPCTX__TRY(epctx__digest(l, EPCTX_KIND_ATTR, view->view, &digest));
         epctx__rest_add(&node->rest, digest);
@@ -9783,12 +9767,10 @@ static epctx_status epctx__load_attrs(epctx__loader *l, const epctx_node_view *v
                                       epctx_node *out)
 {
     epctx_cursor it = epctx_node_attrs(view);
-    epctx_attr *attrs = (epctx_attr *)epctx_arena_array(l->arena, view->attr_count, sizeof *attrs);
     epctx_attr_view attr;
+    epctx_attr *attrs;
+    EPCTX__NEW(attrs, epctx_attr, view->attr_count, l->arena, l->error);
     out->attrs = attrs;
-    if (attrs == NULL) {
-        return epctx__load_nomem(l);
-    }
     while (out->attr_count < view->attr_count && epctx_next_attr(&it, &attr)) {
         epctx_status status = epctx__load_attr(l, &attr, out, &attrs[out->attr_count++]);
         if (status != EPCTX_OK) {
@@ -9965,10 +9947,8 @@ static epctx_status epctx__load_value(epctx__loader *l, const epctx_value_view *
     if (!view->has_shape || EPCTX__NEVER(rank > INT32_MAX)) {
         return EPCTX_OK;
     }
-    out->dims = dims = (int64_t *)epctx_arena_array(l->arena, rank, sizeof *dims);
-    if (dims == NULL) {
-        return epctx__load_nomem(l);
-    }
+    EPCTX__NEW(dims, int64_t, rank, l->arena, l->error);
+    out->dims = dims;
     for (out->rank = 0; (size_t)out->rank < rank && epctx_next_dim(&it, &dim); out->rank++) {
         dims[out->rank] = dim.known && dim.value >= 0 ? dim.value : -1;
     }
@@ -9979,13 +9959,11 @@ static epctx_status epctx__load_values(epctx__loader *l, epctx_cursor it, bool s
                                        const epctx_value **out, size_t *count)
 {
     size_t most = epctx_cursor_count(it);
-    epctx_value *values = (epctx_value *)epctx_arena_array(l->arena, most, sizeof *values);
     epctx_value_view view;
-    *out = values;
+    epctx_value *values;
     *count = 0;
-    if (values == NULL) {
-        return epctx__load_nomem(l);
-    }
+    EPCTX__NEW(values, epctx_value, most, l->arena, l->error);
+    *out = values;
     while (*count < most && epctx_next_value(&it, &view)) {
         /* Before IR version 4 every initializer had to be listed as an input. */
         if (skip_constants && l->ir_version < 4 &&
@@ -10003,24 +9981,22 @@ static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view 
     epctx_cursor it = epctx_graph_initializers(view);
     epctx_cursor inputs = epctx_graph_inputs(view);
     size_t most = epctx_cursor_count(it);
-    epctx_tensor *tensors = (epctx_tensor *)epctx_arena_array(l->arena, most, sizeof *tensors);
     epctx_map overridable;
     epctx_value_view value;
     epctx_view body;
+    epctx_tensor *tensors;
+    EPCTX__NEW(tensors, epctx_tensor, most, l->arena, l->error);
     out->initializers = tensors;
-    if (tensors == NULL) {
-        return epctx__load_nomem(l);
-    }
     epctx_map_init(&overridable, l->arena);
     while (l->ir_version >= 4 && epctx_next_value(&inputs, &value)) {
-        EPCTX__TRY(epctx__load_name(l, &overridable, value.name, 1));
+        EPCTX__TRY(epctx__map_set(&overridable, value.name, 1, l->error));
     }
     while (out->initializer_count < most && epctx_next_view(&it, &body)) {
         epctx_tensor *tensor = &tensors[out->initializer_count];
         EPCTX__TRY(epctx__load_tensor(l, body, tensor));
         /* What the application may replace is an input, no constant. */
         if (epctx_map_get(&overridable, tensor->name) == EPCTX_MAP_NONE) {
-            EPCTX__TRY(epctx__load_name(l, &l->initializers, tensor->name, 1));
+            EPCTX__TRY(epctx__map_set(&l->initializers, tensor->name, 1, l->error));
             out->initializer_count++;
         }
     }
@@ -10035,15 +10011,12 @@ static epctx_status epctx__load_opsets(epctx__loader *l)
     epctx_opset opset;
     uint32_t count = 0;
     epctx_map_init(&l->domains, l->arena);
-    l->versions = (int64_t *)epctx_arena_array(l->arena, most, sizeof *l->versions);
-    if (l->versions == NULL) {
-        return epctx__load_nomem(l);
-    }
+    EPCTX__NEW(l->versions, int64_t, most, l->arena, l->error);
     while (count < most && epctx_next_opset(&it, &opset)) {
         bool onnx = epctx_str_is(opset.domain, "ai.onnx");
         l->versions[count] = opset.version;
-        EPCTX__TRY(epctx__load_name(l, &l->domains, onnx ? epctx_str_of("") : opset.domain,
-                                    count++));
+        EPCTX__TRY(epctx__map_set(&l->domains, onnx ? epctx_str_of("") : opset.domain, count++,
+                                  l->error));
     }
     return EPCTX_OK;
 }
@@ -10055,7 +10028,7 @@ static epctx_status epctx__load_functions(epctx__loader *l)
     epctx_function_view function;
     epctx_map_init(&l->functions, l->arena);
     while (epctx_next_function(&it, &function)) {
-        EPCTX__TRY(epctx__load_name(l, &l->functions, function.name, 1));
+        EPCTX__TRY(epctx__map_set(&l->functions, function.name, 1, l->error));
     }
     return EPCTX_OK;
 }
@@ -10064,12 +10037,10 @@ static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view view, e
 {
     epctx_cursor it = epctx_graph_nodes(view);
     size_t most = epctx_cursor_count(it);
-    epctx_node *nodes = (epctx_node *)epctx_arena_array(l->arena, most, sizeof *nodes);
     epctx_node_view node;
+    epctx_node *nodes;
+    EPCTX__NEW(nodes, epctx_node, most, l->arena, l->error);
     out->nodes = nodes;
-    if (nodes == NULL) {
-        return epctx__load_nomem(l);
-    }
     while (out->node_count < most && epctx_next_node(&it, &node)) {
         nodes[out->node_count].id = (uint32_t)out->node_count;
         EPCTX__TRY(epctx__load_node(l, &node, &nodes[out->node_count]));
@@ -10173,16 +10144,13 @@ static epctx_status epctx__node_edges(epctx__loader *l, const epctx_graph *graph
         most += epctx__read_count(node);
         for (k = 0; k < node->output_count; k++) {
             if (node->outputs[k].size > 0) {
-                EPCTX__TRY(epctx__load_name(l, &producers, node->outputs[k], (uint32_t)i));
+                EPCTX__TRY(epctx__map_set(&producers, node->outputs[k], (uint32_t)i, l->error));
             }
         }
     }
-    edges->from = (uint32_t *)epctx_arena_array(l->arena, most, sizeof *edges->from);
-    edges->to = (uint32_t *)epctx_arena_array(l->arena, most, sizeof *edges->to);
+    EPCTX__NEW(edges->from, uint32_t, most, l->arena, l->error);
+    EPCTX__NEW(edges->to, uint32_t, most, l->arena, l->error);
     edges->count = 0;
-    if (edges->from == NULL || edges->to == NULL) {
-        return epctx__load_nomem(l);
-    }
     *sorted = true;
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
@@ -10212,12 +10180,9 @@ static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
     if (sorted) {
         return EPCTX_OK;
     }
-    nodes = (epctx_node *)epctx_arena_array(l->arena, graph->node_count, sizeof *nodes);
-    sequence = (uint32_t *)epctx_arena_array(l->arena, graph->node_count, sizeof *sequence);
-    key = (uint32_t *)epctx_arena_array(l->arena, graph->node_count, sizeof *key);
-    if (nodes == NULL || sequence == NULL || key == NULL) {
-        return epctx__load_nomem(l);
-    }
+    EPCTX__NEW(nodes, epctx_node, graph->node_count, l->arena, l->error);
+    EPCTX__NEW(sequence, uint32_t, graph->node_count, l->arena, l->error);
+    EPCTX__NEW(key, uint32_t, graph->node_count, l->arena, l->error);
     for (i = 0; i < graph->node_count; i++) {
         key[i] = (uint32_t)i;
     }
@@ -13242,20 +13207,6 @@ static bool epctx__files_companion(epctx__files *f, const epctx_epnode *node)
            NULL;
 }
 
-/* Value of a STRING attribute of any node; empty when absent. */
-static epctx_str epctx__attr_str(const epctx_node_view *node, const char *name)
-{
-    epctx_cursor it = epctx_node_attrs(node);
-    epctx_attr_view attr;
-    epctx_str found = epctx_str_of(NULL);
-    while (epctx_next_attr(&it, &attr)) {
-        if (epctx_str_is(attr.name, name) && attr.type == EPCTX_ATTR_STRING) {
-            found = attr.s;
-        }
-    }
-    return found;
-}
-
 /* The first names in a folder that fit a pattern. */
 typedef struct epctx__matches {
     epctx_arena *arena;
@@ -13371,7 +13322,7 @@ static bool epctx__files_epnode(epctx__files *f, const epctx_node_view *view)
 {
     epctx_epnode node;
     const epctx_profile *profile;
-    epctx_str dlc = epctx__attr_str(view, "ep_dlc_context");
+    epctx_str dlc = epctx_node_attr_str(view, "ep_dlc_context");
     if (epctx_epnode_read(view, &node, NULL) != EPCTX_OK) {
         return true;
     }
@@ -13394,111 +13345,18 @@ static bool epctx__files_epnode(epctx__files *f, const epctx_node_view *view)
         epctx__file_add(f, EPCTX_USE_SOURCE_MODEL, node.onnx_model_filename, node.name,
                         "onnx_model_filename",
                         epctx__ends_with(node.ep_cache_context, ".stripped.engine") ||
-                            epctx__attr_str(view, EPCTX_WEIGHTS_ATTR).size > 0) == NULL) {
+                            epctx_node_attr_str(view, EPCTX_WEIGHTS_ATTR).size > 0) == NULL) {
         return false;
     }
     return epctx__files_sidecars(f, profile);
 }
 
-static bool epctx__files_tensor(epctx__files *f, epctx_view view)
-{
-    epctx_tensor_view tensor = epctx_tensor_of(view);
-    return !tensor.external || epctx__file_add(f, EPCTX_USE_INITIALIZERS, tensor.location,
-                                               tensor.name, "location", true) != NULL;
-}
-
-/* A sparse tensor is two tensors. */
-static bool epctx__files_sparse(epctx__files *f, epctx_view view)
-{
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field field;
-    while (epctx_next_field(&it, &field)) {
-        if (field.wire == EPCTX_WIRE_LEN && (field.number == 1 || field.number == 2) &&
-            !epctx__files_tensor(f, field.body)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Graphs inside of graphs: opening the model bounded their nesting. */
-static bool epctx__files_graph(epctx__files *f, epctx_view graph);
-
-static bool epctx__files_attr(epctx__files *f, epctx_view attr)
-{
-    epctx_cursor it = epctx_fields(attr, 0);
-    epctx_field field;
-    bool good = true;
-    while (good && epctx_next_field(&it, &field)) {
-        if (field.wire != EPCTX_WIRE_LEN) {
-            continue;
-        }
-        if (field.number == 5 || field.number == 10) {
-            good = epctx__files_tensor(f, field.body);
-        } else if (field.number == 6 || field.number == 11) {
-            good = epctx__files_graph(f, field.body);
-        } else if (field.number == 22 || field.number == 23) {
-            good = epctx__files_sparse(f, field.body);
-        }
-    }
-    return good;
-}
-
-static bool epctx__files_nodes(epctx__files *f, epctx_cursor nodes)
-{
-    epctx_view node;
-    epctx_view attr;
-    while (epctx_next_view(&nodes, &node)) {
-        epctx_cursor attrs = epctx_fields(node, 5);
-        while (epctx_next_view(&attrs, &attr)) {
-            if (!epctx__files_attr(f, attr)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* Tensors with external data: initializers and attribute values of a graph and its bodies. */
-static bool epctx__files_graph(epctx__files *f, epctx_view graph)
-{
-    epctx_cursor it = epctx_fields(graph, 5);
-    epctx_view body;
-    while (epctx_next_view(&it, &body)) {
-        if (!epctx__files_tensor(f, body)) {
-            return false;
-        }
-    }
-    it = epctx_fields(graph, 15);
-    while (epctx_next_view(&it, &body)) {
-        if (!epctx__files_sparse(f, body)) {
-            return false;
-        }
-    }
-    return epctx__files_nodes(f, epctx_fields(graph, 1));
-}
-
 /* Sessions do not read training graphs, but who moves the model moves their files too. */
-static bool epctx__files_trainings(epctx__files *f)
-{
-    epctx_cursor it = epctx_model_trainings(f->model);
-    epctx_training_view training;
-    bool good = true;
-    f->optional = true;
-    while (good && epctx_next_training(&it, &training)) {
-        good = epctx__files_graph(f, training.initialization.view) &&
-               epctx__files_graph(f, training.algorithm.view);
-    }
-    f->optional = false;
-    return good;
-}
-
 static bool epctx__files_model(epctx__files *f)
 {
-    epctx_cursor functions = epctx_model_functions(f->model);
     epctx_walk walk;
     epctx_node_view node;
-    epctx_view function;
+    epctx_tensor_view tensor;
     epctx_walk_begin(&walk, f->model);
     while (epctx_walk_epnode(&walk, &node)) {
         f->optional = walk.in_training;
@@ -13506,16 +13364,16 @@ static bool epctx__files_model(epctx__files *f)
             return false;
         }
     }
-    f->optional = false;
-    if (!epctx__files_graph(f, epctx_model_graph(f->model).view)) {
-        return false;
-    }
-    while (epctx_next_view(&functions, &function)) {
-        if (!epctx__files_nodes(f, epctx_fields(function, 7))) {
+    epctx_walk_begin(&walk, f->model);
+    while (epctx_walk_tensor(&walk, &tensor)) {
+        f->optional = walk.in_training;
+        if (tensor.external && epctx__file_add(f, EPCTX_USE_INITIALIZERS, tensor.location,
+                                               tensor.name, "location", true) == NULL) {
             return false;
         }
     }
-    return epctx__files_trainings(f);
+    f->optional = false;
+    return true;
 }
 
 EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_check_opts *opts,
@@ -14302,7 +14160,7 @@ static void epctx__lint_context(epctx__lint *l, epctx__judged *judged)
     epctx_str context = node->ep_cache_context;
     bool each = profile->payload == EPCTX_PAYLOAD_EACH;
     bool needs = node->main_context == 1 || each;
-    bool dlc = epctx__attr_str(&judged->view, "ep_dlc_context").size > 0;
+    bool dlc = epctx_node_attr_str(&judged->view, "ep_dlc_context").size > 0;
     int id;
     judged->context = context.size > 0 || dlc;
     for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
@@ -20629,7 +20487,7 @@ static bool epctx__job_read(epctx__convert *c, const epctx_node_view *view, epct
     job->profile = c->opts.profile != NULL ? c->opts.profile : epctx_profile_of(job->node.source);
     job->chosen = c->opts.node == NULL || epctx_str_is(job->node.name, c->opts.node);
     job->payload = EPCTX_MAP_NONE;
-    if (epctx__attr_str(view, "ep_dlc_context").size == 0) {
+    if (epctx_node_attr_str(view, "ep_dlc_context").size == 0) {
         bool own = job->node.main_context == 1 || job->profile->payload == EPCTX_PAYLOAD_EACH ||
                    (job->profile->traits & EPCTX_SECONDARY_CONTEXT) != 0;
         job->carrier = own;
@@ -21747,7 +21605,7 @@ static bool epctx__self_allowed(epctx__convert *c, const epctx__job *job)
 {
     epctx_node_view view = epctx_node_of(job->view);
     bool stripped = epctx__ends_with(job->node.ep_cache_context, ".stripped.engine");
-    if (!job->chosen || (!stripped && epctx__attr_str(&view, EPCTX_WEIGHTS_ATTR).size == 0)) {
+    if (!job->chosen || (!stripped && epctx_node_attr_str(&view, EPCTX_WEIGHTS_ATTR).size == 0)) {
         return true;
     }
     epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
@@ -23014,7 +22872,7 @@ static bool epctx__relocate_node(epctx__convert *c, const epctx__relocation *r, 
                                  const char *attribute)
 {
     epctx_node_view node = epctx_node_of(view);
-    epctx_str name = epctx__attr_str(&node, attribute);
+    epctx_str name = epctx_node_attr_str(&node, attribute);
     uint32_t at = name.size < EPCTX_PATH_MAX ? epctx_map_get(&r->contexts, name) : EPCTX_MAP_NONE;
     return at == EPCTX_MAP_NONE ||
            epctx__convert_str(c, view, attribute, epctx__name_at(&r->names, at));
@@ -23480,7 +23338,7 @@ static bool epctx__merge_refuse(epctx__guest *g, epctx_status status)
 
 static const epctx_profile *epctx__merge_profile(const epctx_node_view *node)
 {
-    return epctx_profile_of(epctx__attr_str(node, "source"));
+    return epctx_profile_of(epctx_node_attr_str(node, "source"));
 }
 
 /* What a model brings: bodies, values that are keys, names of initializers. */
@@ -26059,7 +25917,7 @@ static bool epctx__repair_names(epctx__repair *r)
                                     : EPCTX_RULE_NO_NAME;
         name = node.name;
         if (node.name.size == 0 && compiled) {
-            name = epctx__attr_str(&node, "partition_name");
+            name = epctx_node_attr_str(&node, "partition_name");
             name = name.size > 0 ? name : epctx_str_of(EPCTX_OP_TYPE);
         } else if (node.name.size == 0 || !epctx__has(&seen, node.name)) {
             if (!epctx__combine_put(&r->m, &seen, node.name, 1)) {
@@ -26069,7 +25927,7 @@ static bool epctx__repair_names(epctx__repair *r)
         }
         if (!r->wanted[rule] ||
             (compiled &&
-             epctx__repair_profile(r, epctx__attr_str(&node, "source"))->key ==
+             epctx__repair_profile(r, epctx_node_attr_str(&node, "source"))->key ==
                  EPCTX_KEY_NODE_NAME)) {
             continue;
         }
@@ -26241,7 +26099,7 @@ static bool epctx__repair_build_path(epctx__repair *r)
     }
     for (i = 0; i < views.count; i++) {
         epctx_node_view node = epctx__node_at(&views, i);
-        epctx_str name = epctx__attr_str(&node, "onnx_model_filename");
+        epctx_str name = epctx_node_attr_str(&node, "onnx_model_filename");
         epctx_str file = name;
         size_t k;
         for (k = 0; k < name.size; k++) {
@@ -30459,7 +30317,7 @@ static epctx_status epctx__bind_weights(epctx_loaded *loaded, const epctx_model 
                                         epctx_error *error)
 {
     const epctx_backend *b = loaded->backend;
-    epctx_str text = epctx__attr_str(&bound->view, EPCTX_WEIGHTS_ATTR);
+    epctx_str text = epctx_node_attr_str(&bound->view, EPCTX_WEIGHTS_ATTR);
     epctx_str rest = text;
     epctx__weight_model *source = NULL;
     epctx_weight_ref ref;
