@@ -1843,10 +1843,6 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
                                          epctx_arena *arena, epctx_dependency **out, size_t *count,
                                          epctx_error *error);
 
-/* Does the name of a file fit a profile's pattern (`binary`, `sidecars`) beside the context model
- * `model_file`, a name without folder? One '*' matches anything; what follows it is taken as it is. */
-EPCTX_API bool epctx_path_fits(const char *pattern, epctx_str name, epctx_str model_file);
-
 /* TEMPORARY: until merge, split, wrap and repair have left this header. */
 #include "examples/epctx/ops/lint.h"
 #pragma weak epctx_lint

@@ -180,7 +180,7 @@ void lint_files(linter *l)
         epctx_str name = judged->node.ep_cache_context;
         bool path = judged->ours && judged->node.embed_mode == 0 && name.size > 0;
         if (path && model_file.size > 0 &&
-            !epctx_path_fits(judged->profile->binary, epctx_path_file(name), model_file)) {
+            !epctx_profile_name_fits(judged->profile->binary, epctx_path_file(name), model_file)) {
             lint_say(l, EPCTX_RULE_BINARY_NAME, judged->node.name, "ep_cache_context",
                      "is '%S', EP '%s' writes '%s'", &name, judged->profile->name,
                      judged->profile->binary);
