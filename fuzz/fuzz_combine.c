@@ -4,6 +4,7 @@
  * first bytes, and a failure changes nothing.
  */
 #include "../tests/build.h"
+#include "examples/epctx/ops/lint.h"
 #include "mutate.h"
 
 #include <stdio.h>

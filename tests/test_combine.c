@@ -2,6 +2,7 @@
  * input. What the results mean is judged in test_combine.sh. */
 #define _XOPEN_SOURCE 700
 #include "files.h"
+#include "examples/epctx/ops/lint.h"
 
 static const int64_t vector[] = {4, -1};
 static const int64_t other[] = {5, -1};

@@ -3,6 +3,7 @@
  * place. */
 #define _XOPEN_SOURCE 700
 #include "files.h"
+#include "examples/epctx/ops/lint.h"
 #include "starve.h"
 
 static const int64_t vector[] = {4, -1};

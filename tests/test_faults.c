@@ -10,6 +10,7 @@
 #include "epctx_npu.h"
 
 #include "disk.h"
+#include "examples/epctx/ops/lint.h"
 #include "fake.h"
 #include "files.h"
 

@@ -2,6 +2,7 @@
  * is right, and what the source model says. */
 #define _XOPEN_SOURCE 700
 #include "files.h"
+#include "examples/epctx/ops/lint.h"
 
 static const float weights[] = {1, 2, 3, 4};
 static const char npu[] = "EpctxNpuExecutionProvider";
