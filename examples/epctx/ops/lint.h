@@ -1,5 +1,7 @@
 /* lint.h - judges a model by the rules of ORT, of the design document and of each EP. */
+#ifndef EPCTX_H /* TEMPORARY: epctx.h includes this file */
 #include "epctx.h"
+#endif
 
 #ifndef EPCTX_OPS_LINT_H
 #define EPCTX_OPS_LINT_H

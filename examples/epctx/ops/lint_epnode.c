@@ -207,7 +207,7 @@ static epctx_status lint_source(linter *l, lint_judged *judged)
     } else if ((node->present & 1u << EPCTX_EP_SOURCE) == 0) {
         lint_say(l, EPCTX_RULE_SOURCE_ABSENT, node->name, "source",
                  "is missing: only some EPs take such a node");
-    } else if (forced == NULL && strcmp(judged->profile->name, "generic") == 0 &&
+    } else if (forced == NULL && (judged->profile->traits & EPCTX_ANY_EP) != 0 &&
                !ops_has(&l->unknown_sources, node->source)) {
         OPS_TRY(lint_set(l, &l->unknown_sources, node->source, 1));
         lint_say(l, EPCTX_RULE_UNKNOWN_SOURCE, node->name, "source",
@@ -617,7 +617,7 @@ static epctx_status lint_compat_entry(linter *l, epctx_str key, epctx_str value,
     }
     if (value.size == 0) {
         lint_say(l, EPCTX_RULE_COMPAT_SYNTAX, key, NULL, "the entry for EP '%S' is empty", &ep);
-    } else if (strncmp(profile->name, "qnn", 3) == 0 && !epctx_compat_read_qnn(value, &qnn)) {
+    } else if ((profile->traits & EPCTX_QNN_COMPAT) != 0 && !epctx_compat_read_qnn(value, &qnn)) {
         lint_say(l, EPCTX_RULE_COMPAT_SYNTAX, key, NULL,
                  "is '%S', EP '%S' writes six fields separated by ':'", &value, &ep);
     }
