@@ -82,20 +82,6 @@ static bool lint_field_fits(const epctx_field_info *info, epctx_wire wire)
     }
 }
 
-/* Whether the field is of a oneof. */
-static bool lint_is_choice(epctx_kind type, uint32_t number)
-{
-    switch (type) {
-    case EPCTX_KIND_TYPE:
-        return number != EPCTX_FIELD_TYPE_DENOTATION;
-    case EPCTX_KIND_DIM:
-    case EPCTX_KIND_SIMPLE_SHARDING: /* the same numbers */
-        return number == EPCTX_FIELD_DIM_DIM_VALUE || number == EPCTX_FIELD_DIM_DIM_PARAM;
-    default:
-        return false;
-    }
-}
-
 /* Fields that occur twice and strings that are no UTF-8. `node` is the name of the innermost node. */
 static void lint_fields(linter *l, epctx_kind type, epctx_view message, epctx_str node,
                         epctx_str attr)
@@ -116,8 +102,10 @@ static void lint_fields(linter *l, epctx_kind type, epctx_view message, epctx_st
         if (info == NULL || !lint_field_fits(info, field.wire)) {
             continue;
         }
-        /* Of a oneof any second member counts. */
-        bit = UINT32_C(1) << (lint_is_choice(type, field.number) ? 31 : info->number);
+        /* Of the oneof of a type any second member counts. */
+        bit = UINT32_C(1) << (type == EPCTX_KIND_TYPE && info->kind < EPCTX_KIND_INT
+                                  ? 31
+                                  : info->number);
         if (!info->repeated && (seen & bit) != 0) {
             lint_say(l, EPCTX_RULE_DOUBLED_FIELD, node, attribute,
                      "field %s of a %s stands twice: readers differ in which one they take",
