@@ -2268,6 +2268,10 @@ EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
 EPCTX_API size_t epctx_edit_mark(const epctx_model *model);
 EPCTX_API void epctx_undo(epctx_model *model, size_t mark);
 
+/* What was edited since a view was made shows in it again; `parent` (may be NULL) gets the message
+ * around it, an empty view around the ModelProto. */
+EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, epctx_view *parent,
+                                          epctx_error *error);
 /* Removes the field that holds `view`. */
 EPCTX_API epctx_status epctx_remove(epctx_model *model, epctx_view view, epctx_error *error);
 /* Moves a field to another place in its message: nodes, graph inputs and outputs ... */
@@ -17098,6 +17102,19 @@ static epctx_status epctx__locate_message(epctx_model *model, epctx_view view, e
         status = epctx_fail(error, EPCTX_ERR_ARG, "the view is a string or a number, no message");
     }
     return status == EPCTX_OK ? epctx__open_message(model, *out, error) : status;
+}
+
+EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, epctx_view *parent,
+                                          epctx_error *error)
+{
+    epctx_slot *slot;
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__locate(model, *view, &slot, error));
+    *view = epctx__slot_view(slot);
+    if (parent != NULL) {
+        *parent = slot->parent != NULL ? epctx__slot_view(slot->parent) : epctx_view_none();
+    }
+    return EPCTX_OK;
 }
 
 /* The same for a graph or function; an empty view is the main graph. */
