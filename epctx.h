@@ -1407,6 +1407,10 @@ typedef enum epctx_confidence {
 #define EPCTX_ONLY_EMBEDDED     0x400u /* reads no file */
 #define EPCTX_IO_NAMES          0x800u /* finds inputs and outputs in the binary by value name */
 #define EPCTX_ALL_NAME          0x1000u /* external: every node is primary and names the binary */
+#define EPCTX_ANY_EP            0x2000u /* generic: takes the EPs that no other profile is for */
+#define EPCTX_QNN_COMPAT        0x4000u /* its compatibility string is QNN's (epctx_compat_qnn) */
+#define EPCTX_XML_PAIR          0x8000u /* a context *.xml is an OpenVINO IR: its .bin has its name */
+#define EPCTX_STRIPPED_ENGINE   0x10000u /* *.stripped.engine has no weights, its name says so */
 
 struct epctx_profile;
 struct epctx_epnode;
@@ -1461,6 +1465,17 @@ typedef enum epctx_claim {
 
 EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile,
                                            const struct epctx_epnode *node);
+
+/* Does a file name fit a pattern of a profile (`binary`, `sidecars`) beside the context model
+ * `model`, a file name? One '*' matches anything; what follows it is taken as it stands. */
+EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epctx_str model);
+/* Makes a file name from a pattern; `model` is the context model's file name. With a `node` {node}
+ * is its name, in letters that every file system takes. With a `profile`, too, * is the short name
+ * of the EP, or, where every node has a context of its own, the node's key. ARG for other words in
+ * {}, LIMIT. */
+EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_profile *profile,
+                                               const struct epctx_epnode *node, epctx_str model,
+                                               char *out, size_t capacity, epctx_error *error);
 
 /* ================================================================================================
  * >>path: names from a model become paths, names of outputs are made
@@ -3113,25 +3128,6 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep);
 
 #ifndef EPCTX_NO_EDIT
 
-/* A partition that the caller chose: epctx_node.id of its nodes, in any order. */
-typedef struct epctx_node_set {
-    const uint32_t *nodes;
-    size_t node_count;
-} epctx_node_set;
-
-/* The context binary to the application instead of into a file: ORT's named-buffer write callback,
- * the counterpart of epctx_reader. Models stay files; where they, too, are the application's, open
- * the source with epctx_io_buffers, and everything goes through its callbacks. */
-typedef struct epctx_writer {
-    void *user;
-    /* The whole binary, in one call, under the name that the nodes record. It replaces one of that
-     * name in whole, or not at all when it fails; then the EPContext model is the old one, too, or
-     * none. Called when all else is ready: an old model is set aside, the new one is durable but
-     * not yet visible. */
-    epctx_status (*write_fn)(void *user, epctx_str name, const void *data, size_t size,
-                             epctx_error *error);
-} epctx_writer;
-
 /* Strings are borrowed during the call. */
 typedef struct epctx_gen_opts {
     const char *context_file_path; /* ep.context_file_path; default <model>_ctx.onnx */
@@ -3142,14 +3138,11 @@ typedef struct epctx_gen_opts {
     const epctx_allocator *allocator; /* for the binary; default malloc */
     const char *binary; /* the binary's path relative to the EPContext model, its folder must exist;
                            default [model]_[ep].bin */
-    const epctx_writer *writer; /* may be NULL; then `binary` is only a name. Not for groups */
     const char *initializers_file_name; /* ep.context_model_external_initializers_file_name: a file
                                            beside the EPContext model for what stays; default: all
                                            inside the model */
     uint64_t initializers_min_size; /* smaller ones stay inside; default 0: all go out */
     epctx_no_nodes no_nodes;        /* when nothing can be compiled */
-    const epctx_node_set *sets;     /* partitions; default: what the backend takes */
-    size_t set_count;
     const char *build_options; /* anything else that the binary depends on, for the build stamp */
     bool prepare_only;         /* as in epctx_build_opts */
     epctx_weightless_support weightless; /* ep.enable_weightless is ALL, its former name
@@ -3159,6 +3152,12 @@ typedef struct epctx_gen_opts {
     const epctx_hooks *hooks;
     const epctx_file_lock *lock; /* the caller has the lock of the EPContext model; may be NULL */
 } epctx_gen_opts;
+
+/* Session options are the text form of what is asked for: these turn one into the other.
+ * `options` as read with epctx_options_set; what they say nothing of is zero in `out`. Strings are
+ * borrowed from the options, or from `opts`. */
+EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options);
+EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts);
 
 typedef struct epctx_gen_report {
     size_t partition_count;
@@ -3173,7 +3172,7 @@ typedef struct epctx_gen_report {
     const epctx_node *nodes; /* the EPContext nodes made (GetEpContextNodes), one per partition;
                                 valid until the model is closed */
     char context_path[EPCTX_PATH_MAX];
-    char binary_path[EPCTX_PATH_MAX];       /* empty when embedded; a writer's: the name alone */
+    char binary_path[EPCTX_PATH_MAX];       /* empty when embedded */
     char initializers_path[EPCTX_PATH_MAX]; /* empty when all are inside */
 } epctx_gen_report;
 
@@ -3185,11 +3184,9 @@ typedef struct epctx_gen_report {
  * this EP are written, those of EPs without a node here removed.
  *
  * Outputs are checked before anything is compiled, by epctx_preflight and with its errors;
- * all files are committed together, as by epctx_write_group; only where `writer` takes the binary
- * the old model is <model>.old meanwhile. Node sets must be such that no set depends on itself,
- * also when the others are taken as one node each: EPCTX_ERR_GRAPH names the way. No node taken: see `no_nodes`. On failure the model
- * is as before and nothing was replaced. The same model and options give the same bytes. `report`
- * may be NULL. */
+ * all files are committed together, as by epctx_write_group. No node taken: see `no_nodes`. On
+ * failure the model is as before and nothing was replaced. The same model and options give the same
+ * bytes. `report` may be NULL. */
 EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
                                       const epctx_gen_opts *opts, epctx_gen_report *report,
                                       epctx_error *error);
@@ -4716,6 +4713,45 @@ EPCTX_API epctx_status epctx_map_put(epctx_map *map, epctx_str key, uint32_t val
     }
     node->value = value;
     return EPCTX_OK;
+}
+
+static EPCTX__UNUSED bool epctx__has(const epctx_map *map, epctx_str key)
+{
+    return epctx_map_get(map, key) != EPCTX_MAP_NONE;
+}
+
+/* -- with the error that says what was missing -- */
+
+static void *epctx__array(epctx_arena *arena, size_t count, size_t size, epctx_error *error)
+{
+    void *memory = epctx_arena_array(arena, count, size);
+    if (memory == NULL) {
+        epctx__nomem(error, arena->missing);
+    }
+    return memory;
+}
+
+/* Makes `out` an array of zeros. */
+#define EPCTX__NEW(out, type, count, arena, error)                                                 \
+    do {                                                                                           \
+        (out) = (type *)epctx__array(arena, count, sizeof(type), error);                           \
+        if ((out) == NULL) {                                                                       \
+            return EPCTX_ERR_NOMEM;                                                                \
+        }                                                                                          \
+    } while (0)
+
+static EPCTX__UNUSED epctx_status epctx__copy(epctx_arena *arena, epctx_str text, const char **out,
+                                              epctx_error *error)
+{
+    *out = epctx_arena_copy(arena, text);
+    return *out != NULL ? EPCTX_OK : epctx__nomem(error, arena->missing);
+}
+
+static epctx_status epctx__map_set(epctx_map *map, epctx_str key, size_t value, epctx_error *error)
+{
+    return epctx_map_put(map, key, (uint32_t)value) == EPCTX_OK
+               ? EPCTX_OK
+               : epctx__nomem(error, map->arena->missing);
 }
 
 /* A binary inside a model lives as long as the model: in its arena. */
@@ -9044,17 +9080,16 @@ static const epctx_profile epctx__profiles[] = {
      * INVALID_GRAPH (PR 18485). Genuine: test data qnn_ctx. */
     {"qnn", "ORT 1.30-dev, files of ORT 1.18", EPCTX_FROM_FILES,
      {"QNNExecutionProvider", "QNN", NULL, NULL},
-     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_IO_NAMES,
-     EPCTX_KEY_NODE_NAME,
-     EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
+     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_IO_NAMES | EPCTX_QNN_COMPAT,
+     EPCTX_KEY_NODE_NAME, EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
      {"qnn_op_trace.json", "*_schematic.bin", NULL, NULL}, 10, NULL},
     /* QNNP onnx_ctx_model_helper.cc and docs: as qnn, also QAIRTExport (Olive's wrapper); any ".."
      * in a path is refused; a DLC may take the place of the binary, with tmp*.json beside it. */
     {"qnn_plugin", "onnxruntime-qnn 2026-03 to EP 2.3.0", EPCTX_FROM_SOURCE,
      {"QNNExecutionProvider", "QNN", "QAIRTExport", NULL},
-     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_NO_DOTS | EPCTX_IO_NAMES,
-     EPCTX_KEY_NODE_NAME,
-     EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
+     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_NO_DOTS | EPCTX_IO_NAMES |
+         EPCTX_QNN_COMPAT,
+     EPCTX_KEY_NODE_NAME, EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
      {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json", NULL}, 10, epctx__check_qnn_plugin},
     /* ORT openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context must be
      * stored; embed modes do not mix; all nodes name one container, or the first embeds it and the
@@ -9062,7 +9097,8 @@ static const epctx_profile epctx__profiles[] = {
      * basic_backend.h). Genuine: mul_1_ep_ctx_ovir.onnx. */
     {"openvino", "ORT 1.30-dev, files of OpenVINO 2025.2", EPCTX_FROM_FILES,
      {"OpenVINOExecutionProvider", NULL, NULL, NULL},
-     EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME, EPCTX_KEY_PARTITION, EPCTX_PAYLOAD_SHARED,
+     EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME | EPCTX_XML_PAIR, EPCTX_KEY_PARTITION,
+     EPCTX_PAYLOAD_SHARED,
      EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
      "{stem}_OpenVINOExecutionProvider.bin", {NULL, NULL, NULL, NULL}, 11, epctx__check_openvino},
     /* ORT tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing source
@@ -9070,8 +9106,8 @@ static const epctx_profile epctx__profiles[] = {
      * matched by name; one that is not found gets input 0 (tensorrt_execution_provider.cc). */
     {"tensorrt", "ORT 1.30-dev", EPCTX_FROM_SOURCE,
      {"TensorrtExecutionProvider", NULL, NULL, NULL},
-     EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 0,
-     "*.engine", {NULL, NULL, NULL, NULL}, 11, epctx__check_tensorrt},
+     EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES | EPCTX_STRIPPED_ENGINE, EPCTX_KEY_NONE,
+     EPCTX_PAYLOAD_EACH, 0, 0, "*.engine", {NULL, NULL, NULL, NULL}, 11, epctx__check_tensorrt},
     /* ORT nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc: main_context 0 on
      * every node although each has its own engine; embedded unless told otherwise; tensors are
      * matched as in tensorrt; failures come out as FAIL. */
@@ -9111,7 +9147,7 @@ static const epctx_profile epctx__profiles[] = {
      "{model}_npu.bin", {NULL, NULL, NULL, NULL}, 10, NULL},
     /* ORT docs/execution-providers/EP-Context-Design. */
     {"generic", "EP-context design", EPCTX_FROM_DOCUMENT, {NULL, NULL, NULL, NULL},
-     EPCTX_OWN_SOURCE | EPCTX_NO_SOURCE, EPCTX_KEY_NONE, EPCTX_PAYLOAD_SHARED, 0, 0,
+     EPCTX_OWN_SOURCE | EPCTX_NO_SOURCE | EPCTX_ANY_EP, EPCTX_KEY_NONE, EPCTX_PAYLOAD_SHARED, 0, 0,
      "{model}_*.bin", {NULL, NULL, NULL, NULL}, 10, NULL},
 };
 
@@ -9172,6 +9208,112 @@ EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const e
     }
     return epctx__source_index(profile, node->source, true) >= 0 ? EPCTX_CLAIM_SPELLING
                                                                  : EPCTX_CLAIM_NO;
+}
+
+/* -- names of files -- */
+
+static epctx_str epctx__path_stem(epctx_str file);
+
+/* The part of a name that a pattern begins with, beside the context model `model`; moves behind it. */
+static epctx_str epctx__pattern_part(const char **pattern, epctx_str model)
+{
+    epctx_str rest = epctx_str_of(*pattern);
+    epctx_str part = epctx__path_stem(model);
+    if (epctx_str_starts(rest, "{file}")) {
+        *pattern += 6;
+        return model;
+    }
+    if (epctx_str_starts(rest, "{stem}")) {
+        *pattern += 6;
+        return part;
+    }
+    if (epctx_str_starts(rest, "{model}")) {
+        *pattern += 7;
+        part.size -= part.size > 4 && epctx__ends_with(part, "_ctx") ? 4 : 0;
+        return part;
+    }
+    part.data = (*pattern)++;
+    part.size = 1;
+    return part;
+}
+
+EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epctx_str model)
+{
+    while (*pattern != '\0') {
+        epctx_str part;
+        if (*pattern == '*') {
+            return epctx__ends_with(name, pattern + 1);
+        }
+        part = epctx__pattern_part(&pattern, model);
+        if (name.size < part.size || memcmp(name.data, part.data, part.size) != 0) {
+            return false;
+        }
+        epctx__str_skip(&name, part.size);
+    }
+    return name.size == 0;
+}
+
+/* Letters that every file system takes. */
+static void epctx__plain_name(epctx_text *text, epctx_str name, bool lower)
+{
+    size_t i;
+    for (i = 0; i < name.size; i++) {
+        char ch = name.data[i];
+        char low = epctx__lower(ch);
+        bool plain = (low >= 'a' && low <= 'z') || (ch >= '0' && ch <= '9') || ch == '_' ||
+                     ch == '-' || (ch == '.' && !lower && i > 0 && name.data[i - 1] != '.');
+        epctx_text_put_char(text, !plain ? '_' : lower ? low : ch);
+    }
+}
+
+static void epctx__star_name(epctx_text *text, const epctx_profile *profile,
+                             const epctx_epnode *node)
+{
+    static const char tail[] = "executionprovider";
+    epctx_str name = node->source;
+    if (profile->payload == EPCTX_PAYLOAD_EACH) {
+        name = node->partition_name.size > 0 ? node->partition_name : node->name;
+        epctx__plain_name(text, name.size > 0 ? name : epctx_str_of("context"), false);
+        return;
+    }
+    if (name.size > sizeof tail - 1) {
+        epctx_str end = name;
+        epctx__str_skip(&end, name.size - (sizeof tail - 1));
+        name.size -= epctx_str_eq_nocase(end, epctx_str_of(tail)) ? end.size : 0;
+    }
+    epctx__plain_name(text, name.size > 0 ? name : epctx_str_of("ctx"), true);
+}
+
+EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_profile *profile,
+                                               const epctx_epnode *node, epctx_str model,
+                                               char *out, size_t capacity, epctx_error *error)
+{
+    epctx_text text = epctx_text_of(out, capacity);
+    const char *p = pattern;
+    epctx_error_clear(error);
+    while (*p != '\0') {
+        epctx_str part;
+        if (*p == '*' && profile != NULL && node != NULL) {
+            epctx__star_name(&text, profile, node);
+            p++;
+            continue;
+        }
+        if (node != NULL && epctx_str_starts(epctx_str_of(p), "{node}")) {
+            epctx__plain_name(&text, node->name, false);
+            p += 6;
+            continue;
+        }
+        part = epctx__pattern_part(&p, model);
+        if (part.size == 1 && part.data + 1 == p && *part.data == '{' && strchr(p, '}') != NULL) {
+            return epctx_fail(error, EPCTX_ERR_ARG,
+                              "name '%s': what stands in {} is none of {stem} {model} {file}%s",
+                              pattern, node != NULL ? " {node}" : "");
+        }
+        epctx_text_put(&text, part);
+    }
+    return text.cut ? epctx_fail(error, EPCTX_ERR_LIMIT,
+                                 "the file name that '%s' gives is too long", pattern)
+                    : EPCTX_OK;
 }
 
 /* ================================================================================================
@@ -10717,6 +10859,14 @@ EPCTX_API const char *epctx_option_text(const epctx_options *options, epctx_opti
     return epctx__options[option].fallback;
 }
 
+/* NULL when it is not set, or empty. */
+static EPCTX__UNUSED const char *epctx__option_set(const epctx_options *options,
+                                                   epctx_option option)
+{
+    const char *text = epctx_option_text(options, option);
+    return text[0] != '\0' ? text : NULL;
+}
+
 EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option)
 {
     return strcmp(epctx_option_text(options, option), "1") == 0;
@@ -11317,7 +11467,7 @@ static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, epc
 EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
                                             epctx_str runtime, epctx_error *why)
 {
-    bool qnn = profile != NULL && strncmp(profile->name, "qnn", 3) == 0;
+    bool qnn = profile != NULL && (profile->traits & EPCTX_QNN_COMPAT) != 0;
     epctx_str format;
     if (model.size == 0 || runtime.size == 0) {
         return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
@@ -11766,42 +11916,6 @@ static epctx_str epctx__attr_str(const epctx_node_view *node, const char *name)
     return found;
 }
 
-/* A file name by a profile's pattern, beside the context model `file`. One '*' matches anything;
- * what follows it is taken as it stands. */
-static bool epctx__name_fits(const char *pattern, epctx_str name, epctx_str file)
-{
-    epctx_str stem = epctx__path_stem(file);
-    epctx_str model = stem;
-    if (epctx__ends_with(model, "_ctx")) {
-        model.size -= 4;
-    }
-    while (*pattern != '\0') {
-        epctx_str part;
-        if (*pattern == '*') {
-            return epctx__ends_with(name, pattern + 1);
-        }
-        if (strncmp(pattern, "{stem}", 6) == 0) {
-            part = stem;
-            pattern += 6;
-        } else if (strncmp(pattern, "{model}", 7) == 0) {
-            part = model;
-            pattern += 7;
-        } else if (strncmp(pattern, "{file}", 6) == 0) {
-            part = file;
-            pattern += 6;
-        } else {
-            part.data = pattern++;
-            part.size = 1;
-        }
-        if (name.size < part.size || memcmp(name.data, part.data, part.size) != 0) {
-            return false;
-        }
-        name.data += part.size;
-        name.size -= part.size;
-    }
-    return name.size == 0;
-}
-
 /* The first names in a folder that fit a pattern. */
 typedef struct epctx__matches {
     epctx_arena *arena;
@@ -11817,7 +11931,7 @@ static bool epctx__match_name(void *state, const char *name)
     epctx__matches *m = (epctx__matches *)state;
     char *copy;
     int at = m->count;
-    if (!epctx__name_fits(m->pattern, epctx_str_of(name), m->model)) {
+    if (!epctx_profile_name_fits(m->pattern, epctx_str_of(name), m->model)) {
         return true;
     }
     while (at > 0 && strcmp(m->names[at - 1], name) > 0) {
@@ -12812,7 +12926,7 @@ static void epctx__lint_source(epctx__lint *l, epctx__judged *judged)
     } else if ((node->present & 1u << EPCTX_EP_SOURCE) == 0) {
         epctx__say(l, EPCTX_RULE_SOURCE_ABSENT, node->name, "source",
                    "is missing: only some EPs take such a node");
-    } else if (forced == NULL && strcmp(judged->profile->name, "generic") == 0 &&
+    } else if (forced == NULL && (judged->profile->traits & EPCTX_ANY_EP) != 0 &&
                epctx__remember(l, &l->unknown_sources, node->source, 1) == EPCTX_MAP_NONE) {
         epctx__say(l, EPCTX_RULE_UNKNOWN_SOURCE, node->name, "source",
                    "is '%S', no built-in profile knows it", &node->source);
@@ -14660,7 +14774,7 @@ static void epctx__lint_compat_entry(epctx__lint *l, epctx_str key, epctx_str va
     }
     if (value.size == 0) {
         epctx__say(l, EPCTX_RULE_COMPAT_SYNTAX, key, NULL, "the entry for EP '%S' is empty", &ep);
-    } else if (strncmp(profile->name, "qnn", 3) == 0 && !epctx_compat_read_qnn(value, &qnn)) {
+    } else if ((profile->traits & EPCTX_QNN_COMPAT) != 0 && !epctx_compat_read_qnn(value, &qnn)) {
         epctx__say(l, EPCTX_RULE_COMPAT_SYNTAX, key, NULL,
                    "is '%S', EP '%S' writes six fields separated by ':'", &value, &ep);
     }
@@ -14845,7 +14959,7 @@ static void epctx__lint_files(epctx__lint *l)
         epctx_str name = judged->node.ep_cache_context;
         bool path = judged->ours && judged->node.embed_mode == 0 && name.size > 0;
         if (path && model_file.size > 0 &&
-            !epctx__name_fits(judged->profile->binary, epctx_path_file(name), model_file)) {
+            !epctx_profile_name_fits(judged->profile->binary, epctx_path_file(name), model_file)) {
             epctx__say(l, EPCTX_RULE_BINARY_NAME, judged->node.name, "ep_cache_context",
                        "is '%S', EP '%s' writes '%s'", &name, judged->profile->name,
                        judged->profile->binary);
@@ -14935,6 +15049,10 @@ EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_op
 
 #endif /* EPCTX_NO_WIRE */
 
+/* ================================================================================================
+ * >>stamp
+ * ============================================================================================== */
+
 #define EPCTX__OTHER_BINARY                                                                        \
     "it is damaged, or was compiled again without this model (all that share it go together)"
 
@@ -14951,7 +15069,7 @@ static epctx_status epctx__other_size(epctx_str name, uint64_t found, uint64_t e
 
 #ifndef EPCTX_NO_WIRE
 
-/* -- what a build stamp says, and whether the binary is the one that it means -- */
+/* -- reading -- */
 
 /* One line of a stamp: its word, up to two numbers, and what follows. */
 typedef struct epctx__stamp_line {
@@ -15054,7 +15172,7 @@ static epctx_status epctx__stamp_verify(const epctx__stamp_line *line, const voi
                             &line->name, line->name.size > 0 ? "'" : "", hash, line->hash);
 }
 
-/* The same for a file. A file that is not there is not judged: loading will. */
+/* The same for a file. */
 static epctx_status epctx__stamp_verify_file(const epctx_model *model,
                                              const epctx__stamp_line *line, epctx_str folder,
                                              bool fast, epctx_error *error)
@@ -15064,28 +15182,33 @@ static epctx_status epctx__stamp_verify_file(const epctx_model *model,
     epctx_file_kind kind;
     epctx_mapping mapping;
     uint64_t size = 0;
-    epctx_status status = epctx_path_find(io, folder, line->name, model->path_flags, path,
-                                          sizeof path, error);
-    if (status == EPCTX_OK) {
-        status = io->stat_fn(io->user, path, &kind, &size, error);
+    epctx_status status;
+    EPCTX__TRY(epctx_path_find(io, folder, line->name, model->path_flags, path, sizeof path,
+                               error));
+    EPCTX__TRY(io->stat_fn(io->user, path, &kind, &size, error));
+    if (fast || size != line->size) {
+        return epctx__stamp_verify(line, NULL, size, true, error);
     }
-    if (status == EPCTX_ERR_NOT_FOUND) {
-        epctx_error_clear(error);
-        return EPCTX_OK;
-    }
-    if (status != EPCTX_OK || fast || size != line->size) {
-        return status == EPCTX_OK ? epctx__stamp_verify(line, NULL, size, true, error) : status;
-    }
-    status = epctx_path_map(io, folder, line->name, model->path_flags, &mapping, NULL, 0, error);
-    if (status == EPCTX_OK) {
-        status = epctx__stamp_verify(line, mapping.data, mapping.size, false, error);
-        io->unmap_fn(io->user, &mapping);
-    }
+    EPCTX__TRY(epctx_path_map(io, folder, line->name, model->path_flags, &mapping, NULL, 0, error));
+    status = epctx__stamp_verify(line, mapping.data, mapping.size, false, error);
+    io->unmap_fn(io->user, &mapping);
     return status;
 }
 
+/* The same for the binary that `node` has. */
+static epctx_status epctx__stamp_verify_node(const epctx_model *model,
+                                             const epctx__stamp_line *line,
+                                             const epctx_epnode *node, epctx_str folder, bool fast,
+                                             epctx_error *error)
+{
+    return node->embed_mode == 1
+               ? epctx__stamp_verify(line, node->ep_cache_context.data,
+                                     node->ep_cache_context.size, fast, error)
+               : epctx__stamp_verify_file(model, line, folder, fast, error);
+}
+
 /* Compares the binary of one EP with its stamp, if there is one. The folder is that of
- * `context_file_path` or, NULL, of the model. */
+ * `context_file_path` or, NULL, of the model. A file that is not there is not judged: loading will. */
 static epctx_status epctx__check_made(const epctx_model *model, epctx_str source,
                                       const char *context_file_path, bool fast,
                                       epctx_error *error)
@@ -15097,13 +15220,12 @@ static epctx_status epctx__check_made(const epctx_model *model, epctx_str source
     if (!epctx__stamp_binary(model, source, &line, &node)) {
         return EPCTX_OK;
     }
-    status = node.embed_mode == 1
-                 ? epctx__stamp_verify(&line, node.ep_cache_context.data,
-                                       node.ep_cache_context.size, fast, error)
-                 : epctx__stamp_verify_file(model, &line, epctx_path_folder(path), fast, error);
-    if (status != EPCTX_OK) {
-        epctx_blame(error, NULL, &node.name, "ep_cache_context");
+    status = epctx__stamp_verify_node(model, &line, &node, epctx_path_folder(path), fast, error);
+    if (status == EPCTX_ERR_NOT_FOUND) {
+        epctx_error_clear(error);
+        return EPCTX_OK;
     }
+    epctx_blame(error, NULL, &node.name, "ep_cache_context");
     return status;
 }
 
@@ -15120,8 +15242,7 @@ EPCTX_API epctx_status epctx_check_binary(const epctx_model *model, const char *
     epctx_error_clear(error);
     while (status == EPCTX_OK && stamps < EPCTX__STAMPS_MAX && epctx_next_pair(&it, &pair)) {
         if (epctx_str_starts(pair.key, EPCTX_BUILD_PREFIX)) {
-            pair.key.data += sizeof EPCTX_BUILD_PREFIX - 1;
-            pair.key.size -= sizeof EPCTX_BUILD_PREFIX - 1;
+            epctx__str_skip(&pair.key, sizeof EPCTX_BUILD_PREFIX - 1);
             status = epctx__check_made(model, pair.key, context_file_path, false, error);
             stamps++;
         }
@@ -15129,6 +15250,146 @@ EPCTX_API epctx_status epctx_check_binary(const epctx_model *model, const char *
     epctx_blame(error, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
     return status;
 }
+
+#ifndef EPCTX_NO_EDIT
+
+/* -- making -- */
+
+typedef struct epctx__stamp_text {
+    epctx_allocator in_arena;
+    epctx_buffer text;
+    bool failed;
+} epctx__stamp_text;
+
+static void epctx__stamp_begin(epctx__stamp_text *s, epctx_arena *arena)
+{
+    s->in_arena.user = arena;
+    s->in_arena.alloc_fn = epctx__arena_alloc_fn;
+    s->in_arena.free_fn = epctx__arena_free_fn;
+    s->failed = false;
+    epctx_buffer_init(&s->text, &s->in_arena);
+}
+
+static void epctx__stamp_put(epctx__stamp_text *s, epctx_str part)
+{
+    s->failed =
+        s->failed || epctx_buffer_append(&s->text, part.data, part.size) != EPCTX_OK;
+}
+
+/* Starts a line. */
+static void epctx__stamp_put_word(epctx__stamp_text *s, const char *word)
+{
+    epctx__stamp_put(s, epctx_str_of(s->text.size > 0 ? "\n" : ""));
+    epctx__stamp_put(s, epctx_str_of(word));
+}
+
+static void epctx__stamp_put_number(epctx__stamp_text *s, uint64_t value)
+{
+    char digits[24];
+    epctx_text text = epctx_text_of(digits, sizeof digits);
+    epctx_text_put_format(&text, " %u", value);
+    epctx__stamp_put(s, epctx_text_str(&text));
+}
+
+static void epctx__stamp_put_hash(epctx__stamp_text *s, uint64_t hash)
+{
+    char digits[24];
+    epctx_text text = epctx_text_of(digits, sizeof digits);
+    epctx_text_put_char(&text, ' ');
+    epctx_text_put_hex(&text, hash, 16);
+    epctx__stamp_put(s, epctx_text_str(&text));
+}
+
+/* How a character is written in a name; `one` has room for one that is written as it is. */
+static epctx_str epctx__stamp_escape(char c, char *one)
+{
+    epctx_str as_is;
+    *one = c;
+    as_is.data = one;
+    as_is.size = 1;
+    return c == '%' ? epctx_str_of("%25") : c == '\n' ? epctx_str_of("%0A") : as_is;
+}
+
+static void epctx__stamp_put_name(epctx__stamp_text *s, epctx_str name)
+{
+    size_t i;
+    char one;
+    epctx__stamp_put(s, epctx_str_of(" "));
+    for (i = 0; i < name.size; i++) {
+        epctx__stamp_put(s, epctx__stamp_escape(name.data[i], &one));
+    }
+}
+
+static void epctx__stamp_put_file(epctx__stamp_text *s, const char *word, epctx_span bytes,
+                                  epctx_str name)
+{
+    epctx__stamp_put_word(s, word);
+    epctx__stamp_put_number(s, bytes.size);
+    epctx__stamp_put_hash(s, epctx_hash(bytes.data, bytes.size, 0));
+    if (name.data != NULL) {
+        epctx__stamp_put_name(s, name);
+    }
+}
+
+static void epctx__stamp_put_binary(epctx__stamp_text *s, epctx_span binary, size_t graphs)
+{
+    epctx__stamp_put_file(s, "binary", binary, epctx_str_of(NULL));
+    epctx__stamp_put_word(s, "graphs");
+    epctx__stamp_put_number(s, graphs);
+}
+
+/* A metadata entry of one EP. */
+static epctx_status epctx__ep_metadata(epctx_model *model, const char *prefix, const char *source,
+                                       epctx_str value, epctx_error *error)
+{
+    const size_t size = strlen(prefix) + strlen(source) + 1;
+    epctx_text key;
+    char *memory;
+    EPCTX__NEW(memory, char, size, &model->arena, error);
+    key = epctx_text_of(memory, size);
+    epctx_text_put(&key, epctx_str_of(prefix));
+    epctx_text_put(&key, epctx_str_of(source));
+    return epctx_put_metadata(model, epctx_text_str(&key), value, error);
+}
+
+static epctx_status epctx__stamp_write(const epctx__stamp_text *s, epctx_model *model,
+                                       const char *source, epctx_error *error)
+{
+    epctx_str value;
+    value.data = (const char *)s->text.data;
+    value.size = s->text.size;
+    return s->failed ? epctx__nomem(error, model->arena.missing)
+                     : epctx__ep_metadata(model, EPCTX_BUILD_PREFIX, source, value, error);
+}
+
+/* Does a name of the stamp, escaped, stand for `plain`? */
+static bool epctx__stamp_is(epctx_str escaped, const char *plain)
+{
+    char one;
+    for (; *plain != '\0'; plain++) {
+        epctx_str want = epctx__stamp_escape(*plain, &one);
+        if (escaped.size < want.size || memcmp(escaped.data, want.data, want.size) != 0) {
+            return false;
+        }
+        epctx__str_skip(&escaped, want.size);
+    }
+    return escaped.size == 0;
+}
+
+static bool epctx__stamp_plain(epctx_str escaped, char *out, size_t capacity)
+{
+    size_t i = 0;
+    size_t used = 0;
+    while (i < escaped.size && used + 1 < capacity) {
+        bool code = escaped.data[i] == '%' && escaped.size - i >= 3;
+        out[used++] = !code ? escaped.data[i] : escaped.data[i + 1] == '0' ? '\n' : '%';
+        i += code ? 3 : 1;
+    }
+    out[used] = '\0';
+    return i == escaped.size;
+}
+
+#endif /* EPCTX_NO_EDIT */
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -18906,7 +19167,6 @@ static epctx_status epctx__find_contexts(epctx_model *model, const epctx_name_op
 static bool epctx__is_alone(const epctx_model *model, const epctx_epnode *node)
 {
     epctx__stamp_line line, graphs;
-    epctx_mapping mapping;
     epctx_epnode only;
     epctx_str rest;
     bool alone = false;
@@ -18916,22 +19176,12 @@ static bool epctx__is_alone(const epctx_model *model, const epctx_epnode *node)
     while (!alone && epctx__stamp_next(&rest, &graphs)) {
         alone = epctx_str_is(graphs.word, "graphs") && epctx_str_is(graphs.name, "1");
     }
-    if (!alone || !epctx__stamp_binary(model, node->source, &line, &only) ||
-        only.embed_mode != node->embed_mode ||
-        !epctx_str_eq(only.ep_cache_context, node->ep_cache_context)) {
-        return false;
-    }
-    if (only.embed_mode == 1) {
-        return epctx__stamp_verify(&line, only.ep_cache_context.data, only.ep_cache_context.size,
-                                   false, NULL) == EPCTX_OK;
-    }
-    if (epctx_path_map(model->io, epctx_path_folder(epctx_str_of(model->path)), line.name,
-                       model->path_flags, &mapping, NULL, 0, NULL) != EPCTX_OK) {
-        return false;
-    }
-    alone = epctx__stamp_verify(&line, mapping.data, mapping.size, false, NULL) == EPCTX_OK;
-    model->io->unmap_fn(model->io->user, &mapping);
-    return alone;
+    return alone && epctx__stamp_binary(model, node->source, &line, &only) &&
+           only.embed_mode == node->embed_mode &&
+           epctx_str_eq(only.ep_cache_context, node->ep_cache_context) &&
+           epctx__stamp_verify_node(model, &line, &only,
+                                    epctx_path_folder(epctx_str_of(model->path)), false,
+                                    NULL) == EPCTX_OK;
 }
 
 /* Why the name of an EPContext node must stay, or NULL. */
@@ -19625,11 +19875,6 @@ static bool epctx__convert_put(epctx__convert *c, epctx_map *map, epctx_str key,
     return true;
 }
 
-static bool epctx__has(const epctx_map *map, epctx_str key)
-{
-    return epctx_map_get(map, key) != EPCTX_MAP_NONE;
-}
-
 static bool epctx__convert_note(epctx__convert *c, epctx_change_kind kind, epctx_str name,
                                 epctx_str file, uint64_t size, const char *reason)
 {
@@ -19751,88 +19996,13 @@ static bool epctx__convert_whole(epctx__convert *c, epctx_str name, epctx_span b
 
 /* -- names of new files -- */
 
-/* What stands for {node}: letters that every file system takes. */
-static void epctx__plain_name(epctx_text *text, epctx_str name)
-{
-    size_t i;
-    for (i = 0; i < name.size; i++) {
-        char ch = name.data[i];
-        bool plain = epctx__is_letter(ch) || (ch >= '0' && ch <= '9') || ch == '_' || ch == '-' ||
-                     (ch == '.' && i > 0 && name.data[i - 1] != '.');
-        epctx_text_put_char(text, plain ? ch : '_');
-    }
-}
-
-/* What stands for * in the EP's pattern: the short name of the EP where nodes share a binary, else
- * the node's own key. */
-static void epctx__star_name(epctx_text *text, const epctx__job *job)
-{
-    static const char tail[] = "executionprovider";
-    epctx_str name = job->node.source;
-    size_t i;
-    if (job->profile->payload == EPCTX_PAYLOAD_EACH) {
-        name = job->node.partition_name.size > 0 ? job->node.partition_name : job->node.name;
-        epctx__plain_name(text, name.size > 0 ? name : epctx_str_of("context"));
-        return;
-    }
-    if (name.size > sizeof tail - 1) {
-        epctx_str end;
-        end.data = name.data + name.size - (sizeof tail - 1);
-        end.size = sizeof tail - 1;
-        name.size -= epctx_str_eq_nocase(end, epctx_str_of(tail)) ? end.size : 0;
-    }
-    name = name.size > 0 ? name : epctx_str_of("ctx");
-    for (i = 0; i < name.size; i++) {
-        char lower = epctx__lower(name.data[i]);
-        epctx_str one;
-        one.data = &lower;
-        one.size = 1;
-        epctx__plain_name(text, one);
-    }
-}
-
 /* Fills a pattern in. `job` NULL: there is no node; `star`: a * is to be filled in, too. */
 static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const epctx__job *job,
                                 bool star, char out[EPCTX_PATH_MAX])
 {
-    epctx_text text = epctx_text_of(out, EPCTX_PATH_MAX);
-    epctx_str file = epctx_path_file(c->path);
-    epctx_str stem = epctx__path_stem(file);
-    epctx_str model = stem;
-    const char *p = pattern;
-    if (model.size > 4 && memcmp(model.data + model.size - 4, "_ctx", 4) == 0) {
-        model.size -= 4;
-    }
-    while (*p != '\0') {
-        if (strncmp(p, "{stem}", 6) == 0) {
-            epctx_text_put(&text, stem);
-            p += 6;
-        } else if (strncmp(p, "{model}", 7) == 0) {
-            epctx_text_put(&text, model);
-            p += 7;
-        } else if (strncmp(p, "{file}", 6) == 0) {
-            epctx_text_put(&text, file);
-            p += 6;
-        } else if (strncmp(p, "{node}", 6) == 0 && job != NULL) {
-            epctx__plain_name(&text, job->node.name);
-            p += 6;
-        } else if (*p == '*' && star) {
-            epctx__star_name(&text, job);
-            p++;
-        } else if (*p == '{' && memchr(p, '}', strlen(p)) != NULL) {
-            epctx_fail(c->error, EPCTX_ERR_ARG,
-                       "name '%s': what stands in {} is none of {stem} {model} {file}%s", pattern,
-                       job != NULL ? " {node}" : "");
-            return false;
-        } else {
-            epctx_text_put_char(&text, *p++);
-        }
-    }
-    if (text.cut) {
-        epctx_fail(c->error, EPCTX_ERR_LIMIT, "the file name that '%s' gives is too long", pattern);
-        return false;
-    }
-    return true;
+    return epctx_profile_fill_name(pattern, star ? job->profile : NULL,
+                                   job != NULL ? &job->node : NULL, epctx_path_file(c->path), out,
+                                   EPCTX_PATH_MAX, c->error) == EPCTX_OK;
 }
 
 /* A new file's name must be one that a model may hold, and not the model's own. */
@@ -20084,12 +20254,12 @@ static bool epctx__embed_allowed(epctx__convert *c, const epctx__job *job)
 {
     const epctx_epnode *node = &job->node;
     const epctx__ep_nodes *group = &c->groups[job->group];
-    if (strcmp(job->profile->name, "openvino") == 0 &&
+    if ((job->profile->traits & EPCTX_XML_PAIR) != 0 &&
         epctx__ends_with(node->ep_cache_context, ".xml")) {
         epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                    "names an OpenVINO IR, whose weights are in a .bin beside it: the two must stay "
                    "files");
-    } else if (strcmp(job->profile->name, "tensorrt") == 0 &&
+    } else if ((job->profile->traits & EPCTX_STRIPPED_ENGINE) != 0 &&
                epctx__ends_with(node->ep_cache_context, ".stripped.engine")) {
         epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                    "names an engine without weights, which TensorRT knows by its file name: it "
@@ -21525,13 +21695,13 @@ static epctx_status epctx__move_allowed(epctx__move *m, const epctx_epnode *node
                           "the EP %s refuses '..' anywhere in a name: choose another",
                           profile->name);
     }
-    if (strcmp(profile->name, "openvino") == 0 &&
+    if ((profile->traits & EPCTX_XML_PAIR) != 0 &&
         epctx__ends_with(node->ep_cache_context, ".xml")) {
         return epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
                           "is an OpenVINO IR: the .bin beside it has to keep the same name, so "
                           "rename the two by hand and set ep_cache_context");
     }
-    if (strcmp(profile->name, "tensorrt") == 0 &&
+    if ((profile->traits & EPCTX_STRIPPED_ENGINE) != 0 &&
         epctx__ends_with(node->ep_cache_context, ".stripped.engine") !=
             epctx__ends_with(name, ".stripped.engine")) {
         return epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
@@ -27878,6 +28048,47 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep)
 
 #ifndef EPCTX_NO_EDIT
 
+EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options)
+{
+    epctx_gen_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.context_file_path = epctx__option_set(options, EPCTX_OPTION_CONTEXT_FILE_PATH);
+    opts.embed = epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE);
+    opts.name_prefix = epctx__option_set(options, EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX);
+    opts.overwrite = epctx_option_on(options, EPCTX_OPTION_OVERWRITE);
+    opts.require_all = epctx_option_on(options, EPCTX_OPTION_DISABLE_CPU_FALLBACK);
+    opts.initializers_file_name =
+        epctx__option_set(options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE);
+    opts.no_nodes = epctx_option_no_nodes(options);
+    opts.prepare_only = epctx_option_on(options, EPCTX_OPTION_COMPILE_ONLY);
+    opts.weightless = epctx_option_on(options, EPCTX_OPTION_WEIGHTLESS) ? EPCTX_WEIGHTLESS_ALL
+                      : epctx_option_on(options, EPCTX_OPTION_WEIGHTLESS_NODES)
+                          ? EPCTX_WEIGHTLESS_EXTERNAL_ONLY
+                          : EPCTX_WEIGHTLESS_NONE;
+    return opts;
+}
+
+EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts)
+{
+    static const char *const no_nodes[] = {"error", "copy", "nothing"};
+    epctx_options options;
+    const char **values = options.values;
+    epctx_options_init(&options, NULL);
+    values[EPCTX_OPTION_CONTEXT_ENABLE] = "1";
+    values[EPCTX_OPTION_CONTEXT_FILE_PATH] = opts->context_file_path;
+    values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = opts->embed ? "1" : "0";
+    values[EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX] = opts->name_prefix;
+    values[EPCTX_OPTION_OVERWRITE] = opts->overwrite ? "1" : "0";
+    values[EPCTX_OPTION_DISABLE_CPU_FALLBACK] = opts->require_all ? "1" : "0";
+    values[EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE] = opts->initializers_file_name;
+    values[EPCTX_OPTION_NO_NODES] = no_nodes[opts->no_nodes];
+    values[EPCTX_OPTION_COMPILE_ONLY] = opts->prepare_only ? "1" : "0";
+    values[EPCTX_OPTION_WEIGHTLESS] = opts->weightless == EPCTX_WEIGHTLESS_ALL ? "1" : NULL;
+    values[EPCTX_OPTION_WEIGHTLESS_NODES] =
+        opts->weightless == EPCTX_WEIGHTLESS_EXTERNAL_ONLY ? "1" : NULL;
+    return options;
+}
+
 /* An initializer that goes into the file of initializers. */
 typedef struct epctx__aside {
     struct epctx__aside *next;
@@ -27917,24 +28128,11 @@ typedef struct epctx__generation {
     epctx__aside *moved_last;
 } epctx__generation;
 
-static void *epctx__gen_array(epctx__generation *g, size_t count, size_t size)
-{
-    void *memory = epctx_arena_array(g->arena, count, size);
-    if (memory == NULL) {
-        epctx__nomem(g->error, g->arena->missing);
-    }
-    return memory;
-}
-
-/* What epctx_preflight is to know of the options. */
+/* What is asked for, as session options. */
 static epctx_options epctx__gen_options(const epctx__generation *g)
 {
-    epctx_options options;
-    epctx_options_init(&options, g->arena);
-    options.values[EPCTX_OPTION_CONTEXT_FILE_PATH] = g->opts->context_file_path;
-    options.values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = g->opts->embed ? "1" : "0";
-    options.values[EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE] = g->opts->initializers_file_name;
-    options.values[EPCTX_OPTION_OVERWRITE] = g->opts->overwrite ? "1" : "0";
+    epctx_options options = epctx_options_of_gen(g->opts);
+    options.arena = g->arena;
     return options;
 }
 
@@ -27943,11 +28141,7 @@ static epctx_status epctx__gen_context_path(epctx__generation *g)
     epctx_gen_report *r = g->report;
     epctx_str wanted = epctx_str_of(g->opts->context_file_path);
     epctx_options options = epctx__gen_options(g);
-    epctx_status status =
-        epctx_options_check(&options, EPCTX_PHASE_GENERATE, g->model->path, g->error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx_options_check(&options, EPCTX_PHASE_GENERATE, g->model->path, g->error));
     return wanted.size > 0
                ? epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error)
                : epctx_path_context_model(epctx_str_of(g->model->path), r->context_path,
@@ -27967,10 +28161,7 @@ static epctx_status epctx__gen_inputs(epctx__generation *g, epctx_preflight_in *
     for (other = g->foreign; other != NULL; other = other->next) {
         count++;
     }
-    inputs = (const char **)epctx__gen_array(g, count, sizeof *inputs);
-    if (inputs == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
+    EPCTX__NEW(inputs, const char *, count, g->arena, g->error);
     for (file = g->model->files; file != NULL; file = file->next) {
         inputs[in->input_count++] = file->path;
     }
@@ -27981,27 +28172,6 @@ static epctx_status epctx__gen_inputs(epctx__generation *g, epctx_preflight_in *
     return EPCTX_OK;
 }
 
-/* A binary that a writer takes has a name and no place. */
-static epctx_status epctx__gen_written_name(epctx__generation *g)
-{
-    epctx_gen_report *r = g->report;
-    epctx_str name = epctx_str_of(g->opts->binary);
-    epctx_status status;
-    if (g->build != NULL) {
-        return epctx_fail(g->error, EPCTX_ERR_ARG,
-                          "a group's binary is a file: it has no writer");
-    }
-    status = name.size > 0 ? epctx_path_check(name, g->error)
-                           : epctx_path_binary(epctx_str_of(r->context_path),
-                                               epctx_str_of(g->backend->short_name),
-                                               r->binary_path, sizeof r->binary_path, g->error);
-    if (status == EPCTX_OK && name.size > 0) {
-        status = epctx__path_join(r->binary_path, sizeof r->binary_path, &name, 1, g->error);
-    }
-    g->binary = r->binary_path;
-    return status;
-}
-
 /* Names and checks the outputs. */
 static epctx_status epctx__gen_paths(epctx__generation *g)
 {
@@ -28009,24 +28179,15 @@ static epctx_status epctx__gen_paths(epctx__generation *g)
     epctx_options options = epctx__gen_options(g);
     epctx_preflight_in in;
     epctx_outputs out;
-    epctx_status status;
     memset(&in, 0, sizeof in);
     in.io = g->model->io;
     in.model_path = g->model->path;
     in.eps = &g->backend->short_name;
-    in.ep_count = g->opts->writer != NULL ? 0 : 1;
+    in.ep_count = 1;
     in.binary = g->joins ? g->binary : g->opts->binary;
     in.binary_joined = g->joins;
-    status = epctx__gen_inputs(g, &in);
-    if (status == EPCTX_OK && g->opts->writer != NULL && !g->opts->embed) {
-        status = epctx__gen_written_name(g);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx_preflight(&options, &in, g->arena, &out, g->error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__gen_inputs(g, &in));
+    EPCTX__TRY(epctx_preflight(&options, &in, g->arena, &out, g->error));
     /* Paths of the preflight fit. */
     if (out.binary_count > 0) {
         memcpy(r->binary_path, out.binaries[0], strlen(out.binaries[0]) + 1);
@@ -28049,84 +28210,70 @@ static bool epctx__is_ep_record(const epctx_node *node)
 static epctx_status epctx__gen_foreign(epctx__generation *g, const epctx_epnode *node)
 {
     const epctx_io *io = g->model->io;
+    const uint32_t flags = g->model->path_flags;
+    epctx_str name = node->ep_cache_context;
     char real[EPCTX_PATH_MAX];
     char from[EPCTX_PATH_MAX];
     char to[EPCTX_PATH_MAX];
-    epctx_str folder;
     epctx__foreign *file;
     epctx_status status;
-    if (node->embed_mode != 0 || node->ep_cache_context.size == 0) {
+    if (node->embed_mode != 0 || name.size == 0) {
         return EPCTX_OK;
     }
-    folder = epctx_path_folder(epctx_str_of(g->report->context_path));
-    status = epctx_path_find(io, folder, node->ep_cache_context, g->model->path_flags, to,
-                             sizeof to, g->error);
-    if (g->model->path[0] != '\0') {
-        epctx_error ignored;
-        epctx_status source;
-        folder = epctx_path_folder(epctx_str_of(g->model->path));
-        source = epctx_path_find(io, folder, node->ep_cache_context, g->model->path_flags, from,
-                                 sizeof from, &ignored);
-        if (source == EPCTX_OK && (status != EPCTX_OK || strcmp(from, to) != 0)) {
-            epctx_error_clear(g->error);
-            status = epctx_fail(g->error, EPCTX_ERR_PATH,
-                                "needs '%S' beside the model, which another EP made: write the new "
-                                "model into the folder of the source",
-                                &node->ep_cache_context);
-        }
+    status = epctx_path_find(io, epctx_path_folder(epctx_str_of(g->report->context_path)), name,
+                             flags, to, sizeof to, g->error);
+    if (g->model->path[0] != '\0' &&
+        epctx_path_find(io, epctx_path_folder(epctx_str_of(g->model->path)), name, flags, from,
+                        sizeof from, NULL) == EPCTX_OK &&
+        (status != EPCTX_OK || strcmp(from, to) != 0)) {
+        epctx_error_clear(g->error);
+        return epctx_fail(g->error, EPCTX_ERR_PATH,
+                          "needs '%S' beside the model, which another EP made: write the new model "
+                          "into the folder of the source",
+                          &name);
     }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    file = (epctx__foreign *)epctx__gen_array(g, 1, sizeof *file);
-    if (file == NULL || io->canonical_fn(io->user, to, real, sizeof real, g->error) != EPCTX_OK) {
-        return g->error->status;
-    }
-    file->path = epctx_arena_copy(g->arena, epctx_str_of(real));
+    EPCTX__TRY(status);
+    EPCTX__TRY(io->canonical_fn(io->user, to, real, sizeof real, g->error));
+    EPCTX__NEW(file, epctx__foreign, 1, g->arena, g->error);
     file->next = g->foreign;
     g->foreign = file;
-    return file->path != NULL ? EPCTX_OK : epctx__nomem(g->error, g->arena->missing);
+    return epctx__copy(g->arena, epctx_str_of(real), &file->path, g->error);
 }
 
-/* The source may hold EPContext nodes of other EPs. One of this EP means that it is compiled
- * already: ORT's rule is to refuse. */
+/* A node of the source is no EPContext node, or one of another EP. One of this EP means that it is
+ * compiled already: ORT's rule is to refuse. */
+static epctx_status epctx__gen_source_node(epctx__generation *g, const epctx_node *node)
+{
+    epctx_epnode ep;
+    if (!epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
+        return EPCTX_OK;
+    }
+    if (!epctx__is_ep_record(node)) {
+        return epctx_fail(g->error, EPCTX_ERR_GRAPH,
+                          "is EPContext in domain '%S', expected com.microsoft", &node->domain);
+    }
+    EPCTX__TRY(epctx_epnode_from_record(node, &ep, g->error));
+    if (ep.source.size == 0 || epctx_str_is(ep.source, g->backend->source)) {
+        return epctx_fail(g->error, EPCTX_ERR_GRAPH,
+                          "is an EPContext node of source '%S': the model is compiled already",
+                          &ep.source);
+    }
+    g->report->other_nodes++;
+    return epctx__gen_foreign(g, &ep);
+}
+
 static epctx_status epctx__gen_source(epctx__generation *g)
 {
     size_t i;
-    epctx_status status = epctx_graph_load(g->model, &g->graph, g->error);
-    if (status == EPCTX_OK) {
-        status = epctx__editable(g->model, g->error);
+    EPCTX__TRY(epctx_graph_load(g->model, &g->graph, g->error));
+    EPCTX__TRY(epctx__editable(g->model, g->error));
+    EPCTX__TRY(epctx__gen_context_path(g));
+    for (i = 0; i < g->graph.node_count; i++) {
+        epctx_status status = epctx__gen_source_node(g, &g->graph.nodes[i]);
+        epctx_blame(g->error, g->model->path, &g->graph.nodes[i].name, NULL);
+        EPCTX__TRY(status);
     }
-    if (status == EPCTX_OK) {
-        status = epctx__gen_context_path(g);
-    }
-    for (i = 0; status == EPCTX_OK && i < g->graph.node_count; i++) {
-        const epctx_node *node = &g->graph.nodes[i];
-        epctx_epnode ep;
-        if (!epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
-            continue;
-        }
-        if (!epctx__is_ep_record(node)) {
-            status = epctx_fail(g->error, EPCTX_ERR_GRAPH,
-                                "is EPContext in domain '%S', expected com.microsoft",
-                                &node->domain);
-        } else {
-            status = epctx_epnode_from_record(node, &ep, g->error);
-        }
-        if (status == EPCTX_OK &&
-            (ep.source.size == 0 || epctx_str_is(ep.source, g->backend->source))) {
-            status = epctx_fail(g->error, EPCTX_ERR_GRAPH,
-                                "is an EPContext node of source '%S': the model is compiled "
-                                "already",
-                                &ep.source);
-        }
-        if (status == EPCTX_OK) {
-            g->report->other_nodes++;
-            status = epctx__gen_foreign(g, &ep);
-        }
-        epctx_blame(g->error, g->model->path, &node->name, NULL);
-    }
-    return status;
+    return EPCTX_OK;
 }
 
 /* Why a node stays on the CPU. `ask`: the backend tells, when it can. */
@@ -28153,14 +28300,14 @@ static epctx_status epctx__gen_refusal(const epctx__generation *g, size_t index,
  * graph again. */
 #define EPCTX__ASKED 200
 
-/* Tells why nodes stay, where the backend decided that. */
+/* Tells why nodes stay. */
 static void epctx__gen_tell(const epctx__generation *g)
 {
     const epctx_hooks *hooks = g->opts->hooks;
     epctx_error why;
     size_t i;
     int asked = 0;
-    if (hooks == NULL || hooks->refused_fn == NULL || g->opts->sets != NULL) {
+    if (hooks == NULL || hooks->refused_fn == NULL) {
         return;
     }
     for (i = 0; i < g->graph.node_count; i++) {
@@ -28193,164 +28340,6 @@ static epctx_status epctx__gen_nothing(epctx__generation *g)
                       why.message[0] != '\0' ? ": " : "", why.message);
 }
 
-/* -- partitions that the caller chose -- */
-
-/* The caller's sets as groups of the grouping. */
-static bool epctx__sets_read(epctx__generation *g, epctx__grouping *grouping)
-{
-    const epctx_graph *graph = &g->graph;
-    uint32_t *index = (uint32_t *)epctx__gen_array(g, graph->node_count, sizeof *index);
-    size_t i, k;
-    if (index == NULL) {
-        return false;
-    }
-    for (i = 0; i < graph->node_count; i++) {
-        index[graph->nodes[i].id] = (uint32_t)i;
-        grouping->group[i] = EPCTX__NOBODY;
-    }
-    for (i = 0; i < g->opts->set_count; i++) {
-        const epctx_node_set *set = &g->opts->sets[i];
-        for (k = 0; k < set->node_count; k++) {
-            uint32_t at;
-            if (set->nodes[k] >= graph->node_count) {
-                epctx_fail(g->error, EPCTX_ERR_ARG,
-                           "node set %u names node %u, the graph has %u", (uint64_t)i,
-                           (uint64_t)set->nodes[k], (uint64_t)graph->node_count);
-                return false;
-            }
-            at = index[set->nodes[k]];
-            if (grouping->group[at] != EPCTX__NOBODY || epctx__is_ep_record(&graph->nodes[at])) {
-                epctx_fail(g->error, EPCTX_ERR_ARG, "node set %u has node '%S', which %s",
-                           (uint64_t)i, &graph->nodes[at].name,
-                           grouping->group[at] != EPCTX__NOBODY
-                               ? "is in a set already"
-                               : "is an EPContext node");
-                return false;
-            }
-            grouping->group[at] = (uint32_t)i;
-            g->take[at] = 1;
-        }
-        if (set->node_count == 0) {
-            epctx_fail(g->error, EPCTX_ERR_ARG, "node set %u is empty", (uint64_t)i);
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Sets and single nodes that wait for each other; says which set does and through what. */
-static void epctx__sets_circle(epctx__generation *g, const epctx__edges *edges, uint32_t *waits,
-                               const uint8_t *done, size_t units)
-{
-    size_t sets = g->opts->set_count;
-    uint32_t at = EPCTX__NO_UNIT;
-    uint32_t set = EPCTX__NO_UNIT;
-    size_t i;
-    for (i = 0; i < units; i++) {
-        waits[i] = EPCTX__NO_UNIT;
-    }
-    for (i = 0; i < edges->count; i++) {
-        /* not taken: what waits for a unit that is left is left */
-        if (!done[edges->from[i]] && !done[edges->to[i]]) {
-            waits[edges->to[i]] = edges->from[i];
-            at = edges->to[i];
-        }
-    }
-    /* Every unit left waits for one that is left: after as many steps we are on a circle. */
-    /* not taken: there is a circle */
-    for (i = 0; i < units && at != EPCTX__NO_UNIT; i++) {
-        at = waits[at];
-    }
-    /* not taken: there is a circle, and a set on it */
-    for (i = 0; i < units && at != EPCTX__NO_UNIT && set == EPCTX__NO_UNIT; i++) {
-        set = at < sets ? at : EPCTX__NO_UNIT;
-        at = waits[at];
-    }
-    /* not taken: there is a circle, and a set on it */
-    if (set == EPCTX__NO_UNIT || at == EPCTX__NO_UNIT) {
-        epctx_fail(g->error, EPCTX_ERR_GRAPH, "the node sets depend on each other in a circle");
-    } else if (at < sets) {
-        epctx_fail(g->error, EPCTX_ERR_GRAPH,
-                   "node set %u depends on itself through node set %u: they cannot both be "
-                   "partitions",
-                   (uint64_t)set, (uint64_t)at);
-    } else {
-        epctx_fail(g->error, EPCTX_ERR_GRAPH,
-                   "node set %u depends on itself through node '%S', which is not in it",
-                   (uint64_t)set, &g->graph.nodes[at - sets].name);
-    }
-}
-
-/* Is there an order with every set in one piece? */
-static bool epctx__sets_convex(epctx__generation *g, const epctx__grouping *grouping)
-{
-    const epctx_graph *graph = &g->graph;
-    size_t sets = g->opts->set_count;
-    size_t units = sets + graph->node_count;
-    size_t exist = sets;
-    size_t most = 0;
-    size_t count = 0;
-    size_t i, k;
-    epctx__edges edges;
-    uint32_t *key = (uint32_t *)epctx__gen_array(g, units, sizeof *key);
-    uint32_t *sequence = (uint32_t *)epctx__gen_array(g, units, sizeof *sequence);
-    uint8_t *done = (uint8_t *)epctx__gen_array(g, units, 1);
-    for (i = 0; i < graph->node_count; i++) {
-        most += epctx__read_count(&graph->nodes[i]);
-    }
-    edges.count = 0;
-    edges.from = (uint32_t *)epctx__gen_array(g, most, sizeof *edges.from);
-    edges.to = (uint32_t *)epctx__gen_array(g, most, sizeof *edges.to);
-    if (key == NULL || sequence == NULL || done == NULL || edges.from == NULL ||
-        edges.to == NULL) {
-        return false;
-    }
-    for (i = 0; i < sets; i++) {
-        key[i] = (uint32_t)i;
-    }
-    for (i = 0; i < graph->node_count; i++) {
-        bool single = grouping->group[i] == EPCTX__NOBODY;
-        uint32_t to = single ? (uint32_t)(sets + i) : grouping->group[i];
-        key[sets + i] = single ? (uint32_t)(sets + i) : EPCTX__NO_UNIT;
-        exist += single;
-        for (k = 0; k < epctx__read_count(&graph->nodes[i]); k++) {
-            uint32_t made = epctx_map_get(&grouping->producers,
-                                          epctx__reads(&graph->nodes[i], k));
-            uint32_t from;
-            if (made == EPCTX_MAP_NONE) {
-                continue;
-            }
-            from = grouping->group[made] == EPCTX__NOBODY ? (uint32_t)(sets + made)
-                                                          : grouping->group[made];
-            if (from != to) {
-                edges.from[edges.count] = from;
-                edges.to[edges.count++] = to;
-            }
-        }
-    }
-    if (!epctx__sort_units(g->arena, g->error, key, units, &edges, sequence, &count)) {
-        return false;
-    }
-    for (i = 0; i < count; i++) {
-        done[sequence[i]] = 1;
-    }
-    if (count != exist) {
-        epctx__sets_circle(g, &edges, key, done, units);
-    }
-    return count == exist;
-}
-
-static epctx_status epctx__gen_sets(epctx__generation *g)
-{
-    epctx__grouping grouping;
-    if (!epctx__grouping_begin(&grouping, &g->graph, g->take, g->arena, g->error) ||
-        !epctx__sets_read(g, &grouping) || !epctx__sets_convex(g, &grouping)) {
-        return g->error->status;
-    }
-    grouping.count = (uint32_t)g->opts->set_count;
-    return epctx__group_collect(&grouping, &g->parts, &g->part_count);
-}
-
 /* Adds the types that the backend infers to the graph's. */
 static epctx_status epctx__gen_infer(epctx__generation *g)
 {
@@ -28359,17 +28348,13 @@ static epctx_status epctx__gen_infer(epctx__generation *g)
     epctx_value *all;
     size_t known = g->graph.value_count;
     size_t count = 0;
-    epctx_status status = EPCTX_OK;
     if (b->infer_fn != NULL) {
-        status = b->infer_fn(b->self, &g->graph, g->arena, &inferred, &count, g->error);
+        EPCTX__TRY(b->infer_fn(b->self, &g->graph, g->arena, &inferred, &count, g->error));
     }
-    if (status != EPCTX_OK || count == 0) {
-        return status;
+    if (count == 0) {
+        return EPCTX_OK;
     }
-    all = (epctx_value *)epctx__gen_array(g, known + count, sizeof *all);
-    if (all == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
+    EPCTX__NEW(all, epctx_value, known + count, g->arena, g->error);
     if (known > 0) {
         memcpy(all, g->graph.values, known * sizeof *all);
     }
@@ -28383,49 +28368,33 @@ static epctx_status epctx__gen_capability(epctx__generation *g)
 {
     const uint8_t *stays = NULL;
     size_t i;
-    epctx_status status = epctx__gen_infer(g);
-    if (status == EPCTX_OK) {
-        status = g->backend->capability_fn(g->backend->self, &g->graph, g->take, g->error);
-    }
+    EPCTX__TRY(epctx__gen_infer(g));
+    EPCTX__TRY(g->backend->capability_fn(g->backend->self, &g->graph, g->take, g->error));
     for (i = 0; i < g->graph.node_count; i++) {
         if (epctx_str_is(g->graph.nodes[i].op_type, EPCTX_OP_TYPE)) {
             g->take[i] = 0;
         }
     }
-    if (status == EPCTX_OK) {
-        status = epctx__partition(&g->graph, g->take, g->arena, &g->parts, &g->part_count, &stays,
-                                  g->error);
-    }
-    for (i = 0; status == EPCTX_OK && i < g->graph.node_count; i++) {
+    EPCTX__TRY(epctx__partition(&g->graph, g->take, g->arena, &g->parts, &g->part_count, &stays,
+                                g->error));
+    for (i = 0; i < g->graph.node_count; i++) {
         g->take[i] = stays[i] != 0 ? EPCTX__BESIDE : g->take[i];
     }
-    return status;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__gen_partition(epctx__generation *g)
 {
-    epctx_status status;
     size_t i;
-    g->take = (uint8_t *)epctx__gen_array(g, g->graph.node_count, 1);
-    if (g->take == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
-    status = g->opts->sets != NULL ? epctx__gen_sets(g) : epctx__gen_capability(g);
-    if (status == EPCTX_OK) {
-        epctx__gen_tell(g);
-    }
-    for (i = 0; status == EPCTX_OK && g->opts->require_all && i < g->graph.node_count; i++) {
+    EPCTX__NEW(g->take, uint8_t, g->graph.node_count, g->arena, g->error);
+    EPCTX__TRY(epctx__gen_capability(g));
+    epctx__gen_tell(g);
+    for (i = 0; g->opts->require_all && i < g->graph.node_count; i++) {
         if (g->take[i] == 0 && !epctx__is_ep_record(&g->graph.nodes[i])) {
-            status = epctx__gen_refusal(g, i, true, g->error);
+            return epctx__gen_refusal(g, i, true, g->error);
         }
     }
-    if (status == EPCTX_OK && g->part_count == 0) {
-        status = epctx__gen_nothing(g);
-    }
-    if (status != EPCTX_OK) {
-        epctx_blame(g->error, g->model->path, NULL, NULL);
-    }
-    return status;
+    return g->part_count == 0 ? epctx__gen_nothing(g) : EPCTX_OK;
 }
 
 /* The binary as the application will meet it. */
@@ -28433,16 +28402,15 @@ static epctx_status epctx__verify_binary(const epctx_backend *b, epctx_span bina
                                          const epctx_ep *ep, epctx_error *error)
 {
     void *context = NULL;
+    void *graph;
     size_t i;
-    epctx_status status = b->load_fn(b->self, binary, &context, error);
-    for (i = 0; status == EPCTX_OK && i < ep->count; i++) {
-        void *graph;
+    epctx_status status;
+    EPCTX__TRY(b->load_fn(b->self, binary, &context, error));
+    for (i = 0, status = EPCTX_OK; status == EPCTX_OK && i < ep->count; i++) {
         status = b->find_fn(b->self, context, ep->pieces[i].name, ep->pieces[i].hash, &graph,
                             error);
     }
-    if (context != NULL) {
-        b->unload_fn(b->self, context);
-    }
+    b->unload_fn(b->self, context);
     return status;
 }
 
@@ -28460,29 +28428,23 @@ static epctx_status epctx__gen_source_name(epctx__generation *g)
     epctx_error_clear(&ignored);
     parts[0] = epctx_path_folder(epctx_str_of(g->report->context_path));
     parts[1] = epctx_str_of(".");
-    /* not taken: a folder is shorter than its path, which fits */
     if (g->model->path[0] != '\0' &&
-        epctx__path_join(folder, sizeof folder, parts, 2, &ignored) == EPCTX_OK &&
+        EPCTX__ALWAYS(epctx__path_join(folder, sizeof folder, parts, 2, &ignored) == EPCTX_OK) &&
         io->canonical_fn(io->user, folder, real, sizeof real, &ignored) == EPCTX_OK &&
-        io->canonical_fn(io->user, g->model->path, source, sizeof source, &ignored) == EPCTX_OK) {
-        if (epctx__path_inside(real, source)) {
-            size_t size = strlen(real);
-            name = epctx_str_of(source + size + !epctx__is_separator(real[size - 1]));
-        }
+        io->canonical_fn(io->user, g->model->path, source, sizeof source, &ignored) == EPCTX_OK &&
+        epctx__path_inside(real, source)) {
+        size_t size = strlen(real);
+        name = epctx_str_of(source + size + !epctx__is_separator(real[size - 1]));
     }
-    g->source_model = epctx_arena_copy(g->arena, name);
-    return g->source_model != NULL ? EPCTX_OK : epctx__nomem(g->error, g->arena->missing);
+    return epctx__copy(g->arena, name, &g->source_model, g->error);
 }
 
-static epctx_status epctx__gen_compile(epctx__generation *g)
+static epctx_status epctx__gen_begin_ep(epctx__generation *g)
 {
     epctx_ep_opts how;
-    epctx_status status;
-    size_t i, k, count;
     memset(&how, 0, sizeof how);
-    if (g->opts->weightless != EPCTX_WEIGHTLESS_NONE &&
-        epctx__gen_source_name(g) != EPCTX_OK) {
-        return EPCTX_ERR_NOMEM;
+    if (g->opts->weightless != EPCTX_WEIGHTLESS_NONE) {
+        EPCTX__TRY(epctx__gen_source_name(g));
     }
     how.name_prefix = g->opts->name_prefix;
     how.model_hash = epctx_graph_hash(&g->graph);
@@ -28493,38 +28455,39 @@ static epctx_status epctx__gen_compile(epctx__generation *g)
     how.source_model = g->source_model;
     how.hooks = g->opts->hooks;
     how.allocator = g->opts->allocator;
-    if (g->build != NULL) {
-        status = epctx__ep_open(&g->ep, g->backend, &how, g->part_count, g->arena, g->error);
-        g->ep.build = g->build;
-        g->ep.shared = g->known;
-        g->ep.max_size = g->known->max_size;
-    } else {
-        status = epctx_ep_begin(&g->ep, g->backend, &how, g->part_count, g->arena, g->error);
+    if (g->build == NULL) {
+        return epctx_ep_begin(&g->ep, g->backend, &how, g->part_count, g->arena, g->error);
     }
-    for (i = 0; status == EPCTX_OK && i < g->part_count; i++) {
-        status = epctx_ep_compile(&g->ep, &g->parts[i].graph, g->error);
+    EPCTX__TRY(epctx__ep_open(&g->ep, g->backend, &how, g->part_count, g->arena, g->error));
+    g->ep.build = g->build;
+    g->ep.shared = g->known;
+    g->ep.max_size = g->known->max_size;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__gen_compile(epctx__generation *g)
+{
+    epctx_gen_report *r = g->report;
+    size_t i, k, count;
+    EPCTX__TRY(epctx__gen_begin_ep(g));
+    for (i = 0; i < g->part_count; i++) {
+        EPCTX__TRY(epctx_ep_compile(&g->ep, &g->parts[i].graph, g->error));
     }
-    if (status == EPCTX_OK) {
-        status = epctx_ep_finish(&g->ep, g->error);
+    EPCTX__TRY(epctx_ep_finish(&g->ep, g->error));
+    if (g->opts->verify && g->build == NULL) {
+        EPCTX__TRY(epctx__verify_binary(g->backend, epctx_ep_binary(&g->ep), &g->ep, g->error));
     }
-    if (status == EPCTX_OK && g->opts->verify && g->build == NULL) {
-        status = epctx__verify_binary(g->backend, epctx_ep_binary(&g->ep), &g->ep, g->error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_blame(g->error, g->model->path, NULL, NULL);
-    }
-    g->nodes = epctx_ep_context_nodes(&g->ep, &count);
-    g->report->nodes = g->nodes;
+    r->nodes = g->nodes = epctx_ep_context_nodes(&g->ep, &count);
     for (i = 0; i < g->part_count; i++) {
         for (k = 0; k < g->parts[i].graph.initializer_count; k++) {
             const epctx_tensor *t = &g->parts[i].graph.initializers[k];
             bool outside = epctx__stays_outside(t, g->ep.opts.weightless);
-            g->report->outside_count += outside;
-            g->report->outside_size += outside ? t->size : 0;
+            r->outside_count += outside;
+            r->outside_size += outside ? t->size : 0;
         }
     }
-    g->report->max_size = g->ep.max_size;
-    return status;
+    r->max_size = g->ep.max_size;
+    return EPCTX_OK;
 }
 
 /* -- the rewrite of the model -- */
@@ -28536,45 +28499,33 @@ typedef struct epctx__rewrite {
     epctx_map used;      /* names that the new graph reads */
     epctx_map made;      /* names that the new graph produces or defines */
     epctx_map inputs;    /* run-time inputs: all of them stay */
+    epctx_map typed;     /* values whose type the new graph tells */
 } epctx__rewrite;
 
 #define EPCTX__GONE UINT32_MAX
 
-static bool epctx__mark(epctx__rewrite *w, epctx_map *map, epctx_str name)
+static epctx_status epctx__mark(epctx__rewrite *w, epctx_map *map, epctx_str name)
 {
     /* The empty name stands for an optional value that is not there. */
-    if (name.size > 0 && epctx_map_put(map, name, 1) != EPCTX_OK) {
-        epctx__nomem(w->g->error, w->g->arena->missing);
-        return false;
-    }
-    return true;
+    return name.size > 0 ? epctx__map_set(map, name, 1, w->g->error) : EPCTX_OK;
 }
 
-static bool epctx__mark_reads(epctx__rewrite *w, const epctx_node *node)
+/* What a node of the new graph reads and produces. */
+static epctx_status epctx__mark_node(epctx__rewrite *w, const epctx_node *node)
 {
     size_t k;
     for (k = 0; k < epctx__read_count(node); k++) {
-        if (!epctx__mark(w, &w->used, epctx__reads(node, k))) {
-            return false;
-        }
+        EPCTX__TRY(epctx__mark(w, &w->used, epctx__reads(node, k)));
     }
-    return true;
-}
-
-static bool epctx__mark_writes(epctx__rewrite *w, const epctx_node *node)
-{
-    size_t k;
     for (k = 0; k < node->output_count; k++) {
-        if (!epctx__mark(w, &w->made, node->outputs[k])) {
-            return false;
-        }
+        EPCTX__TRY(epctx__mark(w, &w->made, node->outputs[k]));
     }
-    return true;
+    return EPCTX_OK;
 }
 
 /* Which nodes stay: all that are in no partition, but constant nodes only if somebody still reads
  * them. Backwards, so that chains of constants go together. */
-static bool epctx__rewrite_units(epctx__rewrite *w)
+static epctx_status epctx__rewrite_units(epctx__rewrite *w)
 {
     epctx__generation *g = w->g;
     const epctx_graph *graph = &g->graph;
@@ -28586,14 +28537,10 @@ static bool epctx__rewrite_units(epctx__rewrite *w)
         for (k = 0; k < g->parts[i].node_count; k++) {
             w->unit[g->parts[i].nodes[k]] = (uint32_t)i;
         }
-        if (!epctx__mark_reads(w, &g->nodes[i]) || !epctx__mark_writes(w, &g->nodes[i])) {
-            return false;
-        }
+        EPCTX__TRY(epctx__mark_node(w, &g->nodes[i]));
     }
     for (i = 0; i < graph->output_count; i++) {
-        if (!epctx__mark(w, &w->used, graph->outputs[i].name)) {
-            return false;
-        }
+        EPCTX__TRY(epctx__mark(w, &w->used, graph->outputs[i].name));
     }
     for (i = graph->node_count; i-- > 0;) {
         const epctx_node *node = &graph->nodes[i];
@@ -28602,20 +28549,20 @@ static bool epctx__rewrite_units(epctx__rewrite *w)
             continue;
         }
         for (k = 0; k < node->output_count; k++) {
-            read = read || epctx_map_get(&w->used, node->outputs[k]) != EPCTX_MAP_NONE;
+            read = read || epctx__has(&w->used, node->outputs[k]);
         }
         /* take != 0 here: a constant that was copied into the partitions that use it */
         if (!read && g->take[i] != 0) {
             w->unit[i] = EPCTX__GONE;
-        } else if (!epctx__mark_reads(w, node) || !epctx__mark_writes(w, node)) {
-            return false;
+        } else {
+            EPCTX__TRY(epctx__mark_node(w, node));
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
 /* Which unit waits for which: readers for producers. */
-static bool epctx__rewrite_edges(epctx__rewrite *w, epctx__edges *edges)
+static epctx_status epctx__rewrite_edges(epctx__rewrite *w, epctx__edges *edges)
 {
     epctx__generation *g = w->g;
     const epctx_graph *graph = &g->graph;
@@ -28626,16 +28573,14 @@ static bool epctx__rewrite_edges(epctx__rewrite *w, epctx__edges *edges)
     for (i = 0; i < graph->node_count; i++) {
         most += epctx__read_count(&graph->nodes[i]);
         for (k = 0; w->unit[i] != EPCTX__GONE && k < graph->nodes[i].output_count; k++) {
-            if (epctx_map_put(&producers, graph->nodes[i].outputs[k], w->unit[i]) != EPCTX_OK) {
-                epctx__nomem(g->error, g->arena->missing);
-                return false;
-            }
+            EPCTX__TRY(epctx__map_set(&producers, graph->nodes[i].outputs[k], w->unit[i],
+                                      g->error));
         }
     }
-    edges->from = (uint32_t *)epctx__gen_array(g, most, sizeof *edges->from);
-    edges->to = (uint32_t *)epctx__gen_array(g, most, sizeof *edges->to);
+    EPCTX__NEW(edges->from, uint32_t, most, g->arena, g->error);
+    EPCTX__NEW(edges->to, uint32_t, most, g->arena, g->error);
     edges->count = 0;
-    for (i = 0; edges->from != NULL && edges->to != NULL && i < graph->node_count; i++) {
+    for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
         for (k = 0; w->unit[i] != EPCTX__GONE && k < epctx__read_count(node); k++) {
             epctx_str name = epctx__reads(node, k);
@@ -28646,11 +28591,11 @@ static bool epctx__rewrite_edges(epctx__rewrite *w, epctx__edges *edges)
             }
         }
     }
-    return edges->from != NULL && edges->to != NULL;
+    return EPCTX_OK;
 }
 
 /* The units of the new graph in order. */
-static bool epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t *count)
+static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t *count)
 {
     epctx__generation *g = w->g;
     size_t nodes = g->graph.node_count;
@@ -28658,11 +28603,9 @@ static bool epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t 
     epctx__edges edges;
     uint32_t *key;
     size_t i;
-    *sequence = (uint32_t *)epctx__gen_array(g, units, sizeof **sequence);
-    key = (uint32_t *)epctx__gen_array(g, units, sizeof *key);
-    if (*sequence == NULL || key == NULL || !epctx__rewrite_edges(w, &edges)) {
-        return false;
-    }
+    EPCTX__NEW(*sequence, uint32_t, units, g->arena, g->error);
+    EPCTX__NEW(key, uint32_t, units, g->arena, g->error);
+    EPCTX__TRY(epctx__rewrite_edges(w, &edges));
     for (i = 0; i < units; i++) {
         key[i] = EPCTX__NO_UNIT;
     }
@@ -28674,17 +28617,19 @@ static bool epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t 
             key[unit] = g->graph.nodes[i].id;
         }
     }
-    return epctx__sort_units(g->arena, g->error, key, units, &edges, *sequence, count);
+    return epctx__sort_units(g->arena, g->error, key, units, &edges, *sequence, count)
+               ? EPCTX_OK
+               : g->error->status;
 }
 
-static bool epctx__drop(epctx__rewrite *w, epctx_slot *slot)
+static epctx_status epctx__drop(epctx__rewrite *w, epctx_slot *slot)
 {
-    return epctx_remove(w->g->model, epctx__slot_view(slot), w->g->error) == EPCTX_OK;
+    return epctx_remove(w->g->model, epctx__slot_view(slot), w->g->error);
 }
 
 /* Brings the node fields of the graph into the new sequence: nodes that keep their relative place
  * are not touched, others move, partitions appear. */
-static bool epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequence, size_t count)
+static epctx_status epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequence, size_t count)
 {
     epctx__generation *g = w->g;
     epctx_model *model = g->model;
@@ -28693,9 +28638,8 @@ static bool epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequence, si
     size_t kept = 0; /* source position behind the last node that was left in place */
     size_t i;
     for (i = 0; i < g->graph.node_count; i++) {
-        if ((w->unit[i] < g->part_count || w->unit[i] == EPCTX__GONE) &&
-            !epctx__drop(w, w->slots[g->graph.nodes[i].id])) {
-            return false;
+        if (w->unit[i] < g->part_count || w->unit[i] == EPCTX__GONE) {
+            EPCTX__TRY(epctx__drop(w, w->slots[g->graph.nodes[i].id]));
         }
     }
     /* New nodes before the first old one go in front of the first node field. */
@@ -28715,28 +28659,24 @@ static bool epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequence, si
             continue;
         } else { /* moved: a second slot over the same bytes */
             slot = epctx__clone(&b, NULL, w->slots[at]);
-            if (slot != NULL && !epctx__drop(w, w->slots[at])) {
-                return false;
+            if (slot != NULL) {
+                EPCTX__TRY(epctx__drop(w, w->slots[at]));
             }
         }
-        if (epctx__place(model, &b, model->graph, previous, slot, g->error) != EPCTX_OK) {
-            return false;
-        }
+        EPCTX__TRY(epctx__place(model, &b, model->graph, previous, slot, g->error));
         previous = slot;
     }
-    return true;
+    return EPCTX_OK;
 }
 
 /* -- external data: the new model must not depend on the source's files (EP-context design) -- */
 
 /* Takes a field anywhere in the model out, as epctx_remove does for the main graph's. */
-static bool epctx__drop_slot(epctx__rewrite *w, epctx_slot *slot)
+static epctx_status epctx__drop_slot(epctx__rewrite *w, epctx_slot *slot)
 {
-    if (epctx__record(w->g->model, slot, NULL, false, w->g->error) != EPCTX_OK) {
-        return false;
-    }
+    EPCTX__TRY(epctx__record(w->g->model, slot, NULL, false, w->g->error));
     slot->removed = true;
-    return true;
+    return EPCTX_OK;
 }
 
 static void epctx__add_pair(epctx__builder *b, epctx_slot *tensor, const char *key, epctx_str value)
@@ -28749,13 +28689,12 @@ static void epctx__add_pair(epctx__builder *b, epctx_slot *tensor, const char *k
 }
 
 /* Space for a tensor in the file of initializers, aligned like a cache line. */
-static epctx__aside *epctx__set_aside(epctx__generation *g, const epctx_tensor *tensor)
+static epctx_status epctx__set_aside(epctx__generation *g, const epctx_tensor *tensor,
+                                     uint64_t *offset)
 {
-    epctx__aside *moved = (epctx__aside *)epctx__gen_array(g, 1, sizeof *moved);
-    if (moved == NULL) {
-        return NULL;
-    }
-    moved->offset = (g->report->initializers_size + 63) & ~(uint64_t)63;
+    epctx__aside *moved;
+    EPCTX__NEW(moved, epctx__aside, 1, g->arena, g->error);
+    *offset = moved->offset = (g->report->initializers_size + 63) & ~(uint64_t)63;
     moved->bytes.data = tensor->data;
     moved->bytes.size = tensor->size;
     g->report->initializers_size = moved->offset + tensor->size;
@@ -28765,12 +28704,31 @@ static epctx__aside *epctx__set_aside(epctx__generation *g, const epctx_tensor *
         g->moved = moved;
     }
     g->moved_last = moved;
-    return moved;
+    return EPCTX_OK;
+}
+
+/* Says that the bytes of a tensor are in the file of initializers. */
+static epctx_status epctx__refer_tensor(epctx__generation *g, epctx__builder *b, epctx_slot *slot,
+                                        const epctx_tensor *tensor)
+{
+    uint64_t at;
+    epctx_str offset, length;
+    EPCTX__TRY(epctx__set_aside(g, tensor, &at));
+    offset = epctx__new_decimal(g->arena, at);
+    length = epctx__new_decimal(g->arena, tensor->size);
+    if (offset.size == 0 || length.size == 0) {
+        return epctx__nomem(g->error, g->arena->missing);
+    }
+    epctx__add_pair(b, slot, "location", epctx_str_of(g->opts->initializers_file_name));
+    epctx__add_pair(b, slot, "offset", offset);
+    epctx__add_pair(b, slot, "length", length);
+    epctx__add_varint(b, slot, EPCTX_FIELD_TENSOR_DATA_LOCATION, 1);
+    return EPCTX_OK;
 }
 
 /* Replaces a tensor by one with the same head and its bytes inside or in the new file. */
-static bool epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot, const epctx_tensor *tensor,
-                                bool outside)
+static epctx_status epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot,
+                                        const epctx_tensor *tensor, bool outside)
 {
     epctx__generation *g = w->g;
     epctx__builder b = epctx__builder_of(g->model);
@@ -28781,36 +28739,23 @@ static bool epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot, const epctx
     while (!b.failed && p != NULL && p < end) {
         epctx__token t;
         const uint8_t *after = epctx__next(p, end, 100, &t);
-        bool storage = after != NULL && ((t.number >= 4 && t.number <= 7) ||
-                                         (t.number >= 9 && t.number <= 11) || t.number == 13 ||
-                                         t.number == 14);
-        if (after != NULL && !storage &&
+        if (after != NULL && !epctx__is_storage(t.number) &&
             epctx__append_slot(b.arena, fresh, &t, after) == NULL) {
             b.failed = true;
         }
         p = after;
     }
     if (fresh != NULL && outside) {
-        const epctx__aside *moved = epctx__set_aside(g, tensor);
-        epctx_str offset = epctx__new_decimal(g->arena, moved != NULL ? moved->offset : 0);
-        epctx_str length = epctx__new_decimal(g->arena, tensor->size);
-        if (moved == NULL || offset.size == 0 || length.size == 0) {
-            epctx__nomem(g->error, g->arena->missing);
-            return false;
-        }
-        epctx__add_pair(&b, fresh, "location", epctx_str_of(g->opts->initializers_file_name));
-        epctx__add_pair(&b, fresh, "offset", offset);
-        epctx__add_pair(&b, fresh, "length", length);
-        epctx__add_varint(&b, fresh, 14, 1);
+        EPCTX__TRY(epctx__refer_tensor(g, &b, fresh, tensor));
     } else if (fresh != NULL) {
-        epctx__add_bytes(&b, fresh, 9, tensor->data, tensor->size);
+        epctx__add_bytes(&b, fresh, EPCTX_FIELD_TENSOR_RAW_DATA, tensor->data, tensor->size);
     }
-    return epctx__place(g->model, &b, slot->parent, slot, fresh, g->error) == EPCTX_OK &&
-           epctx__drop_slot(w, slot);
+    EPCTX__TRY(epctx__place(g->model, &b, slot->parent, slot, fresh, g->error));
+    return epctx__drop_slot(w, slot);
 }
 
 /* A tensor of the new model: initializers may go out, external data comes in or moves. */
-static bool epctx__settle_tensor(epctx__rewrite *w, epctx_slot *slot, bool initializer)
+static epctx_status epctx__settle_tensor(epctx__rewrite *w, epctx_slot *slot, bool initializer)
 {
     epctx__generation *g = w->g;
     epctx_tensor_view view = epctx_tensor_of(epctx__slot_view(slot));
@@ -28819,17 +28764,17 @@ static bool epctx__settle_tensor(epctx__rewrite *w, epctx_slot *slot, bool initi
     epctx__loader loader;
     epctx_tensor tensor;
     if (!outside && !view.external) {
-        return true;
+        return EPCTX_OK;
     }
     memset(&loader, 0, sizeof loader);
     loader.model = g->model;
     loader.arena = g->arena;
     loader.error = g->error;
     if (!epctx__load_tensor(&loader, epctx__slot_view(slot), &tensor)) {
-        return false;
+        return g->error->status;
     }
     outside = outside && tensor.size > 0 && tensor.size >= g->opts->initializers_min_size;
-    return (!outside && !view.external) || epctx__store_tensor(w, slot, &tensor, outside);
+    return outside || view.external ? epctx__store_tensor(w, slot, &tensor, outside) : EPCTX_OK;
 }
 
 /* Messages below a graph or a function that can hold tensors. */
@@ -28862,19 +28807,18 @@ static bool epctx__needs_settling(epctx_view message, epctx_kind type, bool all,
 
 /* Settles every tensor below a field: initializers of bodies, constants, sparse tensors. Opens only
  * what it has to change. */
-static bool epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx_kind type, uint32_t depth)
+static epctx_status epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx_kind type, uint32_t depth)
 {
     bool all = w->g->report->initializers_path[0] != '\0';
     epctx_slot *child;
     epctx_slot *next;
     /* not taken: open bounds the nesting */
     if (depth == 0 || !epctx__needs_settling(epctx__slot_view(slot), type, all, depth)) {
-        return true;
+        return EPCTX_OK;
     }
     if (slot->message == NULL &&
         !epctx__open_slot(&w->g->model->arena, slot, type, NULL, 100)) {
-        epctx__nomem(w->g->error, w->g->model->arena.missing);
-        return false;
+        return epctx__nomem(w->g->error, w->g->model->arena.missing);
     }
     for (child = slot->message->first; child != NULL; child = next) {
         uint32_t kind =
@@ -28884,159 +28828,118 @@ static bool epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx_kind type, 
         if (child->removed || !epctx__holds_tensors(inner)) {
             continue;
         }
-        if (inner == EPCTX_KIND_TENSOR
-                ? !epctx__settle_tensor(w, child, type == EPCTX_KIND_GRAPH)
-                : !epctx__settle(w, child, inner, depth - 1)) {
-            return false;
+        if (inner == EPCTX_KIND_TENSOR) {
+            EPCTX__TRY(epctx__settle_tensor(w, child, type == EPCTX_KIND_GRAPH));
+        } else {
+            EPCTX__TRY(epctx__settle(w, child, inner, depth - 1));
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
-static bool epctx__settle_model(epctx__rewrite *w)
+static epctx_status epctx__settle_model(epctx__rewrite *w)
 {
     epctx_slot *slot;
     w->g->model->external_asked = 0;
     for (slot = w->g->model->root->message->first; slot != NULL; slot = slot->next) {
-        epctx_kind type = slot->number == 7    ? EPCTX_KIND_GRAPH
-                           : slot->number == 25 ? EPCTX_KIND_FUNCTION
-                                                : EPCTX_KIND_NONE;
-        if (slot->wire == EPCTX_WIRE_LEN && !slot->removed && type != EPCTX_KIND_NONE &&
-            !epctx__settle(w, slot, type, 100)) {
-            return false;
+        epctx_kind type = slot->number == EPCTX_FIELD_MODEL_GRAPH       ? EPCTX_KIND_GRAPH
+                          : slot->number == EPCTX_FIELD_MODEL_FUNCTIONS ? EPCTX_KIND_FUNCTION
+                                                                        : EPCTX_KIND_NONE;
+        if (slot->wire == EPCTX_WIRE_LEN && !slot->removed && type != EPCTX_KIND_NONE) {
+            EPCTX__TRY(epctx__settle(w, slot, type, 100));
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
-static bool epctx__is_kept(const epctx__rewrite *w, epctx_str name)
+/* The live field `number` of a message from `slot` on; NULL when there is none left. */
+static epctx_slot *epctx__live(epctx_slot *slot, uint32_t number)
 {
-    return epctx_map_get(&w->used, name) != EPCTX_MAP_NONE ||
-           epctx_map_get(&w->inputs, name) != EPCTX_MAP_NONE;
+    while (slot != NULL &&
+           (slot->number != number || slot->wire != EPCTX_WIRE_LEN || slot->removed)) {
+        slot = slot->next;
+    }
+    return slot;
+}
+
+static epctx_str epctx__last_str(epctx_view message, uint32_t number)
+{
+    epctx_cursor it = epctx_fields(message, number);
+    epctx_str text = epctx_str_of(NULL);
+    while (epctx_next_str(&it, &text)) {
+    }
+    return text;
 }
 
 /* Quantization annotations of values that are gone go; those that stay need their parameters. */
-static bool epctx__rewrite_annotations(epctx__rewrite *w)
+static epctx_status epctx__rewrite_annotation(epctx__rewrite *w, epctx_slot *slot, epctx_str name)
 {
-    epctx_slot *slot;
-    for (slot = w->g->model->graph->message->first; slot != NULL; slot = slot->next) {
-        epctx_annotation_view annotation;
-        epctx_cursor it;
-        epctx_pair pair;
-        epctx_cursor one;
-        if (slot->number != 14 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
-            continue;
-        }
-        memset(&annotation, 0, sizeof annotation);
-        annotation.view = epctx__slot_view(slot);
-        one = epctx_fields(annotation.view, 1);
-        while (epctx_next_str(&one, &annotation.tensor_name)) {
-        }
-        if (!epctx__is_kept(w, annotation.tensor_name) &&
-            epctx_map_get(&w->made, annotation.tensor_name) == EPCTX_MAP_NONE) {
-            if (!epctx__drop(w, slot)) {
-                return false;
-            }
-            continue;
-        }
-        it = epctx_annotation_pairs(&annotation);
-        while (epctx_next_pair(&it, &pair)) {
-            if (!epctx__mark(w, &w->used, pair.value)) {
-                return false;
-            }
-        }
+    epctx_annotation_view annotation;
+    epctx_cursor it;
+    epctx_pair pair;
+    if (!epctx__has(&w->used, name) && !epctx__has(&w->inputs, name) &&
+        !epctx__has(&w->made, name)) {
+        return epctx__drop(w, slot);
     }
-    return true;
+    memset(&annotation, 0, sizeof annotation);
+    annotation.view = epctx__slot_view(slot);
+    it = epctx_annotation_pairs(&annotation);
+    while (epctx_next_pair(&it, &pair)) {
+        EPCTX__TRY(epctx__mark(w, &w->used, pair.value));
+    }
+    return EPCTX_OK;
 }
 
-/* Initializers that nobody reads any more go, unless they are what makes an input optional. */
-static bool epctx__rewrite_initializers(epctx__rewrite *w)
+/* Initializers that nobody reads any more go, unless they are what makes an input optional; so do
+ * inputs that only named one (IR version < 4). */
+static epctx_status epctx__rewrite_unread(epctx__rewrite *w, epctx_slot *slot, epctx_str name)
 {
-    epctx_slot *slot;
-    for (slot = w->g->model->graph->message->first; slot != NULL; slot = slot->next) {
-        epctx_view body;
-        epctx_str name;
-        if (slot->wire != EPCTX_WIRE_LEN || slot->removed ||
-            (slot->number != 5 && slot->number != 15)) {
-            continue;
-        }
-        body = epctx__slot_view(slot);
-        if (slot->number == 15) { /* sparse: the name is the one of its values */
-            epctx_cursor it = epctx_fields(body, 1);
+    return epctx__has(&w->used, name) || epctx__has(&w->inputs, name) ? EPCTX_OK
+                                                                      : epctx__drop(w, slot);
+}
+
+static epctx_status epctx__rewrite_type(epctx__rewrite *w, epctx_slot *slot, epctx_str name)
+{
+    return epctx__has(&w->made, name) || epctx__has(&w->used, name) ? epctx__mark(w, &w->typed, name)
+                                                                    : epctx__drop(w, slot);
+}
+
+/* Every field of the graph that is about a value, by the value's name. */
+static epctx_status epctx__rewrite_fields(epctx__rewrite *w, uint32_t number, uint32_t name_number,
+                                          epctx_status (*each_fn)(epctx__rewrite *, epctx_slot *,
+                                                                  epctx_str))
+{
+    epctx_slot *slot = epctx__live(w->g->model->graph->message->first, number);
+    for (; slot != NULL; slot = epctx__live(slot->next, number)) {
+        epctx_view body = epctx__slot_view(slot);
+        if (number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER) { /* it has the name of its values */
+            epctx_cursor it = epctx_fields(body, EPCTX_FIELD_SPARSE_VALUES);
             if (!epctx_next_view(&it, &body)) {
                 continue;
             }
         }
-        name = epctx_tensor_of(body).name;
-        if (!epctx__is_kept(w, name) && !epctx__drop(w, slot)) {
-            return false;
-        }
+        EPCTX__TRY(each_fn(w, slot, epctx__last_str(body, name_number)));
     }
-    return true;
+    return EPCTX_OK;
 }
 
-/* Graph inputs that only named an initializer (IR version < 4) go with it. */
-static bool epctx__rewrite_inputs(epctx__rewrite *w)
-{
-    epctx_slot *slot;
-    for (slot = w->g->model->graph->message->first; slot != NULL; slot = slot->next) {
-        epctx_str name;
-        if (slot->number != 11 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
-            continue;
-        }
-        name = epctx_value_of(epctx__slot_view(slot)).name;
-        if (!epctx__is_kept(w, name) && !epctx__drop(w, slot)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* value_info of values that are gone goes; EPContext outputs that lack one get one, because ORT has
- * no shape inference for EPContext. */
-static bool epctx__rewrite_values(epctx__rewrite *w)
+/* EPContext outputs that lack a value_info get one, because ORT has no shape inference for them. */
+static epctx_status epctx__rewrite_values(epctx__rewrite *w)
 {
     epctx__generation *g = w->g;
-    epctx_model *model = g->model;
-    epctx_map typed;
-    epctx_slot *slot;
     size_t i, k;
-    epctx_map_init(&typed, g->arena);
-    for (i = 0; i < g->graph.output_count; i++) {
-        if (g->graph.outputs[i].elem_type != 0 &&
-            !epctx__mark(w, &typed, g->graph.outputs[i].name)) {
-            return false;
-        }
-    }
-    for (slot = model->graph->message->first; slot != NULL; slot = slot->next) {
-        epctx_value_view value;
-        if (slot->number != 13 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
-            continue;
-        }
-        value = epctx_value_of(epctx__slot_view(slot));
-        if (epctx_map_get(&w->made, value.name) == EPCTX_MAP_NONE &&
-            epctx_map_get(&w->used, value.name) == EPCTX_MAP_NONE) {
-            if (!epctx__drop(w, slot)) {
-                return false;
-            }
-        } else if (!epctx__mark(w, &typed, value.name)) {
-            return false;
-        }
-    }
     for (i = 0; i < g->part_count; i++) {
         const epctx_graph *part = &g->parts[i].graph;
         const epctx_value *types = g->ep.pieces[i].types;
         for (k = 0; k < part->output_count; k++) {
             const epctx_value *value = types != NULL ? &types[k] : &part->outputs[k];
-            if (value->elem_type != 0 &&
-                epctx_map_get(&typed, value->name) == EPCTX_MAP_NONE &&
-                epctx_put_value(model, epctx_view_none(), value, epctx_view_none(), NULL,
-                                g->error) != EPCTX_OK) {
-                return false;
+            if (value->elem_type != 0 && !epctx__has(&w->typed, value->name)) {
+                EPCTX__TRY(epctx_put_value(g->model, epctx_view_none(), value, epctx_view_none(),
+                                           NULL, g->error));
             }
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
 /* -- metadata -- */
@@ -29045,24 +28948,17 @@ static bool epctx__rewrite_values(epctx__rewrite *w)
 static bool epctx__has_ep(const epctx__generation *g, epctx_str ep)
 {
     const epctx_profile *profile = epctx_profile_of(ep);
-    size_t profiles;
-    bool known = profile != &epctx_profiles(&profiles)[0] + profiles - 1; /* generic is last */
+    bool known = (profile->traits & EPCTX_ANY_EP) == 0;
     size_t i;
     if (epctx_str_is(ep, g->backend->source)) {
         return g->part_count > 0;
     }
     for (i = 0; i < g->graph.node_count; i++) {
-        const epctx_attr *source;
-        if (!epctx__is_ep_record(&g->graph.nodes[i])) {
-            continue;
-        }
-        source = epctx_node_attr(&g->graph.nodes[i], "source");
-        /* not taken: nodes without a source were refused */
-        if (source == NULL) {
-            continue;
-        }
-        if (epctx_str_eq(source->s, ep) ||
-            (known && epctx_profile_of(source->s) == profile)) {
+        const epctx_node *node = &g->graph.nodes[i];
+        const epctx_attr *source =
+            epctx__is_ep_record(node) ? epctx_node_attr(node, "source") : NULL;
+        if (source != NULL && (epctx_str_eq(source->s, ep) ||
+                               (known && epctx_profile_of(source->s) == profile))) {
             return true;
         }
     }
@@ -29070,46 +28966,27 @@ static bool epctx__has_ep(const epctx__generation *g, epctx_str ep)
 }
 
 /* What the source tells of EPs that have no node here any more misleads who reads it. */
-static bool epctx__rewrite_metadata(epctx__rewrite *w)
+static epctx_status epctx__rewrite_metadata(epctx__rewrite *w)
 {
     static const char *const prefixes[] = {EPCTX_COMPAT_PREFIX, EPCTX_BUILD_PREFIX};
-    epctx_slot *slot;
+    const uint32_t number = EPCTX_FIELD_MODEL_METADATA_PROPS;
+    epctx_slot *slot = epctx__live(w->g->model->root->message->first, number);
     size_t i;
-    for (slot = w->g->model->root->message->first; slot != NULL; slot = slot->next) {
+    for (; slot != NULL; slot = epctx__live(slot->next, number)) {
         epctx_str key, value;
-        if (slot->number != 14 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
-            continue;
-        }
         epctx__pair(epctx__slot_view(slot), &key, &value);
         for (i = 0; i < 2; i++) {
-            size_t size = strlen(prefixes[i]);
             epctx_str ep = key;
-            if (key.size < size || memcmp(key.data, prefixes[i], size) != 0) {
+            if (!epctx_str_starts(key, prefixes[i])) {
                 continue;
             }
-            ep.data += size;
-            ep.size -= size;
-            if (!epctx__has_ep(w->g, ep) && !epctx__drop(w, slot)) {
-                return false;
+            epctx__str_skip(&ep, strlen(prefixes[i]));
+            if (!epctx__has_ep(w->g, ep)) {
+                EPCTX__TRY(epctx__drop(w, slot));
             }
         }
     }
-    return true;
-}
-
-static epctx_status epctx__gen_metadata(epctx__generation *g, const char *prefix, epctx_str value)
-{
-    epctx_str parts[2];
-    size_t size = strlen(prefix) + strlen(g->backend->source) + 1;
-    char *key = (char *)epctx__gen_array(g, size, 1);
-    epctx_status status = key != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
-    parts[0] = epctx_str_of(prefix);
-    parts[1] = epctx_str_of(g->backend->source);
-    if (status == EPCTX_OK) {
-        status = epctx__join(key, size, parts, 2, "a metadata key", g->error);
-    }
-    return status == EPCTX_OK ? epctx_put_metadata(g->model, epctx_str_of(key), value, g->error)
-                              : status;
+    return EPCTX_OK;
 }
 
 /* The metadata that ORT reads before it loads the model. */
@@ -29118,13 +28995,11 @@ static epctx_status epctx__gen_compatibility(epctx__generation *g)
     const epctx_backend *b = g->backend;
     size_t size =
         strlen(b->source) + strlen(b->sdk_version) + strlen(b->hardware_architecture) + 64;
-    char *text = (char *)epctx__gen_array(g, size, 1);
-    epctx_status status = text != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
-    if (status == EPCTX_OK) {
-        status = epctx_backend_compatibility(b, text, size, g->error);
-    }
-    return status == EPCTX_OK ? epctx__gen_metadata(g, EPCTX_COMPAT_PREFIX, epctx_str_of(text))
-                              : status;
+    char *text;
+    EPCTX__NEW(text, char, size, g->arena, g->error);
+    EPCTX__TRY(epctx_backend_compatibility(b, text, size, g->error));
+    return epctx__ep_metadata(g->model, EPCTX_COMPAT_PREFIX, b->source, epctx_str_of(text),
+                              g->error);
 }
 
 /* Everything asked for that changes what is compiled. Not where it goes (embed mode, file names):
@@ -29132,140 +29007,97 @@ static epctx_status epctx__gen_compatibility(epctx__generation *g)
 static uint64_t epctx__options_hash(const epctx_gen_opts *o)
 {
     uint64_t h = epctx__hash_number(0, 1); /* version of this list */
-    size_t i, k;
     h = epctx__hash_number(h, (uint64_t)o->require_all | (uint64_t)o->prepare_only << 1 |
                                   (uint64_t)o->weightless << 2);
     h = epctx__hash_str(h, epctx_str_of(o->name_prefix));
     h = epctx__hash_str(h, epctx_str_of(o->build_options));
-    h = epctx__hash_number(h, o->sets != NULL ? o->set_count + 1 : 0);
-    for (i = 0; o->sets != NULL && i < o->set_count; i++) {
-        h = epctx__hash_number(h, o->sets[i].node_count);
-        for (k = 0; k < o->sets[i].node_count; k++) {
-            h = epctx__hash_number(h, o->sets[i].nodes[k]);
-        }
-    }
-    return h;
-}
-
-static bool epctx__stamp_text(epctx_buffer *out, const char *text)
-{
-    return epctx_buffer_append(out, text, strlen(text)) == EPCTX_OK;
-}
-
-static bool epctx__stamp_name(epctx_buffer *out, epctx_str name)
-{
-    size_t i;
-    for (i = 0; i < name.size; i++) {
-        char c = name.data[i];
-        if (c == '%' ? !epctx__stamp_text(out, "%25")
-            : c == '\n' ? !epctx__stamp_text(out, "%0A")
-                        : epctx_buffer_append(out, &c, 1) != EPCTX_OK) {
-            return false;
-        }
-    }
-    return epctx__stamp_text(out, "\n");
-}
-
-static bool epctx__stamp_number(epctx_buffer *out, uint64_t value, unsigned base)
-{
-    char digits[24];
-    epctx_text text = epctx_text_of(digits, sizeof digits);
-    if (base == 16) {
-        epctx_text_put_hex(&text, value, 16);
-    } else {
-        epctx_text_put_number(&text, value);
-    }
-    return epctx_buffer_append(out, text.data, text.size) == EPCTX_OK;
-}
-
-/* "<word> <bytes> <hash> <name>" */
-static bool epctx__stamp_file(epctx_buffer *out, const char *word, const uint8_t *data, size_t size,
-                              epctx_str name)
-{
-    return epctx__stamp_text(out, word) && epctx__stamp_number(out, size, 10) &&
-           epctx__stamp_text(out, " ") && epctx__stamp_number(out, epctx_hash(data, size, 0), 16) &&
-           epctx__stamp_text(out, " ") && epctx__stamp_name(out, name);
-}
-
-static bool epctx__stamp_add_binary(epctx_buffer *out, epctx_span binary, size_t graphs)
-{
-    return epctx__stamp_text(out, "\nbinary ") && epctx__stamp_number(out, binary.size, 10) &&
-           epctx__stamp_text(out, " ") &&
-           epctx__stamp_number(out, epctx_hash(binary.data, binary.size, 0), 16) &&
-           epctx__stamp_text(out, "\ngraphs ") && epctx__stamp_number(out, graphs, 10);
+    return epctx__hash_number(h, 0);
 }
 
 static epctx_status epctx__gen_stamp(epctx__generation *g)
 {
     const epctx_model *model = g->model;
     const epctx__file *file;
-    epctx_allocator in_arena;
-    epctx_buffer text;
-    epctx_str value;
-    bool ok;
-    in_arena.user = g->arena;
-    in_arena.alloc_fn = epctx__arena_alloc_fn;
-    in_arena.free_fn = epctx__arena_free_fn;
-    epctx_buffer_init(&text, &in_arena);
-    ok = epctx__stamp_file(&text, "source ", model->source.data, model->source.size,
-                           epctx_path_file(epctx_str_of(model->path)));
-    for (file = model->files; ok && file != NULL; file = file->next) {
-        ok = epctx__stamp_file(&text, "data ", file->mapping.data, file->mapping.size, file->name);
+    epctx__stamp_text s;
+    epctx__stamp_begin(&s, g->arena);
+    epctx__stamp_put_file(&s, "source", model->source,
+                          epctx_path_file(epctx_str_of(model->path)));
+    for (file = model->files; file != NULL; file = file->next) {
+        epctx_span bytes;
+        bytes.data = file->mapping.data;
+        bytes.size = file->mapping.size;
+        epctx__stamp_put_file(&s, "data", bytes, file->name);
     }
-    ok = ok && epctx__stamp_text(&text, "options ") &&
-         epctx__stamp_number(&text, epctx__options_hash(g->opts), 16) &&
-         epctx__stamp_text(&text, "\nsdk ") &&
-         epctx__stamp_name(&text, epctx_str_of(g->backend->sdk_version)) &&
-         epctx__stamp_text(&text, "arch ") &&
-         epctx__stamp_name(&text, epctx_str_of(g->backend->hardware_architecture));
-    text.size -= ok; /* without the last line end */
+    epctx__stamp_put_word(&s, "options");
+    epctx__stamp_put_hash(&s, epctx__options_hash(g->opts));
+    epctx__stamp_put_word(&s, "sdk");
+    epctx__stamp_put_name(&s, epctx_str_of(g->backend->sdk_version));
+    epctx__stamp_put_word(&s, "arch");
+    epctx__stamp_put_name(&s, epctx_str_of(g->backend->hardware_architecture));
     /* The last session of a group makes its binary: epctx__pending_complete. */
-    if (ok && g->build == NULL) {
-        ok = epctx__stamp_add_binary(&text, epctx_ep_binary(&g->ep), g->ep.count);
+    if (g->build == NULL) {
+        epctx__stamp_put_binary(&s, epctx_ep_binary(&g->ep), g->ep.count);
     }
-    if (!ok) {
-        return epctx__nomem(g->error, g->arena->missing);
+    return epctx__stamp_write(&s, g->model, g->backend->source, g->error);
+}
+
+static epctx_status epctx__rewrite_begin(epctx__rewrite *w, epctx__generation *g)
+{
+    const uint32_t number = EPCTX_FIELD_GRAPH_NODE;
+    epctx_slot *slot = epctx__live(g->model->graph->message->first, number);
+    size_t nodes = 0;
+    size_t i;
+    memset(w, 0, sizeof *w);
+    w->g = g;
+    EPCTX__NEW(w->unit, uint32_t, g->graph.node_count, g->arena, g->error);
+    EPCTX__NEW(w->slots, epctx_slot *, g->graph.node_count, g->arena, g->error);
+    epctx_map_init(&w->used, g->arena);
+    epctx_map_init(&w->made, g->arena);
+    epctx_map_init(&w->inputs, g->arena);
+    epctx_map_init(&w->typed, g->arena);
+    for (i = 0; i < g->graph.input_count; i++) {
+        EPCTX__TRY(epctx__mark(w, &w->inputs, g->graph.inputs[i].name));
     }
-    value.data = (const char *)text.data;
-    value.size = text.size;
-    return epctx__gen_metadata(g, EPCTX_BUILD_PREFIX, value);
+    for (i = 0; i < g->graph.output_count; i++) {
+        if (g->graph.outputs[i].elem_type != 0) {
+            EPCTX__TRY(epctx__mark(w, &w->typed, g->graph.outputs[i].name));
+        }
+    }
+    for (; slot != NULL; slot = epctx__live(slot->next, number)) {
+        w->slots[nodes++] = slot;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__rewrite_graph(epctx__rewrite *w)
+{
+    uint32_t *sequence;
+    size_t count = 0;
+    EPCTX__TRY(epctx__rewrite_units(w));
+    EPCTX__TRY(epctx__rewrite_order(w, &sequence, &count));
+    EPCTX__TRY(epctx__rewrite_nodes(w, sequence, count));
+    EPCTX__TRY(epctx__rewrite_fields(w, EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION,
+                                     EPCTX_FIELD_ANNOTATION_TENSOR_NAME,
+                                     epctx__rewrite_annotation));
+    EPCTX__TRY(epctx__rewrite_fields(w, EPCTX_FIELD_GRAPH_INITIALIZER, EPCTX_FIELD_TENSOR_NAME,
+                                     epctx__rewrite_unread));
+    EPCTX__TRY(epctx__rewrite_fields(w, EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER,
+                                     EPCTX_FIELD_TENSOR_NAME, epctx__rewrite_unread));
+    EPCTX__TRY(epctx__rewrite_fields(w, EPCTX_FIELD_GRAPH_INPUT, EPCTX_FIELD_VALUE_NAME,
+                                     epctx__rewrite_unread));
+    EPCTX__TRY(epctx__rewrite_fields(w, EPCTX_FIELD_GRAPH_VALUE_INFO, EPCTX_FIELD_VALUE_NAME,
+                                     epctx__rewrite_type));
+    return epctx__rewrite_values(w);
 }
 
 static epctx_status epctx__gen_rewrite(epctx__generation *g)
 {
     epctx__rewrite w;
-    uint32_t *sequence = NULL;
-    size_t count = 0;
-    size_t nodes = 0;
     size_t i;
-    epctx_slot *slot;
-    epctx_status status;
-    memset(&w, 0, sizeof w);
-    w.g = g;
-    w.unit = (uint32_t *)epctx__gen_array(g, g->graph.node_count, sizeof *w.unit);
-    w.slots = (epctx_slot **)epctx__gen_array(g, g->graph.node_count, sizeof *w.slots);
-    epctx_map_init(&w.used, g->arena);
-    epctx_map_init(&w.made, g->arena);
-    epctx_map_init(&w.inputs, g->arena);
-    if (w.unit == NULL || w.slots == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
-    for (i = 0; i < g->graph.input_count; i++) {
-        if (!epctx__mark(&w, &w.inputs, g->graph.inputs[i].name)) {
-            return EPCTX_ERR_NOMEM;
-        }
-    }
-    for (slot = g->model->graph->message->first; slot != NULL; slot = slot->next) {
-        if (slot->number == 1 && slot->wire == EPCTX_WIRE_LEN && !slot->removed) {
-            w.slots[nodes++] = slot;
-        }
-    }
-    if (!epctx__rewrite_units(&w) || !epctx__rewrite_order(&w, &sequence, &count) ||
-        !epctx__rewrite_nodes(&w, sequence, count) || !epctx__rewrite_annotations(&w) ||
-        !epctx__rewrite_initializers(&w) || !epctx__rewrite_inputs(&w) ||
-        !epctx__rewrite_values(&w) || !epctx__rewrite_metadata(&w) || !epctx__settle_model(&w)) {
-        return g->error->status;
-    }
+    EPCTX__TRY(epctx__rewrite_begin(&w, g));
+    EPCTX__TRY(epctx__rewrite_graph(&w));
+    EPCTX__TRY(epctx__rewrite_metadata(&w));
+    EPCTX__TRY(epctx__settle_model(&w));
     for (i = 0; i < g->graph.node_count; i++) {
         if (w.unit[i] < g->part_count || w.unit[i] == EPCTX__GONE) {
             g->report->compiled_nodes++;
@@ -29279,11 +29111,9 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
     if (g->part_count == 0) {
         return EPCTX_OK;
     }
-    status = epctx_put_opset(g->model, epctx_str_of(EPCTX_DOMAIN), 1, g->error);
-    if (status == EPCTX_OK) {
-        status = epctx__gen_compatibility(g);
-    }
-    return status == EPCTX_OK ? epctx__gen_stamp(g) : status;
+    EPCTX__TRY(epctx_put_opset(g->model, epctx_str_of(EPCTX_DOMAIN), 1, g->error));
+    EPCTX__TRY(epctx__gen_compatibility(g));
+    return epctx__gen_stamp(g);
 }
 
 static epctx_status epctx__commit_moved(epctx__commit *c, const epctx__commit_file *file,
@@ -29292,19 +29122,13 @@ static epctx_status epctx__commit_moved(epctx__commit *c, const epctx__commit_fi
     static const uint8_t zeros[64] = {0};
     epctx__output *out = file->out;
     uint64_t at = 0;
-    epctx_status status = EPCTX_OK;
-    for (; status == EPCTX_OK && moved != NULL; moved = moved->next) {
-        status = epctx__output_write(out, zeros, (size_t)(moved->offset - at));
-        /* not taken: what is gathered begins, and so has room up to, a multiple of 64 bytes */
-        if (status == EPCTX_OK) {
-            status = epctx__output_write(out, moved->bytes.data, moved->bytes.size);
-        }
+    for (; moved != NULL; moved = moved->next) {
+        EPCTX__TRY(epctx__output_write(out, zeros, (size_t)(moved->offset - at)));
+        EPCTX__TRY(epctx__output_write(out, moved->bytes.data, moved->bytes.size));
         at = moved->offset + moved->bytes.size;
     }
-    if (status == EPCTX_OK) {
-        status = epctx__output_flush(out);
-    }
-    return status == EPCTX_OK ? c->io->sync_fn(c->io->user, &out->file, c->error) : status;
+    EPCTX__TRY(epctx__output_flush(out));
+    return c->io->sync_fn(c->io->user, &out->file, c->error);
 }
 
 static epctx_overwrite epctx__gen_overwrite(const epctx__generation *g)
@@ -29318,98 +29142,78 @@ static bool epctx__gen_derived(const epctx__generation *g)
     return g->opts->context_file_path == NULL || g->opts->context_file_path[0] == '\0';
 }
 
-/* The binary goes to the application. */
-static epctx_status epctx__gen_hand_over(void *user)
-{
-    epctx__generation *g = (epctx__generation *)user;
-    const epctx_writer *writer = g->opts->writer;
-    epctx_span binary = epctx_ep_binary(&g->ep);
-    epctx_str name = epctx_str_of(g->report->binary_path);
-    epctx_status status =
-        writer->write_fn(writer->user, name, binary.data, binary.size, g->error);
-    if (status != EPCTX_OK) {
-        epctx_fail(g->error, status, "the application could not take the context binary '%S'",
-                   &name);
-    }
-    return status;
-}
-
 static epctx_status epctx__gen_fill(epctx__generation *g, epctx__commit *c)
 {
     epctx_span binary = epctx_ep_binary(&g->ep);
     epctx__commit_file *model;
     epctx__commit_file *file;
-    epctx_status status = epctx__commit_model(c, g->report->context_path, epctx__gen_derived(g),
-                                              epctx__gen_overwrite(g), &model);
-    if (status == EPCTX_OK && !g->opts->embed && g->part_count > 0 && g->opts->writer != NULL) {
-        c->between_fn = epctx__gen_hand_over;
-        c->user = g;
-    } else if (status == EPCTX_OK && !g->opts->embed && g->part_count > 0) {
-        status = epctx__commit_beside(c, g->report->binary_path, epctx_str_of(g->binary),
-                                      epctx__gen_overwrite(g), true, &file);
-        if (status == EPCTX_OK) {
-            status = epctx__commit_bytes(c, file, binary.data, binary.size);
-        }
+    EPCTX__TRY(epctx__commit_model(c, g->report->context_path, epctx__gen_derived(g),
+                                   epctx__gen_overwrite(g), &model));
+    if (!g->opts->embed && g->part_count > 0) {
+        EPCTX__TRY(epctx__commit_beside(c, g->report->binary_path, epctx_str_of(g->binary),
+                                        epctx__gen_overwrite(g), true, &file));
+        EPCTX__TRY(epctx__commit_bytes(c, file, binary.data, binary.size));
     }
-    if (status == EPCTX_OK && g->moved != NULL) {
-        status = epctx__commit_beside(c, g->report->initializers_path,
-                                      epctx_str_of(g->opts->initializers_file_name),
-                                      epctx__gen_overwrite(g), true, &file);
-        if (status == EPCTX_OK) {
-            status = epctx__commit_moved(c, file, g->moved);
-        }
+    if (g->moved != NULL) {
+        EPCTX__TRY(epctx__commit_beside(c, g->report->initializers_path,
+                                        epctx_str_of(g->opts->initializers_file_name),
+                                        epctx__gen_overwrite(g), true, &file));
+        EPCTX__TRY(epctx__commit_moved(c, file, g->moved));
     }
-    if (status == EPCTX_OK) {
-        model->model = g->model;
-        status = epctx__output_model(model->out, g->model);
-    }
-    return status;
+    model->model = g->model;
+    return epctx__output_model(model->out, g->model);
 }
 
 static epctx_status epctx__gen_commit(epctx__generation *g)
 {
     epctx__commit c;
-    epctx_status status =
-        epctx__commit_begin(&c, g->model->io, g->arena, 3, g->opts->hooks, g->error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__commit_begin(&c, g->model->io, g->arena, 3, g->opts->hooks, g->error));
     c.held = g->opts->lock;
     return epctx__commit_end(&c, epctx__gen_fill(g, &c));
+}
+
+/* Is there a model to write? */
+static bool epctx__gen_writes(const epctx__generation *g)
+{
+    return g->part_count > 0 || g->opts->no_nodes == EPCTX_NO_NODES_COPY;
+}
+
+/* What is wrong from here on is said of the source. */
+static epctx_status epctx__gen_parts(epctx__generation *g)
+{
+    EPCTX__TRY(epctx__gen_partition(g));
+    return g->part_count > 0 ? epctx__gen_compile(g) : EPCTX_OK;
 }
 
 /* Everything but the writing. */
 static epctx_status epctx__gen_make(epctx__generation *g)
 {
-    epctx_status status = epctx__gen_source(g);
-    if (status == EPCTX_OK) {
-        status = epctx__gen_paths(g);
+    epctx_gen_report *r = g->report;
+    epctx_status status;
+    EPCTX__TRY(epctx__gen_source(g));
+    EPCTX__TRY(epctx__gen_paths(g));
+    status = epctx__gen_parts(g);
+    if (status != EPCTX_OK) {
+        epctx_blame(g->error, g->model->path, NULL, NULL);
+        return status;
     }
-    if (status == EPCTX_OK) {
-        status = epctx__gen_partition(g);
+    if (epctx__gen_writes(g)) {
+        EPCTX__TRY(epctx__gen_rewrite(g));
     }
-    if (status == EPCTX_OK && g->part_count > 0) {
-        status = epctx__gen_compile(g);
+    if (epctx_model_size(g->model) > INT32_MAX) { /* not taken: needs a model of 2 GiB */
+        return epctx_fail(g->error, EPCTX_ERR_LIMIT,
+                          "the EPContext model would have %u bytes, protobuf readers take less "
+                          "than 2 GiB: %s",
+                          epctx_model_size(g->model),
+                          g->opts->embed ? "do not embed the context binary"
+                                         : "give initializers a file of their own");
     }
-    if (status == EPCTX_OK && (g->part_count > 0 || g->opts->no_nodes == EPCTX_NO_NODES_COPY)) {
-        status = epctx__gen_rewrite(g);
-    }
-    /* not taken: needs a model of 2 GiB */
-    if (status == EPCTX_OK && epctx_model_size(g->model) > INT32_MAX) {
-        status = epctx_fail(g->error, EPCTX_ERR_LIMIT,
-                            "the EPContext model would have %u bytes, protobuf readers take less "
-                            "than 2 GiB: %s",
-                            epctx_model_size(g->model),
-                            /* not taken: as above */
-                            g->opts->embed ? "do not embed the context binary"
-                                           : "give initializers a file of their own");
-    }
-    g->report->partition_count = g->part_count;
-    g->report->binary_size = epctx_ep_binary(&g->ep).size;
+    r->partition_count = g->part_count;
+    r->binary_size = epctx_ep_binary(&g->ep).size;
     if (g->part_count == 0) {
-        g->report->binary_path[0] = '\0';
+        r->binary_path[0] = '\0';
     }
-    return status;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__gen_begin(epctx__generation *g, epctx_model *model,
@@ -29428,8 +29232,8 @@ static epctx_status epctx__gen_begin(epctx__generation *g, epctx_model *model,
     g->opts = opts;
     g->error = error;
     g->arena = &model->arena;
-    g->report = (epctx_gen_report *)epctx__gen_array(g, 1, sizeof *g->report);
-    return g->report != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+    EPCTX__NEW(g->report, epctx_gen_report, 1, g->arena, error);
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
@@ -29444,23 +29248,19 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
     epctx_error_clear(error);
     epctx_error_clear(&local);
     memset(&defaults, 0, sizeof defaults);
-    status = epctx__gen_begin(&g, model, backend, opts != NULL ? opts : &defaults,
-                              error != NULL ? error : &local);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__gen_begin(&g, model, backend, opts != NULL ? opts : &defaults,
+                                error != NULL ? error : &local));
     mark = epctx_edit_mark(model);
     status = epctx__gen_make(&g);
-    if (status == EPCTX_OK && (g.part_count > 0 || g.opts->no_nodes == EPCTX_NO_NODES_COPY)) {
+    if (status == EPCTX_OK && epctx__gen_writes(&g)) {
         status = epctx__gen_commit(&g);
-    } else if (status == EPCTX_OK) {
+    } else {
         g.report->context_path[0] = '\0';
     }
     if (status != EPCTX_OK) {
         epctx_fail(g.error, status, "%s failed without a message", backend->source);
         epctx_undo(model, mark);
-    }
-    if (report != NULL && status == EPCTX_OK) {
+    } else if (report != NULL) {
         *report = *g.report;
     }
     epctx_ep_end(&g.ep);
@@ -29468,35 +29268,6 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 }
 
 /* -- freshness -- */
-
-/* Does a name of the stamp, escaped, stand for `plain`? */
-static bool epctx__stamp_is(epctx_str escaped, const char *plain)
-{
-    size_t i = 0;
-    for (; *plain != '\0'; plain++) {
-        const char *code = *plain == '%' ? "%25" : *plain == '\n' ? "%0A" : NULL;
-        const char *want = code != NULL ? code : plain;
-        size_t size = code != NULL ? 3 : 1;
-        if (escaped.size - i < size || memcmp(escaped.data + i, want, size) != 0) {
-            return false;
-        }
-        i += size;
-    }
-    return i == escaped.size;
-}
-
-static bool epctx__stamp_plain(epctx_str escaped, char *out, size_t capacity)
-{
-    size_t i = 0;
-    size_t used = 0;
-    while (i < escaped.size && used + 1 < capacity) {
-        bool code = escaped.data[i] == '%' && escaped.size - i >= 3;
-        out[used++] = !code ? escaped.data[i] : escaped.data[i + 1] == '0' ? '\n' : '%';
-        i += code ? 3 : 1;
-    }
-    out[used] = '\0';
-    return i == escaped.size;
-}
 
 /* Is the file what the line says? */
 static epctx_freshness epctx__fresh_file(const epctx_model *model, const epctx__stamp_line *line,
@@ -29540,20 +29311,25 @@ static epctx_status epctx__fresh_path(const epctx_model *model, const epctx__sta
 {
     char name[EPCTX_PATH_MAX];
     epctx_str parts[2];
-    bool source = epctx_str_is(line->word, "source");
     const char *given = opts->source_path;
-    epctx_status status;
-    if (source && given != NULL) {
+    if (given != NULL && epctx_str_is(line->word, "source")) {
         parts[0] = epctx_str_of(given);
         return epctx__path_join(out, EPCTX_PATH_MAX, parts, 1, why);
     }
     if (!epctx__stamp_plain(line->name, name, sizeof name)) {
         return epctx_fail(why, EPCTX_ERR_LIMIT, "a name in the build stamp is too long");
     }
-    status = epctx_path_check(epctx_str_of(name), why); /* the stamp is as hostile as the model */
+    EPCTX__TRY(epctx_path_check(epctx_str_of(name), why)); /* as hostile as the model */
     parts[0] = epctx_path_folder(epctx_str_of(given != NULL ? given : model->path));
     parts[1] = epctx_str_of(name);
-    return status == EPCTX_OK ? epctx__path_join(out, EPCTX_PATH_MAX, parts, 2, why) : status;
+    return epctx__path_join(out, EPCTX_PATH_MAX, parts, 2, why);
+}
+
+static epctx_freshness epctx__fresh_stale(epctx_error *why, const char *text, const epctx_str *was,
+                                    const char *is)
+{
+    epctx_fail(why, EPCTX_ERR_VERSION, text, was, is);
+    return EPCTX_STALE;
 }
 
 static epctx_freshness epctx__fresh_line(const epctx_model *model, const epctx__stamp_line *line,
@@ -29566,22 +29342,19 @@ static epctx_freshness epctx__fresh_line(const epctx_model *model, const epctx__
                    ? epctx__fresh_file(model, line, path, opts->fast, why)
                    : EPCTX_FRESH_UNKNOWN;
     }
-    if (epctx_str_is(line->word, "options") && opts->gen != NULL &&
+    if (opts->gen != NULL && epctx_str_is(line->word, "options") &&
         line->hash != epctx__options_hash(opts->gen)) {
-        epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled with other options");
-        return EPCTX_STALE;
+        return epctx__fresh_stale(why, "it was compiled with other options", NULL, NULL);
     }
     if (backend != NULL && epctx_str_is(line->word, "sdk") &&
         !epctx__stamp_is(line->name, backend->sdk_version)) {
-        epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled by SDK %S, this is %s", &line->name,
-                   backend->sdk_version);
-        return EPCTX_STALE;
+        return epctx__fresh_stale(why, "it was compiled by SDK %S, this is %s", &line->name,
+                            backend->sdk_version);
     }
     if (backend != NULL && epctx_str_is(line->word, "arch") &&
         !epctx__stamp_is(line->name, backend->hardware_architecture)) {
-        epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled for %S, this is %s", &line->name,
-                   backend->hardware_architecture);
-        return EPCTX_STALE;
+        return epctx__fresh_stale(why, "it was compiled for %S, this is %s", &line->name,
+                            backend->hardware_architecture);
     }
     return EPCTX_FRESH;
 }
@@ -31927,31 +31700,16 @@ static epctx_status epctx__pending_resize(const epctx__group *group, epctx_model
 static epctx_status epctx__pending_stamp(const epctx__group *group, epctx_model *model,
                                          epctx_span binary, epctx_error *error)
 {
-    epctx_allocator in_arena;
-    epctx_buffer text;
-    epctx_str parts[2];
+    epctx__stamp_text stamp;
     epctx_str value;
-    char key[sizeof EPCTX_BUILD_PREFIX + 256];
-    epctx_status status;
     if (!epctx__stamp_of(model, epctx_str_of(group->backend->source), &value)) {
         return EPCTX_OK;
     }
-    in_arena.user = &model->arena;
-    in_arena.alloc_fn = epctx__arena_alloc_fn;
-    in_arena.free_fn = epctx__arena_free_fn;
-    epctx_buffer_init(&text, &in_arena);
-    if (epctx_buffer_append(&text, value.data, value.size) != EPCTX_OK ||
-        !epctx__stamp_add_binary(&text, binary,
-                                 group->known.graphs.size / sizeof(epctx__known_graph))) {
-        return epctx__nomem(error, model->arena.missing);
-    }
-    parts[0] = epctx_str_of(EPCTX_BUILD_PREFIX);
-    parts[1] = epctx_str_of(group->backend->source);
-    value.data = (const char *)text.data;
-    value.size = text.size;
-    status = epctx__join(key, sizeof key, parts, 2, "a metadata key", error);
-    /* not taken: under this key the stamp was found */
-    return status == EPCTX_OK ? epctx_put_metadata(model, epctx_str_of(key), value, error) : status;
+    epctx__stamp_begin(&stamp, &model->arena);
+    epctx__stamp_put(&stamp, value);
+    epctx__stamp_put_binary(&stamp, binary,
+                            group->known.graphs.size / sizeof(epctx__known_graph));
+    return epctx__stamp_write(&stamp, model, group->backend->source, error);
 }
 
 /* What only the whole group knows goes into a session's model. */
