@@ -9,6 +9,8 @@
 #include "epctx.h"
 #include "epctx_npu.h"
 
+#include "examples/epctx/ops/rename.h"
+
 #include "disk.h"
 #include "fake.h"
 #include "files.h"

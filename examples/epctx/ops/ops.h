@@ -21,6 +21,7 @@
         }                                                                                          \
     } while (0)
 
+#ifndef EPCTX_STEPS_IN_HEADER
 /* One thing that was done, in words: "value 'x' is now 'm2_x'". */
 typedef struct epctx_step {
     size_t part; /* number of the model in the list, from 0 */
@@ -36,6 +37,7 @@ typedef struct epctx_combined {
     epctx_output_file *files;
     size_t file_count;
 } epctx_combined;
+#endif
 
 /* -- memory -- */
 
@@ -77,6 +79,19 @@ static inline epctx_status ops_join(epctx_arena *arena, epctx_str a, epctx_str b
     out->data = text;
     out->size = a.size + b.size;
     return EPCTX_OK;
+}
+
+/* -- ends -- */
+
+/* The end of an operation: a failure takes its edits back and names the model. */
+static inline epctx_status ops_end(epctx_model *model, size_t mark, epctx_status status,
+                                   epctx_error *error)
+{
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+        epctx_blame(error, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
+    }
+    return status;
 }
 
 /* -- names -- */
