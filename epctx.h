@@ -1010,6 +1010,7 @@ EPCTX_API epctx_node_view epctx_node_of(epctx_view view);
 EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view);
 EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view);
 EPCTX_API epctx_value_view epctx_value_of(epctx_view view);
+EPCTX_API epctx_dim epctx_dim_of(epctx_view view);
 
 EPCTX_API epctx_cursor epctx_graph_nodes(epctx_graph_view graph);
 EPCTX_API epctx_cursor epctx_graph_inputs(epctx_graph_view graph);
@@ -2348,17 +2349,6 @@ EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epc
                                           epctx_error *error);
 EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, epctx_error *error);
 
-/* Gives the dimensions that have the name `param` (dim_param) the number `value`, 1 or more: of
- * inputs, outputs and value_info, in the main graph and in bodies, as one name means one number
- * everywhere (onnx.proto). What ORT's free dimension overrides do by name. `count` (may be NULL)
- * gets how many there were. EPCTX_ERR_NOT_FOUND when there is none. */
-EPCTX_API epctx_status epctx_fix_dim(epctx_model *model, epctx_str param, int64_t value,
-                                     size_t *count, epctx_error *error);
-/* The same for one dimension of a graph input, counted from 0; when it has a name, for all of that
- * name. EPCTX_ERR_NOT_FOUND: no such input or dimension, ERR_GRAPH: it is another number. */
-EPCTX_API epctx_status epctx_fix_input_dim(epctx_model *model, epctx_str input, uint32_t axis,
-                                           int64_t value, size_t *count, epctx_error *error);
-
 /* How values and nodes get other names. NULL stands for all defaults. */
 typedef struct epctx_name_opts {
     const epctx_profile *profile; /* default: of each node's source */
@@ -2611,6 +2601,7 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
 
 #ifndef EPCTX_NO_EDIT
 
+#define EPCTX_STEPS_IN_HEADER /* goes with merge, split, wrap and repair */
 /* One thing that was done, in words: "value 'x' is now 'm2_x'". */
 typedef struct epctx_step {
     size_t part; /* number of the model in the list, from 0 */
@@ -8278,22 +8269,24 @@ EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *value)
 }
 
 /* A oneof of dimension and dim_param, as fields 1 and 2: the last member wins. */
-static void epctx__dim(epctx_view view, epctx_dim *dim)
+EPCTX_API epctx_dim epctx_dim_of(epctx_view view)
 {
     epctx_cursor it = epctx_fields(view, 0);
     epctx_field f;
-    memset(dim, 0, sizeof *dim);
+    epctx_dim dim;
+    memset(&dim, 0, sizeof dim);
     while (epctx_next_field(&it, &f)) {
-        if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
-            dim->known = true;
-            dim->value = (int64_t)f.value;
-            dim->param = epctx_str_of(NULL);
-        } else if (f.number == 2 && f.wire == EPCTX_WIRE_LEN) {
-            dim->known = false;
-            dim->value = 0;
-            dim->param = epctx_view_str(f.body);
+        if (f.number == EPCTX_FIELD_DIM_DIM_VALUE && f.wire == EPCTX_WIRE_VARINT) {
+            dim.known = true;
+            dim.value = (int64_t)f.value;
+            dim.param = epctx_str_of(NULL);
+        } else if (f.number == EPCTX_FIELD_DIM_DIM_PARAM && f.wire == EPCTX_WIRE_LEN) {
+            dim.known = false;
+            dim.value = 0;
+            dim.param = epctx_view_str(f.body);
         }
     }
+    return dim;
 }
 
 EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim)
@@ -8302,7 +8295,7 @@ EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim)
     if (!epctx_next_view(cursor, &body)) {
         return false;
     }
-    epctx__dim(body, dim);
+    *dim = epctx_dim_of(body);
     return true;
 }
 
@@ -8624,7 +8617,7 @@ EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sha
     if (!epctx_next_view(cursor, &body)) {
         return false;
     }
-    epctx__dim(body, &part->dim);
+    part->dim = epctx_dim_of(body);
     epctx__text_and_number(body, &text, 3, &value);
     part->num_shards = (int64_t)value;
     return true;
@@ -18459,169 +18452,6 @@ EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, e
 {
     return epctx_unset_pair(model, epctx__slot_view(model->root),
                             epctx_metadata_field(EPCTX_OF_MODEL), key, error);
-}
-
-/* -- edits: dimensions -- */
-
-static epctx_status epctx__dim_set(epctx_model *model, epctx_view dim, int64_t value, size_t *count,
-                                   epctx_error *error)
-{
-    *count += 1;
-    return epctx_set_int(model, dim, 1, value, error);
-}
-
-/* The dimensions called `param` of values that are field `number` of a graph. */
-static epctx_status epctx__dims_of_values(epctx_model *model, epctx_view graph, uint32_t number,
-                                          epctx_str param, int64_t value, size_t *count,
-                                          epctx_error *error)
-{
-    epctx_cursor values = epctx_fields(graph, number);
-    epctx_value_view view;
-    epctx_status status = EPCTX_OK;
-    while (status == EPCTX_OK && epctx_next_value(&values, &view)) {
-        epctx_cursor dims = epctx_fields(view.shape, 1);
-        epctx_view dim;
-        while (status == EPCTX_OK && epctx_next_view(&dims, &dim)) {
-            epctx_dim is;
-            epctx__dim(dim, &is);
-            if (!is.known && is.param.size > 0 && epctx_str_eq(is.param, param)) {
-                status = epctx__dim_set(model, dim, value, count, error);
-            }
-        }
-    }
-    return status;
-}
-
-static epctx_status epctx__dims_of_graph(epctx_model *model, epctx_view graph, epctx_str param,
-                                         int64_t value, uint32_t depth, size_t *count,
-                                         epctx_error *error)
-{
-    epctx_cursor nodes = epctx_fields(graph, 1);
-    epctx_view node;
-    epctx_status status = EPCTX_OK;
-    uint32_t number;
-    /* input, output, value_info */
-    for (number = 11; status == EPCTX_OK && number <= 13; number++) {
-        status = epctx__dims_of_values(model, graph, number, param, value, count, error);
-    }
-    /* not taken: open bounds the nesting */
-    while (status == EPCTX_OK && depth > 0 && epctx_next_view(&nodes, &node)) {
-        epctx_cursor attrs = epctx_fields(node, 5);
-        epctx_view attr;
-        while (status == EPCTX_OK && epctx_next_view(&attrs, &attr)) {
-            epctx_cursor fields = epctx_fields(attr, 0);
-            epctx_field f;
-            while (status == EPCTX_OK && epctx_next_field(&fields, &f)) {
-                if (f.wire == EPCTX_WIRE_LEN && (f.number == 6 || f.number == 11)) { /* g, graphs */
-                    status = epctx__dims_of_graph(model, f.body, param, value, depth - 1, count,
-                                                  error);
-                }
-            }
-        }
-    }
-    return status;
-}
-
-static epctx_status epctx__dim_value(int64_t value, epctx_error *error)
-{
-    return value > 0 ? EPCTX_OK
-                     : epctx_fail(error, EPCTX_ERR_ARG,
-                                  "a dimension is fixed to 1 or more, not to %d", value);
-}
-
-/* What was found counts when all is well; otherwise nothing is changed. */
-static epctx_status epctx__dims_done(epctx_model *model, epctx_status status, size_t mark,
-                                     size_t found, size_t *count, epctx_error *error)
-{
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-        epctx_blame(error, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
-    }
-    if (count != NULL) {
-        *count = status == EPCTX_OK ? found : 0;
-    }
-    return status;
-}
-
-EPCTX_API epctx_status epctx_fix_dim(epctx_model *model, epctx_str param, int64_t value,
-                                     size_t *count, epctx_error *error)
-{
-    size_t mark = epctx_edit_mark(model);
-    size_t found = 0;
-    epctx_status status;
-    epctx_error_clear(error);
-    status = epctx__editable(model, error);
-    if (status == EPCTX_OK) {
-        status = epctx__dim_value(value, error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__dims_of_graph(model, epctx_model_graph(model).view, param, value,
-                                      EPCTX_WALK_DEPTH, &found, error);
-    }
-    if (status == EPCTX_OK && found == 0) {
-        status = epctx_fail(error, EPCTX_ERR_NOT_FOUND, "no dimension has the name '%S'", &param);
-    }
-    return epctx__dims_done(model, status, mark, found, count, error);
-}
-
-/* Dimension `axis` of a graph input. */
-static epctx_status epctx__input_dim(const epctx_model *model, epctx_str input, uint32_t axis,
-                                     epctx_view *out, epctx_error *error)
-{
-    epctx_cursor inputs = epctx_graph_inputs(epctx_model_graph(model));
-    epctx_value_view view;
-    uint32_t at = 0;
-    while (epctx_next_value(&inputs, &view)) {
-        epctx_cursor dims;
-        if (!epctx_str_eq(view.name, input)) {
-            continue;
-        }
-        dims = epctx_fields(view.shape, 1);
-        while (epctx_next_view(&dims, out)) {
-            if (at++ == axis) {
-                return EPCTX_OK;
-            }
-        }
-        return epctx_fail(error, EPCTX_ERR_NOT_FOUND,
-                          view.has_shape ? "input '%S' has %u dimensions, there is no number %u"
-                                         : "input '%S' has no shape that says how many dimensions "
-                                           "it has (%u known), there is no number %u",
-                          &input, (uint64_t)at, (uint64_t)axis);
-    }
-    return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "there is no graph input '%S'", &input);
-}
-
-EPCTX_API epctx_status epctx_fix_input_dim(epctx_model *model, epctx_str input, uint32_t axis,
-                                           int64_t value, size_t *count, epctx_error *error)
-{
-    size_t mark = epctx_edit_mark(model);
-    size_t found = 0;
-    epctx_view view = epctx_view_none();
-    epctx_dim dim;
-    epctx_status status;
-    epctx_error_clear(error);
-    memset(&dim, 0, sizeof dim);
-    status = epctx__editable(model, error);
-    if (status == EPCTX_OK) {
-        status = epctx__dim_value(value, error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__input_dim(model, input, axis, &view, error);
-    }
-    if (status == EPCTX_OK) {
-        epctx__dim(view, &dim);
-        /* A negative one was left open by its maker. */
-        if (dim.known && dim.value >= 0 && dim.value != value) {
-            status = epctx_fail(error, EPCTX_ERR_GRAPH,
-                                "dimension %u of input '%S' is %d and cannot be %d",
-                                (uint64_t)axis, &input, dim.value, value);
-        } else if (!dim.known && dim.param.size > 0) {
-            return epctx_fix_dim(model, dim.param, value, count, error);
-        } else if (!dim.known || dim.value < 0) {
-            status = epctx__dim_set(model, view, value, &found, error);
-        }
-    }
-    return epctx__dims_done(model, status, mark, found, count, error);
 }
 
 /* -- edits: names of values -- */

@@ -21,6 +21,7 @@
         }                                                                                          \
     } while (0)
 
+#ifndef EPCTX_STEPS_IN_HEADER
 /* One thing that was done, in words: "value 'x' is now 'm2_x'". */
 typedef struct epctx_step {
     size_t part; /* number of the model in the list, from 0 */
@@ -36,6 +37,7 @@ typedef struct epctx_combined {
     epctx_output_file *files;
     size_t file_count;
 } epctx_combined;
+#endif
 
 /* -- memory -- */
 
@@ -68,6 +70,19 @@ static inline epctx_status ops_join(epctx_arena *arena, epctx_str a, epctx_str b
     out->data = text;
     out->size = a.size + b.size;
     return EPCTX_OK;
+}
+
+/* -- ends -- */
+
+/* The end of an operation: a failure takes its edits back and names the model. */
+static inline epctx_status ops_end(epctx_model *model, size_t mark, epctx_status status,
+                                   epctx_error *error)
+{
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+        epctx_blame(error, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
+    }
+    return status;
 }
 
 /* -- names -- */
@@ -127,6 +142,29 @@ static inline epctx_status ops_remove_views(epctx_model *model, const epctx_list
     size_t i;
     for (i = 0; i < views->count; i++) {
         OPS_TRY(epctx_remove(model, ops_view_at(views, i), error));
+    }
+    return EPCTX_OK;
+}
+
+/* Adds a graph and the bodies of its nodes to a list, outer ones first. */
+static inline epctx_status ops_add_graphs(epctx_list *graphs, epctx_arena *arena, epctx_view graph,
+                                          epctx_error *error)
+{
+    epctx_cursor nodes = epctx_fields(graph, EPCTX_FIELD_GRAPH_NODE);
+    epctx_view node, attr;
+    epctx_field f;
+    OPS_TRY(ops_add_view(graphs, arena, graph, error));
+    while (epctx_next_view(&nodes, &node)) {
+        epctx_cursor attrs = epctx_fields(node, EPCTX_FIELD_NODE_ATTRIBUTE);
+        while (epctx_next_view(&attrs, &attr)) {
+            epctx_cursor fields = epctx_fields(attr, 0);
+            while (epctx_next_field(&fields, &f)) {
+                if (f.wire == EPCTX_WIRE_LEN &&
+                    (f.number == EPCTX_FIELD_ATTR_G || f.number == EPCTX_FIELD_ATTR_GRAPHS)) {
+                    OPS_TRY(ops_add_graphs(graphs, arena, f.body, error));
+                }
+            }
+        }
     }
     return EPCTX_OK;
 }
