@@ -346,7 +346,7 @@ static epctx_status repair_equal(repair *r, const repair_entry_list *list, epctx
         } else if (epctx_view_equal(ops_view_at(&all, at), view)) {
             OPS_TRY(ops_add_view(&gone, r->arena, view, error));
             repair_say(r, list->rule, node.size > 0 ? node : name,
-                       "%s '%S' was there twice, with the same content: one was removed",
+                       "%s '%S' occurred twice with the same content; one was removed",
                        list->what, &name);
         }
     }
@@ -971,7 +971,7 @@ static void repair_count(void *user, const epctx_finding *finding)
 static void repair_left(void *user, const epctx_finding *finding)
 {
     repair *r = (repair *)user;
-    const repairer *repairer = repairer_find(finding->rule);
+    const repairer *known = repairer_find(finding->rule);
     char line[1024];
     epctx_text text = epctx_text_of(line, sizeof line);
     const char *why = finding->info.fix;
@@ -980,7 +980,7 @@ static void repair_left(void *user, const epctx_finding *finding)
         return;
     }
     memset(&note, 0, sizeof note);
-    note.needs_source = repairer != NULL && repairer->source && r->opts->source == NULL;
+    note.needs_source = known != NULL && known->source && r->opts->source == NULL;
     if (note.needs_source) {
         why = "only the model before compilation knows the answer";
     } else if (finding->rule == EPCTX_RULE_NO_VALUE_TYPE) {
@@ -1046,7 +1046,6 @@ epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts *opts,
 {
     static const epctx_repair_opts defaults;
     size_t mark = epctx_edit_mark(model);
-    epctx_status status;
     repair r;
     epctx_error_clear(error);
     memset(&r, 0, sizeof r);
@@ -1057,12 +1056,7 @@ epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts *opts,
     r.user = user;
     epctx_map_init(&r.sources, r.arena);
     OPS_TRY(repair_choose(&r, error));
-    status = repair_run(&r, error);
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-        epctx_blame(error, model->path, NULL, NULL);
-        return status;
-    }
+    OPS_TRY(ops_end(model, mark, repair_run(&r, error), error));
     if (done != NULL) {
         *done = r.done;
     }
