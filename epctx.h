@@ -923,7 +923,7 @@ typedef struct epctx_model {
     epctx_limits limits;
     uint32_t path_flags;
     bool duplicate; /* a singular message field stands twice: read as libprotobuf reads it */
-    struct epctx_slot *merged; /* `shown` before epctx_repair made one of such fields, */
+    struct epctx_slot *merged; /* `shown` before epctx_model_merge_doubled made one, */
     size_t merged_at;          /* and at which edit */
     epctx_file_id id;          /* the file that was opened, where the io can tell: */
     bool identified;
@@ -2459,6 +2459,18 @@ typedef epctx_status (*epctx_doubled_fn)(void *user, const epctx_field_info *fie
                                          epctx_error *error);
 EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
                                                  void *user, epctx_error *error);
+/* A file that a model names, and the name that it gets there. */
+typedef struct epctx_file_rename {
+    epctx_file_use use; /* EPCTX_USE_INITIALIZERS; anything else: a context binary */
+    epctx_str from, to;
+} epctx_file_rename;
+
+/* Replaces the names of files wherever the model has them: locations of tensors, ep_cache_context and
+ * ep_dlc_context of EPContext nodes. Names may be swapped; those that do not occur are passed over.
+ * `to` is borrowed until the model is closed. */
+EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
+                                                const epctx_file_rename *renames, size_t count,
+                                                epctx_error *error);
 
 /* Expands every message of the model, so that writing re-emits each one from its parts. The bytes
  * stay the same; tests use it. */
@@ -2657,7 +2669,7 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
 #endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
- * >>combine: several models into one, a part of one, a binary into a model, repair
+ * >>combine: several models into one, a part of one, a binary into a model
  *
  * Everything here edits open models and tells what it did; nothing is written. epctx_write_group
  * then writes the model with the files that must stand beside it. A call that fails leaves its
@@ -2788,35 +2800,6 @@ typedef struct epctx_wrap_opts {
 EPCTX_API epctx_status epctx_wrap(epctx_model *model, epctx_span binary,
                                   const epctx_wrap_opts *opts, const epctx_open_opts *open,
                                   epctx_combined *out, epctx_error *error);
-
-/* One finding of lint that was repaired or was not. Strings are valid during the callback. */
-typedef struct epctx_repair_note {
-    epctx_rule rule;
-    epctx_rule_info info;
-    bool done;        /* else `text` says why not */
-    epctx_str name;   /* of the node, value or metadata key; may be empty */
-    const char *text; /* what was done */
-} epctx_repair_note;
-
-typedef void (*epctx_repair_fn)(void *user, const epctx_repair_note *note);
-
-typedef struct epctx_repair_opts {
-    const epctx_rule *rules; /* only these; default every error and warning */
-    size_t rule_count;
-    epctx_check_opts check;    /* where files are, which EP judges */
-    epctx_model *source; /* the model before it was compiled, open: has types and data that are
-                            lost in this one; may be NULL, must stay open as long */
-} epctx_repair_opts;
-
-/* Repairs what lint finds, where the right answer is in the model, beside it, or in `source`.
- * Nothing is guessed: what has more than one answer is reported as not done. A model with doubled
- * fields becomes what libprotobuf reads in it. `done` and `left` (may be NULL) get the numbers of
- * repairs and of findings that remain. */
-EPCTX_API epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts *opts,
-                                    epctx_repair_fn note_fn, void *user, size_t *done, size_t *left,
-                                    epctx_error *error);
-/* Whether epctx_repair knows a repair for a rule. */
-EPCTX_API bool epctx_can_repair(epctx_rule rule);
 
 #endif /* EPCTX_NO_EDIT */
 
@@ -19804,6 +19787,88 @@ EPCTX_API epctx_status epctx_prefix(epctx_model *model, epctx_str prefix,
     return status;
 }
 
+/* -- edits: names of files -- */
+
+typedef struct epctx__file_names {
+    const epctx_file_rename *renames;
+    epctx_map contexts, tensors; /* old name -> number in `renames` */
+} epctx__file_names;
+
+/* NULL: it stays. */
+static const epctx_str *epctx__new_name(const epctx__file_names *names, const epctx_map *map,
+                                        epctx_str name)
+{
+    uint32_t at = name.size < EPCTX_PATH_MAX ? epctx_map_get(map, name) : EPCTX_MAP_NONE;
+    return at != EPCTX_MAP_NONE ? &names->renames[at].to : NULL;
+}
+
+static epctx_status epctx__rename_data(epctx_model *model, const epctx__file_names *names,
+                                       epctx_error *error)
+{
+    epctx_walk walk;
+    epctx_tensor_view tensor;
+    epctx_walk_begin(&walk, model);
+    while (names->tensors.count > 0 && epctx_walk_tensor(&walk, &tensor)) {
+        const epctx_str *to =
+            tensor.external ? epctx__new_name(names, &names->tensors, tensor.location) : NULL;
+        if (to != NULL) {
+            EPCTX__TRY(epctx_set_pair(model, tensor.view, EPCTX_FIELD_TENSOR_EXTERNAL_DATA,
+                                      epctx_str_of("location"), *to, error));
+        }
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__rename_contexts(epctx_model *model, const epctx__file_names *names,
+                                           epctx_error *error)
+{
+    static const char *const attributes[] = {"ep_cache_context", "ep_dlc_context"};
+    epctx_walk walk;
+    epctx_node_view node;
+    size_t i;
+    epctx_walk_begin(&walk, model);
+    while (names->contexts.count > 0 && epctx_walk_epnode(&walk, &node)) {
+        for (i = 0; i < 2; i++) {
+            const epctx_str *to = epctx__new_name(names, &names->contexts,
+                                                  epctx_node_attr_str(&node, attributes[i]));
+            if (to != NULL) {
+                EPCTX__TRY(epctx_node_set_str(model, node.view, attributes[i], *to, error));
+            }
+        }
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
+                                                const epctx_file_rename *renames, size_t count,
+                                                epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    epctx__file_names names;
+    epctx_status status;
+    size_t i;
+    epctx_error_clear(error);
+    names.renames = renames;
+    epctx_map_init(&names.contexts, &model->arena);
+    epctx_map_init(&names.tensors, &model->arena);
+    for (i = 0; i < count; i++) {
+        epctx_map *map =
+            renames[i].use == EPCTX_USE_INITIALIZERS ? &names.tensors : &names.contexts;
+        if (renames[i].from.size > 0 &&
+            epctx_map_put(map, renames[i].from, (uint32_t)i) != EPCTX_OK) {
+            return epctx__nomem(error, model->arena.missing);
+        }
+    }
+    status = epctx__rename_data(model, &names, error);
+    if (status == EPCTX_OK) {
+        status = epctx__rename_contexts(model, &names, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
+}
+
 /* -- edits: a new model -- */
 
 EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
@@ -22980,6 +23045,75 @@ static bool epctx__relocation_end(epctx__convert *c, epctx__relocation *r)
     return ok;
 }
 
+/* -- compatibility information of EPs without a node -- */
+
+typedef struct epctx__stale {
+    epctx__combine *m;
+    epctx_list names;
+    bool failed;
+} epctx__stale;
+
+static void epctx__stale_found(void *user, const epctx_finding *finding)
+{
+    epctx__stale *s = (epctx__stale *)user;
+    epctx_str name;
+    if (finding->rule == EPCTX_RULE_STALE_COMPAT &&
+        (!epctx__combine_join(s->m, finding->node, epctx_str_of(""), &name) ||
+         !epctx__names_add(&s->m->c, &s->names, name))) {
+        s->failed = true;
+    }
+}
+
+/* Compatibility information of EPs without a node; when no node is compiled, of all. */
+static bool epctx__stale_keys(epctx__combine *m, epctx__stale *s)
+{
+    epctx_check_opts opts;
+    epctx_walk walk;
+    epctx_node_view node;
+    memset(&opts, 0, sizeof opts);
+    memset(s, 0, sizeof *s);
+    opts.no_files = true;
+    opts.allocator = m->c.arena->allocator.alloc_fn != NULL ? &m->c.arena->allocator : NULL;
+    s->m = m;
+    epctx_walk_begin(&walk, m->c.model);
+    if (epctx_walk_epnode(&walk, &node)) {
+        if (epctx_lint(m->c.model, &opts, epctx__stale_found, s, NULL, m->c.error) != EPCTX_OK) {
+            return false;
+        }
+    } else {
+        epctx_cursor it = epctx_metadata(epctx__slot_view(m->c.model->root), EPCTX_OF_MODEL);
+        epctx_finding finding;
+        epctx_pair pair;
+        memset(&finding, 0, sizeof finding);
+        finding.rule = EPCTX_RULE_STALE_COMPAT;
+        while (epctx_next_pair(&it, &pair)) {
+            if (epctx_str_starts(pair.key, EPCTX_COMPAT_PREFIX)) {
+                finding.node = pair.key;
+                epctx__stale_found(s, &finding);
+            }
+        }
+    }
+    return !s->failed;
+}
+
+static bool epctx__drop_stale(epctx__combine *m)
+{
+    epctx__stale s;
+    size_t i;
+    if (!epctx__stale_keys(m, &s)) {
+        return false;
+    }
+    for (i = 0; i < s.names.count; i++) {
+        epctx_str name = epctx__name_at(&s.names, i);
+        if (epctx_unset_metadata(m->c.model, name, m->c.error) != EPCTX_OK ||
+            !epctx__combine_say(m, 0, name, "metadata '%S' goes: that EP has no node here",
+                                &name)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* -- a new model where an old one is in use -- */
 
 /* Which files that are replaced does the model name that stands there? */
@@ -23031,58 +23165,65 @@ EPCTX__APART static epctx_status epctx__detour_second(epctx__commit *c, epctx__c
     return status;
 }
 
-/* Gives files in a model their second names. */
-EPCTX__APART static epctx_status epctx__detour_rename(epctx__commit *c, const epctx__commit_file *file,
-                                         epctx_model *model)
+/* The second name of the file that a model calls `name`, in its arena; empty when it has none. */
+static epctx_status epctx__detour_name(const epctx__commit *c, const epctx__commit_file *file,
+                                       epctx_arena *arena, epctx_str name, epctx_str *to)
 {
-    epctx__convert convert;
-    epctx__relocation moved;
-    epctx_check_opts check;
-    epctx_dependency *used = NULL;
     epctx_str folder = epctx_path_folder(epctx_str_of(file->real));
-    size_t count = 0;
-    size_t i, k;
-    epctx_status status;
-    memset(&convert, 0, sizeof convert);
-    memset(&check, 0, sizeof check);
-    convert.model = model;
-    convert.arena = &model->arena;
-    convert.error = c->error;
-    epctx__relocation_begin(&moved, &convert);
-    status = epctx_model_files(model, &check, &model->arena, &used, &count, c->error);
-    for (i = 0; i < count && status == EPCTX_OK; i++) {
-        char given[EPCTX_PATH_MAX];
-        char plain[EPCTX_PATH_MAX];
-        epctx_str parts[2];
-        parts[0] = folder;
-        parts[1] = used[i].name;
-        if (used[i].use == EPCTX_USE_SOURCE_MODEL ||
-            epctx__path_join(given, sizeof given, parts, 2, NULL) != EPCTX_OK ||
-            epctx__buffers_canonical(NULL, given, plain, sizeof plain, NULL) != EPCTX_OK) {
-            continue;
-        }
-        for (k = 0; k < c->count; k++) {
-            const epctx__commit_file *other = &c->files[k];
-            if (!other->second || strcmp(other->real, plain) != 0) {
-                continue;
-            }
+    char given[EPCTX_PATH_MAX];
+    char plain[EPCTX_PATH_MAX];
+    epctx_str parts[2];
+    size_t i;
+    *to = epctx_str_of(NULL);
+    parts[0] = folder;
+    parts[1] = name;
+    if (epctx__path_join(given, sizeof given, parts, 2, NULL) != EPCTX_OK ||
+        epctx__buffers_canonical(NULL, given, plain, sizeof plain, NULL) != EPCTX_OK) {
+        return EPCTX_OK;
+    }
+    for (i = 0; i < c->count; i++) {
+        const epctx__commit_file *other = &c->files[i];
+        if (other->second && strcmp(other->real, plain) == 0) {
             parts[0] = epctx_path_folder(epctx_str_of(other->real + folder.size));
             parts[1] = epctx_str_of(other->out->file.second);
-            status = epctx__path_join(given, sizeof given, parts, 2, c->error);
-            parts[0] = epctx_str_of(given);
-            parts[0].data = epctx_arena_copy(&model->arena, parts[0]);
-            if (parts[0].data == NULL) {
-                return epctx__nomem(c->error, model->arena.missing);
+            EPCTX__TRY(epctx__path_join(given, sizeof given, parts, 2, c->error));
+            to->data = epctx_arena_copy(arena, epctx_str_of(given));
+            if (to->data == NULL) {
+                return epctx__nomem(c->error, arena->missing);
             }
-            if (status == EPCTX_OK && !epctx__relocate(&convert, &moved, &used[i], parts[0])) {
-                return c->error != NULL ? c->error->status : EPCTX_ERR_NOMEM;
-            }
+            *to = epctx_str_of(to->data);
         }
     }
-    if (status == EPCTX_OK && !epctx__relocation_end(&convert, &moved)) {
-        status = c->error != NULL ? c->error->status : EPCTX_ERR_NOMEM;
+    return EPCTX_OK;
+}
+
+/* Gives files in a model their second names. */
+EPCTX__APART static epctx_status epctx__detour_rename(epctx__commit *c,
+                                                      const epctx__commit_file *file,
+                                                      epctx_model *model)
+{
+    epctx_check_opts check;
+    epctx_dependency *used = NULL;
+    epctx_file_rename *renames;
+    size_t count = 0;
+    size_t rename_count = 0;
+    size_t i;
+    memset(&check, 0, sizeof check);
+    EPCTX__TRY(epctx_model_files(model, &check, &model->arena, &used, &count, c->error));
+    renames = (epctx_file_rename *)epctx_arena_array(&model->arena, count, sizeof *renames);
+    if (renames == NULL) {
+        return epctx__nomem(c->error, model->arena.missing);
     }
-    return status;
+    for (i = 0; i < count; i++) {
+        epctx_file_rename *next = &renames[rename_count];
+        next->use = used[i].use;
+        next->from = used[i].name;
+        if (used[i].use != EPCTX_USE_SOURCE_MODEL) {
+            EPCTX__TRY(epctx__detour_name(c, file, &model->arena, used[i].name, &next->to));
+            rename_count += next->to.size > 0;
+        }
+    }
+    return epctx_model_rename_files(model, renames, rename_count, c->error);
 }
 
 /* The new model with second names, complete and durable. */
@@ -25207,8 +25348,6 @@ static bool epctx__split_functions(epctx__split *s)
     return epctx__views_remove(&s->m.c, &gone);
 }
 
-static bool epctx__drop_stale(epctx__combine *m);
-
 static bool epctx__split_training(epctx__split *s)
 {
     epctx_cursor trainings = epctx_model_trainings(s->m.c.model);
@@ -25588,1209 +25727,6 @@ EPCTX_API epctx_status epctx_wrap(epctx_model *model, epctx_span binary,
         return use->status;
     }
     epctx__combine_end(&w.m, out);
-    return EPCTX_OK;
-}
-
-/* -- repair -- */
-
-typedef struct epctx__repair {
-    epctx__combine m;
-    const epctx_repair_opts *opts;
-    epctx_repair_fn note_fn;
-    void *user;
-    bool wanted[EPCTX_RULE_COUNT];
-    uint64_t found[EPCTX_RULE_COUNT];
-    epctx_map sources; /* name of a tensor or value of the source model -> number in `views` */
-    epctx_list views;
-    size_t done, left;
-} epctx__repair;
-
-static bool epctx__repair_say(epctx__repair *r, epctx_rule rule, epctx_str name, const char *format,
-                              ...)
-{
-    epctx_repair_note note;
-    va_list args;
-    va_start(args, format);
-    note.text = epctx__combine_text(&r->m, format, args);
-    va_end(args);
-    note.rule = rule;
-    note.info = epctx_rule_of(rule);
-    note.done = true;
-    note.name = name;
-    if (note.text != NULL && r->note_fn != NULL) {
-        r->note_fn(r->user, &note);
-    }
-    r->done++;
-    return note.text != NULL;
-}
-
-static const epctx_profile *epctx__repair_profile(const epctx__repair *r, epctx_str source)
-{
-    return r->opts->check.profile != NULL ? r->opts->check.profile : epctx_profile_of(source);
-}
-
-/* The EPContext nodes of the whole model, whatever their domain. */
-static bool epctx__repair_nodes(epctx__repair *r, epctx_list *views)
-{
-    epctx_walk walk;
-    epctx_node_view node;
-    memset(views, 0, sizeof *views);
-    epctx_walk_begin(&walk, r->m.c.model);
-    while (epctx_walk_epnode(&walk, &node)) {
-        if (!epctx__views_add(&r->m.c, views, node.view)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static epctx_node_view epctx__node_at(const epctx_list *views, size_t i)
-{
-    return epctx_node_of(epctx__view_at(views, i));
-}
-
-/* -- repair: fields that stand twice -- */
-
-/* The fields of `second` behind those of `first`, as libprotobuf merges them. */
-static bool epctx__repair_merge(epctx__repair *r, epctx_slot *first, epctx_slot *second)
-{
-    epctx_model *model = r->m.c.model;
-    epctx_error *error = r->m.c.error;
-    const epctx_slot *child;
-    if (epctx__open_message(model, first, error) != EPCTX_OK ||
-        epctx__open_message(model, second, error) != EPCTX_OK) {
-        return false;
-    }
-    for (child = second->message->first; child != NULL; child = child->next) {
-        epctx__builder b = epctx__builder_of(model);
-        epctx_slot *copy;
-        if (child->removed) { /* not taken: nobody could edit the model before */
-            continue;
-        }
-        copy = epctx__clone(&b, NULL, child);
-        if (b.failed) {
-            return epctx__convert_nomem(&r->m.c);
-        }
-        if (epctx__insert(model, first, first->message->last, copy, error) != EPCTX_OK) {
-            return false;
-        }
-    }
-    return epctx__remove_slot(model, second, error) == EPCTX_OK;
-}
-
-/* Of fields that may stand once one stays in an open message. `node`: its name, if it is one. */
-EPCTX__APART static bool epctx__repair_fields(epctx__repair *r, epctx_slot *slot, epctx_kind type,
-                                              epctx_str *node)
-{
-    epctx_model *model = r->m.c.model;
-    epctx_slot *seen[32];
-    epctx_slot *child;
-    memset(seen, 0, sizeof seen);
-    if (type == EPCTX_KIND_NODE) {
-        *node = epctx_node_of(epctx__slot_view(slot)).name;
-    }
-    for (child = slot->message->first; child != NULL; child = child->next) {
-        const epctx_field_info *info = epctx_field_find(type, child->number);
-        bool message;
-        uint32_t at;
-        epctx_slot *first;
-        /* not taken: nobody could edit the model before */
-        if (child->removed || info == NULL || info->repeated ||
-            !epctx__field_fits(info, (epctx_wire)child->wire)) {
-            continue;
-        }
-        message = info->kind < EPCTX_KIND_INT;
-        at = message && type == EPCTX_KIND_TYPE ? 1 : child->number;
-        first = seen[at];
-        seen[at] = child;
-        if (first == NULL) {
-            continue;
-        }
-        if (message && first->number == child->number) {
-            seen[at] = first;
-            if (!epctx__repair_merge(r, first, child)) {
-                return false;
-            }
-        } else if (epctx__remove_slot(model, first, r->m.c.error) != EPCTX_OK) {
-            return false;
-        }
-        if (!epctx__repair_say(r, EPCTX_RULE_DOUBLED_FIELD, *node,
-                               message ? "field %s of a %s: the two are one now"
-                                       : "field %s of a %s: the last one stays",
-                               info->name, epctx_message_name(type))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx_kind type,
-                               epctx_str node, uint32_t depth)
-{
-    epctx_slot *child;
-    if (epctx__open_message(r->m.c.model, slot, r->m.c.error) != EPCTX_OK ||
-        !epctx__repair_fields(r, slot, type, &node)) {
-        return false;
-    }
-    for (child = slot->message->first; child != NULL; child = child->next) {
-        uint32_t kind =
-            child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
-        /* not taken: open bounds the nesting */
-        if (!child->removed && epctx__is_message(kind) && depth > 0 &&
-            !epctx__repair_slot(r, child, epctx__message_kind(kind), node, depth - 1)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Makes the model what libprotobuf reads in it. From here on it can be edited. */
-static bool epctx__repair_doubled(epctx__repair *r)
-{
-    epctx_model *model = r->m.c.model;
-    if (model->duplicate) {
-        model->merged = model->shown;
-        model->merged_at = model->edit_count;
-        model->duplicate = false;
-        model->shown = model->root;
-    }
-    if (!epctx__repair_slot(r, model->root, EPCTX_KIND_MODEL, epctx_str_of(NULL), 100)) {
-        return false;
-    }
-    model->graph = model->shown_graph = epctx__find_graph(model->root);
-    return true;
-}
-
-/* -- repair: EPContext nodes -- */
-
-static bool epctx__repair_domain(epctx__repair *r)
-{
-    epctx_list views;
-    size_t i;
-    if (!epctx__repair_nodes(r, &views)) {
-        return false;
-    }
-    for (i = 0; i < views.count; i++) {
-        epctx_node_view node = epctx__node_at(&views, i);
-        if (!epctx_str_is(node.domain, EPCTX_DOMAIN) &&
-            (epctx_set_str(r->m.c.model, node.view, 7, epctx_str_of(EPCTX_DOMAIN),
-                           r->m.c.error) != EPCTX_OK ||
-             !epctx__repair_say(r, EPCTX_RULE_WRONG_DOMAIN, node.name,
-                                "domain '%S' is now com.microsoft", &node.domain))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__repair_import(epctx__repair *r)
-{
-    return epctx_put_opset(r->m.c.model, epctx_str_of(EPCTX_DOMAIN), 1, r->m.c.error) ==
-               EPCTX_OK &&
-           epctx__repair_say(r, EPCTX_RULE_EPCONTEXT_OPSET, epctx_str_of(EPCTX_DOMAIN),
-                             "com.microsoft is imported, version 1");
-}
-
-/* Other imports: only the source model knows the version. */
-static bool epctx__repair_imports(epctx__repair *r)
-{
-    epctx_walk walk;
-    epctx_node_view node;
-    if (r->opts->source == NULL) {
-        return true;
-    }
-    epctx_walk_begin(&walk, r->m.c.model);
-    while (epctx_walk_next(&walk, &node)) {
-        int64_t version = epctx_model_opset(r->opts->source, node.domain);
-        if (walk.in_function || version == 0 ||
-            epctx_model_opset(r->m.c.model, node.domain) != 0) {
-            continue;
-        }
-        if (epctx_put_opset(r->m.c.model, node.domain, version, r->m.c.error) != EPCTX_OK ||
-            !epctx__repair_say(r,
-                               epctx__ort_opset(node.domain) > 0 ? EPCTX_RULE_DEFAULT_OPSET
-                                                                 : EPCTX_RULE_NO_OPSET,
-                               node.domain,
-                               "'%S' is imported, version %d as in the source model", &node.domain,
-                               version)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__repair_source(epctx__repair *r, epctx_rule rule, const epctx_node_view *node,
-                                 const char *source)
-{
-    return epctx__convert_str(&r->m.c, node->view, "source", epctx_str_of(source)) &&
-           epctx__repair_say(r, rule, node->name, "source is now '%s'", source);
-}
-
-static bool epctx__repair_sources(epctx__repair *r)
-{
-    epctx_list views;
-    size_t i;
-    if (!epctx__repair_nodes(r, &views)) {
-        return false;
-    }
-    for (i = 0; i < views.count; i++) {
-        epctx_node_view node = epctx__node_at(&views, i);
-        const epctx_profile *profile;
-        epctx_epnode ep;
-        int at;
-        if (epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) {
-            continue;
-        }
-        profile = epctx__repair_profile(r, ep.source);
-        at = epctx__source_index(profile, ep.source, true);
-        /* not taken: what is spelled otherwise is in the list */
-        if (epctx_profile_claims(profile, &ep) == EPCTX_CLAIM_SPELLING && at >= 0 &&
-            r->wanted[EPCTX_RULE_SOURCE_SPELLING] &&
-            !epctx__repair_source(r, EPCTX_RULE_SOURCE_SPELLING, &node, profile->sources[at])) {
-            return false;
-        }
-        /* Whose node it is nobody knows but the caller. */
-        if ((ep.present & 1u << EPCTX_EP_SOURCE) == 0 && r->opts->check.profile != NULL &&
-            profile->sources[0] != NULL) {
-            epctx_rule rule = (profile->traits & EPCTX_NO_SOURCE) != 0 ? EPCTX_RULE_SOURCE_ABSENT
-                                                                       : EPCTX_RULE_NO_SOURCE;
-            if (r->wanted[rule] &&
-                !epctx__repair_source(r, rule, &node, profile->sources[0])) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-static bool epctx__repair_default(epctx__repair *r, epctx_rule rule, const epctx_node_view *node,
-                                  const epctx_epnode *ep, epctx_epnode_attr attr,
-                                  const char *name, int64_t value)
-{
-    return (ep->present & 1u << attr) != 0 ||
-           (epctx__convert_int(&r->m.c, node->view, name, value) &&
-            epctx__repair_say(r, rule, node->name, "%s %d is stored", name, value));
-}
-
-/* Attributes whose schema default is what an absent one means. */
-static bool epctx__repair_attributes(epctx__repair *r)
-{
-    epctx_list views;
-    size_t i;
-    if (!epctx__repair_nodes(r, &views)) {
-        return false;
-    }
-    for (i = 0; i < views.count; i++) {
-        epctx_node_view node = epctx__node_at(&views, i);
-        bool all = r->wanted[EPCTX_RULE_DEFAULTS];
-        epctx_rule rule = all ? EPCTX_RULE_DEFAULTS : EPCTX_RULE_NO_ATTRIBUTE;
-        uint32_t need;
-        epctx_epnode ep;
-        if (epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) {
-            continue;
-        }
-        need = r->wanted[EPCTX_RULE_NO_ATTRIBUTE]
-                   ? epctx__repair_profile(r, ep.source)->required
-                   : 0;
-        need |= all ? 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE : 0;
-        if (((need & 1u << EPCTX_EP_MAIN_CONTEXT) != 0 &&
-             !epctx__repair_default(r, rule, &node, &ep, EPCTX_EP_MAIN_CONTEXT, "main_context",
-                                    1)) ||
-            ((need & 1u << EPCTX_EP_EMBED_MODE) != 0 &&
-             !epctx__repair_default(r, rule, &node, &ep, EPCTX_EP_EMBED_MODE, "embed_mode", 1)) ||
-            ((need & 1u << EPCTX_EP_MAX_SIZE) != 0 &&
-             !epctx__repair_default(r, rule, &node, &ep, EPCTX_EP_MAX_SIZE, "max_size", 0))) {
-            return false;
-        }
-        /* A secondary node of an embedded context: OpenVINO stores an empty string there. */
-        if ((need & 1u << EPCTX_EP_EP_CACHE_CONTEXT) != 0 && ep.main_context == 0 &&
-            ep.embed_mode == 1 && (ep.present & 1u << EPCTX_EP_EP_CACHE_CONTEXT) == 0 &&
-            (!epctx__convert_str(&r->m.c, node.view, "ep_cache_context", epctx_str_of("")) ||
-             !epctx__repair_say(r, rule, node.name, "an empty ep_cache_context is stored"))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* embed_mode was forgotten: what counts as the payload is the name of a file that is there. */
-static bool epctx__repair_like_path(epctx__repair *r)
-{
-    epctx_list views;
-    size_t i;
-    epctx_str folder = epctx_path_folder(epctx_str_of(r->m.c.model->path));
-    if (r->opts->check.no_files || r->m.c.model->path[0] == '\0') {
-        return true;
-    }
-    if (!epctx__repair_nodes(r, &views)) {
-        return false;
-    }
-    for (i = 0; i < views.count; i++) {
-        epctx_node_view node = epctx__node_at(&views, i);
-        char path[EPCTX_PATH_MAX];
-        epctx_epnode ep;
-        if (epctx_epnode_read(&node, &ep, NULL) == EPCTX_OK && ep.embed_mode == 1 &&
-            ep.ep_cache_context.size > 0 && ep.ep_cache_context.size < 1024 &&
-            epctx_path_find(r->m.c.model->io, folder, ep.ep_cache_context,
-                            r->m.c.model->path_flags, path, sizeof path, NULL) == EPCTX_OK &&
-            (!epctx__convert_int(&r->m.c, node.view, "embed_mode", 0) ||
-             !epctx__repair_say(r, EPCTX_RULE_LIKE_PATH, node.name,
-                                "embed_mode is now 0: '%S' is a file beside the model",
-                                &ep.ep_cache_context))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -- repair: names -- */
-
-/* `names` maps each name to the next number to try behind it. */
-static bool epctx__repair_free_name(epctx__repair *r, epctx_map *names, epctx_str name,
-                                    epctx_str *out)
-{
-    uint32_t number = epctx_map_get(names, name);
-    *out = name;
-    while (epctx__has(names, *out)) {
-        char digits[24];
-        epctx_text text = epctx_text_of(digits, sizeof digits);
-        epctx_text_put_format(&text, "_%u", (uint64_t)number++);
-        if (!epctx__combine_join(&r->m, name, epctx_text_str(&text), out)) {
-            return false;
-        }
-    }
-    return epctx__combine_put(&r->m, names, name, number) &&
-           epctx__combine_put(&r->m, names, *out, 2);
-}
-
-/* Equal names of nodes differ afterwards, and EPContext nodes have one; names that are keys of a
- * binary stay. */
-static bool epctx__repair_names(epctx__repair *r)
-{
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(r->m.c.model));
-    epctx_list views;
-    epctx_map all, seen;
-    epctx_node_view node;
-    size_t i;
-    memset(&views, 0, sizeof views);
-    epctx_map_init(&all, r->m.c.arena);
-    epctx_map_init(&seen, r->m.c.arena);
-    while (epctx_next_node(&nodes, &node)) {
-        if (!epctx__views_add(&r->m.c, &views, node.view) ||
-            !epctx__combine_put(&r->m, &all, node.name, 2)) {
-            return false;
-        }
-    }
-    for (i = 0; i < views.count; i++) {
-        bool compiled;
-        epctx_rule rule;
-        epctx_str name;
-        node = epctx__node_at(&views, i);
-        compiled = epctx_is_epnode(&node);
-        rule = !compiled ? EPCTX_RULE_DOUBLED_NODE
-               : node.name.size > 0 ? EPCTX_RULE_DOUBLED_EPNODE
-                                    : EPCTX_RULE_NO_NAME;
-        name = node.name;
-        if (node.name.size == 0 && compiled) {
-            name = epctx__attr_str(&node, "partition_name");
-            name = name.size > 0 ? name : epctx_str_of(EPCTX_OP_TYPE);
-        } else if (node.name.size == 0 || !epctx__has(&seen, node.name)) {
-            if (!epctx__combine_put(&r->m, &seen, node.name, 1)) {
-                return false;
-            }
-            continue;
-        }
-        if (!r->wanted[rule] ||
-            (compiled &&
-             epctx__repair_profile(r, epctx__attr_str(&node, "source"))->key ==
-                 EPCTX_KEY_NODE_NAME)) {
-            continue;
-        }
-        if (!epctx__repair_free_name(r, &all, name, &name) ||
-            epctx_set_str(r->m.c.model, node.view, 3, name, r->m.c.error) != EPCTX_OK ||
-            !epctx__repair_say(r, rule, node.name, "the node's name is now '%S'", &name)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -- repair: entries that stand twice -- */
-
-/* Entries of a list that say the same as an earlier one go; others are not ours to choose. `field`
- * has their names; `node` has the list, and `what` they are called. */
-static bool epctx__repair_equal(epctx__repair *r, epctx_rule rule, epctx_view owner,
-                                uint32_t number, uint32_t field, const char *what, epctx_str node)
-{
-    epctx_cursor it = epctx_fields(owner, number);
-    epctx_list all, gone;
-    epctx_map names;
-    epctx_view view;
-    bool ok = true;
-    memset(&all, 0, sizeof all);
-    memset(&gone, 0, sizeof gone);
-    epctx_map_init(&names, r->m.c.arena);
-    while (ok && epctx_next_view(&it, &view)) {
-        epctx_cursor strings = epctx_fields(view, field);
-        epctx_str name = epctx_str_of(NULL);
-        uint32_t at;
-        while (epctx_next_str(&strings, &name)) { /* the last one counts */
-        }
-        if (rule == EPCTX_RULE_DOUBLED_OPSET && name.size == 0) {
-            name = epctx_str_of("ai.onnx");
-        }
-        at = epctx_map_get(&names, name);
-        if (at == EPCTX_MAP_NONE) {
-            ok = epctx__combine_put(&r->m, &names, name, (uint32_t)all.count) &&
-                 epctx__views_add(&r->m.c, &all, view);
-        } else if (epctx__same_bytes(epctx__view_at(&all, at), view)) {
-            ok = epctx__views_add(&r->m.c, &gone, view) &&
-                 epctx__repair_say(r, rule, node.size > 0 ? node : name,
-                                   "%s'%S' stands once: the two were equal", what, &name);
-        }
-    }
-    return ok && epctx__views_remove(&r->m.c, &gone);
-}
-
-static bool epctx__repair_entries(epctx__repair *r)
-{
-    static const struct {
-        epctx_rule rule;
-        uint32_t number, field;
-    } lists[] = {{EPCTX_RULE_DOUBLED_OPSET, 8, 1},
-                 {EPCTX_RULE_DOUBLED_METADATA, 14, 1},
-                 {EPCTX_RULE_DOUBLED_INFO, 13, 1},
-                 {EPCTX_RULE_REDEFINED, 5, 8}};
-    bool ok = true;
-    size_t i;
-    for (i = 0; ok && i < sizeof lists / sizeof lists[0]; i++) {
-        epctx_view owner = i < 2 ? epctx__slot_view(r->m.c.model->root)
-                                 : epctx__main_view(r->m.c.model);
-        ok = !r->wanted[lists[i].rule] || r->found[lists[i].rule] == 0 ||
-             epctx__repair_equal(r, lists[i].rule, owner, lists[i].number, lists[i].field, "",
-                                 epctx_str_of(NULL));
-    }
-    return ok;
-}
-
-static bool epctx__repair_doubled_attributes(epctx__repair *r)
-{
-    epctx_list views;
-    size_t i;
-    if (!epctx__repair_nodes(r, &views)) {
-        return false;
-    }
-    for (i = 0; i < views.count; i++) {
-        epctx_node_view node = epctx__node_at(&views, i);
-        if (!epctx__repair_equal(r, EPCTX_RULE_DOUBLED_ATTRIBUTE, node.view, 5, 1, "attribute ",
-                                 node.name)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -- repair: files -- */
-
-/* Where a file is that a model names wrongly: the parts of the name behind each separator. */
-static epctx_str epctx__repair_candidate(epctx__repair *r, const epctx_dependency *file,
-                                         char text[EPCTX_PATH_MAX])
-{
-    char path[EPCTX_PATH_MAX];
-    epctx_str name;
-    size_t i;
-    size_t start = 0;
-    size_t size = file->name.size < EPCTX_PATH_MAX ? file->name.size : 0;
-    for (i = 0; i < size; i++) {
-        text[i] = file->name.data[i] == '\\' ? '/' : file->name.data[i];
-    }
-    while (start < size) {
-        name.data = text + start;
-        name.size = size - start;
-        if (!epctx_str_eq(name, file->name) &&
-            epctx_path_find(r->m.c.model->io, epctx_str_of(file->folder), name,
-                            r->m.c.model->path_flags, path, sizeof path, NULL) == EPCTX_OK) {
-            return name;
-        }
-        while (start < size && text[start] != '/') {
-            start++;
-        }
-        while (start < size && text[start] == '/') {
-            start++;
-        }
-    }
-    return epctx_str_of(NULL);
-}
-
-static bool epctx__repair_files(epctx__repair *r)
-{
-    epctx_dependency *files = NULL;
-    epctx__relocation moved;
-    size_t count = 0, i;
-    /* not taken: only under EPCTX_NO_STDIO */
-    if (r->opts->check.no_files || r->m.c.model->io == NULL) {
-        return true;
-    }
-    if (epctx_model_files(r->m.c.model, &r->opts->check, r->m.c.arena, &files, &count,
-                          r->m.c.error) != EPCTX_OK) {
-        return false;
-    }
-    epctx__relocation_begin(&moved, &r->m.c);
-    for (i = 0; i < count; i++) {
-        const epctx_dependency *file = &files[i];
-        epctx_rule rule = EPCTX_RULE_FILE_MISSING;
-        char text[EPCTX_PATH_MAX];
-        epctx_str found;
-        if ((file->use != EPCTX_USE_CONTEXT && file->use != EPCTX_USE_INITIALIZERS) ||
-            file->status == EPCTX_OK || file->folder == NULL) {
-            continue;
-        }
-        found = epctx__repair_candidate(r, file, text);
-        if (found.size == 0) {
-            continue;
-        }
-        if (memchr(file->name.data, '\\', file->name.size) != NULL) {
-            rule = EPCTX_RULE_BACKSLASH;
-        } else if (epctx_path_check(file->name, NULL) != EPCTX_OK) {
-            rule = EPCTX_RULE_PATH_UNSAFE;
-        }
-        if (r->wanted[rule] &&
-            (!epctx__combine_join(&r->m, found, epctx_str_of(""), &found) ||
-             !epctx__relocate(&r->m.c, &moved, file, found) ||
-             !epctx__repair_say(r, rule, file->node, "%s '%S' is now '%S', which is there",
-                                epctx_file_use_name(file->use), &file->name, &found))) {
-            return false;
-        }
-    }
-    return epctx__relocation_end(&r->m.c, &moved);
-}
-
-static bool epctx__repair_build_path(epctx__repair *r)
-{
-    epctx_list views;
-    size_t i;
-    if (!epctx__repair_nodes(r, &views)) {
-        return false;
-    }
-    for (i = 0; i < views.count; i++) {
-        epctx_node_view node = epctx__node_at(&views, i);
-        epctx_str name = epctx__attr_str(&node, "onnx_model_filename");
-        epctx_str file = name;
-        size_t k;
-        for (k = 0; k < name.size; k++) {
-            if (name.data[k] == '/' || name.data[k] == '\\') {
-                file.data = name.data + k + 1;
-                file.size = name.size - k - 1;
-            }
-        }
-        if (file.size > 0 && file.size < name.size &&
-            (!epctx__convert_str(&r->m.c, node.view, "onnx_model_filename", file) ||
-             !epctx__repair_say(r, EPCTX_RULE_BUILD_PATH, node.name,
-                                "onnx_model_filename is now '%S'", &file))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -- repair: what the source model knows -- */
-
-static bool epctx__repair_remember(epctx__convert *c, epctx_view tensor, void *user)
-{
-    epctx__repair *r = (epctx__repair *)(void *)c;
-    epctx_str name = epctx_tensor_of(tensor).name;
-    (void)user;
-    return epctx__has(&r->sources, name) ||
-           (epctx__combine_put(&r->m, &r->sources, name, (uint32_t)r->views.count) &&
-            epctx__views_add(c, &r->views, tensor));
-}
-
-/* Its tensors by name. */
-static bool epctx__repair_index(epctx__repair *r)
-{
-    epctx_model *model = r->m.c.model;
-    bool ok;
-    if (r->opts->source == NULL || r->views.count > 0) {
-        return true;
-    }
-    r->m.c.model = r->opts->source;
-    ok = epctx__model_tensors(&r->m.c, epctx__repair_remember, NULL);
-    r->m.c.model = model;
-    return ok;
-}
-
-/* The data of one of them, NULL when there is none to be had; false for lack of memory. */
-static bool epctx__repair_data(epctx__repair *r, epctx_str name, epctx_tensor *out)
-{
-    uint32_t at = epctx_map_get(&r->sources, name);
-    epctx_error why;
-    out->data = NULL;
-    if (at == EPCTX_MAP_NONE) {
-        return true;
-    }
-    if (epctx_tensor_load(r->opts->source, epctx__view_at(&r->views, at), NULL, out, &why) ==
-        EPCTX_OK) {
-        return true;
-    }
-    out->data = NULL;
-    if (why.status == EPCTX_ERR_NOMEM) {
-        *r->m.c.error = why;
-    }
-    return why.status != EPCTX_ERR_NOMEM;
-}
-
-static bool epctx__repair_find_memory(epctx__convert *c, epctx_view view, void *user)
-{
-    epctx_tensor_view tensor = epctx_tensor_of(view);
-    return !tensor.external ||
-           !epctx_str_starts(tensor.location, "*/_ORT_MEM_ADDR_/*") ||
-           epctx__views_add(c, (epctx_list *)user, view);
-}
-
-static bool epctx__repair_memory(epctx__repair *r)
-{
-    epctx_list views;
-    size_t i;
-    memset(&views, 0, sizeof views);
-    if (!epctx__repair_index(r) ||
-        !epctx__model_tensors(&r->m.c, epctx__repair_find_memory, &views)) {
-        return false;
-    }
-    for (i = 0; i < views.count; i++) {
-        epctx_view view = epctx__view_at(&views, i);
-        epctx_tensor_view tensor = epctx_tensor_of(view);
-        epctx_cursor dims = epctx_tensor_dims(&tensor);
-        epctx_tensor data;
-        int64_t dim = 0;
-        int32_t k = 0;
-        bool same;
-        if (!epctx__repair_data(r, tensor.name, &data)) {
-            return false;
-        }
-        if (data.data == NULL || data.elem_type != tensor.elem_type ||
-            data.rank != (int32_t)tensor.rank) {
-            continue;
-        }
-        for (same = true; same && k < data.rank; k++) {
-            (void)epctx_next_int(&dims, &dim);
-            same = dim == data.dims[k];
-        }
-        if (same &&
-            (!epctx__tensor_raw(&r->m.c, view, data.data, data.size) ||
-             !epctx__repair_say(r, EPCTX_RULE_MEMORY_LOCATION, tensor.name,
-                                "%u bytes come from the source model", (uint64_t)data.size))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Initializers that only bodies read, which ORT drops. */
-static bool epctx__repair_dropped(epctx__repair *r)
-{
-    epctx_model *model = r->m.c.model;
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(model));
-    epctx_map known;
-    epctx_view node;
-    epctx_list names;
-    bool ok;
-    size_t i;
-    memset(&names, 0, sizeof names);
-    epctx_map_init(&known, r->m.c.arena);
-    ok = epctx__repair_index(r) &&
-         epctx__put_definitions(&r->m.c, &known,
-                                epctx__definitions_of(epctx__main_view(model)));
-    while (ok && epctx_next_view(&nodes, &node)) {
-        epctx__captures read;
-        ok = epctx__convert_captures(&r->m.c, node, &read);
-        for (i = 0; ok && i < read.count; i++) {
-            ok = epctx__has(&known, read.out[i]) ||
-                 (epctx__names_add(&r->m.c, &names, read.out[i]) &&
-                  epctx__combine_put(&r->m, &known, read.out[i], 1));
-        }
-    }
-    for (i = 0; ok && i < names.count; i++) {
-        epctx_str name = epctx__name_at(&names, i);
-        epctx_tensor data;
-        ok = epctx__repair_data(r, name, &data) &&
-             (data.data == NULL ||
-              (epctx_put_tensor(model, epctx_view_none(), &data, epctx_view_none(), NULL,
-                                r->m.c.error) == EPCTX_OK &&
-               epctx__repair_say(r, EPCTX_RULE_DROPPED_VALUE, name,
-                                 "the initializer comes from the source model, %u bytes",
-                                 (uint64_t)data.size)));
-    }
-    return ok;
-}
-
-/* -- repair: types -- */
-
-typedef struct epctx__typing {
-    epctx_map known;  /* value -> its element type */
-    epctx_map source; /* value of the source model -> number in `views` */
-    epctx_list views;
-} epctx__typing;
-
-static bool epctx__typing_values(epctx__repair *r, epctx__typing *t, epctx_cursor it, bool source)
-{
-    epctx_value_view value;
-    while (epctx_next_value(&it, &value)) {
-        if (!value.has_type) {
-            continue;
-        }
-        if (source ? !epctx__combine_put(&r->m, &t->source, value.name,
-                                         (uint32_t)t->views.count) ||
-                         !epctx__views_add(&r->m.c, &t->views, value.view)
-                   : !epctx__combine_put(&r->m, &t->known, value.name,
-                                         value.is_tensor ? (uint32_t)value.elem_type : 0)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__typing_graph(epctx__repair *r, epctx__typing *t, const epctx_model *model,
-                                bool source)
-{
-    epctx_graph_view graph = epctx_model_graph(model);
-    epctx_cursor tensors = epctx_graph_initializers(graph);
-    epctx_tensor_view tensor;
-    if (!epctx__typing_values(r, t, epctx_graph_values(graph), source) ||
-        !epctx__typing_values(r, t, epctx_graph_inputs(graph), source) ||
-        !epctx__typing_values(r, t, epctx_graph_outputs(graph), source)) {
-        return false;
-    }
-    while (!source && epctx_next_tensor(&tensors, &tensor)) {
-        if (!epctx__combine_put(&r->m, &t->known, tensor.name, (uint32_t)tensor.elem_type)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Operators whose inputs are all of one type. */
-static bool epctx__one_type(epctx_str op)
-{
-    static const char *const ops[] = {"Add", "Sub", "Mul", "Div", "MatMul", "Gemm", "Conv",
-                                      "Concat", "Max", "Min", "Sum", "Mean", "PRelu", "Equal",
-                                      "Less", "Greater", "ConvTranspose"};
-    size_t i;
-    for (i = 0; i < sizeof ops / sizeof ops[0]; i++) {
-        if (epctx_str_is(op, ops[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Which type the other inputs of a reader leave for a value, or 0. */
-static uint32_t epctx__typing_reader(const epctx__typing *t, const epctx_node_view *node,
-                                     epctx_str wanted)
-{
-    epctx_cursor inputs = epctx_node_inputs(node);
-    bool standard = node->domain.size == 0 || epctx_str_is(node->domain, "ai.onnx");
-    bool unpack = standard && epctx_str_is(node->op_type, "DequantizeLinear");
-    bool pack = standard && epctx_str_is(node->op_type, "QuantizeLinear");
-    uint32_t at, found = 0;
-    epctx_str name;
-    for (at = 0; epctx_next_str(&inputs, &name); at++) {
-        uint32_t type = epctx_map_get(&t->known, name);
-        if (at == 0 && (unpack || pack) && !epctx_str_eq(name, wanted)) {
-            return 0;
-        }
-        type = type == EPCTX_MAP_NONE ? 0 : type;
-        if ((unpack && at == 2) || (pack && at == 1) ||
-            (standard && epctx__one_type(node->op_type) && !epctx_str_eq(name, wanted))) {
-            found = type != 0 ? type : found;
-        }
-    }
-    return found;
-}
-
-static bool epctx__repair_type(epctx__repair *r, epctx__typing *t, const epctx_node_view *ep,
-                               epctx_str name, uint32_t elem)
-{
-    epctx_model *model = r->m.c.model;
-    uint32_t at = epctx_map_get(&t->source, name);
-    epctx_value value;
-    memset(&value, 0, sizeof value);
-    value.name = name;
-    value.elem_type = (int32_t)elem;
-    value.rank = -1;
-    if (at != EPCTX_MAP_NONE) {
-        value.elem_type = epctx_value_of(epctx__view_at(&t->views, at)).elem_type;
-        return epctx_put_copy(model, epctx__main_view(model), 13,
-                              epctx__view_at(&t->views, at), epctx_view_none(), NULL,
-                              r->m.c.error) == EPCTX_OK &&
-               epctx__repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, ep->name,
-                                 "'%S' has the type that it has in the source model", &name);
-    }
-    if (elem == 0) {
-        return true;
-    }
-    return epctx_put_value(model, epctx_view_none(), &value, epctx_view_none(), NULL,
-                           r->m.c.error) == EPCTX_OK &&
-           epctx__repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, ep->name,
-                             "'%S' is %s: the node that reads it takes nothing else", &name,
-                             epctx_elem_name(value.elem_type));
-}
-
-/* An output of EPContext that nothing gives a type. */
-static bool epctx__repair_types(epctx__repair *r)
-{
-    epctx_graph_view graph = epctx_model_graph(r->m.c.model);
-    epctx_cursor nodes = epctx_graph_nodes(graph);
-    epctx__typing t;
-    epctx_map wanted; /* untyped output -> what its readers want */
-    epctx_list compiled;
-    epctx_node_view node;
-    epctx_str name;
-    size_t i;
-    memset(&t, 0, sizeof t);
-    memset(&compiled, 0, sizeof compiled);
-    epctx_map_init(&t.known, r->m.c.arena);
-    epctx_map_init(&t.source, r->m.c.arena);
-    epctx_map_init(&wanted, r->m.c.arena);
-    if (!epctx__typing_graph(r, &t, r->m.c.model, false) ||
-        (r->opts->source != NULL && !epctx__typing_graph(r, &t, r->opts->source, true))) {
-        return false;
-    }
-    while (epctx_next_node(&nodes, &node)) {
-        epctx_cursor outputs = epctx_node_outputs(&node);
-        if (!epctx_is_epnode(&node)) {
-            continue;
-        }
-        if (!epctx__views_add(&r->m.c, &compiled, node.view)) {
-            return false;
-        }
-        while (epctx_next_str(&outputs, &name)) {
-            if (!epctx__has(&t.known, name) && !epctx__combine_put(&r->m, &wanted, name, 0)) {
-                return false;
-            }
-        }
-    }
-    nodes = epctx_graph_nodes(graph);
-    while (epctx_next_node(&nodes, &node)) {
-        epctx_cursor inputs = epctx_node_inputs(&node);
-        while (epctx_next_str(&inputs, &name)) {
-            if (epctx_map_get(&wanted, name) == 0 &&
-                !epctx__combine_put(&r->m, &wanted, name,
-                                    epctx__typing_reader(&t, &node, name))) {
-                return false;
-            }
-        }
-    }
-    for (i = 0; i < compiled.count; i++) {
-        epctx_cursor outputs;
-        node = epctx__node_at(&compiled, i);
-        outputs = epctx_node_outputs(&node);
-        while (epctx_next_str(&outputs, &name)) {
-            uint32_t elem = epctx_map_get(&wanted, name);
-            /* Once, also where two nodes give it. */
-            if (elem != EPCTX_MAP_NONE &&
-                (!epctx__repair_type(r, &t, &node, name, elem) ||
-                 !epctx__combine_put(&r->m, &wanted, name, EPCTX_MAP_NONE))) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* -- repair: metadata and annotations -- */
-
-typedef struct epctx__stale {
-    epctx__combine *m;
-    epctx_list names;
-    bool failed;
-} epctx__stale;
-
-static void epctx__stale_found(void *user, const epctx_finding *finding)
-{
-    epctx__stale *s = (epctx__stale *)user;
-    epctx_str name;
-    if (finding->rule == EPCTX_RULE_STALE_COMPAT &&
-        (!epctx__combine_join(s->m, finding->node, epctx_str_of(""), &name) ||
-         !epctx__names_add(&s->m->c, &s->names, name))) {
-        s->failed = true;
-    }
-}
-
-/* Compatibility information of EPs without a node; when no node is compiled, of all. */
-static bool epctx__stale_keys(epctx__combine *m, epctx__stale *s)
-{
-    epctx_check_opts opts;
-    epctx_walk walk;
-    epctx_node_view node;
-    memset(&opts, 0, sizeof opts);
-    memset(s, 0, sizeof *s);
-    opts.no_files = true;
-    opts.allocator = m->c.arena->allocator.alloc_fn != NULL ? &m->c.arena->allocator : NULL;
-    s->m = m;
-    epctx_walk_begin(&walk, m->c.model);
-    if (epctx_walk_epnode(&walk, &node)) {
-        if (epctx_lint(m->c.model, &opts, epctx__stale_found, s, NULL, m->c.error) != EPCTX_OK) {
-            return false;
-        }
-    } else {
-        epctx_cursor it = epctx_metadata(epctx__slot_view(m->c.model->root), EPCTX_KIND_MODEL);
-        epctx_finding finding;
-        epctx_pair pair;
-        memset(&finding, 0, sizeof finding);
-        finding.rule = EPCTX_RULE_STALE_COMPAT;
-        while (epctx_next_pair(&it, &pair)) {
-            if (epctx_str_starts(pair.key, EPCTX_COMPAT_PREFIX)) {
-                finding.node = pair.key;
-                epctx__stale_found(s, &finding);
-            }
-        }
-    }
-    return !s->failed;
-}
-
-static bool epctx__drop_stale(epctx__combine *m)
-{
-    epctx__stale s;
-    size_t i;
-    if (!epctx__stale_keys(m, &s)) {
-        return false;
-    }
-    for (i = 0; i < s.names.count; i++) {
-        epctx_str name = epctx__name_at(&s.names, i);
-        if (epctx_unset_metadata(m->c.model, name, m->c.error) != EPCTX_OK ||
-            !epctx__combine_say(m, 0, name, "metadata '%S' goes: that EP has no node here",
-                                &name)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__repair_stale(epctx__repair *r)
-{
-    epctx__stale s;
-    size_t i;
-    if (!epctx__stale_keys(&r->m, &s)) {
-        return false;
-    }
-    for (i = 0; i < s.names.count; i++) {
-        epctx_str name = epctx__name_at(&s.names, i);
-        if (epctx_unset_metadata(r->m.c.model, name, r->m.c.error) != EPCTX_OK ||
-            !epctx__repair_say(r, EPCTX_RULE_STALE_COMPAT, name,
-                               "the entry goes: that EP has no node here")) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__repair_annotations(epctx__repair *r)
-{
-    epctx_graph_view graph = epctx_model_graph(r->m.c.model);
-    epctx_cursor it = epctx_graph_annotations(graph);
-    epctx_annotation_view annotation;
-    epctx_list gone;
-    epctx_map made;
-    bool ok;
-    memset(&gone, 0, sizeof gone);
-    epctx_map_init(&made, r->m.c.arena);
-    ok = epctx__put_definitions(&r->m.c, &made, epctx__definitions_of(graph.view));
-    while (ok && epctx_next_annotation(&it, &annotation)) {
-        epctx_cursor pairs = epctx_annotation_pairs(&annotation);
-        bool whole = epctx__has(&made, annotation.tensor_name);
-        epctx_pair pair;
-        while (whole && epctx_next_pair(&pairs, &pair)) {
-            whole = epctx__has(&made, pair.value);
-        }
-        ok = whole || (epctx__views_add(&r->m.c, &gone, annotation.view) &&
-                       epctx__repair_say(r, EPCTX_RULE_ANNOTATION, annotation.tensor_name,
-                                         "the annotation goes: what it names is not there"));
-    }
-    return ok && epctx__views_remove(&r->m.c, &gone);
-}
-
-static bool epctx__repair_unused(epctx__repair *r)
-{
-    epctx_changes changes;
-    size_t i;
-    if (epctx_init_prune(r->m.c.model, NULL, &changes, r->m.c.error) != EPCTX_OK) {
-        return false;
-    }
-    for (i = 0; i < changes.count; i++) {
-        if (!epctx__repair_say(r, EPCTX_RULE_UNUSED, changes.items[i].name,
-                               "the initializer goes, %u bytes", changes.items[i].size)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -- repair: which rule is for whom -- */
-
-/* In the order in which they must run: what later ones read, earlier ones have put right. */
-static const struct epctx__repairer {
-    epctx_rule rule;
-    bool (*repair_fn)(epctx__repair *r);
-    bool source; /* does more, or anything at all, with the source model */
-} epctx__repairers[] = {
-    {EPCTX_RULE_DOUBLED_FIELD, epctx__repair_doubled, false},
-    {EPCTX_RULE_DOUBLED_OPSET, epctx__repair_entries, false},
-    {EPCTX_RULE_DOUBLED_METADATA, epctx__repair_entries, false},
-    {EPCTX_RULE_DOUBLED_INFO, epctx__repair_entries, false},
-    {EPCTX_RULE_REDEFINED, epctx__repair_entries, false},
-    {EPCTX_RULE_DOUBLED_ATTRIBUTE, epctx__repair_doubled_attributes, false},
-    {EPCTX_RULE_WRONG_DOMAIN, epctx__repair_domain, false},
-    {EPCTX_RULE_EPCONTEXT_OPSET, epctx__repair_import, false},
-    {EPCTX_RULE_NO_OPSET, epctx__repair_imports, true},
-    {EPCTX_RULE_DEFAULT_OPSET, epctx__repair_imports, true},
-    {EPCTX_RULE_LIKE_PATH, epctx__repair_like_path, false},
-    {EPCTX_RULE_SOURCE_SPELLING, epctx__repair_sources, false},
-    {EPCTX_RULE_NO_SOURCE, epctx__repair_sources, false},
-    {EPCTX_RULE_SOURCE_ABSENT, epctx__repair_sources, false},
-    {EPCTX_RULE_NO_ATTRIBUTE, epctx__repair_attributes, false},
-    {EPCTX_RULE_DEFAULTS, epctx__repair_attributes, false},
-    {EPCTX_RULE_DOUBLED_EPNODE, epctx__repair_names, false},
-    {EPCTX_RULE_DOUBLED_NODE, epctx__repair_names, false},
-    {EPCTX_RULE_NO_NAME, epctx__repair_names, false},
-    {EPCTX_RULE_MEMORY_LOCATION, epctx__repair_memory, true},
-    {EPCTX_RULE_DROPPED_VALUE, epctx__repair_dropped, true},
-    {EPCTX_RULE_BACKSLASH, epctx__repair_files, false},
-    {EPCTX_RULE_PATH_UNSAFE, epctx__repair_files, false},
-    {EPCTX_RULE_FILE_MISSING, epctx__repair_files, false},
-    {EPCTX_RULE_BUILD_PATH, epctx__repair_build_path, false},
-    {EPCTX_RULE_NO_VALUE_TYPE, epctx__repair_types, true},
-    {EPCTX_RULE_ANNOTATION, epctx__repair_annotations, false},
-    {EPCTX_RULE_STALE_COMPAT, epctx__repair_stale, false},
-    {EPCTX_RULE_UNUSED, epctx__repair_unused, false},
-};
-
-#define EPCTX__REPAIRER_COUNT (sizeof epctx__repairers / sizeof epctx__repairers[0])
-
-EPCTX_API bool epctx_can_repair(epctx_rule rule)
-{
-    size_t i;
-    for (i = 0; i < EPCTX__REPAIRER_COUNT; i++) {
-        if (epctx__repairers[i].rule == rule) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void epctx__repair_count(void *user, const epctx_finding *finding)
-{
-    ((epctx__repair *)user)->found[finding->rule]++;
-}
-
-static void epctx__repair_left(void *user, const epctx_finding *finding)
-{
-    epctx__repair *r = (epctx__repair *)user;
-    char line[1024];
-    epctx_text text = epctx_text_of(line, sizeof line);
-    const char *why = finding->info.fix;
-    epctx_repair_note note;
-    size_t i;
-    if (!r->wanted[finding->rule]) {
-        return;
-    }
-    for (i = 0; i < EPCTX__REPAIRER_COUNT; i++) {
-        if (epctx__repairers[i].rule == finding->rule && r->opts->source == NULL &&
-            epctx__repairers[i].source) {
-            why = "only the model before compilation knows: give it as the source";
-        }
-    }
-    if (finding->rule == EPCTX_RULE_NO_VALUE_TYPE && r->opts->source != NULL) {
-        why = "the source model does not tell it: compile that again, the EP knows, or run type "
-              "inference on it first";
-    }
-    epctx_text_put(&text, epctx_str_of(finding->message));
-    epctx_text_put(&text, epctx_str_of(" ("));
-    epctx_text_put(&text, epctx_str_of(why));
-    epctx_text_put_char(&text, ')');
-    r->left++;
-    memset(&note, 0, sizeof note);
-    note.rule = finding->rule;
-    note.info = finding->info;
-    note.name = finding->node;
-    note.text = line;
-    if (r->note_fn != NULL) {
-        r->note_fn(r->user, &note);
-    }
-}
-
-static bool epctx__repair_run(epctx__repair *r)
-{
-    const epctx_check_opts *check = &r->opts->check;
-    epctx_model *model = r->m.c.model;
-    bool (*last)(epctx__repair * r) = NULL;
-    size_t i;
-    if (epctx_lint(model, check, epctx__repair_count, r, NULL, r->m.c.error) != EPCTX_OK) {
-        return false;
-    }
-    for (i = 0; i < EPCTX__REPAIRER_COUNT; i++) {
-        epctx_rule rule = epctx__repairers[i].rule;
-        bool (*repair_fn)(epctx__repair *r) = epctx__repairers[i].repair_fn;
-        if (!r->wanted[rule] || r->found[rule] == 0 || repair_fn == last) {
-            continue;
-        }
-        if (model->duplicate && rule != EPCTX_RULE_DOUBLED_FIELD) {
-            continue; /* it can only be read */
-        }
-        last = repair_fn;
-        if (!repair_fn(r)) {
-            return false;
-        }
-        /* What was right before may be judged only now: a node in another domain was not. */
-        if ((rule == EPCTX_RULE_DOUBLED_FIELD || rule == EPCTX_RULE_WRONG_DOMAIN ||
-             rule == EPCTX_RULE_LIKE_PATH || rule == EPCTX_RULE_SOURCE_ABSENT) &&
-            epctx_lint(model, check, epctx__repair_count, r, NULL, r->m.c.error) != EPCTX_OK) {
-            return false;
-        }
-    }
-    return epctx_lint(model, check, epctx__repair_left, r, NULL, r->m.c.error) == EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts *opts,
-                                    epctx_repair_fn note_fn, void *user, size_t *done, size_t *left,
-                                    epctx_error *error)
-{
-    epctx_repair_opts defaults;
-    epctx__repair r;
-    epctx_error local;
-    epctx_error *use = error != NULL ? error : &local;
-    size_t mark = epctx_edit_mark(model);
-    size_t i;
-    epctx_error_clear(use);
-    memset(&r, 0, sizeof r);
-    memset(&defaults, 0, sizeof defaults);
-    r.opts = opts != NULL ? opts : &defaults;
-    r.m.c.model = model;
-    r.m.c.arena = &model->arena;
-    r.m.c.error = use;
-    r.note_fn = note_fn;
-    r.user = user;
-    epctx_map_init(&r.sources, r.m.c.arena);
-    for (i = 0; i < EPCTX_RULE_COUNT && r.opts->rule_count == 0; i++) {
-        r.wanted[i] = epctx_rule_of((epctx_rule)i).severity != EPCTX_SEVERITY_HINT;
-    }
-    for (i = 0; i < r.opts->rule_count; i++) {
-        if ((unsigned)r.opts->rules[i] >= EPCTX_RULE_COUNT) {
-            return epctx_fail(use, EPCTX_ERR_ARG, "there is no rule of number %d",
-                              (int64_t)r.opts->rules[i]);
-        }
-        r.wanted[r.opts->rules[i]] = true;
-    }
-    if (!epctx__repair_run(&r)) {
-        epctx_undo(model, mark);
-        epctx_blame(use, model->path, NULL, NULL);
-        return use->status;
-    }
-    if (done != NULL) {
-        *done = r.done;
-    }
-    if (left != NULL) {
-        *left = r.left;
-    }
     return EPCTX_OK;
 }
 
