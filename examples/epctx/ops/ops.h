@@ -21,7 +21,6 @@
         }                                                                                          \
     } while (0)
 
-#ifndef EPCTX_STEPS_IN_HEADER
 /* One thing that was done, in words: "value 'x' is now 'm2_x'". */
 typedef struct epctx_step {
     size_t part; /* number of the model in the list, from 0 */
@@ -37,7 +36,6 @@ typedef struct epctx_combined {
     epctx_output_file *files;
     size_t file_count;
 } epctx_combined;
-#endif
 
 /* -- memory -- */
 
@@ -92,6 +90,19 @@ static inline epctx_status ops_end(epctx_model *model, size_t mark, epctx_status
         epctx_blame(error, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
     }
     return status;
+}
+
+/* EPCTX_ERR_LIMIT for a model that consumers do not read; `cure` says what to do instead. */
+static inline epctx_status ops_check_size(epctx_model *model, const char *cure, epctx_error *error)
+{
+    uint64_t size = epctx_model_size(model);
+    if (size <= (uint64_t)EPCTX_MODEL_MAX) {
+        return EPCTX_OK;
+    }
+    return epctx_fail(error, EPCTX_ERR_LIMIT,
+                      "the model would have %u bytes, protobuf readers such as ONNX Runtime take at "
+                      "most %u: %s",
+                      size, (uint64_t)EPCTX_MODEL_MAX, cure);
 }
 
 /* -- names -- */
@@ -311,32 +322,6 @@ static inline void ops_report_end(const ops_report *report, epctx_combined *out)
         out->files = (epctx_output_file *)report->files.items;
         out->file_count = report->files.count;
     }
-}
-
-/* -- the end -- */
-
-/* EPCTX_ERR_LIMIT for a model that consumers do not read; `cure` says what to do instead. */
-static inline epctx_status ops_check_size(epctx_model *model, const char *cure, epctx_error *error)
-{
-    uint64_t size = epctx_model_size(model);
-    if (size <= (uint64_t)EPCTX_MODEL_MAX) {
-        return EPCTX_OK;
-    }
-    return epctx_fail(error, EPCTX_ERR_LIMIT,
-                      "the model would have %u bytes, protobuf readers such as ONNX Runtime take at "
-                      "most %u: %s",
-                      size, (uint64_t)EPCTX_MODEL_MAX, cure);
-}
-
-/* The end of an operation: a failure takes its edits back and names the model. */
-static inline epctx_status ops_end(epctx_model *model, size_t mark, epctx_status status,
-                                   epctx_error *error)
-{
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-        epctx_blame(error, model->path, NULL, NULL);
-    }
-    return status;
 }
 
 #endif
