@@ -1377,6 +1377,9 @@ EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float
  * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data, LIMIT where the tensors in it
  * lie over each other: together they may have 1 GiB and 16 times the bytes of their files. */
 EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error);
+/* The bytes of the file `name` in `folder`, mapped until the model is closed; each file once. */
+EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder, epctx_str name,
+                                            epctx_span *bytes, epctx_error *error);
 /* The same for one tensor, wherever it is. out->data is NULL for strings and for typed fields of half
  * bytes. `arena` (NULL: the model's) gets what is not in the model or a file. */
 EPCTX_API epctx_status epctx_tensor_load(epctx_model *model, epctx_view tensor, epctx_arena *arena,
@@ -1601,6 +1604,9 @@ EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out,
  * EPCTX_ERR_PATH when epctx_path_check would refuse the name. */
 EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str ep, char *out,
                                          size_t capacity, epctx_error *error);
+/* "dir/name.ext", 2 -> "dir/name_2.ext". */
+EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char *out,
+                                           size_t capacity, epctx_error *error);
 
 /* ================================================================================================
  * >>option: session options, and the files that they ask for
@@ -2521,6 +2527,16 @@ typedef struct epctx_output_file {
     uint64_t size; /* of all parts */
     bool kept;     /* set by epctx_write_group: it stood there already, with the same bytes */
 } epctx_output_file;
+
+/* Describes a new file beside a model that is written to `path` (NULL: where it was opened from):
+ * `name` is relative to that. The parts are borrowed, the names copied into the model's arena. */
+EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path, epctx_str name,
+                                            const epctx_span *parts, size_t part_count,
+                                            epctx_output_file *out, epctx_error *error);
+/* May a model that is written to `path` name a new file so? A name that may occur in a model, no
+ * folder, not the model itself; `profile` (may be NULL): and its EP takes it. EPCTX_ERR_PATH. */
+EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
+                                               const epctx_profile *profile, epctx_error *error);
 
 typedef enum epctx_change_kind {
     EPCTX_CHANGE_EMBEDDED = 0, /* a context came into its node */
@@ -9385,20 +9401,19 @@ static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, e
 }
 
 /* The file `name` in `folder`, mapped for as long as the model is open; each file once. */
-static epctx__file *epctx__model_map(epctx_model *model, epctx_str folder, epctx_str name,
-                                     epctx_error *error)
+static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx_str name,
+                                     epctx__file **out, epctx_error *error)
 {
     char path[EPCTX_PATH_MAX];
     epctx__file *file;
     uint32_t at;
-    if (epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path, error) !=
-        EPCTX_OK) {
-        return NULL;
-    }
+    EPCTX__TRY(epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path,
+                               error));
     model->file_paths.arena = &model->arena; /* the caller may have moved the model */
     at = epctx_map_get(&model->file_paths, epctx_str_of(path));
     if (at != EPCTX_MAP_NONE) {
-        return ((epctx__file **)model->file_list)[at];
+        *out = ((epctx__file **)model->file_list)[at];
+        return EPCTX_OK;
     }
     at = (uint32_t)model->file_paths.count;
     file = (epctx__file *)epctx_arena_alloc(&model->arena, sizeof *file);
@@ -9407,24 +9422,32 @@ static epctx__file *epctx__model_map(epctx_model *model, epctx_str folder, epctx
     }
     if (file == NULL || file->path == NULL ||
         !epctx__list_room(&model->arena, &model->file_list, at, &model->file_room, sizeof file)) {
-        epctx__nomem(error, model->arena.missing);
-        return NULL;
+        return epctx__nomem(error, model->arena.missing);
     }
-    if (epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL, 0,
-                       error) != EPCTX_OK) {
-        return NULL;
-    }
+    EPCTX__TRY(epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL, 0,
+                              error));
     if (epctx_map_put(&model->file_paths, epctx_str_of(file->path), at) != EPCTX_OK) {
         model->io->unmap_fn(model->io->user, &file->mapping);
-        epctx__nomem(error, model->arena.missing);
-        return NULL;
+        return epctx__nomem(error, model->arena.missing);
     }
     ((epctx__file **)model->file_list)[at] = file;
     file->name = name;
     file->next = model->files;
     model->files = file;
     model->external_there += file->mapping.size;
-    return file;
+    *out = file;
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder, epctx_str name,
+                                            epctx_span *bytes, epctx_error *error)
+{
+    epctx__file *file;
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__model_map(model, folder, name, &file, error));
+    bytes->data = file->mapping.data;
+    bytes->size = file->mapping.size;
+    return EPCTX_OK;
 }
 
 /* The mapping of an external data file. */
@@ -9432,18 +9455,14 @@ static epctx_status epctx__external_file(const epctx__loader *l, epctx_str locat
                                          epctx__file **file)
 {
     epctx_str folder = epctx_str_of(l->model->external_folder);
-    epctx_error local;
-    epctx_error *error = l->error != NULL ? l->error : &local;
     if (folder.size == 0 && l->model->path[0] == '\0') {
         return epctx_fail(l->error, EPCTX_ERR_PATH,
                           "external data '%S': the model came from memory, set external_folder "
                           "(session.model_external_initializers_file_folder_path)",
                           &location);
     }
-    epctx_error_clear(&local);
     folder = folder.size > 0 ? folder : epctx_path_folder(epctx_str_of(l->model->path));
-    *file = epctx__model_map(l->model, folder, location, error);
-    return *file != NULL ? EPCTX_OK : error->status;
+    return epctx__model_map(l->model, folder, location, file, l->error);
 }
 
 /* Many tensors may name the same bytes of a file. Weights are shared now and then; who reads all
@@ -11044,6 +11063,21 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
     status = epctx__path_join(out, capacity, parts, 4, error);
     /* "C:m_ctx.onnx" is a fine file here, but readers would refuse the binary's name. */
     return status == EPCTX_OK ? epctx_path_check(epctx_str_of(out), error) : status;
+}
+
+EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char *out,
+                                           size_t capacity, epctx_error *error)
+{
+    char digits[24];
+    epctx_text text = epctx_text_of(digits, sizeof digits);
+    epctx_str parts[3];
+    epctx_text_put_format(&text, "_%u", number);
+    parts[0] = name;
+    parts[0].size = epctx_path_folder(name).size + epctx__path_stem(epctx_path_file(name)).size;
+    parts[1] = epctx_text_str(&text);
+    parts[2].data = name.data + parts[0].size;
+    parts[2].size = name.size - parts[0].size;
+    return epctx__path_join(out, capacity, parts, 3, error);
 }
 
 /* -- several files become visible together --
@@ -20274,7 +20308,6 @@ typedef struct epctx__convert {
     epctx_error *error;
     epctx_convert_opts opts;
     epctx_str path;   /* of the result */
-    epctx_str folder; /* of the result, with its separator */
     epctx__job *jobs;
     size_t job_count;
     epctx__ep_nodes *groups;
@@ -20400,31 +20433,34 @@ static bool epctx__convert_fits(epctx__convert *c, const char *cure)
     return false;
 }
 
-/* Adds a file of the result. `name` is relative to its folder. */
-static bool epctx__convert_file(epctx__convert *c, epctx_str name, const epctx_span *parts,
-                                size_t part_count, uint64_t size)
+EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path, epctx_str name,
+                                            const epctx_span *parts, size_t part_count,
+                                            epctx_output_file *out, epctx_error *error)
 {
-    epctx_output_file *file;
+    char room[EPCTX_PATH_MAX];
+    char whole[EPCTX_PATH_MAX];
     epctx_str join[2];
-    char path[EPCTX_PATH_MAX];
-    join[0] = c->folder;
+    size_t i;
+    join[0] = epctx__path_beside(model->io, path != NULL ? path : model->path, room);
     join[1] = name;
-    if (epctx__path_join(path, sizeof path, join, 2, c->error) != EPCTX_OK) {
-        return false;
+    memset(out, 0, sizeof *out);
+    EPCTX__TRY(epctx__path_join(whole, sizeof whole, join, 2, error));
+    EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(whole), &out->path, error));
+    EPCTX__TRY(epctx__copy(&model->arena, name, &out->name, error));
+    out->parts = parts;
+    out->part_count = part_count;
+    for (i = 0; i < part_count; i++) {
+        out->size += parts[i].size;
     }
-    file = (epctx_output_file *)epctx__convert_add(c, &c->files, sizeof *file);
-    if (file == NULL) {
-        return false;
-    }
-    file->path = epctx_arena_copy(c->arena, epctx_str_of(path));
-    file->name = epctx_arena_copy(c->arena, name);
-    file->parts = parts;
-    file->part_count = part_count;
-    file->size = size;
-    if (file->path == NULL || file->name == NULL) {
-        return epctx__convert_nomem(c);
-    }
-    return true;
+    return EPCTX_OK;
+}
+
+static bool epctx__convert_file(epctx__convert *c, epctx_str name, const epctx_span *parts,
+                                size_t part_count)
+{
+    epctx_output_file *file = (epctx_output_file *)epctx__convert_add(c, &c->files, sizeof *file);
+    return file != NULL && epctx_output_file_of(c->model, c->path.data, name, parts, part_count,
+                                                file, c->error) == EPCTX_OK;
 }
 
 /* The same for a file of one part. */
@@ -20434,7 +20470,7 @@ static bool epctx__convert_whole(epctx__convert *c, epctx_str name, epctx_span b
     if (part != NULL) {
         *part = bytes;
     }
-    return part != NULL && epctx__convert_file(c, name, part, 1, bytes.size);
+    return part != NULL && epctx__convert_file(c, name, part, 1);
 }
 
 /* -- names of new files -- */
@@ -20448,37 +20484,38 @@ static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const ep
                                    EPCTX_PATH_MAX, c->error) == EPCTX_OK;
 }
 
-/* A new file's name must be one that a model may hold, and not the model's own. */
-static bool epctx__convert_name(epctx__convert *c, epctx_str name, const epctx_profile *profile)
+EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
+                                               const epctx_profile *profile, epctx_error *error)
 {
     epctx_error reason;
     if (epctx_path_check(name, &reason) != EPCTX_OK) {
-        epctx_fail(c->error, EPCTX_ERR_PATH, "new file: %s; choose another name", reason.message);
-        return false;
+        return epctx_fail(error, EPCTX_ERR_PATH, "new file: %s; choose another name",
+                          reason.message);
     }
     if (profile != NULL && epctx__dots_refused(profile, name)) {
-        epctx_fail(c->error, EPCTX_ERR_PATH,
-                   "new file '%S': the EP %s refuses '..' anywhere in a name; choose another",
-                   &name, profile->name);
-        return false;
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "new file '%S': the EP %s refuses '..' anywhere in a name; choose another",
+                          &name, profile->name);
     }
     if (epctx__is_separator(name.data[name.size - 1])) {
-        epctx_fail(c->error, EPCTX_ERR_PATH, "new file '%S' is a folder; choose a file's name",
-                   &name);
-        return false;
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "new file '%S' is a folder; choose a file's name", &name);
     }
-    if (epctx_str_eq(name, epctx_path_file(c->path))) {
-        epctx_fail(c->error, EPCTX_ERR_PATH,
-                   "new file '%S' would be the model itself; choose another name", &name);
-        return false;
+    if (epctx_str_eq(name, epctx_path_file(path))) {
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "new file '%S' would be the model itself; choose another name", &name);
     }
-    return true;
+    return EPCTX_OK;
+}
+
+static bool epctx__convert_name(epctx__convert *c, epctx_str name, const epctx_profile *profile)
+{
+    return epctx_output_name_check(name, c->path, profile, c->error) == EPCTX_OK;
 }
 
 static bool epctx__convert_begin(epctx__convert *c, epctx_model *model,
                                  const epctx_convert_opts *opts, epctx_error *error)
 {
-    char room[EPCTX_PATH_MAX];
     memset(c, 0, sizeof *c);
     c->model = model;
     c->arena = &model->arena;
@@ -20487,11 +20524,6 @@ static bool epctx__convert_begin(epctx__convert *c, epctx_model *model,
         c->opts = *opts;
     }
     c->path = epctx_str_of(c->opts.output_path != NULL ? c->opts.output_path : model->path);
-    c->folder = epctx__path_beside(model->io, c->path.data, room);
-    c->folder.data = epctx_arena_copy(c->arena, c->folder);
-    if (c->folder.data == NULL) {
-        return epctx__convert_nomem(c);
-    }
     return epctx__editable(model, error) == EPCTX_OK;
 }
 
@@ -20721,11 +20753,13 @@ static bool epctx__embed_allowed(epctx__convert *c, const epctx__job *job)
 static bool epctx__embed_map(epctx__convert *c, epctx_str folder, size_t index)
 {
     epctx__job *job = &c->jobs[index];
+    epctx__file *file;
     epctx__ep_nodes *group = &c->groups[job->group];
-    job->file = epctx__model_map(c->model, folder, job->node.ep_cache_context, c->error);
-    if (job->file == NULL) {
+    if (epctx__model_map(c->model, folder, job->node.ep_cache_context, &file, c->error) !=
+        EPCTX_OK) {
         return epctx__convert_refuse(c, &job->node, "ep_cache_context");
     }
+    job->file = file;
     if (job->file->mapping.size > (uint64_t)EPCTX_MODEL_MAX) {
         epctx_fail(c->error, EPCTX_ERR_LIMIT,
                    "the context has %u bytes, and an embedded one cannot have more than %u: keep "
@@ -20877,22 +20911,6 @@ static bool epctx__extract_allowed(epctx__convert *c, const epctx__job *job)
     return epctx__convert_refuse(c, &job->node, "ep_cache_context");
 }
 
-/* "name.ext" -> "name_2.ext". */
-static bool epctx__numbered(epctx__convert *c, epctx_str name, uint64_t number,
-                            char out[EPCTX_PATH_MAX])
-{
-    char digits[24];
-    epctx_text text = epctx_text_of(digits, sizeof digits);
-    epctx_str parts[3];
-    epctx_text_put_format(&text, "_%u", number);
-    parts[0] = name;
-    parts[0].size =
-        epctx_path_folder(name).size + epctx__path_stem(epctx_path_file(name)).size;
-    parts[1] = epctx_text_str(&text);
-    parts[2].data = name.data + parts[0].size;
-    parts[2].size = name.size - parts[0].size;
-    return epctx__path_join(out, EPCTX_PATH_MAX, parts, 3, c->error) == EPCTX_OK;
-}
 
 /* The first name of its kind that no other context of the model has; `taken` maps a name to the
  * next number to try. */
@@ -20917,7 +20935,8 @@ static bool epctx__extract_name(epctx__convert *c, const epctx__job *job, epctx_
         return epctx__convert_refuse(c, &job->node, "ep_cache_context");
     }
     while (number != EPCTX_MAP_NONE && epctx_map_get(taken, epctx_str_of(name)) != EPCTX_MAP_NONE) {
-        if (!epctx__numbered(c, epctx_str_of(base), number++, name)) {
+        if (epctx_path_numbered(epctx_str_of(base), number++, name, sizeof name, c->error) !=
+            EPCTX_OK) {
             return false;
         }
     }
@@ -20931,7 +20950,7 @@ static bool epctx__extract_name(epctx__convert *c, const epctx__job *job, epctx_
     payload->name = epctx_str_of(kept);
     return epctx__convert_put(c, taken, payload->name, 1) &&
            epctx__convert_name(c, payload->name, job->profile) &&
-           epctx__convert_file(c, payload->name, &payload->bytes, 1, payload->bytes.size);
+           epctx__convert_file(c, payload->name, &payload->bytes, 1);
 }
 
 static bool epctx__extract_store(epctx__convert *c, epctx__job *job)
@@ -21362,7 +21381,7 @@ static bool epctx__external_step(epctx__convert *c)
     }
     return c->parts.count == 0 ||
            epctx__convert_file(c, epctx_str_of(c->opts.name), (const epctx_span *)c->parts.items,
-                               c->parts.count, c->data_size);
+                               c->parts.count);
 }
 
 EPCTX_API epctx_status epctx_init_external(epctx_model *model, const epctx_convert_opts *opts,
@@ -23244,7 +23263,7 @@ static bool epctx__carry_new(epctx__combine *m, const epctx_dependency *dep, epc
                                        "another file of the result has this name, and this one "
                                        "cannot have another: rename it beforehand");
         }
-        if (!epctx__numbered(&m->c, dep->name, number++, name)) {
+        if (epctx_path_numbered(dep->name, number++, name, sizeof name, m->c.error) != EPCTX_OK) {
             return false;
         }
     }
@@ -23258,7 +23277,7 @@ static bool epctx__carry_new(epctx__combine *m, const epctx_dependency *dep, epc
         !epctx__carried_known(m, at, false)) {
         return false;
     }
-    parts[0] = m->c.folder;
+    parts[0] = epctx__path_beside(m->c.model->io, m->c.path.data, real);
     parts[1] = file->name;
     epctx_error_clear(&ignored);
     if (epctx__path_join(name, sizeof name, parts, 2, &ignored) == EPCTX_OK &&
@@ -23275,7 +23294,7 @@ static bool epctx__carry(epctx__combine *m, epctx__convert *c, size_t number,
                          const epctx_dependency *dep, bool alone, epctx__relocation *moved)
 {
     bool may_rename = dep->use == EPCTX_USE_CONTEXT || dep->use == EPCTX_USE_INITIALIZERS;
-    const epctx__file *mapped;
+    epctx__file *mapped;
     epctx__carried file;
     uint32_t at;
     if (dep->status != EPCTX_OK) {
@@ -23287,8 +23306,8 @@ static bool epctx__carry(epctx__combine *m, epctx__convert *c, size_t number,
     at = alone ? EPCTX_MAP_NONE : epctx_map_get(&m->paths, epctx_str_of(dep->path));
     if (at == EPCTX_MAP_NONE) {
         memset(&file, 0, sizeof file);
-        mapped = epctx__model_map(c->model, epctx_str_of(dep->folder), dep->name, c->error);
-        if (mapped == NULL) {
+        if (epctx__model_map(c->model, epctx_str_of(dep->folder), dep->name, &mapped, c->error) !=
+            EPCTX_OK) {
             return false;
         }
         file.path = mapped->path;
@@ -29202,10 +29221,7 @@ static epctx_status epctx__settle_tensor(epctx__rewrite *w, epctx_slot *slot, bo
     if (!outside && !view.external) {
         return EPCTX_OK;
     }
-    if (epctx_tensor_load(g->model, epctx__slot_view(slot), g->arena, &tensor, g->error) !=
-        EPCTX_OK) {
-        return false;
-    }
+    EPCTX__TRY(epctx_tensor_load(g->model, epctx__slot_view(slot), g->arena, &tensor, g->error));
     outside = outside && tensor.size > 0 && tensor.size >= g->opts->initializers_min_size;
     return outside || view.external ? epctx__store_tensor(w, slot, &tensor, outside) : EPCTX_OK;
 }
