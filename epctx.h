@@ -13687,7 +13687,8 @@ static void epctx__lint_fields(epctx__lint *l, epctx_kind type, epctx_view messa
             continue;
         }
         /* Of a oneof any second member counts. */
-        bit = UINT32_C(1) << (epctx__is_choice(type, field.number, field.wire) ? 31 : info->number);
+        bit = UINT32_C(1) << (type == EPCTX_KIND_TYPE && info->kind < EPCTX_KIND_INT ? 31
+                                                                                     : info->number);
         if (!info->repeated && (seen & bit) != 0) {
             epctx__say(l, EPCTX_RULE_DOUBLED_FIELD, node, attribute,
                        "field %s of a %s stands twice: readers differ in which one they take",
@@ -19012,7 +19013,7 @@ EPCTX__APART static epctx_status epctx__single_fields(epctx__doubled *d, epctx_s
             !epctx_field_fits(info, (epctx_wire)child->wire)) {
             continue;
         }
-        at = epctx__is_choice(type, child->number, (epctx_wire)child->wire) ? 31 : child->number;
+        at = type == EPCTX_KIND_TYPE && info->kind < EPCTX_KIND_INT ? 31 : child->number; /* oneof */
         first = seen[at];
         seen[at] = child;
         if (first == NULL) {
