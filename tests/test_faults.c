@@ -8,6 +8,7 @@
 #define EPCTX_PTHREAD_LOCK
 #include "epctx.h"
 #include "epctx_npu.h"
+#include "examples/epctx/ops/repair.h"
 
 #include "examples/epctx/ops/rename.h"
 
