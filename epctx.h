@@ -1004,6 +1004,9 @@ typedef struct epctx_dim {
 } epctx_dim;
 
 EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model);
+/* The ModelProto as it is written. Doubled fields are as they were; epctx_model_read shows them
+ * merged. */
+EPCTX_API epctx_view epctx_model_root(const epctx_model *model);
 /* The main graph; all members empty when the model has none. */
 EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model);
 EPCTX_API bool epctx_model_has_graph(const epctx_model *model);
@@ -1377,6 +1380,9 @@ EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float
  * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data, LIMIT where the tensors in it
  * lie over each other: together they may have 1 GiB and 16 times the bytes of their files. */
 EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error);
+/* The bytes of the file `name` in `folder`, mapped until the model is closed; each file once. */
+EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder, epctx_str name,
+                                            epctx_span *bytes, epctx_error *error);
 /* The same for one tensor, wherever it is. out->data is NULL for strings and for typed fields of half
  * bytes. `arena` (NULL: the model's) gets what is not in the model or a file. */
 EPCTX_API epctx_status epctx_tensor_load(epctx_model *model, epctx_view tensor, epctx_arena *arena,
@@ -1601,6 +1607,9 @@ EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out,
  * EPCTX_ERR_PATH when epctx_path_check would refuse the name. */
 EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str ep, char *out,
                                          size_t capacity, epctx_error *error);
+/* "dir/name.ext", 2 -> "dir/name_2.ext". */
+EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char *out,
+                                           size_t capacity, epctx_error *error);
 
 /* ================================================================================================
  * >>option: session options, and the files that they ask for
@@ -2533,6 +2542,16 @@ typedef struct epctx_output_file {
     uint64_t size; /* of all parts */
     bool kept;     /* set by epctx_write_group: it stood there already, with the same bytes */
 } epctx_output_file;
+
+/* Describes a new file beside a model that is written to `path` (NULL: where it was opened from):
+ * `name` is relative to that. The parts are borrowed, the names copied into the model's arena. */
+EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path, epctx_str name,
+                                            const epctx_span *parts, size_t part_count,
+                                            epctx_output_file *out, epctx_error *error);
+/* May a model that is written to `path` name a new file so? A name that may occur in a model, no
+ * folder, not the model itself; `profile` (may be NULL): and its EP takes it. EPCTX_ERR_PATH. */
+EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
+                                               const epctx_profile *profile, epctx_error *error);
 
 typedef enum epctx_change_kind {
     EPCTX_CHANGE_EMBEDDED = 0, /* a context came into its node */
@@ -7988,6 +8007,11 @@ static void epctx__read_members(epctx_view view, const epctx__member *members, v
     }
 }
 
+EPCTX_API epctx_view epctx_model_root(const epctx_model *model)
+{
+    return epctx__slot_view(model->root);
+}
+
 EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model)
 {
     static const epctx__member members[] = {
@@ -9233,20 +9257,19 @@ static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, e
 }
 
 /* The file `name` in `folder`, mapped for as long as the model is open; each file once. */
-static epctx__file *epctx__model_map(epctx_model *model, epctx_str folder, epctx_str name,
-                                     epctx_error *error)
+static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx_str name,
+                                     epctx__file **out, epctx_error *error)
 {
     char path[EPCTX_PATH_MAX];
     epctx__file *file;
     uint32_t at;
-    if (epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path, error) !=
-        EPCTX_OK) {
-        return NULL;
-    }
+    EPCTX__TRY(epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path,
+                               error));
     model->file_paths.arena = &model->arena; /* the caller may have moved the model */
     at = epctx_map_get(&model->file_paths, epctx_str_of(path));
     if (at != EPCTX_MAP_NONE) {
-        return ((epctx__file **)model->file_list)[at];
+        *out = ((epctx__file **)model->file_list)[at];
+        return EPCTX_OK;
     }
     at = (uint32_t)model->file_paths.count;
     file = (epctx__file *)epctx_arena_alloc(&model->arena, sizeof *file);
@@ -9255,24 +9278,32 @@ static epctx__file *epctx__model_map(epctx_model *model, epctx_str folder, epctx
     }
     if (file == NULL || file->path == NULL ||
         !epctx__list_room(&model->arena, &model->file_list, at, &model->file_room, sizeof file)) {
-        epctx__nomem(error, model->arena.missing);
-        return NULL;
+        return epctx__nomem(error, model->arena.missing);
     }
-    if (epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL, 0,
-                       error) != EPCTX_OK) {
-        return NULL;
-    }
+    EPCTX__TRY(epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL, 0,
+                              error));
     if (epctx_map_put(&model->file_paths, epctx_str_of(file->path), at) != EPCTX_OK) {
         model->io->unmap_fn(model->io->user, &file->mapping);
-        epctx__nomem(error, model->arena.missing);
-        return NULL;
+        return epctx__nomem(error, model->arena.missing);
     }
     ((epctx__file **)model->file_list)[at] = file;
     file->name = name;
     file->next = model->files;
     model->files = file;
     model->external_there += file->mapping.size;
-    return file;
+    *out = file;
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder, epctx_str name,
+                                            epctx_span *bytes, epctx_error *error)
+{
+    epctx__file *file;
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__model_map(model, folder, name, &file, error));
+    bytes->data = file->mapping.data;
+    bytes->size = file->mapping.size;
+    return EPCTX_OK;
 }
 
 /* The mapping of an external data file. */
@@ -9280,18 +9311,14 @@ static epctx_status epctx__external_file(const epctx__loader *l, epctx_str locat
                                          epctx__file **file)
 {
     epctx_str folder = epctx_str_of(l->model->external_folder);
-    epctx_error local;
-    epctx_error *error = l->error != NULL ? l->error : &local;
     if (folder.size == 0 && l->model->path[0] == '\0') {
         return epctx_fail(l->error, EPCTX_ERR_PATH,
                           "external data '%S': the model came from memory, set external_folder "
                           "(session.model_external_initializers_file_folder_path)",
                           &location);
     }
-    epctx_error_clear(&local);
     folder = folder.size > 0 ? folder : epctx_path_folder(epctx_str_of(l->model->path));
-    *file = epctx__model_map(l->model, folder, location, error);
-    return *file != NULL ? EPCTX_OK : error->status;
+    return epctx__model_map(l->model, folder, location, file, l->error);
 }
 
 /* Many tensors may name the same bytes of a file. Weights are shared now and then; who reads all
@@ -10892,6 +10919,21 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
     status = epctx__path_join(out, capacity, parts, 4, error);
     /* "C:m_ctx.onnx" is a fine file here, but readers would refuse the binary's name. */
     return status == EPCTX_OK ? epctx_path_check(epctx_str_of(out), error) : status;
+}
+
+EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char *out,
+                                           size_t capacity, epctx_error *error)
+{
+    char digits[24];
+    epctx_text text = epctx_text_of(digits, sizeof digits);
+    epctx_str parts[3];
+    epctx_text_put_format(&text, "_%u", number);
+    parts[0] = name;
+    parts[0].size = epctx_path_folder(name).size + epctx__path_stem(epctx_path_file(name)).size;
+    parts[1] = epctx_text_str(&text);
+    parts[2].data = name.data + parts[0].size;
+    parts[2].size = name.size - parts[0].size;
+    return epctx__path_join(out, capacity, parts, 3, error);
 }
 
 /* -- several files become visible together --
@@ -19058,365 +19100,6 @@ static const epctx_profile *epctx__profile_for(const epctx_name_opts *opts,
     return opts->profile != NULL ? opts->profile : epctx_profile_of(node->source);
 }
 
-typedef struct epctx__renaming {
-    epctx_model *model;
-    epctx_error *error;
-    epctx_map from;         /* old name -> index */
-    epctx_map taken;        /* new name -> index */
-    const epctx_str *names; /* the old and new ones */
-    const epctx_str *to;
-    uint32_t *hidden; /* graphs around the place that define the old name themselves */
-    epctx_name_opts opts;
-    bool apply; /* else only look for clashes */
-    epctx_status status;
-    size_t uses;
-} epctx__renaming;
-
-/* A place where the name of a value stands; false ends the walk. */
-static bool epctx__rename_at(epctx__renaming *r, epctx_view field)
-{
-    epctx_str name = epctx_view_str(field);
-    uint32_t i = name.size > 0 ? epctx_map_get(&r->from, name) : EPCTX_MAP_NONE;
-    if (i != EPCTX_MAP_NONE && r->hidden[i] == 0) {
-        r->uses++;
-        if (r->apply) {
-            r->status = epctx__replace_text(r->model, field, r->to[i], r->error);
-        }
-    } else if (!r->apply && name.size > 0) {
-        i = epctx_map_get(&r->taken, name);
-        if (i != EPCTX_MAP_NONE) {
-            r->status = epctx_fail(r->error, EPCTX_ERR_EXISTS,
-                                   "value '%S' cannot be called '%S': that name is in use",
-                                   &r->names[i], &name);
-        }
-    }
-    return r->status == EPCTX_OK;
-}
-
-/* Every string field with this number. */
-static bool epctx__rename_strs(epctx__renaming *r, epctx_view message, uint32_t number)
-{
-    epctx_cursor it = epctx_fields(message, number);
-    epctx_view text;
-    while (epctx_next_view(&it, &text)) {
-        if (!epctx__rename_at(r, text)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* The same one level down: field `inner` of every field `number`. */
-static bool epctx__rename_below(epctx__renaming *r, epctx_view message, uint32_t number,
-                                uint32_t inner)
-{
-    epctx_cursor it = epctx_fields(message, number);
-    epctx_view body;
-    while (epctx_next_view(&it, &body)) {
-        if (!epctx__rename_strs(r, body, inner)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* A name that a graph defines. In a subgraph it hides the outer one; around the scope it must not
- * be one of the new names. */
-typedef enum epctx__defined { EPCTX__HIDE, EPCTX__SHOW, EPCTX__OUTSIDE } epctx__defined;
-
-static void epctx__rename_defined(epctx__renaming *r, epctx_view message, uint32_t number,
-                                  epctx__defined what)
-{
-    epctx_cursor it = epctx_fields(message, number);
-    const epctx_map *names = what == EPCTX__OUTSIDE ? &r->taken : &r->from;
-    epctx_str name;
-    while (epctx_next_str(&it, &name)) {
-        uint32_t i = epctx_map_get(names, name);
-        if (i == EPCTX_MAP_NONE) {
-            continue;
-        }
-        if (what == EPCTX__OUTSIDE) {
-            r->status = epctx_fail(r->error, EPCTX_ERR_EXISTS,
-                                   "value '%S' cannot be called '%S': a graph around it has that "
-                                   "name",
-                                   &r->names[i], &name);
-        } else {
-            r->hidden[i] += what == EPCTX__HIDE ? 1u : UINT32_MAX; /* UINT32_MAX: minus one */
-        }
-    }
-}
-
-/* All names that a graph defines: inputs, initializers, outputs of nodes. */
-static void epctx__rename_scope(epctx__renaming *r, epctx_view graph, epctx__defined what)
-{
-    epctx_cursor it = epctx_fields(graph, 0);
-    epctx_field f;
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire != EPCTX_WIRE_LEN) {
-            continue;
-        }
-        if (f.number == 1) {
-            epctx__rename_defined(r, f.body, 2, what);
-        } else if (f.number == 5) {
-            epctx__rename_defined(r, f.body, 8, what);
-        } else if (f.number == 11) {
-            epctx__rename_defined(r, f.body, 1, what);
-        } else if (f.number == 15) {
-            epctx_cursor values = epctx_fields(f.body, 1);
-            epctx_view tensor;
-            while (epctx_next_view(&values, &tensor)) {
-                epctx__rename_defined(r, tensor, 8, what);
-            }
-        }
-    }
-}
-
-static bool epctx__rename_graph(epctx__renaming *r, epctx_view graph);
-
-/* A graph inside the scope: what it defines itself is not what is renamed. */
-static bool epctx__rename_nested(epctx__renaming *r, epctx_view graph)
-{
-    bool good;
-    epctx__rename_scope(r, graph, EPCTX__HIDE);
-    good = epctx__rename_graph(r, graph);
-    epctx__rename_scope(r, graph, EPCTX__SHOW);
-    return good;
-}
-
-static bool epctx__rename_attr(epctx__renaming *r, epctx_view attr)
-{
-    epctx_cursor it = epctx_fields(attr, 0);
-    epctx_field f;
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && (f.number == 6 || f.number == 11) &&
-            !epctx__rename_nested(r, f.body)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* A value at a node has a new name: may it, if this is an EPContext node? */
-static bool epctx__rename_allowed(epctx__renaming *r, epctx_view node, epctx_str value)
-{
-    epctx_node_view view = epctx_node_of(node);
-    epctx_epnode ep;
-    if (!epctx_is_epnode(&view) || epctx_epnode_read(&view, &ep, NULL) != EPCTX_OK ||
-        (epctx__profile_for(&r->opts, &ep)->traits & EPCTX_IO_NAMES) == 0) {
-        return true;
-    }
-    r->status = epctx_fail(r->error, EPCTX_ERR_UNSUPPORTED,
-                           "value '%S' cannot have another name: %s finds it in its binary by name",
-                           &value, epctx__profile_for(&r->opts, &ep)->name);
-    epctx_blame(r->error, r->model->path, &view.name, NULL);
-    return false;
-}
-
-static bool epctx__rename_node(epctx__renaming *r, epctx_view node)
-{
-    epctx_cursor it = epctx_fields(node, 0);
-    epctx_field f;
-    bool asked = r->apply || r->opts.any_io;
-    while (epctx_next_field(&it, &f)) {
-        bool ok = true;
-        if (f.wire != EPCTX_WIRE_LEN) {
-            continue;
-        }
-        if (f.number == 1 || f.number == 2) {
-            size_t uses = r->uses;
-            ok = epctx__rename_at(r, f.body);
-            if (ok && r->uses > uses && !asked) { /* the answer is that of the node */
-                ok = epctx__rename_allowed(r, node, epctx_view_str(f.body));
-                asked = true;
-            }
-        } else if (f.number == 5) {
-            ok = epctx__rename_attr(r, f.body);
-        } else if (f.number == 10) {
-            ok = epctx__rename_below(r, f.body, 2, 1); /* sharding_spec, tensor_name */
-        }
-        if (!ok) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__rename_graph(epctx__renaming *r, epctx_view graph)
-{
-    epctx_cursor it = epctx_fields(graph, 0);
-    epctx_field f;
-    while (epctx_next_field(&it, &f)) {
-        bool ok = true;
-        if (f.wire != EPCTX_WIRE_LEN) {
-            continue;
-        }
-        switch (f.number) {
-        case 1:
-            ok = epctx__rename_node(r, f.body);
-            break;
-        case 5:
-            ok = epctx__rename_strs(r, f.body, 8);
-            break;
-        case 11:
-        case 12:
-        case 13:
-            ok = epctx__rename_strs(r, f.body, 1);
-            break;
-        case 14: /* tensor_name, quant_parameter_tensor_names */
-            ok = epctx__rename_strs(r, f.body, 1) && epctx__rename_below(r, f.body, 2, 2);
-            break;
-        case 15: /* the name of a sparse initializer is that of its values */
-            ok = epctx__rename_below(r, f.body, 1, 8);
-            break;
-        default:
-            break;
-        }
-        if (!ok) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__rename_function(epctx__renaming *r, epctx_view function)
-{
-    epctx_cursor it = epctx_fields(function, 7);
-    epctx_view node;
-    if (!epctx__rename_strs(r, function, 4) || !epctx__rename_strs(r, function, 5) ||
-        !epctx__rename_below(r, function, 12, 1)) {
-        return false;
-    }
-    while (epctx_next_view(&it, &node)) {
-        if (!epctx__rename_node(r, node)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* TrainingInfoProto: its graphs see the main graph's values. The key of a binding is an initializer
- * of the algorithm or of the main graph, its value an output of the graph in question. */
-static bool epctx__rename_training(epctx__renaming *r, epctx_view training)
-{
-    uint32_t number;
-    for (number = 1; number <= 2; number++) { /* initialization, algorithm */
-        epctx_cursor it = epctx_fields(training, number);
-        epctx_view graph = epctx_view_none();
-        while (epctx_next_view(&it, &graph)) {
-            if (!epctx__rename_nested(r, graph)) {
-                return false;
-            }
-        }
-        epctx__rename_scope(r, graph, EPCTX__HIDE);
-        if (!epctx__rename_below(r, training, number + 2, 2) ||
-            (number == 2 && (!epctx__rename_below(r, training, 3, 1) ||
-                             !epctx__rename_below(r, training, 4, 1)))) {
-            return false; /* ends the work: what is hidden does not matter any more */
-        }
-        epctx__rename_scope(r, graph, EPCTX__SHOW);
-    }
-    return true;
-}
-
-/* Everything that sees the values of `scope`. */
-static bool epctx__rename_walk(epctx__renaming *r, const epctx_slot *scope)
-{
-    epctx_cursor it;
-    epctx_view training;
-    epctx_view view = epctx__slot_view(scope);
-    if (epctx__slot_type(scope) == EPCTX_KIND_FUNCTION) {
-        return epctx__rename_function(r, view);
-    }
-    if (!epctx__rename_graph(r, view)) {
-        return false;
-    }
-    it = epctx_fields(epctx__slot_view(r->model->root), 20);
-    while (scope == r->model->graph && epctx_next_view(&it, &training)) {
-        if (!epctx__rename_training(r, training)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* The names of the graphs around `scope` are not free. */
-static bool epctx__rename_around(epctx__renaming *r, const epctx_slot *scope)
-{
-    const epctx_slot *slot;
-    for (slot = scope->parent; slot != NULL; slot = slot->parent) {
-        if (epctx__slot_type(slot) == EPCTX_KIND_GRAPH) {
-            epctx__rename_scope(r, epctx__slot_view(slot), EPCTX__OUTSIDE);
-        }
-    }
-    return r->status == EPCTX_OK;
-}
-
-static epctx_status epctx__rename_plan(epctx__renaming *r, const epctx_str *from,
-                                       const epctx_str *to, size_t count)
-{
-    size_t i;
-    epctx_map_init(&r->from, &r->model->arena);
-    epctx_map_init(&r->taken, &r->model->arena);
-    r->names = from;
-    r->to = to;
-    r->hidden = (uint32_t *)epctx_arena_array(&r->model->arena, count, sizeof *r->hidden);
-    if (r->hidden == NULL) {
-        return epctx__nomem(r->error, r->model->arena.missing);
-    }
-    for (i = 0; i < count; i++) {
-        if (from[i].size == 0 || to[i].size == 0) {
-            return epctx_fail(r->error, EPCTX_ERR_ARG, "the name of a value must not be empty");
-        }
-        if (epctx_str_eq(from[i], to[i])) {
-            continue;
-        }
-        if (epctx_map_get(&r->from, from[i]) != EPCTX_MAP_NONE) {
-            return epctx_fail(r->error, EPCTX_ERR_ARG, "value '%S' has two new names", &from[i]);
-        }
-        if (epctx_map_get(&r->taken, to[i]) != EPCTX_MAP_NONE) {
-            return epctx_fail(r->error, EPCTX_ERR_EXISTS, "two values are to be called '%S'",
-                              &to[i]);
-        }
-        if (epctx_map_put(&r->from, from[i], (uint32_t)i) != EPCTX_OK ||
-            epctx_map_put(&r->taken, to[i], (uint32_t)i) != EPCTX_OK) {
-            return epctx__nomem(r->error, r->model->arena.missing);
-        }
-    }
-    return EPCTX_OK;
-}
-
-/* For merge, until that leaves this file. */
-static epctx_status epctx__rename_values(epctx_model *model, epctx_view scope,
-                                         const epctx_str *from, const epctx_str *to, size_t count,
-                                         const epctx_name_opts *opts, size_t *uses,
-                                         epctx_error *error)
-{
-    epctx__renaming r;
-    epctx_slot *slot;
-    size_t mark = epctx_edit_mark(model);
-    epctx_error_clear(error);
-    memset(&r, 0, sizeof r);
-    r.model = model;
-    r.error = error;
-    r.opts = epctx__name_opts(opts);
-    r.status = epctx__locate_graph(model, scope, &slot, error);
-    if (r.status == EPCTX_OK) {
-        r.status = epctx__rename_plan(&r, from, to, count);
-    }
-    if (r.status == EPCTX_OK && epctx__rename_around(&r, slot) && epctx__rename_walk(&r, slot)) {
-        r.apply = true;
-        r.uses = 0;
-        epctx__rename_walk(&r, slot);
-    }
-    if (r.status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    if (uses != NULL) {
-        *uses = r.status == EPCTX_OK ? r.uses : 0;
-    }
-    return r.status;
-}
-
 /* -- edits: names of nodes -- */
 
 /* What the EPContext nodes of a model say about each other: needed to know whether a binary holds
@@ -20205,7 +19888,6 @@ typedef struct epctx__convert {
     epctx_error *error;
     epctx_convert_opts opts;
     epctx_str path;   /* of the result */
-    epctx_str folder; /* of the result, with its separator */
     epctx__job *jobs;
     size_t job_count;
     epctx__ep_nodes *groups;
@@ -20331,31 +20013,34 @@ static bool epctx__convert_fits(epctx__convert *c, const char *cure)
     return false;
 }
 
-/* Adds a file of the result. `name` is relative to its folder. */
-static bool epctx__convert_file(epctx__convert *c, epctx_str name, const epctx_span *parts,
-                                size_t part_count, uint64_t size)
+EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path, epctx_str name,
+                                            const epctx_span *parts, size_t part_count,
+                                            epctx_output_file *out, epctx_error *error)
 {
-    epctx_output_file *file;
+    char room[EPCTX_PATH_MAX];
+    char whole[EPCTX_PATH_MAX];
     epctx_str join[2];
-    char path[EPCTX_PATH_MAX];
-    join[0] = c->folder;
+    size_t i;
+    join[0] = epctx__path_beside(model->io, path != NULL ? path : model->path, room);
     join[1] = name;
-    if (epctx__path_join(path, sizeof path, join, 2, c->error) != EPCTX_OK) {
-        return false;
+    memset(out, 0, sizeof *out);
+    EPCTX__TRY(epctx__path_join(whole, sizeof whole, join, 2, error));
+    EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(whole), &out->path, error));
+    EPCTX__TRY(epctx__copy(&model->arena, name, &out->name, error));
+    out->parts = parts;
+    out->part_count = part_count;
+    for (i = 0; i < part_count; i++) {
+        out->size += parts[i].size;
     }
-    file = (epctx_output_file *)epctx__convert_add(c, &c->files, sizeof *file);
-    if (file == NULL) {
-        return false;
-    }
-    file->path = epctx_arena_copy(c->arena, epctx_str_of(path));
-    file->name = epctx_arena_copy(c->arena, name);
-    file->parts = parts;
-    file->part_count = part_count;
-    file->size = size;
-    if (file->path == NULL || file->name == NULL) {
-        return epctx__convert_nomem(c);
-    }
-    return true;
+    return EPCTX_OK;
+}
+
+static bool epctx__convert_file(epctx__convert *c, epctx_str name, const epctx_span *parts,
+                                size_t part_count)
+{
+    epctx_output_file *file = (epctx_output_file *)epctx__convert_add(c, &c->files, sizeof *file);
+    return file != NULL && epctx_output_file_of(c->model, c->path.data, name, parts, part_count,
+                                                file, c->error) == EPCTX_OK;
 }
 
 /* The same for a file of one part. */
@@ -20365,7 +20050,7 @@ static bool epctx__convert_whole(epctx__convert *c, epctx_str name, epctx_span b
     if (part != NULL) {
         *part = bytes;
     }
-    return part != NULL && epctx__convert_file(c, name, part, 1, bytes.size);
+    return part != NULL && epctx__convert_file(c, name, part, 1);
 }
 
 /* -- names of new files -- */
@@ -20379,37 +20064,38 @@ static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const ep
                                    EPCTX_PATH_MAX, c->error) == EPCTX_OK;
 }
 
-/* A new file's name must be one that a model may hold, and not the model's own. */
-static bool epctx__convert_name(epctx__convert *c, epctx_str name, const epctx_profile *profile)
+EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
+                                               const epctx_profile *profile, epctx_error *error)
 {
     epctx_error reason;
     if (epctx_path_check(name, &reason) != EPCTX_OK) {
-        epctx_fail(c->error, EPCTX_ERR_PATH, "new file: %s; choose another name", reason.message);
-        return false;
+        return epctx_fail(error, EPCTX_ERR_PATH, "new file: %s; choose another name",
+                          reason.message);
     }
     if (profile != NULL && epctx__dots_refused(profile, name)) {
-        epctx_fail(c->error, EPCTX_ERR_PATH,
-                   "new file '%S': the EP %s refuses '..' anywhere in a name; choose another",
-                   &name, profile->name);
-        return false;
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "new file '%S': the EP %s refuses '..' anywhere in a name; choose another",
+                          &name, profile->name);
     }
     if (epctx__is_separator(name.data[name.size - 1])) {
-        epctx_fail(c->error, EPCTX_ERR_PATH, "new file '%S' is a folder; choose a file's name",
-                   &name);
-        return false;
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "new file '%S' is a folder; choose a file's name", &name);
     }
-    if (epctx_str_eq(name, epctx_path_file(c->path))) {
-        epctx_fail(c->error, EPCTX_ERR_PATH,
-                   "new file '%S' would be the model itself; choose another name", &name);
-        return false;
+    if (epctx_str_eq(name, epctx_path_file(path))) {
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "new file '%S' would be the model itself; choose another name", &name);
     }
-    return true;
+    return EPCTX_OK;
+}
+
+static bool epctx__convert_name(epctx__convert *c, epctx_str name, const epctx_profile *profile)
+{
+    return epctx_output_name_check(name, c->path, profile, c->error) == EPCTX_OK;
 }
 
 static bool epctx__convert_begin(epctx__convert *c, epctx_model *model,
                                  const epctx_convert_opts *opts, epctx_error *error)
 {
-    char room[EPCTX_PATH_MAX];
     memset(c, 0, sizeof *c);
     c->model = model;
     c->arena = &model->arena;
@@ -20418,11 +20104,6 @@ static bool epctx__convert_begin(epctx__convert *c, epctx_model *model,
         c->opts = *opts;
     }
     c->path = epctx_str_of(c->opts.output_path != NULL ? c->opts.output_path : model->path);
-    c->folder = epctx__path_beside(model->io, c->path.data, room);
-    c->folder.data = epctx_arena_copy(c->arena, c->folder);
-    if (c->folder.data == NULL) {
-        return epctx__convert_nomem(c);
-    }
     return epctx__editable(model, error) == EPCTX_OK;
 }
 
@@ -20652,11 +20333,13 @@ static bool epctx__embed_allowed(epctx__convert *c, const epctx__job *job)
 static bool epctx__embed_map(epctx__convert *c, epctx_str folder, size_t index)
 {
     epctx__job *job = &c->jobs[index];
+    epctx__file *file;
     epctx__ep_nodes *group = &c->groups[job->group];
-    job->file = epctx__model_map(c->model, folder, job->node.ep_cache_context, c->error);
-    if (job->file == NULL) {
+    if (epctx__model_map(c->model, folder, job->node.ep_cache_context, &file, c->error) !=
+        EPCTX_OK) {
         return epctx__convert_refuse(c, &job->node, "ep_cache_context");
     }
+    job->file = file;
     if (job->file->mapping.size > (uint64_t)EPCTX_MODEL_MAX) {
         epctx_fail(c->error, EPCTX_ERR_LIMIT,
                    "the context has %u bytes, and an embedded one cannot have more than %u: keep "
@@ -20808,22 +20491,6 @@ static bool epctx__extract_allowed(epctx__convert *c, const epctx__job *job)
     return epctx__convert_refuse(c, &job->node, "ep_cache_context");
 }
 
-/* "name.ext" -> "name_2.ext". */
-static bool epctx__numbered(epctx__convert *c, epctx_str name, uint64_t number,
-                            char out[EPCTX_PATH_MAX])
-{
-    char digits[24];
-    epctx_text text = epctx_text_of(digits, sizeof digits);
-    epctx_str parts[3];
-    epctx_text_put_format(&text, "_%u", number);
-    parts[0] = name;
-    parts[0].size =
-        epctx_path_folder(name).size + epctx__path_stem(epctx_path_file(name)).size;
-    parts[1] = epctx_text_str(&text);
-    parts[2].data = name.data + parts[0].size;
-    parts[2].size = name.size - parts[0].size;
-    return epctx__path_join(out, EPCTX_PATH_MAX, parts, 3, c->error) == EPCTX_OK;
-}
 
 /* The first name of its kind that no other context of the model has; `taken` maps a name to the
  * next number to try. */
@@ -20848,7 +20515,8 @@ static bool epctx__extract_name(epctx__convert *c, const epctx__job *job, epctx_
         return epctx__convert_refuse(c, &job->node, "ep_cache_context");
     }
     while (number != EPCTX_MAP_NONE && epctx_map_get(taken, epctx_str_of(name)) != EPCTX_MAP_NONE) {
-        if (!epctx__numbered(c, epctx_str_of(base), number++, name)) {
+        if (epctx_path_numbered(epctx_str_of(base), number++, name, sizeof name, c->error) !=
+            EPCTX_OK) {
             return false;
         }
     }
@@ -20862,7 +20530,7 @@ static bool epctx__extract_name(epctx__convert *c, const epctx__job *job, epctx_
     payload->name = epctx_str_of(kept);
     return epctx__convert_put(c, taken, payload->name, 1) &&
            epctx__convert_name(c, payload->name, job->profile) &&
-           epctx__convert_file(c, payload->name, &payload->bytes, 1, payload->bytes.size);
+           epctx__convert_file(c, payload->name, &payload->bytes, 1);
 }
 
 static bool epctx__extract_store(epctx__convert *c, epctx__job *job)
@@ -21293,7 +20961,7 @@ static bool epctx__external_step(epctx__convert *c)
     }
     return c->parts.count == 0 ||
            epctx__convert_file(c, epctx_str_of(c->opts.name), (const epctx_span *)c->parts.items,
-                               c->parts.count, c->data_size);
+                               c->parts.count);
 }
 
 EPCTX_API epctx_status epctx_init_external(epctx_model *model, const epctx_convert_opts *opts,
