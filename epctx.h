@@ -114,7 +114,7 @@
  *
  * CONTENTS
  *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>option >>check
- *   >>scan >>edit >>convert >>combine >>partition >>weights >>ep >>gen >>load >>share
+ *   >>scan >>edit >>convert >>partition >>weights >>ep >>gen >>load >>share
  *   >>implementation
  */
 
@@ -857,6 +857,9 @@ typedef struct epctx_field_info {
 
 /* The field of that number in messages of a kind, or NULL when the schema has none. Static. */
 EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t number);
+/* Whether a field with this wire type holds a value of the schema's kind; else it is an unknown
+ * field. Packed numbers are not asked for. */
+EPCTX_API bool epctx_field_fits(const epctx_field_info *info, epctx_wire wire);
 /* "ModelProto" ... of a message, "unknown" otherwise. Static. */
 EPCTX_API const char *epctx_message_name(epctx_kind message);
 
@@ -920,7 +923,7 @@ typedef struct epctx_model {
     epctx_limits limits;
     uint32_t path_flags;
     bool duplicate; /* a singular message field stands twice: read as libprotobuf reads it */
-    struct epctx_slot *merged; /* `shown` before epctx_repair made one of such fields, */
+    struct epctx_slot *merged; /* `shown` before epctx_model_merge_doubled made one, */
     size_t merged_at;          /* and at which edit */
     epctx_file_id id;          /* the file that was opened, where the io can tell: */
     bool identified;
@@ -1004,6 +1007,9 @@ EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model);
 /* The ModelProto as it is written. Doubled fields are as they were; epctx_model_read shows them
  * merged. */
 EPCTX_API epctx_view epctx_model_root(const epctx_model *model);
+/* The ModelProto as it is written. Doubled fields are as they were; epctx_model_read shows them
+ * merged. */
+EPCTX_API epctx_view epctx_model_root(const epctx_model *model);
 /* The main graph; all members empty when the model has none. */
 EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model);
 EPCTX_API bool epctx_model_has_graph(const epctx_model *model);
@@ -1030,6 +1036,11 @@ EPCTX_API bool epctx_next_attr(epctx_cursor *cursor, epctx_attr_view *attr);
 EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *tensor);
 EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *value);
 EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim);
+/* The last attribute of that name; false when there is none. */
+EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
+                                    epctx_attr_view *out);
+/* Value of a STRING attribute; empty when absent. */
+EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char *name);
 
 /* -- the rest of the schema -- */
 
@@ -1129,6 +1140,12 @@ typedef struct epctx_type_view {
     epctx_str denotation;
 } epctx_type_view;
 
+EPCTX_API epctx_opset epctx_opset_of(epctx_view view);
+EPCTX_API epctx_pair epctx_pair_of(epctx_view view);
+EPCTX_API epctx_function_view epctx_function_of(epctx_view view);
+EPCTX_API epctx_sparse_view epctx_sparse_of(epctx_view view);
+EPCTX_API epctx_annotation_view epctx_annotation_of(epctx_view view);
+EPCTX_API epctx_training_view epctx_training_of(epctx_view view);
 EPCTX_API epctx_cursor epctx_model_opsets(const epctx_model *model);
 EPCTX_API epctx_cursor epctx_model_functions(const epctx_model *model);
 EPCTX_API epctx_cursor epctx_model_trainings(const epctx_model *model);
@@ -1167,20 +1184,11 @@ EPCTX_API bool epctx_next_device_group(epctx_cursor *cursor, epctx_device_group_
 EPCTX_API bool epctx_next_sharded_dim(epctx_cursor *cursor, epctx_sharded_dim_view *dim);
 EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sharding *part);
 
-/* What has metadata_props. */
-typedef enum epctx_owner {
-    EPCTX_OF_MODEL,
-    EPCTX_OF_GRAPH,
-    EPCTX_OF_NODE,
-    EPCTX_OF_TENSOR,
-    EPCTX_OF_VALUE,
-    EPCTX_OF_FUNCTION
-} epctx_owner;
-
-/* The pairs, for epctx_next_pair; `owner` says what the view is. */
-EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_owner owner);
-/* The number of that field, e.g. for epctx_set_pair. */
-EPCTX_API uint32_t epctx_metadata_field(epctx_owner owner);
+/* The number of metadata_props of a message (MODEL, GRAPH, NODE, TENSOR, VALUE, FUNCTION), e.g. for
+ * epctx_set_pair; 0: it has none. */
+EPCTX_API uint32_t epctx_metadata_field(epctx_kind message);
+/* The pairs, for epctx_next_pair; `message` says what the view is. */
+EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_kind message);
 /* Quantization parameters: "SCALE_TENSOR" -> value name. For epctx_next_pair. */
 EPCTX_API epctx_cursor epctx_annotation_pairs(const epctx_annotation_view *annotation);
 /* The type of a value; kind EPCTX_TYPE_NONE when it has none. */
@@ -1191,6 +1199,67 @@ EPCTX_API epctx_type_view epctx_type_of(epctx_view view);
 EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain);
 /* Value of a metadata_props key; false when absent. */
 EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value);
+
+/* What message a view of a model is: EPCTX_KIND_NODE ... EPCTX_KIND_NONE for strings and for what was
+ * removed. */
+EPCTX_API epctx_kind epctx_view_kind(epctx_view view);
+/* Whether two payloads say the same as they are now, edits included: fields in the same order, equal
+ * to the last byte. */
+EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b);
+
+/* -- walk -- */
+
+/* Deepest nesting of graphs that a model can have: each takes three of 100 levels. */
+#define EPCTX_WALK_DEPTH 34
+/* Deepest nesting of messages: the limit of epctx_limits.max_depth, and the model itself. */
+#define EPCTX_WALK_LEVELS 101
+
+typedef struct epctx_walk_level {
+    epctx_kind kind;
+    uint32_t depth;
+    epctx_view view;
+    epctx_cursor fields;
+} epctx_walk_level;
+
+/* Position in a walk over graphs, nodes, attributes, tensors, sparse tensors, functions and training
+ * of a model; the messages of other kinds are passed over, and so are default values of function
+ * attributes. Edits on the way are allowed: a message is read as it was when the walk went into it. */
+typedef struct epctx_walk {
+    epctx_kind kind;  /* of the message just given: EPCTX_KIND_GRAPH, NODE, ATTR, TENSOR, SPARSE, */
+    epctx_view view;  /* FUNCTION or TRAINING */
+    uint32_t number;  /* of its field in the message around it */
+    uint32_t level;   /* messages of the walk around it */
+    uint32_t depth;   /* bodies around it, with itself: 0 in the main graph, a function or training */
+    bool in_function;
+    bool in_training;
+    bool first, entering; /* private from here on */
+    uint32_t root;
+    uint32_t count;
+    epctx_walk_level levels[EPCTX_WALK_LEVELS];
+} epctx_walk;
+
+/* Everything: the main graph, then functions, then training graphs. */
+EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model);
+/* One message of those kinds, and what is in it. */
+EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind kind);
+/* The next message, each in front of what is in it; otherwise in file order. */
+EPCTX_API bool epctx_walk_step(epctx_walk *walk);
+/* Passes over what is in the message just given. */
+EPCTX_API void epctx_walk_skip(epctx_walk *walk);
+/* The next message of one kind. epctx_walk_epnode: the next node of op_type EPContext, whatever its
+ * domain; epctx_is_epnode tells the real ones. */
+EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node);
+EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node);
+EPCTX_API bool epctx_walk_tensor(epctx_walk *walk, epctx_tensor_view *tensor);
+EPCTX_API bool epctx_walk_graph(epctx_walk *walk, epctx_graph_view *graph);
+/* Name of the innermost graph or function around the message just given. */
+EPCTX_API epctx_str epctx_walk_graph_name(const epctx_walk *walk);
+
+/* Outer values that the bodies of a node read, as often as they are read; borrowed names, the list in
+ * `arena`. */
+EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
+                                           const epctx_str **out, size_t *count,
+                                           epctx_error *error);
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -1306,6 +1375,22 @@ EPCTX_API const epctx_attr *epctx_node_attr(const epctx_node *node, const char *
 /* Integer attribute, or `fallback` when absent or of another type. Same for float. */
 EPCTX_API int64_t epctx_node_int(const epctx_node *node, const char *name, int64_t fallback);
 EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float fallback);
+
+#ifndef EPCTX_NO_WIRE
+/* A graph record from the main graph: names, types, attributes, initializer bytes (typed fields are
+ * converted to raw, external data is mapped through the model's io from the model's folder).
+ * Everything lives until the model is closed. EPCTX_ERR_GRAPH for a malformed tensor, a cycle, or a
+ * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data, LIMIT where the tensors in it
+ * lie over each other: together they may have 1 GiB and 16 times the bytes of their files. */
+EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error);
+/* The bytes of the file `name` in `folder`, mapped until the model is closed; each file once. */
+EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder, epctx_str name,
+                                            epctx_span *bytes, epctx_error *error);
+/* The same for one tensor, wherever it is. out->data is NULL for strings and for typed fields of half
+ * bytes. `arena` (NULL: the model's) gets what is not in the model or a file. */
+EPCTX_API epctx_status epctx_tensor_load(epctx_model *model, epctx_view tensor, epctx_arena *arena,
+                                         epctx_tensor *out, epctx_error *error);
+#endif
 
 /* ================================================================================================
  * >>epnode: one EPContext node (com.microsoft, since version 1)
@@ -1528,6 +1613,9 @@ EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out,
  * EPCTX_ERR_PATH when epctx_path_check would refuse the name. */
 EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str ep, char *out,
                                          size_t capacity, epctx_error *error);
+/* "dir/name.ext", 2 -> "dir/name_2.ext". */
+EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char *out,
+                                           size_t capacity, epctx_error *error);
 
 /* ================================================================================================
  * >>option: session options, and the files that they ask for
@@ -1710,7 +1798,7 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
                                        epctx_arena *arena, epctx_outputs *out, epctx_error *error);
 
 /* ================================================================================================
- * >>check: walk, state, files, compatibility
+ * >>check: state, files, compatibility
  * ============================================================================================== */
 
 /* ORT's OrtCompiledModelCompatibility, the same numbers. */
@@ -1751,30 +1839,6 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
                                             epctx_str runtime, epctx_error *why);
 
 #ifndef EPCTX_NO_WIRE
-
-/* Deepest nesting of graphs that a model can have: each takes three of 100 levels. */
-#define EPCTX_WALK_DEPTH 34
-
-typedef struct epctx_walk_level {
-    epctx_str graph; /* its name, or the function's */
-    epctx_cursor nodes, attrs, graphs;
-} epctx_walk_level;
-
-/* Position in a walk over all nodes of a model. */
-typedef struct epctx_walk {
-    epctx_cursor functions, trainings, training;
-    uint32_t depth;   /* of the node just given: 0 in the main graph or a function's body */
-    bool in_function;
-    bool in_training;
-    uint32_t count;   /* levels in use */
-    epctx_walk_level levels[EPCTX_WALK_DEPTH];
-} epctx_walk;
-
-/* Every node: the main graph, bodies behind the node that owns them, functions, training graphs. */
-EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model);
-EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node);
-/* The next node of op_type EPContext, whatever its domain; epctx_is_epnode tells the real ones. */
-EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node);
 
 typedef enum epctx_compiled {
     EPCTX_PLAIN = 0,      /* no EPContext node: every EP compiles at load */
@@ -1857,10 +1921,6 @@ typedef struct epctx_dependency {
 EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_check_opts *opts,
                                          epctx_arena *arena, epctx_dependency **out, size_t *count,
                                          epctx_error *error);
-
-/* TEMPORARY: until merge, split, wrap and repair have left this header. */
-#include "examples/epctx/ops/lint.h"
-#define epctx__ort_opset epctx_lint_opset
 
 /* The metadata key of a build stamp starts with this: what a model was compiled from, and size and
  * hash of the context binary (>>gen). */
@@ -1997,17 +2057,6 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
  * >>edit: change a model, write it
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
-
-/* A graph record from the main graph: names, types, attributes, initializer bytes (typed fields are
- * converted to raw, external data is mapped through the model's io from the model's folder).
- * Everything lives until the model is closed. EPCTX_ERR_GRAPH for a malformed tensor, a cycle, or a
- * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data, LIMIT where the tensors in it
- * lie over each other: together they may have 1 GiB and 16 times the bytes of their files. */
-EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error);
-
-#endif /* EPCTX_NO_WIRE */
-
 #ifndef EPCTX_NO_EDIT
 
 /* -- edits --
@@ -2036,6 +2085,10 @@ EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
 EPCTX_API size_t epctx_edit_mark(const epctx_model *model);
 EPCTX_API void epctx_undo(epctx_model *model, size_t mark);
 
+/* What was edited since a view was made shows in it again; `parent` (may be NULL) gets the message
+ * around it, an empty view around the ModelProto. */
+EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, epctx_view *parent,
+                                          epctx_error *error);
 /* Removes the field that holds `view`. */
 EPCTX_API epctx_status epctx_remove(epctx_model *model, epctx_view view, epctx_error *error);
 /* Moves a field to another place in its message: nodes, graph inputs and outputs ... */
@@ -2047,6 +2100,10 @@ EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_vie
 EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uint32_t number,
                                       epctx_view other, epctx_view after, epctx_view *placed,
                                       epctx_error *error);
+
+/* Adds an empty message to `parent` as field `number`. */
+EPCTX_API epctx_status epctx_message_put(epctx_model *model, epctx_view parent, uint32_t number,
+                                         epctx_view after, epctx_view *placed, epctx_error *error);
 
 /* Sets a string, bytes or integer field of a message by its number in onnx.proto. However often it
  * stands there, one is left, in the place of the last; one that says the same stays as it is. Other
@@ -2077,6 +2134,11 @@ EPCTX_API epctx_status epctx_set_attr(epctx_model *model, epctx_view node, const
 /* The same from an attribute of any node of any model. */
 EPCTX_API epctx_status epctx_set_attr_copy(epctx_model *model, epctx_view node, epctx_view attr,
                                            epctx_error *error);
+/* epctx_set_attr of one number or string; the string is borrowed. */
+EPCTX_API epctx_status epctx_node_set_int(epctx_model *model, epctx_view node, const char *name,
+                                          int64_t value, epctx_error *error);
+EPCTX_API epctx_status epctx_node_set_str(epctx_model *model, epctx_view node, const char *name,
+                                          epctx_str value, epctx_error *error);
 /* Removes an attribute; no error when there is none. */
 EPCTX_API epctx_status epctx_unset_attr(epctx_model *model, epctx_view node, epctx_str name,
                                         epctx_error *error);
@@ -2098,6 +2160,14 @@ EPCTX_API epctx_status epctx_put_value(epctx_model *model, epctx_view graph,
 EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
                                         const epctx_tensor *tensor, epctx_view after,
                                         epctx_view *placed, epctx_error *error);
+
+/* Gives a tensor, wherever it is, raw data (borrowed) or a reference to bytes in a file (the location
+ * is copied) instead of the data that it has. */
+EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tensor, epctx_span data,
+                                            epctx_error *error);
+EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view tensor,
+                                                 epctx_str location, uint64_t offset,
+                                                 uint64_t length, epctx_error *error);
 
 /* Adds an opset import, or does nothing when the domain is already imported. */
 EPCTX_API epctx_status epctx_put_opset(epctx_model *model, epctx_str domain, int64_t version,
@@ -2125,18 +2195,6 @@ typedef struct epctx_name_opts {
     bool all_nodes; /* epctx_prefix: not the EPContext nodes alone */
 } epctx_name_opts;
 
-/* Renames values of a graph (an empty view: the main graph) or function, from[i] to to[i], wherever
- * the name stands: nodes, graph inputs and outputs, initializers, value_info, quantization
- * annotations, sharding, training, and subgraphs that do not define the name themselves. Takes one
- * walk for any number of names; names may be swapped; names that do not occur are passed over.
- * `uses` (may be NULL) gets how many places changed. EPCTX_ERR_EXISTS when a new name is in use,
- * EPCTX_ERR_UNSUPPORTED for an input or output of an EPContext node that its EP finds in the binary
- * by name (EPCTX_IO_NAMES). */
-EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
-                                           const epctx_str *from, const epctx_str *to, size_t count,
-                                           const epctx_name_opts *opts, size_t *uses,
-                                           epctx_error *error);
-
 /* Renames a node. The name of an EPContext node may be the key into its binary (epctx_profile.key):
  * EPCTX_ERR_UNSUPPORTED, unless the binary holds the graph of this node alone. That no other node of
  * the model uses it is no proof; the build stamp of this very binary (>>gen) is, or opts->one_graph
@@ -2149,6 +2207,28 @@ EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, ep
  * the number of nodes. */
 EPCTX_API epctx_status epctx_prefix(epctx_model *model, epctx_str prefix,
                                     const epctx_name_opts *opts, size_t *count, epctx_error *error);
+
+/* False while singular messages stand twice: then the model can be read, not edited. */
+EPCTX_API bool epctx_model_is_editable(const epctx_model *model);
+/* Makes what is read what is written: of singular fields that stand twice one stays, messages become
+ * one, of others the last. `doubled_fn` (may be NULL) hears of each, with the name of the node that
+ * it is in; what it returns ends the work, and then nothing has changed. */
+typedef epctx_status (*epctx_doubled_fn)(void *user, const epctx_field_info *field, epctx_str node,
+                                         epctx_error *error);
+EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
+                                                 void *user, epctx_error *error);
+/* A file that a model names, and the name that it gets there. */
+typedef struct epctx_file_rename {
+    epctx_file_use use; /* EPCTX_USE_INITIALIZERS; anything else: a context binary */
+    epctx_str from, to;
+} epctx_file_rename;
+
+/* Replaces the names of files wherever the model has them: locations of tensors, ep_cache_context and
+ * ep_dlc_context of EPContext nodes. Names may be swapped; those that do not occur are passed over.
+ * `to` is borrowed until the model is closed. */
+EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
+                                                const epctx_file_rename *renames, size_t count,
+                                                epctx_error *error);
 
 /* Expands every message of the model, so that writing re-emits each one from its parts. The bytes
  * stay the same; tests use it. */
@@ -2211,6 +2291,16 @@ typedef struct epctx_output_file {
     uint64_t size; /* of all parts */
     bool kept;     /* set by epctx_write_group: it stood there already, with the same bytes */
 } epctx_output_file;
+
+/* Describes a new file beside a model that is written to `path` (NULL: where it was opened from):
+ * `name` is relative to that. The parts are borrowed, the names copied into the model's arena. */
+EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path, epctx_str name,
+                                            const epctx_span *parts, size_t part_count,
+                                            epctx_output_file *out, epctx_error *error);
+/* May a model that is written to `path` name a new file so? A name that may occur in a model, no
+ * folder, not the model itself; `profile` (may be NULL): and its EP takes it. EPCTX_ERR_PATH. */
+EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
+                                               const epctx_profile *profile, epctx_error *error);
 
 typedef enum epctx_change_kind {
     EPCTX_CHANGE_EMBEDDED = 0, /* a context came into its node */
@@ -2343,170 +2433,6 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
                                                           size_t nodes),
                                          void *user, epctx_move_report *report,
                                          epctx_error *error);
-
-#endif /* EPCTX_NO_EDIT */
-
-/* ================================================================================================
- * >>combine: several models into one, a part of one, a binary into a model, repair
- *
- * Everything here edits open models and tells what it did; nothing is written. epctx_write_group
- * then writes the model with the files that must stand beside it. A call that fails leaves its
- * model as it was, epctx_undo takes back one that succeeded.
- * ============================================================================================== */
-
-#ifndef EPCTX_NO_EDIT
-
-#define EPCTX_STEPS_IN_HEADER /* goes with merge, split, wrap and repair */
-/* One thing that was done, in words: "value 'x' is now 'm2_x'". */
-typedef struct epctx_step {
-    size_t part; /* number of the model in the list, from 0 */
-    epctx_str name;
-    const char *text;
-} epctx_step;
-
-/* What was done, and the files that must be written beside the result (none for those that are
- * there already). Everything lives until the resulting model is closed. */
-typedef struct epctx_combined {
-    const epctx_step *steps;
-    size_t step_count;
-    epctx_output_file *files;
-    size_t file_count;
-} epctx_combined;
-
-/* A model of a merge. `prefix` goes in front of the names of its nodes and values; NULL: a name
- * gets a prefix only where it clashes ("m2_" in the second model); "": a clash is an error. Names
- * that are keys of a compiled binary keep what they are, and a clash of such names is an error. */
-typedef struct epctx_part {
-    epctx_model *model;
-    const char *prefix;
-} epctx_part;
-
-#define EPCTX_ANY_PART SIZE_MAX
-
-/* An output of an earlier model that feeds an input of a later one, by their names in the models.
- * Numbers count from 0; EPCTX_ANY_PART: the last earlier model that has the output, every later
- * model that has the input. */
-typedef struct epctx_connection {
-    size_t from;
-    epctx_str output;
-    size_t to;
-    epctx_str input;
-} epctx_connection;
-
-/* What to do with a metadata key that two models store with different values. */
-typedef enum epctx_metadata_policy {
-    EPCTX_METADATA_REFUSE = 0,
-    EPCTX_METADATA_FIRST, /* the value of the earlier model stays */
-    EPCTX_METADATA_PREFIX /* the later one gets the prefix of its model in front of the key, once
-                             more when that key has another value, too */
-} epctx_metadata_policy;
-
-typedef struct epctx_merge_opts {
-    bool chain; /* every input that has the name of an earlier output is fed by it */
-    const epctx_connection *connections; /* and these */
-    size_t connection_count;
-    bool keep_outputs; /* outputs that feed an input stay outputs of the result */
-    bool share_inputs; /* inputs of the same name and type become one */
-    bool force_opset;  /* of different versions of an operator set take the newer one */
-    bool allow_stale;  /* take a binary also when it is not that of its model's build stamp */
-    epctx_metadata_policy metadata;
-    const char *output_path; /* where the result will be written: files go to its folder; default
-                                the path of the first model */
-} epctx_merge_opts;
-
-/* Adds the models parts[1..] to parts[0].model, side by side, or connected (chain, connections).
- * The others are as before afterwards and must stay open as long as the result. IR version: the
- * newest. Operator sets must have the same version unless one of the models does not use them.
- * Functions: equal ones once. Context binaries and external data are among `out->files` where they
- * are not in the folder of the result, under another name where names clash. The result breaks no
- * rule of lint that its parts keep. Training information cannot be merged.
- * Errors: EXISTS for names that clash and may not change, GRAPH for models that do not go together
- * (opsets, functions, metadata, types of a connection, rules of the EP), NOT_FOUND for a connection
- * that fits nothing or a missing file, UNSUPPORTED for training information, VERSION where a binary
- * is not that of the build stamp (epctx_check_binary): the result has no stamp. `opts` and `out`
- * may be NULL, here and below. */
-EPCTX_API epctx_status epctx_merge(const epctx_part *parts, size_t count,
-                                   const epctx_merge_opts *opts, epctx_combined *out,
-                                   epctx_error *error);
-
-typedef struct epctx_split_opts {
-    const epctx_value *inputs; /* where to cut; elem_type 0: the model knows the type. None: the
-                                  inputs of the model, as far as they are needed */
-    size_t input_count;
-    const epctx_value *outputs; /* none: the outputs of the model */
-    size_t output_count;
-    const char *output_path; /* as in epctx_merge_opts */
-} epctx_split_opts;
-
-/* Reduces the model to what lies between the inputs and the outputs: nodes, initializers, types,
- * annotations, functions, and the files that are still needed. When the node with the context goes,
- * the first of its secondary nodes takes over the context.
- * Errors: NOT_FOUND for a value that does not exist, ARG for an input that nothing reads or that is
- * an output, GRAPH when the outputs need more inputs than given, or when no type is known. */
-EPCTX_API epctx_status epctx_split(epctx_model *model, const epctx_split_opts *opts,
-                                   epctx_combined *out, epctx_error *error);
-
-/* One input or output of a binary. */
-typedef struct epctx_wrap_value {
-    epctx_value value; /* as the binary has it; -1: a dynamic dimension */
-    bool quantized; /* the application sees "NAME_dq" of float32: real = (x - zero_point) * scale */
-    float scale;
-    int64_t zero_point;
-} epctx_wrap_value;
-
-typedef struct epctx_wrap_opts {
-    const epctx_profile *profile; /* the EP that made the binary; required */
-    const char *source;           /* default what the EP writes */
-    const char *name;             /* of the graph in the binary and so of the node; required */
-    const char *partition_name;   /* default `name` */
-    const char *sdk_version, *hardware_architecture, *notes; /* NULL: not stored */
-    int64_t max_size;             /* 0: not stored */
-    bool embed;
-    const char *binary_name; /* how the model names the file; required unless embedded */
-    const epctx_wrap_value *inputs;
-    size_t input_count;
-    const epctx_wrap_value *outputs;
-    size_t output_count;
-    const char *output_path;
-} epctx_wrap_opts;
-
-/* Makes a model of one EPContext node around a binary that a vendor's tool wrote, with
- * QuantizeLinear and DequantizeLinear around it where values are quantized. `binary` is borrowed
- * until the model is closed; when it is not embedded it is the one file of `out`. `open` is for the
- * new model. Errors: ARG for values, types and shapes that EPContext or the EP do not take, LIMIT
- * for an embedded binary of 2 GiB, GRAPH for other rules of the EP. */
-EPCTX_API epctx_status epctx_wrap(epctx_model *model, epctx_span binary,
-                                  const epctx_wrap_opts *opts, const epctx_open_opts *open,
-                                  epctx_combined *out, epctx_error *error);
-
-/* One finding of lint that was repaired or was not. Strings are valid during the callback. */
-typedef struct epctx_repair_note {
-    epctx_rule rule;
-    epctx_rule_info info;
-    bool done;        /* else `text` says why not */
-    epctx_str name;   /* of the node, value or metadata key; may be empty */
-    const char *text; /* what was done */
-} epctx_repair_note;
-
-typedef void (*epctx_repair_fn)(void *user, const epctx_repair_note *note);
-
-typedef struct epctx_repair_opts {
-    const epctx_rule *rules; /* only these; default every error and warning */
-    size_t rule_count;
-    epctx_check_opts check;    /* where files are, which EP judges */
-    epctx_model *source; /* the model before it was compiled, open: has types and data that are
-                            lost in this one; may be NULL, must stay open as long */
-} epctx_repair_opts;
-
-/* Repairs what lint finds, where the right answer is in the model, beside it, or in `source`.
- * Nothing is guessed: what has more than one answer is reported as not done. A model with doubled
- * fields becomes what libprotobuf reads in it. `done` and `left` (may be NULL) get the numbers of
- * repairs and of findings that remain. */
-EPCTX_API epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts *opts,
-                                    epctx_repair_fn note_fn, void *user, size_t *done, size_t *left,
-                                    epctx_error *error);
-/* Whether epctx_repair knows a repair for a rule. */
-EPCTX_API bool epctx_can_repair(epctx_rule rule);
 
 #endif /* EPCTX_NO_EDIT */
 
@@ -6949,6 +6875,20 @@ EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t 
     return NULL;
 }
 
+EPCTX_API bool epctx_field_fits(const epctx_field_info *info, epctx_wire wire)
+{
+    switch (info->kind) {
+    case EPCTX_KIND_INT:
+        return wire == EPCTX_WIRE_VARINT;
+    case EPCTX_KIND_FLOAT:
+        return wire == EPCTX_WIRE_FIXED32;
+    case EPCTX_KIND_DOUBLE:
+        return wire == EPCTX_WIRE_FIXED64;
+    default:
+        return wire == EPCTX_WIRE_LEN;
+    }
+}
+
 EPCTX_API const char *epctx_message_name(epctx_kind message)
 {
 #define EPCTX__MESSAGE_NAME(message, name) name,
@@ -7208,20 +7148,28 @@ EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field)
     return false;
 }
 
-/* Moves to the next field that may hold repeated scalars of the given unpacked wire type. */
+/* The first number of a packed field, and the byte after it; NULL where there is none. */
+static const uint8_t *epctx__packed_next(const uint8_t *p, const uint8_t *end, epctx_wire wire,
+                                         uint64_t *value)
+{
+    size_t width = wire == EPCTX_WIRE_FIXED64 ? 8 : 4;
+    if (wire == EPCTX_WIRE_VARINT) {
+        return epctx__varint(p, end, 10, value);
+    }
+    if ((size_t)(end - p) < width) {
+        return NULL;
+    }
+    *value = width == 8 ? epctx__le64(p) : epctx__le32(p);
+    return p + width;
+}
+
+/* The next repeated scalar of the given unpacked wire type, packed or not. */
 static bool epctx__next_scalar(epctx_cursor *cursor, epctx_wire wire, uint64_t *value)
 {
     epctx_field field;
     for (;;) {
-        if (cursor->packed != NULL && cursor->packed < cursor->packed_end) {
-            if (wire == EPCTX_WIRE_VARINT) {
-                cursor->packed = epctx__varint(cursor->packed, cursor->packed_end, 10, value);
-            } else if (cursor->packed_end - cursor->packed >= 4) {
-                *value = epctx__le32(cursor->packed);
-                cursor->packed += 4;
-            } else {
-                cursor->packed = NULL;
-            }
+        if (cursor->packed != NULL) {
+            cursor->packed = epctx__packed_next(cursor->packed, cursor->packed_end, wire, value);
             if (cursor->packed != NULL) {
                 return true;
             }
@@ -7739,6 +7687,80 @@ EPCTX_API void epctx_model_close(epctx_model *model)
     memset(model, 0, sizeof *model);
 }
 
+/* -- onnx: views -- */
+
+/* How a member of a view holds a field. */
+typedef enum epctx__member_type {
+    EPCTX__STR,   /* epctx_str */
+    EPCTX__BODY,  /* epctx_view */
+    EPCTX__COUNT, /* uint32_t: how many there are */
+    EPCTX__TYPE,  /* int32_t: one of epctx_attr_type; others are unknown fields */
+    EPCTX__INT32, /* int32_t */
+    EPCTX__INT64, /* int64_t */
+    EPCTX__FLOAT  /* float */
+} epctx__member_type;
+
+typedef struct epctx__member {
+    uint32_t number; /* 0 ends the list */
+    epctx__member_type type;
+    size_t place; /* in the struct */
+} epctx__member;
+
+static void epctx__read_member(const epctx__member *member, const epctx_field *field, void *place)
+{
+    static const uint8_t wires[] = {EPCTX_WIRE_LEN,    EPCTX_WIRE_LEN,    EPCTX_WIRE_LEN,
+                                    EPCTX_WIRE_VARINT, EPCTX_WIRE_VARINT, EPCTX_WIRE_VARINT,
+                                    EPCTX_WIRE_FIXED32};
+    if (wires[member->type] != (uint32_t)field->wire) {
+        return;
+    }
+    switch (member->type) {
+    case EPCTX__STR:
+        *(epctx_str *)place = epctx_view_str(field->body);
+        break;
+    case EPCTX__BODY:
+        *(epctx_view *)place = field->body;
+        break;
+    case EPCTX__COUNT:
+        ++*(uint32_t *)place;
+        break;
+    case EPCTX__TYPE:
+        if ((uint32_t)field->value <= (uint32_t)EPCTX_ATTR_TYPE_PROTOS) {
+            *(int32_t *)place = (int32_t)(uint32_t)field->value;
+        }
+        break;
+    case EPCTX__INT32:
+        *(int32_t *)place = (int32_t)(uint32_t)field->value;
+        break;
+    case EPCTX__INT64:
+        *(int64_t *)place = (int64_t)field->value;
+        break;
+    default:
+        *(float *)place = epctx__float(field->value);
+    }
+}
+
+/* Of a field that stands twice the last one counts, as for libprotobuf. */
+static void epctx__read_members(epctx_view view, const epctx__member *members, void *out)
+{
+    epctx_cursor it = epctx_fields(view, 0);
+    epctx_field field;
+    while (epctx_next_field(&it, &field)) {
+        const epctx__member *member = members;
+        while (member->number != 0 && member->number != field.number) {
+            member++;
+        }
+        if (member->number != 0) {
+            epctx__read_member(member, &field, (char *)out + member->place);
+        }
+    }
+}
+
+EPCTX_API epctx_view epctx_model_root(const epctx_model *model)
+{
+    return epctx__slot_view(model->root);
+}
+
 EPCTX_API epctx_view epctx_model_root(const epctx_model *model)
 {
     return epctx__slot_view(model->root);
@@ -7746,30 +7768,20 @@ EPCTX_API epctx_view epctx_model_root(const epctx_model *model)
 
 EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model)
 {
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_MODEL_IR_VERSION, EPCTX__INT64, offsetof(epctx_model_info, ir_version)},
+        {EPCTX_FIELD_MODEL_PRODUCER_NAME, EPCTX__STR, offsetof(epctx_model_info, producer_name)},
+        {EPCTX_FIELD_MODEL_PRODUCER_VERSION, EPCTX__STR,
+         offsetof(epctx_model_info, producer_version)},
+        {EPCTX_FIELD_MODEL_DOMAIN, EPCTX__STR, offsetof(epctx_model_info, domain)},
+        {EPCTX_FIELD_MODEL_MODEL_VERSION, EPCTX__INT64, offsetof(epctx_model_info, model_version)},
+        {EPCTX_FIELD_MODEL_DOC_STRING, EPCTX__STR, offsetof(epctx_model_info, doc_string)},
+        {EPCTX_FIELD_MODEL_FUNCTIONS, EPCTX__COUNT, offsetof(epctx_model_info, function_count)},
+        {0, EPCTX__STR, 0}};
     epctx_model_info info;
-    epctx_cursor it;
-    epctx_field f;
     memset(&info, 0, sizeof info);
     info.view = epctx__slot_view(model->shown);
-    it = epctx_fields(info.view, 0);
-    while (epctx_next_field(&it, &f)) {
-        bool len = f.wire == EPCTX_WIRE_LEN;
-        if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
-            info.ir_version = (int64_t)f.value;
-        } else if (f.number == 2 && len) {
-            info.producer_name = epctx_view_str(f.body);
-        } else if (f.number == 3 && len) {
-            info.producer_version = epctx_view_str(f.body);
-        } else if (f.number == 4 && len) {
-            info.domain = epctx_view_str(f.body);
-        } else if (f.number == 5 && f.wire == EPCTX_WIRE_VARINT) {
-            info.model_version = (int64_t)f.value;
-        } else if (f.number == 6 && len) {
-            info.doc_string = epctx_view_str(f.body);
-        } else if (f.number == 25 && len) {
-            info.function_count++;
-        }
-    }
+    epctx__read_members(info.view, members, &info);
     return info;
 }
 
@@ -7791,91 +7803,52 @@ EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model)
 
 EPCTX_API epctx_graph_view epctx_graph_of(epctx_view view)
 {
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_GRAPH_NAME, EPCTX__STR, offsetof(epctx_graph_view, name)},
+        {EPCTX_FIELD_GRAPH_DOC_STRING, EPCTX__STR, offsetof(epctx_graph_view, doc_string)},
+        {0, EPCTX__STR, 0}};
     epctx_graph_view graph;
-    epctx_cursor it = epctx_fields(view, 2);
-    epctx_str text;
     memset(&graph, 0, sizeof graph);
     graph.view = view;
-    while (epctx_next_str(&it, &text)) {
-        graph.name = text;
-    }
-    it = epctx_fields(view, 10);
-    while (epctx_next_str(&it, &text)) {
-        graph.doc_string = text;
-    }
+    epctx__read_members(view, members, &graph);
     return graph;
 }
 
 EPCTX_API epctx_node_view epctx_node_of(epctx_view view)
 {
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_NODE_INPUT, EPCTX__COUNT, offsetof(epctx_node_view, input_count)},
+        {EPCTX_FIELD_NODE_OUTPUT, EPCTX__COUNT, offsetof(epctx_node_view, output_count)},
+        {EPCTX_FIELD_NODE_NAME, EPCTX__STR, offsetof(epctx_node_view, name)},
+        {EPCTX_FIELD_NODE_OP_TYPE, EPCTX__STR, offsetof(epctx_node_view, op_type)},
+        {EPCTX_FIELD_NODE_ATTRIBUTE, EPCTX__COUNT, offsetof(epctx_node_view, attr_count)},
+        {EPCTX_FIELD_NODE_DOC_STRING, EPCTX__STR, offsetof(epctx_node_view, doc_string)},
+        {EPCTX_FIELD_NODE_DOMAIN, EPCTX__STR, offsetof(epctx_node_view, domain)},
+        {EPCTX_FIELD_NODE_OVERLOAD, EPCTX__STR, offsetof(epctx_node_view, overload)},
+        {0, EPCTX__STR, 0}};
     epctx_node_view node;
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field f;
     memset(&node, 0, sizeof node);
     node.view = view;
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire != EPCTX_WIRE_LEN) {
-            continue;
-        }
-        switch (f.number) {
-        case 1:
-            node.input_count++;
-            break;
-        case 2:
-            node.output_count++;
-            break;
-        case 3:
-            node.name = epctx_view_str(f.body);
-            break;
-        case 4:
-            node.op_type = epctx_view_str(f.body);
-            break;
-        case 5:
-            node.attr_count++;
-            break;
-        case 6:
-            node.doc_string = epctx_view_str(f.body);
-            break;
-        case 7:
-            node.domain = epctx_view_str(f.body);
-            break;
-        case 8:
-            node.overload = epctx_view_str(f.body);
-            break;
-        default:
-            break;
-        }
-    }
+    epctx__read_members(view, members, &node);
     return node;
 }
 
 EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view)
 {
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_ATTR_NAME, EPCTX__STR, offsetof(epctx_attr_view, name)},
+        {EPCTX_FIELD_ATTR_F, EPCTX__FLOAT, offsetof(epctx_attr_view, f)},
+        {EPCTX_FIELD_ATTR_I, EPCTX__INT64, offsetof(epctx_attr_view, i)},
+        {EPCTX_FIELD_ATTR_S, EPCTX__STR, offsetof(epctx_attr_view, s)},
+        {EPCTX_FIELD_ATTR_T, EPCTX__BODY, offsetof(epctx_attr_view, t)},
+        {EPCTX_FIELD_ATTR_G, EPCTX__BODY, offsetof(epctx_attr_view, g)},
+        {EPCTX_FIELD_ATTR_TYPE, EPCTX__TYPE, offsetof(epctx_attr_view, type)},
+        {EPCTX_FIELD_ATTR_REF_ATTR_NAME, EPCTX__STR, offsetof(epctx_attr_view, ref_attr_name)},
+        {0, EPCTX__STR, 0}};
     epctx_attr_view attr;
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field f;
     memset(&attr, 0, sizeof attr);
     attr.view = view;
-    while (epctx_next_field(&it, &f)) {
-        bool len = f.wire == EPCTX_WIRE_LEN;
-        if (f.number == 1 && len) {
-            attr.name = epctx_view_str(f.body);
-        } else if (f.number == 2 && f.wire == EPCTX_WIRE_FIXED32) {
-            attr.f = epctx__float(f.value);
-        } else if (f.number == 3 && f.wire == EPCTX_WIRE_VARINT) {
-            attr.i = (int64_t)f.value;
-        } else if (f.number == 4 && len) {
-            attr.s = epctx_view_str(f.body);
-        } else if (f.number == 5 && len) {
-            attr.t = f.body;
-        } else if (f.number == 6 && len) {
-            attr.g = f.body;
-        } else if (f.number == 20 && f.wire == EPCTX_WIRE_VARINT && (uint32_t)f.value <= 14) {
-            attr.type = (int32_t)(uint32_t)f.value;
-        } else if (f.number == 21 && len) {
-            attr.ref_attr_name = epctx_view_str(f.body);
-        }
-    }
+    epctx__read_members(view, members, &attr);
     return attr;
 }
 
@@ -7887,31 +7860,15 @@ static void epctx__decimal(epctx_str text, uint64_t *out)
     }
 }
 
-/* StringStringEntryProto. */
-static void epctx__pair(epctx_view view, epctx_str *key, epctx_str *value)
-{
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field f;
-    *key = *value = epctx_str_of(NULL);
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && f.number == 1) {
-            *key = epctx_view_str(f.body);
-        } else if (f.wire == EPCTX_WIRE_LEN && f.number == 2) {
-            *value = epctx_view_str(f.body);
-        }
-    }
-}
-
 static void epctx__external_entry(epctx_tensor_view *tensor, epctx_view view)
 {
-    epctx_str key, value;
-    epctx__pair(view, &key, &value);
-    if (epctx_str_is(key, "location")) {
-        tensor->location = value;
-    } else if (epctx_str_is(key, "offset")) {
-        epctx__decimal(value, &tensor->offset);
-    } else if (epctx_str_is(key, "length")) {
-        epctx__decimal(value, &tensor->length);
+    epctx_pair pair = epctx_pair_of(view);
+    if (epctx_str_is(pair.key, "location")) {
+        tensor->location = pair.value;
+    } else if (epctx_str_is(pair.key, "offset")) {
+        epctx__decimal(pair.value, &tensor->offset);
+    } else if (epctx_str_is(pair.key, "length")) {
+        epctx__decimal(pair.value, &tensor->length);
         if (tensor->length == UINT64_MAX) {
             tensor->length--; /* no number: not "to the end", but more than any file has */
         }
@@ -7929,17 +7886,19 @@ EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view)
     tensor.length = UINT64_MAX;
     while (epctx_next_field(&it, &f)) {
         bool len = f.wire == EPCTX_WIRE_LEN;
-        if (f.number == 2 && f.wire == EPCTX_WIRE_VARINT) {
+        bool number = f.wire == EPCTX_WIRE_VARINT;
+        if (f.number == EPCTX_FIELD_TENSOR_DATA_TYPE && number) {
             tensor.elem_type = (int32_t)(uint32_t)f.value;
-        } else if (f.number == 8 && len) {
+        } else if (f.number == EPCTX_FIELD_TENSOR_NAME && len) {
             tensor.name = epctx_view_str(f.body);
-        } else if (f.number == 9 && len) {
+        } else if (f.number == EPCTX_FIELD_TENSOR_RAW_DATA && len) {
             tensor.has_raw = true;
             tensor.raw.data = f.body.data;
             tensor.raw.size = f.body.size;
-        } else if (f.number == 13 && len) {
+        } else if (f.number == EPCTX_FIELD_TENSOR_EXTERNAL_DATA && len) {
             epctx__external_entry(&tensor, f.body);
-        } else if (f.number == 14 && f.wire == EPCTX_WIRE_VARINT && (uint32_t)f.value <= 1) {
+        } else if (f.number == EPCTX_FIELD_TENSOR_DATA_LOCATION && number &&
+                   (uint32_t)f.value <= 1) {
             tensor.external = (uint32_t)f.value == 1;
         }
     }
@@ -7950,350 +7909,426 @@ EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view)
     return tensor;
 }
 
+EPCTX_API epctx_type_view epctx_type_of(epctx_view view)
+{
+    epctx_type_view type;
+    epctx_view member = epctx_view_none();
+    epctx_cursor it = epctx_fields(view, 0);
+    epctx_field f;
+    bool tensor;
+    memset(&type, 0, sizeof type);
+    type.view = view;
+    /* A oneof: the last member wins. */
+    while (epctx_next_field(&it, &f)) {
+        if (f.wire == EPCTX_WIRE_LEN && f.number == EPCTX_FIELD_TYPE_DENOTATION) {
+            type.denotation = epctx_view_str(f.body);
+        } else if (epctx__is_choice(EPCTX_KIND_TYPE, f.number, f.wire)) {
+            type.kind = (epctx_type_kind)f.number;
+            member = f.body;
+        }
+    }
+    tensor = type.kind == EPCTX_TYPE_TENSOR || type.kind == EPCTX_TYPE_SPARSE;
+    it = epctx_fields(type.kind == EPCTX_TYPE_OPAQUE ? epctx_view_none() : member, 0);
+    while (epctx_next_field(&it, &f)) {
+        /* The same numbers in all of them. */
+        if (f.number == EPCTX_FIELD_TYPE_TENSOR_ELEM_TYPE && f.wire == EPCTX_WIRE_VARINT) {
+            type.elem_type = (int32_t)(uint32_t)f.value;
+        } else if (f.wire == EPCTX_WIRE_LEN && tensor &&
+                   f.number == EPCTX_FIELD_TYPE_TENSOR_SHAPE) {
+            type.has_shape = true;
+            type.shape = f.body;
+        } else if (f.wire == EPCTX_WIRE_LEN && !tensor &&
+                   f.number == (type.kind == EPCTX_TYPE_MAP
+                                    ? (uint32_t)EPCTX_FIELD_TYPE_MAP_VALUE_TYPE
+                                    : (uint32_t)EPCTX_FIELD_TYPE_SEQUENCE_ELEM_TYPE)) {
+            type.element = f.body;
+        }
+    }
+    return type;
+}
+
+/* Name and type. */
+typedef struct epctx__named_type {
+    epctx_str name;
+    epctx_view type;
+} epctx__named_type;
+
+static epctx__named_type epctx__named_type_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_VALUE_NAME, EPCTX__STR, offsetof(epctx__named_type, name)},
+        {EPCTX_FIELD_VALUE_TYPE, EPCTX__BODY, offsetof(epctx__named_type, type)},
+        {0, EPCTX__STR, 0}};
+    epctx__named_type typed;
+    memset(&typed, 0, sizeof typed);
+    epctx__read_members(view, members, &typed);
+    return typed;
+}
+
 EPCTX_API epctx_value_view epctx_value_of(epctx_view view)
 {
+    epctx__named_type typed = epctx__named_type_of(view);
+    epctx_type_view type = epctx_type_of(typed.type);
     epctx_value_view value;
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_view type = epctx_view_none();
-    epctx_view tensor = epctx_view_none();
-    epctx_field f;
     memset(&value, 0, sizeof value);
     value.view = view;
-    while (epctx_next_field(&it, &f)) {
-        if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
-            value.name = epctx_view_str(f.body);
-        } else if (f.number == 2 && f.wire == EPCTX_WIRE_LEN) {
-            value.has_type = true;
-            type = f.body;
-        }
-    }
-    /* TypeProto.value is a oneof: the last member wins. */
-    it = epctx_fields(type, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && f.number != 6 &&
-            epctx__field_kind(EPCTX_KIND_TYPE, f.number) != 0) {
-            value.is_tensor = f.number == 1;
-            tensor = f.body;
-        }
-    }
-    it = epctx_fields(value.is_tensor ? tensor : epctx_view_none(), 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
-            value.elem_type = (int32_t)(uint32_t)f.value;
-        } else if (f.number == 2 && f.wire == EPCTX_WIRE_LEN) {
-            value.has_shape = true;
-            value.shape = f.body;
-        }
+    value.name = typed.name;
+    value.has_type = epctx_view_exists(typed.type);
+    value.is_tensor = type.kind == EPCTX_TYPE_TENSOR;
+    if (value.is_tensor) {
+        value.elem_type = type.elem_type;
+        value.has_shape = type.has_shape;
+        value.shape = type.shape;
     }
     return value;
 }
 
-EPCTX_API epctx_cursor epctx_graph_nodes(epctx_graph_view graph)
+EPCTX_API epctx_type_view epctx_value_type(const epctx_value_view *value)
 {
-    return epctx_fields(graph.view, 1);
+    return epctx_type_of(epctx__named_type_of(value->view).type);
 }
 
-EPCTX_API epctx_cursor epctx_graph_inputs(epctx_graph_view graph)
-{
-    return epctx_fields(graph.view, 11);
-}
-
-EPCTX_API epctx_cursor epctx_graph_outputs(epctx_graph_view graph)
-{
-    return epctx_fields(graph.view, 12);
-}
-
-EPCTX_API epctx_cursor epctx_graph_values(epctx_graph_view graph)
-{
-    return epctx_fields(graph.view, 13);
-}
-
-EPCTX_API epctx_cursor epctx_graph_initializers(epctx_graph_view graph)
-{
-    return epctx_fields(graph.view, 5);
-}
-
-EPCTX_API epctx_cursor epctx_node_inputs(const epctx_node_view *node)
-{
-    return epctx_fields(node->view, 1);
-}
-
-EPCTX_API epctx_cursor epctx_node_outputs(const epctx_node_view *node)
-{
-    return epctx_fields(node->view, 2);
-}
-
-EPCTX_API epctx_cursor epctx_node_attrs(const epctx_node_view *node)
-{
-    return epctx_fields(node->view, 5);
-}
-
-EPCTX_API epctx_cursor epctx_tensor_dims(const epctx_tensor_view *tensor)
-{
-    return epctx_fields(tensor->view, 1);
-}
-
-EPCTX_API epctx_cursor epctx_value_dims(const epctx_value_view *value)
-{
-    return epctx_fields(value->shape, 1);
-}
-
-EPCTX_API bool epctx_next_node(epctx_cursor *cursor, epctx_node_view *node)
-{
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    *node = epctx_node_of(body);
-    return true;
-}
-
-EPCTX_API bool epctx_next_attr(epctx_cursor *cursor, epctx_attr_view *attr)
-{
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    *attr = epctx_attr_of(body);
-    return true;
-}
-
-EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *tensor)
-{
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    *tensor = epctx_tensor_of(body);
-    return true;
-}
-
-EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *value)
-{
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    *value = epctx_value_of(body);
-    return true;
-}
-
-/* A oneof of dimension and dim_param, as fields 1 and 2: the last member wins. */
+/* A oneof: the last member wins. */
 EPCTX_API epctx_dim epctx_dim_of(epctx_view view)
 {
+    epctx_dim dim;
     epctx_cursor it = epctx_fields(view, 0);
     epctx_field f;
-    epctx_dim dim;
     memset(&dim, 0, sizeof dim);
     while (epctx_next_field(&it, &f)) {
-        if (f.number == EPCTX_FIELD_DIM_DIM_VALUE && f.wire == EPCTX_WIRE_VARINT) {
-            dim.known = true;
+        if (epctx__is_choice(EPCTX_KIND_DIM, f.number, f.wire)) {
+            dim.known = f.wire == EPCTX_WIRE_VARINT;
             dim.value = (int64_t)f.value;
-            dim.param = epctx_str_of(NULL);
-        } else if (f.number == EPCTX_FIELD_DIM_DIM_PARAM && f.wire == EPCTX_WIRE_LEN) {
-            dim.known = false;
-            dim.value = 0;
             dim.param = epctx_view_str(f.body);
         }
     }
     return dim;
 }
 
-EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim)
+EPCTX_API epctx_pair epctx_pair_of(epctx_view view)
 {
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_PAIR_KEY, EPCTX__STR, offsetof(epctx_pair, key)},
+        {EPCTX_FIELD_PAIR_VALUE, EPCTX__STR, offsetof(epctx_pair, value)},
+        {0, EPCTX__STR, 0}};
+    epctx_pair pair;
+    memset(&pair, 0, sizeof pair);
+    epctx__read_members(view, members, &pair);
+    return pair;
+}
+
+EPCTX_API epctx_opset epctx_opset_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_OPSET_DOMAIN, EPCTX__STR, offsetof(epctx_opset, domain)},
+        {EPCTX_FIELD_OPSET_VERSION, EPCTX__INT64, offsetof(epctx_opset, version)},
+        {0, EPCTX__STR, 0}};
+    epctx_opset opset;
+    memset(&opset, 0, sizeof opset);
+    epctx__read_members(view, members, &opset);
+    return opset;
+}
+
+EPCTX_API epctx_function_view epctx_function_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_FUNCTION_NAME, EPCTX__STR, offsetof(epctx_function_view, name)},
+        {EPCTX_FIELD_FUNCTION_INPUT, EPCTX__COUNT, offsetof(epctx_function_view, input_count)},
+        {EPCTX_FIELD_FUNCTION_OUTPUT, EPCTX__COUNT, offsetof(epctx_function_view, output_count)},
+        {EPCTX_FIELD_FUNCTION_NODE, EPCTX__COUNT, offsetof(epctx_function_view, node_count)},
+        {EPCTX_FIELD_FUNCTION_DOC_STRING, EPCTX__STR, offsetof(epctx_function_view, doc_string)},
+        {EPCTX_FIELD_FUNCTION_DOMAIN, EPCTX__STR, offsetof(epctx_function_view, domain)},
+        {EPCTX_FIELD_FUNCTION_OVERLOAD, EPCTX__STR, offsetof(epctx_function_view, overload)},
+        {0, EPCTX__STR, 0}};
+    epctx_function_view function;
+    memset(&function, 0, sizeof function);
+    function.view = view;
+    epctx__read_members(view, members, &function);
+    return function;
+}
+
+EPCTX_API epctx_sparse_view epctx_sparse_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_SPARSE_VALUES, EPCTX__BODY, offsetof(epctx_sparse_view, values.view)},
+        {EPCTX_FIELD_SPARSE_INDICES, EPCTX__BODY, offsetof(epctx_sparse_view, indices.view)},
+        {0, EPCTX__STR, 0}};
+    epctx_sparse_view sparse;
+    memset(&sparse, 0, sizeof sparse);
+    sparse.view = view;
+    epctx__read_members(view, members, &sparse);
+    sparse.values = epctx_tensor_of(sparse.values.view);
+    sparse.indices = epctx_tensor_of(sparse.indices.view);
+    return sparse;
+}
+
+EPCTX_API epctx_annotation_view epctx_annotation_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_ANNOTATION_TENSOR_NAME, EPCTX__STR,
+         offsetof(epctx_annotation_view, tensor_name)},
+        {0, EPCTX__STR, 0}};
+    epctx_annotation_view annotation;
+    memset(&annotation, 0, sizeof annotation);
+    annotation.view = view;
+    epctx__read_members(view, members, &annotation);
+    return annotation;
+}
+
+EPCTX_API epctx_training_view epctx_training_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_TRAINING_INITIALIZATION, EPCTX__BODY,
+         offsetof(epctx_training_view, initialization.view)},
+        {EPCTX_FIELD_TRAINING_ALGORITHM, EPCTX__BODY, offsetof(epctx_training_view, algorithm.view)},
+        {0, EPCTX__STR, 0}};
+    epctx_training_view training;
+    memset(&training, 0, sizeof training);
+    training.view = view;
+    epctx__read_members(view, members, &training);
+    training.initialization = epctx_graph_of(training.initialization.view);
+    training.algorithm = epctx_graph_of(training.algorithm.view);
+    return training;
+}
+
+/* The next message as a view. */
+#define EPCTX__NEXT_LIST(X)                                                                        \
+    X(node, epctx_node_view)                                                                       \
+    X(attr, epctx_attr_view)                                                                       \
+    X(tensor, epctx_tensor_view)                                                                   \
+    X(value, epctx_value_view)                                                                     \
+    X(dim, epctx_dim)                                                                              \
+    X(opset, epctx_opset)                                                                          \
+    X(pair, epctx_pair)                                                                            \
+    X(function, epctx_function_view)                                                               \
+    X(sparse, epctx_sparse_view)                                                                   \
+    X(annotation, epctx_annotation_view)                                                           \
+    X(training, epctx_training_view)
+
+#define EPCTX__NEXT(name, type)                                                                    \
+    EPCTX_API bool epctx_next_##name(epctx_cursor *cursor, type *out)                              \
+    {                                                                                              \
+        epctx_view body;                                                                           \
+        if (!epctx_next_view(cursor, &body)) {                                                     \
+            return false;                                                                          \
+        }                                                                                          \
+        *out = epctx_##name##_of(body);                                                            \
+        return true;                                                                               \
     }
-    *dim = epctx_dim_of(body);
-    return true;
+EPCTX__NEXT_LIST(EPCTX__NEXT)
+#undef EPCTX__NEXT
+#undef EPCTX__NEXT_LIST
+
+EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
+                                    epctx_attr_view *out)
+{
+    epctx_cursor it = epctx_node_attrs(node);
+    epctx_attr_view attr;
+    bool found = false;
+    while (epctx_next_attr(&it, &attr)) {
+        if (epctx_str_is(attr.name, name)) {
+            *out = attr;
+            found = true;
+        }
+    }
+    return found;
+}
+
+EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char *name)
+{
+    epctx_attr_view attr;
+    return epctx_node_find_attr(node, name, &attr) && attr.type == EPCTX_ATTR_STRING
+               ? attr.s
+               : epctx_str_of(NULL);
 }
 
 EPCTX_API epctx_cursor epctx_model_opsets(const epctx_model *model)
 {
-    return epctx_fields(epctx__slot_view(model->shown), 8);
+    return epctx_fields(epctx__slot_view(model->shown), EPCTX_FIELD_MODEL_OPSET_IMPORT);
 }
 
 EPCTX_API epctx_cursor epctx_model_functions(const epctx_model *model)
 {
-    return epctx_fields(epctx__slot_view(model->shown), 25);
+    return epctx_fields(epctx__slot_view(model->shown), EPCTX_FIELD_MODEL_FUNCTIONS);
 }
 
 EPCTX_API epctx_cursor epctx_model_trainings(const epctx_model *model)
 {
-    return epctx_fields(epctx__slot_view(model->shown), 20);
+    return epctx_fields(epctx__slot_view(model->shown), EPCTX_FIELD_MODEL_TRAINING_INFO);
+}
+
+EPCTX_API epctx_cursor epctx_graph_nodes(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_NODE);
+}
+
+EPCTX_API epctx_cursor epctx_graph_inputs(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_INPUT);
+}
+
+EPCTX_API epctx_cursor epctx_graph_outputs(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_OUTPUT);
+}
+
+EPCTX_API epctx_cursor epctx_graph_values(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_VALUE_INFO);
+}
+
+EPCTX_API epctx_cursor epctx_graph_initializers(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_INITIALIZER);
 }
 
 EPCTX_API epctx_cursor epctx_graph_sparse(epctx_graph_view graph)
 {
-    return epctx_fields(graph.view, 15);
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER);
 }
 
 EPCTX_API epctx_cursor epctx_graph_annotations(epctx_graph_view graph)
 {
-    return epctx_fields(graph.view, 14);
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION);
 }
 
-EPCTX_API epctx_cursor epctx_function_opsets(const epctx_function_view *function)
+EPCTX_API epctx_cursor epctx_node_inputs(const epctx_node_view *node)
 {
-    return epctx_fields(function->view, 9);
+    return epctx_fields(node->view, EPCTX_FIELD_NODE_INPUT);
 }
 
-EPCTX_API epctx_cursor epctx_function_nodes(const epctx_function_view *function)
+EPCTX_API epctx_cursor epctx_node_outputs(const epctx_node_view *node)
 {
-    return epctx_fields(function->view, 7);
+    return epctx_fields(node->view, EPCTX_FIELD_NODE_OUTPUT);
 }
 
-EPCTX_API epctx_cursor epctx_function_inputs(const epctx_function_view *function)
+EPCTX_API epctx_cursor epctx_node_attrs(const epctx_node_view *node)
 {
-    return epctx_fields(function->view, 4);
+    return epctx_fields(node->view, EPCTX_FIELD_NODE_ATTRIBUTE);
 }
 
-EPCTX_API epctx_cursor epctx_function_outputs(const epctx_function_view *function)
+EPCTX_API epctx_cursor epctx_tensor_dims(const epctx_tensor_view *tensor)
 {
-    return epctx_fields(function->view, 5);
+    return epctx_fields(tensor->view, EPCTX_FIELD_TENSOR_DIMS);
 }
 
-EPCTX_API epctx_cursor epctx_training_bindings(const epctx_training_view *training, bool updates)
+EPCTX_API epctx_cursor epctx_value_dims(const epctx_value_view *value)
 {
-    return epctx_fields(training->view, updates ? 4 : 3);
+    return epctx_fields(value->shape, EPCTX_FIELD_SHAPE_DIM);
 }
 
 EPCTX_API epctx_cursor epctx_type_dims(const epctx_type_view *type)
 {
-    return epctx_fields(type->shape, 1);
+    return epctx_fields(type->shape, EPCTX_FIELD_SHAPE_DIM);
 }
 
-EPCTX_API uint32_t epctx_metadata_field(epctx_owner owner)
+EPCTX_API epctx_cursor epctx_function_opsets(const epctx_function_view *function)
 {
-    static const uint8_t numbers[] = {14, 16, 9, 16, 4, 14}; /* in the order of epctx_owner */
-    return numbers[owner];
+    return epctx_fields(function->view, EPCTX_FIELD_FUNCTION_OPSET_IMPORT);
 }
 
-EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_owner owner)
+EPCTX_API epctx_cursor epctx_function_nodes(const epctx_function_view *function)
 {
-    return epctx_fields(view, epctx_metadata_field(owner));
+    return epctx_fields(function->view, EPCTX_FIELD_FUNCTION_NODE);
+}
+
+EPCTX_API epctx_cursor epctx_function_inputs(const epctx_function_view *function)
+{
+    return epctx_fields(function->view, EPCTX_FIELD_FUNCTION_INPUT);
+}
+
+EPCTX_API epctx_cursor epctx_function_outputs(const epctx_function_view *function)
+{
+    return epctx_fields(function->view, EPCTX_FIELD_FUNCTION_OUTPUT);
 }
 
 EPCTX_API epctx_cursor epctx_annotation_pairs(const epctx_annotation_view *annotation)
 {
-    return epctx_fields(annotation->view, 2);
+    return epctx_fields(annotation->view, EPCTX_FIELD_ANNOTATION_QUANT_PARAMETER_TENSOR_NAMES);
 }
 
-EPCTX_API bool epctx_next_opset(epctx_cursor *cursor, epctx_opset *opset)
+EPCTX_API epctx_cursor epctx_training_bindings(const epctx_training_view *training, bool updates)
 {
-    epctx_cursor it;
-    epctx_field f;
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
+    return epctx_fields(training->view, updates
+                                            ? (uint32_t)EPCTX_FIELD_TRAINING_UPDATE_BINDING
+                                            : (uint32_t)EPCTX_FIELD_TRAINING_INITIALIZATION_BINDING);
+}
+
+EPCTX_API uint32_t epctx_metadata_field(epctx_kind message)
+{
+    switch (message) {
+    case EPCTX_KIND_MODEL:
+        return EPCTX_FIELD_MODEL_METADATA_PROPS;
+    case EPCTX_KIND_GRAPH:
+        return EPCTX_FIELD_GRAPH_METADATA_PROPS;
+    case EPCTX_KIND_NODE:
+        return EPCTX_FIELD_NODE_METADATA_PROPS;
+    case EPCTX_KIND_TENSOR:
+        return EPCTX_FIELD_TENSOR_METADATA_PROPS;
+    case EPCTX_KIND_VALUE:
+        return EPCTX_FIELD_VALUE_METADATA_PROPS;
+    default:
+        return message == EPCTX_KIND_FUNCTION ? EPCTX_FIELD_FUNCTION_METADATA_PROPS : 0;
     }
-    memset(opset, 0, sizeof *opset);
-    it = epctx_fields(body, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
-            opset->domain = epctx_view_str(f.body);
-        } else if (f.number == 2 && f.wire == EPCTX_WIRE_VARINT) {
-            opset->version = (int64_t)f.value;
+}
+
+EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_kind message)
+{
+    uint32_t number = epctx_metadata_field(message);
+    return epctx_fields(number != 0 ? view : epctx_view_none(), number);
+}
+
+/* The default domain has two spellings. */
+static bool epctx__same_domain(epctx_str a, epctx_str b)
+{
+    epctx_str empty = epctx_str_of(NULL);
+    return epctx_str_eq(epctx_str_is(a, "ai.onnx") ? empty : a,
+                        epctx_str_is(b, "ai.onnx") ? empty : b);
+}
+
+EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain)
+{
+    epctx_cursor it = epctx_model_opsets(model);
+    epctx_opset opset;
+    int64_t version = 0;
+    while (epctx_next_opset(&it, &opset)) {
+        if (epctx__same_domain(opset.domain, domain)) {
+            version = opset.version;
         }
     }
-    return true;
+    return version;
 }
 
-EPCTX_API bool epctx_next_pair(epctx_cursor *cursor, epctx_pair *pair)
+EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value)
 {
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    epctx__pair(body, &pair->key, &pair->value);
-    return true;
-}
-
-EPCTX_API bool epctx_next_function(epctx_cursor *cursor, epctx_function_view *function)
-{
-    epctx_cursor it;
-    epctx_field f;
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    memset(function, 0, sizeof *function);
-    function->view = body;
-    it = epctx_fields(body, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire != EPCTX_WIRE_LEN) {
-            continue;
-        }
-        function->input_count += f.number == 4;
-        function->output_count += f.number == 5;
-        function->node_count += f.number == 7;
-        if (f.number == 1) {
-            function->name = epctx_view_str(f.body);
-        } else if (f.number == 8) {
-            function->doc_string = epctx_view_str(f.body);
-        } else if (f.number == 10) {
-            function->domain = epctx_view_str(f.body);
-        } else if (f.number == 13) {
-            function->overload = epctx_view_str(f.body);
+    epctx_cursor it = epctx_metadata(epctx__slot_view(model->shown), EPCTX_KIND_MODEL);
+    epctx_pair pair;
+    bool found = false;
+    while (epctx_next_pair(&it, &pair)) {
+        if (epctx_str_eq(pair.key, key)) {
+            *value = pair.value;
+            found = true;
         }
     }
-    return true;
+    return found;
 }
 
-EPCTX_API bool epctx_next_sparse(epctx_cursor *cursor, epctx_sparse_view *sparse)
+/* Shims. */
+EPCTX__UNUSED static void epctx__pair(epctx_view view, epctx_str *key, epctx_str *value)
 {
-    epctx_cursor it;
-    epctx_field f;
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    memset(sparse, 0, sizeof *sparse);
-    sparse->view = body;
-    it = epctx_fields(body, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && f.number == 1) {
-            sparse->values = epctx_tensor_of(f.body);
-        } else if (f.wire == EPCTX_WIRE_LEN && f.number == 2) {
-            sparse->indices = epctx_tensor_of(f.body);
-        }
-    }
-    return true;
+    epctx_pair pair = epctx_pair_of(view);
+    *key = pair.key;
+    *value = pair.value;
 }
 
-EPCTX_API bool epctx_next_annotation(epctx_cursor *cursor, epctx_annotation_view *annotation)
+EPCTX__UNUSED static void epctx__dim(epctx_view view, epctx_dim *dim)
 {
-    epctx_cursor it;
-    if (!epctx_next_view(cursor, &annotation->view)) {
-        return false;
-    }
-    annotation->tensor_name = epctx_str_of(NULL);
-    it = epctx_fields(annotation->view, 1);
-    while (epctx_next_str(&it, &annotation->tensor_name)) {
-    }
-    return true;
+    *dim = epctx_dim_of(view);
 }
 
-EPCTX_API bool epctx_next_training(epctx_cursor *cursor, epctx_training_view *training)
+EPCTX__UNUSED static bool epctx__same_bytes(epctx_view a, epctx_view b)
 {
-    epctx_cursor it;
-    epctx_field f;
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    memset(training, 0, sizeof *training);
-    training->view = body;
-    it = epctx_fields(body, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && f.number == 1) {
-            training->initialization = epctx_graph_of(f.body);
-        } else if (f.wire == EPCTX_WIRE_LEN && f.number == 2) {
-            training->algorithm = epctx_graph_of(f.body);
-        }
-    }
-    return true;
+    return epctx_view_equal(a, b);
 }
 
 EPCTX_API epctx_cursor epctx_model_device_configs(const epctx_model *model)
@@ -8433,95 +8468,297 @@ EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sha
     return true;
 }
 
-static epctx_type_kind epctx__type_kind(uint32_t number)
-{
-    static const epctx_type_kind kinds[10] = {
-        EPCTX_TYPE_NONE, EPCTX_TYPE_TENSOR, EPCTX_TYPE_NONE,   EPCTX_TYPE_NONE,
-        EPCTX_TYPE_SEQUENCE, EPCTX_TYPE_MAP, EPCTX_TYPE_NONE,  EPCTX_TYPE_OPAQUE,
-        EPCTX_TYPE_SPARSE, EPCTX_TYPE_OPTIONAL};
-    return number < 10 ? kinds[number] : EPCTX_TYPE_NONE;
-}
+/* -- onnx: what a view is -- */
 
-EPCTX_API epctx_type_view epctx_type_of(epctx_view view)
+/* The field around a place in the source. Fields that were read keep the order of their addresses,
+ * so the search goes on where the last one ended: a pass over all of them is linear. */
+static epctx_slot *epctx__child_at(const epctx__message *message, const uint8_t *place)
 {
-    epctx_type_view type;
-    epctx_view member = epctx_view_none();
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field f;
-    bool tensor;
-    memset(&type, 0, sizeof type);
-    type.view = view;
-    /* A oneof: the last member wins. */
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && f.number == 6) {
-            type.denotation = epctx_view_str(f.body);
-        } else if (f.wire == EPCTX_WIRE_LEN && epctx__type_kind(f.number) != EPCTX_TYPE_NONE) {
-            type.kind = epctx__type_kind(f.number);
-            member = f.body;
+    uintptr_t at = (uintptr_t)place;
+    epctx_slot *start = message->hint;
+    epctx_slot *slot = start != NULL ? start : message->first;
+    while (slot != NULL) {
+        uintptr_t data = (uintptr_t)slot->data;
+        if (!slot->split && !slot->removed && at > data && at - data <= slot->size) {
+            return slot;
+        }
+        slot = slot->next;
+        if (slot == NULL && start != NULL) {
+            slot = message->first;
+            start = NULL; /* once around; what was seen is seen again at most once */
         }
     }
-    tensor = type.kind == EPCTX_TYPE_TENSOR || type.kind == EPCTX_TYPE_SPARSE;
-    it = epctx_fields(type.kind == EPCTX_TYPE_OPAQUE ? epctx_view_none() : member, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
-            type.elem_type = (int32_t)(uint32_t)f.value;
-        } else if (f.wire == EPCTX_WIRE_LEN && tensor && f.number == 2) {
-            type.has_shape = true;
-            type.shape = f.body;
-        } else if (f.wire == EPCTX_WIRE_LEN && !tensor &&
-                   f.number == (type.kind == EPCTX_TYPE_MAP ? 2u : 1u)) {
-            type.element = f.body;
+    return NULL;
+}
+
+static bool epctx__is_slot_of(const epctx_slot *slot, epctx_view view)
+{
+    return slot->wire == EPCTX_WIRE_LEN && epctx__slot_view(slot).data == view.data;
+}
+
+static bool epctx__is_changed(const epctx_slot *slot)
+{
+    return slot->message != NULL && slot->message->edits != 0;
+}
+
+/* The innermost slot around a view without opening anything; NULL when it was removed. */
+static const epctx_slot *epctx__slot_around(epctx_view view)
+{
+    const epctx_slot *slot = view.slot;
+    while (slot != NULL && slot->message != NULL && !epctx__is_slot_of(slot, view)) {
+        slot = epctx__child_at(slot->message, view.data);
+    }
+    return slot;
+}
+
+/* The slot of a view, NULL when its bytes are what they were. */
+static const epctx_slot *epctx__seen_slot(epctx_view view)
+{
+    const epctx_slot *slot = epctx__slot_around(view);
+    return slot != NULL && epctx__is_slot_of(slot, view) ? slot : NULL;
+}
+
+/* What a message has in a field with a payload. */
+static epctx_kind epctx__child_kind(epctx_kind message, uint32_t number)
+{
+    uint32_t kind = epctx__field_kind(message, number);
+    return epctx__is_message(kind) ? epctx__message_kind(kind) : EPCTX_KIND_NONE;
+}
+
+static epctx_kind epctx__slot_type(const epctx_slot *slot)
+{
+    return slot->parent == NULL ? EPCTX_KIND_MODEL
+           : slot->wire == EPCTX_WIRE_LEN
+               ? epctx__child_kind(epctx__slot_type(slot->parent), slot->number)
+               : EPCTX_KIND_NONE;
+}
+
+/* The field of a message that holds a place, itself or further inside. */
+static bool epctx__field_around(epctx_view message, const uint8_t *place, epctx_field *field)
+{
+    epctx_cursor it = epctx_fields(message, 0);
+    uintptr_t at = (uintptr_t)place;
+    while (epctx_next_field(&it, field)) {
+        uintptr_t start = (uintptr_t)field->body.data;
+        if (field->wire == EPCTX_WIRE_LEN && at >= start && at - start <= field->body.size) {
+            return true;
         }
     }
-    return type;
+    return false;
 }
 
-EPCTX_API epctx_type_view epctx_value_type(const epctx_value_view *value)
+EPCTX_API epctx_kind epctx_view_kind(epctx_view view)
 {
-    epctx_cursor it = epctx_fields(value->view, 2);
-    epctx_view body;
-    epctx_view last = epctx_view_none();
-    while (epctx_next_view(&it, &body)) {
-        last = body;
+    const epctx_slot *slot = epctx__slot_around(view);
+    epctx_view around;
+    epctx_kind kind;
+    epctx_field field;
+    if (slot == NULL) {
+        return EPCTX_KIND_NONE;
     }
-    return epctx_type_of(last);
+    kind = epctx__slot_type(slot);
+    around = epctx__slot_view(slot);
+    while (kind != EPCTX_KIND_NONE && around.data != view.data) {
+        kind = epctx__field_around(around, view.data, &field)
+                   ? epctx__child_kind(kind, field.number)
+                   : EPCTX_KIND_NONE;
+        around = field.body;
+    }
+    return kind;
 }
 
-/* The default domain has two spellings. */
-static bool epctx__same_domain(epctx_str a, epctx_str b)
+EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b)
 {
-    epctx_str empty = epctx_str_of(NULL);
-    return epctx_str_eq(epctx_str_is(a, "ai.onnx") ? empty : a,
-                        epctx_str_is(b, "ai.onnx") ? empty : b);
-}
-
-EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain)
-{
-    epctx_cursor it = epctx_model_opsets(model);
-    epctx_opset opset;
-    int64_t version = 0;
-    while (epctx_next_opset(&it, &opset)) {
-        if (epctx__same_domain(opset.domain, domain)) {
-            version = opset.version;
+    const epctx_slot *slot_a = epctx__seen_slot(a);
+    const epctx_slot *slot_b = epctx__seen_slot(b);
+    epctx_cursor it_a, it_b;
+    epctx_field x, y;
+    bool more;
+    if ((slot_a == NULL || !epctx__is_changed(slot_a)) &&
+        (slot_b == NULL || !epctx__is_changed(slot_b))) {
+        return a.size == b.size &&
+               (a.data == b.data || a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+    }
+    it_a = epctx_fields(a, 0);
+    it_b = epctx_fields(b, 0);
+    for (;;) {
+        more = epctx_next_field(&it_a, &x);
+        if (epctx_next_field(&it_b, &y) != more) {
+            return false;
+        }
+        if (!more) {
+            return true;
+        }
+        if (x.number != y.number || x.wire != y.wire || x.value != y.value ||
+            x.wire == EPCTX_WIRE_GROUP ||
+            (x.wire == EPCTX_WIRE_LEN && !epctx_view_equal(x.body, y.body))) {
+            return false;
         }
     }
-    return version;
 }
 
-EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value)
+/* -- onnx: walk -- */
+
+/* The root's fields are gone through three times, so that the main graph comes first. */
+static const uint32_t epctx__walk_roots[] = {EPCTX_FIELD_MODEL_GRAPH, EPCTX_FIELD_MODEL_FUNCTIONS,
+                                             EPCTX_FIELD_MODEL_TRAINING_INFO};
+
+/* Goes into a message. */
+static void epctx__walk_enter(epctx_walk *walk)
 {
-    epctx_cursor it = epctx_fields(epctx__slot_view(model->shown), 14);
-    epctx_view body;
-    bool found = false;
-    while (epctx_next_view(&it, &body)) {
-        epctx_str name, text;
-        epctx__pair(body, &name, &text);
-        if (epctx_str_eq(name, key)) {
-            *value = text;
-            found = true;
+    epctx_walk_level *level = &walk->levels[walk->count++];
+    level->kind = walk->kind;
+    level->view = walk->view;
+    level->depth = walk->depth;
+    level->fields = epctx_fields(walk->view, 0);
+    walk->entering = false;
+}
+
+EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind kind)
+{
+    walk->kind = kind;
+    walk->view = view;
+    walk->number = 0;
+    walk->level = 0;
+    walk->depth = 0;
+    walk->in_function = kind == EPCTX_KIND_FUNCTION;
+    walk->in_training = kind == EPCTX_KIND_TRAINING;
+    walk->first = true;
+    walk->entering = false;
+    walk->root = 2;
+    walk->count = 0;
+}
+
+EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model)
+{
+    epctx_walk_below(walk, epctx__slot_view(model->shown), EPCTX_KIND_MODEL);
+    epctx__walk_enter(walk);
+    walk->levels[0].fields.number = epctx__walk_roots[0];
+    walk->root = 0;
+    walk->first = false;
+}
+
+EPCTX_API void epctx_walk_skip(epctx_walk *walk)
+{
+    walk->entering = false;
+}
+
+/* Whether the walk gives a message, and goes into it. */
+static bool epctx__walk_takes(epctx_kind around, uint32_t number, epctx_kind kind)
+{
+    const uint32_t taken = UINT32_C(1) << EPCTX_KIND_GRAPH | UINT32_C(1) << EPCTX_KIND_NODE |
+                           UINT32_C(1) << EPCTX_KIND_ATTR | UINT32_C(1) << EPCTX_KIND_TENSOR |
+                           UINT32_C(1) << EPCTX_KIND_SPARSE | UINT32_C(1) << EPCTX_KIND_FUNCTION |
+                           UINT32_C(1) << EPCTX_KIND_TRAINING;
+    return (taken >> kind & 1) != 0 && (around != EPCTX_KIND_FUNCTION ||
+                                        number != EPCTX_FIELD_FUNCTION_ATTRIBUTE_PROTO);
+}
+
+/* The next message in the innermost level that is one to give. */
+static bool epctx__walk_find(epctx_walk *walk, const epctx_walk_level *level, epctx_cursor *fields)
+{
+    epctx_field field;
+    while (epctx_next_field(fields, &field)) {
+        epctx_kind kind = field.wire == EPCTX_WIRE_LEN ? epctx__child_kind(level->kind, field.number)
+                                                       : EPCTX_KIND_NONE;
+        if (epctx__walk_takes(level->kind, field.number, kind)) {
+            walk->kind = kind;
+            walk->view = field.body;
+            walk->number = field.number;
+            return true;
         }
     }
-    return found;
+    return false;
+}
+
+EPCTX_API bool epctx_walk_step(epctx_walk *walk)
+{
+    if (walk->first) {
+        walk->first = false;
+        walk->entering = true;
+        return true;
+    }
+    if (walk->entering && EPCTX__ALWAYS(walk->count < EPCTX_WALK_LEVELS)) {
+        epctx__walk_enter(walk);
+    }
+    while (walk->count > 0) {
+        epctx_walk_level *level = &walk->levels[walk->count - 1];
+        if (epctx__walk_find(walk, level, &level->fields)) {
+            walk->level = walk->count;
+            walk->depth = level->depth + (level->kind == EPCTX_KIND_ATTR &&
+                                          walk->kind == EPCTX_KIND_GRAPH);
+            if (level->kind == EPCTX_KIND_MODEL) {
+                walk->in_function = walk->kind == EPCTX_KIND_FUNCTION;
+                walk->in_training = walk->kind == EPCTX_KIND_TRAINING;
+            }
+            walk->entering = walk->kind != EPCTX_KIND_TENSOR;
+            return true;
+        }
+        if (level->kind == EPCTX_KIND_MODEL && walk->root < 2) {
+            level->fields = epctx_fields(level->view, epctx__walk_roots[++walk->root]);
+        } else {
+            walk->count--;
+        }
+    }
+    return false;
+}
+
+EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node)
+{
+    while (epctx_walk_step(walk)) {
+        if (walk->kind == EPCTX_KIND_NODE) {
+            *node = epctx_node_of(walk->view);
+            return true;
+        }
+    }
+    return false;
+}
+
+EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node)
+{
+    while (epctx_walk_next(walk, node)) {
+        if (epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+EPCTX_API bool epctx_walk_tensor(epctx_walk *walk, epctx_tensor_view *tensor)
+{
+    while (epctx_walk_step(walk)) {
+        if (walk->kind == EPCTX_KIND_TENSOR) {
+            *tensor = epctx_tensor_of(walk->view);
+            return true;
+        }
+    }
+    return false;
+}
+
+EPCTX_API bool epctx_walk_graph(epctx_walk *walk, epctx_graph_view *graph)
+{
+    while (epctx_walk_step(walk)) {
+        if (walk->kind == EPCTX_KIND_GRAPH) {
+            *graph = epctx_graph_of(walk->view);
+            return true;
+        }
+    }
+    return false;
+}
+
+EPCTX_API epctx_str epctx_walk_graph_name(const epctx_walk *walk)
+{
+    uint32_t i = walk->count;
+    while (i > 0) {
+        const epctx_walk_level *level = &walk->levels[--i];
+        if (level->kind == EPCTX_KIND_GRAPH) {
+            return epctx_graph_of(level->view).name;
+        }
+        if (level->kind == EPCTX_KIND_FUNCTION) {
+            return epctx_function_of(level->view).name;
+        }
+    }
+    return epctx_str_of(NULL);
 }
 
 #endif /* EPCTX_NO_WIRE */
@@ -8591,6 +8828,1031 @@ static size_t epctx__read_count(const epctx_node *node)
 {
     return node->input_count + node->capture_count;
 }
+
+#ifndef EPCTX_NO_WIRE
+
+/* -- record: from model bytes -- */
+
+typedef struct epctx__loader {
+    epctx_model *model;
+    epctx_arena *arena;
+    epctx_error *error;
+    epctx_map initializers; /* name -> 1 */
+    epctx_map domains;      /* of opset imports, "ai.onnx" as "" -> position in `versions` */
+    int64_t *versions;
+    int64_t ir_version;
+    epctx_map functions; /* names -> 1 */
+    uint64_t around;     /* hash of functions and opset imports, 0: not known yet */
+} epctx__loader;
+
+static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, epctx_error *error)
+{
+    epctx__loader l;
+    memset(&l, 0, sizeof l);
+    l.model = model;
+    l.arena = arena;
+    l.error = error;
+    return l;
+}
+
+static epctx_status epctx__load_nomem(const epctx__loader *l)
+{
+    return epctx__nomem(l->error, l->arena->missing);
+}
+
+static epctx_status epctx__load_name(const epctx__loader *l, epctx_map *map, epctx_str name,
+                                     uint32_t value)
+{
+    return epctx_map_put(map, name, value) == EPCTX_OK ? EPCTX_OK : epctx__load_nomem(l);
+}
+
+/* The lists are counted first. In a mapped file that somebody changes, the second pass may find
+ * fewer. */
+static epctx_status epctx__load_strs(const epctx__loader *l, epctx_cursor it, const epctx_str **out,
+                                     size_t *count)
+{
+    epctx_str *strs;
+    size_t n = 0;
+    *count = epctx_cursor_count(it);
+    *out = strs = (epctx_str *)epctx_arena_array(l->arena, *count, sizeof *strs);
+    if (strs == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (n < *count && epctx_next_str(&it, &strs[n])) {
+        n++;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_ints(const epctx__loader *l, epctx_cursor it, const int64_t **out,
+                                     size_t *count)
+{
+    epctx_cursor counter = it;
+    int64_t value;
+    int64_t *ints;
+    size_t n = 0;
+    for (*count = 0; epctx_next_int(&counter, &value);) {
+        ++*count;
+    }
+    *out = ints = (int64_t *)epctx_arena_array(l->arena, *count, sizeof *ints);
+    if (ints == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (n < *count && epctx_next_int(&it, &ints[n])) {
+        n++;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_floats(const epctx__loader *l, epctx_cursor it, const float **out,
+                                       size_t *count)
+{
+    epctx_cursor counter = it;
+    float value;
+    float *floats;
+    size_t n = 0;
+    for (*count = 0; epctx_next_float(&counter, &value);) {
+        ++*count;
+    }
+    *out = floats = (float *)epctx_arena_array(l->arena, *count, sizeof *floats);
+    if (floats == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (n < *count && epctx_next_float(&it, &floats[n])) {
+        n++;
+    }
+    return EPCTX_OK;
+}
+
+/* -- record: tensors -- */
+
+/* "<what> <found>, <against> <limit>" */
+static epctx_status epctx__tensor_fault(const epctx__loader *l, const epctx_tensor *tensor,
+                                        const char *what, uint64_t found, const char *against,
+                                        uint64_t limit)
+{
+    return epctx_fail(l->error, EPCTX_ERR_GRAPH, "initializer '%S': %s %u, %s %u", &tensor->name,
+                      what, found, against, limit);
+}
+
+/* Number of elements; false when a dimension is negative or the product overflows. */
+static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count)
+{
+    int32_t i;
+    bool zero = false;
+    *count = 1;
+    for (i = 0; i < rank; i++) {
+        if (dims[i] < 0) {
+            return false;
+        }
+        zero = zero || dims[i] == 0;
+    }
+    for (i = 0; i < rank && !zero; i++) {
+        if (*count > (uint64_t)INT64_MAX / (uint64_t)dims[i]) {
+            return false;
+        }
+        *count *= (uint64_t)dims[i];
+    }
+    *count = zero ? 0 : *count;
+    return true;
+}
+
+/* The typed field that holds the elements of a type that has a size, and in what (onnx.proto,
+ * comments at TensorProto). A complex number is two of them. */
+static uint32_t epctx__typed_field(int32_t elem_type, epctx_wire *wire, size_t *width)
+{
+    *width = epctx_elem_size(elem_type);
+    *wire = EPCTX_WIRE_VARINT;
+    switch (elem_type) {
+    case 1:
+    case 14: /* complex64 */
+        *wire = EPCTX_WIRE_FIXED32;
+        *width = 4;
+        return EPCTX_FIELD_TENSOR_FLOAT_DATA;
+    case 7:
+        return EPCTX_FIELD_TENSOR_INT64_DATA;
+    case 11:
+    case 15: /* complex128 */
+        *wire = EPCTX_WIRE_FIXED64;
+        *width = 8;
+        return EPCTX_FIELD_TENSOR_DOUBLE_DATA;
+    case 12:
+    case 13:
+        return EPCTX_FIELD_TENSOR_UINT64_DATA;
+    default:
+        return EPCTX_FIELD_TENSOR_INT32_DATA;
+    }
+}
+
+/* Typed fields -> packed little-endian bytes. */
+static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, epctx_tensor *tensor,
+                                      size_t need)
+{
+    epctx_wire wire;
+    size_t width;
+    epctx_cursor it = epctx_fields(view, epctx__typed_field(tensor->elem_type, &wire, &width));
+    uint8_t *out = (uint8_t *)epctx_arena_array(l->arena, need, 1);
+    uint64_t found = 0; /* also what does not fit */
+    uint64_t bits;
+    if (out == NULL) {
+        return epctx__load_nomem(l);
+    }
+    for (; epctx__next_scalar(&it, wire, &bits); found += width) {
+        size_t i;
+        for (i = 0; i < width && found + width <= need; i++) {
+            out[found + i] = (uint8_t)(bits >> 8 * i);
+        }
+    }
+    tensor->data = out;
+    tensor->size = need;
+    return found == need ? EPCTX_OK
+                         : epctx__tensor_fault(l, tensor, "its typed field holds bytes:", found,
+                                               "its shape needs", need);
+}
+
+/* The file `name` in `folder`, mapped for as long as the model is open; each file once. */
+static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx_str name,
+                                     epctx__file **out, epctx_error *error)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx__file *file;
+    uint32_t at;
+    EPCTX__TRY(epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path,
+                               error));
+    model->file_paths.arena = &model->arena; /* the caller may have moved the model */
+    at = epctx_map_get(&model->file_paths, epctx_str_of(path));
+    if (at != EPCTX_MAP_NONE) {
+        *out = ((epctx__file **)model->file_list)[at];
+        return EPCTX_OK;
+    }
+    at = (uint32_t)model->file_paths.count;
+    file = (epctx__file *)epctx_arena_alloc(&model->arena, sizeof *file);
+    if (file != NULL) {
+        file->path = epctx_arena_copy(&model->arena, epctx_str_of(path));
+    }
+    if (file == NULL || file->path == NULL ||
+        !epctx__list_room(&model->arena, &model->file_list, at, &model->file_room, sizeof file)) {
+        return epctx__nomem(error, model->arena.missing);
+    }
+    EPCTX__TRY(epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL, 0,
+                              error));
+    if (epctx_map_put(&model->file_paths, epctx_str_of(file->path), at) != EPCTX_OK) {
+        model->io->unmap_fn(model->io->user, &file->mapping);
+        return epctx__nomem(error, model->arena.missing);
+    }
+    ((epctx__file **)model->file_list)[at] = file;
+    file->name = name;
+    file->next = model->files;
+    model->files = file;
+    model->external_there += file->mapping.size;
+    *out = file;
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder, epctx_str name,
+                                            epctx_span *bytes, epctx_error *error)
+{
+    epctx__file *file;
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__model_map(model, folder, name, &file, error));
+    bytes->data = file->mapping.data;
+    bytes->size = file->mapping.size;
+    return EPCTX_OK;
+}
+
+/* The mapping of an external data file. */
+static epctx_status epctx__external_file(const epctx__loader *l, epctx_str location,
+                                         epctx__file **file)
+{
+    epctx_str folder = epctx_str_of(l->model->external_folder);
+    if (folder.size == 0 && l->model->path[0] == '\0') {
+        return epctx_fail(l->error, EPCTX_ERR_PATH,
+                          "external data '%S': the model came from memory, set external_folder "
+                          "(session.model_external_initializers_file_folder_path)",
+                          &location);
+    }
+    folder = folder.size > 0 ? folder : epctx_path_folder(epctx_str_of(l->model->path));
+    return epctx__model_map(l->model, folder, location, file, l->error);
+}
+
+/* Many tensors may name the same bytes of a file. Weights are shared now and then; who reads all
+ * tensors is to be done in the time that the files take, not that time for each tensor. */
+#define EPCTX__EXTERNAL_TIMES 16u
+#define EPCTX__EXTERNAL_FREE  (UINT64_C(1) << 30)
+
+/* Gives the tensor its data in a file. */
+static epctx_status epctx__load_external(const epctx__loader *l, const epctx_tensor_view *view,
+                                         epctx_tensor *tensor, epctx__file **file)
+{
+    epctx_model *model = l->model;
+    uint64_t size;
+    EPCTX__TRY(epctx__external_file(l, view->location, file));
+    size = (*file)->mapping.size;
+    if (view->offset > size) {
+        return epctx__tensor_fault(l, tensor, "its external data starts at byte", view->offset,
+                                   "the file has", size);
+    }
+    size -= view->offset;
+    if (view->length != UINT64_MAX && view->length > size) {
+        return epctx__tensor_fault(l, tensor, "its external data has a length of", view->length,
+                                   "the file has behind its offset", size);
+    }
+    size = view->length != UINT64_MAX ? view->length : size;
+    model->external_asked += size;
+    if (model->external_asked > EPCTX__EXTERNAL_FREE &&
+        (model->external_asked - EPCTX__EXTERNAL_FREE) / EPCTX__EXTERNAL_TIMES >
+            model->external_there) {
+        return epctx_fail(l->error, EPCTX_ERR_LIMIT,
+                          "initializer '%S': the tensors so far lie over each other in the "
+                          "external data: they have %u bytes, the files %u",
+                          &tensor->name, model->external_asked, model->external_there);
+    }
+    tensor->data = (*file)->mapping.data + view->offset;
+    tensor->size = (size_t)size;
+    tensor->location = view->location;
+    tensor->offset = view->offset;
+    return EPCTX_OK;
+}
+
+/* Strings, and typed fields of half bytes. */
+static uint64_t epctx__hash_elements(epctx_view tensor)
+{
+    epctx_cursor strings = epctx_fields(tensor, EPCTX_FIELD_TENSOR_STRING_DATA);
+    epctx_cursor numbers = epctx_fields(tensor, EPCTX_FIELD_TENSOR_INT32_DATA);
+    uint64_t h = 1;
+    int64_t number;
+    epctx_str text;
+    while (epctx_next_str(&strings, &text)) {
+        h = epctx_hash(text.data, text.size, epctx__hash_number(h, text.size));
+    }
+    while (epctx_next_int(&numbers, &number)) {
+        h = epctx__hash_number(h, (uint64_t)number);
+    }
+    return h != 0 ? h : 1;
+}
+
+/* Name, type and dimensions; `count`: of elements. */
+static epctx_status epctx__load_shape(const epctx__loader *l, const epctx_tensor_view *t,
+                                      epctx_tensor *out, uint64_t *count)
+{
+    size_t width = epctx_elem_size(t->elem_type);
+    size_t rank;
+    memset(out, 0, sizeof *out);
+    out->name = t->name;
+    out->elem_type = t->elem_type;
+    EPCTX__TRY(epctx__load_ints(l, epctx_tensor_dims(t), &out->dims, &rank));
+    if (EPCTX__NEVER(rank > INT32_MAX) || !epctx__elements(out->dims, (int32_t)rank, count) ||
+        (width > 0 && *count > (uint64_t)(SIZE_MAX / 2) / width)) {
+        return epctx_fail(l->error, EPCTX_ERR_GRAPH,
+                          "initializer '%S': a dimension is negative, or the shape too large",
+                          &out->name);
+    }
+    out->rank = (int32_t)rank;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, epctx_tensor *out)
+{
+    epctx_tensor_view t = epctx_tensor_of(view);
+    size_t width = epctx_elem_size(t.elem_type);
+    uint64_t count;
+    EPCTX__TRY(epctx__load_shape(l, &t, out, &count));
+    if (t.external) {
+        epctx__file *file;
+        EPCTX__TRY(epctx__load_external(l, &t, out, &file));
+    } else if (t.has_raw) {
+        uintptr_t at = (uintptr_t)t.raw.data;
+        uintptr_t start = (uintptr_t)l->model->source.data;
+        out->data = t.raw.data;
+        out->size = t.raw.size;
+        /* An edited tensor stands elsewhere. */
+        out->offset = at >= start && at - start < l->model->source.size ? at - start : 0;
+    } else if (width > 0) {
+        /* The bytes must be there: claimed dimensions alone must not make us allocate. */
+        if (count > l->model->source.size) {
+            return epctx__tensor_fault(l, out, "its shape has elements:", count,
+                                       "the whole model has bytes:", l->model->source.size);
+        }
+        return epctx__load_typed(l, view, out, (size_t)count * width);
+    } else if (count > 0) {
+        out->rest = epctx__hash_elements(view);
+    }
+    if (out->data != NULL && width > 0 && out->size != count * width) {
+        return epctx__tensor_fault(l, out, "its data has bytes:", out->size, "its shape needs",
+                                   count * width);
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_tensor_load(epctx_model *model, epctx_view tensor, epctx_arena *arena,
+                                         epctx_tensor *out, epctx_error *error)
+{
+    epctx__loader l = epctx__loader_of(model, arena != NULL ? arena : &model->arena, error);
+    epctx_error_clear(error);
+    return epctx__load_tensor(&l, tensor, out);
+}
+
+/* -- record: the hash of what it has no member for, the same however the fields are encoded -- */
+
+/* Fields of different numbers come in any order; those of one number are counted. */
+static void epctx__digest_add(uint64_t *sum, uint32_t number, uint32_t *places, uint64_t value)
+{
+    uint32_t place = places[number < 32 ? number : 0]++;
+    *sum += epctx__hash_number(epctx__hash_number(epctx__hash_number(0, number), place), value);
+}
+
+EPCTX__APART static void epctx__digest_packed(const epctx_field *field, uint32_t kind,
+                                              uint32_t *places, uint64_t *sum)
+{
+    const uint8_t *p = field->body.data;
+    const uint8_t *end = p + field->body.size;
+    epctx_wire wire = kind == (uint32_t)EPCTX_KIND_INT     ? EPCTX_WIRE_VARINT
+                      : kind == (uint32_t)EPCTX_KIND_FLOAT ? EPCTX_WIRE_FIXED32
+                                                           : EPCTX_WIRE_FIXED64;
+    uint64_t value;
+    for (p = epctx__packed_next(p, end, wire, &value); p != NULL;
+         p = epctx__packed_next(p, end, wire, &value)) {
+        epctx__digest_add(sum, field->number, places, value);
+    }
+}
+
+/* Bytes of a file. Ranges that overlap could have a file read again and again: when more was asked
+ * for than it has, the whole file counts. */
+static uint64_t epctx__digest_file(epctx__file *file, const epctx_tensor *tensor)
+{
+    const epctx_mapping *all = &file->mapping;
+    if (tensor->size <= all->size - file->hashed) {
+        file->hashed += tensor->size;
+        return epctx_hash(tensor->data, tensor->size, 0);
+    }
+    if (file->whole == 0) {
+        file->whole = epctx_hash(all->data, all->size, 1);
+    }
+    return file->whole;
+}
+
+/* Adds what a tensor has in a file. Apart, as below: the stack of what calls itself. */
+EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_view message,
+                                                        uint64_t *sum)
+{
+    epctx_tensor_view view = epctx_tensor_of(message);
+    epctx_tensor tensor;
+    epctx__file *file;
+    if (!view.external) {
+        return EPCTX_OK;
+    }
+    memset(&tensor, 0, sizeof tensor);
+    tensor.name = view.name;
+    EPCTX__TRY(epctx__load_external(l, &view, &tensor, &file));
+    *sum += epctx__digest_file(file, &tensor);
+    return EPCTX_OK;
+}
+
+/* Never 0. Recursion: messages in messages, which open bounds. */
+static epctx_status epctx__digest(epctx__loader *l, epctx_kind type, epctx_view message,
+                                  uint64_t *out)
+{
+    epctx_cursor it = epctx_fields(message, 0);
+    uint32_t places[32];
+    uint64_t sum = 1;
+    epctx_field field;
+    memset(places, 0, sizeof places);
+    while (epctx_next_field(&it, &field)) {
+        uint32_t kind = field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
+        uint64_t value = field.value;
+        if (epctx__is_message(kind)) {
+            EPCTX__TRY(epctx__digest(l, epctx__message_kind(kind), field.body, &value));
+        } else if (kind != 0) {
+            epctx__digest_packed(&field, kind, places, &sum);
+            continue;
+        } else if (field.wire == EPCTX_WIRE_LEN) {
+            value = epctx_hash(field.body.data, field.body.size, 0);
+        }
+        epctx__digest_add(&sum, field.number, places, value);
+    }
+    if (type == EPCTX_KIND_TENSOR) {
+        EPCTX__TRY(epctx__digest_external(l, message, &sum));
+    }
+    sum = epctx__hash_number(0, sum);
+    *out = sum != 0 ? sum : 1;
+    return EPCTX_OK;
+}
+
+/* What bodies and calls mean depends on the model's functions and opset imports. */
+static epctx_status epctx__digest_around(epctx__loader *l)
+{
+    epctx_cursor it = epctx_fields(epctx__slot_view(l->model->shown), 0);
+    epctx_field field;
+    uint64_t sum = 1;
+    if (l->around != 0) {
+        return EPCTX_OK;
+    }
+    while (epctx_next_field(&it, &field)) {
+        uint32_t kind = field.wire == EPCTX_WIRE_LEN
+                            ? epctx__field_kind(EPCTX_KIND_MODEL, field.number)
+                            : 0;
+        uint64_t value;
+        if (kind == EPCTX_KIND_OPSET || kind == EPCTX_KIND_FUNCTION) {
+            EPCTX__TRY(epctx__digest(l, (epctx_kind)kind, field.body, &value));
+            sum += value;
+        }
+    }
+    l->around = sum != 0 ? sum : 1;
+    return EPCTX_OK;
+}
+
+/* Adds what an attribute or a call stands for to the hash of the rest. */
+static void epctx__rest_add(uint64_t *rest, uint64_t digest)
+{
+    *rest = epctx__hash_number(*rest, digest);
+    *rest = *rest != 0 ? *rest : 1;
+}
+
+static epctx_status epctx__rest_around(epctx__loader *l, epctx_node *node)
+{
+    EPCTX__TRY(epctx__digest_around(l));
+    epctx__rest_add(&node->rest, l->around);
+    return EPCTX_OK;
+}
+
+/* -- record: nodes -- */
+
+/* The members of an attribute that hold its value; without one it goes into the node's rest. */
+static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *view, epctx_node *node,
+                                     epctx_attr *out)
+{
+    epctx_tensor *tensor;
+    uint64_t digest;
+    memset(out, 0, sizeof *out);
+    out->name = view->name;
+    out->type = (epctx_attr_type)view->type; /* 0 to 14, as attr views are read */
+    out->i = view->i;
+    out->f = view->f;
+    out->s = view->s;
+    switch (out->type) {
+    case EPCTX_ATTR_INT:
+    case EPCTX_ATTR_FLOAT:
+    case EPCTX_ATTR_STRING:
+        return EPCTX_OK;
+    case EPCTX_ATTR_INTS:
+        return epctx__load_ints(l, epctx_fields(view->view, EPCTX_FIELD_ATTR_INTS), &out->ints,
+                                &out->count);
+    case EPCTX_ATTR_FLOATS:
+        return epctx__load_floats(l, epctx_fields(view->view, EPCTX_FIELD_ATTR_FLOATS),
+                                  &out->floats, &out->count);
+    case EPCTX_ATTR_STRINGS:
+        return epctx__load_strs(l, epctx_fields(view->view, EPCTX_FIELD_ATTR_STRINGS),
+                                &out->strings, &out->count);
+    case EPCTX_ATTR_TENSOR:
+        out->t = tensor = (epctx_tensor *)epctx_arena_alloc(l->arena, sizeof *tensor);
+        return tensor != NULL ? epctx__load_tensor(l, view->t, tensor) : epctx__load_nomem(l);
+    default:
+        EPCTX__TRY(epctx__digest(l, EPCTX_KIND_ATTR, view->view, &digest));
+        epctx__rest_add(&node->rest, digest);
+        return out->type == EPCTX_ATTR_GRAPH || out->type == EPCTX_ATTR_GRAPHS
+                   ? epctx__rest_around(l, node)
+                   : EPCTX_OK;
+    }
+}
+
+static epctx_status epctx__load_attrs(epctx__loader *l, const epctx_node_view *view,
+                                      epctx_node *out)
+{
+    epctx_cursor it = epctx_node_attrs(view);
+    epctx_attr *attrs = (epctx_attr *)epctx_arena_array(l->arena, view->attr_count, sizeof *attrs);
+    epctx_attr_view attr;
+    out->attrs = attrs;
+    if (attrs == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (out->attr_count < view->attr_count && epctx_next_attr(&it, &attr)) {
+        epctx_status status = epctx__load_attr(l, &attr, out, &attrs[out->attr_count++]);
+        if (status != EPCTX_OK) {
+            epctx_blame(l->error, NULL, &view->name, NULL);
+            return status;
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* -- record: captures -- */
+
+/* The names that a body defines itself; what it reads beyond them it captures. */
+typedef struct epctx__scope {
+    struct epctx__scope *outer;
+    uint32_t level; /* of the body in the walk: its messages have a higher one */
+    epctx_map names;
+} epctx__scope;
+
+typedef struct epctx__capturing {
+    epctx_arena *arena;
+    epctx__scope *scope;
+    epctx_list found; /* of epctx_str */
+} epctx__capturing;
+
+/* A body reads this name. False without memory. */
+static bool epctx__capture_name(epctx__capturing *c, epctx_str name)
+{
+    const epctx__scope *scope = c->scope;
+    epctx_str *found;
+    while (scope != NULL && epctx_map_get(&scope->names, name) == EPCTX_MAP_NONE) {
+        scope = scope->outer;
+    }
+    if (scope != NULL || name.size == 0) {
+        return true; /* its own, or an optional input that is not there */
+    }
+    found = (epctx_str *)epctx_list_add(&c->found, c->arena, sizeof *found);
+    if (found != NULL) {
+        *found = name;
+    }
+    return found != NULL;
+}
+
+/* Inputs, initializers and node outputs of a body. */
+static bool epctx__scope_fill(epctx_map *names, epctx_view graph)
+{
+    epctx_cursor it = epctx_fields(graph, 0);
+    epctx_field field;
+    while (epctx_next_field(&it, &field)) {
+        epctx_cursor outputs = epctx_fields(epctx_view_none(), 0);
+        epctx_str name = epctx_str_of(NULL);
+        if (field.wire != EPCTX_WIRE_LEN) {
+            continue;
+        }
+        switch (field.number) {
+        case EPCTX_FIELD_GRAPH_INPUT:
+            name = epctx_value_of(field.body).name;
+            break;
+        case EPCTX_FIELD_GRAPH_INITIALIZER:
+            name = epctx_tensor_of(field.body).name;
+            break;
+        case EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER:
+            name = epctx_sparse_of(field.body).values.name;
+            break;
+        case EPCTX_FIELD_GRAPH_NODE:
+            outputs = epctx_fields(field.body, EPCTX_FIELD_NODE_OUTPUT);
+            if (!epctx_next_str(&outputs, &name)) {
+                continue;
+            }
+            break;
+        default:
+            continue;
+        }
+        do {
+            if (epctx_map_put(names, name, 1) != EPCTX_OK) {
+                return false;
+            }
+        } while (epctx_next_str(&outputs, &name));
+    }
+    return true;
+}
+
+static bool epctx__capture_graph(epctx__capturing *c, const epctx_walk *walk)
+{
+    epctx_cursor outputs = epctx_fields(walk->view, EPCTX_FIELD_GRAPH_OUTPUT);
+    epctx__scope *scope = (epctx__scope *)epctx_arena_alloc(c->arena, sizeof *scope);
+    epctx_value_view value;
+    if (scope == NULL) {
+        return false;
+    }
+    scope->outer = c->scope;
+    scope->level = walk->level;
+    c->scope = scope;
+    epctx_map_init(&scope->names, c->arena);
+    if (!epctx__scope_fill(&scope->names, walk->view)) {
+        return false;
+    }
+    /* A body may hand an outer value straight through. */
+    while (epctx_next_value(&outputs, &value)) {
+        if (!epctx__capture_name(c, value.name)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__capture_node(epctx__capturing *c, epctx_view node)
+{
+    epctx_cursor inputs = epctx_fields(node, EPCTX_FIELD_NODE_INPUT);
+    epctx_str name;
+    while (epctx_next_str(&inputs, &name)) {
+        if (!epctx__capture_name(c, name)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
+                                           const epctx_str **out, size_t *count, epctx_error *error)
+{
+    epctx__capturing c;
+    epctx_walk walk;
+    bool good = true;
+    memset(&c, 0, sizeof c);
+    c.arena = arena;
+    epctx_error_clear(error);
+    epctx_walk_below(&walk, node, EPCTX_KIND_NODE);
+    while (good && epctx_walk_step(&walk)) {
+        while (c.scope != NULL && c.scope->level >= walk.level) {
+            c.scope = c.scope->outer;
+        }
+        if (walk.kind == EPCTX_KIND_GRAPH) {
+            good = epctx__capture_graph(&c, &walk);
+        } else if (walk.kind == EPCTX_KIND_NODE && walk.level > 0) {
+            good = epctx__capture_node(&c, walk.view);
+        }
+    }
+    *out = (const epctx_str *)c.found.items;
+    *count = c.found.count;
+    return good ? EPCTX_OK : epctx__nomem(error, arena->missing);
+}
+
+static epctx_status epctx__load_node(epctx__loader *l, const epctx_node_view *view, epctx_node *out)
+{
+    uint32_t domain;
+    out->name = view->name;
+    out->op_type = view->op_type;
+    out->domain = epctx_str_is(view->domain, "ai.onnx") ? epctx_str_of("") : view->domain;
+    domain = epctx_map_get(&l->domains, out->domain);
+    out->version = domain != EPCTX_MAP_NONE ? l->versions[domain] : 0;
+    EPCTX__TRY(epctx__load_strs(l, epctx_node_inputs(view), &out->inputs, &out->input_count));
+    EPCTX__TRY(epctx__load_strs(l, epctx_node_outputs(view), &out->outputs, &out->output_count));
+    EPCTX__TRY(epctx__load_attrs(l, view, out));
+    EPCTX__TRY(epctx_node_captures(view->view, l->arena, &out->captures, &out->capture_count,
+                                   l->error));
+    return epctx_map_get(&l->functions, view->op_type) != EPCTX_MAP_NONE
+               ? epctx__rest_around(l, out)
+               : EPCTX_OK;
+}
+
+/* -- record: the graph -- */
+
+static epctx_status epctx__load_value(epctx__loader *l, const epctx_value_view *view,
+                                      epctx_value *out)
+{
+    epctx_cursor it = epctx_value_dims(view);
+    size_t rank = epctx_cursor_count(it);
+    epctx_dim dim;
+    int64_t *dims;
+    out->name = view->name;
+    out->elem_type = view->is_tensor ? view->elem_type : 0;
+    out->rank = -1;
+    if (!view->has_shape || EPCTX__NEVER(rank > INT32_MAX)) {
+        return EPCTX_OK;
+    }
+    out->dims = dims = (int64_t *)epctx_arena_array(l->arena, rank, sizeof *dims);
+    if (dims == NULL) {
+        return epctx__load_nomem(l);
+    }
+    for (out->rank = 0; (size_t)out->rank < rank && epctx_next_dim(&it, &dim); out->rank++) {
+        dims[out->rank] = dim.known && dim.value >= 0 ? dim.value : -1;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_values(epctx__loader *l, epctx_cursor it, bool skip_constants,
+                                       const epctx_value **out, size_t *count)
+{
+    size_t most = epctx_cursor_count(it);
+    epctx_value *values = (epctx_value *)epctx_arena_array(l->arena, most, sizeof *values);
+    epctx_value_view view;
+    *out = values;
+    *count = 0;
+    if (values == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (*count < most && epctx_next_value(&it, &view)) {
+        /* Before IR version 4 every initializer had to be listed as an input. */
+        if (skip_constants && l->ir_version < 4 &&
+            epctx_map_get(&l->initializers, view.name) != EPCTX_MAP_NONE) {
+            continue;
+        }
+        EPCTX__TRY(epctx__load_value(l, &view, &values[(*count)++]));
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view view,
+                                             epctx_graph *out)
+{
+    epctx_cursor it = epctx_graph_initializers(view);
+    epctx_cursor inputs = epctx_graph_inputs(view);
+    size_t most = epctx_cursor_count(it);
+    epctx_tensor *tensors = (epctx_tensor *)epctx_arena_array(l->arena, most, sizeof *tensors);
+    epctx_map overridable;
+    epctx_value_view value;
+    epctx_view body;
+    out->initializers = tensors;
+    if (tensors == NULL) {
+        return epctx__load_nomem(l);
+    }
+    epctx_map_init(&overridable, l->arena);
+    while (l->ir_version >= 4 && epctx_next_value(&inputs, &value)) {
+        EPCTX__TRY(epctx__load_name(l, &overridable, value.name, 1));
+    }
+    while (out->initializer_count < most && epctx_next_view(&it, &body)) {
+        epctx_tensor *tensor = &tensors[out->initializer_count];
+        EPCTX__TRY(epctx__load_tensor(l, body, tensor));
+        /* What the application may replace is an input, no constant. */
+        if (epctx_map_get(&overridable, tensor->name) == EPCTX_MAP_NONE) {
+            EPCTX__TRY(epctx__load_name(l, &l->initializers, tensor->name, 1));
+            out->initializer_count++;
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* Nodes look their version up, and both may be many. Of a domain imported twice the last counts. */
+static epctx_status epctx__load_opsets(epctx__loader *l)
+{
+    epctx_cursor it = epctx_model_opsets(l->model);
+    size_t most = epctx_cursor_count(it);
+    epctx_opset opset;
+    uint32_t count = 0;
+    epctx_map_init(&l->domains, l->arena);
+    l->versions = (int64_t *)epctx_arena_array(l->arena, most, sizeof *l->versions);
+    if (l->versions == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (count < most && epctx_next_opset(&it, &opset)) {
+        bool onnx = epctx_str_is(opset.domain, "ai.onnx");
+        l->versions[count] = opset.version;
+        EPCTX__TRY(epctx__load_name(l, &l->domains, onnx ? epctx_str_of("") : opset.domain,
+                                    count++));
+    }
+    return EPCTX_OK;
+}
+
+/* What nodes may call. */
+static epctx_status epctx__load_functions(epctx__loader *l)
+{
+    epctx_cursor it = epctx_model_functions(l->model);
+    epctx_function_view function;
+    epctx_map_init(&l->functions, l->arena);
+    while (epctx_next_function(&it, &function)) {
+        EPCTX__TRY(epctx__load_name(l, &l->functions, function.name, 1));
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view view, epctx_graph *out)
+{
+    epctx_cursor it = epctx_graph_nodes(view);
+    size_t most = epctx_cursor_count(it);
+    epctx_node *nodes = (epctx_node *)epctx_arena_array(l->arena, most, sizeof *nodes);
+    epctx_node_view node;
+    out->nodes = nodes;
+    if (nodes == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (out->node_count < most && epctx_next_node(&it, &node)) {
+        nodes[out->node_count].id = (uint32_t)out->node_count;
+        EPCTX__TRY(epctx__load_node(l, &node, &nodes[out->node_count]));
+        out->node_count++;
+    }
+    return EPCTX_OK;
+}
+
+/* -- record: topological order -- */
+
+#define EPCTX__NO_UNIT UINT32_MAX
+
+typedef struct epctx__edges {
+    uint32_t *from;
+    uint32_t *to; /* waits for `from` */
+    size_t count;
+} epctx__edges;
+
+/* A heap of units, smallest key on top. */
+static void epctx__heap_push(uint32_t *heap, size_t *count, uint32_t unit, const uint32_t *key)
+{
+    size_t at = (*count)++;
+    while (at > 0 && key[heap[(at - 1) / 2]] > key[unit]) {
+        heap[at] = heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    heap[at] = unit;
+}
+
+static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *key)
+{
+    uint32_t top = heap[0];
+    uint32_t last = heap[--*count];
+    size_t at = 0;
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child + 1 < *count && key[heap[child + 1]] < key[heap[child]]) {
+            child++;
+        }
+        if (child >= *count || key[heap[child]] >= key[last]) {
+            break;
+        }
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = last;
+    return top;
+}
+
+/* Units in an order where each stands behind those it waits for, by key where that leaves a choice.
+ * A unit with key EPCTX__NO_UNIT does not exist. `count` falls short of the units that exist when
+ * there is a cycle. */
+static bool epctx__sort_units(epctx_arena *arena, epctx_error *error, const uint32_t *key,
+                              size_t units, const epctx__edges *edges, uint32_t *sequence,
+                              size_t *count)
+{
+    uint32_t *missing = (uint32_t *)epctx_arena_array(arena, units, sizeof *missing);
+    uint32_t *heap = (uint32_t *)epctx_arena_array(arena, units, sizeof *heap);
+    size_t *first = (size_t *)epctx_arena_array(arena, units, sizeof *first); /* 1 + edge, or 0 */
+    size_t *next = (size_t *)epctx_arena_array(arena, edges->count, sizeof *next);
+    size_t heaped = 0;
+    size_t i;
+    *count = 0;
+    if (missing == NULL || heap == NULL || first == NULL || next == NULL) {
+        epctx__nomem(error, arena->missing);
+        return false;
+    }
+    for (i = 0; i < edges->count; i++) {
+        missing[edges->to[i]]++;
+        next[i] = first[edges->from[i]];
+        first[edges->from[i]] = i + 1;
+    }
+    for (i = 0; i < units; i++) {
+        if (key[i] != EPCTX__NO_UNIT && missing[i] == 0) {
+            epctx__heap_push(heap, &heaped, (uint32_t)i, key);
+        }
+    }
+    while (heaped > 0) {
+        uint32_t unit = epctx__heap_pop(heap, &heaped, key);
+        size_t edge;
+        sequence[(*count)++] = unit;
+        for (edge = first[unit]; edge != 0; edge = next[edge - 1]) {
+            if (--missing[edges->to[edge - 1]] == 0) {
+                epctx__heap_push(heap, &heaped, edges->to[edge - 1], key);
+            }
+        }
+    }
+    return true;
+}
+
+/* Edges between the nodes of a record; `sorted` tells whether the nodes are in order already. */
+static epctx_status epctx__node_edges(epctx__loader *l, const epctx_graph *graph,
+                                      epctx__edges *edges, bool *sorted)
+{
+    epctx_map producers;
+    size_t most = 0;
+    size_t i, k;
+    epctx_map_init(&producers, l->arena);
+    for (i = 0; i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        most += epctx__read_count(node);
+        for (k = 0; k < node->output_count; k++) {
+            if (node->outputs[k].size > 0) {
+                EPCTX__TRY(epctx__load_name(l, &producers, node->outputs[k], (uint32_t)i));
+            }
+        }
+    }
+    edges->from = (uint32_t *)epctx_arena_array(l->arena, most, sizeof *edges->from);
+    edges->to = (uint32_t *)epctx_arena_array(l->arena, most, sizeof *edges->to);
+    edges->count = 0;
+    if (edges->from == NULL || edges->to == NULL) {
+        return epctx__load_nomem(l);
+    }
+    *sorted = true;
+    for (i = 0; i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        for (k = 0; k < epctx__read_count(node); k++) {
+            uint32_t from = epctx_map_get(&producers, epctx__reads(node, k));
+            if (from != EPCTX_MAP_NONE) {
+                *sorted = *sorted && from < i;
+                edges->from[edges->count] = from;
+                edges->to[edges->count++] = (uint32_t)i;
+            }
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* ONNX wants nodes in topological order, but ORT accepts any order and also writes such models. */
+static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
+{
+    epctx__edges edges;
+    epctx_node *nodes;
+    uint32_t *sequence;
+    uint32_t *key;
+    size_t count = 0;
+    size_t i;
+    bool sorted;
+    EPCTX__TRY(epctx__node_edges(l, graph, &edges, &sorted));
+    if (sorted) {
+        return EPCTX_OK;
+    }
+    nodes = (epctx_node *)epctx_arena_array(l->arena, graph->node_count, sizeof *nodes);
+    sequence = (uint32_t *)epctx_arena_array(l->arena, graph->node_count, sizeof *sequence);
+    key = (uint32_t *)epctx_arena_array(l->arena, graph->node_count, sizeof *key);
+    if (nodes == NULL || sequence == NULL || key == NULL) {
+        return epctx__load_nomem(l);
+    }
+    for (i = 0; i < graph->node_count; i++) {
+        key[i] = (uint32_t)i;
+    }
+    if (!epctx__sort_units(l->arena, l->error, key, graph->node_count, &edges, sequence, &count)) {
+        return EPCTX_ERR_NOMEM;
+    }
+    if (count != graph->node_count) {
+        return epctx_fail(l->error, EPCTX_ERR_GRAPH,
+                          "%u nodes depend on themselves: the graph has a cycle",
+                          (uint64_t)(graph->node_count - count));
+    }
+    for (i = 0; i < count; i++) {
+        nodes[i] = graph->nodes[sequence[i]];
+    }
+    graph->nodes = nodes;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_graph(epctx__loader *l, epctx_graph *out)
+{
+    epctx_graph_view view = epctx_model_graph(l->model);
+    if (!epctx_model_has_graph(l->model)) {
+        return epctx_fail(l->error, EPCTX_ERR_GRAPH, "the model has no graph");
+    }
+    out->name = view.name;
+    EPCTX__TRY(epctx__load_opsets(l));
+    EPCTX__TRY(epctx__load_functions(l));
+    EPCTX__TRY(epctx__load_initializers(l, view, out));
+    EPCTX__TRY(epctx__load_values(l, epctx_graph_inputs(view), true, &out->inputs,
+                                  &out->input_count));
+    EPCTX__TRY(epctx__load_values(l, epctx_graph_outputs(view), false, &out->outputs,
+                                  &out->output_count));
+    EPCTX__TRY(epctx__load_values(l, epctx_graph_values(view), false, &out->values,
+                                  &out->value_count));
+    EPCTX__TRY(epctx__load_nodes(l, view, out));
+    return epctx__sort_nodes(l, out);
+}
+
+EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error)
+{
+    epctx__loader l = epctx__loader_of(model, &model->arena, error);
+    epctx__file *file;
+    epctx_status status;
+    epctx_error_clear(error);
+    memset(out, 0, sizeof *out);
+    model->external_asked = 0;
+    for (file = model->files; file != NULL; file = file->next) {
+        file->hashed = 0;
+    }
+    l.ir_version = epctx_model_read(model).ir_version;
+    epctx_map_init(&l.initializers, l.arena);
+    status = epctx__load_graph(&l, out);
+    if (status != EPCTX_OK) {
+        epctx_blame(error, model->path, NULL, NULL);
+    }
+    return status;
+}
+
+#endif /* EPCTX_NO_WIRE */
 
 /* ================================================================================================
  * >>epnode
@@ -9007,6 +10269,18 @@ EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epct
     return name.size == 0;
 }
 
+/* Whether an EP refuses a name for its dots. */
+static bool epctx__dots_refused(const epctx_profile *profile, epctx_str name)
+{
+    size_t i;
+    for (i = 1; i < name.size && (profile->traits & EPCTX_NO_DOTS) != 0; i++) {
+        if (name.data[i - 1] == '.' && name.data[i] == '.') {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Letters that every file system takes. */
 static void epctx__plain_name(epctx_text *text, epctx_str name, bool lower)
 {
@@ -9412,6 +10686,21 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
     status = epctx__path_join(out, capacity, parts, 4, error);
     /* "C:m_ctx.onnx" is a fine file here, but readers would refuse the binary's name. */
     return status == EPCTX_OK ? epctx_path_check(epctx_str_of(out), error) : status;
+}
+
+EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char *out,
+                                           size_t capacity, epctx_error *error)
+{
+    char digits[24];
+    epctx_text text = epctx_text_of(digits, sizeof digits);
+    epctx_str parts[3];
+    epctx_text_put_format(&text, "_%u", number);
+    parts[0] = name;
+    parts[0].size = epctx_path_folder(name).size + epctx__path_stem(epctx_path_file(name)).size;
+    parts[1] = epctx_text_str(&text);
+    parts[2].data = name.data + parts[0].size;
+    parts[2].size = name.size - parts[0].size;
+    return epctx__path_join(out, capacity, parts, 3, error);
 }
 
 /* -- several files become visible together --
@@ -11242,106 +12531,6 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
 
 #ifndef EPCTX_NO_WIRE
 
-/* -- walk -- */
-
-static void epctx__walk_push(epctx_walk *walk, epctx_str graph, epctx_cursor nodes)
-{
-    epctx_walk_level *level;
-    if (walk->count < EPCTX_WALK_DEPTH) { /* not taken: open bounds the nesting */
-        level = &walk->levels[walk->count++];
-        memset(level, 0, sizeof *level);
-        level->graph = graph;
-        level->nodes = nodes;
-    }
-}
-
-EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model)
-{
-    epctx_graph_view graph = epctx_model_graph(model);
-    epctx_view root = epctx__slot_view(model->shown);
-    memset(walk, 0, sizeof *walk);
-    walk->functions = epctx_fields(root, 25);
-    walk->trainings = epctx_fields(root, 20);
-    epctx__walk_push(walk, graph.name, epctx_graph_nodes(graph));
-}
-
-/* Starts on the next function or training graph; false when there is none left. */
-static bool epctx__walk_more(epctx_walk *walk)
-{
-    epctx_view body;
-    epctx_field field;
-    if (epctx_next_view(&walk->functions, &body)) {
-        epctx_cursor names = epctx_fields(body, 1);
-        epctx_str name = epctx_str_of(NULL);
-        while (epctx_next_str(&names, &name)) {
-        }
-        walk->in_function = true;
-        epctx__walk_push(walk, name, epctx_fields(body, 7));
-        return true;
-    }
-    walk->in_function = false;
-    for (;;) {
-        while (epctx_next_field(&walk->training, &field)) {
-            if (field.wire == EPCTX_WIRE_LEN && (field.number == 1 || field.number == 2)) {
-                epctx_graph_view graph = epctx_graph_of(field.body);
-                walk->in_training = true;
-                epctx__walk_push(walk, graph.name, epctx_graph_nodes(graph));
-                return true;
-            }
-        }
-        if (!epctx_next_view(&walk->trainings, &body)) {
-            return false;
-        }
-        walk->training = epctx_fields(body, 0);
-    }
-}
-
-EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node)
-{
-    for (;;) {
-        epctx_walk_level *level;
-        epctx_field field;
-        epctx_view body;
-        bool descended = false;
-        if (walk->count == 0) {
-            if (!epctx__walk_more(walk)) {
-                return false;
-            }
-            continue;
-        }
-        level = &walk->levels[walk->count - 1];
-        while (!descended && epctx_next_field(&level->graphs, &field)) {
-            if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11)) {
-                epctx_graph_view graph = epctx_graph_of(field.body);
-                epctx__walk_push(walk, graph.name, epctx_graph_nodes(graph));
-                descended = true;
-            }
-        }
-        if (descended) {
-            continue;
-        }
-        if (epctx_next_view(&level->attrs, &body)) {
-            level->graphs = epctx_fields(body, 0);
-        } else if (epctx_next_node(&level->nodes, node)) {
-            level->attrs = epctx_node_attrs(node);
-            walk->depth = walk->count - 1;
-            return true;
-        } else {
-            walk->count--;
-        }
-    }
-}
-
-EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node)
-{
-    while (epctx_walk_next(walk, node)) {
-        if (epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* "a\0b\0c" in the arena; the parts are in memory side by side. */
 static bool epctx__join_key(epctx_arena *arena, const epctx_str *parts, size_t count,
                             epctx_str *out)
@@ -11932,48 +13121,6 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
     return EPCTX_OK;
 }
 
-/* Whether an EP refuses a name for its dots. */
-static bool epctx__dots_refused(const epctx_profile *profile, epctx_str name)
-{
-    size_t i;
-    for (i = 1; i < name.size && (profile->traits & EPCTX_NO_DOTS) != 0; i++) {
-        if (name.data[i - 1] == '.' && name.data[i] == '.') {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* TEMPORARY: for repair. */
-#pragma weak epctx_lint
-#pragma weak epctx_rule_of
-#pragma weak epctx_lint_opset
-#pragma weak epctx_lint_allows
-static bool epctx__field_fits(const epctx_field_info *info, epctx_wire wire)
-{
-    switch (info->kind) {
-    case EPCTX_KIND_INT:
-        return wire == EPCTX_WIRE_VARINT;
-    case EPCTX_KIND_FLOAT:
-        return wire == EPCTX_WIRE_FIXED32;
-    case EPCTX_KIND_DOUBLE:
-        return wire == EPCTX_WIRE_FIXED64;
-    default:
-        return wire == EPCTX_WIRE_LEN;
-    }
-}
-
-/* TEMPORARY: for wrap. */
-typedef struct epctx__type_note {
-    int32_t elem_type;
-    bool is_tensor;
-} epctx__type_note;
-
-static bool epctx__type_allowed(const epctx__type_note *note)
-{
-    return note->is_tensor && epctx_lint_allows(note->elem_type);
-}
-
 #endif /* EPCTX_NO_WIRE */
 
 /* ================================================================================================
@@ -12162,7 +13309,7 @@ static epctx_status epctx__check_made(const epctx_model *model, epctx_str source
 EPCTX_API epctx_status epctx_check_binary(const epctx_model *model, const char *context_file_path,
                                           epctx_error *error)
 {
-    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_OF_MODEL);
+    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
     epctx_pair pair;
     epctx_status status = EPCTX_OK;
     int stamps = 0;
@@ -13038,1042 +14185,11 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
     return epctx__scan_failed(scan, error);
 }
 
+#endif /* EPCTX_NO_WIRE */
+
 /* ================================================================================================
  * >>edit
  * ============================================================================================== */
-
-/* -- model bytes -> record -- */
-
-typedef struct epctx__loader {
-    epctx_model *model;
-    epctx_arena *arena;
-    epctx_error *error;
-    epctx_map initializers; /* name -> 1 */
-    epctx_map domains;      /* of opset imports, "ai.onnx" as "" -> position in `versions` */
-    int64_t *versions;
-    int64_t ir_version;
-    epctx_map functions; /* names -> 1 */
-    uint64_t around;     /* hash of functions and opset imports, 0: not known yet */
-} epctx__loader;
-
-static void *epctx__load_array(epctx__loader *l, size_t count, size_t size)
-{
-    void *memory = epctx_arena_array(l->arena, count, size);
-    if (memory == NULL) {
-        epctx__nomem(l->error, l->arena->missing);
-    }
-    return memory;
-}
-
-static bool epctx__load_strs(epctx__loader *l, epctx_cursor it, const epctx_str **out,
-                             size_t *count)
-{
-    epctx_str *strs;
-    size_t n = 0;
-    *count = epctx_cursor_count(it);
-    strs = (epctx_str *)epctx__load_array(l, *count, sizeof *strs);
-    *out = strs;
-    for (; strs != NULL && n < *count; n++) {
-        (void)epctx_next_str(&it, &strs[n]);
-    }
-    return strs != NULL;
-}
-
-static bool epctx__load_ints(epctx__loader *l, epctx_cursor it, const int64_t **out, size_t *count)
-{
-    epctx_cursor counter = it;
-    int64_t value;
-    int64_t *ints;
-    size_t n = 0;
-    for (*count = 0; epctx_next_int(&counter, &value);) {
-        ++*count;
-    }
-    ints = (int64_t *)epctx__load_array(l, *count, sizeof *ints);
-    *out = ints;
-    for (; ints != NULL && n < *count; n++) {
-        (void)epctx_next_int(&it, &ints[n]);
-    }
-    return ints != NULL;
-}
-
-static bool epctx__load_floats(epctx__loader *l, epctx_cursor it, const float **out, size_t *count)
-{
-    epctx_cursor counter = it;
-    float value;
-    float *floats;
-    size_t n = 0;
-    for (*count = 0; epctx_next_float(&counter, &value);) {
-        ++*count;
-    }
-    floats = (float *)epctx__load_array(l, *count, sizeof *floats);
-    *out = floats;
-    for (; floats != NULL && n < *count; n++) {
-        (void)epctx_next_float(&it, &floats[n]);
-    }
-    return floats != NULL;
-}
-
-/* "<what> <found>, <against> <limit>" */
-static bool epctx__tensor_fault(epctx__loader *l, const epctx_tensor *tensor, const char *what,
-                                uint64_t found, const char *against, uint64_t limit)
-{
-    epctx_fail(l->error, EPCTX_ERR_GRAPH, "initializer '%S': %s %u, %s %u", &tensor->name, what,
-               found, against, limit);
-    return false;
-}
-
-/* Number of elements; false when a dimension is negative or the product overflows. */
-static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count)
-{
-    int32_t i;
-    bool zero = false;
-    *count = 1;
-    for (i = 0; i < rank; i++) {
-        if (dims[i] < 0) {
-            return false;
-        }
-        zero = zero || dims[i] == 0;
-    }
-    for (i = 0; i < rank && !zero; i++) {
-        if (*count > (uint64_t)INT64_MAX / (uint64_t)dims[i]) {
-            return false;
-        }
-        *count *= (uint64_t)dims[i];
-    }
-    *count = zero ? 0 : *count;
-    return true;
-}
-
-/* The typed field that holds the elements of a type that has a size (onnx.proto, comments at
- * TensorProto). */
-static uint32_t epctx__typed_field(int32_t elem_type)
-{
-    switch (elem_type) {
-    case 1:
-    case 14:
-        return 4; /* float_data */
-    case 7:
-        return 7; /* int64_data */
-    case 11:
-    case 15:
-        return 10; /* double_data */
-    case 12:
-    case 13:
-        return 11; /* uint64_data */
-    default:
-        return 5; /* int32_data */
-    }
-}
-
-/* Appends the low bytes of a number as long as they fit, and counts them in any case. */
-static void epctx__store(uint8_t *out, size_t need, uint64_t *found, uint64_t bits, size_t width)
-{
-    size_t i;
-    for (i = 0; i < width && *found + width <= need; i++) {
-        out[*found + i] = (uint8_t)(bits >> 8 * i);
-    }
-    *found += width;
-}
-
-/* Typed fields -> packed little-endian bytes. */
-static bool epctx__load_typed(epctx__loader *l, epctx_view view, epctx_tensor *tensor, size_t need)
-{
-    uint32_t number = epctx__typed_field(tensor->elem_type);
-    epctx_cursor it = epctx_fields(view, number);
-    epctx_wire wire = number == 4 ? EPCTX_WIRE_FIXED32 : EPCTX_WIRE_VARINT;
-    size_t width = epctx_elem_size(tensor->elem_type);
-    uint8_t *out = (uint8_t *)epctx__load_array(l, need, 1);
-    uint64_t found = 0; /* also what does not fit */
-    uint64_t bits;
-    epctx_field field;
-    /* A complex number is two elements of its field. */
-    width = tensor->elem_type == 14 || tensor->elem_type == 15 ? width / 2 : width;
-    tensor->data = out;
-    tensor->size = need;
-    if (out == NULL) {
-        return false;
-    }
-    while (number == 10 && epctx_next_field(&it, &field)) { /* packed doubles: as they are */
-        if (field.wire == EPCTX_WIRE_LEN) {
-            if (field.body.size <= need - found) {
-                memcpy(out + found, field.body.data, field.body.size);
-            }
-            found += field.body.size;
-        } else if (field.wire == EPCTX_WIRE_FIXED64) {
-            epctx__store(out, need, &found, field.value, width);
-        }
-    }
-    while (number != 10 && epctx__next_scalar(&it, wire, &bits)) {
-        epctx__store(out, need, &found, bits, width);
-    }
-    if (found != need) {
-        return epctx__tensor_fault(l, tensor, "its typed field holds bytes:", found,
-                                   "its shape needs", need);
-    }
-    return true;
-}
-
-/* The file `name` in `folder`, mapped for as long as the model is open; each file once. */
-static epctx__file *epctx__model_map(epctx_model *model, epctx_str folder, epctx_str name,
-                                           epctx_error *error)
-{
-    char path[EPCTX_PATH_MAX];
-    epctx__file *file;
-    uint32_t at;
-    if (epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path, error) !=
-        EPCTX_OK) {
-        return NULL;
-    }
-    model->file_paths.arena = &model->arena; /* the caller may have moved the model */
-    at = epctx_map_get(&model->file_paths, epctx_str_of(path));
-    if (at != EPCTX_MAP_NONE) {
-        return ((epctx__file **)model->file_list)[at];
-    }
-    at = (uint32_t)model->file_paths.count;
-    file = (epctx__file *)epctx_arena_alloc(&model->arena, sizeof *file);
-    if (file != NULL) {
-        file->path = epctx_arena_copy(&model->arena, epctx_str_of(path));
-    }
-    if (file == NULL || file->path == NULL ||
-        !epctx__list_room(&model->arena, &model->file_list, at, &model->file_room, sizeof file)) {
-        epctx__nomem(error, model->arena.missing);
-        return NULL;
-    }
-    if (epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL, 0,
-                       error) != EPCTX_OK) {
-        return NULL;
-    }
-    if (epctx_map_put(&model->file_paths, epctx_str_of(file->path), at) != EPCTX_OK) {
-        model->io->unmap_fn(model->io->user, &file->mapping);
-        epctx__nomem(error, model->arena.missing);
-        return NULL;
-    }
-    ((epctx__file **)model->file_list)[at] = file;
-    file->name = name;
-    file->next = model->files;
-    model->files = file;
-    model->external_there += file->mapping.size;
-    return file;
-}
-
-/* The mapping of an external data file. */
-static epctx__file *epctx__external_file(epctx__loader *l, epctx_str location)
-{
-    epctx_str folder = epctx_str_of(l->model->external_folder);
-    if (folder.size == 0 && l->model->path[0] == '\0') {
-        epctx_fail(l->error, EPCTX_ERR_PATH,
-                   "external data '%S': the model came from memory, set external_folder "
-                   "(session.model_external_initializers_file_folder_path)",
-                   &location);
-        return NULL;
-    }
-    folder = folder.size > 0 ? folder : epctx_path_folder(epctx_str_of(l->model->path));
-    return epctx__model_map(l->model, folder, location, l->error);
-}
-
-/* Many tensors may name the same bytes of a file. Weights are shared now and then; who reads all
- * tensors is to be done in the time that the files take, not that time for each tensor. */
-#define EPCTX__EXTERNAL_TIMES 16u
-#define EPCTX__EXTERNAL_FREE  (UINT64_C(1) << 30)
-
-/* The file that has the data, or NULL. */
-static epctx__file *epctx__load_external(epctx__loader *l, const epctx_tensor_view *view,
-                                         epctx_tensor *tensor)
-{
-    epctx__file *file = epctx__external_file(l, view->location);
-    uint64_t size;
-    if (file == NULL) {
-        return NULL;
-    }
-    size = file->mapping.size;
-    if (view->offset > size) {
-        epctx__tensor_fault(l, tensor, "its external data starts at byte", view->offset,
-                            "the file has", size);
-        return NULL;
-    }
-    size -= view->offset;
-    if (view->length != UINT64_MAX && view->length > size) {
-        epctx__tensor_fault(l, tensor, "its external data has a length of", view->length,
-                            "the file has behind its offset", size);
-        return NULL;
-    }
-    size = view->length != UINT64_MAX ? view->length : size;
-    l->model->external_asked += size;
-    if (l->model->external_asked > EPCTX__EXTERNAL_FREE &&
-        (l->model->external_asked - EPCTX__EXTERNAL_FREE) / EPCTX__EXTERNAL_TIMES >
-            l->model->external_there) {
-        epctx_fail(l->error, EPCTX_ERR_LIMIT,
-                   "initializer '%S': the tensors so far lie over each other in the external data: "
-                   "they have %u bytes, the files %u",
-                   &tensor->name, l->model->external_asked, l->model->external_there);
-        return NULL;
-    }
-    tensor->data = file->mapping.data + view->offset;
-    tensor->size = (size_t)size;
-    tensor->location = view->location;
-    tensor->offset = view->offset;
-    return file;
-}
-
-/* -- the hash of what a record has no member for: the same however the fields are encoded -- */
-
-/* Fields of different numbers come in any order; those of one number are counted. */
-static void epctx__digest_add(uint64_t *sum, uint32_t number, uint32_t *places, uint64_t value)
-{
-    uint32_t place = places[number < 32 ? number : 0]++;
-    *sum += epctx__hash_number(epctx__hash_number(epctx__hash_number(0, number), place), value);
-}
-
-EPCTX__APART static void epctx__digest_packed(const epctx_field *field, uint32_t kind,
-                                              uint32_t *places, uint64_t *sum)
-{
-    const uint8_t *p = field->body.data;
-    const uint8_t *end = p + field->body.size;
-    size_t width = kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8;
-    while (p != NULL && p < end) {
-        uint64_t value = 0;
-        size_t i;
-        if (kind == (uint32_t)EPCTX_KIND_INT) {
-            p = epctx__varint(p, end, 10, &value);
-        } else {
-            for (i = 0; i < width && p < end; i++) {
-                value |= (uint64_t)*p++ << 8 * i;
-            }
-        }
-        epctx__digest_add(sum, field->number, places, value);
-    }
-}
-
-/* Bytes of a file. Ranges that overlap could have a file read again and again: when more was asked
- * for than it has, the whole file counts. */
-static uint64_t epctx__digest_file(epctx__file *file, const epctx_tensor *tensor)
-{
-    const epctx_mapping *all = &file->mapping;
-    if (tensor->size <= all->size - file->hashed) {
-        file->hashed += tensor->size;
-        return epctx_hash(tensor->data, tensor->size, 0);
-    }
-    if (file->whole == 0) {
-        file->whole = epctx_hash(all->data, all->size, 1);
-    }
-    return file->whole;
-}
-
-/* Adds what a tensor has in a file. Apart, as below: the stack of what calls itself. */
-EPCTX__APART static bool epctx__digest_external(epctx__loader *l, epctx_view message, uint64_t *sum)
-{
-    epctx_tensor_view view = epctx_tensor_of(message);
-    epctx_tensor tensor;
-    epctx__file *file;
-    if (!view.external) {
-        return true;
-    }
-    memset(&tensor, 0, sizeof tensor);
-    tensor.name = view.name;
-    file = epctx__load_external(l, &view, &tensor);
-    if (file != NULL) {
-        *sum += epctx__digest_file(file, &tensor);
-    }
-    return file != NULL;
-}
-
-/* 0 is no hash: something could not be read. Recursion: messages in messages, which open bounds. */
-static uint64_t epctx__digest(epctx__loader *l, epctx_kind type, epctx_view message)
-{
-    epctx_cursor it = epctx_fields(message, 0);
-    uint32_t places[32];
-    uint64_t sum = 1;
-    epctx_field field;
-    memset(places, 0, sizeof places);
-    while (epctx_next_field(&it, &field)) {
-        uint32_t kind = field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
-        uint64_t value = field.value;
-        if (epctx__is_message(kind)) {
-            value = epctx__digest(l, epctx__message_kind(kind), field.body);
-            if (value == 0) {
-                return 0;
-            }
-        } else if (kind != 0) {
-            epctx__digest_packed(&field, kind, places, &sum);
-            continue;
-        } else if (field.wire == EPCTX_WIRE_LEN) {
-            value = epctx_hash(field.body.data, field.body.size, 0);
-        }
-        epctx__digest_add(&sum, field.number, places, value);
-    }
-    if (type == EPCTX_KIND_TENSOR && !epctx__digest_external(l, message, &sum)) {
-        return 0;
-    }
-    sum = epctx__hash_number(0, sum);
-    return sum != 0 ? sum : 1;
-}
-
-/* What bodies and calls mean depends on the model's functions and opset imports. */
-static uint64_t epctx__digest_around(epctx__loader *l)
-{
-    epctx_view root = epctx__slot_view(l->model->shown);
-    epctx_cursor it = epctx_fields(root, 0);
-    epctx_field field;
-    uint64_t sum = 1;
-    while (l->around == 0 && epctx_next_field(&it, &field)) {
-        if (field.wire == EPCTX_WIRE_LEN && (field.number == 8 || field.number == 25)) {
-            uint32_t kind = epctx__field_kind(EPCTX_KIND_MODEL, field.number);
-            uint64_t value = epctx__digest(l, epctx__message_kind(kind), field.body);
-            if (value == 0) {
-                return 0;
-            }
-            sum += value;
-        }
-    }
-    l->around = l->around != 0 ? l->around : sum != 0 ? sum : 1;
-    return l->around;
-}
-
-/* Adds what an attribute or a call stands for to the hash of the rest. */
-static bool epctx__rest_add(uint64_t *rest, uint64_t digest)
-{
-    *rest = digest != 0 ? epctx__hash_number(*rest, digest) : 0;
-    *rest = digest != 0 && *rest == 0 ? 1 : *rest;
-    return digest != 0;
-}
-
-static bool epctx__load_rest(epctx__loader *l, epctx_node *node, const epctx_attr_view *attr)
-{
-    switch ((epctx_attr_type)attr->type) {
-    case EPCTX_ATTR_GRAPH:
-    case EPCTX_ATTR_GRAPHS:
-        return epctx__rest_add(&node->rest, epctx__digest(l, EPCTX_KIND_ATTR, attr->view)) &&
-               epctx__rest_add(&node->rest, epctx__digest_around(l));
-    case EPCTX_ATTR_UNDEFINED:
-    case EPCTX_ATTR_TENSORS:
-    case EPCTX_ATTR_SPARSE_TENSOR:
-    case EPCTX_ATTR_SPARSE_TENSORS:
-    case EPCTX_ATTR_TYPE_PROTO:
-    case EPCTX_ATTR_TYPE_PROTOS:
-        return epctx__rest_add(&node->rest, epctx__digest(l, EPCTX_KIND_ATTR, attr->view));
-    default:
-        return true; /* its members hold it */
-    }
-}
-
-/* Strings, and typed fields of half bytes. */
-static uint64_t epctx__digest_elements(epctx_view tensor)
-{
-    epctx_cursor strings = epctx_fields(tensor, 6);
-    epctx_cursor numbers = epctx_fields(tensor, 5);
-    uint64_t h = 1;
-    uint64_t bits;
-    epctx_str text;
-    while (epctx_next_str(&strings, &text)) {
-        h = epctx_hash(text.data, text.size, epctx__hash_number(h, text.size));
-    }
-    while (epctx__next_scalar(&numbers, EPCTX_WIRE_VARINT, &bits)) {
-        h = epctx__hash_number(h, bits);
-    }
-    return h != 0 ? h : 1;
-}
-
-static bool epctx__load_tensor(epctx__loader *l, epctx_view view, epctx_tensor *out)
-{
-    epctx_tensor_view t = epctx_tensor_of(view);
-    size_t rank;
-    uint64_t count;
-    size_t width = epctx_elem_size(t.elem_type);
-    memset(out, 0, sizeof *out);
-    out->name = t.name;
-    out->elem_type = t.elem_type;
-    if (!epctx__load_ints(l, epctx_tensor_dims(&t), &out->dims, &rank)) {
-        return false;
-    }
-    if (rank > INT32_MAX || /* not taken: needs 2^31 dimensions */
-        !epctx__elements(out->dims, (int32_t)rank, &count) ||
-        (width > 0 && count > (uint64_t)(SIZE_MAX / 2) / width)) {
-        epctx_fail(l->error, EPCTX_ERR_GRAPH,
-                   "initializer '%S': a dimension is negative, or the shape too large", &out->name);
-        return false;
-    }
-    out->rank = (int32_t)rank;
-    if (t.external) {
-        if (epctx__load_external(l, &t, out) == NULL) {
-            return false;
-        }
-    } else if (t.has_raw) {
-        uintptr_t at = (uintptr_t)t.raw.data;
-        uintptr_t start = (uintptr_t)l->model->source.data;
-        out->data = t.raw.data;
-        out->size = t.raw.size;
-        /* An edited tensor stands elsewhere. */
-        out->offset = at >= start && at - start < l->model->source.size ? at - start : 0;
-    } else if (width > 0) {
-        /* The bytes must be there: claimed dimensions alone must not make us allocate. */
-        if (count > l->model->source.size) {
-            return epctx__tensor_fault(l, out, "its shape has elements:", count,
-                                       "the whole model has bytes:", l->model->source.size);
-        }
-        return epctx__load_typed(l, view, out, (size_t)count * width);
-    } else if (count > 0) {
-        out->rest = epctx__digest_elements(view);
-    }
-    if (out->data != NULL && width > 0 && out->size != count * width) {
-        return epctx__tensor_fault(l, out, "its data has bytes:", out->size, "its shape needs",
-                                   count * width);
-    }
-    return true;
-}
-
-static bool epctx__load_attr(epctx__loader *l, const epctx_attr_view *view, epctx_attr *out)
-{
-    memset(out, 0, sizeof *out);
-    out->name = view->name;
-    out->type = (epctx_attr_type)view->type; /* 0 to 14, as attr views are read */
-    out->i = view->i;
-    out->f = view->f;
-    out->s = view->s;
-    switch (out->type) {
-    case EPCTX_ATTR_INTS:
-        return epctx__load_ints(l, epctx_fields(view->view, 8), &out->ints, &out->count);
-    case EPCTX_ATTR_FLOATS:
-        return epctx__load_floats(l, epctx_fields(view->view, 7), &out->floats, &out->count);
-    case EPCTX_ATTR_STRINGS:
-        return epctx__load_strs(l, epctx_fields(view->view, 9), &out->strings, &out->count);
-    case EPCTX_ATTR_TENSOR: {
-        epctx_tensor *tensor = (epctx_tensor *)epctx__load_array(l, 1, sizeof *tensor);
-        out->t = tensor;
-        return tensor != NULL && epctx__load_tensor(l, view->t, tensor);
-    }
-    default:
-        return true;
-    }
-}
-
-/* The names that a subgraph defines itself; what it reads beyond them it captures. */
-typedef struct epctx__scope {
-    const struct epctx__scope *outer;
-    epctx_map names;
-} epctx__scope;
-
-typedef struct epctx__captures {
-    epctx_str *out; /* NULL while they are counted */
-    size_t count;
-} epctx__captures;
-
-static void epctx__capture_name(const epctx__scope *scope, epctx_str name, epctx__captures *found)
-{
-    for (; scope != NULL; scope = scope->outer) {
-        if (epctx_map_get(&scope->names, name) != EPCTX_MAP_NONE) {
-            return;
-        }
-    }
-    if (name.size == 0) {
-        return; /* an optional input that is not there */
-    }
-    if (found->out != NULL) {
-        found->out[found->count] = name;
-    }
-    found->count++;
-}
-
-static bool epctx__scope_add(epctx__loader *l, epctx__scope *scope, epctx_str name)
-{
-    if (epctx_map_put(&scope->names, name, 1) != EPCTX_OK) {
-        epctx__nomem(l->error, l->arena->missing);
-        return false;
-    }
-    return true;
-}
-
-static epctx_str epctx__sparse_name(epctx_view sparse)
-{
-    epctx_cursor it = epctx_fields(sparse, 1);
-    epctx_view values;
-    epctx_str name = epctx_str_of("");
-    while (epctx_next_view(&it, &values)) {
-        name = epctx_tensor_of(values).name;
-    }
-    return name;
-}
-
-/* Inputs, initializers and node outputs of a subgraph. */
-static bool epctx__scope_fill(epctx__loader *l, epctx__scope *scope, epctx_view graph)
-{
-    epctx_graph_view view = epctx_graph_of(graph);
-    epctx_cursor inputs = epctx_graph_inputs(view);
-    epctx_cursor initializers = epctx_graph_initializers(view);
-    epctx_cursor sparse = epctx_graph_sparse(view);
-    epctx_cursor nodes = epctx_graph_nodes(view);
-    epctx_value_view value;
-    epctx_tensor_view tensor;
-    epctx_view node;
-    while (epctx_next_value(&inputs, &value)) {
-        if (!epctx__scope_add(l, scope, value.name)) {
-            return false;
-        }
-    }
-    while (epctx_next_tensor(&initializers, &tensor)) {
-        if (!epctx__scope_add(l, scope, tensor.name)) {
-            return false;
-        }
-    }
-    while (epctx_next_view(&sparse, &node)) {
-        if (!epctx__scope_add(l, scope, epctx__sparse_name(node))) {
-            return false;
-        }
-    }
-    while (epctx_next_view(&nodes, &node)) {
-        epctx_cursor outputs = epctx_fields(node, 2);
-        epctx_str name;
-        while (epctx_next_str(&outputs, &name)) {
-            if (!epctx__scope_add(l, scope, name)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-static bool epctx__capture_node(epctx__loader *l, epctx_view node, const epctx__scope *outer,
-                                epctx__captures *found);
-
-static bool epctx__capture_graph(epctx__loader *l, epctx_view graph, const epctx__scope *outer,
-                                 epctx__captures *found)
-{
-    epctx_cursor nodes = epctx_fields(graph, 1);
-    epctx_cursor outputs = epctx_fields(graph, 12);
-    epctx_value_view value;
-    epctx__scope scope;
-    epctx_view node;
-    scope.outer = outer;
-    epctx_map_init(&scope.names, l->arena);
-    if (!epctx__scope_fill(l, &scope, graph)) {
-        return false;
-    }
-    while (epctx_next_view(&nodes, &node)) {
-        epctx_cursor inputs = epctx_fields(node, 1);
-        epctx_str name;
-        while (epctx_next_str(&inputs, &name)) {
-            epctx__capture_name(&scope, name, found);
-        }
-        if (!epctx__capture_node(l, node, &scope, found)) {
-            return false;
-        }
-    }
-    /* A body may hand an outer value straight through. */
-    while (epctx_next_value(&outputs, &value)) {
-        epctx__capture_name(&scope, value.name, found);
-    }
-    return true;
-}
-
-/* What the subgraphs in the attributes of a node read from outside. */
-static bool epctx__capture_node(epctx__loader *l, epctx_view node, const epctx__scope *outer,
-                                epctx__captures *found)
-{
-    epctx_cursor attrs = epctx_fields(node, 5);
-    epctx_view attr;
-    while (epctx_next_view(&attrs, &attr)) {
-        epctx_cursor fields = epctx_fields(attr, 0);
-        epctx_field field;
-        while (epctx_next_field(&fields, &field)) {
-            if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11) &&
-                !epctx__capture_graph(l, field.body, outer, found)) { /* g, graphs */
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* Counts them, then lists them. */
-static bool epctx__load_captures(epctx__loader *l, epctx_view node, epctx__captures *found)
-{
-    found->out = NULL;
-    found->count = 0;
-    if (!epctx__capture_node(l, node, NULL, found)) {
-        return false;
-    }
-    if (found->count == 0) {
-        return true;
-    }
-    found->out = (epctx_str *)epctx__load_array(l, found->count, sizeof *found->out);
-    found->count = 0;
-    return found->out != NULL && epctx__capture_node(l, node, NULL, found);
-}
-
-static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epctx_node *out)
-{
-    epctx_cursor it = epctx_node_attrs(view);
-    epctx_attr_view attr;
-    epctx_attr *attrs;
-    epctx__captures captures;
-    uint32_t domain;
-    out->name = view->name;
-    out->op_type = view->op_type;
-    out->domain = epctx_str_is(view->domain, "ai.onnx") ? epctx_str_of("") : view->domain;
-    domain = epctx_map_get(&l->domains, out->domain);
-    out->version = domain != EPCTX_MAP_NONE ? l->versions[domain] : 0;
-    attrs = (epctx_attr *)epctx__load_array(l, view->attr_count, sizeof *attrs);
-    if (attrs == NULL ||
-        !epctx__load_strs(l, epctx_node_inputs(view), &out->inputs, &out->input_count) ||
-        !epctx__load_strs(l, epctx_node_outputs(view), &out->outputs, &out->output_count)) {
-        return false;
-    }
-    out->attrs = attrs;
-    memset(&attr, 0, sizeof attr);
-    for (; out->attr_count < view->attr_count; out->attr_count++) {
-        (void)epctx_next_attr(&it, &attr);
-        if (!epctx__load_attr(l, &attr, &attrs[out->attr_count]) ||
-            !epctx__load_rest(l, out, &attr)) {
-            epctx_blame(l->error, NULL, &view->name, NULL);
-            return false;
-        }
-    }
-    if (!epctx__load_captures(l, view->view, &captures)) {
-        return false;
-    }
-    out->captures = captures.out;
-    out->capture_count = captures.count;
-    return epctx_map_get(&l->functions, view->op_type) == EPCTX_MAP_NONE ||
-           epctx__rest_add(&out->rest, epctx__digest_around(l));
-}
-
-static bool epctx__load_value(epctx__loader *l, const epctx_value_view *view, epctx_value *out)
-{
-    epctx_cursor it = epctx_value_dims(view);
-    epctx_dim dim;
-    int64_t *dims;
-    size_t rank = epctx_cursor_count(it);
-    memset(&dim, 0, sizeof dim);
-    memset(out, 0, sizeof *out);
-    out->name = view->name;
-    out->elem_type = view->is_tensor ? view->elem_type : 0;
-    out->rank = -1;
-    if (!view->has_shape || rank > INT32_MAX) { /* not taken: needs 2^31 dimensions */
-        return true;
-    }
-    dims = (int64_t *)epctx__load_array(l, rank, sizeof *dims);
-    if (dims == NULL) {
-        return false;
-    }
-    out->rank = (int32_t)rank;
-    out->dims = dims;
-    for (rank = 0; rank < (size_t)out->rank; rank++) {
-        (void)epctx_next_dim(&it, &dim);
-        dims[rank] = dim.known && dim.value >= 0 ? dim.value : -1;
-    }
-    return true;
-}
-
-static bool epctx__load_values(epctx__loader *l, epctx_cursor it, bool skip_constants,
-                               const epctx_value **out, size_t *count)
-{
-    epctx_value_view view;
-    epctx_value *values =
-        (epctx_value *)epctx__load_array(l, epctx_cursor_count(it), sizeof *values);
-    *out = values;
-    *count = 0;
-    while (values != NULL && epctx_next_value(&it, &view)) {
-        /* Before IR version 4 every initializer had to be listed as an input. */
-        if (skip_constants && l->ir_version < 4 &&
-            epctx_map_get(&l->initializers, view.name) != EPCTX_MAP_NONE) {
-            continue;
-        }
-        if (!epctx__load_value(l, &view, &values[*count])) {
-            return false;
-        }
-        ++*count;
-    }
-    return values != NULL;
-}
-
-static bool epctx__load_initializers(epctx__loader *l, epctx_graph_view view, epctx_graph *out)
-{
-    epctx_cursor it = epctx_graph_initializers(view);
-    epctx_cursor inputs = epctx_graph_inputs(view);
-    epctx_map overridable;
-    epctx_value_view value;
-    epctx_view body;
-    epctx_tensor *tensors =
-        (epctx_tensor *)epctx__load_array(l, epctx_cursor_count(it), sizeof *tensors);
-    out->initializers = tensors;
-    if (tensors == NULL) {
-        return false;
-    }
-    epctx_map_init(&overridable, l->arena);
-    while (l->ir_version >= 4 && epctx_next_value(&inputs, &value)) {
-        if (epctx_map_put(&overridable, value.name, 1) != EPCTX_OK) {
-            epctx__nomem(l->error, l->arena->missing);
-            return false;
-        }
-    }
-    while (epctx_next_view(&it, &body)) {
-        epctx_tensor *tensor = &tensors[out->initializer_count];
-        if (!epctx__load_tensor(l, body, tensor)) {
-            return false;
-        }
-        if (epctx_map_get(&overridable, tensor->name) != EPCTX_MAP_NONE) {
-            continue; /* the application may replace it: an input, not a constant */
-        }
-        if (epctx_map_put(&l->initializers, tensor->name, 1) != EPCTX_OK) {
-            epctx__nomem(l->error, l->arena->missing);
-            return false;
-        }
-        out->initializer_count++;
-    }
-    return true;
-}
-
-/* Nodes look their version up, and both may be many. Of a domain imported twice the last counts. */
-static bool epctx__load_opsets(epctx__loader *l)
-{
-    epctx_cursor it = epctx_model_opsets(l->model);
-    epctx_opset opset;
-    uint32_t count = 0;
-    epctx_map_init(&l->domains, l->arena);
-    l->versions = (int64_t *)epctx__load_array(l, epctx_cursor_count(it), sizeof *l->versions);
-    while (l->versions != NULL && epctx_next_opset(&it, &opset)) {
-        bool onnx = epctx_str_is(opset.domain, "ai.onnx");
-        l->versions[count] = opset.version;
-        if (epctx_map_put(&l->domains, onnx ? epctx_str_of("") : opset.domain, count++) !=
-            EPCTX_OK) {
-            epctx__nomem(l->error, l->arena->missing);
-            return false;
-        }
-    }
-    return l->versions != NULL;
-}
-
-/* What nodes may call. */
-static bool epctx__load_functions(epctx__loader *l)
-{
-    epctx_cursor it = epctx_model_functions(l->model);
-    epctx_function_view function;
-    epctx_map_init(&l->functions, l->arena);
-    while (epctx_next_function(&it, &function)) {
-        if (epctx_map_put(&l->functions, function.name, 1) != EPCTX_OK) {
-            epctx__nomem(l->error, l->arena->missing);
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__load_nodes(epctx__loader *l, epctx_graph_view view, epctx_graph *out)
-{
-    epctx_cursor it = epctx_graph_nodes(view);
-    epctx_node_view node;
-    epctx_node *nodes = (epctx_node *)epctx__load_array(l, epctx_cursor_count(it), sizeof *nodes);
-    out->nodes = nodes;
-    while (nodes != NULL && epctx_next_node(&it, &node)) {
-        if (!epctx__load_node(l, &node, &nodes[out->node_count])) {
-            return false;
-        }
-        nodes[out->node_count].id = (uint32_t)out->node_count;
-        out->node_count++;
-    }
-    return nodes != NULL;
-}
-
-/* -- topological order -- */
-
-#define EPCTX__NO_UNIT UINT32_MAX
-
-typedef struct epctx__edges {
-    uint32_t *from;
-    uint32_t *to; /* waits for `from` */
-    size_t count;
-} epctx__edges;
-
-/* A heap of units, smallest key on top. */
-static void epctx__heap_push(uint32_t *heap, size_t *count, uint32_t unit, const uint32_t *key)
-{
-    size_t at = (*count)++;
-    while (at > 0 && key[heap[(at - 1) / 2]] > key[unit]) {
-        heap[at] = heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    heap[at] = unit;
-}
-
-static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *key)
-{
-    uint32_t top = heap[0];
-    uint32_t last = heap[--*count];
-    size_t at = 0;
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child + 1 < *count && key[heap[child + 1]] < key[heap[child]]) {
-            child++;
-        }
-        if (child >= *count || key[heap[child]] >= key[last]) {
-            break;
-        }
-        heap[at] = heap[child];
-        at = child;
-    }
-    heap[at] = last;
-    return top;
-}
-
-/* Units in an order where each stands behind those it waits for, by key where that leaves a choice.
- * A unit with key EPCTX__NO_UNIT does not exist. `count` falls short of the units that exist when
- * there is a cycle. */
-static bool epctx__sort_units(epctx_arena *arena, epctx_error *error, const uint32_t *key,
-                              size_t units, const epctx__edges *edges, uint32_t *sequence,
-                              size_t *count)
-{
-    uint32_t *missing = (uint32_t *)epctx_arena_array(arena, units, sizeof *missing);
-    uint32_t *heap = (uint32_t *)epctx_arena_array(arena, units, sizeof *heap);
-    size_t *first = (size_t *)epctx_arena_array(arena, units, sizeof *first); /* 1 + edge, or 0 */
-    size_t *next = (size_t *)epctx_arena_array(arena, edges->count, sizeof *next);
-    size_t heaped = 0;
-    size_t i;
-    *count = 0;
-    if (missing == NULL || heap == NULL || first == NULL || next == NULL) {
-        epctx__nomem(error, arena->missing);
-        return false;
-    }
-    for (i = 0; i < edges->count; i++) {
-        missing[edges->to[i]]++;
-        next[i] = first[edges->from[i]];
-        first[edges->from[i]] = i + 1;
-    }
-    for (i = 0; i < units; i++) {
-        if (key[i] != EPCTX__NO_UNIT && missing[i] == 0) {
-            epctx__heap_push(heap, &heaped, (uint32_t)i, key);
-        }
-    }
-    while (heaped > 0) {
-        uint32_t unit = epctx__heap_pop(heap, &heaped, key);
-        size_t edge;
-        sequence[(*count)++] = unit;
-        for (edge = first[unit]; edge != 0; edge = next[edge - 1]) {
-            if (--missing[edges->to[edge - 1]] == 0) {
-                epctx__heap_push(heap, &heaped, edges->to[edge - 1], key);
-            }
-        }
-    }
-    return true;
-}
-
-/* Edges between the nodes of a record; `sorted` tells whether the nodes are in order already. */
-static bool epctx__node_edges(epctx__loader *l, const epctx_graph *graph, epctx__edges *edges,
-                              bool *sorted)
-{
-    epctx_map producers;
-    size_t most = 0;
-    size_t i, k;
-    epctx_map_init(&producers, l->arena);
-    for (i = 0; i < graph->node_count; i++) {
-        const epctx_node *node = &graph->nodes[i];
-        most += epctx__read_count(node);
-        for (k = 0; k < node->output_count; k++) {
-            if (node->outputs[k].size > 0 &&
-                epctx_map_put(&producers, node->outputs[k], (uint32_t)i) != EPCTX_OK) {
-                epctx__nomem(l->error, l->arena->missing);
-                return false;
-            }
-        }
-    }
-    edges->from = (uint32_t *)epctx__load_array(l, most, sizeof *edges->from);
-    edges->to = (uint32_t *)epctx__load_array(l, most, sizeof *edges->to);
-    edges->count = 0;
-    *sorted = true;
-    for (i = 0; edges->from != NULL && edges->to != NULL && i < graph->node_count; i++) {
-        const epctx_node *node = &graph->nodes[i];
-        for (k = 0; k < epctx__read_count(node); k++) {
-            uint32_t from = epctx_map_get(&producers, epctx__reads(node, k));
-            if (from != EPCTX_MAP_NONE) {
-                *sorted = *sorted && from < i;
-                edges->from[edges->count] = from;
-                edges->to[edges->count++] = (uint32_t)i;
-            }
-        }
-    }
-    return edges->from != NULL && edges->to != NULL;
-}
-
-/* ONNX wants nodes in topological order, but ORT accepts any order and also writes such models. */
-static bool epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
-{
-    epctx__edges edges;
-    epctx_node *nodes;
-    uint32_t *sequence;
-    uint32_t *key;
-    size_t count = 0;
-    size_t i;
-    bool sorted;
-    if (!epctx__node_edges(l, graph, &edges, &sorted)) {
-        return false;
-    }
-    if (sorted) {
-        return true;
-    }
-    nodes = (epctx_node *)epctx__load_array(l, graph->node_count, sizeof *nodes);
-    sequence = (uint32_t *)epctx__load_array(l, graph->node_count, sizeof *sequence);
-    key = (uint32_t *)epctx__load_array(l, graph->node_count, sizeof *key);
-    if (nodes == NULL || sequence == NULL || key == NULL) {
-        return false;
-    }
-    for (i = 0; i < graph->node_count; i++) {
-        key[i] = (uint32_t)i;
-    }
-    if (!epctx__sort_units(l->arena, l->error, key, graph->node_count, &edges, sequence, &count)) {
-        return false;
-    }
-    if (count != graph->node_count) {
-        epctx_fail(l->error, EPCTX_ERR_GRAPH,
-                   "%u nodes depend on themselves: the graph has a cycle",
-                   (uint64_t)(graph->node_count - count));
-        return false;
-    }
-    for (i = 0; i < count; i++) {
-        nodes[i] = graph->nodes[sequence[i]];
-    }
-    graph->nodes = nodes;
-    return true;
-}
-
-EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error)
-{
-    epctx__loader loader;
-    epctx__file *file;
-    epctx_graph_view view = epctx_model_graph(model);
-    epctx_error local;
-    epctx_error_clear(error);
-    epctx_error_clear(&local);
-    memset(out, 0, sizeof *out);
-    loader.error = error != NULL ? error : &local;
-    if (model->shown_graph == NULL) {
-        epctx_fail(loader.error, EPCTX_ERR_GRAPH, "the model has no graph");
-        epctx_blame(loader.error, model->path, NULL, NULL);
-        return loader.error->status;
-    }
-    model->external_asked = 0;
-    loader.model = model;
-    loader.arena = &model->arena;
-    loader.ir_version = epctx_model_read(model).ir_version;
-    loader.around = 0;
-    epctx_map_init(&loader.initializers, loader.arena);
-    out->name = view.name;
-    for (file = model->files; file != NULL; file = file->next) {
-        file->hashed = 0;
-    }
-    if (!epctx__load_opsets(&loader) || !epctx__load_functions(&loader) ||
-        !epctx__load_initializers(&loader, view, out) ||
-        !epctx__load_values(&loader, epctx_graph_inputs(view), true, &out->inputs,
-                            &out->input_count) ||
-        !epctx__load_values(&loader, epctx_graph_outputs(view), false, &out->outputs,
-                            &out->output_count) ||
-        !epctx__load_values(&loader, epctx_graph_values(view), false, &out->values,
-                            &out->value_count) ||
-        !epctx__load_nodes(&loader, view, out) || !epctx__sort_nodes(&loader, out)) {
-        epctx_blame(loader.error, model->path, NULL, NULL);
-        return loader.error->status;
-    }
-    return EPCTX_OK;
-}
-
-#endif /* EPCTX_NO_WIRE */
 
 #ifndef EPCTX_NO_EDIT
 
@@ -14195,17 +14311,6 @@ static bool epctx__is_live(const epctx_model *model, const epctx_slot *slot)
     return slot == model->root;
 }
 
-static epctx_kind epctx__slot_type(const epctx_slot *slot)
-{
-    uint32_t kind;
-    if (slot->parent == NULL) {
-        return EPCTX_KIND_MODEL;
-    }
-    kind = epctx__field_kind(epctx__slot_type(slot->parent), slot->number);
-    return epctx__is_message(kind) && slot->wire == EPCTX_WIRE_LEN ? epctx__message_kind(kind)
-                                                                   : EPCTX_KIND_NONE;
-}
-
 /* How many more levels of messages may stand below a slot. */
 static uint32_t epctx__depth_left(const epctx_model *model, const epctx_slot *slot)
 {
@@ -14216,27 +14321,6 @@ static uint32_t epctx__depth_left(const epctx_model *model, const epctx_slot *sl
     return left;
 }
 
-/* The field around a place in the source. Fields that were read keep the order of their addresses,
- * so the search goes on where the last one ended: a pass over all of them is linear. */
-static epctx_slot *epctx__child_at(const epctx__message *message, const uint8_t *place)
-{
-    uintptr_t at = (uintptr_t)place;
-    epctx_slot *start = message->hint;
-    epctx_slot *slot = start != NULL ? start : message->first;
-    while (slot != NULL) {
-        uintptr_t data = (uintptr_t)slot->data;
-        if (!slot->split && !slot->removed && at > data && at - data <= slot->size) {
-            return slot;
-        }
-        slot = slot->next;
-        if (slot == NULL && start != NULL) {
-            slot = message->first;
-            start = NULL; /* once around; what was seen is seen again at most once */
-        }
-    }
-    return NULL;
-}
-
 /* Opens a message that has no slots yet. */
 static epctx_status epctx__open_message(epctx_model *model, epctx_slot *slot, epctx_error *error)
 {
@@ -14245,11 +14329,6 @@ static epctx_status epctx__open_message(epctx_model *model, epctx_slot *slot, ep
         return epctx__nomem(error, model->arena.missing);
     }
     return EPCTX_OK;
-}
-
-static bool epctx__is_slot_of(const epctx_slot *slot, epctx_view view)
-{
-    return slot->wire == EPCTX_WIRE_LEN && epctx__slot_view(slot).data == view.data;
 }
 
 static epctx_status epctx__editable(const epctx_model *model, epctx_error *error)
@@ -14301,6 +14380,19 @@ static epctx_status epctx__locate_message(epctx_model *model, epctx_view view, e
         status = epctx_fail(error, EPCTX_ERR_ARG, "the view is a string or a number, no message");
     }
     return status == EPCTX_OK ? epctx__open_message(model, *out, error) : status;
+}
+
+EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, epctx_view *parent,
+                                          epctx_error *error)
+{
+    epctx_slot *slot;
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__locate(model, *view, &slot, error));
+    *view = epctx__slot_view(slot);
+    if (parent != NULL) {
+        *parent = slot->parent != NULL ? epctx__slot_view(slot->parent) : epctx_view_none();
+    }
+    return EPCTX_OK;
 }
 
 /* The same for a graph or function; an empty view is the main graph. */
@@ -14643,11 +14735,6 @@ static epctx_slot *epctx__build_node(epctx__builder *b, const epctx_node *node)
 
 /* -- copies of fields -- */
 
-static bool epctx__is_changed(const epctx_slot *slot)
-{
-    return slot->message != NULL && slot->message->edits != 0;
-}
-
 static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx_slot *from);
 
 /* A field as it is now, with its tag and the width of its length. Bytes are borrowed. */
@@ -14676,16 +14763,6 @@ static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx
             epctx__clone(b, to, child);
         }
     }
-}
-
-/* The slot of a view without opening anything: NULL when its bytes are what they were. */
-static const epctx_slot *epctx__seen_slot(epctx_view view)
-{
-    const epctx_slot *slot = view.slot;
-    while (slot != NULL && !epctx__is_slot_of(slot, view)) {
-        slot = slot->message != NULL ? epctx__child_at(slot->message, view.data) : NULL;
-    }
-    return slot;
 }
 
 /* The payload of a view, of whatever model, as an unlinked field. */
@@ -14833,38 +14910,6 @@ static unsigned epctx__length_width(const epctx_slot *slot)
         had = had > epctx__varint_size(slot->size - slot->head) ? had : 1;
     }
     return had;
-}
-
-/* Whether two payloads say the same as they are now, edits included: fields in the same order, equal
- * to the last byte. */
-static bool epctx__same_bytes(epctx_view a, epctx_view b)
-{
-    const epctx_slot *slot_a = epctx__seen_slot(a);
-    const epctx_slot *slot_b = epctx__seen_slot(b);
-    epctx_cursor it_a, it_b;
-    epctx_field x, y;
-    bool more;
-    if ((slot_a == NULL || !epctx__is_changed(slot_a)) &&
-        (slot_b == NULL || !epctx__is_changed(slot_b))) {
-        return a.size == b.size &&
-               (a.data == b.data || a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
-    }
-    it_a = epctx_fields(a, 0);
-    it_b = epctx_fields(b, 0);
-    for (;;) {
-        more = epctx_next_field(&it_a, &x);
-        if (epctx_next_field(&it_b, &y) != more) {
-            return false;
-        }
-        if (!more) {
-            return true;
-        }
-        if (x.number != y.number || x.wire != y.wire || x.value != y.value ||
-            x.wire == EPCTX_WIRE_GROUP ||
-            (x.wire == EPCTX_WIRE_LEN && !epctx__same_bytes(x.body, y.body))) {
-            return false;
-        }
-    }
 }
 
 static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
@@ -15126,6 +15171,17 @@ EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_vie
     return EPCTX_OK;
 }
 
+EPCTX_API epctx_status epctx_message_put(epctx_model *model, epctx_view parent, uint32_t number,
+                                         epctx_view after, epctx_view *placed, epctx_error *error)
+{
+    if (epctx__child_kind(epctx_view_kind(parent), number) == EPCTX_KIND_NONE) {
+        epctx_error_clear(error);
+        return epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no message",
+                          (uint64_t)number);
+    }
+    return epctx_put_copy(model, parent, number, epctx_view_none(), after, placed, error);
+}
+
 /* -- edits: attributes -- */
 
 static epctx_status epctx__check_node_record(const epctx_node *node, uint32_t depth,
@@ -15373,6 +15429,28 @@ EPCTX_API epctx_status epctx_set_attr(epctx_model *model, epctx_view node, const
     return status;
 }
 
+EPCTX_API epctx_status epctx_node_set_int(epctx_model *model, epctx_view node, const char *name,
+                                          int64_t value, epctx_error *error)
+{
+    epctx_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.name = epctx_str_of(name);
+    attr.type = EPCTX_ATTR_INT;
+    attr.i = value;
+    return epctx_set_attr(model, node, &attr, error);
+}
+
+EPCTX_API epctx_status epctx_node_set_str(epctx_model *model, epctx_view node, const char *name,
+                                          epctx_str value, epctx_error *error)
+{
+    epctx_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.name = epctx_str_of(name);
+    attr.type = EPCTX_ATTR_STRING;
+    attr.s = value;
+    return epctx_set_attr(model, node, &attr, error);
+}
+
 EPCTX_API epctx_status epctx_set_attr_copy(epctx_model *model, epctx_view node, epctx_view attr,
                                            epctx_error *error)
 {
@@ -15515,6 +15593,237 @@ EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
     }
     return epctx__put_slot(model, &b, owner, epctx__build_tensor(&b, NULL, 5, tensor), after,
                            placed, error);
+}
+
+/* -- edits: the data of tensors -- */
+
+static bool epctx__is_data(uint32_t number)
+{
+    switch (number) {
+    case EPCTX_FIELD_TENSOR_FLOAT_DATA:
+    case EPCTX_FIELD_TENSOR_INT32_DATA:
+    case EPCTX_FIELD_TENSOR_STRING_DATA:
+    case EPCTX_FIELD_TENSOR_INT64_DATA:
+    case EPCTX_FIELD_TENSOR_RAW_DATA:
+    case EPCTX_FIELD_TENSOR_DOUBLE_DATA:
+    case EPCTX_FIELD_TENSOR_UINT64_DATA:
+    case EPCTX_FIELD_TENSOR_EXTERNAL_DATA:
+    case EPCTX_FIELD_TENSOR_DATA_LOCATION:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Links a field in where a writer in field order puts it. */
+static epctx_status epctx__put_sorted(epctx_model *model, epctx__builder *b, epctx_slot *parent,
+                                      epctx_slot *fresh, epctx_error *error)
+{
+    epctx_slot *previous = NULL;
+    epctx_slot *slot = b->failed ? NULL : parent->message->first;
+    while (slot != NULL && (slot->removed || slot->number <= fresh->number)) {
+        previous = slot;
+        slot = slot->next;
+    }
+    return epctx__place(model, b, parent, previous, fresh, error);
+}
+
+/* Takes the data out of a tensor; what else it has stays where it is. */
+static epctx_status epctx__drop_data(epctx_model *model, epctx_view view, epctx_slot **tensor,
+                                     epctx_error *error)
+{
+    epctx_slot *slot;
+    EPCTX__TRY(epctx__locate_message(model, view, tensor, error));
+    if (epctx__slot_type(*tensor) != EPCTX_KIND_TENSOR) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "the view is no tensor");
+    }
+    for (slot = (*tensor)->message->first; slot != NULL; slot = slot->next) {
+        if (!slot->removed && epctx__is_data(slot->number)) {
+            EPCTX__TRY(epctx__remove_slot(model, slot, error));
+        }
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__set_raw(epctx_model *model, epctx_view view, epctx_span data,
+                                   epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *tensor;
+    EPCTX__TRY(epctx__drop_data(model, view, &tensor, error));
+    return epctx__put_sorted(model, &b, tensor,
+                             epctx__add_bytes(&b, NULL, EPCTX_FIELD_TENSOR_RAW_DATA, data.data,
+                                              data.size),
+                             error);
+}
+
+static epctx_status epctx__put_external(epctx_model *model, epctx_slot *tensor, const char *key,
+                                        epctx_str value, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *entry = epctx__add_message(&b, NULL, EPCTX_FIELD_TENSOR_EXTERNAL_DATA);
+    epctx__add_str(&b, entry, EPCTX_FIELD_PAIR_KEY, epctx_str_of(key));
+    epctx__add_str(&b, entry, EPCTX_FIELD_PAIR_VALUE, value);
+    return epctx__put_sorted(model, &b, tensor, entry, error);
+}
+
+static epctx_status epctx__put_decimal(epctx_model *model, epctx_slot *tensor, const char *key,
+                                       uint64_t number, epctx_error *error)
+{
+    char digits[24];
+    epctx_text text = epctx_text_of(digits, sizeof digits);
+    epctx_text_put_number(&text, number);
+    return epctx__put_external(model, tensor, key, epctx_text_str(&text), error);
+}
+
+static epctx_status epctx__set_external(epctx_model *model, epctx_view view, epctx_str location,
+                                        uint64_t offset, uint64_t length, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *tensor;
+    EPCTX__TRY(epctx__drop_data(model, view, &tensor, error));
+    EPCTX__TRY(epctx__put_external(model, tensor, "location", location, error));
+    EPCTX__TRY(epctx__put_decimal(model, tensor, "offset", offset, error));
+    EPCTX__TRY(epctx__put_decimal(model, tensor, "length", length, error));
+    return epctx__put_sorted(model, &b, tensor,
+                             epctx__add_varint(&b, NULL, EPCTX_FIELD_TENSOR_DATA_LOCATION, 1),
+                             error);
+}
+
+/* What several edits came to: all of them or none. */
+static epctx_status epctx__end_edits(epctx_model *model, size_t mark, epctx_status status)
+{
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tensor, epctx_span data,
+                                            epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    epctx_error_clear(error);
+    return epctx__end_edits(model, mark, epctx__set_raw(model, tensor, data, error));
+}
+
+EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view tensor,
+                                                 epctx_str location, uint64_t offset,
+                                                 uint64_t length, epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    epctx_error_clear(error);
+    return epctx__end_edits(model, mark, epctx__set_external(model, tensor, location, offset,
+                                                             length, error));
+}
+
+/* -- edits: fields that stand twice -- */
+
+typedef struct epctx__doubled {
+    epctx_model *model;
+    epctx_doubled_fn doubled_fn;
+    void *user;
+    epctx_error *error;
+} epctx__doubled;
+
+/* The fields of `second` behind those of `first`, as libprotobuf merges them. */
+static epctx_status epctx__merge_into(epctx__doubled *d, epctx_slot *first, epctx_slot *second)
+{
+    const epctx_slot *child;
+    EPCTX__TRY(epctx__open_message(d->model, first, d->error));
+    EPCTX__TRY(epctx__open_message(d->model, second, d->error));
+    for (child = second->message->first; child != NULL; child = child->next) {
+        epctx__builder b = epctx__builder_of(d->model);
+        epctx_slot *copy;
+        if (EPCTX__NEVER(child->removed)) { /* nobody could edit the model before */
+            continue;
+        }
+        copy = epctx__clone(&b, NULL, child);
+        if (b.failed) {
+            return epctx__nomem(d->error, d->model->arena.missing);
+        }
+        EPCTX__TRY(epctx__insert(d->model, first, first->message->last, copy, d->error));
+    }
+    return epctx__remove_slot(d->model, second, d->error);
+}
+
+/* Of fields that may stand once one stays in an open message. `node`: its name, if it is one. */
+EPCTX__APART static epctx_status epctx__single_fields(epctx__doubled *d, epctx_slot *slot,
+                                                      epctx_kind type, epctx_str *node)
+{
+    epctx_slot *seen[32];
+    epctx_slot *child;
+    memset(seen, 0, sizeof seen);
+    if (type == EPCTX_KIND_NODE) {
+        *node = epctx_node_of(epctx__slot_view(slot)).name;
+    }
+    for (child = slot->message->first; child != NULL; child = child->next) {
+        const epctx_field_info *info = epctx_field_find(type, child->number);
+        epctx_slot *first;
+        uint32_t at;
+        if (child->removed || info == NULL || info->repeated ||
+            !epctx_field_fits(info, (epctx_wire)child->wire)) {
+            continue;
+        }
+        at = type == EPCTX_KIND_TYPE && info->kind < EPCTX_KIND_INT ? 31 : child->number; /* oneof */
+        first = seen[at];
+        seen[at] = child;
+        if (first == NULL) {
+            continue;
+        }
+        if (info->kind < EPCTX_KIND_INT && first->number == child->number) {
+            seen[at] = first;
+            EPCTX__TRY(epctx__merge_into(d, first, child));
+        } else {
+            EPCTX__TRY(epctx__remove_slot(d->model, first, d->error));
+        }
+        if (d->doubled_fn != NULL) {
+            EPCTX__TRY(d->doubled_fn(d->user, info, *node, d->error));
+        }
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__single_below(epctx__doubled *d, epctx_slot *slot, epctx_kind type,
+                                        epctx_str node)
+{
+    epctx_slot *child;
+    EPCTX__TRY(epctx__open_message(d->model, slot, d->error));
+    EPCTX__TRY(epctx__single_fields(d, slot, type, &node));
+    for (child = slot->message->first; child != NULL; child = child->next) {
+        epctx_kind kind = epctx__slot_type(child);
+        if (!child->removed && kind != EPCTX_KIND_NONE) {
+            EPCTX__TRY(epctx__single_below(d, child, kind, node));
+        }
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API bool epctx_model_is_editable(const epctx_model *model)
+{
+    return !model->duplicate;
+}
+
+EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
+                                                 void *user, epctx_error *error)
+{
+    epctx__doubled d;
+    size_t mark = epctx_edit_mark(model);
+    epctx_error_clear(error);
+    d.model = model;
+    d.doubled_fn = doubled_fn;
+    d.user = user;
+    d.error = error;
+    if (model->duplicate) { /* epctx_undo brings it back */
+        model->merged = model->shown;
+        model->merged_at = mark;
+        model->duplicate = false;
+        model->shown = model->root;
+    }
+    EPCTX__TRY(epctx__end_edits(model, mark, epctx__single_below(&d, model->root, EPCTX_KIND_MODEL,
+                                                                 epctx_str_of(NULL))));
+    model->graph = model->shown_graph = epctx__find_graph(model->root);
+    return EPCTX_OK;
 }
 
 /* -- edits: opset imports, key/value pairs -- */
@@ -15664,13 +15973,13 @@ EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epc
                                           epctx_error *error)
 {
     return epctx_set_pair(model, epctx__slot_view(model->root),
-                          epctx_metadata_field(EPCTX_OF_MODEL), key, value, error);
+                          epctx_metadata_field(EPCTX_KIND_MODEL), key, value, error);
 }
 
 EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, epctx_error *error)
 {
     return epctx_unset_pair(model, epctx__slot_view(model->root),
-                            epctx_metadata_field(EPCTX_OF_MODEL), key, error);
+                            epctx_metadata_field(EPCTX_KIND_MODEL), key, error);
 }
 
 /* -- edits: names of values -- */
@@ -15685,364 +15994,6 @@ static const epctx_profile *epctx__profile_for(const epctx_name_opts *opts,
                                                const epctx_epnode *node)
 {
     return opts->profile != NULL ? opts->profile : epctx_profile_of(node->source);
-}
-
-typedef struct epctx__renaming {
-    epctx_model *model;
-    epctx_error *error;
-    epctx_map from;         /* old name -> index */
-    epctx_map taken;        /* new name -> index */
-    const epctx_str *names; /* the old and new ones */
-    const epctx_str *to;
-    uint32_t *hidden; /* graphs around the place that define the old name themselves */
-    epctx_name_opts opts;
-    bool apply; /* else only look for clashes */
-    epctx_status status;
-    size_t uses;
-} epctx__renaming;
-
-/* A place where the name of a value stands; false ends the walk. */
-static bool epctx__rename_at(epctx__renaming *r, epctx_view field)
-{
-    epctx_str name = epctx_view_str(field);
-    uint32_t i = name.size > 0 ? epctx_map_get(&r->from, name) : EPCTX_MAP_NONE;
-    if (i != EPCTX_MAP_NONE && r->hidden[i] == 0) {
-        r->uses++;
-        if (r->apply) {
-            r->status = epctx__replace_text(r->model, field, r->to[i], r->error);
-        }
-    } else if (!r->apply && name.size > 0) {
-        i = epctx_map_get(&r->taken, name);
-        if (i != EPCTX_MAP_NONE) {
-            r->status = epctx_fail(r->error, EPCTX_ERR_EXISTS,
-                                   "value '%S' cannot be called '%S': that name is in use",
-                                   &r->names[i], &name);
-        }
-    }
-    return r->status == EPCTX_OK;
-}
-
-/* Every string field with this number. */
-static bool epctx__rename_strs(epctx__renaming *r, epctx_view message, uint32_t number)
-{
-    epctx_cursor it = epctx_fields(message, number);
-    epctx_view text;
-    while (epctx_next_view(&it, &text)) {
-        if (!epctx__rename_at(r, text)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* The same one level down: field `inner` of every field `number`. */
-static bool epctx__rename_below(epctx__renaming *r, epctx_view message, uint32_t number,
-                                uint32_t inner)
-{
-    epctx_cursor it = epctx_fields(message, number);
-    epctx_view body;
-    while (epctx_next_view(&it, &body)) {
-        if (!epctx__rename_strs(r, body, inner)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* A name that a graph defines. In a subgraph it hides the outer one; around the scope it must not
- * be one of the new names. */
-typedef enum epctx__defined { EPCTX__HIDE, EPCTX__SHOW, EPCTX__OUTSIDE } epctx__defined;
-
-static void epctx__rename_defined(epctx__renaming *r, epctx_view message, uint32_t number,
-                                  epctx__defined what)
-{
-    epctx_cursor it = epctx_fields(message, number);
-    const epctx_map *names = what == EPCTX__OUTSIDE ? &r->taken : &r->from;
-    epctx_str name;
-    while (epctx_next_str(&it, &name)) {
-        uint32_t i = epctx_map_get(names, name);
-        if (i == EPCTX_MAP_NONE) {
-            continue;
-        }
-        if (what == EPCTX__OUTSIDE) {
-            r->status = epctx_fail(r->error, EPCTX_ERR_EXISTS,
-                                   "value '%S' cannot be called '%S': a graph around it has that "
-                                   "name",
-                                   &r->names[i], &name);
-        } else {
-            r->hidden[i] += what == EPCTX__HIDE ? 1u : UINT32_MAX; /* UINT32_MAX: minus one */
-        }
-    }
-}
-
-/* All names that a graph defines: inputs, initializers, outputs of nodes. */
-static void epctx__rename_scope(epctx__renaming *r, epctx_view graph, epctx__defined what)
-{
-    epctx_cursor it = epctx_fields(graph, 0);
-    epctx_field f;
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire != EPCTX_WIRE_LEN) {
-            continue;
-        }
-        if (f.number == 1) {
-            epctx__rename_defined(r, f.body, 2, what);
-        } else if (f.number == 5) {
-            epctx__rename_defined(r, f.body, 8, what);
-        } else if (f.number == 11) {
-            epctx__rename_defined(r, f.body, 1, what);
-        } else if (f.number == 15) {
-            epctx_cursor values = epctx_fields(f.body, 1);
-            epctx_view tensor;
-            while (epctx_next_view(&values, &tensor)) {
-                epctx__rename_defined(r, tensor, 8, what);
-            }
-        }
-    }
-}
-
-static bool epctx__rename_graph(epctx__renaming *r, epctx_view graph);
-
-/* A graph inside the scope: what it defines itself is not what is renamed. */
-static bool epctx__rename_nested(epctx__renaming *r, epctx_view graph)
-{
-    bool good;
-    epctx__rename_scope(r, graph, EPCTX__HIDE);
-    good = epctx__rename_graph(r, graph);
-    epctx__rename_scope(r, graph, EPCTX__SHOW);
-    return good;
-}
-
-static bool epctx__rename_attr(epctx__renaming *r, epctx_view attr)
-{
-    epctx_cursor it = epctx_fields(attr, 0);
-    epctx_field f;
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && (f.number == 6 || f.number == 11) &&
-            !epctx__rename_nested(r, f.body)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* A value at a node has a new name: may it, if this is an EPContext node? */
-static bool epctx__rename_allowed(epctx__renaming *r, epctx_view node, epctx_str value)
-{
-    epctx_node_view view = epctx_node_of(node);
-    epctx_epnode ep;
-    if (!epctx_is_epnode(&view) || epctx_epnode_read(&view, &ep, NULL) != EPCTX_OK ||
-        (epctx__profile_for(&r->opts, &ep)->traits & EPCTX_IO_NAMES) == 0) {
-        return true;
-    }
-    r->status = epctx_fail(r->error, EPCTX_ERR_UNSUPPORTED,
-                           "value '%S' cannot have another name: %s finds it in its binary by name",
-                           &value, epctx__profile_for(&r->opts, &ep)->name);
-    epctx_blame(r->error, r->model->path, &view.name, NULL);
-    return false;
-}
-
-static bool epctx__rename_node(epctx__renaming *r, epctx_view node)
-{
-    epctx_cursor it = epctx_fields(node, 0);
-    epctx_field f;
-    bool asked = r->apply || r->opts.any_io;
-    while (epctx_next_field(&it, &f)) {
-        bool ok = true;
-        if (f.wire != EPCTX_WIRE_LEN) {
-            continue;
-        }
-        if (f.number == 1 || f.number == 2) {
-            size_t uses = r->uses;
-            ok = epctx__rename_at(r, f.body);
-            if (ok && r->uses > uses && !asked) { /* the answer is that of the node */
-                ok = epctx__rename_allowed(r, node, epctx_view_str(f.body));
-                asked = true;
-            }
-        } else if (f.number == 5) {
-            ok = epctx__rename_attr(r, f.body);
-        } else if (f.number == 10) {
-            ok = epctx__rename_below(r, f.body, 2, 1); /* sharding_spec, tensor_name */
-        }
-        if (!ok) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__rename_graph(epctx__renaming *r, epctx_view graph)
-{
-    epctx_cursor it = epctx_fields(graph, 0);
-    epctx_field f;
-    while (epctx_next_field(&it, &f)) {
-        bool ok = true;
-        if (f.wire != EPCTX_WIRE_LEN) {
-            continue;
-        }
-        switch (f.number) {
-        case 1:
-            ok = epctx__rename_node(r, f.body);
-            break;
-        case 5:
-            ok = epctx__rename_strs(r, f.body, 8);
-            break;
-        case 11:
-        case 12:
-        case 13:
-            ok = epctx__rename_strs(r, f.body, 1);
-            break;
-        case 14: /* tensor_name, quant_parameter_tensor_names */
-            ok = epctx__rename_strs(r, f.body, 1) && epctx__rename_below(r, f.body, 2, 2);
-            break;
-        case 15: /* the name of a sparse initializer is that of its values */
-            ok = epctx__rename_below(r, f.body, 1, 8);
-            break;
-        default:
-            break;
-        }
-        if (!ok) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__rename_function(epctx__renaming *r, epctx_view function)
-{
-    epctx_cursor it = epctx_fields(function, 7);
-    epctx_view node;
-    if (!epctx__rename_strs(r, function, 4) || !epctx__rename_strs(r, function, 5) ||
-        !epctx__rename_below(r, function, 12, 1)) {
-        return false;
-    }
-    while (epctx_next_view(&it, &node)) {
-        if (!epctx__rename_node(r, node)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* TrainingInfoProto: its graphs see the main graph's values. The key of a binding is an initializer
- * of the algorithm or of the main graph, its value an output of the graph in question. */
-static bool epctx__rename_training(epctx__renaming *r, epctx_view training)
-{
-    uint32_t number;
-    for (number = 1; number <= 2; number++) { /* initialization, algorithm */
-        epctx_cursor it = epctx_fields(training, number);
-        epctx_view graph = epctx_view_none();
-        while (epctx_next_view(&it, &graph)) {
-            if (!epctx__rename_nested(r, graph)) {
-                return false;
-            }
-        }
-        epctx__rename_scope(r, graph, EPCTX__HIDE);
-        if (!epctx__rename_below(r, training, number + 2, 2) ||
-            (number == 2 && (!epctx__rename_below(r, training, 3, 1) ||
-                             !epctx__rename_below(r, training, 4, 1)))) {
-            return false; /* ends the work: what is hidden does not matter any more */
-        }
-        epctx__rename_scope(r, graph, EPCTX__SHOW);
-    }
-    return true;
-}
-
-/* Everything that sees the values of `scope`. */
-static bool epctx__rename_walk(epctx__renaming *r, const epctx_slot *scope)
-{
-    epctx_cursor it;
-    epctx_view training;
-    epctx_view view = epctx__slot_view(scope);
-    if (epctx__slot_type(scope) == EPCTX_KIND_FUNCTION) {
-        return epctx__rename_function(r, view);
-    }
-    if (!epctx__rename_graph(r, view)) {
-        return false;
-    }
-    it = epctx_fields(epctx__slot_view(r->model->root), 20);
-    while (scope == r->model->graph && epctx_next_view(&it, &training)) {
-        if (!epctx__rename_training(r, training)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* The names of the graphs around `scope` are not free. */
-static bool epctx__rename_around(epctx__renaming *r, const epctx_slot *scope)
-{
-    const epctx_slot *slot;
-    for (slot = scope->parent; slot != NULL; slot = slot->parent) {
-        if (epctx__slot_type(slot) == EPCTX_KIND_GRAPH) {
-            epctx__rename_scope(r, epctx__slot_view(slot), EPCTX__OUTSIDE);
-        }
-    }
-    return r->status == EPCTX_OK;
-}
-
-static epctx_status epctx__rename_plan(epctx__renaming *r, const epctx_str *from,
-                                       const epctx_str *to, size_t count)
-{
-    size_t i;
-    epctx_map_init(&r->from, &r->model->arena);
-    epctx_map_init(&r->taken, &r->model->arena);
-    r->names = from;
-    r->to = to;
-    r->hidden = (uint32_t *)epctx_arena_array(&r->model->arena, count, sizeof *r->hidden);
-    if (r->hidden == NULL) {
-        return epctx__nomem(r->error, r->model->arena.missing);
-    }
-    for (i = 0; i < count; i++) {
-        if (from[i].size == 0 || to[i].size == 0) {
-            return epctx_fail(r->error, EPCTX_ERR_ARG, "the name of a value must not be empty");
-        }
-        if (epctx_str_eq(from[i], to[i])) {
-            continue;
-        }
-        if (epctx_map_get(&r->from, from[i]) != EPCTX_MAP_NONE) {
-            return epctx_fail(r->error, EPCTX_ERR_ARG, "value '%S' has two new names", &from[i]);
-        }
-        if (epctx_map_get(&r->taken, to[i]) != EPCTX_MAP_NONE) {
-            return epctx_fail(r->error, EPCTX_ERR_EXISTS, "two values are to be called '%S'",
-                              &to[i]);
-        }
-        if (epctx_map_put(&r->from, from[i], (uint32_t)i) != EPCTX_OK ||
-            epctx_map_put(&r->taken, to[i], (uint32_t)i) != EPCTX_OK) {
-            return epctx__nomem(r->error, r->model->arena.missing);
-        }
-    }
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
-                                           const epctx_str *from, const epctx_str *to, size_t count,
-                                           const epctx_name_opts *opts, size_t *uses,
-                                           epctx_error *error)
-{
-    epctx__renaming r;
-    epctx_slot *slot;
-    size_t mark = epctx_edit_mark(model);
-    epctx_error_clear(error);
-    memset(&r, 0, sizeof r);
-    r.model = model;
-    r.error = error;
-    r.opts = epctx__name_opts(opts);
-    r.status = epctx__locate_graph(model, scope, &slot, error);
-    if (r.status == EPCTX_OK) {
-        r.status = epctx__rename_plan(&r, from, to, count);
-    }
-    if (r.status == EPCTX_OK && epctx__rename_around(&r, slot) && epctx__rename_walk(&r, slot)) {
-        r.apply = true;
-        r.uses = 0;
-        epctx__rename_walk(&r, slot);
-    }
-    if (r.status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    if (uses != NULL) {
-        *uses = r.status == EPCTX_OK ? r.uses : 0;
-    }
-    return r.status;
 }
 
 /* -- edits: names of nodes -- */
@@ -16276,6 +16227,88 @@ EPCTX_API epctx_status epctx_prefix(epctx_model *model, epctx_str prefix,
     }
     if (count != NULL) {
         *count = status == EPCTX_OK ? done : 0;
+    }
+    return status;
+}
+
+/* -- edits: names of files -- */
+
+typedef struct epctx__file_names {
+    const epctx_file_rename *renames;
+    epctx_map contexts, tensors; /* old name -> number in `renames` */
+} epctx__file_names;
+
+/* NULL: it stays. */
+static const epctx_str *epctx__new_name(const epctx__file_names *names, const epctx_map *map,
+                                        epctx_str name)
+{
+    uint32_t at = name.size < EPCTX_PATH_MAX ? epctx_map_get(map, name) : EPCTX_MAP_NONE;
+    return at != EPCTX_MAP_NONE ? &names->renames[at].to : NULL;
+}
+
+static epctx_status epctx__rename_data(epctx_model *model, const epctx__file_names *names,
+                                       epctx_error *error)
+{
+    epctx_walk walk;
+    epctx_tensor_view tensor;
+    epctx_walk_begin(&walk, model);
+    while (names->tensors.count > 0 && epctx_walk_tensor(&walk, &tensor)) {
+        const epctx_str *to =
+            tensor.external ? epctx__new_name(names, &names->tensors, tensor.location) : NULL;
+        if (to != NULL) {
+            EPCTX__TRY(epctx_set_pair(model, tensor.view, EPCTX_FIELD_TENSOR_EXTERNAL_DATA,
+                                      epctx_str_of("location"), *to, error));
+        }
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__rename_contexts(epctx_model *model, const epctx__file_names *names,
+                                           epctx_error *error)
+{
+    static const char *const attributes[] = {"ep_cache_context", "ep_dlc_context"};
+    epctx_walk walk;
+    epctx_node_view node;
+    size_t i;
+    epctx_walk_begin(&walk, model);
+    while (names->contexts.count > 0 && epctx_walk_epnode(&walk, &node)) {
+        for (i = 0; i < 2; i++) {
+            const epctx_str *to = epctx__new_name(names, &names->contexts,
+                                                  epctx_node_attr_str(&node, attributes[i]));
+            if (to != NULL) {
+                EPCTX__TRY(epctx_node_set_str(model, node.view, attributes[i], *to, error));
+            }
+        }
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
+                                                const epctx_file_rename *renames, size_t count,
+                                                epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    epctx__file_names names;
+    epctx_status status;
+    size_t i;
+    epctx_error_clear(error);
+    names.renames = renames;
+    epctx_map_init(&names.contexts, &model->arena);
+    epctx_map_init(&names.tensors, &model->arena);
+    for (i = 0; i < count; i++) {
+        epctx_map *map =
+            renames[i].use == EPCTX_USE_INITIALIZERS ? &names.tensors : &names.contexts;
+        if (renames[i].from.size > 0 &&
+            epctx_map_put(map, renames[i].from, (uint32_t)i) != EPCTX_OK) {
+            return epctx__nomem(error, model->arena.missing);
+        }
+    }
+    status = epctx__rename_data(model, &names, error);
+    if (status == EPCTX_OK) {
+        status = epctx__rename_contexts(model, &names, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
     }
     return status;
 }
@@ -16751,7 +16784,6 @@ typedef struct epctx__convert {
     epctx_error *error;
     epctx_convert_opts opts;
     epctx_str path;   /* of the result */
-    epctx_str folder; /* of the result, with its separator */
     epctx__job *jobs;
     size_t job_count;
     epctx__ep_nodes *groups;
@@ -16830,21 +16862,16 @@ static bool epctx__convert_refuse(epctx__convert *c, const epctx_epnode *node,
     return false;
 }
 
-static epctx__loader epctx__convert_loader(epctx__convert *c, epctx_model *model)
-{
-    epctx__loader loader;
-    memset(&loader, 0, sizeof loader);
-    loader.model = model;
-    loader.arena = &model->arena;
-    loader.error = c->error;
-    return loader;
-}
-
 /* What the bodies of a node read from outside. */
+typedef struct epctx__captures {
+    const epctx_str *out;
+    size_t count;
+} epctx__captures;
+
 static bool epctx__convert_captures(epctx__convert *c, epctx_view node, epctx__captures *found)
 {
-    epctx__loader loader = epctx__convert_loader(c, c->model);
-    return epctx__load_captures(&loader, node, found);
+    return epctx_node_captures(node, &c->model->arena, &found->out, &found->count, c->error) ==
+           EPCTX_OK;
 }
 
 static bool epctx__convert_int(epctx__convert *c, epctx_view node, const char *name, int64_t value)
@@ -16882,31 +16909,34 @@ static bool epctx__convert_fits(epctx__convert *c, const char *cure)
     return false;
 }
 
-/* Adds a file of the result. `name` is relative to its folder. */
-static bool epctx__convert_file(epctx__convert *c, epctx_str name, const epctx_span *parts,
-                                size_t part_count, uint64_t size)
+EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path, epctx_str name,
+                                            const epctx_span *parts, size_t part_count,
+                                            epctx_output_file *out, epctx_error *error)
 {
-    epctx_output_file *file;
+    char room[EPCTX_PATH_MAX];
+    char whole[EPCTX_PATH_MAX];
     epctx_str join[2];
-    char path[EPCTX_PATH_MAX];
-    join[0] = c->folder;
+    size_t i;
+    join[0] = epctx__path_beside(model->io, path != NULL ? path : model->path, room);
     join[1] = name;
-    if (epctx__path_join(path, sizeof path, join, 2, c->error) != EPCTX_OK) {
-        return false;
+    memset(out, 0, sizeof *out);
+    EPCTX__TRY(epctx__path_join(whole, sizeof whole, join, 2, error));
+    EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(whole), &out->path, error));
+    EPCTX__TRY(epctx__copy(&model->arena, name, &out->name, error));
+    out->parts = parts;
+    out->part_count = part_count;
+    for (i = 0; i < part_count; i++) {
+        out->size += parts[i].size;
     }
-    file = (epctx_output_file *)epctx__convert_add(c, &c->files, sizeof *file);
-    if (file == NULL) {
-        return false;
-    }
-    file->path = epctx_arena_copy(c->arena, epctx_str_of(path));
-    file->name = epctx_arena_copy(c->arena, name);
-    file->parts = parts;
-    file->part_count = part_count;
-    file->size = size;
-    if (file->path == NULL || file->name == NULL) {
-        return epctx__convert_nomem(c);
-    }
-    return true;
+    return EPCTX_OK;
+}
+
+static bool epctx__convert_file(epctx__convert *c, epctx_str name, const epctx_span *parts,
+                                size_t part_count)
+{
+    epctx_output_file *file = (epctx_output_file *)epctx__convert_add(c, &c->files, sizeof *file);
+    return file != NULL && epctx_output_file_of(c->model, c->path.data, name, parts, part_count,
+                                                file, c->error) == EPCTX_OK;
 }
 
 /* The same for a file of one part. */
@@ -16916,7 +16946,7 @@ static bool epctx__convert_whole(epctx__convert *c, epctx_str name, epctx_span b
     if (part != NULL) {
         *part = bytes;
     }
-    return part != NULL && epctx__convert_file(c, name, part, 1, bytes.size);
+    return part != NULL && epctx__convert_file(c, name, part, 1);
 }
 
 /* -- names of new files -- */
@@ -16930,37 +16960,38 @@ static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const ep
                                    EPCTX_PATH_MAX, c->error) == EPCTX_OK;
 }
 
-/* A new file's name must be one that a model may hold, and not the model's own. */
-static bool epctx__convert_name(epctx__convert *c, epctx_str name, const epctx_profile *profile)
+EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
+                                               const epctx_profile *profile, epctx_error *error)
 {
     epctx_error reason;
     if (epctx_path_check(name, &reason) != EPCTX_OK) {
-        epctx_fail(c->error, EPCTX_ERR_PATH, "new file: %s; choose another name", reason.message);
-        return false;
+        return epctx_fail(error, EPCTX_ERR_PATH, "new file: %s; choose another name",
+                          reason.message);
     }
     if (profile != NULL && epctx__dots_refused(profile, name)) {
-        epctx_fail(c->error, EPCTX_ERR_PATH,
-                   "new file '%S': the EP %s refuses '..' anywhere in a name; choose another",
-                   &name, profile->name);
-        return false;
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "new file '%S': the EP %s refuses '..' anywhere in a name; choose another",
+                          &name, profile->name);
     }
     if (epctx__is_separator(name.data[name.size - 1])) {
-        epctx_fail(c->error, EPCTX_ERR_PATH, "new file '%S' is a folder; choose a file's name",
-                   &name);
-        return false;
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "new file '%S' is a folder; choose a file's name", &name);
     }
-    if (epctx_str_eq(name, epctx_path_file(c->path))) {
-        epctx_fail(c->error, EPCTX_ERR_PATH,
-                   "new file '%S' would be the model itself; choose another name", &name);
-        return false;
+    if (epctx_str_eq(name, epctx_path_file(path))) {
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "new file '%S' would be the model itself; choose another name", &name);
     }
-    return true;
+    return EPCTX_OK;
+}
+
+static bool epctx__convert_name(epctx__convert *c, epctx_str name, const epctx_profile *profile)
+{
+    return epctx_output_name_check(name, c->path, profile, c->error) == EPCTX_OK;
 }
 
 static bool epctx__convert_begin(epctx__convert *c, epctx_model *model,
                                  const epctx_convert_opts *opts, epctx_error *error)
 {
-    char room[EPCTX_PATH_MAX];
     memset(c, 0, sizeof *c);
     c->model = model;
     c->arena = &model->arena;
@@ -16969,11 +17000,6 @@ static bool epctx__convert_begin(epctx__convert *c, epctx_model *model,
         c->opts = *opts;
     }
     c->path = epctx_str_of(c->opts.output_path != NULL ? c->opts.output_path : model->path);
-    c->folder = epctx__path_beside(model->io, c->path.data, room);
-    c->folder.data = epctx_arena_copy(c->arena, c->folder);
-    if (c->folder.data == NULL) {
-        return epctx__convert_nomem(c);
-    }
     return epctx__editable(model, error) == EPCTX_OK;
 }
 
@@ -17203,11 +17229,13 @@ static bool epctx__embed_allowed(epctx__convert *c, const epctx__job *job)
 static bool epctx__embed_map(epctx__convert *c, epctx_str folder, size_t index)
 {
     epctx__job *job = &c->jobs[index];
+    epctx__file *file;
     epctx__ep_nodes *group = &c->groups[job->group];
-    job->file = epctx__model_map(c->model, folder, job->node.ep_cache_context, c->error);
-    if (job->file == NULL) {
+    if (epctx__model_map(c->model, folder, job->node.ep_cache_context, &file, c->error) !=
+        EPCTX_OK) {
         return epctx__convert_refuse(c, &job->node, "ep_cache_context");
     }
+    job->file = file;
     if (job->file->mapping.size > (uint64_t)EPCTX_MODEL_MAX) {
         epctx_fail(c->error, EPCTX_ERR_LIMIT,
                    "the context has %u bytes, and an embedded one cannot have more than %u: keep "
@@ -17359,22 +17387,6 @@ static bool epctx__extract_allowed(epctx__convert *c, const epctx__job *job)
     return epctx__convert_refuse(c, &job->node, "ep_cache_context");
 }
 
-/* "name.ext" -> "name_2.ext". */
-static bool epctx__numbered(epctx__convert *c, epctx_str name, uint64_t number,
-                            char out[EPCTX_PATH_MAX])
-{
-    char digits[24];
-    epctx_text text = epctx_text_of(digits, sizeof digits);
-    epctx_str parts[3];
-    epctx_text_put_format(&text, "_%u", number);
-    parts[0] = name;
-    parts[0].size =
-        epctx_path_folder(name).size + epctx__path_stem(epctx_path_file(name)).size;
-    parts[1] = epctx_text_str(&text);
-    parts[2].data = name.data + parts[0].size;
-    parts[2].size = name.size - parts[0].size;
-    return epctx__path_join(out, EPCTX_PATH_MAX, parts, 3, c->error) == EPCTX_OK;
-}
 
 /* The first name of its kind that no other context of the model has; `taken` maps a name to the
  * next number to try. */
@@ -17399,7 +17411,8 @@ static bool epctx__extract_name(epctx__convert *c, const epctx__job *job, epctx_
         return epctx__convert_refuse(c, &job->node, "ep_cache_context");
     }
     while (number != EPCTX_MAP_NONE && epctx_map_get(taken, epctx_str_of(name)) != EPCTX_MAP_NONE) {
-        if (!epctx__numbered(c, epctx_str_of(base), number++, name)) {
+        if (epctx_path_numbered(epctx_str_of(base), number++, name, sizeof name, c->error) !=
+            EPCTX_OK) {
             return false;
         }
     }
@@ -17413,7 +17426,7 @@ static bool epctx__extract_name(epctx__convert *c, const epctx__job *job, epctx_
     payload->name = epctx_str_of(kept);
     return epctx__convert_put(c, taken, payload->name, 1) &&
            epctx__convert_name(c, payload->name, job->profile) &&
-           epctx__convert_file(c, payload->name, &payload->bytes, 1, payload->bytes.size);
+           epctx__convert_file(c, payload->name, &payload->bytes, 1);
 }
 
 static bool epctx__extract_store(epctx__convert *c, epctx__job *job)
@@ -17631,9 +17644,8 @@ static bool epctx__tensor_refer(epctx__convert *c, epctx_view view, epctx_str lo
 static bool epctx__tensor_read(epctx__convert *c, epctx_model *model, epctx_view view,
                                epctx_tensor *out, const char **why)
 {
-    epctx__loader loader = epctx__convert_loader(c, model);
     *why = NULL;
-    if (!epctx__load_tensor(&loader, view, out)) {
+    if (epctx_tensor_load(model, view, NULL, out, c->error) != EPCTX_OK) {
         return false;
     }
     if (out->data == NULL && out->elem_type == EPCTX_ONNX_STRING) {
@@ -17845,7 +17857,7 @@ static bool epctx__external_step(epctx__convert *c)
     }
     return c->parts.count == 0 ||
            epctx__convert_file(c, epctx_str_of(c->opts.name), (const epctx_span *)c->parts.items,
-                               c->parts.count, c->data_size);
+                               c->parts.count);
 }
 
 EPCTX_API epctx_status epctx_init_external(epctx_model *model, const epctx_convert_opts *opts,
@@ -19039,429 +19051,6 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
     return status;
 }
 
-#endif /* EPCTX_NO_EDIT */
-
-/* ================================================================================================
- * >>combine
- * ============================================================================================== */
-
-#ifndef EPCTX_NO_EDIT
-
-/* -- what the operations share: steps, lists of names, files that go along -- */
-
-/* A file of the result. */
-typedef struct epctx__carried {
-    epctx_str name;   /* in the result */
-    const char *path; /* where it is now, canonical */
-    epctx_span bytes;
-    bool hashed;
-    uint64_t hash;
-} epctx__carried;
-
-/* `c` comes first: steps of conversions are used with it. */
-typedef struct epctx__combine {
-    epctx__convert c;
-    epctx_list steps;
-    epctx_list carried;
-    epctx_map files; /* name in the result -> number in `carried` */
-    epctx_map paths; /* canonical path -> the same */
-    epctx_map alike; /* size -> the first of it; size and hash, of sizes that occur again -> same */
-} epctx__combine;
-
-static bool epctx__combine_begin(epctx__combine *m, epctx_model *model, const char *output_path,
-                                 epctx_error *error)
-{
-    epctx_convert_opts opts;
-    memset(m, 0, sizeof *m);
-    memset(&opts, 0, sizeof opts);
-    opts.output_path = output_path;
-    if (!epctx__convert_begin(&m->c, model, &opts, error)) {
-        return false;
-    }
-    epctx_map_init(&m->files, m->c.arena);
-    epctx_map_init(&m->paths, m->c.arena);
-    epctx_map_init(&m->alike, m->c.arena);
-    return true;
-}
-
-/* A sentence; a name in it is cut (epctx_text_put_shown), so that it fits. NULL without memory. */
-static const char *epctx__combine_text(epctx__combine *m, const char *format, va_list args)
-{
-    char line[1024];
-    epctx_text text = epctx_text_of(line, sizeof line);
-    const char *copy;
-    epctx_text_put_args(&text, format, args);
-    copy = epctx_arena_copy(m->c.arena, epctx_text_str(&text));
-    if (copy == NULL) {
-        epctx__convert_nomem(&m->c);
-    }
-    return copy;
-}
-
-static bool epctx__combine_say(epctx__combine *m, size_t part, epctx_str name, const char *format,
-                               ...)
-{
-    epctx_step *step = (epctx_step *)epctx__convert_add(&m->c, &m->steps, sizeof *step);
-    va_list args;
-    if (step == NULL) {
-        return false;
-    }
-    step->part = part;
-    step->name = name;
-    va_start(args, format);
-    step->text = epctx__combine_text(m, format, args);
-    va_end(args);
-    return step->text != NULL;
-}
-
-static void epctx__combine_end(const epctx__combine *m, epctx_combined *out)
-{
-    if (out != NULL) {
-        out->steps = (const epctx_step *)m->steps.items;
-        out->step_count = m->steps.count;
-        out->files = (epctx_output_file *)m->c.files.items;
-        out->file_count = m->c.files.count;
-    }
-}
-
-static bool epctx__combine_put(epctx__combine *m, epctx_map *map, epctx_str key, uint32_t value)
-{
-    return epctx__convert_put(&m->c, map, key, value);
-}
-
-/* "<a><b>" in the arena of the result. */
-static bool epctx__combine_join(epctx__combine *m, epctx_str a, epctx_str b, epctx_str *out)
-{
-    char *text = a.size < SIZE_MAX - b.size
-                     ? (char *)epctx_arena_alloc(m->c.arena, a.size + b.size + 1)
-                     : NULL; /* not taken: two names do not fill an address space */
-    if (text == NULL) {
-        return epctx__convert_nomem(&m->c);
-    }
-    if (a.size > 0) {
-        memcpy(text, a.data, a.size);
-    }
-    if (b.size > 0) {
-        memcpy(text + a.size, b.data, b.size);
-    }
-    out->data = text;
-    out->size = a.size + b.size;
-    return true;
-}
-
-/* The names that a graph defines: inputs, initializers, outputs of nodes. */
-typedef struct epctx__definitions {
-    epctx_cursor inputs, tensors, sparses, nodes, outputs;
-} epctx__definitions;
-
-static epctx__definitions epctx__definitions_of(epctx_view graph)
-{
-    epctx__definitions d;
-    epctx_graph_view view = epctx_graph_of(graph);
-    d.inputs = epctx_graph_inputs(view);
-    d.tensors = epctx_graph_initializers(view);
-    d.sparses = epctx_graph_sparse(view);
-    d.nodes = epctx_graph_nodes(view);
-    d.outputs = epctx_fields(epctx_view_none(), 0);
-    return d;
-}
-
-/* Only those of initializers. */
-static epctx__definitions epctx__initializers_of(epctx_view graph)
-{
-    epctx__definitions d = epctx__definitions_of(graph);
-    d.inputs = d.outputs;
-    d.nodes = d.outputs;
-    return d;
-}
-
-static bool epctx__next_definition(epctx__definitions *d, epctx_str *name)
-{
-    epctx_value_view value;
-    epctx_tensor_view tensor;
-    epctx_sparse_view sparse;
-    epctx_view node;
-    for (;;) {
-        if (epctx_next_value(&d->inputs, &value)) {
-            *name = value.name;
-        } else if (epctx_next_tensor(&d->tensors, &tensor)) {
-            *name = tensor.name;
-        } else if (epctx_next_sparse(&d->sparses, &sparse)) {
-            *name = sparse.values.name;
-        } else if (!epctx_next_str(&d->outputs, name)) {
-            if (!epctx_next_view(&d->nodes, &node)) {
-                return false;
-            }
-            d->outputs = epctx_fields(node, 2);
-            continue;
-        }
-        if (name->size > 0) {
-            return true;
-        }
-    }
-}
-
-static bool epctx__put_definitions(epctx__convert *c, epctx_map *map, epctx__definitions d)
-{
-    epctx_str name;
-    bool ok = true;
-    while (ok && epctx__next_definition(&d, &name)) {
-        ok = epctx__convert_put(c, map, name, 1);
-    }
-    return ok;
-}
-
-/* The tensors of a node's attributes that may have their data in a file. */
-typedef bool (*epctx__tensor_step)(epctx__convert *c, epctx_view tensor, void *user);
-
-static bool epctx__sparse_tensors(epctx__convert *c, epctx_view sparse, epctx__tensor_step step,
-                                  void *user)
-{
-    epctx_cursor fields = epctx_fields(sparse, 0);
-    epctx_field field;
-    while (epctx_next_field(&fields, &field)) {
-        if (field.wire == EPCTX_WIRE_LEN && (field.number == 1 || field.number == 2) &&
-            !step(c, field.body, user)) { /* values, indices */
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__graph_tensors(epctx__convert *c, epctx_view graph, epctx__tensor_step step,
-                                 void *user, uint32_t depth);
-
-static bool epctx__node_tensors(epctx__convert *c, epctx_view node, epctx__tensor_step step,
-                                void *user, uint32_t depth)
-{
-    epctx_cursor attrs = epctx_fields(node, 5);
-    epctx_view attr;
-    while (epctx_next_view(&attrs, &attr)) {
-        epctx_cursor fields = epctx_fields(attr, 0);
-        epctx_field field;
-        while (epctx_next_field(&fields, &field)) {
-            bool ok = true;
-            if (field.wire != EPCTX_WIRE_LEN) {
-                continue;
-            }
-            if (field.number == 5 || field.number == 10) { /* t, tensors */
-                ok = step(c, field.body, user);
-            } else if (field.number == 22 || field.number == 23) { /* sparse tensors */
-                ok = epctx__sparse_tensors(c, field.body, step, user);
-                /* not taken: open bounds the nesting */
-            } else if ((field.number == 6 || field.number == 11) && depth > 0) { /* graphs */
-                ok = epctx__graph_tensors(c, field.body, step, user, depth - 1);
-            }
-            if (!ok) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-static bool epctx__graph_tensors(epctx__convert *c, epctx_view graph, epctx__tensor_step step,
-                                 void *user, uint32_t depth)
-{
-    epctx_cursor fields = epctx_fields(graph, 0);
-    epctx_field field;
-    while (epctx_next_field(&fields, &field)) {
-        bool ok = true;
-        if (field.wire != EPCTX_WIRE_LEN) {
-            continue;
-        }
-        if (field.number == 1) {
-            ok = epctx__node_tensors(c, field.body, step, user, depth);
-        } else if (field.number == 5) {
-            ok = step(c, field.body, user);
-        } else if (field.number == 15) {
-            ok = epctx__sparse_tensors(c, field.body, step, user);
-        }
-        if (!ok) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Every tensor of a model, functions included. */
-static bool epctx__model_tensors(epctx__convert *c, epctx__tensor_step step, void *user)
-{
-    epctx_cursor functions = epctx_model_functions(c->model);
-    epctx_function_view function;
-    if (!epctx__graph_tensors(c, epctx__main_view(c->model), step, user, EPCTX_WALK_DEPTH)) {
-        return false;
-    }
-    while (epctx_next_function(&functions, &function)) {
-        epctx_cursor nodes = epctx_function_nodes(&function);
-        epctx_view node;
-        while (epctx_next_view(&nodes, &node)) {
-            if (!epctx__node_tensors(c, node, step, user, EPCTX_WALK_DEPTH)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* Views are collected before the model is edited. */
-static bool epctx__views_add(epctx__convert *c, epctx_list *views, epctx_view view)
-{
-    epctx_view *place = (epctx_view *)epctx__convert_add(c, views, sizeof *place);
-    if (place != NULL) {
-        *place = view;
-    }
-    return place != NULL;
-}
-
-static epctx_view epctx__view_at(const epctx_list *views, size_t i)
-{
-    return ((const epctx_view *)views->items)[i];
-}
-
-static bool epctx__views_remove(epctx__convert *c, const epctx_list *views)
-{
-    size_t i;
-    for (i = 0; i < views->count; i++) {
-        if (epctx_remove(c->model, epctx__view_at(views, i), c->error) != EPCTX_OK) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Names that are collected. */
-static bool epctx__names_add(epctx__convert *c, epctx_list *names, epctx_str name)
-{
-    epctx_str *place = (epctx_str *)epctx__convert_add(c, names, sizeof *place);
-    if (place != NULL) {
-        *place = name;
-    }
-    return place != NULL;
-}
-
-static epctx_str epctx__name_at(const epctx_list *names, size_t i)
-{
-    return ((const epctx_str *)names->items)[i];
-}
-
-/* -- rules that the result breaks and its parts do not -- */
-
-typedef struct epctx__verdict {
-    uint64_t counts[EPCTX_RULE_COUNT];
-    const uint64_t *allowed; /* per rule: how many there may be */
-    epctx_error *error;
-    bool refused;
-} epctx__verdict;
-
-static void epctx__verdict_found(void *user, const epctx_finding *finding)
-{
-    epctx__verdict *v = (epctx__verdict *)user;
-    v->counts[finding->rule]++;
-    if (v->allowed != NULL && !v->refused && finding->info.severity == EPCTX_SEVERITY_ERROR &&
-        v->counts[finding->rule] > v->allowed[finding->rule]) {
-        v->refused = true;
-        epctx_fail(v->error, EPCTX_ERR_GRAPH, "the result would break rule %s: %s (%s)",
-                   finding->info.id, finding->message, finding->info.fix);
-    }
-}
-
-/* Counts the findings of a model, files apart. With `allowed` more errors than that are refused. */
-static bool epctx__verdict_of(const epctx_model *model, const epctx_profile *profile,
-                              const uint64_t *allowed, uint64_t *sum, epctx_error *error)
-{
-    epctx_check_opts opts;
-    epctx__verdict v;
-    size_t i;
-    memset(&opts, 0, sizeof opts);
-    memset(&v, 0, sizeof v);
-    opts.no_files = true;
-    opts.profile = profile;
-    opts.allocator = model->arena.allocator.alloc_fn != NULL ? &model->arena.allocator : NULL;
-    if (model->path[0] == '\0') { /* where a new model will stand is not its fault */
-        opts.context_file_path = "model.onnx";
-        opts.external_folder = ".";
-    }
-    v.allowed = allowed;
-    v.error = error;
-    if (epctx_lint(model, &opts, epctx__verdict_found, &v, NULL, error) != EPCTX_OK || v.refused) {
-        return false;
-    }
-    for (i = 0; sum != NULL && i < EPCTX_RULE_COUNT; i++) {
-        sum[i] += v.counts[i];
-    }
-    return true;
-}
-
-/* -- files that go along with a model -- */
-
-/* Files that get another name. */
-typedef struct epctx__relocation {
-    epctx_map contexts, tensors; /* old name -> number in `names` */
-    epctx_list names;
-    epctx_list views; /* of tensors or nodes that name one */
-} epctx__relocation;
-
-static void epctx__relocation_begin(epctx__relocation *r, epctx__convert *c)
-{
-    memset(r, 0, sizeof *r);
-    epctx_map_init(&r->contexts, c->arena);
-    epctx_map_init(&r->tensors, c->arena);
-}
-
-static bool epctx__relocate(epctx__convert *c, epctx__relocation *r, const epctx_dependency *file,
-                            epctx_str to)
-{
-    epctx_map *names = file->use == EPCTX_USE_INITIALIZERS ? &r->tensors : &r->contexts;
-    return epctx__convert_put(c, names, file->name, (uint32_t)r->names.count) &&
-           epctx__names_add(c, &r->names, to);
-}
-
-static bool epctx__relocate_tensor(epctx__convert *c, epctx_view view, void *user)
-{
-    epctx__relocation *r = (epctx__relocation *)user;
-    epctx_tensor_view tensor = epctx_tensor_of(view);
-    return !tensor.external || !epctx__has(&r->tensors, tensor.location) ||
-           epctx__views_add(c, &r->views, view);
-}
-
-static bool epctx__relocate_node(epctx__convert *c, const epctx__relocation *r, epctx_view view,
-                                 const char *attribute)
-{
-    epctx_node_view node = epctx_node_of(view);
-    epctx_str name = epctx__attr_str(&node, attribute);
-    uint32_t at = name.size < EPCTX_PATH_MAX ? epctx_map_get(&r->contexts, name) : EPCTX_MAP_NONE;
-    return at == EPCTX_MAP_NONE ||
-           epctx__convert_str(c, view, attribute, epctx__name_at(&r->names, at));
-}
-
-/* Writes the new names wherever the model has the old ones. */
-static bool epctx__relocation_end(epctx__convert *c, epctx__relocation *r)
-{
-    epctx_walk walk;
-    epctx_node_view node;
-    size_t i;
-    bool ok =
-        r->tensors.count == 0 || epctx__model_tensors(c, epctx__relocate_tensor, r);
-    for (i = 0; ok && i < r->views.count; i++) {
-        epctx_view view = epctx__view_at(&r->views, i);
-        uint32_t at = epctx_map_get(&r->tensors, epctx_tensor_of(view).location);
-        ok = epctx_set_pair(c->model, view, 13, epctx_str_of("location"),
-                            epctx__name_at(&r->names, at), c->error) == EPCTX_OK;
-    }
-    r->views.count = 0;
-    epctx_walk_begin(&walk, c->model);
-    while (ok && r->contexts.count > 0 && epctx_walk_epnode(&walk, &node)) {
-        ok = epctx__views_add(c, &r->views, node.view);
-    }
-    for (i = 0; ok && i < r->views.count; i++) {
-        epctx_view view = epctx__view_at(&r->views, i);
-        ok = epctx__relocate_node(c, r, view, "ep_cache_context") &&
-             epctx__relocate_node(c, r, view, "ep_dlc_context");
-    }
-    return ok;
-}
-
 /* -- a new model where an old one is in use -- */
 
 /* Which files that are replaced does the model name that stands there? */
@@ -19513,58 +19102,65 @@ EPCTX__APART static epctx_status epctx__detour_second(epctx__commit *c, epctx__c
     return status;
 }
 
-/* Gives files in a model their second names. */
-EPCTX__APART static epctx_status epctx__detour_rename(epctx__commit *c, const epctx__commit_file *file,
-                                         epctx_model *model)
+/* The second name of the file that a model calls `name`, in its arena; empty when it has none. */
+static epctx_status epctx__detour_name(const epctx__commit *c, const epctx__commit_file *file,
+                                       epctx_arena *arena, epctx_str name, epctx_str *to)
 {
-    epctx__convert convert;
-    epctx__relocation moved;
-    epctx_check_opts check;
-    epctx_dependency *used = NULL;
     epctx_str folder = epctx_path_folder(epctx_str_of(file->real));
-    size_t count = 0;
-    size_t i, k;
-    epctx_status status;
-    memset(&convert, 0, sizeof convert);
-    memset(&check, 0, sizeof check);
-    convert.model = model;
-    convert.arena = &model->arena;
-    convert.error = c->error;
-    epctx__relocation_begin(&moved, &convert);
-    status = epctx_model_files(model, &check, &model->arena, &used, &count, c->error);
-    for (i = 0; i < count && status == EPCTX_OK; i++) {
-        char given[EPCTX_PATH_MAX];
-        char plain[EPCTX_PATH_MAX];
-        epctx_str parts[2];
-        parts[0] = folder;
-        parts[1] = used[i].name;
-        if (used[i].use == EPCTX_USE_SOURCE_MODEL ||
-            epctx__path_join(given, sizeof given, parts, 2, NULL) != EPCTX_OK ||
-            epctx__buffers_canonical(NULL, given, plain, sizeof plain, NULL) != EPCTX_OK) {
-            continue;
-        }
-        for (k = 0; k < c->count; k++) {
-            const epctx__commit_file *other = &c->files[k];
-            if (!other->second || strcmp(other->real, plain) != 0) {
-                continue;
-            }
+    char given[EPCTX_PATH_MAX];
+    char plain[EPCTX_PATH_MAX];
+    epctx_str parts[2];
+    size_t i;
+    *to = epctx_str_of(NULL);
+    parts[0] = folder;
+    parts[1] = name;
+    if (epctx__path_join(given, sizeof given, parts, 2, NULL) != EPCTX_OK ||
+        epctx__buffers_canonical(NULL, given, plain, sizeof plain, NULL) != EPCTX_OK) {
+        return EPCTX_OK;
+    }
+    for (i = 0; i < c->count; i++) {
+        const epctx__commit_file *other = &c->files[i];
+        if (other->second && strcmp(other->real, plain) == 0) {
             parts[0] = epctx_path_folder(epctx_str_of(other->real + folder.size));
             parts[1] = epctx_str_of(other->out->file.second);
-            status = epctx__path_join(given, sizeof given, parts, 2, c->error);
-            parts[0] = epctx_str_of(given);
-            parts[0].data = epctx_arena_copy(&model->arena, parts[0]);
-            if (parts[0].data == NULL) {
-                return epctx__nomem(c->error, model->arena.missing);
+            EPCTX__TRY(epctx__path_join(given, sizeof given, parts, 2, c->error));
+            to->data = epctx_arena_copy(arena, epctx_str_of(given));
+            if (to->data == NULL) {
+                return epctx__nomem(c->error, arena->missing);
             }
-            if (status == EPCTX_OK && !epctx__relocate(&convert, &moved, &used[i], parts[0])) {
-                return c->error != NULL ? c->error->status : EPCTX_ERR_NOMEM;
-            }
+            *to = epctx_str_of(to->data);
         }
     }
-    if (status == EPCTX_OK && !epctx__relocation_end(&convert, &moved)) {
-        status = c->error != NULL ? c->error->status : EPCTX_ERR_NOMEM;
+    return EPCTX_OK;
+}
+
+/* Gives files in a model their second names. */
+EPCTX__APART static epctx_status epctx__detour_rename(epctx__commit *c,
+                                                      const epctx__commit_file *file,
+                                                      epctx_model *model)
+{
+    epctx_check_opts check;
+    epctx_dependency *used = NULL;
+    epctx_file_rename *renames;
+    size_t count = 0;
+    size_t rename_count = 0;
+    size_t i;
+    memset(&check, 0, sizeof check);
+    EPCTX__TRY(epctx_model_files(model, &check, &model->arena, &used, &count, c->error));
+    renames = (epctx_file_rename *)epctx_arena_array(&model->arena, count, sizeof *renames);
+    if (renames == NULL) {
+        return epctx__nomem(c->error, model->arena.missing);
     }
-    return status;
+    for (i = 0; i < count; i++) {
+        epctx_file_rename *next = &renames[rename_count];
+        next->use = used[i].use;
+        next->from = used[i].name;
+        if (used[i].use != EPCTX_USE_SOURCE_MODEL) {
+            EPCTX__TRY(epctx__detour_name(c, file, &model->arena, used[i].name, &next->to));
+            rename_count += next->to.size > 0;
+        }
+    }
+    return epctx_model_rename_files(model, renames, rename_count, c->error);
 }
 
 /* The new model with second names, complete and durable. */
@@ -19640,3645 +19236,6 @@ static epctx_status epctx__commit_detour(epctx__commit *c)
         }
     }
     return status;
-}
-
-static bool epctx__carry_refuse(epctx__combine *m, const epctx_dependency *file,
-                                epctx_status status, const char *text)
-{
-    epctx_fail(m->c.error, status, "%s '%S' of '%S': %s", epctx_file_use_name(file->use),
-               &file->name, &file->node, text);
-    return false;
-}
-
-static uint64_t epctx__carried_hash(epctx__carried *file)
-{
-    if (!file->hashed) {
-        file->hash = epctx_hash(file->bytes.data, file->bytes.size, 0);
-        file->hashed = true;
-    }
-    return file->hash;
-}
-
-/* Makes file `at` known by its size, or, when that is not the first of it, by its hash, too. */
-static bool epctx__carried_known(epctx__combine *m, uint32_t at, bool by_hash)
-{
-    epctx__carried *file = (epctx__carried *)m->carried.items + at;
-    uint64_t *key = (uint64_t *)epctx_arena_alloc(m->c.arena, 2 * sizeof *key);
-    epctx_str text;
-    if (key == NULL) {
-        return epctx__convert_nomem(&m->c);
-    }
-    key[0] = file->bytes.size;
-    text.data = (const char *)key;
-    text.size = sizeof *key;
-    if (by_hash || epctx__has(&m->alike, text)) {
-        key[1] = epctx__carried_hash(file);
-        text.size = 2 * sizeof *key;
-    }
-    return epctx__has(&m->alike, text) || epctx__combine_put(m, &m->alike, text, at);
-}
-
-/* An earlier file of the same bytes. Sizes that occur once are not hashed. */
-static bool epctx__carried_equal(epctx__combine *m, epctx__carried *file, uint32_t *at)
-{
-    uint64_t key[2];
-    epctx_str text;
-    key[0] = file->bytes.size;
-    text.data = (const char *)key;
-    text.size = sizeof *key;
-    *at = epctx_map_get(&m->alike, text);
-    if (*at == EPCTX_MAP_NONE) {
-        return true;
-    }
-    if (!((const epctx__carried *)m->carried.items)[*at].hashed &&
-        !epctx__carried_known(m, *at, true)) {
-        return false;
-    }
-    key[1] = epctx__carried_hash(file);
-    text.size = sizeof key;
-    *at = epctx_map_get(&m->alike, text);
-    if (*at != EPCTX_MAP_NONE && /* not taken: different files of one hash */
-        memcmp(((const epctx__carried *)m->carried.items)[*at].bytes.data, file->bytes.data,
-               file->bytes.size) != 0) {
-        *at = EPCTX_MAP_NONE;
-    }
-    return true;
-}
-
-/* Puts a file among those of the result, under a name that no other has. */
-static bool epctx__carry_new(epctx__combine *m, const epctx_dependency *dep, epctx__carried *file,
-                             bool may_rename)
-{
-    char name[EPCTX_PATH_MAX];
-    char real[EPCTX_PATH_MAX];
-    const epctx_io *io = m->c.model->io;
-    epctx__carried *kept = (epctx__carried *)epctx__convert_add(&m->c, &m->carried, sizeof *kept);
-    uint32_t at = (uint32_t)m->carried.count - 1;
-    uint64_t number = 2;
-    epctx_error ignored;
-    epctx_str parts[2];
-    if (kept == NULL || /* not taken: a file is not found under a name that is too long */
-        epctx__path_join(name, sizeof name, &dep->name, 1, m->c.error) != EPCTX_OK) {
-        return false;
-    }
-    while (epctx__has(&m->files, epctx_str_of(name))) {
-        if (!may_rename) {
-            return epctx__carry_refuse(m, dep, EPCTX_ERR_EXISTS,
-                                       "another file of the result has this name, and this one "
-                                       "cannot have another: rename it beforehand");
-        }
-        if (!epctx__numbered(&m->c, dep->name, number++, name)) {
-            return false;
-        }
-    }
-    file->name = epctx_str_of(epctx_arena_copy(m->c.arena, epctx_str_of(name)));
-    if (file->name.data == NULL) {
-        return epctx__convert_nomem(&m->c);
-    }
-    *kept = *file;
-    if (!epctx__combine_put(m, &m->files, file->name, at) ||
-        !epctx__combine_put(m, &m->paths, epctx_str_of(file->path), at) ||
-        !epctx__carried_known(m, at, false)) {
-        return false;
-    }
-    parts[0] = m->c.folder;
-    parts[1] = file->name;
-    epctx_error_clear(&ignored);
-    if (epctx__path_join(name, sizeof name, parts, 2, &ignored) == EPCTX_OK &&
-        io->canonical_fn(io->user, name, real, sizeof real, &ignored) == EPCTX_OK &&
-        strcmp(real, file->path) == 0) {
-        return true; /* it is where it should be */
-    }
-    return epctx__convert_name(&m->c, file->name, NULL) &&
-           epctx__convert_whole(&m->c, file->name, file->bytes);
-}
-
-/* One file of the model that `c` edits. `alone`: it must not be shared with another model. */
-static bool epctx__carry(epctx__combine *m, epctx__convert *c, size_t number,
-                         const epctx_dependency *dep, bool alone, epctx__relocation *moved)
-{
-    bool may_rename = dep->use == EPCTX_USE_CONTEXT || dep->use == EPCTX_USE_INITIALIZERS;
-    const epctx__file *mapped;
-    epctx__carried file;
-    uint32_t at;
-    if (dep->status != EPCTX_OK) {
-        if (dep->required) {
-            return epctx__carry_refuse(m, dep, EPCTX_ERR_NOT_FOUND, dep->problem);
-        }
-        return true;
-    }
-    at = alone ? EPCTX_MAP_NONE : epctx_map_get(&m->paths, epctx_str_of(dep->path));
-    if (at == EPCTX_MAP_NONE) {
-        memset(&file, 0, sizeof file);
-        mapped = epctx__model_map(c->model, epctx_str_of(dep->folder), dep->name, c->error);
-        if (mapped == NULL) {
-            return false;
-        }
-        file.path = mapped->path;
-        file.bytes.data = mapped->mapping.data;
-        file.bytes.size = mapped->mapping.size;
-        if (!alone && may_rename && !epctx__carried_equal(m, &file, &at)) {
-            return false;
-        }
-        if (at == EPCTX_MAP_NONE) {
-            if (!epctx__carry_new(m, dep, &file, may_rename)) {
-                return false;
-            }
-            at = (uint32_t)m->carried.count - 1;
-        }
-    }
-    file = ((const epctx__carried *)m->carried.items)[at];
-    if (epctx_str_eq(file.name, dep->name)) {
-        return true;
-    }
-    if (!may_rename) {
-        return epctx__carry_refuse(m, dep, EPCTX_ERR_EXISTS,
-                                   "the same file has another name in the result");
-    }
-    return epctx__combine_say(m, number, dep->name, "file '%S' is now '%S'", &dep->name,
-                              &file.name) &&
-           epctx__relocate(c, moved, dep, file.name);
-}
-
-/* A model may name files that only sessions with other options need. */
-static bool epctx__carry_wanted(const epctx_dependency *dep)
-{
-    return dep->use == EPCTX_USE_CONTEXT || dep->use == EPCTX_USE_INITIALIZERS || dep->required;
-}
-
-static bool epctx__carry_files(epctx__combine *m, epctx__convert *c, size_t number, bool alone)
-{
-    epctx_dependency *files = NULL;
-    epctx_check_opts opts;
-    epctx__relocation moved;
-    size_t count = 0, i;
-    memset(&opts, 0, sizeof opts);
-    opts.path_flags = c->model->path_flags;
-    epctx__relocation_begin(&moved, c);
-    if (epctx_model_files(c->model, &opts, c->arena, &files, &count, c->error) != EPCTX_OK) {
-        return false;
-    }
-    for (i = 0; i < count; i++) {
-        bool context = files[i].use == EPCTX_USE_CONTEXT;
-        if (epctx__carry_wanted(&files[i]) &&
-            !epctx__carry(m, c, number, &files[i], alone && context, &moved)) {
-            return false;
-        }
-    }
-    return epctx__relocation_end(c, &moved);
-}
-
-/* -- merge -- */
-
-/* A value that may feed inputs of later models. */
-typedef struct epctx__end {
-    size_t part;
-    epctx_str name; /* in its model */
-    epctx_str now;  /* in the result */
-    epctx_view value;
-    bool input;     /* a graph input, for share_inputs */
-    uint32_t before; /* an earlier end of the same name, or EPCTX_MAP_NONE */
-} epctx__end;
-
-typedef struct epctx__merge {
-    epctx__combine m;
-    const epctx_part *parts;
-    size_t count;
-    epctx_merge_opts opts;
-    int64_t ir_version;
-    epctx_map outer, inner; /* names of values in the result's main graph; in its bodies */
-    epctx_map nodes;        /* names of nodes */
-    epctx_map partitions;   /* partition names that are keys -> number of the model */
-    epctx_map twice;        /* those that more than one model has */
-    epctx_map domains;      /* operator sets that nodes of the result use */
-    epctx_map functions;    /* domain, name, overload -> number in `function_views` */
-    epctx_list function_views;
-    epctx_list ends;
-    epctx_map end_names;    /* name -> last end */
-    epctx_map fed;          /* names (now) of outputs that feed an input */
-    bool *used;             /* per connection */
-    uint64_t allowed[EPCTX_RULE_COUNT];
-} epctx__merge;
-
-/* A model that is being added. `c` comes first. */
-typedef struct epctx__guest {
-    epctx__convert c;
-    epctx__merge *w;
-    size_t number;
-    epctx_str prefix; /* explicit, or what clashes get */
-    bool always;      /* every name gets it */
-    bool never;       /* clashes are errors */
-    epctx_map fixed;  /* values that a compiled node finds by name */
-    epctx_map own;    /* names of the model, before and after */
-    epctx_map from;   /* names of the main graph -> 1 + number in `pairs` */
-    epctx_map joined; /* inputs (before) that an output feeds -> number of the end */
-    epctx_map inits;  /* names of initializers, before */
-    epctx_list before, after; /* names of the values of the main graph */
-    epctx_list bodies;        /* graphs; the first is the main one */
-    uint32_t linked;
-} epctx__guest;
-
-static const epctx__end *epctx__end_at(const epctx__merge *w, uint32_t at)
-{
-    return (const epctx__end *)w->ends.items + at;
-}
-
-static bool epctx__merge_refuse(epctx__guest *g, epctx_status status)
-{
-    char number[40];
-    epctx_text text = epctx_text_of(number, sizeof number);
-    epctx_text_put_format(&text, "model %u", (uint64_t)g->number + 1);
-    epctx_fail(g->c.error, status, "cannot be merged");
-    epctx_blame(g->c.error, g->c.model->path[0] != '\0' ? g->c.model->path : number, NULL, NULL);
-    return false;
-}
-
-static const epctx_profile *epctx__merge_profile(const epctx_node_view *node)
-{
-    return epctx_profile_of(epctx__attr_str(node, "source"));
-}
-
-/* What a model brings: bodies, values that are keys, names of initializers. */
-static bool epctx__guest_body(epctx__convert *c, epctx_view graph)
-{
-    epctx__guest *g = (epctx__guest *)(void *)c;
-    return epctx__put_definitions(c, &g->own, epctx__definitions_of(graph)) &&
-           epctx__views_add(c, &g->bodies, graph);
-}
-
-static bool epctx__guest_look(epctx__guest *g)
-{
-    epctx_graph_view graph = epctx_model_graph(g->c.model);
-    epctx_cursor nodes = epctx_graph_nodes(graph);
-    epctx_node_view node;
-    bool ok = epctx__every_graph(&g->c, epctx__guest_body) &&
-              epctx__put_definitions(&g->c, &g->inits, epctx__initializers_of(graph.view));
-    while (ok && epctx_next_node(&nodes, &node)) {
-        epctx_cursor inputs = epctx_node_inputs(&node);
-        epctx_cursor outputs = epctx_node_outputs(&node);
-        epctx_str name;
-        if (!epctx_is_epnode(&node) ||
-            (epctx__merge_profile(&node)->traits & EPCTX_IO_NAMES) == 0) {
-            continue;
-        }
-        while (ok && (epctx_next_str(&inputs, &name) || epctx_next_str(&outputs, &name))) {
-            ok = epctx__convert_put(&g->c, &g->fixed, name, 1);
-        }
-    }
-    return ok;
-}
-
-static void epctx__guest_begin(epctx__guest *g, epctx__merge *w, size_t number)
-{
-    const epctx_part *part = &w->parts[number];
-    memset(g, 0, sizeof *g);
-    g->c.model = part->model;
-    g->c.arena = &part->model->arena;
-    g->c.error = w->m.c.error;
-    g->w = w;
-    g->number = number;
-    g->never = part->prefix != NULL && part->prefix[0] == '\0';
-    g->always = part->prefix != NULL && part->prefix[0] != '\0';
-    g->prefix = epctx_str_of(part->prefix);
-    epctx_map_init(&g->fixed, g->c.arena);
-    epctx_map_init(&g->own, g->c.arena);
-    epctx_map_init(&g->from, g->c.arena);
-    epctx_map_init(&g->joined, g->c.arena);
-    epctx_map_init(&g->inits, g->c.arena);
-}
-
-/* "m<number>_" for models without a prefix of their own. */
-static bool epctx__guest_prefix(epctx__guest *g)
-{
-    char text[32];
-    epctx_text out = epctx_text_of(text, sizeof text);
-    if (g->always || g->never) {
-        return true;
-    }
-    epctx_text_put_format(&out, "m%u_", (uint64_t)g->number + 1);
-    return epctx__combine_join(&g->w->m, epctx_text_str(&out), epctx_str_of(NULL), &g->prefix);
-}
-
-static bool epctx__taken(const epctx__guest *g, epctx_str name)
-{
-    return epctx__has(&g->w->outer, name) || epctx__has(&g->w->inner, name);
-}
-
-/* A name with the prefix, as often as needed to be new everywhere. */
-static bool epctx__guest_fresh(epctx__guest *g, epctx_str name, epctx_str *out)
-{
-    *out = name;
-    do {
-        if (!epctx__combine_join(&g->w->m, g->prefix, *out, out)) {
-            return false;
-        }
-    } while (epctx__taken(g, *out) || epctx__has(&g->own, *out));
-    return epctx__combine_put(&g->w->m, &g->own, *out, 1);
-}
-
-static bool epctx__guest_clash(epctx__guest *g, const char *what, epctx_str name, const char *cure)
-{
-    epctx_fail(g->c.error, EPCTX_ERR_EXISTS, "%s '%S' is in an earlier model, too%s", what, &name,
-               cure);
-    return epctx__merge_refuse(g, EPCTX_ERR_EXISTS);
-}
-
-/* The new name of a value of the main graph that nothing feeds. */
-static bool epctx__guest_name(epctx__guest *g, epctx_str name, epctx_str *out)
-{
-    bool fixed = epctx__has(&g->fixed, name);
-    *out = name;
-    if (fixed && epctx__taken(g, name)) {
-        return epctx__guest_clash(g, "value", name,
-                                  ": its EP finds the inputs and outputs of a compiled node by "
-                                  "name, so it cannot be renamed; compile one of the models with "
-                                  "other names");
-    }
-    if (!fixed && g->always) {
-        if (!epctx__combine_join(&g->w->m, g->prefix, name, out)) {
-            return false;
-        }
-        if (epctx__taken(g, *out)) {
-            return epctx__guest_clash(g, "value", *out, ": choose another prefix");
-        }
-        return true;
-    }
-    if (!epctx__taken(g, name)) {
-        return true;
-    }
-    if (g->never) {
-        return epctx__guest_clash(g, "value", name, ": give the model a prefix");
-    }
-    return epctx__guest_fresh(g, name, out);
-}
-
-static bool epctx__guest_pair(epctx__guest *g, epctx_str before, epctx_str after)
-{
-    return epctx__names_add(&g->c, &g->before, before) &&
-           epctx__names_add(&g->c, &g->after, after) &&
-           epctx__convert_put(&g->c, &g->from, before, 1);
-}
-
-static bool epctx__same_type(const epctx_value_view *a, const epctx_value_view *b)
-{
-    epctx_cursor x = epctx_value_dims(a);
-    epctx_cursor y = epctx_value_dims(b);
-    epctx_dim p, q;
-    if (!a->has_type || !b->has_type) {
-        return true;
-    }
-    if (a->is_tensor != b->is_tensor || (a->is_tensor && a->elem_type != b->elem_type)) {
-        return a->is_tensor && b->is_tensor && (a->elem_type == 0 || b->elem_type == 0);
-    }
-    if (!a->is_tensor || !a->has_shape || !b->has_shape) {
-        return true;
-    }
-    for (;;) {
-        bool more = epctx_next_dim(&x, &p);
-        if (epctx_next_dim(&y, &q) != more) {
-            return false;
-        }
-        if (!more) {
-            return true;
-        }
-        if (p.known && q.known && p.value != q.value) {
-            return false;
-        }
-    }
-}
-
-/* What feeds an input: an explicit connection, the output of the same name, the same input. */
-static bool epctx__guest_source(epctx__guest *g, const epctx_value_view *input, uint32_t *end)
-{
-    epctx__merge *w = g->w;
-    const epctx__end *ends = (const epctx__end *)w->ends.items;
-    size_t i;
-    *end = EPCTX_MAP_NONE;
-    for (i = 0; i < w->opts.connection_count; i++) {
-        const epctx_connection *link = &w->opts.connections[i];
-        uint32_t at;
-        if ((link->to != EPCTX_ANY_PART && link->to != g->number) ||
-            !epctx_str_eq(link->input, input->name)) {
-            continue;
-        }
-        at = epctx_map_get(&w->end_names, link->output);
-        while (at != EPCTX_MAP_NONE &&
-               (ends[at].input || (link->from != EPCTX_ANY_PART && ends[at].part != link->from))) {
-            at = ends[at].before;
-        }
-        if (at == EPCTX_MAP_NONE) {
-            continue;
-        }
-        if (*end != EPCTX_MAP_NONE && *end != at) {
-            epctx_fail(g->c.error, EPCTX_ERR_ARG, "the input '%S' is connected twice",
-                       &input->name);
-            return epctx__merge_refuse(g, EPCTX_ERR_ARG);
-        }
-        w->used[i] = true;
-        *end = at;
-    }
-    if (*end == EPCTX_MAP_NONE && !epctx__has(&g->inits, input->name)) {
-        uint32_t at = epctx_map_get(&w->end_names, input->name);
-        while (at != EPCTX_MAP_NONE &&
-               !(ends[at].input ? w->opts.share_inputs : w->opts.chain)) {
-            at = ends[at].before;
-        }
-        *end = at;
-    }
-    return true;
-}
-
-/* Decides which inputs are fed, and takes their types at their word. */
-static bool epctx__guest_join(epctx__guest *g)
-{
-    epctx_cursor inputs = epctx_graph_inputs(epctx_model_graph(g->c.model));
-    epctx_value_view input;
-    while (epctx_next_value(&inputs, &input)) {
-        const epctx__end *end;
-        epctx_value_view value;
-        uint32_t at;
-        if (!epctx__guest_source(g, &input, &at)) {
-            return false;
-        }
-        if (at == EPCTX_MAP_NONE) {
-            continue;
-        }
-        end = epctx__end_at(g->w, at);
-        value = epctx_value_of(end->value);
-        if (!epctx__same_type(&value, &input)) {
-            epctx_fail(g->c.error, EPCTX_ERR_GRAPH,
-                       "%s '%S' has another type or shape than the input '%S' that it would feed",
-                       end->input ? "input" : "output", &end->name, &input.name);
-            return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
-        }
-        if (!epctx__combine_put(&g->w->m, &g->joined, input.name, at) ||
-            (!end->input && !epctx__combine_put(&g->w->m, &g->w->fed, end->now, 1)) ||
-            !epctx__combine_say(&g->w->m, g->number, input.name,
-                                "input '%S' is %s '%S' of model %u", &input.name,
-                                end->input ? "input" : "fed by output", &end->name,
-                                (uint64_t)end->part + 1)) {
-            return false;
-        }
-        g->linked += !end->input;
-    }
-    if (g->number > 0 && g->w->opts.chain && g->linked == 0) {
-        epctx_fail(g->c.error, EPCTX_ERR_NOT_FOUND,
-                   "none of its inputs has the name of an output of an earlier model: name the "
-                   "connections");
-        return epctx__merge_refuse(g, EPCTX_ERR_NOT_FOUND);
-    }
-    return true;
-}
-
-/* New names for the values of the main graph. */
-static bool epctx__guest_values(epctx__guest *g)
-{
-    epctx__definitions d = epctx__definitions_of(epctx__main_view(g->c.model));
-    epctx_str name;
-    while (epctx__next_definition(&d, &name)) {
-        uint32_t at;
-        epctx_str now;
-        if (epctx__has(&g->from, name)) {
-            continue;
-        }
-        at = epctx_map_get(&g->joined, name);
-        if (at != EPCTX_MAP_NONE) {
-            now = epctx__end_at(g->w, at)->now;
-            /* Where the name is a key, a node in between gives the value its second name. */
-            if (epctx__has(&g->fixed, name) && !epctx_str_eq(now, name) &&
-                !epctx__guest_name(g, name, &now)) {
-                return false;
-            }
-        } else if (!epctx__guest_name(g, name, &now)) {
-            return false;
-        }
-        if (!epctx__guest_pair(g, name, now)) {
-            return false;
-        }
-        if (at == EPCTX_MAP_NONE && !epctx_str_eq(now, name) &&
-            !epctx__combine_say(&g->w->m, g->number, name, "value '%S' is now '%S'", &name, &now)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__guest_rename(epctx__guest *g, epctx_view scope, const epctx_list *before,
-                                const epctx_list *after)
-{
-    epctx_list from, to;
-    bool ok = true;
-    size_t i;
-    memset(&from, 0, sizeof from);
-    memset(&to, 0, sizeof to);
-    for (i = 0; ok && i < before->count; i++) {
-        epctx_str name = epctx__name_at(before, i);
-        epctx_str now = epctx__name_at(after, i);
-        ok = epctx_str_eq(name, now) ||
-             (epctx__names_add(&g->c, &from, name) && epctx__names_add(&g->c, &to, now));
-    }
-    ok = ok && (from.count == 0 ||
-                epctx_rename_values(g->c.model, scope, (const epctx_str *)from.items,
-                                    (const epctx_str *)to.items, from.count, NULL, NULL,
-                                    g->c.error) == EPCTX_OK);
-    if (!ok) {
-        return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
-    }
-    return true;
-}
-
-/* Names in a body must not hide values of the main graphs. */
-static bool epctx__guest_body_names(epctx__guest *g, epctx_view body, const epctx_map *now)
-{
-    epctx__definitions d = epctx__definitions_of(body);
-    epctx_list before, after;
-    epctx_str name, fresh;
-    epctx_map seen;
-    memset(&before, 0, sizeof before);
-    memset(&after, 0, sizeof after);
-    epctx_map_init(&seen, g->c.arena);
-    while (epctx__next_definition(&d, &name)) {
-        if (epctx__has(&seen, name) ||
-            !(epctx__has(&g->w->outer, name) ||
-              (epctx__has(now, name) && !epctx__has(&g->from, name)))) {
-            continue;
-        }
-        if (g->never) {
-            return epctx__guest_clash(g, "value", name, ": give the model a prefix");
-        }
-        if (!epctx__convert_put(&g->c, &seen, name, 1) || !epctx__guest_fresh(g, name, &fresh) ||
-            !epctx__names_add(&g->c, &before, name) || !epctx__names_add(&g->c, &after, fresh) ||
-            !epctx__combine_say(&g->w->m, g->number, name, "value '%S' of a body is now '%S'",
-                                &name, &fresh)) {
-            return false;
-        }
-    }
-    return epctx__guest_rename(g, body, &before, &after);
-}
-
-static bool epctx__guest_rename_all(epctx__guest *g)
-{
-    epctx_map now;
-    bool ok = true;
-    size_t i;
-    epctx_map_init(&now, g->c.arena);
-    for (i = 0; ok && i < g->after.count; i++) {
-        ok = epctx__convert_put(&g->c, &now, epctx__name_at(&g->after, i), 1);
-    }
-    for (i = 1; ok && i < g->bodies.count; i++) {
-        ok = epctx__guest_body_names(g, epctx__view_at(&g->bodies, i), &now);
-    }
-    return ok && epctx__guest_rename(g, epctx_view_none(), &g->before, &g->after);
-}
-
-/* The new name of a node. */
-static bool epctx__guest_node_name(epctx__guest *g, const epctx_node_view *node, epctx_str *out)
-{
-    bool key = epctx_is_epnode(node) && epctx__merge_profile(node)->key == EPCTX_KEY_NODE_NAME;
-    *out = node->name;
-    if (node->name.size == 0) {
-        return true;
-    }
-    if (key) {
-        if (epctx__has(&g->w->nodes, node->name)) {
-            return epctx__guest_clash(g, "EPContext node", node->name,
-                                      ": its EP finds the graph in the binary by this name, so it "
-                                      "cannot be renamed; generate one of the models with "
-                                      "ep.context_node_name_prefix");
-        }
-        return true;
-    }
-    if (g->always) {
-        if (!epctx__combine_join(&g->w->m, g->prefix, node->name, out)) {
-            return false;
-        }
-        if (epctx__has(&g->w->nodes, *out)) {
-            return epctx__guest_clash(g, "node", *out, ": choose another prefix");
-        }
-        return true;
-    }
-    while (g->number > 0 && epctx__has(&g->w->nodes, *out)) {
-        if (g->never) {
-            return epctx__guest_clash(g, "node", *out, ": give the model a prefix");
-        }
-        if (!epctx__combine_join(&g->w->m, g->prefix, *out, out)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Names of nodes that are renamed must not meet names of this model, so those come first. */
-static bool epctx__guest_nodes(epctx__guest *g)
-{
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->c.model));
-    epctx_map own;
-    epctx_node_view node;
-    epctx_map_init(&own, g->c.arena);
-    while (epctx_next_node(&nodes, &node)) {
-        if (!epctx__combine_put(&g->w->m, &own, node.name, 1)) {
-            return false;
-        }
-    }
-    nodes = epctx_graph_nodes(epctx_model_graph(g->c.model));
-    while (epctx_next_node(&nodes, &node)) {
-        epctx_str name;
-        if (!epctx__guest_node_name(g, &node, &name)) {
-            return false;
-        }
-        while (!g->always && !epctx_str_eq(name, node.name) &&
-               (epctx__has(&own, name) || epctx__has(&g->w->nodes, name))) {
-            if (!epctx__combine_join(&g->w->m, g->prefix, name, &name)) {
-                return false;
-            }
-        }
-        if (!epctx_str_eq(name, node.name)) {
-            if (!epctx__combine_put(&g->w->m, &own, name, 1) || /* taken from now on */
-                !epctx__combine_say(&g->w->m, g->number, node.name, "node '%S' is now '%S'",
-                                    &node.name, &name) ||
-                epctx_set_str(g->c.model, node.view, 3, name, g->c.error) != EPCTX_OK) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* Whether a node finds its graph by its partition name in a context that others share. */
-static bool epctx__by_partition(const epctx_node_view *node, epctx_epnode *ep)
-{
-    const epctx_profile *profile = epctx__merge_profile(node);
-    return epctx_is_epnode(node) && profile->key == EPCTX_KEY_PARTITION &&
-           /* not taken: in the table whoever has such keys shares contexts */
-           profile->payload == EPCTX_PAYLOAD_SHARED &&
-           epctx_epnode_read(node, ep, NULL) == EPCTX_OK;
-}
-
-/* Which partition names more than one model has. */
-static bool epctx__merge_partitions(epctx__merge *w, size_t number)
-{
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(w->parts[number].model));
-    epctx_node_view node;
-    while (epctx_next_node(&nodes, &node)) {
-        epctx_epnode ep;
-        uint32_t part;
-        if (!epctx__by_partition(&node, &ep)) {
-            continue;
-        }
-        part = epctx_map_get(&w->partitions, ep.partition_name);
-        if (part != EPCTX_MAP_NONE && part != (uint32_t)number &&
-            !epctx__combine_put(&w->m, &w->twice, ep.partition_name, 1)) {
-            return false;
-        }
-        if (!epctx__combine_put(&w->m, &w->partitions, ep.partition_name, (uint32_t)number)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Two nodes that ask one context for the same partition would be one: where the names clash, the
- * binary of the later model stays a file of its own, and secondary nodes name theirs themselves. */
-static bool epctx__guest_partitions(epctx__guest *g, bool *alone)
-{
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->c.model));
-    epctx_node_view node;
-    epctx_str file = epctx_str_of("");
-    epctx_list views;
-    size_t mains = 0;
-    size_t i;
-    memset(&views, 0, sizeof views);
-    *alone = false;
-    while (epctx_next_node(&nodes, &node)) {
-        epctx_epnode ep;
-        bool twice;
-        if (!epctx__by_partition(&node, &ep)) {
-            continue;
-        }
-        twice = epctx__has(&g->w->twice, ep.partition_name);
-        *alone = *alone || (twice && g->number > 0);
-        if (ep.main_context == 1 && ep.embed_mode == 0) {
-            mains += !epctx_str_eq(ep.ep_cache_context, file);
-            file = ep.ep_cache_context;
-        } else if (ep.main_context == 0 && twice &&
-                   !epctx__views_add(&g->c, &views, node.view)) {
-            return false;
-        }
-    }
-    /* With several binaries lint says what is wrong with the result. */
-    for (i = 0; i < views.count && mains == 1; i++) {
-        epctx_view view = epctx__view_at(&views, i);
-        node = epctx_node_of(view);
-        if (!epctx__convert_int(&g->c, view, "main_context", 1) ||
-            !epctx__convert_int(&g->c, view, "embed_mode", 0) ||
-            !epctx__convert_str(&g->c, view, "ep_cache_context", file) ||
-            !epctx__combine_say(&g->w->m, g->number, node.name,
-                                "node '%S' names the binary itself: another model has a partition "
-                                "of the same name",
-                                &node.name)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Everything that a model changes before it is copied. */
-static bool epctx__guest_prepare(epctx__guest *g)
-{
-    bool alone;
-    if (!epctx__guest_look(g) || !epctx__guest_prefix(g) || !epctx__guest_join(g) ||
-        !epctx__guest_values(g) || !epctx__guest_nodes(g) || !epctx__guest_rename_all(g) ||
-        !epctx__guest_partitions(g, &alone)) {
-        return false;
-    }
-    if (!epctx__carry_files(&g->w->m, &g->c, g->number, alone)) {
-        return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
-    }
-    return true;
-}
-
-static bool epctx__merge_end(epctx__merge *w, size_t part, epctx_str name, epctx_str now,
-                             epctx_view value, bool input)
-{
-    uint32_t at = (uint32_t)w->ends.count;
-    const epctx__end *ends;
-    epctx__end *end = (epctx__end *)epctx__convert_add(&w->m.c, &w->ends, sizeof *end);
-    if (end == NULL) {
-        return false;
-    }
-    ends = (const epctx__end *)w->ends.items;
-    end->part = part;
-    end->name = name;
-    end->now = now;
-    end->value = value;
-    end->input = input;
-    end->before = epctx_map_get(&w->end_names, name);
-    /* Of those with one name in one model the last is found, and would be n times. */
-    if (end->before != EPCTX_MAP_NONE && ends[end->before].part == part &&
-        ends[end->before].input == input) {
-        end->before = ends[end->before].before;
-    }
-    return epctx__combine_put(&w->m, &w->end_names, name, at);
-}
-
-/* The inputs and outputs of a model by the names they had; the views show the result. */
-static bool epctx__guest_ends(epctx__guest *g)
-{
-    epctx_graph_view graph = epctx_model_graph(g->w->m.c.model);
-    epctx_map before;
-    bool ok = true;
-    size_t i;
-    int k;
-    epctx_map_init(&before, g->c.arena);
-    for (i = 0; ok && i < g->before.count; i++) {
-        ok = epctx__has(&g->joined, epctx__name_at(&g->before, i)) ||
-             epctx__convert_put(&g->c, &before, epctx__name_at(&g->after, i), (uint32_t)i);
-    }
-    for (k = 0; k < 2; k++) {
-        epctx_cursor values = k == 0 ? epctx_graph_inputs(graph) : epctx_graph_outputs(graph);
-        epctx_value_view value;
-        while (ok && epctx_next_value(&values, &value)) {
-            uint32_t at = epctx_map_get(&before, value.name);
-            epctx_str name;
-            ok = at == EPCTX_MAP_NONE ||
-                 (epctx__combine_join(&g->w->m, epctx__name_at(&g->before, at), epctx_str_of(""),
-                                      &name) &&
-                  epctx__merge_end(g->w, g->number, name, value.name, value.view, k == 0));
-        }
-    }
-    return ok;
-}
-
-/* -- merge: copying -- */
-
-/* Whether a field of the graph of a model goes into the result. */
-static bool epctx__guest_copies(const epctx__guest *g, const epctx_field *field,
-                                const epctx_map *fed)
-{
-    epctx_str name;
-    switch (field->number) {
-    case 1:
-    case 12:
-    case 14:
-    case 15:
-        return true;
-    case 5:
-        return !epctx__has(fed, epctx_tensor_of(field->body).name);
-    case 11:
-    case 13:
-        name = epctx_value_of(field->body).name;
-        return !epctx__has(fed, name) && !(field->number == 11 && epctx__has(&g->inits, name));
-    default:
-        return false;
-    }
-}
-
-/* An input that is fed but must keep its name is produced by a node of its own. */
-static bool epctx__guest_bridge(epctx__guest *g, const epctx_value_view *input, epctx_str now,
-                                epctx_view *last)
-{
-    epctx_model *model = g->w->m.c.model;
-    epctx_view none = epctx_view_none();
-    epctx_str name;
-    epctx_node node;
-    memset(&node, 0, sizeof node);
-    if (!epctx__combine_join(&g->w->m, epctx_str_of("connect_"), input->name, &name)) {
-        return false;
-    }
-    while (epctx__has(&g->w->nodes, name)) {
-        if (!epctx__combine_join(&g->w->m, name, epctx_str_of("_"), &name)) {
-            return false;
-        }
-    }
-    node.name = name;
-    node.op_type = epctx_str_of("Identity");
-    node.inputs = &now;
-    node.input_count = 1;
-    node.outputs = &input->name;
-    node.output_count = 1;
-    return epctx__combine_put(&g->w->m, &g->w->nodes, name, 1) &&
-           epctx__combine_put(&g->w->m, &g->w->domains, epctx_str_of("ai.onnx"), 1) &&
-           epctx_put_opset(model, epctx_str_of(""), 13, g->c.error) == EPCTX_OK &&
-           epctx_put_node(model, none, &node, *last, last, g->c.error) == EPCTX_OK &&
-           epctx_put_copy(model, epctx__main_view(model), 13, input->view, none, NULL,
-                          g->c.error) == EPCTX_OK &&
-           epctx__combine_say(&g->w->m, g->number, input->name,
-                              "node '%S' gives '%S' the name '%S', under which the EP finds it",
-                              &name, &now, &input->name);
-}
-
-static bool epctx__guest_bridges(epctx__guest *g, epctx_map *fed, epctx_view *last)
-{
-    epctx_cursor inputs = epctx_graph_inputs(epctx_model_graph(g->c.model));
-    epctx_map now;
-    epctx_value_view input;
-    bool ok = true;
-    size_t i;
-    epctx_map_init(&now, g->c.arena);
-    for (i = 0; ok && i < g->before.count; i++) {
-        uint32_t at = epctx_map_get(&g->joined, epctx__name_at(&g->before, i));
-        ok = at == EPCTX_MAP_NONE ||
-             (epctx__convert_put(&g->c, &now, epctx__name_at(&g->after, i), at) &&
-              epctx__convert_put(&g->c, fed, epctx__name_at(&g->after, i), 1));
-    }
-    while (ok && epctx_next_value(&inputs, &input)) {
-        uint32_t at = epctx_map_get(&now, input.name);
-        if (at != EPCTX_MAP_NONE) {
-            epctx_str source = epctx__end_at(g->w, at)->now;
-            ok = epctx_str_eq(source, input.name) ||
-                 epctx__guest_bridge(g, &input, source, last);
-        }
-    }
-    return ok;
-}
-
-static bool epctx__guest_copy(epctx__guest *g)
-{
-    epctx_model *model = g->w->m.c.model;
-    epctx_view into = epctx__main_view(model);
-    epctx_cursor fields = epctx_fields(epctx__main_view(g->c.model), 0);
-    epctx_view last[16];
-    epctx_map fed;
-    epctx_field field;
-    memset(last, 0, sizeof last);
-    epctx_map_init(&fed, g->c.arena);
-    if (!epctx__guest_bridges(g, &fed, &last[1])) {
-        return false;
-    }
-    while (epctx_next_field(&fields, &field)) {
-        if (field.wire != EPCTX_WIRE_LEN || field.number > 15 ||
-            !epctx__guest_copies(g, &field, &fed)) {
-            continue;
-        }
-        if (epctx_put_copy(model, into, field.number, field.body, last[field.number],
-                           &last[field.number], g->c.error) != EPCTX_OK) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -- merge: what stands once in a model -- */
-
-/* Which operator sets the nodes of a model use; functions bring their own imports. */
-static bool epctx__merge_domains(epctx__merge *w, const epctx_model *model, epctx_map *domains)
-{
-    epctx_walk walk;
-    epctx_node_view node;
-    epctx_walk_begin(&walk, model);
-    while (epctx_walk_next(&walk, &node)) {
-        epctx_str domain = node.domain.size > 0 ? node.domain : epctx_str_of("ai.onnx");
-        if (!walk.in_function && !epctx__combine_put(&w->m, domains, domain, 1)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* An operator set that the result imports. */
-typedef struct epctx__import {
-    epctx_view view;
-    int64_t version;
-} epctx__import;
-
-typedef struct epctx__imports {
-    epctx_map domains; /* -> number in `items`, the last one of a domain */
-    epctx_list items;
-    epctx_view last; /* that was added */
-} epctx__imports;
-
-/* Domain ("ai.onnx" for the empty one) and version. */
-static epctx_str epctx__import_of(epctx_view view, int64_t *version)
-{
-    epctx_str domain;
-    uint64_t number;
-    epctx__text_and_number(view, &domain, 2, &number);
-    *version = (int64_t)number;
-    return domain.size > 0 ? domain : epctx_str_of("ai.onnx");
-}
-
-static bool epctx__imports_know(epctx__merge *w, epctx__imports *known, epctx_view view)
-{
-    uint32_t at = (uint32_t)known->items.count;
-    epctx__import *item = (epctx__import *)epctx__convert_add(&w->m.c, &known->items,
-                                                              sizeof *item);
-    epctx_str domain;
-    if (item == NULL) {
-        return false;
-    }
-    item->view = view;
-    domain = epctx__import_of(view, &item->version);
-    return epctx__combine_put(&w->m, &known->domains, domain, at);
-}
-
-/* One import of the guest, of a domain that the result imports, too. */
-static bool epctx__guest_import(epctx__guest *g, epctx__import *have, epctx_str domain,
-                                int64_t version, bool here)
-{
-    epctx__merge *w = g->w;
-    bool there = epctx__has(&w->domains, domain);
-    int64_t before = have->version;
-    if (before == version) {
-        return true;
-    }
-    if (here && there && !w->opts.force_opset && before != 0) {
-        epctx_fail(g->c.error, EPCTX_ERR_GRAPH,
-                   "its nodes are of operator set %S version %d, those of earlier models of "
-                   "version %d: convert one of them (onnx.version_converter), or force the "
-                   "newer version for both",
-                   &domain, version, before);
-        return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
-    }
-    if (before == 0 || (here && (!there || before < version))) {
-        if (epctx_set_int(w->m.c.model, have->view, 2, version, g->c.error) != EPCTX_OK) {
-            return false;
-        }
-        have->version = version;
-    }
-    return before == 0 ||
-           epctx__combine_say(&w->m, g->number, domain,
-                              "operator set %S: version %d here, %d before; the result has %d",
-                              &domain, version, before, have->version);
-}
-
-static bool epctx__guest_opsets(epctx__guest *g)
-{
-    epctx__merge *w = g->w;
-    epctx_model *model = w->m.c.model;
-    epctx_cursor ours = epctx_model_opsets(model);
-    epctx_cursor theirs = epctx_model_opsets(g->c.model);
-    epctx__imports known;
-    epctx_map used;
-    epctx_view view;
-    bool ok = true;
-    memset(&known, 0, sizeof known);
-    epctx_map_init(&known.domains, g->c.arena);
-    epctx_map_init(&used, g->c.arena);
-    while (ok && epctx_next_view(&ours, &view)) {
-        ok = epctx__imports_know(w, &known, view);
-    }
-    ok = ok && epctx__merge_domains(w, g->c.model, &used);
-    while (ok && epctx_next_view(&theirs, &view)) {
-        int64_t version;
-        epctx_str domain = epctx__import_of(view, &version);
-        uint32_t at = epctx_map_get(&known.domains, domain);
-        ok = at != EPCTX_MAP_NONE
-                 ? epctx__guest_import(g, (epctx__import *)known.items.items + at, domain,
-                                       version, epctx__has(&used, domain))
-                 : epctx_put_copy(model, epctx__slot_view(model->root), 8, view, known.last,
-                                  &known.last, g->c.error) == EPCTX_OK &&
-                       epctx__imports_know(w, &known, known.last);
-    }
-    return ok;
-}
-
-/* Metadata of the result, by key. */
-typedef struct epctx__known_pairs {
-    epctx_view owner;
-    epctx_owner kind;
-    epctx_map keys; /* key -> number in `values` */
-    epctx_list values;
-    epctx_view last; /* that was added */
-} epctx__known_pairs;
-
-static bool epctx__pairs_know(epctx__combine *m, epctx__known_pairs *known, epctx_str key,
-                              epctx_str value)
-{
-    if (epctx_map_put(&known->keys, key, (uint32_t)known->values.count) != EPCTX_OK) {
-        return epctx__convert_nomem(&m->c);
-    }
-    return epctx__names_add(&m->c, &known->values, value);
-}
-
-/* Adds a pair under a key that is free. */
-static bool epctx__pairs_add(epctx__combine *m, epctx__known_pairs *known, epctx_view pair,
-                             epctx_str key)
-{
-    epctx_error *error = m->c.error;
-    uint32_t number = epctx_metadata_field(known->kind);
-    epctx_str own, value;
-    epctx__pair(pair, &own, &value);
-    return epctx_put_copy(m->c.model, known->owner, number, pair, known->last, &known->last,
-                          error) == EPCTX_OK &&
-           (epctx_str_eq(own, key) ||
-            epctx_set_str(m->c.model, known->last, 1, key, error) == EPCTX_OK) &&
-           epctx__pairs_know(m, known, key, value);
-}
-
-static bool epctx__guest_metadata_one(epctx__guest *g, epctx__known_pairs *known, epctx_view view)
-{
-    epctx_str compat = epctx_str_of(EPCTX_COMPAT_PREFIX);
-    epctx_str key, value, old, other;
-    bool is_compat;
-    uint32_t at;
-    epctx__pair(view, &key, &value);
-    at = epctx_map_get(&known->keys, key);
-    if (at == EPCTX_MAP_NONE) {
-        return epctx__pairs_add(&g->w->m, known, view, key);
-    }
-    old = epctx__name_at(&known->values, at);
-    if (epctx_str_eq(old, value)) {
-        return true;
-    }
-    is_compat = known->kind == EPCTX_OF_MODEL && key.size > compat.size &&
-                memcmp(key.data, compat.data, compat.size) == 0;
-    if (g->w->opts.metadata == EPCTX_METADATA_FIRST) {
-        return epctx__combine_say(&g->w->m, g->number, key,
-                                  "metadata '%S': the earlier value stays", &key);
-    }
-    if (g->w->opts.metadata == EPCTX_METADATA_REFUSE || is_compat) {
-        epctx_fail(g->c.error, EPCTX_ERR_GRAPH,
-                   "metadata '%S' is '%S', in an earlier model '%S': keep the first%s, or change "
-                   "one of them",
-                   &key, &value, &old, is_compat ? "" : ", use a prefix");
-        return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
-    }
-    if (g->prefix.size == 0) {
-        epctx_fail(g->c.error, EPCTX_ERR_EXISTS,
-                   "metadata '%S' is '%S', in an earlier model '%S', and the prefix is empty", &key,
-                   &value, &old);
-        return epctx__merge_refuse(g, EPCTX_ERR_EXISTS);
-    }
-    /* Where the key with the prefix has another value as well, with the prefix once more. */
-    for (other = key; at != EPCTX_MAP_NONE &&
-                      !epctx_str_eq(epctx__name_at(&known->values, at), value);
-         at = epctx_map_get(&known->keys, other)) {
-        if (!epctx__combine_join(&g->w->m, g->prefix, other, &other)) {
-            return false;
-        }
-    }
-    return (at != EPCTX_MAP_NONE || epctx__pairs_add(&g->w->m, known, view, other)) &&
-           epctx__combine_say(&g->w->m, g->number, key, "metadata '%S' is now '%S'", &key, &other);
-}
-
-/* The result is not what the source of one of its parts would give. */
-static bool epctx__drop_builds(epctx__combine *m)
-{
-    epctx_cursor it = epctx_metadata(epctx__slot_view(m->c.model->root), EPCTX_OF_MODEL);
-    epctx_list gone;
-    epctx_view view;
-    bool ok = true;
-    memset(&gone, 0, sizeof gone);
-    while (ok && epctx_next_view(&it, &view)) {
-        epctx_str key, value;
-        epctx__pair(view, &key, &value);
-        ok = !epctx_str_starts(key, EPCTX_BUILD_PREFIX) ||
-             (epctx__combine_say(m, 0, key, "metadata '%S' goes: it is about another model",
-                                 &key) &&
-              epctx__views_add(&m->c, &gone, view));
-    }
-    return ok && epctx__views_remove(&m->c, &gone);
-}
-
-static bool epctx__guest_metadata(epctx__guest *g, epctx_view from, epctx_view into,
-                                  epctx_owner kind)
-{
-    epctx_cursor theirs = epctx_metadata(from, kind);
-    epctx_cursor ours = epctx_metadata(into, kind);
-    epctx__known_pairs known;
-    epctx_str key, value;
-    epctx_view view;
-    bool ok = true;
-    memset(&known, 0, sizeof known);
-    epctx_map_init(&known.keys, g->w->m.c.arena);
-    known.owner = into;
-    known.kind = kind;
-    while (ok && epctx_next_view(&ours, &view)) {
-        epctx__pair(view, &key, &value);
-        ok = epctx__has(&known.keys, key) || epctx__pairs_know(&g->w->m, &known, key, value);
-    }
-    while (ok && epctx_next_view(&theirs, &view)) {
-        epctx__pair(view, &key, &value);
-        ok = (kind == EPCTX_OF_MODEL && epctx_str_starts(key, EPCTX_BUILD_PREFIX)) ||
-             epctx__guest_metadata_one(g, &known, view);
-    }
-    return ok;
-}
-
-static bool epctx__function_key(epctx_arena *arena, epctx_str domain, epctx_str name,
-                                epctx_str overload, epctx_str *key)
-{
-    epctx_str parts[3];
-    parts[0] = epctx_str_is(domain, "ai.onnx") ? epctx_str_of("") : domain;
-    parts[1] = name;
-    parts[2] = overload;
-    return epctx__join_key(arena, parts, 3, key);
-}
-
-/* Functions that are the same, once. */
-static bool epctx__guest_functions(epctx__guest *g)
-{
-    epctx__merge *w = g->w;
-    epctx_cursor theirs = epctx_model_functions(g->c.model);
-    epctx_function_view function;
-    while (epctx_next_function(&theirs, &function)) {
-        epctx_str key;
-        uint32_t at;
-        if (!epctx__function_key(w->m.c.arena, function.domain, function.name, function.overload,
-                                 &key)) {
-            return epctx__convert_nomem(&g->c);
-        }
-        at = epctx_map_get(&w->functions, key);
-        if (at != EPCTX_MAP_NONE) {
-            if (!epctx__same_bytes(epctx__view_at(&w->function_views, at), function.view)) {
-                epctx_fail(g->c.error, EPCTX_ERR_GRAPH,
-                           "function '%S' of domain '%S' is another one in an earlier model: "
-                           "rename one of them",
-                           &function.name, &function.domain);
-                return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
-            }
-            continue;
-        }
-        at = (uint32_t)w->function_views.count;
-        if (!epctx__combine_put(&w->m, &w->functions, key, at) ||
-            !epctx__views_add(&w->m.c, &w->function_views, function.view) ||
-            (g->number > 0 &&
-             epctx_put_copy(w->m.c.model, epctx__slot_view(w->m.c.model->root), 25, function.view,
-                            epctx_view_none(), NULL, g->c.error) != EPCTX_OK)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -- merge: one model after the other -- */
-
-/* What the result has now, for the models that follow. */
-static bool epctx__guest_settle(epctx__guest *g)
-{
-    epctx__merge *w = g->w;
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->c.model));
-    epctx_node_view node;
-    bool ok;
-    size_t i;
-    g->bodies.count = 0; /* renaming has made other messages of them */
-    ok = epctx__every_graph(&g->c, epctx__guest_body);
-    for (i = 0; ok && i < g->bodies.count; i++) {
-        ok = epctx__put_definitions(&w->m.c, i == 0 ? &w->outer : &w->inner,
-                                    epctx__definitions_of(epctx__view_at(&g->bodies, i)));
-    }
-    while (ok && epctx_next_node(&nodes, &node)) {
-        ok = epctx__combine_put(&w->m, &w->nodes, node.name, 1);
-    }
-    return ok;
-}
-
-/* Before IR version 4 initializers had to be listed as inputs; now that would make them
- * replaceable: `inits` becomes the names of those that may not be, as they are now. */
-static bool epctx__guest_listed(epctx__guest *g)
-{
-    epctx_map_init(&g->inits, g->c.arena);
-    return g->w->ir_version < 4 || epctx_model_read(g->c.model).ir_version >= 4 ||
-           epctx__put_definitions(&g->c, &g->inits,
-                                  epctx__initializers_of(epctx__main_view(g->c.model)));
-}
-
-static bool epctx__merge_first(epctx__merge *w)
-{
-    epctx__guest g;
-    epctx_model *model = w->m.c.model;
-    epctx_cursor inputs;
-    epctx_value_view input;
-    epctx_list gone;
-    bool ok;
-    memset(&gone, 0, sizeof gone);
-    epctx__guest_begin(&g, w, 0);
-    ok = epctx__guest_prepare(&g) && epctx__guest_settle(&g) && epctx__guest_ends(&g) &&
-         epctx__guest_functions(&g) && epctx__merge_domains(w, model, &w->domains) &&
-         epctx__guest_listed(&g);
-    inputs = epctx_graph_inputs(epctx_model_graph(model));
-    while (ok && epctx_next_value(&inputs, &input)) {
-        ok = !epctx__has(&g.inits, input.name) || epctx__views_add(&w->m.c, &gone, input.view);
-    }
-    return ok && epctx__views_remove(&w->m.c, &gone) &&
-           (epctx_model_read(model).ir_version == w->ir_version ||
-            epctx_set_int(model, epctx__slot_view(model->root), 1, w->ir_version,
-                          w->m.c.error) == EPCTX_OK);
-}
-
-static bool epctx__merge_next(epctx__merge *w, size_t number)
-{
-    epctx__guest g;
-    epctx_model *model = w->m.c.model;
-    size_t mark = epctx_edit_mark(w->parts[number].model);
-    bool ok;
-    epctx__guest_begin(&g, w, number);
-    ok = epctx__guest_prepare(&g) && epctx__guest_listed(&g) && epctx__guest_copy(&g) &&
-         epctx__guest_opsets(&g) &&
-         epctx__guest_functions(&g) &&
-         epctx__guest_metadata(&g, epctx__slot_view(g.c.model->root), epctx__slot_view(model->root),
-                               EPCTX_OF_MODEL) &&
-         epctx__guest_metadata(&g, epctx__main_view(g.c.model),
-                               epctx__main_view(model), EPCTX_OF_GRAPH) &&
-         epctx__guest_settle(&g) && epctx__guest_ends(&g) &&
-         epctx__merge_domains(w, g.c.model, &w->domains);
-    epctx_undo(g.c.model, mark);
-    return ok;
-}
-
-/* Outputs that feed an input are outputs no more; their types stay as value_info. */
-static bool epctx__merge_outputs(epctx__merge *w)
-{
-    epctx_model *model = w->m.c.model;
-    epctx_graph_view graph = epctx_model_graph(model);
-    epctx_cursor outputs = epctx_graph_outputs(graph);
-    epctx_cursor values = epctx_graph_values(graph);
-    epctx_map typed;
-    epctx_value_view value;
-    epctx_list gone;
-    bool ok = true;
-    size_t i;
-    if (w->opts.keep_outputs || w->fed.count == 0) {
-        return true;
-    }
-    memset(&gone, 0, sizeof gone);
-    epctx_map_init(&typed, w->m.c.arena);
-    while (ok && epctx_next_value(&values, &value)) {
-        ok = epctx__combine_put(&w->m, &typed, value.name, 1);
-    }
-    while (ok && epctx_next_value(&outputs, &value)) {
-        ok = !epctx__has(&w->fed, value.name) || epctx__views_add(&w->m.c, &gone, value.view);
-    }
-    for (i = 0; ok && i < gone.count; i++) {
-        epctx_view view = epctx__view_at(&gone, i);
-        value = epctx_value_of(view);
-        ok = !value.has_type || epctx__has(&typed, value.name) ||
-             epctx_put_copy(model, epctx__main_view(model), 13, view, epctx_view_none(), NULL,
-                            w->m.c.error) == EPCTX_OK;
-    }
-    if (!ok || !epctx__views_remove(&w->m.c, &gone)) {
-        return false;
-    }
-    outputs = epctx_graph_outputs(epctx_model_graph(model));
-    ok = epctx_next_value(&outputs, &value);
-    if (!ok) {
-        epctx_fail(w->m.c.error, EPCTX_ERR_GRAPH,
-                   "every output feeds an input: keep the outputs, or connect less");
-    }
-    return ok;
-}
-
-/* What must hold of every model before anything is edited. */
-static bool epctx__merge_check(epctx__merge *w)
-{
-    size_t i, k;
-    for (i = 0; i < w->count; i++) {
-        epctx_model *model = w->parts[i].model;
-        epctx_cursor trainings = epctx_model_trainings(model);
-        epctx_training_view training;
-        epctx_model_info info = epctx_model_read(model);
-        epctx_error *error = w->m.c.error;
-        bool ok = epctx__editable(model, error) == EPCTX_OK;
-        for (k = 0; k < i && ok; k++) {
-            if (w->parts[k].model == model) {
-                epctx_fail(error, EPCTX_ERR_ARG, "the same model twice: open its file twice");
-                ok = false;
-            }
-        }
-        if (ok && i > 0 && epctx_next_training(&trainings, &training)) {
-            epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "training information cannot be merged");
-            ok = false;
-        }
-        if (ok && !w->opts.allow_stale) {
-            ok = epctx_check_binary(model, NULL, error) == EPCTX_OK;
-        }
-        if (!ok || !epctx__verdict_of(model, NULL, NULL, w->allowed, error) ||
-            !epctx__merge_partitions(w, i)) {
-            epctx_blame(error, model->path, NULL, NULL);
-            return false;
-        }
-        w->ir_version = info.ir_version > w->ir_version ? info.ir_version : w->ir_version;
-    }
-    return true;
-}
-
-static bool epctx__merge_has(epctx_cursor values, epctx_str name)
-{
-    epctx_value_view value;
-    bool found = false;
-    while (!found && epctx_next_value(&values, &value)) {
-        found = epctx_str_eq(value.name, name);
-    }
-    return found;
-}
-
-/* Whether the ends of a connection exist, before a name that clashes for want of it is refused. */
-static bool epctx__merge_link(epctx__merge *w, const epctx_connection *link)
-{
-    size_t first = SIZE_MAX; /* model with the output */
-    size_t last = 0;         /* model with the input */
-    size_t i;
-    epctx_value_view value;
-    epctx_cursor outputs;
-    for (i = 0; i < w->count; i++) {
-        epctx_graph_view graph = epctx_model_graph(w->parts[i].model);
-        if ((link->from == EPCTX_ANY_PART || link->from == i) && first == SIZE_MAX &&
-            epctx__merge_has(epctx_graph_outputs(graph), link->output)) {
-            first = i;
-        }
-        if ((link->to == EPCTX_ANY_PART || link->to == i) &&
-            epctx__merge_has(epctx_graph_inputs(graph), link->input)) {
-            last = i;
-        }
-    }
-    if (first < last) {
-        return true;
-    }
-    outputs = epctx_graph_outputs(
-        epctx_model_graph(w->parts[link->from < w->count ? link->from : 0].model));
-    if (first == SIZE_MAX && epctx_next_value(&outputs, &value)) {
-        epctx_fail(w->m.c.error, EPCTX_ERR_NOT_FOUND,
-                   "connection '%S' to '%S': no such output, but for example '%S'", &link->output,
-                   &link->input, &value.name);
-    } else {
-        epctx_fail(w->m.c.error, EPCTX_ERR_NOT_FOUND,
-                   "connection '%S' to '%S': no model behind that with the output has the input",
-                   &link->output, &link->input);
-    }
-    return false;
-}
-
-static bool epctx__merge_run(epctx__merge *w)
-{
-    size_t i;
-    for (i = 0; i < w->opts.connection_count; i++) {
-        if (!epctx__merge_link(w, &w->opts.connections[i])) {
-            return false;
-        }
-    }
-    if (!epctx__merge_check(w) || !epctx__merge_first(w)) {
-        return false;
-    }
-    for (i = 1; i < w->count; i++) {
-        if (!epctx__merge_next(w, i)) {
-            return false;
-        }
-    }
-    for (i = 0; i < w->opts.connection_count; i++) {
-        if (!w->used[i]) {
-            epctx_fail(w->m.c.error, EPCTX_ERR_NOT_FOUND,
-                       "no model behind that with the output '%S' has the input '%S'",
-                       &w->opts.connections[i].output, &w->opts.connections[i].input);
-            return false;
-        }
-    }
-    return epctx__merge_outputs(w) && epctx__drop_builds(&w->m) &&
-           epctx__verdict_of(w->m.c.model, NULL, w->allowed, NULL, w->m.c.error) &&
-           epctx__convert_fits(&w->m.c, "move contexts and initializers into files beforehand");
-}
-
-EPCTX_API epctx_status epctx_merge(const epctx_part *parts, size_t count,
-                                   const epctx_merge_opts *opts, epctx_combined *out,
-                                   epctx_error *error)
-{
-    epctx__merge w;
-    epctx_error local;
-    epctx_error *use = error != NULL ? error : &local;
-    size_t mark;
-    epctx_error_clear(use);
-    memset(&w, 0, sizeof w);
-    if (out != NULL) {
-        memset(out, 0, sizeof *out);
-    }
-    if (parts == NULL || count == 0 || count >= UINT32_MAX) {
-        return epctx_fail(use, EPCTX_ERR_ARG, "at least one model is expected");
-    }
-    mark = epctx_edit_mark(parts[0].model);
-    if (opts != NULL) {
-        w.opts = *opts;
-    }
-    if (!epctx__combine_begin(&w.m, parts[0].model, w.opts.output_path, use)) {
-        epctx_blame(use, parts[0].model->path, NULL, NULL);
-        return use->status;
-    }
-    w.parts = parts;
-    w.count = count;
-    epctx_map_init(&w.outer, w.m.c.arena);
-    epctx_map_init(&w.inner, w.m.c.arena);
-    epctx_map_init(&w.nodes, w.m.c.arena);
-    epctx_map_init(&w.partitions, w.m.c.arena);
-    epctx_map_init(&w.twice, w.m.c.arena);
-    epctx_map_init(&w.domains, w.m.c.arena);
-    epctx_map_init(&w.functions, w.m.c.arena);
-    epctx_map_init(&w.end_names, w.m.c.arena);
-    epctx_map_init(&w.fed, w.m.c.arena);
-    w.used = (bool *)epctx__convert_array(&w.m.c, w.opts.connection_count, sizeof *w.used);
-    if (w.used == NULL || !epctx__merge_run(&w)) {
-        epctx_undo(parts[0].model, mark);
-        return use->status;
-    }
-    epctx__combine_end(&w.m, out);
-    return EPCTX_OK;
-}
-
-/* -- split -- */
-
-typedef struct epctx__split {
-    epctx__combine m;
-    epctx_split_opts opts;
-    epctx_node_view *nodes;
-    size_t node_count;
-    uint8_t *needed;     /* per node */
-    epctx_map producers; /* name -> number of the node */
-    epctx_map inits;     /* names of initializers */
-    epctx_map inputs;    /* names of graph inputs */
-    epctx_map cuts;      /* names of the inputs wanted -> number */
-    epctx_map seen;      /* names that the outputs need */
-    epctx_map ends;      /* names of inputs and outputs of the result */
-    uint8_t *reached;    /* per cut */
-    epctx_list stack; /* of these, those that are still to be followed */
-} epctx__split;
-
-static bool epctx__split_index(epctx__split *s)
-{
-    epctx_graph_view graph = epctx_model_graph(s->m.c.model);
-    epctx_cursor nodes = epctx_graph_nodes(graph);
-    epctx_cursor inputs = epctx_graph_inputs(graph);
-    epctx_value_view value;
-    epctx_node_view node;
-    size_t count = epctx_cursor_count(nodes);
-    bool ok;
-    s->nodes = (epctx_node_view *)epctx__convert_array(&s->m.c, count, sizeof *s->nodes);
-    s->needed = (uint8_t *)epctx__convert_array(&s->m.c, count, 1);
-    ok = s->nodes != NULL && s->needed != NULL;
-    while (ok && epctx_next_node(&nodes, &node)) {
-        epctx_cursor outputs = epctx_node_outputs(&node);
-        epctx_str name;
-        s->nodes[s->node_count] = node;
-        while (ok && epctx_next_str(&outputs, &name)) {
-            ok = epctx__combine_put(&s->m, &s->producers, name, (uint32_t)s->node_count);
-        }
-        s->node_count++;
-    }
-    while (ok && epctx_next_value(&inputs, &value)) {
-        ok = epctx__combine_put(&s->m, &s->inputs, value.name, 1);
-    }
-    return ok &&
-           epctx__put_definitions(&s->m.c, &s->inits, epctx__initializers_of(graph.view));
-}
-
-/* Without a wish the inputs and outputs of the model. */
-static bool epctx__split_defaults(epctx__split *s, epctx_cursor it, const epctx_value **list,
-                                  size_t *count, bool inputs)
-{
-    epctx_value_view value;
-    epctx_value *values =
-        (epctx_value *)epctx__convert_array(&s->m.c, epctx_cursor_count(it), sizeof *values);
-    *count = 0;
-    while (values != NULL && epctx_next_value(&it, &value)) {
-        if (!inputs || !epctx__has(&s->inits, value.name)) {
-            values[(*count)++].name = value.name;
-        }
-    }
-    *list = values;
-    return values != NULL;
-}
-
-static bool epctx__split_unknown(epctx__split *s, epctx_str name)
-{
-    epctx_fail(s->m.c.error, EPCTX_ERR_NOT_FOUND,
-               "the main graph has no value '%S' (values inside of bodies cannot be cut)", &name);
-    return false;
-}
-
-static bool epctx__split_known(const epctx__split *s, epctx_str name)
-{
-    return epctx__has(&s->producers, name) || epctx__has(&s->inits, name) ||
-           epctx__has(&s->inputs, name);
-}
-
-static bool epctx__split_wishes(epctx__split *s)
-{
-    epctx_graph_view graph = epctx_model_graph(s->m.c.model);
-    size_t i;
-    bool inputs_wanted = s->opts.input_count > 0;
-    bool outputs_wanted = s->opts.output_count > 0;
-    if ((!outputs_wanted &&
-         !epctx__split_defaults(s, epctx_graph_outputs(graph), &s->opts.outputs,
-                                &s->opts.output_count, false)) ||
-        (!inputs_wanted && !epctx__split_defaults(s, epctx_graph_inputs(graph), &s->opts.inputs,
-                                                  &s->opts.input_count, true))) {
-        return false;
-    }
-    s->reached = (uint8_t *)epctx__convert_array(&s->m.c, s->opts.input_count, 1);
-    for (i = 0; s->reached != NULL && i < s->opts.input_count; i++) {
-        epctx_str name = s->opts.inputs[i].name;
-        if (!epctx__split_known(s, name)) {
-            return epctx__split_unknown(s, name);
-        }
-        if (epctx__has(&s->cuts, name)) {
-            epctx_fail(s->m.c.error, EPCTX_ERR_ARG, "the input '%S' is named twice", &name);
-            return false;
-        }
-        if (!epctx__combine_put(&s->m, &s->cuts, name, (uint32_t)i) ||
-            !epctx__combine_put(&s->m, &s->ends, name, 1)) {
-            return false;
-        }
-    }
-    for (i = 0; s->reached != NULL && i < s->opts.output_count; i++) {
-        epctx_str name = s->opts.outputs[i].name;
-        if (!epctx__split_known(s, name)) {
-            return epctx__split_unknown(s, name);
-        }
-        /* A model may hand an input straight through; a part of it that does is none. */
-        if (epctx__has(&s->ends, name) && (inputs_wanted || outputs_wanted)) {
-            epctx_fail(s->m.c.error, EPCTX_ERR_ARG, "'%S' is named as input and output, or twice",
-                       &name);
-            return false;
-        }
-        if (!epctx__combine_put(&s->m, &s->ends, name, 1)) {
-            return false;
-        }
-    }
-    return s->reached != NULL;
-}
-
-static bool epctx__split_push(epctx__split *s, epctx_str name)
-{
-    if (name.size == 0 || epctx__has(&s->seen, name)) {
-        return true;
-    }
-    return epctx__names_add(&s->m.c, &s->stack, name) &&
-           epctx__combine_put(&s->m, &s->seen, name, 1);
-}
-
-/* What a node reads, its bodies included. */
-static bool epctx__split_reads(epctx__split *s, const epctx_node_view *node)
-{
-    epctx_cursor inputs = epctx_node_inputs(node);
-    epctx__captures captures;
-    epctx_str name;
-    bool ok = epctx__convert_captures(&s->m.c, node->view, &captures);
-    size_t i;
-    while (ok && epctx_next_str(&inputs, &name)) {
-        ok = epctx__split_push(s, name);
-    }
-    for (i = 0; ok && i < captures.count; i++) {
-        ok = epctx__split_push(s, captures.out[i]);
-    }
-    return ok;
-}
-
-static bool epctx__split_walk(epctx__split *s)
-{
-    size_t i;
-    for (i = 0; i < s->opts.output_count; i++) {
-        if (!epctx__split_push(s, s->opts.outputs[i].name)) {
-            return false;
-        }
-    }
-    while (s->stack.count > 0) {
-        epctx_str name = epctx__name_at(&s->stack, --s->stack.count);
-        uint32_t cut = epctx_map_get(&s->cuts, name);
-        uint32_t node = epctx_map_get(&s->producers, name);
-        if (cut != EPCTX_MAP_NONE) {
-            s->reached[cut] = 1;
-        } else if (node != EPCTX_MAP_NONE) {
-            if (s->needed[node] == 0 && !epctx__split_reads(s, &s->nodes[node])) {
-                return false;
-            }
-            s->needed[node] = 1;
-        } else if (epctx__has(&s->inits, name)) {
-            continue;
-        } else {
-            epctx_fail(s->m.c.error, EPCTX_ERR_GRAPH,
-                       epctx__has(&s->inputs, name)
-                           ? "the outputs also need the input '%S': name it, or a value behind it, "
-                             "as an input"
-                           : "a node reads '%S', which nothing produces",
-                       &name);
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__split_unread(epctx__split *s, bool wanted)
-{
-    size_t i;
-    for (i = 0; wanted && i < s->opts.input_count; i++) {
-        if (s->reached[i] == 0) {
-            epctx_fail(s->m.c.error, EPCTX_ERR_ARG,
-                       "the input '%S' does not cut: nothing between the inputs and the outputs "
-                       "reads it",
-                       &s->opts.inputs[i].name);
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -- split: the context of nodes that stay -- */
-
-/* Hands the context over to the first secondary node that stays. */
-static bool epctx__split_promote(epctx__split *s, size_t from, size_t to)
-{
-    static const char *const names[] = {"main_context", "embed_mode", "ep_cache_context",
-                                        "max_size"};
-    size_t i;
-    for (i = 0; i < sizeof names / sizeof names[0]; i++) {
-        epctx_cursor attrs = epctx_node_attrs(&s->nodes[from]);
-        epctx_attr_view attr;
-        while (epctx_next_attr(&attrs, &attr)) {
-            if (epctx_str_is(attr.name, names[i]) &&
-                epctx_set_attr_copy(s->m.c.model, s->nodes[to].view, attr.view, s->m.c.error) !=
-                    EPCTX_OK) {
-                return false;
-            }
-        }
-    }
-    return epctx__convert_int(&s->m.c, s->nodes[to].view, "main_context", 1) &&
-           epctx__combine_say(&s->m, 0, s->nodes[to].name,
-                              "node '%S' takes over the context of '%S', which goes",
-                              &s->nodes[to].name, &s->nodes[from].name);
-}
-
-static bool epctx__split_contexts(epctx__split *s)
-{
-    epctx_map mains; /* source -> number of the only main node, or UINT32_MAX - 1 */
-    epctx_map kept;
-    const uint32_t many = UINT32_MAX - 1;
-    size_t i;
-    epctx_map_init(&mains, s->m.c.arena);
-    epctx_map_init(&kept, s->m.c.arena);
-    for (i = 0; i < s->node_count; i++) {
-        epctx_epnode ep;
-        epctx_str key;
-        if (!epctx_is_epnode(&s->nodes[i]) ||
-            epctx_epnode_read(&s->nodes[i], &ep, NULL) != EPCTX_OK || ep.main_context != 1) {
-            continue;
-        }
-        if (!epctx__join_key(s->m.c.arena, &ep.source, 1, &key)) {
-            return epctx__convert_nomem(&s->m.c);
-        }
-        if (!epctx__combine_put(&s->m, &mains, key,
-                                epctx__has(&mains, key) ? many : (uint32_t)i) ||
-            (s->needed[i] != 0 && !epctx__combine_put(&s->m, &kept, key, 1))) {
-            return false;
-        }
-    }
-    for (i = 0; i < s->node_count; i++) {
-        epctx_epnode ep;
-        epctx_str key;
-        uint32_t from;
-        const epctx_profile *profile;
-        if (s->needed[i] == 0 || !epctx_is_epnode(&s->nodes[i]) ||
-            epctx_epnode_read(&s->nodes[i], &ep, NULL) != EPCTX_OK || ep.main_context != 0) {
-            continue;
-        }
-        profile = epctx_profile_of(ep.source);
-        if (profile->payload == EPCTX_PAYLOAD_EACH ||
-            /* not taken: in the table whoever has this trait has a context for each node */
-            (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0) {
-            continue;
-        }
-        if (!epctx__join_key(s->m.c.arena, &ep.source, 1, &key)) {
-            return epctx__convert_nomem(&s->m.c);
-        }
-        from = epctx_map_get(&mains, key);
-        if (from == EPCTX_MAP_NONE || (from != many && epctx__has(&kept, key))) {
-            continue;
-        }
-        if (from == many) {
-            epctx_fail(s->m.c.error, EPCTX_ERR_UNSUPPORTED,
-                       "the node has its graph in the context of one of several nodes: which one "
-                       "is known to the EP only");
-            epctx_blame(s->m.c.error, NULL, &ep.name, NULL);
-            return false;
-        }
-        if (!epctx__split_promote(s, from, i) || !epctx__combine_put(&s->m, &kept, key, 1)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -- split: what goes and what comes -- */
-
-/* Whether a value exists in the result. */
-static bool epctx__split_lives(const epctx__split *s, epctx_str name)
-{
-    uint32_t node = epctx_map_get(&s->producers, name);
-    if (epctx__has(&s->cuts, name)) {
-        return epctx__has(&s->seen, name);
-    }
-    return node != EPCTX_MAP_NONE ? s->needed[node] != 0 : epctx__has(&s->seen, name);
-}
-
-/* What knows the type of a value that becomes an input or output. */
-static bool epctx__split_types(epctx__split *s, epctx_map *types, epctx_list *values)
-{
-    epctx_graph_view graph = epctx_model_graph(s->m.c.model);
-    int k;
-    for (k = 0; k < 3; k++) {
-        epctx_cursor it = k == 0   ? epctx_graph_values(graph)
-                          : k == 1 ? epctx_graph_outputs(graph)
-                                   : epctx_graph_inputs(graph);
-        epctx_value_view value;
-        while (epctx_next_value(&it, &value)) {
-            if (!epctx__has(&s->ends, value.name)) {
-                continue;
-            }
-            if (!epctx__combine_put(&s->m, types, value.name, (uint32_t)values->count) ||
-                !epctx__views_add(&s->m.c, values, value.view)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* The type of an initializer that becomes an input. */
-static bool epctx__split_tensor_type(epctx__split *s, epctx_str name, epctx_value *out)
-{
-    epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(s->m.c.model));
-    epctx_tensor_view tensor;
-    while (epctx__has(&s->inits, name) && epctx_next_tensor(&tensors, &tensor)) {
-        epctx_cursor dims = epctx_tensor_dims(&tensor);
-        int64_t *list;
-        if (!epctx_str_eq(tensor.name, name)) {
-            continue;
-        }
-        list = (int64_t *)epctx__convert_array(&s->m.c, tensor.rank, sizeof *list);
-        if (list == NULL) {
-            return false;
-        }
-        out->name = name;
-        out->elem_type = tensor.elem_type;
-        out->dims = list;
-        for (; out->rank < (int32_t)tensor.rank; out->rank++) {
-            (void)epctx_next_int(&dims, &list[out->rank]);
-        }
-        return true;
-    }
-    return true;
-}
-
-static bool epctx__split_end(epctx__split *s, const epctx_value *wish, bool input,
-                             const epctx_map *types, const epctx_list *values, epctx_view *last)
-{
-    epctx_model *model = s->m.c.model;
-    epctx_view none = epctx_view_none();
-    uint32_t at = epctx_map_get(types, wish->name);
-    epctx_value value;
-    if (wish->elem_type == 0 && at != EPCTX_MAP_NONE) {
-        return epctx_put_copy(model, epctx__main_view(model), input ? 11 : 12,
-                              epctx__view_at(values, at), *last, last,
-                              s->m.c.error) == EPCTX_OK;
-    }
-    memset(&value, 0, sizeof value);
-    if (wish->elem_type != 0) {
-        value = *wish;
-    } else if (!epctx__split_tensor_type(s, wish->name, &value)) {
-        return false;
-    }
-    if (value.elem_type == 0 && input) {
-        epctx_fail(s->m.c.error, EPCTX_ERR_GRAPH,
-                   "the model does not say of which type '%S' is: give type and shape, or add "
-                   "value_info (onnx.shape_inference)",
-                   &wish->name);
-        return false;
-    }
-    if (value.elem_type == 0) {
-        value.name = wish->name;
-        value.rank = -1;
-        if (!epctx__combine_say(&s->m, 0, wish->name,
-                                "output '%S' has no type: ONNX Runtime infers it, the ONNX checker "
-                                "wants one",
-                                &wish->name)) {
-            return false;
-        }
-    }
-    return (input ? epctx_put_input : epctx_put_output)(model, none, &value, *last, last,
-                                                        s->m.c.error) == EPCTX_OK;
-}
-
-/* Inputs that only make an initializer replaceable stay with it. */
-static bool epctx__split_ends(epctx__split *s, bool inputs_wanted, bool outputs_wanted)
-{
-    epctx_graph_view graph = epctx_model_graph(s->m.c.model);
-    epctx_cursor it = epctx_graph_inputs(graph);
-    epctx_value_view value;
-    epctx_map types;
-    epctx_list values, gone;
-    epctx_view last = epctx_view_none();
-    size_t i;
-    memset(&values, 0, sizeof values);
-    memset(&gone, 0, sizeof gone);
-    epctx_map_init(&types, s->m.c.arena);
-    if (!epctx__split_types(s, &types, &values)) {
-        return false;
-    }
-    while (epctx_next_value(&it, &value)) {
-        bool optional = epctx__has(&s->inits, value.name) && epctx__has(&s->seen, value.name) &&
-                        !epctx__has(&s->cuts, value.name);
-        bool stays = !inputs_wanted && epctx__has(&s->seen, value.name);
-        if (!optional && !stays && !epctx__views_add(&s->m.c, &gone, value.view)) {
-            return false;
-        }
-    }
-    for (i = 0; inputs_wanted && i < s->opts.input_count; i++) {
-        if (!epctx__split_end(s, &s->opts.inputs[i], true, &types, &values, &last)) {
-            return false;
-        }
-    }
-    it = epctx_graph_outputs(graph);
-    while (outputs_wanted && epctx_next_value(&it, &value)) {
-        if (!epctx__views_add(&s->m.c, &gone, value.view)) {
-            return false;
-        }
-    }
-    last = epctx_view_none();
-    for (i = 0; outputs_wanted && i < s->opts.output_count; i++) {
-        if (!epctx__split_end(s, &s->opts.outputs[i], false, &types, &values, &last)) {
-            return false;
-        }
-    }
-    return epctx__views_remove(&s->m.c, &gone);
-}
-
-static bool epctx__split_graph(epctx__split *s)
-{
-    epctx_graph_view graph = epctx_model_graph(s->m.c.model);
-    epctx_cursor tensors = epctx_graph_initializers(graph);
-    epctx_cursor sparses = epctx_graph_sparse(graph);
-    epctx_cursor values = epctx_graph_values(graph);
-    epctx_cursor annotations = epctx_graph_annotations(graph);
-    epctx_tensor_view tensor;
-    epctx_sparse_view sparse;
-    epctx_value_view value;
-    epctx_annotation_view annotation;
-    epctx_list gone;
-    size_t i;
-    bool ok = true;
-    memset(&gone, 0, sizeof gone);
-    for (i = 0; ok && i < s->node_count; i++) {
-        ok = s->needed[i] != 0 || epctx__views_add(&s->m.c, &gone, s->nodes[i].view);
-    }
-    if (!ok || !epctx__combine_say(&s->m, 0, graph.name, "%u of %u nodes stay",
-                                   (uint64_t)(s->node_count - gone.count),
-                                   (uint64_t)s->node_count)) {
-        return false;
-    }
-    while (ok && epctx_next_annotation(&annotations, &annotation)) {
-        epctx_cursor pairs = epctx_annotation_pairs(&annotation);
-        epctx_pair pair;
-        if (!epctx__split_lives(s, annotation.tensor_name)) {
-            ok = epctx__views_add(&s->m.c, &gone, annotation.view);
-            continue;
-        }
-        while (ok && epctx_next_pair(&pairs, &pair)) { /* its scale is needed, too */
-            ok = !epctx__has(&s->inits, pair.value) ||
-                 epctx__combine_put(&s->m, &s->seen, pair.value, 1);
-        }
-    }
-    while (ok && epctx_next_tensor(&tensors, &tensor)) {
-        ok = (epctx__has(&s->seen, tensor.name) && !epctx__has(&s->cuts, tensor.name)) ||
-             epctx__views_add(&s->m.c, &gone, tensor.view);
-    }
-    while (ok && epctx_next_sparse(&sparses, &sparse)) {
-        ok = (epctx__has(&s->seen, sparse.values.name) &&
-              !epctx__has(&s->cuts, sparse.values.name)) ||
-             epctx__views_add(&s->m.c, &gone, sparse.view);
-    }
-    while (ok && epctx_next_value(&values, &value)) {
-        ok = (epctx__split_lives(s, value.name) && !epctx__has(&s->ends, value.name)) ||
-             epctx__views_add(&s->m.c, &gone, value.view);
-    }
-    return ok && epctx__views_remove(&s->m.c, &gone);
-}
-
-/* -- split: functions, training, metadata -- */
-
-/* Functions by key, and those whose bodies are still to be looked at. */
-typedef struct epctx__calls {
-    epctx_function_view *functions;
-    epctx_map numbers;
-    uint8_t *used;
-    uint32_t *stack;
-    size_t waiting;
-} epctx__calls;
-
-static bool epctx__split_call(epctx__split *s, const epctx_node_view *node, epctx__calls *calls)
-{
-    epctx_str key;
-    uint32_t at;
-    if (!epctx__function_key(s->m.c.arena, node->domain, node->op_type, node->overload, &key)) {
-        return epctx__convert_nomem(&s->m.c);
-    }
-    at = epctx_map_get(&calls->numbers, key);
-    if (at != EPCTX_MAP_NONE && calls->used[at] == 0) {
-        calls->used[at] = 1;
-        calls->stack[calls->waiting++] = at;
-    }
-    return true;
-}
-
-static bool epctx__split_calls_in(epctx__split *s, epctx_cursor nodes, epctx__calls *calls,
-                                  uint32_t depth)
-{
-    epctx_node_view node;
-    while (depth > 0 && epctx_next_node(&nodes, &node)) { /* not taken: open bounds the nesting */
-        epctx_cursor attrs = epctx_fields(node.view, 5);
-        epctx_view attr;
-        if (!epctx__split_call(s, &node, calls)) {
-            return false;
-        }
-        while (epctx_next_view(&attrs, &attr)) {
-            epctx_cursor fields = epctx_fields(attr, 0);
-            epctx_field field;
-            while (epctx_next_field(&fields, &field)) {
-                if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11) &&
-                    !epctx__split_calls_in(s, epctx_fields(field.body, 1), calls, depth - 1)) {
-                    return false;
-                }
-            }
-        }
-    }
-    return true;
-}
-
-/* Functions that nothing calls any more go. */
-static bool epctx__split_functions(epctx__split *s)
-{
-    epctx_cursor it = epctx_model_functions(s->m.c.model);
-    size_t count = epctx_cursor_count(it);
-    epctx__calls calls;
-    epctx_list gone;
-    size_t i;
-    memset(&gone, 0, sizeof gone);
-    memset(&calls, 0, sizeof calls);
-    epctx_map_init(&calls.numbers, s->m.c.arena);
-    calls.functions =
-        (epctx_function_view *)epctx__convert_array(&s->m.c, count, sizeof *calls.functions);
-    calls.used = (uint8_t *)epctx__convert_array(&s->m.c, count, 1);
-    calls.stack = (uint32_t *)epctx__convert_array(&s->m.c, count, sizeof *calls.stack);
-    if (calls.functions == NULL || calls.used == NULL || calls.stack == NULL) {
-        return false;
-    }
-    for (i = 0; i < count; i++) {
-        const epctx_function_view *f = &calls.functions[i];
-        epctx_str key;
-        (void)epctx_next_function(&it, &calls.functions[i]);
-        if (!epctx__function_key(s->m.c.arena, f->domain, f->name, f->overload, &key)) {
-            return epctx__convert_nomem(&s->m.c);
-        }
-        if (!epctx__combine_put(&s->m, &calls.numbers, key, (uint32_t)i)) {
-            return false;
-        }
-    }
-    if (!epctx__split_calls_in(s, epctx_graph_nodes(epctx_model_graph(s->m.c.model)), &calls,
-                               EPCTX_WALK_DEPTH)) {
-        return false;
-    }
-    while (calls.waiting > 0) {
-        const epctx_function_view *f = &calls.functions[calls.stack[--calls.waiting]];
-        if (!epctx__split_calls_in(s, epctx_function_nodes(f), &calls, EPCTX_WALK_DEPTH)) {
-            return false;
-        }
-    }
-    for (i = 0; i < count; i++) {
-        const epctx_function_view *f = &calls.functions[i];
-        if (calls.used[i] == 0 &&
-            (!epctx__views_add(&s->m.c, &gone, f->view) ||
-             !epctx__combine_say(&s->m, 0, f->name, "function '%S' goes: nothing calls it",
-                                 &f->name))) {
-            return false;
-        }
-    }
-    return epctx__views_remove(&s->m.c, &gone);
-}
-
-static bool epctx__drop_stale(epctx__combine *m);
-
-static bool epctx__split_training(epctx__split *s)
-{
-    epctx_cursor trainings = epctx_model_trainings(s->m.c.model);
-    epctx_training_view training;
-    epctx_list gone;
-    memset(&gone, 0, sizeof gone);
-    while (epctx_next_training(&trainings, &training)) {
-        if (!epctx__views_add(&s->m.c, &gone, training.view)) {
-            return false;
-        }
-    }
-    return gone.count == 0 ||
-           (epctx__views_remove(&s->m.c, &gone) &&
-            epctx__combine_say(&s->m, 0, epctx_str_of(NULL),
-                               "training information goes: it is about the whole model"));
-}
-
-static bool epctx__split_run(epctx__split *s)
-{
-    bool inputs_wanted = s->opts.input_count > 0;
-    bool outputs_wanted = s->opts.output_count > 0;
-    uint64_t allowed[EPCTX_RULE_COUNT];
-    memset(allowed, 0, sizeof allowed);
-    return epctx__verdict_of(s->m.c.model, NULL, NULL, allowed, s->m.c.error) &&
-           epctx__split_index(s) && epctx__split_wishes(s) && epctx__split_walk(s) &&
-           epctx__split_unread(s, inputs_wanted) && epctx__split_contexts(s) &&
-           epctx__split_ends(s, inputs_wanted, outputs_wanted) && epctx__split_graph(s) &&
-           epctx__split_functions(s) && epctx__split_training(s) && epctx__drop_stale(&s->m) &&
-           epctx__drop_builds(&s->m) &&
-           epctx__carry_files(&s->m, &s->m.c, 0, false) &&
-           epctx__verdict_of(s->m.c.model, NULL, allowed, NULL, s->m.c.error);
-}
-
-EPCTX_API epctx_status epctx_split(epctx_model *model, const epctx_split_opts *opts,
-                                   epctx_combined *out, epctx_error *error)
-{
-    epctx__split s;
-    epctx_error local;
-    epctx_error *use = error != NULL ? error : &local;
-    size_t mark = epctx_edit_mark(model);
-    bool ok;
-    epctx_error_clear(use);
-    memset(&s, 0, sizeof s);
-    if (out != NULL) {
-        memset(out, 0, sizeof *out);
-    }
-    if (opts != NULL) {
-        s.opts = *opts;
-    }
-    ok = epctx__combine_begin(&s.m, model, s.opts.output_path, use);
-    if (ok) {
-        epctx_map_init(&s.producers, s.m.c.arena);
-        epctx_map_init(&s.inits, s.m.c.arena);
-        epctx_map_init(&s.inputs, s.m.c.arena);
-        epctx_map_init(&s.cuts, s.m.c.arena);
-        epctx_map_init(&s.seen, s.m.c.arena);
-        epctx_map_init(&s.ends, s.m.c.arena);
-        ok = epctx__split_run(&s);
-    }
-    if (!ok) {
-        epctx_undo(model, mark);
-        epctx_fail(use, EPCTX_ERR_GRAPH, "the model cannot be split");
-        epctx_blame(use, model->path, NULL, NULL);
-        return use->status;
-    }
-    epctx__combine_end(&s.m, out);
-    return EPCTX_OK;
-}
-
-/* -- wrap -- */
-
-typedef struct epctx__wrap {
-    epctx__combine m;
-    const epctx_wrap_opts *opts;
-    epctx_map names;
-    bool wide; /* a quantized type of 16 bits */
-} epctx__wrap;
-
-static bool epctx__wrap_refuse(epctx__wrap *w, const epctx_wrap_value *v, const char *text)
-{
-    epctx_fail(w->m.c.error, EPCTX_ERR_ARG, "'%S' (%s): %s", &v->value.name,
-               epctx_elem_name(v->value.elem_type), text);
-    return false;
-}
-
-/* Range of a quantized type; false for others. */
-static bool epctx__quantized_range(int32_t elem_type, int64_t *least, int64_t *most)
-{
-    switch (elem_type) {
-    case EPCTX_ONNX_UINT8:
-        *least = 0;
-        *most = 255;
-        return true;
-    case EPCTX_ONNX_INT8:
-        *least = -128;
-        *most = 127;
-        return true;
-    case 4: /* uint16 */
-        *least = 0;
-        *most = 65535;
-        return true;
-    case 5: /* int16 */
-        *least = -32768;
-        *most = 32767;
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool epctx__wrap_name(epctx__wrap *w, const epctx_wrap_value *v, const char *tail,
-                             epctx_str *out)
-{
-    if (!epctx__combine_join(&w->m, v->value.name, epctx_str_of(tail), out)) {
-        return false;
-    }
-    if (out->size == 0 || epctx__has(&w->names, *out)) {
-        epctx_fail(w->m.c.error, EPCTX_ERR_ARG,
-                   out->size == 0 ? "a value without a name" : "two values would be called '%S'",
-                   out);
-        return false;
-    }
-    return epctx__combine_put(&w->m, &w->names, *out, 1);
-}
-
-static bool epctx__wrap_check(epctx__wrap *w, const epctx_wrap_value *v)
-{
-    epctx__type_note note;
-    int64_t least, most;
-    int32_t i;
-    memset(&note, 0, sizeof note);
-    note.is_tensor = true;
-    note.elem_type = v->value.elem_type;
-    if (!epctx__type_allowed(&note)) {
-        return epctx__wrap_refuse(w, v, "EPContext takes tensors of integers of 8 to 64 bits, "
-                                        "floats of 16 to 64 bits and bool");
-    }
-    for (i = 0; i < v->value.rank; i++) {
-        if (v->value.dims[i] < 0 && (w->opts->profile->traits & EPCTX_STATIC_SHAPES) != 0) {
-            return epctx__wrap_refuse(w, v, "this EP takes static shapes only");
-        }
-    }
-    if (!v->quantized) {
-        return true;
-    }
-    if (!epctx__quantized_range(v->value.elem_type, &least, &most)) {
-        return epctx__wrap_refuse(w, v, "integers of 8 or 16 bits can be quantized");
-    }
-    if (!(v->scale > 0.0f) || v->scale > 3.4e38f) {
-        return epctx__wrap_refuse(w, v, "the scale must be greater than 0");
-    }
-    if (v->zero_point < least || v->zero_point > most) {
-        return epctx__wrap_refuse(w, v, "the zero point is outside of its range");
-    }
-    w->wide = w->wide || most > 255;
-    return true;
-}
-
-static bool epctx__wrap_tensor(epctx__wrap *w, epctx_str name, int32_t elem_type, uint64_t bits,
-                               size_t size)
-{
-    epctx_tensor tensor;
-    uint8_t *data = (uint8_t *)epctx__convert_array(&w->m.c, size, 1);
-    size_t i;
-    for (i = 0; data != NULL && i < size; i++) {
-        data[i] = (uint8_t)(bits >> 8 * i);
-    }
-    memset(&tensor, 0, sizeof tensor);
-    tensor.name = name;
-    tensor.elem_type = elem_type;
-    tensor.data = data;
-    tensor.size = size;
-    return data != NULL && epctx_put_tensor(w->m.c.model, epctx_view_none(), &tensor,
-                                            epctx_view_none(), NULL, w->m.c.error) == EPCTX_OK;
-}
-
-/* A graph input or output, with the node that makes it float32. */
-static bool epctx__wrap_value(epctx__wrap *w, const epctx_wrap_value *v, bool input)
-{
-    epctx_view none = epctx_view_none();
-    epctx_model *model = w->m.c.model;
-    epctx_error *error = w->m.c.error;
-    epctx_value outside = v->value;
-    epctx_str inside, names[3];
-    epctx_node node;
-    uint32_t scale;
-    if (!epctx__wrap_check(w, v) || !epctx__wrap_name(w, v, "", &inside)) {
-        return false;
-    }
-    if (v->quantized) {
-        if (!epctx__wrap_name(w, v, "_dq", &outside.name) ||
-            !epctx__wrap_name(w, v, "_scale", &names[1]) ||
-            !epctx__wrap_name(w, v, "_zp", &names[2])) {
-            return false;
-        }
-        outside.elem_type = EPCTX_ONNX_FLOAT;
-    }
-    if ((input ? epctx_put_input : epctx_put_output)(model, none, &outside, none, NULL, error) !=
-        EPCTX_OK) {
-        return false;
-    }
-    if (!v->quantized) {
-        return true;
-    }
-    memcpy(&scale, &v->scale, sizeof scale);
-    memset(&node, 0, sizeof node);
-    names[0] = input ? outside.name : inside;
-    node.name = input ? inside : outside.name;
-    node.op_type = epctx_str_of(input ? "QuantizeLinear" : "DequantizeLinear");
-    node.inputs = names;
-    node.input_count = 3;
-    node.outputs = input ? &inside : &outside.name;
-    node.output_count = 1;
-    return epctx__wrap_tensor(w, names[1], EPCTX_ONNX_FLOAT, scale, 4) &&
-           epctx__wrap_tensor(w, names[2], v->value.elem_type, (uint64_t)v->zero_point,
-                              epctx_elem_size(v->value.elem_type)) &&
-           epctx_put_value(model, none, &v->value, none, NULL, error) == EPCTX_OK &&
-           epctx_put_node(model, none, &node, none, NULL, error) == EPCTX_OK &&
-           epctx__combine_say(&w->m, 0, outside.name, "%s '%S' is float32, the binary has %s",
-                              input ? "input" : "output", &outside.name,
-                              epctx_elem_name(v->value.elem_type));
-}
-
-static void epctx__wrap_text(epctx_epnode *ep, epctx_epnode_attr attr, epctx_str *member,
-                             const char *text)
-{
-    if (text != NULL) {
-        *member = epctx_str_of(text);
-        ep->present |= 1u << attr;
-    }
-}
-
-static bool epctx__wrap_node(epctx__wrap *w, epctx_span binary)
-{
-    const epctx_wrap_opts *o = w->opts;
-    epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
-    epctx_epnode ep = epctx_epnode_default();
-    epctx_node node;
-    epctx_str *names = (epctx_str *)epctx__convert_array(
-        &w->m.c, o->input_count + o->output_count, sizeof *names);
-    size_t i;
-    if (names == NULL) {
-        return false;
-    }
-    for (i = 0; i < o->input_count + o->output_count; i++) {
-        names[i] = i < o->input_count ? o->inputs[i].value.name
-                                      : o->outputs[i - o->input_count].value.name;
-    }
-    ep.present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE;
-    ep.embed_mode = o->embed;
-    epctx__wrap_text(&ep, EPCTX_EP_EP_CACHE_CONTEXT, &ep.ep_cache_context, o->binary_name);
-    if (o->embed) {
-        ep.ep_cache_context = epctx__str(binary.data, binary.size);
-        ep.present |= 1u << EPCTX_EP_EP_CACHE_CONTEXT;
-    }
-    epctx__wrap_text(&ep, EPCTX_EP_PARTITION_NAME, &ep.partition_name,
-                     o->partition_name != NULL ? o->partition_name : o->name);
-    epctx__wrap_text(&ep, EPCTX_EP_SOURCE, &ep.source,
-                     o->source != NULL ? o->source : o->profile->sources[0]);
-    epctx__wrap_text(&ep, EPCTX_EP_EP_SDK_VERSION, &ep.ep_sdk_version, o->sdk_version);
-    epctx__wrap_text(&ep, EPCTX_EP_HARDWARE_ARCHITECTURE, &ep.hardware_architecture,
-                     o->hardware_architecture);
-    epctx__wrap_text(&ep, EPCTX_EP_NOTES, &ep.notes, o->notes);
-    ep.max_size = o->max_size;
-    ep.present |= o->max_size != 0 ? 1u << EPCTX_EP_MAX_SIZE : 0;
-    memset(&node, 0, sizeof node);
-    node.name = epctx_str_of(o->name);
-    node.op_type = epctx_str_of(EPCTX_OP_TYPE);
-    node.domain = epctx_str_of(EPCTX_DOMAIN);
-    node.inputs = names;
-    node.input_count = o->input_count;
-    node.outputs = names + o->input_count;
-    node.output_count = o->output_count;
-    node.attrs = attrs;
-    node.attr_count = epctx_epnode_attrs(&ep, attrs);
-    return epctx_put_node(w->m.c.model, epctx_view_none(), &node, epctx_view_none(), NULL,
-                          w->m.c.error) == EPCTX_OK &&
-           epctx__combine_say(&w->m, 0, node.name,
-                              "node '%S' of EP '%s' around %u bytes, %u inputs, %u outputs",
-                              &node.name, o->profile->name, (uint64_t)binary.size,
-                              (uint64_t)o->input_count, (uint64_t)o->output_count);
-}
-
-static bool epctx__wrap_file(epctx__wrap *w, epctx_span binary)
-{
-    epctx_str name = epctx_str_of(w->opts->binary_name);
-    return w->opts->embed || (epctx__convert_name(&w->m.c, name, w->opts->profile) &&
-                              epctx__convert_whole(&w->m.c, name, binary));
-}
-
-static bool epctx__wrap_run(epctx__wrap *w, epctx_span binary)
-{
-    const epctx_wrap_opts *o = w->opts;
-    epctx_model *model = w->m.c.model;
-    epctx_error *error = w->m.c.error;
-    uint64_t none[EPCTX_RULE_COUNT];
-    size_t i;
-    memset(none, 0, sizeof none);
-    for (i = 0; i < o->input_count; i++) {
-        if (!epctx__wrap_value(w, &o->inputs[i], true)) {
-            return false;
-        }
-    }
-    if (!epctx__wrap_node(w, binary)) {
-        return false;
-    }
-    for (i = 0; i < o->output_count; i++) {
-        if (!epctx__wrap_value(w, &o->outputs[i], false)) {
-            return false;
-        }
-    }
-    /* QuantizeLinear takes 16 bits since version 21, which came with IR version 10. */
-    return epctx_put_opset(model, epctx_str_of(""), w->wide ? 21 : 13, error) == EPCTX_OK &&
-           epctx_put_opset(model, epctx_str_of(EPCTX_DOMAIN), 1, error) == EPCTX_OK &&
-           epctx_set_int(model, epctx__slot_view(model->root), 1, w->wide ? 10 : 8, error) ==
-               EPCTX_OK &&
-           epctx_set_str(model, epctx__main_view(model), 2, epctx_str_of(o->name), error) ==
-               EPCTX_OK &&
-           epctx__wrap_file(w, binary) && epctx__verdict_of(model, o->profile, none, NULL, error) &&
-           epctx__convert_fits(&w->m.c, "do not embed the binary");
-}
-
-static epctx_status epctx__wrap_arguments(epctx_span binary, const epctx_wrap_opts *o,
-                                          epctx_error *error)
-{
-    if (o == NULL || o->profile == NULL || o->name == NULL || o->name[0] == '\0' ||
-        o->output_count == 0 || (!o->embed && o->binary_name == NULL)) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "a profile, a name, at least one output and the name of the file are "
-                          "expected");
-    }
-    if (binary.size == 0) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "the binary is empty");
-    }
-    if (!o->embed && (o->profile->traits & EPCTX_ONLY_EMBEDDED) != 0) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "EP '%s' reads no files: embed the binary",
-                          o->profile->name);
-    }
-    if (o->source == NULL && o->profile->sources[0] == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "EP '%s' has no name of its own: give the source",
-                          o->profile->name);
-    }
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_wrap(epctx_model *model, epctx_span binary,
-                                  const epctx_wrap_opts *opts, const epctx_open_opts *open,
-                                  epctx_combined *out, epctx_error *error)
-{
-    epctx__wrap w;
-    epctx_error local;
-    epctx_error *use = error != NULL ? error : &local;
-    epctx_status status;
-    epctx_error_clear(use);
-    memset(&w, 0, sizeof w);
-    memset(model, 0, sizeof *model);
-    if (out != NULL) {
-        memset(out, 0, sizeof *out);
-    }
-    status = epctx__wrap_arguments(binary, opts, use);
-    if (status == EPCTX_OK) {
-        status = epctx_model_new(model, 8, open, use);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    w.opts = opts;
-    /* not taken: a new model can be edited */
-    if (!epctx__combine_begin(&w.m, model, opts->output_path, use)) {
-        epctx_model_close(model);
-        return use->status;
-    }
-    epctx_map_init(&w.names, w.m.c.arena);
-    if (!epctx__wrap_run(&w, binary)) {
-        epctx_fail(use, EPCTX_ERR_GRAPH, "the binary cannot be wrapped");
-        epctx_model_close(model);
-        return use->status;
-    }
-    epctx__combine_end(&w.m, out);
-    return EPCTX_OK;
-}
-
-/* -- repair -- */
-
-typedef struct epctx__repair {
-    epctx__combine m;
-    const epctx_repair_opts *opts;
-    epctx_repair_fn note_fn;
-    void *user;
-    bool wanted[EPCTX_RULE_COUNT];
-    uint64_t found[EPCTX_RULE_COUNT];
-    epctx_map sources; /* name of a tensor or value of the source model -> number in `views` */
-    epctx_list views;
-    size_t done, left;
-} epctx__repair;
-
-static bool epctx__repair_say(epctx__repair *r, epctx_rule rule, epctx_str name, const char *format,
-                              ...)
-{
-    epctx_repair_note note;
-    va_list args;
-    va_start(args, format);
-    note.text = epctx__combine_text(&r->m, format, args);
-    va_end(args);
-    note.rule = rule;
-    note.info = epctx_rule_of(rule);
-    note.done = true;
-    note.name = name;
-    if (note.text != NULL && r->note_fn != NULL) {
-        r->note_fn(r->user, &note);
-    }
-    r->done++;
-    return note.text != NULL;
-}
-
-static const epctx_profile *epctx__repair_profile(const epctx__repair *r, epctx_str source)
-{
-    return r->opts->check.profile != NULL ? r->opts->check.profile : epctx_profile_of(source);
-}
-
-/* The EPContext nodes of the whole model, whatever their domain. */
-static bool epctx__repair_nodes(epctx__repair *r, epctx_list *views)
-{
-    epctx_walk walk;
-    epctx_node_view node;
-    memset(views, 0, sizeof *views);
-    epctx_walk_begin(&walk, r->m.c.model);
-    while (epctx_walk_epnode(&walk, &node)) {
-        if (!epctx__views_add(&r->m.c, views, node.view)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static epctx_node_view epctx__node_at(const epctx_list *views, size_t i)
-{
-    return epctx_node_of(epctx__view_at(views, i));
-}
-
-/* -- repair: fields that stand twice -- */
-
-/* The fields of `second` behind those of `first`, as libprotobuf merges them. */
-static bool epctx__repair_merge(epctx__repair *r, epctx_slot *first, epctx_slot *second)
-{
-    epctx_model *model = r->m.c.model;
-    epctx_error *error = r->m.c.error;
-    const epctx_slot *child;
-    if (epctx__open_message(model, first, error) != EPCTX_OK ||
-        epctx__open_message(model, second, error) != EPCTX_OK) {
-        return false;
-    }
-    for (child = second->message->first; child != NULL; child = child->next) {
-        epctx__builder b = epctx__builder_of(model);
-        epctx_slot *copy;
-        if (child->removed) { /* not taken: nobody could edit the model before */
-            continue;
-        }
-        copy = epctx__clone(&b, NULL, child);
-        if (b.failed) {
-            return epctx__convert_nomem(&r->m.c);
-        }
-        if (epctx__insert(model, first, first->message->last, copy, error) != EPCTX_OK) {
-            return false;
-        }
-    }
-    return epctx__remove_slot(model, second, error) == EPCTX_OK;
-}
-
-/* Of fields that may stand once one stays in an open message. `node`: its name, if it is one. */
-EPCTX__APART static bool epctx__repair_fields(epctx__repair *r, epctx_slot *slot, epctx_kind type,
-                                              epctx_str *node)
-{
-    epctx_model *model = r->m.c.model;
-    epctx_slot *seen[32];
-    epctx_slot *child;
-    memset(seen, 0, sizeof seen);
-    if (type == EPCTX_KIND_NODE) {
-        *node = epctx_node_of(epctx__slot_view(slot)).name;
-    }
-    for (child = slot->message->first; child != NULL; child = child->next) {
-        const epctx_field_info *info = epctx_field_find(type, child->number);
-        bool message;
-        uint32_t at;
-        epctx_slot *first;
-        /* not taken: nobody could edit the model before */
-        if (child->removed || info == NULL || info->repeated ||
-            !epctx__field_fits(info, (epctx_wire)child->wire)) {
-            continue;
-        }
-        message = info->kind < EPCTX_KIND_INT;
-        at = message && type == EPCTX_KIND_TYPE ? 1 : child->number;
-        first = seen[at];
-        seen[at] = child;
-        if (first == NULL) {
-            continue;
-        }
-        if (message && first->number == child->number) {
-            seen[at] = first;
-            if (!epctx__repair_merge(r, first, child)) {
-                return false;
-            }
-        } else if (epctx__remove_slot(model, first, r->m.c.error) != EPCTX_OK) {
-            return false;
-        }
-        if (!epctx__repair_say(r, EPCTX_RULE_DOUBLED_FIELD, *node,
-                               message ? "field %s of a %s: the two are one now"
-                                       : "field %s of a %s: the last one stays",
-                               info->name, epctx_message_name(type))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx_kind type,
-                               epctx_str node, uint32_t depth)
-{
-    epctx_slot *child;
-    if (epctx__open_message(r->m.c.model, slot, r->m.c.error) != EPCTX_OK ||
-        !epctx__repair_fields(r, slot, type, &node)) {
-        return false;
-    }
-    for (child = slot->message->first; child != NULL; child = child->next) {
-        uint32_t kind =
-            child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
-        /* not taken: open bounds the nesting */
-        if (!child->removed && epctx__is_message(kind) && depth > 0 &&
-            !epctx__repair_slot(r, child, epctx__message_kind(kind), node, depth - 1)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Makes the model what libprotobuf reads in it. From here on it can be edited. */
-static bool epctx__repair_doubled(epctx__repair *r)
-{
-    epctx_model *model = r->m.c.model;
-    if (model->duplicate) {
-        model->merged = model->shown;
-        model->merged_at = model->edit_count;
-        model->duplicate = false;
-        model->shown = model->root;
-    }
-    if (!epctx__repair_slot(r, model->root, EPCTX_KIND_MODEL, epctx_str_of(NULL), 100)) {
-        return false;
-    }
-    model->graph = model->shown_graph = epctx__find_graph(model->root);
-    return true;
-}
-
-/* -- repair: EPContext nodes -- */
-
-static bool epctx__repair_domain(epctx__repair *r)
-{
-    epctx_list views;
-    size_t i;
-    if (!epctx__repair_nodes(r, &views)) {
-        return false;
-    }
-    for (i = 0; i < views.count; i++) {
-        epctx_node_view node = epctx__node_at(&views, i);
-        if (!epctx_str_is(node.domain, EPCTX_DOMAIN) &&
-            (epctx_set_str(r->m.c.model, node.view, 7, epctx_str_of(EPCTX_DOMAIN),
-                           r->m.c.error) != EPCTX_OK ||
-             !epctx__repair_say(r, EPCTX_RULE_WRONG_DOMAIN, node.name,
-                                "domain '%S' is now com.microsoft", &node.domain))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__repair_import(epctx__repair *r)
-{
-    return epctx_put_opset(r->m.c.model, epctx_str_of(EPCTX_DOMAIN), 1, r->m.c.error) ==
-               EPCTX_OK &&
-           epctx__repair_say(r, EPCTX_RULE_EPCONTEXT_OPSET, epctx_str_of(EPCTX_DOMAIN),
-                             "com.microsoft is imported, version 1");
-}
-
-/* Other imports: only the source model knows the version. */
-static bool epctx__repair_imports(epctx__repair *r)
-{
-    epctx_walk walk;
-    epctx_node_view node;
-    if (r->opts->source == NULL) {
-        return true;
-    }
-    epctx_walk_begin(&walk, r->m.c.model);
-    while (epctx_walk_next(&walk, &node)) {
-        int64_t version = epctx_model_opset(r->opts->source, node.domain);
-        if (walk.in_function || version == 0 ||
-            epctx_model_opset(r->m.c.model, node.domain) != 0) {
-            continue;
-        }
-        if (epctx_put_opset(r->m.c.model, node.domain, version, r->m.c.error) != EPCTX_OK ||
-            !epctx__repair_say(r,
-                               epctx__ort_opset(node.domain) > 0 ? EPCTX_RULE_DEFAULT_OPSET
-                                                                 : EPCTX_RULE_NO_OPSET,
-                               node.domain,
-                               "'%S' is imported, version %d as in the source model", &node.domain,
-                               version)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__repair_source(epctx__repair *r, epctx_rule rule, const epctx_node_view *node,
-                                 const char *source)
-{
-    return epctx__convert_str(&r->m.c, node->view, "source", epctx_str_of(source)) &&
-           epctx__repair_say(r, rule, node->name, "source is now '%s'", source);
-}
-
-static bool epctx__repair_sources(epctx__repair *r)
-{
-    epctx_list views;
-    size_t i;
-    if (!epctx__repair_nodes(r, &views)) {
-        return false;
-    }
-    for (i = 0; i < views.count; i++) {
-        epctx_node_view node = epctx__node_at(&views, i);
-        const epctx_profile *profile;
-        epctx_epnode ep;
-        int at;
-        if (epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) {
-            continue;
-        }
-        profile = epctx__repair_profile(r, ep.source);
-        at = epctx__source_index(profile, ep.source, true);
-        /* not taken: what is spelled otherwise is in the list */
-        if (epctx_profile_claims(profile, &ep) == EPCTX_CLAIM_SPELLING && at >= 0 &&
-            r->wanted[EPCTX_RULE_SOURCE_SPELLING] &&
-            !epctx__repair_source(r, EPCTX_RULE_SOURCE_SPELLING, &node, profile->sources[at])) {
-            return false;
-        }
-        /* Whose node it is nobody knows but the caller. */
-        if ((ep.present & 1u << EPCTX_EP_SOURCE) == 0 && r->opts->check.profile != NULL &&
-            profile->sources[0] != NULL) {
-            epctx_rule rule = (profile->traits & EPCTX_NO_SOURCE) != 0 ? EPCTX_RULE_SOURCE_ABSENT
-                                                                       : EPCTX_RULE_NO_SOURCE;
-            if (r->wanted[rule] &&
-                !epctx__repair_source(r, rule, &node, profile->sources[0])) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-static bool epctx__repair_default(epctx__repair *r, epctx_rule rule, const epctx_node_view *node,
-                                  const epctx_epnode *ep, epctx_epnode_attr attr,
-                                  const char *name, int64_t value)
-{
-    return (ep->present & 1u << attr) != 0 ||
-           (epctx__convert_int(&r->m.c, node->view, name, value) &&
-            epctx__repair_say(r, rule, node->name, "%s %d is stored", name, value));
-}
-
-/* Attributes whose schema default is what an absent one means. */
-static bool epctx__repair_attributes(epctx__repair *r)
-{
-    epctx_list views;
-    size_t i;
-    if (!epctx__repair_nodes(r, &views)) {
-        return false;
-    }
-    for (i = 0; i < views.count; i++) {
-        epctx_node_view node = epctx__node_at(&views, i);
-        bool all = r->wanted[EPCTX_RULE_DEFAULTS];
-        epctx_rule rule = all ? EPCTX_RULE_DEFAULTS : EPCTX_RULE_NO_ATTRIBUTE;
-        uint32_t need;
-        epctx_epnode ep;
-        if (epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) {
-            continue;
-        }
-        need = r->wanted[EPCTX_RULE_NO_ATTRIBUTE]
-                   ? epctx__repair_profile(r, ep.source)->required
-                   : 0;
-        need |= all ? 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE : 0;
-        if (((need & 1u << EPCTX_EP_MAIN_CONTEXT) != 0 &&
-             !epctx__repair_default(r, rule, &node, &ep, EPCTX_EP_MAIN_CONTEXT, "main_context",
-                                    1)) ||
-            ((need & 1u << EPCTX_EP_EMBED_MODE) != 0 &&
-             !epctx__repair_default(r, rule, &node, &ep, EPCTX_EP_EMBED_MODE, "embed_mode", 1)) ||
-            ((need & 1u << EPCTX_EP_MAX_SIZE) != 0 &&
-             !epctx__repair_default(r, rule, &node, &ep, EPCTX_EP_MAX_SIZE, "max_size", 0))) {
-            return false;
-        }
-        /* A secondary node of an embedded context: OpenVINO stores an empty string there. */
-        if ((need & 1u << EPCTX_EP_EP_CACHE_CONTEXT) != 0 && ep.main_context == 0 &&
-            ep.embed_mode == 1 && (ep.present & 1u << EPCTX_EP_EP_CACHE_CONTEXT) == 0 &&
-            (!epctx__convert_str(&r->m.c, node.view, "ep_cache_context", epctx_str_of("")) ||
-             !epctx__repair_say(r, rule, node.name, "an empty ep_cache_context is stored"))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* embed_mode was forgotten: what counts as the payload is the name of a file that is there. */
-static bool epctx__repair_like_path(epctx__repair *r)
-{
-    epctx_list views;
-    size_t i;
-    epctx_str folder = epctx_path_folder(epctx_str_of(r->m.c.model->path));
-    if (r->opts->check.no_files || r->m.c.model->path[0] == '\0') {
-        return true;
-    }
-    if (!epctx__repair_nodes(r, &views)) {
-        return false;
-    }
-    for (i = 0; i < views.count; i++) {
-        epctx_node_view node = epctx__node_at(&views, i);
-        char path[EPCTX_PATH_MAX];
-        epctx_epnode ep;
-        if (epctx_epnode_read(&node, &ep, NULL) == EPCTX_OK && ep.embed_mode == 1 &&
-            ep.ep_cache_context.size > 0 && ep.ep_cache_context.size < 1024 &&
-            epctx_path_find(r->m.c.model->io, folder, ep.ep_cache_context,
-                            r->m.c.model->path_flags, path, sizeof path, NULL) == EPCTX_OK &&
-            (!epctx__convert_int(&r->m.c, node.view, "embed_mode", 0) ||
-             !epctx__repair_say(r, EPCTX_RULE_LIKE_PATH, node.name,
-                                "embed_mode is now 0: '%S' is a file beside the model",
-                                &ep.ep_cache_context))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -- repair: names -- */
-
-/* `names` maps each name to the next number to try behind it. */
-static bool epctx__repair_free_name(epctx__repair *r, epctx_map *names, epctx_str name,
-                                    epctx_str *out)
-{
-    uint32_t number = epctx_map_get(names, name);
-    *out = name;
-    while (epctx__has(names, *out)) {
-        char digits[24];
-        epctx_text text = epctx_text_of(digits, sizeof digits);
-        epctx_text_put_format(&text, "_%u", (uint64_t)number++);
-        if (!epctx__combine_join(&r->m, name, epctx_text_str(&text), out)) {
-            return false;
-        }
-    }
-    return epctx__combine_put(&r->m, names, name, number) &&
-           epctx__combine_put(&r->m, names, *out, 2);
-}
-
-/* Equal names of nodes differ afterwards, and EPContext nodes have one; names that are keys of a
- * binary stay. */
-static bool epctx__repair_names(epctx__repair *r)
-{
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(r->m.c.model));
-    epctx_list views;
-    epctx_map all, seen;
-    epctx_node_view node;
-    size_t i;
-    memset(&views, 0, sizeof views);
-    epctx_map_init(&all, r->m.c.arena);
-    epctx_map_init(&seen, r->m.c.arena);
-    while (epctx_next_node(&nodes, &node)) {
-        if (!epctx__views_add(&r->m.c, &views, node.view) ||
-            !epctx__combine_put(&r->m, &all, node.name, 2)) {
-            return false;
-        }
-    }
-    for (i = 0; i < views.count; i++) {
-        bool compiled;
-        epctx_rule rule;
-        epctx_str name;
-        node = epctx__node_at(&views, i);
-        compiled = epctx_is_epnode(&node);
-        rule = !compiled ? EPCTX_RULE_DOUBLED_NODE
-               : node.name.size > 0 ? EPCTX_RULE_DOUBLED_EPNODE
-                                    : EPCTX_RULE_NO_NAME;
-        name = node.name;
-        if (node.name.size == 0 && compiled) {
-            name = epctx__attr_str(&node, "partition_name");
-            name = name.size > 0 ? name : epctx_str_of(EPCTX_OP_TYPE);
-        } else if (node.name.size == 0 || !epctx__has(&seen, node.name)) {
-            if (!epctx__combine_put(&r->m, &seen, node.name, 1)) {
-                return false;
-            }
-            continue;
-        }
-        if (!r->wanted[rule] ||
-            (compiled &&
-             epctx__repair_profile(r, epctx__attr_str(&node, "source"))->key ==
-                 EPCTX_KEY_NODE_NAME)) {
-            continue;
-        }
-        if (!epctx__repair_free_name(r, &all, name, &name) ||
-            epctx_set_str(r->m.c.model, node.view, 3, name, r->m.c.error) != EPCTX_OK ||
-            !epctx__repair_say(r, rule, node.name, "the node's name is now '%S'", &name)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -- repair: entries that stand twice -- */
-
-/* Entries of a list that say the same as an earlier one go; others are not ours to choose. `field`
- * has their names; `node` has the list, and `what` they are called. */
-static bool epctx__repair_equal(epctx__repair *r, epctx_rule rule, epctx_view owner,
-                                uint32_t number, uint32_t field, const char *what, epctx_str node)
-{
-    epctx_cursor it = epctx_fields(owner, number);
-    epctx_list all, gone;
-    epctx_map names;
-    epctx_view view;
-    bool ok = true;
-    memset(&all, 0, sizeof all);
-    memset(&gone, 0, sizeof gone);
-    epctx_map_init(&names, r->m.c.arena);
-    while (ok && epctx_next_view(&it, &view)) {
-        epctx_cursor strings = epctx_fields(view, field);
-        epctx_str name = epctx_str_of(NULL);
-        uint32_t at;
-        while (epctx_next_str(&strings, &name)) { /* the last one counts */
-        }
-        if (rule == EPCTX_RULE_DOUBLED_OPSET && name.size == 0) {
-            name = epctx_str_of("ai.onnx");
-        }
-        at = epctx_map_get(&names, name);
-        if (at == EPCTX_MAP_NONE) {
-            ok = epctx__combine_put(&r->m, &names, name, (uint32_t)all.count) &&
-                 epctx__views_add(&r->m.c, &all, view);
-        } else if (epctx__same_bytes(epctx__view_at(&all, at), view)) {
-            ok = epctx__views_add(&r->m.c, &gone, view) &&
-                 epctx__repair_say(r, rule, node.size > 0 ? node : name,
-                                   "%s'%S' stands once: the two were equal", what, &name);
-        }
-    }
-    return ok && epctx__views_remove(&r->m.c, &gone);
-}
-
-static bool epctx__repair_entries(epctx__repair *r)
-{
-    static const struct {
-        epctx_rule rule;
-        uint32_t number, field;
-    } lists[] = {{EPCTX_RULE_DOUBLED_OPSET, 8, 1},
-                 {EPCTX_RULE_DOUBLED_METADATA, 14, 1},
-                 {EPCTX_RULE_DOUBLED_INFO, 13, 1},
-                 {EPCTX_RULE_REDEFINED, 5, 8}};
-    bool ok = true;
-    size_t i;
-    for (i = 0; ok && i < sizeof lists / sizeof lists[0]; i++) {
-        epctx_view owner = i < 2 ? epctx__slot_view(r->m.c.model->root)
-                                 : epctx__main_view(r->m.c.model);
-        ok = !r->wanted[lists[i].rule] || r->found[lists[i].rule] == 0 ||
-             epctx__repair_equal(r, lists[i].rule, owner, lists[i].number, lists[i].field, "",
-                                 epctx_str_of(NULL));
-    }
-    return ok;
-}
-
-static bool epctx__repair_doubled_attributes(epctx__repair *r)
-{
-    epctx_list views;
-    size_t i;
-    if (!epctx__repair_nodes(r, &views)) {
-        return false;
-    }
-    for (i = 0; i < views.count; i++) {
-        epctx_node_view node = epctx__node_at(&views, i);
-        if (!epctx__repair_equal(r, EPCTX_RULE_DOUBLED_ATTRIBUTE, node.view, 5, 1, "attribute ",
-                                 node.name)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -- repair: files -- */
-
-/* Where a file is that a model names wrongly: the parts of the name behind each separator. */
-static epctx_str epctx__repair_candidate(epctx__repair *r, const epctx_dependency *file,
-                                         char text[EPCTX_PATH_MAX])
-{
-    char path[EPCTX_PATH_MAX];
-    epctx_str name;
-    size_t i;
-    size_t start = 0;
-    size_t size = file->name.size < EPCTX_PATH_MAX ? file->name.size : 0;
-    for (i = 0; i < size; i++) {
-        text[i] = file->name.data[i] == '\\' ? '/' : file->name.data[i];
-    }
-    while (start < size) {
-        name.data = text + start;
-        name.size = size - start;
-        if (!epctx_str_eq(name, file->name) &&
-            epctx_path_find(r->m.c.model->io, epctx_str_of(file->folder), name,
-                            r->m.c.model->path_flags, path, sizeof path, NULL) == EPCTX_OK) {
-            return name;
-        }
-        while (start < size && text[start] != '/') {
-            start++;
-        }
-        while (start < size && text[start] == '/') {
-            start++;
-        }
-    }
-    return epctx_str_of(NULL);
-}
-
-static bool epctx__repair_files(epctx__repair *r)
-{
-    epctx_dependency *files = NULL;
-    epctx__relocation moved;
-    size_t count = 0, i;
-    /* not taken: only under EPCTX_NO_STDIO */
-    if (r->opts->check.no_files || r->m.c.model->io == NULL) {
-        return true;
-    }
-    if (epctx_model_files(r->m.c.model, &r->opts->check, r->m.c.arena, &files, &count,
-                          r->m.c.error) != EPCTX_OK) {
-        return false;
-    }
-    epctx__relocation_begin(&moved, &r->m.c);
-    for (i = 0; i < count; i++) {
-        const epctx_dependency *file = &files[i];
-        epctx_rule rule = EPCTX_RULE_FILE_MISSING;
-        char text[EPCTX_PATH_MAX];
-        epctx_str found;
-        if ((file->use != EPCTX_USE_CONTEXT && file->use != EPCTX_USE_INITIALIZERS) ||
-            file->status == EPCTX_OK || file->folder == NULL) {
-            continue;
-        }
-        found = epctx__repair_candidate(r, file, text);
-        if (found.size == 0) {
-            continue;
-        }
-        if (memchr(file->name.data, '\\', file->name.size) != NULL) {
-            rule = EPCTX_RULE_BACKSLASH;
-        } else if (epctx_path_check(file->name, NULL) != EPCTX_OK) {
-            rule = EPCTX_RULE_PATH_UNSAFE;
-        }
-        if (r->wanted[rule] &&
-            (!epctx__combine_join(&r->m, found, epctx_str_of(""), &found) ||
-             !epctx__relocate(&r->m.c, &moved, file, found) ||
-             !epctx__repair_say(r, rule, file->node, "%s '%S' is now '%S', which is there",
-                                epctx_file_use_name(file->use), &file->name, &found))) {
-            return false;
-        }
-    }
-    return epctx__relocation_end(&r->m.c, &moved);
-}
-
-static bool epctx__repair_build_path(epctx__repair *r)
-{
-    epctx_list views;
-    size_t i;
-    if (!epctx__repair_nodes(r, &views)) {
-        return false;
-    }
-    for (i = 0; i < views.count; i++) {
-        epctx_node_view node = epctx__node_at(&views, i);
-        epctx_str name = epctx__attr_str(&node, "onnx_model_filename");
-        epctx_str file = name;
-        size_t k;
-        for (k = 0; k < name.size; k++) {
-            if (name.data[k] == '/' || name.data[k] == '\\') {
-                file.data = name.data + k + 1;
-                file.size = name.size - k - 1;
-            }
-        }
-        if (file.size > 0 && file.size < name.size &&
-            (!epctx__convert_str(&r->m.c, node.view, "onnx_model_filename", file) ||
-             !epctx__repair_say(r, EPCTX_RULE_BUILD_PATH, node.name,
-                                "onnx_model_filename is now '%S'", &file))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -- repair: what the source model knows -- */
-
-static bool epctx__repair_remember(epctx__convert *c, epctx_view tensor, void *user)
-{
-    epctx__repair *r = (epctx__repair *)(void *)c;
-    epctx_str name = epctx_tensor_of(tensor).name;
-    (void)user;
-    return epctx__has(&r->sources, name) ||
-           (epctx__combine_put(&r->m, &r->sources, name, (uint32_t)r->views.count) &&
-            epctx__views_add(c, &r->views, tensor));
-}
-
-/* Its tensors by name. */
-static bool epctx__repair_index(epctx__repair *r)
-{
-    epctx_model *model = r->m.c.model;
-    bool ok;
-    if (r->opts->source == NULL || r->views.count > 0) {
-        return true;
-    }
-    r->m.c.model = r->opts->source;
-    ok = epctx__model_tensors(&r->m.c, epctx__repair_remember, NULL);
-    r->m.c.model = model;
-    return ok;
-}
-
-/* The data of one of them, NULL when there is none to be had; false for lack of memory. */
-static bool epctx__repair_data(epctx__repair *r, epctx_str name, epctx_tensor *out)
-{
-    uint32_t at = epctx_map_get(&r->sources, name);
-    epctx__loader loader;
-    epctx_error why;
-    out->data = NULL;
-    if (at == EPCTX_MAP_NONE) {
-        return true;
-    }
-    memset(&loader, 0, sizeof loader);
-    epctx_error_clear(&why);
-    loader.model = r->opts->source;
-    loader.arena = &r->opts->source->arena;
-    loader.error = &why;
-    if (epctx__load_tensor(&loader, epctx__view_at(&r->views, at), out)) {
-        return true;
-    }
-    out->data = NULL;
-    if (why.status == EPCTX_ERR_NOMEM) {
-        *r->m.c.error = why;
-    }
-    return why.status != EPCTX_ERR_NOMEM;
-}
-
-static bool epctx__repair_find_memory(epctx__convert *c, epctx_view view, void *user)
-{
-    epctx_tensor_view tensor = epctx_tensor_of(view);
-    return !tensor.external ||
-           !epctx_str_starts(tensor.location, "*/_ORT_MEM_ADDR_/*") ||
-           epctx__views_add(c, (epctx_list *)user, view);
-}
-
-static bool epctx__repair_memory(epctx__repair *r)
-{
-    epctx_list views;
-    size_t i;
-    memset(&views, 0, sizeof views);
-    if (!epctx__repair_index(r) ||
-        !epctx__model_tensors(&r->m.c, epctx__repair_find_memory, &views)) {
-        return false;
-    }
-    for (i = 0; i < views.count; i++) {
-        epctx_view view = epctx__view_at(&views, i);
-        epctx_tensor_view tensor = epctx_tensor_of(view);
-        epctx_cursor dims = epctx_tensor_dims(&tensor);
-        epctx_tensor data;
-        int64_t dim = 0;
-        int32_t k = 0;
-        bool same;
-        if (!epctx__repair_data(r, tensor.name, &data)) {
-            return false;
-        }
-        if (data.data == NULL || data.elem_type != tensor.elem_type ||
-            data.rank != (int32_t)tensor.rank) {
-            continue;
-        }
-        for (same = true; same && k < data.rank; k++) {
-            (void)epctx_next_int(&dims, &dim);
-            same = dim == data.dims[k];
-        }
-        if (same &&
-            (!epctx__tensor_raw(&r->m.c, view, data.data, data.size) ||
-             !epctx__repair_say(r, EPCTX_RULE_MEMORY_LOCATION, tensor.name,
-                                "%u bytes come from the source model", (uint64_t)data.size))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Initializers that only bodies read, which ORT drops. */
-static bool epctx__repair_dropped(epctx__repair *r)
-{
-    epctx_model *model = r->m.c.model;
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(model));
-    epctx_map known;
-    epctx_view node;
-    epctx_list names;
-    bool ok;
-    size_t i;
-    memset(&names, 0, sizeof names);
-    epctx_map_init(&known, r->m.c.arena);
-    ok = epctx__repair_index(r) &&
-         epctx__put_definitions(&r->m.c, &known,
-                                epctx__definitions_of(epctx__main_view(model)));
-    while (ok && epctx_next_view(&nodes, &node)) {
-        epctx__captures read;
-        ok = epctx__convert_captures(&r->m.c, node, &read);
-        for (i = 0; ok && i < read.count; i++) {
-            ok = epctx__has(&known, read.out[i]) ||
-                 (epctx__names_add(&r->m.c, &names, read.out[i]) &&
-                  epctx__combine_put(&r->m, &known, read.out[i], 1));
-        }
-    }
-    for (i = 0; ok && i < names.count; i++) {
-        epctx_str name = epctx__name_at(&names, i);
-        epctx_tensor data;
-        ok = epctx__repair_data(r, name, &data) &&
-             (data.data == NULL ||
-              (epctx_put_tensor(model, epctx_view_none(), &data, epctx_view_none(), NULL,
-                                r->m.c.error) == EPCTX_OK &&
-               epctx__repair_say(r, EPCTX_RULE_DROPPED_VALUE, name,
-                                 "the initializer comes from the source model, %u bytes",
-                                 (uint64_t)data.size)));
-    }
-    return ok;
-}
-
-/* -- repair: types -- */
-
-typedef struct epctx__typing {
-    epctx_map known;  /* value -> its element type */
-    epctx_map source; /* value of the source model -> number in `views` */
-    epctx_list views;
-} epctx__typing;
-
-static bool epctx__typing_values(epctx__repair *r, epctx__typing *t, epctx_cursor it, bool source)
-{
-    epctx_value_view value;
-    while (epctx_next_value(&it, &value)) {
-        if (!value.has_type) {
-            continue;
-        }
-        if (source ? !epctx__combine_put(&r->m, &t->source, value.name,
-                                         (uint32_t)t->views.count) ||
-                         !epctx__views_add(&r->m.c, &t->views, value.view)
-                   : !epctx__combine_put(&r->m, &t->known, value.name,
-                                         value.is_tensor ? (uint32_t)value.elem_type : 0)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__typing_graph(epctx__repair *r, epctx__typing *t, const epctx_model *model,
-                                bool source)
-{
-    epctx_graph_view graph = epctx_model_graph(model);
-    epctx_cursor tensors = epctx_graph_initializers(graph);
-    epctx_tensor_view tensor;
-    if (!epctx__typing_values(r, t, epctx_graph_values(graph), source) ||
-        !epctx__typing_values(r, t, epctx_graph_inputs(graph), source) ||
-        !epctx__typing_values(r, t, epctx_graph_outputs(graph), source)) {
-        return false;
-    }
-    while (!source && epctx_next_tensor(&tensors, &tensor)) {
-        if (!epctx__combine_put(&r->m, &t->known, tensor.name, (uint32_t)tensor.elem_type)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Operators whose inputs are all of one type. */
-static bool epctx__one_type(epctx_str op)
-{
-    static const char *const ops[] = {"Add", "Sub", "Mul", "Div", "MatMul", "Gemm", "Conv",
-                                      "Concat", "Max", "Min", "Sum", "Mean", "PRelu", "Equal",
-                                      "Less", "Greater", "ConvTranspose"};
-    size_t i;
-    for (i = 0; i < sizeof ops / sizeof ops[0]; i++) {
-        if (epctx_str_is(op, ops[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Which type the other inputs of a reader leave for a value, or 0. */
-static uint32_t epctx__typing_reader(const epctx__typing *t, const epctx_node_view *node,
-                                     epctx_str wanted)
-{
-    epctx_cursor inputs = epctx_node_inputs(node);
-    bool standard = node->domain.size == 0 || epctx_str_is(node->domain, "ai.onnx");
-    bool unpack = standard && epctx_str_is(node->op_type, "DequantizeLinear");
-    bool pack = standard && epctx_str_is(node->op_type, "QuantizeLinear");
-    uint32_t at, found = 0;
-    epctx_str name;
-    for (at = 0; epctx_next_str(&inputs, &name); at++) {
-        uint32_t type = epctx_map_get(&t->known, name);
-        if (at == 0 && (unpack || pack) && !epctx_str_eq(name, wanted)) {
-            return 0;
-        }
-        type = type == EPCTX_MAP_NONE ? 0 : type;
-        if ((unpack && at == 2) || (pack && at == 1) ||
-            (standard && epctx__one_type(node->op_type) && !epctx_str_eq(name, wanted))) {
-            found = type != 0 ? type : found;
-        }
-    }
-    return found;
-}
-
-static bool epctx__repair_type(epctx__repair *r, epctx__typing *t, const epctx_node_view *ep,
-                               epctx_str name, uint32_t elem)
-{
-    epctx_model *model = r->m.c.model;
-    uint32_t at = epctx_map_get(&t->source, name);
-    epctx_value value;
-    memset(&value, 0, sizeof value);
-    value.name = name;
-    value.elem_type = (int32_t)elem;
-    value.rank = -1;
-    if (at != EPCTX_MAP_NONE) {
-        value.elem_type = epctx_value_of(epctx__view_at(&t->views, at)).elem_type;
-        return epctx_put_copy(model, epctx__main_view(model), 13,
-                              epctx__view_at(&t->views, at), epctx_view_none(), NULL,
-                              r->m.c.error) == EPCTX_OK &&
-               epctx__repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, ep->name,
-                                 "'%S' has the type that it has in the source model", &name);
-    }
-    if (elem == 0) {
-        return true;
-    }
-    return epctx_put_value(model, epctx_view_none(), &value, epctx_view_none(), NULL,
-                           r->m.c.error) == EPCTX_OK &&
-           epctx__repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, ep->name,
-                             "'%S' is %s: the node that reads it takes nothing else", &name,
-                             epctx_elem_name(value.elem_type));
-}
-
-/* An output of EPContext that nothing gives a type. */
-static bool epctx__repair_types(epctx__repair *r)
-{
-    epctx_graph_view graph = epctx_model_graph(r->m.c.model);
-    epctx_cursor nodes = epctx_graph_nodes(graph);
-    epctx__typing t;
-    epctx_map wanted; /* untyped output -> what its readers want */
-    epctx_list compiled;
-    epctx_node_view node;
-    epctx_str name;
-    size_t i;
-    memset(&t, 0, sizeof t);
-    memset(&compiled, 0, sizeof compiled);
-    epctx_map_init(&t.known, r->m.c.arena);
-    epctx_map_init(&t.source, r->m.c.arena);
-    epctx_map_init(&wanted, r->m.c.arena);
-    if (!epctx__typing_graph(r, &t, r->m.c.model, false) ||
-        (r->opts->source != NULL && !epctx__typing_graph(r, &t, r->opts->source, true))) {
-        return false;
-    }
-    while (epctx_next_node(&nodes, &node)) {
-        epctx_cursor outputs = epctx_node_outputs(&node);
-        if (!epctx_is_epnode(&node)) {
-            continue;
-        }
-        if (!epctx__views_add(&r->m.c, &compiled, node.view)) {
-            return false;
-        }
-        while (epctx_next_str(&outputs, &name)) {
-            if (!epctx__has(&t.known, name) && !epctx__combine_put(&r->m, &wanted, name, 0)) {
-                return false;
-            }
-        }
-    }
-    nodes = epctx_graph_nodes(graph);
-    while (epctx_next_node(&nodes, &node)) {
-        epctx_cursor inputs = epctx_node_inputs(&node);
-        while (epctx_next_str(&inputs, &name)) {
-            if (epctx_map_get(&wanted, name) == 0 &&
-                !epctx__combine_put(&r->m, &wanted, name,
-                                    epctx__typing_reader(&t, &node, name))) {
-                return false;
-            }
-        }
-    }
-    for (i = 0; i < compiled.count; i++) {
-        epctx_cursor outputs;
-        node = epctx__node_at(&compiled, i);
-        outputs = epctx_node_outputs(&node);
-        while (epctx_next_str(&outputs, &name)) {
-            uint32_t elem = epctx_map_get(&wanted, name);
-            /* Once, also where two nodes give it. */
-            if (elem != EPCTX_MAP_NONE &&
-                (!epctx__repair_type(r, &t, &node, name, elem) ||
-                 !epctx__combine_put(&r->m, &wanted, name, EPCTX_MAP_NONE))) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* -- repair: metadata and annotations -- */
-
-typedef struct epctx__stale {
-    epctx__combine *m;
-    epctx_list names;
-    bool failed;
-} epctx__stale;
-
-static void epctx__stale_found(void *user, const epctx_finding *finding)
-{
-    epctx__stale *s = (epctx__stale *)user;
-    epctx_str name;
-    if (finding->rule == EPCTX_RULE_STALE_COMPAT &&
-        (!epctx__combine_join(s->m, finding->node, epctx_str_of(""), &name) ||
-         !epctx__names_add(&s->m->c, &s->names, name))) {
-        s->failed = true;
-    }
-}
-
-/* Compatibility information of EPs without a node; when no node is compiled, of all. */
-static bool epctx__stale_keys(epctx__combine *m, epctx__stale *s)
-{
-    epctx_check_opts opts;
-    epctx_walk walk;
-    epctx_node_view node;
-    memset(&opts, 0, sizeof opts);
-    memset(s, 0, sizeof *s);
-    opts.no_files = true;
-    opts.allocator = m->c.arena->allocator.alloc_fn != NULL ? &m->c.arena->allocator : NULL;
-    s->m = m;
-    epctx_walk_begin(&walk, m->c.model);
-    if (epctx_walk_epnode(&walk, &node)) {
-        if (epctx_lint(m->c.model, &opts, epctx__stale_found, s, NULL, m->c.error) != EPCTX_OK) {
-            return false;
-        }
-    } else {
-        epctx_cursor it = epctx_metadata(epctx__slot_view(m->c.model->root), EPCTX_OF_MODEL);
-        epctx_finding finding;
-        epctx_pair pair;
-        memset(&finding, 0, sizeof finding);
-        finding.rule = EPCTX_RULE_STALE_COMPAT;
-        while (epctx_next_pair(&it, &pair)) {
-            if (epctx_str_starts(pair.key, EPCTX_COMPAT_PREFIX)) {
-                finding.node = pair.key;
-                epctx__stale_found(s, &finding);
-            }
-        }
-    }
-    return !s->failed;
-}
-
-static bool epctx__drop_stale(epctx__combine *m)
-{
-    epctx__stale s;
-    size_t i;
-    if (!epctx__stale_keys(m, &s)) {
-        return false;
-    }
-    for (i = 0; i < s.names.count; i++) {
-        epctx_str name = epctx__name_at(&s.names, i);
-        if (epctx_unset_metadata(m->c.model, name, m->c.error) != EPCTX_OK ||
-            !epctx__combine_say(m, 0, name, "metadata '%S' goes: that EP has no node here",
-                                &name)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__repair_stale(epctx__repair *r)
-{
-    epctx__stale s;
-    size_t i;
-    if (!epctx__stale_keys(&r->m, &s)) {
-        return false;
-    }
-    for (i = 0; i < s.names.count; i++) {
-        epctx_str name = epctx__name_at(&s.names, i);
-        if (epctx_unset_metadata(r->m.c.model, name, r->m.c.error) != EPCTX_OK ||
-            !epctx__repair_say(r, EPCTX_RULE_STALE_COMPAT, name,
-                               "the entry goes: that EP has no node here")) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__repair_annotations(epctx__repair *r)
-{
-    epctx_graph_view graph = epctx_model_graph(r->m.c.model);
-    epctx_cursor it = epctx_graph_annotations(graph);
-    epctx_annotation_view annotation;
-    epctx_list gone;
-    epctx_map made;
-    bool ok;
-    memset(&gone, 0, sizeof gone);
-    epctx_map_init(&made, r->m.c.arena);
-    ok = epctx__put_definitions(&r->m.c, &made, epctx__definitions_of(graph.view));
-    while (ok && epctx_next_annotation(&it, &annotation)) {
-        epctx_cursor pairs = epctx_annotation_pairs(&annotation);
-        bool whole = epctx__has(&made, annotation.tensor_name);
-        epctx_pair pair;
-        while (whole && epctx_next_pair(&pairs, &pair)) {
-            whole = epctx__has(&made, pair.value);
-        }
-        ok = whole || (epctx__views_add(&r->m.c, &gone, annotation.view) &&
-                       epctx__repair_say(r, EPCTX_RULE_ANNOTATION, annotation.tensor_name,
-                                         "the annotation goes: what it names is not there"));
-    }
-    return ok && epctx__views_remove(&r->m.c, &gone);
-}
-
-static bool epctx__repair_unused(epctx__repair *r)
-{
-    epctx_changes changes;
-    size_t i;
-    if (epctx_init_prune(r->m.c.model, NULL, &changes, r->m.c.error) != EPCTX_OK) {
-        return false;
-    }
-    for (i = 0; i < changes.count; i++) {
-        if (!epctx__repair_say(r, EPCTX_RULE_UNUSED, changes.items[i].name,
-                               "the initializer goes, %u bytes", changes.items[i].size)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -- repair: which rule is for whom -- */
-
-/* In the order in which they must run: what later ones read, earlier ones have put right. */
-static const struct epctx__repairer {
-    epctx_rule rule;
-    bool (*repair_fn)(epctx__repair *r);
-    bool source; /* does more, or anything at all, with the source model */
-} epctx__repairers[] = {
-    {EPCTX_RULE_DOUBLED_FIELD, epctx__repair_doubled, false},
-    {EPCTX_RULE_DOUBLED_OPSET, epctx__repair_entries, false},
-    {EPCTX_RULE_DOUBLED_METADATA, epctx__repair_entries, false},
-    {EPCTX_RULE_DOUBLED_INFO, epctx__repair_entries, false},
-    {EPCTX_RULE_REDEFINED, epctx__repair_entries, false},
-    {EPCTX_RULE_DOUBLED_ATTRIBUTE, epctx__repair_doubled_attributes, false},
-    {EPCTX_RULE_WRONG_DOMAIN, epctx__repair_domain, false},
-    {EPCTX_RULE_EPCONTEXT_OPSET, epctx__repair_import, false},
-    {EPCTX_RULE_NO_OPSET, epctx__repair_imports, true},
-    {EPCTX_RULE_DEFAULT_OPSET, epctx__repair_imports, true},
-    {EPCTX_RULE_LIKE_PATH, epctx__repair_like_path, false},
-    {EPCTX_RULE_SOURCE_SPELLING, epctx__repair_sources, false},
-    {EPCTX_RULE_NO_SOURCE, epctx__repair_sources, false},
-    {EPCTX_RULE_SOURCE_ABSENT, epctx__repair_sources, false},
-    {EPCTX_RULE_NO_ATTRIBUTE, epctx__repair_attributes, false},
-    {EPCTX_RULE_DEFAULTS, epctx__repair_attributes, false},
-    {EPCTX_RULE_DOUBLED_EPNODE, epctx__repair_names, false},
-    {EPCTX_RULE_DOUBLED_NODE, epctx__repair_names, false},
-    {EPCTX_RULE_NO_NAME, epctx__repair_names, false},
-    {EPCTX_RULE_MEMORY_LOCATION, epctx__repair_memory, true},
-    {EPCTX_RULE_DROPPED_VALUE, epctx__repair_dropped, true},
-    {EPCTX_RULE_BACKSLASH, epctx__repair_files, false},
-    {EPCTX_RULE_PATH_UNSAFE, epctx__repair_files, false},
-    {EPCTX_RULE_FILE_MISSING, epctx__repair_files, false},
-    {EPCTX_RULE_BUILD_PATH, epctx__repair_build_path, false},
-    {EPCTX_RULE_NO_VALUE_TYPE, epctx__repair_types, true},
-    {EPCTX_RULE_ANNOTATION, epctx__repair_annotations, false},
-    {EPCTX_RULE_STALE_COMPAT, epctx__repair_stale, false},
-    {EPCTX_RULE_UNUSED, epctx__repair_unused, false},
-};
-
-#define EPCTX__REPAIRER_COUNT (sizeof epctx__repairers / sizeof epctx__repairers[0])
-
-EPCTX_API bool epctx_can_repair(epctx_rule rule)
-{
-    size_t i;
-    for (i = 0; i < EPCTX__REPAIRER_COUNT; i++) {
-        if (epctx__repairers[i].rule == rule) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void epctx__repair_count(void *user, const epctx_finding *finding)
-{
-    ((epctx__repair *)user)->found[finding->rule]++;
-}
-
-static void epctx__repair_left(void *user, const epctx_finding *finding)
-{
-    epctx__repair *r = (epctx__repair *)user;
-    char line[1024];
-    epctx_text text = epctx_text_of(line, sizeof line);
-    const char *why = finding->info.fix;
-    epctx_repair_note note;
-    size_t i;
-    if (!r->wanted[finding->rule]) {
-        return;
-    }
-    for (i = 0; i < EPCTX__REPAIRER_COUNT; i++) {
-        if (epctx__repairers[i].rule == finding->rule && r->opts->source == NULL &&
-            epctx__repairers[i].source) {
-            why = "only the model before compilation knows: give it as the source";
-        }
-    }
-    if (finding->rule == EPCTX_RULE_NO_VALUE_TYPE && r->opts->source != NULL) {
-        why = "the source model does not tell it: compile that again, the EP knows, or run type "
-              "inference on it first";
-    }
-    epctx_text_put(&text, epctx_str_of(finding->message));
-    epctx_text_put(&text, epctx_str_of(" ("));
-    epctx_text_put(&text, epctx_str_of(why));
-    epctx_text_put_char(&text, ')');
-    r->left++;
-    memset(&note, 0, sizeof note);
-    note.rule = finding->rule;
-    note.info = finding->info;
-    note.name = finding->node;
-    note.text = line;
-    if (r->note_fn != NULL) {
-        r->note_fn(r->user, &note);
-    }
-}
-
-static bool epctx__repair_run(epctx__repair *r)
-{
-    const epctx_check_opts *check = &r->opts->check;
-    epctx_model *model = r->m.c.model;
-    bool (*last)(epctx__repair * r) = NULL;
-    size_t i;
-    if (epctx_lint(model, check, epctx__repair_count, r, NULL, r->m.c.error) != EPCTX_OK) {
-        return false;
-    }
-    for (i = 0; i < EPCTX__REPAIRER_COUNT; i++) {
-        epctx_rule rule = epctx__repairers[i].rule;
-        bool (*repair_fn)(epctx__repair *r) = epctx__repairers[i].repair_fn;
-        if (!r->wanted[rule] || r->found[rule] == 0 || repair_fn == last) {
-            continue;
-        }
-        if (model->duplicate && rule != EPCTX_RULE_DOUBLED_FIELD) {
-            continue; /* it can only be read */
-        }
-        last = repair_fn;
-        if (!repair_fn(r)) {
-            return false;
-        }
-        /* What was right before may be judged only now: a node in another domain was not. */
-        if ((rule == EPCTX_RULE_DOUBLED_FIELD || rule == EPCTX_RULE_WRONG_DOMAIN ||
-             rule == EPCTX_RULE_LIKE_PATH || rule == EPCTX_RULE_SOURCE_ABSENT) &&
-            epctx_lint(model, check, epctx__repair_count, r, NULL, r->m.c.error) != EPCTX_OK) {
-            return false;
-        }
-    }
-    return epctx_lint(model, check, epctx__repair_left, r, NULL, r->m.c.error) == EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts *opts,
-                                    epctx_repair_fn note_fn, void *user, size_t *done, size_t *left,
-                                    epctx_error *error)
-{
-    epctx_repair_opts defaults;
-    epctx__repair r;
-    epctx_error local;
-    epctx_error *use = error != NULL ? error : &local;
-    size_t mark = epctx_edit_mark(model);
-    size_t i;
-    epctx_error_clear(use);
-    memset(&r, 0, sizeof r);
-    memset(&defaults, 0, sizeof defaults);
-    r.opts = opts != NULL ? opts : &defaults;
-    r.m.c.model = model;
-    r.m.c.arena = &model->arena;
-    r.m.c.error = use;
-    r.note_fn = note_fn;
-    r.user = user;
-    epctx_map_init(&r.sources, r.m.c.arena);
-    for (i = 0; i < EPCTX_RULE_COUNT && r.opts->rule_count == 0; i++) {
-        r.wanted[i] = epctx_rule_of((epctx_rule)i).severity != EPCTX_SEVERITY_HINT;
-    }
-    for (i = 0; i < r.opts->rule_count; i++) {
-        if ((unsigned)r.opts->rules[i] >= EPCTX_RULE_COUNT) {
-            return epctx_fail(use, EPCTX_ERR_ARG, "there is no rule of number %d",
-                              (int64_t)r.opts->rules[i]);
-        }
-        r.wanted[r.opts->rules[i]] = true;
-    }
-    if (!epctx__repair_run(&r)) {
-        epctx_undo(model, mark);
-        epctx_blame(use, model->path, NULL, NULL);
-        return use->status;
-    }
-    if (done != NULL) {
-        *done = r.done;
-    }
-    if (left != NULL) {
-        *left = r.left;
-    }
-    return EPCTX_OK;
 }
 
 #endif /* EPCTX_NO_EDIT */
@@ -25686,18 +21643,11 @@ static epctx_status epctx__settle_tensor(epctx__rewrite *w, epctx_slot *slot, bo
     epctx_tensor_view view = epctx_tensor_of(epctx__slot_view(slot));
     bool outside = initializer && g->report->initializers_path[0] != '\0' &&
                    view.elem_type != EPCTX_ONNX_STRING;
-    epctx__loader loader;
     epctx_tensor tensor;
     if (!outside && !view.external) {
         return EPCTX_OK;
     }
-    memset(&loader, 0, sizeof loader);
-    loader.model = g->model;
-    loader.arena = g->arena;
-    loader.error = g->error;
-    if (!epctx__load_tensor(&loader, epctx__slot_view(slot), &tensor)) {
-        return g->error->status;
-    }
+    EPCTX__TRY(epctx_tensor_load(g->model, epctx__slot_view(slot), g->arena, &tensor, g->error));
     outside = outside && tensor.size > 0 && tensor.size >= g->opts->initializers_min_size;
     return outside || view.external ? epctx__store_tensor(w, slot, &tensor, outside) : EPCTX_OK;
 }
@@ -26861,7 +22811,6 @@ static epctx_status epctx__weight_take(epctx__weight_model *source, epctx_arena 
     const char *file = source->model.path[0] != '\0' ? source->model.path : "(from memory)";
     uint32_t at = epctx_map_get(&source->names, ref->name);
     epctx__verified *weight;
-    epctx__loader loader;
     epctx_status status;
     if (at == EPCTX_MAP_NONE) {
         return epctx_weight_verify(ref, NULL, file, error);
@@ -26872,13 +22821,7 @@ static epctx_status epctx__weight_take(epctx__weight_model *source, epctx_arena 
         *out = weight->tensor;
         return EPCTX_OK;
     }
-    memset(&loader, 0, sizeof loader);
-    loader.model = &source->model;
-    loader.arena = arena;
-    loader.error = error;
-    if (!epctx__load_tensor(&loader, source->views[at], out)) {
-        return error->status;
-    }
+    EPCTX__TRY(epctx_tensor_load(&source->model, source->views[at], arena, out, error));
     status = epctx_weight_verify(ref, out, file, error);
     if (status == EPCTX_OK) {
         weight->tensor = *out;

@@ -1,6 +1,7 @@
 /* Merge, chain, split, wrap and repair on small models: refusals, undo, lack of memory, damaged
  * input. What the results mean is judged in test_combine.sh. */
 #define _XOPEN_SOURCE 700
+#include "examples/epctx/ops/repair.h"
 #include "files.h"
 #include "examples/epctx/ops/lint.h"
 
