@@ -857,6 +857,9 @@ typedef struct epctx_field_info {
 
 /* The field of that number in messages of a kind, or NULL when the schema has none. Static. */
 EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t number);
+/* Whether a field with this wire type holds a value of the schema's kind; else it is an unknown
+ * field. Packed numbers are not asked for. */
+EPCTX_API bool epctx_field_fits(const epctx_field_info *info, epctx_wire wire);
 /* "ModelProto" ... of a message, "unknown" otherwise. Static. */
 EPCTX_API const char *epctx_message_name(epctx_kind message);
 
@@ -1027,6 +1030,11 @@ EPCTX_API bool epctx_next_attr(epctx_cursor *cursor, epctx_attr_view *attr);
 EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *tensor);
 EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *value);
 EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim);
+/* The last attribute of that name; false when there is none. */
+EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
+                                    epctx_attr_view *out);
+/* Value of a STRING attribute; empty when absent. */
+EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char *name);
 
 /* -- the rest of the schema -- */
 
@@ -1126,6 +1134,12 @@ typedef struct epctx_type_view {
     epctx_str denotation;
 } epctx_type_view;
 
+EPCTX_API epctx_opset epctx_opset_of(epctx_view view);
+EPCTX_API epctx_pair epctx_pair_of(epctx_view view);
+EPCTX_API epctx_function_view epctx_function_of(epctx_view view);
+EPCTX_API epctx_sparse_view epctx_sparse_of(epctx_view view);
+EPCTX_API epctx_annotation_view epctx_annotation_of(epctx_view view);
+EPCTX_API epctx_training_view epctx_training_of(epctx_view view);
 EPCTX_API epctx_cursor epctx_model_opsets(const epctx_model *model);
 EPCTX_API epctx_cursor epctx_model_functions(const epctx_model *model);
 EPCTX_API epctx_cursor epctx_model_trainings(const epctx_model *model);
@@ -1164,20 +1178,11 @@ EPCTX_API bool epctx_next_device_group(epctx_cursor *cursor, epctx_device_group_
 EPCTX_API bool epctx_next_sharded_dim(epctx_cursor *cursor, epctx_sharded_dim_view *dim);
 EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sharding *part);
 
-/* What has metadata_props. */
-typedef enum epctx_owner {
-    EPCTX_OF_MODEL,
-    EPCTX_OF_GRAPH,
-    EPCTX_OF_NODE,
-    EPCTX_OF_TENSOR,
-    EPCTX_OF_VALUE,
-    EPCTX_OF_FUNCTION
-} epctx_owner;
-
-/* The pairs, for epctx_next_pair; `owner` says what the view is. */
-EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_owner owner);
-/* The number of that field, e.g. for epctx_set_pair. */
-EPCTX_API uint32_t epctx_metadata_field(epctx_owner owner);
+/* The number of metadata_props of a message (MODEL, GRAPH, NODE, TENSOR, VALUE, FUNCTION), e.g. for
+ * epctx_set_pair; 0: it has none. */
+EPCTX_API uint32_t epctx_metadata_field(epctx_kind message);
+/* The pairs, for epctx_next_pair; `message` says what the view is. */
+EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_kind message);
 /* Quantization parameters: "SCALE_TENSOR" -> value name. For epctx_next_pair. */
 EPCTX_API epctx_cursor epctx_annotation_pairs(const epctx_annotation_view *annotation);
 /* The type of a value; kind EPCTX_TYPE_NONE when it has none. */
@@ -1188,6 +1193,67 @@ EPCTX_API epctx_type_view epctx_type_of(epctx_view view);
 EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain);
 /* Value of a metadata_props key; false when absent. */
 EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value);
+
+/* What message a view of a model is: EPCTX_KIND_NODE ... EPCTX_KIND_NONE for strings and for what was
+ * removed. */
+EPCTX_API epctx_kind epctx_view_kind(epctx_view view);
+/* Whether two payloads say the same as they are now, edits included: fields in the same order, equal
+ * to the last byte. */
+EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b);
+
+/* -- walk -- */
+
+/* Deepest nesting of graphs that a model can have: each takes three of 100 levels. */
+#define EPCTX_WALK_DEPTH 34
+/* Deepest nesting of messages: the limit of epctx_limits.max_depth, and the model itself. */
+#define EPCTX_WALK_LEVELS 101
+
+typedef struct epctx_walk_level {
+    epctx_kind kind;
+    uint32_t depth;
+    epctx_view view;
+    epctx_cursor fields;
+} epctx_walk_level;
+
+/* Position in a walk over graphs, nodes, attributes, tensors, sparse tensors, functions and training
+ * of a model; the messages of other kinds are passed over, and so are default values of function
+ * attributes. Edits on the way are allowed: a message is read as it was when the walk went into it. */
+typedef struct epctx_walk {
+    epctx_kind kind;  /* of the message just given: EPCTX_KIND_GRAPH, NODE, ATTR, TENSOR, SPARSE, */
+    epctx_view view;  /* FUNCTION or TRAINING */
+    uint32_t number;  /* of its field in the message around it */
+    uint32_t level;   /* messages of the walk around it */
+    uint32_t depth;   /* bodies around it, with itself: 0 in the main graph, a function or training */
+    bool in_function;
+    bool in_training;
+    bool first, entering; /* private from here on */
+    uint32_t root;
+    uint32_t count;
+    epctx_walk_level levels[EPCTX_WALK_LEVELS];
+} epctx_walk;
+
+/* Everything: the main graph, then functions, then training graphs. */
+EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model);
+/* One message of those kinds, and what is in it. */
+EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind kind);
+/* The next message, each in front of what is in it; otherwise in file order. */
+EPCTX_API bool epctx_walk_step(epctx_walk *walk);
+/* Passes over what is in the message just given. */
+EPCTX_API void epctx_walk_skip(epctx_walk *walk);
+/* The next message of one kind. epctx_walk_epnode: the next node of op_type EPContext, whatever its
+ * domain; epctx_is_epnode tells the real ones. */
+EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node);
+EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node);
+EPCTX_API bool epctx_walk_tensor(epctx_walk *walk, epctx_tensor_view *tensor);
+EPCTX_API bool epctx_walk_graph(epctx_walk *walk, epctx_graph_view *graph);
+/* Name of the innermost graph or function around the message just given. */
+EPCTX_API epctx_str epctx_walk_graph_name(const epctx_walk *walk);
+
+/* Outer values that the bodies of a node read, as often as they are read; borrowed names, the list in
+ * `arena`. */
+EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
+                                           const epctx_str **out, size_t *count,
+                                           epctx_error *error);
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -1304,6 +1370,19 @@ EPCTX_API const epctx_attr *epctx_node_attr(const epctx_node *node, const char *
 EPCTX_API int64_t epctx_node_int(const epctx_node *node, const char *name, int64_t fallback);
 EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float fallback);
 
+#ifndef EPCTX_NO_WIRE
+/* A graph record from the main graph: names, types, attributes, initializer bytes (typed fields are
+ * converted to raw, external data is mapped through the model's io from the model's folder).
+ * Everything lives until the model is closed. EPCTX_ERR_GRAPH for a malformed tensor, a cycle, or a
+ * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data, LIMIT where the tensors in it
+ * lie over each other: together they may have 1 GiB and 16 times the bytes of their files. */
+EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error);
+/* The same for one tensor, wherever it is. out->data is NULL for strings and for typed fields of half
+ * bytes. `arena` (NULL: the model's) gets what is not in the model or a file. */
+EPCTX_API epctx_status epctx_tensor_load(epctx_model *model, epctx_view tensor, epctx_arena *arena,
+                                         epctx_tensor *out, epctx_error *error);
+#endif
+
 /* ================================================================================================
  * >>epnode: one EPContext node (com.microsoft, since version 1)
  * ============================================================================================== */
@@ -1407,6 +1486,10 @@ typedef enum epctx_confidence {
 #define EPCTX_ONLY_EMBEDDED     0x400u /* reads no file */
 #define EPCTX_IO_NAMES          0x800u /* finds inputs and outputs in the binary by value name */
 #define EPCTX_ALL_NAME          0x1000u /* external: every node is primary and names the binary */
+#define EPCTX_ANY_EP            0x2000u /* generic: takes the EPs that no other profile is for */
+#define EPCTX_QNN_COMPAT        0x4000u /* its compatibility string is QNN's (epctx_compat_qnn) */
+#define EPCTX_XML_PAIR          0x8000u /* a context *.xml is an OpenVINO IR: its .bin has its name */
+#define EPCTX_STRIPPED_ENGINE   0x10000u /* *.stripped.engine has no weights, its name says so */
 
 struct epctx_profile;
 struct epctx_epnode;
@@ -1461,6 +1544,17 @@ typedef enum epctx_claim {
 
 EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile,
                                            const struct epctx_epnode *node);
+
+/* Does a file name fit a pattern of a profile (`binary`, `sidecars`) beside the context model
+ * `model`, a file name? One '*' matches anything; what follows it is taken as it stands. */
+EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epctx_str model);
+/* Makes a file name from a pattern; `model` is the context model's file name. With a `node` {node}
+ * is its name, in letters that every file system takes. With a `profile`, too, * is the short name
+ * of the EP, or, where every node has a context of its own, the node's key. ARG for other words in
+ * {}, LIMIT. */
+EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_profile *profile,
+                                               const struct epctx_epnode *node, epctx_str model,
+                                               char *out, size_t capacity, epctx_error *error);
 
 /* ================================================================================================
  * >>path: names from a model become paths, names of outputs are made
@@ -1982,30 +2076,6 @@ typedef void (*epctx_finding_fn)(void *user, const epctx_finding *finding);
 
 #ifndef EPCTX_NO_WIRE
 
-/* Deepest nesting of graphs that a model can have: each takes three of 100 levels. */
-#define EPCTX_WALK_DEPTH 34
-
-typedef struct epctx_walk_level {
-    epctx_str graph; /* its name, or the function's */
-    epctx_cursor nodes, attrs, graphs;
-} epctx_walk_level;
-
-/* Position in a walk over all nodes of a model. */
-typedef struct epctx_walk {
-    epctx_cursor functions, trainings, training;
-    uint32_t depth;   /* of the node just given: 0 in the main graph or a function's body */
-    bool in_function;
-    bool in_training;
-    uint32_t count;   /* levels in use */
-    epctx_walk_level levels[EPCTX_WALK_DEPTH];
-} epctx_walk;
-
-/* Every node: the main graph, bodies behind the node that owns them, functions, training graphs. */
-EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model);
-EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node);
-/* The next node of op_type EPContext, whatever its domain; epctx_is_epnode tells the real ones. */
-EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node);
-
 typedef enum epctx_compiled {
     EPCTX_PLAIN = 0,      /* no EPContext node: every EP compiles at load */
     EPCTX_PARTLY_COMPILED, /* some nodes are left to the session */
@@ -2229,17 +2299,6 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
  * >>edit: change a model, write it
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
-
-/* A graph record from the main graph: names, types, attributes, initializer bytes (typed fields are
- * converted to raw, external data is mapped through the model's io from the model's folder).
- * Everything lives until the model is closed. EPCTX_ERR_GRAPH for a malformed tensor, a cycle, or a
- * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data, LIMIT where the tensors in it
- * lie over each other: together they may have 1 GiB and 16 times the bytes of their files. */
-EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error);
-
-#endif /* EPCTX_NO_WIRE */
-
 #ifndef EPCTX_NO_EDIT
 
 /* -- edits --
@@ -2268,6 +2327,10 @@ EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
 EPCTX_API size_t epctx_edit_mark(const epctx_model *model);
 EPCTX_API void epctx_undo(epctx_model *model, size_t mark);
 
+/* What was edited since a view was made shows in it again; `parent` (may be NULL) gets the message
+ * around it, an empty view around the ModelProto. */
+EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, epctx_view *parent,
+                                          epctx_error *error);
 /* Removes the field that holds `view`. */
 EPCTX_API epctx_status epctx_remove(epctx_model *model, epctx_view view, epctx_error *error);
 /* Moves a field to another place in its message: nodes, graph inputs and outputs ... */
@@ -2279,6 +2342,10 @@ EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_vie
 EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uint32_t number,
                                       epctx_view other, epctx_view after, epctx_view *placed,
                                       epctx_error *error);
+
+/* Adds an empty message to `parent` as field `number`. */
+EPCTX_API epctx_status epctx_message_put(epctx_model *model, epctx_view parent, uint32_t number,
+                                         epctx_view after, epctx_view *placed, epctx_error *error);
 
 /* Sets a string, bytes or integer field of a message by its number in onnx.proto. However often it
  * stands there, one is left, in the place of the last; one that says the same stays as it is. Other
@@ -2309,6 +2376,11 @@ EPCTX_API epctx_status epctx_set_attr(epctx_model *model, epctx_view node, const
 /* The same from an attribute of any node of any model. */
 EPCTX_API epctx_status epctx_set_attr_copy(epctx_model *model, epctx_view node, epctx_view attr,
                                            epctx_error *error);
+/* epctx_set_attr of one number or string; the string is borrowed. */
+EPCTX_API epctx_status epctx_node_set_int(epctx_model *model, epctx_view node, const char *name,
+                                          int64_t value, epctx_error *error);
+EPCTX_API epctx_status epctx_node_set_str(epctx_model *model, epctx_view node, const char *name,
+                                          epctx_str value, epctx_error *error);
 /* Removes an attribute; no error when there is none. */
 EPCTX_API epctx_status epctx_unset_attr(epctx_model *model, epctx_view node, epctx_str name,
                                         epctx_error *error);
@@ -2330,6 +2402,14 @@ EPCTX_API epctx_status epctx_put_value(epctx_model *model, epctx_view graph,
 EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
                                         const epctx_tensor *tensor, epctx_view after,
                                         epctx_view *placed, epctx_error *error);
+
+/* Gives a tensor, wherever it is, raw data (borrowed) or a reference to bytes in a file (the location
+ * is copied) instead of the data that it has. */
+EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tensor, epctx_span data,
+                                            epctx_error *error);
+EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view tensor,
+                                                 epctx_str location, uint64_t offset,
+                                                 uint64_t length, epctx_error *error);
 
 /* Adds an opset import, or does nothing when the domain is already imported. */
 EPCTX_API epctx_status epctx_put_opset(epctx_model *model, epctx_str domain, int64_t version,
@@ -2357,18 +2437,6 @@ typedef struct epctx_name_opts {
     bool all_nodes; /* epctx_prefix: not the EPContext nodes alone */
 } epctx_name_opts;
 
-/* Renames values of a graph (an empty view: the main graph) or function, from[i] to to[i], wherever
- * the name stands: nodes, graph inputs and outputs, initializers, value_info, quantization
- * annotations, sharding, training, and subgraphs that do not define the name themselves. Takes one
- * walk for any number of names; names may be swapped; names that do not occur are passed over.
- * `uses` (may be NULL) gets how many places changed. EPCTX_ERR_EXISTS when a new name is in use,
- * EPCTX_ERR_UNSUPPORTED for an input or output of an EPContext node that its EP finds in the binary
- * by name (EPCTX_IO_NAMES). */
-EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
-                                           const epctx_str *from, const epctx_str *to, size_t count,
-                                           const epctx_name_opts *opts, size_t *uses,
-                                           epctx_error *error);
-
 /* Renames a node. The name of an EPContext node may be the key into its binary (epctx_profile.key):
  * EPCTX_ERR_UNSUPPORTED, unless the binary holds the graph of this node alone. That no other node of
  * the model uses it is no proof; the build stamp of this very binary (>>gen) is, or opts->one_graph
@@ -2394,6 +2462,16 @@ typedef struct epctx_file_rename {
 EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
                                                 const epctx_file_rename *renames, size_t count,
                                                 epctx_error *error);
+
+/* False while singular messages stand twice: then the model can be read, not edited. */
+EPCTX_API bool epctx_model_is_editable(const epctx_model *model);
+/* Makes what is read what is written: of singular fields that stand twice one stays, messages become
+ * one, of others the last. `doubled_fn` (may be NULL) hears of each, with the name of the node that
+ * it is in; what it returns ends the work, and then nothing has changed. */
+typedef epctx_status (*epctx_doubled_fn)(void *user, const epctx_field_info *field, epctx_str node,
+                                         epctx_error *error);
+EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
+                                                 void *user, epctx_error *error);
 
 /* Expands every message of the model, so that writing re-emits each one from its parts. The bytes
  * stay the same; tests use it. */
@@ -3093,25 +3171,6 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep);
 
 #ifndef EPCTX_NO_EDIT
 
-/* A partition that the caller chose: epctx_node.id of its nodes, in any order. */
-typedef struct epctx_node_set {
-    const uint32_t *nodes;
-    size_t node_count;
-} epctx_node_set;
-
-/* The context binary to the application instead of into a file: ORT's named-buffer write callback,
- * the counterpart of epctx_reader. Models stay files; where they, too, are the application's, open
- * the source with epctx_io_buffers, and everything goes through its callbacks. */
-typedef struct epctx_writer {
-    void *user;
-    /* The whole binary, in one call, under the name that the nodes record. It replaces one of that
-     * name in whole, or not at all when it fails; then the EPContext model is the old one, too, or
-     * none. Called when all else is ready: an old model is set aside, the new one is durable but
-     * not yet visible. */
-    epctx_status (*write_fn)(void *user, epctx_str name, const void *data, size_t size,
-                             epctx_error *error);
-} epctx_writer;
-
 /* Strings are borrowed during the call. */
 typedef struct epctx_gen_opts {
     const char *context_file_path; /* ep.context_file_path; default <model>_ctx.onnx */
@@ -3122,14 +3181,11 @@ typedef struct epctx_gen_opts {
     const epctx_allocator *allocator; /* for the binary; default malloc */
     const char *binary; /* the binary's path relative to the EPContext model, its folder must exist;
                            default [model]_[ep].bin */
-    const epctx_writer *writer; /* may be NULL; then `binary` is only a name. Not for groups */
     const char *initializers_file_name; /* ep.context_model_external_initializers_file_name: a file
                                            beside the EPContext model for what stays; default: all
                                            inside the model */
     uint64_t initializers_min_size; /* smaller ones stay inside; default 0: all go out */
     epctx_no_nodes no_nodes;        /* when nothing can be compiled */
-    const epctx_node_set *sets;     /* partitions; default: what the backend takes */
-    size_t set_count;
     const char *build_options; /* anything else that the binary depends on, for the build stamp */
     bool prepare_only;         /* as in epctx_build_opts */
     epctx_weightless_support weightless; /* ep.enable_weightless is ALL, its former name
@@ -3139,6 +3195,12 @@ typedef struct epctx_gen_opts {
     const epctx_hooks *hooks;
     const epctx_file_lock *lock; /* the caller has the lock of the EPContext model; may be NULL */
 } epctx_gen_opts;
+
+/* Session options are the text form of what is asked for: these turn one into the other.
+ * `options` as read with epctx_options_set; what they say nothing of is zero in `out`. Strings are
+ * borrowed from the options, or from `opts`. */
+EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options);
+EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts);
 
 typedef struct epctx_gen_report {
     size_t partition_count;
@@ -3153,7 +3215,7 @@ typedef struct epctx_gen_report {
     const epctx_node *nodes; /* the EPContext nodes made (GetEpContextNodes), one per partition;
                                 valid until the model is closed */
     char context_path[EPCTX_PATH_MAX];
-    char binary_path[EPCTX_PATH_MAX];       /* empty when embedded; a writer's: the name alone */
+    char binary_path[EPCTX_PATH_MAX];       /* empty when embedded */
     char initializers_path[EPCTX_PATH_MAX]; /* empty when all are inside */
 } epctx_gen_report;
 
@@ -3165,11 +3227,9 @@ typedef struct epctx_gen_report {
  * this EP are written, those of EPs without a node here removed.
  *
  * Outputs are checked before anything is compiled, by epctx_preflight and with its errors;
- * all files are committed together, as by epctx_write_group; only where `writer` takes the binary
- * the old model is <model>.old meanwhile. Node sets must be such that no set depends on itself,
- * also when the others are taken as one node each: EPCTX_ERR_GRAPH names the way. No node taken: see `no_nodes`. On failure the model
- * is as before and nothing was replaced. The same model and options give the same bytes. `report`
- * may be NULL. */
+ * all files are committed together, as by epctx_write_group. No node taken: see `no_nodes`. On
+ * failure the model is as before and nothing was replaced. The same model and options give the same
+ * bytes. `report` may be NULL. */
 EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
                                       const epctx_gen_opts *opts, epctx_gen_report *report,
                                       epctx_error *error);
@@ -4696,6 +4756,45 @@ EPCTX_API epctx_status epctx_map_put(epctx_map *map, epctx_str key, uint32_t val
     }
     node->value = value;
     return EPCTX_OK;
+}
+
+static EPCTX__UNUSED bool epctx__has(const epctx_map *map, epctx_str key)
+{
+    return epctx_map_get(map, key) != EPCTX_MAP_NONE;
+}
+
+/* -- with the error that says what was missing -- */
+
+static void *epctx__array(epctx_arena *arena, size_t count, size_t size, epctx_error *error)
+{
+    void *memory = epctx_arena_array(arena, count, size);
+    if (memory == NULL) {
+        epctx__nomem(error, arena->missing);
+    }
+    return memory;
+}
+
+/* Makes `out` an array of zeros. */
+#define EPCTX__NEW(out, type, count, arena, error)                                                 \
+    do {                                                                                           \
+        (out) = (type *)epctx__array(arena, count, sizeof(type), error);                           \
+        if ((out) == NULL) {                                                                       \
+            return EPCTX_ERR_NOMEM;                                                                \
+        }                                                                                          \
+    } while (0)
+
+static EPCTX__UNUSED epctx_status epctx__copy(epctx_arena *arena, epctx_str text, const char **out,
+                                              epctx_error *error)
+{
+    *out = epctx_arena_copy(arena, text);
+    return *out != NULL ? EPCTX_OK : epctx__nomem(error, arena->missing);
+}
+
+static epctx_status epctx__map_set(epctx_map *map, epctx_str key, size_t value, epctx_error *error)
+{
+    return epctx_map_put(map, key, (uint32_t)value) == EPCTX_OK
+               ? EPCTX_OK
+               : epctx__nomem(error, map->arena->missing);
 }
 
 /* A binary inside a model lives as long as the model: in its arena. */
@@ -7144,6 +7243,20 @@ EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t 
     return NULL;
 }
 
+EPCTX_API bool epctx_field_fits(const epctx_field_info *info, epctx_wire wire)
+{
+    switch (info->kind) {
+    case EPCTX_KIND_INT:
+        return wire == EPCTX_WIRE_VARINT;
+    case EPCTX_KIND_FLOAT:
+        return wire == EPCTX_WIRE_FIXED32;
+    case EPCTX_KIND_DOUBLE:
+        return wire == EPCTX_WIRE_FIXED64;
+    default:
+        return wire == EPCTX_WIRE_LEN;
+    }
+}
+
 EPCTX_API const char *epctx_message_name(epctx_kind message)
 {
 #define EPCTX__MESSAGE_NAME(message, name) name,
@@ -7403,20 +7516,28 @@ EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field)
     return false;
 }
 
-/* Moves to the next field that may hold repeated scalars of the given unpacked wire type. */
+/* The first number of a packed field, and the byte after it; NULL where there is none. */
+static const uint8_t *epctx__packed_next(const uint8_t *p, const uint8_t *end, epctx_wire wire,
+                                         uint64_t *value)
+{
+    size_t width = wire == EPCTX_WIRE_FIXED64 ? 8 : 4;
+    if (wire == EPCTX_WIRE_VARINT) {
+        return epctx__varint(p, end, 10, value);
+    }
+    if ((size_t)(end - p) < width) {
+        return NULL;
+    }
+    *value = width == 8 ? epctx__le64(p) : epctx__le32(p);
+    return p + width;
+}
+
+/* The next repeated scalar of the given unpacked wire type, packed or not. */
 static bool epctx__next_scalar(epctx_cursor *cursor, epctx_wire wire, uint64_t *value)
 {
     epctx_field field;
     for (;;) {
-        if (cursor->packed != NULL && cursor->packed < cursor->packed_end) {
-            if (wire == EPCTX_WIRE_VARINT) {
-                cursor->packed = epctx__varint(cursor->packed, cursor->packed_end, 10, value);
-            } else if (cursor->packed_end - cursor->packed >= 4) {
-                *value = epctx__le32(cursor->packed);
-                cursor->packed += 4;
-            } else {
-                cursor->packed = NULL;
-            }
+        if (cursor->packed != NULL) {
+            cursor->packed = epctx__packed_next(cursor->packed, cursor->packed_end, wire, value);
             if (cursor->packed != NULL) {
                 return true;
             }
@@ -7934,32 +8055,91 @@ EPCTX_API void epctx_model_close(epctx_model *model)
     memset(model, 0, sizeof *model);
 }
 
-EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model)
+/* -- onnx: views -- */
+
+/* How a member of a view holds a field. */
+typedef enum epctx__member_type {
+    EPCTX__STR,   /* epctx_str */
+    EPCTX__BODY,  /* epctx_view */
+    EPCTX__COUNT, /* uint32_t: how many there are */
+    EPCTX__TYPE,  /* int32_t: one of epctx_attr_type; others are unknown fields */
+    EPCTX__INT32, /* int32_t */
+    EPCTX__INT64, /* int64_t */
+    EPCTX__FLOAT  /* float */
+} epctx__member_type;
+
+typedef struct epctx__member {
+    uint32_t number; /* 0 ends the list */
+    epctx__member_type type;
+    size_t place; /* in the struct */
+} epctx__member;
+
+static void epctx__read_member(const epctx__member *member, const epctx_field *field, void *place)
 {
-    epctx_model_info info;
-    epctx_cursor it;
-    epctx_field f;
-    memset(&info, 0, sizeof info);
-    info.view = epctx__slot_view(model->shown);
-    it = epctx_fields(info.view, 0);
-    while (epctx_next_field(&it, &f)) {
-        bool len = f.wire == EPCTX_WIRE_LEN;
-        if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
-            info.ir_version = (int64_t)f.value;
-        } else if (f.number == 2 && len) {
-            info.producer_name = epctx_view_str(f.body);
-        } else if (f.number == 3 && len) {
-            info.producer_version = epctx_view_str(f.body);
-        } else if (f.number == 4 && len) {
-            info.domain = epctx_view_str(f.body);
-        } else if (f.number == 5 && f.wire == EPCTX_WIRE_VARINT) {
-            info.model_version = (int64_t)f.value;
-        } else if (f.number == 6 && len) {
-            info.doc_string = epctx_view_str(f.body);
-        } else if (f.number == 25 && len) {
-            info.function_count++;
+    static const uint8_t wires[] = {EPCTX_WIRE_LEN,    EPCTX_WIRE_LEN,    EPCTX_WIRE_LEN,
+                                    EPCTX_WIRE_VARINT, EPCTX_WIRE_VARINT, EPCTX_WIRE_VARINT,
+                                    EPCTX_WIRE_FIXED32};
+    if (wires[member->type] != (uint32_t)field->wire) {
+        return;
+    }
+    switch (member->type) {
+    case EPCTX__STR:
+        *(epctx_str *)place = epctx_view_str(field->body);
+        break;
+    case EPCTX__BODY:
+        *(epctx_view *)place = field->body;
+        break;
+    case EPCTX__COUNT:
+        ++*(uint32_t *)place;
+        break;
+    case EPCTX__TYPE:
+        if ((uint32_t)field->value <= (uint32_t)EPCTX_ATTR_TYPE_PROTOS) {
+            *(int32_t *)place = (int32_t)(uint32_t)field->value;
+        }
+        break;
+    case EPCTX__INT32:
+        *(int32_t *)place = (int32_t)(uint32_t)field->value;
+        break;
+    case EPCTX__INT64:
+        *(int64_t *)place = (int64_t)field->value;
+        break;
+    default:
+        *(float *)place = epctx__float(field->value);
+    }
+}
+
+/* Of a field that stands twice the last one counts, as for libprotobuf. */
+static void epctx__read_members(epctx_view view, const epctx__member *members, void *out)
+{
+    epctx_cursor it = epctx_fields(view, 0);
+    epctx_field field;
+    while (epctx_next_field(&it, &field)) {
+        const epctx__member *member = members;
+        while (member->number != 0 && member->number != field.number) {
+            member++;
+        }
+        if (member->number != 0) {
+            epctx__read_member(member, &field, (char *)out + member->place);
         }
     }
+}
+
+EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_MODEL_IR_VERSION, EPCTX__INT64, offsetof(epctx_model_info, ir_version)},
+        {EPCTX_FIELD_MODEL_PRODUCER_NAME, EPCTX__STR, offsetof(epctx_model_info, producer_name)},
+        {EPCTX_FIELD_MODEL_PRODUCER_VERSION, EPCTX__STR,
+         offsetof(epctx_model_info, producer_version)},
+        {EPCTX_FIELD_MODEL_DOMAIN, EPCTX__STR, offsetof(epctx_model_info, domain)},
+        {EPCTX_FIELD_MODEL_MODEL_VERSION, EPCTX__INT64, offsetof(epctx_model_info, model_version)},
+        {EPCTX_FIELD_MODEL_DOC_STRING, EPCTX__STR, offsetof(epctx_model_info, doc_string)},
+        {EPCTX_FIELD_MODEL_FUNCTIONS, EPCTX__COUNT, offsetof(epctx_model_info, function_count)},
+        {0, EPCTX__STR, 0}};
+    epctx_model_info info;
+    memset(&info, 0, sizeof info);
+    info.view = epctx__slot_view(model->shown);
+    epctx__read_members(info.view, members, &info);
     return info;
 }
 
@@ -7981,91 +8161,52 @@ EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model)
 
 EPCTX_API epctx_graph_view epctx_graph_of(epctx_view view)
 {
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_GRAPH_NAME, EPCTX__STR, offsetof(epctx_graph_view, name)},
+        {EPCTX_FIELD_GRAPH_DOC_STRING, EPCTX__STR, offsetof(epctx_graph_view, doc_string)},
+        {0, EPCTX__STR, 0}};
     epctx_graph_view graph;
-    epctx_cursor it = epctx_fields(view, 2);
-    epctx_str text;
     memset(&graph, 0, sizeof graph);
     graph.view = view;
-    while (epctx_next_str(&it, &text)) {
-        graph.name = text;
-    }
-    it = epctx_fields(view, 10);
-    while (epctx_next_str(&it, &text)) {
-        graph.doc_string = text;
-    }
+    epctx__read_members(view, members, &graph);
     return graph;
 }
 
 EPCTX_API epctx_node_view epctx_node_of(epctx_view view)
 {
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_NODE_INPUT, EPCTX__COUNT, offsetof(epctx_node_view, input_count)},
+        {EPCTX_FIELD_NODE_OUTPUT, EPCTX__COUNT, offsetof(epctx_node_view, output_count)},
+        {EPCTX_FIELD_NODE_NAME, EPCTX__STR, offsetof(epctx_node_view, name)},
+        {EPCTX_FIELD_NODE_OP_TYPE, EPCTX__STR, offsetof(epctx_node_view, op_type)},
+        {EPCTX_FIELD_NODE_ATTRIBUTE, EPCTX__COUNT, offsetof(epctx_node_view, attr_count)},
+        {EPCTX_FIELD_NODE_DOC_STRING, EPCTX__STR, offsetof(epctx_node_view, doc_string)},
+        {EPCTX_FIELD_NODE_DOMAIN, EPCTX__STR, offsetof(epctx_node_view, domain)},
+        {EPCTX_FIELD_NODE_OVERLOAD, EPCTX__STR, offsetof(epctx_node_view, overload)},
+        {0, EPCTX__STR, 0}};
     epctx_node_view node;
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field f;
     memset(&node, 0, sizeof node);
     node.view = view;
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire != EPCTX_WIRE_LEN) {
-            continue;
-        }
-        switch (f.number) {
-        case 1:
-            node.input_count++;
-            break;
-        case 2:
-            node.output_count++;
-            break;
-        case 3:
-            node.name = epctx_view_str(f.body);
-            break;
-        case 4:
-            node.op_type = epctx_view_str(f.body);
-            break;
-        case 5:
-            node.attr_count++;
-            break;
-        case 6:
-            node.doc_string = epctx_view_str(f.body);
-            break;
-        case 7:
-            node.domain = epctx_view_str(f.body);
-            break;
-        case 8:
-            node.overload = epctx_view_str(f.body);
-            break;
-        default:
-            break;
-        }
-    }
+    epctx__read_members(view, members, &node);
     return node;
 }
 
 EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view)
 {
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_ATTR_NAME, EPCTX__STR, offsetof(epctx_attr_view, name)},
+        {EPCTX_FIELD_ATTR_F, EPCTX__FLOAT, offsetof(epctx_attr_view, f)},
+        {EPCTX_FIELD_ATTR_I, EPCTX__INT64, offsetof(epctx_attr_view, i)},
+        {EPCTX_FIELD_ATTR_S, EPCTX__STR, offsetof(epctx_attr_view, s)},
+        {EPCTX_FIELD_ATTR_T, EPCTX__BODY, offsetof(epctx_attr_view, t)},
+        {EPCTX_FIELD_ATTR_G, EPCTX__BODY, offsetof(epctx_attr_view, g)},
+        {EPCTX_FIELD_ATTR_TYPE, EPCTX__TYPE, offsetof(epctx_attr_view, type)},
+        {EPCTX_FIELD_ATTR_REF_ATTR_NAME, EPCTX__STR, offsetof(epctx_attr_view, ref_attr_name)},
+        {0, EPCTX__STR, 0}};
     epctx_attr_view attr;
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field f;
     memset(&attr, 0, sizeof attr);
     attr.view = view;
-    while (epctx_next_field(&it, &f)) {
-        bool len = f.wire == EPCTX_WIRE_LEN;
-        if (f.number == 1 && len) {
-            attr.name = epctx_view_str(f.body);
-        } else if (f.number == 2 && f.wire == EPCTX_WIRE_FIXED32) {
-            attr.f = epctx__float(f.value);
-        } else if (f.number == 3 && f.wire == EPCTX_WIRE_VARINT) {
-            attr.i = (int64_t)f.value;
-        } else if (f.number == 4 && len) {
-            attr.s = epctx_view_str(f.body);
-        } else if (f.number == 5 && len) {
-            attr.t = f.body;
-        } else if (f.number == 6 && len) {
-            attr.g = f.body;
-        } else if (f.number == 20 && f.wire == EPCTX_WIRE_VARINT && (uint32_t)f.value <= 14) {
-            attr.type = (int32_t)(uint32_t)f.value;
-        } else if (f.number == 21 && len) {
-            attr.ref_attr_name = epctx_view_str(f.body);
-        }
-    }
+    epctx__read_members(view, members, &attr);
     return attr;
 }
 
@@ -8077,31 +8218,15 @@ static void epctx__decimal(epctx_str text, uint64_t *out)
     }
 }
 
-/* StringStringEntryProto. */
-static void epctx__pair(epctx_view view, epctx_str *key, epctx_str *value)
-{
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field f;
-    *key = *value = epctx_str_of(NULL);
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && f.number == 1) {
-            *key = epctx_view_str(f.body);
-        } else if (f.wire == EPCTX_WIRE_LEN && f.number == 2) {
-            *value = epctx_view_str(f.body);
-        }
-    }
-}
-
 static void epctx__external_entry(epctx_tensor_view *tensor, epctx_view view)
 {
-    epctx_str key, value;
-    epctx__pair(view, &key, &value);
-    if (epctx_str_is(key, "location")) {
-        tensor->location = value;
-    } else if (epctx_str_is(key, "offset")) {
-        epctx__decimal(value, &tensor->offset);
-    } else if (epctx_str_is(key, "length")) {
-        epctx__decimal(value, &tensor->length);
+    epctx_pair pair = epctx_pair_of(view);
+    if (epctx_str_is(pair.key, "location")) {
+        tensor->location = pair.value;
+    } else if (epctx_str_is(pair.key, "offset")) {
+        epctx__decimal(pair.value, &tensor->offset);
+    } else if (epctx_str_is(pair.key, "length")) {
+        epctx__decimal(pair.value, &tensor->length);
         if (tensor->length == UINT64_MAX) {
             tensor->length--; /* no number: not "to the end", but more than any file has */
         }
@@ -8119,17 +8244,19 @@ EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view)
     tensor.length = UINT64_MAX;
     while (epctx_next_field(&it, &f)) {
         bool len = f.wire == EPCTX_WIRE_LEN;
-        if (f.number == 2 && f.wire == EPCTX_WIRE_VARINT) {
+        bool number = f.wire == EPCTX_WIRE_VARINT;
+        if (f.number == EPCTX_FIELD_TENSOR_DATA_TYPE && number) {
             tensor.elem_type = (int32_t)(uint32_t)f.value;
-        } else if (f.number == 8 && len) {
+        } else if (f.number == EPCTX_FIELD_TENSOR_NAME && len) {
             tensor.name = epctx_view_str(f.body);
-        } else if (f.number == 9 && len) {
+        } else if (f.number == EPCTX_FIELD_TENSOR_RAW_DATA && len) {
             tensor.has_raw = true;
             tensor.raw.data = f.body.data;
             tensor.raw.size = f.body.size;
-        } else if (f.number == 13 && len) {
+        } else if (f.number == EPCTX_FIELD_TENSOR_EXTERNAL_DATA && len) {
             epctx__external_entry(&tensor, f.body);
-        } else if (f.number == 14 && f.wire == EPCTX_WIRE_VARINT && (uint32_t)f.value <= 1) {
+        } else if (f.number == EPCTX_FIELD_TENSOR_DATA_LOCATION && number &&
+                   (uint32_t)f.value <= 1) {
             tensor.external = (uint32_t)f.value == 1;
         }
     }
@@ -8140,350 +8267,426 @@ EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view)
     return tensor;
 }
 
+EPCTX_API epctx_type_view epctx_type_of(epctx_view view)
+{
+    epctx_type_view type;
+    epctx_view member = epctx_view_none();
+    epctx_cursor it = epctx_fields(view, 0);
+    epctx_field f;
+    bool tensor;
+    memset(&type, 0, sizeof type);
+    type.view = view;
+    /* A oneof: the last member wins. */
+    while (epctx_next_field(&it, &f)) {
+        if (f.wire == EPCTX_WIRE_LEN && f.number == EPCTX_FIELD_TYPE_DENOTATION) {
+            type.denotation = epctx_view_str(f.body);
+        } else if (epctx__is_choice(EPCTX_KIND_TYPE, f.number, f.wire)) {
+            type.kind = (epctx_type_kind)f.number;
+            member = f.body;
+        }
+    }
+    tensor = type.kind == EPCTX_TYPE_TENSOR || type.kind == EPCTX_TYPE_SPARSE;
+    it = epctx_fields(type.kind == EPCTX_TYPE_OPAQUE ? epctx_view_none() : member, 0);
+    while (epctx_next_field(&it, &f)) {
+        /* The same numbers in all of them. */
+        if (f.number == EPCTX_FIELD_TYPE_TENSOR_ELEM_TYPE && f.wire == EPCTX_WIRE_VARINT) {
+            type.elem_type = (int32_t)(uint32_t)f.value;
+        } else if (f.wire == EPCTX_WIRE_LEN && tensor &&
+                   f.number == EPCTX_FIELD_TYPE_TENSOR_SHAPE) {
+            type.has_shape = true;
+            type.shape = f.body;
+        } else if (f.wire == EPCTX_WIRE_LEN && !tensor &&
+                   f.number == (type.kind == EPCTX_TYPE_MAP
+                                    ? (uint32_t)EPCTX_FIELD_TYPE_MAP_VALUE_TYPE
+                                    : (uint32_t)EPCTX_FIELD_TYPE_SEQUENCE_ELEM_TYPE)) {
+            type.element = f.body;
+        }
+    }
+    return type;
+}
+
+/* Name and type. */
+typedef struct epctx__named_type {
+    epctx_str name;
+    epctx_view type;
+} epctx__named_type;
+
+static epctx__named_type epctx__named_type_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_VALUE_NAME, EPCTX__STR, offsetof(epctx__named_type, name)},
+        {EPCTX_FIELD_VALUE_TYPE, EPCTX__BODY, offsetof(epctx__named_type, type)},
+        {0, EPCTX__STR, 0}};
+    epctx__named_type typed;
+    memset(&typed, 0, sizeof typed);
+    epctx__read_members(view, members, &typed);
+    return typed;
+}
+
 EPCTX_API epctx_value_view epctx_value_of(epctx_view view)
 {
+    epctx__named_type typed = epctx__named_type_of(view);
+    epctx_type_view type = epctx_type_of(typed.type);
     epctx_value_view value;
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_view type = epctx_view_none();
-    epctx_view tensor = epctx_view_none();
-    epctx_field f;
     memset(&value, 0, sizeof value);
     value.view = view;
-    while (epctx_next_field(&it, &f)) {
-        if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
-            value.name = epctx_view_str(f.body);
-        } else if (f.number == 2 && f.wire == EPCTX_WIRE_LEN) {
-            value.has_type = true;
-            type = f.body;
-        }
-    }
-    /* TypeProto.value is a oneof: the last member wins. */
-    it = epctx_fields(type, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && f.number != 6 &&
-            epctx__field_kind(EPCTX_KIND_TYPE, f.number) != 0) {
-            value.is_tensor = f.number == 1;
-            tensor = f.body;
-        }
-    }
-    it = epctx_fields(value.is_tensor ? tensor : epctx_view_none(), 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
-            value.elem_type = (int32_t)(uint32_t)f.value;
-        } else if (f.number == 2 && f.wire == EPCTX_WIRE_LEN) {
-            value.has_shape = true;
-            value.shape = f.body;
-        }
+    value.name = typed.name;
+    value.has_type = epctx_view_exists(typed.type);
+    value.is_tensor = type.kind == EPCTX_TYPE_TENSOR;
+    if (value.is_tensor) {
+        value.elem_type = type.elem_type;
+        value.has_shape = type.has_shape;
+        value.shape = type.shape;
     }
     return value;
 }
 
-EPCTX_API epctx_cursor epctx_graph_nodes(epctx_graph_view graph)
+EPCTX_API epctx_type_view epctx_value_type(const epctx_value_view *value)
 {
-    return epctx_fields(graph.view, 1);
+    return epctx_type_of(epctx__named_type_of(value->view).type);
 }
 
-EPCTX_API epctx_cursor epctx_graph_inputs(epctx_graph_view graph)
-{
-    return epctx_fields(graph.view, 11);
-}
-
-EPCTX_API epctx_cursor epctx_graph_outputs(epctx_graph_view graph)
-{
-    return epctx_fields(graph.view, 12);
-}
-
-EPCTX_API epctx_cursor epctx_graph_values(epctx_graph_view graph)
-{
-    return epctx_fields(graph.view, 13);
-}
-
-EPCTX_API epctx_cursor epctx_graph_initializers(epctx_graph_view graph)
-{
-    return epctx_fields(graph.view, 5);
-}
-
-EPCTX_API epctx_cursor epctx_node_inputs(const epctx_node_view *node)
-{
-    return epctx_fields(node->view, 1);
-}
-
-EPCTX_API epctx_cursor epctx_node_outputs(const epctx_node_view *node)
-{
-    return epctx_fields(node->view, 2);
-}
-
-EPCTX_API epctx_cursor epctx_node_attrs(const epctx_node_view *node)
-{
-    return epctx_fields(node->view, 5);
-}
-
-EPCTX_API epctx_cursor epctx_tensor_dims(const epctx_tensor_view *tensor)
-{
-    return epctx_fields(tensor->view, 1);
-}
-
-EPCTX_API epctx_cursor epctx_value_dims(const epctx_value_view *value)
-{
-    return epctx_fields(value->shape, 1);
-}
-
-EPCTX_API bool epctx_next_node(epctx_cursor *cursor, epctx_node_view *node)
-{
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    *node = epctx_node_of(body);
-    return true;
-}
-
-EPCTX_API bool epctx_next_attr(epctx_cursor *cursor, epctx_attr_view *attr)
-{
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    *attr = epctx_attr_of(body);
-    return true;
-}
-
-EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *tensor)
-{
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    *tensor = epctx_tensor_of(body);
-    return true;
-}
-
-EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *value)
-{
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    *value = epctx_value_of(body);
-    return true;
-}
-
-/* A oneof of dimension and dim_param, as fields 1 and 2: the last member wins. */
+/* A oneof: the last member wins. */
 EPCTX_API epctx_dim epctx_dim_of(epctx_view view)
 {
+    epctx_dim dim;
     epctx_cursor it = epctx_fields(view, 0);
     epctx_field f;
-    epctx_dim dim;
     memset(&dim, 0, sizeof dim);
     while (epctx_next_field(&it, &f)) {
-        if (f.number == EPCTX_FIELD_DIM_DIM_VALUE && f.wire == EPCTX_WIRE_VARINT) {
-            dim.known = true;
+        if (epctx__is_choice(EPCTX_KIND_DIM, f.number, f.wire)) {
+            dim.known = f.wire == EPCTX_WIRE_VARINT;
             dim.value = (int64_t)f.value;
-            dim.param = epctx_str_of(NULL);
-        } else if (f.number == EPCTX_FIELD_DIM_DIM_PARAM && f.wire == EPCTX_WIRE_LEN) {
-            dim.known = false;
-            dim.value = 0;
             dim.param = epctx_view_str(f.body);
         }
     }
     return dim;
 }
 
-EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim)
+EPCTX_API epctx_pair epctx_pair_of(epctx_view view)
 {
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_PAIR_KEY, EPCTX__STR, offsetof(epctx_pair, key)},
+        {EPCTX_FIELD_PAIR_VALUE, EPCTX__STR, offsetof(epctx_pair, value)},
+        {0, EPCTX__STR, 0}};
+    epctx_pair pair;
+    memset(&pair, 0, sizeof pair);
+    epctx__read_members(view, members, &pair);
+    return pair;
+}
+
+EPCTX_API epctx_opset epctx_opset_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_OPSET_DOMAIN, EPCTX__STR, offsetof(epctx_opset, domain)},
+        {EPCTX_FIELD_OPSET_VERSION, EPCTX__INT64, offsetof(epctx_opset, version)},
+        {0, EPCTX__STR, 0}};
+    epctx_opset opset;
+    memset(&opset, 0, sizeof opset);
+    epctx__read_members(view, members, &opset);
+    return opset;
+}
+
+EPCTX_API epctx_function_view epctx_function_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_FUNCTION_NAME, EPCTX__STR, offsetof(epctx_function_view, name)},
+        {EPCTX_FIELD_FUNCTION_INPUT, EPCTX__COUNT, offsetof(epctx_function_view, input_count)},
+        {EPCTX_FIELD_FUNCTION_OUTPUT, EPCTX__COUNT, offsetof(epctx_function_view, output_count)},
+        {EPCTX_FIELD_FUNCTION_NODE, EPCTX__COUNT, offsetof(epctx_function_view, node_count)},
+        {EPCTX_FIELD_FUNCTION_DOC_STRING, EPCTX__STR, offsetof(epctx_function_view, doc_string)},
+        {EPCTX_FIELD_FUNCTION_DOMAIN, EPCTX__STR, offsetof(epctx_function_view, domain)},
+        {EPCTX_FIELD_FUNCTION_OVERLOAD, EPCTX__STR, offsetof(epctx_function_view, overload)},
+        {0, EPCTX__STR, 0}};
+    epctx_function_view function;
+    memset(&function, 0, sizeof function);
+    function.view = view;
+    epctx__read_members(view, members, &function);
+    return function;
+}
+
+EPCTX_API epctx_sparse_view epctx_sparse_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_SPARSE_VALUES, EPCTX__BODY, offsetof(epctx_sparse_view, values.view)},
+        {EPCTX_FIELD_SPARSE_INDICES, EPCTX__BODY, offsetof(epctx_sparse_view, indices.view)},
+        {0, EPCTX__STR, 0}};
+    epctx_sparse_view sparse;
+    memset(&sparse, 0, sizeof sparse);
+    sparse.view = view;
+    epctx__read_members(view, members, &sparse);
+    sparse.values = epctx_tensor_of(sparse.values.view);
+    sparse.indices = epctx_tensor_of(sparse.indices.view);
+    return sparse;
+}
+
+EPCTX_API epctx_annotation_view epctx_annotation_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_ANNOTATION_TENSOR_NAME, EPCTX__STR,
+         offsetof(epctx_annotation_view, tensor_name)},
+        {0, EPCTX__STR, 0}};
+    epctx_annotation_view annotation;
+    memset(&annotation, 0, sizeof annotation);
+    annotation.view = view;
+    epctx__read_members(view, members, &annotation);
+    return annotation;
+}
+
+EPCTX_API epctx_training_view epctx_training_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_TRAINING_INITIALIZATION, EPCTX__BODY,
+         offsetof(epctx_training_view, initialization.view)},
+        {EPCTX_FIELD_TRAINING_ALGORITHM, EPCTX__BODY, offsetof(epctx_training_view, algorithm.view)},
+        {0, EPCTX__STR, 0}};
+    epctx_training_view training;
+    memset(&training, 0, sizeof training);
+    training.view = view;
+    epctx__read_members(view, members, &training);
+    training.initialization = epctx_graph_of(training.initialization.view);
+    training.algorithm = epctx_graph_of(training.algorithm.view);
+    return training;
+}
+
+/* The next message as a view. */
+#define EPCTX__NEXT_LIST(X)                                                                        \
+    X(node, epctx_node_view)                                                                       \
+    X(attr, epctx_attr_view)                                                                       \
+    X(tensor, epctx_tensor_view)                                                                   \
+    X(value, epctx_value_view)                                                                     \
+    X(dim, epctx_dim)                                                                              \
+    X(opset, epctx_opset)                                                                          \
+    X(pair, epctx_pair)                                                                            \
+    X(function, epctx_function_view)                                                               \
+    X(sparse, epctx_sparse_view)                                                                   \
+    X(annotation, epctx_annotation_view)                                                           \
+    X(training, epctx_training_view)
+
+#define EPCTX__NEXT(name, type)                                                                    \
+    EPCTX_API bool epctx_next_##name(epctx_cursor *cursor, type *out)                              \
+    {                                                                                              \
+        epctx_view body;                                                                           \
+        if (!epctx_next_view(cursor, &body)) {                                                     \
+            return false;                                                                          \
+        }                                                                                          \
+        *out = epctx_##name##_of(body);                                                            \
+        return true;                                                                               \
     }
-    *dim = epctx_dim_of(body);
-    return true;
+EPCTX__NEXT_LIST(EPCTX__NEXT)
+#undef EPCTX__NEXT
+#undef EPCTX__NEXT_LIST
+
+EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
+                                    epctx_attr_view *out)
+{
+    epctx_cursor it = epctx_node_attrs(node);
+    epctx_attr_view attr;
+    bool found = false;
+    while (epctx_next_attr(&it, &attr)) {
+        if (epctx_str_is(attr.name, name)) {
+            *out = attr;
+            found = true;
+        }
+    }
+    return found;
+}
+
+EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char *name)
+{
+    epctx_attr_view attr;
+    return epctx_node_find_attr(node, name, &attr) && attr.type == EPCTX_ATTR_STRING
+               ? attr.s
+               : epctx_str_of(NULL);
 }
 
 EPCTX_API epctx_cursor epctx_model_opsets(const epctx_model *model)
 {
-    return epctx_fields(epctx__slot_view(model->shown), 8);
+    return epctx_fields(epctx__slot_view(model->shown), EPCTX_FIELD_MODEL_OPSET_IMPORT);
 }
 
 EPCTX_API epctx_cursor epctx_model_functions(const epctx_model *model)
 {
-    return epctx_fields(epctx__slot_view(model->shown), 25);
+    return epctx_fields(epctx__slot_view(model->shown), EPCTX_FIELD_MODEL_FUNCTIONS);
 }
 
 EPCTX_API epctx_cursor epctx_model_trainings(const epctx_model *model)
 {
-    return epctx_fields(epctx__slot_view(model->shown), 20);
+    return epctx_fields(epctx__slot_view(model->shown), EPCTX_FIELD_MODEL_TRAINING_INFO);
+}
+
+EPCTX_API epctx_cursor epctx_graph_nodes(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_NODE);
+}
+
+EPCTX_API epctx_cursor epctx_graph_inputs(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_INPUT);
+}
+
+EPCTX_API epctx_cursor epctx_graph_outputs(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_OUTPUT);
+}
+
+EPCTX_API epctx_cursor epctx_graph_values(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_VALUE_INFO);
+}
+
+EPCTX_API epctx_cursor epctx_graph_initializers(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_INITIALIZER);
 }
 
 EPCTX_API epctx_cursor epctx_graph_sparse(epctx_graph_view graph)
 {
-    return epctx_fields(graph.view, 15);
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER);
 }
 
 EPCTX_API epctx_cursor epctx_graph_annotations(epctx_graph_view graph)
 {
-    return epctx_fields(graph.view, 14);
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION);
 }
 
-EPCTX_API epctx_cursor epctx_function_opsets(const epctx_function_view *function)
+EPCTX_API epctx_cursor epctx_node_inputs(const epctx_node_view *node)
 {
-    return epctx_fields(function->view, 9);
+    return epctx_fields(node->view, EPCTX_FIELD_NODE_INPUT);
 }
 
-EPCTX_API epctx_cursor epctx_function_nodes(const epctx_function_view *function)
+EPCTX_API epctx_cursor epctx_node_outputs(const epctx_node_view *node)
 {
-    return epctx_fields(function->view, 7);
+    return epctx_fields(node->view, EPCTX_FIELD_NODE_OUTPUT);
 }
 
-EPCTX_API epctx_cursor epctx_function_inputs(const epctx_function_view *function)
+EPCTX_API epctx_cursor epctx_node_attrs(const epctx_node_view *node)
 {
-    return epctx_fields(function->view, 4);
+    return epctx_fields(node->view, EPCTX_FIELD_NODE_ATTRIBUTE);
 }
 
-EPCTX_API epctx_cursor epctx_function_outputs(const epctx_function_view *function)
+EPCTX_API epctx_cursor epctx_tensor_dims(const epctx_tensor_view *tensor)
 {
-    return epctx_fields(function->view, 5);
+    return epctx_fields(tensor->view, EPCTX_FIELD_TENSOR_DIMS);
 }
 
-EPCTX_API epctx_cursor epctx_training_bindings(const epctx_training_view *training, bool updates)
+EPCTX_API epctx_cursor epctx_value_dims(const epctx_value_view *value)
 {
-    return epctx_fields(training->view, updates ? 4 : 3);
+    return epctx_fields(value->shape, EPCTX_FIELD_SHAPE_DIM);
 }
 
 EPCTX_API epctx_cursor epctx_type_dims(const epctx_type_view *type)
 {
-    return epctx_fields(type->shape, 1);
+    return epctx_fields(type->shape, EPCTX_FIELD_SHAPE_DIM);
 }
 
-EPCTX_API uint32_t epctx_metadata_field(epctx_owner owner)
+EPCTX_API epctx_cursor epctx_function_opsets(const epctx_function_view *function)
 {
-    static const uint8_t numbers[] = {14, 16, 9, 16, 4, 14}; /* in the order of epctx_owner */
-    return numbers[owner];
+    return epctx_fields(function->view, EPCTX_FIELD_FUNCTION_OPSET_IMPORT);
 }
 
-EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_owner owner)
+EPCTX_API epctx_cursor epctx_function_nodes(const epctx_function_view *function)
 {
-    return epctx_fields(view, epctx_metadata_field(owner));
+    return epctx_fields(function->view, EPCTX_FIELD_FUNCTION_NODE);
+}
+
+EPCTX_API epctx_cursor epctx_function_inputs(const epctx_function_view *function)
+{
+    return epctx_fields(function->view, EPCTX_FIELD_FUNCTION_INPUT);
+}
+
+EPCTX_API epctx_cursor epctx_function_outputs(const epctx_function_view *function)
+{
+    return epctx_fields(function->view, EPCTX_FIELD_FUNCTION_OUTPUT);
 }
 
 EPCTX_API epctx_cursor epctx_annotation_pairs(const epctx_annotation_view *annotation)
 {
-    return epctx_fields(annotation->view, 2);
+    return epctx_fields(annotation->view, EPCTX_FIELD_ANNOTATION_QUANT_PARAMETER_TENSOR_NAMES);
 }
 
-EPCTX_API bool epctx_next_opset(epctx_cursor *cursor, epctx_opset *opset)
+EPCTX_API epctx_cursor epctx_training_bindings(const epctx_training_view *training, bool updates)
 {
-    epctx_cursor it;
-    epctx_field f;
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
+    return epctx_fields(training->view, updates
+                                            ? (uint32_t)EPCTX_FIELD_TRAINING_UPDATE_BINDING
+                                            : (uint32_t)EPCTX_FIELD_TRAINING_INITIALIZATION_BINDING);
+}
+
+EPCTX_API uint32_t epctx_metadata_field(epctx_kind message)
+{
+    switch (message) {
+    case EPCTX_KIND_MODEL:
+        return EPCTX_FIELD_MODEL_METADATA_PROPS;
+    case EPCTX_KIND_GRAPH:
+        return EPCTX_FIELD_GRAPH_METADATA_PROPS;
+    case EPCTX_KIND_NODE:
+        return EPCTX_FIELD_NODE_METADATA_PROPS;
+    case EPCTX_KIND_TENSOR:
+        return EPCTX_FIELD_TENSOR_METADATA_PROPS;
+    case EPCTX_KIND_VALUE:
+        return EPCTX_FIELD_VALUE_METADATA_PROPS;
+    default:
+        return message == EPCTX_KIND_FUNCTION ? EPCTX_FIELD_FUNCTION_METADATA_PROPS : 0;
     }
-    memset(opset, 0, sizeof *opset);
-    it = epctx_fields(body, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
-            opset->domain = epctx_view_str(f.body);
-        } else if (f.number == 2 && f.wire == EPCTX_WIRE_VARINT) {
-            opset->version = (int64_t)f.value;
+}
+
+EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_kind message)
+{
+    uint32_t number = epctx_metadata_field(message);
+    return epctx_fields(number != 0 ? view : epctx_view_none(), number);
+}
+
+/* The default domain has two spellings. */
+static bool epctx__same_domain(epctx_str a, epctx_str b)
+{
+    epctx_str empty = epctx_str_of(NULL);
+    return epctx_str_eq(epctx_str_is(a, "ai.onnx") ? empty : a,
+                        epctx_str_is(b, "ai.onnx") ? empty : b);
+}
+
+EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain)
+{
+    epctx_cursor it = epctx_model_opsets(model);
+    epctx_opset opset;
+    int64_t version = 0;
+    while (epctx_next_opset(&it, &opset)) {
+        if (epctx__same_domain(opset.domain, domain)) {
+            version = opset.version;
         }
     }
-    return true;
+    return version;
 }
 
-EPCTX_API bool epctx_next_pair(epctx_cursor *cursor, epctx_pair *pair)
+EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value)
 {
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    epctx__pair(body, &pair->key, &pair->value);
-    return true;
-}
-
-EPCTX_API bool epctx_next_function(epctx_cursor *cursor, epctx_function_view *function)
-{
-    epctx_cursor it;
-    epctx_field f;
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    memset(function, 0, sizeof *function);
-    function->view = body;
-    it = epctx_fields(body, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire != EPCTX_WIRE_LEN) {
-            continue;
-        }
-        function->input_count += f.number == 4;
-        function->output_count += f.number == 5;
-        function->node_count += f.number == 7;
-        if (f.number == 1) {
-            function->name = epctx_view_str(f.body);
-        } else if (f.number == 8) {
-            function->doc_string = epctx_view_str(f.body);
-        } else if (f.number == 10) {
-            function->domain = epctx_view_str(f.body);
-        } else if (f.number == 13) {
-            function->overload = epctx_view_str(f.body);
+    epctx_cursor it = epctx_metadata(epctx__slot_view(model->shown), EPCTX_KIND_MODEL);
+    epctx_pair pair;
+    bool found = false;
+    while (epctx_next_pair(&it, &pair)) {
+        if (epctx_str_eq(pair.key, key)) {
+            *value = pair.value;
+            found = true;
         }
     }
-    return true;
+    return found;
 }
 
-EPCTX_API bool epctx_next_sparse(epctx_cursor *cursor, epctx_sparse_view *sparse)
+/* Shims. */
+EPCTX__UNUSED static void epctx__pair(epctx_view view, epctx_str *key, epctx_str *value)
 {
-    epctx_cursor it;
-    epctx_field f;
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    memset(sparse, 0, sizeof *sparse);
-    sparse->view = body;
-    it = epctx_fields(body, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && f.number == 1) {
-            sparse->values = epctx_tensor_of(f.body);
-        } else if (f.wire == EPCTX_WIRE_LEN && f.number == 2) {
-            sparse->indices = epctx_tensor_of(f.body);
-        }
-    }
-    return true;
+    epctx_pair pair = epctx_pair_of(view);
+    *key = pair.key;
+    *value = pair.value;
 }
 
-EPCTX_API bool epctx_next_annotation(epctx_cursor *cursor, epctx_annotation_view *annotation)
+EPCTX__UNUSED static void epctx__dim(epctx_view view, epctx_dim *dim)
 {
-    epctx_cursor it;
-    if (!epctx_next_view(cursor, &annotation->view)) {
-        return false;
-    }
-    annotation->tensor_name = epctx_str_of(NULL);
-    it = epctx_fields(annotation->view, 1);
-    while (epctx_next_str(&it, &annotation->tensor_name)) {
-    }
-    return true;
+    *dim = epctx_dim_of(view);
 }
 
-EPCTX_API bool epctx_next_training(epctx_cursor *cursor, epctx_training_view *training)
+EPCTX__UNUSED static bool epctx__same_bytes(epctx_view a, epctx_view b)
 {
-    epctx_cursor it;
-    epctx_field f;
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    memset(training, 0, sizeof *training);
-    training->view = body;
-    it = epctx_fields(body, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && f.number == 1) {
-            training->initialization = epctx_graph_of(f.body);
-        } else if (f.wire == EPCTX_WIRE_LEN && f.number == 2) {
-            training->algorithm = epctx_graph_of(f.body);
-        }
-    }
-    return true;
+    return epctx_view_equal(a, b);
 }
 
 EPCTX_API epctx_cursor epctx_model_device_configs(const epctx_model *model)
@@ -8623,95 +8826,297 @@ EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sha
     return true;
 }
 
-static epctx_type_kind epctx__type_kind(uint32_t number)
-{
-    static const epctx_type_kind kinds[10] = {
-        EPCTX_TYPE_NONE, EPCTX_TYPE_TENSOR, EPCTX_TYPE_NONE,   EPCTX_TYPE_NONE,
-        EPCTX_TYPE_SEQUENCE, EPCTX_TYPE_MAP, EPCTX_TYPE_NONE,  EPCTX_TYPE_OPAQUE,
-        EPCTX_TYPE_SPARSE, EPCTX_TYPE_OPTIONAL};
-    return number < 10 ? kinds[number] : EPCTX_TYPE_NONE;
-}
+/* -- onnx: what a view is -- */
 
-EPCTX_API epctx_type_view epctx_type_of(epctx_view view)
+/* The field around a place in the source. Fields that were read keep the order of their addresses,
+ * so the search goes on where the last one ended: a pass over all of them is linear. */
+static epctx_slot *epctx__child_at(const epctx__message *message, const uint8_t *place)
 {
-    epctx_type_view type;
-    epctx_view member = epctx_view_none();
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field f;
-    bool tensor;
-    memset(&type, 0, sizeof type);
-    type.view = view;
-    /* A oneof: the last member wins. */
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && f.number == 6) {
-            type.denotation = epctx_view_str(f.body);
-        } else if (f.wire == EPCTX_WIRE_LEN && epctx__type_kind(f.number) != EPCTX_TYPE_NONE) {
-            type.kind = epctx__type_kind(f.number);
-            member = f.body;
+    uintptr_t at = (uintptr_t)place;
+    epctx_slot *start = message->hint;
+    epctx_slot *slot = start != NULL ? start : message->first;
+    while (slot != NULL) {
+        uintptr_t data = (uintptr_t)slot->data;
+        if (!slot->split && !slot->removed && at > data && at - data <= slot->size) {
+            return slot;
+        }
+        slot = slot->next;
+        if (slot == NULL && start != NULL) {
+            slot = message->first;
+            start = NULL; /* once around; what was seen is seen again at most once */
         }
     }
-    tensor = type.kind == EPCTX_TYPE_TENSOR || type.kind == EPCTX_TYPE_SPARSE;
-    it = epctx_fields(type.kind == EPCTX_TYPE_OPAQUE ? epctx_view_none() : member, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
-            type.elem_type = (int32_t)(uint32_t)f.value;
-        } else if (f.wire == EPCTX_WIRE_LEN && tensor && f.number == 2) {
-            type.has_shape = true;
-            type.shape = f.body;
-        } else if (f.wire == EPCTX_WIRE_LEN && !tensor &&
-                   f.number == (type.kind == EPCTX_TYPE_MAP ? 2u : 1u)) {
-            type.element = f.body;
+    return NULL;
+}
+
+static bool epctx__is_slot_of(const epctx_slot *slot, epctx_view view)
+{
+    return slot->wire == EPCTX_WIRE_LEN && epctx__slot_view(slot).data == view.data;
+}
+
+static bool epctx__is_changed(const epctx_slot *slot)
+{
+    return slot->message != NULL && slot->message->edits != 0;
+}
+
+/* The innermost slot around a view without opening anything; NULL when it was removed. */
+static const epctx_slot *epctx__slot_around(epctx_view view)
+{
+    const epctx_slot *slot = view.slot;
+    while (slot != NULL && slot->message != NULL && !epctx__is_slot_of(slot, view)) {
+        slot = epctx__child_at(slot->message, view.data);
+    }
+    return slot;
+}
+
+/* The slot of a view, NULL when its bytes are what they were. */
+static const epctx_slot *epctx__seen_slot(epctx_view view)
+{
+    const epctx_slot *slot = epctx__slot_around(view);
+    return slot != NULL && epctx__is_slot_of(slot, view) ? slot : NULL;
+}
+
+/* What a message has in a field with a payload. */
+static epctx_kind epctx__child_kind(epctx_kind message, uint32_t number)
+{
+    uint32_t kind = epctx__field_kind(message, number);
+    return epctx__is_message(kind) ? epctx__message_kind(kind) : EPCTX_KIND_NONE;
+}
+
+static epctx_kind epctx__slot_type(const epctx_slot *slot)
+{
+    return slot->parent == NULL ? EPCTX_KIND_MODEL
+           : slot->wire == EPCTX_WIRE_LEN
+               ? epctx__child_kind(epctx__slot_type(slot->parent), slot->number)
+               : EPCTX_KIND_NONE;
+}
+
+/* The field of a message that holds a place, itself or further inside. */
+static bool epctx__field_around(epctx_view message, const uint8_t *place, epctx_field *field)
+{
+    epctx_cursor it = epctx_fields(message, 0);
+    uintptr_t at = (uintptr_t)place;
+    while (epctx_next_field(&it, field)) {
+        uintptr_t start = (uintptr_t)field->body.data;
+        if (field->wire == EPCTX_WIRE_LEN && at >= start && at - start <= field->body.size) {
+            return true;
         }
     }
-    return type;
+    return false;
 }
 
-EPCTX_API epctx_type_view epctx_value_type(const epctx_value_view *value)
+EPCTX_API epctx_kind epctx_view_kind(epctx_view view)
 {
-    epctx_cursor it = epctx_fields(value->view, 2);
-    epctx_view body;
-    epctx_view last = epctx_view_none();
-    while (epctx_next_view(&it, &body)) {
-        last = body;
+    const epctx_slot *slot = epctx__slot_around(view);
+    epctx_view around;
+    epctx_kind kind;
+    epctx_field field;
+    if (slot == NULL) {
+        return EPCTX_KIND_NONE;
     }
-    return epctx_type_of(last);
+    kind = epctx__slot_type(slot);
+    around = epctx__slot_view(slot);
+    while (kind != EPCTX_KIND_NONE && around.data != view.data) {
+        kind = epctx__field_around(around, view.data, &field)
+                   ? epctx__child_kind(kind, field.number)
+                   : EPCTX_KIND_NONE;
+        around = field.body;
+    }
+    return kind;
 }
 
-/* The default domain has two spellings. */
-static bool epctx__same_domain(epctx_str a, epctx_str b)
+EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b)
 {
-    epctx_str empty = epctx_str_of(NULL);
-    return epctx_str_eq(epctx_str_is(a, "ai.onnx") ? empty : a,
-                        epctx_str_is(b, "ai.onnx") ? empty : b);
-}
-
-EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain)
-{
-    epctx_cursor it = epctx_model_opsets(model);
-    epctx_opset opset;
-    int64_t version = 0;
-    while (epctx_next_opset(&it, &opset)) {
-        if (epctx__same_domain(opset.domain, domain)) {
-            version = opset.version;
+    const epctx_slot *slot_a = epctx__seen_slot(a);
+    const epctx_slot *slot_b = epctx__seen_slot(b);
+    epctx_cursor it_a, it_b;
+    epctx_field x, y;
+    bool more;
+    if ((slot_a == NULL || !epctx__is_changed(slot_a)) &&
+        (slot_b == NULL || !epctx__is_changed(slot_b))) {
+        return a.size == b.size &&
+               (a.data == b.data || a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+    }
+    it_a = epctx_fields(a, 0);
+    it_b = epctx_fields(b, 0);
+    for (;;) {
+        more = epctx_next_field(&it_a, &x);
+        if (epctx_next_field(&it_b, &y) != more) {
+            return false;
+        }
+        if (!more) {
+            return true;
+        }
+        if (x.number != y.number || x.wire != y.wire || x.value != y.value ||
+            x.wire == EPCTX_WIRE_GROUP ||
+            (x.wire == EPCTX_WIRE_LEN && !epctx_view_equal(x.body, y.body))) {
+            return false;
         }
     }
-    return version;
 }
 
-EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value)
+/* -- onnx: walk -- */
+
+/* The root's fields are gone through three times, so that the main graph comes first. */
+static const uint32_t epctx__walk_roots[] = {EPCTX_FIELD_MODEL_GRAPH, EPCTX_FIELD_MODEL_FUNCTIONS,
+                                             EPCTX_FIELD_MODEL_TRAINING_INFO};
+
+/* Goes into a message. */
+static void epctx__walk_enter(epctx_walk *walk)
 {
-    epctx_cursor it = epctx_fields(epctx__slot_view(model->shown), 14);
-    epctx_view body;
-    bool found = false;
-    while (epctx_next_view(&it, &body)) {
-        epctx_str name, text;
-        epctx__pair(body, &name, &text);
-        if (epctx_str_eq(name, key)) {
-            *value = text;
-            found = true;
+    epctx_walk_level *level = &walk->levels[walk->count++];
+    level->kind = walk->kind;
+    level->view = walk->view;
+    level->depth = walk->depth;
+    level->fields = epctx_fields(walk->view, 0);
+    walk->entering = false;
+}
+
+EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind kind)
+{
+    walk->kind = kind;
+    walk->view = view;
+    walk->number = 0;
+    walk->level = 0;
+    walk->depth = 0;
+    walk->in_function = kind == EPCTX_KIND_FUNCTION;
+    walk->in_training = kind == EPCTX_KIND_TRAINING;
+    walk->first = true;
+    walk->entering = false;
+    walk->root = 2;
+    walk->count = 0;
+}
+
+EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model)
+{
+    epctx_walk_below(walk, epctx__slot_view(model->shown), EPCTX_KIND_MODEL);
+    epctx__walk_enter(walk);
+    walk->levels[0].fields.number = epctx__walk_roots[0];
+    walk->root = 0;
+    walk->first = false;
+}
+
+EPCTX_API void epctx_walk_skip(epctx_walk *walk)
+{
+    walk->entering = false;
+}
+
+/* Whether the walk gives a message, and goes into it. */
+static bool epctx__walk_takes(epctx_kind around, uint32_t number, epctx_kind kind)
+{
+    const uint32_t taken = UINT32_C(1) << EPCTX_KIND_GRAPH | UINT32_C(1) << EPCTX_KIND_NODE |
+                           UINT32_C(1) << EPCTX_KIND_ATTR | UINT32_C(1) << EPCTX_KIND_TENSOR |
+                           UINT32_C(1) << EPCTX_KIND_SPARSE | UINT32_C(1) << EPCTX_KIND_FUNCTION |
+                           UINT32_C(1) << EPCTX_KIND_TRAINING;
+    return (taken >> kind & 1) != 0 && (around != EPCTX_KIND_FUNCTION ||
+                                        number != EPCTX_FIELD_FUNCTION_ATTRIBUTE_PROTO);
+}
+
+/* The next message in the innermost level that is one to give. */
+static bool epctx__walk_find(epctx_walk *walk, const epctx_walk_level *level, epctx_cursor *fields)
+{
+    epctx_field field;
+    while (epctx_next_field(fields, &field)) {
+        epctx_kind kind = field.wire == EPCTX_WIRE_LEN ? epctx__child_kind(level->kind, field.number)
+                                                       : EPCTX_KIND_NONE;
+        if (epctx__walk_takes(level->kind, field.number, kind)) {
+            walk->kind = kind;
+            walk->view = field.body;
+            walk->number = field.number;
+            return true;
         }
     }
-    return found;
+    return false;
+}
+
+EPCTX_API bool epctx_walk_step(epctx_walk *walk)
+{
+    if (walk->first) {
+        walk->first = false;
+        walk->entering = true;
+        return true;
+    }
+    if (walk->entering && EPCTX__ALWAYS(walk->count < EPCTX_WALK_LEVELS)) {
+        epctx__walk_enter(walk);
+    }
+    while (walk->count > 0) {
+        epctx_walk_level *level = &walk->levels[walk->count - 1];
+        if (epctx__walk_find(walk, level, &level->fields)) {
+            walk->level = walk->count;
+            walk->depth = level->depth + (level->kind == EPCTX_KIND_ATTR &&
+                                          walk->kind == EPCTX_KIND_GRAPH);
+            if (level->kind == EPCTX_KIND_MODEL) {
+                walk->in_function = walk->kind == EPCTX_KIND_FUNCTION;
+                walk->in_training = walk->kind == EPCTX_KIND_TRAINING;
+            }
+            walk->entering = walk->kind != EPCTX_KIND_TENSOR;
+            return true;
+        }
+        if (level->kind == EPCTX_KIND_MODEL && walk->root < 2) {
+            level->fields = epctx_fields(level->view, epctx__walk_roots[++walk->root]);
+        } else {
+            walk->count--;
+        }
+    }
+    return false;
+}
+
+EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node)
+{
+    while (epctx_walk_step(walk)) {
+        if (walk->kind == EPCTX_KIND_NODE) {
+            *node = epctx_node_of(walk->view);
+            return true;
+        }
+    }
+    return false;
+}
+
+EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node)
+{
+    while (epctx_walk_next(walk, node)) {
+        if (epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+EPCTX_API bool epctx_walk_tensor(epctx_walk *walk, epctx_tensor_view *tensor)
+{
+    while (epctx_walk_step(walk)) {
+        if (walk->kind == EPCTX_KIND_TENSOR) {
+            *tensor = epctx_tensor_of(walk->view);
+            return true;
+        }
+    }
+    return false;
+}
+
+EPCTX_API bool epctx_walk_graph(epctx_walk *walk, epctx_graph_view *graph)
+{
+    while (epctx_walk_step(walk)) {
+        if (walk->kind == EPCTX_KIND_GRAPH) {
+            *graph = epctx_graph_of(walk->view);
+            return true;
+        }
+    }
+    return false;
+}
+
+EPCTX_API epctx_str epctx_walk_graph_name(const epctx_walk *walk)
+{
+    uint32_t i = walk->count;
+    while (i > 0) {
+        const epctx_walk_level *level = &walk->levels[--i];
+        if (level->kind == EPCTX_KIND_GRAPH) {
+            return epctx_graph_of(level->view).name;
+        }
+        if (level->kind == EPCTX_KIND_FUNCTION) {
+            return epctx_function_of(level->view).name;
+        }
+    }
+    return epctx_str_of(NULL);
 }
 
 #endif /* EPCTX_NO_WIRE */
@@ -8781,6 +9186,1028 @@ static size_t epctx__read_count(const epctx_node *node)
 {
     return node->input_count + node->capture_count;
 }
+
+#ifndef EPCTX_NO_WIRE
+
+/* -- record: from model bytes -- */
+
+typedef struct epctx__loader {
+    epctx_model *model;
+    epctx_arena *arena;
+    epctx_error *error;
+    epctx_map initializers; /* name -> 1 */
+    epctx_map domains;      /* of opset imports, "ai.onnx" as "" -> position in `versions` */
+    int64_t *versions;
+    int64_t ir_version;
+    epctx_map functions; /* names -> 1 */
+    uint64_t around;     /* hash of functions and opset imports, 0: not known yet */
+} epctx__loader;
+
+static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, epctx_error *error)
+{
+    epctx__loader l;
+    memset(&l, 0, sizeof l);
+    l.model = model;
+    l.arena = arena;
+    l.error = error;
+    return l;
+}
+
+static epctx_status epctx__load_nomem(const epctx__loader *l)
+{
+    return epctx__nomem(l->error, l->arena->missing);
+}
+
+static epctx_status epctx__load_name(const epctx__loader *l, epctx_map *map, epctx_str name,
+                                     uint32_t value)
+{
+    return epctx_map_put(map, name, value) == EPCTX_OK ? EPCTX_OK : epctx__load_nomem(l);
+}
+
+/* The lists are counted first. In a mapped file that somebody changes, the second pass may find
+ * fewer. */
+static epctx_status epctx__load_strs(const epctx__loader *l, epctx_cursor it, const epctx_str **out,
+                                     size_t *count)
+{
+    epctx_str *strs;
+    size_t n = 0;
+    *count = epctx_cursor_count(it);
+    *out = strs = (epctx_str *)epctx_arena_array(l->arena, *count, sizeof *strs);
+    if (strs == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (n < *count && epctx_next_str(&it, &strs[n])) {
+        n++;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_ints(const epctx__loader *l, epctx_cursor it, const int64_t **out,
+                                     size_t *count)
+{
+    epctx_cursor counter = it;
+    int64_t value;
+    int64_t *ints;
+    size_t n = 0;
+    for (*count = 0; epctx_next_int(&counter, &value);) {
+        ++*count;
+    }
+    *out = ints = (int64_t *)epctx_arena_array(l->arena, *count, sizeof *ints);
+    if (ints == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (n < *count && epctx_next_int(&it, &ints[n])) {
+        n++;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_floats(const epctx__loader *l, epctx_cursor it, const float **out,
+                                       size_t *count)
+{
+    epctx_cursor counter = it;
+    float value;
+    float *floats;
+    size_t n = 0;
+    for (*count = 0; epctx_next_float(&counter, &value);) {
+        ++*count;
+    }
+    *out = floats = (float *)epctx_arena_array(l->arena, *count, sizeof *floats);
+    if (floats == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (n < *count && epctx_next_float(&it, &floats[n])) {
+        n++;
+    }
+    return EPCTX_OK;
+}
+
+/* -- record: tensors -- */
+
+/* "<what> <found>, <against> <limit>" */
+static epctx_status epctx__tensor_fault(const epctx__loader *l, const epctx_tensor *tensor,
+                                        const char *what, uint64_t found, const char *against,
+                                        uint64_t limit)
+{
+    return epctx_fail(l->error, EPCTX_ERR_GRAPH, "initializer '%S': %s %u, %s %u", &tensor->name,
+                      what, found, against, limit);
+}
+
+/* Number of elements; false when a dimension is negative or the product overflows. */
+static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count)
+{
+    int32_t i;
+    bool zero = false;
+    *count = 1;
+    for (i = 0; i < rank; i++) {
+        if (dims[i] < 0) {
+            return false;
+        }
+        zero = zero || dims[i] == 0;
+    }
+    for (i = 0; i < rank && !zero; i++) {
+        if (*count > (uint64_t)INT64_MAX / (uint64_t)dims[i]) {
+            return false;
+        }
+        *count *= (uint64_t)dims[i];
+    }
+    *count = zero ? 0 : *count;
+    return true;
+}
+
+/* The typed field that holds the elements of a type that has a size, and in what (onnx.proto,
+ * comments at TensorProto). A complex number is two of them. */
+static uint32_t epctx__typed_field(int32_t elem_type, epctx_wire *wire, size_t *width)
+{
+    *width = epctx_elem_size(elem_type);
+    *wire = EPCTX_WIRE_VARINT;
+    switch (elem_type) {
+    case 1:
+    case 14: /* complex64 */
+        *wire = EPCTX_WIRE_FIXED32;
+        *width = 4;
+        return EPCTX_FIELD_TENSOR_FLOAT_DATA;
+    case 7:
+        return EPCTX_FIELD_TENSOR_INT64_DATA;
+    case 11:
+    case 15: /* complex128 */
+        *wire = EPCTX_WIRE_FIXED64;
+        *width = 8;
+        return EPCTX_FIELD_TENSOR_DOUBLE_DATA;
+    case 12:
+    case 13:
+        return EPCTX_FIELD_TENSOR_UINT64_DATA;
+    default:
+        return EPCTX_FIELD_TENSOR_INT32_DATA;
+    }
+}
+
+/* Typed fields -> packed little-endian bytes. */
+static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, epctx_tensor *tensor,
+                                      size_t need)
+{
+    epctx_wire wire;
+    size_t width;
+    epctx_cursor it = epctx_fields(view, epctx__typed_field(tensor->elem_type, &wire, &width));
+    uint8_t *out = (uint8_t *)epctx_arena_array(l->arena, need, 1);
+    uint64_t found = 0; /* also what does not fit */
+    uint64_t bits;
+    if (out == NULL) {
+        return epctx__load_nomem(l);
+    }
+    for (; epctx__next_scalar(&it, wire, &bits); found += width) {
+        size_t i;
+        for (i = 0; i < width && found + width <= need; i++) {
+            out[found + i] = (uint8_t)(bits >> 8 * i);
+        }
+    }
+    tensor->data = out;
+    tensor->size = need;
+    return found == need ? EPCTX_OK
+                         : epctx__tensor_fault(l, tensor, "its typed field holds bytes:", found,
+                                               "its shape needs", need);
+}
+
+/* The file `name` in `folder`, mapped for as long as the model is open; each file once. */
+static epctx__file *epctx__model_map(epctx_model *model, epctx_str folder, epctx_str name,
+                                     epctx_error *error)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx__file *file;
+    uint32_t at;
+    if (epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path, error) !=
+        EPCTX_OK) {
+        return NULL;
+    }
+    model->file_paths.arena = &model->arena; /* the caller may have moved the model */
+    at = epctx_map_get(&model->file_paths, epctx_str_of(path));
+    if (at != EPCTX_MAP_NONE) {
+        return ((epctx__file **)model->file_list)[at];
+    }
+    at = (uint32_t)model->file_paths.count;
+    file = (epctx__file *)epctx_arena_alloc(&model->arena, sizeof *file);
+    if (file != NULL) {
+        file->path = epctx_arena_copy(&model->arena, epctx_str_of(path));
+    }
+    if (file == NULL || file->path == NULL ||
+        !epctx__list_room(&model->arena, &model->file_list, at, &model->file_room, sizeof file)) {
+        epctx__nomem(error, model->arena.missing);
+        return NULL;
+    }
+    if (epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL, 0,
+                       error) != EPCTX_OK) {
+        return NULL;
+    }
+    if (epctx_map_put(&model->file_paths, epctx_str_of(file->path), at) != EPCTX_OK) {
+        model->io->unmap_fn(model->io->user, &file->mapping);
+        epctx__nomem(error, model->arena.missing);
+        return NULL;
+    }
+    ((epctx__file **)model->file_list)[at] = file;
+    file->name = name;
+    file->next = model->files;
+    model->files = file;
+    model->external_there += file->mapping.size;
+    return file;
+}
+
+/* The mapping of an external data file. */
+static epctx_status epctx__external_file(const epctx__loader *l, epctx_str location,
+                                         epctx__file **file)
+{
+    epctx_str folder = epctx_str_of(l->model->external_folder);
+    epctx_error local;
+    epctx_error *error = l->error != NULL ? l->error : &local;
+    if (folder.size == 0 && l->model->path[0] == '\0') {
+        return epctx_fail(l->error, EPCTX_ERR_PATH,
+                          "external data '%S': the model came from memory, set external_folder "
+                          "(session.model_external_initializers_file_folder_path)",
+                          &location);
+    }
+    epctx_error_clear(&local);
+    folder = folder.size > 0 ? folder : epctx_path_folder(epctx_str_of(l->model->path));
+    *file = epctx__model_map(l->model, folder, location, error);
+    return *file != NULL ? EPCTX_OK : error->status;
+}
+
+/* Many tensors may name the same bytes of a file. Weights are shared now and then; who reads all
+ * tensors is to be done in the time that the files take, not that time for each tensor. */
+#define EPCTX__EXTERNAL_TIMES 16u
+#define EPCTX__EXTERNAL_FREE  (UINT64_C(1) << 30)
+
+/* Gives the tensor its data in a file. */
+static epctx_status epctx__load_external(const epctx__loader *l, const epctx_tensor_view *view,
+                                         epctx_tensor *tensor, epctx__file **file)
+{
+    epctx_model *model = l->model;
+    uint64_t size;
+    EPCTX__TRY(epctx__external_file(l, view->location, file));
+    size = (*file)->mapping.size;
+    if (view->offset > size) {
+        return epctx__tensor_fault(l, tensor, "its external data starts at byte", view->offset,
+                                   "the file has", size);
+    }
+    size -= view->offset;
+    if (view->length != UINT64_MAX && view->length > size) {
+        return epctx__tensor_fault(l, tensor, "its external data has a length of", view->length,
+                                   "the file has behind its offset", size);
+    }
+    size = view->length != UINT64_MAX ? view->length : size;
+    model->external_asked += size;
+    if (model->external_asked > EPCTX__EXTERNAL_FREE &&
+        (model->external_asked - EPCTX__EXTERNAL_FREE) / EPCTX__EXTERNAL_TIMES >
+            model->external_there) {
+        return epctx_fail(l->error, EPCTX_ERR_LIMIT,
+                          "initializer '%S': the tensors so far lie over each other in the "
+                          "external data: they have %u bytes, the files %u",
+                          &tensor->name, model->external_asked, model->external_there);
+    }
+    tensor->data = (*file)->mapping.data + view->offset;
+    tensor->size = (size_t)size;
+    tensor->location = view->location;
+    tensor->offset = view->offset;
+    return EPCTX_OK;
+}
+
+/* Strings, and typed fields of half bytes. */
+static uint64_t epctx__hash_elements(epctx_view tensor)
+{
+    epctx_cursor strings = epctx_fields(tensor, EPCTX_FIELD_TENSOR_STRING_DATA);
+    epctx_cursor numbers = epctx_fields(tensor, EPCTX_FIELD_TENSOR_INT32_DATA);
+    uint64_t h = 1;
+    int64_t number;
+    epctx_str text;
+    while (epctx_next_str(&strings, &text)) {
+        h = epctx_hash(text.data, text.size, epctx__hash_number(h, text.size));
+    }
+    while (epctx_next_int(&numbers, &number)) {
+        h = epctx__hash_number(h, (uint64_t)number);
+    }
+    return h != 0 ? h : 1;
+}
+
+/* Name, type and dimensions; `count`: of elements. */
+static epctx_status epctx__load_shape(const epctx__loader *l, const epctx_tensor_view *t,
+                                      epctx_tensor *out, uint64_t *count)
+{
+    size_t width = epctx_elem_size(t->elem_type);
+    size_t rank;
+    memset(out, 0, sizeof *out);
+    out->name = t->name;
+    out->elem_type = t->elem_type;
+    EPCTX__TRY(epctx__load_ints(l, epctx_tensor_dims(t), &out->dims, &rank));
+    if (EPCTX__NEVER(rank > INT32_MAX) || !epctx__elements(out->dims, (int32_t)rank, count) ||
+        (width > 0 && *count > (uint64_t)(SIZE_MAX / 2) / width)) {
+        return epctx_fail(l->error, EPCTX_ERR_GRAPH,
+                          "initializer '%S': a dimension is negative, or the shape too large",
+                          &out->name);
+    }
+    out->rank = (int32_t)rank;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, epctx_tensor *out)
+{
+    epctx_tensor_view t = epctx_tensor_of(view);
+    size_t width = epctx_elem_size(t.elem_type);
+    uint64_t count;
+    EPCTX__TRY(epctx__load_shape(l, &t, out, &count));
+    if (t.external) {
+        epctx__file *file;
+        EPCTX__TRY(epctx__load_external(l, &t, out, &file));
+    } else if (t.has_raw) {
+        uintptr_t at = (uintptr_t)t.raw.data;
+        uintptr_t start = (uintptr_t)l->model->source.data;
+        out->data = t.raw.data;
+        out->size = t.raw.size;
+        /* An edited tensor stands elsewhere. */
+        out->offset = at >= start && at - start < l->model->source.size ? at - start : 0;
+    } else if (width > 0) {
+        /* The bytes must be there: claimed dimensions alone must not make us allocate. */
+        if (count > l->model->source.size) {
+            return epctx__tensor_fault(l, out, "its shape has elements:", count,
+                                       "the whole model has bytes:", l->model->source.size);
+        }
+        return epctx__load_typed(l, view, out, (size_t)count * width);
+    } else if (count > 0) {
+        out->rest = epctx__hash_elements(view);
+    }
+    if (out->data != NULL && width > 0 && out->size != count * width) {
+        return epctx__tensor_fault(l, out, "its data has bytes:", out->size, "its shape needs",
+                                   count * width);
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_tensor_load(epctx_model *model, epctx_view tensor, epctx_arena *arena,
+                                         epctx_tensor *out, epctx_error *error)
+{
+    epctx__loader l = epctx__loader_of(model, arena != NULL ? arena : &model->arena, error);
+    epctx_error_clear(error);
+    return epctx__load_tensor(&l, tensor, out);
+}
+
+/* -- record: the hash of what it has no member for, the same however the fields are encoded -- */
+
+/* Fields of different numbers come in any order; those of one number are counted. */
+static void epctx__digest_add(uint64_t *sum, uint32_t number, uint32_t *places, uint64_t value)
+{
+    uint32_t place = places[number < 32 ? number : 0]++;
+    *sum += epctx__hash_number(epctx__hash_number(epctx__hash_number(0, number), place), value);
+}
+
+EPCTX__APART static void epctx__digest_packed(const epctx_field *field, uint32_t kind,
+                                              uint32_t *places, uint64_t *sum)
+{
+    const uint8_t *p = field->body.data;
+    const uint8_t *end = p + field->body.size;
+    epctx_wire wire = kind == (uint32_t)EPCTX_KIND_INT     ? EPCTX_WIRE_VARINT
+                      : kind == (uint32_t)EPCTX_KIND_FLOAT ? EPCTX_WIRE_FIXED32
+                                                           : EPCTX_WIRE_FIXED64;
+    uint64_t value;
+    for (p = epctx__packed_next(p, end, wire, &value); p != NULL;
+         p = epctx__packed_next(p, end, wire, &value)) {
+        epctx__digest_add(sum, field->number, places, value);
+    }
+}
+
+/* Bytes of a file. Ranges that overlap could have a file read again and again: when more was asked
+ * for than it has, the whole file counts. */
+static uint64_t epctx__digest_file(epctx__file *file, const epctx_tensor *tensor)
+{
+    const epctx_mapping *all = &file->mapping;
+    if (tensor->size <= all->size - file->hashed) {
+        file->hashed += tensor->size;
+        return epctx_hash(tensor->data, tensor->size, 0);
+    }
+    if (file->whole == 0) {
+        file->whole = epctx_hash(all->data, all->size, 1);
+    }
+    return file->whole;
+}
+
+/* Adds what a tensor has in a file. Apart, as below: the stack of what calls itself. */
+EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_view message,
+                                                        uint64_t *sum)
+{
+    epctx_tensor_view view = epctx_tensor_of(message);
+    epctx_tensor tensor;
+    epctx__file *file;
+    if (!view.external) {
+        return EPCTX_OK;
+    }
+    memset(&tensor, 0, sizeof tensor);
+    tensor.name = view.name;
+    EPCTX__TRY(epctx__load_external(l, &view, &tensor, &file));
+    *sum += epctx__digest_file(file, &tensor);
+    return EPCTX_OK;
+}
+
+/* Never 0. Recursion: messages in messages, which open bounds. */
+static epctx_status epctx__digest(epctx__loader *l, epctx_kind type, epctx_view message,
+                                  uint64_t *out)
+{
+    epctx_cursor it = epctx_fields(message, 0);
+    uint32_t places[32];
+    uint64_t sum = 1;
+    epctx_field field;
+    memset(places, 0, sizeof places);
+    while (epctx_next_field(&it, &field)) {
+        uint32_t kind = field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
+        uint64_t value = field.value;
+        if (epctx__is_message(kind)) {
+            EPCTX__TRY(epctx__digest(l, epctx__message_kind(kind), field.body, &value));
+        } else if (kind != 0) {
+            epctx__digest_packed(&field, kind, places, &sum);
+            continue;
+        } else if (field.wire == EPCTX_WIRE_LEN) {
+            value = epctx_hash(field.body.data, field.body.size, 0);
+        }
+        epctx__digest_add(&sum, field.number, places, value);
+    }
+    if (type == EPCTX_KIND_TENSOR) {
+        EPCTX__TRY(epctx__digest_external(l, message, &sum));
+    }
+    sum = epctx__hash_number(0, sum);
+    *out = sum != 0 ? sum : 1;
+    return EPCTX_OK;
+}
+
+/* What bodies and calls mean depends on the model's functions and opset imports. */
+static epctx_status epctx__digest_around(epctx__loader *l)
+{
+    epctx_cursor it = epctx_fields(epctx__slot_view(l->model->shown), 0);
+    epctx_field field;
+    uint64_t sum = 1;
+    if (l->around != 0) {
+        return EPCTX_OK;
+    }
+    while (epctx_next_field(&it, &field)) {
+        uint32_t kind = field.wire == EPCTX_WIRE_LEN
+                            ? epctx__field_kind(EPCTX_KIND_MODEL, field.number)
+                            : 0;
+        uint64_t value;
+        if (kind == EPCTX_KIND_OPSET || kind == EPCTX_KIND_FUNCTION) {
+            EPCTX__TRY(epctx__digest(l, (epctx_kind)kind, field.body, &value));
+            sum += value;
+        }
+    }
+    l->around = sum != 0 ? sum : 1;
+    return EPCTX_OK;
+}
+
+/* Adds what an attribute or a call stands for to the hash of the rest. */
+static void epctx__rest_add(uint64_t *rest, uint64_t digest)
+{
+    *rest = epctx__hash_number(*rest, digest);
+    *rest = *rest != 0 ? *rest : 1;
+}
+
+static epctx_status epctx__rest_around(epctx__loader *l, epctx_node *node)
+{
+    EPCTX__TRY(epctx__digest_around(l));
+    epctx__rest_add(&node->rest, l->around);
+    return EPCTX_OK;
+}
+
+/* -- record: nodes -- */
+
+/* The members of an attribute that hold its value; without one it goes into the node's rest. */
+static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *view, epctx_node *node,
+                                     epctx_attr *out)
+{
+    epctx_tensor *tensor;
+    uint64_t digest;
+    memset(out, 0, sizeof *out);
+    out->name = view->name;
+    out->type = (epctx_attr_type)view->type; /* 0 to 14, as attr views are read */
+    out->i = view->i;
+    out->f = view->f;
+    out->s = view->s;
+    switch (out->type) {
+    case EPCTX_ATTR_INT:
+    case EPCTX_ATTR_FLOAT:
+    case EPCTX_ATTR_STRING:
+        return EPCTX_OK;
+    case EPCTX_ATTR_INTS:
+        return epctx__load_ints(l, epctx_fields(view->view, EPCTX_FIELD_ATTR_INTS), &out->ints,
+                                &out->count);
+    case EPCTX_ATTR_FLOATS:
+        return epctx__load_floats(l, epctx_fields(view->view, EPCTX_FIELD_ATTR_FLOATS),
+                                  &out->floats, &out->count);
+    case EPCTX_ATTR_STRINGS:
+        return epctx__load_strs(l, epctx_fields(view->view, EPCTX_FIELD_ATTR_STRINGS),
+                                &out->strings, &out->count);
+    case EPCTX_ATTR_TENSOR:
+        out->t = tensor = (epctx_tensor *)epctx_arena_alloc(l->arena, sizeof *tensor);
+        return tensor != NULL ? epctx__load_tensor(l, view->t, tensor) : epctx__load_nomem(l);
+    default:
+        EPCTX__TRY(epctx__digest(l, EPCTX_KIND_ATTR, view->view, &digest));
+        epctx__rest_add(&node->rest, digest);
+        return out->type == EPCTX_ATTR_GRAPH || out->type == EPCTX_ATTR_GRAPHS
+                   ? epctx__rest_around(l, node)
+                   : EPCTX_OK;
+    }
+}
+
+static epctx_status epctx__load_attrs(epctx__loader *l, const epctx_node_view *view,
+                                      epctx_node *out)
+{
+    epctx_cursor it = epctx_node_attrs(view);
+    epctx_attr *attrs = (epctx_attr *)epctx_arena_array(l->arena, view->attr_count, sizeof *attrs);
+    epctx_attr_view attr;
+    out->attrs = attrs;
+    if (attrs == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (out->attr_count < view->attr_count && epctx_next_attr(&it, &attr)) {
+        epctx_status status = epctx__load_attr(l, &attr, out, &attrs[out->attr_count++]);
+        if (status != EPCTX_OK) {
+            epctx_blame(l->error, NULL, &view->name, NULL);
+            return status;
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* -- record: captures -- */
+
+/* The names that a body defines itself; what it reads beyond them it captures. */
+typedef struct epctx__scope {
+    struct epctx__scope *outer;
+    uint32_t level; /* of the body in the walk: its messages have a higher one */
+    epctx_map names;
+} epctx__scope;
+
+typedef struct epctx__capturing {
+    epctx_arena *arena;
+    epctx__scope *scope;
+    epctx_list found; /* of epctx_str */
+} epctx__capturing;
+
+/* A body reads this name. False without memory. */
+static bool epctx__capture_name(epctx__capturing *c, epctx_str name)
+{
+    const epctx__scope *scope = c->scope;
+    epctx_str *found;
+    while (scope != NULL && epctx_map_get(&scope->names, name) == EPCTX_MAP_NONE) {
+        scope = scope->outer;
+    }
+    if (scope != NULL || name.size == 0) {
+        return true; /* its own, or an optional input that is not there */
+    }
+    found = (epctx_str *)epctx_list_add(&c->found, c->arena, sizeof *found);
+    if (found != NULL) {
+        *found = name;
+    }
+    return found != NULL;
+}
+
+/* Inputs, initializers and node outputs of a body. */
+static bool epctx__scope_fill(epctx_map *names, epctx_view graph)
+{
+    epctx_cursor it = epctx_fields(graph, 0);
+    epctx_field field;
+    while (epctx_next_field(&it, &field)) {
+        epctx_cursor outputs = epctx_fields(epctx_view_none(), 0);
+        epctx_str name = epctx_str_of(NULL);
+        if (field.wire != EPCTX_WIRE_LEN) {
+            continue;
+        }
+        switch (field.number) {
+        case EPCTX_FIELD_GRAPH_INPUT:
+            name = epctx_value_of(field.body).name;
+            break;
+        case EPCTX_FIELD_GRAPH_INITIALIZER:
+            name = epctx_tensor_of(field.body).name;
+            break;
+        case EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER:
+            name = epctx_sparse_of(field.body).values.name;
+            break;
+        case EPCTX_FIELD_GRAPH_NODE:
+            outputs = epctx_fields(field.body, EPCTX_FIELD_NODE_OUTPUT);
+            if (!epctx_next_str(&outputs, &name)) {
+                continue;
+            }
+            break;
+        default:
+            continue;
+        }
+        do {
+            if (epctx_map_put(names, name, 1) != EPCTX_OK) {
+                return false;
+            }
+        } while (epctx_next_str(&outputs, &name));
+    }
+    return true;
+}
+
+static bool epctx__capture_graph(epctx__capturing *c, const epctx_walk *walk)
+{
+    epctx_cursor outputs = epctx_fields(walk->view, EPCTX_FIELD_GRAPH_OUTPUT);
+    epctx__scope *scope = (epctx__scope *)epctx_arena_alloc(c->arena, sizeof *scope);
+    epctx_value_view value;
+    if (scope == NULL) {
+        return false;
+    }
+    scope->outer = c->scope;
+    scope->level = walk->level;
+    c->scope = scope;
+    epctx_map_init(&scope->names, c->arena);
+    if (!epctx__scope_fill(&scope->names, walk->view)) {
+        return false;
+    }
+    /* A body may hand an outer value straight through. */
+    while (epctx_next_value(&outputs, &value)) {
+        if (!epctx__capture_name(c, value.name)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__capture_node(epctx__capturing *c, epctx_view node)
+{
+    epctx_cursor inputs = epctx_fields(node, EPCTX_FIELD_NODE_INPUT);
+    epctx_str name;
+    while (epctx_next_str(&inputs, &name)) {
+        if (!epctx__capture_name(c, name)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
+                                           const epctx_str **out, size_t *count, epctx_error *error)
+{
+    epctx__capturing c;
+    epctx_walk walk;
+    bool good = true;
+    memset(&c, 0, sizeof c);
+    c.arena = arena;
+    epctx_error_clear(error);
+    epctx_walk_below(&walk, node, EPCTX_KIND_NODE);
+    while (good && epctx_walk_step(&walk)) {
+        while (c.scope != NULL && c.scope->level >= walk.level) {
+            c.scope = c.scope->outer;
+        }
+        if (walk.kind == EPCTX_KIND_GRAPH) {
+            good = epctx__capture_graph(&c, &walk);
+        } else if (walk.kind == EPCTX_KIND_NODE && walk.level > 0) {
+            good = epctx__capture_node(&c, walk.view);
+        }
+    }
+    *out = (const epctx_str *)c.found.items;
+    *count = c.found.count;
+    return good ? EPCTX_OK : epctx__nomem(error, arena->missing);
+}
+
+static epctx_status epctx__load_node(epctx__loader *l, const epctx_node_view *view, epctx_node *out)
+{
+    uint32_t domain;
+    out->name = view->name;
+    out->op_type = view->op_type;
+    out->domain = epctx_str_is(view->domain, "ai.onnx") ? epctx_str_of("") : view->domain;
+    domain = epctx_map_get(&l->domains, out->domain);
+    out->version = domain != EPCTX_MAP_NONE ? l->versions[domain] : 0;
+    EPCTX__TRY(epctx__load_strs(l, epctx_node_inputs(view), &out->inputs, &out->input_count));
+    EPCTX__TRY(epctx__load_strs(l, epctx_node_outputs(view), &out->outputs, &out->output_count));
+    EPCTX__TRY(epctx__load_attrs(l, view, out));
+    EPCTX__TRY(epctx_node_captures(view->view, l->arena, &out->captures, &out->capture_count,
+                                   l->error));
+    return epctx_map_get(&l->functions, view->op_type) != EPCTX_MAP_NONE
+               ? epctx__rest_around(l, out)
+               : EPCTX_OK;
+}
+
+/* -- record: the graph -- */
+
+static epctx_status epctx__load_value(epctx__loader *l, const epctx_value_view *view,
+                                      epctx_value *out)
+{
+    epctx_cursor it = epctx_value_dims(view);
+    size_t rank = epctx_cursor_count(it);
+    epctx_dim dim;
+    int64_t *dims;
+    out->name = view->name;
+    out->elem_type = view->is_tensor ? view->elem_type : 0;
+    out->rank = -1;
+    if (!view->has_shape || EPCTX__NEVER(rank > INT32_MAX)) {
+        return EPCTX_OK;
+    }
+    out->dims = dims = (int64_t *)epctx_arena_array(l->arena, rank, sizeof *dims);
+    if (dims == NULL) {
+        return epctx__load_nomem(l);
+    }
+    for (out->rank = 0; (size_t)out->rank < rank && epctx_next_dim(&it, &dim); out->rank++) {
+        dims[out->rank] = dim.known && dim.value >= 0 ? dim.value : -1;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_values(epctx__loader *l, epctx_cursor it, bool skip_constants,
+                                       const epctx_value **out, size_t *count)
+{
+    size_t most = epctx_cursor_count(it);
+    epctx_value *values = (epctx_value *)epctx_arena_array(l->arena, most, sizeof *values);
+    epctx_value_view view;
+    *out = values;
+    *count = 0;
+    if (values == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (*count < most && epctx_next_value(&it, &view)) {
+        /* Before IR version 4 every initializer had to be listed as an input. */
+        if (skip_constants && l->ir_version < 4 &&
+            epctx_map_get(&l->initializers, view.name) != EPCTX_MAP_NONE) {
+            continue;
+        }
+        EPCTX__TRY(epctx__load_value(l, &view, &values[(*count)++]));
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view view,
+                                             epctx_graph *out)
+{
+    epctx_cursor it = epctx_graph_initializers(view);
+    epctx_cursor inputs = epctx_graph_inputs(view);
+    size_t most = epctx_cursor_count(it);
+    epctx_tensor *tensors = (epctx_tensor *)epctx_arena_array(l->arena, most, sizeof *tensors);
+    epctx_map overridable;
+    epctx_value_view value;
+    epctx_view body;
+    out->initializers = tensors;
+    if (tensors == NULL) {
+        return epctx__load_nomem(l);
+    }
+    epctx_map_init(&overridable, l->arena);
+    while (l->ir_version >= 4 && epctx_next_value(&inputs, &value)) {
+        EPCTX__TRY(epctx__load_name(l, &overridable, value.name, 1));
+    }
+    while (out->initializer_count < most && epctx_next_view(&it, &body)) {
+        epctx_tensor *tensor = &tensors[out->initializer_count];
+        EPCTX__TRY(epctx__load_tensor(l, body, tensor));
+        /* What the application may replace is an input, no constant. */
+        if (epctx_map_get(&overridable, tensor->name) == EPCTX_MAP_NONE) {
+            EPCTX__TRY(epctx__load_name(l, &l->initializers, tensor->name, 1));
+            out->initializer_count++;
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* Nodes look their version up, and both may be many. Of a domain imported twice the last counts. */
+static epctx_status epctx__load_opsets(epctx__loader *l)
+{
+    epctx_cursor it = epctx_model_opsets(l->model);
+    size_t most = epctx_cursor_count(it);
+    epctx_opset opset;
+    uint32_t count = 0;
+    epctx_map_init(&l->domains, l->arena);
+    l->versions = (int64_t *)epctx_arena_array(l->arena, most, sizeof *l->versions);
+    if (l->versions == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (count < most && epctx_next_opset(&it, &opset)) {
+        bool onnx = epctx_str_is(opset.domain, "ai.onnx");
+        l->versions[count] = opset.version;
+        EPCTX__TRY(epctx__load_name(l, &l->domains, onnx ? epctx_str_of("") : opset.domain,
+                                    count++));
+    }
+    return EPCTX_OK;
+}
+
+/* What nodes may call. */
+static epctx_status epctx__load_functions(epctx__loader *l)
+{
+    epctx_cursor it = epctx_model_functions(l->model);
+    epctx_function_view function;
+    epctx_map_init(&l->functions, l->arena);
+    while (epctx_next_function(&it, &function)) {
+        EPCTX__TRY(epctx__load_name(l, &l->functions, function.name, 1));
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view view, epctx_graph *out)
+{
+    epctx_cursor it = epctx_graph_nodes(view);
+    size_t most = epctx_cursor_count(it);
+    epctx_node *nodes = (epctx_node *)epctx_arena_array(l->arena, most, sizeof *nodes);
+    epctx_node_view node;
+    out->nodes = nodes;
+    if (nodes == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (out->node_count < most && epctx_next_node(&it, &node)) {
+        nodes[out->node_count].id = (uint32_t)out->node_count;
+        EPCTX__TRY(epctx__load_node(l, &node, &nodes[out->node_count]));
+        out->node_count++;
+    }
+    return EPCTX_OK;
+}
+
+/* -- record: topological order -- */
+
+#define EPCTX__NO_UNIT UINT32_MAX
+
+typedef struct epctx__edges {
+    uint32_t *from;
+    uint32_t *to; /* waits for `from` */
+    size_t count;
+} epctx__edges;
+
+/* A heap of units, smallest key on top. */
+static void epctx__heap_push(uint32_t *heap, size_t *count, uint32_t unit, const uint32_t *key)
+{
+    size_t at = (*count)++;
+    while (at > 0 && key[heap[(at - 1) / 2]] > key[unit]) {
+        heap[at] = heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    heap[at] = unit;
+}
+
+static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *key)
+{
+    uint32_t top = heap[0];
+    uint32_t last = heap[--*count];
+    size_t at = 0;
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child + 1 < *count && key[heap[child + 1]] < key[heap[child]]) {
+            child++;
+        }
+        if (child >= *count || key[heap[child]] >= key[last]) {
+            break;
+        }
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = last;
+    return top;
+}
+
+/* Units in an order where each stands behind those it waits for, by key where that leaves a choice.
+ * A unit with key EPCTX__NO_UNIT does not exist. `count` falls short of the units that exist when
+ * there is a cycle. */
+static bool epctx__sort_units(epctx_arena *arena, epctx_error *error, const uint32_t *key,
+                              size_t units, const epctx__edges *edges, uint32_t *sequence,
+                              size_t *count)
+{
+    uint32_t *missing = (uint32_t *)epctx_arena_array(arena, units, sizeof *missing);
+    uint32_t *heap = (uint32_t *)epctx_arena_array(arena, units, sizeof *heap);
+    size_t *first = (size_t *)epctx_arena_array(arena, units, sizeof *first); /* 1 + edge, or 0 */
+    size_t *next = (size_t *)epctx_arena_array(arena, edges->count, sizeof *next);
+    size_t heaped = 0;
+    size_t i;
+    *count = 0;
+    if (missing == NULL || heap == NULL || first == NULL || next == NULL) {
+        epctx__nomem(error, arena->missing);
+        return false;
+    }
+    for (i = 0; i < edges->count; i++) {
+        missing[edges->to[i]]++;
+        next[i] = first[edges->from[i]];
+        first[edges->from[i]] = i + 1;
+    }
+    for (i = 0; i < units; i++) {
+        if (key[i] != EPCTX__NO_UNIT && missing[i] == 0) {
+            epctx__heap_push(heap, &heaped, (uint32_t)i, key);
+        }
+    }
+    while (heaped > 0) {
+        uint32_t unit = epctx__heap_pop(heap, &heaped, key);
+        size_t edge;
+        sequence[(*count)++] = unit;
+        for (edge = first[unit]; edge != 0; edge = next[edge - 1]) {
+            if (--missing[edges->to[edge - 1]] == 0) {
+                epctx__heap_push(heap, &heaped, edges->to[edge - 1], key);
+            }
+        }
+    }
+    return true;
+}
+
+/* Edges between the nodes of a record; `sorted` tells whether the nodes are in order already. */
+static epctx_status epctx__node_edges(epctx__loader *l, const epctx_graph *graph,
+                                      epctx__edges *edges, bool *sorted)
+{
+    epctx_map producers;
+    size_t most = 0;
+    size_t i, k;
+    epctx_map_init(&producers, l->arena);
+    for (i = 0; i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        most += epctx__read_count(node);
+        for (k = 0; k < node->output_count; k++) {
+            if (node->outputs[k].size > 0) {
+                EPCTX__TRY(epctx__load_name(l, &producers, node->outputs[k], (uint32_t)i));
+            }
+        }
+    }
+    edges->from = (uint32_t *)epctx_arena_array(l->arena, most, sizeof *edges->from);
+    edges->to = (uint32_t *)epctx_arena_array(l->arena, most, sizeof *edges->to);
+    edges->count = 0;
+    if (edges->from == NULL || edges->to == NULL) {
+        return epctx__load_nomem(l);
+    }
+    *sorted = true;
+    for (i = 0; i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        for (k = 0; k < epctx__read_count(node); k++) {
+            uint32_t from = epctx_map_get(&producers, epctx__reads(node, k));
+            if (from != EPCTX_MAP_NONE) {
+                *sorted = *sorted && from < i;
+                edges->from[edges->count] = from;
+                edges->to[edges->count++] = (uint32_t)i;
+            }
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* ONNX wants nodes in topological order, but ORT accepts any order and also writes such models. */
+static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
+{
+    epctx__edges edges;
+    epctx_node *nodes;
+    uint32_t *sequence;
+    uint32_t *key;
+    size_t count = 0;
+    size_t i;
+    bool sorted;
+    EPCTX__TRY(epctx__node_edges(l, graph, &edges, &sorted));
+    if (sorted) {
+        return EPCTX_OK;
+    }
+    nodes = (epctx_node *)epctx_arena_array(l->arena, graph->node_count, sizeof *nodes);
+    sequence = (uint32_t *)epctx_arena_array(l->arena, graph->node_count, sizeof *sequence);
+    key = (uint32_t *)epctx_arena_array(l->arena, graph->node_count, sizeof *key);
+    if (nodes == NULL || sequence == NULL || key == NULL) {
+        return epctx__load_nomem(l);
+    }
+    for (i = 0; i < graph->node_count; i++) {
+        key[i] = (uint32_t)i;
+    }
+    if (!epctx__sort_units(l->arena, l->error, key, graph->node_count, &edges, sequence, &count)) {
+        return EPCTX_ERR_NOMEM;
+    }
+    if (count != graph->node_count) {
+        return epctx_fail(l->error, EPCTX_ERR_GRAPH,
+                          "%u nodes depend on themselves: the graph has a cycle",
+                          (uint64_t)(graph->node_count - count));
+    }
+    for (i = 0; i < count; i++) {
+        nodes[i] = graph->nodes[sequence[i]];
+    }
+    graph->nodes = nodes;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_graph(epctx__loader *l, epctx_graph *out)
+{
+    epctx_graph_view view = epctx_model_graph(l->model);
+    if (!epctx_model_has_graph(l->model)) {
+        return epctx_fail(l->error, EPCTX_ERR_GRAPH, "the model has no graph");
+    }
+    out->name = view.name;
+    EPCTX__TRY(epctx__load_opsets(l));
+    EPCTX__TRY(epctx__load_functions(l));
+    EPCTX__TRY(epctx__load_initializers(l, view, out));
+    EPCTX__TRY(epctx__load_values(l, epctx_graph_inputs(view), true, &out->inputs,
+                                  &out->input_count));
+    EPCTX__TRY(epctx__load_values(l, epctx_graph_outputs(view), false, &out->outputs,
+                                  &out->output_count));
+    EPCTX__TRY(epctx__load_values(l, epctx_graph_values(view), false, &out->values,
+                                  &out->value_count));
+    EPCTX__TRY(epctx__load_nodes(l, view, out));
+    return epctx__sort_nodes(l, out);
+}
+
+EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error)
+{
+    epctx__loader l = epctx__loader_of(model, &model->arena, error);
+    epctx__file *file;
+    epctx_status status;
+    epctx_error_clear(error);
+    memset(out, 0, sizeof *out);
+    model->external_asked = 0;
+    for (file = model->files; file != NULL; file = file->next) {
+        file->hashed = 0;
+    }
+    l.ir_version = epctx_model_read(model).ir_version;
+    epctx_map_init(&l.initializers, l.arena);
+    status = epctx__load_graph(&l, out);
+    if (status != EPCTX_OK) {
+        epctx_blame(error, model->path, NULL, NULL);
+    }
+    return status;
+}
+
+#endif /* EPCTX_NO_WIRE */
 
 /* ================================================================================================
  * >>epnode
@@ -9024,17 +10451,16 @@ static const epctx_profile epctx__profiles[] = {
      * INVALID_GRAPH (PR 18485). Genuine: test data qnn_ctx. */
     {"qnn", "ORT 1.30-dev, files of ORT 1.18", EPCTX_FROM_FILES,
      {"QNNExecutionProvider", "QNN", NULL, NULL},
-     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_IO_NAMES,
-     EPCTX_KEY_NODE_NAME,
-     EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
+     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_IO_NAMES | EPCTX_QNN_COMPAT,
+     EPCTX_KEY_NODE_NAME, EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
      {"qnn_op_trace.json", "*_schematic.bin", NULL, NULL}, 10, NULL},
     /* QNNP onnx_ctx_model_helper.cc and docs: as qnn, also QAIRTExport (Olive's wrapper); any ".."
      * in a path is refused; a DLC may take the place of the binary, with tmp*.json beside it. */
     {"qnn_plugin", "onnxruntime-qnn 2026-03 to EP 2.3.0", EPCTX_FROM_SOURCE,
      {"QNNExecutionProvider", "QNN", "QAIRTExport", NULL},
-     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_NO_DOTS | EPCTX_IO_NAMES,
-     EPCTX_KEY_NODE_NAME,
-     EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
+     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_NO_DOTS | EPCTX_IO_NAMES |
+         EPCTX_QNN_COMPAT,
+     EPCTX_KEY_NODE_NAME, EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
      {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json", NULL}, 10, epctx__check_qnn_plugin},
     /* ORT openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context must be
      * stored; embed modes do not mix; all nodes name one container, or the first embeds it and the
@@ -9042,7 +10468,8 @@ static const epctx_profile epctx__profiles[] = {
      * basic_backend.h). Genuine: mul_1_ep_ctx_ovir.onnx. */
     {"openvino", "ORT 1.30-dev, files of OpenVINO 2025.2", EPCTX_FROM_FILES,
      {"OpenVINOExecutionProvider", NULL, NULL, NULL},
-     EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME, EPCTX_KEY_PARTITION, EPCTX_PAYLOAD_SHARED,
+     EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME | EPCTX_XML_PAIR, EPCTX_KEY_PARTITION,
+     EPCTX_PAYLOAD_SHARED,
      EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
      "{stem}_OpenVINOExecutionProvider.bin", {NULL, NULL, NULL, NULL}, 11, epctx__check_openvino},
     /* ORT tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing source
@@ -9050,8 +10477,8 @@ static const epctx_profile epctx__profiles[] = {
      * matched by name; one that is not found gets input 0 (tensorrt_execution_provider.cc). */
     {"tensorrt", "ORT 1.30-dev", EPCTX_FROM_SOURCE,
      {"TensorrtExecutionProvider", NULL, NULL, NULL},
-     EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 0,
-     "*.engine", {NULL, NULL, NULL, NULL}, 11, epctx__check_tensorrt},
+     EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES | EPCTX_STRIPPED_ENGINE, EPCTX_KEY_NONE,
+     EPCTX_PAYLOAD_EACH, 0, 0, "*.engine", {NULL, NULL, NULL, NULL}, 11, epctx__check_tensorrt},
     /* ORT nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc: main_context 0 on
      * every node although each has its own engine; embedded unless told otherwise; tensors are
      * matched as in tensorrt; failures come out as FAIL. */
@@ -9091,7 +10518,7 @@ static const epctx_profile epctx__profiles[] = {
      "{model}_npu.bin", {NULL, NULL, NULL, NULL}, 10, NULL},
     /* ORT docs/execution-providers/EP-Context-Design. */
     {"generic", "EP-context design", EPCTX_FROM_DOCUMENT, {NULL, NULL, NULL, NULL},
-     EPCTX_OWN_SOURCE | EPCTX_NO_SOURCE, EPCTX_KEY_NONE, EPCTX_PAYLOAD_SHARED, 0, 0,
+     EPCTX_OWN_SOURCE | EPCTX_NO_SOURCE | EPCTX_ANY_EP, EPCTX_KEY_NONE, EPCTX_PAYLOAD_SHARED, 0, 0,
      "{model}_*.bin", {NULL, NULL, NULL, NULL}, 10, NULL},
 };
 
@@ -9152,6 +10579,112 @@ EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const e
     }
     return epctx__source_index(profile, node->source, true) >= 0 ? EPCTX_CLAIM_SPELLING
                                                                  : EPCTX_CLAIM_NO;
+}
+
+/* -- names of files -- */
+
+static epctx_str epctx__path_stem(epctx_str file);
+
+/* The part of a name that a pattern begins with, beside the context model `model`; moves behind it. */
+static epctx_str epctx__pattern_part(const char **pattern, epctx_str model)
+{
+    epctx_str rest = epctx_str_of(*pattern);
+    epctx_str part = epctx__path_stem(model);
+    if (epctx_str_starts(rest, "{file}")) {
+        *pattern += 6;
+        return model;
+    }
+    if (epctx_str_starts(rest, "{stem}")) {
+        *pattern += 6;
+        return part;
+    }
+    if (epctx_str_starts(rest, "{model}")) {
+        *pattern += 7;
+        part.size -= part.size > 4 && epctx__ends_with(part, "_ctx") ? 4 : 0;
+        return part;
+    }
+    part.data = (*pattern)++;
+    part.size = 1;
+    return part;
+}
+
+EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epctx_str model)
+{
+    while (*pattern != '\0') {
+        epctx_str part;
+        if (*pattern == '*') {
+            return epctx__ends_with(name, pattern + 1);
+        }
+        part = epctx__pattern_part(&pattern, model);
+        if (name.size < part.size || memcmp(name.data, part.data, part.size) != 0) {
+            return false;
+        }
+        epctx__str_skip(&name, part.size);
+    }
+    return name.size == 0;
+}
+
+/* Letters that every file system takes. */
+static void epctx__plain_name(epctx_text *text, epctx_str name, bool lower)
+{
+    size_t i;
+    for (i = 0; i < name.size; i++) {
+        char ch = name.data[i];
+        char low = epctx__lower(ch);
+        bool plain = (low >= 'a' && low <= 'z') || (ch >= '0' && ch <= '9') || ch == '_' ||
+                     ch == '-' || (ch == '.' && !lower && i > 0 && name.data[i - 1] != '.');
+        epctx_text_put_char(text, !plain ? '_' : lower ? low : ch);
+    }
+}
+
+static void epctx__star_name(epctx_text *text, const epctx_profile *profile,
+                             const epctx_epnode *node)
+{
+    static const char tail[] = "executionprovider";
+    epctx_str name = node->source;
+    if (profile->payload == EPCTX_PAYLOAD_EACH) {
+        name = node->partition_name.size > 0 ? node->partition_name : node->name;
+        epctx__plain_name(text, name.size > 0 ? name : epctx_str_of("context"), false);
+        return;
+    }
+    if (name.size > sizeof tail - 1) {
+        epctx_str end = name;
+        epctx__str_skip(&end, name.size - (sizeof tail - 1));
+        name.size -= epctx_str_eq_nocase(end, epctx_str_of(tail)) ? end.size : 0;
+    }
+    epctx__plain_name(text, name.size > 0 ? name : epctx_str_of("ctx"), true);
+}
+
+EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_profile *profile,
+                                               const epctx_epnode *node, epctx_str model,
+                                               char *out, size_t capacity, epctx_error *error)
+{
+    epctx_text text = epctx_text_of(out, capacity);
+    const char *p = pattern;
+    epctx_error_clear(error);
+    while (*p != '\0') {
+        epctx_str part;
+        if (*p == '*' && profile != NULL && node != NULL) {
+            epctx__star_name(&text, profile, node);
+            p++;
+            continue;
+        }
+        if (node != NULL && epctx_str_starts(epctx_str_of(p), "{node}")) {
+            epctx__plain_name(&text, node->name, false);
+            p += 6;
+            continue;
+        }
+        part = epctx__pattern_part(&p, model);
+        if (part.size == 1 && part.data + 1 == p && *part.data == '{' && strchr(p, '}') != NULL) {
+            return epctx_fail(error, EPCTX_ERR_ARG,
+                              "name '%s': what stands in {} is none of {stem} {model} {file}%s",
+                              pattern, node != NULL ? " {node}" : "");
+        }
+        epctx_text_put(&text, part);
+    }
+    return text.cut ? epctx_fail(error, EPCTX_ERR_LIMIT,
+                                 "the file name that '%s' gives is too long", pattern)
+                    : EPCTX_OK;
 }
 
 /* ================================================================================================
@@ -10697,6 +12230,14 @@ EPCTX_API const char *epctx_option_text(const epctx_options *options, epctx_opti
     return epctx__options[option].fallback;
 }
 
+/* NULL when it is not set, or empty. */
+static EPCTX__UNUSED const char *epctx__option_set(const epctx_options *options,
+                                                   epctx_option option)
+{
+    const char *text = epctx_option_text(options, option);
+    return text[0] != '\0' ? text : NULL;
+}
+
 EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option)
 {
     return strcmp(epctx_option_text(options, option), "1") == 0;
@@ -11297,7 +12838,7 @@ static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, epc
 EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
                                             epctx_str runtime, epctx_error *why)
 {
-    bool qnn = profile != NULL && strncmp(profile->name, "qnn", 3) == 0;
+    bool qnn = profile != NULL && (profile->traits & EPCTX_QNN_COMPAT) != 0;
     epctx_str format;
     if (model.size == 0 || runtime.size == 0) {
         return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
@@ -11331,106 +12872,6 @@ EPCTX_API epctx_rule_info epctx_rule_of(epctx_rule rule)
 }
 
 #ifndef EPCTX_NO_WIRE
-
-/* -- walk -- */
-
-static void epctx__walk_push(epctx_walk *walk, epctx_str graph, epctx_cursor nodes)
-{
-    epctx_walk_level *level;
-    if (walk->count < EPCTX_WALK_DEPTH) { /* not taken: open bounds the nesting */
-        level = &walk->levels[walk->count++];
-        memset(level, 0, sizeof *level);
-        level->graph = graph;
-        level->nodes = nodes;
-    }
-}
-
-EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model)
-{
-    epctx_graph_view graph = epctx_model_graph(model);
-    epctx_view root = epctx__slot_view(model->shown);
-    memset(walk, 0, sizeof *walk);
-    walk->functions = epctx_fields(root, 25);
-    walk->trainings = epctx_fields(root, 20);
-    epctx__walk_push(walk, graph.name, epctx_graph_nodes(graph));
-}
-
-/* Starts on the next function or training graph; false when there is none left. */
-static bool epctx__walk_more(epctx_walk *walk)
-{
-    epctx_view body;
-    epctx_field field;
-    if (epctx_next_view(&walk->functions, &body)) {
-        epctx_cursor names = epctx_fields(body, 1);
-        epctx_str name = epctx_str_of(NULL);
-        while (epctx_next_str(&names, &name)) {
-        }
-        walk->in_function = true;
-        epctx__walk_push(walk, name, epctx_fields(body, 7));
-        return true;
-    }
-    walk->in_function = false;
-    for (;;) {
-        while (epctx_next_field(&walk->training, &field)) {
-            if (field.wire == EPCTX_WIRE_LEN && (field.number == 1 || field.number == 2)) {
-                epctx_graph_view graph = epctx_graph_of(field.body);
-                walk->in_training = true;
-                epctx__walk_push(walk, graph.name, epctx_graph_nodes(graph));
-                return true;
-            }
-        }
-        if (!epctx_next_view(&walk->trainings, &body)) {
-            return false;
-        }
-        walk->training = epctx_fields(body, 0);
-    }
-}
-
-EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node)
-{
-    for (;;) {
-        epctx_walk_level *level;
-        epctx_field field;
-        epctx_view body;
-        bool descended = false;
-        if (walk->count == 0) {
-            if (!epctx__walk_more(walk)) {
-                return false;
-            }
-            continue;
-        }
-        level = &walk->levels[walk->count - 1];
-        while (!descended && epctx_next_field(&level->graphs, &field)) {
-            if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11)) {
-                epctx_graph_view graph = epctx_graph_of(field.body);
-                epctx__walk_push(walk, graph.name, epctx_graph_nodes(graph));
-                descended = true;
-            }
-        }
-        if (descended) {
-            continue;
-        }
-        if (epctx_next_view(&level->attrs, &body)) {
-            level->graphs = epctx_fields(body, 0);
-        } else if (epctx_next_node(&level->nodes, node)) {
-            level->attrs = epctx_node_attrs(node);
-            walk->depth = walk->count - 1;
-            return true;
-        } else {
-            walk->count--;
-        }
-    }
-}
-
-EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node)
-{
-    while (epctx_walk_next(walk, node)) {
-        if (epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
-            return true;
-        }
-    }
-    return false;
-}
 
 /* "a\0b\0c" in the arena; the parts are in memory side by side. */
 static bool epctx__join_key(epctx_arena *arena, const epctx_str *parts, size_t count,
@@ -11746,42 +13187,6 @@ static epctx_str epctx__attr_str(const epctx_node_view *node, const char *name)
     return found;
 }
 
-/* A file name by a profile's pattern, beside the context model `file`. One '*' matches anything;
- * what follows it is taken as it stands. */
-static bool epctx__name_fits(const char *pattern, epctx_str name, epctx_str file)
-{
-    epctx_str stem = epctx__path_stem(file);
-    epctx_str model = stem;
-    if (epctx__ends_with(model, "_ctx")) {
-        model.size -= 4;
-    }
-    while (*pattern != '\0') {
-        epctx_str part;
-        if (*pattern == '*') {
-            return epctx__ends_with(name, pattern + 1);
-        }
-        if (strncmp(pattern, "{stem}", 6) == 0) {
-            part = stem;
-            pattern += 6;
-        } else if (strncmp(pattern, "{model}", 7) == 0) {
-            part = model;
-            pattern += 7;
-        } else if (strncmp(pattern, "{file}", 6) == 0) {
-            part = file;
-            pattern += 6;
-        } else {
-            part.data = pattern++;
-            part.size = 1;
-        }
-        if (name.size < part.size || memcmp(name.data, part.data, part.size) != 0) {
-            return false;
-        }
-        name.data += part.size;
-        name.size -= part.size;
-    }
-    return name.size == 0;
-}
-
 /* The first names in a folder that fit a pattern. */
 typedef struct epctx__matches {
     epctx_arena *arena;
@@ -11797,7 +13202,7 @@ static bool epctx__match_name(void *state, const char *name)
     epctx__matches *m = (epctx__matches *)state;
     char *copy;
     int at = m->count;
-    if (!epctx__name_fits(m->pattern, epctx_str_of(name), m->model)) {
+    if (!epctx_profile_name_fits(m->pattern, epctx_str_of(name), m->model)) {
         return true;
     }
     while (at > 0 && strcmp(m->names[at - 1], name) > 0) {
@@ -12792,7 +14197,7 @@ static void epctx__lint_source(epctx__lint *l, epctx__judged *judged)
     } else if ((node->present & 1u << EPCTX_EP_SOURCE) == 0) {
         epctx__say(l, EPCTX_RULE_SOURCE_ABSENT, node->name, "source",
                    "is missing: only some EPs take such a node");
-    } else if (forced == NULL && strcmp(judged->profile->name, "generic") == 0 &&
+    } else if (forced == NULL && (judged->profile->traits & EPCTX_ANY_EP) != 0 &&
                epctx__remember(l, &l->unknown_sources, node->source, 1) == EPCTX_MAP_NONE) {
         epctx__say(l, EPCTX_RULE_UNKNOWN_SOURCE, node->name, "source",
                    "is '%S', no built-in profile knows it", &node->source);
@@ -14640,7 +16045,7 @@ static void epctx__lint_compat_entry(epctx__lint *l, epctx_str key, epctx_str va
     }
     if (value.size == 0) {
         epctx__say(l, EPCTX_RULE_COMPAT_SYNTAX, key, NULL, "the entry for EP '%S' is empty", &ep);
-    } else if (strncmp(profile->name, "qnn", 3) == 0 && !epctx_compat_read_qnn(value, &qnn)) {
+    } else if ((profile->traits & EPCTX_QNN_COMPAT) != 0 && !epctx_compat_read_qnn(value, &qnn)) {
         epctx__say(l, EPCTX_RULE_COMPAT_SYNTAX, key, NULL,
                    "is '%S', EP '%S' writes six fields separated by ':'", &value, &ep);
     }
@@ -14825,7 +16230,7 @@ static void epctx__lint_files(epctx__lint *l)
         epctx_str name = judged->node.ep_cache_context;
         bool path = judged->ours && judged->node.embed_mode == 0 && name.size > 0;
         if (path && model_file.size > 0 &&
-            !epctx__name_fits(judged->profile->binary, epctx_path_file(name), model_file)) {
+            !epctx_profile_name_fits(judged->profile->binary, epctx_path_file(name), model_file)) {
             epctx__say(l, EPCTX_RULE_BINARY_NAME, judged->node.name, "ep_cache_context",
                        "is '%S', EP '%s' writes '%s'", &name, judged->profile->name,
                        judged->profile->binary);
@@ -14915,6 +16320,10 @@ EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_op
 
 #endif /* EPCTX_NO_WIRE */
 
+/* ================================================================================================
+ * >>stamp
+ * ============================================================================================== */
+
 #define EPCTX__OTHER_BINARY                                                                        \
     "it is damaged, or was compiled again without this model (all that share it go together)"
 
@@ -14931,7 +16340,7 @@ static epctx_status epctx__other_size(epctx_str name, uint64_t found, uint64_t e
 
 #ifndef EPCTX_NO_WIRE
 
-/* -- what a build stamp says, and whether the binary is the one that it means -- */
+/* -- reading -- */
 
 /* One line of a stamp: its word, up to two numbers, and what follows. */
 typedef struct epctx__stamp_line {
@@ -15034,7 +16443,7 @@ static epctx_status epctx__stamp_verify(const epctx__stamp_line *line, const voi
                             &line->name, line->name.size > 0 ? "'" : "", hash, line->hash);
 }
 
-/* The same for a file. A file that is not there is not judged: loading will. */
+/* The same for a file. */
 static epctx_status epctx__stamp_verify_file(const epctx_model *model,
                                              const epctx__stamp_line *line, epctx_str folder,
                                              bool fast, epctx_error *error)
@@ -15044,28 +16453,33 @@ static epctx_status epctx__stamp_verify_file(const epctx_model *model,
     epctx_file_kind kind;
     epctx_mapping mapping;
     uint64_t size = 0;
-    epctx_status status = epctx_path_find(io, folder, line->name, model->path_flags, path,
-                                          sizeof path, error);
-    if (status == EPCTX_OK) {
-        status = io->stat_fn(io->user, path, &kind, &size, error);
+    epctx_status status;
+    EPCTX__TRY(epctx_path_find(io, folder, line->name, model->path_flags, path, sizeof path,
+                               error));
+    EPCTX__TRY(io->stat_fn(io->user, path, &kind, &size, error));
+    if (fast || size != line->size) {
+        return epctx__stamp_verify(line, NULL, size, true, error);
     }
-    if (status == EPCTX_ERR_NOT_FOUND) {
-        epctx_error_clear(error);
-        return EPCTX_OK;
-    }
-    if (status != EPCTX_OK || fast || size != line->size) {
-        return status == EPCTX_OK ? epctx__stamp_verify(line, NULL, size, true, error) : status;
-    }
-    status = epctx_path_map(io, folder, line->name, model->path_flags, &mapping, NULL, 0, error);
-    if (status == EPCTX_OK) {
-        status = epctx__stamp_verify(line, mapping.data, mapping.size, false, error);
-        io->unmap_fn(io->user, &mapping);
-    }
+    EPCTX__TRY(epctx_path_map(io, folder, line->name, model->path_flags, &mapping, NULL, 0, error));
+    status = epctx__stamp_verify(line, mapping.data, mapping.size, false, error);
+    io->unmap_fn(io->user, &mapping);
     return status;
 }
 
+/* The same for the binary that `node` has. */
+static epctx_status epctx__stamp_verify_node(const epctx_model *model,
+                                             const epctx__stamp_line *line,
+                                             const epctx_epnode *node, epctx_str folder, bool fast,
+                                             epctx_error *error)
+{
+    return node->embed_mode == 1
+               ? epctx__stamp_verify(line, node->ep_cache_context.data,
+                                     node->ep_cache_context.size, fast, error)
+               : epctx__stamp_verify_file(model, line, folder, fast, error);
+}
+
 /* Compares the binary of one EP with its stamp, if there is one. The folder is that of
- * `context_file_path` or, NULL, of the model. */
+ * `context_file_path` or, NULL, of the model. A file that is not there is not judged: loading will. */
 static epctx_status epctx__check_made(const epctx_model *model, epctx_str source,
                                       const char *context_file_path, bool fast,
                                       epctx_error *error)
@@ -15077,13 +16491,12 @@ static epctx_status epctx__check_made(const epctx_model *model, epctx_str source
     if (!epctx__stamp_binary(model, source, &line, &node)) {
         return EPCTX_OK;
     }
-    status = node.embed_mode == 1
-                 ? epctx__stamp_verify(&line, node.ep_cache_context.data,
-                                       node.ep_cache_context.size, fast, error)
-                 : epctx__stamp_verify_file(model, &line, epctx_path_folder(path), fast, error);
-    if (status != EPCTX_OK) {
-        epctx_blame(error, NULL, &node.name, "ep_cache_context");
+    status = epctx__stamp_verify_node(model, &line, &node, epctx_path_folder(path), fast, error);
+    if (status == EPCTX_ERR_NOT_FOUND) {
+        epctx_error_clear(error);
+        return EPCTX_OK;
     }
+    epctx_blame(error, NULL, &node.name, "ep_cache_context");
     return status;
 }
 
@@ -15093,15 +16506,14 @@ static epctx_status epctx__check_made(const epctx_model *model, epctx_str source
 EPCTX_API epctx_status epctx_check_binary(const epctx_model *model, const char *context_file_path,
                                           epctx_error *error)
 {
-    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_OF_MODEL);
+    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
     epctx_pair pair;
     epctx_status status = EPCTX_OK;
     int stamps = 0;
     epctx_error_clear(error);
     while (status == EPCTX_OK && stamps < EPCTX__STAMPS_MAX && epctx_next_pair(&it, &pair)) {
         if (epctx_str_starts(pair.key, EPCTX_BUILD_PREFIX)) {
-            pair.key.data += sizeof EPCTX_BUILD_PREFIX - 1;
-            pair.key.size -= sizeof EPCTX_BUILD_PREFIX - 1;
+            epctx__str_skip(&pair.key, sizeof EPCTX_BUILD_PREFIX - 1);
             status = epctx__check_made(model, pair.key, context_file_path, false, error);
             stamps++;
         }
@@ -15109,6 +16521,146 @@ EPCTX_API epctx_status epctx_check_binary(const epctx_model *model, const char *
     epctx_blame(error, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
     return status;
 }
+
+#ifndef EPCTX_NO_EDIT
+
+/* -- making -- */
+
+typedef struct epctx__stamp_text {
+    epctx_allocator in_arena;
+    epctx_buffer text;
+    bool failed;
+} epctx__stamp_text;
+
+static void epctx__stamp_begin(epctx__stamp_text *s, epctx_arena *arena)
+{
+    s->in_arena.user = arena;
+    s->in_arena.alloc_fn = epctx__arena_alloc_fn;
+    s->in_arena.free_fn = epctx__arena_free_fn;
+    s->failed = false;
+    epctx_buffer_init(&s->text, &s->in_arena);
+}
+
+static void epctx__stamp_put(epctx__stamp_text *s, epctx_str part)
+{
+    s->failed =
+        s->failed || epctx_buffer_append(&s->text, part.data, part.size) != EPCTX_OK;
+}
+
+/* Starts a line. */
+static void epctx__stamp_put_word(epctx__stamp_text *s, const char *word)
+{
+    epctx__stamp_put(s, epctx_str_of(s->text.size > 0 ? "\n" : ""));
+    epctx__stamp_put(s, epctx_str_of(word));
+}
+
+static void epctx__stamp_put_number(epctx__stamp_text *s, uint64_t value)
+{
+    char digits[24];
+    epctx_text text = epctx_text_of(digits, sizeof digits);
+    epctx_text_put_format(&text, " %u", value);
+    epctx__stamp_put(s, epctx_text_str(&text));
+}
+
+static void epctx__stamp_put_hash(epctx__stamp_text *s, uint64_t hash)
+{
+    char digits[24];
+    epctx_text text = epctx_text_of(digits, sizeof digits);
+    epctx_text_put_char(&text, ' ');
+    epctx_text_put_hex(&text, hash, 16);
+    epctx__stamp_put(s, epctx_text_str(&text));
+}
+
+/* How a character is written in a name; `one` has room for one that is written as it is. */
+static epctx_str epctx__stamp_escape(char c, char *one)
+{
+    epctx_str as_is;
+    *one = c;
+    as_is.data = one;
+    as_is.size = 1;
+    return c == '%' ? epctx_str_of("%25") : c == '\n' ? epctx_str_of("%0A") : as_is;
+}
+
+static void epctx__stamp_put_name(epctx__stamp_text *s, epctx_str name)
+{
+    size_t i;
+    char one;
+    epctx__stamp_put(s, epctx_str_of(" "));
+    for (i = 0; i < name.size; i++) {
+        epctx__stamp_put(s, epctx__stamp_escape(name.data[i], &one));
+    }
+}
+
+static void epctx__stamp_put_file(epctx__stamp_text *s, const char *word, epctx_span bytes,
+                                  epctx_str name)
+{
+    epctx__stamp_put_word(s, word);
+    epctx__stamp_put_number(s, bytes.size);
+    epctx__stamp_put_hash(s, epctx_hash(bytes.data, bytes.size, 0));
+    if (name.data != NULL) {
+        epctx__stamp_put_name(s, name);
+    }
+}
+
+static void epctx__stamp_put_binary(epctx__stamp_text *s, epctx_span binary, size_t graphs)
+{
+    epctx__stamp_put_file(s, "binary", binary, epctx_str_of(NULL));
+    epctx__stamp_put_word(s, "graphs");
+    epctx__stamp_put_number(s, graphs);
+}
+
+/* A metadata entry of one EP. */
+static epctx_status epctx__ep_metadata(epctx_model *model, const char *prefix, const char *source,
+                                       epctx_str value, epctx_error *error)
+{
+    const size_t size = strlen(prefix) + strlen(source) + 1;
+    epctx_text key;
+    char *memory;
+    EPCTX__NEW(memory, char, size, &model->arena, error);
+    key = epctx_text_of(memory, size);
+    epctx_text_put(&key, epctx_str_of(prefix));
+    epctx_text_put(&key, epctx_str_of(source));
+    return epctx_put_metadata(model, epctx_text_str(&key), value, error);
+}
+
+static epctx_status epctx__stamp_write(const epctx__stamp_text *s, epctx_model *model,
+                                       const char *source, epctx_error *error)
+{
+    epctx_str value;
+    value.data = (const char *)s->text.data;
+    value.size = s->text.size;
+    return s->failed ? epctx__nomem(error, model->arena.missing)
+                     : epctx__ep_metadata(model, EPCTX_BUILD_PREFIX, source, value, error);
+}
+
+/* Does a name of the stamp, escaped, stand for `plain`? */
+static bool epctx__stamp_is(epctx_str escaped, const char *plain)
+{
+    char one;
+    for (; *plain != '\0'; plain++) {
+        epctx_str want = epctx__stamp_escape(*plain, &one);
+        if (escaped.size < want.size || memcmp(escaped.data, want.data, want.size) != 0) {
+            return false;
+        }
+        epctx__str_skip(&escaped, want.size);
+    }
+    return escaped.size == 0;
+}
+
+static bool epctx__stamp_plain(epctx_str escaped, char *out, size_t capacity)
+{
+    size_t i = 0;
+    size_t used = 0;
+    while (i < escaped.size && used + 1 < capacity) {
+        bool code = escaped.data[i] == '%' && escaped.size - i >= 3;
+        out[used++] = !code ? escaped.data[i] : escaped.data[i + 1] == '0' ? '\n' : '%';
+        i += code ? 3 : 1;
+    }
+    out[used] = '\0';
+    return i == escaped.size;
+}
+
+#endif /* EPCTX_NO_EDIT */
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -15830,1031 +17382,11 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
     return epctx__scan_failed(scan, error);
 }
 
+#endif /* EPCTX_NO_WIRE */
+
 /* ================================================================================================
  * >>edit
  * ============================================================================================== */
-
-/* -- model bytes -> record -- */
-
-typedef struct epctx__loader {
-    epctx_model *model;
-    epctx_arena *arena;
-    epctx_error *error;
-    epctx_map initializers; /* name -> 1 */
-    epctx_map domains;      /* of opset imports, "ai.onnx" as "" -> position in `versions` */
-    int64_t *versions;
-    int64_t ir_version;
-    epctx_map functions; /* names -> 1 */
-    uint64_t around;     /* hash of functions and opset imports, 0: not known yet */
-} epctx__loader;
-
-static void *epctx__load_array(epctx__loader *l, size_t count, size_t size)
-{
-    void *memory = epctx_arena_array(l->arena, count, size);
-    if (memory == NULL) {
-        epctx__nomem(l->error, l->arena->missing);
-    }
-    return memory;
-}
-
-static bool epctx__load_strs(epctx__loader *l, epctx_cursor it, const epctx_str **out,
-                             size_t *count)
-{
-    epctx_str *strs;
-    size_t n = 0;
-    *count = epctx_cursor_count(it);
-    strs = (epctx_str *)epctx__load_array(l, *count, sizeof *strs);
-    *out = strs;
-    for (; strs != NULL && n < *count; n++) {
-        (void)epctx_next_str(&it, &strs[n]);
-    }
-    return strs != NULL;
-}
-
-static bool epctx__load_ints(epctx__loader *l, epctx_cursor it, const int64_t **out, size_t *count)
-{
-    epctx_cursor counter = it;
-    int64_t value;
-    int64_t *ints;
-    size_t n = 0;
-    for (*count = 0; epctx_next_int(&counter, &value);) {
-        ++*count;
-    }
-    ints = (int64_t *)epctx__load_array(l, *count, sizeof *ints);
-    *out = ints;
-    for (; ints != NULL && n < *count; n++) {
-        (void)epctx_next_int(&it, &ints[n]);
-    }
-    return ints != NULL;
-}
-
-static bool epctx__load_floats(epctx__loader *l, epctx_cursor it, const float **out, size_t *count)
-{
-    epctx_cursor counter = it;
-    float value;
-    float *floats;
-    size_t n = 0;
-    for (*count = 0; epctx_next_float(&counter, &value);) {
-        ++*count;
-    }
-    floats = (float *)epctx__load_array(l, *count, sizeof *floats);
-    *out = floats;
-    for (; floats != NULL && n < *count; n++) {
-        (void)epctx_next_float(&it, &floats[n]);
-    }
-    return floats != NULL;
-}
-
-/* "<what> <found>, <against> <limit>" */
-static bool epctx__tensor_fault(epctx__loader *l, const epctx_tensor *tensor, const char *what,
-                                uint64_t found, const char *against, uint64_t limit)
-{
-    epctx_fail(l->error, EPCTX_ERR_GRAPH, "initializer '%S': %s %u, %s %u", &tensor->name, what,
-               found, against, limit);
-    return false;
-}
-
-/* Number of elements; false when a dimension is negative or the product overflows. */
-static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count)
-{
-    int32_t i;
-    bool zero = false;
-    *count = 1;
-    for (i = 0; i < rank; i++) {
-        if (dims[i] < 0) {
-            return false;
-        }
-        zero = zero || dims[i] == 0;
-    }
-    for (i = 0; i < rank && !zero; i++) {
-        if (*count > (uint64_t)INT64_MAX / (uint64_t)dims[i]) {
-            return false;
-        }
-        *count *= (uint64_t)dims[i];
-    }
-    *count = zero ? 0 : *count;
-    return true;
-}
-
-/* The typed field that holds the elements of a type that has a size (onnx.proto, comments at
- * TensorProto). */
-static uint32_t epctx__typed_field(int32_t elem_type)
-{
-    switch (elem_type) {
-    case 1:
-    case 14:
-        return 4; /* float_data */
-    case 7:
-        return 7; /* int64_data */
-    case 11:
-    case 15:
-        return 10; /* double_data */
-    case 12:
-    case 13:
-        return 11; /* uint64_data */
-    default:
-        return 5; /* int32_data */
-    }
-}
-
-/* Appends the low bytes of a number as long as they fit, and counts them in any case. */
-static void epctx__store(uint8_t *out, size_t need, uint64_t *found, uint64_t bits, size_t width)
-{
-    size_t i;
-    for (i = 0; i < width && *found + width <= need; i++) {
-        out[*found + i] = (uint8_t)(bits >> 8 * i);
-    }
-    *found += width;
-}
-
-/* Typed fields -> packed little-endian bytes. */
-static bool epctx__load_typed(epctx__loader *l, epctx_view view, epctx_tensor *tensor, size_t need)
-{
-    uint32_t number = epctx__typed_field(tensor->elem_type);
-    epctx_cursor it = epctx_fields(view, number);
-    epctx_wire wire = number == 4 ? EPCTX_WIRE_FIXED32 : EPCTX_WIRE_VARINT;
-    size_t width = epctx_elem_size(tensor->elem_type);
-    uint8_t *out = (uint8_t *)epctx__load_array(l, need, 1);
-    uint64_t found = 0; /* also what does not fit */
-    uint64_t bits;
-    epctx_field field;
-    /* A complex number is two elements of its field. */
-    width = tensor->elem_type == 14 || tensor->elem_type == 15 ? width / 2 : width;
-    tensor->data = out;
-    tensor->size = need;
-    if (out == NULL) {
-        return false;
-    }
-    while (number == 10 && epctx_next_field(&it, &field)) { /* packed doubles: as they are */
-        if (field.wire == EPCTX_WIRE_LEN) {
-            if (field.body.size <= need - found) {
-                memcpy(out + found, field.body.data, field.body.size);
-            }
-            found += field.body.size;
-        } else if (field.wire == EPCTX_WIRE_FIXED64) {
-            epctx__store(out, need, &found, field.value, width);
-        }
-    }
-    while (number != 10 && epctx__next_scalar(&it, wire, &bits)) {
-        epctx__store(out, need, &found, bits, width);
-    }
-    if (found != need) {
-        return epctx__tensor_fault(l, tensor, "its typed field holds bytes:", found,
-                                   "its shape needs", need);
-    }
-    return true;
-}
-
-/* The file `name` in `folder`, mapped for as long as the model is open; each file once. */
-static epctx__file *epctx__model_map(epctx_model *model, epctx_str folder, epctx_str name,
-                                           epctx_error *error)
-{
-    char path[EPCTX_PATH_MAX];
-    epctx__file *file;
-    uint32_t at;
-    if (epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path, error) !=
-        EPCTX_OK) {
-        return NULL;
-    }
-    model->file_paths.arena = &model->arena; /* the caller may have moved the model */
-    at = epctx_map_get(&model->file_paths, epctx_str_of(path));
-    if (at != EPCTX_MAP_NONE) {
-        return ((epctx__file **)model->file_list)[at];
-    }
-    at = (uint32_t)model->file_paths.count;
-    file = (epctx__file *)epctx_arena_alloc(&model->arena, sizeof *file);
-    if (file != NULL) {
-        file->path = epctx_arena_copy(&model->arena, epctx_str_of(path));
-    }
-    if (file == NULL || file->path == NULL ||
-        !epctx__list_room(&model->arena, &model->file_list, at, &model->file_room, sizeof file)) {
-        epctx__nomem(error, model->arena.missing);
-        return NULL;
-    }
-    if (epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL, 0,
-                       error) != EPCTX_OK) {
-        return NULL;
-    }
-    if (epctx_map_put(&model->file_paths, epctx_str_of(file->path), at) != EPCTX_OK) {
-        model->io->unmap_fn(model->io->user, &file->mapping);
-        epctx__nomem(error, model->arena.missing);
-        return NULL;
-    }
-    ((epctx__file **)model->file_list)[at] = file;
-    file->name = name;
-    file->next = model->files;
-    model->files = file;
-    model->external_there += file->mapping.size;
-    return file;
-}
-
-/* The mapping of an external data file. */
-static epctx__file *epctx__external_file(epctx__loader *l, epctx_str location)
-{
-    epctx_str folder = epctx_str_of(l->model->external_folder);
-    if (folder.size == 0 && l->model->path[0] == '\0') {
-        epctx_fail(l->error, EPCTX_ERR_PATH,
-                   "external data '%S': the model came from memory, set external_folder "
-                   "(session.model_external_initializers_file_folder_path)",
-                   &location);
-        return NULL;
-    }
-    folder = folder.size > 0 ? folder : epctx_path_folder(epctx_str_of(l->model->path));
-    return epctx__model_map(l->model, folder, location, l->error);
-}
-
-/* Many tensors may name the same bytes of a file. Weights are shared now and then; who reads all
- * tensors is to be done in the time that the files take, not that time for each tensor. */
-#define EPCTX__EXTERNAL_TIMES 16u
-#define EPCTX__EXTERNAL_FREE  (UINT64_C(1) << 30)
-
-/* The file that has the data, or NULL. */
-static epctx__file *epctx__load_external(epctx__loader *l, const epctx_tensor_view *view,
-                                         epctx_tensor *tensor)
-{
-    epctx__file *file = epctx__external_file(l, view->location);
-    uint64_t size;
-    if (file == NULL) {
-        return NULL;
-    }
-    size = file->mapping.size;
-    if (view->offset > size) {
-        epctx__tensor_fault(l, tensor, "its external data starts at byte", view->offset,
-                            "the file has", size);
-        return NULL;
-    }
-    size -= view->offset;
-    if (view->length != UINT64_MAX && view->length > size) {
-        epctx__tensor_fault(l, tensor, "its external data has a length of", view->length,
-                            "the file has behind its offset", size);
-        return NULL;
-    }
-    size = view->length != UINT64_MAX ? view->length : size;
-    l->model->external_asked += size;
-    if (l->model->external_asked > EPCTX__EXTERNAL_FREE &&
-        (l->model->external_asked - EPCTX__EXTERNAL_FREE) / EPCTX__EXTERNAL_TIMES >
-            l->model->external_there) {
-        epctx_fail(l->error, EPCTX_ERR_LIMIT,
-                   "initializer '%S': the tensors so far lie over each other in the external data: "
-                   "they have %u bytes, the files %u",
-                   &tensor->name, l->model->external_asked, l->model->external_there);
-        return NULL;
-    }
-    tensor->data = file->mapping.data + view->offset;
-    tensor->size = (size_t)size;
-    tensor->location = view->location;
-    tensor->offset = view->offset;
-    return file;
-}
-
-/* -- the hash of what a record has no member for: the same however the fields are encoded -- */
-
-/* Fields of different numbers come in any order; those of one number are counted. */
-static void epctx__digest_add(uint64_t *sum, uint32_t number, uint32_t *places, uint64_t value)
-{
-    uint32_t place = places[number < 32 ? number : 0]++;
-    *sum += epctx__hash_number(epctx__hash_number(epctx__hash_number(0, number), place), value);
-}
-
-EPCTX__APART static void epctx__digest_packed(const epctx_field *field, uint32_t kind,
-                                              uint32_t *places, uint64_t *sum)
-{
-    const uint8_t *p = field->body.data;
-    const uint8_t *end = p + field->body.size;
-    size_t width = kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8;
-    while (p != NULL && p < end) {
-        uint64_t value = 0;
-        size_t i;
-        if (kind == (uint32_t)EPCTX_KIND_INT) {
-            p = epctx__varint(p, end, 10, &value);
-        } else {
-            for (i = 0; i < width && p < end; i++) {
-                value |= (uint64_t)*p++ << 8 * i;
-            }
-        }
-        epctx__digest_add(sum, field->number, places, value);
-    }
-}
-
-/* Bytes of a file. Ranges that overlap could have a file read again and again: when more was asked
- * for than it has, the whole file counts. */
-static uint64_t epctx__digest_file(epctx__file *file, const epctx_tensor *tensor)
-{
-    const epctx_mapping *all = &file->mapping;
-    if (tensor->size <= all->size - file->hashed) {
-        file->hashed += tensor->size;
-        return epctx_hash(tensor->data, tensor->size, 0);
-    }
-    if (file->whole == 0) {
-        file->whole = epctx_hash(all->data, all->size, 1);
-    }
-    return file->whole;
-}
-
-/* Adds what a tensor has in a file. Apart, as below: the stack of what calls itself. */
-EPCTX__APART static bool epctx__digest_external(epctx__loader *l, epctx_view message, uint64_t *sum)
-{
-    epctx_tensor_view view = epctx_tensor_of(message);
-    epctx_tensor tensor;
-    epctx__file *file;
-    if (!view.external) {
-        return true;
-    }
-    memset(&tensor, 0, sizeof tensor);
-    tensor.name = view.name;
-    file = epctx__load_external(l, &view, &tensor);
-    if (file != NULL) {
-        *sum += epctx__digest_file(file, &tensor);
-    }
-    return file != NULL;
-}
-
-/* 0 is no hash: something could not be read. Recursion: messages in messages, which open bounds. */
-static uint64_t epctx__digest(epctx__loader *l, epctx_kind type, epctx_view message)
-{
-    epctx_cursor it = epctx_fields(message, 0);
-    uint32_t places[32];
-    uint64_t sum = 1;
-    epctx_field field;
-    memset(places, 0, sizeof places);
-    while (epctx_next_field(&it, &field)) {
-        uint32_t kind = field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
-        uint64_t value = field.value;
-        if (epctx__is_message(kind)) {
-            value = epctx__digest(l, epctx__message_kind(kind), field.body);
-            if (value == 0) {
-                return 0;
-            }
-        } else if (kind != 0) {
-            epctx__digest_packed(&field, kind, places, &sum);
-            continue;
-        } else if (field.wire == EPCTX_WIRE_LEN) {
-            value = epctx_hash(field.body.data, field.body.size, 0);
-        }
-        epctx__digest_add(&sum, field.number, places, value);
-    }
-    if (type == EPCTX_KIND_TENSOR && !epctx__digest_external(l, message, &sum)) {
-        return 0;
-    }
-    sum = epctx__hash_number(0, sum);
-    return sum != 0 ? sum : 1;
-}
-
-/* What bodies and calls mean depends on the model's functions and opset imports. */
-static uint64_t epctx__digest_around(epctx__loader *l)
-{
-    epctx_view root = epctx__slot_view(l->model->shown);
-    epctx_cursor it = epctx_fields(root, 0);
-    epctx_field field;
-    uint64_t sum = 1;
-    while (l->around == 0 && epctx_next_field(&it, &field)) {
-        if (field.wire == EPCTX_WIRE_LEN && (field.number == 8 || field.number == 25)) {
-            uint32_t kind = epctx__field_kind(EPCTX_KIND_MODEL, field.number);
-            uint64_t value = epctx__digest(l, epctx__message_kind(kind), field.body);
-            if (value == 0) {
-                return 0;
-            }
-            sum += value;
-        }
-    }
-    l->around = l->around != 0 ? l->around : sum != 0 ? sum : 1;
-    return l->around;
-}
-
-/* Adds what an attribute or a call stands for to the hash of the rest. */
-static bool epctx__rest_add(uint64_t *rest, uint64_t digest)
-{
-    *rest = digest != 0 ? epctx__hash_number(*rest, digest) : 0;
-    *rest = digest != 0 && *rest == 0 ? 1 : *rest;
-    return digest != 0;
-}
-
-static bool epctx__load_rest(epctx__loader *l, epctx_node *node, const epctx_attr_view *attr)
-{
-    switch ((epctx_attr_type)attr->type) {
-    case EPCTX_ATTR_GRAPH:
-    case EPCTX_ATTR_GRAPHS:
-        return epctx__rest_add(&node->rest, epctx__digest(l, EPCTX_KIND_ATTR, attr->view)) &&
-               epctx__rest_add(&node->rest, epctx__digest_around(l));
-    case EPCTX_ATTR_UNDEFINED:
-    case EPCTX_ATTR_TENSORS:
-    case EPCTX_ATTR_SPARSE_TENSOR:
-    case EPCTX_ATTR_SPARSE_TENSORS:
-    case EPCTX_ATTR_TYPE_PROTO:
-    case EPCTX_ATTR_TYPE_PROTOS:
-        return epctx__rest_add(&node->rest, epctx__digest(l, EPCTX_KIND_ATTR, attr->view));
-    default:
-        return true; /* its members hold it */
-    }
-}
-
-/* Strings, and typed fields of half bytes. */
-static uint64_t epctx__digest_elements(epctx_view tensor)
-{
-    epctx_cursor strings = epctx_fields(tensor, 6);
-    epctx_cursor numbers = epctx_fields(tensor, 5);
-    uint64_t h = 1;
-    uint64_t bits;
-    epctx_str text;
-    while (epctx_next_str(&strings, &text)) {
-        h = epctx_hash(text.data, text.size, epctx__hash_number(h, text.size));
-    }
-    while (epctx__next_scalar(&numbers, EPCTX_WIRE_VARINT, &bits)) {
-        h = epctx__hash_number(h, bits);
-    }
-    return h != 0 ? h : 1;
-}
-
-static bool epctx__load_tensor(epctx__loader *l, epctx_view view, epctx_tensor *out)
-{
-    epctx_tensor_view t = epctx_tensor_of(view);
-    size_t rank;
-    uint64_t count;
-    size_t width = epctx_elem_size(t.elem_type);
-    memset(out, 0, sizeof *out);
-    out->name = t.name;
-    out->elem_type = t.elem_type;
-    if (!epctx__load_ints(l, epctx_tensor_dims(&t), &out->dims, &rank)) {
-        return false;
-    }
-    if (rank > INT32_MAX || /* not taken: needs 2^31 dimensions */
-        !epctx__elements(out->dims, (int32_t)rank, &count) ||
-        (width > 0 && count > (uint64_t)(SIZE_MAX / 2) / width)) {
-        epctx_fail(l->error, EPCTX_ERR_GRAPH,
-                   "initializer '%S': a dimension is negative, or the shape too large", &out->name);
-        return false;
-    }
-    out->rank = (int32_t)rank;
-    if (t.external) {
-        if (epctx__load_external(l, &t, out) == NULL) {
-            return false;
-        }
-    } else if (t.has_raw) {
-        uintptr_t at = (uintptr_t)t.raw.data;
-        uintptr_t start = (uintptr_t)l->model->source.data;
-        out->data = t.raw.data;
-        out->size = t.raw.size;
-        /* An edited tensor stands elsewhere. */
-        out->offset = at >= start && at - start < l->model->source.size ? at - start : 0;
-    } else if (width > 0) {
-        /* The bytes must be there: claimed dimensions alone must not make us allocate. */
-        if (count > l->model->source.size) {
-            return epctx__tensor_fault(l, out, "its shape has elements:", count,
-                                       "the whole model has bytes:", l->model->source.size);
-        }
-        return epctx__load_typed(l, view, out, (size_t)count * width);
-    } else if (count > 0) {
-        out->rest = epctx__digest_elements(view);
-    }
-    if (out->data != NULL && width > 0 && out->size != count * width) {
-        return epctx__tensor_fault(l, out, "its data has bytes:", out->size, "its shape needs",
-                                   count * width);
-    }
-    return true;
-}
-
-static bool epctx__load_attr(epctx__loader *l, const epctx_attr_view *view, epctx_attr *out)
-{
-    memset(out, 0, sizeof *out);
-    out->name = view->name;
-    out->type = (epctx_attr_type)view->type; /* 0 to 14, as attr views are read */
-    out->i = view->i;
-    out->f = view->f;
-    out->s = view->s;
-    switch (out->type) {
-    case EPCTX_ATTR_INTS:
-        return epctx__load_ints(l, epctx_fields(view->view, 8), &out->ints, &out->count);
-    case EPCTX_ATTR_FLOATS:
-        return epctx__load_floats(l, epctx_fields(view->view, 7), &out->floats, &out->count);
-    case EPCTX_ATTR_STRINGS:
-        return epctx__load_strs(l, epctx_fields(view->view, 9), &out->strings, &out->count);
-    case EPCTX_ATTR_TENSOR: {
-        epctx_tensor *tensor = (epctx_tensor *)epctx__load_array(l, 1, sizeof *tensor);
-        out->t = tensor;
-        return tensor != NULL && epctx__load_tensor(l, view->t, tensor);
-    }
-    default:
-        return true;
-    }
-}
-
-/* The names that a subgraph defines itself; what it reads beyond them it captures. */
-typedef struct epctx__scope {
-    const struct epctx__scope *outer;
-    epctx_map names;
-} epctx__scope;
-
-typedef struct epctx__captures {
-    epctx_str *out; /* NULL while they are counted */
-    size_t count;
-} epctx__captures;
-
-static void epctx__capture_name(const epctx__scope *scope, epctx_str name, epctx__captures *found)
-{
-    for (; scope != NULL; scope = scope->outer) {
-        if (epctx_map_get(&scope->names, name) != EPCTX_MAP_NONE) {
-            return;
-        }
-    }
-    if (name.size == 0) {
-        return; /* an optional input that is not there */
-    }
-    if (found->out != NULL) {
-        found->out[found->count] = name;
-    }
-    found->count++;
-}
-
-static bool epctx__scope_add(epctx__loader *l, epctx__scope *scope, epctx_str name)
-{
-    if (epctx_map_put(&scope->names, name, 1) != EPCTX_OK) {
-        epctx__nomem(l->error, l->arena->missing);
-        return false;
-    }
-    return true;
-}
-
-/* Inputs, initializers and node outputs of a subgraph. */
-static bool epctx__scope_fill(epctx__loader *l, epctx__scope *scope, epctx_view graph)
-{
-    epctx_graph_view view = epctx_graph_of(graph);
-    epctx_cursor inputs = epctx_graph_inputs(view);
-    epctx_cursor initializers = epctx_graph_initializers(view);
-    epctx_cursor sparse = epctx_graph_sparse(view);
-    epctx_cursor nodes = epctx_graph_nodes(view);
-    epctx_value_view value;
-    epctx_tensor_view tensor;
-    epctx_view node;
-    while (epctx_next_value(&inputs, &value)) {
-        if (!epctx__scope_add(l, scope, value.name)) {
-            return false;
-        }
-    }
-    while (epctx_next_tensor(&initializers, &tensor)) {
-        if (!epctx__scope_add(l, scope, tensor.name)) {
-            return false;
-        }
-    }
-    while (epctx_next_view(&sparse, &node)) {
-        if (!epctx__scope_add(l, scope, epctx__sparse_name(node))) {
-            return false;
-        }
-    }
-    while (epctx_next_view(&nodes, &node)) {
-        epctx_cursor outputs = epctx_fields(node, 2);
-        epctx_str name;
-        while (epctx_next_str(&outputs, &name)) {
-            if (!epctx__scope_add(l, scope, name)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-static bool epctx__capture_node(epctx__loader *l, epctx_view node, const epctx__scope *outer,
-                                epctx__captures *found);
-
-static bool epctx__capture_graph(epctx__loader *l, epctx_view graph, const epctx__scope *outer,
-                                 epctx__captures *found)
-{
-    epctx_cursor nodes = epctx_fields(graph, 1);
-    epctx_cursor outputs = epctx_fields(graph, 12);
-    epctx_value_view value;
-    epctx__scope scope;
-    epctx_view node;
-    scope.outer = outer;
-    epctx_map_init(&scope.names, l->arena);
-    if (!epctx__scope_fill(l, &scope, graph)) {
-        return false;
-    }
-    while (epctx_next_view(&nodes, &node)) {
-        epctx_cursor inputs = epctx_fields(node, 1);
-        epctx_str name;
-        while (epctx_next_str(&inputs, &name)) {
-            epctx__capture_name(&scope, name, found);
-        }
-        if (!epctx__capture_node(l, node, &scope, found)) {
-            return false;
-        }
-    }
-    /* A body may hand an outer value straight through. */
-    while (epctx_next_value(&outputs, &value)) {
-        epctx__capture_name(&scope, value.name, found);
-    }
-    return true;
-}
-
-/* What the subgraphs in the attributes of a node read from outside. */
-static bool epctx__capture_node(epctx__loader *l, epctx_view node, const epctx__scope *outer,
-                                epctx__captures *found)
-{
-    epctx_cursor attrs = epctx_fields(node, 5);
-    epctx_view attr;
-    while (epctx_next_view(&attrs, &attr)) {
-        epctx_cursor fields = epctx_fields(attr, 0);
-        epctx_field field;
-        while (epctx_next_field(&fields, &field)) {
-            if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11) &&
-                !epctx__capture_graph(l, field.body, outer, found)) { /* g, graphs */
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* Counts them, then lists them. */
-static bool epctx__load_captures(epctx__loader *l, epctx_view node, epctx__captures *found)
-{
-    found->out = NULL;
-    found->count = 0;
-    if (!epctx__capture_node(l, node, NULL, found)) {
-        return false;
-    }
-    if (found->count == 0) {
-        return true;
-    }
-    found->out = (epctx_str *)epctx__load_array(l, found->count, sizeof *found->out);
-    found->count = 0;
-    return found->out != NULL && epctx__capture_node(l, node, NULL, found);
-}
-
-static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epctx_node *out)
-{
-    epctx_cursor it = epctx_node_attrs(view);
-    epctx_attr_view attr;
-    epctx_attr *attrs;
-    epctx__captures captures;
-    uint32_t domain;
-    out->name = view->name;
-    out->op_type = view->op_type;
-    out->domain = epctx_str_is(view->domain, "ai.onnx") ? epctx_str_of("") : view->domain;
-    domain = epctx_map_get(&l->domains, out->domain);
-    out->version = domain != EPCTX_MAP_NONE ? l->versions[domain] : 0;
-    attrs = (epctx_attr *)epctx__load_array(l, view->attr_count, sizeof *attrs);
-    if (attrs == NULL ||
-        !epctx__load_strs(l, epctx_node_inputs(view), &out->inputs, &out->input_count) ||
-        !epctx__load_strs(l, epctx_node_outputs(view), &out->outputs, &out->output_count)) {
-        return false;
-    }
-    out->attrs = attrs;
-    memset(&attr, 0, sizeof attr);
-    for (; out->attr_count < view->attr_count; out->attr_count++) {
-        (void)epctx_next_attr(&it, &attr);
-        if (!epctx__load_attr(l, &attr, &attrs[out->attr_count]) ||
-            !epctx__load_rest(l, out, &attr)) {
-            epctx_blame(l->error, NULL, &view->name, NULL);
-            return false;
-        }
-    }
-    if (!epctx__load_captures(l, view->view, &captures)) {
-        return false;
-    }
-    out->captures = captures.out;
-    out->capture_count = captures.count;
-    return epctx_map_get(&l->functions, view->op_type) == EPCTX_MAP_NONE ||
-           epctx__rest_add(&out->rest, epctx__digest_around(l));
-}
-
-static bool epctx__load_value(epctx__loader *l, const epctx_value_view *view, epctx_value *out)
-{
-    epctx_cursor it = epctx_value_dims(view);
-    epctx_dim dim;
-    int64_t *dims;
-    size_t rank = epctx_cursor_count(it);
-    memset(&dim, 0, sizeof dim);
-    memset(out, 0, sizeof *out);
-    out->name = view->name;
-    out->elem_type = view->is_tensor ? view->elem_type : 0;
-    out->rank = -1;
-    if (!view->has_shape || rank > INT32_MAX) { /* not taken: needs 2^31 dimensions */
-        return true;
-    }
-    dims = (int64_t *)epctx__load_array(l, rank, sizeof *dims);
-    if (dims == NULL) {
-        return false;
-    }
-    out->rank = (int32_t)rank;
-    out->dims = dims;
-    for (rank = 0; rank < (size_t)out->rank; rank++) {
-        (void)epctx_next_dim(&it, &dim);
-        dims[rank] = dim.known && dim.value >= 0 ? dim.value : -1;
-    }
-    return true;
-}
-
-static bool epctx__load_values(epctx__loader *l, epctx_cursor it, bool skip_constants,
-                               const epctx_value **out, size_t *count)
-{
-    epctx_value_view view;
-    epctx_value *values =
-        (epctx_value *)epctx__load_array(l, epctx_cursor_count(it), sizeof *values);
-    *out = values;
-    *count = 0;
-    while (values != NULL && epctx_next_value(&it, &view)) {
-        /* Before IR version 4 every initializer had to be listed as an input. */
-        if (skip_constants && l->ir_version < 4 &&
-            epctx_map_get(&l->initializers, view.name) != EPCTX_MAP_NONE) {
-            continue;
-        }
-        if (!epctx__load_value(l, &view, &values[*count])) {
-            return false;
-        }
-        ++*count;
-    }
-    return values != NULL;
-}
-
-static bool epctx__load_initializers(epctx__loader *l, epctx_graph_view view, epctx_graph *out)
-{
-    epctx_cursor it = epctx_graph_initializers(view);
-    epctx_cursor inputs = epctx_graph_inputs(view);
-    epctx_map overridable;
-    epctx_value_view value;
-    epctx_view body;
-    epctx_tensor *tensors =
-        (epctx_tensor *)epctx__load_array(l, epctx_cursor_count(it), sizeof *tensors);
-    out->initializers = tensors;
-    if (tensors == NULL) {
-        return false;
-    }
-    epctx_map_init(&overridable, l->arena);
-    while (l->ir_version >= 4 && epctx_next_value(&inputs, &value)) {
-        if (epctx_map_put(&overridable, value.name, 1) != EPCTX_OK) {
-            epctx__nomem(l->error, l->arena->missing);
-            return false;
-        }
-    }
-    while (epctx_next_view(&it, &body)) {
-        epctx_tensor *tensor = &tensors[out->initializer_count];
-        if (!epctx__load_tensor(l, body, tensor)) {
-            return false;
-        }
-        if (epctx_map_get(&overridable, tensor->name) != EPCTX_MAP_NONE) {
-            continue; /* the application may replace it: an input, not a constant */
-        }
-        if (epctx_map_put(&l->initializers, tensor->name, 1) != EPCTX_OK) {
-            epctx__nomem(l->error, l->arena->missing);
-            return false;
-        }
-        out->initializer_count++;
-    }
-    return true;
-}
-
-/* Nodes look their version up, and both may be many. Of a domain imported twice the last counts. */
-static bool epctx__load_opsets(epctx__loader *l)
-{
-    epctx_cursor it = epctx_model_opsets(l->model);
-    epctx_opset opset;
-    uint32_t count = 0;
-    epctx_map_init(&l->domains, l->arena);
-    l->versions = (int64_t *)epctx__load_array(l, epctx_cursor_count(it), sizeof *l->versions);
-    while (l->versions != NULL && epctx_next_opset(&it, &opset)) {
-        bool onnx = epctx_str_is(opset.domain, "ai.onnx");
-        l->versions[count] = opset.version;
-        if (epctx_map_put(&l->domains, onnx ? epctx_str_of("") : opset.domain, count++) !=
-            EPCTX_OK) {
-            epctx__nomem(l->error, l->arena->missing);
-            return false;
-        }
-    }
-    return l->versions != NULL;
-}
-
-/* What nodes may call. */
-static bool epctx__load_functions(epctx__loader *l)
-{
-    epctx_cursor it = epctx_model_functions(l->model);
-    epctx_function_view function;
-    epctx_map_init(&l->functions, l->arena);
-    while (epctx_next_function(&it, &function)) {
-        if (epctx_map_put(&l->functions, function.name, 1) != EPCTX_OK) {
-            epctx__nomem(l->error, l->arena->missing);
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__load_nodes(epctx__loader *l, epctx_graph_view view, epctx_graph *out)
-{
-    epctx_cursor it = epctx_graph_nodes(view);
-    epctx_node_view node;
-    epctx_node *nodes = (epctx_node *)epctx__load_array(l, epctx_cursor_count(it), sizeof *nodes);
-    out->nodes = nodes;
-    while (nodes != NULL && epctx_next_node(&it, &node)) {
-        if (!epctx__load_node(l, &node, &nodes[out->node_count])) {
-            return false;
-        }
-        nodes[out->node_count].id = (uint32_t)out->node_count;
-        out->node_count++;
-    }
-    return nodes != NULL;
-}
-
-/* -- topological order -- */
-
-#define EPCTX__NO_UNIT UINT32_MAX
-
-typedef struct epctx__edges {
-    uint32_t *from;
-    uint32_t *to; /* waits for `from` */
-    size_t count;
-} epctx__edges;
-
-/* A heap of units, smallest key on top. */
-static void epctx__heap_push(uint32_t *heap, size_t *count, uint32_t unit, const uint32_t *key)
-{
-    size_t at = (*count)++;
-    while (at > 0 && key[heap[(at - 1) / 2]] > key[unit]) {
-        heap[at] = heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    heap[at] = unit;
-}
-
-static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *key)
-{
-    uint32_t top = heap[0];
-    uint32_t last = heap[--*count];
-    size_t at = 0;
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child + 1 < *count && key[heap[child + 1]] < key[heap[child]]) {
-            child++;
-        }
-        if (child >= *count || key[heap[child]] >= key[last]) {
-            break;
-        }
-        heap[at] = heap[child];
-        at = child;
-    }
-    heap[at] = last;
-    return top;
-}
-
-/* Units in an order where each stands behind those it waits for, by key where that leaves a choice.
- * A unit with key EPCTX__NO_UNIT does not exist. `count` falls short of the units that exist when
- * there is a cycle. */
-static bool epctx__sort_units(epctx_arena *arena, epctx_error *error, const uint32_t *key,
-                              size_t units, const epctx__edges *edges, uint32_t *sequence,
-                              size_t *count)
-{
-    uint32_t *missing = (uint32_t *)epctx_arena_array(arena, units, sizeof *missing);
-    uint32_t *heap = (uint32_t *)epctx_arena_array(arena, units, sizeof *heap);
-    size_t *first = (size_t *)epctx_arena_array(arena, units, sizeof *first); /* 1 + edge, or 0 */
-    size_t *next = (size_t *)epctx_arena_array(arena, edges->count, sizeof *next);
-    size_t heaped = 0;
-    size_t i;
-    *count = 0;
-    if (missing == NULL || heap == NULL || first == NULL || next == NULL) {
-        epctx__nomem(error, arena->missing);
-        return false;
-    }
-    for (i = 0; i < edges->count; i++) {
-        missing[edges->to[i]]++;
-        next[i] = first[edges->from[i]];
-        first[edges->from[i]] = i + 1;
-    }
-    for (i = 0; i < units; i++) {
-        if (key[i] != EPCTX__NO_UNIT && missing[i] == 0) {
-            epctx__heap_push(heap, &heaped, (uint32_t)i, key);
-        }
-    }
-    while (heaped > 0) {
-        uint32_t unit = epctx__heap_pop(heap, &heaped, key);
-        size_t edge;
-        sequence[(*count)++] = unit;
-        for (edge = first[unit]; edge != 0; edge = next[edge - 1]) {
-            if (--missing[edges->to[edge - 1]] == 0) {
-                epctx__heap_push(heap, &heaped, edges->to[edge - 1], key);
-            }
-        }
-    }
-    return true;
-}
-
-/* Edges between the nodes of a record; `sorted` tells whether the nodes are in order already. */
-static bool epctx__node_edges(epctx__loader *l, const epctx_graph *graph, epctx__edges *edges,
-                              bool *sorted)
-{
-    epctx_map producers;
-    size_t most = 0;
-    size_t i, k;
-    epctx_map_init(&producers, l->arena);
-    for (i = 0; i < graph->node_count; i++) {
-        const epctx_node *node = &graph->nodes[i];
-        most += epctx__read_count(node);
-        for (k = 0; k < node->output_count; k++) {
-            if (node->outputs[k].size > 0 &&
-                epctx_map_put(&producers, node->outputs[k], (uint32_t)i) != EPCTX_OK) {
-                epctx__nomem(l->error, l->arena->missing);
-                return false;
-            }
-        }
-    }
-    edges->from = (uint32_t *)epctx__load_array(l, most, sizeof *edges->from);
-    edges->to = (uint32_t *)epctx__load_array(l, most, sizeof *edges->to);
-    edges->count = 0;
-    *sorted = true;
-    for (i = 0; edges->from != NULL && edges->to != NULL && i < graph->node_count; i++) {
-        const epctx_node *node = &graph->nodes[i];
-        for (k = 0; k < epctx__read_count(node); k++) {
-            uint32_t from = epctx_map_get(&producers, epctx__reads(node, k));
-            if (from != EPCTX_MAP_NONE) {
-                *sorted = *sorted && from < i;
-                edges->from[edges->count] = from;
-                edges->to[edges->count++] = (uint32_t)i;
-            }
-        }
-    }
-    return edges->from != NULL && edges->to != NULL;
-}
-
-/* ONNX wants nodes in topological order, but ORT accepts any order and also writes such models. */
-static bool epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
-{
-    epctx__edges edges;
-    epctx_node *nodes;
-    uint32_t *sequence;
-    uint32_t *key;
-    size_t count = 0;
-    size_t i;
-    bool sorted;
-    if (!epctx__node_edges(l, graph, &edges, &sorted)) {
-        return false;
-    }
-    if (sorted) {
-        return true;
-    }
-    nodes = (epctx_node *)epctx__load_array(l, graph->node_count, sizeof *nodes);
-    sequence = (uint32_t *)epctx__load_array(l, graph->node_count, sizeof *sequence);
-    key = (uint32_t *)epctx__load_array(l, graph->node_count, sizeof *key);
-    if (nodes == NULL || sequence == NULL || key == NULL) {
-        return false;
-    }
-    for (i = 0; i < graph->node_count; i++) {
-        key[i] = (uint32_t)i;
-    }
-    if (!epctx__sort_units(l->arena, l->error, key, graph->node_count, &edges, sequence, &count)) {
-        return false;
-    }
-    if (count != graph->node_count) {
-        epctx_fail(l->error, EPCTX_ERR_GRAPH,
-                   "%u nodes depend on themselves: the graph has a cycle",
-                   (uint64_t)(graph->node_count - count));
-        return false;
-    }
-    for (i = 0; i < count; i++) {
-        nodes[i] = graph->nodes[sequence[i]];
-    }
-    graph->nodes = nodes;
-    return true;
-}
-
-EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error)
-{
-    epctx__loader loader;
-    epctx__file *file;
-    epctx_graph_view view = epctx_model_graph(model);
-    epctx_error local;
-    epctx_error_clear(error);
-    epctx_error_clear(&local);
-    memset(out, 0, sizeof *out);
-    loader.error = error != NULL ? error : &local;
-    if (model->shown_graph == NULL) {
-        epctx_fail(loader.error, EPCTX_ERR_GRAPH, "the model has no graph");
-        epctx_blame(loader.error, model->path, NULL, NULL);
-        return loader.error->status;
-    }
-    model->external_asked = 0;
-    loader.model = model;
-    loader.arena = &model->arena;
-    loader.ir_version = epctx_model_read(model).ir_version;
-    loader.around = 0;
-    epctx_map_init(&loader.initializers, loader.arena);
-    out->name = view.name;
-    for (file = model->files; file != NULL; file = file->next) {
-        file->hashed = 0;
-    }
-    if (!epctx__load_opsets(&loader) || !epctx__load_functions(&loader) ||
-        !epctx__load_initializers(&loader, view, out) ||
-        !epctx__load_values(&loader, epctx_graph_inputs(view), true, &out->inputs,
-                            &out->input_count) ||
-        !epctx__load_values(&loader, epctx_graph_outputs(view), false, &out->outputs,
-                            &out->output_count) ||
-        !epctx__load_values(&loader, epctx_graph_values(view), false, &out->values,
-                            &out->value_count) ||
-        !epctx__load_nodes(&loader, view, out) || !epctx__sort_nodes(&loader, out)) {
-        epctx_blame(loader.error, model->path, NULL, NULL);
-        return loader.error->status;
-    }
-    return EPCTX_OK;
-}
-
-#endif /* EPCTX_NO_WIRE */
 
 #ifndef EPCTX_NO_EDIT
 
@@ -16976,17 +17508,6 @@ static bool epctx__is_live(const epctx_model *model, const epctx_slot *slot)
     return slot == model->root;
 }
 
-static epctx_kind epctx__slot_type(const epctx_slot *slot)
-{
-    uint32_t kind;
-    if (slot->parent == NULL) {
-        return EPCTX_KIND_MODEL;
-    }
-    kind = epctx__field_kind(epctx__slot_type(slot->parent), slot->number);
-    return epctx__is_message(kind) && slot->wire == EPCTX_WIRE_LEN ? epctx__message_kind(kind)
-                                                                   : EPCTX_KIND_NONE;
-}
-
 /* How many more levels of messages may stand below a slot. */
 static uint32_t epctx__depth_left(const epctx_model *model, const epctx_slot *slot)
 {
@@ -16997,27 +17518,6 @@ static uint32_t epctx__depth_left(const epctx_model *model, const epctx_slot *sl
     return left;
 }
 
-/* The field around a place in the source. Fields that were read keep the order of their addresses,
- * so the search goes on where the last one ended: a pass over all of them is linear. */
-static epctx_slot *epctx__child_at(const epctx__message *message, const uint8_t *place)
-{
-    uintptr_t at = (uintptr_t)place;
-    epctx_slot *start = message->hint;
-    epctx_slot *slot = start != NULL ? start : message->first;
-    while (slot != NULL) {
-        uintptr_t data = (uintptr_t)slot->data;
-        if (!slot->split && !slot->removed && at > data && at - data <= slot->size) {
-            return slot;
-        }
-        slot = slot->next;
-        if (slot == NULL && start != NULL) {
-            slot = message->first;
-            start = NULL; /* once around; what was seen is seen again at most once */
-        }
-    }
-    return NULL;
-}
-
 /* Opens a message that has no slots yet. */
 static epctx_status epctx__open_message(epctx_model *model, epctx_slot *slot, epctx_error *error)
 {
@@ -17026,11 +17526,6 @@ static epctx_status epctx__open_message(epctx_model *model, epctx_slot *slot, ep
         return epctx__nomem(error, model->arena.missing);
     }
     return EPCTX_OK;
-}
-
-static bool epctx__is_slot_of(const epctx_slot *slot, epctx_view view)
-{
-    return slot->wire == EPCTX_WIRE_LEN && epctx__slot_view(slot).data == view.data;
 }
 
 static epctx_status epctx__editable(const epctx_model *model, epctx_error *error)
@@ -17082,6 +17577,19 @@ static epctx_status epctx__locate_message(epctx_model *model, epctx_view view, e
         status = epctx_fail(error, EPCTX_ERR_ARG, "the view is a string or a number, no message");
     }
     return status == EPCTX_OK ? epctx__open_message(model, *out, error) : status;
+}
+
+EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, epctx_view *parent,
+                                          epctx_error *error)
+{
+    epctx_slot *slot;
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__locate(model, *view, &slot, error));
+    *view = epctx__slot_view(slot);
+    if (parent != NULL) {
+        *parent = slot->parent != NULL ? epctx__slot_view(slot->parent) : epctx_view_none();
+    }
+    return EPCTX_OK;
 }
 
 /* The same for a graph or function; an empty view is the main graph. */
@@ -17424,11 +17932,6 @@ static epctx_slot *epctx__build_node(epctx__builder *b, const epctx_node *node)
 
 /* -- copies of fields -- */
 
-static bool epctx__is_changed(const epctx_slot *slot)
-{
-    return slot->message != NULL && slot->message->edits != 0;
-}
-
 static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx_slot *from);
 
 /* A field as it is now, with its tag and the width of its length. Bytes are borrowed. */
@@ -17457,16 +17960,6 @@ static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx
             epctx__clone(b, to, child);
         }
     }
-}
-
-/* The slot of a view without opening anything: NULL when its bytes are what they were. */
-static const epctx_slot *epctx__seen_slot(epctx_view view)
-{
-    const epctx_slot *slot = view.slot;
-    while (slot != NULL && !epctx__is_slot_of(slot, view)) {
-        slot = slot->message != NULL ? epctx__child_at(slot->message, view.data) : NULL;
-    }
-    return slot;
 }
 
 /* The payload of a view, of whatever model, as an unlinked field. */
@@ -17614,38 +18107,6 @@ static unsigned epctx__length_width(const epctx_slot *slot)
         had = had > epctx__varint_size(slot->size - slot->head) ? had : 1;
     }
     return had;
-}
-
-/* Whether two payloads say the same as they are now, edits included: fields in the same order, equal
- * to the last byte. */
-static bool epctx__same_bytes(epctx_view a, epctx_view b)
-{
-    const epctx_slot *slot_a = epctx__seen_slot(a);
-    const epctx_slot *slot_b = epctx__seen_slot(b);
-    epctx_cursor it_a, it_b;
-    epctx_field x, y;
-    bool more;
-    if ((slot_a == NULL || !epctx__is_changed(slot_a)) &&
-        (slot_b == NULL || !epctx__is_changed(slot_b))) {
-        return a.size == b.size &&
-               (a.data == b.data || a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
-    }
-    it_a = epctx_fields(a, 0);
-    it_b = epctx_fields(b, 0);
-    for (;;) {
-        more = epctx_next_field(&it_a, &x);
-        if (epctx_next_field(&it_b, &y) != more) {
-            return false;
-        }
-        if (!more) {
-            return true;
-        }
-        if (x.number != y.number || x.wire != y.wire || x.value != y.value ||
-            x.wire == EPCTX_WIRE_GROUP ||
-            (x.wire == EPCTX_WIRE_LEN && !epctx__same_bytes(x.body, y.body))) {
-            return false;
-        }
-    }
 }
 
 static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
@@ -17907,6 +18368,17 @@ EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_vie
     return EPCTX_OK;
 }
 
+EPCTX_API epctx_status epctx_message_put(epctx_model *model, epctx_view parent, uint32_t number,
+                                         epctx_view after, epctx_view *placed, epctx_error *error)
+{
+    if (epctx__child_kind(epctx_view_kind(parent), number) == EPCTX_KIND_NONE) {
+        epctx_error_clear(error);
+        return epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no message",
+                          (uint64_t)number);
+    }
+    return epctx_put_copy(model, parent, number, epctx_view_none(), after, placed, error);
+}
+
 /* -- edits: attributes -- */
 
 static epctx_status epctx__check_node_record(const epctx_node *node, uint32_t depth,
@@ -18154,6 +18626,28 @@ EPCTX_API epctx_status epctx_set_attr(epctx_model *model, epctx_view node, const
     return status;
 }
 
+EPCTX_API epctx_status epctx_node_set_int(epctx_model *model, epctx_view node, const char *name,
+                                          int64_t value, epctx_error *error)
+{
+    epctx_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.name = epctx_str_of(name);
+    attr.type = EPCTX_ATTR_INT;
+    attr.i = value;
+    return epctx_set_attr(model, node, &attr, error);
+}
+
+EPCTX_API epctx_status epctx_node_set_str(epctx_model *model, epctx_view node, const char *name,
+                                          epctx_str value, epctx_error *error)
+{
+    epctx_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.name = epctx_str_of(name);
+    attr.type = EPCTX_ATTR_STRING;
+    attr.s = value;
+    return epctx_set_attr(model, node, &attr, error);
+}
+
 EPCTX_API epctx_status epctx_set_attr_copy(epctx_model *model, epctx_view node, epctx_view attr,
                                            epctx_error *error)
 {
@@ -18296,6 +18790,237 @@ EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
     }
     return epctx__put_slot(model, &b, owner, epctx__build_tensor(&b, NULL, 5, tensor), after,
                            placed, error);
+}
+
+/* -- edits: the data of tensors -- */
+
+static bool epctx__is_data(uint32_t number)
+{
+    switch (number) {
+    case EPCTX_FIELD_TENSOR_FLOAT_DATA:
+    case EPCTX_FIELD_TENSOR_INT32_DATA:
+    case EPCTX_FIELD_TENSOR_STRING_DATA:
+    case EPCTX_FIELD_TENSOR_INT64_DATA:
+    case EPCTX_FIELD_TENSOR_RAW_DATA:
+    case EPCTX_FIELD_TENSOR_DOUBLE_DATA:
+    case EPCTX_FIELD_TENSOR_UINT64_DATA:
+    case EPCTX_FIELD_TENSOR_EXTERNAL_DATA:
+    case EPCTX_FIELD_TENSOR_DATA_LOCATION:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Links a field in where a writer in field order puts it. */
+static epctx_status epctx__put_sorted(epctx_model *model, epctx__builder *b, epctx_slot *parent,
+                                      epctx_slot *fresh, epctx_error *error)
+{
+    epctx_slot *previous = NULL;
+    epctx_slot *slot = b->failed ? NULL : parent->message->first;
+    while (slot != NULL && (slot->removed || slot->number <= fresh->number)) {
+        previous = slot;
+        slot = slot->next;
+    }
+    return epctx__place(model, b, parent, previous, fresh, error);
+}
+
+/* Takes the data out of a tensor; what else it has stays where it is. */
+static epctx_status epctx__drop_data(epctx_model *model, epctx_view view, epctx_slot **tensor,
+                                     epctx_error *error)
+{
+    epctx_slot *slot;
+    EPCTX__TRY(epctx__locate_message(model, view, tensor, error));
+    if (epctx__slot_type(*tensor) != EPCTX_KIND_TENSOR) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "the view is no tensor");
+    }
+    for (slot = (*tensor)->message->first; slot != NULL; slot = slot->next) {
+        if (!slot->removed && epctx__is_data(slot->number)) {
+            EPCTX__TRY(epctx__remove_slot(model, slot, error));
+        }
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__set_raw(epctx_model *model, epctx_view view, epctx_span data,
+                                   epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *tensor;
+    EPCTX__TRY(epctx__drop_data(model, view, &tensor, error));
+    return epctx__put_sorted(model, &b, tensor,
+                             epctx__add_bytes(&b, NULL, EPCTX_FIELD_TENSOR_RAW_DATA, data.data,
+                                              data.size),
+                             error);
+}
+
+static epctx_status epctx__put_external(epctx_model *model, epctx_slot *tensor, const char *key,
+                                        epctx_str value, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *entry = epctx__add_message(&b, NULL, EPCTX_FIELD_TENSOR_EXTERNAL_DATA);
+    epctx__add_str(&b, entry, EPCTX_FIELD_PAIR_KEY, epctx_str_of(key));
+    epctx__add_str(&b, entry, EPCTX_FIELD_PAIR_VALUE, value);
+    return epctx__put_sorted(model, &b, tensor, entry, error);
+}
+
+static epctx_status epctx__put_decimal(epctx_model *model, epctx_slot *tensor, const char *key,
+                                       uint64_t number, epctx_error *error)
+{
+    char digits[24];
+    epctx_text text = epctx_text_of(digits, sizeof digits);
+    epctx_text_put_number(&text, number);
+    return epctx__put_external(model, tensor, key, epctx_text_str(&text), error);
+}
+
+static epctx_status epctx__set_external(epctx_model *model, epctx_view view, epctx_str location,
+                                        uint64_t offset, uint64_t length, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *tensor;
+    EPCTX__TRY(epctx__drop_data(model, view, &tensor, error));
+    EPCTX__TRY(epctx__put_external(model, tensor, "location", location, error));
+    EPCTX__TRY(epctx__put_decimal(model, tensor, "offset", offset, error));
+    EPCTX__TRY(epctx__put_decimal(model, tensor, "length", length, error));
+    return epctx__put_sorted(model, &b, tensor,
+                             epctx__add_varint(&b, NULL, EPCTX_FIELD_TENSOR_DATA_LOCATION, 1),
+                             error);
+}
+
+/* What several edits came to: all of them or none. */
+static epctx_status epctx__end_edits(epctx_model *model, size_t mark, epctx_status status)
+{
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tensor, epctx_span data,
+                                            epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    epctx_error_clear(error);
+    return epctx__end_edits(model, mark, epctx__set_raw(model, tensor, data, error));
+}
+
+EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view tensor,
+                                                 epctx_str location, uint64_t offset,
+                                                 uint64_t length, epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    epctx_error_clear(error);
+    return epctx__end_edits(model, mark, epctx__set_external(model, tensor, location, offset,
+                                                             length, error));
+}
+
+/* -- edits: fields that stand twice -- */
+
+typedef struct epctx__doubled {
+    epctx_model *model;
+    epctx_doubled_fn doubled_fn;
+    void *user;
+    epctx_error *error;
+} epctx__doubled;
+
+/* The fields of `second` behind those of `first`, as libprotobuf merges them. */
+static epctx_status epctx__merge_into(epctx__doubled *d, epctx_slot *first, epctx_slot *second)
+{
+    const epctx_slot *child;
+    EPCTX__TRY(epctx__open_message(d->model, first, d->error));
+    EPCTX__TRY(epctx__open_message(d->model, second, d->error));
+    for (child = second->message->first; child != NULL; child = child->next) {
+        epctx__builder b = epctx__builder_of(d->model);
+        epctx_slot *copy;
+        if (EPCTX__NEVER(child->removed)) { /* nobody could edit the model before */
+            continue;
+        }
+        copy = epctx__clone(&b, NULL, child);
+        if (b.failed) {
+            return epctx__nomem(d->error, d->model->arena.missing);
+        }
+        EPCTX__TRY(epctx__insert(d->model, first, first->message->last, copy, d->error));
+    }
+    return epctx__remove_slot(d->model, second, d->error);
+}
+
+/* Of fields that may stand once one stays in an open message. `node`: its name, if it is one. */
+EPCTX__APART static epctx_status epctx__single_fields(epctx__doubled *d, epctx_slot *slot,
+                                                      epctx_kind type, epctx_str *node)
+{
+    epctx_slot *seen[32];
+    epctx_slot *child;
+    memset(seen, 0, sizeof seen);
+    if (type == EPCTX_KIND_NODE) {
+        *node = epctx_node_of(epctx__slot_view(slot)).name;
+    }
+    for (child = slot->message->first; child != NULL; child = child->next) {
+        const epctx_field_info *info = epctx_field_find(type, child->number);
+        epctx_slot *first;
+        uint32_t at;
+        if (child->removed || info == NULL || info->repeated ||
+            !epctx_field_fits(info, (epctx_wire)child->wire)) {
+            continue;
+        }
+        at = epctx__is_choice(type, child->number, (epctx_wire)child->wire) ? 31 : child->number;
+        first = seen[at];
+        seen[at] = child;
+        if (first == NULL) {
+            continue;
+        }
+        if (info->kind < EPCTX_KIND_INT && first->number == child->number) {
+            seen[at] = first;
+            EPCTX__TRY(epctx__merge_into(d, first, child));
+        } else {
+            EPCTX__TRY(epctx__remove_slot(d->model, first, d->error));
+        }
+        if (d->doubled_fn != NULL) {
+            EPCTX__TRY(d->doubled_fn(d->user, info, *node, d->error));
+        }
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__single_below(epctx__doubled *d, epctx_slot *slot, epctx_kind type,
+                                        epctx_str node)
+{
+    epctx_slot *child;
+    EPCTX__TRY(epctx__open_message(d->model, slot, d->error));
+    EPCTX__TRY(epctx__single_fields(d, slot, type, &node));
+    for (child = slot->message->first; child != NULL; child = child->next) {
+        epctx_kind kind = epctx__slot_type(child);
+        if (!child->removed && kind != EPCTX_KIND_NONE) {
+            EPCTX__TRY(epctx__single_below(d, child, kind, node));
+        }
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API bool epctx_model_is_editable(const epctx_model *model)
+{
+    return !model->duplicate;
+}
+
+EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
+                                                 void *user, epctx_error *error)
+{
+    epctx__doubled d;
+    size_t mark = epctx_edit_mark(model);
+    epctx_error_clear(error);
+    d.model = model;
+    d.doubled_fn = doubled_fn;
+    d.user = user;
+    d.error = error;
+    if (model->duplicate) { /* epctx_undo brings it back */
+        model->merged = model->shown;
+        model->merged_at = mark;
+        model->duplicate = false;
+        model->shown = model->root;
+    }
+    EPCTX__TRY(epctx__end_edits(model, mark, epctx__single_below(&d, model->root, EPCTX_KIND_MODEL,
+                                                                 epctx_str_of(NULL))));
+    model->graph = model->shown_graph = epctx__find_graph(model->root);
+    return EPCTX_OK;
 }
 
 /* -- edits: opset imports, key/value pairs -- */
@@ -18445,13 +19170,13 @@ EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epc
                                           epctx_error *error)
 {
     return epctx_set_pair(model, epctx__slot_view(model->root),
-                          epctx_metadata_field(EPCTX_OF_MODEL), key, value, error);
+                          epctx_metadata_field(EPCTX_KIND_MODEL), key, value, error);
 }
 
 EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, epctx_error *error)
 {
     return epctx_unset_pair(model, epctx__slot_view(model->root),
-                            epctx_metadata_field(EPCTX_OF_MODEL), key, error);
+                            epctx_metadata_field(EPCTX_KIND_MODEL), key, error);
 }
 
 /* -- edits: names of values -- */
@@ -18795,10 +19520,11 @@ static epctx_status epctx__rename_plan(epctx__renaming *r, const epctx_str *from
     return EPCTX_OK;
 }
 
-EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
-                                           const epctx_str *from, const epctx_str *to, size_t count,
-                                           const epctx_name_opts *opts, size_t *uses,
-                                           epctx_error *error)
+/* For merge, until that leaves this file. */
+static epctx_status epctx__rename_values(epctx_model *model, epctx_view scope,
+                                         const epctx_str *from, const epctx_str *to, size_t count,
+                                         const epctx_name_opts *opts, size_t *uses,
+                                         epctx_error *error)
 {
     epctx__renaming r;
     epctx_slot *slot;
@@ -18873,7 +19599,6 @@ static epctx_status epctx__find_contexts(epctx_model *model, const epctx_name_op
 static bool epctx__is_alone(const epctx_model *model, const epctx_epnode *node)
 {
     epctx__stamp_line line, graphs;
-    epctx_mapping mapping;
     epctx_epnode only;
     epctx_str rest;
     bool alone = false;
@@ -18883,22 +19608,12 @@ static bool epctx__is_alone(const epctx_model *model, const epctx_epnode *node)
     while (!alone && epctx__stamp_next(&rest, &graphs)) {
         alone = epctx_str_is(graphs.word, "graphs") && epctx_str_is(graphs.name, "1");
     }
-    if (!alone || !epctx__stamp_binary(model, node->source, &line, &only) ||
-        only.embed_mode != node->embed_mode ||
-        !epctx_str_eq(only.ep_cache_context, node->ep_cache_context)) {
-        return false;
-    }
-    if (only.embed_mode == 1) {
-        return epctx__stamp_verify(&line, only.ep_cache_context.data, only.ep_cache_context.size,
-                                   false, NULL) == EPCTX_OK;
-    }
-    if (epctx_path_map(model->io, epctx_path_folder(epctx_str_of(model->path)), line.name,
-                       model->path_flags, &mapping, NULL, 0, NULL) != EPCTX_OK) {
-        return false;
-    }
-    alone = epctx__stamp_verify(&line, mapping.data, mapping.size, false, NULL) == EPCTX_OK;
-    model->io->unmap_fn(model->io->user, &mapping);
-    return alone;
+    return alone && epctx__stamp_binary(model, node->source, &line, &only) &&
+           only.embed_mode == node->embed_mode &&
+           epctx_str_eq(only.ep_cache_context, node->ep_cache_context) &&
+           epctx__stamp_verify_node(model, &line, &only,
+                                    epctx_path_folder(epctx_str_of(model->path)), false,
+                                    NULL) == EPCTX_OK;
 }
 
 /* Why the name of an EPContext node must stay, or NULL. */
@@ -19674,11 +20389,6 @@ static bool epctx__convert_put(epctx__convert *c, epctx_map *map, epctx_str key,
     return true;
 }
 
-static bool epctx__has(const epctx_map *map, epctx_str key)
-{
-    return epctx_map_get(map, key) != EPCTX_MAP_NONE;
-}
-
 static bool epctx__convert_note(epctx__convert *c, epctx_change_kind kind, epctx_str name,
                                 epctx_str file, uint64_t size, const char *reason)
 {
@@ -19709,21 +20419,16 @@ static bool epctx__convert_refuse(epctx__convert *c, const epctx_epnode *node,
     return false;
 }
 
-static epctx__loader epctx__convert_loader(epctx__convert *c, epctx_model *model)
-{
-    epctx__loader loader;
-    memset(&loader, 0, sizeof loader);
-    loader.model = model;
-    loader.arena = &model->arena;
-    loader.error = c->error;
-    return loader;
-}
-
 /* What the bodies of a node read from outside. */
+typedef struct epctx__captures {
+    const epctx_str *out;
+    size_t count;
+} epctx__captures;
+
 static bool epctx__convert_captures(epctx__convert *c, epctx_view node, epctx__captures *found)
 {
-    epctx__loader loader = epctx__convert_loader(c, c->model);
-    return epctx__load_captures(&loader, node, found);
+    return epctx_node_captures(node, &c->model->arena, &found->out, &found->count, c->error) ==
+           EPCTX_OK;
 }
 
 static bool epctx__convert_int(epctx__convert *c, epctx_view node, const char *name, int64_t value)
@@ -19800,88 +20505,13 @@ static bool epctx__convert_whole(epctx__convert *c, epctx_str name, epctx_span b
 
 /* -- names of new files -- */
 
-/* What stands for {node}: letters that every file system takes. */
-static void epctx__plain_name(epctx_text *text, epctx_str name)
-{
-    size_t i;
-    for (i = 0; i < name.size; i++) {
-        char ch = name.data[i];
-        bool plain = epctx__is_letter(ch) || (ch >= '0' && ch <= '9') || ch == '_' || ch == '-' ||
-                     (ch == '.' && i > 0 && name.data[i - 1] != '.');
-        epctx_text_put_char(text, plain ? ch : '_');
-    }
-}
-
-/* What stands for * in the EP's pattern: the short name of the EP where nodes share a binary, else
- * the node's own key. */
-static void epctx__star_name(epctx_text *text, const epctx__job *job)
-{
-    static const char tail[] = "executionprovider";
-    epctx_str name = job->node.source;
-    size_t i;
-    if (job->profile->payload == EPCTX_PAYLOAD_EACH) {
-        name = job->node.partition_name.size > 0 ? job->node.partition_name : job->node.name;
-        epctx__plain_name(text, name.size > 0 ? name : epctx_str_of("context"));
-        return;
-    }
-    if (name.size > sizeof tail - 1) {
-        epctx_str end;
-        end.data = name.data + name.size - (sizeof tail - 1);
-        end.size = sizeof tail - 1;
-        name.size -= epctx_str_eq_nocase(end, epctx_str_of(tail)) ? end.size : 0;
-    }
-    name = name.size > 0 ? name : epctx_str_of("ctx");
-    for (i = 0; i < name.size; i++) {
-        char lower = epctx__lower(name.data[i]);
-        epctx_str one;
-        one.data = &lower;
-        one.size = 1;
-        epctx__plain_name(text, one);
-    }
-}
-
 /* Fills a pattern in. `job` NULL: there is no node; `star`: a * is to be filled in, too. */
 static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const epctx__job *job,
                                 bool star, char out[EPCTX_PATH_MAX])
 {
-    epctx_text text = epctx_text_of(out, EPCTX_PATH_MAX);
-    epctx_str file = epctx_path_file(c->path);
-    epctx_str stem = epctx__path_stem(file);
-    epctx_str model = stem;
-    const char *p = pattern;
-    if (model.size > 4 && memcmp(model.data + model.size - 4, "_ctx", 4) == 0) {
-        model.size -= 4;
-    }
-    while (*p != '\0') {
-        if (strncmp(p, "{stem}", 6) == 0) {
-            epctx_text_put(&text, stem);
-            p += 6;
-        } else if (strncmp(p, "{model}", 7) == 0) {
-            epctx_text_put(&text, model);
-            p += 7;
-        } else if (strncmp(p, "{file}", 6) == 0) {
-            epctx_text_put(&text, file);
-            p += 6;
-        } else if (strncmp(p, "{node}", 6) == 0 && job != NULL) {
-            epctx__plain_name(&text, job->node.name);
-            p += 6;
-        } else if (*p == '*' && star) {
-            epctx__star_name(&text, job);
-            p++;
-        } else if (*p == '{' && memchr(p, '}', strlen(p)) != NULL) {
-            epctx_fail(c->error, EPCTX_ERR_ARG,
-                       "name '%s': what stands in {} is none of {stem} {model} {file}%s", pattern,
-                       job != NULL ? " {node}" : "");
-            return false;
-        } else {
-            epctx_text_put_char(&text, *p++);
-        }
-    }
-    if (text.cut) {
-        epctx_fail(c->error, EPCTX_ERR_LIMIT, "the file name that '%s' gives is too long", pattern);
-        return false;
-    }
-    return true;
+    return epctx_profile_fill_name(pattern, star ? job->profile : NULL,
+                                   job != NULL ? &job->node : NULL, epctx_path_file(c->path), out,
+                                   EPCTX_PATH_MAX, c->error) == EPCTX_OK;
 }
 
 /* A new file's name must be one that a model may hold, and not the model's own. */
@@ -20133,12 +20763,12 @@ static bool epctx__embed_allowed(epctx__convert *c, const epctx__job *job)
 {
     const epctx_epnode *node = &job->node;
     const epctx__ep_nodes *group = &c->groups[job->group];
-    if (strcmp(job->profile->name, "openvino") == 0 &&
+    if ((job->profile->traits & EPCTX_XML_PAIR) != 0 &&
         epctx__ends_with(node->ep_cache_context, ".xml")) {
         epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                    "names an OpenVINO IR, whose weights are in a .bin beside it: the two must stay "
                    "files");
-    } else if (strcmp(job->profile->name, "tensorrt") == 0 &&
+    } else if ((job->profile->traits & EPCTX_STRIPPED_ENGINE) != 0 &&
                epctx__ends_with(node->ep_cache_context, ".stripped.engine")) {
         epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                    "names an engine without weights, which TensorRT knows by its file name: it "
@@ -20585,9 +21215,8 @@ static bool epctx__tensor_refer(epctx__convert *c, epctx_view view, epctx_str lo
 static bool epctx__tensor_read(epctx__convert *c, epctx_model *model, epctx_view view,
                                epctx_tensor *out, const char **why)
 {
-    epctx__loader loader = epctx__convert_loader(c, model);
     *why = NULL;
-    if (!epctx__load_tensor(&loader, view, out)) {
+    if (epctx_tensor_load(model, view, NULL, out, c->error) != EPCTX_OK) {
         return false;
     }
     if (out->data == NULL && out->elem_type == EPCTX_ONNX_STRING) {
@@ -21574,13 +22203,13 @@ static epctx_status epctx__move_allowed(epctx__move *m, const epctx_epnode *node
                           "the EP %s refuses '..' anywhere in a name: choose another",
                           profile->name);
     }
-    if (strcmp(profile->name, "openvino") == 0 &&
+    if ((profile->traits & EPCTX_XML_PAIR) != 0 &&
         epctx__ends_with(node->ep_cache_context, ".xml")) {
         return epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
                           "is an OpenVINO IR: the .bin beside it has to keep the same name, so "
                           "rename the two by hand and set ep_cache_context");
     }
-    if (strcmp(profile->name, "tensorrt") == 0 &&
+    if ((profile->traits & EPCTX_STRIPPED_ENGINE) != 0 &&
         epctx__ends_with(node->ep_cache_context, ".stripped.engine") !=
             epctx__ends_with(name, ".stripped.engine")) {
         return epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
@@ -22452,7 +23081,7 @@ static bool epctx__stale_keys(epctx__combine *m, epctx__stale *s)
             return false;
         }
     } else {
-        epctx_cursor it = epctx_metadata(epctx__slot_view(m->c.model->root), EPCTX_OF_MODEL);
+        epctx_cursor it = epctx_metadata(epctx__slot_view(m->c.model->root), EPCTX_KIND_MODEL);
         epctx_finding finding;
         epctx_pair pair;
         memset(&finding, 0, sizeof finding);
@@ -23208,7 +23837,7 @@ static bool epctx__guest_rename(epctx__guest *g, epctx_view scope, const epctx_l
              (epctx__names_add(&g->c, &from, name) && epctx__names_add(&g->c, &to, now));
     }
     ok = ok && (from.count == 0 ||
-                epctx_rename_values(g->c.model, scope, (const epctx_str *)from.items,
+                epctx__rename_values(g->c.model, scope, (const epctx_str *)from.items,
                                     (const epctx_str *)to.items, from.count, NULL, NULL,
                                     g->c.error) == EPCTX_OK);
     if (!ok) {
@@ -23705,7 +24334,7 @@ static bool epctx__guest_opsets(epctx__guest *g)
 /* Metadata of the result, by key. */
 typedef struct epctx__known_pairs {
     epctx_view owner;
-    epctx_owner kind;
+    epctx_kind kind;
     epctx_map keys; /* key -> number in `values` */
     epctx_list values;
     epctx_view last; /* that was added */
@@ -23750,7 +24379,7 @@ static bool epctx__guest_metadata_one(epctx__guest *g, epctx__known_pairs *known
     if (epctx_str_eq(old, value)) {
         return true;
     }
-    is_compat = known->kind == EPCTX_OF_MODEL && key.size > compat.size &&
+    is_compat = known->kind == EPCTX_KIND_MODEL && key.size > compat.size &&
                 memcmp(key.data, compat.data, compat.size) == 0;
     if (g->w->opts.metadata == EPCTX_METADATA_FIRST) {
         return epctx__combine_say(&g->w->m, g->number, key,
@@ -23784,7 +24413,7 @@ static bool epctx__guest_metadata_one(epctx__guest *g, epctx__known_pairs *known
 /* The result is not what the source of one of its parts would give. */
 static bool epctx__drop_builds(epctx__combine *m)
 {
-    epctx_cursor it = epctx_metadata(epctx__slot_view(m->c.model->root), EPCTX_OF_MODEL);
+    epctx_cursor it = epctx_metadata(epctx__slot_view(m->c.model->root), EPCTX_KIND_MODEL);
     epctx_list gone;
     epctx_view view;
     bool ok = true;
@@ -23801,7 +24430,7 @@ static bool epctx__drop_builds(epctx__combine *m)
 }
 
 static bool epctx__guest_metadata(epctx__guest *g, epctx_view from, epctx_view into,
-                                  epctx_owner kind)
+                                  epctx_kind kind)
 {
     epctx_cursor theirs = epctx_metadata(from, kind);
     epctx_cursor ours = epctx_metadata(into, kind);
@@ -23819,7 +24448,7 @@ static bool epctx__guest_metadata(epctx__guest *g, epctx_view from, epctx_view i
     }
     while (ok && epctx_next_view(&theirs, &view)) {
         epctx__pair(view, &key, &value);
-        ok = (kind == EPCTX_OF_MODEL && epctx_str_starts(key, EPCTX_BUILD_PREFIX)) ||
+        ok = (kind == EPCTX_KIND_MODEL && epctx_str_starts(key, EPCTX_BUILD_PREFIX)) ||
              epctx__guest_metadata_one(g, &known, view);
     }
     return ok;
@@ -23937,9 +24566,9 @@ static bool epctx__merge_next(epctx__merge *w, size_t number)
          epctx__guest_opsets(&g) &&
          epctx__guest_functions(&g) &&
          epctx__guest_metadata(&g, epctx__slot_view(g.c.model->root), epctx__slot_view(model->root),
-                               EPCTX_OF_MODEL) &&
+                               EPCTX_KIND_MODEL) &&
          epctx__guest_metadata(&g, epctx__main_view(g.c.model),
-                               epctx__main_view(model), EPCTX_OF_GRAPH) &&
+                               epctx__main_view(model), EPCTX_KIND_GRAPH) &&
          epctx__guest_settle(&g) && epctx__guest_ends(&g) &&
          epctx__merge_domains(w, g.c.model, &w->domains);
     epctx_undo(g.c.model, mark);
@@ -26793,6 +27422,47 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep)
 
 #ifndef EPCTX_NO_EDIT
 
+EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options)
+{
+    epctx_gen_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.context_file_path = epctx__option_set(options, EPCTX_OPTION_CONTEXT_FILE_PATH);
+    opts.embed = epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE);
+    opts.name_prefix = epctx__option_set(options, EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX);
+    opts.overwrite = epctx_option_on(options, EPCTX_OPTION_OVERWRITE);
+    opts.require_all = epctx_option_on(options, EPCTX_OPTION_DISABLE_CPU_FALLBACK);
+    opts.initializers_file_name =
+        epctx__option_set(options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE);
+    opts.no_nodes = epctx_option_no_nodes(options);
+    opts.prepare_only = epctx_option_on(options, EPCTX_OPTION_COMPILE_ONLY);
+    opts.weightless = epctx_option_on(options, EPCTX_OPTION_WEIGHTLESS) ? EPCTX_WEIGHTLESS_ALL
+                      : epctx_option_on(options, EPCTX_OPTION_WEIGHTLESS_NODES)
+                          ? EPCTX_WEIGHTLESS_EXTERNAL_ONLY
+                          : EPCTX_WEIGHTLESS_NONE;
+    return opts;
+}
+
+EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts)
+{
+    static const char *const no_nodes[] = {"error", "copy", "nothing"};
+    epctx_options options;
+    const char **values = options.values;
+    epctx_options_init(&options, NULL);
+    values[EPCTX_OPTION_CONTEXT_ENABLE] = "1";
+    values[EPCTX_OPTION_CONTEXT_FILE_PATH] = opts->context_file_path;
+    values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = opts->embed ? "1" : "0";
+    values[EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX] = opts->name_prefix;
+    values[EPCTX_OPTION_OVERWRITE] = opts->overwrite ? "1" : "0";
+    values[EPCTX_OPTION_DISABLE_CPU_FALLBACK] = opts->require_all ? "1" : "0";
+    values[EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE] = opts->initializers_file_name;
+    values[EPCTX_OPTION_NO_NODES] = no_nodes[opts->no_nodes];
+    values[EPCTX_OPTION_COMPILE_ONLY] = opts->prepare_only ? "1" : "0";
+    values[EPCTX_OPTION_WEIGHTLESS] = opts->weightless == EPCTX_WEIGHTLESS_ALL ? "1" : NULL;
+    values[EPCTX_OPTION_WEIGHTLESS_NODES] =
+        opts->weightless == EPCTX_WEIGHTLESS_EXTERNAL_ONLY ? "1" : NULL;
+    return options;
+}
+
 /* An initializer that goes into the file of initializers. */
 typedef struct epctx__aside {
     struct epctx__aside *next;
@@ -26832,24 +27502,11 @@ typedef struct epctx__generation {
     epctx__aside *moved_last;
 } epctx__generation;
 
-static void *epctx__gen_array(epctx__generation *g, size_t count, size_t size)
-{
-    void *memory = epctx_arena_array(g->arena, count, size);
-    if (memory == NULL) {
-        epctx__nomem(g->error, g->arena->missing);
-    }
-    return memory;
-}
-
-/* What epctx_preflight is to know of the options. */
+/* What is asked for, as session options. */
 static epctx_options epctx__gen_options(const epctx__generation *g)
 {
-    epctx_options options;
-    epctx_options_init(&options, g->arena);
-    options.values[EPCTX_OPTION_CONTEXT_FILE_PATH] = g->opts->context_file_path;
-    options.values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = g->opts->embed ? "1" : "0";
-    options.values[EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE] = g->opts->initializers_file_name;
-    options.values[EPCTX_OPTION_OVERWRITE] = g->opts->overwrite ? "1" : "0";
+    epctx_options options = epctx_options_of_gen(g->opts);
+    options.arena = g->arena;
     return options;
 }
 
@@ -26858,11 +27515,7 @@ static epctx_status epctx__gen_context_path(epctx__generation *g)
     epctx_gen_report *r = g->report;
     epctx_str wanted = epctx_str_of(g->opts->context_file_path);
     epctx_options options = epctx__gen_options(g);
-    epctx_status status =
-        epctx_options_check(&options, EPCTX_PHASE_GENERATE, g->model->path, g->error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx_options_check(&options, EPCTX_PHASE_GENERATE, g->model->path, g->error));
     return wanted.size > 0
                ? epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error)
                : epctx_path_context_model(epctx_str_of(g->model->path), r->context_path,
@@ -26882,10 +27535,7 @@ static epctx_status epctx__gen_inputs(epctx__generation *g, epctx_preflight_in *
     for (other = g->foreign; other != NULL; other = other->next) {
         count++;
     }
-    inputs = (const char **)epctx__gen_array(g, count, sizeof *inputs);
-    if (inputs == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
+    EPCTX__NEW(inputs, const char *, count, g->arena, g->error);
     for (file = g->model->files; file != NULL; file = file->next) {
         inputs[in->input_count++] = file->path;
     }
@@ -26896,27 +27546,6 @@ static epctx_status epctx__gen_inputs(epctx__generation *g, epctx_preflight_in *
     return EPCTX_OK;
 }
 
-/* A binary that a writer takes has a name and no place. */
-static epctx_status epctx__gen_written_name(epctx__generation *g)
-{
-    epctx_gen_report *r = g->report;
-    epctx_str name = epctx_str_of(g->opts->binary);
-    epctx_status status;
-    if (g->build != NULL) {
-        return epctx_fail(g->error, EPCTX_ERR_ARG,
-                          "a group's binary is a file: it has no writer");
-    }
-    status = name.size > 0 ? epctx_path_check(name, g->error)
-                           : epctx_path_binary(epctx_str_of(r->context_path),
-                                               epctx_str_of(g->backend->short_name),
-                                               r->binary_path, sizeof r->binary_path, g->error);
-    if (status == EPCTX_OK && name.size > 0) {
-        status = epctx__path_join(r->binary_path, sizeof r->binary_path, &name, 1, g->error);
-    }
-    g->binary = r->binary_path;
-    return status;
-}
-
 /* Names and checks the outputs. */
 static epctx_status epctx__gen_paths(epctx__generation *g)
 {
@@ -26924,24 +27553,15 @@ static epctx_status epctx__gen_paths(epctx__generation *g)
     epctx_options options = epctx__gen_options(g);
     epctx_preflight_in in;
     epctx_outputs out;
-    epctx_status status;
     memset(&in, 0, sizeof in);
     in.io = g->model->io;
     in.model_path = g->model->path;
     in.eps = &g->backend->short_name;
-    in.ep_count = g->opts->writer != NULL ? 0 : 1;
+    in.ep_count = 1;
     in.binary = g->joins ? g->binary : g->opts->binary;
     in.binary_joined = g->joins;
-    status = epctx__gen_inputs(g, &in);
-    if (status == EPCTX_OK && g->opts->writer != NULL && !g->opts->embed) {
-        status = epctx__gen_written_name(g);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx_preflight(&options, &in, g->arena, &out, g->error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__gen_inputs(g, &in));
+    EPCTX__TRY(epctx_preflight(&options, &in, g->arena, &out, g->error));
     /* Paths of the preflight fit. */
     if (out.binary_count > 0) {
         memcpy(r->binary_path, out.binaries[0], strlen(out.binaries[0]) + 1);
@@ -26964,84 +27584,70 @@ static bool epctx__is_ep_record(const epctx_node *node)
 static epctx_status epctx__gen_foreign(epctx__generation *g, const epctx_epnode *node)
 {
     const epctx_io *io = g->model->io;
+    const uint32_t flags = g->model->path_flags;
+    epctx_str name = node->ep_cache_context;
     char real[EPCTX_PATH_MAX];
     char from[EPCTX_PATH_MAX];
     char to[EPCTX_PATH_MAX];
-    epctx_str folder;
     epctx__foreign *file;
     epctx_status status;
-    if (node->embed_mode != 0 || node->ep_cache_context.size == 0) {
+    if (node->embed_mode != 0 || name.size == 0) {
         return EPCTX_OK;
     }
-    folder = epctx_path_folder(epctx_str_of(g->report->context_path));
-    status = epctx_path_find(io, folder, node->ep_cache_context, g->model->path_flags, to,
-                             sizeof to, g->error);
-    if (g->model->path[0] != '\0') {
-        epctx_error ignored;
-        epctx_status source;
-        folder = epctx_path_folder(epctx_str_of(g->model->path));
-        source = epctx_path_find(io, folder, node->ep_cache_context, g->model->path_flags, from,
-                                 sizeof from, &ignored);
-        if (source == EPCTX_OK && (status != EPCTX_OK || strcmp(from, to) != 0)) {
-            epctx_error_clear(g->error);
-            status = epctx_fail(g->error, EPCTX_ERR_PATH,
-                                "needs '%S' beside the model, which another EP made: write the new "
-                                "model into the folder of the source",
-                                &node->ep_cache_context);
-        }
+    status = epctx_path_find(io, epctx_path_folder(epctx_str_of(g->report->context_path)), name,
+                             flags, to, sizeof to, g->error);
+    if (g->model->path[0] != '\0' &&
+        epctx_path_find(io, epctx_path_folder(epctx_str_of(g->model->path)), name, flags, from,
+                        sizeof from, NULL) == EPCTX_OK &&
+        (status != EPCTX_OK || strcmp(from, to) != 0)) {
+        epctx_error_clear(g->error);
+        return epctx_fail(g->error, EPCTX_ERR_PATH,
+                          "needs '%S' beside the model, which another EP made: write the new model "
+                          "into the folder of the source",
+                          &name);
     }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    file = (epctx__foreign *)epctx__gen_array(g, 1, sizeof *file);
-    if (file == NULL || io->canonical_fn(io->user, to, real, sizeof real, g->error) != EPCTX_OK) {
-        return g->error->status;
-    }
-    file->path = epctx_arena_copy(g->arena, epctx_str_of(real));
+    EPCTX__TRY(status);
+    EPCTX__TRY(io->canonical_fn(io->user, to, real, sizeof real, g->error));
+    EPCTX__NEW(file, epctx__foreign, 1, g->arena, g->error);
     file->next = g->foreign;
     g->foreign = file;
-    return file->path != NULL ? EPCTX_OK : epctx__nomem(g->error, g->arena->missing);
+    return epctx__copy(g->arena, epctx_str_of(real), &file->path, g->error);
 }
 
-/* The source may hold EPContext nodes of other EPs. One of this EP means that it is compiled
- * already: ORT's rule is to refuse. */
+/* A node of the source is no EPContext node, or one of another EP. One of this EP means that it is
+ * compiled already: ORT's rule is to refuse. */
+static epctx_status epctx__gen_source_node(epctx__generation *g, const epctx_node *node)
+{
+    epctx_epnode ep;
+    if (!epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
+        return EPCTX_OK;
+    }
+    if (!epctx__is_ep_record(node)) {
+        return epctx_fail(g->error, EPCTX_ERR_GRAPH,
+                          "is EPContext in domain '%S', expected com.microsoft", &node->domain);
+    }
+    EPCTX__TRY(epctx_epnode_from_record(node, &ep, g->error));
+    if (ep.source.size == 0 || epctx_str_is(ep.source, g->backend->source)) {
+        return epctx_fail(g->error, EPCTX_ERR_GRAPH,
+                          "is an EPContext node of source '%S': the model is compiled already",
+                          &ep.source);
+    }
+    g->report->other_nodes++;
+    return epctx__gen_foreign(g, &ep);
+}
+
 static epctx_status epctx__gen_source(epctx__generation *g)
 {
     size_t i;
-    epctx_status status = epctx_graph_load(g->model, &g->graph, g->error);
-    if (status == EPCTX_OK) {
-        status = epctx__editable(g->model, g->error);
+    EPCTX__TRY(epctx_graph_load(g->model, &g->graph, g->error));
+    EPCTX__TRY(epctx__editable(g->model, g->error));
+    EPCTX__TRY(epctx__gen_context_path(g));
+    for (i = 0; i < g->graph.node_count; i++) {
+        epctx_status status = epctx__gen_source_node(g, &g->graph.nodes[i]);
+        epctx_blame(g->error, g->model->path, &g->graph.nodes[i].name, NULL);
+        EPCTX__TRY(status);
     }
-    if (status == EPCTX_OK) {
-        status = epctx__gen_context_path(g);
-    }
-    for (i = 0; status == EPCTX_OK && i < g->graph.node_count; i++) {
-        const epctx_node *node = &g->graph.nodes[i];
-        epctx_epnode ep;
-        if (!epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
-            continue;
-        }
-        if (!epctx__is_ep_record(node)) {
-            status = epctx_fail(g->error, EPCTX_ERR_GRAPH,
-                                "is EPContext in domain '%S', expected com.microsoft",
-                                &node->domain);
-        } else {
-            status = epctx_epnode_from_record(node, &ep, g->error);
-        }
-        if (status == EPCTX_OK &&
-            (ep.source.size == 0 || epctx_str_is(ep.source, g->backend->source))) {
-            status = epctx_fail(g->error, EPCTX_ERR_GRAPH,
-                                "is an EPContext node of source '%S': the model is compiled "
-                                "already",
-                                &ep.source);
-        }
-        if (status == EPCTX_OK) {
-            g->report->other_nodes++;
-            status = epctx__gen_foreign(g, &ep);
-        }
-        epctx_blame(g->error, g->model->path, &node->name, NULL);
-    }
-    return status;
+    return EPCTX_OK;
 }
 
 /* Why a node stays on the CPU. `ask`: the backend tells, when it can. */
@@ -27068,14 +27674,14 @@ static epctx_status epctx__gen_refusal(const epctx__generation *g, size_t index,
  * graph again. */
 #define EPCTX__ASKED 200
 
-/* Tells why nodes stay, where the backend decided that. */
+/* Tells why nodes stay. */
 static void epctx__gen_tell(const epctx__generation *g)
 {
     const epctx_hooks *hooks = g->opts->hooks;
     epctx_error why;
     size_t i;
     int asked = 0;
-    if (hooks == NULL || hooks->refused_fn == NULL || g->opts->sets != NULL) {
+    if (hooks == NULL || hooks->refused_fn == NULL) {
         return;
     }
     for (i = 0; i < g->graph.node_count; i++) {
@@ -27108,164 +27714,6 @@ static epctx_status epctx__gen_nothing(epctx__generation *g)
                       why.message[0] != '\0' ? ": " : "", why.message);
 }
 
-/* -- partitions that the caller chose -- */
-
-/* The caller's sets as groups of the grouping. */
-static bool epctx__sets_read(epctx__generation *g, epctx__grouping *grouping)
-{
-    const epctx_graph *graph = &g->graph;
-    uint32_t *index = (uint32_t *)epctx__gen_array(g, graph->node_count, sizeof *index);
-    size_t i, k;
-    if (index == NULL) {
-        return false;
-    }
-    for (i = 0; i < graph->node_count; i++) {
-        index[graph->nodes[i].id] = (uint32_t)i;
-        grouping->group[i] = EPCTX__NOBODY;
-    }
-    for (i = 0; i < g->opts->set_count; i++) {
-        const epctx_node_set *set = &g->opts->sets[i];
-        for (k = 0; k < set->node_count; k++) {
-            uint32_t at;
-            if (set->nodes[k] >= graph->node_count) {
-                epctx_fail(g->error, EPCTX_ERR_ARG,
-                           "node set %u names node %u, the graph has %u", (uint64_t)i,
-                           (uint64_t)set->nodes[k], (uint64_t)graph->node_count);
-                return false;
-            }
-            at = index[set->nodes[k]];
-            if (grouping->group[at] != EPCTX__NOBODY || epctx__is_ep_record(&graph->nodes[at])) {
-                epctx_fail(g->error, EPCTX_ERR_ARG, "node set %u has node '%S', which %s",
-                           (uint64_t)i, &graph->nodes[at].name,
-                           grouping->group[at] != EPCTX__NOBODY
-                               ? "is in a set already"
-                               : "is an EPContext node");
-                return false;
-            }
-            grouping->group[at] = (uint32_t)i;
-            g->take[at] = 1;
-        }
-        if (set->node_count == 0) {
-            epctx_fail(g->error, EPCTX_ERR_ARG, "node set %u is empty", (uint64_t)i);
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Sets and single nodes that wait for each other; says which set does and through what. */
-static void epctx__sets_circle(epctx__generation *g, const epctx__edges *edges, uint32_t *waits,
-                               const uint8_t *done, size_t units)
-{
-    size_t sets = g->opts->set_count;
-    uint32_t at = EPCTX__NO_UNIT;
-    uint32_t set = EPCTX__NO_UNIT;
-    size_t i;
-    for (i = 0; i < units; i++) {
-        waits[i] = EPCTX__NO_UNIT;
-    }
-    for (i = 0; i < edges->count; i++) {
-        /* not taken: what waits for a unit that is left is left */
-        if (!done[edges->from[i]] && !done[edges->to[i]]) {
-            waits[edges->to[i]] = edges->from[i];
-            at = edges->to[i];
-        }
-    }
-    /* Every unit left waits for one that is left: after as many steps we are on a circle. */
-    /* not taken: there is a circle */
-    for (i = 0; i < units && at != EPCTX__NO_UNIT; i++) {
-        at = waits[at];
-    }
-    /* not taken: there is a circle, and a set on it */
-    for (i = 0; i < units && at != EPCTX__NO_UNIT && set == EPCTX__NO_UNIT; i++) {
-        set = at < sets ? at : EPCTX__NO_UNIT;
-        at = waits[at];
-    }
-    /* not taken: there is a circle, and a set on it */
-    if (set == EPCTX__NO_UNIT || at == EPCTX__NO_UNIT) {
-        epctx_fail(g->error, EPCTX_ERR_GRAPH, "the node sets depend on each other in a circle");
-    } else if (at < sets) {
-        epctx_fail(g->error, EPCTX_ERR_GRAPH,
-                   "node set %u depends on itself through node set %u: they cannot both be "
-                   "partitions",
-                   (uint64_t)set, (uint64_t)at);
-    } else {
-        epctx_fail(g->error, EPCTX_ERR_GRAPH,
-                   "node set %u depends on itself through node '%S', which is not in it",
-                   (uint64_t)set, &g->graph.nodes[at - sets].name);
-    }
-}
-
-/* Is there an order with every set in one piece? */
-static bool epctx__sets_convex(epctx__generation *g, const epctx__grouping *grouping)
-{
-    const epctx_graph *graph = &g->graph;
-    size_t sets = g->opts->set_count;
-    size_t units = sets + graph->node_count;
-    size_t exist = sets;
-    size_t most = 0;
-    size_t count = 0;
-    size_t i, k;
-    epctx__edges edges;
-    uint32_t *key = (uint32_t *)epctx__gen_array(g, units, sizeof *key);
-    uint32_t *sequence = (uint32_t *)epctx__gen_array(g, units, sizeof *sequence);
-    uint8_t *done = (uint8_t *)epctx__gen_array(g, units, 1);
-    for (i = 0; i < graph->node_count; i++) {
-        most += epctx__read_count(&graph->nodes[i]);
-    }
-    edges.count = 0;
-    edges.from = (uint32_t *)epctx__gen_array(g, most, sizeof *edges.from);
-    edges.to = (uint32_t *)epctx__gen_array(g, most, sizeof *edges.to);
-    if (key == NULL || sequence == NULL || done == NULL || edges.from == NULL ||
-        edges.to == NULL) {
-        return false;
-    }
-    for (i = 0; i < sets; i++) {
-        key[i] = (uint32_t)i;
-    }
-    for (i = 0; i < graph->node_count; i++) {
-        bool single = grouping->group[i] == EPCTX__NOBODY;
-        uint32_t to = single ? (uint32_t)(sets + i) : grouping->group[i];
-        key[sets + i] = single ? (uint32_t)(sets + i) : EPCTX__NO_UNIT;
-        exist += single;
-        for (k = 0; k < epctx__read_count(&graph->nodes[i]); k++) {
-            uint32_t made = epctx_map_get(&grouping->producers,
-                                          epctx__reads(&graph->nodes[i], k));
-            uint32_t from;
-            if (made == EPCTX_MAP_NONE) {
-                continue;
-            }
-            from = grouping->group[made] == EPCTX__NOBODY ? (uint32_t)(sets + made)
-                                                          : grouping->group[made];
-            if (from != to) {
-                edges.from[edges.count] = from;
-                edges.to[edges.count++] = to;
-            }
-        }
-    }
-    if (!epctx__sort_units(g->arena, g->error, key, units, &edges, sequence, &count)) {
-        return false;
-    }
-    for (i = 0; i < count; i++) {
-        done[sequence[i]] = 1;
-    }
-    if (count != exist) {
-        epctx__sets_circle(g, &edges, key, done, units);
-    }
-    return count == exist;
-}
-
-static epctx_status epctx__gen_sets(epctx__generation *g)
-{
-    epctx__grouping grouping;
-    if (!epctx__grouping_begin(&grouping, &g->graph, g->take, g->arena, g->error) ||
-        !epctx__sets_read(g, &grouping) || !epctx__sets_convex(g, &grouping)) {
-        return g->error->status;
-    }
-    grouping.count = (uint32_t)g->opts->set_count;
-    return epctx__group_collect(&grouping, &g->parts, &g->part_count);
-}
-
 /* Adds the types that the backend infers to the graph's. */
 static epctx_status epctx__gen_infer(epctx__generation *g)
 {
@@ -27274,17 +27722,13 @@ static epctx_status epctx__gen_infer(epctx__generation *g)
     epctx_value *all;
     size_t known = g->graph.value_count;
     size_t count = 0;
-    epctx_status status = EPCTX_OK;
     if (b->infer_fn != NULL) {
-        status = b->infer_fn(b->self, &g->graph, g->arena, &inferred, &count, g->error);
+        EPCTX__TRY(b->infer_fn(b->self, &g->graph, g->arena, &inferred, &count, g->error));
     }
-    if (status != EPCTX_OK || count == 0) {
-        return status;
+    if (count == 0) {
+        return EPCTX_OK;
     }
-    all = (epctx_value *)epctx__gen_array(g, known + count, sizeof *all);
-    if (all == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
+    EPCTX__NEW(all, epctx_value, known + count, g->arena, g->error);
     if (known > 0) {
         memcpy(all, g->graph.values, known * sizeof *all);
     }
@@ -27298,49 +27742,33 @@ static epctx_status epctx__gen_capability(epctx__generation *g)
 {
     const uint8_t *stays = NULL;
     size_t i;
-    epctx_status status = epctx__gen_infer(g);
-    if (status == EPCTX_OK) {
-        status = g->backend->capability_fn(g->backend->self, &g->graph, g->take, g->error);
-    }
+    EPCTX__TRY(epctx__gen_infer(g));
+    EPCTX__TRY(g->backend->capability_fn(g->backend->self, &g->graph, g->take, g->error));
     for (i = 0; i < g->graph.node_count; i++) {
         if (epctx_str_is(g->graph.nodes[i].op_type, EPCTX_OP_TYPE)) {
             g->take[i] = 0;
         }
     }
-    if (status == EPCTX_OK) {
-        status = epctx__partition(&g->graph, g->take, g->arena, &g->parts, &g->part_count, &stays,
-                                  g->error);
-    }
-    for (i = 0; status == EPCTX_OK && i < g->graph.node_count; i++) {
+    EPCTX__TRY(epctx__partition(&g->graph, g->take, g->arena, &g->parts, &g->part_count, &stays,
+                                g->error));
+    for (i = 0; i < g->graph.node_count; i++) {
         g->take[i] = stays[i] != 0 ? EPCTX__BESIDE : g->take[i];
     }
-    return status;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__gen_partition(epctx__generation *g)
 {
-    epctx_status status;
     size_t i;
-    g->take = (uint8_t *)epctx__gen_array(g, g->graph.node_count, 1);
-    if (g->take == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
-    status = g->opts->sets != NULL ? epctx__gen_sets(g) : epctx__gen_capability(g);
-    if (status == EPCTX_OK) {
-        epctx__gen_tell(g);
-    }
-    for (i = 0; status == EPCTX_OK && g->opts->require_all && i < g->graph.node_count; i++) {
+    EPCTX__NEW(g->take, uint8_t, g->graph.node_count, g->arena, g->error);
+    EPCTX__TRY(epctx__gen_capability(g));
+    epctx__gen_tell(g);
+    for (i = 0; g->opts->require_all && i < g->graph.node_count; i++) {
         if (g->take[i] == 0 && !epctx__is_ep_record(&g->graph.nodes[i])) {
-            status = epctx__gen_refusal(g, i, true, g->error);
+            return epctx__gen_refusal(g, i, true, g->error);
         }
     }
-    if (status == EPCTX_OK && g->part_count == 0) {
-        status = epctx__gen_nothing(g);
-    }
-    if (status != EPCTX_OK) {
-        epctx_blame(g->error, g->model->path, NULL, NULL);
-    }
-    return status;
+    return g->part_count == 0 ? epctx__gen_nothing(g) : EPCTX_OK;
 }
 
 /* The binary as the application will meet it. */
@@ -27348,16 +27776,15 @@ static epctx_status epctx__verify_binary(const epctx_backend *b, epctx_span bina
                                          const epctx_ep *ep, epctx_error *error)
 {
     void *context = NULL;
+    void *graph;
     size_t i;
-    epctx_status status = b->load_fn(b->self, binary, &context, error);
-    for (i = 0; status == EPCTX_OK && i < ep->count; i++) {
-        void *graph;
+    epctx_status status;
+    EPCTX__TRY(b->load_fn(b->self, binary, &context, error));
+    for (i = 0, status = EPCTX_OK; status == EPCTX_OK && i < ep->count; i++) {
         status = b->find_fn(b->self, context, ep->pieces[i].name, ep->pieces[i].hash, &graph,
                             error);
     }
-    if (context != NULL) {
-        b->unload_fn(b->self, context);
-    }
+    b->unload_fn(b->self, context);
     return status;
 }
 
@@ -27375,29 +27802,23 @@ static epctx_status epctx__gen_source_name(epctx__generation *g)
     epctx_error_clear(&ignored);
     parts[0] = epctx_path_folder(epctx_str_of(g->report->context_path));
     parts[1] = epctx_str_of(".");
-    /* not taken: a folder is shorter than its path, which fits */
     if (g->model->path[0] != '\0' &&
-        epctx__path_join(folder, sizeof folder, parts, 2, &ignored) == EPCTX_OK &&
+        EPCTX__ALWAYS(epctx__path_join(folder, sizeof folder, parts, 2, &ignored) == EPCTX_OK) &&
         io->canonical_fn(io->user, folder, real, sizeof real, &ignored) == EPCTX_OK &&
-        io->canonical_fn(io->user, g->model->path, source, sizeof source, &ignored) == EPCTX_OK) {
-        if (epctx__path_inside(real, source)) {
-            size_t size = strlen(real);
-            name = epctx_str_of(source + size + !epctx__is_separator(real[size - 1]));
-        }
+        io->canonical_fn(io->user, g->model->path, source, sizeof source, &ignored) == EPCTX_OK &&
+        epctx__path_inside(real, source)) {
+        size_t size = strlen(real);
+        name = epctx_str_of(source + size + !epctx__is_separator(real[size - 1]));
     }
-    g->source_model = epctx_arena_copy(g->arena, name);
-    return g->source_model != NULL ? EPCTX_OK : epctx__nomem(g->error, g->arena->missing);
+    return epctx__copy(g->arena, name, &g->source_model, g->error);
 }
 
-static epctx_status epctx__gen_compile(epctx__generation *g)
+static epctx_status epctx__gen_begin_ep(epctx__generation *g)
 {
     epctx_ep_opts how;
-    epctx_status status;
-    size_t i, k, count;
     memset(&how, 0, sizeof how);
-    if (g->opts->weightless != EPCTX_WEIGHTLESS_NONE &&
-        epctx__gen_source_name(g) != EPCTX_OK) {
-        return EPCTX_ERR_NOMEM;
+    if (g->opts->weightless != EPCTX_WEIGHTLESS_NONE) {
+        EPCTX__TRY(epctx__gen_source_name(g));
     }
     how.name_prefix = g->opts->name_prefix;
     how.model_hash = epctx_graph_hash(&g->graph);
@@ -27408,38 +27829,39 @@ static epctx_status epctx__gen_compile(epctx__generation *g)
     how.source_model = g->source_model;
     how.hooks = g->opts->hooks;
     how.allocator = g->opts->allocator;
-    if (g->build != NULL) {
-        status = epctx__ep_open(&g->ep, g->backend, &how, g->part_count, g->arena, g->error);
-        g->ep.build = g->build;
-        g->ep.shared = g->known;
-        g->ep.max_size = g->known->max_size;
-    } else {
-        status = epctx_ep_begin(&g->ep, g->backend, &how, g->part_count, g->arena, g->error);
+    if (g->build == NULL) {
+        return epctx_ep_begin(&g->ep, g->backend, &how, g->part_count, g->arena, g->error);
     }
-    for (i = 0; status == EPCTX_OK && i < g->part_count; i++) {
-        status = epctx_ep_compile(&g->ep, &g->parts[i].graph, g->error);
+    EPCTX__TRY(epctx__ep_open(&g->ep, g->backend, &how, g->part_count, g->arena, g->error));
+    g->ep.build = g->build;
+    g->ep.shared = g->known;
+    g->ep.max_size = g->known->max_size;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__gen_compile(epctx__generation *g)
+{
+    epctx_gen_report *r = g->report;
+    size_t i, k, count;
+    EPCTX__TRY(epctx__gen_begin_ep(g));
+    for (i = 0; i < g->part_count; i++) {
+        EPCTX__TRY(epctx_ep_compile(&g->ep, &g->parts[i].graph, g->error));
     }
-    if (status == EPCTX_OK) {
-        status = epctx_ep_finish(&g->ep, g->error);
+    EPCTX__TRY(epctx_ep_finish(&g->ep, g->error));
+    if (g->opts->verify && g->build == NULL) {
+        EPCTX__TRY(epctx__verify_binary(g->backend, epctx_ep_binary(&g->ep), &g->ep, g->error));
     }
-    if (status == EPCTX_OK && g->opts->verify && g->build == NULL) {
-        status = epctx__verify_binary(g->backend, epctx_ep_binary(&g->ep), &g->ep, g->error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_blame(g->error, g->model->path, NULL, NULL);
-    }
-    g->nodes = epctx_ep_context_nodes(&g->ep, &count);
-    g->report->nodes = g->nodes;
+    r->nodes = g->nodes = epctx_ep_context_nodes(&g->ep, &count);
     for (i = 0; i < g->part_count; i++) {
         for (k = 0; k < g->parts[i].graph.initializer_count; k++) {
             const epctx_tensor *t = &g->parts[i].graph.initializers[k];
             bool outside = epctx__stays_outside(t, g->ep.opts.weightless);
-            g->report->outside_count += outside;
-            g->report->outside_size += outside ? t->size : 0;
+            r->outside_count += outside;
+            r->outside_size += outside ? t->size : 0;
         }
     }
-    g->report->max_size = g->ep.max_size;
-    return status;
+    r->max_size = g->ep.max_size;
+    return EPCTX_OK;
 }
 
 /* -- the rewrite of the model -- */
@@ -27451,45 +27873,33 @@ typedef struct epctx__rewrite {
     epctx_map used;      /* names that the new graph reads */
     epctx_map made;      /* names that the new graph produces or defines */
     epctx_map inputs;    /* run-time inputs: all of them stay */
+    epctx_map typed;     /* values whose type the new graph tells */
 } epctx__rewrite;
 
 #define EPCTX__GONE UINT32_MAX
 
-static bool epctx__mark(epctx__rewrite *w, epctx_map *map, epctx_str name)
+static epctx_status epctx__mark(epctx__rewrite *w, epctx_map *map, epctx_str name)
 {
     /* The empty name stands for an optional value that is not there. */
-    if (name.size > 0 && epctx_map_put(map, name, 1) != EPCTX_OK) {
-        epctx__nomem(w->g->error, w->g->arena->missing);
-        return false;
-    }
-    return true;
+    return name.size > 0 ? epctx__map_set(map, name, 1, w->g->error) : EPCTX_OK;
 }
 
-static bool epctx__mark_reads(epctx__rewrite *w, const epctx_node *node)
+/* What a node of the new graph reads and produces. */
+static epctx_status epctx__mark_node(epctx__rewrite *w, const epctx_node *node)
 {
     size_t k;
     for (k = 0; k < epctx__read_count(node); k++) {
-        if (!epctx__mark(w, &w->used, epctx__reads(node, k))) {
-            return false;
-        }
+        EPCTX__TRY(epctx__mark(w, &w->used, epctx__reads(node, k)));
     }
-    return true;
-}
-
-static bool epctx__mark_writes(epctx__rewrite *w, const epctx_node *node)
-{
-    size_t k;
     for (k = 0; k < node->output_count; k++) {
-        if (!epctx__mark(w, &w->made, node->outputs[k])) {
-            return false;
-        }
+        EPCTX__TRY(epctx__mark(w, &w->made, node->outputs[k]));
     }
-    return true;
+    return EPCTX_OK;
 }
 
 /* Which nodes stay: all that are in no partition, but constant nodes only if somebody still reads
  * them. Backwards, so that chains of constants go together. */
-static bool epctx__rewrite_units(epctx__rewrite *w)
+static epctx_status epctx__rewrite_units(epctx__rewrite *w)
 {
     epctx__generation *g = w->g;
     const epctx_graph *graph = &g->graph;
@@ -27501,14 +27911,10 @@ static bool epctx__rewrite_units(epctx__rewrite *w)
         for (k = 0; k < g->parts[i].node_count; k++) {
             w->unit[g->parts[i].nodes[k]] = (uint32_t)i;
         }
-        if (!epctx__mark_reads(w, &g->nodes[i]) || !epctx__mark_writes(w, &g->nodes[i])) {
-            return false;
-        }
+        EPCTX__TRY(epctx__mark_node(w, &g->nodes[i]));
     }
     for (i = 0; i < graph->output_count; i++) {
-        if (!epctx__mark(w, &w->used, graph->outputs[i].name)) {
-            return false;
-        }
+        EPCTX__TRY(epctx__mark(w, &w->used, graph->outputs[i].name));
     }
     for (i = graph->node_count; i-- > 0;) {
         const epctx_node *node = &graph->nodes[i];
@@ -27517,20 +27923,20 @@ static bool epctx__rewrite_units(epctx__rewrite *w)
             continue;
         }
         for (k = 0; k < node->output_count; k++) {
-            read = read || epctx_map_get(&w->used, node->outputs[k]) != EPCTX_MAP_NONE;
+            read = read || epctx__has(&w->used, node->outputs[k]);
         }
         /* take != 0 here: a constant that was copied into the partitions that use it */
         if (!read && g->take[i] != 0) {
             w->unit[i] = EPCTX__GONE;
-        } else if (!epctx__mark_reads(w, node) || !epctx__mark_writes(w, node)) {
-            return false;
+        } else {
+            EPCTX__TRY(epctx__mark_node(w, node));
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
 /* Which unit waits for which: readers for producers. */
-static bool epctx__rewrite_edges(epctx__rewrite *w, epctx__edges *edges)
+static epctx_status epctx__rewrite_edges(epctx__rewrite *w, epctx__edges *edges)
 {
     epctx__generation *g = w->g;
     const epctx_graph *graph = &g->graph;
@@ -27541,16 +27947,14 @@ static bool epctx__rewrite_edges(epctx__rewrite *w, epctx__edges *edges)
     for (i = 0; i < graph->node_count; i++) {
         most += epctx__read_count(&graph->nodes[i]);
         for (k = 0; w->unit[i] != EPCTX__GONE && k < graph->nodes[i].output_count; k++) {
-            if (epctx_map_put(&producers, graph->nodes[i].outputs[k], w->unit[i]) != EPCTX_OK) {
-                epctx__nomem(g->error, g->arena->missing);
-                return false;
-            }
+            EPCTX__TRY(epctx__map_set(&producers, graph->nodes[i].outputs[k], w->unit[i],
+                                      g->error));
         }
     }
-    edges->from = (uint32_t *)epctx__gen_array(g, most, sizeof *edges->from);
-    edges->to = (uint32_t *)epctx__gen_array(g, most, sizeof *edges->to);
+    EPCTX__NEW(edges->from, uint32_t, most, g->arena, g->error);
+    EPCTX__NEW(edges->to, uint32_t, most, g->arena, g->error);
     edges->count = 0;
-    for (i = 0; edges->from != NULL && edges->to != NULL && i < graph->node_count; i++) {
+    for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
         for (k = 0; w->unit[i] != EPCTX__GONE && k < epctx__read_count(node); k++) {
             epctx_str name = epctx__reads(node, k);
@@ -27561,11 +27965,11 @@ static bool epctx__rewrite_edges(epctx__rewrite *w, epctx__edges *edges)
             }
         }
     }
-    return edges->from != NULL && edges->to != NULL;
+    return EPCTX_OK;
 }
 
 /* The units of the new graph in order. */
-static bool epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t *count)
+static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t *count)
 {
     epctx__generation *g = w->g;
     size_t nodes = g->graph.node_count;
@@ -27573,11 +27977,9 @@ static bool epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t 
     epctx__edges edges;
     uint32_t *key;
     size_t i;
-    *sequence = (uint32_t *)epctx__gen_array(g, units, sizeof **sequence);
-    key = (uint32_t *)epctx__gen_array(g, units, sizeof *key);
-    if (*sequence == NULL || key == NULL || !epctx__rewrite_edges(w, &edges)) {
-        return false;
-    }
+    EPCTX__NEW(*sequence, uint32_t, units, g->arena, g->error);
+    EPCTX__NEW(key, uint32_t, units, g->arena, g->error);
+    EPCTX__TRY(epctx__rewrite_edges(w, &edges));
     for (i = 0; i < units; i++) {
         key[i] = EPCTX__NO_UNIT;
     }
@@ -27589,17 +27991,19 @@ static bool epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t 
             key[unit] = g->graph.nodes[i].id;
         }
     }
-    return epctx__sort_units(g->arena, g->error, key, units, &edges, *sequence, count);
+    return epctx__sort_units(g->arena, g->error, key, units, &edges, *sequence, count)
+               ? EPCTX_OK
+               : g->error->status;
 }
 
-static bool epctx__drop(epctx__rewrite *w, epctx_slot *slot)
+static epctx_status epctx__drop(epctx__rewrite *w, epctx_slot *slot)
 {
-    return epctx_remove(w->g->model, epctx__slot_view(slot), w->g->error) == EPCTX_OK;
+    return epctx_remove(w->g->model, epctx__slot_view(slot), w->g->error);
 }
 
 /* Brings the node fields of the graph into the new sequence: nodes that keep their relative place
  * are not touched, others move, partitions appear. */
-static bool epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequence, size_t count)
+static epctx_status epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequence, size_t count)
 {
     epctx__generation *g = w->g;
     epctx_model *model = g->model;
@@ -27608,9 +28012,8 @@ static bool epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequence, si
     size_t kept = 0; /* source position behind the last node that was left in place */
     size_t i;
     for (i = 0; i < g->graph.node_count; i++) {
-        if ((w->unit[i] < g->part_count || w->unit[i] == EPCTX__GONE) &&
-            !epctx__drop(w, w->slots[g->graph.nodes[i].id])) {
-            return false;
+        if (w->unit[i] < g->part_count || w->unit[i] == EPCTX__GONE) {
+            EPCTX__TRY(epctx__drop(w, w->slots[g->graph.nodes[i].id]));
         }
     }
     /* New nodes before the first old one go in front of the first node field. */
@@ -27630,28 +28033,24 @@ static bool epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequence, si
             continue;
         } else { /* moved: a second slot over the same bytes */
             slot = epctx__clone(&b, NULL, w->slots[at]);
-            if (slot != NULL && !epctx__drop(w, w->slots[at])) {
-                return false;
+            if (slot != NULL) {
+                EPCTX__TRY(epctx__drop(w, w->slots[at]));
             }
         }
-        if (epctx__place(model, &b, model->graph, previous, slot, g->error) != EPCTX_OK) {
-            return false;
-        }
+        EPCTX__TRY(epctx__place(model, &b, model->graph, previous, slot, g->error));
         previous = slot;
     }
-    return true;
+    return EPCTX_OK;
 }
 
 /* -- external data: the new model must not depend on the source's files (EP-context design) -- */
 
 /* Takes a field anywhere in the model out, as epctx_remove does for the main graph's. */
-static bool epctx__drop_slot(epctx__rewrite *w, epctx_slot *slot)
+static epctx_status epctx__drop_slot(epctx__rewrite *w, epctx_slot *slot)
 {
-    if (epctx__record(w->g->model, slot, NULL, false, w->g->error) != EPCTX_OK) {
-        return false;
-    }
+    EPCTX__TRY(epctx__record(w->g->model, slot, NULL, false, w->g->error));
     slot->removed = true;
-    return true;
+    return EPCTX_OK;
 }
 
 static void epctx__add_pair(epctx__builder *b, epctx_slot *tensor, const char *key, epctx_str value)
@@ -27664,13 +28063,12 @@ static void epctx__add_pair(epctx__builder *b, epctx_slot *tensor, const char *k
 }
 
 /* Space for a tensor in the file of initializers, aligned like a cache line. */
-static epctx__aside *epctx__set_aside(epctx__generation *g, const epctx_tensor *tensor)
+static epctx_status epctx__set_aside(epctx__generation *g, const epctx_tensor *tensor,
+                                     uint64_t *offset)
 {
-    epctx__aside *moved = (epctx__aside *)epctx__gen_array(g, 1, sizeof *moved);
-    if (moved == NULL) {
-        return NULL;
-    }
-    moved->offset = (g->report->initializers_size + 63) & ~(uint64_t)63;
+    epctx__aside *moved;
+    EPCTX__NEW(moved, epctx__aside, 1, g->arena, g->error);
+    *offset = moved->offset = (g->report->initializers_size + 63) & ~(uint64_t)63;
     moved->bytes.data = tensor->data;
     moved->bytes.size = tensor->size;
     g->report->initializers_size = moved->offset + tensor->size;
@@ -27680,12 +28078,31 @@ static epctx__aside *epctx__set_aside(epctx__generation *g, const epctx_tensor *
         g->moved = moved;
     }
     g->moved_last = moved;
-    return moved;
+    return EPCTX_OK;
+}
+
+/* Says that the bytes of a tensor are in the file of initializers. */
+static epctx_status epctx__refer_tensor(epctx__generation *g, epctx__builder *b, epctx_slot *slot,
+                                        const epctx_tensor *tensor)
+{
+    uint64_t at;
+    epctx_str offset, length;
+    EPCTX__TRY(epctx__set_aside(g, tensor, &at));
+    offset = epctx__new_decimal(g->arena, at);
+    length = epctx__new_decimal(g->arena, tensor->size);
+    if (offset.size == 0 || length.size == 0) {
+        return epctx__nomem(g->error, g->arena->missing);
+    }
+    epctx__add_pair(b, slot, "location", epctx_str_of(g->opts->initializers_file_name));
+    epctx__add_pair(b, slot, "offset", offset);
+    epctx__add_pair(b, slot, "length", length);
+    epctx__add_varint(b, slot, EPCTX_FIELD_TENSOR_DATA_LOCATION, 1);
+    return EPCTX_OK;
 }
 
 /* Replaces a tensor by one with the same head and its bytes inside or in the new file. */
-static bool epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot, const epctx_tensor *tensor,
-                                bool outside)
+static epctx_status epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot,
+                                        const epctx_tensor *tensor, bool outside)
 {
     epctx__generation *g = w->g;
     epctx__builder b = epctx__builder_of(g->model);
@@ -27696,55 +28113,38 @@ static bool epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot, const epctx
     while (!b.failed && p != NULL && p < end) {
         epctx__token t;
         const uint8_t *after = epctx__next(p, end, 100, &t);
-        bool storage = after != NULL && ((t.number >= 4 && t.number <= 7) ||
-                                         (t.number >= 9 && t.number <= 11) || t.number == 13 ||
-                                         t.number == 14);
-        if (after != NULL && !storage &&
+        if (after != NULL && !epctx__is_storage(t.number) &&
             epctx__append_slot(b.arena, fresh, &t, after) == NULL) {
             b.failed = true;
         }
         p = after;
     }
     if (fresh != NULL && outside) {
-        const epctx__aside *moved = epctx__set_aside(g, tensor);
-        epctx_str offset = epctx__new_decimal(g->arena, moved != NULL ? moved->offset : 0);
-        epctx_str length = epctx__new_decimal(g->arena, tensor->size);
-        if (moved == NULL || offset.size == 0 || length.size == 0) {
-            epctx__nomem(g->error, g->arena->missing);
-            return false;
-        }
-        epctx__add_pair(&b, fresh, "location", epctx_str_of(g->opts->initializers_file_name));
-        epctx__add_pair(&b, fresh, "offset", offset);
-        epctx__add_pair(&b, fresh, "length", length);
-        epctx__add_varint(&b, fresh, 14, 1);
+        EPCTX__TRY(epctx__refer_tensor(g, &b, fresh, tensor));
     } else if (fresh != NULL) {
-        epctx__add_bytes(&b, fresh, 9, tensor->data, tensor->size);
+        epctx__add_bytes(&b, fresh, EPCTX_FIELD_TENSOR_RAW_DATA, tensor->data, tensor->size);
     }
-    return epctx__place(g->model, &b, slot->parent, slot, fresh, g->error) == EPCTX_OK &&
-           epctx__drop_slot(w, slot);
+    EPCTX__TRY(epctx__place(g->model, &b, slot->parent, slot, fresh, g->error));
+    return epctx__drop_slot(w, slot);
 }
 
 /* A tensor of the new model: initializers may go out, external data comes in or moves. */
-static bool epctx__settle_tensor(epctx__rewrite *w, epctx_slot *slot, bool initializer)
+static epctx_status epctx__settle_tensor(epctx__rewrite *w, epctx_slot *slot, bool initializer)
 {
     epctx__generation *g = w->g;
     epctx_tensor_view view = epctx_tensor_of(epctx__slot_view(slot));
     bool outside = initializer && g->report->initializers_path[0] != '\0' &&
                    view.elem_type != EPCTX_ONNX_STRING;
-    epctx__loader loader;
     epctx_tensor tensor;
     if (!outside && !view.external) {
-        return true;
+        return EPCTX_OK;
     }
-    memset(&loader, 0, sizeof loader);
-    loader.model = g->model;
-    loader.arena = g->arena;
-    loader.error = g->error;
-    if (!epctx__load_tensor(&loader, epctx__slot_view(slot), &tensor)) {
+    if (epctx_tensor_load(g->model, epctx__slot_view(slot), g->arena, &tensor, g->error) !=
+        EPCTX_OK) {
         return false;
     }
     outside = outside && tensor.size > 0 && tensor.size >= g->opts->initializers_min_size;
-    return (!outside && !view.external) || epctx__store_tensor(w, slot, &tensor, outside);
+    return outside || view.external ? epctx__store_tensor(w, slot, &tensor, outside) : EPCTX_OK;
 }
 
 /* Messages below a graph or a function that can hold tensors. */
@@ -27777,19 +28177,18 @@ static bool epctx__needs_settling(epctx_view message, epctx_kind type, bool all,
 
 /* Settles every tensor below a field: initializers of bodies, constants, sparse tensors. Opens only
  * what it has to change. */
-static bool epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx_kind type, uint32_t depth)
+static epctx_status epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx_kind type, uint32_t depth)
 {
     bool all = w->g->report->initializers_path[0] != '\0';
     epctx_slot *child;
     epctx_slot *next;
     /* not taken: open bounds the nesting */
     if (depth == 0 || !epctx__needs_settling(epctx__slot_view(slot), type, all, depth)) {
-        return true;
+        return EPCTX_OK;
     }
     if (slot->message == NULL &&
         !epctx__open_slot(&w->g->model->arena, slot, type, NULL, 100)) {
-        epctx__nomem(w->g->error, w->g->model->arena.missing);
-        return false;
+        return epctx__nomem(w->g->error, w->g->model->arena.missing);
     }
     for (child = slot->message->first; child != NULL; child = next) {
         uint32_t kind =
@@ -27799,159 +28198,118 @@ static bool epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx_kind type, 
         if (child->removed || !epctx__holds_tensors(inner)) {
             continue;
         }
-        if (inner == EPCTX_KIND_TENSOR
-                ? !epctx__settle_tensor(w, child, type == EPCTX_KIND_GRAPH)
-                : !epctx__settle(w, child, inner, depth - 1)) {
-            return false;
+        if (inner == EPCTX_KIND_TENSOR) {
+            EPCTX__TRY(epctx__settle_tensor(w, child, type == EPCTX_KIND_GRAPH));
+        } else {
+            EPCTX__TRY(epctx__settle(w, child, inner, depth - 1));
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
-static bool epctx__settle_model(epctx__rewrite *w)
+static epctx_status epctx__settle_model(epctx__rewrite *w)
 {
     epctx_slot *slot;
     w->g->model->external_asked = 0;
     for (slot = w->g->model->root->message->first; slot != NULL; slot = slot->next) {
-        epctx_kind type = slot->number == 7    ? EPCTX_KIND_GRAPH
-                           : slot->number == 25 ? EPCTX_KIND_FUNCTION
-                                                : EPCTX_KIND_NONE;
-        if (slot->wire == EPCTX_WIRE_LEN && !slot->removed && type != EPCTX_KIND_NONE &&
-            !epctx__settle(w, slot, type, 100)) {
-            return false;
+        epctx_kind type = slot->number == EPCTX_FIELD_MODEL_GRAPH       ? EPCTX_KIND_GRAPH
+                          : slot->number == EPCTX_FIELD_MODEL_FUNCTIONS ? EPCTX_KIND_FUNCTION
+                                                                        : EPCTX_KIND_NONE;
+        if (slot->wire == EPCTX_WIRE_LEN && !slot->removed && type != EPCTX_KIND_NONE) {
+            EPCTX__TRY(epctx__settle(w, slot, type, 100));
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
-static bool epctx__is_kept(const epctx__rewrite *w, epctx_str name)
+/* The live field `number` of a message from `slot` on; NULL when there is none left. */
+static epctx_slot *epctx__live(epctx_slot *slot, uint32_t number)
 {
-    return epctx_map_get(&w->used, name) != EPCTX_MAP_NONE ||
-           epctx_map_get(&w->inputs, name) != EPCTX_MAP_NONE;
+    while (slot != NULL &&
+           (slot->number != number || slot->wire != EPCTX_WIRE_LEN || slot->removed)) {
+        slot = slot->next;
+    }
+    return slot;
+}
+
+static epctx_str epctx__last_str(epctx_view message, uint32_t number)
+{
+    epctx_cursor it = epctx_fields(message, number);
+    epctx_str text = epctx_str_of(NULL);
+    while (epctx_next_str(&it, &text)) {
+    }
+    return text;
 }
 
 /* Quantization annotations of values that are gone go; those that stay need their parameters. */
-static bool epctx__rewrite_annotations(epctx__rewrite *w)
+static epctx_status epctx__rewrite_annotation(epctx__rewrite *w, epctx_slot *slot, epctx_str name)
 {
-    epctx_slot *slot;
-    for (slot = w->g->model->graph->message->first; slot != NULL; slot = slot->next) {
-        epctx_annotation_view annotation;
-        epctx_cursor it;
-        epctx_pair pair;
-        epctx_cursor one;
-        if (slot->number != 14 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
-            continue;
-        }
-        memset(&annotation, 0, sizeof annotation);
-        annotation.view = epctx__slot_view(slot);
-        one = epctx_fields(annotation.view, 1);
-        while (epctx_next_str(&one, &annotation.tensor_name)) {
-        }
-        if (!epctx__is_kept(w, annotation.tensor_name) &&
-            epctx_map_get(&w->made, annotation.tensor_name) == EPCTX_MAP_NONE) {
-            if (!epctx__drop(w, slot)) {
-                return false;
-            }
-            continue;
-        }
-        it = epctx_annotation_pairs(&annotation);
-        while (epctx_next_pair(&it, &pair)) {
-            if (!epctx__mark(w, &w->used, pair.value)) {
-                return false;
-            }
-        }
+    epctx_annotation_view annotation;
+    epctx_cursor it;
+    epctx_pair pair;
+    if (!epctx__has(&w->used, name) && !epctx__has(&w->inputs, name) &&
+        !epctx__has(&w->made, name)) {
+        return epctx__drop(w, slot);
     }
-    return true;
+    memset(&annotation, 0, sizeof annotation);
+    annotation.view = epctx__slot_view(slot);
+    it = epctx_annotation_pairs(&annotation);
+    while (epctx_next_pair(&it, &pair)) {
+        EPCTX__TRY(epctx__mark(w, &w->used, pair.value));
+    }
+    return EPCTX_OK;
 }
 
-/* Initializers that nobody reads any more go, unless they are what makes an input optional. */
-static bool epctx__rewrite_initializers(epctx__rewrite *w)
+/* Initializers that nobody reads any more go, unless they are what makes an input optional; so do
+ * inputs that only named one (IR version < 4). */
+static epctx_status epctx__rewrite_unread(epctx__rewrite *w, epctx_slot *slot, epctx_str name)
 {
-    epctx_slot *slot;
-    for (slot = w->g->model->graph->message->first; slot != NULL; slot = slot->next) {
-        epctx_view body;
-        epctx_str name;
-        if (slot->wire != EPCTX_WIRE_LEN || slot->removed ||
-            (slot->number != 5 && slot->number != 15)) {
-            continue;
-        }
-        body = epctx__slot_view(slot);
-        if (slot->number == 15) { /* sparse: the name is the one of its values */
-            epctx_cursor it = epctx_fields(body, 1);
+    return epctx__has(&w->used, name) || epctx__has(&w->inputs, name) ? EPCTX_OK
+                                                                      : epctx__drop(w, slot);
+}
+
+static epctx_status epctx__rewrite_type(epctx__rewrite *w, epctx_slot *slot, epctx_str name)
+{
+    return epctx__has(&w->made, name) || epctx__has(&w->used, name) ? epctx__mark(w, &w->typed, name)
+                                                                    : epctx__drop(w, slot);
+}
+
+/* Every field of the graph that is about a value, by the value's name. */
+static epctx_status epctx__rewrite_fields(epctx__rewrite *w, uint32_t number, uint32_t name_number,
+                                          epctx_status (*each_fn)(epctx__rewrite *, epctx_slot *,
+                                                                  epctx_str))
+{
+    epctx_slot *slot = epctx__live(w->g->model->graph->message->first, number);
+    for (; slot != NULL; slot = epctx__live(slot->next, number)) {
+        epctx_view body = epctx__slot_view(slot);
+        if (number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER) { /* it has the name of its values */
+            epctx_cursor it = epctx_fields(body, EPCTX_FIELD_SPARSE_VALUES);
             if (!epctx_next_view(&it, &body)) {
                 continue;
             }
         }
-        name = epctx_tensor_of(body).name;
-        if (!epctx__is_kept(w, name) && !epctx__drop(w, slot)) {
-            return false;
-        }
+        EPCTX__TRY(each_fn(w, slot, epctx__last_str(body, name_number)));
     }
-    return true;
+    return EPCTX_OK;
 }
 
-/* Graph inputs that only named an initializer (IR version < 4) go with it. */
-static bool epctx__rewrite_inputs(epctx__rewrite *w)
-{
-    epctx_slot *slot;
-    for (slot = w->g->model->graph->message->first; slot != NULL; slot = slot->next) {
-        epctx_str name;
-        if (slot->number != 11 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
-            continue;
-        }
-        name = epctx_value_of(epctx__slot_view(slot)).name;
-        if (!epctx__is_kept(w, name) && !epctx__drop(w, slot)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* value_info of values that are gone goes; EPContext outputs that lack one get one, because ORT has
- * no shape inference for EPContext. */
-static bool epctx__rewrite_values(epctx__rewrite *w)
+/* EPContext outputs that lack a value_info get one, because ORT has no shape inference for them. */
+static epctx_status epctx__rewrite_values(epctx__rewrite *w)
 {
     epctx__generation *g = w->g;
-    epctx_model *model = g->model;
-    epctx_map typed;
-    epctx_slot *slot;
     size_t i, k;
-    epctx_map_init(&typed, g->arena);
-    for (i = 0; i < g->graph.output_count; i++) {
-        if (g->graph.outputs[i].elem_type != 0 &&
-            !epctx__mark(w, &typed, g->graph.outputs[i].name)) {
-            return false;
-        }
-    }
-    for (slot = model->graph->message->first; slot != NULL; slot = slot->next) {
-        epctx_value_view value;
-        if (slot->number != 13 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
-            continue;
-        }
-        value = epctx_value_of(epctx__slot_view(slot));
-        if (epctx_map_get(&w->made, value.name) == EPCTX_MAP_NONE &&
-            epctx_map_get(&w->used, value.name) == EPCTX_MAP_NONE) {
-            if (!epctx__drop(w, slot)) {
-                return false;
-            }
-        } else if (!epctx__mark(w, &typed, value.name)) {
-            return false;
-        }
-    }
     for (i = 0; i < g->part_count; i++) {
         const epctx_graph *part = &g->parts[i].graph;
         const epctx_value *types = g->ep.pieces[i].types;
         for (k = 0; k < part->output_count; k++) {
             const epctx_value *value = types != NULL ? &types[k] : &part->outputs[k];
-            if (value->elem_type != 0 &&
-                epctx_map_get(&typed, value->name) == EPCTX_MAP_NONE &&
-                epctx_put_value(model, epctx_view_none(), value, epctx_view_none(), NULL,
-                                g->error) != EPCTX_OK) {
-                return false;
+            if (value->elem_type != 0 && !epctx__has(&w->typed, value->name)) {
+                EPCTX__TRY(epctx_put_value(g->model, epctx_view_none(), value, epctx_view_none(),
+                                           NULL, g->error));
             }
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
 /* -- metadata -- */
@@ -27960,24 +28318,17 @@ static bool epctx__rewrite_values(epctx__rewrite *w)
 static bool epctx__has_ep(const epctx__generation *g, epctx_str ep)
 {
     const epctx_profile *profile = epctx_profile_of(ep);
-    size_t profiles;
-    bool known = profile != &epctx_profiles(&profiles)[0] + profiles - 1; /* generic is last */
+    bool known = (profile->traits & EPCTX_ANY_EP) == 0;
     size_t i;
     if (epctx_str_is(ep, g->backend->source)) {
         return g->part_count > 0;
     }
     for (i = 0; i < g->graph.node_count; i++) {
-        const epctx_attr *source;
-        if (!epctx__is_ep_record(&g->graph.nodes[i])) {
-            continue;
-        }
-        source = epctx_node_attr(&g->graph.nodes[i], "source");
-        /* not taken: nodes without a source were refused */
-        if (source == NULL) {
-            continue;
-        }
-        if (epctx_str_eq(source->s, ep) ||
-            (known && epctx_profile_of(source->s) == profile)) {
+        const epctx_node *node = &g->graph.nodes[i];
+        const epctx_attr *source =
+            epctx__is_ep_record(node) ? epctx_node_attr(node, "source") : NULL;
+        if (source != NULL && (epctx_str_eq(source->s, ep) ||
+                               (known && epctx_profile_of(source->s) == profile))) {
             return true;
         }
     }
@@ -27985,46 +28336,27 @@ static bool epctx__has_ep(const epctx__generation *g, epctx_str ep)
 }
 
 /* What the source tells of EPs that have no node here any more misleads who reads it. */
-static bool epctx__rewrite_metadata(epctx__rewrite *w)
+static epctx_status epctx__rewrite_metadata(epctx__rewrite *w)
 {
     static const char *const prefixes[] = {EPCTX_COMPAT_PREFIX, EPCTX_BUILD_PREFIX};
-    epctx_slot *slot;
+    const uint32_t number = EPCTX_FIELD_MODEL_METADATA_PROPS;
+    epctx_slot *slot = epctx__live(w->g->model->root->message->first, number);
     size_t i;
-    for (slot = w->g->model->root->message->first; slot != NULL; slot = slot->next) {
+    for (; slot != NULL; slot = epctx__live(slot->next, number)) {
         epctx_str key, value;
-        if (slot->number != 14 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
-            continue;
-        }
         epctx__pair(epctx__slot_view(slot), &key, &value);
         for (i = 0; i < 2; i++) {
-            size_t size = strlen(prefixes[i]);
             epctx_str ep = key;
-            if (key.size < size || memcmp(key.data, prefixes[i], size) != 0) {
+            if (!epctx_str_starts(key, prefixes[i])) {
                 continue;
             }
-            ep.data += size;
-            ep.size -= size;
-            if (!epctx__has_ep(w->g, ep) && !epctx__drop(w, slot)) {
-                return false;
+            epctx__str_skip(&ep, strlen(prefixes[i]));
+            if (!epctx__has_ep(w->g, ep)) {
+                EPCTX__TRY(epctx__drop(w, slot));
             }
         }
     }
-    return true;
-}
-
-static epctx_status epctx__gen_metadata(epctx__generation *g, const char *prefix, epctx_str value)
-{
-    epctx_str parts[2];
-    size_t size = strlen(prefix) + strlen(g->backend->source) + 1;
-    char *key = (char *)epctx__gen_array(g, size, 1);
-    epctx_status status = key != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
-    parts[0] = epctx_str_of(prefix);
-    parts[1] = epctx_str_of(g->backend->source);
-    if (status == EPCTX_OK) {
-        status = epctx__join(key, size, parts, 2, "a metadata key", g->error);
-    }
-    return status == EPCTX_OK ? epctx_put_metadata(g->model, epctx_str_of(key), value, g->error)
-                              : status;
+    return EPCTX_OK;
 }
 
 /* The metadata that ORT reads before it loads the model. */
@@ -28033,13 +28365,11 @@ static epctx_status epctx__gen_compatibility(epctx__generation *g)
     const epctx_backend *b = g->backend;
     size_t size =
         strlen(b->source) + strlen(b->sdk_version) + strlen(b->hardware_architecture) + 64;
-    char *text = (char *)epctx__gen_array(g, size, 1);
-    epctx_status status = text != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
-    if (status == EPCTX_OK) {
-        status = epctx_backend_compatibility(b, text, size, g->error);
-    }
-    return status == EPCTX_OK ? epctx__gen_metadata(g, EPCTX_COMPAT_PREFIX, epctx_str_of(text))
-                              : status;
+    char *text;
+    EPCTX__NEW(text, char, size, g->arena, g->error);
+    EPCTX__TRY(epctx_backend_compatibility(b, text, size, g->error));
+    return epctx__ep_metadata(g->model, EPCTX_COMPAT_PREFIX, b->source, epctx_str_of(text),
+                              g->error);
 }
 
 /* Everything asked for that changes what is compiled. Not where it goes (embed mode, file names):
@@ -28047,140 +28377,97 @@ static epctx_status epctx__gen_compatibility(epctx__generation *g)
 static uint64_t epctx__options_hash(const epctx_gen_opts *o)
 {
     uint64_t h = epctx__hash_number(0, 1); /* version of this list */
-    size_t i, k;
     h = epctx__hash_number(h, (uint64_t)o->require_all | (uint64_t)o->prepare_only << 1 |
                                   (uint64_t)o->weightless << 2);
     h = epctx__hash_str(h, epctx_str_of(o->name_prefix));
     h = epctx__hash_str(h, epctx_str_of(o->build_options));
-    h = epctx__hash_number(h, o->sets != NULL ? o->set_count + 1 : 0);
-    for (i = 0; o->sets != NULL && i < o->set_count; i++) {
-        h = epctx__hash_number(h, o->sets[i].node_count);
-        for (k = 0; k < o->sets[i].node_count; k++) {
-            h = epctx__hash_number(h, o->sets[i].nodes[k]);
-        }
-    }
-    return h;
-}
-
-static bool epctx__stamp_text(epctx_buffer *out, const char *text)
-{
-    return epctx_buffer_append(out, text, strlen(text)) == EPCTX_OK;
-}
-
-static bool epctx__stamp_name(epctx_buffer *out, epctx_str name)
-{
-    size_t i;
-    for (i = 0; i < name.size; i++) {
-        char c = name.data[i];
-        if (c == '%' ? !epctx__stamp_text(out, "%25")
-            : c == '\n' ? !epctx__stamp_text(out, "%0A")
-                        : epctx_buffer_append(out, &c, 1) != EPCTX_OK) {
-            return false;
-        }
-    }
-    return epctx__stamp_text(out, "\n");
-}
-
-static bool epctx__stamp_number(epctx_buffer *out, uint64_t value, unsigned base)
-{
-    char digits[24];
-    epctx_text text = epctx_text_of(digits, sizeof digits);
-    if (base == 16) {
-        epctx_text_put_hex(&text, value, 16);
-    } else {
-        epctx_text_put_number(&text, value);
-    }
-    return epctx_buffer_append(out, text.data, text.size) == EPCTX_OK;
-}
-
-/* "<word> <bytes> <hash> <name>" */
-static bool epctx__stamp_file(epctx_buffer *out, const char *word, const uint8_t *data, size_t size,
-                              epctx_str name)
-{
-    return epctx__stamp_text(out, word) && epctx__stamp_number(out, size, 10) &&
-           epctx__stamp_text(out, " ") && epctx__stamp_number(out, epctx_hash(data, size, 0), 16) &&
-           epctx__stamp_text(out, " ") && epctx__stamp_name(out, name);
-}
-
-static bool epctx__stamp_add_binary(epctx_buffer *out, epctx_span binary, size_t graphs)
-{
-    return epctx__stamp_text(out, "\nbinary ") && epctx__stamp_number(out, binary.size, 10) &&
-           epctx__stamp_text(out, " ") &&
-           epctx__stamp_number(out, epctx_hash(binary.data, binary.size, 0), 16) &&
-           epctx__stamp_text(out, "\ngraphs ") && epctx__stamp_number(out, graphs, 10);
+    return epctx__hash_number(h, 0);
 }
 
 static epctx_status epctx__gen_stamp(epctx__generation *g)
 {
     const epctx_model *model = g->model;
     const epctx__file *file;
-    epctx_allocator in_arena;
-    epctx_buffer text;
-    epctx_str value;
-    bool ok;
-    in_arena.user = g->arena;
-    in_arena.alloc_fn = epctx__arena_alloc_fn;
-    in_arena.free_fn = epctx__arena_free_fn;
-    epctx_buffer_init(&text, &in_arena);
-    ok = epctx__stamp_file(&text, "source ", model->source.data, model->source.size,
-                           epctx_path_file(epctx_str_of(model->path)));
-    for (file = model->files; ok && file != NULL; file = file->next) {
-        ok = epctx__stamp_file(&text, "data ", file->mapping.data, file->mapping.size, file->name);
+    epctx__stamp_text s;
+    epctx__stamp_begin(&s, g->arena);
+    epctx__stamp_put_file(&s, "source", model->source,
+                          epctx_path_file(epctx_str_of(model->path)));
+    for (file = model->files; file != NULL; file = file->next) {
+        epctx_span bytes;
+        bytes.data = file->mapping.data;
+        bytes.size = file->mapping.size;
+        epctx__stamp_put_file(&s, "data", bytes, file->name);
     }
-    ok = ok && epctx__stamp_text(&text, "options ") &&
-         epctx__stamp_number(&text, epctx__options_hash(g->opts), 16) &&
-         epctx__stamp_text(&text, "\nsdk ") &&
-         epctx__stamp_name(&text, epctx_str_of(g->backend->sdk_version)) &&
-         epctx__stamp_text(&text, "arch ") &&
-         epctx__stamp_name(&text, epctx_str_of(g->backend->hardware_architecture));
-    text.size -= ok; /* without the last line end */
+    epctx__stamp_put_word(&s, "options");
+    epctx__stamp_put_hash(&s, epctx__options_hash(g->opts));
+    epctx__stamp_put_word(&s, "sdk");
+    epctx__stamp_put_name(&s, epctx_str_of(g->backend->sdk_version));
+    epctx__stamp_put_word(&s, "arch");
+    epctx__stamp_put_name(&s, epctx_str_of(g->backend->hardware_architecture));
     /* The last session of a group makes its binary: epctx__pending_complete. */
-    if (ok && g->build == NULL) {
-        ok = epctx__stamp_add_binary(&text, epctx_ep_binary(&g->ep), g->ep.count);
+    if (g->build == NULL) {
+        epctx__stamp_put_binary(&s, epctx_ep_binary(&g->ep), g->ep.count);
     }
-    if (!ok) {
-        return epctx__nomem(g->error, g->arena->missing);
+    return epctx__stamp_write(&s, g->model, g->backend->source, g->error);
+}
+
+static epctx_status epctx__rewrite_begin(epctx__rewrite *w, epctx__generation *g)
+{
+    const uint32_t number = EPCTX_FIELD_GRAPH_NODE;
+    epctx_slot *slot = epctx__live(g->model->graph->message->first, number);
+    size_t nodes = 0;
+    size_t i;
+    memset(w, 0, sizeof *w);
+    w->g = g;
+    EPCTX__NEW(w->unit, uint32_t, g->graph.node_count, g->arena, g->error);
+    EPCTX__NEW(w->slots, epctx_slot *, g->graph.node_count, g->arena, g->error);
+    epctx_map_init(&w->used, g->arena);
+    epctx_map_init(&w->made, g->arena);
+    epctx_map_init(&w->inputs, g->arena);
+    epctx_map_init(&w->typed, g->arena);
+    for (i = 0; i < g->graph.input_count; i++) {
+        EPCTX__TRY(epctx__mark(w, &w->inputs, g->graph.inputs[i].name));
     }
-    value.data = (const char *)text.data;
-    value.size = text.size;
-    return epctx__gen_metadata(g, EPCTX_BUILD_PREFIX, value);
+    for (i = 0; i < g->graph.output_count; i++) {
+        if (g->graph.outputs[i].elem_type != 0) {
+            EPCTX__TRY(epctx__mark(w, &w->typed, g->graph.outputs[i].name));
+        }
+    }
+    for (; slot != NULL; slot = epctx__live(slot->next, number)) {
+        w->slots[nodes++] = slot;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__rewrite_graph(epctx__rewrite *w)
+{
+    uint32_t *sequence;
+    size_t count = 0;
+    EPCTX__TRY(epctx__rewrite_units(w));
+    EPCTX__TRY(epctx__rewrite_order(w, &sequence, &count));
+    EPCTX__TRY(epctx__rewrite_nodes(w, sequence, count));
+    EPCTX__TRY(epctx__rewrite_fields(w, EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION,
+                                     EPCTX_FIELD_ANNOTATION_TENSOR_NAME,
+                                     epctx__rewrite_annotation));
+    EPCTX__TRY(epctx__rewrite_fields(w, EPCTX_FIELD_GRAPH_INITIALIZER, EPCTX_FIELD_TENSOR_NAME,
+                                     epctx__rewrite_unread));
+    EPCTX__TRY(epctx__rewrite_fields(w, EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER,
+                                     EPCTX_FIELD_TENSOR_NAME, epctx__rewrite_unread));
+    EPCTX__TRY(epctx__rewrite_fields(w, EPCTX_FIELD_GRAPH_INPUT, EPCTX_FIELD_VALUE_NAME,
+                                     epctx__rewrite_unread));
+    EPCTX__TRY(epctx__rewrite_fields(w, EPCTX_FIELD_GRAPH_VALUE_INFO, EPCTX_FIELD_VALUE_NAME,
+                                     epctx__rewrite_type));
+    return epctx__rewrite_values(w);
 }
 
 static epctx_status epctx__gen_rewrite(epctx__generation *g)
 {
     epctx__rewrite w;
-    uint32_t *sequence = NULL;
-    size_t count = 0;
-    size_t nodes = 0;
     size_t i;
-    epctx_slot *slot;
-    epctx_status status;
-    memset(&w, 0, sizeof w);
-    w.g = g;
-    w.unit = (uint32_t *)epctx__gen_array(g, g->graph.node_count, sizeof *w.unit);
-    w.slots = (epctx_slot **)epctx__gen_array(g, g->graph.node_count, sizeof *w.slots);
-    epctx_map_init(&w.used, g->arena);
-    epctx_map_init(&w.made, g->arena);
-    epctx_map_init(&w.inputs, g->arena);
-    if (w.unit == NULL || w.slots == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
-    for (i = 0; i < g->graph.input_count; i++) {
-        if (!epctx__mark(&w, &w.inputs, g->graph.inputs[i].name)) {
-            return EPCTX_ERR_NOMEM;
-        }
-    }
-    for (slot = g->model->graph->message->first; slot != NULL; slot = slot->next) {
-        if (slot->number == 1 && slot->wire == EPCTX_WIRE_LEN && !slot->removed) {
-            w.slots[nodes++] = slot;
-        }
-    }
-    if (!epctx__rewrite_units(&w) || !epctx__rewrite_order(&w, &sequence, &count) ||
-        !epctx__rewrite_nodes(&w, sequence, count) || !epctx__rewrite_annotations(&w) ||
-        !epctx__rewrite_initializers(&w) || !epctx__rewrite_inputs(&w) ||
-        !epctx__rewrite_values(&w) || !epctx__rewrite_metadata(&w) || !epctx__settle_model(&w)) {
-        return g->error->status;
-    }
+    EPCTX__TRY(epctx__rewrite_begin(&w, g));
+    EPCTX__TRY(epctx__rewrite_graph(&w));
+    EPCTX__TRY(epctx__rewrite_metadata(&w));
+    EPCTX__TRY(epctx__settle_model(&w));
     for (i = 0; i < g->graph.node_count; i++) {
         if (w.unit[i] < g->part_count || w.unit[i] == EPCTX__GONE) {
             g->report->compiled_nodes++;
@@ -28194,11 +28481,9 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
     if (g->part_count == 0) {
         return EPCTX_OK;
     }
-    status = epctx_put_opset(g->model, epctx_str_of(EPCTX_DOMAIN), 1, g->error);
-    if (status == EPCTX_OK) {
-        status = epctx__gen_compatibility(g);
-    }
-    return status == EPCTX_OK ? epctx__gen_stamp(g) : status;
+    EPCTX__TRY(epctx_put_opset(g->model, epctx_str_of(EPCTX_DOMAIN), 1, g->error));
+    EPCTX__TRY(epctx__gen_compatibility(g));
+    return epctx__gen_stamp(g);
 }
 
 static epctx_status epctx__commit_moved(epctx__commit *c, const epctx__commit_file *file,
@@ -28207,19 +28492,13 @@ static epctx_status epctx__commit_moved(epctx__commit *c, const epctx__commit_fi
     static const uint8_t zeros[64] = {0};
     epctx__output *out = file->out;
     uint64_t at = 0;
-    epctx_status status = EPCTX_OK;
-    for (; status == EPCTX_OK && moved != NULL; moved = moved->next) {
-        status = epctx__output_write(out, zeros, (size_t)(moved->offset - at));
-        /* not taken: what is gathered begins, and so has room up to, a multiple of 64 bytes */
-        if (status == EPCTX_OK) {
-            status = epctx__output_write(out, moved->bytes.data, moved->bytes.size);
-        }
+    for (; moved != NULL; moved = moved->next) {
+        EPCTX__TRY(epctx__output_write(out, zeros, (size_t)(moved->offset - at)));
+        EPCTX__TRY(epctx__output_write(out, moved->bytes.data, moved->bytes.size));
         at = moved->offset + moved->bytes.size;
     }
-    if (status == EPCTX_OK) {
-        status = epctx__output_flush(out);
-    }
-    return status == EPCTX_OK ? c->io->sync_fn(c->io->user, &out->file, c->error) : status;
+    EPCTX__TRY(epctx__output_flush(out));
+    return c->io->sync_fn(c->io->user, &out->file, c->error);
 }
 
 static epctx_overwrite epctx__gen_overwrite(const epctx__generation *g)
@@ -28233,98 +28512,78 @@ static bool epctx__gen_derived(const epctx__generation *g)
     return g->opts->context_file_path == NULL || g->opts->context_file_path[0] == '\0';
 }
 
-/* The binary goes to the application. */
-static epctx_status epctx__gen_hand_over(void *user)
-{
-    epctx__generation *g = (epctx__generation *)user;
-    const epctx_writer *writer = g->opts->writer;
-    epctx_span binary = epctx_ep_binary(&g->ep);
-    epctx_str name = epctx_str_of(g->report->binary_path);
-    epctx_status status =
-        writer->write_fn(writer->user, name, binary.data, binary.size, g->error);
-    if (status != EPCTX_OK) {
-        epctx_fail(g->error, status, "the application could not take the context binary '%S'",
-                   &name);
-    }
-    return status;
-}
-
 static epctx_status epctx__gen_fill(epctx__generation *g, epctx__commit *c)
 {
     epctx_span binary = epctx_ep_binary(&g->ep);
     epctx__commit_file *model;
     epctx__commit_file *file;
-    epctx_status status = epctx__commit_model(c, g->report->context_path, epctx__gen_derived(g),
-                                              epctx__gen_overwrite(g), &model);
-    if (status == EPCTX_OK && !g->opts->embed && g->part_count > 0 && g->opts->writer != NULL) {
-        c->between_fn = epctx__gen_hand_over;
-        c->user = g;
-    } else if (status == EPCTX_OK && !g->opts->embed && g->part_count > 0) {
-        status = epctx__commit_beside(c, g->report->binary_path, epctx_str_of(g->binary),
-                                      epctx__gen_overwrite(g), true, &file);
-        if (status == EPCTX_OK) {
-            status = epctx__commit_bytes(c, file, binary.data, binary.size);
-        }
+    EPCTX__TRY(epctx__commit_model(c, g->report->context_path, epctx__gen_derived(g),
+                                   epctx__gen_overwrite(g), &model));
+    if (!g->opts->embed && g->part_count > 0) {
+        EPCTX__TRY(epctx__commit_beside(c, g->report->binary_path, epctx_str_of(g->binary),
+                                        epctx__gen_overwrite(g), true, &file));
+        EPCTX__TRY(epctx__commit_bytes(c, file, binary.data, binary.size));
     }
-    if (status == EPCTX_OK && g->moved != NULL) {
-        status = epctx__commit_beside(c, g->report->initializers_path,
-                                      epctx_str_of(g->opts->initializers_file_name),
-                                      epctx__gen_overwrite(g), true, &file);
-        if (status == EPCTX_OK) {
-            status = epctx__commit_moved(c, file, g->moved);
-        }
+    if (g->moved != NULL) {
+        EPCTX__TRY(epctx__commit_beside(c, g->report->initializers_path,
+                                        epctx_str_of(g->opts->initializers_file_name),
+                                        epctx__gen_overwrite(g), true, &file));
+        EPCTX__TRY(epctx__commit_moved(c, file, g->moved));
     }
-    if (status == EPCTX_OK) {
-        model->model = g->model;
-        status = epctx__output_model(model->out, g->model);
-    }
-    return status;
+    model->model = g->model;
+    return epctx__output_model(model->out, g->model);
 }
 
 static epctx_status epctx__gen_commit(epctx__generation *g)
 {
     epctx__commit c;
-    epctx_status status =
-        epctx__commit_begin(&c, g->model->io, g->arena, 3, g->opts->hooks, g->error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__commit_begin(&c, g->model->io, g->arena, 3, g->opts->hooks, g->error));
     c.held = g->opts->lock;
     return epctx__commit_end(&c, epctx__gen_fill(g, &c));
+}
+
+/* Is there a model to write? */
+static bool epctx__gen_writes(const epctx__generation *g)
+{
+    return g->part_count > 0 || g->opts->no_nodes == EPCTX_NO_NODES_COPY;
+}
+
+/* What is wrong from here on is said of the source. */
+static epctx_status epctx__gen_parts(epctx__generation *g)
+{
+    EPCTX__TRY(epctx__gen_partition(g));
+    return g->part_count > 0 ? epctx__gen_compile(g) : EPCTX_OK;
 }
 
 /* Everything but the writing. */
 static epctx_status epctx__gen_make(epctx__generation *g)
 {
-    epctx_status status = epctx__gen_source(g);
-    if (status == EPCTX_OK) {
-        status = epctx__gen_paths(g);
+    epctx_gen_report *r = g->report;
+    epctx_status status;
+    EPCTX__TRY(epctx__gen_source(g));
+    EPCTX__TRY(epctx__gen_paths(g));
+    status = epctx__gen_parts(g);
+    if (status != EPCTX_OK) {
+        epctx_blame(g->error, g->model->path, NULL, NULL);
+        return status;
     }
-    if (status == EPCTX_OK) {
-        status = epctx__gen_partition(g);
+    if (epctx__gen_writes(g)) {
+        EPCTX__TRY(epctx__gen_rewrite(g));
     }
-    if (status == EPCTX_OK && g->part_count > 0) {
-        status = epctx__gen_compile(g);
+    if (epctx_model_size(g->model) > INT32_MAX) { /* not taken: needs a model of 2 GiB */
+        return epctx_fail(g->error, EPCTX_ERR_LIMIT,
+                          "the EPContext model would have %u bytes, protobuf readers take less "
+                          "than 2 GiB: %s",
+                          epctx_model_size(g->model),
+                          g->opts->embed ? "do not embed the context binary"
+                                         : "give initializers a file of their own");
     }
-    if (status == EPCTX_OK && (g->part_count > 0 || g->opts->no_nodes == EPCTX_NO_NODES_COPY)) {
-        status = epctx__gen_rewrite(g);
-    }
-    /* not taken: needs a model of 2 GiB */
-    if (status == EPCTX_OK && epctx_model_size(g->model) > INT32_MAX) {
-        status = epctx_fail(g->error, EPCTX_ERR_LIMIT,
-                            "the EPContext model would have %u bytes, protobuf readers take less "
-                            "than 2 GiB: %s",
-                            epctx_model_size(g->model),
-                            /* not taken: as above */
-                            g->opts->embed ? "do not embed the context binary"
-                                           : "give initializers a file of their own");
-    }
-    g->report->partition_count = g->part_count;
-    g->report->binary_size = epctx_ep_binary(&g->ep).size;
+    r->partition_count = g->part_count;
+    r->binary_size = epctx_ep_binary(&g->ep).size;
     if (g->part_count == 0) {
-        g->report->binary_path[0] = '\0';
+        r->binary_path[0] = '\0';
     }
-    return status;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__gen_begin(epctx__generation *g, epctx_model *model,
@@ -28343,8 +28602,8 @@ static epctx_status epctx__gen_begin(epctx__generation *g, epctx_model *model,
     g->opts = opts;
     g->error = error;
     g->arena = &model->arena;
-    g->report = (epctx_gen_report *)epctx__gen_array(g, 1, sizeof *g->report);
-    return g->report != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+    EPCTX__NEW(g->report, epctx_gen_report, 1, g->arena, error);
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
@@ -28359,23 +28618,19 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
     epctx_error_clear(error);
     epctx_error_clear(&local);
     memset(&defaults, 0, sizeof defaults);
-    status = epctx__gen_begin(&g, model, backend, opts != NULL ? opts : &defaults,
-                              error != NULL ? error : &local);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__gen_begin(&g, model, backend, opts != NULL ? opts : &defaults,
+                                error != NULL ? error : &local));
     mark = epctx_edit_mark(model);
     status = epctx__gen_make(&g);
-    if (status == EPCTX_OK && (g.part_count > 0 || g.opts->no_nodes == EPCTX_NO_NODES_COPY)) {
+    if (status == EPCTX_OK && epctx__gen_writes(&g)) {
         status = epctx__gen_commit(&g);
-    } else if (status == EPCTX_OK) {
+    } else {
         g.report->context_path[0] = '\0';
     }
     if (status != EPCTX_OK) {
         epctx_fail(g.error, status, "%s failed without a message", backend->source);
         epctx_undo(model, mark);
-    }
-    if (report != NULL && status == EPCTX_OK) {
+    } else if (report != NULL) {
         *report = *g.report;
     }
     epctx_ep_end(&g.ep);
@@ -28383,35 +28638,6 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 }
 
 /* -- freshness -- */
-
-/* Does a name of the stamp, escaped, stand for `plain`? */
-static bool epctx__stamp_is(epctx_str escaped, const char *plain)
-{
-    size_t i = 0;
-    for (; *plain != '\0'; plain++) {
-        const char *code = *plain == '%' ? "%25" : *plain == '\n' ? "%0A" : NULL;
-        const char *want = code != NULL ? code : plain;
-        size_t size = code != NULL ? 3 : 1;
-        if (escaped.size - i < size || memcmp(escaped.data + i, want, size) != 0) {
-            return false;
-        }
-        i += size;
-    }
-    return i == escaped.size;
-}
-
-static bool epctx__stamp_plain(epctx_str escaped, char *out, size_t capacity)
-{
-    size_t i = 0;
-    size_t used = 0;
-    while (i < escaped.size && used + 1 < capacity) {
-        bool code = escaped.data[i] == '%' && escaped.size - i >= 3;
-        out[used++] = !code ? escaped.data[i] : escaped.data[i + 1] == '0' ? '\n' : '%';
-        i += code ? 3 : 1;
-    }
-    out[used] = '\0';
-    return i == escaped.size;
-}
 
 /* Is the file what the line says? */
 static epctx_freshness epctx__fresh_file(const epctx_model *model, const epctx__stamp_line *line,
@@ -28455,20 +28681,25 @@ static epctx_status epctx__fresh_path(const epctx_model *model, const epctx__sta
 {
     char name[EPCTX_PATH_MAX];
     epctx_str parts[2];
-    bool source = epctx_str_is(line->word, "source");
     const char *given = opts->source_path;
-    epctx_status status;
-    if (source && given != NULL) {
+    if (given != NULL && epctx_str_is(line->word, "source")) {
         parts[0] = epctx_str_of(given);
         return epctx__path_join(out, EPCTX_PATH_MAX, parts, 1, why);
     }
     if (!epctx__stamp_plain(line->name, name, sizeof name)) {
         return epctx_fail(why, EPCTX_ERR_LIMIT, "a name in the build stamp is too long");
     }
-    status = epctx_path_check(epctx_str_of(name), why); /* the stamp is as hostile as the model */
+    EPCTX__TRY(epctx_path_check(epctx_str_of(name), why)); /* as hostile as the model */
     parts[0] = epctx_path_folder(epctx_str_of(given != NULL ? given : model->path));
     parts[1] = epctx_str_of(name);
-    return status == EPCTX_OK ? epctx__path_join(out, EPCTX_PATH_MAX, parts, 2, why) : status;
+    return epctx__path_join(out, EPCTX_PATH_MAX, parts, 2, why);
+}
+
+static epctx_freshness epctx__fresh_stale(epctx_error *why, const char *text, const epctx_str *was,
+                                    const char *is)
+{
+    epctx_fail(why, EPCTX_ERR_VERSION, text, was, is);
+    return EPCTX_STALE;
 }
 
 static epctx_freshness epctx__fresh_line(const epctx_model *model, const epctx__stamp_line *line,
@@ -28481,22 +28712,19 @@ static epctx_freshness epctx__fresh_line(const epctx_model *model, const epctx__
                    ? epctx__fresh_file(model, line, path, opts->fast, why)
                    : EPCTX_FRESH_UNKNOWN;
     }
-    if (epctx_str_is(line->word, "options") && opts->gen != NULL &&
+    if (opts->gen != NULL && epctx_str_is(line->word, "options") &&
         line->hash != epctx__options_hash(opts->gen)) {
-        epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled with other options");
-        return EPCTX_STALE;
+        return epctx__fresh_stale(why, "it was compiled with other options", NULL, NULL);
     }
     if (backend != NULL && epctx_str_is(line->word, "sdk") &&
         !epctx__stamp_is(line->name, backend->sdk_version)) {
-        epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled by SDK %S, this is %s", &line->name,
-                   backend->sdk_version);
-        return EPCTX_STALE;
+        return epctx__fresh_stale(why, "it was compiled by SDK %S, this is %s", &line->name,
+                            backend->sdk_version);
     }
     if (backend != NULL && epctx_str_is(line->word, "arch") &&
         !epctx__stamp_is(line->name, backend->hardware_architecture)) {
-        epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled for %S, this is %s", &line->name,
-                   backend->hardware_architecture);
-        return EPCTX_STALE;
+        return epctx__fresh_stale(why, "it was compiled for %S, this is %s", &line->name,
+                            backend->hardware_architecture);
     }
     return EPCTX_FRESH;
 }
@@ -29078,7 +29306,6 @@ static epctx_status epctx__weight_take(epctx__weight_model *source, epctx_arena 
     const char *file = source->model.path[0] != '\0' ? source->model.path : "(from memory)";
     uint32_t at = epctx_map_get(&source->names, ref->name);
     epctx__verified *weight;
-    epctx__loader loader;
     epctx_status status;
     if (at == EPCTX_MAP_NONE) {
         return epctx_weight_verify(ref, NULL, file, error);
@@ -29089,13 +29316,7 @@ static epctx_status epctx__weight_take(epctx__weight_model *source, epctx_arena 
         *out = weight->tensor;
         return EPCTX_OK;
     }
-    memset(&loader, 0, sizeof loader);
-    loader.model = &source->model;
-    loader.arena = arena;
-    loader.error = error;
-    if (!epctx__load_tensor(&loader, source->views[at], out)) {
-        return error->status;
-    }
+    EPCTX__TRY(epctx_tensor_load(&source->model, source->views[at], arena, out, error));
     status = epctx_weight_verify(ref, out, file, error);
     if (status == EPCTX_OK) {
         weight->tensor = *out;
@@ -30842,31 +31063,16 @@ static epctx_status epctx__pending_resize(const epctx__group *group, epctx_model
 static epctx_status epctx__pending_stamp(const epctx__group *group, epctx_model *model,
                                          epctx_span binary, epctx_error *error)
 {
-    epctx_allocator in_arena;
-    epctx_buffer text;
-    epctx_str parts[2];
+    epctx__stamp_text stamp;
     epctx_str value;
-    char key[sizeof EPCTX_BUILD_PREFIX + 256];
-    epctx_status status;
     if (!epctx__stamp_of(model, epctx_str_of(group->backend->source), &value)) {
         return EPCTX_OK;
     }
-    in_arena.user = &model->arena;
-    in_arena.alloc_fn = epctx__arena_alloc_fn;
-    in_arena.free_fn = epctx__arena_free_fn;
-    epctx_buffer_init(&text, &in_arena);
-    if (epctx_buffer_append(&text, value.data, value.size) != EPCTX_OK ||
-        !epctx__stamp_add_binary(&text, binary,
-                                 group->known.graphs.size / sizeof(epctx__known_graph))) {
-        return epctx__nomem(error, model->arena.missing);
-    }
-    parts[0] = epctx_str_of(EPCTX_BUILD_PREFIX);
-    parts[1] = epctx_str_of(group->backend->source);
-    value.data = (const char *)text.data;
-    value.size = text.size;
-    status = epctx__join(key, sizeof key, parts, 2, "a metadata key", error);
-    /* not taken: under this key the stamp was found */
-    return status == EPCTX_OK ? epctx_put_metadata(model, epctx_str_of(key), value, error) : status;
+    epctx__stamp_begin(&stamp, &model->arena);
+    epctx__stamp_put(&stamp, value);
+    epctx__stamp_put_binary(&stamp, binary,
+                            group->known.graphs.size / sizeof(epctx__known_graph));
+    return epctx__stamp_write(&stamp, model, group->backend->source, error);
 }
 
 /* What only the whole group knows goes into a session's model. */

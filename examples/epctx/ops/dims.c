@@ -35,16 +35,13 @@ static epctx_status dims_of_values(dims_work *w, epctx_view graph, uint32_t numb
 
 static epctx_status dims_fix_named(dims_work *w, epctx_str param)
 {
-    epctx_list graphs;
-    size_t i;
-    memset(&graphs, 0, sizeof graphs);
-    OPS_TRY(ops_add_graphs(&graphs, &w->model->arena, epctx_model_graph(w->model).view,
-                           w->error));
-    for (i = 0; i < graphs.count; i++) {
-        epctx_view graph = ops_view_at(&graphs, i);
-        OPS_TRY(dims_of_values(w, graph, EPCTX_FIELD_GRAPH_INPUT, param));
-        OPS_TRY(dims_of_values(w, graph, EPCTX_FIELD_GRAPH_OUTPUT, param));
-        OPS_TRY(dims_of_values(w, graph, EPCTX_FIELD_GRAPH_VALUE_INFO, param));
+    epctx_walk walk;
+    epctx_graph_view graph;
+    epctx_walk_begin(&walk, w->model);
+    while (epctx_walk_graph(&walk, &graph) && !walk.in_function && !walk.in_training) {
+        OPS_TRY(dims_of_values(w, graph.view, EPCTX_FIELD_GRAPH_INPUT, param));
+        OPS_TRY(dims_of_values(w, graph.view, EPCTX_FIELD_GRAPH_OUTPUT, param));
+        OPS_TRY(dims_of_values(w, graph.view, EPCTX_FIELD_GRAPH_VALUE_INFO, param));
     }
     return w->count > 0 ? EPCTX_OK
                         : epctx_fail(w->error, EPCTX_ERR_NOT_FOUND,

@@ -146,29 +146,6 @@ static inline epctx_status ops_remove_views(epctx_model *model, const epctx_list
     return EPCTX_OK;
 }
 
-/* Adds a graph and the bodies of its nodes to a list, outer ones first. */
-static inline epctx_status ops_add_graphs(epctx_list *graphs, epctx_arena *arena, epctx_view graph,
-                                          epctx_error *error)
-{
-    epctx_cursor nodes = epctx_fields(graph, EPCTX_FIELD_GRAPH_NODE);
-    epctx_view node, attr;
-    epctx_field f;
-    OPS_TRY(ops_add_view(graphs, arena, graph, error));
-    while (epctx_next_view(&nodes, &node)) {
-        epctx_cursor attrs = epctx_fields(node, EPCTX_FIELD_NODE_ATTRIBUTE);
-        while (epctx_next_view(&attrs, &attr)) {
-            epctx_cursor fields = epctx_fields(attr, 0);
-            while (epctx_next_field(&fields, &f)) {
-                if (f.wire == EPCTX_WIRE_LEN &&
-                    (f.number == EPCTX_FIELD_ATTR_G || f.number == EPCTX_FIELD_ATTR_GRAPHS)) {
-                    OPS_TRY(ops_add_graphs(graphs, arena, f.body, error));
-                }
-            }
-        }
-    }
-    return EPCTX_OK;
-}
-
 /* -- the names that a graph defines: inputs, initializers, outputs of nodes -- */
 
 typedef struct ops_definitions {
