@@ -1915,10 +1915,6 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 
 /* TEMPORARY: until merge, split, wrap and repair have left this header. */
 #include "examples/epctx/ops/lint.h"
-#pragma weak epctx_lint
-#pragma weak epctx_rule_of
-#pragma weak epctx_lint_opset
-#pragma weak epctx_lint_allows
 #define epctx__ort_opset epctx_lint_opset
 
 /* The metadata key of a build stamp starts with this: what a model was compiled from, and size and
@@ -13224,6 +13220,10 @@ static bool epctx__dots_refused(const epctx_profile *profile, epctx_str name)
 }
 
 /* TEMPORARY: for repair. */
+#pragma weak epctx_lint
+#pragma weak epctx_rule_of
+#pragma weak epctx_lint_opset
+#pragma weak epctx_lint_allows
 static bool epctx__field_fits(const epctx_field_info *info, epctx_wire wire)
 {
     switch (info->kind) {
