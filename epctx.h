@@ -1915,7 +1915,6 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 
 /* TEMPORARY: until merge, split, wrap and repair have left this header. */
 #include "examples/epctx/ops/lint.h"
-#define epctx__ort_opset epctx_lint_opset
 
 /* The metadata key of a build stamp starts with this: what a model was compiled from, and size and
  * hash of the context binary (>>gen). */
@@ -13219,25 +13218,9 @@ static bool epctx__dots_refused(const epctx_profile *profile, epctx_str name)
     return false;
 }
 
-/* TEMPORARY: for repair. */
+/* TEMPORARY: for merge, split and wrap. */
 #pragma weak epctx_lint
-#pragma weak epctx_rule_of
-#pragma weak epctx_lint_opset
 #pragma weak epctx_lint_allows
-static bool epctx__field_fits(const epctx_field_info *info, epctx_wire wire)
-{
-    switch (info->kind) {
-    case EPCTX_KIND_INT:
-        return wire == EPCTX_WIRE_VARINT;
-    case EPCTX_KIND_FLOAT:
-        return wire == EPCTX_WIRE_FIXED32;
-    case EPCTX_KIND_DOUBLE:
-        return wire == EPCTX_WIRE_FIXED64;
-    default:
-        return wire == EPCTX_WIRE_LEN;
-    }
-}
-
 /* TEMPORARY: for wrap. */
 typedef struct epctx__type_note {
     int32_t elem_type;
