@@ -1007,9 +1007,6 @@ EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model);
 /* The ModelProto as it is written. Doubled fields are as they were; epctx_model_read shows them
  * merged. */
 EPCTX_API epctx_view epctx_model_root(const epctx_model *model);
-/* The ModelProto as it is written. Doubled fields are as they were; epctx_model_read shows them
- * merged. */
-EPCTX_API epctx_view epctx_model_root(const epctx_model *model);
 /* The main graph; all members empty when the model has none. */
 EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model);
 EPCTX_API bool epctx_model_has_graph(const epctx_model *model);
@@ -7754,11 +7751,6 @@ static void epctx__read_members(epctx_view view, const epctx__member *members, v
             epctx__read_member(member, &field, (char *)out + member->place);
         }
     }
-}
-
-EPCTX_API epctx_view epctx_model_root(const epctx_model *model)
-{
-    return epctx__slot_view(model->root);
 }
 
 EPCTX_API epctx_view epctx_model_root(const epctx_model *model)
