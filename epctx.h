@@ -16931,16 +16931,6 @@ static bool epctx__convert_file(epctx__convert *c, epctx_str name, const epctx_s
                                                 file, c->error) == EPCTX_OK;
 }
 
-/* The same for a file of one part. */
-static bool epctx__convert_whole(epctx__convert *c, epctx_str name, epctx_span bytes)
-{
-    epctx_span *part = (epctx_span *)epctx__convert_array(c, 1, sizeof *part);
-    if (part != NULL) {
-        *part = bytes;
-    }
-    return part != NULL && epctx__convert_file(c, name, part, 1);
-}
-
 /* -- names of new files -- */
 
 /* Fills a pattern in. `job` NULL: there is no node; `star`: a * is to be filled in, too. */
