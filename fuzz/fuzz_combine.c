@@ -5,6 +5,7 @@
  */
 #include "../examples/epctx/ops/repair.h"
 #include "../tests/build.h"
+#include "examples/epctx/ops/lint.h"
 #include "mutate.h"
 
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #define _XOPEN_SOURCE 700
 #include "examples/epctx/ops/repair.h"
 #include "files.h"
+#include "examples/epctx/ops/lint.h"
 #include "starve.h"
 
 static const int64_t vector[] = {4, -1};

@@ -13,6 +13,7 @@
 #include "examples/epctx/ops/rename.h"
 
 #include "disk.h"
+#include "examples/epctx/ops/lint.h"
 #include "fake.h"
 #include "files.h"
 

@@ -3,6 +3,7 @@
 #define _XOPEN_SOURCE 700
 #include "examples/epctx/ops/repair.h"
 #include "files.h"
+#include "examples/epctx/ops/lint.h"
 
 static const float weights[] = {1, 2, 3, 4};
 static const char npu[] = "EpctxNpuExecutionProvider";
