@@ -1270,6 +1270,8 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
 #define EPCTX_ONNX_FLOAT  1 /* onnx.proto TensorProto.DataType, the ones this library uses */
 #define EPCTX_ONNX_UINT8  2
 #define EPCTX_ONNX_INT8   3
+#define EPCTX_ONNX_UINT16 4
+#define EPCTX_ONNX_INT16  5
 #define EPCTX_ONNX_INT32  6
 #define EPCTX_ONNX_INT64  7
 #define EPCTX_ONNX_STRING 8
@@ -1795,7 +1797,7 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
                                        epctx_arena *arena, epctx_outputs *out, epctx_error *error);
 
 /* ================================================================================================
- * >>check: state, files, compatibility
+ * >>check: walk, state, files, compatibility
  * ============================================================================================== */
 
 /* ORT's OrtCompiledModelCompatibility, the same numbers. */
@@ -2205,15 +2207,6 @@ EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, ep
 EPCTX_API epctx_status epctx_prefix(epctx_model *model, epctx_str prefix,
                                     const epctx_name_opts *opts, size_t *count, epctx_error *error);
 
-/* False while singular messages stand twice: then the model can be read, not edited. */
-EPCTX_API bool epctx_model_is_editable(const epctx_model *model);
-/* Makes what is read what is written: of singular fields that stand twice one stays, messages become
- * one, of others the last. `doubled_fn` (may be NULL) hears of each, with the name of the node that
- * it is in; what it returns ends the work, and then nothing has changed. */
-typedef epctx_status (*epctx_doubled_fn)(void *user, const epctx_field_info *field, epctx_str node,
-                                         epctx_error *error);
-EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
-                                                 void *user, epctx_error *error);
 /* A file that a model names, and the name that it gets there. */
 typedef struct epctx_file_rename {
     epctx_file_use use; /* EPCTX_USE_INITIALIZERS; anything else: a context binary */
@@ -2226,6 +2219,16 @@ typedef struct epctx_file_rename {
 EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
                                                 const epctx_file_rename *renames, size_t count,
                                                 epctx_error *error);
+
+/* False while singular messages stand twice: then the model can be read, not edited. */
+EPCTX_API bool epctx_model_is_editable(const epctx_model *model);
+/* Makes what is read what is written: of singular fields that stand twice one stays, messages become
+ * one, of others the last. `doubled_fn` (may be NULL) hears of each, with the name of the node that
+ * it is in; what it returns ends the work, and then nothing has changed. */
+typedef epctx_status (*epctx_doubled_fn)(void *user, const epctx_field_info *field, epctx_str node,
+                                         epctx_error *error);
+EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
+                                                 void *user, epctx_error *error);
 
 /* Expands every message of the model, so that writing re-emits each one from its parts. The bytes
  * stay the same; tests use it. */
@@ -10261,18 +10264,6 @@ EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epct
     return name.size == 0;
 }
 
-/* Whether an EP refuses a name for its dots. */
-static bool epctx__dots_refused(const epctx_profile *profile, epctx_str name)
-{
-    size_t i;
-    for (i = 1; i < name.size && (profile->traits & EPCTX_NO_DOTS) != 0; i++) {
-        if (name.data[i - 1] == '.' && name.data[i] == '.') {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Letters that every file system takes. */
 static void epctx__plain_name(epctx_text *text, epctx_str name, bool lower)
 {
@@ -13111,6 +13102,18 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
     *out = (epctx_dependency *)files.list;
     *count = files.count;
     return EPCTX_OK;
+}
+
+/* Whether an EP refuses a name for its dots. */
+static bool epctx__dots_refused(const epctx_profile *profile, epctx_str name)
+{
+    size_t i;
+    for (i = 1; i < name.size && (profile->traits & EPCTX_NO_DOTS) != 0; i++) {
+        if (name.data[i - 1] == '.' && name.data[i] == '.') {
+            return true;
+        }
+    }
+    return false;
 }
 
 #endif /* EPCTX_NO_WIRE */

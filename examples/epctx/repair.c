@@ -15,10 +15,10 @@ typedef struct repair_list {
 static void tell(void *user, const epctx_repair_note *note)
 {
     const repair_list *list = (const repair_list *)user;
-    output_change(list->out, "%s %s%s%.*s%s: %s%s", note->done ? "repaired" : "left",
-                  note->info.id, note->name.size > 0 ? " '" : "", (int)note->name.size,
+    output_change(list->out, "%s %s%s%.*s%s: %s", note->done ? "repaired" : "left", note->info.id,
+                  note->name.size > 0 ? " '" : "", (int)note->name.size,
                   note->name.size > 0 ? note->name.data : "", note->name.size > 0 ? "'" : "",
-                  note->text, note->needs_source ? "; pass it with --source MODEL" : "");
+                  note->text);
 }
 
 static bool read_rules(repair_list *list, const char *text)
