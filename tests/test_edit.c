@@ -1,6 +1,8 @@
 /* >>edit: changes, undoing them, and writing. */
 #define _POSIX_C_SOURCE 200809L
 #include "build.h"
+#include "examples/epctx/ops/dims.h"
+#include "examples/epctx/ops/rename.h"
 #include "rich.h"
 #include "starve.h"
 #include "temp.h"
