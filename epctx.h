@@ -1077,45 +1077,6 @@ typedef struct epctx_training_view {
     epctx_graph_view initialization, algorithm; /* view empty when absent */
 } epctx_training_view;
 
-/* DeviceConfigurationProto: a set of devices that nodes can be spread over. */
-typedef struct epctx_device_config_view {
-    epctx_view view;
-    epctx_str name;
-    int32_t num_devices;
-} epctx_device_config_view;
-
-/* NodeDeviceConfigurationProto: how a node is spread in one of these sets. */
-typedef struct epctx_node_config_view {
-    epctx_view view;
-    epctx_str configuration_id; /* name of an epctx_device_config_view */
-    bool has_stage;
-    int32_t pipeline_stage;
-} epctx_node_config_view;
-
-/* ShardingSpecProto: how an input or output of the node is cut up. */
-typedef struct epctx_sharding_view {
-    epctx_view view;
-    epctx_str tensor_name;
-} epctx_sharding_view;
-
-/* IntIntListEntryProto: a number that stands for a group of devices. */
-typedef struct epctx_device_group_view {
-    epctx_view view;
-    int64_t key;
-} epctx_device_group_view;
-
-/* ShardedDimProto: how one axis is cut up. */
-typedef struct epctx_sharded_dim_view {
-    epctx_view view;
-    int64_t axis;
-} epctx_sharded_dim_view;
-
-/* SimpleShardedDimProto: that many equal parts of a dimension. */
-typedef struct epctx_simple_sharding {
-    epctx_dim dim;
-    int64_t num_shards;
-} epctx_simple_sharding;
-
 typedef enum epctx_type_kind { /* the member of TypeProto's oneof, by field number */
     EPCTX_TYPE_NONE = 0,
     EPCTX_TYPE_TENSOR = 1,
@@ -1160,26 +1121,6 @@ EPCTX_API bool epctx_next_function(epctx_cursor *cursor, epctx_function_view *fu
 EPCTX_API bool epctx_next_sparse(epctx_cursor *cursor, epctx_sparse_view *sparse);
 EPCTX_API bool epctx_next_annotation(epctx_cursor *cursor, epctx_annotation_view *annotation);
 EPCTX_API bool epctx_next_training(epctx_cursor *cursor, epctx_training_view *training);
-
-/* What runs on which device: model.configuration, and below it what each node says about it. */
-EPCTX_API epctx_cursor epctx_model_device_configs(const epctx_model *model);
-/* epctx_next_str. */
-EPCTX_API epctx_cursor epctx_device_config_devices(const epctx_device_config_view *config);
-EPCTX_API epctx_cursor epctx_node_configs(const epctx_node_view *node);
-EPCTX_API epctx_cursor epctx_node_config_shardings(const epctx_node_config_view *config);
-/* epctx_next_int. */
-EPCTX_API epctx_cursor epctx_sharding_devices(const epctx_sharding_view *sharding);
-EPCTX_API epctx_cursor epctx_sharding_groups(const epctx_sharding_view *sharding);
-EPCTX_API epctx_cursor epctx_sharding_dims(const epctx_sharding_view *sharding);
-/* epctx_next_int. */
-EPCTX_API epctx_cursor epctx_device_group_devices(const epctx_device_group_view *group);
-EPCTX_API epctx_cursor epctx_sharded_dim_parts(const epctx_sharded_dim_view *dim);
-EPCTX_API bool epctx_next_device_config(epctx_cursor *cursor, epctx_device_config_view *config);
-EPCTX_API bool epctx_next_node_config(epctx_cursor *cursor, epctx_node_config_view *config);
-EPCTX_API bool epctx_next_sharding(epctx_cursor *cursor, epctx_sharding_view *sharding);
-EPCTX_API bool epctx_next_device_group(epctx_cursor *cursor, epctx_device_group_view *group);
-EPCTX_API bool epctx_next_sharded_dim(epctx_cursor *cursor, epctx_sharded_dim_view *dim);
-EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sharding *part);
 
 /* The number of metadata_props of a message (MODEL, GRAPH, NODE, TENSOR, VALUE, FUNCTION), e.g. for
  * epctx_set_pair; 0: it has none. */
@@ -8343,161 +8284,6 @@ EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epc
     return found;
 }
 
-/* Shims. */
-EPCTX__UNUSED static void epctx__pair(epctx_view view, epctx_str *key, epctx_str *value)
-{
-    epctx_pair pair = epctx_pair_of(view);
-    *key = pair.key;
-    *value = pair.value;
-}
-
-EPCTX__UNUSED static void epctx__dim(epctx_view view, epctx_dim *dim)
-{
-    *dim = epctx_dim_of(view);
-}
-
-EPCTX__UNUSED static bool epctx__same_bytes(epctx_view a, epctx_view b)
-{
-    return epctx_view_equal(a, b);
-}
-
-EPCTX_API epctx_cursor epctx_model_device_configs(const epctx_model *model)
-{
-    return epctx_fields(epctx__slot_view(model->shown), 26);
-}
-
-EPCTX_API epctx_cursor epctx_device_config_devices(const epctx_device_config_view *config)
-{
-    return epctx_fields(config->view, 3);
-}
-
-EPCTX_API epctx_cursor epctx_node_configs(const epctx_node_view *node)
-{
-    return epctx_fields(node->view, 10);
-}
-
-EPCTX_API epctx_cursor epctx_node_config_shardings(const epctx_node_config_view *config)
-{
-    return epctx_fields(config->view, 2);
-}
-
-EPCTX_API epctx_cursor epctx_sharding_devices(const epctx_sharding_view *sharding)
-{
-    return epctx_fields(sharding->view, 2);
-}
-
-EPCTX_API epctx_cursor epctx_sharding_groups(const epctx_sharding_view *sharding)
-{
-    return epctx_fields(sharding->view, 3);
-}
-
-EPCTX_API epctx_cursor epctx_sharding_dims(const epctx_sharding_view *sharding)
-{
-    return epctx_fields(sharding->view, 4);
-}
-
-EPCTX_API epctx_cursor epctx_device_group_devices(const epctx_device_group_view *group)
-{
-    return epctx_fields(group->view, 2);
-}
-
-EPCTX_API epctx_cursor epctx_sharded_dim_parts(const epctx_sharded_dim_view *dim)
-{
-    return epctx_fields(dim->view, 2);
-}
-
-/* The string in field 1 and the number in field `number` of a message, as libprotobuf reads them:
- * the last ones. False when the number is not stored. */
-static bool epctx__text_and_number(epctx_view view, epctx_str *text, uint32_t number,
-                                   uint64_t *value)
-{
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field f;
-    bool found = false;
-    *text = epctx_str_of(NULL);
-    *value = 0;
-    while (epctx_next_field(&it, &f)) {
-        if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
-            *text = epctx_view_str(f.body);
-        } else if (f.number == number && f.wire == EPCTX_WIRE_VARINT) {
-            *value = f.value;
-            found = true;
-        }
-    }
-    return found;
-}
-
-EPCTX_API bool epctx_next_device_config(epctx_cursor *cursor, epctx_device_config_view *config)
-{
-    uint64_t value;
-    if (!epctx_next_view(cursor, &config->view)) {
-        return false;
-    }
-    epctx__text_and_number(config->view, &config->name, 2, &value);
-    config->num_devices = (int32_t)(uint32_t)value;
-    return true;
-}
-
-EPCTX_API bool epctx_next_node_config(epctx_cursor *cursor, epctx_node_config_view *config)
-{
-    uint64_t value;
-    if (!epctx_next_view(cursor, &config->view)) {
-        return false;
-    }
-    config->has_stage =
-        epctx__text_and_number(config->view, &config->configuration_id, 3, &value);
-    config->pipeline_stage = (int32_t)(uint32_t)value;
-    return true;
-}
-
-EPCTX_API bool epctx_next_sharding(epctx_cursor *cursor, epctx_sharding_view *sharding)
-{
-    uint64_t value;
-    if (!epctx_next_view(cursor, &sharding->view)) {
-        return false;
-    }
-    epctx__text_and_number(sharding->view, &sharding->tensor_name, 0, &value);
-    return true;
-}
-
-EPCTX_API bool epctx_next_device_group(epctx_cursor *cursor, epctx_device_group_view *group)
-{
-    epctx_str text;
-    uint64_t value;
-    if (!epctx_next_view(cursor, &group->view)) {
-        return false;
-    }
-    epctx__text_and_number(group->view, &text, 1, &value);
-    group->key = (int64_t)value;
-    return true;
-}
-
-EPCTX_API bool epctx_next_sharded_dim(epctx_cursor *cursor, epctx_sharded_dim_view *dim)
-{
-    epctx_str text;
-    uint64_t value;
-    if (!epctx_next_view(cursor, &dim->view)) {
-        return false;
-    }
-    epctx__text_and_number(dim->view, &text, 1, &value);
-    dim->axis = (int64_t)value;
-    return true;
-}
-
-EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sharding *part)
-{
-    epctx_view body;
-    epctx_str text;
-    uint64_t value;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    part->dim = epctx_dim_of(body);
-    epctx__text_and_number(body, &text, 3, &value);
-    part->num_shards = (int64_t)value;
-    return true;
-}
-
 /* -- onnx: what a view is -- */
 
 /* The field around a place in the source. Fields that were read keep the order of their addresses,
@@ -12620,13 +12406,14 @@ static bool epctx__gather_nodes(epctx__gather *g, const epctx_model *model)
 
 static bool epctx__gather_compat(epctx__gather *g, const epctx_model *model)
 {
-    epctx_cursor it = epctx_fields(epctx__slot_view(model->shown), 14);
-    epctx_view body;
+    epctx_cursor it = epctx_metadata(epctx__slot_view(model->shown), EPCTX_KIND_MODEL);
+    epctx_pair pair;
     void *list = NULL;
     size_t room = 0;
-    while (epctx_next_view(&it, &body)) {
+    while (epctx_next_pair(&it, &pair)) {
         epctx_compat_entry entry;
-        epctx__pair(body, &entry.ep, &entry.value);
+        entry.ep = pair.key;
+        entry.value = pair.value;
         if (!epctx_str_starts(entry.ep, EPCTX_COMPAT_PREFIX)) {
             continue;
         }
@@ -14313,21 +14100,28 @@ static epctx_slot *epctx__field_from(epctx_slot *slot, uint32_t number)
     return slot;
 }
 
-/* The same with a payload, whose field 1 is the text `key`: an attribute, an opset import, a pair. */
+/* The same with a payload. */
+static epctx_slot *epctx__live(epctx_slot *slot, uint32_t number)
+{
+    while (slot != NULL &&
+           (slot->number != number || slot->wire != EPCTX_WIRE_LEN || slot->removed)) {
+        slot = slot->next;
+    }
+    return slot;
+}
+
+/* The same whose field 1 is the text `key`: an attribute, an opset import, a pair. */
 static epctx_slot *epctx__keyed_from(epctx_slot *slot, uint32_t number, epctx_str key)
 {
-    for (slot = epctx__field_from(slot, number); slot != NULL;
-         slot = epctx__field_from(slot->next, number)) {
-        if (slot->wire == EPCTX_WIRE_LEN) {
-            epctx_cursor it = epctx_fields(epctx__slot_view(slot), EPCTX_FIELD_PAIR_KEY);
-            epctx_str name = epctx_str_of(NULL);
-            while (epctx_next_str(&it, &name)) {
-            }
-            if (number == EPCTX_FIELD_MODEL_OPSET_IMPORT && slot->parent->parent == NULL
-                    ? epctx__same_domain(name, key)
-                    : epctx_str_eq(name, key)) {
-                return slot;
-            }
+    for (slot = epctx__live(slot, number); slot != NULL; slot = epctx__live(slot->next, number)) {
+        epctx_cursor it = epctx_fields(epctx__slot_view(slot), EPCTX_FIELD_PAIR_KEY);
+        epctx_str name = epctx_str_of(NULL);
+        while (epctx_next_str(&it, &name)) {
+        }
+        if (number == EPCTX_FIELD_MODEL_OPSET_IMPORT && slot->parent->parent == NULL
+                ? epctx__same_domain(name, key)
+                : epctx_str_eq(name, key)) {
+            return slot;
         }
     }
     return NULL;
@@ -14853,7 +14647,7 @@ static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
         return false;
     }
     if (a->wire == EPCTX_WIRE_LEN) {
-        return epctx__same_bytes(epctx__slot_view(a), epctx__slot_view(b));
+        return epctx_view_equal(epctx__slot_view(a), epctx__slot_view(b));
     }
     epctx__slot_field(a, &x);
     epctx__slot_field(b, &y);
@@ -15042,7 +14836,7 @@ EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uin
                                       epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model);
-    epctx_slot *owner, *slot;
+    epctx_slot *owner;
     const epctx_field_info *info;
     epctx_error_clear(error);
     EPCTX__TRY(epctx__locate_message(model, parent, &owner, error));
@@ -15050,14 +14844,10 @@ EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uin
         return epctx_fail(error, EPCTX_ERR_ARG, "there is no field number 0");
     }
     info = epctx_field_find(epctx__slot_type(owner), number);
-    if (info != NULL && !info->repeated && info->kind < EPCTX_KIND_INT) {
-        slot = epctx__field_from(owner->message->first, number);
-        for (; slot != NULL; slot = epctx__field_from(slot->next, number)) {
-            if (slot->wire == EPCTX_WIRE_LEN) {
-                return epctx_fail(error, EPCTX_ERR_ARG, "the message has a field %u already",
-                                  (uint64_t)number);
-            }
-        }
+    if (info != NULL && !info->repeated && info->kind < EPCTX_KIND_INT &&
+        epctx__live(owner->message->first, number) != NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "the message has a field %u already",
+                          (uint64_t)number);
     }
     return epctx__put_slot(model, &b, owner, epctx__copy_view(&b, number, other), after, placed,
                            error);
@@ -21470,16 +21260,6 @@ static epctx_status epctx__settle_model(epctx__rewrite *w)
     return EPCTX_OK;
 }
 
-/* The live field `number` of a message from `slot` on; NULL when there is none left. */
-static epctx_slot *epctx__live(epctx_slot *slot, uint32_t number)
-{
-    while (slot != NULL &&
-           (slot->number != number || slot->wire != EPCTX_WIRE_LEN || slot->removed)) {
-        slot = slot->next;
-    }
-    return slot;
-}
-
 static epctx_str epctx__last_str(epctx_view message, uint32_t number)
 {
     epctx_cursor it = epctx_fields(message, number);
@@ -21591,8 +21371,7 @@ static epctx_status epctx__rewrite_metadata(epctx__rewrite *w)
     epctx_slot *slot = epctx__live(w->g->model->root->message->first, number);
     size_t i;
     for (; slot != NULL; slot = epctx__live(slot->next, number)) {
-        epctx_str key, value;
-        epctx__pair(epctx__slot_view(slot), &key, &value);
+        epctx_str key = epctx_pair_of(epctx__slot_view(slot)).key;
         for (i = 0; i < 2; i++) {
             epctx_str ep = key;
             if (!epctx_str_starts(key, prefixes[i])) {
