@@ -1160,12 +1160,12 @@ typedef struct epctx_walk_level {
 } epctx_walk_level;
 
 /* Position in a walk over graphs, nodes, attributes, tensors, sparse tensors, functions and training
- * of a model; the messages of other kinds are passed over, and so are default values of function
- * attributes. Edits on the way are allowed: a message is read as it was when the walk went into it. */
+ * of a model; messages of other kinds are passed over. Edits on the way are allowed: a message is read as it was when the walk went into it. */
 typedef struct epctx_walk {
     epctx_kind kind;  /* of the message just given: EPCTX_KIND_GRAPH, NODE, ATTR, TENSOR, SPARSE, */
     epctx_view view;  /* FUNCTION or TRAINING */
-    uint32_t number;  /* of its field in the message around it */
+    epctx_kind around; /* what message it is in, */
+    uint32_t number;  /* and the number of its field there */
     uint32_t level;   /* messages of the walk around it */
     uint32_t depth;   /* bodies around it, with itself: 0 in the main graph, a function or training */
     bool in_function;
@@ -8433,6 +8433,7 @@ static void epctx__walk_enter(epctx_walk *walk)
 EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind kind)
 {
     walk->kind = kind;
+    walk->around = EPCTX_KIND_NONE;
     walk->view = view;
     walk->number = 0;
     walk->level = 0;
@@ -8459,15 +8460,14 @@ EPCTX_API void epctx_walk_skip(epctx_walk *walk)
     walk->entering = false;
 }
 
-/* Whether the walk gives a message, and goes into it. */
-static bool epctx__walk_takes(epctx_kind around, uint32_t number, epctx_kind kind)
+/* Whether the walk gives messages of a kind, and goes into them. */
+static bool epctx__walk_takes(epctx_kind kind)
 {
     const uint32_t taken = UINT32_C(1) << EPCTX_KIND_GRAPH | UINT32_C(1) << EPCTX_KIND_NODE |
                            UINT32_C(1) << EPCTX_KIND_ATTR | UINT32_C(1) << EPCTX_KIND_TENSOR |
                            UINT32_C(1) << EPCTX_KIND_SPARSE | UINT32_C(1) << EPCTX_KIND_FUNCTION |
                            UINT32_C(1) << EPCTX_KIND_TRAINING;
-    return (taken >> kind & 1) != 0 && (around != EPCTX_KIND_FUNCTION ||
-                                        number != EPCTX_FIELD_FUNCTION_ATTRIBUTE_PROTO);
+    return (taken >> kind & 1) != 0;
 }
 
 /* The next message in the innermost level that is one to give. */
@@ -8477,8 +8477,9 @@ static bool epctx__walk_find(epctx_walk *walk, const epctx_walk_level *level, ep
     while (epctx_next_field(fields, &field)) {
         epctx_kind kind = field.wire == EPCTX_WIRE_LEN ? epctx__child_kind(level->kind, field.number)
                                                        : EPCTX_KIND_NONE;
-        if (epctx__walk_takes(level->kind, field.number, kind)) {
+        if (epctx__walk_takes(kind)) {
             walk->kind = kind;
+            walk->around = level->kind;
             walk->view = field.body;
             walk->number = field.number;
             return true;
@@ -21192,21 +21193,15 @@ static bool epctx__holds_tensors(epctx_kind type)
            type == EPCTX_KIND_TENSOR || type == EPCTX_KIND_SPARSE;
 }
 
-/* Is there a tensor to settle somewhere in a message? `all`: also initializers that are inside. */
-static bool epctx__needs_settling(epctx_view message, epctx_kind type, bool all, uint32_t depth)
+/* Is there a tensor to settle somewhere in a message? `all`: also initializers that are inside. Apart:
+ * the stack of what calls itself. */
+EPCTX__APART static bool epctx__needs_settling(epctx_view message, epctx_kind type, bool all)
 {
-    epctx_cursor it = epctx_fields(message, 0);
-    epctx_field field;
-    /* not taken: open bounds the nesting */
-    while (depth > 0 && epctx_next_field(&it, &field)) {
-        uint32_t kind = field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
-        epctx_kind inner = epctx__is_message(kind) ? epctx__message_kind(kind) : EPCTX_KIND_NONE;
-        if (inner == EPCTX_KIND_TENSOR) {
-            if ((all && type == EPCTX_KIND_GRAPH) || epctx_tensor_of(field.body).external) {
-                return true;
-            }
-        } else if (epctx__holds_tensors(inner) &&
-                   epctx__needs_settling(field.body, inner, all, depth - 1)) {
+    epctx_walk walk;
+    epctx_tensor_view tensor;
+    epctx_walk_below(&walk, message, type);
+    while (epctx_walk_tensor(&walk, &tensor)) {
+        if (tensor.external || (all && walk.around == EPCTX_KIND_GRAPH)) {
             return true;
         }
     }
@@ -21221,7 +21216,7 @@ static epctx_status epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx_kin
     epctx_slot *child;
     epctx_slot *next;
     /* not taken: open bounds the nesting */
-    if (depth == 0 || !epctx__needs_settling(epctx__slot_view(slot), type, all, depth)) {
+    if (depth == 0 || !epctx__needs_settling(epctx__slot_view(slot), type, all)) {
         return EPCTX_OK;
     }
     if (slot->message == NULL &&
