@@ -21171,7 +21171,8 @@ static epctx_status epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot,
 }
 
 /* A tensor of the new model: initializers may go out, external data comes in or moves. */
-static epctx_status epctx__settle_tensor(epctx__rewrite *w, epctx_slot *slot, bool initializer)
+EPCTX__APART static epctx_status epctx__settle_tensor(epctx__rewrite *w, epctx_slot *slot,
+                                                      bool initializer)
 {
     epctx__generation *g = w->g;
     epctx_tensor_view view = epctx_tensor_of(epctx__slot_view(slot));
