@@ -1,5 +1,6 @@
 /* lint.c - the rules, the fields of the model itself, and what runs the rest of lint. */
 #include "lint_internal.h"
+#include "sharding.h"
 
 epctx_rule_info epctx_rule_of(epctx_rule rule)
 {
@@ -67,21 +68,6 @@ void lint_attr_text(char out[LINT_ATTR_TEXT], epctx_str name)
 
 /* -- fields that occur twice -- */
 
-/* Whether a value of this wire type is one of what the field holds. */
-static bool lint_field_fits(const epctx_field_info *info, epctx_wire wire)
-{
-    switch (info->kind) {
-    case EPCTX_KIND_INT:
-        return wire == EPCTX_WIRE_VARINT;
-    case EPCTX_KIND_FLOAT:
-        return wire == EPCTX_WIRE_FIXED32;
-    case EPCTX_KIND_DOUBLE:
-        return wire == EPCTX_WIRE_FIXED64;
-    default:
-        return wire == EPCTX_WIRE_LEN;
-    }
-}
-
 /* Fields that occur twice and strings that are no UTF-8. `node` is the name of the innermost node. */
 static void lint_fields(linter *l, epctx_kind type, epctx_view message, epctx_str node,
                         epctx_str attr)
@@ -99,7 +85,7 @@ static void lint_fields(linter *l, epctx_kind type, epctx_view message, epctx_st
     while (epctx_next_field(&it, &field)) {
         const epctx_field_info *info = epctx_field_find(type, field.number);
         uint32_t bit;
-        if (info == NULL || !lint_field_fits(info, field.wire)) {
+        if (info == NULL || !epctx_field_fits(info, field.wire)) {
             continue;
         }
         /* Of the oneof of a type any second member counts. */

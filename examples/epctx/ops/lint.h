@@ -1,10 +1,8 @@
 /* lint.h - judges a model by the rules of ORT, of the design document and of each EP. */
-#ifndef EPCTX_H /* TEMPORARY: epctx.h includes this file */
-#include "epctx.h"
-#endif
-
 #ifndef EPCTX_OPS_LINT_H
 #define EPCTX_OPS_LINT_H
+
+#include "epctx.h"
 
 /* Rules of lint: symbol, id, name, what is wrong, what to do. Ids never change their meaning.
  * E: an ORT session or the EP fails. W: it works for some or surprises. I: worth knowing. */

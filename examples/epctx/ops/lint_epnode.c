@@ -128,20 +128,6 @@ static epctx_status lint_take(const epctx_attr_view *attr, epctx_epnode *out, ep
     return epctx_epnode_from_record(&record, out, error);
 }
 
-/* Value of a STRING attribute; empty when absent. */
-static epctx_str lint_attr_str(const epctx_node_view *node, const char *name)
-{
-    epctx_cursor it = epctx_node_attrs(node);
-    epctx_attr_view attr;
-    epctx_str found = epctx_str_of(NULL);
-    while (epctx_next_attr(&it, &attr)) {
-        if (epctx_str_is(attr.name, name) && attr.type == EPCTX_ATTR_STRING) {
-            found = attr.s;
-        }
-    }
-    return found;
-}
-
 static epctx_status lint_attrs(linter *l, const epctx_node_view *view, bool *readable)
 {
     epctx_cursor it = epctx_node_attrs(view);
@@ -245,7 +231,7 @@ static void lint_context(linter *l, lint_judged *judged)
     epctx_str context = node->ep_cache_context;
     bool each = profile->payload == EPCTX_PAYLOAD_EACH;
     bool needs = node->main_context == 1 || each;
-    bool dlc = lint_attr_str(&judged->view, "ep_dlc_context").size > 0;
+    bool dlc = epctx_node_attr_str(&judged->view, "ep_dlc_context").size > 0;
     int id;
     judged->context = context.size > 0 || dlc;
     for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
