@@ -1077,45 +1077,6 @@ typedef struct epctx_training_view {
     epctx_graph_view initialization, algorithm; /* view empty when absent */
 } epctx_training_view;
 
-/* DeviceConfigurationProto: a set of devices that nodes can be spread over. */
-typedef struct epctx_device_config_view {
-    epctx_view view;
-    epctx_str name;
-    int32_t num_devices;
-} epctx_device_config_view;
-
-/* NodeDeviceConfigurationProto: how a node is spread in one of these sets. */
-typedef struct epctx_node_config_view {
-    epctx_view view;
-    epctx_str configuration_id; /* name of an epctx_device_config_view */
-    bool has_stage;
-    int32_t pipeline_stage;
-} epctx_node_config_view;
-
-/* ShardingSpecProto: how an input or output of the node is cut up. */
-typedef struct epctx_sharding_view {
-    epctx_view view;
-    epctx_str tensor_name;
-} epctx_sharding_view;
-
-/* IntIntListEntryProto: a number that stands for a group of devices. */
-typedef struct epctx_device_group_view {
-    epctx_view view;
-    int64_t key;
-} epctx_device_group_view;
-
-/* ShardedDimProto: how one axis is cut up. */
-typedef struct epctx_sharded_dim_view {
-    epctx_view view;
-    int64_t axis;
-} epctx_sharded_dim_view;
-
-/* SimpleShardedDimProto: that many equal parts of a dimension. */
-typedef struct epctx_simple_sharding {
-    epctx_dim dim;
-    int64_t num_shards;
-} epctx_simple_sharding;
-
 typedef enum epctx_type_kind { /* the member of TypeProto's oneof, by field number */
     EPCTX_TYPE_NONE = 0,
     EPCTX_TYPE_TENSOR = 1,
@@ -1160,26 +1121,6 @@ EPCTX_API bool epctx_next_function(epctx_cursor *cursor, epctx_function_view *fu
 EPCTX_API bool epctx_next_sparse(epctx_cursor *cursor, epctx_sparse_view *sparse);
 EPCTX_API bool epctx_next_annotation(epctx_cursor *cursor, epctx_annotation_view *annotation);
 EPCTX_API bool epctx_next_training(epctx_cursor *cursor, epctx_training_view *training);
-
-/* What runs on which device: model.configuration, and below it what each node says about it. */
-EPCTX_API epctx_cursor epctx_model_device_configs(const epctx_model *model);
-/* epctx_next_str. */
-EPCTX_API epctx_cursor epctx_device_config_devices(const epctx_device_config_view *config);
-EPCTX_API epctx_cursor epctx_node_configs(const epctx_node_view *node);
-EPCTX_API epctx_cursor epctx_node_config_shardings(const epctx_node_config_view *config);
-/* epctx_next_int. */
-EPCTX_API epctx_cursor epctx_sharding_devices(const epctx_sharding_view *sharding);
-EPCTX_API epctx_cursor epctx_sharding_groups(const epctx_sharding_view *sharding);
-EPCTX_API epctx_cursor epctx_sharding_dims(const epctx_sharding_view *sharding);
-/* epctx_next_int. */
-EPCTX_API epctx_cursor epctx_device_group_devices(const epctx_device_group_view *group);
-EPCTX_API epctx_cursor epctx_sharded_dim_parts(const epctx_sharded_dim_view *dim);
-EPCTX_API bool epctx_next_device_config(epctx_cursor *cursor, epctx_device_config_view *config);
-EPCTX_API bool epctx_next_node_config(epctx_cursor *cursor, epctx_node_config_view *config);
-EPCTX_API bool epctx_next_sharding(epctx_cursor *cursor, epctx_sharding_view *sharding);
-EPCTX_API bool epctx_next_device_group(epctx_cursor *cursor, epctx_device_group_view *group);
-EPCTX_API bool epctx_next_sharded_dim(epctx_cursor *cursor, epctx_sharded_dim_view *dim);
-EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sharding *part);
 
 /* The number of metadata_props of a message (MODEL, GRAPH, NODE, TENSOR, VALUE, FUNCTION), e.g. for
  * epctx_set_pair; 0: it has none. */
@@ -6764,23 +6705,13 @@ static const uint8_t *epctx__tag(const uint8_t *p, const uint8_t *end, uint32_t 
 static const uint8_t *epctx__skip_group(const uint8_t *p, const uint8_t *end, uint32_t number,
                                         uint32_t depth);
 
-/* Reads one field. NULL: malformed. An end-group tag is malformed here; epctx__skip_group sees it
- * first. `depth` is how many more levels may open. */
-static const uint8_t *epctx__next(const uint8_t *p, const uint8_t *end, uint32_t depth,
-                                  epctx__token *t)
+/* epctx__next for fields of any form. */
+static const uint8_t *epctx__next_long(const uint8_t *p, const uint8_t *end, uint32_t depth,
+                                       epctx__token *t)
 {
     uint32_t tag;
     uint64_t size;
     t->start = p;
-    /* Nearly every field of a real model has a tag and a length of one byte each. */
-    if (end - p >= 2 && (p[0] & 0x87) == EPCTX_WIRE_LEN && p[0] >= 8 && p[1] < 0x80 &&
-        p[1] <= end - p - 2) {
-        t->number = (uint32_t)p[0] >> 3;
-        t->wire = EPCTX_WIRE_LEN;
-        t->value = 0;
-        t->body = p + 2;
-        return p + 2 + p[1];
-    }
     p = epctx__tag(p, end, &tag);
     if (p == NULL || tag >> 3 == 0) {
         return NULL;
@@ -6818,6 +6749,25 @@ static const uint8_t *epctx__next(const uint8_t *p, const uint8_t *end, uint32_t
     }
 }
 
+/* Reads one field. NULL: malformed. An end-group tag is malformed here; epctx__skip_group sees it
+ * first. `depth` is how many more levels may open. Nearly every field of a real model has a tag and
+ * a length, or a value, of one byte each. */
+static inline const uint8_t *epctx__next(const uint8_t *p, const uint8_t *end, uint32_t depth,
+                                         epctx__token *t)
+{
+    uint32_t wire = p[0] & 7u;
+    if (end - p < 2 || p[0] >= 0x80 || p[0] < 8 || p[1] >= 0x80 ||
+        (wire != EPCTX_WIRE_VARINT && (wire != EPCTX_WIRE_LEN || p[1] > end - p - 2))) {
+        return epctx__next_long(p, end, depth, t);
+    }
+    t->start = p;
+    t->number = (uint32_t)p[0] >> 3;
+    t->wire = (epctx_wire)wire;
+    t->value = wire == EPCTX_WIRE_VARINT ? p[1] : 0;
+    t->body = p + 2;
+    return wire == EPCTX_WIRE_VARINT ? p + 2 : p + 2 + p[1];
+}
+
 static const uint8_t *epctx__skip_group(const uint8_t *p, const uint8_t *end, uint32_t number,
                                         uint32_t depth)
 {
@@ -6839,7 +6789,7 @@ static const uint8_t *epctx__skip_group(const uint8_t *p, const uint8_t *end, ui
 
 /* What opening has to look into: EPCTX_KIND_ of a message, with EPCTX__ONE when it is singular, or
  * of repeated numbers, which may be packed; else 0. A switch over constants becomes a table. */
-static uint32_t epctx__field_kind(epctx_kind message, uint32_t number)
+static inline uint32_t epctx__field_kind(epctx_kind message, uint32_t number)
 {
 #define EPCTX__CODE_ONE(kind)  ((kind) < EPCTX_KIND_INT ? (kind) | EPCTX__ONE : 0u)
 #define EPCTX__CODE_MANY(kind) ((kind) < EPCTX_KIND_STRING ? (kind) : 0u)
@@ -6967,19 +6917,10 @@ static bool epctx__check_packed(epctx__check *check, uint32_t kind, const uint8_
 static bool epctx__check_message(epctx__check *check, epctx_kind type, const uint8_t *p,
                                  const uint8_t *end, uint32_t depth);
 
-/* What is inside one field of a message of type `type`. */
-static bool epctx__check_field(epctx__check *check, epctx_kind type, const epctx__token *t,
-                               const uint8_t *end, uint32_t depth, uint32_t *seen)
+/* What is inside a field that holds a message or packed numbers. */
+static bool epctx__check_payload(epctx__check *check, uint32_t kind, const epctx__token *t,
+                                 const uint8_t *end, uint32_t depth, uint32_t *seen)
 {
-    uint32_t kind = t->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, t->number) : 0;
-    if (check->fields == 0) {
-        return epctx__refuse(check, EPCTX_ERR_LIMIT, t->start,
-                             "the model has more fields than epctx_limits.max_fields allows");
-    }
-    check->fields--;
-    if (kind == 0) {
-        return true;
-    }
     if (!epctx__is_message(kind)) {
         return epctx__check_packed(check, kind, t->body, end);
     }
@@ -6993,6 +6934,19 @@ static bool epctx__check_field(epctx__check *check, epctx_kind type, const epctx
                              "messages are nested deeper than the limit");
     }
     return epctx__check_message(check, epctx__message_kind(kind), t->body, end, depth - 1);
+}
+
+/* One field of a message of type `type`. */
+static inline bool epctx__check_field(epctx__check *check, epctx_kind type, const epctx__token *t,
+                                      const uint8_t *end, uint32_t depth, uint32_t *seen)
+{
+    uint32_t kind = t->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, t->number) : 0;
+    if (check->fields == 0) {
+        return epctx__refuse(check, EPCTX_ERR_LIMIT, t->start,
+                             "the model has more fields than epctx_limits.max_fields allows");
+    }
+    check->fields--;
+    return kind == 0 || epctx__check_payload(check, kind, t, end, depth, seen);
 }
 
 static bool epctx__check_message(epctx__check *check, epctx_kind type, const uint8_t *p,
@@ -7368,8 +7322,7 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind
         epctx__token t;
         epctx_slot *child;
         const uint8_t *after = epctx__next(p, end, depth, &t);
-        if (after == NULL) {
-            /* not taken: without `check` the bytes were checked before */
+        if (after == NULL) { /* without `check`, only where somebody changed a mapped file */
             return check != NULL && epctx__refuse(check, EPCTX_ERR_PROTOBUF, p,
                                                   "there is no valid protobuf field");
         }
@@ -7377,9 +7330,9 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind
         if (child == NULL) {
             return false;
         }
-        if (check != NULL && type == EPCTX_KIND_MODEL && t.number == 7 && t.wire == EPCTX_WIRE_LEN &&
-            (seen & 1u << 7) == 0) {
-            seen |= 1u << 7; /* a second one is noticed below */
+        if (check != NULL && type == EPCTX_KIND_MODEL && t.number == EPCTX_FIELD_MODEL_GRAPH &&
+            t.wire == EPCTX_WIRE_LEN && (seen & 1u << EPCTX_FIELD_MODEL_GRAPH) == 0) {
+            seen |= 1u << EPCTX_FIELD_MODEL_GRAPH; /* a second one is noticed below */
             if (!epctx__open_slot(arena, child, EPCTX_KIND_GRAPH, check, depth - 1)) {
                 return false;
             }
@@ -7470,7 +7423,8 @@ static epctx_status epctx__refused(const epctx_model *model, const epctx__check 
 static epctx_slot *epctx__find_graph(epctx_slot *root)
 {
     epctx_slot *slot = root->message->first;
-    while (slot != NULL && (slot->number != 7 || slot->wire != EPCTX_WIRE_LEN || slot->removed)) {
+    while (slot != NULL && (slot->number != EPCTX_FIELD_MODEL_GRAPH ||
+                            slot->wire != EPCTX_WIRE_LEN || slot->removed)) {
         slot = slot->next;
     }
     return slot;
@@ -7741,17 +7695,39 @@ static void epctx__read_member(const epctx__member *member, const epctx_field *f
 }
 
 /* Of a field that stands twice the last one counts, as for libprotobuf. */
+static void epctx__read_field(const epctx__member *members, const epctx_field *field, void *out)
+{
+    const epctx__member *member = members;
+    while (member->number != 0 && member->number != field->number) {
+        member++;
+    }
+    if (member->number != 0) {
+        epctx__read_member(member, field, (char *)out + member->place);
+    }
+}
+
 static void epctx__read_members(epctx_view view, const epctx__member *members, void *out)
 {
     epctx_cursor it = epctx_fields(view, 0);
+    const uint8_t *p = it.next;
+    const epctx__member *member;
+    uint32_t numbers = 0; /* of fields to look at: most others are many */
     epctx_field field;
-    while (epctx_next_field(&it, &field)) {
-        const epctx__member *member = members;
-        while (member->number != 0 && member->number != field.number) {
-            member++;
+    for (member = members; member->number != 0; member++) {
+        numbers |= UINT32_C(1) << member->number;
+    }
+    for (; it.slot != NULL; it.slot = it.slot->next) {
+        if (!it.slot->removed && it.slot->number < 32 && (numbers >> it.slot->number & 1) != 0) {
+            epctx__slot_field(it.slot, &field);
+            epctx__read_field(members, &field, out);
         }
-        if (member->number != 0) {
-            epctx__read_member(member, &field, (char *)out + member->place);
+    }
+    while (p != NULL && p < it.end) {
+        epctx__token t;
+        p = epctx__next(p, it.end, 100, &t);
+        if (p != NULL && t.number < 32 && (numbers >> t.number & 1) != 0) {
+            epctx__field_of(&t, p, it.owner, &field);
+            epctx__read_field(members, &field, out);
         }
     }
 }
@@ -8308,161 +8284,6 @@ EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epc
     return found;
 }
 
-/* Shims. */
-EPCTX__UNUSED static void epctx__pair(epctx_view view, epctx_str *key, epctx_str *value)
-{
-    epctx_pair pair = epctx_pair_of(view);
-    *key = pair.key;
-    *value = pair.value;
-}
-
-EPCTX__UNUSED static void epctx__dim(epctx_view view, epctx_dim *dim)
-{
-    *dim = epctx_dim_of(view);
-}
-
-EPCTX__UNUSED static bool epctx__same_bytes(epctx_view a, epctx_view b)
-{
-    return epctx_view_equal(a, b);
-}
-
-EPCTX_API epctx_cursor epctx_model_device_configs(const epctx_model *model)
-{
-    return epctx_fields(epctx__slot_view(model->shown), 26);
-}
-
-EPCTX_API epctx_cursor epctx_device_config_devices(const epctx_device_config_view *config)
-{
-    return epctx_fields(config->view, 3);
-}
-
-EPCTX_API epctx_cursor epctx_node_configs(const epctx_node_view *node)
-{
-    return epctx_fields(node->view, 10);
-}
-
-EPCTX_API epctx_cursor epctx_node_config_shardings(const epctx_node_config_view *config)
-{
-    return epctx_fields(config->view, 2);
-}
-
-EPCTX_API epctx_cursor epctx_sharding_devices(const epctx_sharding_view *sharding)
-{
-    return epctx_fields(sharding->view, 2);
-}
-
-EPCTX_API epctx_cursor epctx_sharding_groups(const epctx_sharding_view *sharding)
-{
-    return epctx_fields(sharding->view, 3);
-}
-
-EPCTX_API epctx_cursor epctx_sharding_dims(const epctx_sharding_view *sharding)
-{
-    return epctx_fields(sharding->view, 4);
-}
-
-EPCTX_API epctx_cursor epctx_device_group_devices(const epctx_device_group_view *group)
-{
-    return epctx_fields(group->view, 2);
-}
-
-EPCTX_API epctx_cursor epctx_sharded_dim_parts(const epctx_sharded_dim_view *dim)
-{
-    return epctx_fields(dim->view, 2);
-}
-
-/* The string in field 1 and the number in field `number` of a message, as libprotobuf reads them:
- * the last ones. False when the number is not stored. */
-static bool epctx__text_and_number(epctx_view view, epctx_str *text, uint32_t number,
-                                   uint64_t *value)
-{
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field f;
-    bool found = false;
-    *text = epctx_str_of(NULL);
-    *value = 0;
-    while (epctx_next_field(&it, &f)) {
-        if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
-            *text = epctx_view_str(f.body);
-        } else if (f.number == number && f.wire == EPCTX_WIRE_VARINT) {
-            *value = f.value;
-            found = true;
-        }
-    }
-    return found;
-}
-
-EPCTX_API bool epctx_next_device_config(epctx_cursor *cursor, epctx_device_config_view *config)
-{
-    uint64_t value;
-    if (!epctx_next_view(cursor, &config->view)) {
-        return false;
-    }
-    epctx__text_and_number(config->view, &config->name, 2, &value);
-    config->num_devices = (int32_t)(uint32_t)value;
-    return true;
-}
-
-EPCTX_API bool epctx_next_node_config(epctx_cursor *cursor, epctx_node_config_view *config)
-{
-    uint64_t value;
-    if (!epctx_next_view(cursor, &config->view)) {
-        return false;
-    }
-    config->has_stage =
-        epctx__text_and_number(config->view, &config->configuration_id, 3, &value);
-    config->pipeline_stage = (int32_t)(uint32_t)value;
-    return true;
-}
-
-EPCTX_API bool epctx_next_sharding(epctx_cursor *cursor, epctx_sharding_view *sharding)
-{
-    uint64_t value;
-    if (!epctx_next_view(cursor, &sharding->view)) {
-        return false;
-    }
-    epctx__text_and_number(sharding->view, &sharding->tensor_name, 0, &value);
-    return true;
-}
-
-EPCTX_API bool epctx_next_device_group(epctx_cursor *cursor, epctx_device_group_view *group)
-{
-    epctx_str text;
-    uint64_t value;
-    if (!epctx_next_view(cursor, &group->view)) {
-        return false;
-    }
-    epctx__text_and_number(group->view, &text, 1, &value);
-    group->key = (int64_t)value;
-    return true;
-}
-
-EPCTX_API bool epctx_next_sharded_dim(epctx_cursor *cursor, epctx_sharded_dim_view *dim)
-{
-    epctx_str text;
-    uint64_t value;
-    if (!epctx_next_view(cursor, &dim->view)) {
-        return false;
-    }
-    epctx__text_and_number(dim->view, &text, 1, &value);
-    dim->axis = (int64_t)value;
-    return true;
-}
-
-EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sharding *part)
-{
-    epctx_view body;
-    epctx_str text;
-    uint64_t value;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    part->dim = epctx_dim_of(body);
-    epctx__text_and_number(body, &text, 3, &value);
-    part->num_shards = (int64_t)value;
-    return true;
-}
-
 /* -- onnx: what a view is -- */
 
 /* The field around a place in the source. Fields that were read keep the order of their addresses,
@@ -8850,17 +8671,6 @@ static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, ep
     return l;
 }
 
-static epctx_status epctx__load_nomem(const epctx__loader *l)
-{
-    return epctx__nomem(l->error, l->arena->missing);
-}
-
-static epctx_status epctx__load_name(const epctx__loader *l, epctx_map *map, epctx_str name,
-                                     uint32_t value)
-{
-    return epctx_map_put(map, name, value) == EPCTX_OK ? EPCTX_OK : epctx__load_nomem(l);
-}
-
 /* The lists are counted first. In a mapped file that somebody changes, the second pass may find
  * fewer. */
 static epctx_status epctx__load_strs(const epctx__loader *l, epctx_cursor it, const epctx_str **out,
@@ -8869,30 +8679,32 @@ static epctx_status epctx__load_strs(const epctx__loader *l, epctx_cursor it, co
     epctx_str *strs;
     size_t n = 0;
     *count = epctx_cursor_count(it);
-    *out = strs = (epctx_str *)epctx_arena_array(l->arena, *count, sizeof *strs);
-    if (strs == NULL) {
-        return epctx__load_nomem(l);
-    }
+    EPCTX__NEW(strs, epctx_str, *count, l->arena, l->error);
+    *out = strs;
     while (n < *count && epctx_next_str(&it, &strs[n])) {
         n++;
     }
     return EPCTX_OK;
 }
 
+static size_t epctx__scalar_count(epctx_cursor it, epctx_wire wire)
+{
+    uint64_t bits;
+    size_t count = 0;
+    while (epctx__next_scalar(&it, wire, &bits)) {
+        count++;
+    }
+    return count;
+}
+
 static epctx_status epctx__load_ints(const epctx__loader *l, epctx_cursor it, const int64_t **out,
                                      size_t *count)
 {
-    epctx_cursor counter = it;
-    int64_t value;
     int64_t *ints;
     size_t n = 0;
-    for (*count = 0; epctx_next_int(&counter, &value);) {
-        ++*count;
-    }
-    *out = ints = (int64_t *)epctx_arena_array(l->arena, *count, sizeof *ints);
-    if (ints == NULL) {
-        return epctx__load_nomem(l);
-    }
+    *count = epctx__scalar_count(it, EPCTX_WIRE_VARINT);
+    EPCTX__NEW(ints, int64_t, *count, l->arena, l->error);
+    *out = ints;
     while (n < *count && epctx_next_int(&it, &ints[n])) {
         n++;
     }
@@ -8902,17 +8714,11 @@ static epctx_status epctx__load_ints(const epctx__loader *l, epctx_cursor it, co
 static epctx_status epctx__load_floats(const epctx__loader *l, epctx_cursor it, const float **out,
                                        size_t *count)
 {
-    epctx_cursor counter = it;
-    float value;
     float *floats;
     size_t n = 0;
-    for (*count = 0; epctx_next_float(&counter, &value);) {
-        ++*count;
-    }
-    *out = floats = (float *)epctx_arena_array(l->arena, *count, sizeof *floats);
-    if (floats == NULL) {
-        return epctx__load_nomem(l);
-    }
+    *count = epctx__scalar_count(it, EPCTX_WIRE_FIXED32);
+    EPCTX__NEW(floats, float, *count, l->arena, l->error);
+    *out = floats;
     while (n < *count && epctx_next_float(&it, &floats[n])) {
         n++;
     }
@@ -8986,12 +8792,10 @@ static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, e
     epctx_wire wire;
     size_t width;
     epctx_cursor it = epctx_fields(view, epctx__typed_field(tensor->elem_type, &wire, &width));
-    uint8_t *out = (uint8_t *)epctx_arena_array(l->arena, need, 1);
     uint64_t found = 0; /* also what does not fit */
     uint64_t bits;
-    if (out == NULL) {
-        return epctx__load_nomem(l);
-    }
+    uint8_t *out;
+    EPCTX__NEW(out, uint8_t, need, l->arena, l->error);
     for (; epctx__next_scalar(&it, wire, &bits); found += width) {
         size_t i;
         for (i = 0; i < width && found + width <= need; i++) {
@@ -9339,8 +9143,9 @@ static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *vi
         return epctx__load_strs(l, epctx_fields(view->view, EPCTX_FIELD_ATTR_STRINGS),
                                 &out->strings, &out->count);
     case EPCTX_ATTR_TENSOR:
-        out->t = tensor = (epctx_tensor *)epctx_arena_alloc(l->arena, sizeof *tensor);
-        return tensor != NULL ? epctx__load_tensor(l, view->t, tensor) : epctx__load_nomem(l);
+        EPCTX__NEW(tensor, epctx_tensor, 1, l->arena, l->error);
+        out->t = tensor;
+        return epctx__load_tensor(l, view->t, tensor);
     default:
         EPCTX__TRY(epctx__digest(l, EPCTX_KIND_ATTR, view->view, &digest));
         epctx__rest_add(&node->rest, digest);
@@ -9354,12 +9159,10 @@ static epctx_status epctx__load_attrs(epctx__loader *l, const epctx_node_view *v
                                       epctx_node *out)
 {
     epctx_cursor it = epctx_node_attrs(view);
-    epctx_attr *attrs = (epctx_attr *)epctx_arena_array(l->arena, view->attr_count, sizeof *attrs);
     epctx_attr_view attr;
+    epctx_attr *attrs;
+    EPCTX__NEW(attrs, epctx_attr, view->attr_count, l->arena, l->error);
     out->attrs = attrs;
-    if (attrs == NULL) {
-        return epctx__load_nomem(l);
-    }
     while (out->attr_count < view->attr_count && epctx_next_attr(&it, &attr)) {
         epctx_status status = epctx__load_attr(l, &attr, out, &attrs[out->attr_count++]);
         if (status != EPCTX_OK) {
@@ -9536,10 +9339,8 @@ static epctx_status epctx__load_value(epctx__loader *l, const epctx_value_view *
     if (!view->has_shape || EPCTX__NEVER(rank > INT32_MAX)) {
         return EPCTX_OK;
     }
-    out->dims = dims = (int64_t *)epctx_arena_array(l->arena, rank, sizeof *dims);
-    if (dims == NULL) {
-        return epctx__load_nomem(l);
-    }
+    EPCTX__NEW(dims, int64_t, rank, l->arena, l->error);
+    out->dims = dims;
     for (out->rank = 0; (size_t)out->rank < rank && epctx_next_dim(&it, &dim); out->rank++) {
         dims[out->rank] = dim.known && dim.value >= 0 ? dim.value : -1;
     }
@@ -9550,13 +9351,11 @@ static epctx_status epctx__load_values(epctx__loader *l, epctx_cursor it, bool s
                                        const epctx_value **out, size_t *count)
 {
     size_t most = epctx_cursor_count(it);
-    epctx_value *values = (epctx_value *)epctx_arena_array(l->arena, most, sizeof *values);
     epctx_value_view view;
-    *out = values;
+    epctx_value *values;
     *count = 0;
-    if (values == NULL) {
-        return epctx__load_nomem(l);
-    }
+    EPCTX__NEW(values, epctx_value, most, l->arena, l->error);
+    *out = values;
     while (*count < most && epctx_next_value(&it, &view)) {
         /* Before IR version 4 every initializer had to be listed as an input. */
         if (skip_constants && l->ir_version < 4 &&
@@ -9574,24 +9373,22 @@ static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view 
     epctx_cursor it = epctx_graph_initializers(view);
     epctx_cursor inputs = epctx_graph_inputs(view);
     size_t most = epctx_cursor_count(it);
-    epctx_tensor *tensors = (epctx_tensor *)epctx_arena_array(l->arena, most, sizeof *tensors);
     epctx_map overridable;
     epctx_value_view value;
     epctx_view body;
+    epctx_tensor *tensors;
+    EPCTX__NEW(tensors, epctx_tensor, most, l->arena, l->error);
     out->initializers = tensors;
-    if (tensors == NULL) {
-        return epctx__load_nomem(l);
-    }
     epctx_map_init(&overridable, l->arena);
     while (l->ir_version >= 4 && epctx_next_value(&inputs, &value)) {
-        EPCTX__TRY(epctx__load_name(l, &overridable, value.name, 1));
+        EPCTX__TRY(epctx__map_set(&overridable, value.name, 1, l->error));
     }
     while (out->initializer_count < most && epctx_next_view(&it, &body)) {
         epctx_tensor *tensor = &tensors[out->initializer_count];
         EPCTX__TRY(epctx__load_tensor(l, body, tensor));
         /* What the application may replace is an input, no constant. */
         if (epctx_map_get(&overridable, tensor->name) == EPCTX_MAP_NONE) {
-            EPCTX__TRY(epctx__load_name(l, &l->initializers, tensor->name, 1));
+            EPCTX__TRY(epctx__map_set(&l->initializers, tensor->name, 1, l->error));
             out->initializer_count++;
         }
     }
@@ -9606,15 +9403,12 @@ static epctx_status epctx__load_opsets(epctx__loader *l)
     epctx_opset opset;
     uint32_t count = 0;
     epctx_map_init(&l->domains, l->arena);
-    l->versions = (int64_t *)epctx_arena_array(l->arena, most, sizeof *l->versions);
-    if (l->versions == NULL) {
-        return epctx__load_nomem(l);
-    }
+    EPCTX__NEW(l->versions, int64_t, most, l->arena, l->error);
     while (count < most && epctx_next_opset(&it, &opset)) {
         bool onnx = epctx_str_is(opset.domain, "ai.onnx");
         l->versions[count] = opset.version;
-        EPCTX__TRY(epctx__load_name(l, &l->domains, onnx ? epctx_str_of("") : opset.domain,
-                                    count++));
+        EPCTX__TRY(epctx__map_set(&l->domains, onnx ? epctx_str_of("") : opset.domain, count++,
+                                  l->error));
     }
     return EPCTX_OK;
 }
@@ -9626,7 +9420,7 @@ static epctx_status epctx__load_functions(epctx__loader *l)
     epctx_function_view function;
     epctx_map_init(&l->functions, l->arena);
     while (epctx_next_function(&it, &function)) {
-        EPCTX__TRY(epctx__load_name(l, &l->functions, function.name, 1));
+        EPCTX__TRY(epctx__map_set(&l->functions, function.name, 1, l->error));
     }
     return EPCTX_OK;
 }
@@ -9635,12 +9429,10 @@ static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view view, e
 {
     epctx_cursor it = epctx_graph_nodes(view);
     size_t most = epctx_cursor_count(it);
-    epctx_node *nodes = (epctx_node *)epctx_arena_array(l->arena, most, sizeof *nodes);
     epctx_node_view node;
+    epctx_node *nodes;
+    EPCTX__NEW(nodes, epctx_node, most, l->arena, l->error);
     out->nodes = nodes;
-    if (nodes == NULL) {
-        return epctx__load_nomem(l);
-    }
     while (out->node_count < most && epctx_next_node(&it, &node)) {
         nodes[out->node_count].id = (uint32_t)out->node_count;
         EPCTX__TRY(epctx__load_node(l, &node, &nodes[out->node_count]));
@@ -9744,16 +9536,13 @@ static epctx_status epctx__node_edges(epctx__loader *l, const epctx_graph *graph
         most += epctx__read_count(node);
         for (k = 0; k < node->output_count; k++) {
             if (node->outputs[k].size > 0) {
-                EPCTX__TRY(epctx__load_name(l, &producers, node->outputs[k], (uint32_t)i));
+                EPCTX__TRY(epctx__map_set(&producers, node->outputs[k], (uint32_t)i, l->error));
             }
         }
     }
-    edges->from = (uint32_t *)epctx_arena_array(l->arena, most, sizeof *edges->from);
-    edges->to = (uint32_t *)epctx_arena_array(l->arena, most, sizeof *edges->to);
+    EPCTX__NEW(edges->from, uint32_t, most, l->arena, l->error);
+    EPCTX__NEW(edges->to, uint32_t, most, l->arena, l->error);
     edges->count = 0;
-    if (edges->from == NULL || edges->to == NULL) {
-        return epctx__load_nomem(l);
-    }
     *sorted = true;
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
@@ -9783,12 +9572,9 @@ static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
     if (sorted) {
         return EPCTX_OK;
     }
-    nodes = (epctx_node *)epctx_arena_array(l->arena, graph->node_count, sizeof *nodes);
-    sequence = (uint32_t *)epctx_arena_array(l->arena, graph->node_count, sizeof *sequence);
-    key = (uint32_t *)epctx_arena_array(l->arena, graph->node_count, sizeof *key);
-    if (nodes == NULL || sequence == NULL || key == NULL) {
-        return epctx__load_nomem(l);
-    }
+    EPCTX__NEW(nodes, epctx_node, graph->node_count, l->arena, l->error);
+    EPCTX__NEW(sequence, uint32_t, graph->node_count, l->arena, l->error);
+    EPCTX__NEW(key, uint32_t, graph->node_count, l->arena, l->error);
     for (i = 0; i < graph->node_count; i++) {
         key[i] = (uint32_t)i;
     }
@@ -12620,13 +12406,14 @@ static bool epctx__gather_nodes(epctx__gather *g, const epctx_model *model)
 
 static bool epctx__gather_compat(epctx__gather *g, const epctx_model *model)
 {
-    epctx_cursor it = epctx_fields(epctx__slot_view(model->shown), 14);
-    epctx_view body;
+    epctx_cursor it = epctx_metadata(epctx__slot_view(model->shown), EPCTX_KIND_MODEL);
+    epctx_pair pair;
     void *list = NULL;
     size_t room = 0;
-    while (epctx_next_view(&it, &body)) {
+    while (epctx_next_pair(&it, &pair)) {
         epctx_compat_entry entry;
-        epctx__pair(body, &entry.ep, &entry.value);
+        entry.ep = pair.key;
+        entry.value = pair.value;
         if (!epctx_str_starts(entry.ep, EPCTX_COMPAT_PREFIX)) {
             continue;
         }
@@ -12814,20 +12601,6 @@ static bool epctx__files_companion(epctx__files *f, const epctx_epnode *node)
            NULL;
 }
 
-/* Value of a STRING attribute of any node; empty when absent. */
-static epctx_str epctx__attr_str(const epctx_node_view *node, const char *name)
-{
-    epctx_cursor it = epctx_node_attrs(node);
-    epctx_attr_view attr;
-    epctx_str found = epctx_str_of(NULL);
-    while (epctx_next_attr(&it, &attr)) {
-        if (epctx_str_is(attr.name, name) && attr.type == EPCTX_ATTR_STRING) {
-            found = attr.s;
-        }
-    }
-    return found;
-}
-
 /* The first names in a folder that fit a pattern. */
 typedef struct epctx__matches {
     epctx_arena *arena;
@@ -12943,7 +12716,7 @@ static bool epctx__files_epnode(epctx__files *f, const epctx_node_view *view)
 {
     epctx_epnode node;
     const epctx_profile *profile;
-    epctx_str dlc = epctx__attr_str(view, "ep_dlc_context");
+    epctx_str dlc = epctx_node_attr_str(view, "ep_dlc_context");
     if (epctx_epnode_read(view, &node, NULL) != EPCTX_OK) {
         return true;
     }
@@ -12966,111 +12739,18 @@ static bool epctx__files_epnode(epctx__files *f, const epctx_node_view *view)
         epctx__file_add(f, EPCTX_USE_SOURCE_MODEL, node.onnx_model_filename, node.name,
                         "onnx_model_filename",
                         epctx__ends_with(node.ep_cache_context, ".stripped.engine") ||
-                            epctx__attr_str(view, EPCTX_WEIGHTS_ATTR).size > 0) == NULL) {
+                            epctx_node_attr_str(view, EPCTX_WEIGHTS_ATTR).size > 0) == NULL) {
         return false;
     }
     return epctx__files_sidecars(f, profile);
 }
 
-static bool epctx__files_tensor(epctx__files *f, epctx_view view)
-{
-    epctx_tensor_view tensor = epctx_tensor_of(view);
-    return !tensor.external || epctx__file_add(f, EPCTX_USE_INITIALIZERS, tensor.location,
-                                               tensor.name, "location", true) != NULL;
-}
-
-/* A sparse tensor is two tensors. */
-static bool epctx__files_sparse(epctx__files *f, epctx_view view)
-{
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field field;
-    while (epctx_next_field(&it, &field)) {
-        if (field.wire == EPCTX_WIRE_LEN && (field.number == 1 || field.number == 2) &&
-            !epctx__files_tensor(f, field.body)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Graphs inside of graphs: opening the model bounded their nesting. */
-static bool epctx__files_graph(epctx__files *f, epctx_view graph);
-
-static bool epctx__files_attr(epctx__files *f, epctx_view attr)
-{
-    epctx_cursor it = epctx_fields(attr, 0);
-    epctx_field field;
-    bool good = true;
-    while (good && epctx_next_field(&it, &field)) {
-        if (field.wire != EPCTX_WIRE_LEN) {
-            continue;
-        }
-        if (field.number == 5 || field.number == 10) {
-            good = epctx__files_tensor(f, field.body);
-        } else if (field.number == 6 || field.number == 11) {
-            good = epctx__files_graph(f, field.body);
-        } else if (field.number == 22 || field.number == 23) {
-            good = epctx__files_sparse(f, field.body);
-        }
-    }
-    return good;
-}
-
-static bool epctx__files_nodes(epctx__files *f, epctx_cursor nodes)
-{
-    epctx_view node;
-    epctx_view attr;
-    while (epctx_next_view(&nodes, &node)) {
-        epctx_cursor attrs = epctx_fields(node, 5);
-        while (epctx_next_view(&attrs, &attr)) {
-            if (!epctx__files_attr(f, attr)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* Tensors with external data: initializers and attribute values of a graph and its bodies. */
-static bool epctx__files_graph(epctx__files *f, epctx_view graph)
-{
-    epctx_cursor it = epctx_fields(graph, 5);
-    epctx_view body;
-    while (epctx_next_view(&it, &body)) {
-        if (!epctx__files_tensor(f, body)) {
-            return false;
-        }
-    }
-    it = epctx_fields(graph, 15);
-    while (epctx_next_view(&it, &body)) {
-        if (!epctx__files_sparse(f, body)) {
-            return false;
-        }
-    }
-    return epctx__files_nodes(f, epctx_fields(graph, 1));
-}
-
 /* Sessions do not read training graphs, but who moves the model moves their files too. */
-static bool epctx__files_trainings(epctx__files *f)
-{
-    epctx_cursor it = epctx_model_trainings(f->model);
-    epctx_training_view training;
-    bool good = true;
-    f->optional = true;
-    while (good && epctx_next_training(&it, &training)) {
-        good = epctx__files_graph(f, training.initialization.view) &&
-               epctx__files_graph(f, training.algorithm.view);
-    }
-    f->optional = false;
-    return good;
-}
-
 static bool epctx__files_model(epctx__files *f)
 {
-    epctx_cursor functions = epctx_model_functions(f->model);
     epctx_walk walk;
     epctx_node_view node;
-    epctx_view function;
+    epctx_tensor_view tensor;
     epctx_walk_begin(&walk, f->model);
     while (epctx_walk_epnode(&walk, &node)) {
         f->optional = walk.in_training;
@@ -13078,16 +12758,16 @@ static bool epctx__files_model(epctx__files *f)
             return false;
         }
     }
-    f->optional = false;
-    if (!epctx__files_graph(f, epctx_model_graph(f->model).view)) {
-        return false;
-    }
-    while (epctx_next_view(&functions, &function)) {
-        if (!epctx__files_nodes(f, epctx_fields(function, 7))) {
+    epctx_walk_begin(&walk, f->model);
+    while (epctx_walk_tensor(&walk, &tensor)) {
+        f->optional = walk.in_training;
+        if (tensor.external && epctx__file_add(f, EPCTX_USE_INITIALIZERS, tensor.location,
+                                               tensor.name, "location", true) == NULL) {
             return false;
         }
     }
-    return epctx__files_trainings(f);
+    f->optional = false;
+    return true;
 }
 
 EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_check_opts *opts,
@@ -14236,7 +13916,7 @@ static void epctx__unlink(epctx_slot *slot, epctx_slot *previous)
 /* The main graph came or went. */
 static void epctx__graph_moved(epctx_model *model, const epctx_slot *slot)
 {
-    if (slot->parent == model->root && slot->number == 7) {
+    if (slot->parent == model->root && slot->number == EPCTX_FIELD_MODEL_GRAPH) {
         model->graph = model->shown_graph = epctx__find_graph(model->root);
     }
 }
@@ -14262,26 +13942,29 @@ EPCTX_API void epctx_undo(epctx_model *model, size_t mark)
     }
 }
 
-static epctx_status epctx__remove_slot(epctx_model *model, epctx_slot *slot, epctx_error *error)
+/* What several edits came to: all of them or none. */
+static epctx_status epctx__end_edits(epctx_model *model, size_t mark, epctx_status status)
 {
-    epctx_status status = epctx__record(model, slot, NULL, false, error);
-    if (status == EPCTX_OK) {
-        slot->removed = true;
-        epctx__graph_moved(model, slot);
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
     }
     return status;
+}
+
+static epctx_status epctx__remove_slot(epctx_model *model, epctx_slot *slot, epctx_error *error)
+{
+    EPCTX__TRY(epctx__record(model, slot, NULL, false, error));
+    slot->removed = true;
+    epctx__graph_moved(model, slot);
+    return EPCTX_OK;
 }
 
 /* Links `slot` into `parent` behind `previous` (NULL: first). */
 static epctx_status epctx__insert(epctx_model *model, epctx_slot *parent, epctx_slot *previous,
                                   epctx_slot *slot, epctx_error *error)
 {
-    epctx_status status;
     slot->parent = parent;
-    status = epctx__record(model, slot, previous, true, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__record(model, slot, previous, true, error));
     slot->next = previous != NULL ? previous->next : parent->message->first;
     if (previous != NULL) {
         previous->next = slot;
@@ -14340,41 +14023,41 @@ static epctx_status epctx__locate(epctx_model *model, epctx_view view, epctx_slo
                                   epctx_error *error)
 {
     epctx_slot *slot = (epctx_slot *)(uintptr_t)view.slot;
-    epctx_status status = epctx__editable(model, error);
-    *out = NULL;
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__editable(model, error));
     slot = slot != NULL && epctx__is_live(model, slot) ? slot : NULL;
     while (slot != NULL && !epctx__is_slot_of(slot, view)) {
         epctx_slot *child = NULL;
         if (epctx__slot_type(slot) != EPCTX_KIND_NONE) {
-            status = epctx__open_message(model, slot, error);
-            if (status != EPCTX_OK) {
-                return status;
-            }
+            EPCTX__TRY(epctx__open_message(model, slot, error));
             child = epctx__child_at(slot->message, view.data);
             slot->message->hint = child;
         }
         slot = child;
     }
-    if (slot == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "the view is not a field of this model, or it was removed");
-    }
     *out = slot;
-    return EPCTX_OK;
+    return slot != NULL ? EPCTX_OK
+                        : epctx_fail(error, EPCTX_ERR_ARG,
+                                     "the view is not a field of this model, or it was removed");
 }
 
 /* The slot of a message, opened. */
 static epctx_status epctx__locate_message(epctx_model *model, epctx_view view, epctx_slot **out,
                                           epctx_error *error)
 {
-    epctx_status status = epctx__locate(model, view, out, error);
-    if (status == EPCTX_OK && epctx__slot_type(*out) == EPCTX_KIND_NONE) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "the view is a string or a number, no message");
-    }
-    return status == EPCTX_OK ? epctx__open_message(model, *out, error) : status;
+    EPCTX__TRY(epctx__locate(model, view, out, error));
+    return epctx__slot_type(*out) != EPCTX_KIND_NONE
+               ? epctx__open_message(model, *out, error)
+               : epctx_fail(error, EPCTX_ERR_ARG, "the view is a string or a number, no message");
+}
+
+/* The same for a message of one kind. */
+static epctx_status epctx__locate_kind(epctx_model *model, epctx_view view, epctx_kind kind,
+                                       epctx_slot **out, epctx_error *error)
+{
+    EPCTX__TRY(epctx__locate_message(model, view, out, error));
+    return epctx__slot_type(*out) == kind
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG, "the view is no %s", epctx_message_name(kind));
 }
 
 EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, epctx_view *parent,
@@ -14394,7 +14077,6 @@ EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, 
 static epctx_status epctx__locate_graph(epctx_model *model, epctx_view view, epctx_slot **out,
                                         epctx_error *error)
 {
-    epctx_status status;
     epctx_kind type;
     if (!epctx_view_exists(view)) {
         if (model->graph == NULL) {
@@ -14402,14 +14084,70 @@ static epctx_status epctx__locate_graph(epctx_model *model, epctx_view view, epc
         }
         view = epctx__slot_view(model->graph);
     }
-    status = epctx__locate_message(model, view, out, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__locate_message(model, view, out, error));
     type = epctx__slot_type(*out);
     return type == EPCTX_KIND_GRAPH || type == EPCTX_KIND_FUNCTION
                ? EPCTX_OK
                : epctx_fail(error, EPCTX_ERR_ARG, "the view is no graph");
+}
+
+/* The first field with this number from `slot` on, NULL when there is none. */
+static epctx_slot *epctx__field_from(epctx_slot *slot, uint32_t number)
+{
+    while (slot != NULL && (slot->removed || slot->number != number)) {
+        slot = slot->next;
+    }
+    return slot;
+}
+
+/* The same with a payload. */
+static epctx_slot *epctx__live(epctx_slot *slot, uint32_t number)
+{
+    while (slot != NULL &&
+           (slot->number != number || slot->wire != EPCTX_WIRE_LEN || slot->removed)) {
+        slot = slot->next;
+    }
+    return slot;
+}
+
+/* The same whose field 1 is the text `key`: an attribute, an opset import, a pair. */
+static epctx_slot *epctx__keyed_from(epctx_slot *slot, uint32_t number, epctx_str key)
+{
+    for (slot = epctx__live(slot, number); slot != NULL; slot = epctx__live(slot->next, number)) {
+        epctx_cursor it = epctx_fields(epctx__slot_view(slot), EPCTX_FIELD_PAIR_KEY);
+        epctx_str name = epctx_str_of(NULL);
+        while (epctx_next_str(&it, &name)) {
+        }
+        if (number == EPCTX_FIELD_MODEL_OPSET_IMPORT && slot->parent->parent == NULL
+                ? epctx__same_domain(name, key)
+                : epctx_str_eq(name, key)) {
+            return slot;
+        }
+    }
+    return NULL;
+}
+
+static epctx_slot *epctx__keyed_last(const epctx_slot *parent, uint32_t number, epctx_str key)
+{
+    epctx_slot *last = NULL;
+    epctx_slot *slot = epctx__keyed_from(parent->message->first, number, key);
+    for (; slot != NULL; slot = epctx__keyed_from(slot->next, number, key)) {
+        last = slot;
+    }
+    return last;
+}
+
+/* Removes those with that key but for `keep`. */
+static epctx_status epctx__drop_keyed(epctx_model *model, const epctx_slot *parent, uint32_t number,
+                                      epctx_str key, const epctx_slot *keep, epctx_error *error)
+{
+    epctx_slot *slot = epctx__keyed_from(parent->message->first, number, key);
+    for (; slot != NULL; slot = epctx__keyed_from(slot->next, number, key)) {
+        if (slot != keep) {
+            EPCTX__TRY(epctx__remove_slot(model, slot, error));
+        }
+    }
+    return EPCTX_OK;
 }
 
 /* The last field with this number, else the last field at all. */
@@ -14420,10 +14158,9 @@ static epctx_slot *epctx__last_of(const epctx_slot *parent, uint32_t number)
     if (found != NULL && found->number == number && !found->removed) {
         return found;
     }
-    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
-        if (slot->number == number && !slot->removed) {
-            found = slot;
-        }
+    slot = epctx__field_from(parent->message->first, number);
+    for (; slot != NULL; slot = epctx__field_from(slot->next, number)) {
+        found = slot;
     }
     return found;
 }
@@ -14432,13 +14169,13 @@ static epctx_slot *epctx__last_of(const epctx_slot *parent, uint32_t number)
  * such a field the last field at all. */
 static epctx_slot *epctx__before_first(const epctx_slot *parent, uint32_t number)
 {
-    epctx_slot *slot;
-    epctx_slot *before = NULL;
-    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
-        if (slot->number == number && !slot->removed) {
-            break;
-        }
-        before = slot;
+    const epctx_slot *first = epctx__field_from(parent->message->first, number);
+    epctx_slot *before = parent->message->first;
+    if (before == first) {
+        return NULL;
+    }
+    while (before->next != first) {
+        before = before->next;
     }
     return before;
 }
@@ -14448,22 +14185,18 @@ static epctx_slot *epctx__before_first(const epctx_slot *parent, uint32_t number
 static epctx_status epctx__place_of(epctx_model *model, epctx_slot *parent, uint32_t number,
                                     epctx_view after, epctx_slot **previous, epctx_error *error)
 {
-    epctx_status status;
-    epctx_slot *slot;
     if (!epctx_view_exists(after)) {
         *previous = epctx__last_of(parent, number);
         return EPCTX_OK;
     }
-    status = epctx__locate(model, after, &slot, error);
-    if (status == EPCTX_OK && slot == parent) {
+    EPCTX__TRY(epctx__locate(model, after, previous, error));
+    if (*previous == parent) {
         *previous = epctx__before_first(parent, number);
         return EPCTX_OK;
     }
-    if (status == EPCTX_OK && slot->parent != parent) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "`after` is a field of another message");
-    }
-    *previous = slot;
-    return status;
+    return (*previous)->parent == parent
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG, "`after` is a field of another message");
 }
 
 /* -- new messages: appended to a slot that is not linked into the tree yet -- */
@@ -14596,12 +14329,12 @@ static epctx_slot *epctx__add_message(epctx__builder *b, epctx_slot *parent, uin
 
 static void epctx__build_dims(epctx__builder *b, epctx_slot *tensor, const epctx_value *value)
 {
-    epctx_slot *shape = epctx__add_message(b, tensor, 2);
+    epctx_slot *shape = epctx__add_message(b, tensor, EPCTX_FIELD_TYPE_TENSOR_SHAPE);
     int32_t i;
     for (i = 0; i < value->rank && !b->failed; i++) {
-        epctx_slot *dim = epctx__add_message(b, shape, 1);
+        epctx_slot *dim = epctx__add_message(b, shape, EPCTX_FIELD_SHAPE_DIM);
         if (value->dims[i] >= 0) {
-            epctx__add_varint(b, dim, 1, value->dims[i]);
+            epctx__add_varint(b, dim, EPCTX_FIELD_DIM_DIM_VALUE, value->dims[i]);
         }
     }
 }
@@ -14611,10 +14344,11 @@ static epctx_slot *epctx__build_value(epctx__builder *b, epctx_slot *graph, uint
                                       const epctx_value *value)
 {
     epctx_slot *slot = epctx__add_message(b, graph, number);
-    epctx__add_str(b, slot, 1, value->name);
+    epctx__add_str(b, slot, EPCTX_FIELD_VALUE_NAME, value->name);
     if (value->elem_type != 0) {
-        epctx_slot *tensor = epctx__add_message(b, epctx__add_message(b, slot, 2), 1);
-        epctx__add_varint(b, tensor, 1, value->elem_type);
+        epctx_slot *type = epctx__add_message(b, slot, EPCTX_FIELD_VALUE_TYPE);
+        epctx_slot *tensor = epctx__add_message(b, type, EPCTX_FIELD_TYPE_TENSOR_TYPE);
+        epctx__add_varint(b, tensor, EPCTX_FIELD_TYPE_TENSOR_ELEM_TYPE, value->elem_type);
         if (value->rank >= 0) {
             epctx__build_dims(b, tensor, value);
         }
@@ -14629,13 +14363,13 @@ static epctx_slot *epctx__build_tensor(epctx__builder *b, epctx_slot *parent, ui
     epctx_slot *slot = epctx__add_message(b, parent, number);
     int32_t i;
     for (i = 0; i < tensor->rank; i++) {
-        epctx__add_varint(b, slot, 1, tensor->dims[i]);
+        epctx__add_varint(b, slot, EPCTX_FIELD_TENSOR_DIMS, tensor->dims[i]);
     }
-    epctx__add_varint(b, slot, 2, tensor->elem_type);
+    epctx__add_varint(b, slot, EPCTX_FIELD_TENSOR_DATA_TYPE, tensor->elem_type);
     if (tensor->name.size > 0) {
-        epctx__add_str(b, slot, 8, tensor->name);
+        epctx__add_str(b, slot, EPCTX_FIELD_TENSOR_NAME, tensor->name);
     }
-    epctx__add_bytes(b, slot, 9, tensor->data, tensor->size);
+    epctx__add_bytes(b, slot, EPCTX_FIELD_TENSOR_RAW_DATA, tensor->data, tensor->size);
     return slot;
 }
 
@@ -14644,23 +14378,24 @@ static void epctx__build_node_fields(epctx__builder *b, epctx_slot *slot, const 
 /* GraphProto. */
 static void epctx__build_graph(epctx__builder *b, epctx_slot *attr, const epctx_graph *graph)
 {
-    epctx_slot *slot = epctx__add_message(b, attr, 6);
+    epctx_slot *slot = epctx__add_message(b, attr, EPCTX_FIELD_ATTR_G);
     size_t i;
     for (i = 0; i < graph->node_count && !b->failed; i++) {
-        epctx__build_node_fields(b, epctx__add_message(b, slot, 1), &graph->nodes[i]);
+        epctx__build_node_fields(b, epctx__add_message(b, slot, EPCTX_FIELD_GRAPH_NODE),
+                                 &graph->nodes[i]);
     }
-    epctx__add_str(b, slot, 2, graph->name);
+    epctx__add_str(b, slot, EPCTX_FIELD_GRAPH_NAME, graph->name);
     for (i = 0; i < graph->initializer_count && !b->failed; i++) {
-        epctx__build_tensor(b, slot, 5, &graph->initializers[i]);
+        epctx__build_tensor(b, slot, EPCTX_FIELD_GRAPH_INITIALIZER, &graph->initializers[i]);
     }
     for (i = 0; i < graph->input_count && !b->failed; i++) {
-        epctx__build_value(b, slot, 11, &graph->inputs[i]);
+        epctx__build_value(b, slot, EPCTX_FIELD_GRAPH_INPUT, &graph->inputs[i]);
     }
     for (i = 0; i < graph->output_count && !b->failed; i++) {
-        epctx__build_value(b, slot, 12, &graph->outputs[i]);
+        epctx__build_value(b, slot, EPCTX_FIELD_GRAPH_OUTPUT, &graph->outputs[i]);
     }
     for (i = 0; i < graph->value_count && !b->failed; i++) {
-        epctx__build_value(b, slot, 13, &graph->values[i]);
+        epctx__build_value(b, slot, EPCTX_FIELD_GRAPH_VALUE_INFO, &graph->values[i]);
     }
 }
 
@@ -14669,34 +14404,35 @@ static void epctx__build_payload(epctx__builder *b, epctx_slot *slot, const epct
 {
     size_t i;
     if (attr->type == EPCTX_ATTR_INT) {
-        epctx__add_varint(b, slot, 3, attr->i);
+        epctx__add_varint(b, slot, EPCTX_FIELD_ATTR_I, attr->i);
     } else if (attr->type == EPCTX_ATTR_FLOAT) {
-        epctx__add_float(b, slot, 2, attr->f);
+        epctx__add_float(b, slot, EPCTX_FIELD_ATTR_F, attr->f);
     } else if (attr->type == EPCTX_ATTR_STRING) {
-        epctx__add_bytes(b, slot, 4, attr->s.data, attr->s.size);
+        epctx__add_bytes(b, slot, EPCTX_FIELD_ATTR_S, attr->s.data, attr->s.size);
     } else if (attr->type == EPCTX_ATTR_TENSOR) {
-        epctx__build_tensor(b, slot, 5, attr->t);
+        epctx__build_tensor(b, slot, EPCTX_FIELD_ATTR_T, attr->t);
     } else if (attr->type == EPCTX_ATTR_GRAPH) {
         epctx__build_graph(b, slot, attr->g);
     }
     for (i = 0; i < attr->count && !b->failed; i++) {
         if (attr->type == EPCTX_ATTR_INTS) {
-            epctx__add_varint(b, slot, 8, attr->ints[i]);
+            epctx__add_varint(b, slot, EPCTX_FIELD_ATTR_INTS, attr->ints[i]);
         } else if (attr->type == EPCTX_ATTR_FLOATS) {
-            epctx__add_float(b, slot, 7, attr->floats[i]);
+            epctx__add_float(b, slot, EPCTX_FIELD_ATTR_FLOATS, attr->floats[i]);
         } else if (attr->type == EPCTX_ATTR_STRINGS) {
-            epctx__add_bytes(b, slot, 9, attr->strings[i].data, attr->strings[i].size);
+            epctx__add_bytes(b, slot, EPCTX_FIELD_ATTR_STRINGS, attr->strings[i].data,
+                             attr->strings[i].size);
         }
     }
 }
 
 static epctx_slot *epctx__build_attr(epctx__builder *b, epctx_slot *node, const epctx_attr *attr)
 {
-    epctx_slot *slot = epctx__add_message(b, node, 5);
+    epctx_slot *slot = epctx__add_message(b, node, EPCTX_FIELD_NODE_ATTRIBUTE);
     if (slot != NULL) {
-        epctx__add_str(b, slot, 1, attr->name);
+        epctx__add_str(b, slot, EPCTX_FIELD_ATTR_NAME, attr->name);
         epctx__build_payload(b, slot, attr);
-        epctx__add_varint(b, slot, 20, (int64_t)attr->type);
+        epctx__add_varint(b, slot, EPCTX_FIELD_ATTR_TYPE, (int64_t)attr->type);
     }
     return slot;
 }
@@ -14705,25 +14441,25 @@ static void epctx__build_node_fields(epctx__builder *b, epctx_slot *slot, const 
 {
     size_t i;
     for (i = 0; i < node->input_count && !b->failed; i++) {
-        epctx__add_str(b, slot, 1, node->inputs[i]);
+        epctx__add_str(b, slot, EPCTX_FIELD_NODE_INPUT, node->inputs[i]);
     }
     for (i = 0; i < node->output_count && !b->failed; i++) {
-        epctx__add_str(b, slot, 2, node->outputs[i]);
+        epctx__add_str(b, slot, EPCTX_FIELD_NODE_OUTPUT, node->outputs[i]);
     }
-    epctx__add_str(b, slot, 3, node->name);
-    epctx__add_str(b, slot, 4, node->op_type);
+    epctx__add_str(b, slot, EPCTX_FIELD_NODE_NAME, node->name);
+    epctx__add_str(b, slot, EPCTX_FIELD_NODE_OP_TYPE, node->op_type);
     for (i = 0; i < node->attr_count && !b->failed; i++) {
         epctx__build_attr(b, slot, &node->attrs[i]);
     }
     if (node->domain.size > 0) {
-        epctx__add_str(b, slot, 7, node->domain);
+        epctx__add_str(b, slot, EPCTX_FIELD_NODE_DOMAIN, node->domain);
     }
 }
 
 /* An unlinked NodeProto. */
 static epctx_slot *epctx__build_node(epctx__builder *b, const epctx_node *node)
 {
-    epctx_slot *slot = epctx__add_message(b, NULL, 1);
+    epctx_slot *slot = epctx__add_message(b, NULL, EPCTX_FIELD_GRAPH_NODE);
     epctx__build_node_fields(b, slot, node);
     return slot;
 }
@@ -14804,23 +14540,42 @@ static bool epctx__check_slot(epctx__check *check, epctx_kind type, const epctx_
     return true;
 }
 
-/* A new member of a oneof takes the place of whichever is there. */
-static epctx_status epctx__drop_choices(epctx_model *model, epctx_slot *parent,
-                                        const epctx_slot *fresh, epctx_error *error)
+/* Whether `fresh` may become a field of `parent`. */
+static epctx_status epctx__check_fresh(epctx_model *model, const epctx_slot *parent,
+                                       const epctx_slot *fresh, epctx_error *error)
+{
+    epctx__check check;
+    memset(&check, 0, sizeof check);
+    check.fields = UINT64_MAX;
+    if (!epctx__check_slot(&check, epctx__slot_type(parent), fresh,
+                           epctx__depth_left(model, parent))) {
+        return epctx_fail(error,
+                          check.status == EPCTX_ERR_LIMIT ? EPCTX_ERR_LIMIT : EPCTX_ERR_GRAPH,
+                          "this cannot become field %u: %s", (uint64_t)fresh->number, check.reason);
+    }
+    return !check.duplicate
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_GRAPH,
+                            "in this message a field that must be single stands twice");
+}
+
+static epctx_status epctx__link(epctx_model *model, epctx_slot *parent, epctx_slot *previous,
+                                epctx_slot *fresh, epctx_error *error)
 {
     epctx_kind type = epctx__slot_type(parent);
-    epctx_status status = EPCTX_OK;
     epctx_slot *slot;
+    EPCTX__TRY(epctx__insert(model, parent, previous, fresh, error));
     if (!epctx__is_choice(type, fresh->number, (epctx_wire)fresh->wire)) {
         return EPCTX_OK;
     }
-    for (slot = parent->message->first; slot != NULL && status == EPCTX_OK; slot = slot->next) {
+    /* A new member of a oneof takes the place of whichever is there. */
+    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
         if (slot != fresh && !slot->removed &&
             epctx__is_choice(type, slot->number, (epctx_wire)slot->wire)) {
-            status = epctx__remove_slot(model, slot, error);
+            EPCTX__TRY(epctx__remove_slot(model, slot, error));
         }
     }
-    return status;
+    return EPCTX_OK;
 }
 
 /* Links what was built into the tree. */
@@ -14828,35 +14583,15 @@ static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_sl
                                  epctx_slot *previous, epctx_slot *slot, epctx_error *error)
 {
     size_t mark = epctx_edit_mark(model);
-    epctx_status status;
-    epctx__check check;
-    memset(&check, 0, sizeof check);
-    check.fields = UINT64_MAX;
     if (b->failed) {
         return epctx__nomem(error, model->arena.missing);
     }
-    if (!epctx__check_slot(&check, epctx__slot_type(parent), slot,
-                           epctx__depth_left(model, parent))) {
-        return epctx_fail(error,
-                          check.status == EPCTX_ERR_LIMIT ? EPCTX_ERR_LIMIT : EPCTX_ERR_GRAPH,
-                          "this cannot become field %u: %s", (uint64_t)slot->number, check.reason);
-    }
-    if (check.duplicate) {
-        return epctx_fail(error, EPCTX_ERR_GRAPH,
-                          "in this message a field that must be single stands twice");
-    }
-    if (parent == model->root && slot->number == 7 && slot->message == NULL &&
+    EPCTX__TRY(epctx__check_fresh(model, parent, slot, error));
+    if (parent == model->root && slot->number == EPCTX_FIELD_MODEL_GRAPH && slot->message == NULL &&
         !epctx__open_slot(&model->arena, slot, EPCTX_KIND_GRAPH, NULL, 100)) {
         return epctx__nomem(error, model->arena.missing);
     }
-    status = epctx__insert(model, parent, previous, slot, error);
-    if (status == EPCTX_OK) {
-        status = epctx__drop_choices(model, parent, slot, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    return epctx__end_edits(model, mark, epctx__link(model, parent, previous, slot, error));
 }
 
 /* -- edits: fields -- */
@@ -14864,13 +14599,11 @@ static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_sl
 EPCTX_API epctx_status epctx_remove(epctx_model *model, epctx_view view, epctx_error *error)
 {
     epctx_slot *slot;
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate(model, view, &slot, error);
-    if (status == EPCTX_OK && slot->parent == NULL) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "the model itself cannot be removed");
-    }
-    return status == EPCTX_OK ? epctx__remove_slot(model, slot, error) : status;
+    EPCTX__TRY(epctx__locate(model, view, &slot, error));
+    return slot->parent != NULL
+               ? epctx__remove_slot(model, slot, error)
+               : epctx_fail(error, EPCTX_ERR_ARG, "the model itself cannot be removed");
 }
 
 /* Bytes that a length prefix needs. */
@@ -14914,7 +14647,7 @@ static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
         return false;
     }
     if (a->wire == EPCTX_WIRE_LEN) {
-        return epctx__same_bytes(epctx__slot_view(a), epctx__slot_view(b));
+        return epctx_view_equal(epctx__slot_view(a), epctx__slot_view(b));
     }
     epctx__slot_field(a, &x);
     epctx__slot_field(b, &y);
@@ -14930,6 +14663,20 @@ static bool epctx__is_former(epctx_kind type, const epctx_slot *slot, const epct
              epctx__is_choice(type, slot->number, (epctx_wire)slot->wire)));
 }
 
+/* Removes what `fresh` takes the place of. */
+static epctx_status epctx__drop_former(epctx_model *model, const epctx_slot *parent,
+                                       const epctx_slot *fresh, epctx_error *error)
+{
+    epctx_kind type = epctx__slot_type(parent);
+    epctx_slot *slot;
+    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
+        if (epctx__is_former(type, slot, fresh)) {
+            EPCTX__TRY(epctx__remove_slot(model, slot, error));
+        }
+    }
+    return EPCTX_OK;
+}
+
 /* Makes `fresh` the only field of its number, in the place of the last one. A field that says the
  * same already keeps its bytes. */
 static epctx_status epctx__set_field(epctx_model *model, epctx__builder *b, epctx_slot *parent,
@@ -14937,7 +14684,6 @@ static epctx_status epctx__set_field(epctx_model *model, epctx__builder *b, epct
 {
     size_t mark = epctx_edit_mark(model);
     epctx_kind type = epctx__slot_type(parent);
-    epctx_status status;
     epctx_slot *last = NULL;
     epctx_slot *slot;
     size_t count = 0;
@@ -14956,33 +14702,21 @@ static epctx_status epctx__set_field(epctx_model *model, epctx__builder *b, epct
     if (last != NULL && last->wire == EPCTX_WIRE_LEN && fresh->split) {
         fresh->split = (uint8_t)epctx__length_width(last);
     }
-    status = epctx__place(model, b, parent, last != NULL ? last : parent->message->last, fresh,
-                          error);
-    for (slot = parent->message->first; slot != NULL && status == EPCTX_OK && count > 0;
-         slot = slot->next) {
-        if (epctx__is_former(type, slot, fresh)) {
-            status = epctx__remove_slot(model, slot, error);
-        }
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    EPCTX__TRY(epctx__place(model, b, parent, last != NULL ? last : parent->message->last, fresh,
+                            error));
+    return epctx__end_edits(model, mark, epctx__drop_former(model, parent, fresh, error));
 }
 
 /* The message whose plain field is to be set. */
 static epctx_status epctx__plain_field(epctx_model *model, epctx_view message, uint32_t number,
                                        epctx_slot **slot, epctx_error *error)
 {
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate_message(model, message, slot, error);
-    if (status == EPCTX_OK &&
-        (number == 0 || epctx__field_kind(epctx__slot_type(*slot), number) != 0)) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message is no string or number",
+    EPCTX__TRY(epctx__locate_message(model, message, slot, error));
+    return number != 0 && epctx__field_kind(epctx__slot_type(*slot), number) == 0
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message is no string or number",
                             (uint64_t)number);
-    }
-    return status;
 }
 
 EPCTX_API epctx_status epctx_set_str(epctx_model *model, epctx_view message, uint32_t number,
@@ -14990,10 +14724,8 @@ EPCTX_API epctx_status epctx_set_str(epctx_model *model, epctx_view message, uin
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *slot;
-    epctx_status status = epctx__plain_field(model, message, number, &slot, error);
-    return status == EPCTX_OK ? epctx__set_field(model, &b, slot,
-                                                 epctx__add_str(&b, NULL, number, text), error)
-                              : status;
+    EPCTX__TRY(epctx__plain_field(model, message, number, &slot, error));
+    return epctx__set_field(model, &b, slot, epctx__add_str(&b, NULL, number, text), error);
 }
 
 EPCTX_API epctx_status epctx_set_data(epctx_model *model, epctx_view message, uint32_t number,
@@ -15001,11 +14733,9 @@ EPCTX_API epctx_status epctx_set_data(epctx_model *model, epctx_view message, ui
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *slot;
-    epctx_status status = epctx__plain_field(model, message, number, &slot, error);
-    return status == EPCTX_OK
-               ? epctx__set_field(model, &b, slot,
-                                                 epctx__add_bytes(&b, NULL, number, data.data, data.size), error)
-               : status;
+    EPCTX__TRY(epctx__plain_field(model, message, number, &slot, error));
+    return epctx__set_field(model, &b, slot,
+                            epctx__add_bytes(&b, NULL, number, data.data, data.size), error);
 }
 
 EPCTX_API epctx_status epctx_set_int(epctx_model *model, epctx_view message, uint32_t number,
@@ -15013,30 +14743,23 @@ EPCTX_API epctx_status epctx_set_int(epctx_model *model, epctx_view message, uin
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *slot;
-    epctx_status status = epctx__plain_field(model, message, number, &slot, error);
-    return status == EPCTX_OK ? epctx__set_field(model, &b, slot,
-                                                 epctx__add_varint(&b, NULL, number, value), error)
-                              : status;
+    EPCTX__TRY(epctx__plain_field(model, message, number, &slot, error));
+    return epctx__set_field(model, &b, slot, epctx__add_varint(&b, NULL, number, value), error);
 }
 
 EPCTX_API epctx_status epctx_clear_field(epctx_model *model, epctx_view message, uint32_t number,
                                          epctx_error *error)
 {
     size_t mark = epctx_edit_mark(model);
+    epctx_status status = EPCTX_OK;
     epctx_slot *owner, *slot;
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate_message(model, message, &owner, error);
-    for (slot = status == EPCTX_OK ? owner->message->first : NULL;
-         slot != NULL && status == EPCTX_OK; slot = slot->next) {
-        if (slot->number == number && !slot->removed) {
-            status = epctx__remove_slot(model, slot, error);
-        }
+    EPCTX__TRY(epctx__locate_message(model, message, &owner, error));
+    slot = epctx__field_from(owner->message->first, number);
+    for (; slot != NULL && status == EPCTX_OK; slot = epctx__field_from(slot->next, number)) {
+        status = epctx__remove_slot(model, slot, error);
     }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    return epctx__end_edits(model, mark, status);
 }
 
 EPCTX_API epctx_status epctx_put_str(epctx_model *model, epctx_view message, uint32_t number,
@@ -15044,29 +14767,28 @@ EPCTX_API epctx_status epctx_put_str(epctx_model *model, epctx_view message, uin
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *slot;
-    epctx_status status = epctx__plain_field(model, message, number, &slot, error);
-    return status == EPCTX_OK ? epctx__place(model, &b, slot, epctx__last_of(slot, number),
-                                             epctx__add_str(&b, NULL, number, text), error)
-                              : status;
+    EPCTX__TRY(epctx__plain_field(model, message, number, &slot, error));
+    return epctx__place(model, &b, slot, epctx__last_of(slot, number),
+                        epctx__add_str(&b, NULL, number, text), error);
+}
+
+/* `fresh` goes behind `previous`, and `old` goes away. */
+static epctx_status epctx__exchange(epctx_model *model, epctx__builder *b, epctx_slot *previous,
+                                    epctx_slot *old, epctx_slot *fresh, epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    EPCTX__TRY(epctx__place(model, b, old->parent, previous, fresh, error));
+    return epctx__end_edits(model, mark, epctx__remove_slot(model, old, error));
 }
 
 /* `fresh` takes the place of `old`; both have a payload. */
 static epctx_status epctx__replace(epctx_model *model, epctx__builder *b, epctx_slot *old,
                                    epctx_slot *fresh, epctx_error *error)
 {
-    size_t mark = epctx_edit_mark(model);
-    epctx_status status;
     if (!b->failed) {
         fresh->split = (uint8_t)epctx__length_width(old);
     }
-    status = epctx__place(model, b, old->parent, old, fresh, error);
-    if (status == EPCTX_OK) {
-        status = epctx__remove_slot(model, old, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    return epctx__exchange(model, b, old, old, fresh, error);
 }
 
 /* For text that was located already. */
@@ -15075,16 +14797,15 @@ static epctx_status epctx__replace_text(epctx_model *model, epctx_view field, ep
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *slot;
-    epctx_status status = epctx__locate(model, field, &slot, error);
-    if (status == EPCTX_OK &&
-        (slot->parent == NULL ||
-         epctx__field_kind(epctx__slot_type(slot->parent), slot->number) != 0)) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "the view is no string");
+    EPCTX__TRY(epctx__locate(model, field, &slot, error));
+    if (slot->parent == NULL ||
+        epctx__field_kind(epctx__slot_type(slot->parent), slot->number) != 0) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "the view is no string");
     }
-    if (status != EPCTX_OK || epctx_str_eq(epctx_view_str(epctx__slot_view(slot)), text)) {
-        return status;
-    }
-    return epctx__replace(model, &b, slot, epctx__add_str(&b, NULL, slot->number, text), error);
+    return epctx_str_eq(epctx_view_str(epctx__slot_view(slot)), text)
+               ? EPCTX_OK
+               : epctx__replace(model, &b, slot, epctx__add_str(&b, NULL, slot->number, text),
+                                error);
 }
 
 EPCTX_API epctx_status epctx_replace_str(epctx_model *model, epctx_view field, epctx_str text,
@@ -15094,39 +14815,53 @@ EPCTX_API epctx_status epctx_replace_str(epctx_model *model, epctx_view field, e
     return epctx__replace_text(model, field, text, error);
 }
 
+/* Adds what was built. `after` as everywhere. */
+static epctx_status epctx__put_slot(epctx_model *model, epctx__builder *b, epctx_slot *parent,
+                                    epctx_slot *slot, epctx_view after, epctx_view *placed,
+                                    epctx_error *error)
+{
+    epctx_slot *previous = NULL;
+    if (!b->failed) {
+        EPCTX__TRY(epctx__place_of(model, parent, slot->number, after, &previous, error));
+    }
+    EPCTX__TRY(epctx__place(model, b, parent, previous, slot, error));
+    if (placed != NULL) {
+        *placed = epctx__slot_view(slot);
+    }
+    return EPCTX_OK;
+}
+
 EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uint32_t number,
                                       epctx_view other, epctx_view after, epctx_view *placed,
                                       epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model);
-    epctx_slot *owner, *previous, *slot;
-    epctx_status status;
-    uint32_t kind;
+    epctx_slot *owner;
+    const epctx_field_info *info;
     epctx_error_clear(error);
-    status = epctx__locate_message(model, parent, &owner, error);
-    if (status == EPCTX_OK) {
-        status = epctx__place_of(model, owner, number, after, &previous, error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__locate_message(model, parent, &owner, error));
     if (number == 0) {
         return epctx_fail(error, EPCTX_ERR_ARG, "there is no field number 0");
     }
-    kind = epctx__field_kind(epctx__slot_type(owner), number);
-    for (slot = epctx__is_message(kind) && (kind & EPCTX__ONE) != 0 ? owner->message->first : NULL;
-         slot != NULL; slot = slot->next) {
-        if (slot->number == number && slot->wire == EPCTX_WIRE_LEN && !slot->removed) {
-            return epctx_fail(error, EPCTX_ERR_ARG, "the message has a field %u already",
-                              (uint64_t)number);
-        }
+    info = epctx_field_find(epctx__slot_type(owner), number);
+    if (info != NULL && !info->repeated && info->kind < EPCTX_KIND_INT &&
+        epctx__live(owner->message->first, number) != NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "the message has a field %u already",
+                          (uint64_t)number);
     }
-    slot = epctx__copy_view(&b, number, other);
-    status = epctx__place(model, &b, owner, previous, slot, error);
-    if (status == EPCTX_OK && placed != NULL) {
-        *placed = epctx__slot_view(slot);
+    return epctx__put_slot(model, &b, owner, epctx__copy_view(&b, number, other), after, placed,
+                           error);
+}
+
+EPCTX_API epctx_status epctx_message_put(epctx_model *model, epctx_view parent, uint32_t number,
+                                         epctx_view after, epctx_view *placed, epctx_error *error)
+{
+    epctx_error_clear(error);
+    if (epctx__child_kind(epctx_view_kind(parent), number) == EPCTX_KIND_NONE) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no message",
+                          (uint64_t)number);
     }
-    return status;
+    return epctx_put_copy(model, parent, number, epctx_view_none(), after, placed, error);
 }
 
 EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_view after,
@@ -15134,47 +14869,22 @@ EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_vie
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *slot, *previous, *next;
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate(model, view, &slot, error);
-    if (status == EPCTX_OK && slot->parent == NULL) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "the model itself cannot be moved");
+    EPCTX__TRY(epctx__locate(model, view, &slot, error));
+    if (slot->parent == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "the model itself cannot be moved");
     }
-    if (status == EPCTX_OK) {
-        status = epctx__place_of(model, slot->parent, slot->number, after, &previous, error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__place_of(model, slot->parent, slot->number, after, &previous, error));
     next = previous == NULL ? slot->parent->message->first : previous->next;
     if (previous != slot && next != slot) { /* it stands somewhere else */
         epctx_slot *copy = epctx__clone(&b, NULL, slot);
-        size_t mark = epctx_edit_mark(model);
-        status = epctx__place(model, &b, slot->parent, previous, copy, error);
-        if (status == EPCTX_OK) {
-            status = epctx__remove_slot(model, slot, error);
-        }
-        if (status != EPCTX_OK) {
-            epctx_undo(model, mark);
-            return status;
-        }
+        EPCTX__TRY(epctx__exchange(model, &b, previous, slot, copy, error));
         slot = copy;
     }
     if (placed != NULL) {
         *placed = epctx__slot_view(slot);
     }
     return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_message_put(epctx_model *model, epctx_view parent, uint32_t number,
-                                         epctx_view after, epctx_view *placed, epctx_error *error)
-{
-    if (epctx__child_kind(epctx_view_kind(parent), number) == EPCTX_KIND_NONE) {
-        epctx_error_clear(error);
-        return epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no message",
-                          (uint64_t)number);
-    }
-    return epctx_put_copy(model, parent, number, epctx_view_none(), after, placed, error);
 }
 
 /* -- edits: attributes -- */
@@ -15203,7 +14913,6 @@ static epctx_status epctx__check_tensor_record(const epctx_tensor *tensor, epctx
 static epctx_status epctx__check_graph_record(const epctx_graph *graph, uint32_t depth,
                                               epctx_error *error)
 {
-    epctx_status status = EPCTX_OK;
     size_t i;
     if (graph == NULL) {
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "a graph attribute has no record");
@@ -15211,13 +14920,13 @@ static epctx_status epctx__check_graph_record(const epctx_graph *graph, uint32_t
     if (depth == 0) {
         return epctx_fail(error, EPCTX_ERR_LIMIT, "graphs are nested too deep");
     }
-    for (i = 0; i < graph->node_count && status == EPCTX_OK; i++) {
-        status = epctx__check_node_record(&graph->nodes[i], depth - 1, error);
+    for (i = 0; i < graph->node_count; i++) {
+        EPCTX__TRY(epctx__check_node_record(&graph->nodes[i], depth - 1, error));
     }
-    for (i = 0; i < graph->initializer_count && status == EPCTX_OK; i++) {
-        status = epctx__check_tensor_record(&graph->initializers[i], error);
+    for (i = 0; i < graph->initializer_count; i++) {
+        EPCTX__TRY(epctx__check_tensor_record(&graph->initializers[i], error));
     }
-    return status;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__check_attr_record(const epctx_attr *attr, uint32_t depth,
@@ -15246,12 +14955,11 @@ static epctx_status epctx__check_attr_record(const epctx_attr *attr, uint32_t de
 static epctx_status epctx__check_node_record(const epctx_node *node, uint32_t depth,
                                              epctx_error *error)
 {
-    epctx_status status = EPCTX_OK;
     size_t i;
-    for (i = 0; i < node->attr_count && status == EPCTX_OK; i++) {
-        status = epctx__check_attr_record(&node->attrs[i], depth, error);
+    for (i = 0; i < node->attr_count; i++) {
+        EPCTX__TRY(epctx__check_attr_record(&node->attrs[i], depth, error));
     }
-    return status;
+    return EPCTX_OK;
 }
 
 /* Graphs in a record: each takes three levels of messages. */
@@ -15260,33 +14968,17 @@ static epctx_status epctx__check_node_record(const epctx_node *node, uint32_t de
 /* Fields of an AttributeProto that hold a value; with other wire types they are unknown fields. */
 static bool epctx__is_value_field(const epctx_slot *slot)
 {
+    const epctx_field_info *info = epctx_field_find(EPCTX_KIND_ATTR, slot->number);
     switch (slot->number) {
-    case 2: /* f */
-        return slot->wire == EPCTX_WIRE_FIXED32;
-    case 3: /* i */
-        return slot->wire == EPCTX_WIRE_VARINT;
-    case 7: /* floats */
-        return slot->wire == EPCTX_WIRE_LEN || slot->wire == EPCTX_WIRE_FIXED32;
-    case 8: /* ints */
-        return slot->wire == EPCTX_WIRE_LEN || slot->wire == EPCTX_WIRE_VARINT;
+    case EPCTX_FIELD_ATTR_NAME:
+    case EPCTX_FIELD_ATTR_DOC_STRING:
+    case EPCTX_FIELD_ATTR_TYPE:
+        return false;
     default:
-        return slot->wire == EPCTX_WIRE_LEN &&
-               ((slot->number >= 4 && slot->number <= 11) || slot->number == 14 ||
-                slot->number == 15 || (slot->number >= 21 && slot->number <= 23));
+        return info != NULL && !slot->removed &&
+               (epctx_field_fits(info, (epctx_wire)slot->wire) ||
+                (info->repeated && slot->wire == EPCTX_WIRE_LEN));
     }
-}
-
-/* The first attribute of that name, or NULL. */
-static epctx_slot *epctx__find_attr(const epctx_slot *node, epctx_str name)
-{
-    epctx_slot *slot;
-    for (slot = node->message->first; slot != NULL; slot = slot->next) {
-        if (slot->number == 5 && slot->wire == EPCTX_WIRE_LEN && !slot->removed &&
-            epctx_str_eq(epctx_attr_of(epctx__slot_view(slot)).name, name)) {
-            return slot;
-        }
-    }
-    return NULL;
 }
 
 /* Whether the values of an attribute are what `fresh` would make them. */
@@ -15294,8 +14986,8 @@ static bool epctx__same_values(const epctx_slot *attr, const epctx_slot *fresh)
 {
     const epctx_slot *a = attr->message->first;
     const epctx_slot *b = fresh->message->first;
-    for (;;) {
-        while (a != NULL && (a->removed || !epctx__is_value_field(a))) {
+    for (;; a = a->next, b = b->next) {
+        while (a != NULL && !epctx__is_value_field(a)) {
             a = a->next;
         }
         if (a == NULL || b == NULL) {
@@ -15304,8 +14996,6 @@ static bool epctx__same_values(const epctx_slot *attr, const epctx_slot *fresh)
         if (!epctx__same_field(a, b)) {
             return false;
         }
-        a = a->next;
-        b = b->next;
     }
 }
 
@@ -15313,74 +15003,39 @@ static bool epctx__same_values(const epctx_slot *attr, const epctx_slot *fresh)
 static epctx_status epctx__set_values(epctx_model *model, epctx__builder *b, epctx_slot *attr,
                                       epctx_slot *fresh, epctx_error *error)
 {
-    epctx_status status = EPCTX_OK;
     epctx_slot *previous = attr->message->last;
-    epctx_slot *old = NULL;
-    epctx_slot *slot, *next;
-    size_t mark = epctx_edit_mark(model);
-    for (slot = attr->message->first; slot != NULL; slot = slot->next) {
-        if (!slot->removed && epctx__is_value_field(slot)) {
-            old = previous = slot;
+    epctx_slot *slot = fresh->message->first;
+    epctx_slot *last = NULL;
+    epctx_slot *old, *next;
+    for (old = attr->message->first; old != NULL; old = old->next) {
+        last = epctx__is_value_field(old) ? old : last;
+    }
+    if (last != NULL) {
+        previous = last;
+        if (slot != NULL && slot->next == NULL && last->wire == EPCTX_WIRE_LEN && slot->split &&
+            slot->number == last->number) {
+            slot->split = (uint8_t)epctx__length_width(last);
         }
     }
-    /* Old ones go first: what they look like is needed until then. */
-    slot = fresh->message->first;
-    if (slot != NULL && slot->next == NULL && old != NULL && old->wire == EPCTX_WIRE_LEN &&
-        slot->split && slot->number == old->number) {
-        slot->split = (uint8_t)epctx__length_width(old);
-    }
-    for (old = attr->message->first; old != NULL && status == EPCTX_OK; old = old->next) {
-        if (!old->removed && epctx__is_value_field(old)) {
-            status = epctx__remove_slot(model, old, error);
+    for (old = attr->message->first; old != NULL; old = old->next) {
+        if (epctx__is_value_field(old)) {
+            EPCTX__TRY(epctx__remove_slot(model, old, error));
         }
     }
-    for (; slot != NULL && status == EPCTX_OK; slot = next) {
+    for (; slot != NULL; slot = next) {
         next = slot->next;
-        status = epctx__place(model, b, attr, previous, slot, error);
+        EPCTX__TRY(epctx__place(model, b, attr, previous, slot, error));
         previous = slot;
     }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
-}
-
-/* Removes the attributes of that name but for `keep`. */
-static epctx_status epctx__drop_attrs(epctx_model *model, epctx_slot *node, epctx_str name,
-                                      const epctx_slot *keep, epctx_error *error)
-{
-    epctx_status status = EPCTX_OK;
-    epctx_slot *slot;
-    for (slot = node->message->first; slot != NULL && status == EPCTX_OK; slot = slot->next) {
-        if (slot != keep && slot->number == 5 && slot->wire == EPCTX_WIRE_LEN && !slot->removed &&
-            epctx_str_eq(epctx_attr_of(epctx__slot_view(slot)).name, name)) {
-            status = epctx__remove_slot(model, slot, error);
-        }
-    }
-    return status;
-}
-
-static epctx_status epctx__locate_node(epctx_model *model, epctx_view view, epctx_slot **node,
-                                       epctx_error *error)
-{
-    epctx_status status;
-    epctx_error_clear(error);
-    status = epctx__locate_message(model, view, node, error);
-    if (status == EPCTX_OK && epctx__slot_type(*node) != EPCTX_KIND_NODE) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "the view is no node");
-    }
-    return status;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__change_attr(epctx_model *model, epctx_slot *slot, const epctx_attr *attr,
                                        epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model);
-    epctx_slot *fresh = epctx__add_message(&b, NULL, 5);
-    epctx_status status = epctx__open_message(model, slot, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    epctx_slot *fresh = epctx__add_message(&b, NULL, EPCTX_FIELD_NODE_ATTRIBUTE);
+    EPCTX__TRY(epctx__open_message(model, slot, error));
     if (fresh != NULL) {
         epctx__build_payload(&b, fresh, attr);
     }
@@ -15388,40 +15043,57 @@ static epctx_status epctx__change_attr(epctx_model *model, epctx_slot *slot, con
         return epctx__nomem(error, model->arena.missing);
     }
     if (!epctx__same_values(slot, fresh)) {
-        status = epctx__set_values(model, &b, slot, fresh, error);
+        EPCTX__TRY(epctx__set_values(model, &b, slot, fresh, error));
     }
-    return status == EPCTX_OK
-               ? epctx__set_field(model, &b, slot,
-                                  epctx__add_varint(&b, NULL, 20, (int64_t)attr->type), error)
-               : status;
+    return epctx__set_field(
+        model, &b, slot,
+        epctx__add_varint(&b, NULL, EPCTX_FIELD_ATTR_TYPE, (int64_t)attr->type), error);
+}
+
+/* The first attribute of the name becomes `attr`, or what `copy` is; others of the name go. */
+static epctx_status epctx__set_attr(epctx_model *model, epctx_view node, const epctx_attr *attr,
+                                    epctx_view copy, epctx_error *error)
+{
+    const uint32_t number = EPCTX_FIELD_NODE_ATTRIBUTE;
+    epctx__builder b = epctx__builder_of(model);
+    epctx_str name = attr != NULL ? attr->name : epctx_attr_of(copy).name;
+    epctx_slot *owner, *old;
+    epctx_slot *fresh = NULL;
+    EPCTX__TRY(epctx__locate_kind(model, node, EPCTX_KIND_NODE, &owner, error));
+    if (attr != NULL) {
+        EPCTX__TRY(epctx__check_attr_record(attr, EPCTX__RECORD_DEPTH, error));
+    }
+    old = epctx__keyed_from(owner->message->first, number, name);
+    if (old == NULL || attr == NULL) {
+        fresh = attr != NULL ? epctx__build_attr(&b, NULL, attr)
+                             : epctx__copy_view(&b, number, copy);
+    }
+    if (old == NULL) {
+        return epctx__place(model, &b, owner, epctx__last_of(owner, number), fresh, error);
+    }
+    if (attr != NULL) {
+        EPCTX__TRY(epctx__change_attr(model, old, attr, error));
+    } else {
+        EPCTX__TRY(epctx__replace(model, &b, old, fresh, error));
+    }
+    return epctx__drop_keyed(model, owner, number, name, attr != NULL ? old : fresh, error);
 }
 
 EPCTX_API epctx_status epctx_set_attr(epctx_model *model, epctx_view node, const epctx_attr *attr,
                                       epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
-    epctx_slot *owner, *slot;
-    epctx_status status = epctx__locate_node(model, node, &owner, error);
     size_t mark = epctx_edit_mark(model);
-    if (status == EPCTX_OK) {
-        status = epctx__check_attr_record(attr, EPCTX__RECORD_DEPTH, error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    slot = epctx__find_attr(owner, attr->name);
-    if (slot == NULL) {
-        return epctx__place(model, &b, owner, epctx__last_of(owner, 5),
-                            epctx__build_attr(&b, NULL, attr), error);
-    }
-    status = epctx__change_attr(model, slot, attr, error);
-    if (status == EPCTX_OK) {
-        status = epctx__drop_attrs(model, owner, attr->name, slot, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    epctx_error_clear(error);
+    return epctx__end_edits(model, mark,
+                            epctx__set_attr(model, node, attr, epctx_view_none(), error));
+}
+
+EPCTX_API epctx_status epctx_set_attr_copy(epctx_model *model, epctx_view node, epctx_view attr,
+                                           epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    epctx_error_clear(error);
+    return epctx__end_edits(model, mark, epctx__set_attr(model, node, NULL, attr, error));
 }
 
 EPCTX_API epctx_status epctx_node_set_int(epctx_model *model, epctx_view node, const char *name,
@@ -15446,82 +15118,31 @@ EPCTX_API epctx_status epctx_node_set_str(epctx_model *model, epctx_view node, c
     return epctx_set_attr(model, node, &attr, error);
 }
 
-EPCTX_API epctx_status epctx_set_attr_copy(epctx_model *model, epctx_view node, epctx_view attr,
-                                           epctx_error *error)
-{
-    epctx__builder b = epctx__builder_of(model);
-    epctx_str name = epctx_attr_of(attr).name;
-    epctx_slot *owner, *old, *fresh;
-    epctx_status status = epctx__locate_node(model, node, &owner, error);
-    size_t mark = epctx_edit_mark(model);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    old = epctx__find_attr(owner, name);
-    fresh = epctx__copy_view(&b, 5, attr);
-    status = old != NULL ? epctx__replace(model, &b, old, fresh, error)
-                         : epctx__place(model, &b, owner, epctx__last_of(owner, 5), fresh, error);
-    if (status == EPCTX_OK) {
-        status = epctx__drop_attrs(model, owner, name, fresh, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
-}
-
 EPCTX_API epctx_status epctx_unset_attr(epctx_model *model, epctx_view node, epctx_str name,
                                         epctx_error *error)
 {
     epctx_slot *owner;
-    epctx_status status = epctx__locate_node(model, node, &owner, error);
     size_t mark = epctx_edit_mark(model);
-    if (status == EPCTX_OK) {
-        status = epctx__drop_attrs(model, owner, name, NULL, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__locate_kind(model, node, EPCTX_KIND_NODE, &owner, error));
+    return epctx__end_edits(model, mark,
+                            epctx__drop_keyed(model, owner, EPCTX_FIELD_NODE_ATTRIBUTE, name, NULL,
+                                              error));
 }
 
 /* -- edits: nodes, values, initializers -- */
-
-static epctx_status epctx__put_slot(epctx_model *model, epctx__builder *b, epctx_slot *graph,
-                                    epctx_slot *slot, epctx_view after, epctx_view *placed,
-                                    epctx_error *error)
-{
-    epctx_slot *previous = NULL;
-    epctx_status status = EPCTX_OK;
-    if (!b->failed) {
-        status = epctx__place_of(model, graph, slot->number, after, &previous, error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__place(model, b, graph, previous, slot, error);
-    }
-    if (status == EPCTX_OK && placed != NULL) {
-        *placed = epctx__slot_view(slot);
-    }
-    return status;
-}
 
 EPCTX_API epctx_status epctx_put_node(epctx_model *model, epctx_view graph, const epctx_node *node,
                                       epctx_view after, epctx_view *placed, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *owner, *slot;
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate_graph(model, graph, &owner, error);
-    if (status == EPCTX_OK) {
-        status = epctx__check_node_record(node, EPCTX__RECORD_DEPTH, error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__locate_graph(model, graph, &owner, error));
+    EPCTX__TRY(epctx__check_node_record(node, EPCTX__RECORD_DEPTH, error));
     slot = epctx__build_node(&b, node);
     if (slot != NULL && epctx__slot_type(owner) == EPCTX_KIND_FUNCTION) {
-        slot->number = 7;
+        slot->number = EPCTX_FIELD_FUNCTION_NODE;
     }
     return epctx__put_slot(model, &b, owner, slot, after, placed, error);
 }
@@ -15530,13 +15151,11 @@ EPCTX_API epctx_status epctx_put_node(epctx_model *model, epctx_view graph, cons
 static epctx_status epctx__graph_only(epctx_model *model, epctx_view view, epctx_slot **graph,
                                       epctx_error *error)
 {
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate_graph(model, view, graph, error);
-    if (status == EPCTX_OK && epctx__slot_type(*graph) != EPCTX_KIND_GRAPH) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "the view is a function, no graph");
-    }
-    return status;
+    EPCTX__TRY(epctx__locate_graph(model, view, graph, error));
+    return epctx__slot_type(*graph) == EPCTX_KIND_GRAPH
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG, "the view is a function, no graph");
 }
 
 static epctx_status epctx__put_typed(epctx_model *model, epctx_view graph, uint32_t number,
@@ -15545,32 +15164,31 @@ static epctx_status epctx__put_typed(epctx_model *model, epctx_view graph, uint3
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *owner;
-    epctx_status status = epctx__graph_only(model, graph, &owner, error);
-    return status == EPCTX_OK
-               ? epctx__put_slot(model, &b, owner, epctx__build_value(&b, NULL, number, value),
-                                 after, placed, error)
-               : status;
+    EPCTX__TRY(epctx__graph_only(model, graph, &owner, error));
+    return epctx__put_slot(model, &b, owner, epctx__build_value(&b, NULL, number, value), after,
+                           placed, error);
 }
 
 EPCTX_API epctx_status epctx_put_input(epctx_model *model, epctx_view graph,
                                        const epctx_value *value, epctx_view after,
                                        epctx_view *placed, epctx_error *error)
 {
-    return epctx__put_typed(model, graph, 11, value, after, placed, error);
+    return epctx__put_typed(model, graph, EPCTX_FIELD_GRAPH_INPUT, value, after, placed, error);
 }
 
 EPCTX_API epctx_status epctx_put_output(epctx_model *model, epctx_view graph,
                                         const epctx_value *value, epctx_view after,
                                         epctx_view *placed, epctx_error *error)
 {
-    return epctx__put_typed(model, graph, 12, value, after, placed, error);
+    return epctx__put_typed(model, graph, EPCTX_FIELD_GRAPH_OUTPUT, value, after, placed, error);
 }
 
 EPCTX_API epctx_status epctx_put_value(epctx_model *model, epctx_view graph,
                                        const epctx_value *value, epctx_view after,
                                        epctx_view *placed, epctx_error *error)
 {
-    return epctx__put_typed(model, graph, 13, value, after, placed, error);
+    return epctx__put_typed(model, graph, EPCTX_FIELD_GRAPH_VALUE_INFO, value, after, placed,
+                            error);
 }
 
 EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
@@ -15579,15 +15197,11 @@ EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *owner;
-    epctx_status status = epctx__graph_only(model, graph, &owner, error);
-    if (status == EPCTX_OK) {
-        status = epctx__check_tensor_record(tensor, error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    return epctx__put_slot(model, &b, owner, epctx__build_tensor(&b, NULL, 5, tensor), after,
-                           placed, error);
+    EPCTX__TRY(epctx__graph_only(model, graph, &owner, error));
+    EPCTX__TRY(epctx__check_tensor_record(tensor, error));
+    return epctx__put_slot(model, &b, owner,
+                           epctx__build_tensor(&b, NULL, EPCTX_FIELD_GRAPH_INITIALIZER, tensor),
+                           after, placed, error);
 }
 
 /* -- edits: the data of tensors -- */
@@ -15628,10 +15242,7 @@ static epctx_status epctx__drop_data(epctx_model *model, epctx_view view, epctx_
                                      epctx_error *error)
 {
     epctx_slot *slot;
-    EPCTX__TRY(epctx__locate_message(model, view, tensor, error));
-    if (epctx__slot_type(*tensor) != EPCTX_KIND_TENSOR) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "the view is no tensor");
-    }
+    EPCTX__TRY(epctx__locate_kind(model, view, EPCTX_KIND_TENSOR, tensor, error));
     for (slot = (*tensor)->message->first; slot != NULL; slot = slot->next) {
         if (!slot->removed && epctx__is_data(slot->number)) {
             EPCTX__TRY(epctx__remove_slot(model, slot, error));
@@ -15683,15 +15294,6 @@ static epctx_status epctx__set_external(epctx_model *model, epctx_view view, epc
     return epctx__put_sorted(model, &b, tensor,
                              epctx__add_varint(&b, NULL, EPCTX_FIELD_TENSOR_DATA_LOCATION, 1),
                              error);
-}
-
-/* What several edits came to: all of them or none. */
-static epctx_status epctx__end_edits(epctx_model *model, size_t mark, epctx_status status)
-{
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
 }
 
 EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tensor, epctx_span data,
@@ -15823,18 +15425,6 @@ EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubl
 
 /* -- edits: opset imports, key/value pairs -- */
 
-/* A live opset import of the model, of this domain. */
-static bool epctx__is_opset(const epctx_slot *slot, epctx_str domain)
-{
-    epctx_str name;
-    uint64_t version;
-    if (slot->number != 8 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
-        return false;
-    }
-    epctx__text_and_number(epctx__slot_view(slot), &name, 2, &version);
-    return epctx__same_domain(name, domain);
-}
-
 EPCTX_API epctx_status epctx_put_opset(epctx_model *model, epctx_str domain, int64_t version,
                                        epctx_error *error)
 {
@@ -15846,135 +15436,90 @@ EPCTX_API epctx_status epctx_put_opset(epctx_model *model, epctx_str domain, int
 EPCTX_API epctx_status epctx_set_opset(epctx_model *model, epctx_str domain, int64_t version,
                                        epctx_error *error)
 {
+    const uint32_t number = EPCTX_FIELD_MODEL_OPSET_IMPORT;
     epctx__builder b = epctx__builder_of(model);
-    epctx_slot *root, *slot;
-    epctx_slot *last = NULL;
-    epctx_status status;
+    epctx_slot *root = model->root;
+    epctx_slot *slot;
     epctx_error_clear(error);
-    status = epctx__locate_message(model, epctx__slot_view(model->root), &root, error);
-    if (status != EPCTX_OK) {
-        return status;
+    EPCTX__TRY(epctx__editable(model, error));
+    slot = epctx__keyed_last(root, number, domain);
+    if (slot != NULL) {
+        return epctx_set_int(model, epctx__slot_view(slot), EPCTX_FIELD_OPSET_VERSION, version,
+                             error);
     }
-    for (slot = root->message->first; slot != NULL; slot = slot->next) {
-        last = epctx__is_opset(slot, domain) ? slot : last;
-    }
-    if (last != NULL) {
-        return epctx_set_int(model, epctx__slot_view(last), 2, version, error);
-    }
-    slot = epctx__add_message(&b, NULL, 8);
-    epctx__add_str(&b, slot, 1, domain);
-    epctx__add_varint(&b, slot, 2, version);
-    return epctx__place(model, &b, root, epctx__last_of(root, 8), slot, error);
+    slot = epctx__add_message(&b, NULL, number);
+    epctx__add_str(&b, slot, EPCTX_FIELD_OPSET_DOMAIN, domain);
+    epctx__add_varint(&b, slot, EPCTX_FIELD_OPSET_VERSION, version);
+    return epctx__place(model, &b, root, epctx__last_of(root, number), slot, error);
 }
 
 EPCTX_API epctx_status epctx_unset_opset(epctx_model *model, epctx_str domain, epctx_error *error)
 {
-    epctx_slot *slot;
     size_t mark = epctx_edit_mark(model);
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__editable(model, error);
-    for (slot = model->root->message->first; slot != NULL && status == EPCTX_OK;
-         slot = slot->next) {
-        if (epctx__is_opset(slot, domain)) {
-            status = epctx__remove_slot(model, slot, error);
-        }
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
-}
-
-/* Pairs with a key: all but the last one go, or that one, too. Returns it. */
-static epctx_status epctx__one_pair(epctx_model *model, epctx_slot *owner, uint32_t number,
-                                    epctx_str key, bool keep, epctx_slot **found,
-                                    epctx_error *error)
-{
-    epctx_status status = EPCTX_OK;
-    epctx_slot *slot;
-    *found = NULL;
-    for (slot = owner->message->first; slot != NULL && status == EPCTX_OK; slot = slot->next) {
-        epctx_str name, text;
-        if (slot->number != number || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
-            continue;
-        }
-        epctx__pair(epctx__slot_view(slot), &name, &text);
-        if (!epctx_str_eq(name, key)) {
-            continue;
-        }
-        if (*found != NULL || !keep) {
-            status = epctx__remove_slot(model, *found != NULL ? *found : slot, error);
-        }
-        *found = keep ? slot : NULL;
-    }
-    return status;
+    EPCTX__TRY(epctx__editable(model, error));
+    return epctx__end_edits(model, mark,
+                            epctx__drop_keyed(model, model->root, EPCTX_FIELD_MODEL_OPSET_IMPORT,
+                                              domain, NULL, error));
 }
 
 static epctx_status epctx__pair_owner(epctx_model *model, epctx_view message, uint32_t number,
                                       epctx_slot **owner, epctx_error *error)
 {
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate_message(model, message, owner, error);
-    if (status == EPCTX_OK &&
-        epctx__field_kind(epctx__slot_type(*owner), number) != EPCTX_KIND_PAIR) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no pairs",
+    EPCTX__TRY(epctx__locate_message(model, message, owner, error));
+    return epctx__child_kind(epctx__slot_type(*owner), number) == EPCTX_KIND_PAIR
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no pairs",
                             (uint64_t)number);
+}
+
+/* Of several pairs with the key the last one stays. */
+static epctx_status epctx__set_pair(epctx_model *model, epctx_slot *owner, uint32_t number,
+                                    epctx_str key, epctx_str value, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *slot = epctx__keyed_last(owner, number, key);
+    EPCTX__TRY(epctx__drop_keyed(model, owner, number, key, slot, error));
+    if (slot != NULL) {
+        return epctx_set_str(model, epctx__slot_view(slot), EPCTX_FIELD_PAIR_VALUE, value, error);
     }
-    return status;
+    slot = epctx__add_message(&b, NULL, number);
+    epctx__add_str(&b, slot, EPCTX_FIELD_PAIR_KEY, key);
+    epctx__add_str(&b, slot, EPCTX_FIELD_PAIR_VALUE, value);
+    return epctx__place(model, &b, owner, epctx__last_of(owner, number), slot, error);
 }
 
 EPCTX_API epctx_status epctx_set_pair(epctx_model *model, epctx_view message, uint32_t number,
                                       epctx_str key, epctx_str value, epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
-    epctx_slot *owner, *slot;
-    epctx_status status = epctx__pair_owner(model, message, number, &owner, error);
+    epctx_slot *owner;
     size_t mark = epctx_edit_mark(model);
-    if (status == EPCTX_OK) {
-        status = epctx__one_pair(model, owner, number, key, true, &slot, error);
-    }
-    if (status == EPCTX_OK && slot != NULL) {
-        status = epctx_set_str(model, epctx__slot_view(slot), 2, value, error);
-    } else if (status == EPCTX_OK) {
-        slot = epctx__add_message(&b, NULL, number);
-        epctx__add_str(&b, slot, 1, key);
-        epctx__add_str(&b, slot, 2, value);
-        status = epctx__place(model, &b, owner, epctx__last_of(owner, number), slot, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    EPCTX__TRY(epctx__pair_owner(model, message, number, &owner, error));
+    return epctx__end_edits(model, mark, epctx__set_pair(model, owner, number, key, value, error));
 }
 
 EPCTX_API epctx_status epctx_unset_pair(epctx_model *model, epctx_view message, uint32_t number,
                                         epctx_str key, epctx_error *error)
 {
-    epctx_slot *owner, *slot;
-    epctx_status status = epctx__pair_owner(model, message, number, &owner, error);
+    epctx_slot *owner;
     size_t mark = epctx_edit_mark(model);
-    if (status == EPCTX_OK) {
-        status = epctx__one_pair(model, owner, number, key, false, &slot, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    EPCTX__TRY(epctx__pair_owner(model, message, number, &owner, error));
+    return epctx__end_edits(model, mark,
+                            epctx__drop_keyed(model, owner, number, key, NULL, error));
 }
 
 EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epctx_str value,
                                           epctx_error *error)
 {
-    return epctx_set_pair(model, epctx__slot_view(model->root),
-                          epctx_metadata_field(EPCTX_KIND_MODEL), key, value, error);
+    return epctx_set_pair(model, epctx__slot_view(model->root), EPCTX_FIELD_MODEL_METADATA_PROPS,
+                          key, value, error);
 }
 
 EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, epctx_error *error)
 {
-    return epctx_unset_pair(model, epctx__slot_view(model->root),
-                            epctx_metadata_field(EPCTX_KIND_MODEL), key, error);
+    return epctx_unset_pair(model, epctx__slot_view(model->root), EPCTX_FIELD_MODEL_METADATA_PROPS,
+                            key, error);
 }
 
 /* -- edits: names of values -- */
@@ -16012,25 +15557,24 @@ static epctx_status epctx__count_up(epctx_map *map, epctx_str key, epctx_error *
 static epctx_status epctx__find_contexts(epctx_model *model, const epctx_name_opts *opts,
                                          epctx__contexts *out, epctx_error *error)
 {
-    epctx_status status = EPCTX_OK;
     epctx_walk walk;
     epctx_node_view view;
     epctx_map_init(&out->files, &model->arena);
     epctx_map_init(&out->primaries, &model->arena);
     epctx_map_init(&out->secondaries, &model->arena);
     epctx_walk_begin(&walk, model);
-    while (status == EPCTX_OK && epctx_walk_epnode(&walk, &view)) {
+    while (epctx_walk_epnode(&walk, &view)) {
         epctx_epnode node;
         if (!epctx_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK) {
             continue;
         }
-        status = epctx__count_up(node.main_context == 0 ? &out->secondaries : &out->primaries,
-                                 epctx_str_of(epctx__profile_for(opts, &node)->name), error);
-        if (status == EPCTX_OK && node.main_context != 0 && node.embed_mode == 0) {
-            status = epctx__count_up(&out->files, node.ep_cache_context, error);
+        EPCTX__TRY(epctx__count_up(node.main_context == 0 ? &out->secondaries : &out->primaries,
+                                   epctx_str_of(epctx__profile_for(opts, &node)->name), error));
+        if (node.main_context != 0 && node.embed_mode == 0) {
+            EPCTX__TRY(epctx__count_up(&out->files, node.ep_cache_context, error));
         }
     }
-    return status;
+    return EPCTX_OK;
 }
 
 /* Does the context of a node hold one graph and no more? Only the stamp of this very binary tells:
@@ -16101,6 +15645,14 @@ static epctx_status epctx__check_name(const epctx_model *model, const epctx__con
     return status;
 }
 
+static epctx_status epctx__name_taken(const epctx_model *model, epctx_str node, epctx_str name,
+                                      epctx_error *error)
+{
+    epctx_fail(error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is", &name);
+    epctx_blame(error, model->path, &node, NULL);
+    return EPCTX_ERR_EXISTS;
+}
+
 EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, epctx_str name,
                                          const epctx_name_opts *opts, epctx_error *error)
 {
@@ -16109,27 +15661,21 @@ EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, ep
     epctx_node_view view, other;
     epctx_walk walk;
     epctx_slot *slot;
-    epctx_status status = epctx__locate_node(model, node, &slot, error);
-    if (status == EPCTX_OK) {
-        view = epctx_node_of(epctx__slot_view(slot));
-        if (epctx_str_eq(view.name, name)) {
-            return EPCTX_OK;
-        }
-        status = epctx__find_contexts(model, &o, &contexts, error);
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__locate_kind(model, node, EPCTX_KIND_NODE, &slot, error));
+    view = epctx_node_of(epctx__slot_view(slot));
+    if (epctx_str_eq(view.name, name)) {
+        return EPCTX_OK;
     }
-    if (status == EPCTX_OK) {
-        status = epctx__check_name(model, &contexts, &o, &view, error);
-    }
+    EPCTX__TRY(epctx__find_contexts(model, &o, &contexts, error));
+    EPCTX__TRY(epctx__check_name(model, &contexts, &o, &view, error));
     epctx_walk_begin(&walk, model);
-    while (status == EPCTX_OK && name.size > 0 && epctx_walk_next(&walk, &other)) {
+    while (name.size > 0 && epctx_walk_next(&walk, &other)) {
         if (epctx_str_eq(other.name, name)) {
-            status = epctx_fail(error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is",
-                                &name);
-            epctx_blame(error, model->path, &view.name, NULL);
+            return epctx__name_taken(model, view.name, name, error);
         }
     }
-    return status == EPCTX_OK ? epctx_set_str(model, epctx__slot_view(slot), 3, name, error)
-                              : status;
+    return epctx_set_str(model, view.view, EPCTX_FIELD_NODE_NAME, name, error);
 }
 
 /* Nodes that epctx_prefix renames. */
@@ -16161,69 +15707,70 @@ static epctx_status epctx__check_prefix(epctx_model *model, epctx_str prefix,
     epctx_node_view node;
     epctx_map staying;
     epctx_walk walk;
-    epctx_status status = epctx__find_contexts(model, opts, &contexts, error);
+    EPCTX__TRY(epctx__find_contexts(model, opts, &contexts, error));
     epctx_map_init(&staying, &model->arena);
     epctx_walk_begin(&walk, model);
-    while (status == EPCTX_OK && epctx_walk_next(&walk, &node)) {
+    while (epctx_walk_next(&walk, &node)) {
         if (epctx__takes_prefix(opts, &node)) {
-            status = epctx__check_name(model, &contexts, opts, &node, error);
+            EPCTX__TRY(epctx__check_name(model, &contexts, opts, &node, error));
         } else if (epctx_map_put(&staying, node.name, 1) != EPCTX_OK) {
-            status = epctx__nomem(error, model->arena.missing);
+            return epctx__nomem(error, model->arena.missing);
         }
     }
     epctx_walk_begin(&walk, model);
-    while (status == EPCTX_OK && epctx_walk_next(&walk, &node)) {
-        epctx_str name = node.name;
+    while (staying.count > 0 && epctx_walk_next(&walk, &node)) {
+        epctx_str name;
         if (epctx__takes_prefix(opts, &node)) {
-            status = epctx__prefixed(model, prefix, node.name, &name, error);
-        }
-        if (status == EPCTX_OK && epctx__takes_prefix(opts, &node) &&
-            epctx_map_get(&staying, name) != EPCTX_MAP_NONE) {
-            status = epctx_fail(error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is",
-                                &name);
-            epctx_blame(error, model->path, &node.name, NULL);
+            EPCTX__TRY(epctx__prefixed(model, prefix, node.name, &name, error));
+            if (epctx_map_get(&staying, name) != EPCTX_MAP_NONE) {
+                return epctx__name_taken(model, node.name, name, error);
+            }
         }
     }
-    return status;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__put_prefix(epctx_model *model, epctx_str prefix,
+                                      const epctx_name_opts *opts, size_t *count,
+                                      epctx_error *error)
+{
+    epctx_node_view node;
+    epctx_walk walk;
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_next(&walk, &node)) {
+        if (epctx__takes_prefix(opts, &node)) {
+            epctx_span text;
+            epctx_str name;
+            EPCTX__TRY(epctx__prefixed(model, prefix, node.name, &name, error));
+            text.data = (const uint8_t *)name.data; /* in the arena already */
+            text.size = name.size;
+            EPCTX__TRY(epctx_set_data(model, node.view, EPCTX_FIELD_NODE_NAME, text, error));
+            ++*count;
+        }
+    }
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_prefix(epctx_model *model, epctx_str prefix,
                                     const epctx_name_opts *opts, size_t *count, epctx_error *error)
 {
     epctx_name_opts o = epctx__name_opts(opts);
-    epctx_node_view node;
-    epctx_walk walk;
     size_t mark = epctx_edit_mark(model);
     size_t done = 0;
-    epctx_status status;
-    epctx_error_clear(error);
-    status = prefix.size > 0 ? epctx__editable(model, error)
-                             : epctx_fail(error, EPCTX_ERR_ARG, "the prefix is empty");
-    if (status == EPCTX_OK) {
-        status = epctx__check_prefix(model, prefix, &o, error);
-    }
-    epctx_walk_begin(&walk, model);
-    while (status == EPCTX_OK && epctx_walk_next(&walk, &node)) {
-        epctx_str name = node.name;
-        if (!epctx__takes_prefix(&o, &node)) {
-            continue;
-        }
-        status = epctx__prefixed(model, prefix, node.name, &name, error);
-        if (status == EPCTX_OK) {
-            epctx_span text;
-            text.data = (const uint8_t *)name.data; /* in the arena already */
-            text.size = name.size;
-            status = epctx_set_data(model, node.view, 3, text, error);
-        }
-        done++;
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
     if (count != NULL) {
-        *count = status == EPCTX_OK ? done : 0;
+        *count = 0;
     }
-    return status;
+    epctx_error_clear(error);
+    if (prefix.size == 0) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "the prefix is empty");
+    }
+    EPCTX__TRY(epctx__editable(model, error));
+    EPCTX__TRY(epctx__check_prefix(model, prefix, &o, error));
+    EPCTX__TRY(epctx__end_edits(model, mark, epctx__put_prefix(model, prefix, &o, &done, error)));
+    if (count != NULL) {
+        *count = done;
+    }
+    return EPCTX_OK;
 }
 
 /* -- edits: names of files -- */
@@ -16316,7 +15863,8 @@ EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
     static const uint8_t graph[2] = {0x3a, 0x00};
     epctx_status status = epctx_model_open_memory(model, graph, sizeof graph, opts, error);
     if (status == EPCTX_OK) {
-        status = epctx_set_int(model, epctx__slot_view(model->root), 1, ir_version, error);
+        status = epctx_set_int(model, epctx__slot_view(model->root), EPCTX_FIELD_MODEL_IR_VERSION,
+                               ir_version, error);
         if (status != EPCTX_OK) {
             epctx_model_close(model);
         }
@@ -17054,7 +16602,7 @@ static bool epctx__job_read(epctx__convert *c, const epctx_node_view *view, epct
     job->profile = c->opts.profile != NULL ? c->opts.profile : epctx_profile_of(job->node.source);
     job->chosen = c->opts.node == NULL || epctx_str_is(job->node.name, c->opts.node);
     job->payload = EPCTX_MAP_NONE;
-    if (epctx__attr_str(view, "ep_dlc_context").size == 0) {
+    if (epctx_node_attr_str(view, "ep_dlc_context").size == 0) {
         bool own = job->node.main_context == 1 || job->profile->payload == EPCTX_PAYLOAD_EACH ||
                    (job->profile->traits & EPCTX_SECONDARY_CONTEXT) != 0;
         job->carrier = own;
@@ -18159,7 +17707,7 @@ static bool epctx__self_allowed(epctx__convert *c, const epctx__job *job)
 {
     epctx_node_view view = epctx_node_of(job->view);
     bool stripped = epctx__ends_with(job->node.ep_cache_context, ".stripped.engine");
-    if (!job->chosen || (!stripped && epctx__attr_str(&view, EPCTX_WEIGHTS_ATTR).size == 0)) {
+    if (!job->chosen || (!stripped && epctx_node_attr_str(&view, EPCTX_WEIGHTS_ATTR).size == 0)) {
         return true;
     }
     epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
@@ -21712,16 +21260,6 @@ static epctx_status epctx__settle_model(epctx__rewrite *w)
     return EPCTX_OK;
 }
 
-/* The live field `number` of a message from `slot` on; NULL when there is none left. */
-static epctx_slot *epctx__live(epctx_slot *slot, uint32_t number)
-{
-    while (slot != NULL &&
-           (slot->number != number || slot->wire != EPCTX_WIRE_LEN || slot->removed)) {
-        slot = slot->next;
-    }
-    return slot;
-}
-
 static epctx_str epctx__last_str(epctx_view message, uint32_t number)
 {
     epctx_cursor it = epctx_fields(message, number);
@@ -21833,8 +21371,7 @@ static epctx_status epctx__rewrite_metadata(epctx__rewrite *w)
     epctx_slot *slot = epctx__live(w->g->model->root->message->first, number);
     size_t i;
     for (; slot != NULL; slot = epctx__live(slot->next, number)) {
-        epctx_str key, value;
-        epctx__pair(epctx__slot_view(slot), &key, &value);
+        epctx_str key = epctx_pair_of(epctx__slot_view(slot)).key;
         for (i = 0; i < 2; i++) {
             epctx_str ep = key;
             if (!epctx_str_starts(key, prefixes[i])) {
@@ -22821,7 +22358,7 @@ static epctx_status epctx__bind_weights(epctx_loaded *loaded, const epctx_model 
                                         epctx_error *error)
 {
     const epctx_backend *b = loaded->backend;
-    epctx_str text = epctx__attr_str(&bound->view, EPCTX_WEIGHTS_ATTR);
+    epctx_str text = epctx_node_attr_str(&bound->view, EPCTX_WEIGHTS_ATTR);
     epctx_str rest = text;
     epctx__weight_model *source = NULL;
     epctx_weight_ref ref;

@@ -2,6 +2,7 @@
  * --print FILE, everything that a model says about devices, for tests/judge/devices.py. */
 #include "build.h"
 #include "examples/epctx/ops/lint.h"
+#include "examples/epctx/ops/sharding.h"
 #include "test.h"
 
 /* -- printing -- */

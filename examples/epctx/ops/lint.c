@@ -1,5 +1,6 @@
 /* lint.c - the rules, the fields of the model itself, and what runs the rest of lint. */
 #include "lint_internal.h"
+#include "sharding.h"
 
 epctx_rule_info epctx_rule_of(epctx_rule rule)
 {

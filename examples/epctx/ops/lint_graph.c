@@ -1,5 +1,6 @@
 /* lint_graph.c - graphs: the names of values, nodes, and training graphs. */
 #include "lint_internal.h"
+#include "sharding.h"
 
 /* -- names -- */
 

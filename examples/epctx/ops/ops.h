@@ -277,12 +277,12 @@ static inline epctx_status ops_say(ops_report *report, size_t part, epctx_str na
 /* A file of one part beside a model that is written to `path` (NULL: its own). The bytes are
  * borrowed. */
 static inline epctx_status ops_file_of(epctx_model *model, const char *path, epctx_str name,
-                                       epctx_span bytes, epctx_output_file *out,
+                                       epctx_span data, epctx_output_file *out,
                                        epctx_error *error)
 {
     epctx_span *part;
     OPS_TRY(ops_array(&model->arena, 1, sizeof *part, &part, error));
-    *part = bytes;
+    *part = data;
     return epctx_output_file_of(model, path, name, part, 1, out, error);
 }
 
