@@ -342,7 +342,7 @@ static bytes rich_training(void)
 }
 
 /* `noise`: with fields in every message that say nothing. */
-static bytes rich_model(bool noise)
+static inline bytes rich_model(bool noise)
 {
     bytes model, child;
     rich_noise = noise;

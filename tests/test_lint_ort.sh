@@ -1,11 +1,11 @@
 #!/bin/sh
-# Lint against ONNX Runtime: the models of test_check.c, which break and keep every rule, and some
+# Lint against ONNX Runtime: the models of test_lint.c, which break and keep every rule, and some
 # hundreds of changed models. tests/judge/ort_verdicts.py tells what counts as refused.
 set -u
 cd "$(dirname "$0")/.."
 python=${PYTHON:-/usr/bin/python3}
 epctx=$PWD/${EPCTX_BUILD:-build}/epctx
-fixtures=$PWD/${EPCTX_BUILD:-build}/tests/test_check
+fixtures=$PWD/${EPCTX_BUILD:-build}/tests/test_lint
 work=$PWD/build/lint_ort
 models=${EPCTX_TEST_MODELS:-}
 data=/usr/share/libonnx-testdata/data
@@ -18,7 +18,7 @@ ${CC:-gcc} -O1 -std=gnu11 -I. -isystem "$headers" tests/ort/verdicts.c -o "$work
 ${CC:-gcc} -O1 -std=c11 -fPIC -shared -isystem "$headers" tests/ort/any_ep.c \
     -o "$work/any_ep.so" || exit 1
 
-# The disk that test_check.c pretends to have.
+# The disk that test_lint.c pretends to have.
 (cd "$work/models" && for f in good.bin model_npu.bin a..b.bin 'sub\x.bin'; do
     head -c 40 /dev/zero >"$f"
 done; : >empty.bin; head -c 40 /dev/zero >../secret; ln -s ../secret link.bin)
