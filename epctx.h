@@ -2795,14 +2795,12 @@ EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uin
  * holds no bytes: it says where they go, and asks for those it has placed. Usable alone.
  *
  * Two weights share their place only when every byte agrees, so a hash cannot make a wrong place,
- * it only saves comparisons. A table that hashes every byte wants XXH3, twice as fast as epctx_hash
- * and longer than this section by thousands of lines. This one never hashes a whole weight. There
- * are three steps, each taken only for what the one before could not tell apart: the size;
- * epctx_hash of a sample, EPCTX_WEIGHTS_SAMPLE bytes from all over the weight; byte by byte, in a
- * balanced tree of the weights of that size and sample. So distinct weights of 64 KiB go in many
- * times as fast as XXH3 alone would hash them. Whoever makes the weights, knowing all of this, can
- * make them agree in size and sample: then adding one among n of them reads it up to log n times, as
- * a rule once, as comparisons begin behind what all of them share. `make bench` measures this.
+ * it only saves comparisons. There are three steps, each taken only for what the one before could not
+ * tell apart: size, kind and epctx_hash of a sample, EPCTX_WEIGHTS_SAMPLE bytes from all over the
+ * weight; a fast hash of all bytes, where several have the sample; byte by byte. So distinct weights
+ * of 64 KiB go in many times as fast as XXH3 alone would hash them, and those that differ in a few
+ * bytes about as fast. Whoever makes the weights, knowing all of this, can make both hashes agree:
+ * then adding one among n of them reads it up to log n times. `make bench` measures this.
  * ============================================================================================== */
 
 #define EPCTX_WEIGHTS_SAMPLE 256u
@@ -2837,7 +2835,7 @@ typedef struct epctx_weights_stats {
     uint64_t shared, shared_bytes; /* what was there already */
     uint64_t padding;
     uint64_t sampled;        /* hashes of samples made */
-    uint64_t hashed_bytes;   /* read for these */
+    uint64_t hashed_bytes;   /* read for these, and for hashes of everything */
     uint64_t compared_bytes; /* compared byte by byte, until the first difference */
 } epctx_weights_stats;
 
@@ -2846,9 +2844,9 @@ typedef struct epctx_weights {
     epctx_weights_opts opts;
     epctx_allocator allocator;
     struct epctx__weight *entries;
-    uint32_t *heads; /* hash tables: size, sample */
+    uint32_t *heads; /* hash table */
     size_t count;
-    size_t capacity; /* of the entries, a power of two, and of each hash table */
+    size_t capacity; /* of the entries and of the table, a power of two */
     size_t start;    /* of the section in opts.binary */
     uint64_t end;    /* of the section */
     epctx_weights_stats stats;
@@ -4168,12 +4166,12 @@ static epctx_status epctx__nomem(epctx_error *error, uint64_t size)
 #define EPCTX__P4 UINT64_C(0x85EBCA77C2B2AE63)
 #define EPCTX__P5 UINT64_C(0x27D4EB2F165667C5)
 
-static uint32_t epctx__le32(const uint8_t *p)
+static inline uint32_t epctx__le32(const uint8_t *p)
 {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-static uint64_t epctx__le64(const uint8_t *p)
+static inline uint64_t epctx__le64(const uint8_t *p)
 {
     return (uint64_t)epctx__le32(p) | (uint64_t)epctx__le32(p + 4) << 32;
 }
@@ -4521,18 +4519,18 @@ EPCTX_API void epctx_buffer_free(epctx_buffer *buffer)
  *
  * Names come from files, so that somebody may have made them collide. No secret is needed against
  * that, which a library without global state could not get on every platform: what falls into one
- * slot of a table stands in a balanced tree (an AA tree), not in a list. It is one node large as a
- * rule; a slot with n nodes, however they were chosen, costs log n. Time depends on no address and
- * no random number, so a run can be repeated. */
+ * slot of a table is in a balanced tree (an AA tree), not in a list. It is one node large as a rule;
+ * a slot with n nodes, however they were chosen, costs log n. Time depends on no address and no
+ * random number, so a run can be repeated. */
 
 #define EPCTX__NO_NODE    UINT32_MAX
 #define EPCTX__TREE_DEPTH 66 /* 2 log2(2^32 nodes), the new one and the head */
 
-/* The part of a node that its tree uses. Nodes stand in one array and are known by their number. */
+/* The part of a node that its tree uses. Nodes are in one array and are known by their number. */
 typedef struct epctx__twig {
     uint32_t link[2];
     uint32_t level : 6;
-    uint32_t tag : 26; /* the owner's */
+    uint32_t tag : 26; /* bits of the hash that choose no slot */
 } epctx__twig;
 
 /* The links that were followed, from the head to the empty one where a new node belongs. */
@@ -4541,44 +4539,77 @@ typedef struct epctx__path {
     size_t depth;
 } epctx__path;
 
-/* Twigs in an array of larger nodes. */
-typedef struct epctx__twigs {
-    void *first;
+/* The twigs are in an array of larger nodes. Nodes are in the order of their tags, those of one tag
+ * in the order that order_fn tells: where what is looked for is, seen from a node. */
+typedef struct epctx__table {
+    epctx__twig *twigs;
     size_t stride;
-} epctx__twigs;
+    uint32_t *heads;
+    size_t capacity; /* of the heads, a power of two */
+    int (*order_fn)(void *search, uint32_t index);
+    uint64_t (*hash_fn)(const void *owner, uint32_t index);
+} epctx__table;
 
-static epctx__twig *epctx__twig_at(const epctx__twigs *twigs, uint32_t index)
+static epctx__twig *epctx__twig_at(const epctx__table *table, uint32_t index)
 {
-    return (epctx__twig *)(void *)((uint8_t *)twigs->first + index * twigs->stride);
+    return (epctx__twig *)(void *)((uint8_t *)table->twigs + index * table->stride);
 }
 
-static void epctx__path_step(epctx__path *path, uint32_t *link)
+static uint32_t epctx__table_tag(uint64_t hash)
 {
-    if (path != NULL) {
+    return (uint32_t)(hash >> 38) & 0x3ffffffu;
+}
+
+/* The link to the root of the tree in which a hash is. */
+static uint32_t *epctx__table_start(const epctx__table *table, uint64_t hash, epctx__path *path)
+{
+    path->link[0] = &table->heads[(size_t)hash & (table->capacity - 1)];
+    path->depth = 1;
+    return path->link[0];
+}
+
+/* The node that order_fn finds equal, or EPCTX__NO_NODE; `path` leads to where it belongs. */
+static uint32_t epctx__table_find(const epctx__table *table, uint64_t hash, void *search,
+                                  epctx__path *path)
+{
+    uint32_t tag = epctx__table_tag(hash);
+    uint32_t *link = epctx__table_start(table, hash, path);
+    while (*link != EPCTX__NO_NODE) {
+        epctx__twig *twig = epctx__twig_at(table, *link);
+        bool after = tag > twig->tag;
+        if (tag == twig->tag) {
+            int order = table->order_fn(search, *link);
+            if (order == 0) {
+                return *link;
+            }
+            after = order > 0;
+        }
+        link = &twig->link[after];
         path->link[path->depth++] = link;
     }
+    return EPCTX__NO_NODE;
 }
 
 /* Turns a left child of the same level into the parent. */
-static void epctx__tree_skew(const epctx__twigs *twigs, uint32_t *link)
+static void epctx__tree_skew(const epctx__table *table, uint32_t *link)
 {
-    epctx__twig *top = epctx__twig_at(twigs, *link);
+    epctx__twig *top = epctx__twig_at(table, *link);
     uint32_t left = top->link[0];
-    if (left != EPCTX__NO_NODE && epctx__twig_at(twigs, left)->level == top->level) {
-        top->link[0] = epctx__twig_at(twigs, left)->link[1];
-        epctx__twig_at(twigs, left)->link[1] = *link;
+    if (left != EPCTX__NO_NODE && epctx__twig_at(table, left)->level == top->level) {
+        top->link[0] = epctx__twig_at(table, left)->link[1];
+        epctx__twig_at(table, left)->link[1] = *link;
         *link = left;
     }
 }
 
 /* Lifts the middle one of three nodes of one level. */
-static void epctx__tree_split(const epctx__twigs *twigs, uint32_t *link)
+static void epctx__tree_split(const epctx__table *table, uint32_t *link)
 {
-    epctx__twig *top = epctx__twig_at(twigs, *link);
+    epctx__twig *top = epctx__twig_at(table, *link);
     uint32_t right = top->link[1];
-    epctx__twig *middle = right != EPCTX__NO_NODE ? epctx__twig_at(twigs, right) : NULL;
+    epctx__twig *middle = right != EPCTX__NO_NODE ? epctx__twig_at(table, right) : NULL;
     if (middle != NULL && middle->link[1] != EPCTX__NO_NODE &&
-        epctx__twig_at(twigs, middle->link[1])->level == top->level) {
+        epctx__twig_at(table, middle->link[1])->level == top->level) {
         top->link[1] = middle->link[0];
         middle->link[0] = *link;
         middle->level++;
@@ -4587,16 +4618,48 @@ static void epctx__tree_split(const epctx__twigs *twigs, uint32_t *link)
 }
 
 /* Puts a node at the end of the path on which it was looked for in vain. */
-static void epctx__tree_add(const epctx__twigs *twigs, epctx__path *path, uint32_t index)
+static void epctx__table_add(const epctx__table *table, uint64_t hash, epctx__path *path,
+                             uint32_t index)
 {
-    epctx__twig *twig = epctx__twig_at(twigs, index);
+    epctx__twig *twig = epctx__twig_at(table, index);
     twig->link[0] = twig->link[1] = EPCTX__NO_NODE;
     twig->level = 1;
+    twig->tag = epctx__table_tag(hash) & 0x3ffffffu;
     *path->link[--path->depth] = index;
     while (path->depth > 0) {
         path->depth--;
-        epctx__tree_skew(twigs, path->link[path->depth]);
-        epctx__tree_split(twigs, path->link[path->depth]);
+        epctx__tree_skew(table, path->link[path->depth]);
+        epctx__tree_split(table, path->link[path->depth]);
+    }
+}
+
+/* Moves the nodes of a smaller table, whose heads were these, over: in their order, each to the end
+ * of its new tree, so that nothing is compared. */
+static void epctx__table_fill(const epctx__table *table, const void *owner, const uint32_t *heads,
+                              size_t capacity)
+{
+    uint32_t left[EPCTX__TREE_DEPTH]; /* nodes of which only what is to their left was moved */
+    epctx__path path;
+    size_t slot, depth = 0;
+    memset(table->heads, 0xff, table->capacity * sizeof *table->heads);
+    for (slot = 0; slot < capacity; slot++) {
+        uint32_t next = heads[slot];
+        while (next != EPCTX__NO_NODE || depth > 0) {
+            uint32_t index, *link;
+            uint64_t hash;
+            for (; next != EPCTX__NO_NODE; next = epctx__twig_at(table, next)->link[0]) {
+                left[depth++] = next;
+            }
+            index = left[--depth];
+            next = epctx__twig_at(table, index)->link[1];
+            hash = table->hash_fn(owner, index);
+            link = epctx__table_start(table, hash, &path);
+            while (*link != EPCTX__NO_NODE) {
+                link = &epctx__twig_at(table, *link)->link[1];
+                path.link[path.depth++] = link;
+            }
+            epctx__table_add(table, hash, &path, index);
+        }
     }
 }
 
@@ -4605,8 +4668,41 @@ static void epctx__tree_add(const epctx__twigs *twigs, epctx__path *path, uint32
 struct epctx__map_node {
     epctx_str key;
     uint32_t value;
-    epctx__twig twig; /* tag: bits of the hash that choose no slot */
+    epctx__twig twig;
 };
+
+typedef struct epctx__map_search {
+    const struct epctx__map_node *nodes;
+    epctx_str key;
+} epctx__map_search;
+
+static int epctx__map_order(void *search, uint32_t index)
+{
+    const epctx__map_search *s = (const epctx__map_search *)search;
+    epctx_str key = s->nodes[index].key;
+    if (s->key.size != key.size) {
+        return s->key.size > key.size ? 1 : -1;
+    }
+    return key.size > 0 ? memcmp(s->key.data, key.data, key.size) : 0;
+}
+
+static uint64_t epctx__map_hash(const void *owner, uint32_t index)
+{
+    epctx_str key = ((const struct epctx__map_node *)owner)[index].key;
+    return epctx_hash(key.data, key.size, 0);
+}
+
+static epctx__table epctx__map_table(const epctx_map *map)
+{
+    epctx__table table;
+    table.twigs = &map->nodes->twig;
+    table.stride = sizeof *map->nodes;
+    table.heads = map->heads;
+    table.capacity = map->capacity;
+    table.order_fn = epctx__map_order;
+    table.hash_fn = epctx__map_hash;
+    return table;
+}
 
 EPCTX_API void epctx_map_init(epctx_map *map, epctx_arena *arena)
 {
@@ -4614,59 +4710,25 @@ EPCTX_API void epctx_map_init(epctx_map *map, epctx_arena *arena)
     map->arena = arena;
 }
 
-static uint32_t epctx__map_tag(uint64_t hash)
+static uint32_t epctx__map_find(const epctx_map *map, epctx_str key, uint64_t hash,
+                                epctx__path *path)
 {
-    return (uint32_t)(hash >> 38) & 0x3ffffffu;
-}
-
-/* The node with `key`; `path` (may be NULL) leads to it, or to where it belongs. */
-static struct epctx__map_node *epctx__map_find(const epctx_map *map, epctx_str key, uint64_t hash,
-                                               epctx__path *path)
-{
-    uint32_t *link = &map->heads[(size_t)hash & (map->capacity - 1)];
-    uint32_t tag = epctx__map_tag(hash);
-    if (path != NULL) {
-        path->depth = 0;
-    }
-    epctx__path_step(path, link);
-    while (*link != EPCTX__NO_NODE) {
-        struct epctx__map_node *node = &map->nodes[*link];
-        bool after = tag > node->twig.tag;
-        if (tag == node->twig.tag) {
-            int order = key.size == node->key.size
-                            ? (key.size > 0 ? memcmp(key.data, node->key.data, key.size) : 0)
-                            : (key.size > node->key.size ? 1 : -1);
-            if (order == 0) {
-                return node;
-            }
-            after = order > 0;
-        }
-        link = &node->twig.link[after];
-        epctx__path_step(path, link);
-    }
-    return NULL;
-}
-
-static struct epctx__map_node *epctx__map_look(const epctx_map *map, epctx_str key)
-{
-    return map->count == 0 ? NULL
-                           : epctx__map_find(map, key, epctx_hash(key.data, key.size, 0), NULL);
+    epctx__table table = epctx__map_table(map);
+    epctx__map_search search;
+    search.nodes = map->nodes;
+    search.key = key;
+    return epctx__table_find(&table, hash, &search, path);
 }
 
 EPCTX_API uint32_t epctx_map_get(const epctx_map *map, epctx_str key)
 {
-    const struct epctx__map_node *node = epctx__map_look(map, key);
-    return node != NULL ? node->value : EPCTX_MAP_NONE;
-}
-
-/* Links a node that no other one equals, at the end of the path on which it was looked for. */
-static void epctx__map_link(epctx_map *map, uint32_t index, uint64_t hash, epctx__path *path)
-{
-    epctx__twigs twigs;
-    twigs.first = &map->nodes->twig;
-    twigs.stride = sizeof *map->nodes;
-    map->nodes[index].twig.tag = epctx__map_tag(hash) & 0x3ffffffu;
-    epctx__tree_add(&twigs, path, index);
+    epctx__path path;
+    uint32_t index;
+    if (map->count == 0) {
+        return EPCTX_MAP_NONE;
+    }
+    index = epctx__map_find(map, key, epctx_hash(key.data, key.size, 0), &path);
+    return index != EPCTX__NO_NODE ? map->nodes[index].value : EPCTX_MAP_NONE;
 }
 
 static epctx_status epctx__map_grow(epctx_map *map)
@@ -4674,26 +4736,24 @@ static epctx_status epctx__map_grow(epctx_map *map)
     const size_t each = sizeof *map->nodes + sizeof *map->heads;
     size_t capacity = map->capacity == 0 ? 16 : map->capacity * 2;
     struct epctx__map_node *nodes = NULL;
-    uint32_t i;
+    epctx_map former = *map;
+    epctx__table table;
     if (capacity <= (size_t)1 << 31 && capacity <= SIZE_MAX / each) {
         nodes = (struct epctx__map_node *)epctx__arena_raw(map->arena, capacity * each);
     }
     if (nodes == NULL) {
         return EPCTX_ERR_NOMEM;
     }
-    if (map->count > 0) {
-        memcpy(nodes, map->nodes, map->count * sizeof *nodes);
-        epctx__arena_release(map->arena, map->nodes, map->capacity * each);
-    }
     map->nodes = nodes;
     map->heads = (uint32_t *)(void *)(nodes + capacity);
     map->capacity = capacity;
-    memset(map->heads, 0xff, capacity * sizeof *map->heads);
-    for (i = 0; i < map->count; i++) {
-        uint64_t hash = epctx_hash(nodes[i].key.data, nodes[i].key.size, 0);
-        epctx__path path;
-        epctx__map_find(map, nodes[i].key, hash, &path);
-        epctx__map_link(map, i, hash, &path);
+    table = epctx__map_table(map);
+    if (map->count > 0) {
+        memcpy(nodes, former.nodes, map->count * sizeof *nodes);
+    }
+    epctx__table_fill(&table, nodes, former.heads, former.capacity);
+    if (map->count > 0) {
+        epctx__arena_release(map->arena, former.nodes, former.capacity * each);
     }
     return EPCTX_OK;
 }
@@ -4701,22 +4761,23 @@ static epctx_status epctx__map_grow(epctx_map *map)
 EPCTX_API epctx_status epctx_map_put(epctx_map *map, epctx_str key, uint32_t value)
 {
     uint64_t hash = epctx_hash(key.data, key.size, 0);
+    uint32_t index = EPCTX__NO_NODE;
     epctx__path path;
-    struct epctx__map_node *node =
-        map->count > 0 ? epctx__map_find(map, key, hash, &path) : NULL;
-    if (node == NULL) {
+    if (map->count > 0) {
+        index = epctx__map_find(map, key, hash, &path);
+    }
+    if (index == EPCTX__NO_NODE) {
+        epctx__table table;
         if (map->count == map->capacity) {
-            epctx_status status = epctx__map_grow(map);
-            if (status != EPCTX_OK) {
-                return status;
-            }
+            EPCTX__TRY(epctx__map_grow(map));
             epctx__map_find(map, key, hash, &path);
         }
-        node = &map->nodes[map->count];
-        node->key = key;
-        epctx__map_link(map, (uint32_t)map->count++, hash, &path);
+        index = (uint32_t)map->count++;
+        map->nodes[index].key = key;
+        table = epctx__map_table(map);
+        epctx__table_add(&table, hash, &path, index);
     }
-    node->value = value;
+    map->nodes[index].value = value;
     return EPCTX_OK;
 }
 
@@ -27013,25 +27074,19 @@ EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uin
 #define EPCTX__WEIGHT_FIRST 4096u  /* the first piece: most weights differ early */
 #define EPCTX__WEIGHT_BLOCK 16u    /* a sample is made of these */
 
-/* The hash tables. */
-#define EPCTX__WEIGHT_SIZES   0u /* the first weight of each size and kind */
-#define EPCTX__WEIGHT_SAMPLES 1u /* the first of each size, kind and sample */
-#define EPCTX__WEIGHT_TABLES  2u
-
 struct epctx__weight {
     uint64_t offset, size;
-    uint64_t sample;                       /* hash of it, when it has been needed */
-    epctx__twig in[EPCTX__WEIGHT_TABLES];  /* tag not 0: it is in that table */
-    epctx__twig bytes;                     /* in the tree of those of its size, kind and sample */
+    uint64_t key;   /* the hash of its sample, if it is the first one of it; else of all bytes */
+    uint64_t whole; /* the first one's hash of all bytes, when another has its sample */
+    epctx__twig twig;
     uint32_t kind;
-    uint32_t alike;                        /* in the table of samples: root of that tree, */
-    uint64_t shared;                       /* and bytes in which all in it begin */
-    uint32_t next;                         /* equal bytes in another place, for alignment */
+    uint32_t next;  /* equal bytes in another place, for alignment */
+    bool first, hashed;
 };
 
 static size_t epctx__weights_bytes(size_t capacity)
 {
-    return capacity * (sizeof(struct epctx__weight) + EPCTX__WEIGHT_TABLES * sizeof(uint32_t));
+    return capacity * (sizeof(struct epctx__weight) + sizeof(uint32_t));
 }
 
 /* A power of two, so small that no size of a table overflows. */
@@ -27054,7 +27109,7 @@ static void epctx__weights_use(epctx_weights *w, void *memory, size_t capacity)
     w->entries = (struct epctx__weight *)memory;
     w->heads = (uint32_t *)(void *)(w->entries + capacity);
     w->capacity = capacity;
-    memset(w->heads, 0xff, EPCTX__WEIGHT_TABLES * capacity * sizeof *w->heads);
+    memset(w->heads, 0xff, capacity * sizeof *w->heads);
 }
 
 EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_weights_opts *opts,
@@ -27110,177 +27165,111 @@ EPCTX_API bool epctx_weights_at(const epctx_weights *weights, uint32_t index, ep
     return true;
 }
 
-/* -- the hash tables -- */
+/* -- bytes -- */
 
 /* A weight that is looked for. */
 typedef struct epctx__weight_search {
+    epctx_weights *table;
     const uint8_t *data;
     size_t size;
     uint32_t kind, alignment;
-    uint64_t sample;
+    uint64_t key; /* as in epctx__weight */
+    bool first;
+    epctx_status status; /* a comparison may fail */
+    epctx_error *error;
 } epctx__weight_search;
 
-static uint32_t *epctx__weight_head(const epctx_weights *w, unsigned table, uint64_t size,
-                                    uint32_t kind, uint64_t sample)
+/* Bytes of a weight in the section. */
+static epctx_status epctx__weight_piece(const epctx_weights *w, uint32_t index, size_t at,
+                                        size_t size, const uint8_t **out, epctx_error *error)
 {
-    uint64_t h = (size + w->opts.seed) * EPCTX__P1 + kind * EPCTX__P3;
-    h = (h ^ h >> 33) * EPCTX__P2;
-    h = table == EPCTX__WEIGHT_SAMPLES ? h ^ sample : h ^ h >> 29;
-    return &w->heads[table * w->capacity + ((size_t)h & (w->capacity - 1))];
-}
-
-/* The weight of a table that has this size, kind and (in the table of samples) sample; `path` leads
- * to it, or to where it belongs. */
-static uint32_t epctx__weight_look(const epctx_weights *w, unsigned table, uint64_t size,
-                                   uint32_t kind, uint64_t sample, epctx__path *path)
-{
-    uint32_t *link = epctx__weight_head(w, table, size, kind, sample);
-    path->depth = 0;
-    epctx__path_step(path, link);
-    while (*link != EPCTX__NO_NODE) {
-        struct epctx__weight *e = &w->entries[*link];
-        bool after = size > e->size;
-        if (table == EPCTX__WEIGHT_SAMPLES && sample != e->sample) {
-            after = sample > e->sample;
-        } else if (size == e->size && kind == e->kind) {
-            return *link;
-        } else if (size == e->size) {
-            after = kind > e->kind;
-        }
-        link = &e->in[table].link[after];
-        epctx__path_step(path, link);
-    }
-    return EPCTX__NO_NODE;
-}
-
-static void epctx__weight_link(epctx_weights *w, uint32_t index, unsigned table, epctx__path *path)
-{
-    epctx__twigs twigs;
-    twigs.first = &w->entries->in[table];
-    twigs.stride = sizeof *w->entries;
-    w->entries[index].in[table].tag = 1;
-    epctx__tree_add(&twigs, path, index);
-}
-
-/* The first of its size, kind and sample: the tree of the others has it for a root. */
-static void epctx__weight_found_sample(epctx_weights *w, uint32_t index, epctx__path *path)
-{
-    struct epctx__weight *e = &w->entries[index];
-    epctx__weight_link(w, index, EPCTX__WEIGHT_SAMPLES, path);
-    e->bytes.link[0] = e->bytes.link[1] = EPCTX__NO_NODE;
-    e->bytes.level = 1;
-    e->alike = index;
-    e->shared = e->size;
-}
-
-/* Room for one more place. */
-static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error)
-{
-    size_t capacity = w->capacity == 0 ? 64 : w->capacity * 2;
-    struct epctx__weight *old = w->entries;
-    void *memory = NULL;
-    uint32_t i;
-    if (w->count < w->capacity) {
-        return EPCTX_OK;
-    }
-    if (capacity > EPCTX__WEIGHTS_MOST) { /* not taken: 2^31 weights */
-        return epctx_fail(error, EPCTX_ERR_LIMIT, "more than %u weights", (uint64_t)w->capacity);
-    }
-    if (w->opts.memory == NULL && w->allocator.alloc_fn != NULL) {
-        memory = w->allocator.alloc_fn(w->allocator.user, epctx__weights_bytes(capacity));
-    }
-    if (memory == NULL) {
-        return epctx_fail(error, EPCTX_ERR_NOMEM,
-                          "out of memory: the weight table holds %u places, for %u it needs %u "
-                          "bytes",
-                          (uint64_t)w->capacity, (uint64_t)capacity,
-                          (uint64_t)epctx_weights_memory(capacity));
-    }
-    epctx__weights_use(w, memory, capacity);
-    if (old != NULL) {
-        memcpy(w->entries, old, w->count * sizeof *old);
-        w->allocator.free_fn(w->allocator.user, old);
-    }
-    for (i = 0; i < w->count; i++) {
-        const struct epctx__weight *e = &w->entries[i];
-        unsigned table;
-        for (table = 0; table < EPCTX__WEIGHT_TABLES; table++) {
-            epctx__path path;
-            if (e->in[table].tag != 0) {
-                epctx__weight_look(w, table, e->size, e->kind, e->sample, &path);
-                epctx__weight_link(w, i, table, &path);
-            }
-        }
-    }
-    return EPCTX_OK;
-}
-
-/* -- bytes -- */
-
-/* Bytes of the caller (`data`), or of a place in the section. */
-typedef struct epctx__weight_bytes {
-    const uint8_t *data;
-    uint64_t offset;
-    size_t size;
-} epctx__weight_bytes;
-
-static epctx__weight_bytes epctx__weight_stored(const epctx_weights *w, uint32_t index)
-{
-    epctx__weight_bytes b;
-    b.data = NULL;
-    b.offset = w->entries[index].offset;
-    b.size = (size_t)w->entries[index].size;
-    if (w->opts.binary != NULL && b.size > 0) {
-        b.data = w->opts.binary->data + w->start + (size_t)b.offset;
-    }
-    return b;
-}
-
-static epctx_status epctx__weight_piece(const epctx_weights *w, const epctx__weight_bytes *b,
-                                        size_t at, size_t size, const uint8_t **out,
-                                        epctx_error *error)
-{
+    uint64_t offset = w->entries[index].offset + at;
     epctx_status status;
-    if (b->data != NULL || size == 0) {
-        *out = b->data != NULL ? b->data + at : NULL;
+    if (w->opts.binary != NULL) {
+        *out = w->opts.binary->data + w->start + (size_t)offset;
         return EPCTX_OK;
     }
-    status = w->opts.fetch_fn(w->opts.user, b->offset + at, size, out, error);
-    return status == EPCTX_OK ? status
-                              : epctx_fail(error, status, "weights at offset %u cannot be read",
-                                           b->offset + at);
+    status = w->opts.fetch_fn(w->opts.user, offset, size, out, error);
+    return status == EPCTX_OK
+               ? status
+               : epctx_fail(error, status, "weights at offset %u cannot be read", offset);
 }
 
-/* Blocks at equal distances, the first and the last one included. */
-static epctx_status epctx__weight_sample(epctx_weights *w, const epctx__weight_bytes *b,
-                                         uint64_t *hash, epctx_error *error)
+/* Hash of blocks at equal distances, the first and the last one included. */
+static uint64_t epctx__weight_sample(epctx__weight_search *s)
 {
     const size_t blocks = EPCTX_WEIGHTS_SAMPLE / EPCTX__WEIGHT_BLOCK;
+    const uint64_t seed = s->table->opts.seed + s->size * EPCTX__P1 + s->kind * EPCTX__P3;
     uint8_t sample[EPCTX_WEIGHTS_SAMPLE];
-    const uint8_t *piece = NULL;
-    epctx_status status = EPCTX_OK;
-    size_t size = b->size;
+    size_t size = s->size < sizeof sample ? s->size : sizeof sample;
     size_t i;
-    if (size <= EPCTX_WEIGHTS_SAMPLE) {
-        status = epctx__weight_piece(w, b, 0, size, &piece, error);
-    } else {
-        size_t step = (size - EPCTX__WEIGHT_BLOCK) / (blocks - 1);
-        for (i = 0; status == EPCTX_OK && i < blocks; i++) {
-            size_t at = i + 1 < blocks ? i * step : size - EPCTX__WEIGHT_BLOCK;
-            status = epctx__weight_piece(w, b, at, EPCTX__WEIGHT_BLOCK, &piece, error);
-            if (status == EPCTX_OK) {
-                memcpy(sample + i * EPCTX__WEIGHT_BLOCK, piece, EPCTX__WEIGHT_BLOCK);
-            }
+    s->table->stats.sampled++;
+    s->table->stats.hashed_bytes += size;
+    if (s->size <= sizeof sample) {
+        return epctx_hash(s->data, size, seed);
+    }
+    for (i = 0; i < blocks; i++) {
+        size_t last = s->size - EPCTX__WEIGHT_BLOCK;
+        size_t at = i + 1 < blocks ? i * (last / (blocks - 1)) : last;
+        memcpy(sample + i * EPCTX__WEIGHT_BLOCK, s->data + at, EPCTX__WEIGHT_BLOCK);
+    }
+    return epctx_hash(sample, size, seed);
+}
+
+/* The halves of a product of 128 bits, folded. */
+static uint64_t epctx__fold(uint64_t a, uint64_t b)
+{
+#if defined(__SIZEOF_INT128__)
+    __extension__ typedef unsigned __int128 epctx__wide;
+    epctx__wide product = (epctx__wide)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+#else
+    uint64_t al = a & UINT32_MAX, ah = a >> 32, bl = b & UINT32_MAX, bh = b >> 32;
+    uint64_t low = al * bl, one = ah * bl + (low >> 32), two = al * bh + (one & UINT32_MAX);
+    return (two << 32 | (low & UINT32_MAX)) ^ (ah * bh + (one >> 32) + (two >> 32));
+#endif
+}
+
+#define EPCTX__WEIGHT_STRIDE 64u
+
+/* Mixes whole strides into four lanes; fast, and all of it known to whoever makes the weights. */
+static void epctx__weight_mix(uint64_t lanes[4], const uint8_t *p, size_t size)
+{
+    uint64_t a = lanes[0], b = lanes[1], c = lanes[2], d = lanes[3];
+    for (; size >= EPCTX__WEIGHT_STRIDE; p += EPCTX__WEIGHT_STRIDE, size -= EPCTX__WEIGHT_STRIDE) {
+        a = epctx__fold(epctx__le64(p) ^ EPCTX__P1, epctx__le64(p + 8) ^ a);
+        b = epctx__fold(epctx__le64(p + 16) ^ EPCTX__P2, epctx__le64(p + 24) ^ b);
+        c = epctx__fold(epctx__le64(p + 32) ^ EPCTX__P3, epctx__le64(p + 40) ^ c);
+        d = epctx__fold(epctx__le64(p + 48) ^ EPCTX__P5, epctx__le64(p + 56) ^ d);
+    }
+    lanes[0] = a;
+    lanes[1] = b;
+    lanes[2] = c;
+    lanes[3] = d;
+}
+
+/* Hash of all bytes: of `data`, or (NULL) of a place. */
+static epctx_status epctx__weight_whole(epctx__weight_search *s, const uint8_t *data,
+                                        uint32_t index, uint64_t *hash)
+{
+    uint64_t lanes[4] = {EPCTX__P1, EPCTX__P2, EPCTX__P3, EPCTX__P4};
+    uint8_t rest[EPCTX__WEIGHT_STRIDE] = {0};
+    size_t at, size, tail;
+    for (at = 0; at < s->size; at += size) {
+        const uint8_t *piece = data + at;
+        size = s->size - at < EPCTX__WEIGHT_PIECE ? s->size - at : EPCTX__WEIGHT_PIECE;
+        if (data == NULL) {
+            EPCTX__TRY(epctx__weight_piece(s->table, index, at, size, &piece, s->error));
         }
-        piece = sample;
-        size = sizeof sample;
+        epctx__weight_mix(lanes, piece, size);
+        tail = size % EPCTX__WEIGHT_STRIDE; /* only at the end */
+        memcpy(rest, piece + size - tail, tail);
     }
-    if (status == EPCTX_OK) {
-        *hash = epctx_hash(piece, size, w->opts.seed);
-        w->stats.sampled++;
-        w->stats.hashed_bytes += size;
-    }
-    return status;
+    epctx__weight_mix(lanes, rest, sizeof rest);
+    s->table->stats.hashed_bytes += s->size;
+    *hash = epctx__hash_number(epctx__fold(lanes[0] ^ EPCTX__P4, lanes[1]),
+                               epctx__fold(lanes[2] ^ EPCTX__P5, lanes[3]));
+    return EPCTX_OK;
 }
 
 /* Where two runs of bytes differ first; `size` when they do not. */
@@ -27297,75 +27286,133 @@ static size_t epctx__first_difference(const uint8_t *a, const uint8_t *b, size_t
     return at;
 }
 
-/* Compares from byte `*same` on, where both agree before it, and moves it to the first difference;
- * to the end when every byte agrees. */
-static epctx_status epctx__weight_compare(epctx_weights *w, const epctx__weight_search *s,
-                                          uint32_t index, size_t *same, bool *after,
-                                          epctx_error *error)
+/* The order of the bytes: 0 when all agree, also after a failure. */
+static int epctx__weight_compare(epctx__weight_search *s, uint32_t index)
 {
-    epctx__weight_bytes b = epctx__weight_stored(w, index);
     size_t most = EPCTX__WEIGHT_FIRST;
-    size_t equal, size;
-    *after = false;
-    for (equal = size = 0; *same < s->size && equal == size; most = EPCTX__WEIGHT_PIECE) {
+    size_t at, size;
+    for (at = 0; at < s->size; at += size, most = EPCTX__WEIGHT_PIECE) {
         const uint8_t *piece = NULL;
-        epctx_status status;
-        size = s->size - *same < most ? s->size - *same : most;
-        status = epctx__weight_piece(w, &b, *same, size, &piece, error);
-        if (status != EPCTX_OK) {
-            return status;
+        size_t equal;
+        size = s->size - at < most ? s->size - at : most;
+        s->status = epctx__weight_piece(s->table, index, at, size, &piece, s->error);
+        if (s->status != EPCTX_OK) {
+            return 0;
         }
-        equal = epctx__first_difference(s->data + *same, piece, size);
-        *after = equal < size && s->data[*same + equal] > piece[equal];
-        *same += equal;
-        w->stats.compared_bytes += equal < size ? equal + 1 : size;
+        equal = epctx__first_difference(s->data + at, piece, size);
+        s->table->stats.compared_bytes += equal < size ? equal + 1 : size;
+        if (equal < size) {
+            return s->data[at + equal] > piece[equal] ? 1 : -1;
+        }
     }
-    return EPCTX_OK;
+    return 0;
+}
+
+/* -- the table -- */
+
+static int epctx__weight_order(void *search, uint32_t index)
+{
+    epctx__weight_search *s = (epctx__weight_search *)search;
+    const struct epctx__weight *e = &s->table->entries[index];
+    if (s->key != e->key) {
+        return s->key > e->key ? 1 : -1;
+    }
+    if (s->size != e->size) {
+        return s->size > e->size ? 1 : -1;
+    }
+    if (s->kind != e->kind) {
+        return s->kind > e->kind ? 1 : -1;
+    }
+    if (s->first != e->first) {
+        return s->first ? 1 : -1;
+    }
+    return s->first ? 0 : epctx__weight_compare(s, index);
+}
+
+static uint64_t epctx__weight_hash(const void *owner, uint32_t index)
+{
+    return ((const struct epctx__weight *)owner)[index].key;
+}
+
+static epctx__table epctx__weight_table(const epctx_weights *w)
+{
+    epctx__table table;
+    table.twigs = &w->entries->twig;
+    table.stride = sizeof *w->entries;
+    table.heads = w->heads;
+    table.capacity = w->capacity;
+    table.order_fn = epctx__weight_order;
+    table.hash_fn = epctx__weight_hash;
+    return table;
+}
+
+/* Doubles the table, if there is memory. */
+static void epctx__weights_grow(epctx_weights *w)
+{
+    size_t capacity = w->capacity == 0 ? 64 : w->capacity * 2;
+    epctx_weights former = *w;
+    epctx__table table;
+    void *memory;
+    if (capacity > EPCTX__WEIGHTS_MOST || w->opts.memory != NULL ||
+        w->allocator.alloc_fn == NULL) {
+        return;
+    }
+    memory = w->allocator.alloc_fn(w->allocator.user, epctx__weights_bytes(capacity));
+    if (memory == NULL) {
+        return;
+    }
+    epctx__weights_use(w, memory, capacity);
+    if (former.entries != NULL) {
+        memcpy(w->entries, former.entries, w->count * sizeof *w->entries);
+        table = epctx__weight_table(w);
+        epctx__table_fill(&table, w->entries, former.heads, former.capacity);
+        w->allocator.free_fn(w->allocator.user, former.entries);
+    }
+}
+
+static epctx_status epctx__weights_full(const epctx_weights *w, epctx_error *error)
+{
+    uint64_t capacity = w->capacity == 0 ? 64 : (uint64_t)w->capacity * 2;
+    if (w->capacity == EPCTX__WEIGHTS_MOST) { /* not taken: 2^31 weights */
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "more than %u weights", (uint64_t)w->capacity);
+    }
+    return epctx_fail(error, EPCTX_ERR_NOMEM,
+                      "out of memory: the weight table holds %u places, for %u it needs %u bytes",
+                      (uint64_t)w->capacity, capacity,
+                      (uint64_t)epctx_weights_memory((size_t)capacity));
 }
 
 /* -- adding -- */
 
-/* Looks for equal bytes among those of one size, kind and sample; `first` is in the table of
- * samples. What lies between two weights begins as both do: that much is not compared again. */
-static epctx_status epctx__weight_find_bytes(epctx_weights *w, const epctx__weight_search *s,
-                                             uint32_t first, epctx__path *path, uint32_t *found,
-                                             epctx_error *error)
+/* Finds equal bytes, or how a new weight is found again: `key`, `first` and `path`. */
+static epctx_status epctx__weight_find(epctx__weight_search *s, epctx__path *path, uint32_t *equal)
 {
-    uint32_t *link = &w->entries[first].alike;
-    size_t low = 0, high = 0;
-    path->depth = 0;
-    epctx__path_step(path, link);
-    while (*link != EPCTX__NO_NODE) {
-        struct epctx__weight *e = &w->entries[*link];
-        size_t same = low < high ? low : high;
-        bool after;
-        epctx_status status = epctx__weight_compare(w, s, *link, &same, &after, error);
-        if (status != EPCTX_OK) {
-            return status;
-        }
-        if (same == s->size) {
-            *found = *link;
-            return EPCTX_OK;
-        }
-        if (path->depth == 1) { /* the others begin as this one does */
-            if (same < w->entries[first].shared) {
-                w->entries[first].shared = same;
-            }
-            low = high = (size_t)w->entries[first].shared;
-        }
-        *(after ? &low : &high) = same;
-        link = &e->bytes.link[after];
-        epctx__path_step(path, link);
+    epctx__table table = epctx__weight_table(s->table);
+    struct epctx__weight *first;
+    uint64_t whole;
+    s->first = true;
+    s->key = epctx__weight_sample(s);
+    *equal = epctx__table_find(&table, s->key, s, path);
+    if (*equal == EPCTX__NO_NODE) {
+        return EPCTX_OK;
     }
-    return EPCTX_OK;
+    first = &s->table->entries[*equal];
+    if (!first->hashed) {
+        if (epctx__weight_compare(s, *equal) == 0) {
+            return s->status;
+        }
+        EPCTX__TRY(epctx__weight_whole(s, NULL, *equal, &first->whole));
+        first->hashed = true;
+    }
+    EPCTX__TRY(epctx__weight_whole(s, s->data, 0, &whole));
+    if (whole == first->whole && epctx__weight_compare(s, *equal) == 0) {
+        return s->status;
+    }
+    s->first = false;
+    s->key = whole;
+    *equal = epctx__table_find(&table, s->key, s, path);
+    return s->status;
 }
-
-/* What a search found. */
-typedef struct epctx__weight_spot {
-    unsigned table; /* the new one goes there, or, EPCTX__WEIGHT_TABLES, among those alike, */
-    uint32_t equal; /* or behind this one, which has its bytes */
-    epctx__path path;
-} epctx__weight_spot;
 
 /* A place whose bytes are known to be equal serves when its offset fits. */
 static uint32_t epctx__weight_fits(const epctx_weights *w, uint32_t index, uint32_t alignment)
@@ -27376,71 +27423,12 @@ static uint32_t epctx__weight_fits(const epctx_weights *w, uint32_t index, uint3
     return index;
 }
 
-static epctx_status epctx__weight_find(epctx_weights *w, epctx__weight_search *s,
-                                       epctx__weight_spot *spot, uint32_t *found,
-                                       epctx_error *error)
-{
-    epctx__weight_bytes b;
-    epctx_status status;
-    uint32_t first = epctx__weight_look(w, EPCTX__WEIGHT_SIZES, s->size, s->kind, 0, &spot->path);
-    *found = spot->equal = EPCTX__NO_NODE;
-    spot->table = EPCTX__WEIGHT_SIZES;
-    if (first == EPCTX__NO_NODE) {
-        return EPCTX_OK; /* a size seen once is never hashed */
-    }
-    if (w->entries[first].in[EPCTX__WEIGHT_SAMPLES].tag == 0) {
-        b = epctx__weight_stored(w, first);
-        status = epctx__weight_sample(w, &b, &w->entries[first].sample, error);
-        if (status != EPCTX_OK) {
-            return status;
-        }
-        epctx__weight_look(w, EPCTX__WEIGHT_SAMPLES, s->size, s->kind, w->entries[first].sample,
-                           &spot->path);
-        epctx__weight_found_sample(w, first, &spot->path);
-    }
-    b.data = s->data;
-    b.offset = 0;
-    b.size = s->size;
-    status = epctx__weight_sample(w, &b, &s->sample, error);
-    if (status != EPCTX_OK) { /* not taken: these are the caller's bytes, nothing is fetched */
-        return status;
-    }
-    spot->table = EPCTX__WEIGHT_SAMPLES;
-    first = epctx__weight_look(w, EPCTX__WEIGHT_SAMPLES, s->size, s->kind, s->sample, &spot->path);
-    if (first == EPCTX__NO_NODE) {
-        return EPCTX_OK;
-    }
-    spot->table = EPCTX__WEIGHT_TABLES;
-    status = epctx__weight_find_bytes(w, s, first, &spot->path, &spot->equal, error);
-    *found = epctx__weight_fits(w, spot->equal, s->alignment);
-    return status;
-}
-
-/* Where the weight of a new place is found again. */
-static void epctx__weight_keep(epctx_weights *w, uint32_t index, epctx__weight_spot *spot)
-{
-    epctx__twigs twigs;
-    if (spot->equal != EPCTX__NO_NODE) {
-        w->entries[index].next = w->entries[spot->equal].next;
-        w->entries[spot->equal].next = index;
-    } else if (spot->table == EPCTX__WEIGHT_SIZES) {
-        epctx__weight_link(w, index, EPCTX__WEIGHT_SIZES, &spot->path);
-    } else if (spot->table == EPCTX__WEIGHT_SAMPLES) {
-        epctx__weight_found_sample(w, index, &spot->path);
-    } else {
-        twigs.first = &w->entries->bytes;
-        twigs.stride = sizeof *w->entries;
-        epctx__tree_add(&twigs, &spot->path, index);
-    }
-}
-
 /* A new place at the end. */
-static epctx_status epctx__weight_place(epctx_weights *w, const epctx__weight_search *s,
-                                        epctx_error *error)
+static epctx_status epctx__weight_place(const epctx__weight_search *s, epctx_error *error)
 {
+    epctx_weights *w = s->table;
     epctx_buffer *binary = w->opts.binary;
-    uint32_t index = (uint32_t)w->count;
-    struct epctx__weight *e = &w->entries[index];
+    struct epctx__weight *e = &w->entries[w->count];
     uint64_t end = binary != NULL ? binary->size - w->start : w->end;
     uint64_t padding = (0 - end) & (s->alignment - 1);
     if (s->size > UINT64_MAX - end || padding > UINT64_MAX - end - s->size) {
@@ -27461,7 +27449,8 @@ static epctx_status epctx__weight_place(epctx_weights *w, const epctx__weight_se
     e->offset = end + padding;
     e->size = s->size;
     e->kind = s->kind;
-    e->sample = s->sample;
+    e->key = s->key;
+    e->first = s->first;
     e->next = EPCTX__NO_NODE;
     w->count++;
     w->end = e->offset + e->size;
@@ -27471,45 +27460,57 @@ static epctx_status epctx__weight_place(epctx_weights *w, const epctx__weight_se
     return EPCTX_OK;
 }
 
+/* Finds a place, or makes one. */
+static epctx_status epctx__weight_add(epctx__weight_search *s, uint32_t *found, epctx_error *error)
+{
+    epctx_weights *w = s->table;
+    uint32_t equal = EPCTX__NO_NODE;
+    epctx__path path;
+    if (w->count == w->capacity) {
+        epctx__weights_grow(w);
+    }
+    if (w->capacity > 0) {
+        EPCTX__TRY(epctx__weight_find(s, &path, &equal));
+    }
+    *found = epctx__weight_fits(w, equal, s->alignment);
+    if (*found != EPCTX__NO_NODE) {
+        return EPCTX_OK;
+    }
+    if (w->count == w->capacity) {
+        return epctx__weights_full(w, error);
+    }
+    EPCTX__TRY(epctx__weight_place(s, error));
+    if (equal != EPCTX__NO_NODE) {
+        w->entries[w->count - 1].next = w->entries[equal].next;
+        w->entries[equal].next = (uint32_t)w->count - 1;
+    } else {
+        epctx__table table = epctx__weight_table(w);
+        epctx__table_add(&table, s->key, &path, (uint32_t)w->count - 1);
+    }
+    return EPCTX_OK;
+}
+
 EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *data, size_t size,
                                          uint32_t alignment, uint32_t kind, epctx_weight *out,
                                          epctx_error *error)
 {
     static const uint8_t nothing[1] = {0};
     epctx__weight_search s;
-    epctx__weight_spot spot;
-    uint32_t found = EPCTX__NO_NODE;
-    epctx_status status;
+    uint32_t found;
     epctx_error_clear(error);
     memset(&s, 0, sizeof s);
+    s.table = weights;
     s.data = size > 0 ? (const uint8_t *)data : nothing;
     s.size = size;
     s.kind = kind;
     s.alignment = alignment > 0 ? alignment : 1;
+    s.error = error;
     if (s.data == NULL || (s.alignment & (s.alignment - 1)) != 0) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "bytes and an alignment that is a power of two are expected, found %s%u",
                           s.data == NULL ? "no bytes and " : "", (uint64_t)alignment);
     }
-    status = weights->capacity > 0 ? EPCTX_OK : epctx__weights_grow(weights, error);
-    if (status == EPCTX_OK) {
-        status = epctx__weight_find(weights, &s, &spot, &found, error);
-    }
-    if (status == EPCTX_OK && found == EPCTX__NO_NODE && weights->count == weights->capacity) {
-        status = epctx__weights_grow(weights, error);
-        if (status == EPCTX_OK) { /* the path led through the former table */
-            status = epctx__weight_find(weights, &s, &spot, &found, error);
-        }
-    }
-    if (status == EPCTX_OK && found == EPCTX__NO_NODE) {
-        status = epctx__weight_place(weights, &s, error);
-        if (status == EPCTX_OK) {
-            epctx__weight_keep(weights, (uint32_t)weights->count - 1, &spot);
-        }
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__weight_add(&s, &found, error));
     weights->stats.added++;
     weights->stats.added_bytes += size;
     epctx_weights_at(weights, found != EPCTX__NO_NODE ? found : (uint32_t)weights->count - 1, out);
@@ -31255,7 +31256,7 @@ static void epctx__give(epctx_workspace *w, epctx_shared *shared)
     epctx__entry *entry = shared->entry;
     /* not taken: what is given back was taken */
     if (epctx__is_taken(entry, shared->graph)) {
-        epctx__map_look(&entry->graphs, epctx__handle_key(&shared->graph))->value = 0;
+        (void)epctx_map_put(&entry->graphs, epctx__handle_key(&shared->graph), 0); /* is there */
         entry->taken--;
     }
     epctx__entry_release(w, entry);
