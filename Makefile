@@ -189,6 +189,7 @@ build/$(1)libepctx.a: $(HEADERS:%.h=build/$(1)obj/header/%.o)
 	ar rcs $$@ $$^
 
 build/$(1)libepctx_ops.a: $(OPS_SOURCES:%.c=build/$(1)obj/%.o)
+	@mkdir -p $$(@D)
 	@rm -f $$@
 	ar rcs $$@ $$^
 

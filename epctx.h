@@ -857,6 +857,9 @@ typedef struct epctx_field_info {
 
 /* The field of that number in messages of a kind, or NULL when the schema has none. Static. */
 EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t number);
+/* Whether a field with this wire type holds a value of the schema's kind; else it is an unknown
+ * field. Packed numbers are not asked for. */
+EPCTX_API bool epctx_field_fits(const epctx_field_info *info, epctx_wire wire);
 /* "ModelProto" ... of a message, "unknown" otherwise. Static. */
 EPCTX_API const char *epctx_message_name(epctx_kind message);
 
@@ -1010,6 +1013,7 @@ EPCTX_API epctx_node_view epctx_node_of(epctx_view view);
 EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view);
 EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view);
 EPCTX_API epctx_value_view epctx_value_of(epctx_view view);
+EPCTX_API epctx_dim epctx_dim_of(epctx_view view);
 
 EPCTX_API epctx_cursor epctx_graph_nodes(epctx_graph_view graph);
 EPCTX_API epctx_cursor epctx_graph_inputs(epctx_graph_view graph);
@@ -1026,6 +1030,11 @@ EPCTX_API bool epctx_next_attr(epctx_cursor *cursor, epctx_attr_view *attr);
 EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *tensor);
 EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *value);
 EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim);
+/* The last attribute of that name; false when there is none. */
+EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
+                                    epctx_attr_view *out);
+/* Value of a STRING attribute; empty when absent. */
+EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char *name);
 
 /* -- the rest of the schema -- */
 
@@ -1125,6 +1134,12 @@ typedef struct epctx_type_view {
     epctx_str denotation;
 } epctx_type_view;
 
+EPCTX_API epctx_opset epctx_opset_of(epctx_view view);
+EPCTX_API epctx_pair epctx_pair_of(epctx_view view);
+EPCTX_API epctx_function_view epctx_function_of(epctx_view view);
+EPCTX_API epctx_sparse_view epctx_sparse_of(epctx_view view);
+EPCTX_API epctx_annotation_view epctx_annotation_of(epctx_view view);
+EPCTX_API epctx_training_view epctx_training_of(epctx_view view);
 EPCTX_API epctx_cursor epctx_model_opsets(const epctx_model *model);
 EPCTX_API epctx_cursor epctx_model_functions(const epctx_model *model);
 EPCTX_API epctx_cursor epctx_model_trainings(const epctx_model *model);
@@ -1163,20 +1178,11 @@ EPCTX_API bool epctx_next_device_group(epctx_cursor *cursor, epctx_device_group_
 EPCTX_API bool epctx_next_sharded_dim(epctx_cursor *cursor, epctx_sharded_dim_view *dim);
 EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sharding *part);
 
-/* What has metadata_props. */
-typedef enum epctx_owner {
-    EPCTX_OF_MODEL,
-    EPCTX_OF_GRAPH,
-    EPCTX_OF_NODE,
-    EPCTX_OF_TENSOR,
-    EPCTX_OF_VALUE,
-    EPCTX_OF_FUNCTION
-} epctx_owner;
-
-/* The pairs, for epctx_next_pair; `owner` says what the view is. */
-EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_owner owner);
-/* The number of that field, e.g. for epctx_set_pair. */
-EPCTX_API uint32_t epctx_metadata_field(epctx_owner owner);
+/* The number of metadata_props of a message (MODEL, GRAPH, NODE, TENSOR, VALUE, FUNCTION), e.g. for
+ * epctx_set_pair; 0: it has none. */
+EPCTX_API uint32_t epctx_metadata_field(epctx_kind message);
+/* The pairs, for epctx_next_pair; `message` says what the view is. */
+EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_kind message);
 /* Quantization parameters: "SCALE_TENSOR" -> value name. For epctx_next_pair. */
 EPCTX_API epctx_cursor epctx_annotation_pairs(const epctx_annotation_view *annotation);
 /* The type of a value; kind EPCTX_TYPE_NONE when it has none. */
@@ -1187,6 +1193,67 @@ EPCTX_API epctx_type_view epctx_type_of(epctx_view view);
 EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain);
 /* Value of a metadata_props key; false when absent. */
 EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value);
+
+/* What message a view of a model is: EPCTX_KIND_NODE ... EPCTX_KIND_NONE for strings and for what was
+ * removed. */
+EPCTX_API epctx_kind epctx_view_kind(epctx_view view);
+/* Whether two payloads say the same as they are now, edits included: fields in the same order, equal
+ * to the last byte. */
+EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b);
+
+/* -- walk -- */
+
+/* Deepest nesting of graphs that a model can have: each takes three of 100 levels. */
+#define EPCTX_WALK_DEPTH 34
+/* Deepest nesting of messages: the limit of epctx_limits.max_depth, and the model itself. */
+#define EPCTX_WALK_LEVELS 101
+
+typedef struct epctx_walk_level {
+    epctx_kind kind;
+    uint32_t depth;
+    epctx_view view;
+    epctx_cursor fields;
+} epctx_walk_level;
+
+/* Position in a walk over graphs, nodes, attributes, tensors, sparse tensors, functions and training
+ * of a model; the messages of other kinds are passed over, and so are default values of function
+ * attributes. Edits on the way are allowed: a message is read as it was when the walk went into it. */
+typedef struct epctx_walk {
+    epctx_kind kind;  /* of the message just given: EPCTX_KIND_GRAPH, NODE, ATTR, TENSOR, SPARSE, */
+    epctx_view view;  /* FUNCTION or TRAINING */
+    uint32_t number;  /* of its field in the message around it */
+    uint32_t level;   /* messages of the walk around it */
+    uint32_t depth;   /* bodies around it, with itself: 0 in the main graph, a function or training */
+    bool in_function;
+    bool in_training;
+    bool first, entering; /* private from here on */
+    uint32_t root;
+    uint32_t count;
+    epctx_walk_level levels[EPCTX_WALK_LEVELS];
+} epctx_walk;
+
+/* Everything: the main graph, then functions, then training graphs. */
+EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model);
+/* One message of those kinds, and what is in it. */
+EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind kind);
+/* The next message, each in front of what is in it; otherwise in file order. */
+EPCTX_API bool epctx_walk_step(epctx_walk *walk);
+/* Passes over what is in the message just given. */
+EPCTX_API void epctx_walk_skip(epctx_walk *walk);
+/* The next message of one kind. epctx_walk_epnode: the next node of op_type EPContext, whatever its
+ * domain; epctx_is_epnode tells the real ones. */
+EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node);
+EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node);
+EPCTX_API bool epctx_walk_tensor(epctx_walk *walk, epctx_tensor_view *tensor);
+EPCTX_API bool epctx_walk_graph(epctx_walk *walk, epctx_graph_view *graph);
+/* Name of the innermost graph or function around the message just given. */
+EPCTX_API epctx_str epctx_walk_graph_name(const epctx_walk *walk);
+
+/* Outer values that the bodies of a node read, as often as they are read; borrowed names, the list in
+ * `arena`. */
+EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
+                                           const epctx_str **out, size_t *count,
+                                           epctx_error *error);
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -1302,6 +1369,19 @@ EPCTX_API const epctx_attr *epctx_node_attr(const epctx_node *node, const char *
 /* Integer attribute, or `fallback` when absent or of another type. Same for float. */
 EPCTX_API int64_t epctx_node_int(const epctx_node *node, const char *name, int64_t fallback);
 EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float fallback);
+
+#ifndef EPCTX_NO_WIRE
+/* A graph record from the main graph: names, types, attributes, initializer bytes (typed fields are
+ * converted to raw, external data is mapped through the model's io from the model's folder).
+ * Everything lives until the model is closed. EPCTX_ERR_GRAPH for a malformed tensor, a cycle, or a
+ * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data, LIMIT where the tensors in it
+ * lie over each other: together they may have 1 GiB and 16 times the bytes of their files. */
+EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error);
+/* The same for one tensor, wherever it is. out->data is NULL for strings and for typed fields of half
+ * bytes. `arena` (NULL: the model's) gets what is not in the model or a file. */
+EPCTX_API epctx_status epctx_tensor_load(epctx_model *model, epctx_view tensor, epctx_arena *arena,
+                                         epctx_tensor *out, epctx_error *error);
+#endif
 
 /* ================================================================================================
  * >>epnode: one EPContext node (com.microsoft, since version 1)
@@ -1996,30 +2076,6 @@ typedef void (*epctx_finding_fn)(void *user, const epctx_finding *finding);
 
 #ifndef EPCTX_NO_WIRE
 
-/* Deepest nesting of graphs that a model can have: each takes three of 100 levels. */
-#define EPCTX_WALK_DEPTH 34
-
-typedef struct epctx_walk_level {
-    epctx_str graph; /* its name, or the function's */
-    epctx_cursor nodes, attrs, graphs;
-} epctx_walk_level;
-
-/* Position in a walk over all nodes of a model. */
-typedef struct epctx_walk {
-    epctx_cursor functions, trainings, training;
-    uint32_t depth;   /* of the node just given: 0 in the main graph or a function's body */
-    bool in_function;
-    bool in_training;
-    uint32_t count;   /* levels in use */
-    epctx_walk_level levels[EPCTX_WALK_DEPTH];
-} epctx_walk;
-
-/* Every node: the main graph, bodies behind the node that owns them, functions, training graphs. */
-EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model);
-EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node);
-/* The next node of op_type EPContext, whatever its domain; epctx_is_epnode tells the real ones. */
-EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node);
-
 typedef enum epctx_compiled {
     EPCTX_PLAIN = 0,      /* no EPContext node: every EP compiles at load */
     EPCTX_PARTLY_COMPILED, /* some nodes are left to the session */
@@ -2243,17 +2299,6 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
  * >>edit: change a model, write it
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
-
-/* A graph record from the main graph: names, types, attributes, initializer bytes (typed fields are
- * converted to raw, external data is mapped through the model's io from the model's folder).
- * Everything lives until the model is closed. EPCTX_ERR_GRAPH for a malformed tensor, a cycle, or a
- * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data, LIMIT where the tensors in it
- * lie over each other: together they may have 1 GiB and 16 times the bytes of their files. */
-EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error);
-
-#endif /* EPCTX_NO_WIRE */
-
 #ifndef EPCTX_NO_EDIT
 
 /* -- edits --
@@ -2294,6 +2339,10 @@ EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uin
                                       epctx_view other, epctx_view after, epctx_view *placed,
                                       epctx_error *error);
 
+/* Adds an empty message to `parent` as field `number`. */
+EPCTX_API epctx_status epctx_message_put(epctx_model *model, epctx_view parent, uint32_t number,
+                                         epctx_view after, epctx_view *placed, epctx_error *error);
+
 /* Sets a string, bytes or integer field of a message by its number in onnx.proto. However often it
  * stands there, one is left, in the place of the last; one that says the same stays as it is. Other
  * members of a oneof go. What has the number and another wire type is an unknown field and stays. An
@@ -2323,6 +2372,11 @@ EPCTX_API epctx_status epctx_set_attr(epctx_model *model, epctx_view node, const
 /* The same from an attribute of any node of any model. */
 EPCTX_API epctx_status epctx_set_attr_copy(epctx_model *model, epctx_view node, epctx_view attr,
                                            epctx_error *error);
+/* epctx_set_attr of one number or string; the string is borrowed. */
+EPCTX_API epctx_status epctx_node_set_int(epctx_model *model, epctx_view node, const char *name,
+                                          int64_t value, epctx_error *error);
+EPCTX_API epctx_status epctx_node_set_str(epctx_model *model, epctx_view node, const char *name,
+                                          epctx_str value, epctx_error *error);
 /* Removes an attribute; no error when there is none. */
 EPCTX_API epctx_status epctx_unset_attr(epctx_model *model, epctx_view node, epctx_str name,
                                         epctx_error *error);
@@ -2344,6 +2398,14 @@ EPCTX_API epctx_status epctx_put_value(epctx_model *model, epctx_view graph,
 EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
                                         const epctx_tensor *tensor, epctx_view after,
                                         epctx_view *placed, epctx_error *error);
+
+/* Gives a tensor, wherever it is, raw data (borrowed) or a reference to bytes in a file (the location
+ * is copied) instead of the data that it has. */
+EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tensor, epctx_span data,
+                                            epctx_error *error);
+EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view tensor,
+                                                 epctx_str location, uint64_t offset,
+                                                 uint64_t length, epctx_error *error);
 
 /* Adds an opset import, or does nothing when the domain is already imported. */
 EPCTX_API epctx_status epctx_put_opset(epctx_model *model, epctx_str domain, int64_t version,
@@ -2406,6 +2468,16 @@ EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, ep
  * the number of nodes. */
 EPCTX_API epctx_status epctx_prefix(epctx_model *model, epctx_str prefix,
                                     const epctx_name_opts *opts, size_t *count, epctx_error *error);
+
+/* False while singular messages stand twice: then the model can be read, not edited. */
+EPCTX_API bool epctx_model_is_editable(const epctx_model *model);
+/* Makes what is read what is written: of singular fields that stand twice one stays, messages become
+ * one, of others the last. `doubled_fn` (may be NULL) hears of each, with the name of the node that
+ * it is in; what it returns ends the work, and then nothing has changed. */
+typedef epctx_status (*epctx_doubled_fn)(void *user, const epctx_field_info *field, epctx_str node,
+                                         epctx_error *error);
+EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
+                                                 void *user, epctx_error *error);
 
 /* Expands every message of the model, so that writing re-emits each one from its parts. The bytes
  * stay the same; tests use it. */
@@ -7266,6 +7338,20 @@ EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t 
     return NULL;
 }
 
+EPCTX_API bool epctx_field_fits(const epctx_field_info *info, epctx_wire wire)
+{
+    switch (info->kind) {
+    case EPCTX_KIND_INT:
+        return wire == EPCTX_WIRE_VARINT;
+    case EPCTX_KIND_FLOAT:
+        return wire == EPCTX_WIRE_FIXED32;
+    case EPCTX_KIND_DOUBLE:
+        return wire == EPCTX_WIRE_FIXED64;
+    default:
+        return wire == EPCTX_WIRE_LEN;
+    }
+}
+
 EPCTX_API const char *epctx_message_name(epctx_kind message)
 {
 #define EPCTX__MESSAGE_NAME(message, name) name,
@@ -7525,20 +7611,28 @@ EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field)
     return false;
 }
 
-/* Moves to the next field that may hold repeated scalars of the given unpacked wire type. */
+/* The first number of a packed field, and the byte after it; NULL where there is none. */
+static const uint8_t *epctx__packed_next(const uint8_t *p, const uint8_t *end, epctx_wire wire,
+                                         uint64_t *value)
+{
+    size_t width = wire == EPCTX_WIRE_FIXED64 ? 8 : 4;
+    if (wire == EPCTX_WIRE_VARINT) {
+        return epctx__varint(p, end, 10, value);
+    }
+    if ((size_t)(end - p) < width) {
+        return NULL;
+    }
+    *value = width == 8 ? epctx__le64(p) : epctx__le32(p);
+    return p + width;
+}
+
+/* The next repeated scalar of the given unpacked wire type, packed or not. */
 static bool epctx__next_scalar(epctx_cursor *cursor, epctx_wire wire, uint64_t *value)
 {
     epctx_field field;
     for (;;) {
-        if (cursor->packed != NULL && cursor->packed < cursor->packed_end) {
-            if (wire == EPCTX_WIRE_VARINT) {
-                cursor->packed = epctx__varint(cursor->packed, cursor->packed_end, 10, value);
-            } else if (cursor->packed_end - cursor->packed >= 4) {
-                *value = epctx__le32(cursor->packed);
-                cursor->packed += 4;
-            } else {
-                cursor->packed = NULL;
-            }
+        if (cursor->packed != NULL) {
+            cursor->packed = epctx__packed_next(cursor->packed, cursor->packed_end, wire, value);
             if (cursor->packed != NULL) {
                 return true;
             }
@@ -8056,32 +8150,91 @@ EPCTX_API void epctx_model_close(epctx_model *model)
     memset(model, 0, sizeof *model);
 }
 
-EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model)
+/* -- onnx: views -- */
+
+/* How a member of a view holds a field. */
+typedef enum epctx__member_type {
+    EPCTX__STR,   /* epctx_str */
+    EPCTX__BODY,  /* epctx_view */
+    EPCTX__COUNT, /* uint32_t: how many there are */
+    EPCTX__TYPE,  /* int32_t: one of epctx_attr_type; others are unknown fields */
+    EPCTX__INT32, /* int32_t */
+    EPCTX__INT64, /* int64_t */
+    EPCTX__FLOAT  /* float */
+} epctx__member_type;
+
+typedef struct epctx__member {
+    uint32_t number; /* 0 ends the list */
+    epctx__member_type type;
+    size_t place; /* in the struct */
+} epctx__member;
+
+static void epctx__read_member(const epctx__member *member, const epctx_field *field, void *place)
 {
-    epctx_model_info info;
-    epctx_cursor it;
-    epctx_field f;
-    memset(&info, 0, sizeof info);
-    info.view = epctx__slot_view(model->shown);
-    it = epctx_fields(info.view, 0);
-    while (epctx_next_field(&it, &f)) {
-        bool len = f.wire == EPCTX_WIRE_LEN;
-        if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
-            info.ir_version = (int64_t)f.value;
-        } else if (f.number == 2 && len) {
-            info.producer_name = epctx_view_str(f.body);
-        } else if (f.number == 3 && len) {
-            info.producer_version = epctx_view_str(f.body);
-        } else if (f.number == 4 && len) {
-            info.domain = epctx_view_str(f.body);
-        } else if (f.number == 5 && f.wire == EPCTX_WIRE_VARINT) {
-            info.model_version = (int64_t)f.value;
-        } else if (f.number == 6 && len) {
-            info.doc_string = epctx_view_str(f.body);
-        } else if (f.number == 25 && len) {
-            info.function_count++;
+    static const uint8_t wires[] = {EPCTX_WIRE_LEN,    EPCTX_WIRE_LEN,    EPCTX_WIRE_LEN,
+                                    EPCTX_WIRE_VARINT, EPCTX_WIRE_VARINT, EPCTX_WIRE_VARINT,
+                                    EPCTX_WIRE_FIXED32};
+    if (wires[member->type] != (uint32_t)field->wire) {
+        return;
+    }
+    switch (member->type) {
+    case EPCTX__STR:
+        *(epctx_str *)place = epctx_view_str(field->body);
+        break;
+    case EPCTX__BODY:
+        *(epctx_view *)place = field->body;
+        break;
+    case EPCTX__COUNT:
+        ++*(uint32_t *)place;
+        break;
+    case EPCTX__TYPE:
+        if ((uint32_t)field->value <= (uint32_t)EPCTX_ATTR_TYPE_PROTOS) {
+            *(int32_t *)place = (int32_t)(uint32_t)field->value;
+        }
+        break;
+    case EPCTX__INT32:
+        *(int32_t *)place = (int32_t)(uint32_t)field->value;
+        break;
+    case EPCTX__INT64:
+        *(int64_t *)place = (int64_t)field->value;
+        break;
+    default:
+        *(float *)place = epctx__float(field->value);
+    }
+}
+
+/* Of a field that stands twice the last one counts, as for libprotobuf. */
+static void epctx__read_members(epctx_view view, const epctx__member *members, void *out)
+{
+    epctx_cursor it = epctx_fields(view, 0);
+    epctx_field field;
+    while (epctx_next_field(&it, &field)) {
+        const epctx__member *member = members;
+        while (member->number != 0 && member->number != field.number) {
+            member++;
+        }
+        if (member->number != 0) {
+            epctx__read_member(member, &field, (char *)out + member->place);
         }
     }
+}
+
+EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_MODEL_IR_VERSION, EPCTX__INT64, offsetof(epctx_model_info, ir_version)},
+        {EPCTX_FIELD_MODEL_PRODUCER_NAME, EPCTX__STR, offsetof(epctx_model_info, producer_name)},
+        {EPCTX_FIELD_MODEL_PRODUCER_VERSION, EPCTX__STR,
+         offsetof(epctx_model_info, producer_version)},
+        {EPCTX_FIELD_MODEL_DOMAIN, EPCTX__STR, offsetof(epctx_model_info, domain)},
+        {EPCTX_FIELD_MODEL_MODEL_VERSION, EPCTX__INT64, offsetof(epctx_model_info, model_version)},
+        {EPCTX_FIELD_MODEL_DOC_STRING, EPCTX__STR, offsetof(epctx_model_info, doc_string)},
+        {EPCTX_FIELD_MODEL_FUNCTIONS, EPCTX__COUNT, offsetof(epctx_model_info, function_count)},
+        {0, EPCTX__STR, 0}};
+    epctx_model_info info;
+    memset(&info, 0, sizeof info);
+    info.view = epctx__slot_view(model->shown);
+    epctx__read_members(info.view, members, &info);
     return info;
 }
 
@@ -8103,91 +8256,52 @@ EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model)
 
 EPCTX_API epctx_graph_view epctx_graph_of(epctx_view view)
 {
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_GRAPH_NAME, EPCTX__STR, offsetof(epctx_graph_view, name)},
+        {EPCTX_FIELD_GRAPH_DOC_STRING, EPCTX__STR, offsetof(epctx_graph_view, doc_string)},
+        {0, EPCTX__STR, 0}};
     epctx_graph_view graph;
-    epctx_cursor it = epctx_fields(view, 2);
-    epctx_str text;
     memset(&graph, 0, sizeof graph);
     graph.view = view;
-    while (epctx_next_str(&it, &text)) {
-        graph.name = text;
-    }
-    it = epctx_fields(view, 10);
-    while (epctx_next_str(&it, &text)) {
-        graph.doc_string = text;
-    }
+    epctx__read_members(view, members, &graph);
     return graph;
 }
 
 EPCTX_API epctx_node_view epctx_node_of(epctx_view view)
 {
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_NODE_INPUT, EPCTX__COUNT, offsetof(epctx_node_view, input_count)},
+        {EPCTX_FIELD_NODE_OUTPUT, EPCTX__COUNT, offsetof(epctx_node_view, output_count)},
+        {EPCTX_FIELD_NODE_NAME, EPCTX__STR, offsetof(epctx_node_view, name)},
+        {EPCTX_FIELD_NODE_OP_TYPE, EPCTX__STR, offsetof(epctx_node_view, op_type)},
+        {EPCTX_FIELD_NODE_ATTRIBUTE, EPCTX__COUNT, offsetof(epctx_node_view, attr_count)},
+        {EPCTX_FIELD_NODE_DOC_STRING, EPCTX__STR, offsetof(epctx_node_view, doc_string)},
+        {EPCTX_FIELD_NODE_DOMAIN, EPCTX__STR, offsetof(epctx_node_view, domain)},
+        {EPCTX_FIELD_NODE_OVERLOAD, EPCTX__STR, offsetof(epctx_node_view, overload)},
+        {0, EPCTX__STR, 0}};
     epctx_node_view node;
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field f;
     memset(&node, 0, sizeof node);
     node.view = view;
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire != EPCTX_WIRE_LEN) {
-            continue;
-        }
-        switch (f.number) {
-        case 1:
-            node.input_count++;
-            break;
-        case 2:
-            node.output_count++;
-            break;
-        case 3:
-            node.name = epctx_view_str(f.body);
-            break;
-        case 4:
-            node.op_type = epctx_view_str(f.body);
-            break;
-        case 5:
-            node.attr_count++;
-            break;
-        case 6:
-            node.doc_string = epctx_view_str(f.body);
-            break;
-        case 7:
-            node.domain = epctx_view_str(f.body);
-            break;
-        case 8:
-            node.overload = epctx_view_str(f.body);
-            break;
-        default:
-            break;
-        }
-    }
+    epctx__read_members(view, members, &node);
     return node;
 }
 
 EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view)
 {
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_ATTR_NAME, EPCTX__STR, offsetof(epctx_attr_view, name)},
+        {EPCTX_FIELD_ATTR_F, EPCTX__FLOAT, offsetof(epctx_attr_view, f)},
+        {EPCTX_FIELD_ATTR_I, EPCTX__INT64, offsetof(epctx_attr_view, i)},
+        {EPCTX_FIELD_ATTR_S, EPCTX__STR, offsetof(epctx_attr_view, s)},
+        {EPCTX_FIELD_ATTR_T, EPCTX__BODY, offsetof(epctx_attr_view, t)},
+        {EPCTX_FIELD_ATTR_G, EPCTX__BODY, offsetof(epctx_attr_view, g)},
+        {EPCTX_FIELD_ATTR_TYPE, EPCTX__TYPE, offsetof(epctx_attr_view, type)},
+        {EPCTX_FIELD_ATTR_REF_ATTR_NAME, EPCTX__STR, offsetof(epctx_attr_view, ref_attr_name)},
+        {0, EPCTX__STR, 0}};
     epctx_attr_view attr;
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field f;
     memset(&attr, 0, sizeof attr);
     attr.view = view;
-    while (epctx_next_field(&it, &f)) {
-        bool len = f.wire == EPCTX_WIRE_LEN;
-        if (f.number == 1 && len) {
-            attr.name = epctx_view_str(f.body);
-        } else if (f.number == 2 && f.wire == EPCTX_WIRE_FIXED32) {
-            attr.f = epctx__float(f.value);
-        } else if (f.number == 3 && f.wire == EPCTX_WIRE_VARINT) {
-            attr.i = (int64_t)f.value;
-        } else if (f.number == 4 && len) {
-            attr.s = epctx_view_str(f.body);
-        } else if (f.number == 5 && len) {
-            attr.t = f.body;
-        } else if (f.number == 6 && len) {
-            attr.g = f.body;
-        } else if (f.number == 20 && f.wire == EPCTX_WIRE_VARINT && (uint32_t)f.value <= 14) {
-            attr.type = (int32_t)(uint32_t)f.value;
-        } else if (f.number == 21 && len) {
-            attr.ref_attr_name = epctx_view_str(f.body);
-        }
-    }
+    epctx__read_members(view, members, &attr);
     return attr;
 }
 
@@ -8199,31 +8313,15 @@ static void epctx__decimal(epctx_str text, uint64_t *out)
     }
 }
 
-/* StringStringEntryProto. */
-static void epctx__pair(epctx_view view, epctx_str *key, epctx_str *value)
-{
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field f;
-    *key = *value = epctx_str_of(NULL);
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && f.number == 1) {
-            *key = epctx_view_str(f.body);
-        } else if (f.wire == EPCTX_WIRE_LEN && f.number == 2) {
-            *value = epctx_view_str(f.body);
-        }
-    }
-}
-
 static void epctx__external_entry(epctx_tensor_view *tensor, epctx_view view)
 {
-    epctx_str key, value;
-    epctx__pair(view, &key, &value);
-    if (epctx_str_is(key, "location")) {
-        tensor->location = value;
-    } else if (epctx_str_is(key, "offset")) {
-        epctx__decimal(value, &tensor->offset);
-    } else if (epctx_str_is(key, "length")) {
-        epctx__decimal(value, &tensor->length);
+    epctx_pair pair = epctx_pair_of(view);
+    if (epctx_str_is(pair.key, "location")) {
+        tensor->location = pair.value;
+    } else if (epctx_str_is(pair.key, "offset")) {
+        epctx__decimal(pair.value, &tensor->offset);
+    } else if (epctx_str_is(pair.key, "length")) {
+        epctx__decimal(pair.value, &tensor->length);
         if (tensor->length == UINT64_MAX) {
             tensor->length--; /* no number: not "to the end", but more than any file has */
         }
@@ -8241,17 +8339,19 @@ EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view)
     tensor.length = UINT64_MAX;
     while (epctx_next_field(&it, &f)) {
         bool len = f.wire == EPCTX_WIRE_LEN;
-        if (f.number == 2 && f.wire == EPCTX_WIRE_VARINT) {
+        bool number = f.wire == EPCTX_WIRE_VARINT;
+        if (f.number == EPCTX_FIELD_TENSOR_DATA_TYPE && number) {
             tensor.elem_type = (int32_t)(uint32_t)f.value;
-        } else if (f.number == 8 && len) {
+        } else if (f.number == EPCTX_FIELD_TENSOR_NAME && len) {
             tensor.name = epctx_view_str(f.body);
-        } else if (f.number == 9 && len) {
+        } else if (f.number == EPCTX_FIELD_TENSOR_RAW_DATA && len) {
             tensor.has_raw = true;
             tensor.raw.data = f.body.data;
             tensor.raw.size = f.body.size;
-        } else if (f.number == 13 && len) {
+        } else if (f.number == EPCTX_FIELD_TENSOR_EXTERNAL_DATA && len) {
             epctx__external_entry(&tensor, f.body);
-        } else if (f.number == 14 && f.wire == EPCTX_WIRE_VARINT && (uint32_t)f.value <= 1) {
+        } else if (f.number == EPCTX_FIELD_TENSOR_DATA_LOCATION && number &&
+                   (uint32_t)f.value <= 1) {
             tensor.external = (uint32_t)f.value == 1;
         }
     }
@@ -8262,348 +8362,426 @@ EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view)
     return tensor;
 }
 
+EPCTX_API epctx_type_view epctx_type_of(epctx_view view)
+{
+    epctx_type_view type;
+    epctx_view member = epctx_view_none();
+    epctx_cursor it = epctx_fields(view, 0);
+    epctx_field f;
+    bool tensor;
+    memset(&type, 0, sizeof type);
+    type.view = view;
+    /* A oneof: the last member wins. */
+    while (epctx_next_field(&it, &f)) {
+        if (f.wire == EPCTX_WIRE_LEN && f.number == EPCTX_FIELD_TYPE_DENOTATION) {
+            type.denotation = epctx_view_str(f.body);
+        } else if (epctx__is_choice(EPCTX_KIND_TYPE, f.number, f.wire)) {
+            type.kind = (epctx_type_kind)f.number;
+            member = f.body;
+        }
+    }
+    tensor = type.kind == EPCTX_TYPE_TENSOR || type.kind == EPCTX_TYPE_SPARSE;
+    it = epctx_fields(type.kind == EPCTX_TYPE_OPAQUE ? epctx_view_none() : member, 0);
+    while (epctx_next_field(&it, &f)) {
+        /* The same numbers in all of them. */
+        if (f.number == EPCTX_FIELD_TYPE_TENSOR_ELEM_TYPE && f.wire == EPCTX_WIRE_VARINT) {
+            type.elem_type = (int32_t)(uint32_t)f.value;
+        } else if (f.wire == EPCTX_WIRE_LEN && tensor &&
+                   f.number == EPCTX_FIELD_TYPE_TENSOR_SHAPE) {
+            type.has_shape = true;
+            type.shape = f.body;
+        } else if (f.wire == EPCTX_WIRE_LEN && !tensor &&
+                   f.number == (type.kind == EPCTX_TYPE_MAP
+                                    ? (uint32_t)EPCTX_FIELD_TYPE_MAP_VALUE_TYPE
+                                    : (uint32_t)EPCTX_FIELD_TYPE_SEQUENCE_ELEM_TYPE)) {
+            type.element = f.body;
+        }
+    }
+    return type;
+}
+
+/* Name and type. */
+typedef struct epctx__named_type {
+    epctx_str name;
+    epctx_view type;
+} epctx__named_type;
+
+static epctx__named_type epctx__named_type_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_VALUE_NAME, EPCTX__STR, offsetof(epctx__named_type, name)},
+        {EPCTX_FIELD_VALUE_TYPE, EPCTX__BODY, offsetof(epctx__named_type, type)},
+        {0, EPCTX__STR, 0}};
+    epctx__named_type typed;
+    memset(&typed, 0, sizeof typed);
+    epctx__read_members(view, members, &typed);
+    return typed;
+}
+
 EPCTX_API epctx_value_view epctx_value_of(epctx_view view)
 {
+    epctx__named_type typed = epctx__named_type_of(view);
+    epctx_type_view type = epctx_type_of(typed.type);
     epctx_value_view value;
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_view type = epctx_view_none();
-    epctx_view tensor = epctx_view_none();
-    epctx_field f;
     memset(&value, 0, sizeof value);
     value.view = view;
-    while (epctx_next_field(&it, &f)) {
-        if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
-            value.name = epctx_view_str(f.body);
-        } else if (f.number == 2 && f.wire == EPCTX_WIRE_LEN) {
-            value.has_type = true;
-            type = f.body;
-        }
-    }
-    /* TypeProto.value is a oneof: the last member wins. */
-    it = epctx_fields(type, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && f.number != 6 &&
-            epctx__field_kind(EPCTX_KIND_TYPE, f.number) != 0) {
-            value.is_tensor = f.number == 1;
-            tensor = f.body;
-        }
-    }
-    it = epctx_fields(value.is_tensor ? tensor : epctx_view_none(), 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
-            value.elem_type = (int32_t)(uint32_t)f.value;
-        } else if (f.number == 2 && f.wire == EPCTX_WIRE_LEN) {
-            value.has_shape = true;
-            value.shape = f.body;
-        }
+    value.name = typed.name;
+    value.has_type = epctx_view_exists(typed.type);
+    value.is_tensor = type.kind == EPCTX_TYPE_TENSOR;
+    if (value.is_tensor) {
+        value.elem_type = type.elem_type;
+        value.has_shape = type.has_shape;
+        value.shape = type.shape;
     }
     return value;
 }
 
-EPCTX_API epctx_cursor epctx_graph_nodes(epctx_graph_view graph)
+EPCTX_API epctx_type_view epctx_value_type(const epctx_value_view *value)
 {
-    return epctx_fields(graph.view, 1);
+    return epctx_type_of(epctx__named_type_of(value->view).type);
 }
 
-EPCTX_API epctx_cursor epctx_graph_inputs(epctx_graph_view graph)
+/* A oneof: the last member wins. */
+EPCTX_API epctx_dim epctx_dim_of(epctx_view view)
 {
-    return epctx_fields(graph.view, 11);
-}
-
-EPCTX_API epctx_cursor epctx_graph_outputs(epctx_graph_view graph)
-{
-    return epctx_fields(graph.view, 12);
-}
-
-EPCTX_API epctx_cursor epctx_graph_values(epctx_graph_view graph)
-{
-    return epctx_fields(graph.view, 13);
-}
-
-EPCTX_API epctx_cursor epctx_graph_initializers(epctx_graph_view graph)
-{
-    return epctx_fields(graph.view, 5);
-}
-
-EPCTX_API epctx_cursor epctx_node_inputs(const epctx_node_view *node)
-{
-    return epctx_fields(node->view, 1);
-}
-
-EPCTX_API epctx_cursor epctx_node_outputs(const epctx_node_view *node)
-{
-    return epctx_fields(node->view, 2);
-}
-
-EPCTX_API epctx_cursor epctx_node_attrs(const epctx_node_view *node)
-{
-    return epctx_fields(node->view, 5);
-}
-
-EPCTX_API epctx_cursor epctx_tensor_dims(const epctx_tensor_view *tensor)
-{
-    return epctx_fields(tensor->view, 1);
-}
-
-EPCTX_API epctx_cursor epctx_value_dims(const epctx_value_view *value)
-{
-    return epctx_fields(value->shape, 1);
-}
-
-EPCTX_API bool epctx_next_node(epctx_cursor *cursor, epctx_node_view *node)
-{
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    *node = epctx_node_of(body);
-    return true;
-}
-
-EPCTX_API bool epctx_next_attr(epctx_cursor *cursor, epctx_attr_view *attr)
-{
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    *attr = epctx_attr_of(body);
-    return true;
-}
-
-EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *tensor)
-{
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    *tensor = epctx_tensor_of(body);
-    return true;
-}
-
-EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *value)
-{
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    *value = epctx_value_of(body);
-    return true;
-}
-
-/* A oneof of dimension and dim_param, as fields 1 and 2: the last member wins. */
-static void epctx__dim(epctx_view view, epctx_dim *dim)
-{
+    epctx_dim dim;
     epctx_cursor it = epctx_fields(view, 0);
     epctx_field f;
-    memset(dim, 0, sizeof *dim);
+    memset(&dim, 0, sizeof dim);
     while (epctx_next_field(&it, &f)) {
-        if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
-            dim->known = true;
-            dim->value = (int64_t)f.value;
-            dim->param = epctx_str_of(NULL);
-        } else if (f.number == 2 && f.wire == EPCTX_WIRE_LEN) {
-            dim->known = false;
-            dim->value = 0;
-            dim->param = epctx_view_str(f.body);
+        if (epctx__is_choice(EPCTX_KIND_DIM, f.number, f.wire)) {
+            dim.known = f.wire == EPCTX_WIRE_VARINT;
+            dim.value = (int64_t)f.value;
+            dim.param = epctx_view_str(f.body);
         }
     }
+    return dim;
 }
 
-EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim)
+EPCTX_API epctx_pair epctx_pair_of(epctx_view view)
 {
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_PAIR_KEY, EPCTX__STR, offsetof(epctx_pair, key)},
+        {EPCTX_FIELD_PAIR_VALUE, EPCTX__STR, offsetof(epctx_pair, value)},
+        {0, EPCTX__STR, 0}};
+    epctx_pair pair;
+    memset(&pair, 0, sizeof pair);
+    epctx__read_members(view, members, &pair);
+    return pair;
+}
+
+EPCTX_API epctx_opset epctx_opset_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_OPSET_DOMAIN, EPCTX__STR, offsetof(epctx_opset, domain)},
+        {EPCTX_FIELD_OPSET_VERSION, EPCTX__INT64, offsetof(epctx_opset, version)},
+        {0, EPCTX__STR, 0}};
+    epctx_opset opset;
+    memset(&opset, 0, sizeof opset);
+    epctx__read_members(view, members, &opset);
+    return opset;
+}
+
+EPCTX_API epctx_function_view epctx_function_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_FUNCTION_NAME, EPCTX__STR, offsetof(epctx_function_view, name)},
+        {EPCTX_FIELD_FUNCTION_INPUT, EPCTX__COUNT, offsetof(epctx_function_view, input_count)},
+        {EPCTX_FIELD_FUNCTION_OUTPUT, EPCTX__COUNT, offsetof(epctx_function_view, output_count)},
+        {EPCTX_FIELD_FUNCTION_NODE, EPCTX__COUNT, offsetof(epctx_function_view, node_count)},
+        {EPCTX_FIELD_FUNCTION_DOC_STRING, EPCTX__STR, offsetof(epctx_function_view, doc_string)},
+        {EPCTX_FIELD_FUNCTION_DOMAIN, EPCTX__STR, offsetof(epctx_function_view, domain)},
+        {EPCTX_FIELD_FUNCTION_OVERLOAD, EPCTX__STR, offsetof(epctx_function_view, overload)},
+        {0, EPCTX__STR, 0}};
+    epctx_function_view function;
+    memset(&function, 0, sizeof function);
+    function.view = view;
+    epctx__read_members(view, members, &function);
+    return function;
+}
+
+EPCTX_API epctx_sparse_view epctx_sparse_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_SPARSE_VALUES, EPCTX__BODY, offsetof(epctx_sparse_view, values.view)},
+        {EPCTX_FIELD_SPARSE_INDICES, EPCTX__BODY, offsetof(epctx_sparse_view, indices.view)},
+        {0, EPCTX__STR, 0}};
+    epctx_sparse_view sparse;
+    memset(&sparse, 0, sizeof sparse);
+    sparse.view = view;
+    epctx__read_members(view, members, &sparse);
+    sparse.values = epctx_tensor_of(sparse.values.view);
+    sparse.indices = epctx_tensor_of(sparse.indices.view);
+    return sparse;
+}
+
+EPCTX_API epctx_annotation_view epctx_annotation_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_ANNOTATION_TENSOR_NAME, EPCTX__STR,
+         offsetof(epctx_annotation_view, tensor_name)},
+        {0, EPCTX__STR, 0}};
+    epctx_annotation_view annotation;
+    memset(&annotation, 0, sizeof annotation);
+    annotation.view = view;
+    epctx__read_members(view, members, &annotation);
+    return annotation;
+}
+
+EPCTX_API epctx_training_view epctx_training_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_TRAINING_INITIALIZATION, EPCTX__BODY,
+         offsetof(epctx_training_view, initialization.view)},
+        {EPCTX_FIELD_TRAINING_ALGORITHM, EPCTX__BODY, offsetof(epctx_training_view, algorithm.view)},
+        {0, EPCTX__STR, 0}};
+    epctx_training_view training;
+    memset(&training, 0, sizeof training);
+    training.view = view;
+    epctx__read_members(view, members, &training);
+    training.initialization = epctx_graph_of(training.initialization.view);
+    training.algorithm = epctx_graph_of(training.algorithm.view);
+    return training;
+}
+
+/* The next message as a view. */
+#define EPCTX__NEXT_LIST(X)                                                                        \
+    X(node, epctx_node_view)                                                                       \
+    X(attr, epctx_attr_view)                                                                       \
+    X(tensor, epctx_tensor_view)                                                                   \
+    X(value, epctx_value_view)                                                                     \
+    X(dim, epctx_dim)                                                                              \
+    X(opset, epctx_opset)                                                                          \
+    X(pair, epctx_pair)                                                                            \
+    X(function, epctx_function_view)                                                               \
+    X(sparse, epctx_sparse_view)                                                                   \
+    X(annotation, epctx_annotation_view)                                                           \
+    X(training, epctx_training_view)
+
+#define EPCTX__NEXT(name, type)                                                                    \
+    EPCTX_API bool epctx_next_##name(epctx_cursor *cursor, type *out)                              \
+    {                                                                                              \
+        epctx_view body;                                                                           \
+        if (!epctx_next_view(cursor, &body)) {                                                     \
+            return false;                                                                          \
+        }                                                                                          \
+        *out = epctx_##name##_of(body);                                                            \
+        return true;                                                                               \
     }
-    epctx__dim(body, dim);
-    return true;
+EPCTX__NEXT_LIST(EPCTX__NEXT)
+#undef EPCTX__NEXT
+#undef EPCTX__NEXT_LIST
+
+EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
+                                    epctx_attr_view *out)
+{
+    epctx_cursor it = epctx_node_attrs(node);
+    epctx_attr_view attr;
+    bool found = false;
+    while (epctx_next_attr(&it, &attr)) {
+        if (epctx_str_is(attr.name, name)) {
+            *out = attr;
+            found = true;
+        }
+    }
+    return found;
+}
+
+EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char *name)
+{
+    epctx_attr_view attr;
+    return epctx_node_find_attr(node, name, &attr) && attr.type == EPCTX_ATTR_STRING
+               ? attr.s
+               : epctx_str_of(NULL);
 }
 
 EPCTX_API epctx_cursor epctx_model_opsets(const epctx_model *model)
 {
-    return epctx_fields(epctx__slot_view(model->shown), 8);
+    return epctx_fields(epctx__slot_view(model->shown), EPCTX_FIELD_MODEL_OPSET_IMPORT);
 }
 
 EPCTX_API epctx_cursor epctx_model_functions(const epctx_model *model)
 {
-    return epctx_fields(epctx__slot_view(model->shown), 25);
+    return epctx_fields(epctx__slot_view(model->shown), EPCTX_FIELD_MODEL_FUNCTIONS);
 }
 
 EPCTX_API epctx_cursor epctx_model_trainings(const epctx_model *model)
 {
-    return epctx_fields(epctx__slot_view(model->shown), 20);
+    return epctx_fields(epctx__slot_view(model->shown), EPCTX_FIELD_MODEL_TRAINING_INFO);
+}
+
+EPCTX_API epctx_cursor epctx_graph_nodes(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_NODE);
+}
+
+EPCTX_API epctx_cursor epctx_graph_inputs(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_INPUT);
+}
+
+EPCTX_API epctx_cursor epctx_graph_outputs(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_OUTPUT);
+}
+
+EPCTX_API epctx_cursor epctx_graph_values(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_VALUE_INFO);
+}
+
+EPCTX_API epctx_cursor epctx_graph_initializers(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_INITIALIZER);
 }
 
 EPCTX_API epctx_cursor epctx_graph_sparse(epctx_graph_view graph)
 {
-    return epctx_fields(graph.view, 15);
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER);
 }
 
 EPCTX_API epctx_cursor epctx_graph_annotations(epctx_graph_view graph)
 {
-    return epctx_fields(graph.view, 14);
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION);
 }
 
-EPCTX_API epctx_cursor epctx_function_opsets(const epctx_function_view *function)
+EPCTX_API epctx_cursor epctx_node_inputs(const epctx_node_view *node)
 {
-    return epctx_fields(function->view, 9);
+    return epctx_fields(node->view, EPCTX_FIELD_NODE_INPUT);
 }
 
-EPCTX_API epctx_cursor epctx_function_nodes(const epctx_function_view *function)
+EPCTX_API epctx_cursor epctx_node_outputs(const epctx_node_view *node)
 {
-    return epctx_fields(function->view, 7);
+    return epctx_fields(node->view, EPCTX_FIELD_NODE_OUTPUT);
 }
 
-EPCTX_API epctx_cursor epctx_function_inputs(const epctx_function_view *function)
+EPCTX_API epctx_cursor epctx_node_attrs(const epctx_node_view *node)
 {
-    return epctx_fields(function->view, 4);
+    return epctx_fields(node->view, EPCTX_FIELD_NODE_ATTRIBUTE);
 }
 
-EPCTX_API epctx_cursor epctx_function_outputs(const epctx_function_view *function)
+EPCTX_API epctx_cursor epctx_tensor_dims(const epctx_tensor_view *tensor)
 {
-    return epctx_fields(function->view, 5);
+    return epctx_fields(tensor->view, EPCTX_FIELD_TENSOR_DIMS);
 }
 
-EPCTX_API epctx_cursor epctx_training_bindings(const epctx_training_view *training, bool updates)
+EPCTX_API epctx_cursor epctx_value_dims(const epctx_value_view *value)
 {
-    return epctx_fields(training->view, updates ? 4 : 3);
+    return epctx_fields(value->shape, EPCTX_FIELD_SHAPE_DIM);
 }
 
 EPCTX_API epctx_cursor epctx_type_dims(const epctx_type_view *type)
 {
-    return epctx_fields(type->shape, 1);
+    return epctx_fields(type->shape, EPCTX_FIELD_SHAPE_DIM);
 }
 
-EPCTX_API uint32_t epctx_metadata_field(epctx_owner owner)
+EPCTX_API epctx_cursor epctx_function_opsets(const epctx_function_view *function)
 {
-    static const uint8_t numbers[] = {14, 16, 9, 16, 4, 14}; /* in the order of epctx_owner */
-    return numbers[owner];
+    return epctx_fields(function->view, EPCTX_FIELD_FUNCTION_OPSET_IMPORT);
 }
 
-EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_owner owner)
+EPCTX_API epctx_cursor epctx_function_nodes(const epctx_function_view *function)
 {
-    return epctx_fields(view, epctx_metadata_field(owner));
+    return epctx_fields(function->view, EPCTX_FIELD_FUNCTION_NODE);
+}
+
+EPCTX_API epctx_cursor epctx_function_inputs(const epctx_function_view *function)
+{
+    return epctx_fields(function->view, EPCTX_FIELD_FUNCTION_INPUT);
+}
+
+EPCTX_API epctx_cursor epctx_function_outputs(const epctx_function_view *function)
+{
+    return epctx_fields(function->view, EPCTX_FIELD_FUNCTION_OUTPUT);
 }
 
 EPCTX_API epctx_cursor epctx_annotation_pairs(const epctx_annotation_view *annotation)
 {
-    return epctx_fields(annotation->view, 2);
+    return epctx_fields(annotation->view, EPCTX_FIELD_ANNOTATION_QUANT_PARAMETER_TENSOR_NAMES);
 }
 
-EPCTX_API bool epctx_next_opset(epctx_cursor *cursor, epctx_opset *opset)
+EPCTX_API epctx_cursor epctx_training_bindings(const epctx_training_view *training, bool updates)
 {
-    epctx_cursor it;
-    epctx_field f;
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
+    return epctx_fields(training->view, updates
+                                            ? (uint32_t)EPCTX_FIELD_TRAINING_UPDATE_BINDING
+                                            : (uint32_t)EPCTX_FIELD_TRAINING_INITIALIZATION_BINDING);
+}
+
+EPCTX_API uint32_t epctx_metadata_field(epctx_kind message)
+{
+    switch (message) {
+    case EPCTX_KIND_MODEL:
+        return EPCTX_FIELD_MODEL_METADATA_PROPS;
+    case EPCTX_KIND_GRAPH:
+        return EPCTX_FIELD_GRAPH_METADATA_PROPS;
+    case EPCTX_KIND_NODE:
+        return EPCTX_FIELD_NODE_METADATA_PROPS;
+    case EPCTX_KIND_TENSOR:
+        return EPCTX_FIELD_TENSOR_METADATA_PROPS;
+    case EPCTX_KIND_VALUE:
+        return EPCTX_FIELD_VALUE_METADATA_PROPS;
+    default:
+        return message == EPCTX_KIND_FUNCTION ? EPCTX_FIELD_FUNCTION_METADATA_PROPS : 0;
     }
-    memset(opset, 0, sizeof *opset);
-    it = epctx_fields(body, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
-            opset->domain = epctx_view_str(f.body);
-        } else if (f.number == 2 && f.wire == EPCTX_WIRE_VARINT) {
-            opset->version = (int64_t)f.value;
+}
+
+EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_kind message)
+{
+    uint32_t number = epctx_metadata_field(message);
+    return epctx_fields(number != 0 ? view : epctx_view_none(), number);
+}
+
+/* The default domain has two spellings. */
+static bool epctx__same_domain(epctx_str a, epctx_str b)
+{
+    epctx_str empty = epctx_str_of(NULL);
+    return epctx_str_eq(epctx_str_is(a, "ai.onnx") ? empty : a,
+                        epctx_str_is(b, "ai.onnx") ? empty : b);
+}
+
+EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain)
+{
+    epctx_cursor it = epctx_model_opsets(model);
+    epctx_opset opset;
+    int64_t version = 0;
+    while (epctx_next_opset(&it, &opset)) {
+        if (epctx__same_domain(opset.domain, domain)) {
+            version = opset.version;
         }
     }
-    return true;
+    return version;
 }
 
-EPCTX_API bool epctx_next_pair(epctx_cursor *cursor, epctx_pair *pair)
+EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value)
 {
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    epctx__pair(body, &pair->key, &pair->value);
-    return true;
-}
-
-EPCTX_API bool epctx_next_function(epctx_cursor *cursor, epctx_function_view *function)
-{
-    epctx_cursor it;
-    epctx_field f;
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    memset(function, 0, sizeof *function);
-    function->view = body;
-    it = epctx_fields(body, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire != EPCTX_WIRE_LEN) {
-            continue;
-        }
-        function->input_count += f.number == 4;
-        function->output_count += f.number == 5;
-        function->node_count += f.number == 7;
-        if (f.number == 1) {
-            function->name = epctx_view_str(f.body);
-        } else if (f.number == 8) {
-            function->doc_string = epctx_view_str(f.body);
-        } else if (f.number == 10) {
-            function->domain = epctx_view_str(f.body);
-        } else if (f.number == 13) {
-            function->overload = epctx_view_str(f.body);
+    epctx_cursor it = epctx_metadata(epctx__slot_view(model->shown), EPCTX_KIND_MODEL);
+    epctx_pair pair;
+    bool found = false;
+    while (epctx_next_pair(&it, &pair)) {
+        if (epctx_str_eq(pair.key, key)) {
+            *value = pair.value;
+            found = true;
         }
     }
-    return true;
+    return found;
 }
 
-EPCTX_API bool epctx_next_sparse(epctx_cursor *cursor, epctx_sparse_view *sparse)
+/* Shims. */
+EPCTX__UNUSED static void epctx__pair(epctx_view view, epctx_str *key, epctx_str *value)
 {
-    epctx_cursor it;
-    epctx_field f;
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    memset(sparse, 0, sizeof *sparse);
-    sparse->view = body;
-    it = epctx_fields(body, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && f.number == 1) {
-            sparse->values = epctx_tensor_of(f.body);
-        } else if (f.wire == EPCTX_WIRE_LEN && f.number == 2) {
-            sparse->indices = epctx_tensor_of(f.body);
-        }
-    }
-    return true;
+    epctx_pair pair = epctx_pair_of(view);
+    *key = pair.key;
+    *value = pair.value;
 }
 
-EPCTX_API bool epctx_next_annotation(epctx_cursor *cursor, epctx_annotation_view *annotation)
+EPCTX__UNUSED static void epctx__dim(epctx_view view, epctx_dim *dim)
 {
-    epctx_cursor it;
-    if (!epctx_next_view(cursor, &annotation->view)) {
-        return false;
-    }
-    annotation->tensor_name = epctx_str_of(NULL);
-    it = epctx_fields(annotation->view, 1);
-    while (epctx_next_str(&it, &annotation->tensor_name)) {
-    }
-    return true;
+    *dim = epctx_dim_of(view);
 }
 
-EPCTX_API bool epctx_next_training(epctx_cursor *cursor, epctx_training_view *training)
+EPCTX__UNUSED static bool epctx__same_bytes(epctx_view a, epctx_view b)
 {
-    epctx_cursor it;
-    epctx_field f;
-    epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    memset(training, 0, sizeof *training);
-    training->view = body;
-    it = epctx_fields(body, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && f.number == 1) {
-            training->initialization = epctx_graph_of(f.body);
-        } else if (f.wire == EPCTX_WIRE_LEN && f.number == 2) {
-            training->algorithm = epctx_graph_of(f.body);
-        }
-    }
-    return true;
+    return epctx_view_equal(a, b);
 }
 
 EPCTX_API epctx_cursor epctx_model_device_configs(const epctx_model *model)
@@ -8743,95 +8921,297 @@ EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sha
     return true;
 }
 
-static epctx_type_kind epctx__type_kind(uint32_t number)
-{
-    static const epctx_type_kind kinds[10] = {
-        EPCTX_TYPE_NONE, EPCTX_TYPE_TENSOR, EPCTX_TYPE_NONE,   EPCTX_TYPE_NONE,
-        EPCTX_TYPE_SEQUENCE, EPCTX_TYPE_MAP, EPCTX_TYPE_NONE,  EPCTX_TYPE_OPAQUE,
-        EPCTX_TYPE_SPARSE, EPCTX_TYPE_OPTIONAL};
-    return number < 10 ? kinds[number] : EPCTX_TYPE_NONE;
-}
+/* -- onnx: what a view is -- */
 
-EPCTX_API epctx_type_view epctx_type_of(epctx_view view)
+/* The field around a place in the source. Fields that were read keep the order of their addresses,
+ * so the search goes on where the last one ended: a pass over all of them is linear. */
+static epctx_slot *epctx__child_at(const epctx__message *message, const uint8_t *place)
 {
-    epctx_type_view type;
-    epctx_view member = epctx_view_none();
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field f;
-    bool tensor;
-    memset(&type, 0, sizeof type);
-    type.view = view;
-    /* A oneof: the last member wins. */
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && f.number == 6) {
-            type.denotation = epctx_view_str(f.body);
-        } else if (f.wire == EPCTX_WIRE_LEN && epctx__type_kind(f.number) != EPCTX_TYPE_NONE) {
-            type.kind = epctx__type_kind(f.number);
-            member = f.body;
+    uintptr_t at = (uintptr_t)place;
+    epctx_slot *start = message->hint;
+    epctx_slot *slot = start != NULL ? start : message->first;
+    while (slot != NULL) {
+        uintptr_t data = (uintptr_t)slot->data;
+        if (!slot->split && !slot->removed && at > data && at - data <= slot->size) {
+            return slot;
+        }
+        slot = slot->next;
+        if (slot == NULL && start != NULL) {
+            slot = message->first;
+            start = NULL; /* once around; what was seen is seen again at most once */
         }
     }
-    tensor = type.kind == EPCTX_TYPE_TENSOR || type.kind == EPCTX_TYPE_SPARSE;
-    it = epctx_fields(type.kind == EPCTX_TYPE_OPAQUE ? epctx_view_none() : member, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
-            type.elem_type = (int32_t)(uint32_t)f.value;
-        } else if (f.wire == EPCTX_WIRE_LEN && tensor && f.number == 2) {
-            type.has_shape = true;
-            type.shape = f.body;
-        } else if (f.wire == EPCTX_WIRE_LEN && !tensor &&
-                   f.number == (type.kind == EPCTX_TYPE_MAP ? 2u : 1u)) {
-            type.element = f.body;
+    return NULL;
+}
+
+static bool epctx__is_slot_of(const epctx_slot *slot, epctx_view view)
+{
+    return slot->wire == EPCTX_WIRE_LEN && epctx__slot_view(slot).data == view.data;
+}
+
+static bool epctx__is_changed(const epctx_slot *slot)
+{
+    return slot->message != NULL && slot->message->edits != 0;
+}
+
+/* The innermost slot around a view without opening anything; NULL when it was removed. */
+static const epctx_slot *epctx__slot_around(epctx_view view)
+{
+    const epctx_slot *slot = view.slot;
+    while (slot != NULL && slot->message != NULL && !epctx__is_slot_of(slot, view)) {
+        slot = epctx__child_at(slot->message, view.data);
+    }
+    return slot;
+}
+
+/* The slot of a view, NULL when its bytes are what they were. */
+static const epctx_slot *epctx__seen_slot(epctx_view view)
+{
+    const epctx_slot *slot = epctx__slot_around(view);
+    return slot != NULL && epctx__is_slot_of(slot, view) ? slot : NULL;
+}
+
+/* What a message has in a field with a payload. */
+static epctx_kind epctx__child_kind(epctx_kind message, uint32_t number)
+{
+    uint32_t kind = epctx__field_kind(message, number);
+    return epctx__is_message(kind) ? epctx__message_kind(kind) : EPCTX_KIND_NONE;
+}
+
+static epctx_kind epctx__slot_type(const epctx_slot *slot)
+{
+    return slot->parent == NULL ? EPCTX_KIND_MODEL
+           : slot->wire == EPCTX_WIRE_LEN
+               ? epctx__child_kind(epctx__slot_type(slot->parent), slot->number)
+               : EPCTX_KIND_NONE;
+}
+
+/* The field of a message that holds a place, itself or further inside. */
+static bool epctx__field_around(epctx_view message, const uint8_t *place, epctx_field *field)
+{
+    epctx_cursor it = epctx_fields(message, 0);
+    uintptr_t at = (uintptr_t)place;
+    while (epctx_next_field(&it, field)) {
+        uintptr_t start = (uintptr_t)field->body.data;
+        if (field->wire == EPCTX_WIRE_LEN && at >= start && at - start <= field->body.size) {
+            return true;
         }
     }
-    return type;
+    return false;
 }
 
-EPCTX_API epctx_type_view epctx_value_type(const epctx_value_view *value)
+EPCTX_API epctx_kind epctx_view_kind(epctx_view view)
 {
-    epctx_cursor it = epctx_fields(value->view, 2);
-    epctx_view body;
-    epctx_view last = epctx_view_none();
-    while (epctx_next_view(&it, &body)) {
-        last = body;
+    const epctx_slot *slot = epctx__slot_around(view);
+    epctx_view around;
+    epctx_kind kind;
+    epctx_field field;
+    if (slot == NULL) {
+        return EPCTX_KIND_NONE;
     }
-    return epctx_type_of(last);
+    kind = epctx__slot_type(slot);
+    around = epctx__slot_view(slot);
+    while (kind != EPCTX_KIND_NONE && around.data != view.data) {
+        kind = epctx__field_around(around, view.data, &field)
+                   ? epctx__child_kind(kind, field.number)
+                   : EPCTX_KIND_NONE;
+        around = field.body;
+    }
+    return kind;
 }
 
-/* The default domain has two spellings. */
-static bool epctx__same_domain(epctx_str a, epctx_str b)
+EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b)
 {
-    epctx_str empty = epctx_str_of(NULL);
-    return epctx_str_eq(epctx_str_is(a, "ai.onnx") ? empty : a,
-                        epctx_str_is(b, "ai.onnx") ? empty : b);
-}
-
-EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain)
-{
-    epctx_cursor it = epctx_model_opsets(model);
-    epctx_opset opset;
-    int64_t version = 0;
-    while (epctx_next_opset(&it, &opset)) {
-        if (epctx__same_domain(opset.domain, domain)) {
-            version = opset.version;
+    const epctx_slot *slot_a = epctx__seen_slot(a);
+    const epctx_slot *slot_b = epctx__seen_slot(b);
+    epctx_cursor it_a, it_b;
+    epctx_field x, y;
+    bool more;
+    if ((slot_a == NULL || !epctx__is_changed(slot_a)) &&
+        (slot_b == NULL || !epctx__is_changed(slot_b))) {
+        return a.size == b.size &&
+               (a.data == b.data || a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+    }
+    it_a = epctx_fields(a, 0);
+    it_b = epctx_fields(b, 0);
+    for (;;) {
+        more = epctx_next_field(&it_a, &x);
+        if (epctx_next_field(&it_b, &y) != more) {
+            return false;
+        }
+        if (!more) {
+            return true;
+        }
+        if (x.number != y.number || x.wire != y.wire || x.value != y.value ||
+            x.wire == EPCTX_WIRE_GROUP ||
+            (x.wire == EPCTX_WIRE_LEN && !epctx_view_equal(x.body, y.body))) {
+            return false;
         }
     }
-    return version;
 }
 
-EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value)
+/* -- onnx: walk -- */
+
+/* The root's fields are gone through three times, so that the main graph comes first. */
+static const uint32_t epctx__walk_roots[] = {EPCTX_FIELD_MODEL_GRAPH, EPCTX_FIELD_MODEL_FUNCTIONS,
+                                             EPCTX_FIELD_MODEL_TRAINING_INFO};
+
+/* Goes into a message. */
+static void epctx__walk_enter(epctx_walk *walk)
 {
-    epctx_cursor it = epctx_fields(epctx__slot_view(model->shown), 14);
-    epctx_view body;
-    bool found = false;
-    while (epctx_next_view(&it, &body)) {
-        epctx_str name, text;
-        epctx__pair(body, &name, &text);
-        if (epctx_str_eq(name, key)) {
-            *value = text;
-            found = true;
+    epctx_walk_level *level = &walk->levels[walk->count++];
+    level->kind = walk->kind;
+    level->view = walk->view;
+    level->depth = walk->depth;
+    level->fields = epctx_fields(walk->view, 0);
+    walk->entering = false;
+}
+
+EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind kind)
+{
+    walk->kind = kind;
+    walk->view = view;
+    walk->number = 0;
+    walk->level = 0;
+    walk->depth = 0;
+    walk->in_function = kind == EPCTX_KIND_FUNCTION;
+    walk->in_training = kind == EPCTX_KIND_TRAINING;
+    walk->first = true;
+    walk->entering = false;
+    walk->root = 2;
+    walk->count = 0;
+}
+
+EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model)
+{
+    epctx_walk_below(walk, epctx__slot_view(model->shown), EPCTX_KIND_MODEL);
+    epctx__walk_enter(walk);
+    walk->levels[0].fields.number = epctx__walk_roots[0];
+    walk->root = 0;
+    walk->first = false;
+}
+
+EPCTX_API void epctx_walk_skip(epctx_walk *walk)
+{
+    walk->entering = false;
+}
+
+/* Whether the walk gives a message, and goes into it. */
+static bool epctx__walk_takes(epctx_kind around, uint32_t number, epctx_kind kind)
+{
+    const uint32_t taken = UINT32_C(1) << EPCTX_KIND_GRAPH | UINT32_C(1) << EPCTX_KIND_NODE |
+                           UINT32_C(1) << EPCTX_KIND_ATTR | UINT32_C(1) << EPCTX_KIND_TENSOR |
+                           UINT32_C(1) << EPCTX_KIND_SPARSE | UINT32_C(1) << EPCTX_KIND_FUNCTION |
+                           UINT32_C(1) << EPCTX_KIND_TRAINING;
+    return (taken >> kind & 1) != 0 && (around != EPCTX_KIND_FUNCTION ||
+                                        number != EPCTX_FIELD_FUNCTION_ATTRIBUTE_PROTO);
+}
+
+/* The next message in the innermost level that is one to give. */
+static bool epctx__walk_find(epctx_walk *walk, const epctx_walk_level *level, epctx_cursor *fields)
+{
+    epctx_field field;
+    while (epctx_next_field(fields, &field)) {
+        epctx_kind kind = field.wire == EPCTX_WIRE_LEN ? epctx__child_kind(level->kind, field.number)
+                                                       : EPCTX_KIND_NONE;
+        if (epctx__walk_takes(level->kind, field.number, kind)) {
+            walk->kind = kind;
+            walk->view = field.body;
+            walk->number = field.number;
+            return true;
         }
     }
-    return found;
+    return false;
+}
+
+EPCTX_API bool epctx_walk_step(epctx_walk *walk)
+{
+    if (walk->first) {
+        walk->first = false;
+        walk->entering = true;
+        return true;
+    }
+    if (walk->entering && EPCTX__ALWAYS(walk->count < EPCTX_WALK_LEVELS)) {
+        epctx__walk_enter(walk);
+    }
+    while (walk->count > 0) {
+        epctx_walk_level *level = &walk->levels[walk->count - 1];
+        if (epctx__walk_find(walk, level, &level->fields)) {
+            walk->level = walk->count;
+            walk->depth = level->depth + (level->kind == EPCTX_KIND_ATTR &&
+                                          walk->kind == EPCTX_KIND_GRAPH);
+            if (level->kind == EPCTX_KIND_MODEL) {
+                walk->in_function = walk->kind == EPCTX_KIND_FUNCTION;
+                walk->in_training = walk->kind == EPCTX_KIND_TRAINING;
+            }
+            walk->entering = walk->kind != EPCTX_KIND_TENSOR;
+            return true;
+        }
+        if (level->kind == EPCTX_KIND_MODEL && walk->root < 2) {
+            level->fields = epctx_fields(level->view, epctx__walk_roots[++walk->root]);
+        } else {
+            walk->count--;
+        }
+    }
+    return false;
+}
+
+EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node)
+{
+    while (epctx_walk_step(walk)) {
+        if (walk->kind == EPCTX_KIND_NODE) {
+            *node = epctx_node_of(walk->view);
+            return true;
+        }
+    }
+    return false;
+}
+
+EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node)
+{
+    while (epctx_walk_next(walk, node)) {
+        if (epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+EPCTX_API bool epctx_walk_tensor(epctx_walk *walk, epctx_tensor_view *tensor)
+{
+    while (epctx_walk_step(walk)) {
+        if (walk->kind == EPCTX_KIND_TENSOR) {
+            *tensor = epctx_tensor_of(walk->view);
+            return true;
+        }
+    }
+    return false;
+}
+
+EPCTX_API bool epctx_walk_graph(epctx_walk *walk, epctx_graph_view *graph)
+{
+    while (epctx_walk_step(walk)) {
+        if (walk->kind == EPCTX_KIND_GRAPH) {
+            *graph = epctx_graph_of(walk->view);
+            return true;
+        }
+    }
+    return false;
+}
+
+EPCTX_API epctx_str epctx_walk_graph_name(const epctx_walk *walk)
+{
+    uint32_t i = walk->count;
+    while (i > 0) {
+        const epctx_walk_level *level = &walk->levels[--i];
+        if (level->kind == EPCTX_KIND_GRAPH) {
+            return epctx_graph_of(level->view).name;
+        }
+        if (level->kind == EPCTX_KIND_FUNCTION) {
+            return epctx_function_of(level->view).name;
+        }
+    }
+    return epctx_str_of(NULL);
 }
 
 #endif /* EPCTX_NO_WIRE */
@@ -8901,6 +9281,1028 @@ static size_t epctx__read_count(const epctx_node *node)
 {
     return node->input_count + node->capture_count;
 }
+
+#ifndef EPCTX_NO_WIRE
+
+/* -- record: from model bytes -- */
+
+typedef struct epctx__loader {
+    epctx_model *model;
+    epctx_arena *arena;
+    epctx_error *error;
+    epctx_map initializers; /* name -> 1 */
+    epctx_map domains;      /* of opset imports, "ai.onnx" as "" -> position in `versions` */
+    int64_t *versions;
+    int64_t ir_version;
+    epctx_map functions; /* names -> 1 */
+    uint64_t around;     /* hash of functions and opset imports, 0: not known yet */
+} epctx__loader;
+
+static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, epctx_error *error)
+{
+    epctx__loader l;
+    memset(&l, 0, sizeof l);
+    l.model = model;
+    l.arena = arena;
+    l.error = error;
+    return l;
+}
+
+static epctx_status epctx__load_nomem(const epctx__loader *l)
+{
+    return epctx__nomem(l->error, l->arena->missing);
+}
+
+static epctx_status epctx__load_name(const epctx__loader *l, epctx_map *map, epctx_str name,
+                                     uint32_t value)
+{
+    return epctx_map_put(map, name, value) == EPCTX_OK ? EPCTX_OK : epctx__load_nomem(l);
+}
+
+/* The lists are counted first. In a mapped file that somebody changes, the second pass may find
+ * fewer. */
+static epctx_status epctx__load_strs(const epctx__loader *l, epctx_cursor it, const epctx_str **out,
+                                     size_t *count)
+{
+    epctx_str *strs;
+    size_t n = 0;
+    *count = epctx_cursor_count(it);
+    *out = strs = (epctx_str *)epctx_arena_array(l->arena, *count, sizeof *strs);
+    if (strs == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (n < *count && epctx_next_str(&it, &strs[n])) {
+        n++;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_ints(const epctx__loader *l, epctx_cursor it, const int64_t **out,
+                                     size_t *count)
+{
+    epctx_cursor counter = it;
+    int64_t value;
+    int64_t *ints;
+    size_t n = 0;
+    for (*count = 0; epctx_next_int(&counter, &value);) {
+        ++*count;
+    }
+    *out = ints = (int64_t *)epctx_arena_array(l->arena, *count, sizeof *ints);
+    if (ints == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (n < *count && epctx_next_int(&it, &ints[n])) {
+        n++;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_floats(const epctx__loader *l, epctx_cursor it, const float **out,
+                                       size_t *count)
+{
+    epctx_cursor counter = it;
+    float value;
+    float *floats;
+    size_t n = 0;
+    for (*count = 0; epctx_next_float(&counter, &value);) {
+        ++*count;
+    }
+    *out = floats = (float *)epctx_arena_array(l->arena, *count, sizeof *floats);
+    if (floats == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (n < *count && epctx_next_float(&it, &floats[n])) {
+        n++;
+    }
+    return EPCTX_OK;
+}
+
+/* -- record: tensors -- */
+
+/* "<what> <found>, <against> <limit>" */
+static epctx_status epctx__tensor_fault(const epctx__loader *l, const epctx_tensor *tensor,
+                                        const char *what, uint64_t found, const char *against,
+                                        uint64_t limit)
+{
+    return epctx_fail(l->error, EPCTX_ERR_GRAPH, "initializer '%S': %s %u, %s %u", &tensor->name,
+                      what, found, against, limit);
+}
+
+/* Number of elements; false when a dimension is negative or the product overflows. */
+static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count)
+{
+    int32_t i;
+    bool zero = false;
+    *count = 1;
+    for (i = 0; i < rank; i++) {
+        if (dims[i] < 0) {
+            return false;
+        }
+        zero = zero || dims[i] == 0;
+    }
+    for (i = 0; i < rank && !zero; i++) {
+        if (*count > (uint64_t)INT64_MAX / (uint64_t)dims[i]) {
+            return false;
+        }
+        *count *= (uint64_t)dims[i];
+    }
+    *count = zero ? 0 : *count;
+    return true;
+}
+
+/* The typed field that holds the elements of a type that has a size, and in what (onnx.proto,
+ * comments at TensorProto). A complex number is two of them. */
+static uint32_t epctx__typed_field(int32_t elem_type, epctx_wire *wire, size_t *width)
+{
+    *width = epctx_elem_size(elem_type);
+    *wire = EPCTX_WIRE_VARINT;
+    switch (elem_type) {
+    case 1:
+    case 14: /* complex64 */
+        *wire = EPCTX_WIRE_FIXED32;
+        *width = 4;
+        return EPCTX_FIELD_TENSOR_FLOAT_DATA;
+    case 7:
+        return EPCTX_FIELD_TENSOR_INT64_DATA;
+    case 11:
+    case 15: /* complex128 */
+        *wire = EPCTX_WIRE_FIXED64;
+        *width = 8;
+        return EPCTX_FIELD_TENSOR_DOUBLE_DATA;
+    case 12:
+    case 13:
+        return EPCTX_FIELD_TENSOR_UINT64_DATA;
+    default:
+        return EPCTX_FIELD_TENSOR_INT32_DATA;
+    }
+}
+
+/* Typed fields -> packed little-endian bytes. */
+static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, epctx_tensor *tensor,
+                                      size_t need)
+{
+    epctx_wire wire;
+    size_t width;
+    epctx_cursor it = epctx_fields(view, epctx__typed_field(tensor->elem_type, &wire, &width));
+    uint8_t *out = (uint8_t *)epctx_arena_array(l->arena, need, 1);
+    uint64_t found = 0; /* also what does not fit */
+    uint64_t bits;
+    if (out == NULL) {
+        return epctx__load_nomem(l);
+    }
+    for (; epctx__next_scalar(&it, wire, &bits); found += width) {
+        size_t i;
+        for (i = 0; i < width && found + width <= need; i++) {
+            out[found + i] = (uint8_t)(bits >> 8 * i);
+        }
+    }
+    tensor->data = out;
+    tensor->size = need;
+    return found == need ? EPCTX_OK
+                         : epctx__tensor_fault(l, tensor, "its typed field holds bytes:", found,
+                                               "its shape needs", need);
+}
+
+/* The file `name` in `folder`, mapped for as long as the model is open; each file once. */
+static epctx__file *epctx__model_map(epctx_model *model, epctx_str folder, epctx_str name,
+                                     epctx_error *error)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx__file *file;
+    uint32_t at;
+    if (epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path, error) !=
+        EPCTX_OK) {
+        return NULL;
+    }
+    model->file_paths.arena = &model->arena; /* the caller may have moved the model */
+    at = epctx_map_get(&model->file_paths, epctx_str_of(path));
+    if (at != EPCTX_MAP_NONE) {
+        return ((epctx__file **)model->file_list)[at];
+    }
+    at = (uint32_t)model->file_paths.count;
+    file = (epctx__file *)epctx_arena_alloc(&model->arena, sizeof *file);
+    if (file != NULL) {
+        file->path = epctx_arena_copy(&model->arena, epctx_str_of(path));
+    }
+    if (file == NULL || file->path == NULL ||
+        !epctx__list_room(&model->arena, &model->file_list, at, &model->file_room, sizeof file)) {
+        epctx__nomem(error, model->arena.missing);
+        return NULL;
+    }
+    if (epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL, 0,
+                       error) != EPCTX_OK) {
+        return NULL;
+    }
+    if (epctx_map_put(&model->file_paths, epctx_str_of(file->path), at) != EPCTX_OK) {
+        model->io->unmap_fn(model->io->user, &file->mapping);
+        epctx__nomem(error, model->arena.missing);
+        return NULL;
+    }
+    ((epctx__file **)model->file_list)[at] = file;
+    file->name = name;
+    file->next = model->files;
+    model->files = file;
+    model->external_there += file->mapping.size;
+    return file;
+}
+
+/* The mapping of an external data file. */
+static epctx_status epctx__external_file(const epctx__loader *l, epctx_str location,
+                                         epctx__file **file)
+{
+    epctx_str folder = epctx_str_of(l->model->external_folder);
+    epctx_error local;
+    epctx_error *error = l->error != NULL ? l->error : &local;
+    if (folder.size == 0 && l->model->path[0] == '\0') {
+        return epctx_fail(l->error, EPCTX_ERR_PATH,
+                          "external data '%S': the model came from memory, set external_folder "
+                          "(session.model_external_initializers_file_folder_path)",
+                          &location);
+    }
+    epctx_error_clear(&local);
+    folder = folder.size > 0 ? folder : epctx_path_folder(epctx_str_of(l->model->path));
+    *file = epctx__model_map(l->model, folder, location, error);
+    return *file != NULL ? EPCTX_OK : error->status;
+}
+
+/* Many tensors may name the same bytes of a file. Weights are shared now and then; who reads all
+ * tensors is to be done in the time that the files take, not that time for each tensor. */
+#define EPCTX__EXTERNAL_TIMES 16u
+#define EPCTX__EXTERNAL_FREE  (UINT64_C(1) << 30)
+
+/* Gives the tensor its data in a file. */
+static epctx_status epctx__load_external(const epctx__loader *l, const epctx_tensor_view *view,
+                                         epctx_tensor *tensor, epctx__file **file)
+{
+    epctx_model *model = l->model;
+    uint64_t size;
+    EPCTX__TRY(epctx__external_file(l, view->location, file));
+    size = (*file)->mapping.size;
+    if (view->offset > size) {
+        return epctx__tensor_fault(l, tensor, "its external data starts at byte", view->offset,
+                                   "the file has", size);
+    }
+    size -= view->offset;
+    if (view->length != UINT64_MAX && view->length > size) {
+        return epctx__tensor_fault(l, tensor, "its external data has a length of", view->length,
+                                   "the file has behind its offset", size);
+    }
+    size = view->length != UINT64_MAX ? view->length : size;
+    model->external_asked += size;
+    if (model->external_asked > EPCTX__EXTERNAL_FREE &&
+        (model->external_asked - EPCTX__EXTERNAL_FREE) / EPCTX__EXTERNAL_TIMES >
+            model->external_there) {
+        return epctx_fail(l->error, EPCTX_ERR_LIMIT,
+                          "initializer '%S': the tensors so far lie over each other in the "
+                          "external data: they have %u bytes, the files %u",
+                          &tensor->name, model->external_asked, model->external_there);
+    }
+    tensor->data = (*file)->mapping.data + view->offset;
+    tensor->size = (size_t)size;
+    tensor->location = view->location;
+    tensor->offset = view->offset;
+    return EPCTX_OK;
+}
+
+/* Strings, and typed fields of half bytes. */
+static uint64_t epctx__hash_elements(epctx_view tensor)
+{
+    epctx_cursor strings = epctx_fields(tensor, EPCTX_FIELD_TENSOR_STRING_DATA);
+    epctx_cursor numbers = epctx_fields(tensor, EPCTX_FIELD_TENSOR_INT32_DATA);
+    uint64_t h = 1;
+    int64_t number;
+    epctx_str text;
+    while (epctx_next_str(&strings, &text)) {
+        h = epctx_hash(text.data, text.size, epctx__hash_number(h, text.size));
+    }
+    while (epctx_next_int(&numbers, &number)) {
+        h = epctx__hash_number(h, (uint64_t)number);
+    }
+    return h != 0 ? h : 1;
+}
+
+/* Name, type and dimensions; `count`: of elements. */
+static epctx_status epctx__load_shape(const epctx__loader *l, const epctx_tensor_view *t,
+                                      epctx_tensor *out, uint64_t *count)
+{
+    size_t width = epctx_elem_size(t->elem_type);
+    size_t rank;
+    memset(out, 0, sizeof *out);
+    out->name = t->name;
+    out->elem_type = t->elem_type;
+    EPCTX__TRY(epctx__load_ints(l, epctx_tensor_dims(t), &out->dims, &rank));
+    if (EPCTX__NEVER(rank > INT32_MAX) || !epctx__elements(out->dims, (int32_t)rank, count) ||
+        (width > 0 && *count > (uint64_t)(SIZE_MAX / 2) / width)) {
+        return epctx_fail(l->error, EPCTX_ERR_GRAPH,
+                          "initializer '%S': a dimension is negative, or the shape too large",
+                          &out->name);
+    }
+    out->rank = (int32_t)rank;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, epctx_tensor *out)
+{
+    epctx_tensor_view t = epctx_tensor_of(view);
+    size_t width = epctx_elem_size(t.elem_type);
+    uint64_t count;
+    EPCTX__TRY(epctx__load_shape(l, &t, out, &count));
+    if (t.external) {
+        epctx__file *file;
+        EPCTX__TRY(epctx__load_external(l, &t, out, &file));
+    } else if (t.has_raw) {
+        uintptr_t at = (uintptr_t)t.raw.data;
+        uintptr_t start = (uintptr_t)l->model->source.data;
+        out->data = t.raw.data;
+        out->size = t.raw.size;
+        /* An edited tensor stands elsewhere. */
+        out->offset = at >= start && at - start < l->model->source.size ? at - start : 0;
+    } else if (width > 0) {
+        /* The bytes must be there: claimed dimensions alone must not make us allocate. */
+        if (count > l->model->source.size) {
+            return epctx__tensor_fault(l, out, "its shape has elements:", count,
+                                       "the whole model has bytes:", l->model->source.size);
+        }
+        return epctx__load_typed(l, view, out, (size_t)count * width);
+    } else if (count > 0) {
+        out->rest = epctx__hash_elements(view);
+    }
+    if (out->data != NULL && width > 0 && out->size != count * width) {
+        return epctx__tensor_fault(l, out, "its data has bytes:", out->size, "its shape needs",
+                                   count * width);
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_tensor_load(epctx_model *model, epctx_view tensor, epctx_arena *arena,
+                                         epctx_tensor *out, epctx_error *error)
+{
+    epctx__loader l = epctx__loader_of(model, arena != NULL ? arena : &model->arena, error);
+    epctx_error_clear(error);
+    return epctx__load_tensor(&l, tensor, out);
+}
+
+/* -- record: the hash of what it has no member for, the same however the fields are encoded -- */
+
+/* Fields of different numbers come in any order; those of one number are counted. */
+static void epctx__digest_add(uint64_t *sum, uint32_t number, uint32_t *places, uint64_t value)
+{
+    uint32_t place = places[number < 32 ? number : 0]++;
+    *sum += epctx__hash_number(epctx__hash_number(epctx__hash_number(0, number), place), value);
+}
+
+EPCTX__APART static void epctx__digest_packed(const epctx_field *field, uint32_t kind,
+                                              uint32_t *places, uint64_t *sum)
+{
+    const uint8_t *p = field->body.data;
+    const uint8_t *end = p + field->body.size;
+    epctx_wire wire = kind == (uint32_t)EPCTX_KIND_INT     ? EPCTX_WIRE_VARINT
+                      : kind == (uint32_t)EPCTX_KIND_FLOAT ? EPCTX_WIRE_FIXED32
+                                                           : EPCTX_WIRE_FIXED64;
+    uint64_t value;
+    for (p = epctx__packed_next(p, end, wire, &value); p != NULL;
+         p = epctx__packed_next(p, end, wire, &value)) {
+        epctx__digest_add(sum, field->number, places, value);
+    }
+}
+
+/* Bytes of a file. Ranges that overlap could have a file read again and again: when more was asked
+ * for than it has, the whole file counts. */
+static uint64_t epctx__digest_file(epctx__file *file, const epctx_tensor *tensor)
+{
+    const epctx_mapping *all = &file->mapping;
+    if (tensor->size <= all->size - file->hashed) {
+        file->hashed += tensor->size;
+        return epctx_hash(tensor->data, tensor->size, 0);
+    }
+    if (file->whole == 0) {
+        file->whole = epctx_hash(all->data, all->size, 1);
+    }
+    return file->whole;
+}
+
+/* Adds what a tensor has in a file. Apart, as below: the stack of what calls itself. */
+EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_view message,
+                                                        uint64_t *sum)
+{
+    epctx_tensor_view view = epctx_tensor_of(message);
+    epctx_tensor tensor;
+    epctx__file *file;
+    if (!view.external) {
+        return EPCTX_OK;
+    }
+    memset(&tensor, 0, sizeof tensor);
+    tensor.name = view.name;
+    EPCTX__TRY(epctx__load_external(l, &view, &tensor, &file));
+    *sum += epctx__digest_file(file, &tensor);
+    return EPCTX_OK;
+}
+
+/* Never 0. Recursion: messages in messages, which open bounds. */
+static epctx_status epctx__digest(epctx__loader *l, epctx_kind type, epctx_view message,
+                                  uint64_t *out)
+{
+    epctx_cursor it = epctx_fields(message, 0);
+    uint32_t places[32];
+    uint64_t sum = 1;
+    epctx_field field;
+    memset(places, 0, sizeof places);
+    while (epctx_next_field(&it, &field)) {
+        uint32_t kind = field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
+        uint64_t value = field.value;
+        if (epctx__is_message(kind)) {
+            EPCTX__TRY(epctx__digest(l, epctx__message_kind(kind), field.body, &value));
+        } else if (kind != 0) {
+            epctx__digest_packed(&field, kind, places, &sum);
+            continue;
+        } else if (field.wire == EPCTX_WIRE_LEN) {
+            value = epctx_hash(field.body.data, field.body.size, 0);
+        }
+        epctx__digest_add(&sum, field.number, places, value);
+    }
+    if (type == EPCTX_KIND_TENSOR) {
+        EPCTX__TRY(epctx__digest_external(l, message, &sum));
+    }
+    sum = epctx__hash_number(0, sum);
+    *out = sum != 0 ? sum : 1;
+    return EPCTX_OK;
+}
+
+/* What bodies and calls mean depends on the model's functions and opset imports. */
+static epctx_status epctx__digest_around(epctx__loader *l)
+{
+    epctx_cursor it = epctx_fields(epctx__slot_view(l->model->shown), 0);
+    epctx_field field;
+    uint64_t sum = 1;
+    if (l->around != 0) {
+        return EPCTX_OK;
+    }
+    while (epctx_next_field(&it, &field)) {
+        uint32_t kind = field.wire == EPCTX_WIRE_LEN
+                            ? epctx__field_kind(EPCTX_KIND_MODEL, field.number)
+                            : 0;
+        uint64_t value;
+        if (kind == EPCTX_KIND_OPSET || kind == EPCTX_KIND_FUNCTION) {
+            EPCTX__TRY(epctx__digest(l, (epctx_kind)kind, field.body, &value));
+            sum += value;
+        }
+    }
+    l->around = sum != 0 ? sum : 1;
+    return EPCTX_OK;
+}
+
+/* Adds what an attribute or a call stands for to the hash of the rest. */
+static void epctx__rest_add(uint64_t *rest, uint64_t digest)
+{
+    *rest = epctx__hash_number(*rest, digest);
+    *rest = *rest != 0 ? *rest : 1;
+}
+
+static epctx_status epctx__rest_around(epctx__loader *l, epctx_node *node)
+{
+    EPCTX__TRY(epctx__digest_around(l));
+    epctx__rest_add(&node->rest, l->around);
+    return EPCTX_OK;
+}
+
+/* -- record: nodes -- */
+
+/* The members of an attribute that hold its value; without one it goes into the node's rest. */
+static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *view, epctx_node *node,
+                                     epctx_attr *out)
+{
+    epctx_tensor *tensor;
+    uint64_t digest;
+    memset(out, 0, sizeof *out);
+    out->name = view->name;
+    out->type = (epctx_attr_type)view->type; /* 0 to 14, as attr views are read */
+    out->i = view->i;
+    out->f = view->f;
+    out->s = view->s;
+    switch (out->type) {
+    case EPCTX_ATTR_INT:
+    case EPCTX_ATTR_FLOAT:
+    case EPCTX_ATTR_STRING:
+        return EPCTX_OK;
+    case EPCTX_ATTR_INTS:
+        return epctx__load_ints(l, epctx_fields(view->view, EPCTX_FIELD_ATTR_INTS), &out->ints,
+                                &out->count);
+    case EPCTX_ATTR_FLOATS:
+        return epctx__load_floats(l, epctx_fields(view->view, EPCTX_FIELD_ATTR_FLOATS),
+                                  &out->floats, &out->count);
+    case EPCTX_ATTR_STRINGS:
+        return epctx__load_strs(l, epctx_fields(view->view, EPCTX_FIELD_ATTR_STRINGS),
+                                &out->strings, &out->count);
+    case EPCTX_ATTR_TENSOR:
+        out->t = tensor = (epctx_tensor *)epctx_arena_alloc(l->arena, sizeof *tensor);
+        return tensor != NULL ? epctx__load_tensor(l, view->t, tensor) : epctx__load_nomem(l);
+    default:
+        EPCTX__TRY(epctx__digest(l, EPCTX_KIND_ATTR, view->view, &digest));
+        epctx__rest_add(&node->rest, digest);
+        return out->type == EPCTX_ATTR_GRAPH || out->type == EPCTX_ATTR_GRAPHS
+                   ? epctx__rest_around(l, node)
+                   : EPCTX_OK;
+    }
+}
+
+static epctx_status epctx__load_attrs(epctx__loader *l, const epctx_node_view *view,
+                                      epctx_node *out)
+{
+    epctx_cursor it = epctx_node_attrs(view);
+    epctx_attr *attrs = (epctx_attr *)epctx_arena_array(l->arena, view->attr_count, sizeof *attrs);
+    epctx_attr_view attr;
+    out->attrs = attrs;
+    if (attrs == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (out->attr_count < view->attr_count && epctx_next_attr(&it, &attr)) {
+        epctx_status status = epctx__load_attr(l, &attr, out, &attrs[out->attr_count++]);
+        if (status != EPCTX_OK) {
+            epctx_blame(l->error, NULL, &view->name, NULL);
+            return status;
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* -- record: captures -- */
+
+/* The names that a body defines itself; what it reads beyond them it captures. */
+typedef struct epctx__scope {
+    struct epctx__scope *outer;
+    uint32_t level; /* of the body in the walk: its messages have a higher one */
+    epctx_map names;
+} epctx__scope;
+
+typedef struct epctx__capturing {
+    epctx_arena *arena;
+    epctx__scope *scope;
+    epctx_list found; /* of epctx_str */
+} epctx__capturing;
+
+/* A body reads this name. False without memory. */
+static bool epctx__capture_name(epctx__capturing *c, epctx_str name)
+{
+    const epctx__scope *scope = c->scope;
+    epctx_str *found;
+    while (scope != NULL && epctx_map_get(&scope->names, name) == EPCTX_MAP_NONE) {
+        scope = scope->outer;
+    }
+    if (scope != NULL || name.size == 0) {
+        return true; /* its own, or an optional input that is not there */
+    }
+    found = (epctx_str *)epctx_list_add(&c->found, c->arena, sizeof *found);
+    if (found != NULL) {
+        *found = name;
+    }
+    return found != NULL;
+}
+
+/* Inputs, initializers and node outputs of a body. */
+static bool epctx__scope_fill(epctx_map *names, epctx_view graph)
+{
+    epctx_cursor it = epctx_fields(graph, 0);
+    epctx_field field;
+    while (epctx_next_field(&it, &field)) {
+        epctx_cursor outputs = epctx_fields(epctx_view_none(), 0);
+        epctx_str name = epctx_str_of(NULL);
+        if (field.wire != EPCTX_WIRE_LEN) {
+            continue;
+        }
+        switch (field.number) {
+        case EPCTX_FIELD_GRAPH_INPUT:
+            name = epctx_value_of(field.body).name;
+            break;
+        case EPCTX_FIELD_GRAPH_INITIALIZER:
+            name = epctx_tensor_of(field.body).name;
+            break;
+        case EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER:
+            name = epctx_sparse_of(field.body).values.name;
+            break;
+        case EPCTX_FIELD_GRAPH_NODE:
+            outputs = epctx_fields(field.body, EPCTX_FIELD_NODE_OUTPUT);
+            if (!epctx_next_str(&outputs, &name)) {
+                continue;
+            }
+            break;
+        default:
+            continue;
+        }
+        do {
+            if (epctx_map_put(names, name, 1) != EPCTX_OK) {
+                return false;
+            }
+        } while (epctx_next_str(&outputs, &name));
+    }
+    return true;
+}
+
+static bool epctx__capture_graph(epctx__capturing *c, const epctx_walk *walk)
+{
+    epctx_cursor outputs = epctx_fields(walk->view, EPCTX_FIELD_GRAPH_OUTPUT);
+    epctx__scope *scope = (epctx__scope *)epctx_arena_alloc(c->arena, sizeof *scope);
+    epctx_value_view value;
+    if (scope == NULL) {
+        return false;
+    }
+    scope->outer = c->scope;
+    scope->level = walk->level;
+    c->scope = scope;
+    epctx_map_init(&scope->names, c->arena);
+    if (!epctx__scope_fill(&scope->names, walk->view)) {
+        return false;
+    }
+    /* A body may hand an outer value straight through. */
+    while (epctx_next_value(&outputs, &value)) {
+        if (!epctx__capture_name(c, value.name)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__capture_node(epctx__capturing *c, epctx_view node)
+{
+    epctx_cursor inputs = epctx_fields(node, EPCTX_FIELD_NODE_INPUT);
+    epctx_str name;
+    while (epctx_next_str(&inputs, &name)) {
+        if (!epctx__capture_name(c, name)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
+                                           const epctx_str **out, size_t *count, epctx_error *error)
+{
+    epctx__capturing c;
+    epctx_walk walk;
+    bool good = true;
+    memset(&c, 0, sizeof c);
+    c.arena = arena;
+    epctx_error_clear(error);
+    epctx_walk_below(&walk, node, EPCTX_KIND_NODE);
+    while (good && epctx_walk_step(&walk)) {
+        while (c.scope != NULL && c.scope->level >= walk.level) {
+            c.scope = c.scope->outer;
+        }
+        if (walk.kind == EPCTX_KIND_GRAPH) {
+            good = epctx__capture_graph(&c, &walk);
+        } else if (walk.kind == EPCTX_KIND_NODE && walk.level > 0) {
+            good = epctx__capture_node(&c, walk.view);
+        }
+    }
+    *out = (const epctx_str *)c.found.items;
+    *count = c.found.count;
+    return good ? EPCTX_OK : epctx__nomem(error, arena->missing);
+}
+
+static epctx_status epctx__load_node(epctx__loader *l, const epctx_node_view *view, epctx_node *out)
+{
+    uint32_t domain;
+    out->name = view->name;
+    out->op_type = view->op_type;
+    out->domain = epctx_str_is(view->domain, "ai.onnx") ? epctx_str_of("") : view->domain;
+    domain = epctx_map_get(&l->domains, out->domain);
+    out->version = domain != EPCTX_MAP_NONE ? l->versions[domain] : 0;
+    EPCTX__TRY(epctx__load_strs(l, epctx_node_inputs(view), &out->inputs, &out->input_count));
+    EPCTX__TRY(epctx__load_strs(l, epctx_node_outputs(view), &out->outputs, &out->output_count));
+    EPCTX__TRY(epctx__load_attrs(l, view, out));
+    EPCTX__TRY(epctx_node_captures(view->view, l->arena, &out->captures, &out->capture_count,
+                                   l->error));
+    return epctx_map_get(&l->functions, view->op_type) != EPCTX_MAP_NONE
+               ? epctx__rest_around(l, out)
+               : EPCTX_OK;
+}
+
+/* -- record: the graph -- */
+
+static epctx_status epctx__load_value(epctx__loader *l, const epctx_value_view *view,
+                                      epctx_value *out)
+{
+    epctx_cursor it = epctx_value_dims(view);
+    size_t rank = epctx_cursor_count(it);
+    epctx_dim dim;
+    int64_t *dims;
+    out->name = view->name;
+    out->elem_type = view->is_tensor ? view->elem_type : 0;
+    out->rank = -1;
+    if (!view->has_shape || EPCTX__NEVER(rank > INT32_MAX)) {
+        return EPCTX_OK;
+    }
+    out->dims = dims = (int64_t *)epctx_arena_array(l->arena, rank, sizeof *dims);
+    if (dims == NULL) {
+        return epctx__load_nomem(l);
+    }
+    for (out->rank = 0; (size_t)out->rank < rank && epctx_next_dim(&it, &dim); out->rank++) {
+        dims[out->rank] = dim.known && dim.value >= 0 ? dim.value : -1;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_values(epctx__loader *l, epctx_cursor it, bool skip_constants,
+                                       const epctx_value **out, size_t *count)
+{
+    size_t most = epctx_cursor_count(it);
+    epctx_value *values = (epctx_value *)epctx_arena_array(l->arena, most, sizeof *values);
+    epctx_value_view view;
+    *out = values;
+    *count = 0;
+    if (values == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (*count < most && epctx_next_value(&it, &view)) {
+        /* Before IR version 4 every initializer had to be listed as an input. */
+        if (skip_constants && l->ir_version < 4 &&
+            epctx_map_get(&l->initializers, view.name) != EPCTX_MAP_NONE) {
+            continue;
+        }
+        EPCTX__TRY(epctx__load_value(l, &view, &values[(*count)++]));
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view view,
+                                             epctx_graph *out)
+{
+    epctx_cursor it = epctx_graph_initializers(view);
+    epctx_cursor inputs = epctx_graph_inputs(view);
+    size_t most = epctx_cursor_count(it);
+    epctx_tensor *tensors = (epctx_tensor *)epctx_arena_array(l->arena, most, sizeof *tensors);
+    epctx_map overridable;
+    epctx_value_view value;
+    epctx_view body;
+    out->initializers = tensors;
+    if (tensors == NULL) {
+        return epctx__load_nomem(l);
+    }
+    epctx_map_init(&overridable, l->arena);
+    while (l->ir_version >= 4 && epctx_next_value(&inputs, &value)) {
+        EPCTX__TRY(epctx__load_name(l, &overridable, value.name, 1));
+    }
+    while (out->initializer_count < most && epctx_next_view(&it, &body)) {
+        epctx_tensor *tensor = &tensors[out->initializer_count];
+        EPCTX__TRY(epctx__load_tensor(l, body, tensor));
+        /* What the application may replace is an input, no constant. */
+        if (epctx_map_get(&overridable, tensor->name) == EPCTX_MAP_NONE) {
+            EPCTX__TRY(epctx__load_name(l, &l->initializers, tensor->name, 1));
+            out->initializer_count++;
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* Nodes look their version up, and both may be many. Of a domain imported twice the last counts. */
+static epctx_status epctx__load_opsets(epctx__loader *l)
+{
+    epctx_cursor it = epctx_model_opsets(l->model);
+    size_t most = epctx_cursor_count(it);
+    epctx_opset opset;
+    uint32_t count = 0;
+    epctx_map_init(&l->domains, l->arena);
+    l->versions = (int64_t *)epctx_arena_array(l->arena, most, sizeof *l->versions);
+    if (l->versions == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (count < most && epctx_next_opset(&it, &opset)) {
+        bool onnx = epctx_str_is(opset.domain, "ai.onnx");
+        l->versions[count] = opset.version;
+        EPCTX__TRY(epctx__load_name(l, &l->domains, onnx ? epctx_str_of("") : opset.domain,
+                                    count++));
+    }
+    return EPCTX_OK;
+}
+
+/* What nodes may call. */
+static epctx_status epctx__load_functions(epctx__loader *l)
+{
+    epctx_cursor it = epctx_model_functions(l->model);
+    epctx_function_view function;
+    epctx_map_init(&l->functions, l->arena);
+    while (epctx_next_function(&it, &function)) {
+        EPCTX__TRY(epctx__load_name(l, &l->functions, function.name, 1));
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view view, epctx_graph *out)
+{
+    epctx_cursor it = epctx_graph_nodes(view);
+    size_t most = epctx_cursor_count(it);
+    epctx_node *nodes = (epctx_node *)epctx_arena_array(l->arena, most, sizeof *nodes);
+    epctx_node_view node;
+    out->nodes = nodes;
+    if (nodes == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (out->node_count < most && epctx_next_node(&it, &node)) {
+        nodes[out->node_count].id = (uint32_t)out->node_count;
+        EPCTX__TRY(epctx__load_node(l, &node, &nodes[out->node_count]));
+        out->node_count++;
+    }
+    return EPCTX_OK;
+}
+
+/* -- record: topological order -- */
+
+#define EPCTX__NO_UNIT UINT32_MAX
+
+typedef struct epctx__edges {
+    uint32_t *from;
+    uint32_t *to; /* waits for `from` */
+    size_t count;
+} epctx__edges;
+
+/* A heap of units, smallest key on top. */
+static void epctx__heap_push(uint32_t *heap, size_t *count, uint32_t unit, const uint32_t *key)
+{
+    size_t at = (*count)++;
+    while (at > 0 && key[heap[(at - 1) / 2]] > key[unit]) {
+        heap[at] = heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    heap[at] = unit;
+}
+
+static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *key)
+{
+    uint32_t top = heap[0];
+    uint32_t last = heap[--*count];
+    size_t at = 0;
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child + 1 < *count && key[heap[child + 1]] < key[heap[child]]) {
+            child++;
+        }
+        if (child >= *count || key[heap[child]] >= key[last]) {
+            break;
+        }
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = last;
+    return top;
+}
+
+/* Units in an order where each stands behind those it waits for, by key where that leaves a choice.
+ * A unit with key EPCTX__NO_UNIT does not exist. `count` falls short of the units that exist when
+ * there is a cycle. */
+static bool epctx__sort_units(epctx_arena *arena, epctx_error *error, const uint32_t *key,
+                              size_t units, const epctx__edges *edges, uint32_t *sequence,
+                              size_t *count)
+{
+    uint32_t *missing = (uint32_t *)epctx_arena_array(arena, units, sizeof *missing);
+    uint32_t *heap = (uint32_t *)epctx_arena_array(arena, units, sizeof *heap);
+    size_t *first = (size_t *)epctx_arena_array(arena, units, sizeof *first); /* 1 + edge, or 0 */
+    size_t *next = (size_t *)epctx_arena_array(arena, edges->count, sizeof *next);
+    size_t heaped = 0;
+    size_t i;
+    *count = 0;
+    if (missing == NULL || heap == NULL || first == NULL || next == NULL) {
+        epctx__nomem(error, arena->missing);
+        return false;
+    }
+    for (i = 0; i < edges->count; i++) {
+        missing[edges->to[i]]++;
+        next[i] = first[edges->from[i]];
+        first[edges->from[i]] = i + 1;
+    }
+    for (i = 0; i < units; i++) {
+        if (key[i] != EPCTX__NO_UNIT && missing[i] == 0) {
+            epctx__heap_push(heap, &heaped, (uint32_t)i, key);
+        }
+    }
+    while (heaped > 0) {
+        uint32_t unit = epctx__heap_pop(heap, &heaped, key);
+        size_t edge;
+        sequence[(*count)++] = unit;
+        for (edge = first[unit]; edge != 0; edge = next[edge - 1]) {
+            if (--missing[edges->to[edge - 1]] == 0) {
+                epctx__heap_push(heap, &heaped, edges->to[edge - 1], key);
+            }
+        }
+    }
+    return true;
+}
+
+/* Edges between the nodes of a record; `sorted` tells whether the nodes are in order already. */
+static epctx_status epctx__node_edges(epctx__loader *l, const epctx_graph *graph,
+                                      epctx__edges *edges, bool *sorted)
+{
+    epctx_map producers;
+    size_t most = 0;
+    size_t i, k;
+    epctx_map_init(&producers, l->arena);
+    for (i = 0; i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        most += epctx__read_count(node);
+        for (k = 0; k < node->output_count; k++) {
+            if (node->outputs[k].size > 0) {
+                EPCTX__TRY(epctx__load_name(l, &producers, node->outputs[k], (uint32_t)i));
+            }
+        }
+    }
+    edges->from = (uint32_t *)epctx_arena_array(l->arena, most, sizeof *edges->from);
+    edges->to = (uint32_t *)epctx_arena_array(l->arena, most, sizeof *edges->to);
+    edges->count = 0;
+    if (edges->from == NULL || edges->to == NULL) {
+        return epctx__load_nomem(l);
+    }
+    *sorted = true;
+    for (i = 0; i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        for (k = 0; k < epctx__read_count(node); k++) {
+            uint32_t from = epctx_map_get(&producers, epctx__reads(node, k));
+            if (from != EPCTX_MAP_NONE) {
+                *sorted = *sorted && from < i;
+                edges->from[edges->count] = from;
+                edges->to[edges->count++] = (uint32_t)i;
+            }
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* ONNX wants nodes in topological order, but ORT accepts any order and also writes such models. */
+static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
+{
+    epctx__edges edges;
+    epctx_node *nodes;
+    uint32_t *sequence;
+    uint32_t *key;
+    size_t count = 0;
+    size_t i;
+    bool sorted;
+    EPCTX__TRY(epctx__node_edges(l, graph, &edges, &sorted));
+    if (sorted) {
+        return EPCTX_OK;
+    }
+    nodes = (epctx_node *)epctx_arena_array(l->arena, graph->node_count, sizeof *nodes);
+    sequence = (uint32_t *)epctx_arena_array(l->arena, graph->node_count, sizeof *sequence);
+    key = (uint32_t *)epctx_arena_array(l->arena, graph->node_count, sizeof *key);
+    if (nodes == NULL || sequence == NULL || key == NULL) {
+        return epctx__load_nomem(l);
+    }
+    for (i = 0; i < graph->node_count; i++) {
+        key[i] = (uint32_t)i;
+    }
+    if (!epctx__sort_units(l->arena, l->error, key, graph->node_count, &edges, sequence, &count)) {
+        return EPCTX_ERR_NOMEM;
+    }
+    if (count != graph->node_count) {
+        return epctx_fail(l->error, EPCTX_ERR_GRAPH,
+                          "%u nodes depend on themselves: the graph has a cycle",
+                          (uint64_t)(graph->node_count - count));
+    }
+    for (i = 0; i < count; i++) {
+        nodes[i] = graph->nodes[sequence[i]];
+    }
+    graph->nodes = nodes;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_graph(epctx__loader *l, epctx_graph *out)
+{
+    epctx_graph_view view = epctx_model_graph(l->model);
+    if (!epctx_model_has_graph(l->model)) {
+        return epctx_fail(l->error, EPCTX_ERR_GRAPH, "the model has no graph");
+    }
+    out->name = view.name;
+    EPCTX__TRY(epctx__load_opsets(l));
+    EPCTX__TRY(epctx__load_functions(l));
+    EPCTX__TRY(epctx__load_initializers(l, view, out));
+    EPCTX__TRY(epctx__load_values(l, epctx_graph_inputs(view), true, &out->inputs,
+                                  &out->input_count));
+    EPCTX__TRY(epctx__load_values(l, epctx_graph_outputs(view), false, &out->outputs,
+                                  &out->output_count));
+    EPCTX__TRY(epctx__load_values(l, epctx_graph_values(view), false, &out->values,
+                                  &out->value_count));
+    EPCTX__TRY(epctx__load_nodes(l, view, out));
+    return epctx__sort_nodes(l, out);
+}
+
+EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error)
+{
+    epctx__loader l = epctx__loader_of(model, &model->arena, error);
+    epctx__file *file;
+    epctx_status status;
+    epctx_error_clear(error);
+    memset(out, 0, sizeof *out);
+    model->external_asked = 0;
+    for (file = model->files; file != NULL; file = file->next) {
+        file->hashed = 0;
+    }
+    l.ir_version = epctx_model_read(model).ir_version;
+    epctx_map_init(&l.initializers, l.arena);
+    status = epctx__load_graph(&l, out);
+    if (status != EPCTX_OK) {
+        epctx_blame(error, model->path, NULL, NULL);
+    }
+    return status;
+}
+
+#endif /* EPCTX_NO_WIRE */
 
 /* ================================================================================================
  * >>epnode
@@ -11566,106 +12968,6 @@ EPCTX_API epctx_rule_info epctx_rule_of(epctx_rule rule)
 
 #ifndef EPCTX_NO_WIRE
 
-/* -- walk -- */
-
-static void epctx__walk_push(epctx_walk *walk, epctx_str graph, epctx_cursor nodes)
-{
-    epctx_walk_level *level;
-    if (walk->count < EPCTX_WALK_DEPTH) { /* not taken: open bounds the nesting */
-        level = &walk->levels[walk->count++];
-        memset(level, 0, sizeof *level);
-        level->graph = graph;
-        level->nodes = nodes;
-    }
-}
-
-EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model)
-{
-    epctx_graph_view graph = epctx_model_graph(model);
-    epctx_view root = epctx__slot_view(model->shown);
-    memset(walk, 0, sizeof *walk);
-    walk->functions = epctx_fields(root, 25);
-    walk->trainings = epctx_fields(root, 20);
-    epctx__walk_push(walk, graph.name, epctx_graph_nodes(graph));
-}
-
-/* Starts on the next function or training graph; false when there is none left. */
-static bool epctx__walk_more(epctx_walk *walk)
-{
-    epctx_view body;
-    epctx_field field;
-    if (epctx_next_view(&walk->functions, &body)) {
-        epctx_cursor names = epctx_fields(body, 1);
-        epctx_str name = epctx_str_of(NULL);
-        while (epctx_next_str(&names, &name)) {
-        }
-        walk->in_function = true;
-        epctx__walk_push(walk, name, epctx_fields(body, 7));
-        return true;
-    }
-    walk->in_function = false;
-    for (;;) {
-        while (epctx_next_field(&walk->training, &field)) {
-            if (field.wire == EPCTX_WIRE_LEN && (field.number == 1 || field.number == 2)) {
-                epctx_graph_view graph = epctx_graph_of(field.body);
-                walk->in_training = true;
-                epctx__walk_push(walk, graph.name, epctx_graph_nodes(graph));
-                return true;
-            }
-        }
-        if (!epctx_next_view(&walk->trainings, &body)) {
-            return false;
-        }
-        walk->training = epctx_fields(body, 0);
-    }
-}
-
-EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node)
-{
-    for (;;) {
-        epctx_walk_level *level;
-        epctx_field field;
-        epctx_view body;
-        bool descended = false;
-        if (walk->count == 0) {
-            if (!epctx__walk_more(walk)) {
-                return false;
-            }
-            continue;
-        }
-        level = &walk->levels[walk->count - 1];
-        while (!descended && epctx_next_field(&level->graphs, &field)) {
-            if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11)) {
-                epctx_graph_view graph = epctx_graph_of(field.body);
-                epctx__walk_push(walk, graph.name, epctx_graph_nodes(graph));
-                descended = true;
-            }
-        }
-        if (descended) {
-            continue;
-        }
-        if (epctx_next_view(&level->attrs, &body)) {
-            level->graphs = epctx_fields(body, 0);
-        } else if (epctx_next_node(&level->nodes, node)) {
-            level->attrs = epctx_node_attrs(node);
-            walk->depth = walk->count - 1;
-            return true;
-        } else {
-            walk->count--;
-        }
-    }
-}
-
-EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node)
-{
-    while (epctx_walk_next(walk, node)) {
-        if (epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* "a\0b\0c" in the arena; the parts are in memory side by side. */
 static bool epctx__join_key(epctx_arena *arena, const epctx_str *parts, size_t count,
                             epctx_str *out)
@@ -12430,7 +13732,8 @@ static void epctx__lint_fields(epctx__lint *l, epctx_kind type, epctx_view messa
             continue;
         }
         /* Of a oneof any second member counts. */
-        bit = UINT32_C(1) << (epctx__is_choice(type, field.number, field.wire) ? 31 : info->number);
+        bit = UINT32_C(1) << (type == EPCTX_KIND_TYPE && info->kind < EPCTX_KIND_INT ? 31
+                                                                                     : info->number);
         if (!info->repeated && (seen & bit) != 0) {
             epctx__say(l, EPCTX_RULE_DOUBLED_FIELD, node, attribute,
                        "field %s of a %s stands twice: readers differ in which one they take",
@@ -15299,7 +16602,7 @@ static epctx_status epctx__check_made(const epctx_model *model, epctx_str source
 EPCTX_API epctx_status epctx_check_binary(const epctx_model *model, const char *context_file_path,
                                           epctx_error *error)
 {
-    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_OF_MODEL);
+    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
     epctx_pair pair;
     epctx_status status = EPCTX_OK;
     int stamps = 0;
@@ -16175,1031 +17478,11 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
     return epctx__scan_failed(scan, error);
 }
 
+#endif /* EPCTX_NO_WIRE */
+
 /* ================================================================================================
  * >>edit
  * ============================================================================================== */
-
-/* -- model bytes -> record -- */
-
-typedef struct epctx__loader {
-    epctx_model *model;
-    epctx_arena *arena;
-    epctx_error *error;
-    epctx_map initializers; /* name -> 1 */
-    epctx_map domains;      /* of opset imports, "ai.onnx" as "" -> position in `versions` */
-    int64_t *versions;
-    int64_t ir_version;
-    epctx_map functions; /* names -> 1 */
-    uint64_t around;     /* hash of functions and opset imports, 0: not known yet */
-} epctx__loader;
-
-static void *epctx__load_array(epctx__loader *l, size_t count, size_t size)
-{
-    void *memory = epctx_arena_array(l->arena, count, size);
-    if (memory == NULL) {
-        epctx__nomem(l->error, l->arena->missing);
-    }
-    return memory;
-}
-
-static bool epctx__load_strs(epctx__loader *l, epctx_cursor it, const epctx_str **out,
-                             size_t *count)
-{
-    epctx_str *strs;
-    size_t n = 0;
-    *count = epctx_cursor_count(it);
-    strs = (epctx_str *)epctx__load_array(l, *count, sizeof *strs);
-    *out = strs;
-    for (; strs != NULL && n < *count; n++) {
-        (void)epctx_next_str(&it, &strs[n]);
-    }
-    return strs != NULL;
-}
-
-static bool epctx__load_ints(epctx__loader *l, epctx_cursor it, const int64_t **out, size_t *count)
-{
-    epctx_cursor counter = it;
-    int64_t value;
-    int64_t *ints;
-    size_t n = 0;
-    for (*count = 0; epctx_next_int(&counter, &value);) {
-        ++*count;
-    }
-    ints = (int64_t *)epctx__load_array(l, *count, sizeof *ints);
-    *out = ints;
-    for (; ints != NULL && n < *count; n++) {
-        (void)epctx_next_int(&it, &ints[n]);
-    }
-    return ints != NULL;
-}
-
-static bool epctx__load_floats(epctx__loader *l, epctx_cursor it, const float **out, size_t *count)
-{
-    epctx_cursor counter = it;
-    float value;
-    float *floats;
-    size_t n = 0;
-    for (*count = 0; epctx_next_float(&counter, &value);) {
-        ++*count;
-    }
-    floats = (float *)epctx__load_array(l, *count, sizeof *floats);
-    *out = floats;
-    for (; floats != NULL && n < *count; n++) {
-        (void)epctx_next_float(&it, &floats[n]);
-    }
-    return floats != NULL;
-}
-
-/* "<what> <found>, <against> <limit>" */
-static bool epctx__tensor_fault(epctx__loader *l, const epctx_tensor *tensor, const char *what,
-                                uint64_t found, const char *against, uint64_t limit)
-{
-    epctx_fail(l->error, EPCTX_ERR_GRAPH, "initializer '%S': %s %u, %s %u", &tensor->name, what,
-               found, against, limit);
-    return false;
-}
-
-/* Number of elements; false when a dimension is negative or the product overflows. */
-static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count)
-{
-    int32_t i;
-    bool zero = false;
-    *count = 1;
-    for (i = 0; i < rank; i++) {
-        if (dims[i] < 0) {
-            return false;
-        }
-        zero = zero || dims[i] == 0;
-    }
-    for (i = 0; i < rank && !zero; i++) {
-        if (*count > (uint64_t)INT64_MAX / (uint64_t)dims[i]) {
-            return false;
-        }
-        *count *= (uint64_t)dims[i];
-    }
-    *count = zero ? 0 : *count;
-    return true;
-}
-
-/* The typed field that holds the elements of a type that has a size (onnx.proto, comments at
- * TensorProto). */
-static uint32_t epctx__typed_field(int32_t elem_type)
-{
-    switch (elem_type) {
-    case 1:
-    case 14:
-        return 4; /* float_data */
-    case 7:
-        return 7; /* int64_data */
-    case 11:
-    case 15:
-        return 10; /* double_data */
-    case 12:
-    case 13:
-        return 11; /* uint64_data */
-    default:
-        return 5; /* int32_data */
-    }
-}
-
-/* Appends the low bytes of a number as long as they fit, and counts them in any case. */
-static void epctx__store(uint8_t *out, size_t need, uint64_t *found, uint64_t bits, size_t width)
-{
-    size_t i;
-    for (i = 0; i < width && *found + width <= need; i++) {
-        out[*found + i] = (uint8_t)(bits >> 8 * i);
-    }
-    *found += width;
-}
-
-/* Typed fields -> packed little-endian bytes. */
-static bool epctx__load_typed(epctx__loader *l, epctx_view view, epctx_tensor *tensor, size_t need)
-{
-    uint32_t number = epctx__typed_field(tensor->elem_type);
-    epctx_cursor it = epctx_fields(view, number);
-    epctx_wire wire = number == 4 ? EPCTX_WIRE_FIXED32 : EPCTX_WIRE_VARINT;
-    size_t width = epctx_elem_size(tensor->elem_type);
-    uint8_t *out = (uint8_t *)epctx__load_array(l, need, 1);
-    uint64_t found = 0; /* also what does not fit */
-    uint64_t bits;
-    epctx_field field;
-    /* A complex number is two elements of its field. */
-    width = tensor->elem_type == 14 || tensor->elem_type == 15 ? width / 2 : width;
-    tensor->data = out;
-    tensor->size = need;
-    if (out == NULL) {
-        return false;
-    }
-    while (number == 10 && epctx_next_field(&it, &field)) { /* packed doubles: as they are */
-        if (field.wire == EPCTX_WIRE_LEN) {
-            if (field.body.size <= need - found) {
-                memcpy(out + found, field.body.data, field.body.size);
-            }
-            found += field.body.size;
-        } else if (field.wire == EPCTX_WIRE_FIXED64) {
-            epctx__store(out, need, &found, field.value, width);
-        }
-    }
-    while (number != 10 && epctx__next_scalar(&it, wire, &bits)) {
-        epctx__store(out, need, &found, bits, width);
-    }
-    if (found != need) {
-        return epctx__tensor_fault(l, tensor, "its typed field holds bytes:", found,
-                                   "its shape needs", need);
-    }
-    return true;
-}
-
-/* The file `name` in `folder`, mapped for as long as the model is open; each file once. */
-static epctx__file *epctx__model_map(epctx_model *model, epctx_str folder, epctx_str name,
-                                           epctx_error *error)
-{
-    char path[EPCTX_PATH_MAX];
-    epctx__file *file;
-    uint32_t at;
-    if (epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path, error) !=
-        EPCTX_OK) {
-        return NULL;
-    }
-    model->file_paths.arena = &model->arena; /* the caller may have moved the model */
-    at = epctx_map_get(&model->file_paths, epctx_str_of(path));
-    if (at != EPCTX_MAP_NONE) {
-        return ((epctx__file **)model->file_list)[at];
-    }
-    at = (uint32_t)model->file_paths.count;
-    file = (epctx__file *)epctx_arena_alloc(&model->arena, sizeof *file);
-    if (file != NULL) {
-        file->path = epctx_arena_copy(&model->arena, epctx_str_of(path));
-    }
-    if (file == NULL || file->path == NULL ||
-        !epctx__list_room(&model->arena, &model->file_list, at, &model->file_room, sizeof file)) {
-        epctx__nomem(error, model->arena.missing);
-        return NULL;
-    }
-    if (epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL, 0,
-                       error) != EPCTX_OK) {
-        return NULL;
-    }
-    if (epctx_map_put(&model->file_paths, epctx_str_of(file->path), at) != EPCTX_OK) {
-        model->io->unmap_fn(model->io->user, &file->mapping);
-        epctx__nomem(error, model->arena.missing);
-        return NULL;
-    }
-    ((epctx__file **)model->file_list)[at] = file;
-    file->name = name;
-    file->next = model->files;
-    model->files = file;
-    model->external_there += file->mapping.size;
-    return file;
-}
-
-/* The mapping of an external data file. */
-static epctx__file *epctx__external_file(epctx__loader *l, epctx_str location)
-{
-    epctx_str folder = epctx_str_of(l->model->external_folder);
-    if (folder.size == 0 && l->model->path[0] == '\0') {
-        epctx_fail(l->error, EPCTX_ERR_PATH,
-                   "external data '%S': the model came from memory, set external_folder "
-                   "(session.model_external_initializers_file_folder_path)",
-                   &location);
-        return NULL;
-    }
-    folder = folder.size > 0 ? folder : epctx_path_folder(epctx_str_of(l->model->path));
-    return epctx__model_map(l->model, folder, location, l->error);
-}
-
-/* Many tensors may name the same bytes of a file. Weights are shared now and then; who reads all
- * tensors is to be done in the time that the files take, not that time for each tensor. */
-#define EPCTX__EXTERNAL_TIMES 16u
-#define EPCTX__EXTERNAL_FREE  (UINT64_C(1) << 30)
-
-/* The file that has the data, or NULL. */
-static epctx__file *epctx__load_external(epctx__loader *l, const epctx_tensor_view *view,
-                                         epctx_tensor *tensor)
-{
-    epctx__file *file = epctx__external_file(l, view->location);
-    uint64_t size;
-    if (file == NULL) {
-        return NULL;
-    }
-    size = file->mapping.size;
-    if (view->offset > size) {
-        epctx__tensor_fault(l, tensor, "its external data starts at byte", view->offset,
-                            "the file has", size);
-        return NULL;
-    }
-    size -= view->offset;
-    if (view->length != UINT64_MAX && view->length > size) {
-        epctx__tensor_fault(l, tensor, "its external data has a length of", view->length,
-                            "the file has behind its offset", size);
-        return NULL;
-    }
-    size = view->length != UINT64_MAX ? view->length : size;
-    l->model->external_asked += size;
-    if (l->model->external_asked > EPCTX__EXTERNAL_FREE &&
-        (l->model->external_asked - EPCTX__EXTERNAL_FREE) / EPCTX__EXTERNAL_TIMES >
-            l->model->external_there) {
-        epctx_fail(l->error, EPCTX_ERR_LIMIT,
-                   "initializer '%S': the tensors so far lie over each other in the external data: "
-                   "they have %u bytes, the files %u",
-                   &tensor->name, l->model->external_asked, l->model->external_there);
-        return NULL;
-    }
-    tensor->data = file->mapping.data + view->offset;
-    tensor->size = (size_t)size;
-    tensor->location = view->location;
-    tensor->offset = view->offset;
-    return file;
-}
-
-/* -- the hash of what a record has no member for: the same however the fields are encoded -- */
-
-/* Fields of different numbers come in any order; those of one number are counted. */
-static void epctx__digest_add(uint64_t *sum, uint32_t number, uint32_t *places, uint64_t value)
-{
-    uint32_t place = places[number < 32 ? number : 0]++;
-    *sum += epctx__hash_number(epctx__hash_number(epctx__hash_number(0, number), place), value);
-}
-
-EPCTX__APART static void epctx__digest_packed(const epctx_field *field, uint32_t kind,
-                                              uint32_t *places, uint64_t *sum)
-{
-    const uint8_t *p = field->body.data;
-    const uint8_t *end = p + field->body.size;
-    size_t width = kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8;
-    while (p != NULL && p < end) {
-        uint64_t value = 0;
-        size_t i;
-        if (kind == (uint32_t)EPCTX_KIND_INT) {
-            p = epctx__varint(p, end, 10, &value);
-        } else {
-            for (i = 0; i < width && p < end; i++) {
-                value |= (uint64_t)*p++ << 8 * i;
-            }
-        }
-        epctx__digest_add(sum, field->number, places, value);
-    }
-}
-
-/* Bytes of a file. Ranges that overlap could have a file read again and again: when more was asked
- * for than it has, the whole file counts. */
-static uint64_t epctx__digest_file(epctx__file *file, const epctx_tensor *tensor)
-{
-    const epctx_mapping *all = &file->mapping;
-    if (tensor->size <= all->size - file->hashed) {
-        file->hashed += tensor->size;
-        return epctx_hash(tensor->data, tensor->size, 0);
-    }
-    if (file->whole == 0) {
-        file->whole = epctx_hash(all->data, all->size, 1);
-    }
-    return file->whole;
-}
-
-/* Adds what a tensor has in a file. Apart, as below: the stack of what calls itself. */
-EPCTX__APART static bool epctx__digest_external(epctx__loader *l, epctx_view message, uint64_t *sum)
-{
-    epctx_tensor_view view = epctx_tensor_of(message);
-    epctx_tensor tensor;
-    epctx__file *file;
-    if (!view.external) {
-        return true;
-    }
-    memset(&tensor, 0, sizeof tensor);
-    tensor.name = view.name;
-    file = epctx__load_external(l, &view, &tensor);
-    if (file != NULL) {
-        *sum += epctx__digest_file(file, &tensor);
-    }
-    return file != NULL;
-}
-
-/* 0 is no hash: something could not be read. Recursion: messages in messages, which open bounds. */
-static uint64_t epctx__digest(epctx__loader *l, epctx_kind type, epctx_view message)
-{
-    epctx_cursor it = epctx_fields(message, 0);
-    uint32_t places[32];
-    uint64_t sum = 1;
-    epctx_field field;
-    memset(places, 0, sizeof places);
-    while (epctx_next_field(&it, &field)) {
-        uint32_t kind = field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
-        uint64_t value = field.value;
-        if (epctx__is_message(kind)) {
-            value = epctx__digest(l, epctx__message_kind(kind), field.body);
-            if (value == 0) {
-                return 0;
-            }
-        } else if (kind != 0) {
-            epctx__digest_packed(&field, kind, places, &sum);
-            continue;
-        } else if (field.wire == EPCTX_WIRE_LEN) {
-            value = epctx_hash(field.body.data, field.body.size, 0);
-        }
-        epctx__digest_add(&sum, field.number, places, value);
-    }
-    if (type == EPCTX_KIND_TENSOR && !epctx__digest_external(l, message, &sum)) {
-        return 0;
-    }
-    sum = epctx__hash_number(0, sum);
-    return sum != 0 ? sum : 1;
-}
-
-/* What bodies and calls mean depends on the model's functions and opset imports. */
-static uint64_t epctx__digest_around(epctx__loader *l)
-{
-    epctx_view root = epctx__slot_view(l->model->shown);
-    epctx_cursor it = epctx_fields(root, 0);
-    epctx_field field;
-    uint64_t sum = 1;
-    while (l->around == 0 && epctx_next_field(&it, &field)) {
-        if (field.wire == EPCTX_WIRE_LEN && (field.number == 8 || field.number == 25)) {
-            uint32_t kind = epctx__field_kind(EPCTX_KIND_MODEL, field.number);
-            uint64_t value = epctx__digest(l, epctx__message_kind(kind), field.body);
-            if (value == 0) {
-                return 0;
-            }
-            sum += value;
-        }
-    }
-    l->around = l->around != 0 ? l->around : sum != 0 ? sum : 1;
-    return l->around;
-}
-
-/* Adds what an attribute or a call stands for to the hash of the rest. */
-static bool epctx__rest_add(uint64_t *rest, uint64_t digest)
-{
-    *rest = digest != 0 ? epctx__hash_number(*rest, digest) : 0;
-    *rest = digest != 0 && *rest == 0 ? 1 : *rest;
-    return digest != 0;
-}
-
-static bool epctx__load_rest(epctx__loader *l, epctx_node *node, const epctx_attr_view *attr)
-{
-    switch ((epctx_attr_type)attr->type) {
-    case EPCTX_ATTR_GRAPH:
-    case EPCTX_ATTR_GRAPHS:
-        return epctx__rest_add(&node->rest, epctx__digest(l, EPCTX_KIND_ATTR, attr->view)) &&
-               epctx__rest_add(&node->rest, epctx__digest_around(l));
-    case EPCTX_ATTR_UNDEFINED:
-    case EPCTX_ATTR_TENSORS:
-    case EPCTX_ATTR_SPARSE_TENSOR:
-    case EPCTX_ATTR_SPARSE_TENSORS:
-    case EPCTX_ATTR_TYPE_PROTO:
-    case EPCTX_ATTR_TYPE_PROTOS:
-        return epctx__rest_add(&node->rest, epctx__digest(l, EPCTX_KIND_ATTR, attr->view));
-    default:
-        return true; /* its members hold it */
-    }
-}
-
-/* Strings, and typed fields of half bytes. */
-static uint64_t epctx__digest_elements(epctx_view tensor)
-{
-    epctx_cursor strings = epctx_fields(tensor, 6);
-    epctx_cursor numbers = epctx_fields(tensor, 5);
-    uint64_t h = 1;
-    uint64_t bits;
-    epctx_str text;
-    while (epctx_next_str(&strings, &text)) {
-        h = epctx_hash(text.data, text.size, epctx__hash_number(h, text.size));
-    }
-    while (epctx__next_scalar(&numbers, EPCTX_WIRE_VARINT, &bits)) {
-        h = epctx__hash_number(h, bits);
-    }
-    return h != 0 ? h : 1;
-}
-
-static bool epctx__load_tensor(epctx__loader *l, epctx_view view, epctx_tensor *out)
-{
-    epctx_tensor_view t = epctx_tensor_of(view);
-    size_t rank;
-    uint64_t count;
-    size_t width = epctx_elem_size(t.elem_type);
-    memset(out, 0, sizeof *out);
-    out->name = t.name;
-    out->elem_type = t.elem_type;
-    if (!epctx__load_ints(l, epctx_tensor_dims(&t), &out->dims, &rank)) {
-        return false;
-    }
-    if (rank > INT32_MAX || /* not taken: needs 2^31 dimensions */
-        !epctx__elements(out->dims, (int32_t)rank, &count) ||
-        (width > 0 && count > (uint64_t)(SIZE_MAX / 2) / width)) {
-        epctx_fail(l->error, EPCTX_ERR_GRAPH,
-                   "initializer '%S': a dimension is negative, or the shape too large", &out->name);
-        return false;
-    }
-    out->rank = (int32_t)rank;
-    if (t.external) {
-        if (epctx__load_external(l, &t, out) == NULL) {
-            return false;
-        }
-    } else if (t.has_raw) {
-        uintptr_t at = (uintptr_t)t.raw.data;
-        uintptr_t start = (uintptr_t)l->model->source.data;
-        out->data = t.raw.data;
-        out->size = t.raw.size;
-        /* An edited tensor stands elsewhere. */
-        out->offset = at >= start && at - start < l->model->source.size ? at - start : 0;
-    } else if (width > 0) {
-        /* The bytes must be there: claimed dimensions alone must not make us allocate. */
-        if (count > l->model->source.size) {
-            return epctx__tensor_fault(l, out, "its shape has elements:", count,
-                                       "the whole model has bytes:", l->model->source.size);
-        }
-        return epctx__load_typed(l, view, out, (size_t)count * width);
-    } else if (count > 0) {
-        out->rest = epctx__digest_elements(view);
-    }
-    if (out->data != NULL && width > 0 && out->size != count * width) {
-        return epctx__tensor_fault(l, out, "its data has bytes:", out->size, "its shape needs",
-                                   count * width);
-    }
-    return true;
-}
-
-static bool epctx__load_attr(epctx__loader *l, const epctx_attr_view *view, epctx_attr *out)
-{
-    memset(out, 0, sizeof *out);
-    out->name = view->name;
-    out->type = (epctx_attr_type)view->type; /* 0 to 14, as attr views are read */
-    out->i = view->i;
-    out->f = view->f;
-    out->s = view->s;
-    switch (out->type) {
-    case EPCTX_ATTR_INTS:
-        return epctx__load_ints(l, epctx_fields(view->view, 8), &out->ints, &out->count);
-    case EPCTX_ATTR_FLOATS:
-        return epctx__load_floats(l, epctx_fields(view->view, 7), &out->floats, &out->count);
-    case EPCTX_ATTR_STRINGS:
-        return epctx__load_strs(l, epctx_fields(view->view, 9), &out->strings, &out->count);
-    case EPCTX_ATTR_TENSOR: {
-        epctx_tensor *tensor = (epctx_tensor *)epctx__load_array(l, 1, sizeof *tensor);
-        out->t = tensor;
-        return tensor != NULL && epctx__load_tensor(l, view->t, tensor);
-    }
-    default:
-        return true;
-    }
-}
-
-/* The names that a subgraph defines itself; what it reads beyond them it captures. */
-typedef struct epctx__scope {
-    const struct epctx__scope *outer;
-    epctx_map names;
-} epctx__scope;
-
-typedef struct epctx__captures {
-    epctx_str *out; /* NULL while they are counted */
-    size_t count;
-} epctx__captures;
-
-static void epctx__capture_name(const epctx__scope *scope, epctx_str name, epctx__captures *found)
-{
-    for (; scope != NULL; scope = scope->outer) {
-        if (epctx_map_get(&scope->names, name) != EPCTX_MAP_NONE) {
-            return;
-        }
-    }
-    if (name.size == 0) {
-        return; /* an optional input that is not there */
-    }
-    if (found->out != NULL) {
-        found->out[found->count] = name;
-    }
-    found->count++;
-}
-
-static bool epctx__scope_add(epctx__loader *l, epctx__scope *scope, epctx_str name)
-{
-    if (epctx_map_put(&scope->names, name, 1) != EPCTX_OK) {
-        epctx__nomem(l->error, l->arena->missing);
-        return false;
-    }
-    return true;
-}
-
-/* Inputs, initializers and node outputs of a subgraph. */
-static bool epctx__scope_fill(epctx__loader *l, epctx__scope *scope, epctx_view graph)
-{
-    epctx_graph_view view = epctx_graph_of(graph);
-    epctx_cursor inputs = epctx_graph_inputs(view);
-    epctx_cursor initializers = epctx_graph_initializers(view);
-    epctx_cursor sparse = epctx_graph_sparse(view);
-    epctx_cursor nodes = epctx_graph_nodes(view);
-    epctx_value_view value;
-    epctx_tensor_view tensor;
-    epctx_view node;
-    while (epctx_next_value(&inputs, &value)) {
-        if (!epctx__scope_add(l, scope, value.name)) {
-            return false;
-        }
-    }
-    while (epctx_next_tensor(&initializers, &tensor)) {
-        if (!epctx__scope_add(l, scope, tensor.name)) {
-            return false;
-        }
-    }
-    while (epctx_next_view(&sparse, &node)) {
-        if (!epctx__scope_add(l, scope, epctx__sparse_name(node))) {
-            return false;
-        }
-    }
-    while (epctx_next_view(&nodes, &node)) {
-        epctx_cursor outputs = epctx_fields(node, 2);
-        epctx_str name;
-        while (epctx_next_str(&outputs, &name)) {
-            if (!epctx__scope_add(l, scope, name)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-static bool epctx__capture_node(epctx__loader *l, epctx_view node, const epctx__scope *outer,
-                                epctx__captures *found);
-
-static bool epctx__capture_graph(epctx__loader *l, epctx_view graph, const epctx__scope *outer,
-                                 epctx__captures *found)
-{
-    epctx_cursor nodes = epctx_fields(graph, 1);
-    epctx_cursor outputs = epctx_fields(graph, 12);
-    epctx_value_view value;
-    epctx__scope scope;
-    epctx_view node;
-    scope.outer = outer;
-    epctx_map_init(&scope.names, l->arena);
-    if (!epctx__scope_fill(l, &scope, graph)) {
-        return false;
-    }
-    while (epctx_next_view(&nodes, &node)) {
-        epctx_cursor inputs = epctx_fields(node, 1);
-        epctx_str name;
-        while (epctx_next_str(&inputs, &name)) {
-            epctx__capture_name(&scope, name, found);
-        }
-        if (!epctx__capture_node(l, node, &scope, found)) {
-            return false;
-        }
-    }
-    /* A body may hand an outer value straight through. */
-    while (epctx_next_value(&outputs, &value)) {
-        epctx__capture_name(&scope, value.name, found);
-    }
-    return true;
-}
-
-/* What the subgraphs in the attributes of a node read from outside. */
-static bool epctx__capture_node(epctx__loader *l, epctx_view node, const epctx__scope *outer,
-                                epctx__captures *found)
-{
-    epctx_cursor attrs = epctx_fields(node, 5);
-    epctx_view attr;
-    while (epctx_next_view(&attrs, &attr)) {
-        epctx_cursor fields = epctx_fields(attr, 0);
-        epctx_field field;
-        while (epctx_next_field(&fields, &field)) {
-            if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11) &&
-                !epctx__capture_graph(l, field.body, outer, found)) { /* g, graphs */
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* Counts them, then lists them. */
-static bool epctx__load_captures(epctx__loader *l, epctx_view node, epctx__captures *found)
-{
-    found->out = NULL;
-    found->count = 0;
-    if (!epctx__capture_node(l, node, NULL, found)) {
-        return false;
-    }
-    if (found->count == 0) {
-        return true;
-    }
-    found->out = (epctx_str *)epctx__load_array(l, found->count, sizeof *found->out);
-    found->count = 0;
-    return found->out != NULL && epctx__capture_node(l, node, NULL, found);
-}
-
-static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epctx_node *out)
-{
-    epctx_cursor it = epctx_node_attrs(view);
-    epctx_attr_view attr;
-    epctx_attr *attrs;
-    epctx__captures captures;
-    uint32_t domain;
-    out->name = view->name;
-    out->op_type = view->op_type;
-    out->domain = epctx_str_is(view->domain, "ai.onnx") ? epctx_str_of("") : view->domain;
-    domain = epctx_map_get(&l->domains, out->domain);
-    out->version = domain != EPCTX_MAP_NONE ? l->versions[domain] : 0;
-    attrs = (epctx_attr *)epctx__load_array(l, view->attr_count, sizeof *attrs);
-    if (attrs == NULL ||
-        !epctx__load_strs(l, epctx_node_inputs(view), &out->inputs, &out->input_count) ||
-        !epctx__load_strs(l, epctx_node_outputs(view), &out->outputs, &out->output_count)) {
-        return false;
-    }
-    out->attrs = attrs;
-    memset(&attr, 0, sizeof attr);
-    for (; out->attr_count < view->attr_count; out->attr_count++) {
-        (void)epctx_next_attr(&it, &attr);
-        if (!epctx__load_attr(l, &attr, &attrs[out->attr_count]) ||
-            !epctx__load_rest(l, out, &attr)) {
-            epctx_blame(l->error, NULL, &view->name, NULL);
-            return false;
-        }
-    }
-    if (!epctx__load_captures(l, view->view, &captures)) {
-        return false;
-    }
-    out->captures = captures.out;
-    out->capture_count = captures.count;
-    return epctx_map_get(&l->functions, view->op_type) == EPCTX_MAP_NONE ||
-           epctx__rest_add(&out->rest, epctx__digest_around(l));
-}
-
-static bool epctx__load_value(epctx__loader *l, const epctx_value_view *view, epctx_value *out)
-{
-    epctx_cursor it = epctx_value_dims(view);
-    epctx_dim dim;
-    int64_t *dims;
-    size_t rank = epctx_cursor_count(it);
-    memset(&dim, 0, sizeof dim);
-    memset(out, 0, sizeof *out);
-    out->name = view->name;
-    out->elem_type = view->is_tensor ? view->elem_type : 0;
-    out->rank = -1;
-    if (!view->has_shape || rank > INT32_MAX) { /* not taken: needs 2^31 dimensions */
-        return true;
-    }
-    dims = (int64_t *)epctx__load_array(l, rank, sizeof *dims);
-    if (dims == NULL) {
-        return false;
-    }
-    out->rank = (int32_t)rank;
-    out->dims = dims;
-    for (rank = 0; rank < (size_t)out->rank; rank++) {
-        (void)epctx_next_dim(&it, &dim);
-        dims[rank] = dim.known && dim.value >= 0 ? dim.value : -1;
-    }
-    return true;
-}
-
-static bool epctx__load_values(epctx__loader *l, epctx_cursor it, bool skip_constants,
-                               const epctx_value **out, size_t *count)
-{
-    epctx_value_view view;
-    epctx_value *values =
-        (epctx_value *)epctx__load_array(l, epctx_cursor_count(it), sizeof *values);
-    *out = values;
-    *count = 0;
-    while (values != NULL && epctx_next_value(&it, &view)) {
-        /* Before IR version 4 every initializer had to be listed as an input. */
-        if (skip_constants && l->ir_version < 4 &&
-            epctx_map_get(&l->initializers, view.name) != EPCTX_MAP_NONE) {
-            continue;
-        }
-        if (!epctx__load_value(l, &view, &values[*count])) {
-            return false;
-        }
-        ++*count;
-    }
-    return values != NULL;
-}
-
-static bool epctx__load_initializers(epctx__loader *l, epctx_graph_view view, epctx_graph *out)
-{
-    epctx_cursor it = epctx_graph_initializers(view);
-    epctx_cursor inputs = epctx_graph_inputs(view);
-    epctx_map overridable;
-    epctx_value_view value;
-    epctx_view body;
-    epctx_tensor *tensors =
-        (epctx_tensor *)epctx__load_array(l, epctx_cursor_count(it), sizeof *tensors);
-    out->initializers = tensors;
-    if (tensors == NULL) {
-        return false;
-    }
-    epctx_map_init(&overridable, l->arena);
-    while (l->ir_version >= 4 && epctx_next_value(&inputs, &value)) {
-        if (epctx_map_put(&overridable, value.name, 1) != EPCTX_OK) {
-            epctx__nomem(l->error, l->arena->missing);
-            return false;
-        }
-    }
-    while (epctx_next_view(&it, &body)) {
-        epctx_tensor *tensor = &tensors[out->initializer_count];
-        if (!epctx__load_tensor(l, body, tensor)) {
-            return false;
-        }
-        if (epctx_map_get(&overridable, tensor->name) != EPCTX_MAP_NONE) {
-            continue; /* the application may replace it: an input, not a constant */
-        }
-        if (epctx_map_put(&l->initializers, tensor->name, 1) != EPCTX_OK) {
-            epctx__nomem(l->error, l->arena->missing);
-            return false;
-        }
-        out->initializer_count++;
-    }
-    return true;
-}
-
-/* Nodes look their version up, and both may be many. Of a domain imported twice the last counts. */
-static bool epctx__load_opsets(epctx__loader *l)
-{
-    epctx_cursor it = epctx_model_opsets(l->model);
-    epctx_opset opset;
-    uint32_t count = 0;
-    epctx_map_init(&l->domains, l->arena);
-    l->versions = (int64_t *)epctx__load_array(l, epctx_cursor_count(it), sizeof *l->versions);
-    while (l->versions != NULL && epctx_next_opset(&it, &opset)) {
-        bool onnx = epctx_str_is(opset.domain, "ai.onnx");
-        l->versions[count] = opset.version;
-        if (epctx_map_put(&l->domains, onnx ? epctx_str_of("") : opset.domain, count++) !=
-            EPCTX_OK) {
-            epctx__nomem(l->error, l->arena->missing);
-            return false;
-        }
-    }
-    return l->versions != NULL;
-}
-
-/* What nodes may call. */
-static bool epctx__load_functions(epctx__loader *l)
-{
-    epctx_cursor it = epctx_model_functions(l->model);
-    epctx_function_view function;
-    epctx_map_init(&l->functions, l->arena);
-    while (epctx_next_function(&it, &function)) {
-        if (epctx_map_put(&l->functions, function.name, 1) != EPCTX_OK) {
-            epctx__nomem(l->error, l->arena->missing);
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__load_nodes(epctx__loader *l, epctx_graph_view view, epctx_graph *out)
-{
-    epctx_cursor it = epctx_graph_nodes(view);
-    epctx_node_view node;
-    epctx_node *nodes = (epctx_node *)epctx__load_array(l, epctx_cursor_count(it), sizeof *nodes);
-    out->nodes = nodes;
-    while (nodes != NULL && epctx_next_node(&it, &node)) {
-        if (!epctx__load_node(l, &node, &nodes[out->node_count])) {
-            return false;
-        }
-        nodes[out->node_count].id = (uint32_t)out->node_count;
-        out->node_count++;
-    }
-    return nodes != NULL;
-}
-
-/* -- topological order -- */
-
-#define EPCTX__NO_UNIT UINT32_MAX
-
-typedef struct epctx__edges {
-    uint32_t *from;
-    uint32_t *to; /* waits for `from` */
-    size_t count;
-} epctx__edges;
-
-/* A heap of units, smallest key on top. */
-static void epctx__heap_push(uint32_t *heap, size_t *count, uint32_t unit, const uint32_t *key)
-{
-    size_t at = (*count)++;
-    while (at > 0 && key[heap[(at - 1) / 2]] > key[unit]) {
-        heap[at] = heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    heap[at] = unit;
-}
-
-static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *key)
-{
-    uint32_t top = heap[0];
-    uint32_t last = heap[--*count];
-    size_t at = 0;
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child + 1 < *count && key[heap[child + 1]] < key[heap[child]]) {
-            child++;
-        }
-        if (child >= *count || key[heap[child]] >= key[last]) {
-            break;
-        }
-        heap[at] = heap[child];
-        at = child;
-    }
-    heap[at] = last;
-    return top;
-}
-
-/* Units in an order where each stands behind those it waits for, by key where that leaves a choice.
- * A unit with key EPCTX__NO_UNIT does not exist. `count` falls short of the units that exist when
- * there is a cycle. */
-static bool epctx__sort_units(epctx_arena *arena, epctx_error *error, const uint32_t *key,
-                              size_t units, const epctx__edges *edges, uint32_t *sequence,
-                              size_t *count)
-{
-    uint32_t *missing = (uint32_t *)epctx_arena_array(arena, units, sizeof *missing);
-    uint32_t *heap = (uint32_t *)epctx_arena_array(arena, units, sizeof *heap);
-    size_t *first = (size_t *)epctx_arena_array(arena, units, sizeof *first); /* 1 + edge, or 0 */
-    size_t *next = (size_t *)epctx_arena_array(arena, edges->count, sizeof *next);
-    size_t heaped = 0;
-    size_t i;
-    *count = 0;
-    if (missing == NULL || heap == NULL || first == NULL || next == NULL) {
-        epctx__nomem(error, arena->missing);
-        return false;
-    }
-    for (i = 0; i < edges->count; i++) {
-        missing[edges->to[i]]++;
-        next[i] = first[edges->from[i]];
-        first[edges->from[i]] = i + 1;
-    }
-    for (i = 0; i < units; i++) {
-        if (key[i] != EPCTX__NO_UNIT && missing[i] == 0) {
-            epctx__heap_push(heap, &heaped, (uint32_t)i, key);
-        }
-    }
-    while (heaped > 0) {
-        uint32_t unit = epctx__heap_pop(heap, &heaped, key);
-        size_t edge;
-        sequence[(*count)++] = unit;
-        for (edge = first[unit]; edge != 0; edge = next[edge - 1]) {
-            if (--missing[edges->to[edge - 1]] == 0) {
-                epctx__heap_push(heap, &heaped, edges->to[edge - 1], key);
-            }
-        }
-    }
-    return true;
-}
-
-/* Edges between the nodes of a record; `sorted` tells whether the nodes are in order already. */
-static bool epctx__node_edges(epctx__loader *l, const epctx_graph *graph, epctx__edges *edges,
-                              bool *sorted)
-{
-    epctx_map producers;
-    size_t most = 0;
-    size_t i, k;
-    epctx_map_init(&producers, l->arena);
-    for (i = 0; i < graph->node_count; i++) {
-        const epctx_node *node = &graph->nodes[i];
-        most += epctx__read_count(node);
-        for (k = 0; k < node->output_count; k++) {
-            if (node->outputs[k].size > 0 &&
-                epctx_map_put(&producers, node->outputs[k], (uint32_t)i) != EPCTX_OK) {
-                epctx__nomem(l->error, l->arena->missing);
-                return false;
-            }
-        }
-    }
-    edges->from = (uint32_t *)epctx__load_array(l, most, sizeof *edges->from);
-    edges->to = (uint32_t *)epctx__load_array(l, most, sizeof *edges->to);
-    edges->count = 0;
-    *sorted = true;
-    for (i = 0; edges->from != NULL && edges->to != NULL && i < graph->node_count; i++) {
-        const epctx_node *node = &graph->nodes[i];
-        for (k = 0; k < epctx__read_count(node); k++) {
-            uint32_t from = epctx_map_get(&producers, epctx__reads(node, k));
-            if (from != EPCTX_MAP_NONE) {
-                *sorted = *sorted && from < i;
-                edges->from[edges->count] = from;
-                edges->to[edges->count++] = (uint32_t)i;
-            }
-        }
-    }
-    return edges->from != NULL && edges->to != NULL;
-}
-
-/* ONNX wants nodes in topological order, but ORT accepts any order and also writes such models. */
-static bool epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
-{
-    epctx__edges edges;
-    epctx_node *nodes;
-    uint32_t *sequence;
-    uint32_t *key;
-    size_t count = 0;
-    size_t i;
-    bool sorted;
-    if (!epctx__node_edges(l, graph, &edges, &sorted)) {
-        return false;
-    }
-    if (sorted) {
-        return true;
-    }
-    nodes = (epctx_node *)epctx__load_array(l, graph->node_count, sizeof *nodes);
-    sequence = (uint32_t *)epctx__load_array(l, graph->node_count, sizeof *sequence);
-    key = (uint32_t *)epctx__load_array(l, graph->node_count, sizeof *key);
-    if (nodes == NULL || sequence == NULL || key == NULL) {
-        return false;
-    }
-    for (i = 0; i < graph->node_count; i++) {
-        key[i] = (uint32_t)i;
-    }
-    if (!epctx__sort_units(l->arena, l->error, key, graph->node_count, &edges, sequence, &count)) {
-        return false;
-    }
-    if (count != graph->node_count) {
-        epctx_fail(l->error, EPCTX_ERR_GRAPH,
-                   "%u nodes depend on themselves: the graph has a cycle",
-                   (uint64_t)(graph->node_count - count));
-        return false;
-    }
-    for (i = 0; i < count; i++) {
-        nodes[i] = graph->nodes[sequence[i]];
-    }
-    graph->nodes = nodes;
-    return true;
-}
-
-EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error)
-{
-    epctx__loader loader;
-    epctx__file *file;
-    epctx_graph_view view = epctx_model_graph(model);
-    epctx_error local;
-    epctx_error_clear(error);
-    epctx_error_clear(&local);
-    memset(out, 0, sizeof *out);
-    loader.error = error != NULL ? error : &local;
-    if (model->shown_graph == NULL) {
-        epctx_fail(loader.error, EPCTX_ERR_GRAPH, "the model has no graph");
-        epctx_blame(loader.error, model->path, NULL, NULL);
-        return loader.error->status;
-    }
-    model->external_asked = 0;
-    loader.model = model;
-    loader.arena = &model->arena;
-    loader.ir_version = epctx_model_read(model).ir_version;
-    loader.around = 0;
-    epctx_map_init(&loader.initializers, loader.arena);
-    out->name = view.name;
-    for (file = model->files; file != NULL; file = file->next) {
-        file->hashed = 0;
-    }
-    if (!epctx__load_opsets(&loader) || !epctx__load_functions(&loader) ||
-        !epctx__load_initializers(&loader, view, out) ||
-        !epctx__load_values(&loader, epctx_graph_inputs(view), true, &out->inputs,
-                            &out->input_count) ||
-        !epctx__load_values(&loader, epctx_graph_outputs(view), false, &out->outputs,
-                            &out->output_count) ||
-        !epctx__load_values(&loader, epctx_graph_values(view), false, &out->values,
-                            &out->value_count) ||
-        !epctx__load_nodes(&loader, view, out) || !epctx__sort_nodes(&loader, out)) {
-        epctx_blame(loader.error, model->path, NULL, NULL);
-        return loader.error->status;
-    }
-    return EPCTX_OK;
-}
-
-#endif /* EPCTX_NO_WIRE */
 
 #ifndef EPCTX_NO_EDIT
 
@@ -17321,17 +17604,6 @@ static bool epctx__is_live(const epctx_model *model, const epctx_slot *slot)
     return slot == model->root;
 }
 
-static epctx_kind epctx__slot_type(const epctx_slot *slot)
-{
-    uint32_t kind;
-    if (slot->parent == NULL) {
-        return EPCTX_KIND_MODEL;
-    }
-    kind = epctx__field_kind(epctx__slot_type(slot->parent), slot->number);
-    return epctx__is_message(kind) && slot->wire == EPCTX_WIRE_LEN ? epctx__message_kind(kind)
-                                                                   : EPCTX_KIND_NONE;
-}
-
 /* How many more levels of messages may stand below a slot. */
 static uint32_t epctx__depth_left(const epctx_model *model, const epctx_slot *slot)
 {
@@ -17342,27 +17614,6 @@ static uint32_t epctx__depth_left(const epctx_model *model, const epctx_slot *sl
     return left;
 }
 
-/* The field around a place in the source. Fields that were read keep the order of their addresses,
- * so the search goes on where the last one ended: a pass over all of them is linear. */
-static epctx_slot *epctx__child_at(const epctx__message *message, const uint8_t *place)
-{
-    uintptr_t at = (uintptr_t)place;
-    epctx_slot *start = message->hint;
-    epctx_slot *slot = start != NULL ? start : message->first;
-    while (slot != NULL) {
-        uintptr_t data = (uintptr_t)slot->data;
-        if (!slot->split && !slot->removed && at > data && at - data <= slot->size) {
-            return slot;
-        }
-        slot = slot->next;
-        if (slot == NULL && start != NULL) {
-            slot = message->first;
-            start = NULL; /* once around; what was seen is seen again at most once */
-        }
-    }
-    return NULL;
-}
-
 /* Opens a message that has no slots yet. */
 static epctx_status epctx__open_message(epctx_model *model, epctx_slot *slot, epctx_error *error)
 {
@@ -17371,11 +17622,6 @@ static epctx_status epctx__open_message(epctx_model *model, epctx_slot *slot, ep
         return epctx__nomem(error, model->arena.missing);
     }
     return EPCTX_OK;
-}
-
-static bool epctx__is_slot_of(const epctx_slot *slot, epctx_view view)
-{
-    return slot->wire == EPCTX_WIRE_LEN && epctx__slot_view(slot).data == view.data;
 }
 
 static epctx_status epctx__editable(const epctx_model *model, epctx_error *error)
@@ -17769,11 +18015,6 @@ static epctx_slot *epctx__build_node(epctx__builder *b, const epctx_node *node)
 
 /* -- copies of fields -- */
 
-static bool epctx__is_changed(const epctx_slot *slot)
-{
-    return slot->message != NULL && slot->message->edits != 0;
-}
-
 static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx_slot *from);
 
 /* A field as it is now, with its tag and the width of its length. Bytes are borrowed. */
@@ -17802,16 +18043,6 @@ static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx
             epctx__clone(b, to, child);
         }
     }
-}
-
-/* The slot of a view without opening anything: NULL when its bytes are what they were. */
-static const epctx_slot *epctx__seen_slot(epctx_view view)
-{
-    const epctx_slot *slot = view.slot;
-    while (slot != NULL && !epctx__is_slot_of(slot, view)) {
-        slot = slot->message != NULL ? epctx__child_at(slot->message, view.data) : NULL;
-    }
-    return slot;
 }
 
 /* The payload of a view, of whatever model, as an unlinked field. */
@@ -17959,38 +18190,6 @@ static unsigned epctx__length_width(const epctx_slot *slot)
         had = had > epctx__varint_size(slot->size - slot->head) ? had : 1;
     }
     return had;
-}
-
-/* Whether two payloads say the same as they are now, edits included: fields in the same order, equal
- * to the last byte. */
-static bool epctx__same_bytes(epctx_view a, epctx_view b)
-{
-    const epctx_slot *slot_a = epctx__seen_slot(a);
-    const epctx_slot *slot_b = epctx__seen_slot(b);
-    epctx_cursor it_a, it_b;
-    epctx_field x, y;
-    bool more;
-    if ((slot_a == NULL || !epctx__is_changed(slot_a)) &&
-        (slot_b == NULL || !epctx__is_changed(slot_b))) {
-        return a.size == b.size &&
-               (a.data == b.data || a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
-    }
-    it_a = epctx_fields(a, 0);
-    it_b = epctx_fields(b, 0);
-    for (;;) {
-        more = epctx_next_field(&it_a, &x);
-        if (epctx_next_field(&it_b, &y) != more) {
-            return false;
-        }
-        if (!more) {
-            return true;
-        }
-        if (x.number != y.number || x.wire != y.wire || x.value != y.value ||
-            x.wire == EPCTX_WIRE_GROUP ||
-            (x.wire == EPCTX_WIRE_LEN && !epctx__same_bytes(x.body, y.body))) {
-            return false;
-        }
-    }
 }
 
 static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
@@ -18252,6 +18451,17 @@ EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_vie
     return EPCTX_OK;
 }
 
+EPCTX_API epctx_status epctx_message_put(epctx_model *model, epctx_view parent, uint32_t number,
+                                         epctx_view after, epctx_view *placed, epctx_error *error)
+{
+    if (epctx__child_kind(epctx_view_kind(parent), number) == EPCTX_KIND_NONE) {
+        epctx_error_clear(error);
+        return epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no message",
+                          (uint64_t)number);
+    }
+    return epctx_put_copy(model, parent, number, epctx_view_none(), after, placed, error);
+}
+
 /* -- edits: attributes -- */
 
 static epctx_status epctx__check_node_record(const epctx_node *node, uint32_t depth,
@@ -18499,6 +18709,28 @@ EPCTX_API epctx_status epctx_set_attr(epctx_model *model, epctx_view node, const
     return status;
 }
 
+EPCTX_API epctx_status epctx_node_set_int(epctx_model *model, epctx_view node, const char *name,
+                                          int64_t value, epctx_error *error)
+{
+    epctx_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.name = epctx_str_of(name);
+    attr.type = EPCTX_ATTR_INT;
+    attr.i = value;
+    return epctx_set_attr(model, node, &attr, error);
+}
+
+EPCTX_API epctx_status epctx_node_set_str(epctx_model *model, epctx_view node, const char *name,
+                                          epctx_str value, epctx_error *error)
+{
+    epctx_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.name = epctx_str_of(name);
+    attr.type = EPCTX_ATTR_STRING;
+    attr.s = value;
+    return epctx_set_attr(model, node, &attr, error);
+}
+
 EPCTX_API epctx_status epctx_set_attr_copy(epctx_model *model, epctx_view node, epctx_view attr,
                                            epctx_error *error)
 {
@@ -18641,6 +18873,237 @@ EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
     }
     return epctx__put_slot(model, &b, owner, epctx__build_tensor(&b, NULL, 5, tensor), after,
                            placed, error);
+}
+
+/* -- edits: the data of tensors -- */
+
+static bool epctx__is_data(uint32_t number)
+{
+    switch (number) {
+    case EPCTX_FIELD_TENSOR_FLOAT_DATA:
+    case EPCTX_FIELD_TENSOR_INT32_DATA:
+    case EPCTX_FIELD_TENSOR_STRING_DATA:
+    case EPCTX_FIELD_TENSOR_INT64_DATA:
+    case EPCTX_FIELD_TENSOR_RAW_DATA:
+    case EPCTX_FIELD_TENSOR_DOUBLE_DATA:
+    case EPCTX_FIELD_TENSOR_UINT64_DATA:
+    case EPCTX_FIELD_TENSOR_EXTERNAL_DATA:
+    case EPCTX_FIELD_TENSOR_DATA_LOCATION:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Links a field in where a writer in field order puts it. */
+static epctx_status epctx__put_sorted(epctx_model *model, epctx__builder *b, epctx_slot *parent,
+                                      epctx_slot *fresh, epctx_error *error)
+{
+    epctx_slot *previous = NULL;
+    epctx_slot *slot = b->failed ? NULL : parent->message->first;
+    while (slot != NULL && (slot->removed || slot->number <= fresh->number)) {
+        previous = slot;
+        slot = slot->next;
+    }
+    return epctx__place(model, b, parent, previous, fresh, error);
+}
+
+/* Takes the data out of a tensor; what else it has stays where it is. */
+static epctx_status epctx__drop_data(epctx_model *model, epctx_view view, epctx_slot **tensor,
+                                     epctx_error *error)
+{
+    epctx_slot *slot;
+    EPCTX__TRY(epctx__locate_message(model, view, tensor, error));
+    if (epctx__slot_type(*tensor) != EPCTX_KIND_TENSOR) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "the view is no tensor");
+    }
+    for (slot = (*tensor)->message->first; slot != NULL; slot = slot->next) {
+        if (!slot->removed && epctx__is_data(slot->number)) {
+            EPCTX__TRY(epctx__remove_slot(model, slot, error));
+        }
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__set_raw(epctx_model *model, epctx_view view, epctx_span data,
+                                   epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *tensor;
+    EPCTX__TRY(epctx__drop_data(model, view, &tensor, error));
+    return epctx__put_sorted(model, &b, tensor,
+                             epctx__add_bytes(&b, NULL, EPCTX_FIELD_TENSOR_RAW_DATA, data.data,
+                                              data.size),
+                             error);
+}
+
+static epctx_status epctx__put_external(epctx_model *model, epctx_slot *tensor, const char *key,
+                                        epctx_str value, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *entry = epctx__add_message(&b, NULL, EPCTX_FIELD_TENSOR_EXTERNAL_DATA);
+    epctx__add_str(&b, entry, EPCTX_FIELD_PAIR_KEY, epctx_str_of(key));
+    epctx__add_str(&b, entry, EPCTX_FIELD_PAIR_VALUE, value);
+    return epctx__put_sorted(model, &b, tensor, entry, error);
+}
+
+static epctx_status epctx__put_decimal(epctx_model *model, epctx_slot *tensor, const char *key,
+                                       uint64_t number, epctx_error *error)
+{
+    char digits[24];
+    epctx_text text = epctx_text_of(digits, sizeof digits);
+    epctx_text_put_number(&text, number);
+    return epctx__put_external(model, tensor, key, epctx_text_str(&text), error);
+}
+
+static epctx_status epctx__set_external(epctx_model *model, epctx_view view, epctx_str location,
+                                        uint64_t offset, uint64_t length, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *tensor;
+    EPCTX__TRY(epctx__drop_data(model, view, &tensor, error));
+    EPCTX__TRY(epctx__put_external(model, tensor, "location", location, error));
+    EPCTX__TRY(epctx__put_decimal(model, tensor, "offset", offset, error));
+    EPCTX__TRY(epctx__put_decimal(model, tensor, "length", length, error));
+    return epctx__put_sorted(model, &b, tensor,
+                             epctx__add_varint(&b, NULL, EPCTX_FIELD_TENSOR_DATA_LOCATION, 1),
+                             error);
+}
+
+/* What several edits came to: all of them or none. */
+static epctx_status epctx__end_edits(epctx_model *model, size_t mark, epctx_status status)
+{
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tensor, epctx_span data,
+                                            epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    epctx_error_clear(error);
+    return epctx__end_edits(model, mark, epctx__set_raw(model, tensor, data, error));
+}
+
+EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view tensor,
+                                                 epctx_str location, uint64_t offset,
+                                                 uint64_t length, epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    epctx_error_clear(error);
+    return epctx__end_edits(model, mark, epctx__set_external(model, tensor, location, offset,
+                                                             length, error));
+}
+
+/* -- edits: fields that stand twice -- */
+
+typedef struct epctx__doubled {
+    epctx_model *model;
+    epctx_doubled_fn doubled_fn;
+    void *user;
+    epctx_error *error;
+} epctx__doubled;
+
+/* The fields of `second` behind those of `first`, as libprotobuf merges them. */
+static epctx_status epctx__merge_into(epctx__doubled *d, epctx_slot *first, epctx_slot *second)
+{
+    const epctx_slot *child;
+    EPCTX__TRY(epctx__open_message(d->model, first, d->error));
+    EPCTX__TRY(epctx__open_message(d->model, second, d->error));
+    for (child = second->message->first; child != NULL; child = child->next) {
+        epctx__builder b = epctx__builder_of(d->model);
+        epctx_slot *copy;
+        if (EPCTX__NEVER(child->removed)) { /* nobody could edit the model before */
+            continue;
+        }
+        copy = epctx__clone(&b, NULL, child);
+        if (b.failed) {
+            return epctx__nomem(d->error, d->model->arena.missing);
+        }
+        EPCTX__TRY(epctx__insert(d->model, first, first->message->last, copy, d->error));
+    }
+    return epctx__remove_slot(d->model, second, d->error);
+}
+
+/* Of fields that may stand once one stays in an open message. `node`: its name, if it is one. */
+EPCTX__APART static epctx_status epctx__single_fields(epctx__doubled *d, epctx_slot *slot,
+                                                      epctx_kind type, epctx_str *node)
+{
+    epctx_slot *seen[32];
+    epctx_slot *child;
+    memset(seen, 0, sizeof seen);
+    if (type == EPCTX_KIND_NODE) {
+        *node = epctx_node_of(epctx__slot_view(slot)).name;
+    }
+    for (child = slot->message->first; child != NULL; child = child->next) {
+        const epctx_field_info *info = epctx_field_find(type, child->number);
+        epctx_slot *first;
+        uint32_t at;
+        if (child->removed || info == NULL || info->repeated ||
+            !epctx_field_fits(info, (epctx_wire)child->wire)) {
+            continue;
+        }
+        at = type == EPCTX_KIND_TYPE && info->kind < EPCTX_KIND_INT ? 31 : child->number; /* oneof */
+        first = seen[at];
+        seen[at] = child;
+        if (first == NULL) {
+            continue;
+        }
+        if (info->kind < EPCTX_KIND_INT && first->number == child->number) {
+            seen[at] = first;
+            EPCTX__TRY(epctx__merge_into(d, first, child));
+        } else {
+            EPCTX__TRY(epctx__remove_slot(d->model, first, d->error));
+        }
+        if (d->doubled_fn != NULL) {
+            EPCTX__TRY(d->doubled_fn(d->user, info, *node, d->error));
+        }
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__single_below(epctx__doubled *d, epctx_slot *slot, epctx_kind type,
+                                        epctx_str node)
+{
+    epctx_slot *child;
+    EPCTX__TRY(epctx__open_message(d->model, slot, d->error));
+    EPCTX__TRY(epctx__single_fields(d, slot, type, &node));
+    for (child = slot->message->first; child != NULL; child = child->next) {
+        epctx_kind kind = epctx__slot_type(child);
+        if (!child->removed && kind != EPCTX_KIND_NONE) {
+            EPCTX__TRY(epctx__single_below(d, child, kind, node));
+        }
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API bool epctx_model_is_editable(const epctx_model *model)
+{
+    return !model->duplicate;
+}
+
+EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
+                                                 void *user, epctx_error *error)
+{
+    epctx__doubled d;
+    size_t mark = epctx_edit_mark(model);
+    epctx_error_clear(error);
+    d.model = model;
+    d.doubled_fn = doubled_fn;
+    d.user = user;
+    d.error = error;
+    if (model->duplicate) { /* epctx_undo brings it back */
+        model->merged = model->shown;
+        model->merged_at = mark;
+        model->duplicate = false;
+        model->shown = model->root;
+    }
+    EPCTX__TRY(epctx__end_edits(model, mark, epctx__single_below(&d, model->root, EPCTX_KIND_MODEL,
+                                                                 epctx_str_of(NULL))));
+    model->graph = model->shown_graph = epctx__find_graph(model->root);
+    return EPCTX_OK;
 }
 
 /* -- edits: opset imports, key/value pairs -- */
@@ -18790,13 +19253,13 @@ EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epc
                                           epctx_error *error)
 {
     return epctx_set_pair(model, epctx__slot_view(model->root),
-                          epctx_metadata_field(EPCTX_OF_MODEL), key, value, error);
+                          epctx_metadata_field(EPCTX_KIND_MODEL), key, value, error);
 }
 
 EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, epctx_error *error)
 {
     return epctx_unset_pair(model, epctx__slot_view(model->root),
-                            epctx_metadata_field(EPCTX_OF_MODEL), key, error);
+                            epctx_metadata_field(EPCTX_KIND_MODEL), key, error);
 }
 
 /* -- edits: dimensions -- */
@@ -20119,21 +20582,16 @@ static bool epctx__convert_refuse(epctx__convert *c, const epctx_epnode *node,
     return false;
 }
 
-static epctx__loader epctx__convert_loader(epctx__convert *c, epctx_model *model)
-{
-    epctx__loader loader;
-    memset(&loader, 0, sizeof loader);
-    loader.model = model;
-    loader.arena = &model->arena;
-    loader.error = c->error;
-    return loader;
-}
-
 /* What the bodies of a node read from outside. */
+typedef struct epctx__captures {
+    const epctx_str *out;
+    size_t count;
+} epctx__captures;
+
 static bool epctx__convert_captures(epctx__convert *c, epctx_view node, epctx__captures *found)
 {
-    epctx__loader loader = epctx__convert_loader(c, c->model);
-    return epctx__load_captures(&loader, node, found);
+    return epctx_node_captures(node, &c->model->arena, &found->out, &found->count, c->error) ==
+           EPCTX_OK;
 }
 
 static bool epctx__convert_int(epctx__convert *c, epctx_view node, const char *name, int64_t value)
@@ -20920,9 +21378,8 @@ static bool epctx__tensor_refer(epctx__convert *c, epctx_view view, epctx_str lo
 static bool epctx__tensor_read(epctx__convert *c, epctx_model *model, epctx_view view,
                                epctx_tensor *out, const char **why)
 {
-    epctx__loader loader = epctx__convert_loader(c, model);
     *why = NULL;
-    if (!epctx__load_tensor(&loader, view, out)) {
+    if (epctx_tensor_load(model, view, NULL, out, c->error) != EPCTX_OK) {
         return false;
     }
     if (out->data == NULL && out->elem_type == EPCTX_ONNX_STRING) {
@@ -23964,7 +24421,7 @@ static bool epctx__guest_opsets(epctx__guest *g)
 /* Metadata of the result, by key. */
 typedef struct epctx__known_pairs {
     epctx_view owner;
-    epctx_owner kind;
+    epctx_kind kind;
     epctx_map keys; /* key -> number in `values` */
     epctx_list values;
     epctx_view last; /* that was added */
@@ -24009,7 +24466,7 @@ static bool epctx__guest_metadata_one(epctx__guest *g, epctx__known_pairs *known
     if (epctx_str_eq(old, value)) {
         return true;
     }
-    is_compat = known->kind == EPCTX_OF_MODEL && key.size > compat.size &&
+    is_compat = known->kind == EPCTX_KIND_MODEL && key.size > compat.size &&
                 memcmp(key.data, compat.data, compat.size) == 0;
     if (g->w->opts.metadata == EPCTX_METADATA_FIRST) {
         return epctx__combine_say(&g->w->m, g->number, key,
@@ -24043,7 +24500,7 @@ static bool epctx__guest_metadata_one(epctx__guest *g, epctx__known_pairs *known
 /* The result is not what the source of one of its parts would give. */
 static bool epctx__drop_builds(epctx__combine *m)
 {
-    epctx_cursor it = epctx_metadata(epctx__slot_view(m->c.model->root), EPCTX_OF_MODEL);
+    epctx_cursor it = epctx_metadata(epctx__slot_view(m->c.model->root), EPCTX_KIND_MODEL);
     epctx_list gone;
     epctx_view view;
     bool ok = true;
@@ -24060,7 +24517,7 @@ static bool epctx__drop_builds(epctx__combine *m)
 }
 
 static bool epctx__guest_metadata(epctx__guest *g, epctx_view from, epctx_view into,
-                                  epctx_owner kind)
+                                  epctx_kind kind)
 {
     epctx_cursor theirs = epctx_metadata(from, kind);
     epctx_cursor ours = epctx_metadata(into, kind);
@@ -24078,7 +24535,7 @@ static bool epctx__guest_metadata(epctx__guest *g, epctx_view from, epctx_view i
     }
     while (ok && epctx_next_view(&theirs, &view)) {
         epctx__pair(view, &key, &value);
-        ok = (kind == EPCTX_OF_MODEL && epctx_str_starts(key, EPCTX_BUILD_PREFIX)) ||
+        ok = (kind == EPCTX_KIND_MODEL && epctx_str_starts(key, EPCTX_BUILD_PREFIX)) ||
              epctx__guest_metadata_one(g, &known, view);
     }
     return ok;
@@ -24196,9 +24653,9 @@ static bool epctx__merge_next(epctx__merge *w, size_t number)
          epctx__guest_opsets(&g) &&
          epctx__guest_functions(&g) &&
          epctx__guest_metadata(&g, epctx__slot_view(g.c.model->root), epctx__slot_view(model->root),
-                               EPCTX_OF_MODEL) &&
+                               EPCTX_KIND_MODEL) &&
          epctx__guest_metadata(&g, epctx__main_view(g.c.model),
-                               epctx__main_view(model), EPCTX_OF_GRAPH) &&
+                               epctx__main_view(model), EPCTX_KIND_GRAPH) &&
          epctx__guest_settle(&g) && epctx__guest_ends(&g) &&
          epctx__merge_domains(w, g.c.model, &w->domains);
     epctx_undo(g.c.model, mark);
@@ -25994,18 +26451,13 @@ static bool epctx__repair_index(epctx__repair *r)
 static bool epctx__repair_data(epctx__repair *r, epctx_str name, epctx_tensor *out)
 {
     uint32_t at = epctx_map_get(&r->sources, name);
-    epctx__loader loader;
     epctx_error why;
     out->data = NULL;
     if (at == EPCTX_MAP_NONE) {
         return true;
     }
-    memset(&loader, 0, sizeof loader);
-    epctx_error_clear(&why);
-    loader.model = r->opts->source;
-    loader.arena = &r->opts->source->arena;
-    loader.error = &why;
-    if (epctx__load_tensor(&loader, epctx__view_at(&r->views, at), out)) {
+    if (epctx_tensor_load(r->opts->source, epctx__view_at(&r->views, at), NULL, out, &why) ==
+        EPCTX_OK) {
         return true;
     }
     out->data = NULL;
@@ -26309,7 +26761,7 @@ static bool epctx__stale_keys(epctx__combine *m, epctx__stale *s)
             return false;
         }
     } else {
-        epctx_cursor it = epctx_metadata(epctx__slot_view(m->c.model->root), EPCTX_OF_MODEL);
+        epctx_cursor it = epctx_metadata(epctx__slot_view(m->c.model->root), EPCTX_KIND_MODEL);
         epctx_finding finding;
         epctx_pair pair;
         memset(&finding, 0, sizeof finding);
@@ -28915,18 +29367,11 @@ static epctx_status epctx__settle_tensor(epctx__rewrite *w, epctx_slot *slot, bo
     epctx_tensor_view view = epctx_tensor_of(epctx__slot_view(slot));
     bool outside = initializer && g->report->initializers_path[0] != '\0' &&
                    view.elem_type != EPCTX_ONNX_STRING;
-    epctx__loader loader;
     epctx_tensor tensor;
     if (!outside && !view.external) {
         return EPCTX_OK;
     }
-    memset(&loader, 0, sizeof loader);
-    loader.model = g->model;
-    loader.arena = g->arena;
-    loader.error = g->error;
-    if (!epctx__load_tensor(&loader, epctx__slot_view(slot), &tensor)) {
-        return g->error->status;
-    }
+    EPCTX__TRY(epctx_tensor_load(g->model, epctx__slot_view(slot), g->arena, &tensor, g->error));
     outside = outside && tensor.size > 0 && tensor.size >= g->opts->initializers_min_size;
     return outside || view.external ? epctx__store_tensor(w, slot, &tensor, outside) : EPCTX_OK;
 }
@@ -30090,7 +30535,6 @@ static epctx_status epctx__weight_take(epctx__weight_model *source, epctx_arena 
     const char *file = source->model.path[0] != '\0' ? source->model.path : "(from memory)";
     uint32_t at = epctx_map_get(&source->names, ref->name);
     epctx__verified *weight;
-    epctx__loader loader;
     epctx_status status;
     if (at == EPCTX_MAP_NONE) {
         return epctx_weight_verify(ref, NULL, file, error);
@@ -30101,13 +30545,7 @@ static epctx_status epctx__weight_take(epctx__weight_model *source, epctx_arena 
         *out = weight->tensor;
         return EPCTX_OK;
     }
-    memset(&loader, 0, sizeof loader);
-    loader.model = &source->model;
-    loader.arena = arena;
-    loader.error = error;
-    if (!epctx__load_tensor(&loader, source->views[at], out)) {
-        return error->status;
-    }
+    EPCTX__TRY(epctx_tensor_load(&source->model, source->views[at], arena, out, error));
     status = epctx_weight_verify(ref, out, file, error);
     if (status == EPCTX_OK) {
         weight->tensor = *out;

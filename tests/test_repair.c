@@ -561,7 +561,7 @@ TEST(types_of_graph_outputs)
 
 static size_t count_metadata(const epctx_model *model)
 {
-    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_OF_MODEL);
+    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
     epctx_pair pair;
     size_t count = 0;
     while (epctx_next_pair(&it, &pair))
