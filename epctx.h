@@ -27061,29 +27061,10 @@ typedef struct epctx__grouping {
     uint32_t *list;         /* the nodes of the partition that is being collected */
 } epctx__grouping;
 
-static bool epctx__put(epctx__grouping *g, epctx_map *map, epctx_str key, size_t value)
-{
-    if (epctx_map_put(map, key, (uint32_t)value) != EPCTX_OK) {
-        epctx__nomem(g->error, g->arena->missing);
-        return false;
-    }
-    return true;
-}
-
-static void *epctx__group_array(epctx__grouping *g, size_t count, size_t size)
-{
-    void *memory = epctx_arena_array(g->arena, count, size);
-    if (memory == NULL) {
-        epctx__nomem(g->error, g->arena->missing);
-    }
-    return memory;
-}
-
 /* Is there a node, an initializer or an input of the graph with this name? */
 static bool epctx__is_defined(const epctx__grouping *g, epctx_str name)
 {
-    return epctx_map_get(&g->producers, name) != EPCTX_MAP_NONE ||
-           epctx_map_get(&g->initializers, name) != EPCTX_MAP_NONE ||
+    return epctx__has(&g->producers, name) || epctx__has(&g->initializers, name) ||
            epctx_map_get(&g->types, name) < g->graph->input_count;
 }
 
@@ -27102,7 +27083,7 @@ static bool epctx__remakes(const epctx_graph *graph, uint32_t first, const epctx
 
 /* Names of the graph -> where they come from. Also finds values that a node produces although they
  * come from elsewhere, too: what follows relies on one origin each. */
-static bool epctx__group_names(epctx__grouping *g)
+static epctx_status epctx__group_names(epctx__grouping *g)
 {
     const epctx_graph *graph = g->graph;
     size_t i, k;
@@ -27111,46 +27092,37 @@ static bool epctx__group_names(epctx__grouping *g)
     epctx_map_init(&g->types, g->arena);
     epctx_map_init(&g->wanted, g->arena);
     for (i = 0; i < graph->value_count; i++) {
-        if (!epctx__put(g, &g->types, graph->values[i].name,
-                        graph->input_count + graph->output_count + i)) {
-            return false;
-        }
+        EPCTX__TRY(epctx__map_set(&g->types, graph->values[i].name,
+                                  graph->input_count + graph->output_count + i, g->error));
     }
     for (i = 0; i < graph->output_count; i++) {
-        if (!epctx__put(g, &g->types, graph->outputs[i].name, graph->input_count + i) ||
-            !epctx__put(g, &g->wanted, graph->outputs[i].name, 1)) {
-            return false;
-        }
+        epctx_str name = graph->outputs[i].name;
+        EPCTX__TRY(epctx__map_set(&g->types, name, graph->input_count + i, g->error));
+        EPCTX__TRY(epctx__map_set(&g->wanted, name, 1, g->error));
     }
     for (i = 0; i < graph->input_count; i++) {
-        if (!epctx__put(g, &g->types, graph->inputs[i].name, i)) {
-            return false;
-        }
+        EPCTX__TRY(epctx__map_set(&g->types, graph->inputs[i].name, i, g->error));
     }
     for (i = 0; i < graph->initializer_count; i++) {
-        if (!epctx__put(g, &g->initializers, graph->initializers[i].name, i)) {
-            return false;
-        }
+        EPCTX__TRY(epctx__map_set(&g->initializers, graph->initializers[i].name, i, g->error));
     }
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
         for (k = 0; k < node->output_count; k++) {
-            if (node->outputs[k].size == 0) {
+            epctx_str name = node->outputs[k];
+            if (name.size == 0) {
                 continue;
             }
-            if (epctx__is_defined(g, node->outputs[k]) &&
-                !epctx__remakes(graph, epctx_map_get(&g->producers, node->outputs[k]), node)) {
-                epctx_fail(g->error, EPCTX_ERR_GRAPH, "value '%S' is produced twice",
-                           &node->outputs[k]);
+            if (epctx__is_defined(g, name) &&
+                !epctx__remakes(graph, epctx_map_get(&g->producers, name), node)) {
+                epctx_fail(g->error, EPCTX_ERR_GRAPH, "value '%S' is produced twice", &name);
                 epctx_blame(g->error, NULL, &node->name, NULL);
-                return false;
+                return EPCTX_ERR_GRAPH;
             }
-            if (!epctx__put(g, &g->producers, node->outputs[k], i)) {
-                return false;
-            }
+            EPCTX__TRY(epctx__map_set(&g->producers, name, i, g->error));
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
 /* Are all inputs constant? Such a node is folded by whoever compiles its readers. */
@@ -27162,7 +27134,7 @@ static bool epctx__is_constant(const epctx__grouping *g, size_t index)
         uint32_t producer = epctx_map_get(&g->producers, node->inputs[k]);
         if (node->inputs[k].size > 0 &&
             (producer == EPCTX_MAP_NONE || g->constant[producer] == 0) &&
-            epctx_map_get(&g->initializers, node->inputs[k]) == EPCTX_MAP_NONE) {
+            !epctx__has(&g->initializers, node->inputs[k])) {
             return false;
         }
     }
@@ -27170,15 +27142,13 @@ static bool epctx__is_constant(const epctx__grouping *g, size_t index)
 }
 
 /* Levels, then numbers for the levels that have taken nodes, in ascending order. */
-static bool epctx__group_levels(epctx__grouping *g)
+static epctx_status epctx__group_levels(epctx__grouping *g)
 {
     const epctx_graph *graph = g->graph;
-    uint32_t *level = (uint32_t *)epctx__group_array(g, graph->node_count, sizeof *level);
-    uint32_t *number = (uint32_t *)epctx__group_array(g, graph->node_count + 1, sizeof *number);
+    uint32_t *level, *number;
     size_t i, k;
-    if (level == NULL || number == NULL) {
-        return false;
-    }
+    EPCTX__NEW(level, uint32_t, graph->node_count, g->arena, g->error);
+    EPCTX__NEW(number, uint32_t, graph->node_count + 1, g->arena, g->error);
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
         if (epctx__is_constant(g, i)) {
@@ -27199,7 +27169,7 @@ static bool epctx__group_levels(epctx__grouping *g)
                            "input '%S' is produced by a later node: the graph is not sorted",
                            &name);
                 epctx_blame(g->error, NULL, &node->name, NULL);
-                return false;
+                return EPCTX_ERR_GRAPH;
             }
             least = level[producer] + ((g->take[producer] != 0) != (g->take[i] != 0) ? 1u : 0u);
             level[i] = level[i] < least ? least : level[i];
@@ -27216,7 +27186,7 @@ static bool epctx__group_levels(epctx__grouping *g)
             g->group[i] = number[level[i]];
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
 /* Constants that the graph gives out are made by the first partition; those that a node reads that
@@ -27246,7 +27216,7 @@ static void epctx__group_constants(epctx__grouping *g)
 }
 
 /* Values that leave their partition: read by another node's group or kept by the graph. */
-static bool epctx__group_wanted(epctx__grouping *g)
+static epctx_status epctx__group_wanted(epctx__grouping *g)
 {
     const epctx_graph *graph = g->graph;
     size_t i, k;
@@ -27255,13 +27225,12 @@ static bool epctx__group_wanted(epctx__grouping *g)
         for (k = 0; k < epctx__read_count(node); k++) {
             epctx_str name = epctx__reads(node, k);
             uint32_t producer = epctx_map_get(&g->producers, name);
-            if (producer != EPCTX_MAP_NONE && g->group[producer] != g->group[i] &&
-                !epctx__put(g, &g->wanted, name, 1)) {
-                return false;
+            if (producer != EPCTX_MAP_NONE && g->group[producer] != g->group[i]) {
+                EPCTX__TRY(epctx__map_set(&g->wanted, name, 1, g->error));
             }
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
 static epctx_value epctx__typed(const epctx__grouping *g, epctx_str name)
@@ -27311,7 +27280,7 @@ static size_t epctx__list_constants(epctx__grouping *g, uint32_t first, uint32_t
 }
 
 /* The nodes of a partition with the constants they need, in order. */
-static bool epctx__collect_nodes(epctx__grouping *g, epctx_partition *part, uint32_t id)
+static epctx_status epctx__collect_nodes(epctx__grouping *g, epctx_partition *part, uint32_t id)
 {
     epctx_node *nodes;
     size_t count = 0;
@@ -27329,22 +27298,22 @@ static bool epctx__collect_nodes(epctx__grouping *g, epctx_partition *part, uint
     }
     g->copies += count - part->node_count;
     if (g->copies > (uint64_t)g->graph->node_count * 16 + 4096) {
-        epctx_fail(g->error, EPCTX_ERR_LIMIT,
-                   "the constant nodes would be copied more than %u times into %u partitions",
-                   (uint64_t)g->graph->node_count * 16 + 4096, (uint64_t)g->count);
-        return false;
+        return epctx_fail(
+            g->error, EPCTX_ERR_LIMIT,
+            "the constant nodes would be copied more than %u times into %u partitions",
+            (uint64_t)g->graph->node_count * 16 + 4096, (uint64_t)g->count);
     }
-    nodes = (epctx_node *)epctx__group_array(g, count, sizeof *nodes);
-    for (i = 0; nodes != NULL && i < count; i++) {
+    EPCTX__NEW(nodes, epctx_node, count, g->arena, g->error);
+    for (i = 0; i < count; i++) {
         nodes[i] = g->graph->nodes[g->list[i]];
     }
     part->graph.nodes = nodes;
     part->graph.node_count = count;
-    return nodes != NULL;
+    return EPCTX_OK;
 }
 
 /* Boundary inputs in order of first use, and the initializers. */
-static bool epctx__collect_reads(epctx__grouping *g, epctx_partition *part, uint32_t id)
+static epctx_status epctx__collect_reads(epctx__grouping *g, epctx_partition *part, uint32_t id)
 {
     epctx_graph *graph = &part->graph;
     epctx_value *inputs;
@@ -27355,13 +27324,10 @@ static bool epctx__collect_reads(epctx__grouping *g, epctx_partition *part, uint
     for (i = 0; i < graph->node_count; i++) {
         reads += epctx__read_count(&graph->nodes[i]);
     }
-    inputs = (epctx_value *)epctx__group_array(g, reads, sizeof *inputs);
-    initializers = (epctx_tensor *)epctx__group_array(g, reads, sizeof *initializers);
+    EPCTX__NEW(inputs, epctx_value, reads, g->arena, g->error);
+    EPCTX__NEW(initializers, epctx_tensor, reads, g->arena, g->error);
     graph->inputs = inputs;
     graph->initializers = initializers;
-    if (inputs == NULL || initializers == NULL) {
-        return false;
-    }
     epctx_map_init(&seen, g->arena);
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
@@ -27369,7 +27335,7 @@ static bool epctx__collect_reads(epctx__grouping *g, epctx_partition *part, uint
             epctx_str name = epctx__reads(node, k);
             uint32_t producer = epctx_map_get(&g->producers, name);
             uint32_t initializer = epctx_map_get(&g->initializers, name);
-            if (name.size == 0 || epctx_map_get(&seen, name) != EPCTX_MAP_NONE ||
+            if (name.size == 0 || epctx__has(&seen, name) ||
                 (producer != EPCTX_MAP_NONE &&
                  (g->group[producer] == id || g->constant[producer] != 0))) {
                 continue;
@@ -27379,16 +27345,14 @@ static bool epctx__collect_reads(epctx__grouping *g, epctx_partition *part, uint
             } else {
                 inputs[graph->input_count++] = epctx__typed(g, name);
             }
-            if (!epctx__put(g, &seen, name, 1)) {
-                return false;
-            }
+            EPCTX__TRY(epctx__map_set(&seen, name, 1, g->error));
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
 /* Boundary outputs in order of production. */
-static bool epctx__collect_writes(epctx__grouping *g, epctx_partition *part)
+static epctx_status epctx__collect_writes(epctx__grouping *g, epctx_partition *part)
 {
     epctx_graph *graph = &part->graph;
     epctx_value *outputs;
@@ -27397,30 +27361,27 @@ static bool epctx__collect_writes(epctx__grouping *g, epctx_partition *part)
     for (i = 0; i < part->node_count; i++) {
         made += g->graph->nodes[part->nodes[i]].output_count;
     }
-    outputs = (epctx_value *)epctx__group_array(g, made, sizeof *outputs);
+    EPCTX__NEW(outputs, epctx_value, made, g->arena, g->error);
     graph->outputs = outputs;
-    for (i = 0; outputs != NULL && i < part->node_count; i++) {
+    for (i = 0; i < part->node_count; i++) {
         const epctx_node *node = &g->graph->nodes[part->nodes[i]];
         for (k = 0; k < node->output_count; k++) {
-            if (node->outputs[k].size > 0 &&
-                epctx_map_get(&g->wanted, node->outputs[k]) != EPCTX_MAP_NONE) {
+            if (node->outputs[k].size > 0 && epctx__has(&g->wanted, node->outputs[k])) {
                 outputs[graph->output_count++] = epctx__typed(g, node->outputs[k]);
             }
         }
     }
-    return outputs != NULL;
+    return EPCTX_OK;
 }
 
 /* The members of every partition in one array, sorted by partition, and where each begins. */
-static bool epctx__group_members(epctx__grouping *g, uint32_t **members, size_t **begins)
+static epctx_status epctx__group_members(epctx__grouping *g, uint32_t **members, size_t **begins)
 {
     size_t n = g->graph->node_count;
-    size_t *begin = (size_t *)epctx__group_array(g, (size_t)g->count + 2, sizeof *begin);
-    uint32_t *member = (uint32_t *)epctx__group_array(g, n, sizeof *member);
+    size_t *begin;
     size_t i;
-    if (begin == NULL || member == NULL) {
-        return false;
-    }
+    EPCTX__NEW(begin, size_t, (size_t)g->count + 2, g->arena, g->error);
+    EPCTX__NEW(*members, uint32_t, n, g->arena, g->error);
     for (i = 0; i < n; i++) {
         if (g->group[i] < g->count) {
             begin[g->group[i] + 2]++;
@@ -27431,16 +27392,16 @@ static bool epctx__group_members(epctx__grouping *g, uint32_t **members, size_t 
     }
     for (i = 0; i < n; i++) {
         if (g->group[i] < g->count) {
-            member[begin[g->group[i] + 1]++] = (uint32_t)i;
+            (*members)[begin[g->group[i] + 1]++] = (uint32_t)i;
         }
     }
-    *members = member;
     *begins = begin;
-    return true;
+    return EPCTX_OK;
 }
 
-static bool epctx__grouping_begin(epctx__grouping *g, const epctx_graph *graph, const uint8_t *take,
-                               epctx_arena *arena, epctx_error *error)
+static epctx_status epctx__grouping_begin(epctx__grouping *g, const epctx_graph *graph,
+                                          const uint8_t *take, epctx_arena *arena,
+                                          epctx_error *error)
 {
     size_t n = graph->node_count;
     memset(g, 0, sizeof *g);
@@ -27449,44 +27410,40 @@ static bool epctx__grouping_begin(epctx__grouping *g, const epctx_graph *graph, 
     g->arena = arena;
     g->error = error;
     if (n >= EPCTX__CONSTANT) {
-        epctx_fail(error, EPCTX_ERR_LIMIT, "the graph has %u nodes", (uint64_t)n);
-        return false;
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "the graph has %u nodes", (uint64_t)n);
     }
-    g->group = (uint32_t *)epctx__group_array(g, n, sizeof *g->group);
-    g->constant = (uint8_t *)epctx__group_array(g, n, 1);
-    g->stays = (uint8_t *)epctx__group_array(g, n, 1);
-    g->stamp = (uint32_t *)epctx__group_array(g, n, sizeof *g->stamp);
-    g->stack = (epctx__visit *)epctx__group_array(g, n, sizeof *g->stack);
-    g->list = (uint32_t *)epctx__group_array(g, n, sizeof *g->list);
-    return g->group != NULL && g->constant != NULL && g->stays != NULL && g->stamp != NULL && g->stack != NULL && g->list != NULL &&
-           epctx__group_names(g);
+    EPCTX__NEW(g->group, uint32_t, n, arena, error);
+    EPCTX__NEW(g->constant, uint8_t, n, arena, error);
+    EPCTX__NEW(g->stays, uint8_t, n, arena, error);
+    EPCTX__NEW(g->stamp, uint32_t, n, arena, error);
+    EPCTX__NEW(g->stack, epctx__visit, n, arena, error);
+    EPCTX__NEW(g->list, uint32_t, n, arena, error);
+    return epctx__group_names(g);
 }
 
 /* The partitions, once every node has its group. */
 static epctx_status epctx__group_collect(epctx__grouping *g, epctx_partition **partitions,
                                          size_t *count)
 {
-    uint32_t *members = NULL;
-    size_t *begin = NULL;
+    uint32_t *members;
+    size_t *begin;
     uint32_t i;
-    if (!epctx__group_wanted(g) || !epctx__group_members(g, &members, &begin)) {
-        return g->error->status;
-    }
-    *partitions = (epctx_partition *)epctx__group_array(g, g->count, sizeof **partitions);
-    for (i = 0; *partitions != NULL && i < g->count; i++) {
+    EPCTX__TRY(epctx__group_wanted(g));
+    EPCTX__TRY(epctx__group_members(g, &members, &begin));
+    EPCTX__NEW(*partitions, epctx_partition, g->count, g->arena, g->error);
+    for (i = 0; i < g->count; i++) {
         epctx_partition *part = &(*partitions)[i];
         part->nodes = members + begin[i];
         part->node_count = begin[i + 1] - begin[i];
         part->graph.name = g->graph->name;
         part->graph.values = g->graph->values;
         part->graph.value_count = g->graph->value_count;
-        if (!epctx__collect_nodes(g, part, i) || !epctx__collect_reads(g, part, i) ||
-            !epctx__collect_writes(g, part)) {
-            return g->error->status;
-        }
+        EPCTX__TRY(epctx__collect_nodes(g, part, i));
+        EPCTX__TRY(epctx__collect_reads(g, part, i));
+        EPCTX__TRY(epctx__collect_writes(g, part));
     }
     *count = g->count;
-    return g->error->status;
+    return EPCTX_OK;
 }
 
 /* `stays` (may be NULL) gets the constant nodes that stay beside their readers. */
@@ -27495,15 +27452,11 @@ static epctx_status epctx__partition(const epctx_graph *graph, const uint8_t *ta
                                      size_t *count, const uint8_t **stays, epctx_error *error)
 {
     epctx__grouping g;
-    epctx_error local;
     epctx_error_clear(error);
-    epctx_error_clear(&local);
     *partitions = NULL;
     *count = 0;
-    if (!epctx__grouping_begin(&g, graph, take, arena, error != NULL ? error : &local) ||
-        !epctx__group_levels(&g)) {
-        return g.error->status;
-    }
+    EPCTX__TRY(epctx__grouping_begin(&g, graph, take, arena, error));
+    EPCTX__TRY(epctx__group_levels(&g));
     epctx__group_constants(&g);
     if (stays != NULL) {
         *stays = g.stays;
