@@ -1753,35 +1753,6 @@ EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options);
 EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_t phase,
                                            const char *model_path, epctx_error *error);
 
-/* What generation reads and what it is to write. Strings are borrowed during the call. */
-typedef struct epctx_preflight_in {
-    const epctx_io *io;        /* default epctx_io_files() */
-    const char *model_path;    /* NULL or empty: from memory */
-    const char *const *inputs; /* further files that are read (external data): never replaced */
-    size_t input_count;
-    const char *const *eps;    /* short names of the EPs that write a binary */
-    size_t ep_count;
-    const char *binary; /* the binary of the only EP, relative to the EPContext model, its folder
-                           must exist; default [model]_[ep].bin */
-    bool binary_joined; /* an earlier session of the group has named and checked the binary, it may
-                           stand there already: only clashes are looked for */
-} epctx_preflight_in;
-
-/* The files that will be written. Strings live in the arena. */
-typedef struct epctx_outputs {
-    const char *model;
-    const char *initializers;    /* NULL: inside the model */
-    const char *const *binaries; /* one for each EP, none when embedded */
-    size_t binary_count;
-} epctx_outputs;
-
-/* To be called before anything is compiled: checks the options for generation and makes and checks
- * every output: its folder exists and a file can be made there (one is made and taken away again),
- * it is no folder, exists only where epctx.overwrite is 1, is no other output and no input.
- * Errors: ARG (options), NOT_FOUND (folder), EXISTS, PATH (clashes), IO (not writable), NOMEM. */
-EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx_preflight_in *in,
-                                       epctx_arena *arena, epctx_outputs *out, epctx_error *error);
-
 /* ================================================================================================
  * >>check: walk, state, files, compatibility, lint
  * ============================================================================================== */
@@ -3200,6 +3171,35 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep);
  * with "%25" and "%0A" for "%" and a line end. It holds no time: the same source must give the same
  * bytes. It has no name for the binary either: embedded, extracted or renamed that is the same one.
  * ============================================================================================== */
+
+/* What generation reads and what it is to write. Strings are borrowed during the call. */
+typedef struct epctx_preflight_in {
+    const epctx_io *io;        /* default epctx_io_files() */
+    const char *model_path;    /* NULL or empty: from memory */
+    const char *const *inputs; /* further files that are read (external data): never replaced */
+    size_t input_count;
+    const char *const *eps;    /* short names of the EPs that write a binary */
+    size_t ep_count;
+    const char *binary; /* the binary of the only EP, relative to the EPContext model, its folder
+                           must exist; default [model]_[ep].bin */
+    bool binary_joined; /* an earlier session of the group has named and checked the binary, it may
+                           stand there already: only clashes are looked for */
+} epctx_preflight_in;
+
+/* The files that will be written. Strings live in the arena. */
+typedef struct epctx_outputs {
+    const char *model;
+    const char *initializers;    /* NULL: inside the model */
+    const char *const *binaries; /* one for each EP, none when embedded */
+    size_t binary_count;
+} epctx_outputs;
+
+/* To be called before anything is compiled: checks the options for generation and makes and checks
+ * every output: its folder exists and a file can be made there (one is made and taken away again),
+ * it is no folder, exists only where epctx.overwrite is 1, is no other output and no input.
+ * Errors: ARG (options), NOT_FOUND (folder), EXISTS, PATH (clashes), IO (not writable), NOMEM. */
+EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx_preflight_in *in,
+                                       epctx_arena *arena, epctx_outputs *out, epctx_error *error);
 
 #ifndef EPCTX_NO_EDIT
 
@@ -12038,22 +12038,6 @@ static size_t epctx__key_distance(epctx_str a, epctx_str b)
     return row[b.size];
 }
 
-/* The nearest key of the table. */
-static const char *epctx__nearest_key(epctx_str key, size_t *distance)
-{
-    const char *nearest = epctx__options[0].key;
-    size_t i;
-    *distance = EPCTX__KEY_MOST + 1;
-    for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
-        size_t d = epctx__key_distance(key, epctx_str_of(epctx__options[i].key));
-        if (d < *distance) {
-            *distance = d;
-            nearest = epctx__options[i].key;
-        }
-    }
-    return nearest;
-}
-
 EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *names)
 {
     const char *nearest = NULL;
@@ -12080,14 +12064,21 @@ static bool epctx__key_is_ours(epctx_str key)
 /* An unknown key: somebody else's, or a mistake. */
 static epctx_status epctx__option_unknown(epctx_str key, epctx_error *error)
 {
-    size_t distance;
-    const char *nearest = epctx__nearest_key(key, &distance);
+    const char *nearest = epctx__options[0].key;
+    size_t distance = EPCTX__KEY_MOST + 1;
     size_t i;
     for (i = 0; i < sizeof epctx__option_aliases / sizeof epctx__option_aliases[0]; i++) {
         if (epctx_str_eq_nocase(key, epctx_str_of(epctx__option_aliases[i].key))) {
             return epctx_fail(error, EPCTX_ERR_ARG,
                               "'%S' is an option of one EP: the session option is %s", &key,
                               epctx__options[epctx__option_aliases[i].option].key);
+        }
+    }
+    for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
+        size_t d = epctx__key_distance(key, epctx_str_of(epctx__options[i].key));
+        if (d < distance) {
+            distance = d;
+            nearest = epctx__options[i].key;
         }
     }
     if (distance > 2 && !epctx__key_is_ours(key)) {
@@ -12114,16 +12105,15 @@ static bool epctx__option_find_env(epctx_str key, size_t *id)
 {
     size_t i, k;
     for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
-        const char *name = epctx__options[i].key;
-        for (k = 0; k < key.size && name[k] != '\0'; k++) {
-            char want = name[k] == '.' ? '_' : name[k];
-            /* not taken: no key has what ASCII has behind z */
-            want = want >= 'a' && want <= 'z' ? (char)(want - 'a' + 'A') : want;
-            if (key.data[k] != want) {
+        epctx_str name = epctx_str_of(epctx__options[i].key);
+        for (k = 0; k < key.size && key.size == name.size; k++) {
+            bool capital = key.data[k] >= 'A' && key.data[k] <= 'Z';
+            char want = name.data[k] == '.' ? '_' : name.data[k];
+            if (epctx__lower(key.data[k]) != want || capital != (want >= 'a' && want <= 'z')) {
                 break;
             }
         }
-        if (k == key.size && name[k] == '\0') {
+        if (k == name.size) {
             *id = i;
             return true;
         }
@@ -12138,17 +12128,11 @@ static bool epctx__option_find_env(epctx_str key, size_t *id)
 /* Position of `word` in a list separated by blanks; false when it is not in it. */
 static bool epctx__word_index(const char *words, epctx_str word, size_t *index)
 {
-    size_t at = 0;
-    for (*index = 0; words[at] != '\0'; (*index)++) {
-        epctx_str one;
-        one.data = words + at;
-        for (one.size = 0; words[at] != '\0' && words[at] != ' '; at++) {
-            one.size++;
-        }
-        if (epctx_str_eq(one, word)) {
+    epctx_str rest = epctx_str_of(words);
+    for (*index = 0; rest.size > 0; (*index)++) {
+        if (epctx_str_eq(epctx_str_cut(&rest, ' '), word)) {
             return true;
         }
-        at += words[at] == ' ' ? 1 : 0;
     }
     return false;
 }
@@ -12156,7 +12140,7 @@ static bool epctx__word_index(const char *words, epctx_str word, size_t *index)
 static epctx_status epctx__option_value(const epctx_option_info *info, epctx_str value,
                                         epctx_error *error)
 {
-    const char *fault;
+    const char *fault = NULL;
     size_t index;
     uint64_t number;
     if (value.size > EPCTX__OPTION_VALUE_MOST ||
@@ -12165,57 +12149,36 @@ static epctx_status epctx__option_value(const epctx_option_info *info, epctx_str
                           "%s: a value of at most %u bytes without NUL is expected, found %u bytes",
                           info->key, (uint64_t)EPCTX__OPTION_VALUE_MOST, (uint64_t)value.size);
     }
-    switch (info->type) { /* not taken: the table has no other type */
-    case EPCTX_OPTION_TYPE_SWITCH:
-    case EPCTX_OPTION_TYPE_CHOICE:
-        if (!epctx__word_index(info->allowed, value, &index)) {
-            return epctx_fail(error, EPCTX_ERR_ARG, "%s: one of %s is expected, found '%S'",
-                              info->key, info->allowed, &value);
-        }
-        return EPCTX_OK;
-    case EPCTX_OPTION_TYPE_NUMBER:
-        return epctx_str_number(value, &number)
-                   ? EPCTX_OK
-                   : epctx_fail(error, EPCTX_ERR_ARG,
-                                "%s: a decimal number is expected, found '%S'", info->key, &value);
-    case EPCTX_OPTION_TYPE_NAME:
-        fault = value.size > 0 ? epctx__path_fault(value) : NULL;
-        if (fault == NULL && value.size > 0 &&
-            (memchr(value.data, '/', value.size) != NULL ||
-             memchr(value.data, '\\', value.size) != NULL)) {
+    if (info->allowed[0] != '\0' && !epctx__word_index(info->allowed, value, &index)) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "%s: one of %s is expected, found '%S'", info->key,
+                          info->allowed, &value);
+    }
+    if (info->type == EPCTX_OPTION_TYPE_NUMBER && !epctx_str_number(value, &number)) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "%s: a decimal number is expected, found '%S'",
+                          info->key, &value);
+    }
+    if (info->type == EPCTX_OPTION_TYPE_NAME && value.size > 0) {
+        fault = epctx__path_fault(value);
+        if (fault == NULL && (memchr(value.data, '/', value.size) != NULL ||
+                              memchr(value.data, '\\', value.size) != NULL)) {
             fault = "has a folder";
         }
-        return fault == NULL
-                   ? EPCTX_OK
-                   : epctx_fail(error, EPCTX_ERR_ARG,
-                                "%s: '%S' %s: a file name is expected, the file lies beside the "
-                                "model",
-                                info->key, &value, fault);
-    case EPCTX_OPTION_TYPE_TEXT:
-    case EPCTX_OPTION_TYPE_FILE:
-    case EPCTX_OPTION_TYPE_FOLDER:
-        break;
     }
-    return EPCTX_OK;
+    return fault == NULL
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG,
+                            "%s: '%S' %s: a file name is expected, the file lies beside the model",
+                            info->key, &value, fault);
 }
 
 static epctx_status epctx__option_store(epctx_options *options, size_t id, epctx_str value,
                                         epctx_error *error)
 {
-    epctx_status status = epctx__option_value(&epctx__options[id], value, error);
-    const char *copy;
-    if (status == EPCTX_OK && options->arena == NULL) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "the options have no arena to copy values into");
+    EPCTX__TRY(epctx__option_value(&epctx__options[id], value, error));
+    if (options->arena == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "the options have no arena to copy values into");
     }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    copy = epctx_arena_copy(options->arena, value);
-    if (copy == NULL) {
-        return epctx__nomem(error, options->arena->missing);
-    }
-    options->values[id] = copy;
-    return EPCTX_OK;
+    return epctx__copy(options->arena, value, &options->values[id], error);
 }
 
 EPCTX_API epctx_status epctx_options_set(epctx_options *options, epctx_str key, epctx_str value,
@@ -12236,24 +12199,18 @@ static bool epctx__is_blank(char c)
 static epctx_status epctx__option_entry(epctx_options *options, epctx_str entry, char bar,
                                         bool seen[EPCTX_OPTION_COUNT], epctx_error *error)
 {
-    const char *middle = (const char *)memchr(entry.data, bar, entry.size);
-    epctx_str key = entry;
     epctx_str value = entry;
+    epctx_str key = epctx_str_cut(&value, bar);
     size_t id;
-    if (middle == NULL || middle == entry.data) {
-        char form[2];
-        form[0] = bar;
-        form[1] = '\0';
-        return epctx_fail(error, EPCTX_ERR_ARG, "key%svalue is expected, found '%S'", form, &entry);
+    if (value.data == NULL || key.size == 0) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "key%svalue is expected, found '%S'",
+                          bar == '|' ? "|" : "=", &entry);
     }
-    key.size = (size_t)(middle - entry.data);
-    value.data = middle + 1;
-    value.size = entry.size - key.size - 1;
     if (!epctx__option_find(key, &id) && !(bar == '=' && epctx__option_find_env(key, &id))) {
         return epctx__option_unknown(key, error);
     }
     if (seen[id]) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "%s stands twice: keep one",
+        return epctx_fail(error, EPCTX_ERR_ARG, "%s is set twice: keep one",
                           epctx__options[id].key);
     }
     seen[id] = true;
@@ -12266,30 +12223,26 @@ static epctx_status epctx__option_entries(epctx_options *options, const char *te
 {
     epctx_options changed = *options;
     bool seen[EPCTX_OPTION_COUNT];
-    epctx_status status = EPCTX_OK;
     memset(seen, 0, sizeof seen);
     epctx_error_clear(error);
-    while (status == EPCTX_OK && text != NULL && *text != '\0') {
+    while (text != NULL && *text != '\0') {
         epctx_str entry;
         entry.data = text;
-        for (entry.size = 0; *text != '\0' && memchr(ends, *text, strlen(ends)) == NULL; text++) {
-            entry.size++;
-        }
+        entry.size = strcspn(text, ends);
+        text += entry.size;
         text += *text != '\0' ? 1 : 0;
-        for (; entry.size > 0 && epctx__is_blank(entry.data[0]); entry.size--) {
-            entry.data++;
+        while (entry.size > 0 && epctx__is_blank(entry.data[0])) {
+            epctx__str_skip(&entry, 1);
         }
         while (entry.size > 0 && epctx__is_blank(entry.data[entry.size - 1])) {
             entry.size--;
         }
         if (entry.size > 0) {
-            status = epctx__option_entry(&changed, entry, bar, seen, error);
+            EPCTX__TRY(epctx__option_entry(&changed, entry, bar, seen, error));
         }
     }
-    if (status == EPCTX_OK) {
-        *options = changed;
-    }
-    return status;
+    *options = changed;
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_options_set_list(epctx_options *options, const char *list,
@@ -12437,276 +12390,25 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_
 {
     bool generates = (phase & EPCTX_PHASE_GENERATE) != 0;
     epctx_options defaults;
-    epctx_status status;
     size_t i;
     epctx_error_clear(error);
     epctx_options_init(&defaults, NULL);
     options = options != NULL ? options : &defaults;
-    for (i = 0, status = EPCTX_OK; status == EPCTX_OK && i < EPCTX_OPTION_COUNT; i++) {
+    for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
         if (options->values[i] != NULL) { /* may have been set by hand */
-            status =
-                epctx__option_value(&epctx__options[i], epctx_str_of(options->values[i]), error);
+            EPCTX__TRY(epctx__option_value(&epctx__options[i], epctx_str_of(options->values[i]),
+                                           error));
         }
     }
-    if (status == EPCTX_OK) {
-        status = epctx__options_share(options, error);
-    }
-    if (status == EPCTX_OK) {
-        /* ORT's compile API hands over folder and name of the binary, which has no extension. */
-        status = epctx__options_file(
-            epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH),
-            generates && !epctx_option_on(options, EPCTX_OPTION_COMPILE_ONLY), error);
-    }
-    if (status == EPCTX_OK && generates) {
-        status = epctx__options_generate(options, model_path != NULL ? model_path : "", error);
-    }
-    return status;
-}
-
-/* -- preflight -- */
-
-typedef struct epctx__preflight {
-    const epctx_io *io;
-    bool overwrite;
-    epctx_arena *arena;
-    epctx_error *error;
-    const char **paths; /* all outputs */
-    const char **real;  /* the same without links: what tells whether two are one file */
-    size_t count;
-    bool given;         /* the first one, the model, has a path that the caller named */
-    size_t folder_size; /* of the folder of the others, as their paths begin, */
-    size_t inside;      /* and without links */
-} epctx__preflight;
-
-static epctx_status epctx__preflight_copy(epctx__preflight *p, const char *text, const char **out)
-{
-    *out = epctx_arena_copy(p->arena, epctx_str_of(text));
-    return *out != NULL ? EPCTX_OK : epctx__nomem(p->error, p->arena->missing);
-}
-
-/* Adds an output `folder` + `name`. */
-static epctx_status epctx__preflight_add(epctx__preflight *p, epctx_str folder, epctx_str name,
-                                         const char **out)
-{
-    char path[EPCTX_PATH_MAX];
-    epctx_str parts[2];
-    epctx_status status;
-    parts[0] = folder;
-    parts[1] = name;
-    status = epctx__path_join(path, sizeof path, parts, 2, p->error);
-    if (status == EPCTX_OK) {
-        status = epctx__preflight_copy(p, path, out);
-    }
-    if (status == EPCTX_OK) {
-        p->paths[p->count++] = *out;
-    }
-    return status;
-}
-
-static epctx_status epctx__preflight_names(epctx__preflight *p, const epctx_options *options,
-                                           const epctx_preflight_in *in, epctx_outputs *out)
-{
-    const char *wanted = epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH);
-    const char *file = epctx_option_text(options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE);
-    bool embed = epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE);
-    char name[EPCTX_PATH_MAX];
-    char beside[EPCTX_PATH_MAX];
-    epctx_str folder = epctx_str_of("");
-    epctx_status status = EPCTX_OK;
-    const char **binaries;
-    size_t i;
-    p->given = wanted[0] != '\0';
-    if (!p->given) {
-        status =
-            epctx_path_context_model(epctx_str_of(in->model_path), name, sizeof name, p->error);
-        wanted = name;
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__preflight_add(p, folder, epctx_str_of(wanted), &out->model);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    folder = p->given ? epctx__path_beside(p->io, out->model, beside)
-                      : epctx_path_folder(epctx_str_of(out->model));
-    p->folder_size = folder.size;
-    if (file[0] != '\0') {
-        status = epctx__preflight_add(p, folder, epctx_str_of(file), &out->initializers);
-    }
-    binaries = (const char **)epctx_arena_array(p->arena, in->ep_count, sizeof *binaries);
-    if (binaries == NULL) {
-        return epctx__nomem(p->error, p->arena->missing);
-    }
-    out->binaries = binaries;
-    for (i = 0; status == EPCTX_OK && !embed && i < in->ep_count; i++) {
-        epctx_str binary = epctx_str_of(in->binary);
-        if (binary.size == 0) {
-            status = epctx_path_binary(epctx_str_of(out->model), epctx_str_of(in->eps[i]), name,
-                                       sizeof name, p->error);
-            binary = epctx_str_of(name);
-        } else {
-            status = epctx_path_check(binary, p->error);
-        }
-        if (status == EPCTX_OK) {
-            status = epctx__preflight_add(p, folder, binary, &binaries[i]);
-        }
-        out->binary_count = status == EPCTX_OK ? i + 1 : i;
-    }
-    return status;
-}
-
-/* Where the output is: what the caller named without links, what nobody did below the model's
- * folder. */
-static epctx_status epctx__preflight_real(epctx__preflight *p, size_t index,
-                                          char real[EPCTX_PATH_MAX])
-{
-    char folder[EPCTX_PATH_MAX];
-    char place[EPCTX_PATH_MAX];
-    epctx_str parts[3];
-    epctx_status status;
-    if (index == 0 && p->given) {
-        return epctx__path_real(p->io, p->paths[0], real, p->error);
-    }
-    parts[0] = epctx_str_of(p->paths[index]);
-    parts[0].size = p->folder_size;
-    parts[1] = epctx_str_of(p->folder_size > 0 ? "" : ".");
-    status = epctx__path_join(folder, sizeof folder, parts, 2, p->error);
-    if (status == EPCTX_OK) {
-        status = p->io->canonical_fn(p->io->user, folder, place, sizeof place, p->error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    parts[0] = epctx_str_of(place);
-    parts[1] = epctx_str_of(
-        parts[0].size > 0 && epctx__is_separator(place[parts[0].size - 1]) ? "" : "/");
-    parts[2] = epctx_str_of(p->paths[index] + p->folder_size);
-    p->inside = parts[0].size + parts[1].size;
-    status = epctx__path_join(real, EPCTX_PATH_MAX, parts, 3, p->error);
-    return status == EPCTX_OK ? epctx__path_plain(p->io, real, p->error) : status;
-}
-
-/* The folder exists; the file does not, or it is one and may be replaced. */
-static epctx_status epctx__preflight_place(epctx__preflight *p, size_t index)
-{
-    const epctx_io *io = p->io;
-    char folder[EPCTX_PATH_MAX];
-    char real[EPCTX_PATH_MAX];
-    epctx_str part = epctx_path_folder(epctx_str_of(p->paths[index]));
-    epctx_file_kind kind;
-    uint64_t size;
-    epctx_status status;
-    part = part.size > 0 ? part : epctx_str_of(".");
-    status = epctx__path_join(folder, sizeof folder, &part, 1, p->error);
-    /* not taken: a folder is shorter than its path, which fits */
-    if (status == EPCTX_OK) {
-        status = io->stat_fn(io->user, folder, &kind, &size, p->error);
-    }
-    if (status == EPCTX_OK && kind != EPCTX_FILE_FOLDER) {
-        return epctx_fail(p->error, EPCTX_ERR_NOT_FOUND, "its folder does not exist");
-    }
-    if (status == EPCTX_OK) {
-        status = io->stat_fn(io->user, p->paths[index], &kind, &size, p->error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    if (kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
-        return epctx_fail(p->error, EPCTX_ERR_PATH,
-                          "is a folder or a device, a file is expected");
-    }
-    if (kind == EPCTX_FILE_REGULAR && !p->overwrite) {
-        return epctx_fail(p->error, EPCTX_ERR_EXISTS,
-                          "exists already: remove it or allow overwriting");
-    }
-    status = epctx__preflight_real(p, index, real);
-    return status == EPCTX_OK ? epctx__preflight_copy(p, real, &p->real[index]) : status;
-}
-
-/* No output is another output, and none is a file that is read. */
-static epctx_status epctx__preflight_clash(epctx__preflight *p, size_t index,
-                                           const epctx_preflight_in *in)
-{
-    char real[EPCTX_PATH_MAX];
-    epctx_error ignored;
-    size_t i;
-    for (i = 0; i < index; i++) {
-        if (strcmp(p->real[i], p->real[index]) == 0) {
-            return epctx_fail(p->error, EPCTX_ERR_PATH,
-                              "two outputs would be this file: change one of the names");
-        }
-    }
-    for (i = 0; i <= in->input_count; i++) {
-        const char *input = i < in->input_count ? in->inputs[i] : in->model_path;
-        epctx_error_clear(&ignored);
-        if (input != NULL && input[0] != '\0' &&
-            p->io->canonical_fn(p->io->user, input, real, sizeof real, &ignored) == EPCTX_OK &&
-            strcmp(real, p->real[index]) == 0) {
-            return epctx_fail(p->error, EPCTX_ERR_PATH,
-                              "belongs to the source model: it must not be overwritten by its own "
-                              "output");
-        }
-    }
-    return EPCTX_OK;
-}
-
-/* Only writing tells whether one can write. */
-static epctx_status epctx__preflight_write(epctx__preflight *p, size_t index, epctx_io_file *file)
-{
-    epctx_status status =
-        index == 0 && p->given
-            ? p->io->create_fn(p->io->user, p->paths[index], file, p->error)
-            : epctx__create_inside(p->io, p->real[index], p->inside, file, p->error);
-    if (status == EPCTX_OK) {
-        p->io->abort_fn(p->io->user, file);
-    }
-    return status;
-}
-
-EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx_preflight_in *in,
-                                       epctx_arena *arena, epctx_outputs *out, epctx_error *error)
-{
-    epctx__preflight p;
-    epctx_io_file *file;
-    epctx_status status = epctx_options_check(options, EPCTX_PHASE_GENERATE, in->model_path, error);
-    size_t i;
-    memset(out, 0, sizeof *out);
-    memset(&p, 0, sizeof p);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    p.io = in->io != NULL ? in->io : epctx_io_files();
-    p.arena = arena;
-    p.error = error;
-    /* not taken: only under EPCTX_NO_STDIO */
-    if (p.io == NULL || (in->binary != NULL && in->ep_count > 1)) {
-        /* not taken: only under EPCTX_NO_STDIO */
-        return epctx_fail(error, EPCTX_ERR_ARG, p.io == NULL
-                                                    ? "EPCTX_NO_STDIO: pass an epctx_io"
-                                                    : "one name for the binaries of several EPs");
-    }
-    file = (epctx_io_file *)epctx_arena_alloc(arena, sizeof *file);
-    p.paths = (const char **)epctx_arena_array(arena, in->ep_count + 2, sizeof *p.paths);
-    p.real = (const char **)epctx_arena_array(arena, in->ep_count + 2, sizeof *p.real);
-    if (file == NULL || p.paths == NULL || p.real == NULL) {
-        return epctx__nomem(error, arena->missing);
-    }
-    status = epctx__preflight_names(&p, options, in, out);
-    for (i = 0; status == EPCTX_OK && i < p.count; i++) {
-        bool joined = in->binary_joined && i + out->binary_count >= p.count;
-        p.overwrite = joined || epctx_option_on(options, EPCTX_OPTION_OVERWRITE);
-        status = epctx__preflight_place(&p, i);
-        if (status == EPCTX_OK) {
-            status = epctx__preflight_clash(&p, i, in);
-        }
-        if (status == EPCTX_OK && !joined) {
-            status = epctx__preflight_write(&p, i, file);
-        }
-        if (status != EPCTX_OK) {
-            epctx_blame(error, p.paths[i], NULL, NULL);
-        }
-    }
-    return status;
+    EPCTX__TRY(epctx__options_share(options, error));
+    /* ORT's compile API hands over folder and name of the binary, which has no extension. */
+    EPCTX__TRY(epctx__options_file(epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH),
+                                   generates &&
+                                       !epctx_option_on(options, EPCTX_OPTION_COMPILE_ONLY),
+                                   error));
+    return generates
+               ? epctx__options_generate(options, model_path != NULL ? model_path : "", error)
+               : EPCTX_OK;
 }
 
 /* ================================================================================================
@@ -28604,6 +28306,216 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep)
 /* ================================================================================================
  * >>gen
  * ============================================================================================== */
+
+/* -- preflight -- */
+
+typedef struct epctx__preflight {
+    const epctx_io *io;
+    bool overwrite;
+    epctx_arena *arena;
+    epctx_error *error;
+    const char **paths; /* all outputs */
+    const char **real;  /* the same without links: what tells whether two are one file */
+    size_t count;
+    bool given;         /* the first one, the model, has a path that the caller named */
+    size_t folder_size; /* of the folder of the others, as their paths begin, */
+    size_t inside;      /* and without links */
+} epctx__preflight;
+
+/* Adds an output `folder` + `name`. */
+static epctx_status epctx__preflight_add(epctx__preflight *p, epctx_str folder, epctx_str name,
+                                         const char **out)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx_str parts[2];
+    parts[0] = folder;
+    parts[1] = name;
+    EPCTX__TRY(epctx__path_join(path, sizeof path, parts, 2, p->error));
+    EPCTX__TRY(epctx__copy(p->arena, epctx_str_of(path), out, p->error));
+    p->paths[p->count++] = *out;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__preflight_binaries(epctx__preflight *p, const epctx_preflight_in *in,
+                                              epctx_str folder, epctx_outputs *out)
+{
+    char name[EPCTX_PATH_MAX];
+    const char **binaries;
+    size_t i;
+    EPCTX__NEW(binaries, const char *, in->ep_count, p->arena, p->error);
+    out->binaries = binaries;
+    for (i = 0; i < in->ep_count; i++) {
+        epctx_str binary = epctx_str_of(in->binary);
+        if (binary.size == 0) {
+            EPCTX__TRY(epctx_path_binary(epctx_str_of(out->model), epctx_str_of(in->eps[i]), name,
+                                         sizeof name, p->error));
+            binary = epctx_str_of(name);
+        } else {
+            EPCTX__TRY(epctx_path_check(binary, p->error));
+        }
+        EPCTX__TRY(epctx__preflight_add(p, folder, binary, &binaries[i]));
+        out->binary_count = i + 1;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__preflight_names(epctx__preflight *p, const epctx_options *options,
+                                           const epctx_preflight_in *in, epctx_outputs *out)
+{
+    const char *wanted = epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH);
+    const char *file = epctx_option_text(options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE);
+    char name[EPCTX_PATH_MAX];
+    char beside[EPCTX_PATH_MAX];
+    epctx_str folder;
+    p->given = wanted[0] != '\0';
+    if (!p->given) {
+        EPCTX__TRY(epctx_path_context_model(epctx_str_of(in->model_path), name, sizeof name,
+                                            p->error));
+        wanted = name;
+    }
+    EPCTX__TRY(epctx__preflight_add(p, epctx_str_of(""), epctx_str_of(wanted), &out->model));
+    folder = p->given ? epctx__path_beside(p->io, out->model, beside)
+                      : epctx_path_folder(epctx_str_of(out->model));
+    p->folder_size = folder.size;
+    if (file[0] != '\0') {
+        EPCTX__TRY(epctx__preflight_add(p, folder, epctx_str_of(file), &out->initializers));
+    }
+    return epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE)
+               ? EPCTX_OK
+               : epctx__preflight_binaries(p, in, folder, out);
+}
+
+/* Where the output is: what the caller named without links, what nobody did below the model's
+ * folder. */
+static epctx_status epctx__preflight_real(epctx__preflight *p, size_t index,
+                                          char real[EPCTX_PATH_MAX])
+{
+    char folder[EPCTX_PATH_MAX];
+    char place[EPCTX_PATH_MAX];
+    epctx_str parts[3];
+    if (index == 0 && p->given) {
+        return epctx__path_real(p->io, p->paths[0], real, p->error);
+    }
+    parts[0] = epctx_str_of(p->paths[index]);
+    parts[0].size = p->folder_size;
+    parts[1] = epctx_str_of(p->folder_size > 0 ? "" : ".");
+    EPCTX__TRY(epctx__path_join(folder, sizeof folder, parts, 2, p->error));
+    EPCTX__TRY(p->io->canonical_fn(p->io->user, folder, place, sizeof place, p->error));
+    parts[0] = epctx_str_of(place);
+    parts[1] = epctx_str_of(
+        parts[0].size > 0 && epctx__is_separator(place[parts[0].size - 1]) ? "" : "/");
+    parts[2] = epctx_str_of(p->paths[index] + p->folder_size);
+    p->inside = parts[0].size + parts[1].size;
+    EPCTX__TRY(epctx__path_join(real, EPCTX_PATH_MAX, parts, 3, p->error));
+    return epctx__path_plain(p->io, real, p->error);
+}
+
+/* The folder exists; the file does not, or it is one and may be replaced. */
+static epctx_status epctx__preflight_place(epctx__preflight *p, size_t index)
+{
+    const epctx_io *io = p->io;
+    char folder[EPCTX_PATH_MAX];
+    char real[EPCTX_PATH_MAX];
+    epctx_str part = epctx_path_folder(epctx_str_of(p->paths[index]));
+    epctx_file_kind kind;
+    uint64_t size;
+    part = part.size > 0 ? part : epctx_str_of(".");
+    EPCTX__TRY(epctx__path_join(folder, sizeof folder, &part, 1, p->error));
+    EPCTX__TRY(io->stat_fn(io->user, folder, &kind, &size, p->error));
+    if (kind != EPCTX_FILE_FOLDER) {
+        return epctx_fail(p->error, EPCTX_ERR_NOT_FOUND, "its folder does not exist");
+    }
+    EPCTX__TRY(io->stat_fn(io->user, p->paths[index], &kind, &size, p->error));
+    if (kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
+        return epctx_fail(p->error, EPCTX_ERR_PATH,
+                          "is a folder or a device, a file is expected");
+    }
+    if (kind == EPCTX_FILE_REGULAR && !p->overwrite) {
+        return epctx_fail(p->error, EPCTX_ERR_EXISTS,
+                          "exists already: remove it or allow overwriting");
+    }
+    EPCTX__TRY(epctx__preflight_real(p, index, real));
+    return epctx__copy(p->arena, epctx_str_of(real), &p->real[index], p->error);
+}
+
+/* No output is another output, and none is a file that is read. */
+static epctx_status epctx__preflight_clash(epctx__preflight *p, size_t index,
+                                           const epctx_preflight_in *in)
+{
+    char real[EPCTX_PATH_MAX];
+    epctx_error ignored;
+    size_t i;
+    for (i = 0; i < index; i++) {
+        if (strcmp(p->real[i], p->real[index]) == 0) {
+            return epctx_fail(p->error, EPCTX_ERR_PATH,
+                              "two outputs would be this file: change one of the names");
+        }
+    }
+    for (i = 0; i <= in->input_count; i++) {
+        const char *input = i < in->input_count ? in->inputs[i] : in->model_path;
+        epctx_error_clear(&ignored);
+        if (input != NULL && input[0] != '\0' &&
+            p->io->canonical_fn(p->io->user, input, real, sizeof real, &ignored) == EPCTX_OK &&
+            strcmp(real, p->real[index]) == 0) {
+            return epctx_fail(p->error, EPCTX_ERR_PATH,
+                              "belongs to the source model: it must not be overwritten by its own "
+                              "output");
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* Only writing tells whether one can write. */
+static epctx_status epctx__preflight_write(epctx__preflight *p, size_t index)
+{
+    epctx_io_file *file;
+    EPCTX__NEW(file, epctx_io_file, 1, p->arena, p->error);
+    EPCTX__TRY(index == 0 && p->given
+                   ? p->io->create_fn(p->io->user, p->paths[index], file, p->error)
+                   : epctx__create_inside(p->io, p->real[index], p->inside, file, p->error));
+    p->io->abort_fn(p->io->user, file);
+    return EPCTX_OK;
+}
+
+/* `joined`: the group's binary, which may be there. */
+static epctx_status epctx__preflight_output(epctx__preflight *p, size_t index,
+                                            const epctx_preflight_in *in, bool joined)
+{
+    EPCTX__TRY(epctx__preflight_place(p, index));
+    EPCTX__TRY(epctx__preflight_clash(p, index, in));
+    return joined ? EPCTX_OK : epctx__preflight_write(p, index);
+}
+
+EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx_preflight_in *in,
+                                       epctx_arena *arena, epctx_outputs *out, epctx_error *error)
+{
+    epctx__preflight p;
+    size_t i;
+    memset(out, 0, sizeof *out);
+    memset(&p, 0, sizeof p);
+    EPCTX__TRY(epctx_options_check(options, EPCTX_PHASE_GENERATE, in->model_path, error));
+    p.io = in->io != NULL ? in->io : epctx_io_files();
+    p.arena = arena;
+    p.error = error;
+    if (p.io == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
+    }
+    if (in->binary != NULL && in->ep_count > 1) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "one name for the binaries of several EPs");
+    }
+    EPCTX__NEW(p.paths, const char *, in->ep_count + 2, arena, error);
+    EPCTX__NEW(p.real, const char *, in->ep_count + 2, arena, error);
+    EPCTX__TRY(epctx__preflight_names(&p, options, in, out));
+    for (i = 0; i < p.count; i++) {
+        bool joined = in->binary_joined && i + out->binary_count >= p.count;
+        epctx_status status;
+        p.overwrite = joined || epctx_option_on(options, EPCTX_OPTION_OVERWRITE);
+        status = epctx__preflight_output(&p, i, in, joined);
+        epctx_blame(error, p.paths[i], NULL, NULL);
+        EPCTX__TRY(status);
+    }
+    return EPCTX_OK;
+}
 
 #ifndef EPCTX_NO_EDIT
 

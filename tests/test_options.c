@@ -269,7 +269,7 @@ TEST(environment)
     CHECK_INT(epctx_options_set_env(&s.options, "EP_CONTEXT_ENABLE=1;ep.context_enable=0",
                                     &s.error),
               EPCTX_ERR_ARG);
-    CHECK_HAS(s.error.message, "ep.context_enable stands twice");
+    CHECK_HAS(s.error.message, "ep.context_enable is set twice");
     CHECK_INT(epctx_options_set_env(&s.options, "ep.context_enable|1", &s.error), EPCTX_ERR_ARG);
     CHECK_HAS(s.error.message, "key=value is expected");
     /* ORT's form is exact: no capitals there. */
