@@ -227,7 +227,7 @@ TEST(bar_lists)
         {"|1", "key|value is expected"},
         {"ep.context_enable=1", "key|value is expected"},
         {"ep.context_enable|", "one of 0 1 is expected, found ''"},
-        {"ep.context_enable|1 ep.context_enable|0", "stands twice"},
+        {"ep.context_enable|1 ep.context_enable|0", "is set twice"},
         {"ep.context_node_name_prefix|p ep.context_enabled|1", "nearest is ep.context_enable"},
     };
     session s = begin();
