@@ -12696,11 +12696,11 @@ typedef struct epctx__gather {
     epctx_arena *arena;
     epctx_state *state;
     epctx_map seen, initializers;
-    void *makers;
-    size_t room;
+    epctx_list makers;
+    epctx_error *error;
 } epctx__gather;
 
-static bool epctx__gather_maker(epctx__gather *g, const epctx_epnode *node)
+static epctx_status epctx__gather_maker(epctx__gather *g, const epctx_epnode *node)
 {
     epctx_str parts[3];
     epctx_str key;
@@ -12710,43 +12710,39 @@ static bool epctx__gather_maker(epctx__gather *g, const epctx_epnode *node)
     parts[1] = node->ep_sdk_version;
     parts[2] = node->hardware_architecture;
     if (!epctx__join_key(g->arena, parts, 3, &key)) {
-        return false;
+        return epctx__nomem(g->error, g->arena->missing);
     }
     at = epctx_map_get(&g->seen, key);
     if (at == EPCTX_MAP_NONE) {
-        at = (uint32_t)g->state->maker_count;
-        if (!epctx__list_room(g->arena, &g->makers, at, &g->room, sizeof *maker) ||
-            epctx_map_put(&g->seen, key, at) != EPCTX_OK) {
-            return false;
+        at = (uint32_t)g->makers.count;
+        maker = (epctx_maker *)epctx_list_add(&g->makers, g->arena, sizeof *maker);
+        if (maker == NULL) {
+            return epctx__nomem(g->error, g->arena->missing);
         }
-        maker = (epctx_maker *)g->makers + at;
+        EPCTX__TRY(epctx__map_set(&g->seen, key, at, g->error));
         maker->source = parts[0];
         maker->sdk_version = parts[1];
         maker->architecture = parts[2];
         maker->profile = epctx_profile_of(node->source);
-        g->state->makers = (const epctx_maker *)g->makers;
-        g->state->maker_count++;
     }
-    maker = (epctx_maker *)g->makers + at;
+    maker = (epctx_maker *)g->makers.items + at;
     maker->nodes++;
     maker->mains += node->main_context == 1;
     if (node->embed_mode == 1) {
         maker->embedded++;
         maker->payload_size += node->ep_cache_context.size;
     }
-    return true;
+    return EPCTX_OK;
 }
 
-static bool epctx__gather_nodes(epctx__gather *g, const epctx_model *model)
+static epctx_status epctx__gather_nodes(epctx__gather *g, const epctx_model *model)
 {
     epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(model));
     epctx_view body;
     epctx_walk walk;
     epctx_node_view node;
     while (epctx_next_view(&tensors, &body)) {
-        if (epctx_map_put(&g->initializers, epctx_tensor_of(body).name, 1) != EPCTX_OK) {
-            return false;
-        }
+        EPCTX__TRY(epctx__map_set(&g->initializers, epctx_tensor_of(body).name, 1, g->error));
     }
     epctx_walk_begin(&walk, model);
     while (epctx_walk_next(&walk, &node)) {
@@ -12762,39 +12758,37 @@ static bool epctx__gather_nodes(epctx__gather *g, const epctx_model *model)
             continue;
         }
         g->state->ep_nodes++;
-        if (!epctx__gather_maker(g, &ep)) {
-            return false;
-        }
+        EPCTX__TRY(epctx__gather_maker(g, &ep));
         inputs = epctx_node_inputs(&node);
         while (walk.depth == 0 && !walk.in_function && epctx_next_str(&inputs, &name)) {
-            g->state->weightless_inputs +=
-                epctx_map_get(&g->initializers, name) != EPCTX_MAP_NONE;
+            g->state->weightless_inputs += epctx__has(&g->initializers, name);
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
-static bool epctx__gather_compat(epctx__gather *g, const epctx_model *model)
+static epctx_status epctx__gather_compat(epctx__gather *g, const epctx_model *model)
 {
-    epctx_cursor it = epctx_fields(epctx__slot_view(model->shown), 14);
-    epctx_view body;
-    void *list = NULL;
-    size_t room = 0;
-    while (epctx_next_view(&it, &body)) {
-        epctx_compat_entry entry;
-        epctx__pair(body, &entry.ep, &entry.value);
-        if (!epctx_str_starts(entry.ep, EPCTX_COMPAT_PREFIX)) {
+    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    epctx_list list;
+    epctx_pair pair;
+    memset(&list, 0, sizeof list);
+    while (epctx_next_pair(&it, &pair)) {
+        epctx_compat_entry *entry;
+        if (!epctx_str_starts(pair.key, EPCTX_COMPAT_PREFIX)) {
             continue;
         }
-        entry.ep.data += sizeof EPCTX_COMPAT_PREFIX - 1;
-        entry.ep.size -= sizeof EPCTX_COMPAT_PREFIX - 1;
-        if (!epctx__list_room(g->arena, &list, g->state->compat_count, &room, sizeof entry)) {
-            return false;
+        entry = (epctx_compat_entry *)epctx_list_add(&list, g->arena, sizeof *entry);
+        if (entry == NULL) {
+            return epctx__nomem(g->error, g->arena->missing);
         }
-        ((epctx_compat_entry *)list)[g->state->compat_count++] = entry;
+        epctx__str_skip(&pair.key, sizeof EPCTX_COMPAT_PREFIX - 1);
+        entry->ep = pair.key;
+        entry->value = pair.value;
     }
-    g->state->compat = (const epctx_compat_entry *)list;
-    return true;
+    g->state->compat = (const epctx_compat_entry *)list.items;
+    g->state->compat_count = list.count;
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_model_state(const epctx_model *model, epctx_arena *arena,
@@ -12806,11 +12800,13 @@ EPCTX_API epctx_status epctx_model_state(const epctx_model *model, epctx_arena *
     memset(&gather, 0, sizeof gather);
     gather.arena = arena;
     gather.state = out;
+    gather.error = error;
     epctx_map_init(&gather.seen, arena);
     epctx_map_init(&gather.initializers, arena);
-    if (!epctx__gather_nodes(&gather, model) || !epctx__gather_compat(&gather, model)) {
-        return epctx__nomem(error, arena->missing);
-    }
+    EPCTX__TRY(epctx__gather_nodes(&gather, model));
+    EPCTX__TRY(epctx__gather_compat(&gather, model));
+    out->makers = (const epctx_maker *)gather.makers.items;
+    out->maker_count = gather.makers.count;
     out->compiled = out->ep_nodes == 0      ? EPCTX_PLAIN
                     : out->other_nodes == 0 ? EPCTX_FULLY_COMPILED
                                             : EPCTX_PARTLY_COMPILED;
@@ -12821,26 +12817,17 @@ EPCTX_API epctx_status epctx_model_state(const epctx_model *model, epctx_arena *
 
 EPCTX_API const char *epctx_file_use_name(epctx_file_use use)
 {
-    switch (use) {
-    case EPCTX_USE_CONTEXT:
-        return "context binary";
-    case EPCTX_USE_INITIALIZERS:
-        return "initializers";
-    case EPCTX_USE_SOURCE_MODEL:
-        return "source model";
-    case EPCTX_USE_COMPANION:
-        return "companion";
-    default:
-        return "unknown";
-    }
+    static const char *const names[] = {"context binary", "initializers", "source model",
+                                        "companion"}; /* in the order of epctx_file_use */
+    return (unsigned)use < sizeof names / sizeof names[0] ? names[use] : "unknown";
 }
 
 typedef struct epctx__files {
     const epctx_model *model;
     epctx_arena *arena;
+    epctx_error *error;
     epctx_map seen;
-    void *list;
-    size_t count, room;
+    epctx_list list;
     const char *context_folder;  /* NULL: unknown */
     const char *external_folder;
     epctx_str model_file;         /* the context model's name, for patterns */
@@ -12850,51 +12837,42 @@ typedef struct epctx__files {
     bool no_files;
 } epctx__files;
 
-static bool epctx__files_begin(epctx__files *f, const epctx_model *model,
-                               const epctx_check_opts *opts, epctx_arena *arena)
+static epctx_status epctx__files_begin(epctx__files *f, const epctx_model *model,
+                                       const epctx_check_opts *opts)
 {
     epctx_str path = epctx_str_of(model->path);
+    epctx_str wanted = epctx_str_of(opts->context_file_path);
     epctx_str folder = epctx_str_of("");
-    epctx_str external = epctx_str_of(model->external_folder);
-    memset(f, 0, sizeof *f);
+    epctx_str external = epctx_str_of(opts->external_folder != NULL ? opts->external_folder
+                                                                    : model->external_folder);
     f->model = model;
-    f->arena = arena;
-    f->flags = model->path_flags | (opts != NULL ? opts->path_flags : 0);
-    f->no_files = opts != NULL && opts->no_files;
-    f->profile = opts != NULL ? opts->profile : NULL;
-    f->model_file = epctx_path_file(opts != NULL && opts->context_file_path != NULL
-                                        ? epctx_str_of(opts->context_file_path)
-                                        : path);
-    epctx_map_init(&f->seen, arena);
-    if (opts != NULL && opts->external_folder != NULL) {
-        external = epctx_str_of(opts->external_folder);
+    f->flags = model->path_flags | opts->path_flags;
+    f->no_files = opts->no_files;
+    f->profile = opts->profile;
+    f->model_file = epctx_path_file(opts->context_file_path != NULL ? wanted : path);
+    epctx_map_init(&f->seen, f->arena);
+    if (epctx_path_base(path, wanted, &folder, NULL) == EPCTX_OK) {
+        EPCTX__TRY(epctx__copy(f->arena, folder, &f->context_folder, f->error));
     }
-    if (epctx_path_base(path, epctx_str_of(opts != NULL ? opts->context_file_path : NULL), &folder,
-                        NULL) == EPCTX_OK) {
-        f->context_folder = epctx_arena_copy(arena, folder);
-        if (f->context_folder == NULL) {
-            return false;
-        }
+    if (external.size == 0 && path.size == 0) {
+        return EPCTX_OK;
     }
-    if (external.size > 0 || path.size > 0) {
-        f->external_folder =
-            epctx_arena_copy(arena, external.size > 0 ? external : epctx_path_folder(path));
-        return f->external_folder != NULL;
-    }
-    return true;
+    return epctx__copy(f->arena, external.size > 0 ? external : epctx_path_folder(path),
+                       &f->external_folder, f->error);
 }
 
-static bool epctx__file_look(epctx__files *f, epctx_dependency *file)
+static epctx_status epctx__file_look(epctx__files *f, epctx_dependency *file)
 {
     const epctx_io *io = f->model->io;
     epctx_error error;
     epctx_file_kind kind;
     char path[EPCTX_PATH_MAX];
+    bool look = !f->no_files && io != NULL && file->folder != NULL;
     epctx_error_clear(&error);
     if (file->folder == NULL) {
         file->status = epctx_fail(&error, EPCTX_ERR_PATH,
                                   "the model came from memory: the folder is not known");
-    } else if (f->no_files || io == NULL) {
+    } else if (!look) {
         file->status = epctx_path_check(file->name, &error);
     } else {
         file->status = epctx_path_find(io, epctx_str_of(file->folder), file->name, f->flags, path,
@@ -12902,21 +12880,17 @@ static bool epctx__file_look(epctx__files *f, epctx_dependency *file)
         if (file->status == EPCTX_OK) {
             file->status = io->stat_fn(io->user, path, &kind, &file->size, &error);
         }
-        if (file->status == EPCTX_OK) {
-            file->path = epctx_arena_copy(f->arena, epctx_str_of(path));
-            return file->path != NULL;
-        }
     }
     if (file->status != EPCTX_OK) {
-        file->problem = epctx_arena_copy(f->arena, epctx_str_of(error.message));
-        return file->problem != NULL;
+        return epctx__copy(f->arena, epctx_str_of(error.message), &file->problem, f->error);
     }
-    return true;
+    return look ? epctx__copy(f->arena, epctx_str_of(path), &file->path, f->error) : EPCTX_OK;
 }
 
-/* The entry for a file, made when it is new; NULL when memory ran out. */
-static epctx_dependency *epctx__file_add(epctx__files *f, epctx_file_use use, epctx_str name,
-                                         epctx_str node, const char *attribute, bool required)
+/* The entry for a file, made when it is new. `out` may be NULL. */
+static epctx_status epctx__file_add(epctx__files *f, epctx_file_use use, epctx_str name,
+                                    epctx_str node, const char *attribute, bool required,
+                                    epctx_dependency **out)
 {
     epctx_str parts[2];
     epctx_str key;
@@ -12925,49 +12899,48 @@ static epctx_dependency *epctx__file_add(epctx__files *f, epctx_file_use use, ep
     parts[0] = epctx_str_of(use == EPCTX_USE_INITIALIZERS ? "i" : "c");
     parts[1] = name;
     if (!epctx__join_key(f->arena, parts, 2, &key)) {
-        return NULL;
+        return epctx__nomem(f->error, f->arena->missing);
     }
     at = epctx_map_get(&f->seen, key);
     if (at == EPCTX_MAP_NONE) {
-        at = (uint32_t)f->count;
-        if (!epctx__list_room(f->arena, &f->list, f->count, &f->room, sizeof *file) ||
-            epctx_map_put(&f->seen, key, at) != EPCTX_OK) {
-            return NULL;
+        at = (uint32_t)f->list.count;
+        file = (epctx_dependency *)epctx_list_add(&f->list, f->arena, sizeof *file);
+        if (file == NULL) {
+            return epctx__nomem(f->error, f->arena->missing);
         }
-        f->count++;
-        file = (epctx_dependency *)f->list + at;
-        memset(file, 0, sizeof *file);
+        EPCTX__TRY(epctx__map_set(&f->seen, key, at, f->error));
         file->use = use;
         file->name = name;
         file->node = node;
         file->attribute = attribute;
         file->folder = use == EPCTX_USE_INITIALIZERS ? f->external_folder : f->context_folder;
-        if (!epctx__file_look(f, file)) {
-            return NULL;
-        }
+        EPCTX__TRY(epctx__file_look(f, file));
     }
-    file = (epctx_dependency *)f->list + at;
+    file = (epctx_dependency *)f->list.items + at;
     file->users++;
     file->required = file->required || (required && !f->optional);
-    return file;
+    if (out != NULL) {
+        *out = file;
+    }
+    return EPCTX_OK;
 }
 
 /* OpenVINO's IR is a pair: "x.xml" says what to do, "x.bin" has the weights. */
-static bool epctx__files_companion(epctx__files *f, const epctx_epnode *node)
+static epctx_status epctx__files_companion(epctx__files *f, const epctx_epnode *node)
 {
     epctx_str name = node->ep_cache_context;
     char *bin;
     if (!epctx__ends_with(name, ".xml")) {
-        return true;
+        return EPCTX_OK;
     }
     bin = epctx_arena_copy(f->arena, name);
     if (bin == NULL) {
-        return false;
+        return epctx__nomem(f->error, f->arena->missing);
     }
     memcpy(bin + name.size - 4, ".bin", 4);
     name.data = bin;
-    return epctx__file_add(f, EPCTX_USE_COMPANION, name, node->name, "ep_cache_context", true) !=
-           NULL;
+    return epctx__file_add(f, EPCTX_USE_COMPANION, name, node->name, "ep_cache_context", true,
+                           NULL);
 }
 
 /* Value of a STRING attribute of any node; empty when absent. */
@@ -13020,15 +12993,17 @@ static bool epctx__match_name(void *state, const char *name)
 }
 
 /* A file beside the model is listed when it exists. */
-static bool epctx__files_sidecar(epctx__files *f, epctx_str name)
+static epctx_status epctx__files_sidecar(epctx__files *f, epctx_str name)
 {
     char path[EPCTX_PATH_MAX];
-    return epctx_path_find(f->model->io, epctx_str_of(f->context_folder), name, f->flags, path,
-                           sizeof path, NULL) != EPCTX_OK ||
-           epctx__file_add(f, EPCTX_USE_COMPANION, name, epctx_str_of(""), "", false) != NULL;
+    if (epctx_path_find(f->model->io, epctx_str_of(f->context_folder), name, f->flags, path,
+                        sizeof path, NULL) != EPCTX_OK) {
+        return EPCTX_OK;
+    }
+    return epctx__file_add(f, EPCTX_USE_COMPANION, name, epctx_str_of(""), "", false, NULL);
 }
 
-static bool epctx__files_pattern(epctx__files *f, const char *pattern)
+static epctx_status epctx__files_pattern(epctx__files *f, const char *pattern)
 {
     const epctx_io *io = f->model->io;
     epctx__matches found;
@@ -13039,31 +13014,27 @@ static bool epctx__files_pattern(epctx__files *f, const char *pattern)
     found.pattern = pattern;
     found.model = f->model_file;
     if (io->list_fn == NULL) {
-        file = epctx__file_add(f, EPCTX_USE_COMPANION, epctx_str_of(pattern), epctx_str_of(""), "",
-                               false);
-        if (file != NULL) {
-            file->status = EPCTX_ERR_UNSUPPORTED;
-            file->problem = "a pattern: this epctx_io cannot list folders";
-        }
-        return file != NULL;
+        EPCTX__TRY(epctx__file_add(f, EPCTX_USE_COMPANION, epctx_str_of(pattern), epctx_str_of(""),
+                                   "", false, &file));
+        file->status = EPCTX_ERR_UNSUPPORTED;
+        file->problem = "a pattern: this epctx_io cannot list folders";
+        return EPCTX_OK;
     }
     /* A folder that cannot be listed has no sidecars for us. */
     if (io->list_fn(io->user, f->context_folder, epctx__match_name, &found, NULL) != EPCTX_OK) {
-        return true;
+        return EPCTX_OK;
     }
     if (found.full_memory) {
-        return false;
+        return epctx__nomem(f->error, f->arena->missing);
     }
     for (i = 0; i < found.count; i++) {
-        if (!epctx__files_sidecar(f, epctx_str_of(found.names[i]))) {
-            return false;
-        }
+        EPCTX__TRY(epctx__files_sidecar(f, epctx_str_of(found.names[i])));
     }
-    return true;
+    return EPCTX_OK;
 }
 
-/* Sidecars stand beside the model under names of their own, once for all nodes of an EP. */
-static bool epctx__files_sidecars(epctx__files *f, const epctx_profile *profile)
+/* Sidecars are beside the model under names of their own, once for all nodes of an EP. */
+static epctx_status epctx__files_sidecars(epctx__files *f, const epctx_profile *profile)
 {
     epctx_str parts[2];
     epctx_str key;
@@ -13072,178 +13043,90 @@ static bool epctx__files_sidecars(epctx__files *f, const epctx_profile *profile)
     parts[1] = epctx_str_of(profile->name);
     if (f->no_files || f->context_folder == NULL || f->model->io == NULL ||
         profile->sidecars[0] == NULL) {
-        return true;
+        return EPCTX_OK;
     }
     if (!epctx__join_key(f->arena, parts, 2, &key)) {
-        return false;
+        return epctx__nomem(f->error, f->arena->missing);
     }
-    if (epctx_map_get(&f->seen, key) != EPCTX_MAP_NONE) {
-        return true;
+    if (epctx__has(&f->seen, key)) {
+        return EPCTX_OK;
     }
-    if (epctx_map_put(&f->seen, key, 0) != EPCTX_OK) {
-        return false;
-    }
+    EPCTX__TRY(epctx__map_set(&f->seen, key, 0, f->error));
     for (i = 0; i < 4 && profile->sidecars[i] != NULL; i++) {
         const char *name = profile->sidecars[i];
-        size_t size = strlen(name);
-        bool pattern = memchr(name, '*', size) != NULL || memchr(name, '{', size) != NULL;
-        if (!(pattern ? epctx__files_pattern(f, name)
-                      : epctx__files_sidecar(f, epctx_str_of(name)))) {
-            return false;
-        }
+        EPCTX__TRY(strpbrk(name, "*{") != NULL ? epctx__files_pattern(f, name)
+                                               : epctx__files_sidecar(f, epctx_str_of(name)));
     }
-    return true;
+    return EPCTX_OK;
 }
 
-static bool epctx__files_epnode(epctx__files *f, const epctx_node_view *view)
+static epctx_status epctx__files_epnode(epctx__files *f, const epctx_node_view *view)
 {
     epctx_epnode node;
     const epctx_profile *profile;
     epctx_str dlc = epctx__attr_str(view, "ep_dlc_context");
     if (epctx_epnode_read(view, &node, NULL) != EPCTX_OK) {
-        return true;
+        return EPCTX_OK;
     }
     profile = f->profile != NULL && epctx_profile_claims(f->profile, &node) == EPCTX_CLAIM_YES
                   ? f->profile
                   : epctx_profile_of(node.source);
     if (node.embed_mode == 0 && dlc.size == 0 &&
         (node.main_context == 1 || (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0 ||
-         node.ep_cache_context.size > 0) &&
-        (epctx__file_add(f, EPCTX_USE_CONTEXT, node.ep_cache_context, node.name, "ep_cache_context",
-                         true) == NULL ||
-         !epctx__files_companion(f, &node))) {
-        return false;
+         node.ep_cache_context.size > 0)) {
+        EPCTX__TRY(epctx__file_add(f, EPCTX_USE_CONTEXT, node.ep_cache_context, node.name,
+                                   "ep_cache_context", true, NULL));
+        EPCTX__TRY(epctx__files_companion(f, &node));
     }
-    if (dlc.size > 0 && epctx__file_add(f, EPCTX_USE_CONTEXT, dlc, node.name, "ep_dlc_context",
-                                        true) == NULL) {
-        return false;
+    if (dlc.size > 0) {
+        EPCTX__TRY(epctx__file_add(f, EPCTX_USE_CONTEXT, dlc, node.name, "ep_dlc_context", true,
+                                   NULL));
     }
-    if (node.onnx_model_filename.size > 0 &&
-        epctx__file_add(f, EPCTX_USE_SOURCE_MODEL, node.onnx_model_filename, node.name,
-                        "onnx_model_filename",
-                        epctx__ends_with(node.ep_cache_context, ".stripped.engine") ||
-                            epctx__attr_str(view, EPCTX_WEIGHTS_ATTR).size > 0) == NULL) {
-        return false;
+    if (node.onnx_model_filename.size > 0) {
+        EPCTX__TRY(epctx__file_add(
+            f, EPCTX_USE_SOURCE_MODEL, node.onnx_model_filename, node.name, "onnx_model_filename",
+            epctx__ends_with(node.ep_cache_context, ".stripped.engine") ||
+                epctx__attr_str(view, EPCTX_WEIGHTS_ATTR).size > 0,
+            NULL));
     }
     return epctx__files_sidecars(f, profile);
 }
 
-static bool epctx__files_tensor(epctx__files *f, epctx_view view)
-{
-    epctx_tensor_view tensor = epctx_tensor_of(view);
-    return !tensor.external || epctx__file_add(f, EPCTX_USE_INITIALIZERS, tensor.location,
-                                               tensor.name, "location", true) != NULL;
-}
-
-/* A sparse tensor is two tensors. */
-static bool epctx__files_sparse(epctx__files *f, epctx_view view)
-{
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field field;
-    while (epctx_next_field(&it, &field)) {
-        if (field.wire == EPCTX_WIRE_LEN && (field.number == 1 || field.number == 2) &&
-            !epctx__files_tensor(f, field.body)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Graphs inside of graphs: opening the model bounded their nesting. */
-static bool epctx__files_graph(epctx__files *f, epctx_view graph);
-
-static bool epctx__files_attr(epctx__files *f, epctx_view attr)
-{
-    epctx_cursor it = epctx_fields(attr, 0);
-    epctx_field field;
-    bool good = true;
-    while (good && epctx_next_field(&it, &field)) {
-        if (field.wire != EPCTX_WIRE_LEN) {
-            continue;
-        }
-        if (field.number == 5 || field.number == 10) {
-            good = epctx__files_tensor(f, field.body);
-        } else if (field.number == 6 || field.number == 11) {
-            good = epctx__files_graph(f, field.body);
-        } else if (field.number == 22 || field.number == 23) {
-            good = epctx__files_sparse(f, field.body);
-        }
-    }
-    return good;
-}
-
-static bool epctx__files_nodes(epctx__files *f, epctx_cursor nodes)
-{
-    epctx_view node;
-    epctx_view attr;
-    while (epctx_next_view(&nodes, &node)) {
-        epctx_cursor attrs = epctx_fields(node, 5);
-        while (epctx_next_view(&attrs, &attr)) {
-            if (!epctx__files_attr(f, attr)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* Tensors with external data: initializers and attribute values of a graph and its bodies. */
-static bool epctx__files_graph(epctx__files *f, epctx_view graph)
-{
-    epctx_cursor it = epctx_fields(graph, 5);
-    epctx_view body;
-    while (epctx_next_view(&it, &body)) {
-        if (!epctx__files_tensor(f, body)) {
-            return false;
-        }
-    }
-    it = epctx_fields(graph, 15);
-    while (epctx_next_view(&it, &body)) {
-        if (!epctx__files_sparse(f, body)) {
-            return false;
-        }
-    }
-    return epctx__files_nodes(f, epctx_fields(graph, 1));
-}
-
 /* Sessions do not read training graphs, but who moves the model moves their files too. */
-static bool epctx__files_trainings(epctx__files *f)
+static epctx_status epctx__files_model(epctx__files *f)
 {
-    epctx_cursor it = epctx_model_trainings(f->model);
-    epctx_training_view training;
-    bool good = true;
-    f->optional = true;
-    while (good && epctx_next_training(&it, &training)) {
-        good = epctx__files_graph(f, training.initialization.view) &&
-               epctx__files_graph(f, training.algorithm.view);
-    }
-    f->optional = false;
-    return good;
-}
-
-static bool epctx__files_model(epctx__files *f)
-{
-    epctx_cursor functions = epctx_model_functions(f->model);
     epctx_walk walk;
     epctx_node_view node;
-    epctx_view function;
+    epctx_tensor_view tensor;
     epctx_walk_begin(&walk, f->model);
     while (epctx_walk_epnode(&walk, &node)) {
         f->optional = walk.in_training;
-        if (epctx_is_epnode(&node) && !epctx__files_epnode(f, &node)) {
-            return false;
+        if (epctx_is_epnode(&node)) {
+            EPCTX__TRY(epctx__files_epnode(f, &node));
         }
     }
-    f->optional = false;
-    if (!epctx__files_graph(f, epctx_model_graph(f->model).view)) {
-        return false;
-    }
-    while (epctx_next_view(&functions, &function)) {
-        if (!epctx__files_nodes(f, epctx_fields(function, 7))) {
-            return false;
+    epctx_walk_begin(&walk, f->model);
+    while (epctx_walk_tensor(&walk, &tensor)) {
+        f->optional = walk.in_training;
+        if (tensor.external) {
+            EPCTX__TRY(epctx__file_add(f, EPCTX_USE_INITIALIZERS, tensor.location, tensor.name,
+                                       "location", true, NULL));
         }
     }
-    return epctx__files_trainings(f);
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__files_read(epctx__files *f, const epctx_model *model,
+                                      const epctx_check_opts *opts, epctx_arena *arena,
+                                      epctx_error *error)
+{
+    epctx_check_opts defaults;
+    memset(&defaults, 0, sizeof defaults);
+    memset(f, 0, sizeof *f);
+    f->arena = arena;
+    f->error = error;
+    EPCTX__TRY(epctx__files_begin(f, model, opts != NULL ? opts : &defaults));
+    return epctx__files_model(f);
 }
 
 EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_check_opts *opts,
@@ -13252,11 +13135,9 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 {
     epctx__files files;
     epctx_error_clear(error);
-    if (!epctx__files_begin(&files, model, opts, arena) || !epctx__files_model(&files)) {
-        return epctx__nomem(error, arena->missing);
-    }
-    *out = (epctx_dependency *)files.list;
-    *count = files.count;
+    EPCTX__TRY(epctx__files_read(&files, model, opts, arena, error));
+    *out = (epctx_dependency *)files.list.items;
+    *count = files.list.count;
     return EPCTX_OK;
 }
 
@@ -14353,7 +14234,7 @@ static void epctx__lint_external(epctx__lint *l, const epctx_tensor_view *tensor
         return;
     }
     at = epctx_map_get(&l->files.seen, key);
-    file = (const epctx_dependency *)l->files.list + at; /* all external tensors were listed */
+    file = (const epctx_dependency *)l->files.list.items + at; /* all external tensors were listed */
     need = need == UINT64_MAX || need == 0 ? bytes : need;
     if (file->path != NULL && (known || tensor->length != UINT64_MAX) &&
         (tensor->offset > file->size || need > file->size - tensor->offset)) {
@@ -15989,8 +15870,8 @@ static void epctx__lint_detours(epctx__files *files)
 {
     const epctx_io *io = files->model->io;
     size_t i;
-    for (i = 0; i < files->count; i++) {
-        epctx_dependency *file = (epctx_dependency *)files->list + i;
+    for (i = 0; i < files->list.count; i++) {
+        epctx_dependency *file = (epctx_dependency *)files->list.items + i;
         char path[EPCTX_PATH_MAX];
         epctx_file_kind kind;
         uint64_t size = 0;
@@ -16016,8 +15897,8 @@ static void epctx__lint_files(epctx__lint *l)
     const epctx__files *files = &l->files;
     epctx_str model_file = files->model_file;
     size_t i;
-    for (i = 0; i < files->count; i++) {
-        const epctx_dependency *file = (const epctx_dependency *)files->list + i;
+    for (i = 0; i < files->list.count; i++) {
+        const epctx_dependency *file = (const epctx_dependency *)files->list.items + i;
         /* An empty path or location is reported with the node or initializer. */
         if (file->name.size > 0) {
             epctx__lint_file(l, file);
@@ -16046,8 +15927,7 @@ static void epctx__lint_run(epctx__lint *l)
     epctx_graph_view graph = epctx_model_graph(l->model);
     size_t i;
     l->demoted = EPCTX_RULE_COUNT;
-    if (!epctx__files_begin(&l->files, l->model, l->opts, &l->arena) ||
-        !epctx__files_model(&l->files)) {
+    if (epctx__files_read(&l->files, l->model, l->opts, &l->arena, NULL) != EPCTX_OK) {
         l->short_of_memory = true;
         return;
     }
