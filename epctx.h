@@ -114,7 +114,7 @@
  *
  * CONTENTS
  *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>option >>check
- *   >>scan >>edit >>convert >>combine >>partition >>weights >>ep >>gen >>load >>share
+ *   >>stamp >>scan >>edit >>convert >>combine >>partition >>weights >>ep >>gen >>load >>share
  *   >>implementation
  */
 
@@ -2135,8 +2135,27 @@ EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_op
                                   epctx_finding_fn found_fn, void *user,
                                   uint64_t counts[EPCTX_SEVERITY_COUNT], epctx_error *error);
 
-/* The metadata key of a build stamp starts with this: what a model was compiled from, and size and
- * hash of the context binary (>>gen). */
+#endif /* EPCTX_NO_WIRE */
+
+/* ================================================================================================
+ * >>stamp: what a model was compiled from
+ *
+ * The build stamp of an EPContext model is the metadata entry
+ * "epctx.build.<source>": lines of a word and its values,
+ *     source <bytes> <XXH64 of the file, 16 hex digits> <file name>
+ *     data <bytes> <XXH64> <location>      once per file of external data
+ *     options <XXH64 of what was asked for>
+ *     sdk <ep_sdk_version>
+ *     arch <hardware_architecture>
+ *     binary <bytes> <XXH64>               the context binary, wherever it is
+ *     graphs <number>                      in the binary, those of other models included
+ * with "%25" and "%0A" for "%" and a line end. It holds no time: the same source must give the same
+ * bytes. It has no name for the binary either: embedded, extracted or renamed that is the same one.
+ * ============================================================================================== */
+
+#ifndef EPCTX_NO_WIRE
+
+/* The metadata key of a build stamp starts with this. */
 #define EPCTX_BUILD_PREFIX "epctx.build."
 
 /* Is the context binary the one that the model was compiled with? Compares its size, then its hash,
@@ -3158,18 +3177,6 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep);
 
 /* ================================================================================================
  * >>gen: ordinary model -> EPContext model
- *
- * What an EPContext model was made of stands in its build stamp, the metadata entry
- * "epctx.build.<source>": lines of a word and its values,
- *     source <bytes> <XXH64 of the file, 16 hex digits> <file name>
- *     data <bytes> <XXH64> <location>      once per file of external data
- *     options <XXH64 of what was asked for>
- *     sdk <ep_sdk_version>
- *     arch <hardware_architecture>
- *     binary <bytes> <XXH64>               the context binary, wherever it is
- *     graphs <number>                      in the binary, those of other models included
- * with "%25" and "%0A" for "%" and a line end. It holds no time: the same source must give the same
- * bytes. It has no name for the binary either: embedded, extracted or renamed that is the same one.
  * ============================================================================================== */
 
 /* What generation reads and what it is to write. Strings are borrowed during the call. */
@@ -10770,7 +10777,8 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
             continue;
         }
         part = epctx__pattern_part(&p, model);
-        if (part.size == 1 && part.data + 1 == p && *part.data == '{' && strchr(p, '}') != NULL) {
+        if (part.size == 1 && part.data + 1 == p && *part.data == '{' &&
+            memchr(p, '}', strlen(p)) != NULL) {
             return epctx_fail(error, EPCTX_ERR_ARG,
                               "name '%s': what stands in {} is none of {stem} {model} {file}%s",
                               pattern, node != NULL ? " {node}" : "");
@@ -12228,8 +12236,9 @@ static epctx_status epctx__option_entries(epctx_options *options, const char *te
     while (text != NULL && *text != '\0') {
         epctx_str entry;
         entry.data = text;
-        entry.size = strcspn(text, ends);
-        text += entry.size;
+        for (entry.size = 0; *text != '\0' && memchr(ends, *text, strlen(ends)) == NULL; text++) {
+            entry.size++;
+        }
         text += *text != '\0' ? 1 : 0;
         while (entry.size > 0 && epctx__is_blank(entry.data[0])) {
             epctx__str_skip(&entry, 1);
@@ -13054,8 +13063,10 @@ static epctx_status epctx__files_sidecars(epctx__files *f, const epctx_profile *
     EPCTX__TRY(epctx__map_set(&f->seen, key, 0, f->error));
     for (i = 0; i < 4 && profile->sidecars[i] != NULL; i++) {
         const char *name = profile->sidecars[i];
-        EPCTX__TRY(strpbrk(name, "*{") != NULL ? epctx__files_pattern(f, name)
-                                               : epctx__files_sidecar(f, epctx_str_of(name)));
+        size_t size = strlen(name);
+        bool pattern = memchr(name, '*', size) != NULL || memchr(name, '{', size) != NULL;
+        EPCTX__TRY(pattern ? epctx__files_pattern(f, name)
+                           : epctx__files_sidecar(f, epctx_str_of(name)));
     }
     return EPCTX_OK;
 }
