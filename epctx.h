@@ -1488,7 +1488,7 @@ typedef enum epctx_confidence {
 #define EPCTX_ALL_NAME          0x1000u /* external: every node is primary and names the binary */
 #define EPCTX_ANY_EP            0x2000u /* generic: takes the EPs that no other profile is for */
 #define EPCTX_QNN_COMPAT        0x4000u /* its compatibility string is QNN's (epctx_compat_qnn) */
-#define EPCTX_XML_PAIR          0x8000u /* a context *.xml is an OpenVINO IR: its .bin has its name */
+#define EPCTX_XML_PAIR          0x8000u /* a context *.xml is an OpenVINO IR, beside its .bin */
 #define EPCTX_STRIPPED_ENGINE   0x10000u /* *.stripped.engine has no weights, its name says so */
 
 struct epctx_profile;
