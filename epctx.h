@@ -114,7 +114,7 @@
  *
  * CONTENTS
  *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>option >>check
- *   >>scan >>edit >>convert >>partition >>weights >>ep >>gen >>load >>share
+ *   >>stamp >>scan >>edit >>convert >>partition >>weights >>ep >>gen >>load >>share
  *   >>implementation
  */
 
@@ -1437,7 +1437,7 @@ typedef enum epctx_confidence {
 #define EPCTX_ALL_NAME          0x1000u /* external: every node is primary and names the binary */
 #define EPCTX_ANY_EP            0x2000u /* generic: takes the EPs that no other profile is for */
 #define EPCTX_QNN_COMPAT        0x4000u /* its compatibility string is QNN's (epctx_compat_qnn) */
-#define EPCTX_XML_PAIR          0x8000u /* a context *.xml is an OpenVINO IR: its .bin has its name */
+#define EPCTX_XML_PAIR          0x8000u /* a context *.xml is an OpenVINO IR, beside its .bin */
 #define EPCTX_STRIPPED_ENGINE   0x10000u /* *.stripped.engine has no weights, its name says so */
 
 struct epctx_profile;
@@ -1708,35 +1708,6 @@ EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options);
 EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_t phase,
                                            const char *model_path, epctx_error *error);
 
-/* What generation reads and what it is to write. Strings are borrowed during the call. */
-typedef struct epctx_preflight_in {
-    const epctx_io *io;        /* default epctx_io_files() */
-    const char *model_path;    /* NULL or empty: from memory */
-    const char *const *inputs; /* further files that are read (external data): never replaced */
-    size_t input_count;
-    const char *const *eps;    /* short names of the EPs that write a binary */
-    size_t ep_count;
-    const char *binary; /* the binary of the only EP, relative to the EPContext model, its folder
-                           must exist; default [model]_[ep].bin */
-    bool binary_joined; /* an earlier session of the group has named and checked the binary, it may
-                           stand there already: only clashes are looked for */
-} epctx_preflight_in;
-
-/* The files that will be written. Strings live in the arena. */
-typedef struct epctx_outputs {
-    const char *model;
-    const char *initializers;    /* NULL: inside the model */
-    const char *const *binaries; /* one for each EP, none when embedded */
-    size_t binary_count;
-} epctx_outputs;
-
-/* To be called before anything is compiled: checks the options for generation and makes and checks
- * every output: its folder exists and a file can be made there (one is made and taken away again),
- * it is no folder, exists only where epctx.overwrite is 1, is no other output and no input.
- * Errors: ARG (options), NOT_FOUND (folder), EXISTS, PATH (clashes), IO (not writable), NOMEM. */
-EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx_preflight_in *in,
-                                       epctx_arena *arena, epctx_outputs *out, epctx_error *error);
-
 /* ================================================================================================
  * >>check: walk, state, files, compatibility
  * ============================================================================================== */
@@ -1862,8 +1833,27 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
                                          epctx_arena *arena, epctx_dependency **out, size_t *count,
                                          epctx_error *error);
 
-/* The metadata key of a build stamp starts with this: what a model was compiled from, and size and
- * hash of the context binary (>>gen). */
+#endif /* EPCTX_NO_WIRE */
+
+/* ================================================================================================
+ * >>stamp: what a model was compiled from
+ *
+ * The build stamp of an EPContext model is the metadata entry
+ * "epctx.build.<source>": lines of a word and its values,
+ *     source <bytes> <XXH64 of the file, 16 hex digits> <file name>
+ *     data <bytes> <XXH64> <location>      once per file of external data
+ *     options <XXH64 of what was asked for>
+ *     sdk <ep_sdk_version>
+ *     arch <hardware_architecture>
+ *     binary <bytes> <XXH64>               the context binary, wherever it is
+ *     graphs <number>                      in the binary, those of other models included
+ * with "%25" and "%0A" for "%" and a line end. It holds no time: the same source must give the same
+ * bytes. It has no name for the binary either: embedded, extracted or renamed that is the same one.
+ * ============================================================================================== */
+
+#ifndef EPCTX_NO_WIRE
+
+/* The metadata key of a build stamp starts with this. */
 #define EPCTX_BUILD_PREFIX "epctx.build."
 
 /* Is the context binary the one that the model was compiled with? Compares its size, then its hash,
@@ -2406,14 +2396,12 @@ EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uin
  * holds no bytes: it says where they go, and asks for those it has placed. Usable alone.
  *
  * Two weights share their place only when every byte agrees, so a hash cannot make a wrong place,
- * it only saves comparisons. A table that hashes every byte wants XXH3, twice as fast as epctx_hash
- * and longer than this section by thousands of lines. This one never hashes a whole weight. There
- * are three steps, each taken only for what the one before could not tell apart: the size;
- * epctx_hash of a sample, EPCTX_WEIGHTS_SAMPLE bytes from all over the weight; byte by byte, in a
- * balanced tree of the weights of that size and sample. So distinct weights of 64 KiB go in many
- * times as fast as XXH3 alone would hash them. Whoever makes the weights, knowing all of this, can
- * make them agree in size and sample: then adding one among n of them reads it up to log n times, as
- * a rule once, as comparisons begin behind what all of them share. `make bench` measures this.
+ * it only saves comparisons. There are three steps, each taken only for what the one before could not
+ * tell apart: size, kind and epctx_hash of a sample, EPCTX_WEIGHTS_SAMPLE bytes from all over the
+ * weight; a fast hash of all bytes, where several have the sample; byte by byte. So distinct weights
+ * of 64 KiB go in many times as fast as XXH3 alone would hash them, and those that differ in a few
+ * bytes about as fast. Whoever makes the weights, knowing all of this, can make both hashes agree:
+ * then adding one among n of them reads it up to log n times. `make bench` measures this.
  * ============================================================================================== */
 
 #define EPCTX_WEIGHTS_SAMPLE 256u
@@ -2448,7 +2436,7 @@ typedef struct epctx_weights_stats {
     uint64_t shared, shared_bytes; /* what was there already */
     uint64_t padding;
     uint64_t sampled;        /* hashes of samples made */
-    uint64_t hashed_bytes;   /* read for these */
+    uint64_t hashed_bytes;   /* read for these, and for hashes of everything */
     uint64_t compared_bytes; /* compared byte by byte, until the first difference */
 } epctx_weights_stats;
 
@@ -2457,9 +2445,9 @@ typedef struct epctx_weights {
     epctx_weights_opts opts;
     epctx_allocator allocator;
     struct epctx__weight *entries;
-    uint32_t *heads; /* hash tables: size, sample */
+    uint32_t *heads; /* hash table */
     size_t count;
-    size_t capacity; /* of the entries, a power of two, and of each hash table */
+    size_t capacity; /* of the entries and of the table, a power of two */
     size_t start;    /* of the section in opts.binary */
     uint64_t end;    /* of the section */
     epctx_weights_stats stats;
@@ -2728,19 +2716,36 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep);
 
 /* ================================================================================================
  * >>gen: ordinary model -> EPContext model
- *
- * What an EPContext model was made of stands in its build stamp, the metadata entry
- * "epctx.build.<source>": lines of a word and its values,
- *     source <bytes> <XXH64 of the file, 16 hex digits> <file name>
- *     data <bytes> <XXH64> <location>      once per file of external data
- *     options <XXH64 of what was asked for>
- *     sdk <ep_sdk_version>
- *     arch <hardware_architecture>
- *     binary <bytes> <XXH64>               the context binary, wherever it is
- *     graphs <number>                      in the binary, those of other models included
- * with "%25" and "%0A" for "%" and a line end. It holds no time: the same source must give the same
- * bytes. It has no name for the binary either: embedded, extracted or renamed that is the same one.
  * ============================================================================================== */
+
+/* What generation reads and what it is to write. Strings are borrowed during the call. */
+typedef struct epctx_preflight_in {
+    const epctx_io *io;        /* default epctx_io_files() */
+    const char *model_path;    /* NULL or empty: from memory */
+    const char *const *inputs; /* further files that are read (external data): never replaced */
+    size_t input_count;
+    const char *const *eps;    /* short names of the EPs that write a binary */
+    size_t ep_count;
+    const char *binary; /* the binary of the only EP, relative to the EPContext model, its folder
+                           must exist; default [model]_[ep].bin */
+    bool binary_joined; /* an earlier session of the group has named and checked the binary, it may
+                           stand there already: only clashes are looked for */
+} epctx_preflight_in;
+
+/* The files that will be written. Strings live in the arena. */
+typedef struct epctx_outputs {
+    const char *model;
+    const char *initializers;    /* NULL: inside the model */
+    const char *const *binaries; /* one for each EP, none when embedded */
+    size_t binary_count;
+} epctx_outputs;
+
+/* To be called before anything is compiled: checks the options for generation and makes and checks
+ * every output: its folder exists and a file can be made there (one is made and taken away again),
+ * it is no folder, exists only where epctx.overwrite is 1, is no other output and no input.
+ * Errors: ARG (options), NOT_FOUND (folder), EXISTS, PATH (clashes), IO (not writable), NOMEM. */
+EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx_preflight_in *in,
+                                       epctx_arena *arena, epctx_outputs *out, epctx_error *error);
 
 #ifndef EPCTX_NO_EDIT
 
@@ -3779,12 +3784,12 @@ static epctx_status epctx__nomem(epctx_error *error, uint64_t size)
 #define EPCTX__P4 UINT64_C(0x85EBCA77C2B2AE63)
 #define EPCTX__P5 UINT64_C(0x27D4EB2F165667C5)
 
-static uint32_t epctx__le32(const uint8_t *p)
+static inline uint32_t epctx__le32(const uint8_t *p)
 {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-static uint64_t epctx__le64(const uint8_t *p)
+static inline uint64_t epctx__le64(const uint8_t *p)
 {
     return (uint64_t)epctx__le32(p) | (uint64_t)epctx__le32(p + 4) << 32;
 }
@@ -4132,18 +4137,18 @@ EPCTX_API void epctx_buffer_free(epctx_buffer *buffer)
  *
  * Names come from files, so that somebody may have made them collide. No secret is needed against
  * that, which a library without global state could not get on every platform: what falls into one
- * slot of a table stands in a balanced tree (an AA tree), not in a list. It is one node large as a
- * rule; a slot with n nodes, however they were chosen, costs log n. Time depends on no address and
- * no random number, so a run can be repeated. */
+ * slot of a table is in a balanced tree (an AA tree), not in a list. It is one node large as a rule;
+ * a slot with n nodes, however they were chosen, costs log n. Time depends on no address and no
+ * random number, so a run can be repeated. */
 
 #define EPCTX__NO_NODE    UINT32_MAX
 #define EPCTX__TREE_DEPTH 66 /* 2 log2(2^32 nodes), the new one and the head */
 
-/* The part of a node that its tree uses. Nodes stand in one array and are known by their number. */
+/* The part of a node that its tree uses. Nodes are in one array and are known by their number. */
 typedef struct epctx__twig {
     uint32_t link[2];
     uint32_t level : 6;
-    uint32_t tag : 26; /* the owner's */
+    uint32_t tag : 26; /* bits of the hash that choose no slot */
 } epctx__twig;
 
 /* The links that were followed, from the head to the empty one where a new node belongs. */
@@ -4152,44 +4157,77 @@ typedef struct epctx__path {
     size_t depth;
 } epctx__path;
 
-/* Twigs in an array of larger nodes. */
-typedef struct epctx__twigs {
-    void *first;
+/* The twigs are in an array of larger nodes. Nodes are in the order of their tags, those of one tag
+ * in the order that order_fn tells: where what is looked for is, seen from a node. */
+typedef struct epctx__table {
+    epctx__twig *twigs;
     size_t stride;
-} epctx__twigs;
+    uint32_t *heads;
+    size_t capacity; /* of the heads, a power of two */
+    int (*order_fn)(void *search, uint32_t index);
+    uint64_t (*hash_fn)(const void *owner, uint32_t index);
+} epctx__table;
 
-static epctx__twig *epctx__twig_at(const epctx__twigs *twigs, uint32_t index)
+static epctx__twig *epctx__twig_at(const epctx__table *table, uint32_t index)
 {
-    return (epctx__twig *)(void *)((uint8_t *)twigs->first + index * twigs->stride);
+    return (epctx__twig *)(void *)((uint8_t *)table->twigs + index * table->stride);
 }
 
-static void epctx__path_step(epctx__path *path, uint32_t *link)
+static uint32_t epctx__table_tag(uint64_t hash)
 {
-    if (path != NULL) {
+    return (uint32_t)(hash >> 38) & 0x3ffffffu;
+}
+
+/* The link to the root of the tree in which a hash is. */
+static uint32_t *epctx__table_start(const epctx__table *table, uint64_t hash, epctx__path *path)
+{
+    path->link[0] = &table->heads[(size_t)hash & (table->capacity - 1)];
+    path->depth = 1;
+    return path->link[0];
+}
+
+/* The node that order_fn finds equal, or EPCTX__NO_NODE; `path` leads to where it belongs. */
+static uint32_t epctx__table_find(const epctx__table *table, uint64_t hash, void *search,
+                                  epctx__path *path)
+{
+    uint32_t tag = epctx__table_tag(hash);
+    uint32_t *link = epctx__table_start(table, hash, path);
+    while (*link != EPCTX__NO_NODE) {
+        epctx__twig *twig = epctx__twig_at(table, *link);
+        bool after = tag > twig->tag;
+        if (tag == twig->tag) {
+            int order = table->order_fn(search, *link);
+            if (order == 0) {
+                return *link;
+            }
+            after = order > 0;
+        }
+        link = &twig->link[after];
         path->link[path->depth++] = link;
     }
+    return EPCTX__NO_NODE;
 }
 
 /* Turns a left child of the same level into the parent. */
-static void epctx__tree_skew(const epctx__twigs *twigs, uint32_t *link)
+static void epctx__tree_skew(const epctx__table *table, uint32_t *link)
 {
-    epctx__twig *top = epctx__twig_at(twigs, *link);
+    epctx__twig *top = epctx__twig_at(table, *link);
     uint32_t left = top->link[0];
-    if (left != EPCTX__NO_NODE && epctx__twig_at(twigs, left)->level == top->level) {
-        top->link[0] = epctx__twig_at(twigs, left)->link[1];
-        epctx__twig_at(twigs, left)->link[1] = *link;
+    if (left != EPCTX__NO_NODE && epctx__twig_at(table, left)->level == top->level) {
+        top->link[0] = epctx__twig_at(table, left)->link[1];
+        epctx__twig_at(table, left)->link[1] = *link;
         *link = left;
     }
 }
 
 /* Lifts the middle one of three nodes of one level. */
-static void epctx__tree_split(const epctx__twigs *twigs, uint32_t *link)
+static void epctx__tree_split(const epctx__table *table, uint32_t *link)
 {
-    epctx__twig *top = epctx__twig_at(twigs, *link);
+    epctx__twig *top = epctx__twig_at(table, *link);
     uint32_t right = top->link[1];
-    epctx__twig *middle = right != EPCTX__NO_NODE ? epctx__twig_at(twigs, right) : NULL;
+    epctx__twig *middle = right != EPCTX__NO_NODE ? epctx__twig_at(table, right) : NULL;
     if (middle != NULL && middle->link[1] != EPCTX__NO_NODE &&
-        epctx__twig_at(twigs, middle->link[1])->level == top->level) {
+        epctx__twig_at(table, middle->link[1])->level == top->level) {
         top->link[1] = middle->link[0];
         middle->link[0] = *link;
         middle->level++;
@@ -4198,16 +4236,48 @@ static void epctx__tree_split(const epctx__twigs *twigs, uint32_t *link)
 }
 
 /* Puts a node at the end of the path on which it was looked for in vain. */
-static void epctx__tree_add(const epctx__twigs *twigs, epctx__path *path, uint32_t index)
+static void epctx__table_add(const epctx__table *table, uint64_t hash, epctx__path *path,
+                             uint32_t index)
 {
-    epctx__twig *twig = epctx__twig_at(twigs, index);
+    epctx__twig *twig = epctx__twig_at(table, index);
     twig->link[0] = twig->link[1] = EPCTX__NO_NODE;
     twig->level = 1;
+    twig->tag = epctx__table_tag(hash) & 0x3ffffffu;
     *path->link[--path->depth] = index;
     while (path->depth > 0) {
         path->depth--;
-        epctx__tree_skew(twigs, path->link[path->depth]);
-        epctx__tree_split(twigs, path->link[path->depth]);
+        epctx__tree_skew(table, path->link[path->depth]);
+        epctx__tree_split(table, path->link[path->depth]);
+    }
+}
+
+/* Moves the nodes of a smaller table, whose heads were these, over: in their order, each to the end
+ * of its new tree, so that nothing is compared. */
+static void epctx__table_fill(const epctx__table *table, const void *owner, const uint32_t *heads,
+                              size_t capacity)
+{
+    uint32_t left[EPCTX__TREE_DEPTH]; /* nodes of which only what is to their left was moved */
+    epctx__path path;
+    size_t slot, depth = 0;
+    memset(table->heads, 0xff, table->capacity * sizeof *table->heads);
+    for (slot = 0; slot < capacity; slot++) {
+        uint32_t next = heads[slot];
+        while (next != EPCTX__NO_NODE || depth > 0) {
+            uint32_t index, *link;
+            uint64_t hash;
+            for (; next != EPCTX__NO_NODE; next = epctx__twig_at(table, next)->link[0]) {
+                left[depth++] = next;
+            }
+            index = left[--depth];
+            next = epctx__twig_at(table, index)->link[1];
+            hash = table->hash_fn(owner, index);
+            link = epctx__table_start(table, hash, &path);
+            while (*link != EPCTX__NO_NODE) {
+                link = &epctx__twig_at(table, *link)->link[1];
+                path.link[path.depth++] = link;
+            }
+            epctx__table_add(table, hash, &path, index);
+        }
     }
 }
 
@@ -4216,8 +4286,41 @@ static void epctx__tree_add(const epctx__twigs *twigs, epctx__path *path, uint32
 struct epctx__map_node {
     epctx_str key;
     uint32_t value;
-    epctx__twig twig; /* tag: bits of the hash that choose no slot */
+    epctx__twig twig;
 };
+
+typedef struct epctx__map_search {
+    const struct epctx__map_node *nodes;
+    epctx_str key;
+} epctx__map_search;
+
+static int epctx__map_order(void *search, uint32_t index)
+{
+    const epctx__map_search *s = (const epctx__map_search *)search;
+    epctx_str key = s->nodes[index].key;
+    if (s->key.size != key.size) {
+        return s->key.size > key.size ? 1 : -1;
+    }
+    return key.size > 0 ? memcmp(s->key.data, key.data, key.size) : 0;
+}
+
+static uint64_t epctx__map_hash(const void *owner, uint32_t index)
+{
+    epctx_str key = ((const struct epctx__map_node *)owner)[index].key;
+    return epctx_hash(key.data, key.size, 0);
+}
+
+static epctx__table epctx__map_table(const epctx_map *map)
+{
+    epctx__table table;
+    table.twigs = &map->nodes->twig;
+    table.stride = sizeof *map->nodes;
+    table.heads = map->heads;
+    table.capacity = map->capacity;
+    table.order_fn = epctx__map_order;
+    table.hash_fn = epctx__map_hash;
+    return table;
+}
 
 EPCTX_API void epctx_map_init(epctx_map *map, epctx_arena *arena)
 {
@@ -4225,59 +4328,25 @@ EPCTX_API void epctx_map_init(epctx_map *map, epctx_arena *arena)
     map->arena = arena;
 }
 
-static uint32_t epctx__map_tag(uint64_t hash)
+static uint32_t epctx__map_find(const epctx_map *map, epctx_str key, uint64_t hash,
+                                epctx__path *path)
 {
-    return (uint32_t)(hash >> 38) & 0x3ffffffu;
-}
-
-/* The node with `key`; `path` (may be NULL) leads to it, or to where it belongs. */
-static struct epctx__map_node *epctx__map_find(const epctx_map *map, epctx_str key, uint64_t hash,
-                                               epctx__path *path)
-{
-    uint32_t *link = &map->heads[(size_t)hash & (map->capacity - 1)];
-    uint32_t tag = epctx__map_tag(hash);
-    if (path != NULL) {
-        path->depth = 0;
-    }
-    epctx__path_step(path, link);
-    while (*link != EPCTX__NO_NODE) {
-        struct epctx__map_node *node = &map->nodes[*link];
-        bool after = tag > node->twig.tag;
-        if (tag == node->twig.tag) {
-            int order = key.size == node->key.size
-                            ? (key.size > 0 ? memcmp(key.data, node->key.data, key.size) : 0)
-                            : (key.size > node->key.size ? 1 : -1);
-            if (order == 0) {
-                return node;
-            }
-            after = order > 0;
-        }
-        link = &node->twig.link[after];
-        epctx__path_step(path, link);
-    }
-    return NULL;
-}
-
-static struct epctx__map_node *epctx__map_look(const epctx_map *map, epctx_str key)
-{
-    return map->count == 0 ? NULL
-                           : epctx__map_find(map, key, epctx_hash(key.data, key.size, 0), NULL);
+    epctx__table table = epctx__map_table(map);
+    epctx__map_search search;
+    search.nodes = map->nodes;
+    search.key = key;
+    return epctx__table_find(&table, hash, &search, path);
 }
 
 EPCTX_API uint32_t epctx_map_get(const epctx_map *map, epctx_str key)
 {
-    const struct epctx__map_node *node = epctx__map_look(map, key);
-    return node != NULL ? node->value : EPCTX_MAP_NONE;
-}
-
-/* Links a node that no other one equals, at the end of the path on which it was looked for. */
-static void epctx__map_link(epctx_map *map, uint32_t index, uint64_t hash, epctx__path *path)
-{
-    epctx__twigs twigs;
-    twigs.first = &map->nodes->twig;
-    twigs.stride = sizeof *map->nodes;
-    map->nodes[index].twig.tag = epctx__map_tag(hash) & 0x3ffffffu;
-    epctx__tree_add(&twigs, path, index);
+    epctx__path path;
+    uint32_t index;
+    if (map->count == 0) {
+        return EPCTX_MAP_NONE;
+    }
+    index = epctx__map_find(map, key, epctx_hash(key.data, key.size, 0), &path);
+    return index != EPCTX__NO_NODE ? map->nodes[index].value : EPCTX_MAP_NONE;
 }
 
 static epctx_status epctx__map_grow(epctx_map *map)
@@ -4285,26 +4354,24 @@ static epctx_status epctx__map_grow(epctx_map *map)
     const size_t each = sizeof *map->nodes + sizeof *map->heads;
     size_t capacity = map->capacity == 0 ? 16 : map->capacity * 2;
     struct epctx__map_node *nodes = NULL;
-    uint32_t i;
+    epctx_map former = *map;
+    epctx__table table;
     if (capacity <= (size_t)1 << 31 && capacity <= SIZE_MAX / each) {
         nodes = (struct epctx__map_node *)epctx__arena_raw(map->arena, capacity * each);
     }
     if (nodes == NULL) {
         return EPCTX_ERR_NOMEM;
     }
-    if (map->count > 0) {
-        memcpy(nodes, map->nodes, map->count * sizeof *nodes);
-        epctx__arena_release(map->arena, map->nodes, map->capacity * each);
-    }
     map->nodes = nodes;
     map->heads = (uint32_t *)(void *)(nodes + capacity);
     map->capacity = capacity;
-    memset(map->heads, 0xff, capacity * sizeof *map->heads);
-    for (i = 0; i < map->count; i++) {
-        uint64_t hash = epctx_hash(nodes[i].key.data, nodes[i].key.size, 0);
-        epctx__path path;
-        epctx__map_find(map, nodes[i].key, hash, &path);
-        epctx__map_link(map, i, hash, &path);
+    table = epctx__map_table(map);
+    if (map->count > 0) {
+        memcpy(nodes, former.nodes, map->count * sizeof *nodes);
+    }
+    epctx__table_fill(&table, nodes, former.heads, former.capacity);
+    if (map->count > 0) {
+        epctx__arena_release(map->arena, former.nodes, former.capacity * each);
     }
     return EPCTX_OK;
 }
@@ -4312,22 +4379,23 @@ static epctx_status epctx__map_grow(epctx_map *map)
 EPCTX_API epctx_status epctx_map_put(epctx_map *map, epctx_str key, uint32_t value)
 {
     uint64_t hash = epctx_hash(key.data, key.size, 0);
+    uint32_t index = EPCTX__NO_NODE;
     epctx__path path;
-    struct epctx__map_node *node =
-        map->count > 0 ? epctx__map_find(map, key, hash, &path) : NULL;
-    if (node == NULL) {
+    if (map->count > 0) {
+        index = epctx__map_find(map, key, hash, &path);
+    }
+    if (index == EPCTX__NO_NODE) {
+        epctx__table table;
         if (map->count == map->capacity) {
-            epctx_status status = epctx__map_grow(map);
-            if (status != EPCTX_OK) {
-                return status;
-            }
+            EPCTX__TRY(epctx__map_grow(map));
             epctx__map_find(map, key, hash, &path);
         }
-        node = &map->nodes[map->count];
-        node->key = key;
-        epctx__map_link(map, (uint32_t)map->count++, hash, &path);
+        index = (uint32_t)map->count++;
+        map->nodes[index].key = key;
+        table = epctx__map_table(map);
+        epctx__table_add(&table, hash, &path, index);
     }
-    node->value = value;
+    map->nodes[index].value = value;
     return EPCTX_OK;
 }
 
@@ -10102,7 +10170,8 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
             continue;
         }
         part = epctx__pattern_part(&p, model);
-        if (part.size == 1 && part.data + 1 == p && *part.data == '{' && strchr(p, '}') != NULL) {
+        if (part.size == 1 && part.data + 1 == p && *part.data == '{' &&
+            memchr(p, '}', strlen(p)) != NULL) {
             return epctx_fail(error, EPCTX_ERR_ARG,
                               "name '%s': what stands in {} is none of {stem} {model} {file}%s",
                               pattern, node != NULL ? " {node}" : "");
@@ -11386,22 +11455,6 @@ static size_t epctx__key_distance(epctx_str a, epctx_str b)
     return row[b.size];
 }
 
-/* The nearest key of the table. */
-static const char *epctx__nearest_key(epctx_str key, size_t *distance)
-{
-    const char *nearest = epctx__options[0].key;
-    size_t i;
-    *distance = EPCTX__KEY_MOST + 1;
-    for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
-        size_t d = epctx__key_distance(key, epctx_str_of(epctx__options[i].key));
-        if (d < *distance) {
-            *distance = d;
-            nearest = epctx__options[i].key;
-        }
-    }
-    return nearest;
-}
-
 EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *names)
 {
     const char *nearest = NULL;
@@ -11428,14 +11481,21 @@ static bool epctx__key_is_ours(epctx_str key)
 /* An unknown key: somebody else's, or a mistake. */
 static epctx_status epctx__option_unknown(epctx_str key, epctx_error *error)
 {
-    size_t distance;
-    const char *nearest = epctx__nearest_key(key, &distance);
+    const char *nearest = epctx__options[0].key;
+    size_t distance = EPCTX__KEY_MOST + 1;
     size_t i;
     for (i = 0; i < sizeof epctx__option_aliases / sizeof epctx__option_aliases[0]; i++) {
         if (epctx_str_eq_nocase(key, epctx_str_of(epctx__option_aliases[i].key))) {
             return epctx_fail(error, EPCTX_ERR_ARG,
                               "'%S' is an option of one EP: the session option is %s", &key,
                               epctx__options[epctx__option_aliases[i].option].key);
+        }
+    }
+    for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
+        size_t d = epctx__key_distance(key, epctx_str_of(epctx__options[i].key));
+        if (d < distance) {
+            distance = d;
+            nearest = epctx__options[i].key;
         }
     }
     if (distance > 2 && !epctx__key_is_ours(key)) {
@@ -11462,16 +11522,15 @@ static bool epctx__option_find_env(epctx_str key, size_t *id)
 {
     size_t i, k;
     for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
-        const char *name = epctx__options[i].key;
-        for (k = 0; k < key.size && name[k] != '\0'; k++) {
-            char want = name[k] == '.' ? '_' : name[k];
-            /* not taken: no key has what ASCII has behind z */
-            want = want >= 'a' && want <= 'z' ? (char)(want - 'a' + 'A') : want;
-            if (key.data[k] != want) {
+        epctx_str name = epctx_str_of(epctx__options[i].key);
+        for (k = 0; k < key.size && key.size == name.size; k++) {
+            bool capital = key.data[k] >= 'A' && key.data[k] <= 'Z';
+            char want = name.data[k] == '.' ? '_' : name.data[k];
+            if (epctx__lower(key.data[k]) != want || capital != (want >= 'a' && want <= 'z')) {
                 break;
             }
         }
-        if (k == key.size && name[k] == '\0') {
+        if (k == name.size) {
             *id = i;
             return true;
         }
@@ -11486,17 +11545,11 @@ static bool epctx__option_find_env(epctx_str key, size_t *id)
 /* Position of `word` in a list separated by blanks; false when it is not in it. */
 static bool epctx__word_index(const char *words, epctx_str word, size_t *index)
 {
-    size_t at = 0;
-    for (*index = 0; words[at] != '\0'; (*index)++) {
-        epctx_str one;
-        one.data = words + at;
-        for (one.size = 0; words[at] != '\0' && words[at] != ' '; at++) {
-            one.size++;
-        }
-        if (epctx_str_eq(one, word)) {
+    epctx_str rest = epctx_str_of(words);
+    for (*index = 0; rest.size > 0; (*index)++) {
+        if (epctx_str_eq(epctx_str_cut(&rest, ' '), word)) {
             return true;
         }
-        at += words[at] == ' ' ? 1 : 0;
     }
     return false;
 }
@@ -11504,7 +11557,7 @@ static bool epctx__word_index(const char *words, epctx_str word, size_t *index)
 static epctx_status epctx__option_value(const epctx_option_info *info, epctx_str value,
                                         epctx_error *error)
 {
-    const char *fault;
+    const char *fault = NULL;
     size_t index;
     uint64_t number;
     if (value.size > EPCTX__OPTION_VALUE_MOST ||
@@ -11513,57 +11566,36 @@ static epctx_status epctx__option_value(const epctx_option_info *info, epctx_str
                           "%s: a value of at most %u bytes without NUL is expected, found %u bytes",
                           info->key, (uint64_t)EPCTX__OPTION_VALUE_MOST, (uint64_t)value.size);
     }
-    switch (info->type) { /* not taken: the table has no other type */
-    case EPCTX_OPTION_TYPE_SWITCH:
-    case EPCTX_OPTION_TYPE_CHOICE:
-        if (!epctx__word_index(info->allowed, value, &index)) {
-            return epctx_fail(error, EPCTX_ERR_ARG, "%s: one of %s is expected, found '%S'",
-                              info->key, info->allowed, &value);
-        }
-        return EPCTX_OK;
-    case EPCTX_OPTION_TYPE_NUMBER:
-        return epctx_str_number(value, &number)
-                   ? EPCTX_OK
-                   : epctx_fail(error, EPCTX_ERR_ARG,
-                                "%s: a decimal number is expected, found '%S'", info->key, &value);
-    case EPCTX_OPTION_TYPE_NAME:
-        fault = value.size > 0 ? epctx__path_fault(value, 0) : NULL;
-        if (fault == NULL && value.size > 0 &&
-            (memchr(value.data, '/', value.size) != NULL ||
-             memchr(value.data, '\\', value.size) != NULL)) {
+    if (info->allowed[0] != '\0' && !epctx__word_index(info->allowed, value, &index)) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "%s: one of %s is expected, found '%S'", info->key,
+                          info->allowed, &value);
+    }
+    if (info->type == EPCTX_OPTION_TYPE_NUMBER && !epctx_str_number(value, &number)) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "%s: a decimal number is expected, found '%S'",
+                          info->key, &value);
+    }
+    if (info->type == EPCTX_OPTION_TYPE_NAME && value.size > 0) {
+        fault = epctx__path_fault(value, 0);
+        if (fault == NULL && (memchr(value.data, '/', value.size) != NULL ||
+                              memchr(value.data, '\\', value.size) != NULL)) {
             fault = "has a folder";
         }
-        return fault == NULL
-                   ? EPCTX_OK
-                   : epctx_fail(error, EPCTX_ERR_ARG,
-                                "%s: '%S' %s: a file name is expected, the file lies beside the "
-                                "model",
-                                info->key, &value, fault);
-    case EPCTX_OPTION_TYPE_TEXT:
-    case EPCTX_OPTION_TYPE_FILE:
-    case EPCTX_OPTION_TYPE_FOLDER:
-        break;
     }
-    return EPCTX_OK;
+    return fault == NULL
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG,
+                            "%s: '%S' %s: a file name is expected, the file lies beside the model",
+                            info->key, &value, fault);
 }
 
 static epctx_status epctx__option_store(epctx_options *options, size_t id, epctx_str value,
                                         epctx_error *error)
 {
-    epctx_status status = epctx__option_value(&epctx__options[id], value, error);
-    const char *copy;
-    if (status == EPCTX_OK && options->arena == NULL) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "the options have no arena to copy values into");
+    EPCTX__TRY(epctx__option_value(&epctx__options[id], value, error));
+    if (options->arena == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "the options have no arena to copy values into");
     }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    copy = epctx_arena_copy(options->arena, value);
-    if (copy == NULL) {
-        return epctx__nomem(error, options->arena->missing);
-    }
-    options->values[id] = copy;
-    return EPCTX_OK;
+    return epctx__copy(options->arena, value, &options->values[id], error);
 }
 
 EPCTX_API epctx_status epctx_options_set(epctx_options *options, epctx_str key, epctx_str value,
@@ -11584,24 +11616,18 @@ static bool epctx__is_blank(char c)
 static epctx_status epctx__option_entry(epctx_options *options, epctx_str entry, char bar,
                                         bool seen[EPCTX_OPTION_COUNT], epctx_error *error)
 {
-    const char *middle = (const char *)memchr(entry.data, bar, entry.size);
-    epctx_str key = entry;
     epctx_str value = entry;
+    epctx_str key = epctx_str_cut(&value, bar);
     size_t id;
-    if (middle == NULL || middle == entry.data) {
-        char form[2];
-        form[0] = bar;
-        form[1] = '\0';
-        return epctx_fail(error, EPCTX_ERR_ARG, "key%svalue is expected, found '%S'", form, &entry);
+    if (value.data == NULL || key.size == 0) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "key%svalue is expected, found '%S'",
+                          bar == '|' ? "|" : "=", &entry);
     }
-    key.size = (size_t)(middle - entry.data);
-    value.data = middle + 1;
-    value.size = entry.size - key.size - 1;
     if (!epctx__option_find(key, &id) && !(bar == '=' && epctx__option_find_env(key, &id))) {
         return epctx__option_unknown(key, error);
     }
     if (seen[id]) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "%s stands twice: keep one",
+        return epctx_fail(error, EPCTX_ERR_ARG, "%s is set twice: keep one",
                           epctx__options[id].key);
     }
     seen[id] = true;
@@ -11614,30 +11640,27 @@ static epctx_status epctx__option_entries(epctx_options *options, const char *te
 {
     epctx_options changed = *options;
     bool seen[EPCTX_OPTION_COUNT];
-    epctx_status status = EPCTX_OK;
     memset(seen, 0, sizeof seen);
     epctx_error_clear(error);
-    while (status == EPCTX_OK && text != NULL && *text != '\0') {
+    while (text != NULL && *text != '\0') {
         epctx_str entry;
         entry.data = text;
         for (entry.size = 0; *text != '\0' && memchr(ends, *text, strlen(ends)) == NULL; text++) {
             entry.size++;
         }
         text += *text != '\0' ? 1 : 0;
-        for (; entry.size > 0 && epctx__is_blank(entry.data[0]); entry.size--) {
-            entry.data++;
+        while (entry.size > 0 && epctx__is_blank(entry.data[0])) {
+            epctx__str_skip(&entry, 1);
         }
         while (entry.size > 0 && epctx__is_blank(entry.data[entry.size - 1])) {
             entry.size--;
         }
         if (entry.size > 0) {
-            status = epctx__option_entry(&changed, entry, bar, seen, error);
+            EPCTX__TRY(epctx__option_entry(&changed, entry, bar, seen, error));
         }
     }
-    if (status == EPCTX_OK) {
-        *options = changed;
-    }
-    return status;
+    *options = changed;
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_options_set_list(epctx_options *options, const char *list,
@@ -11785,276 +11808,25 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_
 {
     bool generates = (phase & EPCTX_PHASE_GENERATE) != 0;
     epctx_options defaults;
-    epctx_status status;
     size_t i;
     epctx_error_clear(error);
     epctx_options_init(&defaults, NULL);
     options = options != NULL ? options : &defaults;
-    for (i = 0, status = EPCTX_OK; status == EPCTX_OK && i < EPCTX_OPTION_COUNT; i++) {
+    for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
         if (options->values[i] != NULL) { /* may have been set by hand */
-            status =
-                epctx__option_value(&epctx__options[i], epctx_str_of(options->values[i]), error);
+            EPCTX__TRY(epctx__option_value(&epctx__options[i], epctx_str_of(options->values[i]),
+                                           error));
         }
     }
-    if (status == EPCTX_OK) {
-        status = epctx__options_share(options, error);
-    }
-    if (status == EPCTX_OK) {
-        /* ORT's compile API hands over folder and name of the binary, which has no extension. */
-        status = epctx__options_file(
-            epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH),
-            generates && !epctx_option_on(options, EPCTX_OPTION_COMPILE_ONLY), error);
-    }
-    if (status == EPCTX_OK && generates) {
-        status = epctx__options_generate(options, model_path != NULL ? model_path : "", error);
-    }
-    return status;
-}
-
-/* -- preflight -- */
-
-typedef struct epctx__preflight {
-    const epctx_io *io;
-    bool overwrite;
-    epctx_arena *arena;
-    epctx_error *error;
-    const char **paths; /* all outputs */
-    const char **real;  /* the same without links: what tells whether two are one file */
-    size_t count;
-    bool given;         /* the first one, the model, has a path that the caller named */
-    size_t folder_size; /* of the folder of the others, as their paths begin, */
-    size_t inside;      /* and without links */
-} epctx__preflight;
-
-static epctx_status epctx__preflight_copy(epctx__preflight *p, const char *text, const char **out)
-{
-    *out = epctx_arena_copy(p->arena, epctx_str_of(text));
-    return *out != NULL ? EPCTX_OK : epctx__nomem(p->error, p->arena->missing);
-}
-
-/* Adds an output `folder` + `name`. */
-static epctx_status epctx__preflight_add(epctx__preflight *p, epctx_str folder, epctx_str name,
-                                         const char **out)
-{
-    char path[EPCTX_PATH_MAX];
-    epctx_str parts[2];
-    epctx_status status;
-    parts[0] = folder;
-    parts[1] = name;
-    status = epctx__path_join(path, sizeof path, parts, 2, p->error);
-    if (status == EPCTX_OK) {
-        status = epctx__preflight_copy(p, path, out);
-    }
-    if (status == EPCTX_OK) {
-        p->paths[p->count++] = *out;
-    }
-    return status;
-}
-
-static epctx_status epctx__preflight_names(epctx__preflight *p, const epctx_options *options,
-                                           const epctx_preflight_in *in, epctx_outputs *out)
-{
-    const char *wanted = epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH);
-    const char *file = epctx_option_text(options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE);
-    bool embed = epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE);
-    char name[EPCTX_PATH_MAX];
-    char beside[EPCTX_PATH_MAX];
-    epctx_str folder = epctx_str_of("");
-    epctx_status status = EPCTX_OK;
-    const char **binaries;
-    size_t i;
-    p->given = wanted[0] != '\0';
-    if (!p->given) {
-        status =
-            epctx_path_context_model(epctx_str_of(in->model_path), name, sizeof name, p->error);
-        wanted = name;
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__preflight_add(p, folder, epctx_str_of(wanted), &out->model);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    folder = p->given ? epctx__path_beside(p->io, out->model, beside)
-                      : epctx_path_folder(epctx_str_of(out->model));
-    p->folder_size = folder.size;
-    if (file[0] != '\0') {
-        status = epctx__preflight_add(p, folder, epctx_str_of(file), &out->initializers);
-    }
-    binaries = (const char **)epctx_arena_array(p->arena, in->ep_count, sizeof *binaries);
-    if (binaries == NULL) {
-        return epctx__nomem(p->error, p->arena->missing);
-    }
-    out->binaries = binaries;
-    for (i = 0; status == EPCTX_OK && !embed && i < in->ep_count; i++) {
-        epctx_str binary = epctx_str_of(in->binary);
-        if (binary.size == 0) {
-            status = epctx_path_binary(epctx_str_of(out->model), epctx_str_of(in->eps[i]), name,
-                                       sizeof name, p->error);
-            binary = epctx_str_of(name);
-        } else {
-            status = epctx_path_check(binary, p->error);
-        }
-        if (status == EPCTX_OK) {
-            status = epctx__preflight_add(p, folder, binary, &binaries[i]);
-        }
-        out->binary_count = status == EPCTX_OK ? i + 1 : i;
-    }
-    return status;
-}
-
-/* Where the output is: what the caller named without links, what nobody did below the model's
- * folder. */
-static epctx_status epctx__preflight_real(epctx__preflight *p, size_t index,
-                                          char real[EPCTX_PATH_MAX])
-{
-    char folder[EPCTX_PATH_MAX];
-    char place[EPCTX_PATH_MAX];
-    epctx_str parts[3];
-    epctx_status status;
-    if (index == 0 && p->given) {
-        return epctx__path_real(p->io, p->paths[0], real, p->error);
-    }
-    parts[0] = epctx_str_of(p->paths[index]);
-    parts[0].size = p->folder_size;
-    parts[1] = epctx_str_of(p->folder_size > 0 ? "" : ".");
-    status = epctx__path_join(folder, sizeof folder, parts, 2, p->error);
-    if (status == EPCTX_OK) {
-        status = p->io->canonical_fn(p->io->user, folder, place, sizeof place, p->error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    parts[0] = epctx_str_of(place);
-    parts[1] = epctx_str_of(
-        parts[0].size > 0 && epctx__is_separator(place[parts[0].size - 1]) ? "" : "/");
-    parts[2] = epctx_str_of(p->paths[index] + p->folder_size);
-    p->inside = parts[0].size + parts[1].size;
-    status = epctx__path_join(real, EPCTX_PATH_MAX, parts, 3, p->error);
-    return status == EPCTX_OK ? epctx__path_plain(p->io, real, p->error) : status;
-}
-
-/* The folder exists; the file does not, or it is one and may be replaced. */
-static epctx_status epctx__preflight_place(epctx__preflight *p, size_t index)
-{
-    const epctx_io *io = p->io;
-    char folder[EPCTX_PATH_MAX];
-    char real[EPCTX_PATH_MAX];
-    epctx_str part = epctx_path_folder(epctx_str_of(p->paths[index]));
-    epctx_file_kind kind;
-    uint64_t size;
-    epctx_status status;
-    part = part.size > 0 ? part : epctx_str_of(".");
-    status = epctx__path_join(folder, sizeof folder, &part, 1, p->error);
-    /* not taken: a folder is shorter than its path, which fits */
-    if (status == EPCTX_OK) {
-        status = io->stat_fn(io->user, folder, &kind, &size, p->error);
-    }
-    if (status == EPCTX_OK && kind != EPCTX_FILE_FOLDER) {
-        return epctx_fail(p->error, EPCTX_ERR_NOT_FOUND, "its folder does not exist");
-    }
-    if (status == EPCTX_OK) {
-        status = io->stat_fn(io->user, p->paths[index], &kind, &size, p->error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    if (kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
-        return epctx_fail(p->error, EPCTX_ERR_PATH,
-                          "is a folder or a device, a file is expected");
-    }
-    if (kind == EPCTX_FILE_REGULAR && !p->overwrite) {
-        return epctx_fail(p->error, EPCTX_ERR_EXISTS,
-                          "exists already: remove it or allow overwriting");
-    }
-    status = epctx__preflight_real(p, index, real);
-    return status == EPCTX_OK ? epctx__preflight_copy(p, real, &p->real[index]) : status;
-}
-
-/* No output is another output, and none is a file that is read. */
-static epctx_status epctx__preflight_clash(epctx__preflight *p, size_t index,
-                                           const epctx_preflight_in *in)
-{
-    char real[EPCTX_PATH_MAX];
-    epctx_error ignored;
-    size_t i;
-    for (i = 0; i < index; i++) {
-        if (strcmp(p->real[i], p->real[index]) == 0) {
-            return epctx_fail(p->error, EPCTX_ERR_PATH,
-                              "two outputs would be this file: change one of the names");
-        }
-    }
-    for (i = 0; i <= in->input_count; i++) {
-        const char *input = i < in->input_count ? in->inputs[i] : in->model_path;
-        epctx_error_clear(&ignored);
-        if (input != NULL && input[0] != '\0' &&
-            p->io->canonical_fn(p->io->user, input, real, sizeof real, &ignored) == EPCTX_OK &&
-            strcmp(real, p->real[index]) == 0) {
-            return epctx_fail(p->error, EPCTX_ERR_PATH,
-                              "belongs to the source model: it must not be overwritten by its own "
-                              "output");
-        }
-    }
-    return EPCTX_OK;
-}
-
-/* Only writing tells whether one can write. */
-static epctx_status epctx__preflight_write(epctx__preflight *p, size_t index, epctx_io_file *file)
-{
-    epctx_status status =
-        index == 0 && p->given
-            ? p->io->create_fn(p->io->user, p->paths[index], file, p->error)
-            : epctx__create_inside(p->io, p->real[index], p->inside, file, p->error);
-    if (status == EPCTX_OK) {
-        p->io->abort_fn(p->io->user, file);
-    }
-    return status;
-}
-
-EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx_preflight_in *in,
-                                       epctx_arena *arena, epctx_outputs *out, epctx_error *error)
-{
-    epctx__preflight p;
-    epctx_io_file *file;
-    epctx_status status = epctx_options_check(options, EPCTX_PHASE_GENERATE, in->model_path, error);
-    size_t i;
-    memset(out, 0, sizeof *out);
-    memset(&p, 0, sizeof p);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    p.io = in->io != NULL ? in->io : epctx_io_files();
-    p.arena = arena;
-    p.error = error;
-    /* not taken: only under EPCTX_NO_STDIO */
-    if (p.io == NULL || (in->binary != NULL && in->ep_count > 1)) {
-        /* not taken: only under EPCTX_NO_STDIO */
-        return epctx_fail(error, EPCTX_ERR_ARG, p.io == NULL
-                                                    ? "EPCTX_NO_STDIO: pass an epctx_io"
-                                                    : "one name for the binaries of several EPs");
-    }
-    file = (epctx_io_file *)epctx_arena_alloc(arena, sizeof *file);
-    p.paths = (const char **)epctx_arena_array(arena, in->ep_count + 2, sizeof *p.paths);
-    p.real = (const char **)epctx_arena_array(arena, in->ep_count + 2, sizeof *p.real);
-    if (file == NULL || p.paths == NULL || p.real == NULL) {
-        return epctx__nomem(error, arena->missing);
-    }
-    status = epctx__preflight_names(&p, options, in, out);
-    for (i = 0; status == EPCTX_OK && i < p.count; i++) {
-        bool joined = in->binary_joined && i + out->binary_count >= p.count;
-        p.overwrite = joined || epctx_option_on(options, EPCTX_OPTION_OVERWRITE);
-        status = epctx__preflight_place(&p, i);
-        if (status == EPCTX_OK) {
-            status = epctx__preflight_clash(&p, i, in);
-        }
-        if (status == EPCTX_OK && !joined) {
-            status = epctx__preflight_write(&p, i, file);
-        }
-        if (status != EPCTX_OK) {
-            epctx_blame(error, p.paths[i], NULL, NULL);
-        }
-    }
-    return status;
+    EPCTX__TRY(epctx__options_share(options, error));
+    /* ORT's compile API hands over folder and name of the binary, which has no extension. */
+    EPCTX__TRY(epctx__options_file(epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH),
+                                   generates &&
+                                       !epctx_option_on(options, EPCTX_OPTION_COMPILE_ONLY),
+                                   error));
+    return generates
+               ? epctx__options_generate(options, model_path != NULL ? model_path : "", error)
+               : EPCTX_OK;
 }
 
 /* ================================================================================================
@@ -12327,11 +12099,11 @@ typedef struct epctx__gather {
     epctx_arena *arena;
     epctx_state *state;
     epctx_map seen, initializers;
-    void *makers;
-    size_t room;
+    epctx_list makers;
+    epctx_error *error;
 } epctx__gather;
 
-static bool epctx__gather_maker(epctx__gather *g, const epctx_epnode *node)
+static epctx_status epctx__gather_maker(epctx__gather *g, const epctx_epnode *node)
 {
     epctx_str parts[3];
     epctx_str key;
@@ -12341,43 +12113,39 @@ static bool epctx__gather_maker(epctx__gather *g, const epctx_epnode *node)
     parts[1] = node->ep_sdk_version;
     parts[2] = node->hardware_architecture;
     if (!epctx__join_key(g->arena, parts, 3, &key)) {
-        return false;
+        return epctx__nomem(g->error, g->arena->missing);
     }
     at = epctx_map_get(&g->seen, key);
     if (at == EPCTX_MAP_NONE) {
-        at = (uint32_t)g->state->maker_count;
-        if (!epctx__list_room(g->arena, &g->makers, at, &g->room, sizeof *maker) ||
-            epctx_map_put(&g->seen, key, at) != EPCTX_OK) {
-            return false;
+        at = (uint32_t)g->makers.count;
+        maker = (epctx_maker *)epctx_list_add(&g->makers, g->arena, sizeof *maker);
+        if (maker == NULL) {
+            return epctx__nomem(g->error, g->arena->missing);
         }
-        maker = (epctx_maker *)g->makers + at;
+        EPCTX__TRY(epctx__map_set(&g->seen, key, at, g->error));
         maker->source = parts[0];
         maker->sdk_version = parts[1];
         maker->architecture = parts[2];
         maker->profile = epctx_profile_of(node->source);
-        g->state->makers = (const epctx_maker *)g->makers;
-        g->state->maker_count++;
     }
-    maker = (epctx_maker *)g->makers + at;
+    maker = (epctx_maker *)g->makers.items + at;
     maker->nodes++;
     maker->mains += node->main_context == 1;
     if (node->embed_mode == 1) {
         maker->embedded++;
         maker->payload_size += node->ep_cache_context.size;
     }
-    return true;
+    return EPCTX_OK;
 }
 
-static bool epctx__gather_nodes(epctx__gather *g, const epctx_model *model)
+static epctx_status epctx__gather_nodes(epctx__gather *g, const epctx_model *model)
 {
     epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(model));
     epctx_view body;
     epctx_walk walk;
     epctx_node_view node;
     while (epctx_next_view(&tensors, &body)) {
-        if (epctx_map_put(&g->initializers, epctx_tensor_of(body).name, 1) != EPCTX_OK) {
-            return false;
-        }
+        EPCTX__TRY(epctx__map_set(&g->initializers, epctx_tensor_of(body).name, 1, g->error));
     }
     epctx_walk_begin(&walk, model);
     while (epctx_walk_next(&walk, &node)) {
@@ -12393,40 +12161,37 @@ static bool epctx__gather_nodes(epctx__gather *g, const epctx_model *model)
             continue;
         }
         g->state->ep_nodes++;
-        if (!epctx__gather_maker(g, &ep)) {
-            return false;
-        }
+        EPCTX__TRY(epctx__gather_maker(g, &ep));
         inputs = epctx_node_inputs(&node);
         while (walk.depth == 0 && !walk.in_function && epctx_next_str(&inputs, &name)) {
-            g->state->weightless_inputs +=
-                epctx_map_get(&g->initializers, name) != EPCTX_MAP_NONE;
+            g->state->weightless_inputs += epctx__has(&g->initializers, name);
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
-static bool epctx__gather_compat(epctx__gather *g, const epctx_model *model)
+static epctx_status epctx__gather_compat(epctx__gather *g, const epctx_model *model)
 {
-    epctx_cursor it = epctx_metadata(epctx__slot_view(model->shown), EPCTX_KIND_MODEL);
+    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    epctx_list list;
     epctx_pair pair;
-    void *list = NULL;
-    size_t room = 0;
+    memset(&list, 0, sizeof list);
     while (epctx_next_pair(&it, &pair)) {
-        epctx_compat_entry entry;
-        entry.ep = pair.key;
-        entry.value = pair.value;
-        if (!epctx_str_starts(entry.ep, EPCTX_COMPAT_PREFIX)) {
+        epctx_compat_entry *entry;
+        if (!epctx_str_starts(pair.key, EPCTX_COMPAT_PREFIX)) {
             continue;
         }
-        entry.ep.data += sizeof EPCTX_COMPAT_PREFIX - 1;
-        entry.ep.size -= sizeof EPCTX_COMPAT_PREFIX - 1;
-        if (!epctx__list_room(g->arena, &list, g->state->compat_count, &room, sizeof entry)) {
-            return false;
+        entry = (epctx_compat_entry *)epctx_list_add(&list, g->arena, sizeof *entry);
+        if (entry == NULL) {
+            return epctx__nomem(g->error, g->arena->missing);
         }
-        ((epctx_compat_entry *)list)[g->state->compat_count++] = entry;
+        epctx__str_skip(&pair.key, sizeof EPCTX_COMPAT_PREFIX - 1);
+        entry->ep = pair.key;
+        entry->value = pair.value;
     }
-    g->state->compat = (const epctx_compat_entry *)list;
-    return true;
+    g->state->compat = (const epctx_compat_entry *)list.items;
+    g->state->compat_count = list.count;
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_model_state(const epctx_model *model, epctx_arena *arena,
@@ -12438,11 +12203,13 @@ EPCTX_API epctx_status epctx_model_state(const epctx_model *model, epctx_arena *
     memset(&gather, 0, sizeof gather);
     gather.arena = arena;
     gather.state = out;
+    gather.error = error;
     epctx_map_init(&gather.seen, arena);
     epctx_map_init(&gather.initializers, arena);
-    if (!epctx__gather_nodes(&gather, model) || !epctx__gather_compat(&gather, model)) {
-        return epctx__nomem(error, arena->missing);
-    }
+    EPCTX__TRY(epctx__gather_nodes(&gather, model));
+    EPCTX__TRY(epctx__gather_compat(&gather, model));
+    out->makers = (const epctx_maker *)gather.makers.items;
+    out->maker_count = gather.makers.count;
     out->compiled = out->ep_nodes == 0      ? EPCTX_PLAIN
                     : out->other_nodes == 0 ? EPCTX_FULLY_COMPILED
                                             : EPCTX_PARTLY_COMPILED;
@@ -12453,26 +12220,17 @@ EPCTX_API epctx_status epctx_model_state(const epctx_model *model, epctx_arena *
 
 EPCTX_API const char *epctx_file_use_name(epctx_file_use use)
 {
-    switch (use) {
-    case EPCTX_USE_CONTEXT:
-        return "context binary";
-    case EPCTX_USE_INITIALIZERS:
-        return "initializers";
-    case EPCTX_USE_SOURCE_MODEL:
-        return "source model";
-    case EPCTX_USE_COMPANION:
-        return "companion";
-    default:
-        return "unknown";
-    }
+    static const char *const names[] = {"context binary", "initializers", "source model",
+                                        "companion"}; /* in the order of epctx_file_use */
+    return (unsigned)use < sizeof names / sizeof names[0] ? names[use] : "unknown";
 }
 
 typedef struct epctx__files {
     const epctx_model *model;
     epctx_arena *arena;
+    epctx_error *error;
     epctx_map seen;
-    void *list;
-    size_t count, room;
+    epctx_list list;
     const char *context_folder;  /* NULL: unknown */
     const char *external_folder;
     epctx_str model_file;         /* the context model's name, for patterns */
@@ -12482,51 +12240,42 @@ typedef struct epctx__files {
     bool no_files;
 } epctx__files;
 
-static bool epctx__files_begin(epctx__files *f, const epctx_model *model,
-                               const epctx_check_opts *opts, epctx_arena *arena)
+static epctx_status epctx__files_begin(epctx__files *f, const epctx_model *model,
+                                       const epctx_check_opts *opts)
 {
     epctx_str path = epctx_str_of(model->path);
+    epctx_str wanted = epctx_str_of(opts->context_file_path);
     epctx_str folder = epctx_str_of("");
-    epctx_str external = epctx_str_of(model->external_folder);
-    memset(f, 0, sizeof *f);
+    epctx_str external = epctx_str_of(opts->external_folder != NULL ? opts->external_folder
+                                                                    : model->external_folder);
     f->model = model;
-    f->arena = arena;
-    f->flags = model->path_flags | (opts != NULL ? opts->path_flags : 0);
-    f->no_files = opts != NULL && opts->no_files;
-    f->profile = opts != NULL ? opts->profile : NULL;
-    f->model_file = epctx_path_file(opts != NULL && opts->context_file_path != NULL
-                                        ? epctx_str_of(opts->context_file_path)
-                                        : path);
-    epctx_map_init(&f->seen, arena);
-    if (opts != NULL && opts->external_folder != NULL) {
-        external = epctx_str_of(opts->external_folder);
+    f->flags = model->path_flags | opts->path_flags;
+    f->no_files = opts->no_files;
+    f->profile = opts->profile;
+    f->model_file = epctx_path_file(opts->context_file_path != NULL ? wanted : path);
+    epctx_map_init(&f->seen, f->arena);
+    if (epctx_path_base(path, wanted, &folder, NULL) == EPCTX_OK) {
+        EPCTX__TRY(epctx__copy(f->arena, folder, &f->context_folder, f->error));
     }
-    if (epctx_path_base(path, epctx_str_of(opts != NULL ? opts->context_file_path : NULL), &folder,
-                        NULL) == EPCTX_OK) {
-        f->context_folder = epctx_arena_copy(arena, folder);
-        if (f->context_folder == NULL) {
-            return false;
-        }
+    if (external.size == 0 && path.size == 0) {
+        return EPCTX_OK;
     }
-    if (external.size > 0 || path.size > 0) {
-        f->external_folder =
-            epctx_arena_copy(arena, external.size > 0 ? external : epctx_path_folder(path));
-        return f->external_folder != NULL;
-    }
-    return true;
+    return epctx__copy(f->arena, external.size > 0 ? external : epctx_path_folder(path),
+                       &f->external_folder, f->error);
 }
 
-static bool epctx__file_look(epctx__files *f, epctx_dependency *file)
+static epctx_status epctx__file_look(epctx__files *f, epctx_dependency *file)
 {
     const epctx_io *io = f->model->io;
     epctx_error error;
     epctx_file_kind kind;
     char path[EPCTX_PATH_MAX];
+    bool look = !f->no_files && io != NULL && file->folder != NULL;
     epctx_error_clear(&error);
     if (file->folder == NULL) {
         file->status = epctx_fail(&error, EPCTX_ERR_PATH,
                                   "the model came from memory: the folder is not known");
-    } else if (f->no_files || io == NULL) {
+    } else if (!look) {
         file->status = epctx_path_check(file->name, &error);
     } else {
         file->status = epctx_path_find(io, epctx_str_of(file->folder), file->name, f->flags, path,
@@ -12534,21 +12283,17 @@ static bool epctx__file_look(epctx__files *f, epctx_dependency *file)
         if (file->status == EPCTX_OK) {
             file->status = io->stat_fn(io->user, path, &kind, &file->size, &error);
         }
-        if (file->status == EPCTX_OK) {
-            file->path = epctx_arena_copy(f->arena, epctx_str_of(path));
-            return file->path != NULL;
-        }
     }
     if (file->status != EPCTX_OK) {
-        file->problem = epctx_arena_copy(f->arena, epctx_str_of(error.message));
-        return file->problem != NULL;
+        return epctx__copy(f->arena, epctx_str_of(error.message), &file->problem, f->error);
     }
-    return true;
+    return look ? epctx__copy(f->arena, epctx_str_of(path), &file->path, f->error) : EPCTX_OK;
 }
 
-/* The entry for a file, made when it is new; NULL when memory ran out. */
-static epctx_dependency *epctx__file_add(epctx__files *f, epctx_file_use use, epctx_str name,
-                                         epctx_str node, const char *attribute, bool required)
+/* The entry for a file, made when it is new. `out` may be NULL. */
+static epctx_status epctx__file_add(epctx__files *f, epctx_file_use use, epctx_str name,
+                                    epctx_str node, const char *attribute, bool required,
+                                    epctx_dependency **out)
 {
     epctx_str parts[2];
     epctx_str key;
@@ -12557,49 +12302,48 @@ static epctx_dependency *epctx__file_add(epctx__files *f, epctx_file_use use, ep
     parts[0] = epctx_str_of(use == EPCTX_USE_INITIALIZERS ? "i" : "c");
     parts[1] = name;
     if (!epctx__join_key(f->arena, parts, 2, &key)) {
-        return NULL;
+        return epctx__nomem(f->error, f->arena->missing);
     }
     at = epctx_map_get(&f->seen, key);
     if (at == EPCTX_MAP_NONE) {
-        at = (uint32_t)f->count;
-        if (!epctx__list_room(f->arena, &f->list, f->count, &f->room, sizeof *file) ||
-            epctx_map_put(&f->seen, key, at) != EPCTX_OK) {
-            return NULL;
+        at = (uint32_t)f->list.count;
+        file = (epctx_dependency *)epctx_list_add(&f->list, f->arena, sizeof *file);
+        if (file == NULL) {
+            return epctx__nomem(f->error, f->arena->missing);
         }
-        f->count++;
-        file = (epctx_dependency *)f->list + at;
-        memset(file, 0, sizeof *file);
+        EPCTX__TRY(epctx__map_set(&f->seen, key, at, f->error));
         file->use = use;
         file->name = name;
         file->node = node;
         file->attribute = attribute;
         file->folder = use == EPCTX_USE_INITIALIZERS ? f->external_folder : f->context_folder;
-        if (!epctx__file_look(f, file)) {
-            return NULL;
-        }
+        EPCTX__TRY(epctx__file_look(f, file));
     }
-    file = (epctx_dependency *)f->list + at;
+    file = (epctx_dependency *)f->list.items + at;
     file->users++;
     file->required = file->required || (required && !f->optional);
-    return file;
+    if (out != NULL) {
+        *out = file;
+    }
+    return EPCTX_OK;
 }
 
 /* OpenVINO's IR is a pair: "x.xml" says what to do, "x.bin" has the weights. */
-static bool epctx__files_companion(epctx__files *f, const epctx_epnode *node)
+static epctx_status epctx__files_companion(epctx__files *f, const epctx_epnode *node)
 {
     epctx_str name = node->ep_cache_context;
     char *bin;
     if (!epctx__ends_with(name, ".xml")) {
-        return true;
+        return EPCTX_OK;
     }
     bin = epctx_arena_copy(f->arena, name);
     if (bin == NULL) {
-        return false;
+        return epctx__nomem(f->error, f->arena->missing);
     }
     memcpy(bin + name.size - 4, ".bin", 4);
     name.data = bin;
-    return epctx__file_add(f, EPCTX_USE_COMPANION, name, node->name, "ep_cache_context", true) !=
-           NULL;
+    return epctx__file_add(f, EPCTX_USE_COMPANION, name, node->name, "ep_cache_context", true,
+                           NULL);
 }
 
 /* The first names in a folder that fit a pattern. */
@@ -12638,15 +12382,17 @@ static bool epctx__match_name(void *state, const char *name)
 }
 
 /* A file beside the model is listed when it exists. */
-static bool epctx__files_sidecar(epctx__files *f, epctx_str name)
+static epctx_status epctx__files_sidecar(epctx__files *f, epctx_str name)
 {
     char path[EPCTX_PATH_MAX];
-    return epctx_path_find(f->model->io, epctx_str_of(f->context_folder), name, f->flags, path,
-                           sizeof path, NULL) != EPCTX_OK ||
-           epctx__file_add(f, EPCTX_USE_COMPANION, name, epctx_str_of(""), "", false) != NULL;
+    if (epctx_path_find(f->model->io, epctx_str_of(f->context_folder), name, f->flags, path,
+                        sizeof path, NULL) != EPCTX_OK) {
+        return EPCTX_OK;
+    }
+    return epctx__file_add(f, EPCTX_USE_COMPANION, name, epctx_str_of(""), "", false, NULL);
 }
 
-static bool epctx__files_pattern(epctx__files *f, const char *pattern)
+static epctx_status epctx__files_pattern(epctx__files *f, const char *pattern)
 {
     const epctx_io *io = f->model->io;
     epctx__matches found;
@@ -12657,31 +12403,27 @@ static bool epctx__files_pattern(epctx__files *f, const char *pattern)
     found.pattern = pattern;
     found.model = f->model_file;
     if (io->list_fn == NULL) {
-        file = epctx__file_add(f, EPCTX_USE_COMPANION, epctx_str_of(pattern), epctx_str_of(""), "",
-                               false);
-        if (file != NULL) {
-            file->status = EPCTX_ERR_UNSUPPORTED;
-            file->problem = "a pattern: this epctx_io cannot list folders";
-        }
-        return file != NULL;
+        EPCTX__TRY(epctx__file_add(f, EPCTX_USE_COMPANION, epctx_str_of(pattern), epctx_str_of(""),
+                                   "", false, &file));
+        file->status = EPCTX_ERR_UNSUPPORTED;
+        file->problem = "a pattern: this epctx_io cannot list folders";
+        return EPCTX_OK;
     }
     /* A folder that cannot be listed has no sidecars for us. */
     if (io->list_fn(io->user, f->context_folder, epctx__match_name, &found, NULL) != EPCTX_OK) {
-        return true;
+        return EPCTX_OK;
     }
     if (found.full_memory) {
-        return false;
+        return epctx__nomem(f->error, f->arena->missing);
     }
     for (i = 0; i < found.count; i++) {
-        if (!epctx__files_sidecar(f, epctx_str_of(found.names[i]))) {
-            return false;
-        }
+        EPCTX__TRY(epctx__files_sidecar(f, epctx_str_of(found.names[i])));
     }
-    return true;
+    return EPCTX_OK;
 }
 
-/* Sidecars stand beside the model under names of their own, once for all nodes of an EP. */
-static bool epctx__files_sidecars(epctx__files *f, const epctx_profile *profile)
+/* Sidecars are beside the model under names of their own, once for all nodes of an EP. */
+static epctx_status epctx__files_sidecars(epctx__files *f, const epctx_profile *profile)
 {
     epctx_str parts[2];
     epctx_str key;
@@ -12690,64 +12432,59 @@ static bool epctx__files_sidecars(epctx__files *f, const epctx_profile *profile)
     parts[1] = epctx_str_of(profile->name);
     if (f->no_files || f->context_folder == NULL || f->model->io == NULL ||
         profile->sidecars[0] == NULL) {
-        return true;
+        return EPCTX_OK;
     }
     if (!epctx__join_key(f->arena, parts, 2, &key)) {
-        return false;
+        return epctx__nomem(f->error, f->arena->missing);
     }
-    if (epctx_map_get(&f->seen, key) != EPCTX_MAP_NONE) {
-        return true;
+    if (epctx__has(&f->seen, key)) {
+        return EPCTX_OK;
     }
-    if (epctx_map_put(&f->seen, key, 0) != EPCTX_OK) {
-        return false;
-    }
+    EPCTX__TRY(epctx__map_set(&f->seen, key, 0, f->error));
     for (i = 0; i < 4 && profile->sidecars[i] != NULL; i++) {
         const char *name = profile->sidecars[i];
         size_t size = strlen(name);
         bool pattern = memchr(name, '*', size) != NULL || memchr(name, '{', size) != NULL;
-        if (!(pattern ? epctx__files_pattern(f, name)
-                      : epctx__files_sidecar(f, epctx_str_of(name)))) {
-            return false;
-        }
+        EPCTX__TRY(pattern ? epctx__files_pattern(f, name)
+                           : epctx__files_sidecar(f, epctx_str_of(name)));
     }
-    return true;
+    return EPCTX_OK;
 }
 
-static bool epctx__files_epnode(epctx__files *f, const epctx_node_view *view)
+static epctx_status epctx__files_epnode(epctx__files *f, const epctx_node_view *view)
 {
     epctx_epnode node;
     const epctx_profile *profile;
     epctx_str dlc = epctx_node_attr_str(view, "ep_dlc_context");
     if (epctx_epnode_read(view, &node, NULL) != EPCTX_OK) {
-        return true;
+        return EPCTX_OK;
     }
     profile = f->profile != NULL && epctx_profile_claims(f->profile, &node) == EPCTX_CLAIM_YES
                   ? f->profile
                   : epctx_profile_of(node.source);
     if (node.embed_mode == 0 && dlc.size == 0 &&
         (node.main_context == 1 || (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0 ||
-         node.ep_cache_context.size > 0) &&
-        (epctx__file_add(f, EPCTX_USE_CONTEXT, node.ep_cache_context, node.name, "ep_cache_context",
-                         true) == NULL ||
-         !epctx__files_companion(f, &node))) {
-        return false;
+         node.ep_cache_context.size > 0)) {
+        EPCTX__TRY(epctx__file_add(f, EPCTX_USE_CONTEXT, node.ep_cache_context, node.name,
+                                   "ep_cache_context", true, NULL));
+        EPCTX__TRY(epctx__files_companion(f, &node));
     }
-    if (dlc.size > 0 && epctx__file_add(f, EPCTX_USE_CONTEXT, dlc, node.name, "ep_dlc_context",
-                                        true) == NULL) {
-        return false;
+    if (dlc.size > 0) {
+        EPCTX__TRY(epctx__file_add(f, EPCTX_USE_CONTEXT, dlc, node.name, "ep_dlc_context", true,
+                                   NULL));
     }
-    if (node.onnx_model_filename.size > 0 &&
-        epctx__file_add(f, EPCTX_USE_SOURCE_MODEL, node.onnx_model_filename, node.name,
-                        "onnx_model_filename",
-                        epctx__ends_with(node.ep_cache_context, ".stripped.engine") ||
-                            epctx_node_attr_str(view, EPCTX_WEIGHTS_ATTR).size > 0) == NULL) {
-        return false;
+    if (node.onnx_model_filename.size > 0) {
+        EPCTX__TRY(epctx__file_add(
+            f, EPCTX_USE_SOURCE_MODEL, node.onnx_model_filename, node.name, "onnx_model_filename",
+            epctx__ends_with(node.ep_cache_context, ".stripped.engine") ||
+                epctx_node_attr_str(view, EPCTX_WEIGHTS_ATTR).size > 0,
+            NULL));
     }
     return epctx__files_sidecars(f, profile);
 }
 
 /* Sessions do not read training graphs, but who moves the model moves their files too. */
-static bool epctx__files_model(epctx__files *f)
+static epctx_status epctx__files_model(epctx__files *f)
 {
     epctx_walk walk;
     epctx_node_view node;
@@ -12755,20 +12492,32 @@ static bool epctx__files_model(epctx__files *f)
     epctx_walk_begin(&walk, f->model);
     while (epctx_walk_epnode(&walk, &node)) {
         f->optional = walk.in_training;
-        if (epctx_is_epnode(&node) && !epctx__files_epnode(f, &node)) {
-            return false;
+        if (epctx_is_epnode(&node)) {
+            EPCTX__TRY(epctx__files_epnode(f, &node));
         }
     }
     epctx_walk_begin(&walk, f->model);
     while (epctx_walk_tensor(&walk, &tensor)) {
         f->optional = walk.in_training;
-        if (tensor.external && epctx__file_add(f, EPCTX_USE_INITIALIZERS, tensor.location,
-                                               tensor.name, "location", true) == NULL) {
-            return false;
+        if (tensor.external) {
+            EPCTX__TRY(epctx__file_add(f, EPCTX_USE_INITIALIZERS, tensor.location, tensor.name,
+                                       "location", true, NULL));
         }
     }
-    f->optional = false;
-    return true;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__files_read(epctx__files *f, const epctx_model *model,
+                                      const epctx_check_opts *opts, epctx_arena *arena,
+                                      epctx_error *error)
+{
+    epctx_check_opts defaults;
+    memset(&defaults, 0, sizeof defaults);
+    memset(f, 0, sizeof *f);
+    f->arena = arena;
+    f->error = error;
+    EPCTX__TRY(epctx__files_begin(f, model, opts != NULL ? opts : &defaults));
+    return epctx__files_model(f);
 }
 
 EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_check_opts *opts,
@@ -12777,11 +12526,9 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 {
     epctx__files files;
     epctx_error_clear(error);
-    if (!epctx__files_begin(&files, model, opts, arena) || !epctx__files_model(&files)) {
-        return epctx__nomem(error, arena->missing);
-    }
-    *out = (epctx_dependency *)files.list;
-    *count = files.count;
+    EPCTX__TRY(epctx__files_read(&files, model, opts, arena, error));
+    *out = (epctx_dependency *)files.list.items;
+    *count = files.list.count;
     return EPCTX_OK;
 }
 
@@ -18811,29 +18558,10 @@ typedef struct epctx__grouping {
     uint32_t *list;         /* the nodes of the partition that is being collected */
 } epctx__grouping;
 
-static bool epctx__put(epctx__grouping *g, epctx_map *map, epctx_str key, size_t value)
-{
-    if (epctx_map_put(map, key, (uint32_t)value) != EPCTX_OK) {
-        epctx__nomem(g->error, g->arena->missing);
-        return false;
-    }
-    return true;
-}
-
-static void *epctx__group_array(epctx__grouping *g, size_t count, size_t size)
-{
-    void *memory = epctx_arena_array(g->arena, count, size);
-    if (memory == NULL) {
-        epctx__nomem(g->error, g->arena->missing);
-    }
-    return memory;
-}
-
 /* Is there a node, an initializer or an input of the graph with this name? */
 static bool epctx__is_defined(const epctx__grouping *g, epctx_str name)
 {
-    return epctx_map_get(&g->producers, name) != EPCTX_MAP_NONE ||
-           epctx_map_get(&g->initializers, name) != EPCTX_MAP_NONE ||
+    return epctx__has(&g->producers, name) || epctx__has(&g->initializers, name) ||
            epctx_map_get(&g->types, name) < g->graph->input_count;
 }
 
@@ -18852,7 +18580,7 @@ static bool epctx__remakes(const epctx_graph *graph, uint32_t first, const epctx
 
 /* Names of the graph -> where they come from. Also finds values that a node produces although they
  * come from elsewhere, too: what follows relies on one origin each. */
-static bool epctx__group_names(epctx__grouping *g)
+static epctx_status epctx__group_names(epctx__grouping *g)
 {
     const epctx_graph *graph = g->graph;
     size_t i, k;
@@ -18861,46 +18589,37 @@ static bool epctx__group_names(epctx__grouping *g)
     epctx_map_init(&g->types, g->arena);
     epctx_map_init(&g->wanted, g->arena);
     for (i = 0; i < graph->value_count; i++) {
-        if (!epctx__put(g, &g->types, graph->values[i].name,
-                        graph->input_count + graph->output_count + i)) {
-            return false;
-        }
+        EPCTX__TRY(epctx__map_set(&g->types, graph->values[i].name,
+                                  graph->input_count + graph->output_count + i, g->error));
     }
     for (i = 0; i < graph->output_count; i++) {
-        if (!epctx__put(g, &g->types, graph->outputs[i].name, graph->input_count + i) ||
-            !epctx__put(g, &g->wanted, graph->outputs[i].name, 1)) {
-            return false;
-        }
+        epctx_str name = graph->outputs[i].name;
+        EPCTX__TRY(epctx__map_set(&g->types, name, graph->input_count + i, g->error));
+        EPCTX__TRY(epctx__map_set(&g->wanted, name, 1, g->error));
     }
     for (i = 0; i < graph->input_count; i++) {
-        if (!epctx__put(g, &g->types, graph->inputs[i].name, i)) {
-            return false;
-        }
+        EPCTX__TRY(epctx__map_set(&g->types, graph->inputs[i].name, i, g->error));
     }
     for (i = 0; i < graph->initializer_count; i++) {
-        if (!epctx__put(g, &g->initializers, graph->initializers[i].name, i)) {
-            return false;
-        }
+        EPCTX__TRY(epctx__map_set(&g->initializers, graph->initializers[i].name, i, g->error));
     }
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
         for (k = 0; k < node->output_count; k++) {
-            if (node->outputs[k].size == 0) {
+            epctx_str name = node->outputs[k];
+            if (name.size == 0) {
                 continue;
             }
-            if (epctx__is_defined(g, node->outputs[k]) &&
-                !epctx__remakes(graph, epctx_map_get(&g->producers, node->outputs[k]), node)) {
-                epctx_fail(g->error, EPCTX_ERR_GRAPH, "value '%S' is produced twice",
-                           &node->outputs[k]);
+            if (epctx__is_defined(g, name) &&
+                !epctx__remakes(graph, epctx_map_get(&g->producers, name), node)) {
+                epctx_fail(g->error, EPCTX_ERR_GRAPH, "value '%S' is produced twice", &name);
                 epctx_blame(g->error, NULL, &node->name, NULL);
-                return false;
+                return EPCTX_ERR_GRAPH;
             }
-            if (!epctx__put(g, &g->producers, node->outputs[k], i)) {
-                return false;
-            }
+            EPCTX__TRY(epctx__map_set(&g->producers, name, i, g->error));
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
 /* Are all inputs constant? Such a node is folded by whoever compiles its readers. */
@@ -18912,7 +18631,7 @@ static bool epctx__is_constant(const epctx__grouping *g, size_t index)
         uint32_t producer = epctx_map_get(&g->producers, node->inputs[k]);
         if (node->inputs[k].size > 0 &&
             (producer == EPCTX_MAP_NONE || g->constant[producer] == 0) &&
-            epctx_map_get(&g->initializers, node->inputs[k]) == EPCTX_MAP_NONE) {
+            !epctx__has(&g->initializers, node->inputs[k])) {
             return false;
         }
     }
@@ -18920,15 +18639,13 @@ static bool epctx__is_constant(const epctx__grouping *g, size_t index)
 }
 
 /* Levels, then numbers for the levels that have taken nodes, in ascending order. */
-static bool epctx__group_levels(epctx__grouping *g)
+static epctx_status epctx__group_levels(epctx__grouping *g)
 {
     const epctx_graph *graph = g->graph;
-    uint32_t *level = (uint32_t *)epctx__group_array(g, graph->node_count, sizeof *level);
-    uint32_t *number = (uint32_t *)epctx__group_array(g, graph->node_count + 1, sizeof *number);
+    uint32_t *level, *number;
     size_t i, k;
-    if (level == NULL || number == NULL) {
-        return false;
-    }
+    EPCTX__NEW(level, uint32_t, graph->node_count, g->arena, g->error);
+    EPCTX__NEW(number, uint32_t, graph->node_count + 1, g->arena, g->error);
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
         if (epctx__is_constant(g, i)) {
@@ -18949,7 +18666,7 @@ static bool epctx__group_levels(epctx__grouping *g)
                            "input '%S' is produced by a later node: the graph is not sorted",
                            &name);
                 epctx_blame(g->error, NULL, &node->name, NULL);
-                return false;
+                return EPCTX_ERR_GRAPH;
             }
             least = level[producer] + ((g->take[producer] != 0) != (g->take[i] != 0) ? 1u : 0u);
             level[i] = level[i] < least ? least : level[i];
@@ -18966,7 +18683,7 @@ static bool epctx__group_levels(epctx__grouping *g)
             g->group[i] = number[level[i]];
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
 /* Constants that the graph gives out are made by the first partition; those that a node reads that
@@ -18996,7 +18713,7 @@ static void epctx__group_constants(epctx__grouping *g)
 }
 
 /* Values that leave their partition: read by another node's group or kept by the graph. */
-static bool epctx__group_wanted(epctx__grouping *g)
+static epctx_status epctx__group_wanted(epctx__grouping *g)
 {
     const epctx_graph *graph = g->graph;
     size_t i, k;
@@ -19005,13 +18722,12 @@ static bool epctx__group_wanted(epctx__grouping *g)
         for (k = 0; k < epctx__read_count(node); k++) {
             epctx_str name = epctx__reads(node, k);
             uint32_t producer = epctx_map_get(&g->producers, name);
-            if (producer != EPCTX_MAP_NONE && g->group[producer] != g->group[i] &&
-                !epctx__put(g, &g->wanted, name, 1)) {
-                return false;
+            if (producer != EPCTX_MAP_NONE && g->group[producer] != g->group[i]) {
+                EPCTX__TRY(epctx__map_set(&g->wanted, name, 1, g->error));
             }
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
 static epctx_value epctx__typed(const epctx__grouping *g, epctx_str name)
@@ -19061,7 +18777,7 @@ static size_t epctx__list_constants(epctx__grouping *g, uint32_t first, uint32_t
 }
 
 /* The nodes of a partition with the constants they need, in order. */
-static bool epctx__collect_nodes(epctx__grouping *g, epctx_partition *part, uint32_t id)
+static epctx_status epctx__collect_nodes(epctx__grouping *g, epctx_partition *part, uint32_t id)
 {
     epctx_node *nodes;
     size_t count = 0;
@@ -19079,22 +18795,22 @@ static bool epctx__collect_nodes(epctx__grouping *g, epctx_partition *part, uint
     }
     g->copies += count - part->node_count;
     if (g->copies > (uint64_t)g->graph->node_count * 16 + 4096) {
-        epctx_fail(g->error, EPCTX_ERR_LIMIT,
-                   "the constant nodes would be copied more than %u times into %u partitions",
-                   (uint64_t)g->graph->node_count * 16 + 4096, (uint64_t)g->count);
-        return false;
+        return epctx_fail(
+            g->error, EPCTX_ERR_LIMIT,
+            "the constant nodes would be copied more than %u times into %u partitions",
+            (uint64_t)g->graph->node_count * 16 + 4096, (uint64_t)g->count);
     }
-    nodes = (epctx_node *)epctx__group_array(g, count, sizeof *nodes);
-    for (i = 0; nodes != NULL && i < count; i++) {
+    EPCTX__NEW(nodes, epctx_node, count, g->arena, g->error);
+    for (i = 0; i < count; i++) {
         nodes[i] = g->graph->nodes[g->list[i]];
     }
     part->graph.nodes = nodes;
     part->graph.node_count = count;
-    return nodes != NULL;
+    return EPCTX_OK;
 }
 
 /* Boundary inputs in order of first use, and the initializers. */
-static bool epctx__collect_reads(epctx__grouping *g, epctx_partition *part, uint32_t id)
+static epctx_status epctx__collect_reads(epctx__grouping *g, epctx_partition *part, uint32_t id)
 {
     epctx_graph *graph = &part->graph;
     epctx_value *inputs;
@@ -19105,13 +18821,10 @@ static bool epctx__collect_reads(epctx__grouping *g, epctx_partition *part, uint
     for (i = 0; i < graph->node_count; i++) {
         reads += epctx__read_count(&graph->nodes[i]);
     }
-    inputs = (epctx_value *)epctx__group_array(g, reads, sizeof *inputs);
-    initializers = (epctx_tensor *)epctx__group_array(g, reads, sizeof *initializers);
+    EPCTX__NEW(inputs, epctx_value, reads, g->arena, g->error);
+    EPCTX__NEW(initializers, epctx_tensor, reads, g->arena, g->error);
     graph->inputs = inputs;
     graph->initializers = initializers;
-    if (inputs == NULL || initializers == NULL) {
-        return false;
-    }
     epctx_map_init(&seen, g->arena);
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
@@ -19119,7 +18832,7 @@ static bool epctx__collect_reads(epctx__grouping *g, epctx_partition *part, uint
             epctx_str name = epctx__reads(node, k);
             uint32_t producer = epctx_map_get(&g->producers, name);
             uint32_t initializer = epctx_map_get(&g->initializers, name);
-            if (name.size == 0 || epctx_map_get(&seen, name) != EPCTX_MAP_NONE ||
+            if (name.size == 0 || epctx__has(&seen, name) ||
                 (producer != EPCTX_MAP_NONE &&
                  (g->group[producer] == id || g->constant[producer] != 0))) {
                 continue;
@@ -19129,16 +18842,14 @@ static bool epctx__collect_reads(epctx__grouping *g, epctx_partition *part, uint
             } else {
                 inputs[graph->input_count++] = epctx__typed(g, name);
             }
-            if (!epctx__put(g, &seen, name, 1)) {
-                return false;
-            }
+            EPCTX__TRY(epctx__map_set(&seen, name, 1, g->error));
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
 /* Boundary outputs in order of production. */
-static bool epctx__collect_writes(epctx__grouping *g, epctx_partition *part)
+static epctx_status epctx__collect_writes(epctx__grouping *g, epctx_partition *part)
 {
     epctx_graph *graph = &part->graph;
     epctx_value *outputs;
@@ -19147,30 +18858,27 @@ static bool epctx__collect_writes(epctx__grouping *g, epctx_partition *part)
     for (i = 0; i < part->node_count; i++) {
         made += g->graph->nodes[part->nodes[i]].output_count;
     }
-    outputs = (epctx_value *)epctx__group_array(g, made, sizeof *outputs);
+    EPCTX__NEW(outputs, epctx_value, made, g->arena, g->error);
     graph->outputs = outputs;
-    for (i = 0; outputs != NULL && i < part->node_count; i++) {
+    for (i = 0; i < part->node_count; i++) {
         const epctx_node *node = &g->graph->nodes[part->nodes[i]];
         for (k = 0; k < node->output_count; k++) {
-            if (node->outputs[k].size > 0 &&
-                epctx_map_get(&g->wanted, node->outputs[k]) != EPCTX_MAP_NONE) {
+            if (node->outputs[k].size > 0 && epctx__has(&g->wanted, node->outputs[k])) {
                 outputs[graph->output_count++] = epctx__typed(g, node->outputs[k]);
             }
         }
     }
-    return outputs != NULL;
+    return EPCTX_OK;
 }
 
 /* The members of every partition in one array, sorted by partition, and where each begins. */
-static bool epctx__group_members(epctx__grouping *g, uint32_t **members, size_t **begins)
+static epctx_status epctx__group_members(epctx__grouping *g, uint32_t **members, size_t **begins)
 {
     size_t n = g->graph->node_count;
-    size_t *begin = (size_t *)epctx__group_array(g, (size_t)g->count + 2, sizeof *begin);
-    uint32_t *member = (uint32_t *)epctx__group_array(g, n, sizeof *member);
+    size_t *begin;
     size_t i;
-    if (begin == NULL || member == NULL) {
-        return false;
-    }
+    EPCTX__NEW(begin, size_t, (size_t)g->count + 2, g->arena, g->error);
+    EPCTX__NEW(*members, uint32_t, n, g->arena, g->error);
     for (i = 0; i < n; i++) {
         if (g->group[i] < g->count) {
             begin[g->group[i] + 2]++;
@@ -19181,16 +18889,16 @@ static bool epctx__group_members(epctx__grouping *g, uint32_t **members, size_t 
     }
     for (i = 0; i < n; i++) {
         if (g->group[i] < g->count) {
-            member[begin[g->group[i] + 1]++] = (uint32_t)i;
+            (*members)[begin[g->group[i] + 1]++] = (uint32_t)i;
         }
     }
-    *members = member;
     *begins = begin;
-    return true;
+    return EPCTX_OK;
 }
 
-static bool epctx__grouping_begin(epctx__grouping *g, const epctx_graph *graph, const uint8_t *take,
-                               epctx_arena *arena, epctx_error *error)
+static epctx_status epctx__grouping_begin(epctx__grouping *g, const epctx_graph *graph,
+                                          const uint8_t *take, epctx_arena *arena,
+                                          epctx_error *error)
 {
     size_t n = graph->node_count;
     memset(g, 0, sizeof *g);
@@ -19199,44 +18907,40 @@ static bool epctx__grouping_begin(epctx__grouping *g, const epctx_graph *graph, 
     g->arena = arena;
     g->error = error;
     if (n >= EPCTX__CONSTANT) {
-        epctx_fail(error, EPCTX_ERR_LIMIT, "the graph has %u nodes", (uint64_t)n);
-        return false;
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "the graph has %u nodes", (uint64_t)n);
     }
-    g->group = (uint32_t *)epctx__group_array(g, n, sizeof *g->group);
-    g->constant = (uint8_t *)epctx__group_array(g, n, 1);
-    g->stays = (uint8_t *)epctx__group_array(g, n, 1);
-    g->stamp = (uint32_t *)epctx__group_array(g, n, sizeof *g->stamp);
-    g->stack = (epctx__visit *)epctx__group_array(g, n, sizeof *g->stack);
-    g->list = (uint32_t *)epctx__group_array(g, n, sizeof *g->list);
-    return g->group != NULL && g->constant != NULL && g->stays != NULL && g->stamp != NULL && g->stack != NULL && g->list != NULL &&
-           epctx__group_names(g);
+    EPCTX__NEW(g->group, uint32_t, n, arena, error);
+    EPCTX__NEW(g->constant, uint8_t, n, arena, error);
+    EPCTX__NEW(g->stays, uint8_t, n, arena, error);
+    EPCTX__NEW(g->stamp, uint32_t, n, arena, error);
+    EPCTX__NEW(g->stack, epctx__visit, n, arena, error);
+    EPCTX__NEW(g->list, uint32_t, n, arena, error);
+    return epctx__group_names(g);
 }
 
 /* The partitions, once every node has its group. */
 static epctx_status epctx__group_collect(epctx__grouping *g, epctx_partition **partitions,
                                          size_t *count)
 {
-    uint32_t *members = NULL;
-    size_t *begin = NULL;
+    uint32_t *members;
+    size_t *begin;
     uint32_t i;
-    if (!epctx__group_wanted(g) || !epctx__group_members(g, &members, &begin)) {
-        return g->error->status;
-    }
-    *partitions = (epctx_partition *)epctx__group_array(g, g->count, sizeof **partitions);
-    for (i = 0; *partitions != NULL && i < g->count; i++) {
+    EPCTX__TRY(epctx__group_wanted(g));
+    EPCTX__TRY(epctx__group_members(g, &members, &begin));
+    EPCTX__NEW(*partitions, epctx_partition, g->count, g->arena, g->error);
+    for (i = 0; i < g->count; i++) {
         epctx_partition *part = &(*partitions)[i];
         part->nodes = members + begin[i];
         part->node_count = begin[i + 1] - begin[i];
         part->graph.name = g->graph->name;
         part->graph.values = g->graph->values;
         part->graph.value_count = g->graph->value_count;
-        if (!epctx__collect_nodes(g, part, i) || !epctx__collect_reads(g, part, i) ||
-            !epctx__collect_writes(g, part)) {
-            return g->error->status;
-        }
+        EPCTX__TRY(epctx__collect_nodes(g, part, i));
+        EPCTX__TRY(epctx__collect_reads(g, part, i));
+        EPCTX__TRY(epctx__collect_writes(g, part));
     }
     *count = g->count;
-    return g->error->status;
+    return EPCTX_OK;
 }
 
 /* `stays` (may be NULL) gets the constant nodes that stay beside their readers. */
@@ -19245,15 +18949,11 @@ static epctx_status epctx__partition(const epctx_graph *graph, const uint8_t *ta
                                      size_t *count, const uint8_t **stays, epctx_error *error)
 {
     epctx__grouping g;
-    epctx_error local;
     epctx_error_clear(error);
-    epctx_error_clear(&local);
     *partitions = NULL;
     *count = 0;
-    if (!epctx__grouping_begin(&g, graph, take, arena, error != NULL ? error : &local) ||
-        !epctx__group_levels(&g)) {
-        return g.error->status;
-    }
+    EPCTX__TRY(epctx__grouping_begin(&g, graph, take, arena, error));
+    EPCTX__TRY(epctx__group_levels(&g));
     epctx__group_constants(&g);
     if (stays != NULL) {
         *stays = g.stays;
@@ -19276,25 +18976,19 @@ EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uin
 #define EPCTX__WEIGHT_FIRST 4096u  /* the first piece: most weights differ early */
 #define EPCTX__WEIGHT_BLOCK 16u    /* a sample is made of these */
 
-/* The hash tables. */
-#define EPCTX__WEIGHT_SIZES   0u /* the first weight of each size and kind */
-#define EPCTX__WEIGHT_SAMPLES 1u /* the first of each size, kind and sample */
-#define EPCTX__WEIGHT_TABLES  2u
-
 struct epctx__weight {
     uint64_t offset, size;
-    uint64_t sample;                       /* hash of it, when it has been needed */
-    epctx__twig in[EPCTX__WEIGHT_TABLES];  /* tag not 0: it is in that table */
-    epctx__twig bytes;                     /* in the tree of those of its size, kind and sample */
+    uint64_t key;   /* the hash of its sample, if it is the first one of it; else of all bytes */
+    uint64_t whole; /* the first one's hash of all bytes, when another has its sample */
+    epctx__twig twig;
     uint32_t kind;
-    uint32_t alike;                        /* in the table of samples: root of that tree, */
-    uint64_t shared;                       /* and bytes in which all in it begin */
-    uint32_t next;                         /* equal bytes in another place, for alignment */
+    uint32_t next;  /* equal bytes in another place, for alignment */
+    bool first, hashed;
 };
 
 static size_t epctx__weights_bytes(size_t capacity)
 {
-    return capacity * (sizeof(struct epctx__weight) + EPCTX__WEIGHT_TABLES * sizeof(uint32_t));
+    return capacity * (sizeof(struct epctx__weight) + sizeof(uint32_t));
 }
 
 /* A power of two, so small that no size of a table overflows. */
@@ -19317,7 +19011,7 @@ static void epctx__weights_use(epctx_weights *w, void *memory, size_t capacity)
     w->entries = (struct epctx__weight *)memory;
     w->heads = (uint32_t *)(void *)(w->entries + capacity);
     w->capacity = capacity;
-    memset(w->heads, 0xff, EPCTX__WEIGHT_TABLES * capacity * sizeof *w->heads);
+    memset(w->heads, 0xff, capacity * sizeof *w->heads);
 }
 
 EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_weights_opts *opts,
@@ -19373,177 +19067,111 @@ EPCTX_API bool epctx_weights_at(const epctx_weights *weights, uint32_t index, ep
     return true;
 }
 
-/* -- the hash tables -- */
+/* -- bytes -- */
 
 /* A weight that is looked for. */
 typedef struct epctx__weight_search {
+    epctx_weights *table;
     const uint8_t *data;
     size_t size;
     uint32_t kind, alignment;
-    uint64_t sample;
+    uint64_t key; /* as in epctx__weight */
+    bool first;
+    epctx_status status; /* a comparison may fail */
+    epctx_error *error;
 } epctx__weight_search;
 
-static uint32_t *epctx__weight_head(const epctx_weights *w, unsigned table, uint64_t size,
-                                    uint32_t kind, uint64_t sample)
+/* Bytes of a weight in the section. */
+static epctx_status epctx__weight_piece(const epctx_weights *w, uint32_t index, size_t at,
+                                        size_t size, const uint8_t **out, epctx_error *error)
 {
-    uint64_t h = (size + w->opts.seed) * EPCTX__P1 + kind * EPCTX__P3;
-    h = (h ^ h >> 33) * EPCTX__P2;
-    h = table == EPCTX__WEIGHT_SAMPLES ? h ^ sample : h ^ h >> 29;
-    return &w->heads[table * w->capacity + ((size_t)h & (w->capacity - 1))];
-}
-
-/* The weight of a table that has this size, kind and (in the table of samples) sample; `path` leads
- * to it, or to where it belongs. */
-static uint32_t epctx__weight_look(const epctx_weights *w, unsigned table, uint64_t size,
-                                   uint32_t kind, uint64_t sample, epctx__path *path)
-{
-    uint32_t *link = epctx__weight_head(w, table, size, kind, sample);
-    path->depth = 0;
-    epctx__path_step(path, link);
-    while (*link != EPCTX__NO_NODE) {
-        struct epctx__weight *e = &w->entries[*link];
-        bool after = size > e->size;
-        if (table == EPCTX__WEIGHT_SAMPLES && sample != e->sample) {
-            after = sample > e->sample;
-        } else if (size == e->size && kind == e->kind) {
-            return *link;
-        } else if (size == e->size) {
-            after = kind > e->kind;
-        }
-        link = &e->in[table].link[after];
-        epctx__path_step(path, link);
-    }
-    return EPCTX__NO_NODE;
-}
-
-static void epctx__weight_link(epctx_weights *w, uint32_t index, unsigned table, epctx__path *path)
-{
-    epctx__twigs twigs;
-    twigs.first = &w->entries->in[table];
-    twigs.stride = sizeof *w->entries;
-    w->entries[index].in[table].tag = 1;
-    epctx__tree_add(&twigs, path, index);
-}
-
-/* The first of its size, kind and sample: the tree of the others has it for a root. */
-static void epctx__weight_found_sample(epctx_weights *w, uint32_t index, epctx__path *path)
-{
-    struct epctx__weight *e = &w->entries[index];
-    epctx__weight_link(w, index, EPCTX__WEIGHT_SAMPLES, path);
-    e->bytes.link[0] = e->bytes.link[1] = EPCTX__NO_NODE;
-    e->bytes.level = 1;
-    e->alike = index;
-    e->shared = e->size;
-}
-
-/* Room for one more place. */
-static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error)
-{
-    size_t capacity = w->capacity == 0 ? 64 : w->capacity * 2;
-    struct epctx__weight *old = w->entries;
-    void *memory = NULL;
-    uint32_t i;
-    if (w->count < w->capacity) {
-        return EPCTX_OK;
-    }
-    if (capacity > EPCTX__WEIGHTS_MOST) { /* not taken: 2^31 weights */
-        return epctx_fail(error, EPCTX_ERR_LIMIT, "more than %u weights", (uint64_t)w->capacity);
-    }
-    if (w->opts.memory == NULL && w->allocator.alloc_fn != NULL) {
-        memory = w->allocator.alloc_fn(w->allocator.user, epctx__weights_bytes(capacity));
-    }
-    if (memory == NULL) {
-        return epctx_fail(error, EPCTX_ERR_NOMEM,
-                          "out of memory: the weight table holds %u places, for %u it needs %u "
-                          "bytes",
-                          (uint64_t)w->capacity, (uint64_t)capacity,
-                          (uint64_t)epctx_weights_memory(capacity));
-    }
-    epctx__weights_use(w, memory, capacity);
-    if (old != NULL) {
-        memcpy(w->entries, old, w->count * sizeof *old);
-        w->allocator.free_fn(w->allocator.user, old);
-    }
-    for (i = 0; i < w->count; i++) {
-        const struct epctx__weight *e = &w->entries[i];
-        unsigned table;
-        for (table = 0; table < EPCTX__WEIGHT_TABLES; table++) {
-            epctx__path path;
-            if (e->in[table].tag != 0) {
-                epctx__weight_look(w, table, e->size, e->kind, e->sample, &path);
-                epctx__weight_link(w, i, table, &path);
-            }
-        }
-    }
-    return EPCTX_OK;
-}
-
-/* -- bytes -- */
-
-/* Bytes of the caller (`data`), or of a place in the section. */
-typedef struct epctx__weight_bytes {
-    const uint8_t *data;
-    uint64_t offset;
-    size_t size;
-} epctx__weight_bytes;
-
-static epctx__weight_bytes epctx__weight_stored(const epctx_weights *w, uint32_t index)
-{
-    epctx__weight_bytes b;
-    b.data = NULL;
-    b.offset = w->entries[index].offset;
-    b.size = (size_t)w->entries[index].size;
-    if (w->opts.binary != NULL && b.size > 0) {
-        b.data = w->opts.binary->data + w->start + (size_t)b.offset;
-    }
-    return b;
-}
-
-static epctx_status epctx__weight_piece(const epctx_weights *w, const epctx__weight_bytes *b,
-                                        size_t at, size_t size, const uint8_t **out,
-                                        epctx_error *error)
-{
+    uint64_t offset = w->entries[index].offset + at;
     epctx_status status;
-    if (b->data != NULL || size == 0) {
-        *out = b->data != NULL ? b->data + at : NULL;
+    if (w->opts.binary != NULL) {
+        *out = w->opts.binary->data + w->start + (size_t)offset;
         return EPCTX_OK;
     }
-    status = w->opts.fetch_fn(w->opts.user, b->offset + at, size, out, error);
-    return status == EPCTX_OK ? status
-                              : epctx_fail(error, status, "weights at offset %u cannot be read",
-                                           b->offset + at);
+    status = w->opts.fetch_fn(w->opts.user, offset, size, out, error);
+    return status == EPCTX_OK
+               ? status
+               : epctx_fail(error, status, "weights at offset %u cannot be read", offset);
 }
 
-/* Blocks at equal distances, the first and the last one included. */
-static epctx_status epctx__weight_sample(epctx_weights *w, const epctx__weight_bytes *b,
-                                         uint64_t *hash, epctx_error *error)
+/* Hash of blocks at equal distances, the first and the last one included. */
+static uint64_t epctx__weight_sample(epctx__weight_search *s)
 {
     const size_t blocks = EPCTX_WEIGHTS_SAMPLE / EPCTX__WEIGHT_BLOCK;
+    const uint64_t seed = s->table->opts.seed + s->size * EPCTX__P1 + s->kind * EPCTX__P3;
     uint8_t sample[EPCTX_WEIGHTS_SAMPLE];
-    const uint8_t *piece = NULL;
-    epctx_status status = EPCTX_OK;
-    size_t size = b->size;
+    size_t size = s->size < sizeof sample ? s->size : sizeof sample;
     size_t i;
-    if (size <= EPCTX_WEIGHTS_SAMPLE) {
-        status = epctx__weight_piece(w, b, 0, size, &piece, error);
-    } else {
-        size_t step = (size - EPCTX__WEIGHT_BLOCK) / (blocks - 1);
-        for (i = 0; status == EPCTX_OK && i < blocks; i++) {
-            size_t at = i + 1 < blocks ? i * step : size - EPCTX__WEIGHT_BLOCK;
-            status = epctx__weight_piece(w, b, at, EPCTX__WEIGHT_BLOCK, &piece, error);
-            if (status == EPCTX_OK) {
-                memcpy(sample + i * EPCTX__WEIGHT_BLOCK, piece, EPCTX__WEIGHT_BLOCK);
-            }
+    s->table->stats.sampled++;
+    s->table->stats.hashed_bytes += size;
+    if (s->size <= sizeof sample) {
+        return epctx_hash(s->data, size, seed);
+    }
+    for (i = 0; i < blocks; i++) {
+        size_t last = s->size - EPCTX__WEIGHT_BLOCK;
+        size_t at = i + 1 < blocks ? i * (last / (blocks - 1)) : last;
+        memcpy(sample + i * EPCTX__WEIGHT_BLOCK, s->data + at, EPCTX__WEIGHT_BLOCK);
+    }
+    return epctx_hash(sample, size, seed);
+}
+
+/* The halves of a product of 128 bits, folded. */
+static uint64_t epctx__fold(uint64_t a, uint64_t b)
+{
+#if defined(__SIZEOF_INT128__)
+    __extension__ typedef unsigned __int128 epctx__wide;
+    epctx__wide product = (epctx__wide)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+#else
+    uint64_t al = a & UINT32_MAX, ah = a >> 32, bl = b & UINT32_MAX, bh = b >> 32;
+    uint64_t low = al * bl, one = ah * bl + (low >> 32), two = al * bh + (one & UINT32_MAX);
+    return (two << 32 | (low & UINT32_MAX)) ^ (ah * bh + (one >> 32) + (two >> 32));
+#endif
+}
+
+#define EPCTX__WEIGHT_STRIDE 64u
+
+/* Mixes whole strides into four lanes; fast, and all of it known to whoever makes the weights. */
+static void epctx__weight_mix(uint64_t lanes[4], const uint8_t *p, size_t size)
+{
+    uint64_t a = lanes[0], b = lanes[1], c = lanes[2], d = lanes[3];
+    for (; size >= EPCTX__WEIGHT_STRIDE; p += EPCTX__WEIGHT_STRIDE, size -= EPCTX__WEIGHT_STRIDE) {
+        a = epctx__fold(epctx__le64(p) ^ EPCTX__P1, epctx__le64(p + 8) ^ a);
+        b = epctx__fold(epctx__le64(p + 16) ^ EPCTX__P2, epctx__le64(p + 24) ^ b);
+        c = epctx__fold(epctx__le64(p + 32) ^ EPCTX__P3, epctx__le64(p + 40) ^ c);
+        d = epctx__fold(epctx__le64(p + 48) ^ EPCTX__P5, epctx__le64(p + 56) ^ d);
+    }
+    lanes[0] = a;
+    lanes[1] = b;
+    lanes[2] = c;
+    lanes[3] = d;
+}
+
+/* Hash of all bytes: of `data`, or (NULL) of a place. */
+static epctx_status epctx__weight_whole(epctx__weight_search *s, const uint8_t *data,
+                                        uint32_t index, uint64_t *hash)
+{
+    uint64_t lanes[4] = {EPCTX__P1, EPCTX__P2, EPCTX__P3, EPCTX__P4};
+    uint8_t rest[EPCTX__WEIGHT_STRIDE] = {0};
+    size_t at, size, tail;
+    for (at = 0; at < s->size; at += size) {
+        const uint8_t *piece = data + at;
+        size = s->size - at < EPCTX__WEIGHT_PIECE ? s->size - at : EPCTX__WEIGHT_PIECE;
+        if (data == NULL) {
+            EPCTX__TRY(epctx__weight_piece(s->table, index, at, size, &piece, s->error));
         }
-        piece = sample;
-        size = sizeof sample;
+        epctx__weight_mix(lanes, piece, size);
+        tail = size % EPCTX__WEIGHT_STRIDE; /* only at the end */
+        memcpy(rest, piece + size - tail, tail);
     }
-    if (status == EPCTX_OK) {
-        *hash = epctx_hash(piece, size, w->opts.seed);
-        w->stats.sampled++;
-        w->stats.hashed_bytes += size;
-    }
-    return status;
+    epctx__weight_mix(lanes, rest, sizeof rest);
+    s->table->stats.hashed_bytes += s->size;
+    *hash = epctx__hash_number(epctx__fold(lanes[0] ^ EPCTX__P4, lanes[1]),
+                               epctx__fold(lanes[2] ^ EPCTX__P5, lanes[3]));
+    return EPCTX_OK;
 }
 
 /* Where two runs of bytes differ first; `size` when they do not. */
@@ -19560,75 +19188,133 @@ static size_t epctx__first_difference(const uint8_t *a, const uint8_t *b, size_t
     return at;
 }
 
-/* Compares from byte `*same` on, where both agree before it, and moves it to the first difference;
- * to the end when every byte agrees. */
-static epctx_status epctx__weight_compare(epctx_weights *w, const epctx__weight_search *s,
-                                          uint32_t index, size_t *same, bool *after,
-                                          epctx_error *error)
+/* The order of the bytes: 0 when all agree, also after a failure. */
+static int epctx__weight_compare(epctx__weight_search *s, uint32_t index)
 {
-    epctx__weight_bytes b = epctx__weight_stored(w, index);
     size_t most = EPCTX__WEIGHT_FIRST;
-    size_t equal, size;
-    *after = false;
-    for (equal = size = 0; *same < s->size && equal == size; most = EPCTX__WEIGHT_PIECE) {
+    size_t at, size;
+    for (at = 0; at < s->size; at += size, most = EPCTX__WEIGHT_PIECE) {
         const uint8_t *piece = NULL;
-        epctx_status status;
-        size = s->size - *same < most ? s->size - *same : most;
-        status = epctx__weight_piece(w, &b, *same, size, &piece, error);
-        if (status != EPCTX_OK) {
-            return status;
+        size_t equal;
+        size = s->size - at < most ? s->size - at : most;
+        s->status = epctx__weight_piece(s->table, index, at, size, &piece, s->error);
+        if (s->status != EPCTX_OK) {
+            return 0;
         }
-        equal = epctx__first_difference(s->data + *same, piece, size);
-        *after = equal < size && s->data[*same + equal] > piece[equal];
-        *same += equal;
-        w->stats.compared_bytes += equal < size ? equal + 1 : size;
+        equal = epctx__first_difference(s->data + at, piece, size);
+        s->table->stats.compared_bytes += equal < size ? equal + 1 : size;
+        if (equal < size) {
+            return s->data[at + equal] > piece[equal] ? 1 : -1;
+        }
     }
-    return EPCTX_OK;
+    return 0;
+}
+
+/* -- the table -- */
+
+static int epctx__weight_order(void *search, uint32_t index)
+{
+    epctx__weight_search *s = (epctx__weight_search *)search;
+    const struct epctx__weight *e = &s->table->entries[index];
+    if (s->key != e->key) {
+        return s->key > e->key ? 1 : -1;
+    }
+    if (s->size != e->size) {
+        return s->size > e->size ? 1 : -1;
+    }
+    if (s->kind != e->kind) {
+        return s->kind > e->kind ? 1 : -1;
+    }
+    if (s->first != e->first) {
+        return s->first ? 1 : -1;
+    }
+    return s->first ? 0 : epctx__weight_compare(s, index);
+}
+
+static uint64_t epctx__weight_hash(const void *owner, uint32_t index)
+{
+    return ((const struct epctx__weight *)owner)[index].key;
+}
+
+static epctx__table epctx__weight_table(const epctx_weights *w)
+{
+    epctx__table table;
+    table.twigs = &w->entries->twig;
+    table.stride = sizeof *w->entries;
+    table.heads = w->heads;
+    table.capacity = w->capacity;
+    table.order_fn = epctx__weight_order;
+    table.hash_fn = epctx__weight_hash;
+    return table;
+}
+
+/* Doubles the table, if there is memory. */
+static void epctx__weights_grow(epctx_weights *w)
+{
+    size_t capacity = w->capacity == 0 ? 64 : w->capacity * 2;
+    epctx_weights former = *w;
+    epctx__table table;
+    void *memory;
+    if (capacity > EPCTX__WEIGHTS_MOST || w->opts.memory != NULL ||
+        w->allocator.alloc_fn == NULL) {
+        return;
+    }
+    memory = w->allocator.alloc_fn(w->allocator.user, epctx__weights_bytes(capacity));
+    if (memory == NULL) {
+        return;
+    }
+    epctx__weights_use(w, memory, capacity);
+    if (former.entries != NULL) {
+        memcpy(w->entries, former.entries, w->count * sizeof *w->entries);
+        table = epctx__weight_table(w);
+        epctx__table_fill(&table, w->entries, former.heads, former.capacity);
+        w->allocator.free_fn(w->allocator.user, former.entries);
+    }
+}
+
+static epctx_status epctx__weights_full(const epctx_weights *w, epctx_error *error)
+{
+    uint64_t capacity = w->capacity == 0 ? 64 : (uint64_t)w->capacity * 2;
+    if (w->capacity == EPCTX__WEIGHTS_MOST) { /* not taken: 2^31 weights */
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "more than %u weights", (uint64_t)w->capacity);
+    }
+    return epctx_fail(error, EPCTX_ERR_NOMEM,
+                      "out of memory: the weight table holds %u places, for %u it needs %u bytes",
+                      (uint64_t)w->capacity, capacity,
+                      (uint64_t)epctx_weights_memory((size_t)capacity));
 }
 
 /* -- adding -- */
 
-/* Looks for equal bytes among those of one size, kind and sample; `first` is in the table of
- * samples. What lies between two weights begins as both do: that much is not compared again. */
-static epctx_status epctx__weight_find_bytes(epctx_weights *w, const epctx__weight_search *s,
-                                             uint32_t first, epctx__path *path, uint32_t *found,
-                                             epctx_error *error)
+/* Finds equal bytes, or how a new weight is found again: `key`, `first` and `path`. */
+static epctx_status epctx__weight_find(epctx__weight_search *s, epctx__path *path, uint32_t *equal)
 {
-    uint32_t *link = &w->entries[first].alike;
-    size_t low = 0, high = 0;
-    path->depth = 0;
-    epctx__path_step(path, link);
-    while (*link != EPCTX__NO_NODE) {
-        struct epctx__weight *e = &w->entries[*link];
-        size_t same = low < high ? low : high;
-        bool after;
-        epctx_status status = epctx__weight_compare(w, s, *link, &same, &after, error);
-        if (status != EPCTX_OK) {
-            return status;
-        }
-        if (same == s->size) {
-            *found = *link;
-            return EPCTX_OK;
-        }
-        if (path->depth == 1) { /* the others begin as this one does */
-            if (same < w->entries[first].shared) {
-                w->entries[first].shared = same;
-            }
-            low = high = (size_t)w->entries[first].shared;
-        }
-        *(after ? &low : &high) = same;
-        link = &e->bytes.link[after];
-        epctx__path_step(path, link);
+    epctx__table table = epctx__weight_table(s->table);
+    struct epctx__weight *first;
+    uint64_t whole;
+    s->first = true;
+    s->key = epctx__weight_sample(s);
+    *equal = epctx__table_find(&table, s->key, s, path);
+    if (*equal == EPCTX__NO_NODE) {
+        return EPCTX_OK;
     }
-    return EPCTX_OK;
+    first = &s->table->entries[*equal];
+    if (!first->hashed) {
+        if (epctx__weight_compare(s, *equal) == 0) {
+            return s->status;
+        }
+        EPCTX__TRY(epctx__weight_whole(s, NULL, *equal, &first->whole));
+        first->hashed = true;
+    }
+    EPCTX__TRY(epctx__weight_whole(s, s->data, 0, &whole));
+    if (whole == first->whole && epctx__weight_compare(s, *equal) == 0) {
+        return s->status;
+    }
+    s->first = false;
+    s->key = whole;
+    *equal = epctx__table_find(&table, s->key, s, path);
+    return s->status;
 }
-
-/* What a search found. */
-typedef struct epctx__weight_spot {
-    unsigned table; /* the new one goes there, or, EPCTX__WEIGHT_TABLES, among those alike, */
-    uint32_t equal; /* or behind this one, which has its bytes */
-    epctx__path path;
-} epctx__weight_spot;
 
 /* A place whose bytes are known to be equal serves when its offset fits. */
 static uint32_t epctx__weight_fits(const epctx_weights *w, uint32_t index, uint32_t alignment)
@@ -19639,71 +19325,12 @@ static uint32_t epctx__weight_fits(const epctx_weights *w, uint32_t index, uint3
     return index;
 }
 
-static epctx_status epctx__weight_find(epctx_weights *w, epctx__weight_search *s,
-                                       epctx__weight_spot *spot, uint32_t *found,
-                                       epctx_error *error)
-{
-    epctx__weight_bytes b;
-    epctx_status status;
-    uint32_t first = epctx__weight_look(w, EPCTX__WEIGHT_SIZES, s->size, s->kind, 0, &spot->path);
-    *found = spot->equal = EPCTX__NO_NODE;
-    spot->table = EPCTX__WEIGHT_SIZES;
-    if (first == EPCTX__NO_NODE) {
-        return EPCTX_OK; /* a size seen once is never hashed */
-    }
-    if (w->entries[first].in[EPCTX__WEIGHT_SAMPLES].tag == 0) {
-        b = epctx__weight_stored(w, first);
-        status = epctx__weight_sample(w, &b, &w->entries[first].sample, error);
-        if (status != EPCTX_OK) {
-            return status;
-        }
-        epctx__weight_look(w, EPCTX__WEIGHT_SAMPLES, s->size, s->kind, w->entries[first].sample,
-                           &spot->path);
-        epctx__weight_found_sample(w, first, &spot->path);
-    }
-    b.data = s->data;
-    b.offset = 0;
-    b.size = s->size;
-    status = epctx__weight_sample(w, &b, &s->sample, error);
-    if (status != EPCTX_OK) { /* not taken: these are the caller's bytes, nothing is fetched */
-        return status;
-    }
-    spot->table = EPCTX__WEIGHT_SAMPLES;
-    first = epctx__weight_look(w, EPCTX__WEIGHT_SAMPLES, s->size, s->kind, s->sample, &spot->path);
-    if (first == EPCTX__NO_NODE) {
-        return EPCTX_OK;
-    }
-    spot->table = EPCTX__WEIGHT_TABLES;
-    status = epctx__weight_find_bytes(w, s, first, &spot->path, &spot->equal, error);
-    *found = epctx__weight_fits(w, spot->equal, s->alignment);
-    return status;
-}
-
-/* Where the weight of a new place is found again. */
-static void epctx__weight_keep(epctx_weights *w, uint32_t index, epctx__weight_spot *spot)
-{
-    epctx__twigs twigs;
-    if (spot->equal != EPCTX__NO_NODE) {
-        w->entries[index].next = w->entries[spot->equal].next;
-        w->entries[spot->equal].next = index;
-    } else if (spot->table == EPCTX__WEIGHT_SIZES) {
-        epctx__weight_link(w, index, EPCTX__WEIGHT_SIZES, &spot->path);
-    } else if (spot->table == EPCTX__WEIGHT_SAMPLES) {
-        epctx__weight_found_sample(w, index, &spot->path);
-    } else {
-        twigs.first = &w->entries->bytes;
-        twigs.stride = sizeof *w->entries;
-        epctx__tree_add(&twigs, &spot->path, index);
-    }
-}
-
 /* A new place at the end. */
-static epctx_status epctx__weight_place(epctx_weights *w, const epctx__weight_search *s,
-                                        epctx_error *error)
+static epctx_status epctx__weight_place(const epctx__weight_search *s, epctx_error *error)
 {
+    epctx_weights *w = s->table;
     epctx_buffer *binary = w->opts.binary;
-    uint32_t index = (uint32_t)w->count;
-    struct epctx__weight *e = &w->entries[index];
+    struct epctx__weight *e = &w->entries[w->count];
     uint64_t end = binary != NULL ? binary->size - w->start : w->end;
     uint64_t padding = (0 - end) & (s->alignment - 1);
     if (s->size > UINT64_MAX - end || padding > UINT64_MAX - end - s->size) {
@@ -19724,7 +19351,8 @@ static epctx_status epctx__weight_place(epctx_weights *w, const epctx__weight_se
     e->offset = end + padding;
     e->size = s->size;
     e->kind = s->kind;
-    e->sample = s->sample;
+    e->key = s->key;
+    e->first = s->first;
     e->next = EPCTX__NO_NODE;
     w->count++;
     w->end = e->offset + e->size;
@@ -19734,45 +19362,57 @@ static epctx_status epctx__weight_place(epctx_weights *w, const epctx__weight_se
     return EPCTX_OK;
 }
 
+/* Finds a place, or makes one. */
+static epctx_status epctx__weight_add(epctx__weight_search *s, uint32_t *found, epctx_error *error)
+{
+    epctx_weights *w = s->table;
+    uint32_t equal = EPCTX__NO_NODE;
+    epctx__path path;
+    if (w->count == w->capacity) {
+        epctx__weights_grow(w);
+    }
+    if (w->capacity > 0) {
+        EPCTX__TRY(epctx__weight_find(s, &path, &equal));
+    }
+    *found = epctx__weight_fits(w, equal, s->alignment);
+    if (*found != EPCTX__NO_NODE) {
+        return EPCTX_OK;
+    }
+    if (w->count == w->capacity) {
+        return epctx__weights_full(w, error);
+    }
+    EPCTX__TRY(epctx__weight_place(s, error));
+    if (equal != EPCTX__NO_NODE) {
+        w->entries[w->count - 1].next = w->entries[equal].next;
+        w->entries[equal].next = (uint32_t)w->count - 1;
+    } else {
+        epctx__table table = epctx__weight_table(w);
+        epctx__table_add(&table, s->key, &path, (uint32_t)w->count - 1);
+    }
+    return EPCTX_OK;
+}
+
 EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *data, size_t size,
                                          uint32_t alignment, uint32_t kind, epctx_weight *out,
                                          epctx_error *error)
 {
     static const uint8_t nothing[1] = {0};
     epctx__weight_search s;
-    epctx__weight_spot spot;
-    uint32_t found = EPCTX__NO_NODE;
-    epctx_status status;
+    uint32_t found;
     epctx_error_clear(error);
     memset(&s, 0, sizeof s);
+    s.table = weights;
     s.data = size > 0 ? (const uint8_t *)data : nothing;
     s.size = size;
     s.kind = kind;
     s.alignment = alignment > 0 ? alignment : 1;
+    s.error = error;
     if (s.data == NULL || (s.alignment & (s.alignment - 1)) != 0) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "bytes and an alignment that is a power of two are expected, found %s%u",
                           s.data == NULL ? "no bytes and " : "", (uint64_t)alignment);
     }
-    status = weights->capacity > 0 ? EPCTX_OK : epctx__weights_grow(weights, error);
-    if (status == EPCTX_OK) {
-        status = epctx__weight_find(weights, &s, &spot, &found, error);
-    }
-    if (status == EPCTX_OK && found == EPCTX__NO_NODE && weights->count == weights->capacity) {
-        status = epctx__weights_grow(weights, error);
-        if (status == EPCTX_OK) { /* the path led through the former table */
-            status = epctx__weight_find(weights, &s, &spot, &found, error);
-        }
-    }
-    if (status == EPCTX_OK && found == EPCTX__NO_NODE) {
-        status = epctx__weight_place(weights, &s, error);
-        if (status == EPCTX_OK) {
-            epctx__weight_keep(weights, (uint32_t)weights->count - 1, &spot);
-        }
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__weight_add(&s, &found, error));
     weights->stats.added++;
     weights->stats.added_bytes += size;
     epctx_weights_at(weights, found != EPCTX__NO_NODE ? found : (uint32_t)weights->count - 1, out);
@@ -20461,6 +20101,216 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep)
 /* ================================================================================================
  * >>gen
  * ============================================================================================== */
+
+/* -- preflight -- */
+
+typedef struct epctx__preflight {
+    const epctx_io *io;
+    bool overwrite;
+    epctx_arena *arena;
+    epctx_error *error;
+    const char **paths; /* all outputs */
+    const char **real;  /* the same without links: what tells whether two are one file */
+    size_t count;
+    bool given;         /* the first one, the model, has a path that the caller named */
+    size_t folder_size; /* of the folder of the others, as their paths begin, */
+    size_t inside;      /* and without links */
+} epctx__preflight;
+
+/* Adds an output `folder` + `name`. */
+static epctx_status epctx__preflight_add(epctx__preflight *p, epctx_str folder, epctx_str name,
+                                         const char **out)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx_str parts[2];
+    parts[0] = folder;
+    parts[1] = name;
+    EPCTX__TRY(epctx__path_join(path, sizeof path, parts, 2, p->error));
+    EPCTX__TRY(epctx__copy(p->arena, epctx_str_of(path), out, p->error));
+    p->paths[p->count++] = *out;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__preflight_binaries(epctx__preflight *p, const epctx_preflight_in *in,
+                                              epctx_str folder, epctx_outputs *out)
+{
+    char name[EPCTX_PATH_MAX];
+    const char **binaries;
+    size_t i;
+    EPCTX__NEW(binaries, const char *, in->ep_count, p->arena, p->error);
+    out->binaries = binaries;
+    for (i = 0; i < in->ep_count; i++) {
+        epctx_str binary = epctx_str_of(in->binary);
+        if (binary.size == 0) {
+            EPCTX__TRY(epctx_path_binary(epctx_str_of(out->model), epctx_str_of(in->eps[i]), name,
+                                         sizeof name, p->error));
+            binary = epctx_str_of(name);
+        } else {
+            EPCTX__TRY(epctx_path_check(binary, p->error));
+        }
+        EPCTX__TRY(epctx__preflight_add(p, folder, binary, &binaries[i]));
+        out->binary_count = i + 1;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__preflight_names(epctx__preflight *p, const epctx_options *options,
+                                           const epctx_preflight_in *in, epctx_outputs *out)
+{
+    const char *wanted = epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH);
+    const char *file = epctx_option_text(options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE);
+    char name[EPCTX_PATH_MAX];
+    char beside[EPCTX_PATH_MAX];
+    epctx_str folder;
+    p->given = wanted[0] != '\0';
+    if (!p->given) {
+        EPCTX__TRY(epctx_path_context_model(epctx_str_of(in->model_path), name, sizeof name,
+                                            p->error));
+        wanted = name;
+    }
+    EPCTX__TRY(epctx__preflight_add(p, epctx_str_of(""), epctx_str_of(wanted), &out->model));
+    folder = p->given ? epctx__path_beside(p->io, out->model, beside)
+                      : epctx_path_folder(epctx_str_of(out->model));
+    p->folder_size = folder.size;
+    if (file[0] != '\0') {
+        EPCTX__TRY(epctx__preflight_add(p, folder, epctx_str_of(file), &out->initializers));
+    }
+    return epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE)
+               ? EPCTX_OK
+               : epctx__preflight_binaries(p, in, folder, out);
+}
+
+/* Where the output is: what the caller named without links, what nobody did below the model's
+ * folder. */
+static epctx_status epctx__preflight_real(epctx__preflight *p, size_t index,
+                                          char real[EPCTX_PATH_MAX])
+{
+    char folder[EPCTX_PATH_MAX];
+    char place[EPCTX_PATH_MAX];
+    epctx_str parts[3];
+    if (index == 0 && p->given) {
+        return epctx__path_real(p->io, p->paths[0], real, p->error);
+    }
+    parts[0] = epctx_str_of(p->paths[index]);
+    parts[0].size = p->folder_size;
+    parts[1] = epctx_str_of(p->folder_size > 0 ? "" : ".");
+    EPCTX__TRY(epctx__path_join(folder, sizeof folder, parts, 2, p->error));
+    EPCTX__TRY(p->io->canonical_fn(p->io->user, folder, place, sizeof place, p->error));
+    parts[0] = epctx_str_of(place);
+    parts[1] = epctx_str_of(
+        parts[0].size > 0 && epctx__is_separator(place[parts[0].size - 1]) ? "" : "/");
+    parts[2] = epctx_str_of(p->paths[index] + p->folder_size);
+    p->inside = parts[0].size + parts[1].size;
+    EPCTX__TRY(epctx__path_join(real, EPCTX_PATH_MAX, parts, 3, p->error));
+    return epctx__path_plain(p->io, real, p->error);
+}
+
+/* The folder exists; the file does not, or it is one and may be replaced. */
+static epctx_status epctx__preflight_place(epctx__preflight *p, size_t index)
+{
+    const epctx_io *io = p->io;
+    char folder[EPCTX_PATH_MAX];
+    char real[EPCTX_PATH_MAX];
+    epctx_str part = epctx_path_folder(epctx_str_of(p->paths[index]));
+    epctx_file_kind kind;
+    uint64_t size;
+    part = part.size > 0 ? part : epctx_str_of(".");
+    EPCTX__TRY(epctx__path_join(folder, sizeof folder, &part, 1, p->error));
+    EPCTX__TRY(io->stat_fn(io->user, folder, &kind, &size, p->error));
+    if (kind != EPCTX_FILE_FOLDER) {
+        return epctx_fail(p->error, EPCTX_ERR_NOT_FOUND, "its folder does not exist");
+    }
+    EPCTX__TRY(io->stat_fn(io->user, p->paths[index], &kind, &size, p->error));
+    if (kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
+        return epctx_fail(p->error, EPCTX_ERR_PATH,
+                          "is a folder or a device, a file is expected");
+    }
+    if (kind == EPCTX_FILE_REGULAR && !p->overwrite) {
+        return epctx_fail(p->error, EPCTX_ERR_EXISTS,
+                          "exists already: remove it or allow overwriting");
+    }
+    EPCTX__TRY(epctx__preflight_real(p, index, real));
+    return epctx__copy(p->arena, epctx_str_of(real), &p->real[index], p->error);
+}
+
+/* No output is another output, and none is a file that is read. */
+static epctx_status epctx__preflight_clash(epctx__preflight *p, size_t index,
+                                           const epctx_preflight_in *in)
+{
+    char real[EPCTX_PATH_MAX];
+    epctx_error ignored;
+    size_t i;
+    for (i = 0; i < index; i++) {
+        if (strcmp(p->real[i], p->real[index]) == 0) {
+            return epctx_fail(p->error, EPCTX_ERR_PATH,
+                              "two outputs would be this file: change one of the names");
+        }
+    }
+    for (i = 0; i <= in->input_count; i++) {
+        const char *input = i < in->input_count ? in->inputs[i] : in->model_path;
+        epctx_error_clear(&ignored);
+        if (input != NULL && input[0] != '\0' &&
+            p->io->canonical_fn(p->io->user, input, real, sizeof real, &ignored) == EPCTX_OK &&
+            strcmp(real, p->real[index]) == 0) {
+            return epctx_fail(p->error, EPCTX_ERR_PATH,
+                              "belongs to the source model: it must not be overwritten by its own "
+                              "output");
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* Only writing tells whether one can write. */
+static epctx_status epctx__preflight_write(epctx__preflight *p, size_t index)
+{
+    epctx_io_file *file;
+    EPCTX__NEW(file, epctx_io_file, 1, p->arena, p->error);
+    EPCTX__TRY(index == 0 && p->given
+                   ? p->io->create_fn(p->io->user, p->paths[index], file, p->error)
+                   : epctx__create_inside(p->io, p->real[index], p->inside, file, p->error));
+    p->io->abort_fn(p->io->user, file);
+    return EPCTX_OK;
+}
+
+/* `joined`: the group's binary, which may be there. */
+static epctx_status epctx__preflight_output(epctx__preflight *p, size_t index,
+                                            const epctx_preflight_in *in, bool joined)
+{
+    EPCTX__TRY(epctx__preflight_place(p, index));
+    EPCTX__TRY(epctx__preflight_clash(p, index, in));
+    return joined ? EPCTX_OK : epctx__preflight_write(p, index);
+}
+
+EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx_preflight_in *in,
+                                       epctx_arena *arena, epctx_outputs *out, epctx_error *error)
+{
+    epctx__preflight p;
+    size_t i;
+    memset(out, 0, sizeof *out);
+    memset(&p, 0, sizeof p);
+    EPCTX__TRY(epctx_options_check(options, EPCTX_PHASE_GENERATE, in->model_path, error));
+    p.io = in->io != NULL ? in->io : epctx_io_files();
+    p.arena = arena;
+    p.error = error;
+    if (p.io == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
+    }
+    if (in->binary != NULL && in->ep_count > 1) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "one name for the binaries of several EPs");
+    }
+    EPCTX__NEW(p.paths, const char *, in->ep_count + 2, arena, error);
+    EPCTX__NEW(p.real, const char *, in->ep_count + 2, arena, error);
+    EPCTX__TRY(epctx__preflight_names(&p, options, in, out));
+    for (i = 0; i < p.count; i++) {
+        bool joined = in->binary_joined && i + out->binary_count >= p.count;
+        epctx_status status;
+        p.overwrite = joined || epctx_option_on(options, EPCTX_OPTION_OVERWRITE);
+        status = epctx__preflight_output(&p, i, in, joined);
+        epctx_blame(error, p.paths[i], NULL, NULL);
+        EPCTX__TRY(status);
+    }
+    return EPCTX_OK;
+}
 
 #ifndef EPCTX_NO_EDIT
 
@@ -23488,7 +23338,7 @@ static void epctx__give(epctx_workspace *w, epctx_shared *shared)
     epctx__entry *entry = shared->entry;
     /* not taken: what is given back was taken */
     if (epctx__is_taken(entry, shared->graph)) {
-        epctx__map_look(&entry->graphs, epctx__handle_key(&shared->graph))->value = 0;
+        (void)epctx_map_put(&entry->graphs, epctx__handle_key(&shared->graph), 0); /* is there */
         entry->taken--;
     }
     epctx__entry_release(w, entry);

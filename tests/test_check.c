@@ -596,6 +596,49 @@ TEST(hugging_face_cache)
     CHECK_TRUE(system(path) == 0);
 }
 
+/* Names of files by a profile's pattern. */
+TEST(names_by_pattern)
+{
+    static const struct {
+        const char *pattern, *model, *name;
+        bool fits;
+    } patterns[] = {{"{stem}_qnn.bin", "a_ctx.onnx", "a_ctx_qnn.bin", true},
+                 {"{model}_*.bin", "a_ctx.onnx", "a_x.bin", true},
+                 {"{model}_*.bin", "a_ctx.onnx", "b_x.bin", false},
+                 {"{file}_M.bin", "a.onnx", "a.onnx_M.bin", true},
+                 {"{file}_M.bin", "a.onnx", "a.onnx_M.bin2", false},
+                 {"*.mxr", "a.onnx", ".mxr", true},
+                 {"{other}", "a.onnx", "{other}", true},
+                 {"", "a.onnx", "", true},
+                 {"x", "a.onnx", "", false}};
+    epctx_epnode node = epctx_epnode_default();
+    const epctx_profile *shared = epctx_profile_find(epctx_str_of("generic"));
+    const epctx_profile *each = epctx_profile_find(epctx_str_of("migraphx"));
+    epctx_str model = epctx_str_of("a_ctx.onnx");
+    epctx_error error;
+    char out[64];
+    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++)
+        CHECK(epctx_profile_name_fits(patterns[i].pattern, epctx_str_of(patterns[i].name),
+                                      epctx_str_of(patterns[i].model)) == patterns[i].fits,
+              "'%s' and '%s'", patterns[i].pattern, patterns[i].name);
+    node.name = epctx_str_of("n/1..x");
+    node.source = epctx_str_of("My.OwnExecutionProvider");
+    node.partition_name = epctx_str_of("part 1");
+    CHECK_OK(epctx_profile_fill_name("{model}_*.bin", shared, &node, model, out, sizeof out,
+                                     &error), error);
+    CHECK_STR(out, "a_my_own.bin");
+    CHECK_OK(epctx_profile_fill_name("*-{node}.{stem}", each, &node, model, out, sizeof out,
+                                     &error), error);
+    CHECK_STR(out, "part_1-n_1._x.a_ctx");
+    CHECK_OK(epctx_profile_fill_name("*.{file}{", NULL, NULL, model, out, sizeof out, &error),
+             error);
+    CHECK_STR(out, "*.a_ctx.onnx{");
+    CHECK_INT(epctx_profile_fill_name("{node}", NULL, NULL, model, out, sizeof out, &error),
+              EPCTX_ERR_ARG);
+    CHECK_INT(epctx_profile_fill_name("{file}{file}", NULL, NULL, model, out, 20, &error),
+              EPCTX_ERR_LIMIT);
+}
+
 int main(int argc, char **argv)
 {
     RUN(sidecar_patterns);
@@ -614,5 +657,6 @@ int main(int argc, char **argv)
     RUN(nothing_is_opened_through_a_link);
     RUN(files_without_a_folder);
     RUN(hugging_face_cache);
+    RUN(names_by_pattern);
     return test_end();
 }

@@ -227,7 +227,7 @@ TEST(bar_lists)
         {"|1", "key|value is expected"},
         {"ep.context_enable=1", "key|value is expected"},
         {"ep.context_enable|", "one of 0 1 is expected, found ''"},
-        {"ep.context_enable|1 ep.context_enable|0", "stands twice"},
+        {"ep.context_enable|1 ep.context_enable|0", "is set twice"},
         {"ep.context_node_name_prefix|p ep.context_enabled|1", "nearest is ep.context_enable"},
     };
     session s = begin();
@@ -269,7 +269,7 @@ TEST(environment)
     CHECK_INT(epctx_options_set_env(&s.options, "EP_CONTEXT_ENABLE=1;ep.context_enable=0",
                                     &s.error),
               EPCTX_ERR_ARG);
-    CHECK_HAS(s.error.message, "ep.context_enable stands twice");
+    CHECK_HAS(s.error.message, "ep.context_enable is set twice");
     CHECK_INT(epctx_options_set_env(&s.options, "ep.context_enable|1", &s.error), EPCTX_ERR_ARG);
     CHECK_HAS(s.error.message, "key=value is expected");
     /* ORT's form is exact: no capitals there. */
@@ -821,6 +821,44 @@ TEST(preflight_io_fails)
     CHECK(done && n > 6, "%d calls", n);
 }
 
+/* What is asked of a generation, as session options and back. */
+TEST(options_of_a_generation)
+{
+    static const epctx_weightless_support support[] = {
+        EPCTX_WEIGHTLESS_NONE, EPCTX_WEIGHTLESS_ALL, EPCTX_WEIGHTLESS_EXTERNAL_ONLY};
+    epctx_options options;
+    epctx_error error;
+    for (int i = 0; i < 12; i++) {
+        epctx_gen_opts opts = {0}, again;
+        opts.context_file_path = i % 2 == 0 ? "out.onnx" : NULL;
+        opts.name_prefix = i % 3 == 0 ? "p_" : NULL;
+        opts.initializers_file_name = i % 4 == 0 ? "w.data" : NULL;
+        opts.embed = i % 2 == 1;
+        opts.overwrite = i % 3 == 1;
+        opts.require_all = i % 4 == 1;
+        opts.prepare_only = i % 3 == 2;
+        opts.no_nodes = opts.require_all ? EPCTX_NO_NODES_ERROR : (epctx_no_nodes)(i % 3);
+        opts.weightless = support[i % 3];
+        options = epctx_options_of_gen(&opts);
+        CHECK_OK(epctx_options_check(&options, EPCTX_PHASE_GENERATE, "m.onnx", &error), error);
+        again = epctx_options_to_gen(&options);
+        CHECK_TRUE(again.context_file_path == opts.context_file_path);
+        CHECK_TRUE(again.name_prefix == opts.name_prefix);
+        CHECK_TRUE(again.initializers_file_name == opts.initializers_file_name);
+        CHECK_INT(again.embed, opts.embed);
+        CHECK_INT(again.overwrite, opts.overwrite);
+        CHECK_INT(again.require_all, opts.require_all);
+        CHECK_INT(again.prepare_only, opts.prepare_only);
+        CHECK_INT(again.no_nodes, opts.no_nodes);
+        CHECK_INT(again.weightless, opts.weightless);
+    }
+    /* Nothing said is nothing asked for, and an empty text is none. */
+    epctx_options_init(&options, NULL);
+    options.values[EPCTX_OPTION_CONTEXT_FILE_PATH] = "";
+    CHECK_TRUE(epctx_options_to_gen(&options).context_file_path == NULL);
+    CHECK_INT(epctx_options_to_gen(&options).no_nodes, EPCTX_NO_NODES_ERROR);
+}
+
 int main(int argc, char **argv)
 {
     if (!test_temp(root)) return 1;
@@ -856,5 +894,6 @@ int main(int argc, char **argv)
     RUN(long_paths);
     RUN(preflight_io_fails);
     if (chdir(root) != 0 || system("rm -rf ./*") != 0 || rmdir(root) != 0) return 1;
+    RUN(options_of_a_generation);
     return test_end();
 }

@@ -234,20 +234,45 @@ static bool twice(epctx_option option)
 }
 
 /* A text of the command line and the same option in -C: one of them. */
-static bool either_text(const compile_settings *set, epctx_option option, const char **text)
+static bool put_text(compile_settings *set, epctx_option option, const char *text)
 {
-    if (!epctx_option_given(&set->options, option)) return true;
-    if (*text != NULL) return twice(option);
-    *text = epctx_option_text(&set->options, option);
+    if (text == NULL) return true;
+    if (epctx_option_given(&set->options, option)) return twice(option);
+    set->options.values[option] = text;
     return true;
 }
 
 /* A switch of the command line, which -C may not take back. */
-static bool either_switch(const compile_settings *set, epctx_option option, bool *on)
+static bool put_switch(compile_settings *set, epctx_option option, bool on)
 {
-    if (!epctx_option_given(&set->options, option)) return true;
-    if (*on && !epctx_option_on(&set->options, option)) return twice(option);
-    *on = epctx_option_on(&set->options, option);
+    if (!on) return true;
+    if (epctx_option_given(&set->options, option) && !epctx_option_on(&set->options, option))
+        return twice(option);
+    set->options.values[option] = "1";
+    return true;
+}
+
+/* What the command line and -C ask for together. */
+static bool read_gen_options(compile_settings *set, int count)
+{
+    const epctx_gen_opts *line = &set->gen;
+    bool verify = line->verify;
+    if (!put_text(set, EPCTX_OPTION_CONTEXT_FILE_PATH, line->context_file_path) ||
+        !put_text(set, EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX, line->name_prefix) ||
+        !put_text(set, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE, line->initializers_file_name) ||
+        !put_switch(set, EPCTX_OPTION_CONTEXT_EMBED_MODE, line->embed) ||
+        !put_switch(set, EPCTX_OPTION_OVERWRITE, line->overwrite) ||
+        !put_switch(set, EPCTX_OPTION_DISABLE_CPU_FALLBACK, line->require_all) ||
+        !put_switch(set, EPCTX_OPTION_WEIGHTLESS, set->weightless) ||
+        !put_switch(set, EPCTX_OPTION_SHARE_EP_CONTEXTS, count > 1))
+        return false;
+    set->gen = epctx_options_to_gen(&set->options);
+    set->gen.verify = verify;
+    set->share = epctx_option_on(&set->options, EPCTX_OPTION_SHARE_EP_CONTEXTS);
+    if (epctx_option_given(&set->options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER))
+        set->open.external_folder =
+            epctx_option_text(&set->options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER);
+    set->open.path_flags = cli_path_flags();
     return true;
 }
 
@@ -297,25 +322,7 @@ static bool read_session_options(compile_settings *set, int count)
     if (epctx_option_given(o, EPCTX_OPTION_CONTEXT_ENABLE) &&
         !epctx_option_on(o, EPCTX_OPTION_CONTEXT_ENABLE))
         return usage("-C: this command generates: leave ep.context_enable out", "");
-    if (!either_text(set, EPCTX_OPTION_CONTEXT_FILE_PATH, &set->gen.context_file_path) ||
-        !either_text(set, EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX, &set->gen.name_prefix) ||
-        !either_text(set, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE,
-                     &set->gen.initializers_file_name) ||
-        !either_text(set, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER, &set->open.external_folder) ||
-        !either_switch(set, EPCTX_OPTION_CONTEXT_EMBED_MODE, &set->gen.embed) ||
-        !either_switch(set, EPCTX_OPTION_OVERWRITE, &set->gen.overwrite) ||
-        !either_switch(set, EPCTX_OPTION_DISABLE_CPU_FALLBACK, &set->gen.require_all) ||
-        !either_switch(set, EPCTX_OPTION_WEIGHTLESS, &set->weightless))
-        return false;
-    set->open.path_flags = cli_path_flags();
-    set->share = count > 1;
-    if (!either_switch(set, EPCTX_OPTION_SHARE_EP_CONTEXTS, &set->share)) return false;
-    set->gen.prepare_only = epctx_option_on(o, EPCTX_OPTION_COMPILE_ONLY);
-    if (set->weightless)
-        set->gen.weightless = EPCTX_WEIGHTLESS_ALL;
-    else if (epctx_option_on(o, EPCTX_OPTION_WEIGHTLESS_NODES))
-        set->gen.weightless = EPCTX_WEIGHTLESS_EXTERNAL_ONLY;
-    if (epctx_option_given(o, EPCTX_OPTION_NO_NODES)) set->gen.no_nodes = epctx_option_no_nodes(o);
+    if (!read_gen_options(set, count)) return false;
     if (set->share && set->gen.embed)
         return usage("models that share a binary cannot embed it: no --embed", "");
     if (set->gen.context_file_path != NULL && strcmp(set->gen.context_file_path, "-") == 0)

@@ -386,18 +386,13 @@ static epctx_status outputs_of(const char *file, const char *binary, const compi
 {
     epctx_dependency *files;
     epctx_preflight_in in;
-    epctx_options options;
+    epctx_options options = epctx_options_of_gen(&set->gen);
     epctx_model model;
     const char **inputs = NULL;
     size_t count = 0, i;
     epctx_status status = epctx_model_open_file(&model, file, &set->open, error);
     if (status == EPCTX_OK)
         status = epctx_model_files(&model, NULL, arena, &files, &count, error);
-    epctx_options_init(&options, arena);
-    options.values[EPCTX_OPTION_CONTEXT_FILE_PATH] = set->gen.context_file_path;
-    options.values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = set->gen.embed ? "1" : "0";
-    options.values[EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE] = set->gen.initializers_file_name;
-    options.values[EPCTX_OPTION_OVERWRITE] = set->gen.overwrite ? "1" : "0";
     memset(&in, 0, sizeof in);
     in.model_path = file;
     in.eps = &backend->short_name;
