@@ -146,7 +146,8 @@
  *                                              | strings: names, not terminated
  *
  * CONTENTS
- *   >>config >>blob >>arch >>exec >>compile >>backend >>implementation
+ *   >>config >>blob >>arch >>exec >>compile >>backend >>implementation, there also >>numbers
+ *   >>kernels, and for compiling >>graph >>steps >>node >>lower >>import >>plan >>emit
  */
 
 #ifndef EPCTX_NPU_H
@@ -586,7 +587,7 @@ EPCTX_API const epctx_npu_arch *epctx_npu_arch_find(epctx_str name)
 }
 
 /* ================================================================================================
- * >>exec: arithmetic
+ * >>numbers: arithmetic that is the same bits everywhere
  * ============================================================================================== */
 
 static float epctx_npu__float_of(uint32_t bits)
@@ -1149,7 +1150,7 @@ static void epctx_npu__activate(float *y, size_t count, const epctx_npu__act *ac
 }
 
 /* ================================================================================================
- * >>exec: kernels
+ * >>kernels
  *
  * An opcode has a parameter struct (members of four bytes only: it is copied from and to words), a
  * check that gives the bytes each operand must have, and a kernel that never leaves those bytes.
@@ -4104,7 +4105,7 @@ static const epctx_npu__op_info epctx_npu__ops[EPCTX_NPU__OP_COUNT] = {
 };
 
 /* ================================================================================================
- * >>exec: loading
+ * >>exec: loading and running
  * ============================================================================================== */
 
 typedef enum epctx_npu__place {
@@ -4805,9 +4806,7 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
                       &name, names);
 }
 
-/* ================================================================================================
- * >>exec: running
- * ============================================================================================== */
+/* -- running -- */
 
 static epctx_status epctx_npu__check_memory(const epctx_value *value, const char *what,
                                             const void *data, size_t size, epctx_error *error)
@@ -5067,7 +5066,7 @@ EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *po
 #ifndef EPCTX_NPU_NO_COMPILER
 
 /* ================================================================================================
- * >>compile: the graph while it is compiled
+ * >>graph: the graph while it is compiled
  * ============================================================================================== */
 
 #define EPCTX_NPU__NONE      UINT32_MAX
@@ -5330,25 +5329,23 @@ static epctx_status epctx_npu__add_floats(epctx_npu__compiler *c, uint64_t count
 }
 
 /* ================================================================================================
- * >>compile: steps
+ * >>steps
  * ============================================================================================== */
 
-/* Results of these kernels are the same bits everywhere: they move, compare, or round once. */
+/* Kernels whose results are the same bits everywhere: they move, compare, or round once. */
+#define EPCTX_NPU__FOLDABLE                                                                        \
+    (EPCTX_NPU_OP(MOVE) | EPCTX_NPU_OP(FILL) | EPCTX_NPU_OP(PACK) | EPCTX_NPU_OP(GATHER) |         \
+     EPCTX_NPU_OP(CAST) | EPCTX_NPU_OP(EXACT) | EPCTX_NPU_OP(WHERE) | EPCTX_NPU_OP(ARG) |          \
+     EPCTX_NPU_OP(PICK) | EPCTX_NPU_OP(TUPLES) | EPCTX_NPU_OP(DEQUANTIZE))
+#define EPCTX_NPU__ACT(id) (UINT64_C(1) << EPCTX_NPU__ACT_##id)
+#define EPCTX_NPU__FOLDABLE_ACTS                                                                   \
+    (EPCTX_NPU__ACT(RELU) | EPCTX_NPU__ACT(CLIP) | EPCTX_NPU__ACT(LEAKY) | EPCTX_NPU__ACT(SQRT) |  \
+     EPCTX_NPU__ACT(ABS) | EPCTX_NPU__ACT(NEG) | EPCTX_NPU__ACT(RECIPROCAL) |                      \
+     EPCTX_NPU__ACT(SIGN) | EPCTX_NPU__ACT(FLOOR) | EPCTX_NPU__ACT(CEIL) | EPCTX_NPU__ACT(ROUND))
+
 static bool epctx_npu__foldable(const epctx_npu__step *s)
 {
     switch (s->op) {
-    case EPCTX_NPU__OP_MOVE:
-    case EPCTX_NPU__OP_FILL:
-    case EPCTX_NPU__OP_PACK:
-    case EPCTX_NPU__OP_GATHER:
-    case EPCTX_NPU__OP_CAST:
-    case EPCTX_NPU__OP_EXACT:
-    case EPCTX_NPU__OP_WHERE:
-    case EPCTX_NPU__OP_ARG:
-    case EPCTX_NPU__OP_PICK:
-    case EPCTX_NPU__OP_TUPLES:
-    case EPCTX_NPU__OP_DEQUANTIZE:
-        return true;
     case EPCTX_NPU__OP_BINARY:
         return s->params.binary.kind < EPCTX_NPU__BINARY_POW;
     case EPCTX_NPU__OP_REDUCE:
@@ -5356,24 +5353,9 @@ static bool epctx_npu__foldable(const epctx_npu__step *s)
                s->params.reduce.kind == EPCTX_NPU__REDUCE_MAX ||
                s->params.reduce.kind == EPCTX_NPU__REDUCE_MIN;
     case EPCTX_NPU__OP_UNARY:
-        switch (s->params.unary.act.kind) {
-        case EPCTX_NPU__ACT_RELU:
-        case EPCTX_NPU__ACT_CLIP:
-        case EPCTX_NPU__ACT_LEAKY:
-        case EPCTX_NPU__ACT_SQRT:
-        case EPCTX_NPU__ACT_ABS:
-        case EPCTX_NPU__ACT_NEG:
-        case EPCTX_NPU__ACT_RECIPROCAL:
-        case EPCTX_NPU__ACT_SIGN:
-        case EPCTX_NPU__ACT_FLOOR:
-        case EPCTX_NPU__ACT_CEIL:
-        case EPCTX_NPU__ACT_ROUND:
-            return true;
-        default:
-            return false;
-        }
+        return (EPCTX_NPU__FOLDABLE_ACTS >> s->params.unary.act.kind & 1) != 0;
     default:
-        return false;
+        return (EPCTX_NPU__FOLDABLE >> s->op & 1) != 0;
     }
 }
 
@@ -5616,29 +5598,42 @@ static void epctx_npu__broadcast_strides(const epctx_npu__shape *in, const epctx
     }
 }
 
+/* How operands that are broadcast are walked over a shape: dimensions and strides of each, which the
+ * caller has set to 0. Returns the rank. */
+static uint32_t epctx_npu__walk(const epctx_npu__compiler *c, const epctx_npu__shape *shape,
+                                const uint32_t *ids, uint32_t count, uint32_t *dims,
+                                int32_t *const *out)
+{
+    int64_t strides[3][EPCTX_NPU_MAX_RANK], wide[EPCTX_NPU_MAX_RANK];
+    uint32_t rank, i, j;
+    memset(strides, 0, sizeof strides);
+    memcpy(wide, shape->dims, sizeof wide);
+    for (j = 0; j < count; j++) {
+        epctx_npu__broadcast_strides(&c->tensors[ids[j]].shape, shape, strides[j]);
+    }
+    rank = epctx_npu__collapse(wide, shape->rank, strides, count);
+    for (i = 0; i < rank; i++) {
+        dims[i] = (uint32_t)wide[i];
+        for (j = 0; j < count; j++) {
+            out[j][i] = (int32_t)strides[j][i];
+        }
+    }
+    return rank;
+}
+
 static epctx_status epctx_npu__emit_binary(epctx_npu__compiler *c, epctx_npu__binary_kind kind,
                                            uint32_t a, uint32_t b, uint32_t *out)
 {
     epctx_npu__step s;
     epctx_npu__binary *p = &s.params.binary;
-    int64_t strides[3][EPCTX_NPU_MAX_RANK], dims[EPCTX_NPU_MAX_RANK];
+    const uint32_t ids[2] = {a, b};
+    int32_t *const strides[2] = {p->a, p->b};
     epctx_npu__shape shape;
-    uint32_t i;
     EPCTX_NPU__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &shape));
     EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, out));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_BINARY, a, b, *out);
-    memset(strides, 0, sizeof strides);
-    memset(dims, 0, sizeof dims);
-    memcpy(dims, shape.dims, sizeof dims);
-    epctx_npu__broadcast_strides(&c->tensors[a].shape, &shape, strides[0]);
-    epctx_npu__broadcast_strides(&c->tensors[b].shape, &shape, strides[1]);
     p->kind = (uint32_t)kind;
-    p->rank = epctx_npu__collapse(dims, shape.rank, strides, 2);
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
-        p->dims[i] = i < p->rank ? (uint32_t)dims[i] : 0;
-        p->a[i] = i < p->rank ? (int32_t)strides[0][i] : 0;
-        p->b[i] = i < p->rank ? (int32_t)strides[1][i] : 0;
-    }
+    p->rank = epctx_npu__walk(c, &shape, ids, 2, p->dims, strides);
     return epctx_npu__emit(c, &s);
 }
 
@@ -5654,7 +5649,7 @@ static epctx_status epctx_npu__emit_fill(epctx_npu__compiler *c, uint32_t to, ui
 }
 
 /* ================================================================================================
- * >>compile: inputs, attributes and outputs of a node
+ * >>node: inputs, attributes and outputs of a node
  * ============================================================================================== */
 
 static bool epctx_npu__has_input(const epctx_node *node, size_t i)
@@ -6011,9 +6006,9 @@ static epctx_status epctx_npu__emit_exact(epctx_npu__compiler *c, epctx_npu__exa
     epctx_npu__step s;
     epctx_npu__exact *p = &s.params.exact;
     const int32_t type = c->tensors[a].elem;
-    int64_t strides[2][EPCTX_NPU_MAX_RANK], dims[EPCTX_NPU_MAX_RANK];
+    const uint32_t ids[2] = {a, b};
+    int32_t *const strides[2] = {p->a, p->b};
     epctx_npu__shape shape;
-    uint32_t i;
     if (c->tensors[b].elem != type) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "inputs have types %s and %s",
                           epctx_elem_name(type), epctx_elem_name(c->tensors[b].elem));
@@ -6022,19 +6017,9 @@ static epctx_status epctx_npu__emit_exact(epctx_npu__compiler *c, epctx_npu__exa
     EPCTX_NPU__TRY(epctx_npu__new_tensor(
         c, (int32_t)epctx_npu__exact_type((uint32_t)kind, (uint32_t)type), &shape, out));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_EXACT, a, b, *out);
-    memset(strides, 0, sizeof strides);
-    memset(dims, 0, sizeof dims);
-    memcpy(dims, shape.dims, sizeof dims);
-    epctx_npu__broadcast_strides(&c->tensors[a].shape, &shape, strides[0]);
-    epctx_npu__broadcast_strides(&c->tensors[b].shape, &shape, strides[1]);
     p->kind = (uint32_t)kind;
     p->type = (uint32_t)type;
-    p->rank = epctx_npu__collapse(dims, shape.rank, strides, 2);
-    for (i = 0; i < p->rank; i++) {
-        p->dims[i] = (uint32_t)dims[i];
-        p->a[i] = (int32_t)strides[0][i];
-        p->b[i] = (int32_t)strides[1][i];
-    }
+    p->rank = epctx_npu__walk(c, &shape, ids, 2, p->dims, strides);
     return epctx_npu__emit(c, &s);
 }
 
@@ -6043,9 +6028,9 @@ static epctx_status epctx_npu__emit_where(epctx_npu__compiler *c, uint32_t condi
 {
     epctx_npu__step s;
     epctx_npu__where *p = &s.params.where;
-    int64_t strides[3][EPCTX_NPU_MAX_RANK], dims[EPCTX_NPU_MAX_RANK];
+    const uint32_t ids[3] = {condition, a, b};
+    int32_t *const strides[3] = {p->condition, p->a, p->b};
     epctx_npu__shape shape, both;
-    uint32_t i;
     if (c->tensors[condition].elem != EPCTX_ONNX_BOOL || c->tensors[a].elem != c->tensors[b].elem) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "expected a boolean condition and two inputs of one type");
@@ -6055,61 +6040,53 @@ static epctx_status epctx_npu__emit_where(epctx_npu__compiler *c, uint32_t condi
     EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[a].elem, &shape, out));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_WHERE, condition, a, *out);
     s.in[2] = b;
-    memset(strides, 0, sizeof strides);
-    memset(dims, 0, sizeof dims);
-    memcpy(dims, shape.dims, sizeof dims);
-    epctx_npu__broadcast_strides(&c->tensors[condition].shape, &shape, strides[0]);
-    epctx_npu__broadcast_strides(&c->tensors[a].shape, &shape, strides[1]);
-    epctx_npu__broadcast_strides(&c->tensors[b].shape, &shape, strides[2]);
     p->elem = epctx_npu__elem_size(c->tensors[a].elem);
-    p->rank = epctx_npu__collapse(dims, shape.rank, strides, 3);
-    for (i = 0; i < p->rank; i++) {
-        p->dims[i] = (uint32_t)dims[i];
-        p->condition[i] = (int32_t)strides[0][i];
-        p->a[i] = (int32_t)strides[1][i];
-        p->b[i] = (int32_t)strides[2][i];
-    }
+    p->rank = epctx_npu__walk(c, &shape, ids, 3, p->dims, strides);
     return epctx_npu__emit(c, &s);
+}
+
+/* x combined with one number. */
+static epctx_status epctx_npu__emit_number(epctx_npu__compiler *c, epctx_npu__binary_kind kind,
+                                           uint32_t x, float number, uint32_t *out)
+{
+    float *data;
+    uint32_t id;
+    EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &data, &id));
+    *data = number;
+    c->tensors[id].shape.rank = 0;
+    return epctx_npu__emit_binary(c, kind, x, id, out);
 }
 
 /* A kind for every type: floats by Binary, integers exactly. */
 static epctx_status epctx_npu__emit_any(epctx_npu__compiler *c, epctx_npu__binary_kind kind,
                                         uint32_t a, uint32_t b, uint32_t *out)
 {
-    epctx_npu__exact_kind exact;
+    static const struct {
+        epctx_npu__binary_kind floats;
+        epctx_npu__exact_kind integers;
+    } kinds[] = {
+        {EPCTX_NPU__BINARY_ADD, EPCTX_NPU__EXACT_ADD},
+        {EPCTX_NPU__BINARY_SUB, EPCTX_NPU__EXACT_SUB},
+        {EPCTX_NPU__BINARY_MUL, EPCTX_NPU__EXACT_MUL},
+        {EPCTX_NPU__BINARY_DIV, EPCTX_NPU__EXACT_DIV},
+        {EPCTX_NPU__BINARY_MIN, EPCTX_NPU__EXACT_MIN},
+        {EPCTX_NPU__BINARY_MAX, EPCTX_NPU__EXACT_MAX},
+        {EPCTX_NPU__BINARY_FMOD, EPCTX_NPU__EXACT_FMOD},
+    };
+    size_t i;
     if (c->tensors[a].elem == EPCTX_ONNX_FLOAT && c->tensors[b].elem == EPCTX_ONNX_FLOAT) {
         return epctx_npu__emit_binary(c, kind, a, b, out);
     }
-    switch (kind) {
-    case EPCTX_NPU__BINARY_ADD:
-        exact = EPCTX_NPU__EXACT_ADD;
-        break;
-    case EPCTX_NPU__BINARY_SUB:
-        exact = EPCTX_NPU__EXACT_SUB;
-        break;
-    case EPCTX_NPU__BINARY_MUL:
-        exact = EPCTX_NPU__EXACT_MUL;
-        break;
-    case EPCTX_NPU__BINARY_DIV:
-        exact = EPCTX_NPU__EXACT_DIV;
-        break;
-    case EPCTX_NPU__BINARY_MIN:
-        exact = EPCTX_NPU__EXACT_MIN;
-        break;
-    case EPCTX_NPU__BINARY_MAX:
-        exact = EPCTX_NPU__EXACT_MAX;
-        break;
-    case EPCTX_NPU__BINARY_FMOD:
-        exact = EPCTX_NPU__EXACT_FMOD;
-        break;
-    default:
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "integers are not supported");
+    for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (kinds[i].floats == kind) {
+            return epctx_npu__emit_exact(c, kinds[i].integers, a, b, out);
+        }
     }
-    return epctx_npu__emit_exact(c, exact, a, b, out);
+    return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "integers are not supported");
 }
 
 /* ================================================================================================
- * >>compile: operators
+ * >>lower: operators
  *
  * One function per ONNX operator: checks the node, infers the shape, and emits steps, merging into
  * the step before where nobody else sees its result. A node whose inputs are all constant is
@@ -6430,16 +6407,21 @@ static const struct {
     {EPCTX_NPU__OP_AFFINE, offsetof(epctx_npu__affine, act)},
 };
 
-/* Sets the activation of a step; false when this opcode has none or has one already. */
-static bool epctx_npu__set_act(epctx_npu__step *s, const epctx_npu__act *act)
+static epctx_npu__act *epctx_npu__act_of(epctx_npu__step *s)
 {
-    epctx_npu__act *slot = NULL;
     size_t i;
     for (i = 0; i < sizeof epctx_npu__act_places / sizeof epctx_npu__act_places[0]; i++) {
         if (epctx_npu__act_places[i].op == s->op) {
-            slot = (epctx_npu__act *)(void *)((uint8_t *)&s->params + epctx_npu__act_places[i].at);
+            return (epctx_npu__act *)(void *)((uint8_t *)&s->params + epctx_npu__act_places[i].at);
         }
     }
+    return NULL;
+}
+
+/* Sets the activation of a step; false when this opcode has none or has one already. */
+static bool epctx_npu__set_act(epctx_npu__step *s, const epctx_npu__act *act)
+{
+    epctx_npu__act *slot = epctx_npu__act_of(s);
     if (slot == NULL || slot->kind != EPCTX_NPU__ACT_NONE) {
         return false;
     }
@@ -6616,31 +6598,18 @@ static epctx_status epctx_npu__fuse_bias(epctx_npu__compiler *c, uint32_t x, uin
     epctx_npu__step *s = epctx_npu__producer(c, x);
     const epctx_npu__shape *xs = &c->tensors[x].shape, *bs = &c->tensors[bias].shape;
     epctx_npu__shape flat = {1, {0}};
-    uint32_t axis, i, act, id;
+    uint32_t axis = 1, i, id;
     *done = false;
     if (s == NULL || !c->tensors[bias].constant || bs->rank > xs->rank) {
         return EPCTX_OK;
     }
-    switch (s->op) {
-    case EPCTX_NPU__OP_CONV:
-        axis = 1;
-        act = s->params.conv.act.kind;
-        break;
-    case EPCTX_NPU__OP_DEPTHWISE:
-        axis = 1;
-        act = s->params.depthwise.act.kind;
-        break;
-    case EPCTX_NPU__OP_GEMM:
-        if (s->params.gemm.n != (uint32_t)xs->dims[xs->rank - 1]) {
-            return EPCTX_OK;
-        }
+    if (s->op == EPCTX_NPU__OP_GEMM && s->params.gemm.n == (uint32_t)xs->dims[xs->rank - 1]) {
         axis = xs->rank - 1;
-        act = s->params.gemm.act.kind;
-        break;
-    default:
+    } else if (s->op != EPCTX_NPU__OP_CONV && s->op != EPCTX_NPU__OP_DEPTHWISE) {
         return EPCTX_OK;
     }
-    if (s->in[2] != EPCTX_NPU__NONE || act != EPCTX_NPU__ACT_NONE || xs->dims[axis] == 1) {
+    if (s->in[2] != EPCTX_NPU__NONE || epctx_npu__act_of(s)->kind != EPCTX_NPU__ACT_NONE ||
+        xs->dims[axis] == 1) {
         return EPCTX_OK;
     }
     for (i = 0; i < bs->rank; i++) {
@@ -6680,11 +6649,13 @@ static bool epctx_npu__fuse_add(epctx_npu__compiler *c, uint32_t x, uint32_t oth
     return true;
 }
 
-/* a + b, by the step before where that can do it. */
-static epctx_status epctx_npu__emit_add(epctx_npu__compiler *c, uint32_t a, uint32_t b, uint32_t *y)
+/* Two operands combined; a + b by the step before, where that can do it. */
+static epctx_status epctx_npu__emit_fused(epctx_npu__compiler *c, epctx_npu__binary_kind kind,
+                                          uint32_t a, uint32_t b, uint32_t *y)
 {
     bool done = false;
-    if (c->tensors[a].elem == EPCTX_ONNX_FLOAT && c->tensors[b].elem == EPCTX_ONNX_FLOAT) {
+    if (kind == EPCTX_NPU__BINARY_ADD && c->tensors[a].elem == EPCTX_ONNX_FLOAT &&
+        c->tensors[b].elem == EPCTX_ONNX_FLOAT) {
         *y = a;
         EPCTX_NPU__TRY(epctx_npu__fuse_bias(c, a, b, &done));
         if (done || epctx_npu__fuse_add(c, a, b)) {
@@ -6696,7 +6667,7 @@ static epctx_status epctx_npu__emit_add(epctx_npu__compiler *c, uint32_t a, uint
             return EPCTX_OK;
         }
     }
-    return epctx_npu__emit_any(c, EPCTX_NPU__BINARY_ADD, a, b, y);
+    return epctx_npu__emit_any(c, kind, a, b, y);
 }
 
 static epctx_status epctx_npu__lower_binary(epctx_npu__compiler *c)
@@ -6705,11 +6676,7 @@ static epctx_status epctx_npu__lower_binary(epctx_npu__compiler *c)
     uint32_t a, b, y;
     EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &a, &b));
     EPCTX_NPU__TRY(epctx_npu__old_broadcast(c, a, &b));
-    if (kind == EPCTX_NPU__BINARY_ADD) {
-        EPCTX_NPU__TRY(epctx_npu__emit_add(c, a, b, &y));
-    } else {
-        EPCTX_NPU__TRY(epctx_npu__emit_any(c, kind, a, b, &y));
-    }
+    EPCTX_NPU__TRY(epctx_npu__emit_fused(c, kind, a, b, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -6746,11 +6713,7 @@ static epctx_status epctx_npu__lower_many(epctx_npu__compiler *c)
     }
     for (i = 1; i < c->node->input_count; i++) {
         EPCTX_NPU__TRY(epctx_npu__input(c, i, &b));
-        if (kind == EPCTX_NPU__BINARY_ADD) {
-            EPCTX_NPU__TRY(epctx_npu__emit_add(c, y, b, &y));
-        } else {
-            EPCTX_NPU__TRY(epctx_npu__emit_any(c, kind, y, b, &y));
-        }
+        EPCTX_NPU__TRY(epctx_npu__emit_fused(c, kind, y, b, &y));
     }
     return epctx_npu__output(c, 0, y);
 }
@@ -8505,18 +8468,15 @@ static epctx_status epctx_npu__lower_hardmax(epctx_npu__compiler *c)
 /* Mean of several tensors. */
 static epctx_status epctx_npu__lower_mean(epctx_npu__compiler *c)
 {
-    uint32_t y, b, id;
-    float *factor;
+    uint32_t y, b;
     size_t i;
     EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &y));
     for (i = 1; i < c->node->input_count; i++) {
         EPCTX_NPU__TRY(epctx_npu__float_input(c, i, &b));
         EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, y, b, &y));
     }
-    EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &factor, &id));
-    *factor = (float)c->node->input_count;
-    c->tensors[id].shape.rank = 0;
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, y, id, &y));
+    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_DIV, y,
+                                          (float)c->node->input_count, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -8526,8 +8486,7 @@ static epctx_status epctx_npu__lower_mean_variance(epctx_npu__compiler *c)
     const epctx_attr *attr = epctx_node_attr(c->node, "axes");
     static const int64_t usual[3] = {0, 2, 3};
     bool marked[EPCTX_NPU_MAX_RANK] = {false};
-    uint32_t x, mean, square, id;
-    float *tiny;
+    uint32_t x, mean, square;
     EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
     if (attr != NULL && attr->type != EPCTX_ATTR_INTS) {
         return epctx_npu__bad_attr(c, "axes", "a list of integers");
@@ -8541,9 +8500,7 @@ static epctx_status epctx_npu__lower_mean_variance(epctx_npu__compiler *c)
     EPCTX_NPU__TRY(
         epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_MEAN, square, marked, true, &square));
     EPCTX_NPU__TRY(epctx_npu__emit_act(c, square, EPCTX_NPU__ACT_SQRT, 0.0f, 0.0f, &square));
-    EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &tiny, &id));
-    *tiny = 1e-9f;
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, square, id, &square));
+    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_ADD, square, 1e-9f, &square));
     EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, x, square, &x));
     return epctx_npu__output(c, 0, x);
 }
@@ -8688,11 +8645,8 @@ static epctx_status epctx_npu__lower_gemm(epctx_npu__compiler *c)
     EPCTX_NPU__TRY(epctx_npu__emit_gemm(c, &p, a, b, trans_b, bias, y));
     if (extra != EPCTX_NPU__NONE && beta != 0.0f && bias == EPCTX_NPU__NONE) {
         if (beta != 1.0f) {
-            float *factor;
-            uint32_t id;
-            EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &factor, &id));
-            *factor = beta;
-            EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, extra, id, &extra));
+            EPCTX_NPU__TRY(
+                epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, extra, beta, &extra));
         }
         EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, y, extra, &y));
     }
@@ -8877,7 +8831,6 @@ static epctx_status epctx_npu__emit_norm(epctx_npu__compiler *c, uint32_t x, con
     epctx_npu__shape shape = c->tensors[x].shape;
     epctx_npu__step s;
     uint32_t v[4], id, i;
-    float *epsilon;
     shape.rank -= 1;
     shape.dims[0] = (int64_t)channels;
     for (i = 1; i < shape.rank; i++) {
@@ -8886,9 +8839,8 @@ static epctx_status epctx_npu__emit_norm(epctx_npu__compiler *c, uint32_t x, con
     for (i = 0; i < 4; i++) {
         EPCTX_NPU__TRY(epctx_npu__alias(c, ids[i], &shape, 0, &v[i]));
     }
-    EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &epsilon, &id));
-    *epsilon = epctx_node_float(c->node, "epsilon", 1e-5f);
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, v[3], id, &v[3]));
+    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_ADD, v[3],
+                                          epctx_node_float(c->node, "epsilon", 1e-5f), &v[3]));
     EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &id));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_UNARY, v[3], EPCTX_NPU__NONE, id);
     s.params.unary.count = (uint32_t)channels;
@@ -8999,7 +8951,6 @@ static epctx_status epctx_npu__norm_outputs(epctx_npu__compiler *c, uint32_t x, 
     const uint64_t count = epctx_npu__product(&shape, axis, shape.rank);
     uint32_t mean, square, id, i;
     bool wanted = false;
-    float *value;
     for (i = 1; i < c->node->output_count; i++) {
         wanted = wanted || (c->node->outputs[i].size > 0 &&
                             epctx_map_get(&c->uses, c->node->outputs[i]) != EPCTX_MAP_NONE);
@@ -9016,9 +8967,7 @@ static epctx_status epctx_npu__norm_outputs(epctx_npu__compiler *c, uint32_t x, 
     EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, id, id, &id));
     EPCTX_NPU__TRY(
         epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MEAN, id, outer, count, 1, &shape, &square));
-    EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &value, &id));
-    *value = epsilon;
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, square, id, &square));
+    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_ADD, square, epsilon, &square));
     EPCTX_NPU__TRY(epctx_npu__emit_act(c, square, EPCTX_NPU__ACT_SQRT, 0.0f, 0.0f, &square));
     EPCTX_NPU__TRY(epctx_npu__emit_act(c, square, EPCTX_NPU__ACT_RECIPROCAL, 0.0f, 0.0f, &square));
     EPCTX_NPU__TRY(epctx_npu__output(c, 1, mean));
@@ -9082,20 +9031,12 @@ static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c)
     epctx_npu__shape shape;
     epctx_npu__step s;
     epctx_npu__window *w = &s.params.pool.window;
-    uint32_t x, y, id, i;
-    float *values[3];
-    uint32_t ids[3];
+    uint32_t x, y, id;
     EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
     shape = c->tensors[x].shape;
     if (shape.rank < 3 || size < 1 || size > 4096) {
         return epctx_npu__bad_attr(c, "size", "a number of channels");
     }
-    for (i = 0; i < 3; i++) {
-        EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &values[i], &ids[i]));
-    }
-    *values[0] = epctx_node_float(c->node, "alpha", 1e-4f);
-    *values[1] = epctx_node_float(c->node, "bias", 1.0f);
-    *values[2] = epctx_node_float(c->node, "beta", 0.75f);
     EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, &id));
     EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_POOL, id, EPCTX_NPU__NONE, y);
@@ -9111,9 +9052,12 @@ static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "a window of %d channels", size);
     }
     EPCTX_NPU__TRY(epctx_npu__emit(c, &s));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, y, ids[0], &y));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, y, ids[1], &y));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_POW, y, ids[2], &y));
+    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, y,
+                                          epctx_node_float(c->node, "alpha", 1e-4f), &y));
+    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_ADD, y,
+                                          epctx_node_float(c->node, "bias", 1.0f), &y));
+    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_POW, y,
+                                          epctx_node_float(c->node, "beta", 0.75f), &y));
     EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, x, y, &y));
     return epctx_npu__output(c, 0, y);
 }
@@ -9197,8 +9141,7 @@ static epctx_status epctx_npu__lower_quantize(epctx_npu__compiler *c)
 static epctx_status epctx_npu__lower_dynamic_quantize(epctx_npu__compiler *c)
 {
     epctx_npu__shape shape = {0, {0}};
-    uint32_t x, zero, low, high, scale, id, point, y;
-    float *full;
+    uint32_t x, zero, low, high, scale, point, y;
     EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
     EPCTX_NPU__TRY(epctx_npu__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
     EPCTX_NPU__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MIN, x, 1, c->tensors[x].count, 1,
@@ -9208,10 +9151,7 @@ static epctx_status epctx_npu__lower_dynamic_quantize(epctx_npu__compiler *c)
     EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MIN, low, zero, &low));
     EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MAX, high, zero, &high));
     EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, high, low, &scale));
-    EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &full, &id));
-    *full = 255.0f;
-    EPCTX_NPU__TRY(epctx_npu__alias(c, id, &shape, 0, &id));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, scale, id, &scale));
+    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_DIV, scale, 255.0f, &scale));
     EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, low, scale, &point));
     EPCTX_NPU__TRY(epctx_npu__emit_act(c, point, EPCTX_NPU__ACT_NEG, 0.0f, 0.0f, &point));
     EPCTX_NPU__TRY(epctx_npu__emit_act(c, point, EPCTX_NPU__ACT_ROUND, 0.0f, 0.0f, &point));
@@ -10334,7 +10274,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
 };
 
 /* ================================================================================================
- * >>compile: import
+ * >>import
  * ============================================================================================== */
 
 static epctx_status epctx_npu__import_tensor(epctx_npu__compiler *c, const epctx_tensor *from,
@@ -10523,7 +10463,7 @@ static epctx_npu__compiler epctx_npu__compiler_of(const epctx_graph *graph,
 }
 
 /* ================================================================================================
- * >>compile: memory plan
+ * >>plan: memory
  * ============================================================================================== */
 
 /* Every output gets its own memory from the caller: a value that is a constant, an input, a part of
@@ -11157,7 +11097,7 @@ static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
 }
 
 /* ================================================================================================
- * >>compile: writing the blob
+ * >>emit: writing the blob
  * ============================================================================================== */
 
 /* One graph of a context under construction; word positions count from the end of the records. */
@@ -11543,21 +11483,13 @@ static epctx_status epctx_npu__put_record(epctx_npu__compiler *c, epctx_buffer *
                                           const epctx_npu__graph_record *r, uint64_t base,
                                           uint64_t maker, bool makes)
 {
+    const uint64_t words[EPCTX_NPU__GRAPH_WORDS] = {
+        r->name_at, r->name_size, r->hash & UINT32_MAX, r->hash >> 32, r->scratch & UINT32_MAX,
+        r->scratch >> 32, r->io_at + base, r->inputs, r->outputs, r->commands_at + base,
+        r->command_words, r->commands, maker, makes};
     uint32_t i;
-    EPCTX_NPU__TRY(epctx_npu__word(c, out, r->name_at));
-    EPCTX_NPU__TRY(epctx_npu__word(c, out, r->name_size));
-    EPCTX_NPU__TRY(epctx_npu__word64(c, out, r->hash));
-    EPCTX_NPU__TRY(epctx_npu__word64(c, out, r->scratch));
-    EPCTX_NPU__TRY(epctx_npu__word(c, out, r->io_at + base));
-    EPCTX_NPU__TRY(epctx_npu__word(c, out, r->inputs));
-    EPCTX_NPU__TRY(epctx_npu__word(c, out, r->outputs));
-    EPCTX_NPU__TRY(epctx_npu__word(c, out, r->commands_at + base));
-    EPCTX_NPU__TRY(epctx_npu__word(c, out, r->command_words));
-    EPCTX_NPU__TRY(epctx_npu__word(c, out, r->commands));
-    EPCTX_NPU__TRY(epctx_npu__word(c, out, maker));
-    EPCTX_NPU__TRY(epctx_npu__word(c, out, makes));
-    for (i = 14; i < EPCTX_NPU__GRAPH_WORDS; i++) {
-        EPCTX_NPU__TRY(epctx_npu__word(c, out, 0));
+    for (i = 0; i < EPCTX_NPU__GRAPH_WORDS; i++) {
+        EPCTX_NPU__TRY(epctx_npu__word(c, out, words[i]));
     }
     return EPCTX_OK;
 }

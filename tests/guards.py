@@ -5,7 +5,7 @@
 
 A check is an `if` whose block reports an error or returns a failure, or that leaves because of a
 size or of NULL. Taken out, its condition is still evaluated, but its block is never entered.
-SECTION is a banner of the implementation ("wire", "exec: loading"); --only takes the checks with
+SECTION is a banner of the implementation ("wire", "arch"); --only takes the checks with
 TEXT in their function or condition, --again those that survived in the output of an earlier run,
 --plain does without sanitizers.
 
@@ -37,7 +37,7 @@ SECTIONS = {
     "epctx.h": ("basics", "io", "wire", "onnx", "record", "epnode", "profile", "path", "option",
                 "check", "scan", "edit", "convert", "combine", "partition", "weights", "ep", "gen",
                 "load", "share"),
-    "epctx_npu.h": ("blob: words, sizes, header", "arch", "exec: loading", "exec: running"),
+    "epctx_npu.h": ("blob: words, sizes, header", "arch", "exec: loading and running"),
 }
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 WORK = os.path.join(ROOT, "build/guards")

@@ -4,6 +4,7 @@
 #define _FILE_OFFSET_BITS 64
 
 #include "build.h"
+#include "examples/epctx/ops/lint.h"
 #include "rich.h"
 #include "temp.h"
 #include "test.h"

@@ -8,10 +8,12 @@
 #define EPCTX_PTHREAD_LOCK
 #include "epctx.h"
 #include "epctx_npu.h"
+#include "examples/epctx/ops/repair.h"
 
 #include "examples/epctx/ops/rename.h"
 
 #include "disk.h"
+#include "examples/epctx/ops/lint.h"
 #include "fake.h"
 #include "files.h"
 
