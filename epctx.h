@@ -1921,10 +1921,6 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
                                          epctx_arena *arena, epctx_dependency **out, size_t *count,
                                          epctx_error *error);
 
-/* TEMPORARY: until merge, split, wrap and repair have left this header. */
-#include "examples/epctx/ops/lint.h"
-#define epctx__ort_opset epctx_lint_opset
-
 /* The metadata key of a build stamp starts with this: what a model was compiled from, and size and
  * hash of the context binary (>>gen). */
 #define EPCTX_BUILD_PREFIX "epctx.build."
@@ -2211,15 +2207,6 @@ EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, ep
 EPCTX_API epctx_status epctx_prefix(epctx_model *model, epctx_str prefix,
                                     const epctx_name_opts *opts, size_t *count, epctx_error *error);
 
-/* False while singular messages stand twice: then the model can be read, not edited. */
-EPCTX_API bool epctx_model_is_editable(const epctx_model *model);
-/* Makes what is read what is written: of singular fields that stand twice one stays, messages become
- * one, of others the last. `doubled_fn` (may be NULL) hears of each, with the name of the node that
- * it is in; what it returns ends the work, and then nothing has changed. */
-typedef epctx_status (*epctx_doubled_fn)(void *user, const epctx_field_info *field, epctx_str node,
-                                         epctx_error *error);
-EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
-                                                 void *user, epctx_error *error);
 /* A file that a model names, and the name that it gets there. */
 typedef struct epctx_file_rename {
     epctx_file_use use; /* EPCTX_USE_INITIALIZERS; anything else: a context binary */
@@ -2232,6 +2219,16 @@ typedef struct epctx_file_rename {
 EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
                                                 const epctx_file_rename *renames, size_t count,
                                                 epctx_error *error);
+
+/* False while singular messages stand twice: then the model can be read, not edited. */
+EPCTX_API bool epctx_model_is_editable(const epctx_model *model);
+/* Makes what is read what is written: of singular fields that stand twice one stays, messages become
+ * one, of others the last. `doubled_fn` (may be NULL) hears of each, with the name of the node that
+ * it is in; what it returns ends the work, and then nothing has changed. */
+typedef epctx_status (*epctx_doubled_fn)(void *user, const epctx_field_info *field, epctx_str node,
+                                         epctx_error *error);
+EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
+                                                 void *user, epctx_error *error);
 
 /* Expands every message of the model, so that writing re-emits each one from its parts. The bytes
  * stay the same; tests use it. */
@@ -13101,11 +13098,6 @@ static bool epctx__dots_refused(const epctx_profile *profile, epctx_str name)
     return false;
 }
 
-/* TEMPORARY: for repair. */
-#pragma weak epctx_lint
-#pragma weak epctx_rule_of
-#pragma weak epctx_lint_opset
-#pragma weak epctx_lint_allows
 #endif /* EPCTX_NO_WIRE */
 
 /* ================================================================================================

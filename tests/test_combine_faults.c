@@ -2,6 +2,9 @@
  * something of everything, and with more and more names, so that every table grows at every
  * place. */
 #define _XOPEN_SOURCE 700
+#include "examples/epctx/ops/merge.h"
+#include "examples/epctx/ops/split.h"
+#include "examples/epctx/ops/wrap.h"
 #include "examples/epctx/ops/repair.h"
 #include "files.h"
 #include "examples/epctx/ops/lint.h"

@@ -107,8 +107,8 @@ static epctx_status repair_imports(repair *r, epctx_error *error)
         }
         OPS_TRY(epctx_put_opset(r->model, node.domain, version, error));
         repair_say(r,
-                   lint_ort_opset(node.domain) > 0 ? EPCTX_RULE_DEFAULT_OPSET
-                                                   : EPCTX_RULE_NO_OPSET,
+                   epctx_lint_opset(node.domain) > 0 ? EPCTX_RULE_DEFAULT_OPSET
+                                                     : EPCTX_RULE_NO_OPSET,
                    node.domain, "'%S' is imported, version %d as in the source model",
                    &node.domain, version);
     }
@@ -823,7 +823,7 @@ static epctx_status stale_keys(epctx_model *model, stale *s, epctx_error *error)
         OPS_TRY(epctx_lint(model, &opts, stale_found, s, NULL, error));
         return s->status;
     }
-    pairs = epctx_metadata(epctx_model_read(model).view, EPCTX_OF_MODEL);
+    pairs = epctx_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
     while (epctx_next_pair(&pairs, &pair)) {
         if (epctx_str_starts(pair.key, EPCTX_COMPAT_PREFIX)) {
             OPS_TRY(stale_add(s, pair.key));

@@ -2,6 +2,7 @@
 #ifndef EPCTX_OPS_REPAIR_H
 #define EPCTX_OPS_REPAIR_H
 
+#include "lint.h"
 #include "ops.h"
 
 /* A finding of lint that was repaired or that remains. Strings are valid during the callback. */
