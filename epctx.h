@@ -20886,21 +20886,24 @@ static epctx_status epctx__set_aside(epctx__generation *g, const epctx_tensor *t
     return EPCTX_OK;
 }
 
+static void epctx__add_number(epctx__builder *b, epctx_slot *tensor, const char *key,
+                              uint64_t number)
+{
+    char digits[24];
+    epctx_text text = epctx_text_of(digits, sizeof digits);
+    epctx_text_put_number(&text, number);
+    epctx__add_pair(b, tensor, key, epctx_text_str(&text));
+}
+
 /* Says that the bytes of a tensor are in the file of initializers. */
 static epctx_status epctx__refer_tensor(epctx__generation *g, epctx__builder *b, epctx_slot *slot,
                                         const epctx_tensor *tensor)
 {
     uint64_t at;
-    epctx_str offset, length;
     EPCTX__TRY(epctx__set_aside(g, tensor, &at));
-    offset = epctx__new_decimal(g->arena, at);
-    length = epctx__new_decimal(g->arena, tensor->size);
-    if (offset.size == 0 || length.size == 0) {
-        return epctx__nomem(g->error, g->arena->missing);
-    }
     epctx__add_pair(b, slot, "location", epctx_str_of(g->opts->initializers_file_name));
-    epctx__add_pair(b, slot, "offset", offset);
-    epctx__add_pair(b, slot, "length", length);
+    epctx__add_number(b, slot, "offset", at);
+    epctx__add_number(b, slot, "length", tensor->size);
     epctx__add_varint(b, slot, EPCTX_FIELD_TENSOR_DATA_LOCATION, 1);
     return EPCTX_OK;
 }
@@ -20918,7 +20921,7 @@ static epctx_status epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot,
     while (!b.failed && p != NULL && p < end) {
         epctx__token t;
         const uint8_t *after = epctx__next(p, end, 100, &t);
-        if (after != NULL && !epctx__is_storage(t.number) &&
+        if (after != NULL && !epctx__is_data(t.number) &&
             epctx__append_slot(b.arena, fresh, &t, after) == NULL) {
             b.failed = true;
         }

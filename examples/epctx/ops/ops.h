@@ -348,19 +348,6 @@ static inline epctx_status ops_end_changes(epctx_model *model, size_t mark, epct
     return ops_end(model, mark, status, error);
 }
 
-/* EPCTX_ERR_LIMIT when the model has 2 GiB or more; `cure` ends the sentence. */
-static inline epctx_status ops_check_size(epctx_model *model, const char *cure, epctx_error *error)
-{
-    uint64_t size = epctx_model_size(model);
-    if (size <= (uint64_t)EPCTX_MODEL_MAX) {
-        return EPCTX_OK;
-    }
-    return epctx_fail(error, EPCTX_ERR_LIMIT,
-                      "the model would have %u bytes, protobuf readers such as ONNX Runtime take at "
-                      "most %u: %s",
-                      size, (uint64_t)EPCTX_MODEL_MAX, cure);
-}
-
 /* Why a tensor that was loaded cannot be in a file, or NULL. */
 static inline const char *ops_no_bytes(const epctx_tensor *tensor)
 {
