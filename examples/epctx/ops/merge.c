@@ -16,6 +16,7 @@ typedef struct merge_end {
 
 typedef struct merge {
     epctx_model *model; /* the result: the first one */
+    epctx_view graph;   /* its main graph, for edits */
     epctx_arena *arena; /* its memory, for everything here */
     epctx_error *error;
     ops_report report;
@@ -335,9 +336,9 @@ static epctx_status guest_join_one(guest *g, const epctx_value_view *input, uint
         OPS_TRY(ops_put(&w->fed, end->now, 1, g->error));
         g->linked++;
     }
-    return ops_say(&w->report, g->number, input->name, g->error, "input '%S' is %s '%S' of model %u",
-                   &input->name, end->input ? "input" : "fed by output", &end->name,
-                   (uint64_t)end->part + 1);
+    return ops_say(&w->report, g->number, input->name, g->error,
+                   "input '%S' is %s '%S' of model %u", &input->name,
+                   end->input ? "input" : "fed by output", &end->name, (uint64_t)end->part + 1);
 }
 
 /* Decides which inputs are fed, and takes their types at their word. */
@@ -426,7 +427,8 @@ static epctx_status guest_body_names(guest *g, epctx_view body, const epctx_map 
     memset(&after, 0, sizeof after);
     epctx_map_init(&seen, g->w->arena);
     while (ops_next_definition(&d, &name)) {
-        bool hides = ops_has(&g->w->outer, name) || (ops_has(now, name) && !ops_has(&g->from, name));
+        bool hides = ops_has(&g->w->outer, name) ||
+                     (ops_has(now, name) && !ops_has(&g->from, name));
         if (!hides || ops_has(&seen, name)) {
             continue;
         }
@@ -617,8 +619,8 @@ static epctx_status guest_bridge(guest *g, const epctx_value_view *input, epctx_
     OPS_TRY(ops_put(&w->domains, epctx_str_of("ai.onnx"), 1, g->error));
     OPS_TRY(epctx_put_opset(w->model, epctx_str_of(""), 13, g->error));
     OPS_TRY(epctx_put_node(w->model, none, &node, *last, last, g->error));
-    OPS_TRY(epctx_put_copy(w->model, main_graph(w->model), EPCTX_FIELD_GRAPH_VALUE_INFO,
-                           input->view, none, NULL, g->error));
+    OPS_TRY(epctx_put_copy(w->model, w->graph, EPCTX_FIELD_GRAPH_VALUE_INFO, input->view, none,
+                           NULL, g->error));
     return ops_say(&w->report, g->number, input->name, g->error,
                    "node '%S' gives '%S' the name '%S', under which the EP finds it", &node.name,
                    &now, &input->name);
@@ -647,7 +649,6 @@ static epctx_status guest_bridges(guest *g, epctx_map *fed, epctx_view *last)
 
 static epctx_status guest_copy(guest *g)
 {
-    epctx_model *model = g->w->model;
     epctx_cursor fields = epctx_fields(main_graph(g->model), 0);
     epctx_view last[EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER + 1]; /* that was placed, by number */
     epctx_map fed;
@@ -657,7 +658,7 @@ static epctx_status guest_copy(guest *g)
     OPS_TRY(guest_bridges(g, &fed, &last[EPCTX_FIELD_GRAPH_NODE]));
     while (epctx_next_field(&fields, &field)) {
         if (field.wire == EPCTX_WIRE_LEN && guest_copies(g, &field, &fed)) {
-            OPS_TRY(epctx_put_copy(model, main_graph(model), field.number, field.body,
+            OPS_TRY(epctx_put_copy(g->w->model, g->w->graph, field.number, field.body,
                                    last[field.number], &last[field.number], g->error));
         }
     }
@@ -841,7 +842,8 @@ static epctx_status guest_pair(guest *g, merge_pairs *known, epctx_view view)
     }
     if (g->prefix.size == 0) {
         return epctx_fail(g->error, EPCTX_ERR_EXISTS,
-                          "metadata '%S' is '%S', in an earlier model '%S', and the prefix is empty",
+                          "metadata '%S' is '%S', in an earlier model '%S', and the prefix is "
+                          "empty",
                           &pair.key, &pair.value, &old);
     }
     return guest_prefix_pair(g, known, view, at);
@@ -1065,8 +1067,8 @@ static epctx_status merge_outputs(merge *w)
     for (i = 0; i < gone.count; i++) {
         value = epctx_value_of(ops_view_at(&gone, i));
         if (value.has_type && !ops_has(&typed, value.name)) {
-            OPS_TRY(epctx_put_copy(model, main_graph(model), EPCTX_FIELD_GRAPH_VALUE_INFO,
-                                   value.view, epctx_view_none(), NULL, w->error));
+            OPS_TRY(epctx_put_copy(model, w->graph, EPCTX_FIELD_GRAPH_VALUE_INFO, value.view,
+                                   epctx_view_none(), NULL, w->error));
         }
     }
     OPS_TRY(ops_remove_views(model, &gone, w->error));
@@ -1188,6 +1190,7 @@ static void merge_begin(merge *w, const epctx_part *parts, size_t count,
 {
     memset(w, 0, sizeof *w);
     w->model = parts[0].model;
+    w->graph = main_graph(w->model);
     w->arena = &w->model->arena;
     w->error = error;
     w->report.arena = w->arena;

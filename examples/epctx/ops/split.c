@@ -6,6 +6,7 @@
 
 typedef struct split {
     epctx_model *model;
+    epctx_view graph; /* its main graph, for edits */
     epctx_arena *arena; /* of the model, for everything here */
     epctx_error *error;
     ops_report report;
@@ -24,11 +25,6 @@ typedef struct split {
     epctx_list stack;    /* of these, those that are still to be followed */
     epctx_list gone;     /* views */
 } split;
-
-static epctx_view main_graph(const split *s)
-{
-    return epctx_model_graph(s->model).view;
-}
 
 static epctx_status drop(split *s, epctx_view view)
 {
@@ -332,7 +328,7 @@ static epctx_status put_end(split *s, const epctx_value *wish, bool input,
     epctx_view none = epctx_view_none();
     epctx_value value = *wish;
     if (wish->elem_type == 0 && at != EPCTX_MAP_NONE) {
-        return epctx_put_copy(s->model, main_graph(s),
+        return epctx_put_copy(s->model, s->graph,
                               input ? EPCTX_FIELD_GRAPH_INPUT : EPCTX_FIELD_GRAPH_OUTPUT,
                               ops_view_at(&types->values, at), *last, last, s->error);
     }
@@ -537,7 +533,7 @@ static epctx_status split_functions(split *s)
     split_calls calls;
     size_t i;
     OPS_TRY(index_functions(s, it, count, &calls));
-    OPS_TRY(mark_calls(s, main_graph(s), EPCTX_KIND_GRAPH, &calls));
+    OPS_TRY(mark_calls(s, epctx_model_graph(s->model).view, EPCTX_KIND_GRAPH, &calls));
     while (calls.waiting > 0) {
         epctx_view body = calls.functions[calls.stack[--calls.waiting]].view;
         OPS_TRY(mark_calls(s, body, EPCTX_KIND_FUNCTION, &calls));
@@ -607,6 +603,7 @@ epctx_status epctx_split(epctx_model *model, const epctx_split_opts *opts, epctx
         s.opts = *opts;
     }
     s.model = model;
+    s.graph = epctx_model_graph(model).view;
     s.arena = &model->arena;
     s.error = error;
     s.report.arena = s.arena;
