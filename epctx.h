@@ -54,7 +54,7 @@
  *                                 writes model bytes, and nanopb with it    every file
  *   EPCTX_NO_EDIT                 leaves out what makes, changes or writes
  *                                 models: edit (but epctx_graph_load),
- *                                 convert, combine, gen, the cache of load,
+ *                                 payload, gen, the cache of load,
  *                                 epctx_share_generate                      every file
  *   EPCTX_ARENA_BLOCK 4096        bytes of an arena's first block; the next
  *                                 ones double up to 256 times as much       implementation file
@@ -114,7 +114,7 @@
  *
  * CONTENTS
  *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>option >>check
- *   >>scan >>edit >>convert >>partition >>weights >>ep >>gen >>load >>share
+ *   >>scan >>edit >>payload >>partition >>weights >>ep >>gen >>load >>share
  *   >>implementation
  */
 
@@ -2270,7 +2270,7 @@ EPCTX_API epctx_status epctx_output_backup(const epctx_io *io, const char *path,
 #endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
- * >>convert: contexts and weights, in the model or in files
+ * >>payload: embed and extract contexts
  *
  * A conversion edits an open model and tells in epctx_changes what it did and which files must
  * stand beside the result; nothing is written. epctx_write_group then writes model and files so
@@ -2351,10 +2351,10 @@ typedef struct epctx_convert_opts {
     const char *name;              /* file name of a context or of the weights, relative to the
                                       model, with {stem} {model} {file} as in epctx_profile.binary
                                       and {node}; default the EP's own, for weights {file}.data */
-    uint64_t threshold;            /* initializers of fewer bytes stay; epctx_init_external */
+    uint64_t threshold;            /* initializers of fewer bytes stay (ops/init.h) */
     uint64_t alignment;            /* of each tensor in the file; default 4096, as ONNX advises */
     const char *source;            /* model with the weights, relative to the model's folder;
-                                      default onnx_model_filename; epctx_weightless */
+                                      default onnx_model_filename (ops/weightless.h) */
     bool allow_stale; /* embed and extract a binary also when it is not that of the build stamp */
 } epctx_convert_opts;
 
@@ -4379,7 +4379,8 @@ static EPCTX__UNUSED bool epctx__has(const epctx_map *map, epctx_str key)
 
 /* -- with the error that says what was missing -- */
 
-static void *epctx__array(epctx_arena *arena, size_t count, size_t size, epctx_error *error)
+static EPCTX__UNUSED void *epctx__array(epctx_arena *arena, size_t count, size_t size,
+                                        epctx_error *error)
 {
     void *memory = epctx_arena_array(arena, count, size);
     if (memory == NULL) {
@@ -4404,7 +4405,8 @@ static EPCTX__UNUSED epctx_status epctx__copy(epctx_arena *arena, epctx_str text
     return *out != NULL ? EPCTX_OK : epctx__nomem(error, arena->missing);
 }
 
-static epctx_status epctx__map_set(epctx_map *map, epctx_str key, size_t value, epctx_error *error)
+static EPCTX__UNUSED epctx_status epctx__map_set(epctx_map *map, epctx_str key, size_t value,
+                                                 epctx_error *error)
 {
     return epctx_map_put(map, key, (uint32_t)value) == EPCTX_OK
                ? EPCTX_OK
@@ -13087,7 +13089,7 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 }
 
 /* Whether an EP refuses a name for its dots. */
-static bool epctx__dots_refused(const epctx_profile *profile, epctx_str name)
+static EPCTX__UNUSED bool epctx__dots_refused(const epctx_profile *profile, epctx_str name)
 {
     size_t i;
     for (i = 1; i < name.size && (profile->traits & EPCTX_NO_DOTS) != 0; i++) {
@@ -16706,7 +16708,7 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
 #endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
- * >>convert
+ * >>payload
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_EDIT

@@ -1,4 +1,4 @@
-/* >>convert: contexts and weights into the model and out of it, files written as a group, binaries
+/* >>payload: contexts and weights into the model and out of it, files written as a group, binaries
  * renamed with their models. */
 #define _XOPEN_SOURCE 700
 #include "examples/epctx/ops/init.h"
