@@ -54,7 +54,7 @@
  *                                 writes model bytes, and nanopb with it    every file
  *   EPCTX_NO_EDIT                 leaves out what makes, changes or writes
  *                                 models: edit (but epctx_graph_load),
- *                                 convert, combine, gen, the cache of load,
+ *                                 payload, gen, the cache of load,
  *                                 epctx_share_generate                      every file
  *   EPCTX_ARENA_BLOCK 4096        bytes of an arena's first block; the next
  *                                 ones double up to 256 times as much       implementation file
@@ -114,7 +114,7 @@
  *
  * CONTENTS
  *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>option >>check
- *   >>stamp >>scan >>edit >>convert >>partition >>weights >>ep >>gen >>load >>share
+ *   >>stamp >>scan >>edit >>payload >>partition >>weights >>ep >>gen >>load >>share
  *   >>implementation
  */
 
@@ -1323,13 +1323,13 @@ EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float
  * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data, LIMIT where the tensors in it
  * lie over each other: together they may have 1 GiB and 16 times the bytes of their files. */
 EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error);
-/* The bytes of the file `name` in `folder`, mapped until the model is closed; each file once. */
-EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder, epctx_str name,
-                                            epctx_span *bytes, epctx_error *error);
 /* The same for one tensor, wherever it is. out->data is NULL for strings and for typed fields of half
  * bytes. `arena` (NULL: the model's) gets what is not in the model or a file. */
 EPCTX_API epctx_status epctx_tensor_load(epctx_model *model, epctx_view tensor, epctx_arena *arena,
                                          epctx_tensor *out, epctx_error *error);
+/* The bytes of the file `name` in `folder`, mapped until the model is closed; each file once. */
+EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder, epctx_str name,
+                                            epctx_span *bytes, epctx_error *error);
 #endif
 
 /* ================================================================================================
@@ -2201,7 +2201,7 @@ EPCTX_API epctx_status epctx_output_backup(const epctx_io *io, const char *path,
 #endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
- * >>convert: contexts and weights, in the model or in files
+ * >>payload: embed and extract contexts
  *
  * A conversion edits an open model and tells in epctx_changes what it did and which files must
  * stand beside the result; nothing is written. epctx_write_group then writes model and files so
@@ -2258,12 +2258,19 @@ typedef struct epctx_change {
 
 /* What a conversion did. Everything lives until the model is closed. */
 typedef struct epctx_changes {
-    const epctx_change *items; /* in the order of the model */
+    epctx_change *items; /* in the order of the model */
     size_t count;
     size_t done; /* items that are not SKIPPED */
     epctx_output_file *files;
     size_t file_count;
+    size_t room, file_room; /* private */
 } epctx_changes;
+
+/* For those who write conversions: adds a change or a file to a list that was zeroed at first. */
+EPCTX_API epctx_status epctx_changes_put(epctx_changes *changes, epctx_arena *arena,
+                                         const epctx_change *change, epctx_error *error);
+EPCTX_API epctx_status epctx_changes_put_file(epctx_changes *changes, epctx_arena *arena,
+                                              const epctx_output_file *file, epctx_error *error);
 
 typedef struct epctx_convert_opts {
     const char *node;              /* only nodes of this name; default every EPContext node */
@@ -2275,10 +2282,10 @@ typedef struct epctx_convert_opts {
     const char *name;              /* file name of a context or of the weights, relative to the
                                       model, with {stem} {model} {file} as in epctx_profile.binary
                                       and {node}; default the EP's own, for weights {file}.data */
-    uint64_t threshold;            /* initializers of fewer bytes stay; epctx_init_external */
+    uint64_t threshold;            /* initializers of fewer bytes stay (ops/init.h) */
     uint64_t alignment;            /* of each tensor in the file; default 4096, as ONNX advises */
     const char *source;            /* model with the weights, relative to the model's folder;
-                                      default onnx_model_filename; epctx_weightless */
+                                      default onnx_model_filename (ops/weightless.h) */
     bool allow_stale; /* embed and extract a binary also when it is not that of the build stamp */
 } epctx_convert_opts;
 
@@ -2294,31 +2301,6 @@ EPCTX_API epctx_status epctx_embed(epctx_model *model, const epctx_convert_opts 
  * as above. */
 EPCTX_API epctx_status epctx_extract(epctx_model *model, const epctx_convert_opts *opts,
                                      epctx_changes *changes, epctx_error *error);
-
-/* External initializers of the main graph and of its bodies come into the model. */
-EPCTX_API epctx_status epctx_init_inline(epctx_model *model, const epctx_convert_opts *opts,
-                                         epctx_changes *changes, epctx_error *error);
-/* Initializers of `threshold` bytes and more go into one file. Strings, sparse initializers and
- * attribute tensors stay, because ORT does not look for them in files. */
-EPCTX_API epctx_status epctx_init_external(epctx_model *model, const epctx_convert_opts *opts,
-                                           epctx_changes *changes, epctx_error *error);
-/* Initializers that nothing reads go. One that makes an input optional, that a body captures or
- * that a quantization annotation or training names is read. */
-EPCTX_API epctx_status epctx_init_prune(epctx_model *model, const epctx_convert_opts *opts,
-                                        epctx_changes *changes, epctx_error *error);
-
-/* A weightless model has EPContext nodes that take their weights as inputs (ORT's
- * ep.enable_weightless). Its initializers are copies of those of the source model: this one makes
- * each of them a reference into the source model (or into its data file), and stores
- * onnx_model_filename where it is missing. EPCTX_ERR_VERSION where the source has another tensor of
- * that name or none. EPCTX_ERR_UNSUPPORTED when no EPContext node takes weights: they are in its
- * binary, out of reach for everyone but the EP, or were left out by it already. */
-EPCTX_API epctx_status epctx_weightless(epctx_model *model, const epctx_convert_opts *opts,
-                                        epctx_changes *changes, epctx_error *error);
-/* The way back: the weights that EPContext nodes take come into the model, and a node that took
- * weights forgets onnx_model_filename. EPCTX_ERR_UNSUPPORTED for binaries without weights. */
-EPCTX_API epctx_status epctx_self_contained(epctx_model *model, const epctx_convert_opts *opts,
-                                            epctx_changes *changes, epctx_error *error);
 
 /* Writes a model to `path` and `files` beside it, all or nothing: every file is complete and
  * durable before the first one is replaced. After a crash at any point there is the old set or the
@@ -4406,7 +4388,8 @@ static EPCTX__UNUSED bool epctx__has(const epctx_map *map, epctx_str key)
 
 /* -- with the error that says what was missing -- */
 
-static void *epctx__array(epctx_arena *arena, size_t count, size_t size, epctx_error *error)
+static EPCTX__UNUSED void *epctx__array(epctx_arena *arena, size_t count, size_t size,
+                                        epctx_error *error)
 {
     void *memory = epctx_arena_array(arena, count, size);
     if (memory == NULL) {
@@ -4431,7 +4414,8 @@ static EPCTX__UNUSED epctx_status epctx__copy(epctx_arena *arena, epctx_str text
     return *out != NULL ? EPCTX_OK : epctx__nomem(error, arena->missing);
 }
 
-static epctx_status epctx__map_set(epctx_map *map, epctx_str key, size_t value, epctx_error *error)
+static EPCTX__UNUSED epctx_status epctx__map_set(epctx_map *map, epctx_str key, size_t value,
+                                                 epctx_error *error)
 {
     return epctx_map_put(map, key, (uint32_t)value) == EPCTX_OK
                ? EPCTX_OK
@@ -12533,7 +12517,7 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 }
 
 /* Whether an EP refuses a name for its dots. */
-static bool epctx__dots_refused(const epctx_profile *profile, epctx_str name)
+static EPCTX__UNUSED bool epctx__dots_refused(const epctx_profile *profile, epctx_str name)
 {
     size_t i;
     for (i = 1; i < name.size && (profile->traits & EPCTX_NO_DOTS) != 0; i++) {
@@ -16020,7 +16004,7 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
 #endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
- * >>convert
+ * >>payload
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_EDIT
@@ -16030,6 +16014,31 @@ EPCTX_API const char *epctx_change_name(epctx_change_kind kind)
     static const char *const names[] = {"embedded", "extracted", "followed", "inlined",
                                         "external", "pruned",    "source",   "skipped"};
     return (unsigned)kind < EPCTX_CHANGE_COUNT ? names[kind] : "unknown";
+}
+
+EPCTX_API epctx_status epctx_changes_put(epctx_changes *changes, epctx_arena *arena,
+                                         const epctx_change *change, epctx_error *error)
+{
+    void *items = changes->items;
+    if (!epctx__list_room(arena, &items, changes->count, &changes->room, sizeof *change)) {
+        return epctx__nomem(error, arena->missing);
+    }
+    changes->items = (epctx_change *)items;
+    changes->items[changes->count++] = *change;
+    changes->done += change->kind != EPCTX_CHANGE_SKIPPED;
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_changes_put_file(epctx_changes *changes, epctx_arena *arena,
+                                              const epctx_output_file *file, epctx_error *error)
+{
+    void *files = changes->files;
+    if (!epctx__list_room(arena, &files, changes->file_count, &changes->file_room, sizeof *file)) {
+        return epctx__nomem(error, arena->missing);
+    }
+    changes->files = (epctx_output_file *)files;
+    changes->files[changes->file_count++] = *file;
+    return EPCTX_OK;
 }
 
 /* -- what conversions share -- */
@@ -16151,18 +16160,6 @@ static bool epctx__convert_refuse(epctx__convert *c, const epctx_epnode *node,
 {
     epctx_blame(c->error, NULL, &node->name, attribute);
     return false;
-}
-
-/* What the bodies of a node read from outside. */
-typedef struct epctx__captures {
-    const epctx_str *out;
-    size_t count;
-} epctx__captures;
-
-static bool epctx__convert_captures(epctx__convert *c, epctx_view node, epctx__captures *found)
-{
-    return epctx_node_captures(node, &c->model->arena, &found->out, &found->count, c->error) ==
-           EPCTX_OK;
 }
 
 static bool epctx__convert_int(epctx__convert *c, epctx_view node, const char *name, int64_t value)
@@ -16306,7 +16303,7 @@ static epctx_status epctx__convert_run(epctx_model *model, const epctx_convert_o
         return use->status;
     }
     if (changes != NULL) {
-        changes->items = (const epctx_change *)c.items.items;
+        changes->items = (epctx_change *)c.items.items;
         changes->count = c.items.count;
         changes->done = c.done;
         changes->files = (epctx_output_file *)c.files.items;
@@ -16819,689 +16816,6 @@ EPCTX_API epctx_status epctx_extract(epctx_model *model, const epctx_convert_opt
                                      epctx_changes *changes, epctx_error *error)
 {
     return epctx__convert_run(model, opts, epctx__extract_step, changes, error);
-}
-
-/* -- initializers: what a tensor stores -- */
-
-/* TensorProto's fields for data: the typed ones, raw_data, external_data, data_location. */
-static bool epctx__is_storage(uint32_t number)
-{
-    return (number >= 4 && number <= 7) || number == 9 || number == 10 || number == 11 ||
-           number == 13 || number == 14;
-}
-
-/* Behind the fields with numbers up to `number`, where a writer in field order puts it. */
-static epctx_slot *epctx__sorted_place(const epctx_slot *parent, uint32_t number)
-{
-    epctx_slot *slot;
-    epctx_slot *previous = NULL;
-    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
-        if (!slot->removed && slot->number > number) {
-            break;
-        }
-        previous = slot;
-    }
-    return previous;
-}
-
-static bool epctx__convert_place(epctx__convert *c, epctx__builder *b, epctx_slot *tensor,
-                                 epctx_slot *fresh)
-{
-    epctx_slot *previous = fresh != NULL ? epctx__sorted_place(tensor, fresh->number) : NULL;
-    return epctx__place(c->model, b, tensor, previous, fresh, c->error) == EPCTX_OK;
-}
-
-/* Takes the data out of a tensor; what else it has stays where it is. */
-static epctx_slot *epctx__tensor_strip(epctx__convert *c, epctx_view view)
-{
-    epctx_slot *tensor;
-    epctx_slot *slot;
-    if (epctx__locate_message(c->model, view, &tensor, c->error) != EPCTX_OK) {
-        return NULL;
-    }
-    for (slot = tensor->message->first; slot != NULL; slot = slot->next) {
-        if (!slot->removed && epctx__is_storage(slot->number) &&
-            epctx__remove_slot(c->model, slot, c->error) != EPCTX_OK) {
-            return NULL;
-        }
-    }
-    return tensor;
-}
-
-static bool epctx__tensor_raw(epctx__convert *c, epctx_view view, const uint8_t *data, size_t size)
-{
-    epctx__builder b = epctx__builder_of(c->model);
-    epctx_slot *tensor = epctx__tensor_strip(c, view);
-    return tensor != NULL &&
-           epctx__convert_place(c, &b, tensor, epctx__add_bytes(&b, NULL, 9, data, size));
-}
-
-static bool epctx__tensor_pair(epctx__convert *c, epctx_slot *tensor, const char *key,
-                               epctx_str value)
-{
-    epctx__builder b = epctx__builder_of(c->model);
-    epctx_slot *entry = epctx__add_message(&b, NULL, 13);
-    if (entry != NULL) {
-        epctx__add_str(&b, entry, 1, epctx_str_of(key));
-        epctx__add_str(&b, entry, 2, value);
-    }
-    return epctx__convert_place(c, &b, tensor, entry);
-}
-
-/* Empty for lack of memory. */
-static epctx_str epctx__new_decimal(epctx_arena *arena, uint64_t number)
-{
-    char digits[24];
-    epctx_text text = epctx_text_of(digits, sizeof digits);
-    epctx_str out;
-    epctx_text_put_number(&text, number);
-    out = epctx_text_str(&text);
-    out.data = epctx_arena_copy(arena, out);
-    out.size = out.data != NULL ? out.size : 0;
-    return out;
-}
-
-static bool epctx__tensor_refer(epctx__convert *c, epctx_view view, epctx_str location,
-                                uint64_t offset, uint64_t length)
-{
-    epctx__builder b = epctx__builder_of(c->model);
-    epctx_str from = epctx__new_decimal(c->arena, offset);
-    epctx_str size = epctx__new_decimal(c->arena, length);
-    epctx_slot *tensor;
-    if (from.size == 0 || size.size == 0) {
-        return epctx__convert_nomem(c);
-    }
-    tensor = epctx__tensor_strip(c, view);
-    if (tensor == NULL || !epctx__tensor_pair(c, tensor, "location", location) ||
-        !epctx__tensor_pair(c, tensor, "offset", from) ||
-        !epctx__tensor_pair(c, tensor, "length", size)) {
-        return false;
-    }
-    return epctx__convert_place(c, &b, tensor, epctx__add_varint(&b, NULL, 14, 1)); /* EXTERNAL */
-}
-
-/* The bytes of a tensor, wherever they are. `why` says why there are none to be had; false is a
- * failure. */
-static bool epctx__tensor_read(epctx__convert *c, epctx_model *model, epctx_view view,
-                               epctx_tensor *out, const char **why)
-{
-    *why = NULL;
-    if (epctx_tensor_load(model, view, NULL, out, c->error) != EPCTX_OK) {
-        return false;
-    }
-    if (out->data == NULL && out->elem_type == EPCTX_ONNX_STRING) {
-        *why = "strings cannot be in a file";
-    } else if (out->data == NULL) {
-        *why = "its data is in fields of a packed type that cannot be moved";
-    }
-    return true;
-}
-
-/* -- initializers: all of a graph and its bodies -- */
-
-typedef bool (*epctx__graph_step)(epctx__convert *c, epctx_view graph);
-
-static bool epctx__each_graph(epctx__convert *c, epctx_view graph, epctx__graph_step step,
-                              uint32_t depth)
-{
-    epctx_cursor nodes = epctx_fields(graph, 1);
-    epctx_view node;
-    if (!step(c, graph)) {
-        return false;
-    }
-    while (depth > 0 && epctx_next_view(&nodes, &node)) { /* not taken: open bounds the nesting */
-        epctx_cursor attrs = epctx_fields(node, 5);
-        epctx_view attr;
-        while (epctx_next_view(&attrs, &attr)) {
-            epctx_cursor fields = epctx_fields(attr, 0);
-            epctx_field field;
-            while (epctx_next_field(&fields, &field)) {
-                if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11) &&
-                    !epctx__each_graph(c, field.body, step, depth - 1)) { /* g, graphs */
-                    return false;
-                }
-            }
-        }
-    }
-    return true;
-}
-
-static bool epctx__every_graph(epctx__convert *c, epctx__graph_step step)
-{
-    return epctx__each_graph(c, epctx_model_graph(c->model).view, step, EPCTX_WALK_DEPTH);
-}
-
-/* -- inline -- */
-
-static bool epctx__inline_tensor(epctx__convert *c, const epctx_tensor_view *tensor)
-{
-    epctx_tensor loaded;
-    const char *why;
-    if (!epctx__tensor_read(c, c->model, tensor->view, &loaded, &why)) {
-        return false;
-    }
-    if (loaded.elem_type == EPCTX_ONNX_STRING) {
-        epctx_fail(c->error, EPCTX_ERR_GRAPH, "initializer '%S': strings cannot be in a file",
-                   &loaded.name);
-        return false;
-    }
-    return epctx__tensor_raw(c, tensor->view, loaded.data, loaded.size) &&
-           epctx__convert_note(c, EPCTX_CHANGE_INLINED, tensor->name, tensor->location,
-                               loaded.size, NULL);
-}
-
-static bool epctx__inline_graph(epctx__convert *c, epctx_view graph)
-{
-    epctx_cursor it = epctx_fields(graph, 5);
-    epctx_tensor_view tensor;
-    while (epctx_next_tensor(&it, &tensor)) {
-        if (tensor.external && !epctx__inline_tensor(c, &tensor)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__inline_step(epctx__convert *c)
-{
-    return epctx__every_graph(c, epctx__inline_graph) &&
-           epctx__convert_fits(c, "keep initializers in a file");
-}
-
-EPCTX_API epctx_status epctx_init_inline(epctx_model *model, const epctx_convert_opts *opts,
-                                         epctx_changes *changes, epctx_error *error)
-{
-    return epctx__convert_run(model, opts, epctx__inline_step, changes, error);
-}
-
-/* -- external -- */
-
-static bool epctx__external_part(epctx__convert *c, const uint8_t *data, size_t size)
-{
-    epctx_span *part;
-    if (size == 0) {
-        return true;
-    }
-    part = (epctx_span *)epctx__convert_add(c, &c->parts, sizeof *part);
-    if (part == NULL) {
-        return false;
-    }
-    part->data = data;
-    part->size = size;
-    c->data_size += size;
-    return true;
-}
-
-static bool epctx__external_tensor(epctx__convert *c, const epctx_tensor_view *tensor,
-                                   epctx_str file)
-{
-    epctx_tensor loaded;
-    const char *why;
-    uint64_t offset;
-    if (!epctx__tensor_read(c, c->model, tensor->view, &loaded, &why)) {
-        return false;
-    }
-    if (why != NULL) {
-        return epctx__convert_skip(c, tensor->name, 0, why);
-    }
-    if (loaded.size < c->opts.threshold) {
-        return true;
-    }
-    offset = c->data_size + (0 - c->data_size) % c->opts.alignment;
-    return epctx__external_part(c, NULL, (size_t)(offset - c->data_size)) &&
-           epctx__external_part(c, loaded.data, loaded.size) &&
-           epctx__tensor_refer(c, tensor->view, file, offset, loaded.size) &&
-           epctx__convert_note(c, EPCTX_CHANGE_EXTERNAL, tensor->name, file, loaded.size, NULL);
-}
-
-static bool epctx__external_graph(epctx__convert *c, epctx_view graph)
-{
-    epctx_cursor it = epctx_fields(graph, 5);
-    epctx_tensor_view tensor;
-    while (epctx_next_tensor(&it, &tensor)) {
-        if (tensor.external) {
-            c->name_used = c->name_used || epctx_str_is(tensor.location, c->opts.name);
-        } else if (!epctx__external_tensor(c, &tensor, epctx_str_of(c->opts.name))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Tensors that are attributes and large enough to be missed. */
-static bool epctx__external_attrs(epctx__convert *c, epctx_view graph)
-{
-    epctx_cursor nodes = epctx_fields(graph, 1);
-    epctx_view node;
-    while (epctx_next_view(&nodes, &node)) {
-        epctx_cursor attrs = epctx_fields(node, 5);
-        epctx_attr_view attr;
-        while (epctx_next_attr(&attrs, &attr)) {
-            if (epctx_view_exists(attr.t) && attr.t.size >= c->opts.threshold &&
-                !epctx__convert_skip(c, epctx_node_of(node).name, attr.t.size,
-                                     "attribute tensors stay: ORT looks into files for "
-                                     "initializers only")) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-static bool epctx__external_sparse(epctx__convert *c, epctx_view graph)
-{
-    epctx_cursor it = epctx_graph_sparse(epctx_graph_of(graph));
-    epctx_sparse_view sparse;
-    while (epctx_next_sparse(&it, &sparse)) {
-        if (!epctx__convert_skip(c, sparse.values.name, 0,
-                                 "sparse initializers stay in the model")) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__external_step(epctx__convert *c)
-{
-    char name[EPCTX_PATH_MAX];
-    if (epctx_path_file(c->path).size == 0) {
-        epctx_fail(c->error, EPCTX_ERR_PATH,
-                   "the model came from memory: say where it will be written (output_path)");
-        return false;
-    }
-    c->opts.alignment = c->opts.alignment != 0 ? c->opts.alignment : 4096;
-    if ((c->opts.alignment & (c->opts.alignment - 1)) != 0 || c->opts.alignment > 1u << 30) {
-        epctx_fail(c->error, EPCTX_ERR_ARG, "alignment %u is not a power of two up to 2^30",
-                   c->opts.alignment);
-        return false;
-    }
-    if (!epctx__fill_pattern(c, c->opts.name != NULL ? c->opts.name : "{file}.data", NULL, false,
-                             name) ||
-        !epctx__convert_name(c, epctx_str_of(name), NULL)) {
-        return false;
-    }
-    c->opts.name = epctx_arena_copy(c->arena, epctx_str_of(name));
-    if (c->opts.name == NULL) {
-        return epctx__convert_nomem(c);
-    }
-    if (!epctx__every_graph(c, epctx__external_graph) ||
-        !epctx__every_graph(c, epctx__external_attrs) ||
-        !epctx__every_graph(c, epctx__external_sparse)) {
-        return false;
-    }
-    if (c->name_used && c->parts.count > 0) {
-        epctx_fail(c->error, EPCTX_ERR_PATH,
-                   "'%s' has weights of this model already: bring them in first, or choose another "
-                   "name",
-                   c->opts.name);
-        return false;
-    }
-    return c->parts.count == 0 ||
-           epctx__convert_file(c, epctx_str_of(c->opts.name), (const epctx_span *)c->parts.items,
-                               c->parts.count);
-}
-
-EPCTX_API epctx_status epctx_init_external(epctx_model *model, const epctx_convert_opts *opts,
-                                           epctx_changes *changes, epctx_error *error)
-{
-    return epctx__convert_run(model, opts, epctx__external_step, changes, error);
-}
-
-/* -- prune -- */
-
-/* What a graph reads, its bodies included, and what its interface and annotations name. */
-static bool epctx__prune_used(epctx__convert *c, epctx_map *used, epctx_graph_view graph)
-{
-    epctx_cursor nodes = epctx_graph_nodes(graph);
-    epctx_cursor inputs = epctx_graph_inputs(graph);
-    epctx_cursor outputs = epctx_graph_outputs(graph);
-    epctx_cursor annotations = epctx_graph_annotations(graph);
-    epctx_annotation_view annotation;
-    epctx_value_view value;
-    epctx_view node;
-    bool ok = true;
-    while (ok && epctx_next_view(&nodes, &node)) {
-        epctx_cursor names = epctx_fields(node, 1);
-        epctx__captures captures;
-        epctx_str name;
-        size_t i;
-        while (ok && epctx_next_str(&names, &name)) {
-            ok = epctx__convert_put(c, used, name, 1);
-        }
-        ok = ok && epctx__convert_captures(c, node, &captures);
-        for (i = 0; ok && i < captures.count; i++) {
-            ok = epctx__convert_put(c, used, captures.out[i], 1);
-        }
-    }
-    while (ok && (epctx_next_value(&inputs, &value) || epctx_next_value(&outputs, &value))) {
-        ok = epctx__convert_put(c, used, value.name, 1);
-    }
-    while (ok && epctx_next_annotation(&annotations, &annotation)) {
-        epctx_cursor pairs = epctx_annotation_pairs(&annotation);
-        epctx_pair pair;
-        ok = epctx__convert_put(c, used, annotation.tensor_name, 1);
-        while (ok && epctx_next_pair(&pairs, &pair)) {
-            ok = epctx__convert_put(c, used, pair.value, 1);
-        }
-    }
-    return ok;
-}
-
-/* Training graphs read and replace initializers of the main graph. */
-static bool epctx__prune_training(epctx__convert *c, epctx_map *used)
-{
-    epctx_cursor it = epctx_model_trainings(c->model);
-    epctx_training_view training;
-    bool ok = true;
-    int updates;
-    while (ok && epctx_next_training(&it, &training)) {
-        ok = epctx__prune_used(c, used, training.initialization) &&
-             epctx__prune_used(c, used, training.algorithm);
-        for (updates = 0; updates < 2; updates++) {
-            epctx_cursor pairs = epctx_training_bindings(&training, updates == 1);
-            epctx_pair pair;
-            while (ok && epctx_next_pair(&pairs, &pair)) {
-                ok = epctx__convert_put(c, used, pair.key, 1) &&
-                     epctx__convert_put(c, used, pair.value, 1);
-            }
-        }
-    }
-    return ok;
-}
-
-static bool epctx__prune_one(epctx__convert *c, const epctx_map *used, epctx_view view,
-                             epctx_str name)
-{
-    return epctx__has(used, name) ||
-           (epctx_remove(c->model, view, c->error) == EPCTX_OK &&
-            epctx__convert_note(c, EPCTX_CHANGE_PRUNED, name, epctx_str_of(NULL), view.size,
-                                NULL));
-}
-
-static bool epctx__prune_graph(epctx__convert *c, epctx_view graph)
-{
-    epctx_graph_view view = epctx_graph_of(graph);
-    epctx_cursor tensors = epctx_graph_initializers(view);
-    epctx_cursor sparses = epctx_graph_sparse(view);
-    epctx_tensor_view tensor;
-    epctx_sparse_view sparse;
-    epctx_map used;
-    bool ok;
-    epctx_map_init(&used, c->arena);
-    ok = epctx__prune_used(c, &used, view) && (c->inner || epctx__prune_training(c, &used));
-    c->inner = true;
-    while (ok && epctx_next_tensor(&tensors, &tensor)) {
-        ok = epctx__prune_one(c, &used, tensor.view, tensor.name);
-    }
-    while (ok && epctx_next_sparse(&sparses, &sparse)) {
-        ok = epctx__prune_one(c, &used, sparse.view, sparse.values.name);
-    }
-    return ok;
-}
-
-static bool epctx__prune_step(epctx__convert *c)
-{
-    return epctx__every_graph(c, epctx__prune_graph);
-}
-
-EPCTX_API epctx_status epctx_init_prune(epctx_model *model, const epctx_convert_opts *opts,
-                                        epctx_changes *changes, epctx_error *error)
-{
-    return epctx__convert_run(model, opts, epctx__prune_step, changes, error);
-}
-
-/* -- weightless and self-contained -- */
-
-/* Names that EPContext nodes of the main graph take; a job gets `payload` 0 when it takes any. */
-static bool epctx__weight_names(epctx__convert *c, epctx_map *weights)
-{
-    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(c->model));
-    epctx_tensor_view tensor;
-    epctx_map initializers;
-    bool ok = true;
-    size_t i;
-    epctx_map_init(&initializers, c->arena);
-    while (ok && epctx_next_tensor(&it, &tensor)) {
-        ok = epctx__convert_put(c, &initializers, tensor.name, 1);
-    }
-    for (i = 0; i < c->job_count; i++) {
-        epctx_cursor names = epctx_fields(c->jobs[i].view, 1);
-        epctx_str name;
-        while (ok && c->jobs[i].chosen && epctx_next_str(&names, &name)) {
-            if (epctx__has(&initializers, name)) {
-                c->jobs[i].payload = 0;
-                ok = epctx__convert_put(c, weights, name, 1);
-            }
-        }
-    }
-    return ok;
-}
-
-/* The source model's name: given, or what the first node that takes weights stores. */
-static bool epctx__weight_source(epctx__convert *c, epctx_str *name)
-{
-    size_t i;
-    *name = epctx_str_of(c->opts.source);
-    for (i = 0; i < c->job_count && name->size == 0; i++) {
-        if (c->jobs[i].payload == 0) {
-            *name = c->jobs[i].node.onnx_model_filename;
-        }
-    }
-    if (name->size > 0) {
-        return true;
-    }
-    epctx_fail(c->error, EPCTX_ERR_ARG,
-               "no node stores onnx_model_filename: say which model has the weights (--source)");
-    return false;
-}
-
-/* Where the data of a tensor of the source is, as this model would name it. */
-static bool epctx__weight_origin(epctx__convert *c, const epctx_model *source, epctx_str name,
-                                const epctx_tensor_view *tensor, epctx_str *location,
-                                uint64_t *offset)
-{
-    epctx_str parts[2];
-    char path[EPCTX_PATH_MAX];
-    *location = name;
-    if (!tensor->external) {
-        *offset = (uint64_t)(tensor->raw.data - source->source.data);
-        return true;
-    }
-    parts[0] = epctx_path_folder(name);
-    parts[1] = tensor->location;
-    *offset = tensor->offset;
-    /* not taken: the file was found under a longer path */
-    if (epctx__path_join(path, sizeof path, parts, 2, c->error) != EPCTX_OK) {
-        return false;
-    }
-    location->data = epctx_arena_copy(c->arena, epctx_str_of(path));
-    location->size = strlen(path);
-    if (location->data == NULL) {
-        return epctx__convert_nomem(c);
-    }
-    return true;
-}
-
-static bool epctx__same_dims(const epctx_tensor *a, const epctx_tensor *b)
-{
-    return a->elem_type == b->elem_type && a->rank == b->rank &&
-           (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
-}
-
-/* Not the model that this one was compiled from: to refer to a part of it would hide that. */
-static bool epctx__weight_wrong(epctx__convert *c, epctx_str source_name, epctx_str name,
-                                const char *found)
-{
-    epctx_fail(c->error, EPCTX_ERR_VERSION,
-               "initializer '%S': expected the same in the source model '%S', found %s: it is "
-               "another model",
-               &name, &source_name, found);
-    return false;
-}
-
-static bool epctx__weight_refer(epctx__convert *c, epctx_model *source, epctx_str source_name,
-                                const epctx_tensor_view *mine, epctx_view theirs)
-{
-    epctx_tensor_view view = epctx_tensor_of(theirs);
-    epctx_tensor a, b;
-    epctx_str location;
-    uint64_t offset;
-    const char *why;
-    if (!epctx__tensor_read(c, c->model, mine->view, &a, &why) ||
-        (why == NULL && !epctx__tensor_read(c, source, theirs, &b, &why))) {
-        return false;
-    }
-    if (why == NULL && (!epctx__same_dims(&a, &b) || a.size != b.size ||
-                        (a.size > 0 && memcmp(a.data, b.data, a.size) != 0))) {
-        return epctx__weight_wrong(c, source_name, mine->name, "another tensor of this name");
-    }
-    if (why == NULL && !view.external && !view.has_raw) {
-        why = "the source model stores it in typed fields, which cannot be referred to";
-    }
-    if (why == NULL && a.size == 0) {
-        why = "has no bytes";
-    }
-    if (why != NULL) {
-        return epctx__convert_skip(c, mine->name, a.size, why);
-    }
-    return epctx__weight_origin(c, source, source_name, &view, &location, &offset) &&
-           epctx__tensor_refer(c, mine->view, location, offset, a.size) &&
-           epctx__convert_note(c, EPCTX_CHANGE_EXTERNAL, mine->name, location, a.size, NULL);
-}
-
-static bool epctx__weight_each(epctx__convert *c, epctx_model *source, epctx_str source_name,
-                               const epctx_map *weights)
-{
-    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(source));
-    epctx_tensor_view tensor;
-    epctx_view *views;
-    epctx_map theirs;
-    uint32_t count = 0;
-    bool ok;
-    views = (epctx_view *)epctx__convert_array(c, epctx_cursor_count(it), sizeof *views);
-    epctx_map_init(&theirs, c->arena);
-    ok = views != NULL;
-    while (ok && epctx_next_tensor(&it, &tensor)) {
-        views[count] = tensor.view;
-        ok = epctx__convert_put(c, &theirs, tensor.name, count++);
-    }
-    it = epctx_graph_initializers(epctx_model_graph(c->model));
-    while (ok && epctx_next_tensor(&it, &tensor)) {
-        uint32_t at = epctx_map_get(&theirs, tensor.name);
-        if (epctx__has(weights, tensor.name)) {
-            ok = at == EPCTX_MAP_NONE
-                     ? epctx__weight_wrong(c, source_name, tensor.name, "none")
-                     : epctx__weight_refer(c, source, source_name, &tensor, views[at]);
-        }
-    }
-    return ok;
-}
-
-static bool epctx__weight_open(epctx__convert *c, epctx_str name, epctx_model *source)
-{
-    char path[EPCTX_PATH_MAX];
-    epctx_open_opts opts;
-    memset(&opts, 0, sizeof opts);
-    opts.io = c->model->io;
-    opts.limits = c->model->limits;
-    opts.path_flags = c->model->path_flags;
-    opts.allocator =
-        c->arena->allocator.alloc_fn != NULL ? &c->arena->allocator : NULL;
-    return epctx_path_find(c->model->io, epctx_path_folder(epctx_str_of(c->model->path)), name,
-                           c->model->path_flags, path, sizeof path, c->error) == EPCTX_OK &&
-           epctx_model_open_file(source, path, &opts, c->error) == EPCTX_OK;
-}
-
-static bool epctx__weightless_step(epctx__convert *c)
-{
-    epctx_model source;
-    epctx_map weights;
-    epctx_str name;
-    size_t i;
-    bool ok;
-    epctx_map_init(&weights, c->arena);
-    memset(&source, 0, sizeof source);
-    if (!epctx__jobs_collect(c) || !epctx__weight_names(c, &weights)) {
-        return false;
-    }
-    if (weights.count == 0) {
-        epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                   "no EPContext node takes weights as inputs: they are in its binary, and only "
-                   "the EP can make one without (ep.enable_weightless at compilation)");
-        return false;
-    }
-    if (!epctx__weight_source(c, &name)) {
-        return false;
-    }
-    ok = epctx__weight_open(c, name, &source) && epctx__weight_each(c, &source, name, &weights);
-    epctx_model_close(&source);
-    for (i = 0; ok && c->done > 0 && i < c->job_count; i++) {
-        if (c->jobs[i].payload == 0 && c->jobs[i].node.onnx_model_filename.size == 0) {
-            ok = epctx__convert_str(c, c->jobs[i].view, "onnx_model_filename", name) &&
-                 epctx__convert_note(c, EPCTX_CHANGE_SOURCE, c->jobs[i].node.name, name, 0, NULL);
-        }
-    }
-    return ok;
-}
-
-EPCTX_API epctx_status epctx_weightless(epctx_model *model, const epctx_convert_opts *opts,
-                                        epctx_changes *changes, epctx_error *error)
-{
-    return epctx__convert_run(model, opts, epctx__weightless_step, changes, error);
-}
-
-/* A binary that has no weights itself gets them at load, from the source model. */
-static bool epctx__self_allowed(epctx__convert *c, const epctx__job *job)
-{
-    epctx_node_view view = epctx_node_of(job->view);
-    bool stripped = epctx__ends_with(job->node.ep_cache_context, ".stripped.engine");
-    if (!job->chosen || (!stripped && epctx_node_attr_str(&view, EPCTX_WEIGHTS_ATTR).size == 0)) {
-        return true;
-    }
-    epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-               "has a context without weights: only the EP can put them in; compile again without "
-               "%s",
-               stripped ? "trt_weight_stripped_engine_enable" : "ep.enable_weightless");
-    return epctx__convert_refuse(c, &job->node, "ep_cache_context");
-}
-
-static bool epctx__self_step(epctx__convert *c)
-{
-    epctx_cursor it;
-    epctx_tensor_view tensor;
-    epctx_map weights;
-    size_t i;
-    epctx_map_init(&weights, c->arena);
-    if (!epctx__jobs_collect(c) || !epctx__weight_names(c, &weights)) {
-        return false;
-    }
-    it = epctx_graph_initializers(epctx_model_graph(c->model));
-    while (epctx_next_tensor(&it, &tensor)) {
-        if (tensor.external && epctx__has(&weights, tensor.name) &&
-            !epctx__inline_tensor(c, &tensor)) {
-            return false;
-        }
-    }
-    for (i = 0; i < c->job_count; i++) {
-        const epctx__job *job = &c->jobs[i];
-        if (!epctx__self_allowed(c, job)) {
-            return false;
-        }
-        if (job->payload == 0 && (job->node.present & EPCTX__BIT(ONNX_MODEL_FILENAME)) != 0 &&
-            (epctx_unset_attr(c->model, job->view, epctx_str_of("onnx_model_filename"),
-                              c->error) != EPCTX_OK ||
-             !epctx__convert_note(c, EPCTX_CHANGE_SOURCE, job->node.name, epctx_str_of(NULL), 0,
-                                  NULL))) {
-            return false;
-        }
-    }
-    return epctx__convert_fits(c, "keep the weights in a file (init --external)");
-}
-
-EPCTX_API epctx_status epctx_self_contained(epctx_model *model, const epctx_convert_opts *opts,
-                                            epctx_changes *changes, epctx_error *error)
-{
-    return epctx__convert_run(model, opts, epctx__self_step, changes, error);
 }
 
 /* -- several files at once -- */
@@ -20973,21 +20287,24 @@ static epctx_status epctx__set_aside(epctx__generation *g, const epctx_tensor *t
     return EPCTX_OK;
 }
 
+static void epctx__add_number(epctx__builder *b, epctx_slot *tensor, const char *key,
+                              uint64_t number)
+{
+    char digits[24];
+    epctx_text text = epctx_text_of(digits, sizeof digits);
+    epctx_text_put_number(&text, number);
+    epctx__add_pair(b, tensor, key, epctx_text_str(&text));
+}
+
 /* Says that the bytes of a tensor are in the file of initializers. */
 static epctx_status epctx__refer_tensor(epctx__generation *g, epctx__builder *b, epctx_slot *slot,
                                         const epctx_tensor *tensor)
 {
     uint64_t at;
-    epctx_str offset, length;
     EPCTX__TRY(epctx__set_aside(g, tensor, &at));
-    offset = epctx__new_decimal(g->arena, at);
-    length = epctx__new_decimal(g->arena, tensor->size);
-    if (offset.size == 0 || length.size == 0) {
-        return epctx__nomem(g->error, g->arena->missing);
-    }
     epctx__add_pair(b, slot, "location", epctx_str_of(g->opts->initializers_file_name));
-    epctx__add_pair(b, slot, "offset", offset);
-    epctx__add_pair(b, slot, "length", length);
+    epctx__add_number(b, slot, "offset", at);
+    epctx__add_number(b, slot, "length", tensor->size);
     epctx__add_varint(b, slot, EPCTX_FIELD_TENSOR_DATA_LOCATION, 1);
     return EPCTX_OK;
 }
@@ -21005,7 +20322,7 @@ static epctx_status epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot,
     while (!b.failed && p != NULL && p < end) {
         epctx__token t;
         const uint8_t *after = epctx__next(p, end, 100, &t);
-        if (after != NULL && !epctx__is_storage(t.number) &&
+        if (after != NULL && !epctx__is_data(t.number) &&
             epctx__append_slot(b.arena, fresh, &t, after) == NULL) {
             b.failed = true;
         }

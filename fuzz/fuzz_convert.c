@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "examples/epctx/ops/init.h"
+#include "examples/epctx/ops/weightless.h"
 #include "mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,6 +1,8 @@
-/* >>convert: contexts and weights into the model and out of it, files written as a group, binaries
+/* >>payload: contexts and weights into the model and out of it, files written as a group, binaries
  * renamed with their models. */
 #define _XOPEN_SOURCE 700
+#include "examples/epctx/ops/init.h"
+#include "examples/epctx/ops/weightless.h"
 #include "flaky.h"
 #include "examples/epctx/ops/lint.h"
 #include "temp.h"

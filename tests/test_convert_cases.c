@@ -1,6 +1,8 @@
 /* Conversions: without memory, with tables that grow at every place, and with files that are there
  * already; what the models of the other tests do not have. */
 #define _XOPEN_SOURCE 700
+#include "examples/epctx/ops/init.h"
+#include "examples/epctx/ops/weightless.h"
 #include "disk.h"
 #include "files.h"
 #include "starve.h"

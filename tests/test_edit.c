@@ -1,8 +1,9 @@
 /* >>edit: changes, undoing them, and writing. */
 #define _POSIX_C_SOURCE 200809L
-#include "build.h"
 #include "examples/epctx/ops/dims.h"
 #include "examples/epctx/ops/rename.h"
+
+#include "build.h"
 #include "rich.h"
 #include "starve.h"
 #include "temp.h"

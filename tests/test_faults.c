@@ -13,7 +13,9 @@
 #include "epctx_npu.h"
 #include "examples/epctx/ops/repair.h"
 
+#include "examples/epctx/ops/init.h"
 #include "examples/epctx/ops/rename.h"
+#include "examples/epctx/ops/weightless.h"
 
 #include "disk.h"
 #include "examples/epctx/ops/lint.h"

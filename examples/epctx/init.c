@@ -1,5 +1,6 @@
 /* epctx init: initializers into the model, into a file, or away. */
 #include "convert.h"
+#include "ops/init.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* epctx weightless: weights of EPContext nodes in the source model, or in the model itself. */
 #include "convert.h"
+#include "ops/weightless.h"
 
 #include <string.h>
 

@@ -133,6 +133,12 @@ static inline epctx_status ops_add_name(epctx_list *names, epctx_arena *arena, e
     return EPCTX_OK;
 }
 
+static inline bool ops_ends(epctx_str text, const char *end)
+{
+    size_t size = strlen(end);
+    return text.size >= size && memcmp(text.data + text.size - size, end, size) == 0;
+}
+
 static inline epctx_str ops_name_at(const epctx_list *names, size_t i)
 {
     return ((const epctx_str *)names->items)[i];
@@ -322,6 +328,54 @@ static inline void ops_report_end(const ops_report *report, epctx_combined *out)
         out->files = (epctx_output_file *)report->files.items;
         out->file_count = report->files.count;
     }
+}
+
+/* -- conversions: what was done is told in epctx_changes -- */
+
+/* Where the result of a conversion will be written. */
+static inline const char *ops_result_path(const epctx_model *model, const epctx_convert_opts *opts)
+{
+    return opts->output_path != NULL ? opts->output_path : model->path;
+}
+
+/* The end of one: after a failure nothing was done. */
+static inline epctx_status ops_end_changes(epctx_model *model, size_t mark, epctx_status status,
+                                           epctx_changes *changes, epctx_error *error)
+{
+    if (status != EPCTX_OK) {
+        memset(changes, 0, sizeof *changes);
+    }
+    return ops_end(model, mark, status, error);
+}
+
+/* Why a tensor that was loaded cannot be in a file, or NULL. */
+static inline const char *ops_no_bytes(const epctx_tensor *tensor)
+{
+    if (tensor->data != NULL) {
+        return NULL;
+    }
+    return tensor->elem_type == EPCTX_ONNX_STRING
+               ? "strings cannot be in a file"
+               : "its data is in fields of a packed type that cannot be moved";
+}
+
+/* An external initializer comes into the model. */
+static inline epctx_status ops_inline_tensor(epctx_model *model, const epctx_tensor_view *view,
+                                             epctx_changes *changes, epctx_error *error)
+{
+    epctx_change change = {EPCTX_CHANGE_INLINED, view->name, view->location, 0, NULL};
+    epctx_tensor tensor;
+    epctx_span data;
+    OPS_TRY(epctx_tensor_load(model, view->view, NULL, &tensor, error));
+    if (tensor.elem_type == EPCTX_ONNX_STRING) {
+        return epctx_fail(error, EPCTX_ERR_GRAPH, "initializer '%S': strings cannot be in a file",
+                          &tensor.name);
+    }
+    data.data = tensor.data;
+    data.size = tensor.size;
+    OPS_TRY(epctx_tensor_set_raw(model, view->view, data, error));
+    change.size = tensor.size;
+    return epctx_changes_put(changes, &model->arena, &change, error);
 }
 
 #endif

@@ -1,6 +1,8 @@
 /* Puts right what lint finds, rule by rule. */
 #include "repair.h"
 
+#include "init.h"
+
 typedef struct repair {
     epctx_model *model;
     epctx_arena *arena;
