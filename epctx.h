@@ -1416,45 +1416,8 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
                                        epctx_arena *arena, epctx_outputs *out, epctx_error *error);
 
 /* ================================================================================================
- * >>check: walk, state, files, compatibility, lint
+ * >>check: walk, state, files, lint
  * ============================================================================================== */
-
-/* ORT's OrtCompiledModelCompatibility, the same numbers. */
-typedef enum epctx_compat {
-    EPCTX_COMPAT_NOT_APPLICABLE = 0, /* the string says nothing to this EP */
-    EPCTX_COMPAT_OPTIMAL = 1,
-    EPCTX_COMPAT_PREFER_RECOMPILATION = 2,
-    EPCTX_COMPAT_UNSUPPORTED = 3
-} epctx_compat;
-
-/* "EP_SUPPORTED_OPTIMAL" ... as in onnxruntime_c_api.h. */
-EPCTX_API const char *epctx_compat_name(epctx_compat compat);
-
-/* metadata_props key "ep_compatibility_info.<EP>" starts with this. */
-#define EPCTX_COMPAT_PREFIX "ep_compatibility_info."
-
-/* Fields of QNN's string, "backend:sdk:api:blob:arch:driver". Versions are a.b.c. */
-typedef struct epctx_compat_qnn {
-    uint64_t backend;
-    uint64_t sdk[3], api[3], blob[3];
-    uint64_t arch;
-    uint64_t user_driver;
-} epctx_compat_qnn;
-
-EPCTX_API bool epctx_compat_read_qnn(epctx_str text, epctx_compat_qnn *out);
-/* Next part of a "name;key=value;key=value" string, from `*rest`; a part without "=" has an empty
- * key. False at the end. */
-EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *value);
-/* Does a model with the string `model` run on a machine whose EP would write `runtime`? UNSUPPORTED
- * keeps ORT from making a session, PREFER_RECOMPILATION and NOT_APPLICABLE do not.
- *   QNN: ORT's own rule.
- *   Strings of epctx_backend_compatibility: another source is NOT_APPLICABLE, another architecture
- *   or major SDK version UNSUPPORTED, another minor version PREFER_RECOMPILATION.
- *   Others: equal strings are OPTIMAL; with the same keys, another hardware is UNSUPPORTED and
- *   another version PREFER_RECOMPILATION; anything else is NOT_APPLICABLE.
- * `why` (may be NULL) gets the deciding field as its message. */
-EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
-                                            epctx_str runtime, epctx_error *why);
 
 /* Rules of lint: symbol, id, name, what is wrong, what to do. Ids never change their meaning.
  * E: an ORT session or the EP fails. W: it works for some or surprises. I: worth knowing. */
@@ -2748,6 +2711,43 @@ typedef struct epctx_backend {
  * EPCTX_ERR_LIMIT when `out` is too small: cut off it would name another version. */
 EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend, char *out,
                                                    size_t capacity, epctx_error *error);
+
+/* ORT's OrtCompiledModelCompatibility, the same numbers. */
+typedef enum epctx_compat {
+    EPCTX_COMPAT_NOT_APPLICABLE = 0, /* the string says nothing to this EP */
+    EPCTX_COMPAT_OPTIMAL = 1,
+    EPCTX_COMPAT_PREFER_RECOMPILATION = 2,
+    EPCTX_COMPAT_UNSUPPORTED = 3
+} epctx_compat;
+
+/* "EP_SUPPORTED_OPTIMAL" ... as in onnxruntime_c_api.h. */
+EPCTX_API const char *epctx_compat_name(epctx_compat compat);
+
+/* metadata_props key "ep_compatibility_info.<EP>" starts with this. */
+#define EPCTX_COMPAT_PREFIX "ep_compatibility_info."
+
+/* Fields of QNN's string, "backend:sdk:api:blob:arch:driver". Versions are a.b.c. */
+typedef struct epctx_compat_qnn {
+    uint64_t backend;
+    uint64_t sdk[3], api[3], blob[3];
+    uint64_t arch;
+    uint64_t user_driver;
+} epctx_compat_qnn;
+
+EPCTX_API bool epctx_compat_read_qnn(epctx_str text, epctx_compat_qnn *out);
+/* Next part of a "name;key=value;key=value" string, from `*rest`; a part without "=" has an empty
+ * key. False at the end. */
+EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *value);
+/* Does a model with the string `model` run on a machine whose EP would write `runtime`? UNSUPPORTED
+ * keeps ORT from making a session, PREFER_RECOMPILATION and NOT_APPLICABLE do not.
+ *   QNN: ORT's own rule.
+ *   Strings of epctx_backend_compatibility: another source is NOT_APPLICABLE, another architecture
+ *   or major SDK version UNSUPPORTED, another minor version PREFER_RECOMPILATION.
+ *   Others: equal strings are OPTIMAL; with the same keys, another hardware is UNSUPPORTED and
+ *   another version PREFER_RECOMPILATION; anything else is NOT_APPLICABLE.
+ * `why` (may be NULL) gets the deciding field as its message. */
+EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
+                                            epctx_str runtime, epctx_error *why);
 
 /* Hash that an EPContext node records in `notes` ("graph_hash=<16 hex digits>") and that the binary
  * repeats: names, types, attributes, bodies and constants of a graph, the same on every platform.
@@ -4319,6 +4319,44 @@ static EPCTX__UNUSED void epctx__arena_free_fn(void *user, void *memory)
 {
     (void)user;
     (void)memory;
+}
+
+/* Cuts the text up to `separator` off the front of `*rest`, whose data is NULL behind the last. */
+static epctx_str epctx__cut(epctx_str *rest, char separator)
+{
+    epctx_str part = *rest;
+    size_t i = 0;
+    while (i < rest->size && rest->data[i] != separator) {
+        i++;
+    }
+    part.size = i;
+    if (i == rest->size) {
+        *rest = epctx_str_of(NULL);
+    } else {
+        rest->data += i + 1;
+        rest->size -= i + 1;
+    }
+    return part;
+}
+
+/* The number that `text` begins with, of 16 hexadecimal digits; false, and 0, when it does not. */
+static bool epctx__hex(epctx_str text, uint64_t *out)
+{
+    uint64_t hash = 0;
+    size_t i;
+    *out = 0;
+    for (i = 0; i < 16; i++) {
+        char c = i < text.size ? text.data[i] : '?';
+        if (c >= '0' && c <= '9') {
+            hash = hash << 4 | (uint64_t)(c - '0');
+        } else if (c >= 'a' && c <= 'f') {
+            hash = hash << 4 | (uint64_t)(c - 'a' + 10);
+        } else {
+            return false;
+        }
+    }
+    *out = hash;
+    return true;
 }
 
 /* ================================================================================================
@@ -10792,274 +10830,6 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
  * >>check
  * ============================================================================================== */
 
-EPCTX_API const char *epctx_compat_name(epctx_compat compat)
-{
-    switch (compat) {
-    case EPCTX_COMPAT_NOT_APPLICABLE:
-        return "EP_NOT_APPLICABLE";
-    case EPCTX_COMPAT_OPTIMAL:
-        return "EP_SUPPORTED_OPTIMAL";
-    case EPCTX_COMPAT_PREFER_RECOMPILATION:
-        return "EP_SUPPORTED_PREFER_RECOMPILATION";
-    case EPCTX_COMPAT_UNSUPPORTED:
-        return "EP_UNSUPPORTED";
-    default:
-        return "unknown";
-    }
-}
-
-/* Cuts the text up to `separator` off the front of `*rest`, whose data is NULL behind the last. */
-static epctx_str epctx__cut(epctx_str *rest, char separator)
-{
-    epctx_str part = *rest;
-    size_t i = 0;
-    while (i < rest->size && rest->data[i] != separator) {
-        i++;
-    }
-    part.size = i;
-    if (i == rest->size) {
-        *rest = epctx_str_of(NULL);
-    } else {
-        rest->data += i + 1;
-        rest->size -= i + 1;
-    }
-    return part;
-}
-
-static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value)
-{
-    epctx_str part = epctx__cut(rest, separator);
-    size_t i;
-    if (part.size == 0 || part.size > 18) {
-        return false;
-    }
-    *value = 0;
-    for (i = 0; i < part.size; i++) {
-        if (part.data[i] < '0' || part.data[i] > '9') {
-            return false;
-        }
-        *value = *value * 10 + (uint64_t)(part.data[i] - '0');
-    }
-    return true;
-}
-
-static bool epctx__cut_version(epctx_str *rest, uint64_t version[3])
-{
-    epctx_str part = epctx__cut(rest, ':');
-    return epctx__cut_number(&part, '.', &version[0]) &&
-           epctx__cut_number(&part, '.', &version[1]) &&
-           epctx__cut_number(&part, '.', &version[2]) && part.data == NULL;
-}
-
-/* Format and rule: the compatibility string of the QNN plugin EP (onnxruntime-qnn, 2026-03). */
-EPCTX_API bool epctx_compat_read_qnn(epctx_str text, epctx_compat_qnn *out)
-{
-    memset(out, 0, sizeof *out);
-    return text.data != NULL && epctx__cut_number(&text, ':', &out->backend) &&
-           epctx__cut_version(&text, out->sdk) && epctx__cut_version(&text, out->api) &&
-           epctx__cut_version(&text, out->blob) && epctx__cut_number(&text, ':', &out->arch) &&
-           epctx__cut_number(&text, ':', &out->user_driver) && text.data == NULL;
-}
-
-EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *value)
-{
-    epctx_str part;
-    size_t i;
-    if (rest->size == 0) {
-        return false;
-    }
-    part = epctx__cut(rest, ';');
-    *key = epctx_str_of("");
-    *value = part;
-    for (i = 0; i < part.size; i++) {
-        if (part.data[i] == '=') {
-            key->data = part.data;
-            key->size = i;
-            value->data = part.data + i + 1;
-            value->size = part.size - i - 1;
-            break;
-        }
-    }
-    return true;
-}
-
-static epctx_compat epctx__compat_verdict(epctx_error *why, epctx_compat compat, const char *text)
-{
-    epctx_error_clear(why);
-    if (why != NULL) {
-        epctx_fail(why, EPCTX_ERR_VERSION, "%s", text);
-        why->status = EPCTX_OK;
-    }
-    return compat;
-}
-
-/* -1, 0, 1: major and minor of `a` against `b`. */
-static int epctx__compare_version(const uint64_t a[3], const uint64_t b[3], int parts)
-{
-    int i;
-    for (i = 0; i < parts; i++) {
-        if (a[i] != b[i]) {
-            return a[i] < b[i] ? -1 : 1;
-        }
-    }
-    return 0;
-}
-
-static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, epctx_error *why)
-{
-    epctx_compat_qnn m;
-    epctx_compat_qnn r;
-    if (!epctx_compat_read_qnn(model, &m)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "the model's string has not QNN's six fields");
-    }
-    if (!epctx_compat_read_qnn(runtime, &r)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "the machine's string has not QNN's six fields");
-    }
-    if (m.backend != r.backend) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED, "another QNN backend");
-    }
-    if (epctx__compare_version(m.api, r.api, 2) > 0 ||
-        epctx__compare_version(m.sdk, r.sdk, 2) > 0) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED,
-                                     "made with a newer SDK than the machine has");
-    }
-    if (epctx__compare_version(m.blob, r.blob, 3) > 0) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED,
-                                     "the binary's version is newer than the machine can read");
-    }
-    if (m.arch > r.arch) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED,
-                                     "made for a newer HTP architecture");
-    }
-    if (m.arch < r.arch) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_PREFER_RECOMPILATION,
-                                     "made for an older HTP architecture");
-    }
-    return epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "same backend and architecture");
-}
-
-static bool epctx__compat_find(epctx_str text, epctx_str key, epctx_str *value)
-{
-    epctx_str k;
-    while (epctx_compat_next(&text, &k, value)) {
-        if (epctx_str_eq(k, key)) {
-            return true;
-        }
-    }
-    *value = epctx_str_of("");
-    return false;
-}
-
-/* Whether a key has the same value in both, or in none of them. */
-static bool epctx__compat_same(epctx_str a, epctx_str b, const char *key, bool major)
-{
-    epctx_str x, y;
-    size_t i;
-    (void)epctx__compat_find(a, epctx_str_of(key), &x);
-    (void)epctx__compat_find(b, epctx_str_of(key), &y);
-    for (i = 0; major && i < x.size; i++) {
-        x.size = x.data[i] == '.' ? i : x.size;
-    }
-    for (i = 0; major && i < y.size; i++) {
-        y.size = y.data[i] == '.' ? i : y.size;
-    }
-    return epctx_str_eq(x, y);
-}
-
-/* Strings of epctx_backend_compatibility. Another EP's string says nothing. A context of another
- * architecture or of another major version of the SDK must not be loaded (EPC-111, EPC-112); of
- * another minor version it may (EPC-113). Keys that we do not know say nothing. */
-static epctx_compat epctx__compare_own(epctx_str model, epctx_str runtime, epctx_error *why)
-{
-    if (!epctx__compat_same(model, runtime, "epctx", false)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "the strings are of different formats");
-    }
-    if (!epctx__compat_same(model, runtime, "source", false)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "the strings are of different EPs");
-    }
-    if (!epctx__compat_same(model, runtime, "arch", false)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED, "another architecture");
-    }
-    if (!epctx__compat_same(model, runtime, "sdk", true)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED,
-                                     "another major version of the SDK");
-    }
-    return epctx__compat_same(model, runtime, "sdk", false)
-               ? epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "the same values")
-               : epctx__compat_verdict(why, EPCTX_COMPAT_PREFER_RECOMPILATION, "another version");
-}
-
-/* Every key is looked for in the other string: of what is longer, nobody wants to know. */
-#define EPCTX__COMPAT_MOST 4096u
-
-/* Whether each key of `a` is in `b`. */
-static bool epctx__compat_keys(epctx_str a, epctx_str b)
-{
-    epctx_str key, value, other;
-    while (epctx_compat_next(&a, &key, &value)) {
-        if (!epctx__compat_find(b, key, &other)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, epctx_error *why)
-{
-    epctx_str rest = model;
-    epctx_str key, value, other;
-    epctx_compat verdict = EPCTX_COMPAT_OPTIMAL;
-    if (epctx_str_eq(model, runtime)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "equal strings");
-    }
-    if (!epctx__compat_keys(model, runtime) || !epctx__compat_keys(runtime, model)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "the strings have different keys");
-    }
-    if (!epctx__compat_same(model, runtime, "", false)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "the strings are of different EPs");
-    }
-    while (epctx_compat_next(&rest, &key, &value)) {
-        (void)epctx__compat_find(runtime, key, &other);
-        if (epctx_str_eq(value, other)) {
-            continue;
-        }
-        if (epctx_str_is(key, "hardware_architecture") || epctx_str_is(key, "arch")) {
-            return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED, "another architecture");
-        }
-        verdict = EPCTX_COMPAT_PREFER_RECOMPILATION;
-    }
-    return epctx__compat_verdict(why, verdict,
-                                 verdict == EPCTX_COMPAT_OPTIMAL ? "the same values"
-                                                                 : "another version");
-}
-
-EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
-                                            epctx_str runtime, epctx_error *why)
-{
-    bool qnn = profile != NULL && strncmp(profile->name, "qnn", 3) == 0;
-    epctx_str format;
-    if (model.size == 0 || runtime.size == 0) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "there is no compatibility string");
-    }
-    if (model.size > EPCTX__COMPAT_MOST || runtime.size > EPCTX__COMPAT_MOST) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "no EP writes a string as long as this");
-    }
-    if (qnn) {
-        return epctx__compare_qnn(model, runtime, why);
-    }
-    return epctx__compat_find(runtime, epctx_str_of("epctx"), &format)
-               ? epctx__compare_own(model, runtime, why)
-               : epctx__compare_pairs(model, runtime, why);
-}
-
 EPCTX_API epctx_rule_info epctx_rule_of(epctx_rule rule)
 {
     static const epctx_rule_info rules[EPCTX_RULE_COUNT + 1] = {
@@ -14742,26 +14512,6 @@ EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_op
 }
 
 #endif /* EPCTX_NO_WIRE */
-
-/* The number that `text` begins with, of 16 hexadecimal digits; false, and 0, when it does not. */
-static bool epctx__hex(epctx_str text, uint64_t *out)
-{
-    uint64_t hash = 0;
-    size_t i;
-    *out = 0;
-    for (i = 0; i < 16; i++) {
-        char c = i < text.size ? text.data[i] : '?';
-        if (c >= '0' && c <= '9') {
-            hash = hash << 4 | (uint64_t)(c - '0');
-        } else if (c >= 'a' && c <= 'f') {
-            hash = hash << 4 | (uint64_t)(c - 'a' + 10);
-        } else {
-            return false;
-        }
-    }
-    *out = hash;
-    return true;
-}
 
 #define EPCTX__OTHER_BINARY                                                                        \
     "it is damaged, or was compiled again without this model (all that share it go together)"
@@ -27227,6 +26977,256 @@ EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend,
     parts[4] = epctx_str_of(";arch=");
     parts[5] = epctx_str_of(backend->hardware_architecture);
     return epctx__join(out, capacity, parts, 6, "the compatibility string", error);
+}
+
+EPCTX_API const char *epctx_compat_name(epctx_compat compat)
+{
+    switch (compat) {
+    case EPCTX_COMPAT_NOT_APPLICABLE:
+        return "EP_NOT_APPLICABLE";
+    case EPCTX_COMPAT_OPTIMAL:
+        return "EP_SUPPORTED_OPTIMAL";
+    case EPCTX_COMPAT_PREFER_RECOMPILATION:
+        return "EP_SUPPORTED_PREFER_RECOMPILATION";
+    case EPCTX_COMPAT_UNSUPPORTED:
+        return "EP_UNSUPPORTED";
+    default:
+        return "unknown";
+    }
+}
+
+static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value)
+{
+    epctx_str part = epctx__cut(rest, separator);
+    size_t i;
+    if (part.size == 0 || part.size > 18) {
+        return false;
+    }
+    *value = 0;
+    for (i = 0; i < part.size; i++) {
+        if (part.data[i] < '0' || part.data[i] > '9') {
+            return false;
+        }
+        *value = *value * 10 + (uint64_t)(part.data[i] - '0');
+    }
+    return true;
+}
+
+static bool epctx__cut_version(epctx_str *rest, uint64_t version[3])
+{
+    epctx_str part = epctx__cut(rest, ':');
+    return epctx__cut_number(&part, '.', &version[0]) &&
+           epctx__cut_number(&part, '.', &version[1]) &&
+           epctx__cut_number(&part, '.', &version[2]) && part.data == NULL;
+}
+
+/* Format and rule: the compatibility string of the QNN plugin EP (onnxruntime-qnn, 2026-03). */
+EPCTX_API bool epctx_compat_read_qnn(epctx_str text, epctx_compat_qnn *out)
+{
+    memset(out, 0, sizeof *out);
+    return text.data != NULL && epctx__cut_number(&text, ':', &out->backend) &&
+           epctx__cut_version(&text, out->sdk) && epctx__cut_version(&text, out->api) &&
+           epctx__cut_version(&text, out->blob) && epctx__cut_number(&text, ':', &out->arch) &&
+           epctx__cut_number(&text, ':', &out->user_driver) && text.data == NULL;
+}
+
+EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *value)
+{
+    epctx_str part;
+    size_t i;
+    if (rest->size == 0) {
+        return false;
+    }
+    part = epctx__cut(rest, ';');
+    *key = epctx_str_of("");
+    *value = part;
+    for (i = 0; i < part.size; i++) {
+        if (part.data[i] == '=') {
+            key->data = part.data;
+            key->size = i;
+            value->data = part.data + i + 1;
+            value->size = part.size - i - 1;
+            break;
+        }
+    }
+    return true;
+}
+
+static epctx_compat epctx__compat_verdict(epctx_error *why, epctx_compat compat, const char *text)
+{
+    epctx_error_clear(why);
+    if (why != NULL) {
+        epctx_fail(why, EPCTX_ERR_VERSION, "%s", text);
+        why->status = EPCTX_OK;
+    }
+    return compat;
+}
+
+/* -1, 0, 1: major and minor of `a` against `b`. */
+static int epctx__compare_version(const uint64_t a[3], const uint64_t b[3], int parts)
+{
+    int i;
+    for (i = 0; i < parts; i++) {
+        if (a[i] != b[i]) {
+            return a[i] < b[i] ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, epctx_error *why)
+{
+    epctx_compat_qnn m;
+    epctx_compat_qnn r;
+    if (!epctx_compat_read_qnn(model, &m)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "the model's string has not QNN's six fields");
+    }
+    if (!epctx_compat_read_qnn(runtime, &r)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "the machine's string has not QNN's six fields");
+    }
+    if (m.backend != r.backend) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED, "another QNN backend");
+    }
+    if (epctx__compare_version(m.api, r.api, 2) > 0 ||
+        epctx__compare_version(m.sdk, r.sdk, 2) > 0) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED,
+                                     "made with a newer SDK than the machine has");
+    }
+    if (epctx__compare_version(m.blob, r.blob, 3) > 0) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED,
+                                     "the binary's version is newer than the machine can read");
+    }
+    if (m.arch > r.arch) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED,
+                                     "made for a newer HTP architecture");
+    }
+    if (m.arch < r.arch) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_PREFER_RECOMPILATION,
+                                     "made for an older HTP architecture");
+    }
+    return epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "same backend and architecture");
+}
+
+static bool epctx__compat_find(epctx_str text, epctx_str key, epctx_str *value)
+{
+    epctx_str k;
+    while (epctx_compat_next(&text, &k, value)) {
+        if (epctx_str_eq(k, key)) {
+            return true;
+        }
+    }
+    *value = epctx_str_of("");
+    return false;
+}
+
+/* Whether a key has the same value in both, or in none of them. */
+static bool epctx__compat_same(epctx_str a, epctx_str b, const char *key, bool major)
+{
+    epctx_str x, y;
+    size_t i;
+    (void)epctx__compat_find(a, epctx_str_of(key), &x);
+    (void)epctx__compat_find(b, epctx_str_of(key), &y);
+    for (i = 0; major && i < x.size; i++) {
+        x.size = x.data[i] == '.' ? i : x.size;
+    }
+    for (i = 0; major && i < y.size; i++) {
+        y.size = y.data[i] == '.' ? i : y.size;
+    }
+    return epctx_str_eq(x, y);
+}
+
+/* Strings of epctx_backend_compatibility. Another EP's string says nothing. A context of another
+ * architecture or of another major version of the SDK must not be loaded (EPC-111, EPC-112); of
+ * another minor version it may (EPC-113). Keys that we do not know say nothing. */
+static epctx_compat epctx__compare_own(epctx_str model, epctx_str runtime, epctx_error *why)
+{
+    if (!epctx__compat_same(model, runtime, "epctx", false)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "the strings are of different formats");
+    }
+    if (!epctx__compat_same(model, runtime, "source", false)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "the strings are of different EPs");
+    }
+    if (!epctx__compat_same(model, runtime, "arch", false)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED, "another architecture");
+    }
+    if (!epctx__compat_same(model, runtime, "sdk", true)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED,
+                                     "another major version of the SDK");
+    }
+    return epctx__compat_same(model, runtime, "sdk", false)
+               ? epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "the same values")
+               : epctx__compat_verdict(why, EPCTX_COMPAT_PREFER_RECOMPILATION, "another version");
+}
+
+/* Every key is looked for in the other string: of what is longer, nobody wants to know. */
+#define EPCTX__COMPAT_MOST 4096u
+
+/* Whether each key of `a` is in `b`. */
+static bool epctx__compat_keys(epctx_str a, epctx_str b)
+{
+    epctx_str key, value, other;
+    while (epctx_compat_next(&a, &key, &value)) {
+        if (!epctx__compat_find(b, key, &other)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, epctx_error *why)
+{
+    epctx_str rest = model;
+    epctx_str key, value, other;
+    epctx_compat verdict = EPCTX_COMPAT_OPTIMAL;
+    if (epctx_str_eq(model, runtime)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "equal strings");
+    }
+    if (!epctx__compat_keys(model, runtime) || !epctx__compat_keys(runtime, model)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "the strings have different keys");
+    }
+    if (!epctx__compat_same(model, runtime, "", false)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "the strings are of different EPs");
+    }
+    while (epctx_compat_next(&rest, &key, &value)) {
+        (void)epctx__compat_find(runtime, key, &other);
+        if (epctx_str_eq(value, other)) {
+            continue;
+        }
+        if (epctx_str_is(key, "hardware_architecture") || epctx_str_is(key, "arch")) {
+            return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED, "another architecture");
+        }
+        verdict = EPCTX_COMPAT_PREFER_RECOMPILATION;
+    }
+    return epctx__compat_verdict(why, verdict,
+                                 verdict == EPCTX_COMPAT_OPTIMAL ? "the same values"
+                                                                 : "another version");
+}
+
+EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
+                                            epctx_str runtime, epctx_error *why)
+{
+    bool qnn = profile != NULL && strncmp(profile->name, "qnn", 3) == 0;
+    epctx_str format;
+    if (model.size == 0 || runtime.size == 0) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "there is no compatibility string");
+    }
+    if (model.size > EPCTX__COMPAT_MOST || runtime.size > EPCTX__COMPAT_MOST) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "no EP writes a string as long as this");
+    }
+    if (qnn) {
+        return epctx__compare_qnn(model, runtime, why);
+    }
+    return epctx__compat_find(runtime, epctx_str_of("epctx"), &format)
+               ? epctx__compare_own(model, runtime, why)
+               : epctx__compare_pairs(model, runtime, why);
 }
 
 static uint64_t epctx__hash_str(uint64_t h, epctx_str text)
