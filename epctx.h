@@ -27335,7 +27335,12 @@ static bool epctx__ref_text(epctx_str *rest, char end, epctx_str *out)
 EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out)
 {
     epctx_str at = *rest;
-    if (!epctx__cut_number(&at, ' ', &out->size) || !epctx__hex(epctx__cut(&at, ' '), &out->hash) ||
+    epctx_str hash;
+    if (!epctx__cut_number(&at, ' ', &out->size)) {
+        return false;
+    }
+    hash = epctx__cut(&at, ' ');
+    if (hash.size != 16 || !epctx__hex(hash, &out->hash) ||
         !epctx__cut_number(&at, ' ', &out->offset) || !epctx__ref_text(&at, ' ', &out->name) ||
         !epctx__ref_text(&at, '\n', &out->location)) {
         return false;
@@ -30102,10 +30107,10 @@ static epctx_status epctx__names_find(const epctx_binary_file *binary, epctx__na
     char folder[EPCTX_PATH_MAX];
     epctx_str parts[3];
     place->path[0] = place->alias[0] = '\0';
-    EPCTX__TRY(epctx_path_check(binary->name, error));
     if (io == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     }
+    EPCTX__TRY(epctx_path_check(binary->name, error));
     if ((binary->path_flags & EPCTX__PATH_BARE) != 0) {
         return epctx__path_join(place->alias, EPCTX_PATH_MAX, &binary->name, 1, error);
     }
