@@ -3761,6 +3761,18 @@ EPCTX_API void epctx_blame(epctx_error *error, const char *file, const epctx_str
     }
 }
 
+/* Something more to say about a failure. */
+static void epctx__error_add(epctx_error *error, const char *text)
+{
+    epctx_error both;
+    if (error != NULL && error->status != EPCTX_OK) {
+        both = *error; /* where it was found stays */
+        both.status = EPCTX_OK;
+        (void)epctx_fail(&both, error->status, "%s; %s", error->message, text);
+        *error = both;
+    }
+}
+
 /* A binary has another name than the model that names it. */
 static void epctx__blame_binary(epctx_error *error, const char *path)
 {
@@ -30617,7 +30629,7 @@ static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
                                       bool prepare_only, epctx_weightless_support weightless,
                                       epctx__group **out, epctx_error *error)
 {
-    epctx__group *fresh; /* in case there is none */
+    epctx__group *fresh = NULL; /* in case there is none */
     epctx_build_opts how;
     epctx_status status = EPCTX_OK;
     EPCTX__TRY(epctx__group_make(w, name, backend, io, weightless, &fresh, error));
@@ -31373,6 +31385,10 @@ typedef struct epctx__loading {
 static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_bound *bound,
                                        epctx_status status, epctx_error *error)
 {
+    if (status == EPCTX_ERR_NOT_FOUND && l->opts.workspace != NULL && l->attribute != NULL) {
+        epctx__error_add(error, "the last session of the group that generates the models writes "
+                                "their binary (ep.stop_share_ep_contexts=1)");
+    }
     if (epctx_status_to_ort(status) != 10 && status != EPCTX_ERR_ARG &&
         status != EPCTX_ERR_NOMEM && status != EPCTX_ERR_CANCELLED) {
         status = EPCTX_ERR_CONTEXT;
@@ -31484,12 +31500,28 @@ static epctx_status epctx__load_embedded(epctx__loading *l, const epctx_bound *b
     return epctx__entry_open(entry, &asked, payload, error);
 }
 
+/* What somebody took for a path, and not what it holds, is for messages. */
+static bool epctx__is_path(epctx_str text)
+{
+    size_t i = 0;
+    while (i < text.size && (uint8_t)text.data[i] >= 0x20 && text.data[i] != 0x7f) {
+        i++;
+    }
+    return i == text.size && text.size < EPCTX_PATH_MAX && epctx_str_is_utf8(text);
+}
+
 /* Where the binary of a node is. It need not be there any more when the workspace has its graphs. */
 static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bound,
                                        epctx__owner *owner, epctx_error *error)
 {
     epctx_arena *arena = &l->loaded->arena;
     epctx__names place;
+    if (!epctx__is_path(bound->node.ep_cache_context)) {
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "embed_mode is 0, so a path is expected, found %u bytes that are none: "
+                          "if they are the context itself, embed_mode must be 1",
+                          (uint64_t)bound->node.ep_cache_context.size);
+    }
     if (l->opts.io == NULL) {
         EPCTX__TRY(epctx_path_base(epctx_str_of(l->model_path),
                                    epctx_str_of(l->opts.context_file_path), &l->file.folder,
@@ -32010,7 +32042,7 @@ static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *
 {
     epctx_binary_file file = l->file;
     epctx_mapping mapping;
-    epctx_error why, both;
+    epctx_error why;
     file.name = made->name;
     if (error == NULL || epctx_path_check(made->name, NULL) != EPCTX_OK ||
         (status != EPCTX_ERR_CONTEXT && status != EPCTX_ERR_VERSION &&
@@ -32025,10 +32057,7 @@ static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *
     /* Another size was told already. */
     if (mapping.size == made->size &&
         epctx__stamp_verify(made, mapping.data, mapping.size, false, &why) != EPCTX_OK) {
-        both = *error; /* where it was found stays */
-        both.status = EPCTX_OK;
-        (void)epctx_fail(&both, status, "%s; %s", error->message, why.message);
-        *error = both;
+        epctx__error_add(error, why.message);
     }
     file.io->unmap_fn(file.io->user, &mapping);
 }
