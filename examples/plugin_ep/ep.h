@@ -89,11 +89,13 @@ typedef struct ep_record {
     epctx_graph graph;
     const OrtNode **nodes;  /* at the positions of graph.nodes */
     const char *model_path; /* as ORT tells it, "" for a model from memory: ep_model_path */
+    bool bodies;            /* the hash of bodies goes into `rest` of their nodes */
     OrtValue **held;        /* tensors of attributes */
     size_t held_count, held_room;
 } ep_record;
 
 /* `fused`: take inputs and outputs, and their order, from this node; NULL: from the graph.
+ * With `fused` nodes have `rest`, as epctx_graph_hash needs it.
  * The payload attribute of EPContext nodes stays empty, it may be gigabytes: ep_node_bytes. */
 OrtStatus *ep_record_read(ep_record *record, const ep_api *api, const OrtGraph *graph,
                           const OrtNode *fused);
