@@ -806,7 +806,6 @@ static const ep_device device = {
     "1.2.0",
     toy_open,
     toy_close,
-    NULL,
     dynamic_keys,
     toy_dynamic,
     toy_channels_last,
