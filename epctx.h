@@ -27901,24 +27901,24 @@ static bool epctx__compat_same(epctx_str a, epctx_str b, const char *key, bool m
  * another minor version it may (EPC-113). Keys that we do not know say nothing. */
 static epctx_compat epctx__compare_own(epctx_str model, epctx_str runtime, epctx_error *why)
 {
-    if (!epctx__compat_same(model, runtime, "epctx", false)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "the strings are of different formats");
+    static const struct {
+        const char *key;
+        bool major;
+        epctx_compat verdict; /* when the values differ */
+        const char *text;
+    } rules[] = {{"epctx", false, EPCTX_COMPAT_NOT_APPLICABLE,
+                  "the strings are of different formats"},
+                 {"source", false, EPCTX_COMPAT_NOT_APPLICABLE, "the strings are of different EPs"},
+                 {"arch", false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
+                 {"sdk", true, EPCTX_COMPAT_UNSUPPORTED, "another major version of the SDK"},
+                 {"sdk", false, EPCTX_COMPAT_PREFER_RECOMPILATION, "another version"}};
+    size_t i;
+    for (i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (!epctx__compat_same(model, runtime, rules[i].key, rules[i].major)) {
+            return epctx__compat_verdict(why, rules[i].verdict, rules[i].text);
+        }
     }
-    if (!epctx__compat_same(model, runtime, "source", false)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "the strings are of different EPs");
-    }
-    if (!epctx__compat_same(model, runtime, "arch", false)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED, "another architecture");
-    }
-    if (!epctx__compat_same(model, runtime, "sdk", true)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED,
-                                     "another major version of the SDK");
-    }
-    return epctx__compat_same(model, runtime, "sdk", false)
-               ? epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "the same values")
-               : epctx__compat_verdict(why, EPCTX_COMPAT_PREFER_RECOMPILATION, "another version");
+    return epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "the same values");
 }
 
 /* Every key is looked for in the other string: of what is longer, nobody wants to know. */
@@ -28240,15 +28240,6 @@ static void epctx__known_drop(epctx__known *known)
     known->graphs.size -= sizeof(epctx__known_graph);
 }
 
-static void *epctx__ep_array(epctx_ep *ep, size_t count, size_t size, epctx_error *error)
-{
-    void *memory = epctx_arena_array(ep->arena, count, size);
-    if (memory == NULL) {
-        epctx__nomem(error, ep->arena->missing);
-    }
-    return memory;
-}
-
 /* What is asked for becomes what the backend can do of it. */
 static epctx_status epctx__weightless_agree(const epctx_backend *b,
                                             epctx_weightless_support *asked, epctx_error *error)
@@ -28287,9 +28278,9 @@ static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
     in_arena.alloc_fn = epctx__arena_alloc_fn;
     in_arena.free_fn = epctx__arena_free_fn;
     epctx_buffer_init(&ep->binary, opts->embed ? &in_arena : opts->allocator);
-    ep->pieces = (epctx__piece *)epctx__ep_array(ep, room, sizeof *ep->pieces, error);
-    ep->graphs = (epctx__known_graph *)epctx__ep_array(ep, room, sizeof *ep->graphs, error);
-    return ep->pieces != NULL && ep->graphs != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+    EPCTX__NEW(ep->pieces, epctx__piece, room, arena, error);
+    EPCTX__NEW(ep->graphs, epctx__known_graph, room, arena, error);
+    return EPCTX_OK;
 }
 
 /* The context under construction is a group's. */
@@ -28341,10 +28332,10 @@ static epctx_status epctx__ep_name(epctx_ep *ep, epctx_str *name, epctx_error *e
     const char *prefix = ep->opts.name_prefix != NULL ? ep->opts.name_prefix : "";
     const char *source = ep->backend->source;
     size_t capacity = strlen(prefix) + strlen(source) + 48;
-    epctx_text text = epctx_text_of((char *)epctx__ep_array(ep, capacity, 1, error), capacity);
-    if (text.data == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
+    epctx_text text;
+    char *memory;
+    EPCTX__NEW(memory, char, capacity, ep->arena, error);
+    text = epctx_text_of(memory, capacity);
     epctx_text_put(&text, epctx_str_of(prefix));
     epctx_text_put(&text, epctx_str_of(source));
     epctx_text_put_format(&text, "_%x_%u", ep->opts.model_hash, (uint64_t)ep->count);
@@ -28368,13 +28359,11 @@ static epctx_status epctx__ep_types(epctx_ep *ep, epctx_str name, epctx__piece *
         return epctx_fail(error, EPCTX_ERR_BACKEND, "types_fn gave %u outputs, expected %u",
                           (uint64_t)count, (uint64_t)piece->graph->output_count);
     }
-    copy = (epctx_value *)epctx__ep_array(ep, count, sizeof *copy, error);
-    for (i = 0; copy != NULL && i < count; i++) {
+    EPCTX__NEW(copy, epctx_value, count, ep->arena, error);
+    for (i = 0; i < count; i++) {
         size_t rank = found[i].rank > 0 ? (size_t)found[i].rank : 0;
-        int64_t *dims = (int64_t *)epctx__ep_array(ep, rank, sizeof *dims, error);
-        if (dims == NULL) {
-            return EPCTX_ERR_NOMEM;
-        }
+        int64_t *dims;
+        EPCTX__NEW(dims, int64_t, rank, ep->arena, error);
         copy[i] = found[i];
         copy[i].name = piece->graph->outputs[i].name;
         if (rank > 0) {
@@ -28383,7 +28372,7 @@ static epctx_status epctx__ep_types(epctx_ep *ep, epctx_str name, epctx__piece *
         copy[i].dims = dims;
     }
     piece->types = copy;
-    return copy != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__ep_max_size(epctx_ep *ep, epctx_str name, epctx_error *error)
@@ -28442,13 +28431,18 @@ EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, 
     return EPCTX_OK;
 }
 
-static epctx_str epctx__ep_notes(epctx_ep *ep, uint64_t hash, epctx_error *error)
+static epctx_status epctx__ep_notes(epctx_ep *ep, uint64_t hash, epctx_str *out,
+                                    epctx_error *error)
 {
     const size_t size = sizeof EPCTX__HASH_KEY + 16;
-    epctx_text text = epctx_text_of((char *)epctx__ep_array(ep, size, 1, error), size);
+    epctx_text text;
+    char *memory;
+    EPCTX__NEW(memory, char, size, ep->arena, error);
+    text = epctx_text_of(memory, size);
     epctx_text_put(&text, epctx_str_of(EPCTX__HASH_KEY));
     epctx_text_put_hex(&text, hash, 16);
-    return epctx_text_str(&text);
+    *out = epctx_text_str(&text);
+    return EPCTX_OK;
 }
 
 /* Does this initializer stay in the source model? */
@@ -28490,6 +28484,7 @@ static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, ep
     size_t capacity = 0;
     size_t i;
     epctx_text text;
+    char *memory;
     *out = epctx_str_of(NULL);
     for (i = 0; i < piece->initializer_count; i++) {
         const epctx_tensor *t = &piece->initializers[i];
@@ -28500,10 +28495,8 @@ static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, ep
     if (capacity == 0) {
         return EPCTX_OK;
     }
-    text = epctx_text_of((char *)epctx__ep_array(ep, capacity, 1, error), capacity);
-    if (text.data == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
+    EPCTX__NEW(memory, char, capacity, ep->arena, error);
+    text = epctx_text_of(memory, capacity);
     for (i = 0; i < piece->initializer_count; i++) {
         if (epctx__stays_outside(&piece->initializers[i], ep->opts.weightless)) {
             epctx__ref_put(&text, &piece->initializers[i]);
@@ -28513,15 +28506,17 @@ static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, ep
     return EPCTX_OK;
 }
 
-static const epctx_str *epctx__ep_names(epctx_ep *ep, const epctx_value *values, size_t count,
-                                        epctx_error *error)
+static epctx_status epctx__ep_names(epctx_ep *ep, const epctx_value *values, size_t count,
+                                    const epctx_str **out, epctx_error *error)
 {
-    epctx_str *names = (epctx_str *)epctx__ep_array(ep, count, sizeof *names, error);
+    epctx_str *names;
     size_t i;
-    for (i = 0; names != NULL && i < count; i++) {
+    EPCTX__NEW(names, epctx_str, count, ep->arena, error);
+    for (i = 0; i < count; i++) {
         names[i] = values[i].name;
     }
-    return names;
+    *out = names;
+    return EPCTX_OK;
 }
 
 /* The EPContext node of a piece: exactly the piece's boundary. */
@@ -28555,24 +28550,20 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_error *erro
 {
     const epctx_graph *graph = ep->pieces[index].graph;
     epctx_node *node = &ep->nodes[index];
-    epctx_attr *attrs =
-        (epctx_attr *)epctx__ep_array(ep, EPCTX_EP_ATTR_COUNT + 1, sizeof *attrs, error);
+    epctx_attr *attrs;
     epctx_epnode content;
     epctx_str weights;
+    EPCTX__NEW(attrs, epctx_attr, EPCTX_EP_ATTR_COUNT + 1, ep->arena, error);
     epctx__ep_content(ep, index, &content);
-    content.notes = epctx__ep_notes(ep, ep->graphs[index].hash, error);
+    EPCTX__TRY(epctx__ep_notes(ep, ep->graphs[index].hash, &content.notes, error));
     node->name = content.partition_name;
     node->op_type = epctx_str_of(EPCTX_OP_TYPE);
     node->domain = epctx_str_of(EPCTX_DOMAIN);
     node->version = 1;
-    node->inputs = epctx__ep_names(ep, graph->inputs, graph->input_count, error);
     node->input_count = graph->input_count;
-    node->outputs = epctx__ep_names(ep, graph->outputs, graph->output_count, error);
     node->output_count = graph->output_count;
-    if (attrs == NULL || content.notes.size == 0 || node->inputs == NULL ||
-        node->outputs == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
+    EPCTX__TRY(epctx__ep_names(ep, graph->inputs, graph->input_count, &node->inputs, error));
+    EPCTX__TRY(epctx__ep_names(ep, graph->outputs, graph->output_count, &node->outputs, error));
     EPCTX__TRY(epctx__ep_weights(ep, graph, &weights, error));
     if (weights.size > 0 && ep->opts.source_model != NULL && ep->opts.source_model[0] != '\0') {
         content.onnx_model_filename = epctx_str_of(ep->opts.source_model);
@@ -28598,10 +28589,7 @@ static epctx_status epctx__ep_make(epctx_ep *ep, epctx_error *error)
         ep->build = NULL;
         EPCTX__TRY(ep->backend->finish_fn(ep->backend->self, build, &ep->binary, error));
     }
-    ep->nodes = (epctx_node *)epctx__ep_array(ep, ep->count, sizeof *ep->nodes, error);
-    if (ep->nodes == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
+    EPCTX__NEW(ep->nodes, epctx_node, ep->count, ep->arena, error);
     for (i = 0; i < ep->count; i++) {
         EPCTX__TRY(epctx__ep_node(ep, i, error));
     }
@@ -31047,25 +31035,22 @@ static epctx_status epctx__group_accepts(epctx__group *group, const char *path, 
 }
 
 /* The new session's entry, not yet one of the group. */
-static epctx__pending *epctx__pending_make(epctx_workspace *w, epctx__group *group,
-                                           const char *path, const char *initializers_path,
-                                           epctx_error *error)
+static epctx_status epctx__pending_make(epctx_workspace *w, epctx__group *group, const char *path,
+                                        const char *initializers_path, epctx__pending **out,
+                                        epctx_error *error)
 {
-    epctx__pending *p = (epctx__pending *)epctx_arena_alloc(&group->arena, sizeof *p);
-    if (p != NULL) {
-        p->path = epctx_arena_copy(&group->arena, epctx_str_of(path));
-        p->initializers_path = epctx_arena_copy(&group->arena, epctx_str_of(initializers_path));
-    }
-    if (p == NULL || p->path == NULL || p->initializers_path == NULL) {
-        epctx__nomem(error, group->arena.missing);
-        return NULL;
-    }
+    epctx_arena *arena = &group->arena;
+    epctx__pending *p;
+    EPCTX__NEW(p, epctx__pending, 1, arena, error);
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(path), &p->path, error));
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(initializers_path), &p->initializers_path, error));
 #ifndef EPCTX_NO_EDIT
     epctx_buffer_init(&p->model, &w->allocator);
 #else
     (void)w;
 #endif
-    return p;
+    *out = p;
+    return EPCTX_OK;
 }
 
 /* The first session is through: its binary is the group's. */
@@ -31073,15 +31058,11 @@ static epctx_status epctx__group_name(epctx__group *group, const char *name, con
                                       epctx_error *error)
 {
     const char *copy;
-    if (group->binary != NULL) {
-        return EPCTX_OK;
+    if (group->binary == NULL) {
+        EPCTX__TRY(epctx__copy(&group->arena, epctx_str_of(name), &copy, error));
+        EPCTX__TRY(epctx__copy(&group->arena, epctx_str_of(path), &group->binary_path, error));
+        group->binary = copy;
     }
-    copy = epctx_arena_copy(&group->arena, epctx_str_of(name));
-    group->binary_path = epctx_arena_copy(&group->arena, epctx_str_of(path));
-    if (copy == NULL || group->binary_path == NULL) {
-        return epctx__nomem(error, group->arena.missing);
-    }
-    group->binary = copy;
     return EPCTX_OK;
 }
 
@@ -31156,12 +31137,14 @@ static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p,
 /* What the session would write, kept until the group is written. */
 static epctx_status epctx__group_add(epctx_workspace *w, epctx__group *group, epctx__generation *g)
 {
-    epctx__pending *p = epctx__pending_make(w, group, g->report->context_path,
-                                            g->report->initializers_path, g->error);
-    epctx_status status = p != NULL ? epctx__pending_fill(group, p, g) : EPCTX_ERR_NOMEM;
+    epctx__pending *p;
+    epctx_status status;
+    EPCTX__TRY(epctx__pending_make(w, group, g->report->context_path, g->report->initializers_path,
+                                   &p, g->error));
+    status = epctx__pending_fill(group, p, g);
     if (status == EPCTX_OK) {
         epctx__group_append(group, p);
-    } else if (p != NULL) {
+    } else {
         epctx__pending_drop(p);
     }
     return status;
@@ -31425,11 +31408,8 @@ static epctx_status epctx__group_pieces(epctx__group *group, const epctx_graph *
     how.weightless = opts->weightless;
     how.hooks = opts->hooks;
     /* The nodes name them after this call. */
-    how.binary = epctx_arena_copy(arena, epctx_str_of(binary));
-    how.source_model = epctx_arena_copy(arena, epctx_str_of(opts->source_model));
-    if (how.binary == NULL || how.source_model == NULL) {
-        return epctx__nomem(error, arena->missing);
-    }
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(binary), &how.binary, error));
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(opts->source_model), &how.source_model, error));
     status = epctx__ep_open(&ep, group->backend, &how, count, arena, error);
     epctx__ep_share(&ep, group->build, &group->known);
     for (i = 0; status == EPCTX_OK && i < count; i++) {
@@ -31458,10 +31438,7 @@ static epctx_status epctx__group_compile(epctx_workspace *w, epctx__group *group
     if (group->binary == NULL) {
         EPCTX__TRY(epctx__group_target(group, opts, name, path, error));
     }
-    p = epctx__pending_make(w, group, opts->context_path, "", error);
-    if (p == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
+    EPCTX__TRY(epctx__pending_make(w, group, opts->context_path, "", &p, error));
     EPCTX__TRY(epctx__group_pieces(group, pieces, count, opts,
                                    group->binary != NULL ? group->binary : name, arena, nodes,
                                    error));
@@ -31586,10 +31563,7 @@ static epctx_status epctx__group_session(epctx_workspace *w, epctx__group *group
     g->known = &group->known;
     g->joins = group->binary != NULL;
     if (g->joins) {
-        g->binary = epctx_arena_copy(g->arena, epctx_str_of(group->binary));
-        if (g->binary == NULL) {
-            return epctx__nomem(g->error, g->arena->missing);
-        }
+        EPCTX__TRY(epctx__copy(g->arena, epctx_str_of(group->binary), &g->binary, g->error));
     }
     EPCTX__TRY(epctx__gen_context_path(g));
     EPCTX__TRY(epctx__group_accepts(group, g->report->context_path, g->error));
@@ -31769,11 +31743,9 @@ static bool epctx__load_claims(const epctx__loading *l, epctx_str source)
 /* Room for `ours` nodes. */
 static epctx_status epctx__load_room(epctx__loading *l, size_t ours, epctx_error *error)
 {
-    epctx_arena *arena = &l->loaded->arena;
-    l->loaded->bound = (epctx_bound *)epctx_arena_array(arena, ours, sizeof(epctx_bound));
-    l->owners = (epctx__owner *)epctx_arena_array(arena, ours, sizeof *l->owners);
-    return l->loaded->bound != NULL && l->owners != NULL ? EPCTX_OK
-                                                         : epctx__nomem(error, arena->missing);
+    EPCTX__NEW(l->loaded->bound, epctx_bound, ours, &l->loaded->arena, error);
+    EPCTX__NEW(l->owners, epctx__owner, ours, &l->loaded->arena, error);
+    return EPCTX_OK;
 }
 
 /* -- contexts -- */
@@ -31861,10 +31833,8 @@ static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bou
     owner->file = l->file;
     owner->file.name = bound->node.ep_cache_context;
     EPCTX__TRY(epctx__names_find(&owner->file, &place, error));
-    owner->path = epctx_arena_copy(arena, epctx_str_of(place.path));
-    owner->alias = epctx_arena_copy(arena, epctx_str_of(place.alias));
-    return owner->path != NULL && owner->alias != NULL ? EPCTX_OK
-                                                       : epctx__nomem(error, arena->missing);
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(place.path), &owner->path, error));
+    return epctx__copy(arena, epctx_str_of(place.alias), &owner->alias, error);
 }
 
 /* Checks a node, and opens the context that is in it. */
@@ -31994,10 +31964,7 @@ static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, e
                           "the context is weightless, and this %s cannot load such contexts",
                           b->source);
     }
-    tensors = (epctx_tensor *)epctx_arena_array(&l->loaded->arena, count, sizeof *tensors);
-    if (tensors == NULL) {
-        return epctx__nomem(error, l->loaded->arena.missing);
-    }
+    EPCTX__NEW(tensors, epctx_tensor, count, &l->loaded->arena, error);
     rest = bound->weights;
     for (i = 0; i < count; i++) {
         epctx_next_weight(&rest, &ref);
@@ -32268,11 +32235,8 @@ static epctx_status epctx__weights_open(const epctx__weight_user *from, const ch
     if (epctx_str_of(model->external_folder).size == 0 &&
         epctx_path_base(epctx_str_of(model->path), epctx_str_of(opts->context_file_path), &folder,
                         NULL) == EPCTX_OK) {
-        how.external_folder =
-            epctx_arena_copy(arena, folder.size > 0 ? folder : epctx_str_of("."));
-        if (how.external_folder == NULL) {
-            return epctx__nomem(error, arena->missing);
-        }
+        EPCTX__TRY(epctx__copy(arena, folder.size > 0 ? folder : epctx_str_of("."),
+                               &how.external_folder, error));
     }
     return epctx_model_open_memory(out, opts->source_model.data, opts->source_model.size, &how,
                                    error);
@@ -32317,10 +32281,7 @@ static epctx_status epctx__weights_source(epctx__weight_user *from, epctx_str na
     if (source != NULL) {
         return EPCTX_OK;
     }
-    source = (epctx__weight_model *)epctx_arena_alloc(&loaded->arena, sizeof *source);
-    if (source == NULL) {
-        return epctx__nomem(error, loaded->arena.missing);
-    }
+    EPCTX__NEW(source, epctx__weight_model, 1, &loaded->arena, error);
     EPCTX__TRY(epctx__weights_open(from, path, &source->model, error));
     source->next = loaded->sources;
     loaded->sources = from->found = source;
@@ -32406,11 +32367,8 @@ static epctx_status epctx__load_views(epctx__loading *l, const epctx_model *mode
     }
     /* A node that is not ours gets no room for a context: it may be one of millions. */
     EPCTX__TRY(epctx__load_room(l, ours, error));
-    others = (epctx_view *)epctx_arena_array(&loaded->arena, count - ours, sizeof *others);
+    EPCTX__NEW(others, epctx_view, count - ours, &loaded->arena, error);
     loaded->others = others;
-    if (others == NULL) {
-        return epctx__nomem(error, loaded->arena.missing);
-    }
     for (count = 0; epctx_next_node(&it, &node); count++) {
         epctx_bound *bound = &loaded->bound[loaded->bound_count];
         if (!epctx__load_is_ours(l, &node)) {
