@@ -4836,7 +4836,8 @@ static EPCTX__UNUSED epctx_status epctx__copy(epctx_arena *arena, epctx_str text
     return *out != NULL ? EPCTX_OK : epctx__nomem(error, arena->missing);
 }
 
-static epctx_status epctx__map_set(epctx_map *map, epctx_str key, size_t value, epctx_error *error)
+static EPCTX__UNUSED epctx_status epctx__map_set(epctx_map *map, epctx_str key, size_t value,
+                                                 epctx_error *error)
 {
     return epctx_map_put(map, key, (uint32_t)value) == EPCTX_OK
                ? EPCTX_OK
