@@ -114,7 +114,7 @@
  *
  * CONTENTS
  *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>option >>check
- *   >>stamp >>scan >>edit >>payload >>partition >>weights >>ep >>gen >>load >>share
+ *   >>stamp >>scan >>edit >>payload >>partition >>weights >>ep >>gen >>share >>load
  *   >>implementation
  */
 
@@ -1709,45 +1709,8 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_
                                            const char *model_path, epctx_error *error);
 
 /* ================================================================================================
- * >>check: walk, state, files, compatibility
+ * >>check: walk, state, files
  * ============================================================================================== */
-
-/* ORT's OrtCompiledModelCompatibility, the same numbers. */
-typedef enum epctx_compat {
-    EPCTX_COMPAT_NOT_APPLICABLE = 0, /* the string says nothing to this EP */
-    EPCTX_COMPAT_OPTIMAL = 1,
-    EPCTX_COMPAT_PREFER_RECOMPILATION = 2,
-    EPCTX_COMPAT_UNSUPPORTED = 3
-} epctx_compat;
-
-/* "EP_SUPPORTED_OPTIMAL" ... as in onnxruntime_c_api.h. */
-EPCTX_API const char *epctx_compat_name(epctx_compat compat);
-
-/* metadata_props key "ep_compatibility_info.<EP>" starts with this. */
-#define EPCTX_COMPAT_PREFIX "ep_compatibility_info."
-
-/* Fields of QNN's string, "backend:sdk:api:blob:arch:driver". Versions are a.b.c. */
-typedef struct epctx_compat_qnn {
-    uint64_t backend;
-    uint64_t sdk[3], api[3], blob[3];
-    uint64_t arch;
-    uint64_t user_driver;
-} epctx_compat_qnn;
-
-EPCTX_API bool epctx_compat_read_qnn(epctx_str text, epctx_compat_qnn *out);
-/* Next part of a "name;key=value;key=value" string, from `*rest`; a part without "=" has an empty
- * key. False at the end. */
-EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *value);
-/* Does a model with the string `model` run on a machine whose EP would write `runtime`? UNSUPPORTED
- * keeps ORT from making a session, PREFER_RECOMPILATION and NOT_APPLICABLE do not.
- *   QNN: ORT's own rule.
- *   Strings of epctx_backend_compatibility: another source is NOT_APPLICABLE, another architecture
- *   or major SDK version UNSUPPORTED, another minor version PREFER_RECOMPILATION.
- *   Others: equal strings are OPTIMAL; with the same keys, another hardware is UNSUPPORTED and
- *   another version PREFER_RECOMPILATION; anything else is NOT_APPLICABLE.
- * `why` (may be NULL) gets the deciding field as its message. */
-EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
-                                            epctx_str runtime, epctx_error *why);
 
 #ifndef EPCTX_NO_WIRE
 
@@ -2617,6 +2580,43 @@ typedef struct epctx_backend {
 EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend, char *out,
                                                    size_t capacity, epctx_error *error);
 
+/* ORT's OrtCompiledModelCompatibility, the same numbers. */
+typedef enum epctx_compat {
+    EPCTX_COMPAT_NOT_APPLICABLE = 0, /* the string says nothing to this EP */
+    EPCTX_COMPAT_OPTIMAL = 1,
+    EPCTX_COMPAT_PREFER_RECOMPILATION = 2,
+    EPCTX_COMPAT_UNSUPPORTED = 3
+} epctx_compat;
+
+/* "EP_SUPPORTED_OPTIMAL" ... as in onnxruntime_c_api.h. */
+EPCTX_API const char *epctx_compat_name(epctx_compat compat);
+
+/* metadata_props key "ep_compatibility_info.<EP>" starts with this. */
+#define EPCTX_COMPAT_PREFIX "ep_compatibility_info."
+
+/* Fields of QNN's string, "backend:sdk:api:blob:arch:driver". Versions are a.b.c. */
+typedef struct epctx_compat_qnn {
+    uint64_t backend;
+    uint64_t sdk[3], api[3], blob[3];
+    uint64_t arch;
+    uint64_t user_driver;
+} epctx_compat_qnn;
+
+EPCTX_API bool epctx_compat_read_qnn(epctx_str text, epctx_compat_qnn *out);
+/* Next part of a "name;key=value;key=value" string, from `*rest`; a part without "=" has an empty
+ * key. False at the end. */
+EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *value);
+/* Does a model with the string `model` run on a machine whose EP would write `runtime`? UNSUPPORTED
+ * keeps ORT from making a session, PREFER_RECOMPILATION and NOT_APPLICABLE do not.
+ *   QNN: ORT's own rule.
+ *   Strings of epctx_backend_compatibility: another source is NOT_APPLICABLE, another architecture
+ *   or major SDK version UNSUPPORTED, another minor version PREFER_RECOMPILATION.
+ *   Others: equal strings are OPTIMAL; with the same keys, another hardware is UNSUPPORTED and
+ *   another version PREFER_RECOMPILATION; anything else is NOT_APPLICABLE.
+ * `why` (may be NULL) gets the deciding field as its message. */
+EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
+                                            epctx_str runtime, epctx_error *why);
+
 /* Hash that an EPContext node records in `notes` ("graph_hash=<16 hex digits>") and that the binary
  * repeats: names, types, attributes, bodies and constants of a graph, the same on every platform.
  * Whoever makes records without epctx_graph_load fills `rest` of nodes and tensors. */
@@ -2668,6 +2668,7 @@ typedef struct epctx_ep {
     void *build;
     struct epctx__known *shared; /* the graphs of `build` when it belongs to a group */
     struct epctx__piece *pieces;
+    struct epctx__known_graph *graphs; /* of the pieces */
     size_t count, room;
     epctx_node *nodes;
     epctx_buffer binary;
@@ -2823,142 +2824,6 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
 #endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
- * >>load: EPContext model -> contexts that run
- * ============================================================================================== */
-
-#ifndef EPCTX_NO_WIRE
-
-/* Context binaries from the application instead of from files (ORT's named-buffer callbacks). */
-typedef struct epctx_reader {
-    void *user;
-    /* The whole binary that nodes call `name`, as the model stores it: relative, without "..", but
-     * chosen by whoever made the model. `out` belongs to the application until release_fn. */
-    epctx_status (*read_fn)(void *user, epctx_str name, epctx_mapping *out, epctx_error *error);
-    void (*release_fn)(void *user, epctx_mapping *mapping);
-} epctx_reader;
-
-typedef struct epctx_load_opts {
-    const char *context_file_path;    /* ep.context_file_path: gives the folder of the binaries */
-    epctx_span source_model; /* bytes of the source model, for weightless contexts; borrowed until
-                                epctx_unload. Its external data: as epctx_open_opts.external_folder
-                                of the EPContext model says, else beside that */
-    const char *source_model_path; /* ep.context_source_model_path: the same as a file, anywhere */
-    const epctx_allocator *allocator; /* for the loaded set; default malloc */
-    const epctx_profile *profile; /* which nodes are ours and their key; default: `source` is the
-                                     backend's, letter by letter, and the key is partition_name */
-    const epctx_reader *reader;   /* may be NULL; copied */
-    const epctx_hooks *hooks;     /* may be NULL */
-} epctx_load_opts;
-
-/* An EPContext node of this backend, bound to the graph that runs it. */
-typedef struct epctx_bound {
-    epctx_epnode node;
-    epctx_node_view view;
-    void *graph;
-    epctx_graph_info info;
-    struct epctx__entry *entry; /* private: where a shared graph came from */
-    bool weighted;              /* private: it was given weights */
-} epctx_bound;
-
-/* Everything that was loaded for one model. Members are private but for those up to `cpu_nodes`. */
-typedef struct epctx_loaded {
-    epctx_bound *bound; /* in node order */
-    size_t bound_count;
-    const epctx_view *others; /* nodes of the main graph that are not ours, in order, for
-                                 epctx_node_of: for the CPU, or (epctx_is_epnode) for other EPs */
-    size_t other_nodes;
-    size_t cpu_nodes; /* of them for the CPU */
-    const epctx_backend *backend;
-    epctx_arena arena;
-    struct epctx__context *contexts;
-    size_t context_count;
-    const epctx_io *io;
-    uint32_t path_flags;
-    bool embedded_changes; /* embedded contexts are in a mapped file */
-    epctx_reader reader;
-    const epctx_profile *profile;
-    struct epctx__weight_model *sources; /* models that weights come from */
-    const struct epctx__stamp_line *made; /* the binary as the build stamp has it, or NULL */
-    size_t misses; /* contexts that did not have the graph of a node */
-    const struct epctx__sharing *sharing;
-    struct epctx_workspace *workspace;
-    epctx_map taken; /* graphs that this set took out of the workspace */
-    epctx_map files; /* canonical path of a binary -> its context */
-    size_t *owners;  /* bound nodes that name a binary of their own */
-    size_t owner_count;
-} epctx_loaded;
-
-/* Loads every primary context that is ours, any number, each file once, and binds every node by the
- * profile's key, secondary ones to the primary that has their graph (EP-context design, inference
- * workflow). A context comes from the node itself, from `reader`, or from a file beside the model
- * (beside ep.context_file_path when that is set). A model without nodes of ours loads as nothing.
- * Weightless contexts get their weights from `source_model`, else `source_model_path`, else
- * onnx_model_filename beside the model: the first that is there counts, and every weight is
- * compared with what was compiled.
- * A binary in a file must have the size that the build stamp gives, if there is one. Its hash is
- * not compared, which would read every byte of a binary that the backend may only map: the graph's
- * hash in `notes` tells generations apart, and a backend checks its bytes as it likes. When that
- * fails the hash is, so that the message says whether the binary is of another compilation.
- * The search for graphs of nodes without a context ends after 131,072 misses.
- * Whatever is wrong with a context, a version, an architecture or a generation is ORT's
- * INVALID_GRAPH, with the node and the reason. The model must stay open until epctx_unload. */
-EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
-                                  const epctx_backend *backend, const epctx_load_opts *opts,
-                                  epctx_error *error);
-/* Legal on a zeroed set and twice. */
-EPCTX_API void epctx_unload(epctx_loaded *loaded);
-
-#ifndef EPCTX_NO_EDIT
-
-/* -- the EPContext model as a cache -- */
-
-typedef enum epctx_origin {
-    EPCTX_FROM_CACHE = 0, /* the EPContext model was there and fresh */
-    EPCTX_FROM_COMPILER,  /* it was compiled now */
-    EPCTX_FROM_FALLBACK   /* nothing is open: fallback_fn did the rest */
-} epctx_origin;
-
-typedef struct epctx_cache_opts {
-    const epctx_open_opts *open; /* for the source and for the EPContext model */
-    const epctx_gen_opts *gen;   /* `overwrite` counts as true */
-    const epctx_load_opts *load;
-    bool no_compile; /* session.disable_model_compile */
-    bool fast;       /* as in epctx_fresh_opts */
-    void *user;
-    /* May be NULL. Called when there is no usable EPContext model and compiling is not allowed, or
-     * takes no node. OK: the call succeeds with EPCTX_FROM_FALLBACK. */
-    epctx_status (*fallback_fn)(void *user, const char *model_path, const epctx_error *why);
-} epctx_cache_opts;
-
-/* Do not move: `loaded` points into `model`. */
-typedef struct epctx_opened {
-    epctx_model model;
-    epctx_loaded loaded;
-    epctx_origin origin;
-    epctx_error reason; /* why the EPContext model that was there was not used */
-} epctx_opened;
-
-/* Uses <stem>_ctx.onnx (or gen->context_file_path) when it is there, loads, and is what the source
- * would give now; otherwise compiles and writes it. Where contexts and initializers stand is not
- * compared (embed, binary, initializers_file_name): epctx_embed and epctx_extract leave a model
- * fresh. A source that is gone needs no comparing. Models that share a binary (>>share) leave the
- * group one by one: compiling that one after which the binary is named makes the others stale, and
- * they compile for themselves. Safe when several processes start at once: one compiles, the others
- * wait (epctx_file_lock, a file <model>.lock that goes again) and use the result; nobody sees half
- * of it.
- * Errors: those of epctx_generate and epctx_load; NOT_COMPILED under no_compile (ORT's
- * MODEL_REQUIRES_COMPILATION). */
-EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *model_path,
-                                             const epctx_backend *backend,
-                                             const epctx_cache_opts *opts, epctx_error *error);
-/* Legal on a zeroed object and twice. */
-EPCTX_API void epctx_opened_close(epctx_opened *opened);
-
-#endif /* EPCTX_NO_EDIT */
-
-#endif /* EPCTX_NO_WIRE */
-
-/* ================================================================================================
  * >>share: one context for several sessions (EP-context design, weight sharing)
  *
  * A workspace is the "EP singleton" of the design document, as an object that the application or
@@ -2974,6 +2839,7 @@ EPCTX_API void epctx_opened_close(epctx_opened *opened);
  *       epctx_model models[2];
  *       epctx_loaded loaded[2];
  *       epctx_gen_opts opts = {0};
+ *       epctx_load_opts load = {0};
  *       epctx_error err;
  *       epctx_status status = epctx_workspace_open(&workspace, NULL, &err);
  *       opts.overwrite = true; // and `backend` is yours, or epctx_npu_init's
@@ -2987,10 +2853,11 @@ EPCTX_API void epctx_opened_close(epctx_opened *opened);
  *       }
  *       memset(models, 0, sizeof models);
  *       memset(loaded, 0, sizeof loaded);
+ *       load.workspace = workspace;
  *       for (int i = 0; status == EPCTX_OK && i < 2; i++) {
  *           status = epctx_model_open_file(&models[i], contexts[i], NULL, &err);
  *           if (status == EPCTX_OK) {
- *               status = epctx_share_load(workspace, &loaded[i], &models[i], &backend, NULL, &err);
+ *               status = epctx_load(&loaded[i], &models[i], &backend, &load, &err);
  *           }
  *       }
  *       if (status == EPCTX_OK) {
@@ -3084,7 +2951,7 @@ typedef struct epctx_shared {
 
 /* Takes the graph `key` (EPContext attribute partition_name or node name) with `hash` (0: any) of a
  * binary. It comes from the workspace when it waits there, and then no file is opened; otherwise
- * the binary is loaded. For EPs that read no model bytes; epctx_share_load does it for a model.
+ * the binary is loaded. epctx_load and epctx_load_nodes do it for the nodes of a model.
  * `backend` and the io must live as long as any graph of the binary is in use, also by others.
  * Errors: those of epctx_path_find and of the backend as they are, PATH, NOMEM, and CONTEXT when
  * the graph is taken under EPCTX_TAKEN_ERROR or the call comes from whoever loads the binary. */
@@ -3094,19 +2961,6 @@ EPCTX_API epctx_status epctx_share_take(epctx_workspace *workspace, const epctx_
 /* Gives a graph back, so that another session can have it; the context goes with the last graph
  * that is in use. Once for every take, before the session's last hold on the workspace ends. */
 EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared);
-
-#ifndef EPCTX_NO_WIRE
-
-/* epctx_load with ep.share_ep_contexts = 1: binaries in files are shared through the workspace,
- * embedded ones are the session's own. Nodes that name one graph share it. A failed session gives
- * back what it took. epctx_unload ends the session. `backend` and the model's io must live as long
- * as any session uses a graph of these binaries. EPCTX_ERR_ARG with a reader: it has no paths to
- * tell binaries apart. */
-EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded *loaded,
-                                        const epctx_model *model, const epctx_backend *backend,
-                                        const epctx_load_opts *opts, epctx_error *error);
-
-#endif /* EPCTX_NO_WIRE */
 
 #ifndef EPCTX_NO_EDIT
 
@@ -3184,6 +3038,152 @@ EPCTX_API size_t epctx_share_waiting(epctx_workspace *workspace, const char *gro
 EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char *group,
                                           const char *source, const epctx_hooks *hooks,
                                           uint64_t *binary_size, epctx_error *error);
+
+/* ================================================================================================
+ * >>load: EPContext nodes -> contexts that run
+ * ============================================================================================== */
+
+struct epctx_bound;
+
+/* Zero-initialised it is the default. */
+typedef struct epctx_load_opts {
+    epctx_workspace *workspace; /* ep.share_ep_contexts: binaries in files are shared through it,
+                                   embedded ones are the session's own. NULL: nothing is shared */
+    const char *context_file_path;    /* ep.context_file_path: gives the folder of the binaries */
+    const epctx_io *io; /* binaries come from here, e.g. from the application's buffers
+                           (epctx_io_buffers), each under the name that its nodes have, without a
+                           folder; lives until epctx_unload. NULL: files beside the model */
+    const epctx_profile *profile; /* which nodes are ours and their key; default: `source` is the
+                                     backend's, letter by letter, and the key is partition_name */
+    const epctx_allocator *allocator; /* for the loaded set; default malloc */
+    const epctx_hooks *hooks;         /* may be NULL */
+    /* Weightless contexts. NULL: epctx_load looks for the source model. Gives the weight called
+     * ref->name after epctx_weight_verify; its data stay until epctx_unload. */
+    epctx_status (*weight_fn)(void *user, const struct epctx_bound *bound,
+                              const epctx_weight_ref *ref, epctx_tensor *out, epctx_error *error);
+    void *weight_user;
+    /* epctx_load: */
+    epctx_span source_model; /* bytes of the source model, for weightless contexts; borrowed until
+                                epctx_unload. Its external data: as epctx_open_opts.external_folder
+                                of the EPContext model says, else beside that */
+    const char *source_model_path; /* ep.context_source_model_path: the same as a file, anywhere */
+    /* epctx_load_nodes, which has no model to ask: */
+    const char *model_path; /* of the EPContext model; NULL or "": it came from memory */
+    uint32_t path_flags;    /* as in epctx_open_opts */
+} epctx_load_opts;
+
+/* An EPContext node of this backend, bound to the graph that runs it. */
+typedef struct epctx_bound {
+    epctx_epnode node;
+    size_t index; /* of the node among those that were given, or among those of the main graph */
+    epctx_str weights; /* attribute EPCTX_WEIGHTS_ATTR */
+#ifndef EPCTX_NO_WIRE
+    epctx_node_view view; /* epctx_load only */
+#endif
+    void *graph;
+    epctx_graph_info info;
+    struct epctx__owner *owner; /* private, as what follows */
+    struct epctx__entry *entry; /* where the graph goes back to */
+    bool weighted;              /* it was given weights */
+} epctx_bound;
+
+/* Everything that was loaded for one model. Members from `backend` on are private. */
+typedef struct epctx_loaded {
+    epctx_bound *bound; /* in node order */
+    size_t bound_count;
+#ifndef EPCTX_NO_WIRE
+    const epctx_view *others; /* epctx_load only: nodes of the main graph that are not ours, in
+                                 order, for epctx_node_of */
+    size_t other_nodes;
+    size_t cpu_nodes; /* of them for the CPU; the rest (epctx_is_epnode) are of other EPs */
+#endif
+    const epctx_backend *backend;
+    epctx_arena arena;
+    epctx_workspace *workspace;
+    struct epctx__weight_model *sources; /* models that weights come from */
+} epctx_loaded;
+
+/* For an EP that has nodes and no model bytes, e.g. inside ONNX Runtime: loads the EPContext nodes
+ * of `backend` among `nodes` and binds each of them to its graph. Other nodes are left out.
+ *   1. A primary node brings a context, any number of them, each file loaded once: from the node
+ *      (embed_mode 1), from opts->io, or from a file beside the model (ep.context_file_path).
+ *   2. Each node gets the graph of its key (profile) and hash (notes): a primary one from its own
+ *      context, a secondary one from whichever has it.
+ *   3. A node of a weightless context gets its weights, each compared with what was compiled.
+ * With a workspace a graph that waits there is moved to this session, without a file. What fails
+ * gives everything back. The nodes' bytes must stay until epctx_unload, and with a workspace
+ * `backend` and the io as long as any session uses a graph of these binaries.
+ * The search for graphs of nodes without a context ends after 131,072 misses.
+ * Whatever is wrong with a context, a version, an architecture or a generation is ORT's
+ * INVALID_GRAPH, with the node and the reason. */
+EPCTX_API epctx_status epctx_load_nodes(epctx_loaded *loaded, const epctx_node *nodes, size_t count,
+                                        const epctx_backend *backend, const epctx_load_opts *opts,
+                                        epctx_error *error);
+/* Ends the session. Legal on a zeroed set and twice. */
+EPCTX_API void epctx_unload(epctx_loaded *loaded);
+
+#ifndef EPCTX_NO_WIRE
+
+/* The same for the nodes of a model's main graph, which must stay open until epctx_unload. Nodes
+ * that are not ours are listed. Weightless contexts get their weights from opts->source_model, else
+ * source_model_path, else onnx_model_filename beside the model: the first that is there counts.
+ * A binary in a file must have the size that the build stamp gives, if there is one. Its hash is
+ * not compared, which would read every byte of a binary that the backend may only map: the graph's
+ * hash in `notes` tells generations apart. When loading fails the hash is compared, so that the
+ * message says whether the binary is of another compilation. */
+EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
+                                  const epctx_backend *backend, const epctx_load_opts *opts,
+                                  epctx_error *error);
+
+#ifndef EPCTX_NO_EDIT
+
+/* -- the EPContext model as a cache -- */
+
+typedef enum epctx_origin {
+    EPCTX_FROM_CACHE = 0, /* the EPContext model was there and fresh */
+    EPCTX_FROM_COMPILER,  /* it was compiled now */
+    EPCTX_FROM_FALLBACK   /* nothing is open: fallback_fn did the rest */
+} epctx_origin;
+
+typedef struct epctx_cache_opts {
+    const epctx_open_opts *open; /* for the source and for the EPContext model */
+    const epctx_gen_opts *gen;   /* `overwrite` counts as true */
+    const epctx_load_opts *load;
+    bool no_compile; /* session.disable_model_compile */
+    bool fast;       /* as in epctx_fresh_opts */
+    void *user;
+    /* May be NULL. Called when there is no usable EPContext model and compiling is not allowed, or
+     * takes no node. OK: the call succeeds with EPCTX_FROM_FALLBACK. */
+    epctx_status (*fallback_fn)(void *user, const char *model_path, const epctx_error *why);
+} epctx_cache_opts;
+
+/* Do not move: `loaded` points into `model`. */
+typedef struct epctx_opened {
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_origin origin;
+    epctx_error reason; /* why the EPContext model that was there was not used */
+} epctx_opened;
+
+/* Uses <stem>_ctx.onnx (or gen->context_file_path) when it is there, loads, and is what the source
+ * would give now; otherwise compiles and writes it. Where contexts and initializers stand is not
+ * compared (embed, binary, initializers_file_name): epctx_embed and epctx_extract leave a model
+ * fresh. A source that is gone needs no comparing. Models that share a binary (>>share) leave the
+ * group one by one: compiling that one after which the binary is named makes the others stale, and
+ * they compile for themselves. Safe when several processes start at once: one compiles, the others
+ * wait (epctx_file_lock, a file <model>.lock that goes again) and use the result; nobody sees half
+ * of it.
+ * Errors: those of epctx_generate and epctx_load; NOT_COMPILED under no_compile (ORT's
+ * MODEL_REQUIRES_COMPILATION). */
+EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *model_path,
+                                             const epctx_backend *backend,
+                                             const epctx_cache_opts *opts, epctx_error *error);
+/* Legal on a zeroed object and twice. */
+EPCTX_API void epctx_opened_close(epctx_opened *opened);
+
+#endif /* EPCTX_NO_EDIT */
+
+#endif /* EPCTX_NO_WIRE */
 
 #ifdef __cplusplus
 }
@@ -3735,6 +3735,18 @@ EPCTX_API void epctx_blame(epctx_error *error, const char *file, const epctx_str
     if (file != NULL && file[0] != '\0' && error->file[0] == '\0') {
         epctx__keep(error->file, sizeof error->file, epctx_str_of(file));
         epctx__prefix(error, NULL, error->file);
+    }
+}
+
+/* Something more to say about a failure. */
+static void epctx__error_add(epctx_error *error, const char *text)
+{
+    epctx_error both;
+    if (error != NULL && error->status != EPCTX_OK) {
+        both = *error; /* where it was found stays */
+        both.status = EPCTX_OK;
+        (void)epctx_fail(&both, error->status, "%s; %s", error->message, text);
+        *error = both;
     }
 }
 
@@ -11817,244 +11829,6 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_
  * >>check
  * ============================================================================================== */
 
-EPCTX_API const char *epctx_compat_name(epctx_compat compat)
-{
-    switch (compat) {
-    case EPCTX_COMPAT_NOT_APPLICABLE:
-        return "EP_NOT_APPLICABLE";
-    case EPCTX_COMPAT_OPTIMAL:
-        return "EP_SUPPORTED_OPTIMAL";
-    case EPCTX_COMPAT_PREFER_RECOMPILATION:
-        return "EP_SUPPORTED_PREFER_RECOMPILATION";
-    case EPCTX_COMPAT_UNSUPPORTED:
-        return "EP_UNSUPPORTED";
-    default:
-        return "unknown";
-    }
-}
-
-static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value)
-{
-    return epctx_str_number(epctx_str_cut(rest, separator), value);
-}
-
-static bool epctx__cut_version(epctx_str *rest, uint64_t version[3])
-{
-    epctx_str part = epctx_str_cut(rest, ':');
-    return epctx__cut_number(&part, '.', &version[0]) &&
-           epctx__cut_number(&part, '.', &version[1]) &&
-           epctx__cut_number(&part, '.', &version[2]) && part.data == NULL;
-}
-
-/* Format and rule: the compatibility string of the QNN plugin EP (onnxruntime-qnn, 2026-03). */
-EPCTX_API bool epctx_compat_read_qnn(epctx_str text, epctx_compat_qnn *out)
-{
-    memset(out, 0, sizeof *out);
-    return text.data != NULL && epctx__cut_number(&text, ':', &out->backend) &&
-           epctx__cut_version(&text, out->sdk) && epctx__cut_version(&text, out->api) &&
-           epctx__cut_version(&text, out->blob) && epctx__cut_number(&text, ':', &out->arch) &&
-           epctx__cut_number(&text, ':', &out->user_driver) && text.data == NULL;
-}
-
-EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *value)
-{
-    epctx_str part;
-    size_t i;
-    if (rest->size == 0) {
-        return false;
-    }
-    part = epctx_str_cut(rest, ';');
-    *key = epctx_str_of("");
-    *value = part;
-    for (i = 0; i < part.size; i++) {
-        if (part.data[i] == '=') {
-            key->data = part.data;
-            key->size = i;
-            value->data = part.data + i + 1;
-            value->size = part.size - i - 1;
-            break;
-        }
-    }
-    return true;
-}
-
-static epctx_compat epctx__compat_verdict(epctx_error *why, epctx_compat compat, const char *text)
-{
-    epctx_error_clear(why);
-    if (why != NULL) {
-        epctx_fail(why, EPCTX_ERR_VERSION, "%s", text);
-        why->status = EPCTX_OK;
-    }
-    return compat;
-}
-
-/* -1, 0, 1: major and minor of `a` against `b`. */
-static int epctx__compare_version(const uint64_t a[3], const uint64_t b[3], int parts)
-{
-    int i;
-    for (i = 0; i < parts; i++) {
-        if (a[i] != b[i]) {
-            return a[i] < b[i] ? -1 : 1;
-        }
-    }
-    return 0;
-}
-
-static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, epctx_error *why)
-{
-    epctx_compat_qnn m;
-    epctx_compat_qnn r;
-    if (!epctx_compat_read_qnn(model, &m)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "the model's string has not QNN's six fields");
-    }
-    if (!epctx_compat_read_qnn(runtime, &r)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "the machine's string has not QNN's six fields");
-    }
-    if (m.backend != r.backend) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED, "another QNN backend");
-    }
-    if (epctx__compare_version(m.api, r.api, 2) > 0 ||
-        epctx__compare_version(m.sdk, r.sdk, 2) > 0) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED,
-                                     "made with a newer SDK than the machine has");
-    }
-    if (epctx__compare_version(m.blob, r.blob, 3) > 0) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED,
-                                     "the binary's version is newer than the machine can read");
-    }
-    if (m.arch > r.arch) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED,
-                                     "made for a newer HTP architecture");
-    }
-    if (m.arch < r.arch) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_PREFER_RECOMPILATION,
-                                     "made for an older HTP architecture");
-    }
-    return epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "same backend and architecture");
-}
-
-static bool epctx__compat_find(epctx_str text, epctx_str key, epctx_str *value)
-{
-    epctx_str k;
-    while (epctx_compat_next(&text, &k, value)) {
-        if (epctx_str_eq(k, key)) {
-            return true;
-        }
-    }
-    *value = epctx_str_of("");
-    return false;
-}
-
-/* Whether a key has the same value in both, or in none of them. */
-static bool epctx__compat_same(epctx_str a, epctx_str b, const char *key, bool major)
-{
-    epctx_str x, y;
-    size_t i;
-    (void)epctx__compat_find(a, epctx_str_of(key), &x);
-    (void)epctx__compat_find(b, epctx_str_of(key), &y);
-    for (i = 0; major && i < x.size; i++) {
-        x.size = x.data[i] == '.' ? i : x.size;
-    }
-    for (i = 0; major && i < y.size; i++) {
-        y.size = y.data[i] == '.' ? i : y.size;
-    }
-    return epctx_str_eq(x, y);
-}
-
-/* Strings of epctx_backend_compatibility. Another EP's string says nothing. A context of another
- * architecture or of another major version of the SDK must not be loaded (EPC-111, EPC-112); of
- * another minor version it may (EPC-113). Keys that we do not know say nothing. */
-static epctx_compat epctx__compare_own(epctx_str model, epctx_str runtime, epctx_error *why)
-{
-    if (!epctx__compat_same(model, runtime, "epctx", false)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "the strings are of different formats");
-    }
-    if (!epctx__compat_same(model, runtime, "source", false)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "the strings are of different EPs");
-    }
-    if (!epctx__compat_same(model, runtime, "arch", false)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED, "another architecture");
-    }
-    if (!epctx__compat_same(model, runtime, "sdk", true)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED,
-                                     "another major version of the SDK");
-    }
-    return epctx__compat_same(model, runtime, "sdk", false)
-               ? epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "the same values")
-               : epctx__compat_verdict(why, EPCTX_COMPAT_PREFER_RECOMPILATION, "another version");
-}
-
-/* Every key is looked for in the other string: of what is longer, nobody wants to know. */
-#define EPCTX__COMPAT_MOST 4096u
-
-/* Whether each key of `a` is in `b`. */
-static bool epctx__compat_keys(epctx_str a, epctx_str b)
-{
-    epctx_str key, value, other;
-    while (epctx_compat_next(&a, &key, &value)) {
-        if (!epctx__compat_find(b, key, &other)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, epctx_error *why)
-{
-    epctx_str rest = model;
-    epctx_str key, value, other;
-    epctx_compat verdict = EPCTX_COMPAT_OPTIMAL;
-    if (epctx_str_eq(model, runtime)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "equal strings");
-    }
-    if (!epctx__compat_keys(model, runtime) || !epctx__compat_keys(runtime, model)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "the strings have different keys");
-    }
-    if (!epctx__compat_same(model, runtime, "", false)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "the strings are of different EPs");
-    }
-    while (epctx_compat_next(&rest, &key, &value)) {
-        (void)epctx__compat_find(runtime, key, &other);
-        if (epctx_str_eq(value, other)) {
-            continue;
-        }
-        if (epctx_str_is(key, "hardware_architecture") || epctx_str_is(key, "arch")) {
-            return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED, "another architecture");
-        }
-        verdict = EPCTX_COMPAT_PREFER_RECOMPILATION;
-    }
-    return epctx__compat_verdict(why, verdict,
-                                 verdict == EPCTX_COMPAT_OPTIMAL ? "the same values"
-                                                                 : "another version");
-}
-
-EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
-                                            epctx_str runtime, epctx_error *why)
-{
-    bool qnn = profile != NULL && (profile->traits & EPCTX_QNN_COMPAT) != 0;
-    epctx_str format;
-    if (model.size == 0 || runtime.size == 0) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "there is no compatibility string");
-    }
-    if (model.size > EPCTX__COMPAT_MOST || runtime.size > EPCTX__COMPAT_MOST) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "no EP writes a string as long as this");
-    }
-    if (qnn) {
-        return epctx__compare_qnn(model, runtime, why);
-    }
-    return epctx__compat_find(runtime, epctx_str_of("epctx"), &format)
-               ? epctx__compare_own(model, runtime, why)
-               : epctx__compare_pairs(model, runtime, why);
-}
-
 #ifndef EPCTX_NO_WIRE
 
 /* "a\0b\0c" in the arena; the parts are in memory side by side. */
@@ -18756,6 +18530,229 @@ EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend,
     return epctx__join(out, capacity, parts, 6, "the compatibility string", error);
 }
 
+EPCTX_API const char *epctx_compat_name(epctx_compat compat)
+{
+    switch (compat) {
+    case EPCTX_COMPAT_NOT_APPLICABLE:
+        return "EP_NOT_APPLICABLE";
+    case EPCTX_COMPAT_OPTIMAL:
+        return "EP_SUPPORTED_OPTIMAL";
+    case EPCTX_COMPAT_PREFER_RECOMPILATION:
+        return "EP_SUPPORTED_PREFER_RECOMPILATION";
+    case EPCTX_COMPAT_UNSUPPORTED:
+        return "EP_UNSUPPORTED";
+    default:
+        return "unknown";
+    }
+}
+
+static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value)
+{
+    return epctx_str_number(epctx_str_cut(rest, separator), value);
+}
+
+static bool epctx__cut_version(epctx_str *rest, uint64_t version[3])
+{
+    epctx_str part = epctx_str_cut(rest, ':');
+    return epctx__cut_number(&part, '.', &version[0]) &&
+           epctx__cut_number(&part, '.', &version[1]) &&
+           epctx__cut_number(&part, '.', &version[2]) && part.data == NULL;
+}
+
+/* Format and rule: the compatibility string of the QNN plugin EP (onnxruntime-qnn, 2026-03). */
+EPCTX_API bool epctx_compat_read_qnn(epctx_str text, epctx_compat_qnn *out)
+{
+    memset(out, 0, sizeof *out);
+    return text.data != NULL && epctx__cut_number(&text, ':', &out->backend) &&
+           epctx__cut_version(&text, out->sdk) && epctx__cut_version(&text, out->api) &&
+           epctx__cut_version(&text, out->blob) && epctx__cut_number(&text, ':', &out->arch) &&
+           epctx__cut_number(&text, ':', &out->user_driver) && text.data == NULL;
+}
+
+EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *value)
+{
+    epctx_str part;
+    size_t i;
+    if (rest->size == 0) {
+        return false;
+    }
+    part = epctx_str_cut(rest, ';');
+    *key = epctx_str_of("");
+    *value = part;
+    for (i = 0; i < part.size; i++) {
+        if (part.data[i] == '=') {
+            key->data = part.data;
+            key->size = i;
+            value->data = part.data + i + 1;
+            value->size = part.size - i - 1;
+            break;
+        }
+    }
+    return true;
+}
+
+static epctx_compat epctx__compat_verdict(epctx_error *why, epctx_compat compat, const char *text)
+{
+    epctx_error_clear(why);
+    if (why != NULL) {
+        epctx_fail(why, EPCTX_ERR_VERSION, "%s", text);
+        why->status = EPCTX_OK;
+    }
+    return compat;
+}
+
+/* -1, 0, 1: major and minor of `a` against `b`. */
+static int epctx__compare_version(const uint64_t a[3], const uint64_t b[3], int parts)
+{
+    int i;
+    for (i = 0; i < parts; i++) {
+        if (a[i] != b[i]) {
+            return a[i] < b[i] ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, epctx_error *why)
+{
+    epctx_compat verdict = EPCTX_COMPAT_UNSUPPORTED;
+    const char *text;
+    epctx_compat_qnn m, r;
+    if (!epctx_compat_read_qnn(model, &m) || !epctx_compat_read_qnn(runtime, &r)) {
+        verdict = EPCTX_COMPAT_NOT_APPLICABLE;
+        text = "one of the strings does not have QNN's six fields";
+    } else if (m.backend != r.backend) {
+        text = "another QNN backend";
+    } else if (epctx__compare_version(m.api, r.api, 2) > 0 ||
+               epctx__compare_version(m.sdk, r.sdk, 2) > 0) {
+        text = "made with a newer SDK than the machine has";
+    } else if (epctx__compare_version(m.blob, r.blob, 3) > 0) {
+        text = "the binary's version is newer than the machine can read";
+    } else if (m.arch > r.arch) {
+        text = "made for a newer HTP architecture";
+    } else if (m.arch < r.arch) {
+        verdict = EPCTX_COMPAT_PREFER_RECOMPILATION;
+        text = "made for an older HTP architecture";
+    } else {
+        verdict = EPCTX_COMPAT_OPTIMAL;
+        text = "same backend and architecture";
+    }
+    return epctx__compat_verdict(why, verdict, text);
+}
+
+static bool epctx__compat_find(epctx_str text, epctx_str key, epctx_str *value)
+{
+    epctx_str k;
+    while (epctx_compat_next(&text, &k, value)) {
+        if (epctx_str_eq(k, key)) {
+            return true;
+        }
+    }
+    *value = epctx_str_of("");
+    return false;
+}
+
+/* Whether a key has the same value in both, or in none of them. */
+static bool epctx__compat_same(epctx_str a, epctx_str b, const char *key, bool major)
+{
+    epctx_str x, y;
+    (void)epctx__compat_find(a, epctx_str_of(key), &x);
+    (void)epctx__compat_find(b, epctx_str_of(key), &y);
+    return major ? epctx_str_eq(epctx_str_cut(&x, '.'), epctx_str_cut(&y, '.')) : epctx_str_eq(x, y);
+}
+
+/* Strings of epctx_backend_compatibility. Another EP's string says nothing. A context of another
+ * architecture or of another major version of the SDK must not be loaded (EPC-111, EPC-112); of
+ * another minor version it may (EPC-113). Keys that we do not know say nothing. */
+static epctx_compat epctx__compare_own(epctx_str model, epctx_str runtime, epctx_error *why)
+{
+    static const struct {
+        const char *key;
+        bool major;
+        epctx_compat verdict; /* when the values differ */
+        const char *text;
+    } rules[] = {{"epctx", false, EPCTX_COMPAT_NOT_APPLICABLE,
+                  "the strings are of different formats"},
+                 {"source", false, EPCTX_COMPAT_NOT_APPLICABLE, "the strings are of different EPs"},
+                 {"arch", false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
+                 {"sdk", true, EPCTX_COMPAT_UNSUPPORTED, "another major version of the SDK"},
+                 {"sdk", false, EPCTX_COMPAT_PREFER_RECOMPILATION, "another version"}};
+    size_t i;
+    for (i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (!epctx__compat_same(model, runtime, rules[i].key, rules[i].major)) {
+            return epctx__compat_verdict(why, rules[i].verdict, rules[i].text);
+        }
+    }
+    return epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "the same values");
+}
+
+/* Every key is looked for in the other string: of what is longer, nobody wants to know. */
+#define EPCTX__COMPAT_MOST 4096u
+
+/* Whether each key of `a` is in `b`. */
+static bool epctx__compat_keys(epctx_str a, epctx_str b)
+{
+    epctx_str key, value, other;
+    while (epctx_compat_next(&a, &key, &value)) {
+        if (!epctx__compat_find(b, key, &other)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, epctx_error *why)
+{
+    epctx_str rest = model;
+    epctx_str key, value, other;
+    epctx_compat verdict = EPCTX_COMPAT_OPTIMAL;
+    if (epctx_str_eq(model, runtime)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "equal strings");
+    }
+    if (!epctx__compat_keys(model, runtime) || !epctx__compat_keys(runtime, model)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "the strings have different keys");
+    }
+    if (!epctx__compat_same(model, runtime, "", false)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "the strings are of different EPs");
+    }
+    while (epctx_compat_next(&rest, &key, &value)) {
+        (void)epctx__compat_find(runtime, key, &other);
+        if (epctx_str_eq(value, other)) {
+            continue;
+        }
+        if (epctx_str_is(key, "hardware_architecture") || epctx_str_is(key, "arch")) {
+            return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED, "another architecture");
+        }
+        verdict = EPCTX_COMPAT_PREFER_RECOMPILATION;
+    }
+    return epctx__compat_verdict(why, verdict,
+                                 verdict == EPCTX_COMPAT_OPTIMAL ? "the same values"
+                                                                 : "another version");
+}
+
+EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
+                                            epctx_str runtime, epctx_error *why)
+{
+    bool qnn = profile != NULL && (profile->traits & EPCTX_QNN_COMPAT) != 0;
+    epctx_str format;
+    if (model.size == 0 || runtime.size == 0) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "there is no compatibility string");
+    }
+    if (model.size > EPCTX__COMPAT_MOST || runtime.size > EPCTX__COMPAT_MOST) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "no EP writes a string as long as this");
+    }
+    if (qnn) {
+        return epctx__compare_qnn(model, runtime, why);
+    }
+    return epctx__compat_find(runtime, epctx_str_of("epctx"), &format)
+               ? epctx__compare_own(model, runtime, why)
+               : epctx__compare_pairs(model, runtime, why);
+}
+
 static uint64_t epctx__hash_str(uint64_t h, epctx_str text)
 {
     return epctx_hash(text.data, text.size, epctx__hash_number(h, text.size));
@@ -18924,8 +18921,6 @@ EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const ep
     return EPCTX_OK;
 }
 
-/* -- a binary that several models share, compiled again without one of them -- */
-
 EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error)
 {
     if (hooks != NULL && hooks->cancel_fn != NULL && hooks->cancel_fn(hooks->user)) {
@@ -18944,18 +18939,16 @@ static void epctx__progress(const epctx_hooks *hooks, const char *work, uint64_t
 
 /* -- one EP at work -- */
 
-typedef struct epctx__piece {
-    const epctx_graph *graph;
-    epctx_str name;
-    uint64_t hash;
-    const epctx_value *types; /* of its outputs as the backend inferred them, or NULL */
-} epctx__piece;
-
-/* One graph of a shared context. */
+/* A graph in a context. */
 typedef struct epctx__known_graph {
     epctx_str name;
     uint64_t hash;
 } epctx__known_graph;
+
+typedef struct epctx__piece {
+    const epctx_graph *graph;
+    const epctx_value *types; /* of its outputs as the backend inferred them, or NULL */
+} epctx__piece;
 
 /* The graphs that a shared context holds already, whoever compiled them. */
 typedef struct epctx__known {
@@ -18964,23 +18957,25 @@ typedef struct epctx__known {
     int64_t max_size;
 } epctx__known;
 
-static epctx__known_graph *epctx__known_at(const epctx__known *known, size_t i)
+static const epctx__known_graph *epctx__known_graphs(const epctx__known *known, size_t *count)
 {
-    size_t count = known->graphs.size / sizeof(epctx__known_graph);
-    return i < count ? (epctx__known_graph *)(void *)known->graphs.data + i : NULL;
+    *count = known->graphs.size / sizeof(epctx__known_graph);
+    return (const epctx__known_graph *)(const void *)known->graphs.data;
 }
 
 /* Whether the shared context has this very graph; another one of that name is an error. */
 static epctx_status epctx__known_find(const epctx__known *known, epctx_str name, uint64_t hash,
                                       bool *found, epctx_error *error)
 {
-    const epctx__known_graph *graph = epctx__known_at(known, epctx_map_get(&known->index, name));
+    uint32_t at = epctx_map_get(&known->index, name);
+    size_t count;
+    const epctx__known_graph *graphs = epctx__known_graphs(known, &count);
     *found = false;
     /* The index does not forget what was taken back. */
-    if (graph == NULL || !epctx_str_eq(graph->name, name)) {
+    if (at >= count || !epctx_str_eq(graphs[at].name, name)) {
         return EPCTX_OK;
     }
-    *found = graph->hash == hash;
+    *found = graphs[at].hash == hash;
     return *found ? EPCTX_OK
                   : epctx_fail(error, EPCTX_ERR_ARG,
                                "the shared context has another graph '%S': generate with "
@@ -18996,8 +18991,7 @@ static epctx_status epctx__known_add(epctx__known *known, epctx_str name, uint64
     graph.name.data = epctx_arena_copy(known->index.arena, name);
     graph.name.size = name.size;
     graph.hash = hash;
-    /* not taken: needs 2^32 graphs */
-    if (graph.name.data == NULL || count >= EPCTX_MAP_NONE ||
+    if (graph.name.data == NULL || EPCTX__NEVER(count >= EPCTX_MAP_NONE) ||
         epctx_map_put(&known->index, graph.name, (uint32_t)count) != EPCTX_OK ||
         epctx_buffer_append(&known->graphs, &graph, sizeof graph) != EPCTX_OK) {
         return epctx__nomem(error, name.size);
@@ -19011,28 +19005,26 @@ static void epctx__known_drop(epctx__known *known)
     known->graphs.size -= sizeof(epctx__known_graph);
 }
 
-static void *epctx__ep_array(epctx_ep *ep, size_t count, size_t size, epctx_error *error)
-{
-    void *memory = epctx_arena_array(ep->arena, count, size);
-    if (memory == NULL) {
-        epctx__nomem(error, ep->arena->missing);
-    }
-    return memory;
-}
-
 /* What is asked for becomes what the backend can do of it. */
-static bool epctx__weightless_agree(const epctx_backend *b, epctx_weightless_support *asked,
-                                    epctx_error *error)
+static epctx_status epctx__weightless_agree(const epctx_backend *b,
+                                            epctx_weightless_support *asked, epctx_error *error)
 {
-    bool ok = *asked == EPCTX_WEIGHTLESS_NONE || b->weightless != EPCTX_WEIGHTLESS_NONE;
-    if (!ok) {
-        epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                   "%s has no weightless support (ep.enable_weightless): its binary needs the "
-                   "weights inside",
-                   b->source);
+    if (*asked != EPCTX_WEIGHTLESS_NONE && b->weightless == EPCTX_WEIGHTLESS_NONE) {
+        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                          "%s has no weightless support (ep.enable_weightless): its binary needs "
+                          "the weights inside",
+                          b->source);
     }
     *asked = *asked < b->weightless ? *asked : b->weightless;
-    return ok;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__backend_check(const epctx_backend *backend, epctx_error *error)
+{
+    return backend != NULL && backend->version == EPCTX_BACKEND_VERSION
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG, "a backend of version %u is expected",
+                            (uint64_t)EPCTX_BACKEND_VERSION);
 }
 
 /* Everything of epctx_ep_begin but the context. */
@@ -19046,15 +19038,22 @@ static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
     ep->opts = *opts;
     ep->arena = arena;
     ep->room = room;
-    if (!epctx__weightless_agree(backend, &ep->opts.weightless, error)) {
-        return EPCTX_ERR_UNSUPPORTED;
-    }
+    EPCTX__TRY(epctx__weightless_agree(backend, &ep->opts.weightless, error));
     in_arena.user = arena;
     in_arena.alloc_fn = epctx__arena_alloc_fn;
     in_arena.free_fn = epctx__arena_free_fn;
     epctx_buffer_init(&ep->binary, opts->embed ? &in_arena : opts->allocator);
-    ep->pieces = (epctx__piece *)epctx__ep_array(ep, room, sizeof *ep->pieces, error);
-    return ep->pieces != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+    EPCTX__NEW(ep->pieces, epctx__piece, room, arena, error);
+    EPCTX__NEW(ep->graphs, epctx__known_graph, room, arena, error);
+    return EPCTX_OK;
+}
+
+/* The context under construction is a group's. */
+static void epctx__ep_share(epctx_ep *ep, void *build, epctx__known *known)
+{
+    ep->build = build;
+    ep->shared = known;
+    ep->max_size = known->max_size;
 }
 
 static epctx_status epctx__build_begin(const epctx_backend *b, const epctx_build_opts *opts,
@@ -19063,20 +19062,16 @@ static epctx_status epctx__build_begin(const epctx_backend *b, const epctx_build
     epctx_build_opts how = *opts;
     epctx_status status;
     *build = NULL;
-    if (!epctx__weightless_agree(b, &how.weightless, error)) {
-        return EPCTX_ERR_UNSUPPORTED;
-    }
+    EPCTX__TRY(epctx__weightless_agree(b, &how.weightless, error));
     status = b->begin_fn(b->self, build, error);
-    if (status != EPCTX_OK) {
-        *build = NULL;
-        return status;
-    }
-    if (b->setup_fn != NULL) {
+    if (status == EPCTX_OK && b->setup_fn != NULL) {
         status = b->setup_fn(b->self, *build, &how, error);
         if (status != EPCTX_OK) {
             b->discard_fn(b->self, *build);
-            *build = NULL;
         }
+    }
+    if (status != EPCTX_OK) {
+        *build = NULL;
     }
     return status;
 }
@@ -19086,21 +19081,14 @@ EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend
                                       epctx_error *error)
 {
     epctx_build_opts how;
-    epctx_status status;
     epctx_error_clear(error);
     memset(ep, 0, sizeof *ep);
-    if (backend == NULL || backend->version != EPCTX_BACKEND_VERSION) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "a backend of version %u is expected",
-                          (uint64_t)EPCTX_BACKEND_VERSION);
-    }
-    status = epctx__ep_open(ep, backend, opts, room, arena, error);
-    if (status == EPCTX_OK) {
-        how.hooks = opts->hooks;
-        how.prepare_only = opts->prepare_only;
-        how.weightless = opts->weightless;
-        status = epctx__build_begin(backend, &how, &ep->build, error);
-    }
-    return status;
+    EPCTX__TRY(epctx__backend_check(backend, error));
+    EPCTX__TRY(epctx__ep_open(ep, backend, opts, room, arena, error));
+    how.hooks = opts->hooks;
+    how.prepare_only = opts->prepare_only;
+    how.weightless = opts->weightless;
+    return epctx__build_begin(backend, &how, &ep->build, error);
 }
 
 /* "<prefix><source>_<hash of the model's graph>_<index>": unique in the model and across models. */
@@ -19109,10 +19097,10 @@ static epctx_status epctx__ep_name(epctx_ep *ep, epctx_str *name, epctx_error *e
     const char *prefix = ep->opts.name_prefix != NULL ? ep->opts.name_prefix : "";
     const char *source = ep->backend->source;
     size_t capacity = strlen(prefix) + strlen(source) + 48;
-    epctx_text text = epctx_text_of((char *)epctx__ep_array(ep, capacity, 1, error), capacity);
-    if (text.data == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
+    epctx_text text;
+    char *memory;
+    EPCTX__NEW(memory, char, capacity, ep->arena, error);
+    text = epctx_text_of(memory, capacity);
     epctx_text_put(&text, epctx_str_of(prefix));
     epctx_text_put(&text, epctx_str_of(source));
     epctx_text_put_format(&text, "_%x_%u", ep->opts.model_hash, (uint64_t)ep->count);
@@ -19121,32 +19109,26 @@ static epctx_status epctx__ep_name(epctx_ep *ep, epctx_str *name, epctx_error *e
 }
 
 /* Copies what types_fn tells: it is gone after finish. */
-static epctx_status epctx__ep_types(epctx_ep *ep, epctx__piece *piece, epctx_error *error)
+static epctx_status epctx__ep_types(epctx_ep *ep, epctx_str name, epctx__piece *piece,
+                                    epctx_error *error)
 {
     const epctx_value *found = NULL;
     epctx_value *copy;
     size_t count = 0;
     size_t i;
-    epctx_status status;
     if (ep->backend->types_fn == NULL) {
         return EPCTX_OK;
     }
-    status = ep->backend->types_fn(ep->backend->self, ep->build, piece->name, &found, &count,
-                                   error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(ep->backend->types_fn(ep->backend->self, ep->build, name, &found, &count, error));
     if (count != piece->graph->output_count) {
         return epctx_fail(error, EPCTX_ERR_BACKEND, "types_fn gave %u outputs, expected %u",
                           (uint64_t)count, (uint64_t)piece->graph->output_count);
     }
-    copy = (epctx_value *)epctx__ep_array(ep, count, sizeof *copy, error);
-    for (i = 0; copy != NULL && i < count; i++) {
+    EPCTX__NEW(copy, epctx_value, count, ep->arena, error);
+    for (i = 0; i < count; i++) {
         size_t rank = found[i].rank > 0 ? (size_t)found[i].rank : 0;
-        int64_t *dims = (int64_t *)epctx__ep_array(ep, rank, sizeof *dims, error);
-        if (dims == NULL) {
-            return EPCTX_ERR_NOMEM;
-        }
+        int64_t *dims;
+        EPCTX__NEW(dims, int64_t, rank, ep->arena, error);
         copy[i] = found[i];
         copy[i].name = piece->graph->outputs[i].name;
         if (rank > 0) {
@@ -19155,75 +19137,77 @@ static epctx_status epctx__ep_types(epctx_ep *ep, epctx__piece *piece, epctx_err
         copy[i].dims = dims;
     }
     piece->types = copy;
-    return copy != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+    return EPCTX_OK;
 }
 
-static epctx_status epctx__ep_max_size(epctx_ep *ep, const epctx__piece *piece, epctx_error *error)
+static epctx_status epctx__ep_max_size(epctx_ep *ep, epctx_str name, epctx_error *error)
 {
     const epctx_backend *b = ep->backend;
     int64_t bytes = 0;
-    epctx_status status = EPCTX_OK;
     if (b->max_size_fn != NULL) {
-        status = b->max_size_fn(b->self, ep->build, piece->name, &bytes, error);
+        EPCTX__TRY(b->max_size_fn(b->self, ep->build, name, &bytes, error));
     }
-    if (status == EPCTX_OK && bytes < 0) {
-        status = epctx_fail(error, EPCTX_ERR_BACKEND, "max_size_fn gave %d bytes", bytes);
+    if (bytes < 0) {
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "max_size_fn gave %d bytes", bytes);
     }
-    if (status == EPCTX_OK && bytes > ep->max_size) {
-        ep->max_size = bytes;
+    ep->max_size = bytes > ep->max_size ? bytes : ep->max_size;
+    return EPCTX_OK;
+}
+
+/* Compiles a graph, unless the shared context has it. */
+static epctx_status epctx__ep_graph(epctx_ep *ep, const epctx_graph *graph,
+                                    const epctx__known_graph *id, epctx_error *error)
+{
+    const epctx_backend *b = ep->backend;
+    bool known = false;
+    epctx_status status;
+    if (ep->shared != NULL) {
+        EPCTX__TRY(epctx__known_find(ep->shared, id->name, id->hash, &known, error));
+        if (known) {
+            return EPCTX_OK;
+        }
+        /* Before it is compiled: what is in the context and not known would be compiled again. */
+        EPCTX__TRY(epctx__known_add(ep->shared, id->name, id->hash, error));
+    }
+    status = b->compile_fn(b->self, ep->build, graph, id->name, id->hash, error);
+    if (status != EPCTX_OK && ep->shared != NULL) {
+        epctx__known_drop(ep->shared);
     }
     return status;
 }
 
 EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, epctx_error *error)
 {
-    const epctx_backend *b = ep->backend;
     epctx__piece *p = &ep->pieces[ep->count];
-    bool known = false;
-    epctx_status status;
+    epctx__known_graph *id = &ep->graphs[ep->count];
     epctx_error_clear(error);
     if (ep->build == NULL || ep->count >= ep->room) {
         return epctx_fail(error, EPCTX_ERR_ARG, "there is room for %u pieces", (uint64_t)ep->room);
     }
     p->graph = piece;
-    p->hash = epctx_graph_hash(piece);
-    status = epctx_cancelled(ep->opts.hooks, error);
-    if (status == EPCTX_OK) {
-        status = epctx__ep_name(ep, &p->name, error);
-    }
-    if (status == EPCTX_OK && ep->shared != NULL) {
-        status = epctx__known_find(ep->shared, p->name, p->hash, &known, error);
-    }
-    /* Before it is compiled: what is in the context and not known would be compiled again. */
-    if (status == EPCTX_OK && ep->shared != NULL && !known) {
-        status = epctx__known_add(ep->shared, p->name, p->hash, error);
-    }
-    if (status == EPCTX_OK && !known) {
-        status = b->compile_fn(b->self, ep->build, piece, p->name, p->hash, error);
-        if (status != EPCTX_OK && ep->shared != NULL) {
-            epctx__known_drop(ep->shared);
-        }
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__ep_types(ep, p, error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__ep_max_size(ep, p, error);
-    }
-    if (status == EPCTX_OK) {
-        ep->count++;
-        epctx__progress(ep->opts.hooks, "compile", ep->count, ep->room);
-    }
-    return status;
+    id->hash = epctx_graph_hash(piece);
+    EPCTX__TRY(epctx_cancelled(ep->opts.hooks, error));
+    EPCTX__TRY(epctx__ep_name(ep, &id->name, error));
+    EPCTX__TRY(epctx__ep_graph(ep, piece, id, error));
+    EPCTX__TRY(epctx__ep_types(ep, id->name, p, error));
+    EPCTX__TRY(epctx__ep_max_size(ep, id->name, error));
+    ep->count++;
+    epctx__progress(ep->opts.hooks, "compile", ep->count, ep->room);
+    return EPCTX_OK;
 }
 
-static epctx_str epctx__ep_notes(epctx_ep *ep, uint64_t hash, epctx_error *error)
+static epctx_status epctx__ep_notes(epctx_ep *ep, uint64_t hash, epctx_str *out,
+                                    epctx_error *error)
 {
     const size_t size = sizeof EPCTX__HASH_KEY + 16;
-    epctx_text text = epctx_text_of((char *)epctx__ep_array(ep, size, 1, error), size);
+    epctx_text text;
+    char *memory;
+    EPCTX__NEW(memory, char, size, ep->arena, error);
+    text = epctx_text_of(memory, size);
     epctx_text_put(&text, epctx_str_of(EPCTX__HASH_KEY));
     epctx_text_put_hex(&text, hash, 16);
-    return epctx_text_str(&text);
+    *out = epctx_text_str(&text);
+    return EPCTX_OK;
 }
 
 /* Does this initializer stay in the source model? */
@@ -19265,6 +19249,7 @@ static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, ep
     size_t capacity = 0;
     size_t i;
     epctx_text text;
+    char *memory;
     *out = epctx_str_of(NULL);
     for (i = 0; i < piece->initializer_count; i++) {
         const epctx_tensor *t = &piece->initializers[i];
@@ -19275,10 +19260,8 @@ static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, ep
     if (capacity == 0) {
         return EPCTX_OK;
     }
-    text = epctx_text_of((char *)epctx__ep_array(ep, capacity, 1, error), capacity);
-    if (text.data == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
+    EPCTX__NEW(memory, char, capacity, ep->arena, error);
+    text = epctx_text_of(memory, capacity);
     for (i = 0; i < piece->initializer_count; i++) {
         if (epctx__stays_outside(&piece->initializers[i], ep->opts.weightless)) {
             epctx__ref_put(&text, &piece->initializers[i]);
@@ -19288,67 +19271,71 @@ static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, ep
     return EPCTX_OK;
 }
 
-static const epctx_str *epctx__ep_names(epctx_ep *ep, const epctx_value *values, size_t count,
-                                        epctx_error *error)
+static epctx_status epctx__ep_names(epctx_ep *ep, const epctx_value *values, size_t count,
+                                    const epctx_str **out, epctx_error *error)
 {
-    epctx_str *names = (epctx_str *)epctx__ep_array(ep, count, sizeof *names, error);
+    epctx_str *names;
     size_t i;
-    for (i = 0; names != NULL && i < count; i++) {
+    EPCTX__NEW(names, epctx_str, count, ep->arena, error);
+    for (i = 0; i < count; i++) {
         names[i] = values[i].name;
     }
-    return names;
+    *out = names;
+    return EPCTX_OK;
 }
 
 /* The EPContext node of a piece: exactly the piece's boundary. */
-static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_error *error)
+static void epctx__ep_content(const epctx_ep *ep, size_t index, epctx_epnode *out)
 {
-    const epctx__piece *piece = &ep->pieces[index];
-    epctx_node *node = &ep->nodes[index];
-    epctx_attr *attrs =
-        (epctx_attr *)epctx__ep_array(ep, EPCTX_EP_ATTR_COUNT + 1, sizeof *attrs, error);
-    epctx_epnode ep_node = epctx_epnode_default();
-    epctx_str weights;
-    ep_node.present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE |
-                      1u << EPCTX_EP_EP_SDK_VERSION | 1u << EPCTX_EP_HARDWARE_ARCHITECTURE |
-                      1u << EPCTX_EP_PARTITION_NAME | 1u << EPCTX_EP_SOURCE | 1u << EPCTX_EP_NOTES;
-    ep_node.main_context = index == 0;
-    ep_node.embed_mode = ep->opts.embed;
-    ep_node.ep_sdk_version = epctx_str_of(ep->backend->sdk_version);
-    ep_node.hardware_architecture = epctx_str_of(ep->backend->hardware_architecture);
-    ep_node.partition_name = piece->name;
-    ep_node.source = epctx_str_of(ep->backend->source);
-    ep_node.notes = epctx__ep_notes(ep, piece->hash, error);
+    *out = epctx_epnode_default();
+    out->present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE |
+                   1u << EPCTX_EP_EP_SDK_VERSION | 1u << EPCTX_EP_HARDWARE_ARCHITECTURE |
+                   1u << EPCTX_EP_PARTITION_NAME | 1u << EPCTX_EP_SOURCE | 1u << EPCTX_EP_NOTES;
+    out->main_context = index == 0;
+    out->embed_mode = ep->opts.embed;
+    out->ep_sdk_version = epctx_str_of(ep->backend->sdk_version);
+    out->hardware_architecture = epctx_str_of(ep->backend->hardware_architecture);
+    out->partition_name = ep->graphs[index].name;
+    out->source = epctx_str_of(ep->backend->source);
     if (index == 0) {
-        ep_node.present |= 1u << EPCTX_EP_EP_CACHE_CONTEXT;
-        ep_node.ep_cache_context = epctx_str_of(ep->opts.binary);
+        out->present |= 1u << EPCTX_EP_EP_CACHE_CONTEXT;
+        out->ep_cache_context = epctx_str_of(ep->opts.binary);
         if (ep->opts.embed) {
-            ep_node.ep_cache_context.data = (const char *)ep->binary.data;
-            ep_node.ep_cache_context.size = ep->binary.size;
+            out->ep_cache_context.data = (const char *)ep->binary.data;
+            out->ep_cache_context.size = ep->binary.size;
         }
     }
     if (ep->backend->max_size_fn != NULL) {
-        ep_node.present |= 1u << EPCTX_EP_MAX_SIZE;
-        ep_node.max_size = ep->max_size;
+        out->present |= 1u << EPCTX_EP_MAX_SIZE;
+        out->max_size = ep->max_size;
     }
-    node->name = piece->name;
+}
+
+static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_error *error)
+{
+    const epctx_graph *graph = ep->pieces[index].graph;
+    epctx_node *node = &ep->nodes[index];
+    epctx_attr *attrs;
+    epctx_epnode content;
+    epctx_str weights;
+    EPCTX__NEW(attrs, epctx_attr, EPCTX_EP_ATTR_COUNT + 1, ep->arena, error);
+    epctx__ep_content(ep, index, &content);
+    EPCTX__TRY(epctx__ep_notes(ep, ep->graphs[index].hash, &content.notes, error));
+    node->name = content.partition_name;
     node->op_type = epctx_str_of(EPCTX_OP_TYPE);
     node->domain = epctx_str_of(EPCTX_DOMAIN);
     node->version = 1;
-    node->inputs = epctx__ep_names(ep, piece->graph->inputs, piece->graph->input_count, error);
-    node->input_count = piece->graph->input_count;
-    node->outputs = epctx__ep_names(ep, piece->graph->outputs, piece->graph->output_count, error);
-    node->output_count = piece->graph->output_count;
-    if (attrs == NULL || ep_node.notes.size == 0 || node->inputs == NULL ||
-        node->outputs == NULL ||
-        epctx__ep_weights(ep, piece->graph, &weights, error) != EPCTX_OK) {
-        return EPCTX_ERR_NOMEM;
-    }
-    ep_node.onnx_model_filename = epctx_str_of(weights.size > 0 ? ep->opts.source_model : NULL);
-    if (ep_node.onnx_model_filename.size > 0) {
-        ep_node.present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
+    node->input_count = graph->input_count;
+    node->output_count = graph->output_count;
+    EPCTX__TRY(epctx__ep_names(ep, graph->inputs, graph->input_count, &node->inputs, error));
+    EPCTX__TRY(epctx__ep_names(ep, graph->outputs, graph->output_count, &node->outputs, error));
+    EPCTX__TRY(epctx__ep_weights(ep, graph, &weights, error));
+    if (weights.size > 0 && ep->opts.source_model != NULL && ep->opts.source_model[0] != '\0') {
+        content.onnx_model_filename = epctx_str_of(ep->opts.source_model);
+        content.present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
     }
     node->attrs = attrs;
-    node->attr_count = epctx_epnode_attrs(&ep_node, attrs);
+    node->attr_count = epctx_epnode_attrs(&content, attrs);
     if (weights.size > 0) {
         epctx_attr *attr = &attrs[node->attr_count++];
         attr->name = epctx_str_of(EPCTX_WEIGHTS_ATTR);
@@ -19358,31 +19345,34 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_error *erro
     return EPCTX_OK;
 }
 
+/* The context itself, unless it is shared and goes on, and the nodes. */
+static epctx_status epctx__ep_make(epctx_ep *ep, epctx_error *error)
+{
+    void *build = ep->build;
+    size_t i;
+    if (ep->shared == NULL) {
+        ep->build = NULL;
+        EPCTX__TRY(ep->backend->finish_fn(ep->backend->self, build, &ep->binary, error));
+    }
+    EPCTX__NEW(ep->nodes, epctx_node, ep->count, ep->arena, error);
+    for (i = 0; i < ep->count; i++) {
+        EPCTX__TRY(epctx__ep_node(ep, i, error));
+    }
+    return EPCTX_OK;
+}
+
 EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error)
 {
-    const epctx_backend *b = ep->backend;
     epctx_status status;
-    size_t i;
     epctx_error_clear(error);
     if (ep->build == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG, "there is no context under construction");
     }
     status = epctx_cancelled(ep->opts.hooks, error);
-    if (status == EPCTX_OK && ep->shared == NULL) {
-        void *build = ep->build;
-        ep->build = NULL;
-        status = b->finish_fn(b->self, build, &ep->binary, error);
-    }
-    if (status == EPCTX_OK) {
-        ep->nodes = (epctx_node *)epctx__ep_array(ep, ep->count, sizeof *ep->nodes, error);
-        status = ep->nodes != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
-    }
-    for (i = 0; status == EPCTX_OK && i < ep->count; i++) {
-        status = epctx__ep_node(ep, i, error);
-    }
+    status = status == EPCTX_OK ? epctx__ep_make(ep, error) : status;
     if (status != EPCTX_OK) {
         ep->nodes = NULL;
-        epctx_fail(error, status, "the context of %s cannot be made: %s", b->source,
+        epctx_fail(error, status, "the context of %s cannot be made: %s", ep->backend->source,
                    epctx_status_text(status));
     }
     return status;
@@ -19400,6 +19390,23 @@ EPCTX_API epctx_span epctx_ep_binary(const epctx_ep *ep)
     span.data = ep->binary.data;
     span.size = ep->binary.size;
     return span;
+}
+
+/* The binary as applications will meet it: it loads, and every graph is in it. */
+static epctx_status epctx__verify_binary(const epctx_backend *b, epctx_span binary,
+                                         const epctx__known_graph *graphs, size_t count,
+                                         epctx_error *error)
+{
+    void *context = NULL;
+    void *graph;
+    size_t i;
+    epctx_status status = EPCTX_OK;
+    EPCTX__TRY(b->load_fn(b->self, binary, &context, error));
+    for (i = 0; status == EPCTX_OK && i < count; i++) {
+        status = b->find_fn(b->self, context, graphs[i].name, graphs[i].hash, &graph, error);
+    }
+    b->unload_fn(b->self, context);
+    return status;
 }
 
 EPCTX_API void epctx_ep_end(epctx_ep *ep)
@@ -19977,23 +19984,6 @@ static epctx_status epctx__gen_partition(epctx__generation *g)
     return g->part_count == 0 ? epctx__gen_nothing(g) : EPCTX_OK;
 }
 
-/* The binary as the application will meet it. */
-static epctx_status epctx__verify_binary(const epctx_backend *b, epctx_span binary,
-                                         const epctx_ep *ep, epctx_error *error)
-{
-    void *context = NULL;
-    void *graph;
-    size_t i;
-    epctx_status status;
-    EPCTX__TRY(b->load_fn(b->self, binary, &context, error));
-    for (i = 0, status = EPCTX_OK; status == EPCTX_OK && i < ep->count; i++) {
-        status = b->find_fn(b->self, context, ep->pieces[i].name, ep->pieces[i].hash, &graph,
-                            error);
-    }
-    b->unload_fn(b->self, context);
-    return status;
-}
-
 /* The source as the EPContext model names it: relative where it is beside it or below, else only
  * its file name, which no path of the machine that compiles gets into. */
 static epctx_status epctx__gen_source_name(epctx__generation *g)
@@ -20039,9 +20029,7 @@ static epctx_status epctx__gen_begin_ep(epctx__generation *g)
         return epctx_ep_begin(&g->ep, g->backend, &how, g->part_count, g->arena, g->error);
     }
     EPCTX__TRY(epctx__ep_open(&g->ep, g->backend, &how, g->part_count, g->arena, g->error));
-    g->ep.build = g->build;
-    g->ep.shared = g->known;
-    g->ep.max_size = g->known->max_size;
+    epctx__ep_share(&g->ep, g->build, g->known);
     return EPCTX_OK;
 }
 
@@ -20055,7 +20043,8 @@ static epctx_status epctx__gen_compile(epctx__generation *g)
     }
     EPCTX__TRY(epctx_ep_finish(&g->ep, g->error));
     if (g->opts->verify && g->build == NULL) {
-        EPCTX__TRY(epctx__verify_binary(g->backend, epctx_ep_binary(&g->ep), &g->ep, g->error));
+        EPCTX__TRY(epctx__verify_binary(g->backend, epctx_ep_binary(&g->ep), g->ep.graphs,
+                                        g->ep.count, g->error));
     }
     r->nodes = g->nodes = epctx_ep_context_nodes(&g->ep, &count);
     for (i = 0; i < g->part_count; i++) {
@@ -20965,1010 +20954,6 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
 
 #endif /* EPCTX_NO_EDIT */
 
-#ifndef EPCTX_NO_WIRE
-
-/* ================================================================================================
- * >>load
- * ============================================================================================== */
-
-/* One loaded context binary. */
-typedef struct epctx__context {
-    const char *path; /* canonical, or the name given to the reader; NULL: embedded in the node */
-    epctx_span payload;
-    epctx_mapping mapping;
-    bool mapped;
-    void *copy;    /* of an embedded payload, or NULL */
-    void *context; /* NULL: the workspace has it */
-} epctx__context;
-
-/* What a node looks for. */
-typedef struct epctx__wanted {
-    epctx_str folder, name; /* of the binary */
-    const char *path;       /* its canonical path, "" when it is not there */
-    uint64_t size;          /* the model was compiled with; 0: not known */
-    epctx_str key;
-    uint64_t hash;
-} epctx__wanted;
-
-/* How graphs come from a workspace and go back. Without `load` only those that wait there. */
-typedef struct epctx__sharing {
-    epctx_status (*take_fn)(epctx_loaded *loaded, const epctx__wanted *wanted, bool load,
-                            epctx_bound *bound, epctx_error *error);
-    void (*give_fn)(epctx_loaded *loaded, epctx_bound *bound);
-    void (*leave_fn)(struct epctx_workspace *workspace);
-} epctx__sharing;
-
-/* Whatever fails while a context is loaded is reported as INVALID_GRAPH. */
-static epctx_status epctx__load_failed(epctx_status status, epctx_error *error, const char *file,
-                                       const epctx_str *node, const char *attribute)
-{
-    if (epctx_status_to_ort(status) != 10 && status != EPCTX_ERR_ARG &&
-        status != EPCTX_ERR_NOMEM && status != EPCTX_ERR_CANCELLED) {
-        status = EPCTX_ERR_CONTEXT;
-    }
-    if (error != NULL && error->status != EPCTX_OK) {
-        error->status = status;
-    }
-    epctx_fail(error, status, "the context cannot be loaded");
-    epctx_blame(error, file, node, attribute);
-    return status;
-}
-
-static void epctx__context_unmap(epctx_loaded *loaded, epctx__context *c)
-{
-    if (c->mapped && loaded->reader.read_fn != NULL) {
-        if (loaded->reader.release_fn != NULL) {
-            loaded->reader.release_fn(loaded->reader.user, &c->mapping);
-        }
-    } else if (c->mapped) {
-        loaded->io->unmap_fn(loaded->io->user, &c->mapping);
-    }
-    c->mapped = false;
-    if (c->copy != NULL) {
-        loaded->arena.allocator.free_fn(loaded->arena.allocator.user, c->copy);
-    }
-    c->copy = NULL;
-}
-
-/* An embedded payload out of a model in a mapped file, which somebody else might change between
- * the backend's check and its use. */
-static epctx_status epctx__load_own_bytes(epctx_loaded *loaded, epctx__context *c,
-                                          epctx_error *error)
-{
-    const epctx_allocator *allocator = &loaded->arena.allocator;
-    if (!loaded->embedded_changes) {
-        return EPCTX_OK;
-    }
-    c->copy = allocator->alloc_fn(allocator->user, c->payload.size);
-    if (c->copy == NULL) {
-        return epctx__nomem(error, c->payload.size);
-    }
-    memcpy(c->copy, c->payload.data, c->payload.size);
-    c->payload.data = (const uint8_t *)c->copy;
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__load_bytes(epctx_loaded *loaded, epctx__context *c, epctx_error *error)
-{
-    epctx_status status = loaded->backend->load_fn(loaded->backend->self, c->payload, &c->context,
-                                                   error);
-    if (status == EPCTX_OK) {
-        loaded->context_count++;
-    } else {
-        c->context = NULL;
-        epctx__context_unmap(loaded, c);
-    }
-    return status;
-}
-
-static epctx_status epctx__load_read(epctx_loaded *loaded, epctx_str folder, epctx_str name,
-                                     epctx__context *c, epctx_error *error)
-{
-    epctx_status status =
-        loaded->reader.read_fn != NULL
-            ? loaded->reader.read_fn(loaded->reader.user, name, &c->mapping, error)
-            : epctx__path_binary_bytes(loaded->io, folder, name, loaded->path_flags, &c->mapping,
-                                       error);
-    c->mapped = status == EPCTX_OK;
-    return status;
-}
-
-/* A binary outside of the model. */
-static epctx_status epctx__load_outside(epctx_loaded *loaded, epctx__context *c,
-                                        const epctx__wanted *wanted, epctx_error *error)
-{
-    epctx_status status;
-    uint32_t at;
-    c->path = epctx_arena_copy(&loaded->arena, epctx_str_of(wanted->path));
-    if (c->path == NULL) {
-        return epctx__nomem(error, loaded->arena.missing);
-    }
-    status = epctx__load_read(loaded, wanted->folder, wanted->name, c, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    c->payload.data = c->mapping.data;
-    c->payload.size = c->mapping.size;
-    if (c->payload.size == 0 || c->payload.data == NULL) {
-        epctx__context_unmap(loaded, c);
-        return epctx_fail(error, EPCTX_ERR_CONTEXT, "'%S' is empty", &wanted->name);
-    }
-    if (wanted->size != 0 && wanted->size != c->payload.size) {
-        size_t size = c->payload.size;
-        epctx__context_unmap(loaded, c);
-        return epctx__other_size(wanted->name, size, wanted->size, error);
-    }
-    at = (uint32_t)loaded->context_count;
-    status = epctx__load_bytes(loaded, c, error);
-    epctx__blame_binary(error, c->path);
-    if (status == EPCTX_OK &&
-        epctx_map_put(&loaded->files, epctx_str_of(c->path), at) != EPCTX_OK) {
-        status = epctx__nomem(error, loaded->arena.missing); /* epctx_unload has the context */
-    }
-    return status;
-}
-
-/* Where a binary is. Under a reader its name is all there is. */
-static epctx_status epctx__load_locate(const epctx_loaded *loaded, const epctx__wanted *wanted,
-                                       char *path, size_t capacity, epctx_error *error)
-{
-    if (loaded->reader.read_fn != NULL) {
-        epctx_status status = epctx_path_check(wanted->name, error);
-        return status == EPCTX_OK
-                   ? epctx__join(path, capacity, &wanted->name, 1, "a name", error)
-                   : status;
-    }
-    return epctx_path_find(loaded->io, wanted->folder, wanted->name, loaded->path_flags, path,
-                           capacity, error);
-}
-
-/* The context of a node: loaded now, or already there because another node names the same file. */
-static epctx_status epctx__load_primary(epctx_loaded *loaded, const epctx_epnode *node,
-                                        epctx_str folder, const epctx__context **out,
-                                        epctx_error *error)
-{
-    char path[EPCTX_PATH_MAX];
-    epctx__context *c = &loaded->contexts[loaded->context_count];
-    epctx__wanted wanted;
-    epctx_status status;
-    uint32_t at;
-    *out = c;
-    if (node->embed_mode == 1) {
-        c->payload.data = (const uint8_t *)node->ep_cache_context.data;
-        c->payload.size = node->ep_cache_context.size;
-        if (c->payload.size == 0) {
-            return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                              "is empty: main_context 1 and embed_mode 1 need the payload here");
-        }
-        status = epctx__load_own_bytes(loaded, c, error);
-        return status == EPCTX_OK ? epctx__load_bytes(loaded, c, error) : status;
-    }
-    memset(&wanted, 0, sizeof wanted);
-    wanted.folder = folder;
-    wanted.name = node->ep_cache_context;
-    wanted.path = path;
-    wanted.size = loaded->made != NULL ? loaded->made->size : 0;
-    status = epctx__load_locate(loaded, &wanted, path, sizeof path, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    at = epctx_map_get(&loaded->files, epctx_str_of(path));
-    if (at != EPCTX_MAP_NONE) {
-        *out = &loaded->contexts[at];
-        return EPCTX_OK;
-    }
-    return epctx__load_outside(loaded, c, &wanted, error);
-}
-
-/* Under which name the graph of a node is in its context. */
-static epctx_str epctx__load_key(const epctx_loaded *loaded, const epctx_epnode *node)
-{
-    epctx_key key = loaded->profile != NULL ? loaded->profile->key : EPCTX_KEY_PARTITION;
-    if (key == EPCTX_KEY_NONE) {
-        return epctx_str_of(NULL);
-    }
-    return key == EPCTX_KEY_PARTITION && node->partition_name.size > 0 ? node->partition_name
-                                                                        : node->name;
-}
-
-/* Does this node come with a context of its own? */
-static bool epctx__load_has_own(const epctx_loaded *loaded, const epctx_epnode *node)
-{
-    if (node->main_context != 0) {
-        return true;
-    }
-    return loaded->profile != NULL && node->ep_cache_context.size > 0 &&
-           (loaded->profile->payload == EPCTX_PAYLOAD_EACH ||
-            (loaded->profile->traits & EPCTX_SECONDARY_CONTEXT) != 0);
-}
-
-/* A node without a context of its own is looked for in those of the others. This many misses no
- * real model has; without a limit the time would grow with nodes times contexts. */
-#define EPCTX__MISSES 131072u
-
-static epctx_status epctx__load_missed(epctx_loaded *loaded, epctx_status status,
-                                       epctx_error *error)
-{
-    if (status != EPCTX_ERR_CONTEXT || ++loaded->misses <= EPCTX__MISSES) {
-        return status;
-    }
-    epctx_error_clear(error);
-    return epctx_fail(error, EPCTX_ERR_LIMIT,
-                      "too many nodes without a context of their own, and too many contexts to "
-                      "look for them in");
-}
-
-/* A graph from the workspace: from the node's own binary, else from those of the model's others. */
-static epctx_status epctx__bind_from(epctx_loaded *loaded, size_t index, epctx_str folder,
-                                     bool load, bool *tried, epctx_error *error)
-{
-    epctx_bound *bound = &loaded->bound[index];
-    bool own = epctx__load_has_own(loaded, &bound->node);
-    epctx__wanted wanted;
-    char path[EPCTX_PATH_MAX];
-    epctx_status status = EPCTX_ERR_CONTEXT;
-    size_t count = own ? bound->node.embed_mode == 0 : loaded->owner_count;
-    size_t i;
-    memset(&wanted, 0, sizeof wanted);
-    wanted.folder = folder;
-    wanted.path = path;
-    wanted.size = loaded->made != NULL ? loaded->made->size : 0;
-    wanted.key = epctx__load_key(loaded, &bound->node);
-    wanted.hash = epctx_notes_hash(bound->node.notes);
-    for (i = 0; i < count && status == EPCTX_ERR_CONTEXT; i++) {
-        const epctx_epnode *node = own ? &bound->node : &loaded->bound[loaded->owners[i]].node;
-        epctx_error_clear(error);
-        *tried = true;
-        wanted.name = node->ep_cache_context;
-        status = epctx_path_check(wanted.name, error);
-        /* It need not be there any more when the workspace has its graphs. */
-        if (status == EPCTX_OK &&
-            epctx__load_locate(loaded, &wanted, path, sizeof path, NULL) != EPCTX_OK) {
-            path[0] = '\0';
-        }
-        if (status == EPCTX_OK) {
-            status = loaded->sharing->take_fn(loaded, &wanted, load, bound, error);
-            status = epctx__load_missed(loaded, status, error);
-        }
-    }
-    return status;
-}
-
-/* A secondary node may belong to any binary: those that are loaded are asked first. */
-static epctx_status epctx__bind_shared(epctx_loaded *loaded, size_t index, epctx_str folder,
-                                       bool *tried, epctx_error *error)
-{
-    epctx_status status = EPCTX_ERR_CONTEXT;
-    if (!epctx__load_has_own(loaded, &loaded->bound[index].node)) {
-        status = epctx__bind_from(loaded, index, folder, false, tried, error);
-    }
-    return status == EPCTX_ERR_CONTEXT
-               ? epctx__bind_from(loaded, index, folder, true, tried, error)
-               : status;
-}
-
-/* The graph of a node: in its own context, or for a secondary node in any primary of the model. */
-static epctx_status epctx__bind(epctx_loaded *loaded, epctx_bound *bound, const epctx__context *own,
-                                epctx_error *error)
-{
-    const epctx_backend *b = loaded->backend;
-    epctx_str key = epctx__load_key(loaded, &bound->node);
-    uint64_t hash = epctx_notes_hash(bound->node.notes);
-    epctx_status status = EPCTX_ERR_CONTEXT;
-    size_t i;
-    if (own != NULL) {
-        status = b->find_fn(b->self, own->context, key, hash, &bound->graph, error);
-    } else if (loaded->context_count == 0) {
-        epctx_fail(error, EPCTX_ERR_CONTEXT,
-                   "is 0, but no node of source '%s' in this model has main_context 1", b->source);
-    }
-    for (i = 0; own == NULL && status == EPCTX_ERR_CONTEXT && i < loaded->context_count; i++) {
-        epctx_error_clear(error);
-        status = b->find_fn(b->self, loaded->contexts[i].context, key, hash, &bound->graph, error);
-        status = epctx__load_missed(loaded, status, error);
-    }
-    if (status == EPCTX_OK) {
-        status = b->info_fn(b->self, bound->graph, &bound->info, error);
-    }
-    return status;
-}
-
-static epctx_str epctx__source_of(const epctx_node_view *node)
-{
-    epctx_cursor it = epctx_node_attrs(node);
-    epctx_attr_view attr;
-    epctx_str source = epctx_str_of(NULL);
-    while (epctx_next_attr(&it, &attr)) {
-        if (attr.type == EPCTX_ATTR_STRING && epctx_str_is(attr.name, "source")) {
-            source = attr.s;
-        }
-    }
-    return source;
-}
-
-/* The source decides first: what is wrong with another EP's node is that EP's business. */
-static bool epctx__load_is_ours(const epctx_loaded *loaded, const epctx_node_view *view)
-{
-    epctx_epnode node = epctx_epnode_default();
-    if (!epctx_is_epnode(view)) {
-        return false;
-    }
-    node.source = epctx__source_of(view);
-    node.present = node.source.size > 0 ? 1u << EPCTX_EP_SOURCE : 0;
-    return loaded->profile != NULL
-               ? epctx_profile_claims(loaded->profile, &node) == EPCTX_CLAIM_YES
-               : epctx_str_is(node.source, loaded->backend->source);
-}
-
-static epctx_status epctx__load_collect(epctx_loaded *loaded, const epctx_model *model,
-                                        epctx_error *error)
-{
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
-    epctx_cursor ahead = it;
-    size_t ours = 0, count = 0;
-    epctx_node_view node;
-    epctx_view *others;
-    for (; epctx_next_node(&ahead, &node); count++) {
-        ours += epctx__load_is_ours(loaded, &node);
-    }
-    /* A node that is not ours gets no room for a context: it may be one of millions. */
-    others = (epctx_view *)epctx_arena_array(&loaded->arena, count - ours, sizeof *others);
-    loaded->others = others;
-    loaded->bound = (epctx_bound *)epctx_arena_array(&loaded->arena, ours, sizeof *loaded->bound);
-    loaded->contexts =
-        (epctx__context *)epctx_arena_array(&loaded->arena, ours, sizeof *loaded->contexts);
-    loaded->owners = (size_t *)epctx_arena_array(&loaded->arena, ours, sizeof *loaded->owners);
-    if (others == NULL || loaded->bound == NULL || loaded->contexts == NULL ||
-        loaded->owners == NULL) {
-        return epctx__nomem(error, loaded->arena.missing);
-    }
-    while (epctx_next_node(&it, &node)) {
-        epctx_bound *bound;
-        if (!epctx__load_is_ours(loaded, &node)) {
-            others[loaded->other_nodes++] = node.view;
-            loaded->cpu_nodes += !epctx_is_epnode(&node);
-            continue;
-        }
-        bound = &loaded->bound[loaded->bound_count];
-        if (epctx_epnode_read(&node, &bound->node, error) != EPCTX_OK) {
-            return EPCTX_ERR_GRAPH;
-        }
-        bound->view = node;
-        if (bound->node.embed_mode == 0 && epctx__load_has_own(loaded, &bound->node)) {
-            loaded->owners[loaded->owner_count++] = loaded->bound_count;
-        }
-        loaded->bound_count++;
-    }
-    return EPCTX_OK;
-}
-
-/* -- weights from the source model -- */
-
-/* A weight that was found to have this hash. Without data: not looked at. */
-typedef struct epctx__verified {
-    epctx_tensor tensor;
-    uint64_t hash;
-} epctx__verified;
-
-/* A model that has weights, open as long as contexts use them. */
-typedef struct epctx__weight_model {
-    struct epctx__weight_model *next;
-    epctx_model model;
-    epctx_map names;         /* initializer -> index of */
-    const epctx_view *views;
-    epctx__verified *verified; /* at the same index */
-} epctx__weight_model;
-
-static void epctx__weights_close(epctx_loaded *loaded)
-{
-    for (; loaded->sources != NULL; loaded->sources = loaded->sources->next) {
-        epctx_model_close(&loaded->sources->model);
-    }
-}
-
-/* Where the source is: as the caller says, else as the node names it beside the model, canonical;
- * "": in memory. */
-static epctx_status epctx__weights_find(const epctx_loaded *loaded, const epctx_model *model,
-                                        const epctx_load_opts *opts, epctx_str name, char *path,
-                                        epctx_error *error)
-{
-    epctx_str folder = epctx_str_of(opts->source_model_path);
-    epctx_status status;
-    path[0] = '\0';
-    if (opts->source_model.data != NULL) {
-        return EPCTX_OK;
-    }
-    if (folder.size > 0) {
-        return epctx__path_join(path, EPCTX_PATH_MAX, &folder, 1, error);
-    }
-    if (name.size == 0) {
-        return epctx_fail(error, EPCTX_ERR_NOT_FOUND,
-                          "the weights are in the source model, which the node does not name: say "
-                          "where it is (ep.context_source_model_path)");
-    }
-    status = epctx_path_base(epctx_str_of(model->path), epctx_str_of(opts->context_file_path),
-                             &folder, error);
-    if (status == EPCTX_OK) {
-        status = epctx_path_find(loaded->io, folder, name, loaded->path_flags, path,
-                                 EPCTX_PATH_MAX, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_error why = *error;
-        epctx_error_clear(error);
-        return epctx_fail(error, status,
-                          "the weights are in the source model '%S', which is not beside this one "
-                          "(%s): say where it is (ep.context_source_model_path)",
-                          &name, why.message);
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__weights_open(epctx_loaded *loaded, const epctx_model *model,
-                                        const epctx_load_opts *opts, const char *path,
-                                        epctx_model *out, epctx_error *error)
-{
-    epctx_open_opts how;
-    epctx_str folder = epctx_str_of(NULL);
-    memset(&how, 0, sizeof how);
-    how.allocator = &loaded->arena.allocator;
-    how.io = loaded->io;
-    how.path_flags = loaded->path_flags;
-    how.limits = model->limits;
-    how.external_folder = model->external_folder;
-    if (path[0] != '\0') {
-        return epctx_model_open_file(out, path, &how, error);
-    }
-    /* Bytes have no folder, nor need one. */
-    if (epctx_str_of(model->external_folder).size == 0 &&
-        epctx_path_base(epctx_str_of(model->path), epctx_str_of(opts->context_file_path), &folder,
-                        NULL) == EPCTX_OK) {
-        how.external_folder = epctx_arena_copy(&loaded->arena,
-                                               folder.size > 0 ? folder : epctx_str_of("."));
-        if (how.external_folder == NULL) {
-            return epctx__nomem(error, loaded->arena.missing);
-        }
-    }
-    return epctx_model_open_memory(out, opts->source_model.data, opts->source_model.size, &how,
-                                   error);
-}
-
-/* Where the initializers of the source are. */
-static bool epctx__weights_index(epctx_loaded *loaded, epctx__weight_model *source)
-{
-    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&source->model));
-    size_t room = epctx_cursor_count(it);
-    epctx_view *views = (epctx_view *)epctx_arena_array(&loaded->arena, room, sizeof *views);
-    epctx_tensor_view tensor;
-    uint32_t count = 0;
-    source->verified =
-        (epctx__verified *)epctx_arena_array(&loaded->arena, room, sizeof *source->verified);
-    if (views == NULL || source->verified == NULL) {
-        return false;
-    }
-    epctx_map_init(&source->names, &loaded->arena);
-    while (epctx_next_tensor(&it, &tensor)) {
-        views[count] = tensor.view;
-        if (epctx_map_put(&source->names, tensor.name, count++) != EPCTX_OK) {
-            return false;
-        }
-    }
-    source->views = views;
-    return true;
-}
-
-/* The source of a node. Nodes may write the path of one model in many ways: it is opened once. */
-static epctx_status epctx__weights_source(epctx_loaded *loaded, const epctx_model *model,
-                                          const epctx_load_opts *opts, epctx_str name,
-                                          epctx__weight_model **out, epctx_error *error)
-{
-    char path[EPCTX_PATH_MAX];
-    epctx__weight_model *source;
-    epctx_status status = epctx__weights_find(loaded, model, opts, name, path, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    for (source = loaded->sources; source != NULL; source = source->next) {
-        if (strcmp(source->model.path, path) == 0) {
-            *out = source;
-            return EPCTX_OK;
-        }
-    }
-    source = (epctx__weight_model *)epctx_arena_alloc(&loaded->arena, sizeof *source);
-    *out = source;
-    if (source == NULL) {
-        return epctx__nomem(error, loaded->arena.missing);
-    }
-    status = epctx__weights_open(loaded, model, opts, path, &source->model, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    source->next = loaded->sources;
-    loaded->sources = source;
-    return epctx__weights_index(loaded, source) ? EPCTX_OK
-                                                : epctx__nomem(error, loaded->arena.missing);
-}
-
-/* One weight that a node names, from the source, verified: once, however often it is named. */
-static epctx_status epctx__weight_take(epctx__weight_model *source, epctx_arena *arena,
-                                       const epctx_weight_ref *ref, epctx_tensor *out,
-                                       epctx_error *error)
-{
-    const char *file = source->model.path[0] != '\0' ? source->model.path : "(from memory)";
-    uint32_t at = epctx_map_get(&source->names, ref->name);
-    epctx__verified *weight;
-    epctx_status status;
-    if (at == EPCTX_MAP_NONE) {
-        return epctx_weight_verify(ref, NULL, file, error);
-    }
-    weight = &source->verified[at];
-    if (weight->tensor.data != NULL && weight->tensor.size == ref->size &&
-        weight->hash == ref->hash) {
-        *out = weight->tensor;
-        return EPCTX_OK;
-    }
-    EPCTX__TRY(epctx_tensor_load(&source->model, source->views[at], arena, out, error));
-    status = epctx_weight_verify(ref, out, file, error);
-    if (status == EPCTX_OK) {
-        weight->tensor = *out;
-        weight->hash = ref->hash;
-    }
-    return status;
-}
-
-/* Gives a bound graph the weights that its node names. */
-static epctx_status epctx__bind_weights(epctx_loaded *loaded, const epctx_model *model,
-                                        const epctx_load_opts *opts, epctx_bound *bound,
-                                        epctx_error *error)
-{
-    const epctx_backend *b = loaded->backend;
-    epctx_str text = epctx_node_attr_str(&bound->view, EPCTX_WEIGHTS_ATTR);
-    epctx_str rest = text;
-    epctx__weight_model *source = NULL;
-    epctx_weight_ref ref;
-    epctx_tensor *tensors;
-    epctx_error local;
-    size_t count = 0;
-    size_t i;
-    epctx_status status;
-    if (text.size == 0) {
-        return EPCTX_OK;
-    }
-    error = error != NULL ? error : &local;
-    epctx_error_clear(error);
-    while (epctx_next_weight(&rest, &ref)) {
-        count++;
-    }
-    if (rest.size > 0) {
-        return epctx_fail(error, EPCTX_ERR_CONTEXT, "line %u does not name a weight",
-                          (uint64_t)count + 1);
-    }
-    if (b->weights_fn == NULL) {
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "the context is weightless, and this %s cannot load such contexts",
-                          b->source);
-    }
-    tensors = (epctx_tensor *)epctx_arena_array(&loaded->arena, count, sizeof *tensors);
-    status = tensors != NULL ? epctx__weights_source(loaded, model, opts,
-                                                     bound->node.onnx_model_filename, &source,
-                                                     error)
-                             : epctx__nomem(error, loaded->arena.missing);
-    rest = text;
-    for (i = 0; status == EPCTX_OK && i < count; i++) {
-        epctx_next_weight(&rest, &ref);
-        status = epctx__weight_take(source, &loaded->arena, &ref, &tensors[i], error);
-    }
-    if (status == EPCTX_OK) {
-        status = b->weights_fn(b->self, bound->graph, tensors, count, error);
-        bound->weighted = status == EPCTX_OK;
-    }
-    return status;
-}
-
-/* What a backend refuses may be the binary of another compilation. Then the message says so. */
-static void epctx__load_judge(epctx_loaded *loaded, epctx_str folder, epctx_status status,
-                              epctx_error *error)
-{
-    const epctx__stamp_line *made = loaded->made;
-    epctx__context c;
-    epctx_error why, both;
-    if (made == NULL || error == NULL || epctx_path_check(made->name, NULL) != EPCTX_OK ||
-        (status != EPCTX_ERR_CONTEXT && status != EPCTX_ERR_VERSION &&
-         status != EPCTX_ERR_BACKEND)) {
-        return;
-    }
-    memset(&c, 0, sizeof c);
-    epctx_error_clear(&why);
-    if (epctx__load_read(loaded, folder, made->name, &c, NULL) == EPCTX_OK) {
-        /* Another size was told already. */
-        if (c.mapping.size == made->size &&
-            epctx__stamp_verify(made, c.mapping.data, c.mapping.size, false, &why) != EPCTX_OK) {
-            both = *error; /* where it was found stays */
-            both.status = EPCTX_OK;
-            (void)epctx_fail(&both, status, "%s; %s", error->message, why.message);
-            *error = both;
-        }
-        epctx__context_unmap(loaded, &c);
-    }
-}
-
-/* Loads the context that a node brings, unless the workspace does. */
-static epctx_status epctx__load_own(epctx_loaded *loaded, const epctx_epnode *node,
-                                    epctx_str folder, const epctx__context **own,
-                                    epctx_error *error)
-{
-    if (!epctx__load_has_own(loaded, node) ||
-        (loaded->sharing != NULL && node->embed_mode == 0)) {
-        return EPCTX_OK;
-    }
-    return epctx__load_primary(loaded, node, folder, own, error);
-}
-
-/* Checks node `i` and loads the context that it brings. */
-static epctx_status epctx__load_context(epctx_loaded *loaded, size_t i, const epctx_model *model,
-                                        const epctx_load_opts *opts, epctx_str *folder,
-                                        const epctx__context **own, epctx_error *error)
-{
-    const epctx_backend *b = loaded->backend;
-    const epctx_epnode *node = &loaded->bound[i].node;
-    epctx_status status = epctx_cancelled(opts->hooks, error);
-    if (status == EPCTX_OK && b->check_fn != NULL) {
-        status = b->check_fn(b->self, node, error);
-    }
-    if (status != EPCTX_OK) {
-        return epctx__load_failed(status, error, model->path, &node->name, NULL);
-    }
-    if (node->embed_mode == 0 && epctx__load_has_own(loaded, node) &&
-        loaded->reader.read_fn == NULL) {
-        status = epctx_path_base(epctx_str_of(model->path), epctx_str_of(opts->context_file_path),
-                                 folder, error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__load_own(loaded, node, *folder, own, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx__load_judge(loaded, *folder, status, error);
-        return epctx__load_failed(status, error, model->path, &node->name, "ep_cache_context");
-    }
-    return EPCTX_OK;
-}
-
-/* Binds node `i` to its graph, in its own context or in another node's. */
-static epctx_status epctx__load_bind(epctx_loaded *loaded, size_t i, const epctx_model *model,
-                                     const epctx_load_opts *opts, epctx_str folder,
-                                     const epctx__context *own, epctx_error *error)
-{
-    epctx_bound *bound = &loaded->bound[i];
-    bool shared = loaded->sharing != NULL && own == NULL;
-    bool tried = false;
-    epctx_status status = EPCTX_OK;
-    if (shared) {
-        status = epctx__bind_shared(loaded, i, folder, &tried, error);
-    }
-    /* A secondary node of a model that has embedded contexts, too, may belong to those. */
-    if (!tried || (status == EPCTX_ERR_CONTEXT && loaded->context_count > 0)) {
-        epctx_error_clear(error);
-        status = epctx__bind(loaded, bound, own, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx__load_judge(loaded, folder, status, error);
-        return epctx__load_failed(status, error, model->path, &bound->node.name,
-                                  own == NULL && bound->node.main_context == 0 ? "main_context"
-                                                                               : NULL);
-    }
-    status = epctx__bind_weights(loaded, model, opts, bound, error);
-    return status == EPCTX_OK ? EPCTX_OK
-                              : epctx__load_failed(status, error, model->path, &bound->node.name,
-                                                   EPCTX_WEIGHTS_ATTR);
-}
-
-static epctx_status epctx__load_all(epctx_loaded *loaded, const epctx_model *model,
-                                    const epctx_load_opts *opts, epctx_error *error)
-{
-    epctx_str folder = epctx_str_of(NULL);
-    const epctx__context **own = (const epctx__context **)epctx_arena_array(
-        &loaded->arena, loaded->bound_count, sizeof *own);
-    size_t done = 0;
-    size_t i;
-    int step;
-    epctx_status status = own != NULL ? EPCTX_OK : epctx__nomem(error, loaded->arena.missing);
-    for (i = 0; status == EPCTX_OK && i < loaded->bound_count; i++) {
-        status = epctx__load_context(loaded, i, model, opts, &folder, &own[i], error);
-    }
-    /* Who brings a binary comes first: the others find it loaded. */
-    for (step = 0; step < 2; step++) {
-        for (i = 0; status == EPCTX_OK && i < loaded->bound_count; i++) {
-            if (epctx__load_has_own(loaded, &loaded->bound[i].node) == (step == 0)) {
-                status = epctx__load_bind(loaded, i, model, opts, folder, own[i], error);
-                epctx__progress(opts->hooks, "load", ++done, loaded->bound_count);
-            }
-        }
-    }
-    return status;
-}
-
-/* The binary that the model was compiled with. */
-static epctx_status epctx__load_made(epctx_loaded *loaded, const epctx_model *model,
-                                     epctx_error *error)
-{
-    epctx__stamp_line line, *made;
-    epctx_epnode node;
-    if (!epctx__stamp_binary(model, epctx_str_of(loaded->backend->source), &line, &node) ||
-        node.embed_mode == 1) {
-        return EPCTX_OK;
-    }
-    made = (epctx__stamp_line *)epctx_arena_alloc(&loaded->arena, sizeof *made);
-    if (made == NULL) {
-        return epctx__nomem(error, loaded->arena.missing);
-    }
-    *made = line;
-    loaded->made = made;
-    return EPCTX_OK;
-}
-
-/* `loaded` is zeroed but for what sharing needs. */
-static epctx_status epctx__load_model(epctx_loaded *loaded, const epctx_model *model,
-                                      const epctx_backend *backend, const epctx_load_opts *opts,
-                                      epctx_error *error)
-{
-    epctx_load_opts defaults;
-    epctx_status status;
-    memset(&defaults, 0, sizeof defaults);
-    opts = opts != NULL ? opts : &defaults;
-    loaded->backend = backend;
-    loaded->io = model->io;
-    loaded->path_flags = model->path_flags;
-    loaded->embedded_changes = model->mapping.handle != NULL &&
-                               model->io->read_inside_fn != NULL &&
-                               (model->path_flags & EPCTX_PATH_IN_PLACE) == 0;
-    loaded->profile = opts->profile;
-    if (opts->reader != NULL) {
-        loaded->reader = *opts->reader;
-    }
-    epctx_arena_init(&loaded->arena, opts->allocator);
-    epctx_map_init(&loaded->taken, &loaded->arena);
-    epctx_map_init(&loaded->files, &loaded->arena);
-    status = epctx__load_made(loaded, model, error);
-    if (status == EPCTX_OK) {
-        status = epctx__load_collect(loaded, model, error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__load_all(loaded, model, opts, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_blame(error, model->path, NULL, NULL);
-        epctx_unload(loaded);
-    }
-    return status;
-}
-
-static epctx_status epctx__load_args(const epctx_loaded *loaded, const epctx_model *model,
-                                     const epctx_backend *backend, epctx_error *error)
-{
-    if (loaded == NULL || model == NULL || model->root == NULL || backend == NULL ||
-        backend->version != EPCTX_BACKEND_VERSION) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "an open model and a backend of version %u are expected",
-                          (uint64_t)EPCTX_BACKEND_VERSION);
-    }
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
-                                  const epctx_backend *backend, const epctx_load_opts *opts,
-                                  epctx_error *error)
-{
-    epctx_status status;
-    epctx_error_clear(error);
-    status = epctx__load_args(loaded, model, backend, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    memset(loaded, 0, sizeof *loaded);
-    return epctx__load_model(loaded, model, backend, opts, error);
-}
-
-EPCTX_API void epctx_unload(epctx_loaded *loaded)
-{
-    const epctx__sharing *sharing;
-    struct epctx_workspace *workspace;
-    size_t i;
-    if (loaded == NULL) {
-        return;
-    }
-    for (i = 0; loaded->bound != NULL && i < loaded->bound_count; i++) {
-        epctx_bound *bound = &loaded->bound[i];
-        if (bound->weighted) {
-            loaded->backend->weights_fn(loaded->backend->self, bound->graph, NULL, 0, NULL);
-        }
-    }
-    for (i = 0; loaded->bound != NULL && i < loaded->bound_count; i++) {
-        if (loaded->bound[i].entry != NULL) { /* of several nodes with one graph the first */
-            loaded->sharing->give_fn(loaded, &loaded->bound[i]);
-        }
-    }
-    epctx__weights_close(loaded);
-    for (i = 0; i < loaded->context_count; i++) {
-        epctx__context *c = &loaded->contexts[i];
-        loaded->backend->unload_fn(loaded->backend->self, c->context);
-        epctx__context_unmap(loaded, c);
-    }
-    sharing = loaded->sharing;
-    workspace = loaded->workspace;
-    epctx_arena_free(&loaded->arena);
-    memset(loaded, 0, sizeof *loaded);
-    if (sharing != NULL) {
-        sharing->leave_fn(workspace);
-    }
-}
-
-#ifndef EPCTX_NO_EDIT
-
-/* -- the EPContext model as a cache -- */
-
-EPCTX_API void epctx_opened_close(epctx_opened *opened)
-{
-    epctx_unload(&opened->loaded);
-    epctx_model_close(&opened->model);
-}
-
-/* Opens and loads the EPContext model when it is there, fresh and complete. What is wrong stays in
- * opened->reason. */
-static bool epctx__open_cache(epctx_opened *opened, const char *model_path, const char *path,
-                              const epctx_backend *backend, const epctx_cache_opts *o)
-{
-    const epctx_io *io = o->open != NULL && o->open->io != NULL ? o->open->io : epctx_io_files();
-    epctx_fresh_opts fresh;
-    epctx_load_opts load;
-    epctx_file_kind kind = EPCTX_FILE_NONE;
-    epctx_freshness verdict = EPCTX_STALE;
-    uint64_t size;
-    bool ok = epctx_model_open_file(&opened->model, path, o->open, &opened->reason) == EPCTX_OK;
-    memset(&fresh, 0, sizeof fresh);
-    fresh.source_path = model_path;
-    fresh.gen = o->gen;
-    fresh.fast = o->fast;
-    if (ok) {
-        verdict = epctx_check_fresh(&opened->model, backend->source, backend, &fresh,
-                                    &opened->reason);
-        if (verdict == EPCTX_FRESH_UNKNOWN &&
-            io->stat_fn(io->user, model_path, &kind, &size, NULL) == EPCTX_OK &&
-            kind == EPCTX_FILE_NONE) {
-            verdict = EPCTX_FRESH; /* delivered without its source */
-        }
-    }
-    memset(&load, 0, sizeof load);
-    if (o->load != NULL) {
-        load = *o->load;
-    }
-    if (load.source_model.data == NULL && load.source_model_path == NULL) {
-        load.source_model_path = model_path; /* only weightless contexts look there */
-    }
-    if (verdict == EPCTX_FRESH && epctx_load(&opened->loaded, &opened->model, backend, &load,
-                                             &opened->reason) == EPCTX_OK) {
-        if (opened->loaded.bound_count > 0) {
-            return true;
-        }
-        epctx_fail(&opened->reason, EPCTX_ERR_GRAPH, "the model has no node of %s",
-                   backend->source);
-        epctx_blame(&opened->reason, path, NULL, NULL);
-    }
-    epctx_opened_close(opened);
-    return false;
-}
-
-EPCTX__APART static epctx_status epctx__cache_compile(const char *model_path,
-                                                      const epctx_file_lock *lock,
-                                                      const epctx_backend *backend,
-                                                      const epctx_cache_opts *o,
-                                                      epctx_error *error)
-{
-    epctx_gen_opts gen;
-    epctx_model source;
-    epctx_status status = epctx_model_open_file(&source, model_path, o->open, error);
-    memset(&gen, 0, sizeof gen);
-    if (o->gen != NULL) {
-        gen = *o->gen;
-    }
-    gen.lock = lock;
-    gen.overwrite = true;
-    gen.no_nodes = EPCTX_NO_NODES_ERROR;
-    if (status == EPCTX_OK) {
-        status = epctx_generate(&source, backend, &gen, NULL, error);
-    }
-    epctx_model_close(&source);
-    return status;
-}
-
-static epctx_status epctx__cache_fallback(epctx_opened *opened, const char *model_path,
-                                          const epctx_cache_opts *o, epctx_status status,
-                                          epctx_error *error)
-{
-    if (o->fallback_fn == NULL) {
-        return status;
-    }
-    status = o->fallback_fn(o->user, model_path, error);
-    if (status == EPCTX_OK) {
-        epctx_error_clear(error);
-        opened->origin = EPCTX_FROM_FALLBACK;
-    }
-    return status;
-}
-
-/* The other processes wait meanwhile. */
-static epctx_status epctx__cache_fill(epctx_opened *opened, const char *model_path,
-                                      const char *path, const epctx_file_lock *lock,
-                                      const epctx_backend *backend, const epctx_cache_opts *o,
-                                      epctx_error *error)
-{
-    epctx_error why;
-    epctx_status status;
-    if (epctx__open_cache(opened, model_path, path, backend, o)) {
-        return EPCTX_OK; /* somebody was quicker */
-    }
-    why = opened->reason;
-    status = epctx__cache_compile(model_path, lock, backend, o, error);
-    if (status == EPCTX_OK && !epctx__open_cache(opened, model_path, path, backend, o)) {
-        status = opened->reason.status;
-        *error = opened->reason;
-    } else if (status == EPCTX_OK) {
-        opened->origin = EPCTX_FROM_COMPILER;
-        opened->reason = why;
-    }
-    return status;
-}
-
-EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *model_path,
-                                             const epctx_backend *backend,
-                                             const epctx_cache_opts *opts, epctx_error *error)
-{
-    char path[EPCTX_PATH_MAX];
-    epctx_cache_opts o;
-    epctx_file_lock lock;
-    epctx_error local;
-    epctx_str parts[1];
-    const epctx_io *io;
-    epctx_status status;
-    epctx_error_clear(error);
-    epctx_error_clear(&local);
-    error = error != NULL ? error : &local;
-    memset(opened, 0, sizeof *opened);
-    memset(&o, 0, sizeof o);
-    if (opts != NULL) {
-        o = *opts;
-    }
-    io = o.open != NULL && o.open->io != NULL ? o.open->io : epctx_io_files();
-    /* not taken: only under EPCTX_NO_STDIO */
-    if (io == NULL || backend == NULL || backend->version != EPCTX_BACKEND_VERSION) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "an io and a backend of version %u are expected",
-                          (uint64_t)EPCTX_BACKEND_VERSION);
-    }
-    parts[0] = epctx_str_of(o.gen != NULL ? o.gen->context_file_path : NULL);
-    status = parts[0].size > 0
-                 ? epctx__path_join(path, sizeof path, parts, 1, error)
-                 : epctx_path_context_model(epctx_str_of(model_path), path, sizeof path, error);
-    if (status != EPCTX_OK || epctx__open_cache(opened, model_path, path, backend, &o)) {
-        return status;
-    }
-    if (o.no_compile) {
-        status = epctx_fail(error, EPCTX_ERR_NOT_COMPILED,
-                            "the model must be compiled, which is not allowed "
-                            "(session.disable_model_compile): %s",
-                            opened->reason.message);
-        return epctx__cache_fallback(opened, model_path, &o, status, error);
-    }
-    status = epctx__file_lock_as(&lock, io, path, parts[0].size == 0, error);
-    if (status == EPCTX_OK) {
-        status = epctx__cache_fill(opened, model_path, path, &lock, backend, &o, error);
-        epctx_file_lock_drop(&lock);
-    }
-    return status == EPCTX_ERR_NO_NODES
-               ? epctx__cache_fallback(opened, model_path, &o, status, error)
-               : status;
-}
-
-#endif /* EPCTX_NO_EDIT */
-
-#endif /* EPCTX_NO_WIRE */
 
 /* ================================================================================================
  * >>share
@@ -22135,14 +21120,40 @@ typedef struct epctx__entry {
     epctx_backend backend;
     const epctx_io *io;
     epctx_arena arena; /* paths */
-    const char *path;  /* canonical */
+    const char *path;  /* canonical; "": embedded in a model, nobody else finds it */
     const char *alias; /* canonical folder and the name in the model: known when the file is gone */
     epctx_mapping mapping;
+    bool mapped;
+    void *copy; /* of an embedded payload, or NULL */
     void *context;
     epctx_map graphs; /* the bytes of a graph's handle -> 1 in use, 0 not any more */
     size_t taken;     /* graphs in use */
     bool closed;        /* not to be found any more */
 } epctx__entry;
+
+/* Names under which a binary is known. */
+typedef struct epctx__names {
+    char path[EPCTX_PATH_MAX];  /* canonical; empty: the file is not there */
+    char alias[EPCTX_PATH_MAX]; /* empty: neither is the folder */
+} epctx__names;
+
+/* A flag of our own: the io has the binary under its name alone, without a folder. */
+#define EPCTX__PATH_BARE 0x40000000u
+
+/* A graph that a session asks for, and what came of it. */
+typedef struct epctx__asked {
+    const epctx_backend *backend;
+    const epctx_binary_file *binary;
+    const char *path, *alias; /* of epctx__names */
+    uint64_t size;            /* bytes of the binary that is wanted; 0: any */
+    const epctx_map *own;     /* graphs that the session has already, or NULL: nodes of one model
+                                 may name the same graph */
+    epctx_str key;
+    uint64_t hash;
+    bool missed; /* no context has the graph, or (`used`) another session has it */
+    bool used;
+    bool loaded; /* false: it failed because the binary cannot be loaded */
+} epctx__asked;
 
 struct epctx_workspace {
     epctx_allocator memory;    /* the caller's: under the lock */
@@ -22328,7 +21339,7 @@ EPCTX_API void epctx_workspace_close(epctx_workspace *workspace)
     }
 }
 
-/* -- loading -- */
+/* -- loading: what follows is called with the lock held, but for epctx__entry_open -- */
 
 /* A handle as the key of a map; borrowed from `graph`. */
 static epctx_str epctx__handle_key(void *const *graph)
@@ -22361,7 +21372,7 @@ static epctx_status epctx__mark_taken(epctx__entry *entry, void *graph, epctx_er
     return EPCTX_OK;
 }
 
-/* The end of an entry that nobody uses any more. The lock is held before and afterwards. */
+/* The end of an entry that nobody uses any more. */
 static void epctx__entry_release(epctx_workspace *w, epctx__entry *entry)
 {
     epctx__entry **link = &w->entries;
@@ -22376,10 +21387,13 @@ static void epctx__entry_release(epctx_workspace *w, epctx__entry *entry)
     if (entry->context != NULL) {
         entry->backend.unload_fn(entry->backend.self, entry->context);
     }
-    if (entry->mapping.handle != NULL) {
+    if (entry->mapped) {
         entry->io->unmap_fn(entry->io->user, &entry->mapping);
     }
     epctx__workspace_lock(w);
+    if (entry->copy != NULL) {
+        w->memory.free_fn(w->memory.user, entry->copy);
+    }
     epctx_arena_free(&entry->arena);
     w->memory.free_fn(w->memory.user, entry);
 }
@@ -22392,79 +21406,44 @@ static void epctx__entry_leave(epctx_workspace *w, epctx__entry *entry)
     }
 }
 
-/* Names under which a binary is known. */
-typedef struct epctx__names {
-    char path[EPCTX_PATH_MAX];  /* canonical; empty: the file is not there */
-    char alias[EPCTX_PATH_MAX]; /* empty: neither is the folder */
-    uint64_t size;              /* 0: any */
-} epctx__names;
-
-static epctx_status epctx__names_find(const epctx_binary_file *binary, uint64_t made,
-                                      epctx__names *place, epctx_error *error)
+static epctx_status epctx__names_find(const epctx_binary_file *binary, epctx__names *place,
+                                      epctx_error *error)
 {
     const epctx_io *io = binary->io;
     char folder[EPCTX_PATH_MAX];
     epctx_str parts[3];
-    epctx_status status = epctx_path_check(binary->name, error);
-    place->size = made;
     place->path[0] = place->alias[0] = '\0';
-    if (status != EPCTX_OK) {
-        return status;
+    if (io == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
+    }
+    EPCTX__TRY(epctx_path_check(binary->name, error));
+    if ((binary->path_flags & EPCTX__PATH_BARE) != 0) {
+        return epctx__path_join(place->alias, EPCTX_PATH_MAX, &binary->name, 1, error);
     }
     parts[0] = binary->folder.size > 0 ? binary->folder : epctx_str_of(".");
     if (epctx__path_join(folder, sizeof folder, parts, 1, NULL) == EPCTX_OK &&
-        io->canonical_fn(io->user, folder, place->path, sizeof place->path, NULL) == EPCTX_OK) {
+        io->canonical_fn(io->user, folder, place->path, EPCTX_PATH_MAX, NULL) == EPCTX_OK) {
         parts[0] = epctx_str_of(place->path);
         parts[1] = epctx_str_of("/");
         parts[2] = binary->name;
-        status = epctx__path_join(place->alias, sizeof place->alias, parts, 3, error);
+        EPCTX__TRY(epctx__path_join(place->alias, EPCTX_PATH_MAX, parts, 3, error));
     }
-    if (status == EPCTX_OK &&
-        epctx_path_find(io, binary->folder, binary->name, binary->path_flags, place->path,
-                        sizeof place->path, NULL) != EPCTX_OK) {
+    if (epctx_path_find(io, binary->folder, binary->name, binary->path_flags, place->path,
+                        EPCTX_PATH_MAX, NULL) != EPCTX_OK) {
         place->path[0] = '\0';
     }
-    return status;
+    return EPCTX_OK;
 }
 
-static bool epctx__entry_is(const epctx__entry *entry, const epctx_backend *backend,
-                            const epctx__names *place)
+static bool epctx__entry_is(const epctx__entry *entry, const epctx__asked *asked)
 {
-    if (entry->closed || entry->backend.self != backend->self ||
-        strcmp(entry->backend.source, backend->source) != 0 ||
-        (!entry->turn.busy && place->size != 0 && place->size != entry->mapping.size)) {
+    if (entry->closed || entry->backend.self != asked->backend->self ||
+        strcmp(entry->backend.source, asked->backend->source) != 0 ||
+        (!entry->turn.busy && asked->size != 0 && asked->size != entry->mapping.size)) {
         return false;
     }
-    return (place->alias[0] != '\0' && strcmp(entry->alias, place->alias) == 0) ||
-           (place->path[0] != '\0' && strcmp(entry->path, place->path) == 0);
-}
-
-/* A graph that a session asks for. */
-typedef struct epctx__asked {
-    const epctx_backend *backend;
-    const epctx_binary_file *binary;
-    const epctx__names *place;
-    const epctx_map *own; /* graphs that the session has already, or NULL: nodes of one model may
-                             name the same graph */
-    epctx_str key;
-    uint64_t hash;
-} epctx__asked;
-
-/* Finds a graph in a loaded context, without the lock. */
-static epctx_status epctx__context_find(const epctx__asked *asked, void *context, void **graph,
-                                        epctx_graph_info *info, epctx_error *error)
-{
-    const epctx_backend *b = asked->backend;
-    epctx_status status = b->find_fn(b->self, context, asked->key, asked->hash, graph, error);
-    return status == EPCTX_OK ? b->info_fn(b->self, *graph, info, error) : status;
-}
-
-static void epctx__share_out(epctx_shared *out, void *graph, const epctx_graph_info *info,
-                             epctx__entry *entry)
-{
-    out->graph = graph;
-    out->info = *info;
-    out->entry = entry;
+    return (asked->alias[0] != '\0' && strcmp(entry->alias, asked->alias) == 0) ||
+           (asked->path[0] != '\0' && strcmp(entry->path, asked->path) == 0);
 }
 
 /* A new entry, to be loaded by the caller; others find it and wait. */
@@ -22478,11 +21457,10 @@ static epctx__entry *epctx__entry_make(epctx_workspace *w, const epctx__asked *a
     }
     memset(entry, 0, sizeof *entry);
     entry->backend = *asked->backend;
-    entry->io = asked->binary->io;
     epctx_arena_init(&entry->arena, &w->memory);
     epctx_map_init(&entry->graphs, &entry->arena);
-    entry->path = epctx_arena_copy(&entry->arena, epctx_str_of(asked->place->path));
-    entry->alias = epctx_arena_copy(&entry->arena, epctx_str_of(asked->place->alias));
+    entry->path = epctx_arena_copy(&entry->arena, epctx_str_of(asked->path));
+    entry->alias = epctx_arena_copy(&entry->arena, epctx_str_of(asked->alias));
     if (entry->path == NULL || entry->alias == NULL) {
         epctx__nomem(error, entry->arena.missing);
         epctx_arena_free(&entry->arena);
@@ -22497,108 +21475,120 @@ static epctx__entry *epctx__entry_make(epctx_workspace *w, const epctx__asked *a
     return entry;
 }
 
-/* Loads a binary and takes a graph of it. The lock is held before and afterwards. */
-static epctx_status epctx__take_loaded(epctx_workspace *w, const epctx__asked *asked,
-                                       epctx_shared *out, epctx_error *error)
+/* Bytes of a binary outside of the model. */
+static epctx_status epctx__binary_read(const epctx_binary_file *binary, epctx_mapping *out,
+                                       epctx_error *error)
 {
-    const epctx_backend *b = asked->backend;
-    const epctx_binary_file *binary = asked->binary;
-    epctx__entry *entry = epctx__entry_make(w, asked, error);
-    epctx_mapping mapping;
-    epctx_graph_info info;
-    epctx_span bytes;
-    epctx_status status;
-    void *context = NULL;
-    void *graph = NULL;
-    if (entry == NULL) {
-        return EPCTX_ERR_NOMEM;
+    const epctx_io *io = binary->io;
+    char name[EPCTX_PATH_MAX];
+    if ((binary->path_flags & EPCTX__PATH_BARE) == 0) {
+        return epctx__path_binary_bytes(io, binary->folder, binary->name, binary->path_flags, out,
+                                        error);
     }
-    memset(&mapping, 0, sizeof mapping);
-    epctx__workspace_unlock(w);
-    status = epctx__path_binary_bytes(binary->io, binary->folder, binary->name, binary->path_flags,
-                                      &mapping, error);
-    bytes.data = mapping.data;
-    bytes.size = mapping.size;
-    if (status == EPCTX_OK && asked->place->size != 0 && asked->place->size != bytes.size) {
-        status = epctx__other_size(binary->name, bytes.size, asked->place->size, error);
-    }
-    if (status == EPCTX_OK) {
-        status = b->load_fn(b->self, bytes, &context, error);
-        context = status == EPCTX_OK ? context : NULL;
-        epctx__blame_binary(error, entry->path);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__context_find(asked, context, &graph, &info, error);
-    }
-    epctx__workspace_lock(w);
-    entry->mapping = mapping;
-    entry->context = context;
-    epctx__turn_end(w, &entry->turn);
-    if (status == EPCTX_OK) {
-        status = epctx__mark_taken(entry, graph, error);
-    }
-    if (status == EPCTX_OK) {
-        epctx__share_out(out, graph, &info, entry);
-    }
-    epctx__entry_leave(w, entry);
-    return status;
-}
-
-/* What the workspace has of a graph. */
-typedef enum epctx__found {
-    EPCTX__FOUND_NONE = 0,
-    EPCTX__FOUND_USED, /* another session has it */
-    EPCTX__FOUND
-} epctx__found;
-
-/* Looks for the graph in one entry, which the caller holds. Of a graph that the session has already
- * `out` has no entry, as nothing is to be given back. */
-static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry,
-                                     const epctx__asked *asked, epctx_shared *out,
-                                     epctx__found *found, epctx_error *error)
-{
-    epctx_graph_info info;
-    epctx_error why;
-    void *graph = NULL;
-    epctx_status status;
-    epctx_error_clear(&why);
-    epctx__workspace_unlock(w);
-    status = epctx__context_find(asked, entry->context, &graph, &info, &why);
-    epctx__workspace_lock(w);
-    if (status != EPCTX_OK || entry->closed) {
-        return EPCTX_OK;
-    }
-    if (!epctx__is_taken(entry, graph)) {
-        *found = EPCTX__FOUND;
-        status = epctx__mark_taken(entry, graph, error);
-        if (status == EPCTX_OK) {
-            epctx__share_out(out, graph, &info, entry);
-        }
-        return status;
-    }
-    *found = EPCTX__FOUND_USED;
-    if (asked->own != NULL &&
-        epctx_map_get(asked->own, epctx__handle_key(&graph)) != EPCTX_MAP_NONE) {
-        *found = EPCTX__FOUND;
-        epctx__share_out(out, graph, &info, NULL);
+    EPCTX__TRY(epctx__path_join(name, sizeof name, &binary->name, 1, error));
+    EPCTX__TRY(io->map_fn(io->user, name, out, error));
+    if (out->size == 0 || out->data == NULL) {
+        io->unmap_fn(io->user, out);
+        return epctx_fail(error, EPCTX_ERR_CONTEXT, "'%S' is empty", &binary->name);
     }
     return EPCTX_OK;
 }
 
+/* The context of a new entry, from `payload` or, when that has no bytes, from the file. Without the
+ * lock. */
+static epctx_status epctx__entry_open(epctx__entry *entry, const epctx__asked *asked,
+                                      epctx_span payload, epctx_error *error)
+{
+    epctx_status status;
+    if (payload.size == 0) {
+        EPCTX__TRY(epctx__binary_read(asked->binary, &entry->mapping, error));
+        entry->io = asked->binary->io;
+        entry->mapped = true;
+        payload.data = entry->mapping.data;
+        payload.size = entry->mapping.size;
+        if (asked->size != 0 && asked->size != payload.size) {
+            return epctx__other_size(asked->binary->name, payload.size, asked->size, error);
+        }
+    }
+    status = entry->backend.load_fn(entry->backend.self, payload, &entry->context, error);
+    if (status != EPCTX_OK) {
+        entry->context = NULL;
+        if (entry->mapped) {
+            epctx__blame_binary(error, entry->path[0] != '\0' ? entry->path : entry->alias);
+        }
+    }
+    return status;
+}
+
+/* Looks for the graph in an entry that the caller holds. Of a graph that the session has already
+ * `out` has no entry, as nothing is to be given back. */
+static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, epctx__asked *asked,
+                                     epctx_shared *out, epctx_error *error)
+{
+    const epctx_backend *b = &entry->backend;
+    bool listed = !entry->turn.busy && !entry->closed;
+    epctx_status status;
+    asked->missed = true;
+    epctx_error_clear(error);
+    epctx__workspace_unlock(w);
+    status = b->find_fn(b->self, entry->context, asked->key, asked->hash, &out->graph, error);
+    if (status == EPCTX_OK) {
+        status = b->info_fn(b->self, out->graph, &out->info, error);
+    }
+    epctx__workspace_lock(w);
+    EPCTX__TRY(status);
+    if (listed && entry->closed) { /* the workspace was emptied meanwhile */
+        return EPCTX_ERR_CONTEXT;
+    }
+    if (epctx__is_taken(entry, out->graph)) {
+        bool own = asked->own != NULL &&
+                   epctx_map_get(asked->own, epctx__handle_key(&out->graph)) != EPCTX_MAP_NONE;
+        asked->missed = asked->used = !own;
+        return own ? EPCTX_OK : EPCTX_ERR_CONTEXT;
+    }
+    asked->missed = false;
+    EPCTX__TRY(epctx__mark_taken(entry, out->graph, error));
+    out->entry = entry;
+    return EPCTX_OK;
+}
+
+/* Loads a binary and takes a graph of it. */
+static epctx_status epctx__take_loaded(epctx_workspace *w, epctx__asked *asked, epctx_shared *out,
+                                       epctx_error *error)
+{
+    const epctx_span none = {NULL, 0};
+    epctx__entry *entry = epctx__entry_make(w, asked, error);
+    epctx_status status;
+    if (entry == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    epctx__workspace_unlock(w);
+    status = epctx__entry_open(entry, asked, none, error);
+    epctx__workspace_lock(w);
+    asked->loaded = status == EPCTX_OK;
+    if (asked->loaded) {
+        status = epctx__entry_ask(w, entry, asked, out, error);
+    }
+    epctx__turn_end(w, &entry->turn);
+    epctx__entry_leave(w, entry);
+    return status;
+}
+
 /* Asks every entry of this binary that is loaded. The lock is given up in between: an entry stays
  * in the list as long as it is held, and each is held until the next one is. */
-static epctx_status epctx__entries_ask(epctx_workspace *w, const epctx__asked *asked,
-                                       epctx_shared *out, epctx__found *found, epctx_error *error)
+static epctx_status epctx__entries_ask(epctx_workspace *w, epctx__asked *asked, epctx_shared *out,
+                                       epctx_error *error)
 {
     epctx__entry *entry = w->entries;
     epctx__entry *held = NULL;
-    epctx_status status = EPCTX_OK;
-    for (; entry != NULL && status == EPCTX_OK && *found != EPCTX__FOUND; entry = entry->next) {
-        if (!entry->turn.busy && epctx__entry_is(entry, asked->backend, asked->place)) {
+    epctx_status status = EPCTX_ERR_CONTEXT;
+    asked->missed = true;
+    for (; entry != NULL && status != EPCTX_OK && asked->missed; entry = entry->next) {
+        if (!entry->turn.busy && epctx__entry_is(entry, asked)) {
             entry->users++;
             epctx__entry_leave(w, held);
             held = entry;
-            status = epctx__entry_ask(w, entry, asked, out, found, error);
+            status = epctx__entry_ask(w, entry, asked, out, error);
         }
     }
     epctx__entry_leave(w, held);
@@ -22610,30 +21600,32 @@ static const epctx__turn *epctx__entries_loading(const epctx_workspace *w,
                                                  const epctx__asked *asked)
 {
     const epctx__entry *entry = w->entries;
-    while (entry != NULL &&
-           !(entry->turn.busy && epctx__entry_is(entry, asked->backend, asked->place))) {
+    while (entry != NULL && !(entry->turn.busy && epctx__entry_is(entry, asked))) {
         entry = entry->next;
     }
     return entry != NULL ? &entry->turn : NULL;
 }
 
-/* The lock is held before and afterwards. */
-static epctx_status epctx__take(epctx_workspace *w, const epctx__asked *asked, bool load,
+/* Takes a graph of a binary. Without `load` only when it waits in the workspace. */
+static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool load,
                                 epctx_shared *out, epctx_error *error)
 {
     for (;;) {
-        epctx__found found = EPCTX__FOUND_NONE;
         size_t loads = w->loads;
         const epctx__turn *turn;
-        epctx_status status = epctx__entries_ask(w, asked, out, &found, error);
-        if (status != EPCTX_OK || found == EPCTX__FOUND) {
+        epctx_status status;
+        asked->used = false;
+        asked->loaded = true;
+        status = epctx__entries_ask(w, asked, out, error);
+        if (status == EPCTX_OK || !asked->missed) {
             return status;
         }
         turn = epctx__entries_loading(w, asked);
+        if (turn != NULL && epctx__turn_wait(w, turn)) {
+            continue;
+        }
+        epctx_error_clear(error);
         if (turn != NULL) {
-            if (epctx__turn_wait(w, turn)) {
-                continue;
-            }
             return epctx_fail(error, EPCTX_ERR_CONTEXT,
                               "'%S' is being loaded, and that waits for this very call",
                               &asked->binary->name);
@@ -22641,7 +21633,7 @@ static epctx_status epctx__take(epctx_workspace *w, const epctx__asked *asked, b
         if (loads != w->loads) {
             continue; /* somebody has loaded it since we looked */
         }
-        if (found == EPCTX__FOUND_USED && w->taken == EPCTX_TAKEN_ERROR) {
+        if (asked->used && w->taken == EPCTX_TAKEN_ERROR) {
             return epctx_fail(error, EPCTX_ERR_CONTEXT,
                               "graph '%S' of '%S' is in use by another session of this workspace",
                               &asked->key, &asked->binary->name);
@@ -22650,61 +21642,44 @@ static epctx_status epctx__take(epctx_workspace *w, const epctx__asked *asked, b
     }
 }
 
-static void epctx__give(epctx_workspace *w, epctx_shared *shared)
+static void epctx__give(epctx_workspace *w, epctx__entry *entry, void *graph)
 {
-    epctx__entry *entry = shared->entry;
-    /* not taken: what is given back was taken */
-    if (epctx__is_taken(entry, shared->graph)) {
-        (void)epctx_map_put(&entry->graphs, epctx__handle_key(&shared->graph), 0); /* is there */
+    if (EPCTX__ALWAYS(epctx__is_taken(entry, graph))) {
+        (void)epctx_map_put(&entry->graphs, epctx__handle_key(&graph), 0); /* is there */
         entry->taken--;
     }
     epctx__entry_release(w, entry);
-    memset(shared, 0, sizeof *shared);
-}
-
-/* `made`: bytes of the binary that is wanted; 0: any. `own`: graphs that the session has, or NULL.
- * Without `load` CONTEXT when the graph does not wait in the workspace. */
-static epctx_status epctx__share_take(epctx_workspace *workspace, const epctx_backend *backend,
-                                      const epctx_binary_file *binary, uint64_t made,
-                                      const epctx_map *own, bool load, epctx_str key,
-                                      uint64_t hash, epctx_shared *out, epctx_error *error)
-{
-    epctx__names place;
-    epctx__asked asked;
-    epctx_status status;
-    epctx_error_clear(error);
-    memset(out, 0, sizeof *out);
-    if (workspace == NULL || backend == NULL || backend->version != EPCTX_BACKEND_VERSION ||
-        binary->io == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "a workspace, an io and a backend of version %u are expected",
-                          (uint64_t)EPCTX_BACKEND_VERSION);
-    }
-    asked.backend = backend;
-    asked.binary = binary;
-    asked.place = &place;
-    asked.own = own;
-    asked.key = key;
-    asked.hash = hash;
-    status = epctx__names_find(binary, made, &place, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    epctx__workspace_lock(workspace);
-    workspace->holds++;
-    status = epctx__take(workspace, &asked, load, out, error);
-    epctx__workspace_unlock(workspace);
-    if (out->entry == NULL) {
-        epctx__workspace_leave(workspace);
-    }
-    return status;
 }
 
 EPCTX_API epctx_status epctx_share_take(epctx_workspace *workspace, const epctx_backend *backend,
                                         const epctx_binary_file *binary, epctx_str key,
                                         uint64_t hash, epctx_shared *out, epctx_error *error)
 {
-    return epctx__share_take(workspace, backend, binary, 0, NULL, true, key, hash, out, error);
+    epctx__names place;
+    epctx__asked asked;
+    epctx_status status;
+    epctx_error_clear(error);
+    memset(out, 0, sizeof *out);
+    if (workspace == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "a workspace is expected");
+    }
+    EPCTX__TRY(epctx__backend_check(backend, error));
+    EPCTX__TRY(epctx__names_find(binary, &place, error));
+    memset(&asked, 0, sizeof asked);
+    asked.backend = backend;
+    asked.binary = binary;
+    asked.path = place.path;
+    asked.alias = place.alias;
+    asked.key = key;
+    asked.hash = hash;
+    epctx__workspace_lock(workspace);
+    workspace->holds++;
+    status = epctx__take(workspace, &asked, true, out, error);
+    epctx__workspace_unlock(workspace);
+    if (out->entry == NULL) {
+        epctx__workspace_leave(workspace);
+    }
+    return status;
 }
 
 EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared)
@@ -22713,72 +21688,11 @@ EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared
         return;
     }
     epctx__workspace_lock(workspace);
-    epctx__give(workspace, shared);
+    epctx__give(workspace, shared->entry, shared->graph);
     epctx__workspace_unlock(workspace);
+    memset(shared, 0, sizeof *shared);
     epctx__workspace_leave(workspace);
 }
-
-#ifndef EPCTX_NO_WIRE
-
-static epctx_status epctx__sharing_take(epctx_loaded *loaded, const epctx__wanted *wanted,
-                                        bool load, epctx_bound *bound, epctx_error *error)
-{
-    epctx_binary_file binary;
-    epctx_shared shared;
-    epctx_status status;
-    binary.io = loaded->io;
-    binary.folder = wanted->folder;
-    binary.name = wanted->name;
-    binary.path_flags = loaded->path_flags;
-    status = epctx__share_take(loaded->workspace, loaded->backend, &binary, wanted->size,
-                               &loaded->taken, load, wanted->key, wanted->hash, &shared, error);
-    if (status == EPCTX_OK) {
-        bound->graph = shared.graph;
-        bound->info = shared.info;
-        bound->entry = shared.entry; /* epctx_unload gives it back, also after a failure */
-        if (epctx_map_put(&loaded->taken, epctx__handle_key(&bound->graph), 1) != EPCTX_OK) {
-            status = epctx__nomem(error, loaded->arena.missing);
-        }
-    }
-    return status;
-}
-
-static void epctx__sharing_give(epctx_loaded *loaded, epctx_bound *bound)
-{
-    epctx_shared shared;
-    shared.graph = bound->graph;
-    shared.info = bound->info;
-    shared.entry = bound->entry;
-    epctx_share_give(loaded->workspace, &shared);
-    bound->entry = NULL;
-}
-
-EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded *loaded,
-                                        const epctx_model *model, const epctx_backend *backend,
-                                        const epctx_load_opts *opts, epctx_error *error)
-{
-    static const epctx__sharing sharing = {epctx__sharing_take, epctx__sharing_give,
-                                           epctx__workspace_leave};
-    epctx_status status;
-    epctx_error_clear(error);
-    status = epctx__load_args(loaded, model, backend, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    memset(loaded, 0, sizeof *loaded);
-    if (workspace == NULL || model->io == NULL || (opts != NULL && opts->reader != NULL)) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "sharing needs a workspace and files: an io and no reader");
-    }
-    epctx__workspace_lock(workspace);
-    workspace->holds++;
-    epctx__workspace_unlock(workspace);
-    loaded->sharing = &sharing;
-    loaded->workspace = workspace;
-    return epctx__load_model(loaded, model, backend, opts, error);
-}
-
-#endif /* EPCTX_NO_WIRE */
 
 /* -- generating -- */
 
@@ -22920,14 +21834,14 @@ static epctx_status epctx__group_own(epctx_error *error)
 }
 
 /* A group that nobody knows yet, and nothing is in it. */
-static epctx__group *epctx__group_make(epctx_workspace *w, const char *name,
-                                       const epctx_backend *backend, const epctx_io *io,
-                                       epctx_weightless_support weightless, epctx_error *error)
+static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
+                                      const epctx_backend *backend, const epctx_io *io,
+                                      epctx_weightless_support weightless, epctx__group **out,
+                                      epctx_error *error)
 {
     epctx__group *group = (epctx__group *)w->allocator.alloc_fn(w->allocator.user, sizeof *group);
     if (group == NULL) {
-        epctx__nomem(error, sizeof *group);
-        return NULL;
+        return epctx__nomem(error, sizeof *group);
     }
     memset(group, 0, sizeof *group);
     group->backend = backend;
@@ -22938,18 +21852,20 @@ static epctx__group *epctx__group_make(epctx_workspace *w, const char *name,
     epctx_buffer_init(&group->known.graphs, &w->allocator);
     epctx_map_init(&group->known.index, &group->arena);
     group->name = epctx_arena_copy(&group->arena, epctx_str_of(name));
+    *out = group;
     if (group->name == NULL) {
         epctx__nomem(error, group->arena.missing);
         epctx__group_free(w, group);
-        return NULL;
+        return EPCTX_ERR_NOMEM;
     }
-    return group;
+    return EPCTX_OK;
 }
 
 /* Ends a turn. A group without a session goes: the next session is a first one. */
 static epctx_status epctx__group_leave(epctx_workspace *w, epctx__group *group, epctx_status status,
                                        epctx_error *error)
 {
+    const char *source = group->backend->source; /* of a group that may be gone soon */
     bool dropped, gone;
     epctx__workspace_lock(w);
     dropped = group->dropped;
@@ -22963,6 +21879,9 @@ static epctx_status epctx__group_leave(epctx_workspace *w, epctx__group *group, 
     if (dropped && !group->finishing && status == EPCTX_OK) {
         status = epctx_fail(error, EPCTX_ERR_CONTEXT,
                             "the workspace was emptied while the group was compiled");
+    }
+    if (status != EPCTX_OK) {
+        epctx_fail(error, status, "%s failed without a message", source);
     }
     if (gone) {
         epctx__group_free(w, group);
@@ -23004,14 +21923,10 @@ static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
                                       bool prepare_only, epctx_weightless_support weightless,
                                       epctx__group **out, epctx_error *error)
 {
-    epctx__group *fresh =
-        epctx__group_make(w, name, backend, io, weightless, error); /* in case there is none */
+    epctx__group *fresh = NULL; /* in case there is none */
     epctx_build_opts how;
     epctx_status status = EPCTX_OK;
-    *out = NULL;
-    if (fresh == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
+    EPCTX__TRY(epctx__group_make(w, name, backend, io, weightless, &fresh, error));
     epctx__workspace_lock(w);
     if (!epctx__group_wait(w, name, backend->source, out)) {
         status = epctx__group_own(error);
@@ -23065,16 +21980,9 @@ static epctx_status epctx__group_accepts(epctx__group *group, const char *path, 
     char real[EPCTX_PATH_MAX];
     char beside[EPCTX_PATH_MAX];
     epctx_str part = epctx__path_beside(io, path, beside);
-    size_t size = epctx_path_folder(epctx_str_of(path)).size;
-    epctx_status status;
     part = part.size > 0 ? part : epctx_str_of(".");
-    status = epctx__path_join(folder, sizeof folder, &part, 1, error);
-    if (status == EPCTX_OK) {
-        status = io->canonical_fn(io->user, folder, real, sizeof real, error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__path_join(folder, sizeof folder, &part, 1, error));
+    EPCTX__TRY(io->canonical_fn(io->user, folder, real, sizeof real, error));
     if (group->binary == NULL) {
         memcpy(group->folder, real, strlen(real) + 1);
         return EPCTX_OK;
@@ -23085,29 +21993,26 @@ static epctx_status epctx__group_accepts(epctx__group *group, const char *path, 
                           "beside it",
                           path, group->folder);
     }
-    return epctx__group_clash(group, path, size, error);
+    return epctx__group_clash(group, path, epctx_path_folder(epctx_str_of(path)).size, error);
 }
 
 /* The new session's entry, not yet one of the group. */
-static epctx__pending *epctx__pending_make(epctx_workspace *w, epctx__group *group,
-                                           const char *path, const char *initializers_path,
-                                           epctx_error *error)
+static epctx_status epctx__pending_make(epctx_workspace *w, epctx__group *group, const char *path,
+                                        const char *initializers_path, epctx__pending **out,
+                                        epctx_error *error)
 {
-    epctx__pending *p = (epctx__pending *)epctx_arena_alloc(&group->arena, sizeof *p);
-    if (p != NULL) {
-        p->path = epctx_arena_copy(&group->arena, epctx_str_of(path));
-        p->initializers_path = epctx_arena_copy(&group->arena, epctx_str_of(initializers_path));
-    }
-    if (p == NULL || p->path == NULL || p->initializers_path == NULL) {
-        epctx__nomem(error, group->arena.missing);
-        return NULL;
-    }
+    epctx_arena *arena = &group->arena;
+    epctx__pending *p;
+    EPCTX__NEW(p, epctx__pending, 1, arena, error);
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(path), &p->path, error));
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(initializers_path), &p->initializers_path, error));
 #ifndef EPCTX_NO_EDIT
     epctx_buffer_init(&p->model, &w->allocator);
 #else
     (void)w;
 #endif
-    return p;
+    *out = p;
+    return EPCTX_OK;
 }
 
 /* The first session is through: its binary is the group's. */
@@ -23115,15 +22020,11 @@ static epctx_status epctx__group_name(epctx__group *group, const char *name, con
                                       epctx_error *error)
 {
     const char *copy;
-    if (group->binary != NULL) {
-        return EPCTX_OK;
+    if (group->binary == NULL) {
+        EPCTX__TRY(epctx__copy(&group->arena, epctx_str_of(name), &copy, error));
+        EPCTX__TRY(epctx__copy(&group->arena, epctx_str_of(path), &group->binary_path, error));
+        group->binary = copy;
     }
-    copy = epctx_arena_copy(&group->arena, epctx_str_of(name));
-    group->binary_path = epctx_arena_copy(&group->arena, epctx_str_of(path));
-    if (copy == NULL || group->binary_path == NULL) {
-        return epctx__nomem(error, group->arena.missing);
-    }
-    group->binary = copy;
     return EPCTX_OK;
 }
 
@@ -23134,31 +22035,18 @@ static void epctx__group_append(epctx__group *group, epctx__pending *p)
     group->pending_count++;
 }
 
-#ifdef EPCTX_NO_EDIT
-
-static epctx_status epctx__group_commit(epctx__group *group, const epctx_buffer *binary,
-                                        const epctx_hooks *hooks, epctx_error *error)
+static epctx_status epctx__group_binary(const epctx__group *group, epctx__commit *c,
+                                        const epctx_buffer *binary)
 {
-    epctx__commit c;
     epctx__commit_file *file;
-    epctx_status status = epctx__commit_begin(&c, group->io, &group->arena, 1, hooks, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    status = epctx__commit_root(&c, epctx_str_of(group->folder));
-    if (status == EPCTX_OK) {
-        status = epctx__commit_beside(&c, group->binary_path, epctx_str_of(group->binary),
-                                      group->overwrite ? EPCTX_OVERWRITE_REPLACE
-                                                       : EPCTX_OVERWRITE_FAIL,
-                                      true, &file);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__commit_bytes(&c, file, binary->data, binary->size);
-    }
-    return epctx__commit_end(&c, status);
+    EPCTX__TRY(epctx__commit_beside(c, group->binary_path, epctx_str_of(group->binary),
+                                    group->overwrite ? EPCTX_OVERWRITE_REPLACE
+                                                     : EPCTX_OVERWRITE_FAIL,
+                                    true, &file));
+    return epctx__commit_bytes(c, file, binary->data, binary->size);
 }
 
-#else
+#ifndef EPCTX_NO_EDIT
 
 static bool epctx__buffer_stream(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
 {
@@ -23182,42 +22070,43 @@ static epctx_status epctx__buffer_model(epctx_buffer *buffer, epctx_model *model
                : epctx__nomem(error, epctx_model_size(model));
 }
 
+/* The initializers go into a temporary file at once: they may be gigabytes. */
+static epctx_status epctx__pending_initializers(const epctx__group *group, epctx__pending *p,
+                                                epctx__generation *g, epctx_arena *arena)
+{
+    epctx__commit_file *file = NULL;
+    epctx__commit c;
+    EPCTX__TRY(epctx__commit_begin(&c, group->io, arena, 1, NULL, g->error));
+    EPCTX__TRY(epctx__commit_root(&c, epctx_str_of(group->folder)));
+    EPCTX__TRY(epctx__commit_beside(&c, p->initializers_path,
+                                    epctx_str_of(g->opts->initializers_file_name),
+                                    epctx__gen_overwrite(g), true, &file));
+    p->initializers = *file;
+    return epctx__commit_moved(&c, file, g->moved);
+}
+
+static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p,
+                                        epctx__generation *g)
+{
+    EPCTX__TRY(epctx__group_name(group, g->binary, g->report->binary_path, g->error));
+    EPCTX__TRY(epctx__buffer_model(&p->model, g->model, g->error));
+    p->derived = epctx__gen_derived(g);
+    p->overwrite = g->opts->overwrite;
+    group->overwrite = group->pending_count == 0 ? p->overwrite : group->overwrite;
+    return g->moved != NULL ? epctx__pending_initializers(group, p, g, &group->arena) : EPCTX_OK;
+}
+
 /* What the session would write, kept until the group is written. */
 static epctx_status epctx__group_add(epctx_workspace *w, epctx__group *group, epctx__generation *g)
 {
-    epctx__pending *p = epctx__pending_make(w, group, g->report->context_path,
-                                            g->report->initializers_path, g->error);
-    epctx__commit c;
-    epctx_status status =
-        p != NULL ? epctx__group_name(group, g->binary, g->report->binary_path, g->error)
-                  : EPCTX_ERR_NOMEM;
-    if (status == EPCTX_OK) {
-        status = epctx__buffer_model(&p->model, g->model, g->error);
-    }
-    if (status == EPCTX_OK) {
-        p->derived = epctx__gen_derived(g);
-        p->overwrite = g->opts->overwrite;
-        group->overwrite = group->pending_count == 0 ? p->overwrite : group->overwrite;
-    }
-    if (status == EPCTX_OK && g->moved != NULL) {
-        epctx__commit_file *file = NULL;
-        status = epctx__commit_begin(&c, group->io, &group->arena, 1, NULL, g->error);
-        if (status == EPCTX_OK) {
-            status = epctx__commit_root(&c, epctx_str_of(group->folder));
-        }
-        if (status == EPCTX_OK) {
-            status = epctx__commit_beside(&c, p->initializers_path,
-                                          epctx_str_of(g->opts->initializers_file_name),
-                                          epctx__gen_overwrite(g), true, &file);
-        }
-        if (status == EPCTX_OK) {
-            p->initializers = *file;
-            status = epctx__commit_moved(&c, file, g->moved);
-        }
-    }
+    epctx__pending *p;
+    epctx_status status;
+    EPCTX__TRY(epctx__pending_make(w, group, g->report->context_path, g->report->initializers_path,
+                                   &p, g->error));
+    status = epctx__pending_fill(group, p, g);
     if (status == EPCTX_OK) {
         epctx__group_append(group, p);
-    } else if (p != NULL) {
+    } else {
         epctx__pending_drop(p);
     }
     return status;
@@ -23231,22 +22120,20 @@ static epctx_status epctx__pending_resize(const epctx__group *group, epctx_model
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     epctx_node_view view;
     epctx_attr max_size;
-    epctx_status status = EPCTX_OK;
     memset(&max_size, 0, sizeof max_size);
     max_size.name = epctx_str_of("max_size");
     max_size.type = EPCTX_ATTR_INT;
     max_size.i = group->known.max_size;
-    while (status == EPCTX_OK && epctx_next_node(&it, &view)) {
+    while (epctx_next_node(&it, &view)) {
         epctx_epnode ep;
         if (epctx_is_epnode(&view) &&
-            /* not taken: nodes of this EP were made here, and can be read */
-            epctx_str_is(epctx__source_of(&view), group->backend->source) &&
-            epctx_epnode_read(&view, &ep, NULL) == EPCTX_OK &&
+            epctx_str_is(epctx_node_attr_str(&view, "source"), group->backend->source) &&
+            EPCTX__ALWAYS(epctx_epnode_read(&view, &ep, NULL) == EPCTX_OK) && /* we made it */
             ep.max_size != group->known.max_size) {
-            status = epctx_set_attr(model, view.view, &max_size, error);
+            EPCTX__TRY(epctx_set_attr(model, view.view, &max_size, error));
         }
     }
-    return status;
+    return EPCTX_OK;
 }
 
 /* The binary into the build stamp. A copy of a model without nodes for this EP has none. */
@@ -23255,14 +22142,24 @@ static epctx_status epctx__pending_stamp(const epctx__group *group, epctx_model 
 {
     epctx__stamp_text stamp;
     epctx_str value;
+    size_t graphs;
+    (void)epctx__known_graphs(&group->known, &graphs);
     if (!epctx__stamp_of(model, epctx_str_of(group->backend->source), &value)) {
         return EPCTX_OK;
     }
     epctx__stamp_begin(&stamp, &model->arena);
     epctx__stamp_put(&stamp, value);
-    epctx__stamp_put_binary(&stamp, binary,
-                            group->known.graphs.size / sizeof(epctx__known_graph));
+    epctx__stamp_put_binary(&stamp, binary, graphs);
     return epctx__stamp_write(&stamp, model, group->backend->source, error);
+}
+
+static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *model,
+                                        epctx_span binary, epctx_error *error)
+{
+    if (group->backend->max_size_fn != NULL) {
+        EPCTX__TRY(epctx__pending_resize(group, model, error));
+    }
+    return epctx__pending_stamp(group, model, binary, error);
 }
 
 /* What only the whole group knows goes into a session's model. */
@@ -23277,114 +22174,102 @@ static epctx_status epctx__pending_complete(epctx_workspace *w, const epctx__gro
     memset(&open, 0, sizeof open);
     open.allocator = &w->allocator;
     open.io = group->io;
-    status = epctx_model_open_memory(&model, p->model.data, p->model.size, &open, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx_model_open_memory(&model, p->model.data, p->model.size, &open, error));
     epctx_buffer_init(&fresh, &w->allocator);
-    if (group->backend->max_size_fn != NULL) {
-        status = epctx__pending_resize(group, &model, error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__pending_stamp(group, &model, binary, error);
-    }
+    status = epctx__pending_edit(group, &model, binary, error);
     if (status == EPCTX_OK) {
         status = epctx__buffer_model(&fresh, &model, error);
     }
     epctx_model_close(&model);
     if (status == EPCTX_OK) {
-        epctx_buffer_free(&p->model);
+        epctx_buffer old = p->model;
         p->model = fresh;
-    } else {
-        epctx_buffer_free(&fresh);
+        fresh = old;
     }
+    epctx_buffer_free(&fresh);
     return status;
 }
 
-static epctx_status epctx__group_commit(epctx__group *group, const epctx_buffer *binary,
-                                        const epctx_hooks *hooks, epctx_error *error)
+/* The models of sessions that came through epctx_share_generate. */
+static epctx_status epctx__group_models(epctx__group *group, epctx__commit *c, epctx_error *error)
 {
-    epctx__commit c;
     epctx__pending *p;
-    epctx_status status = epctx__commit_begin(&c, group->io, &group->arena,
-                                              2 * group->pending_count + 1, hooks, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    status = epctx__commit_root(&c, epctx_str_of(group->folder));
-    if (status == EPCTX_OK && group->known.graphs.size > 0) {
-        epctx__commit_file *file;
-        status = epctx__commit_beside(&c, group->binary_path, epctx_str_of(group->binary),
-                                      group->overwrite ? EPCTX_OVERWRITE_REPLACE
-                                                       : EPCTX_OVERWRITE_FAIL,
-                                      true, &file);
-        if (status == EPCTX_OK) {
-            status = epctx__commit_bytes(&c, file, binary->data, binary->size);
-        }
-    }
-    for (p = group->pending; status == EPCTX_OK && p != NULL; p = p->next) {
+    for (p = group->pending; p != NULL; p = p->next) {
         epctx__commit_file *file;
         if (p->hosted) {
             continue;
         }
         if (p->initializers.out != NULL) {
-            c.files[c.count] = p->initializers;
-            c.files[c.count++].out->error = error;
+            c->files[c->count] = p->initializers;
+            c->files[c->count++].out->error = error;
         }
-        status = epctx__commit_model(&c, p->path, p->derived,
-                                     p->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL,
-                                     &file);
-        if (status == EPCTX_OK) {
-            file->bytes.data = p->model.data;
-            file->bytes.size = p->model.size;
-            status = epctx__commit_bytes(&c, file, p->model.data, p->model.size);
-        }
+        EPCTX__TRY(epctx__commit_model(c, p->path, p->derived,
+                                       p->overwrite ? EPCTX_OVERWRITE_REPLACE
+                                                    : EPCTX_OVERWRITE_FAIL,
+                                       &file));
+        file->bytes.data = p->model.data;
+        file->bytes.size = p->model.size;
+        EPCTX__TRY(epctx__commit_bytes(c, file, p->model.data, p->model.size));
     }
-    return epctx__commit_end(&c, status);
+    return EPCTX_OK;
 }
 
 /* Models that are still here get what was not known when they were made. */
 static epctx_status epctx__group_complete(epctx_workspace *w, const epctx__group *group,
-                                          const epctx_buffer *binary, epctx_error *error)
+                                          epctx_span binary, epctx_error *error)
 {
-    epctx_status status = EPCTX_OK;
     epctx__pending *p;
-    epctx_span bytes;
-    bytes.data = binary->data;
-    bytes.size = binary->size;
-    for (p = group->pending; status == EPCTX_OK && p != NULL; p = p->next) {
+    for (p = group->pending; p != NULL; p = p->next) {
         if (!p->hosted) {
-            status = epctx__pending_complete(w, group, p, bytes, error);
+            EPCTX__TRY(epctx__pending_complete(w, group, p, binary, error));
         }
     }
-    return status;
+    return EPCTX_OK;
 }
 
 #endif /* EPCTX_NO_EDIT */
 
-/* The binary as the applications will meet it: every graph of the group is in it. */
-static epctx_status epctx__group_verify(const epctx__group *group, const epctx_buffer *binary,
-                                        epctx_error *error)
+static epctx_status epctx__group_commit(epctx__group *group, const epctx_buffer *binary,
+                                        const epctx_hooks *hooks, epctx_error *error)
+{
+    epctx__commit c;
+    epctx_status status;
+    EPCTX__TRY(epctx__commit_begin(&c, group->io, &group->arena, 2 * group->pending_count + 1,
+                                   hooks, error));
+    status = epctx__commit_root(&c, epctx_str_of(group->folder));
+    if (status == EPCTX_OK && group->known.graphs.size > 0) {
+        status = epctx__group_binary(group, &c, binary);
+    }
+#ifndef EPCTX_NO_EDIT
+    if (status == EPCTX_OK) {
+        status = epctx__group_models(group, &c, error);
+    }
+#endif
+    return epctx__commit_end(&c, status);
+}
+
+static epctx_status epctx__group_output(epctx_workspace *w, epctx__group *group,
+                                       epctx_buffer *binary, const epctx_hooks *hooks,
+                                       epctx_error *error)
 {
     const epctx_backend *b = group->backend;
-    const epctx__known *known = &group->known;
-    const epctx__known_graph *graph;
-    void *context = NULL;
-    void *handle;
+    void *build = group->build;
+    size_t count;
+    const epctx__known_graph *graphs = epctx__known_graphs(&group->known, &count);
     epctx_span bytes;
-    size_t i = 0;
-    epctx_status status;
+    group->build = NULL;
+    EPCTX__TRY(b->finish_fn(b->self, build, binary, error));
     bytes.data = binary->data;
     bytes.size = binary->size;
-    status = b->load_fn(b->self, bytes, &context, error);
-    if (status != EPCTX_OK) {
-        return status;
+    if (group->verify && count > 0) {
+        EPCTX__TRY(epctx__verify_binary(b, bytes, graphs, count, error));
     }
-    while (status == EPCTX_OK && (graph = epctx__known_at(known, i++)) != NULL) {
-        status = b->find_fn(b->self, context, graph->name, graph->hash, &handle, error);
-    }
-    b->unload_fn(b->self, context);
-    return status;
+#ifndef EPCTX_NO_EDIT
+    EPCTX__TRY(epctx__group_complete(w, group, bytes, error));
+#else
+    (void)w;
+#endif
+    return epctx__group_commit(group, binary, hooks, error);
 }
 
 /* Writes a group. Its turn ends afterwards, and with it the group, whether or not that succeeds. */
@@ -23392,30 +22277,13 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
                                         const epctx_hooks *hooks, uint64_t *binary_size,
                                         epctx_error *error)
 {
-    const epctx_backend *b = group->backend;
-    void *build = group->build;
     epctx_buffer binary;
     epctx_status status;
     if (!epctx__group_close(w, group)) {
         return EPCTX_OK; /* epctx__group_leave tells */
     }
     epctx_buffer_init(&binary, &w->allocator);
-    group->build = NULL;
-    status = b->finish_fn(b->self, build, &binary, error);
-    if (status == EPCTX_OK && group->verify && group->known.graphs.size > 0) {
-        status = epctx__group_verify(group, &binary, error);
-    }
-#ifndef EPCTX_NO_EDIT
-    if (status == EPCTX_OK) {
-        status = epctx__group_complete(w, group, &binary, error);
-    }
-#endif
-    if (status == EPCTX_OK) {
-        status = epctx__group_commit(group, &binary, hooks, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_fail(error, status, "%s failed without a message", b->source);
-    }
+    status = epctx__group_output(w, group, &binary, hooks, error);
     if (binary_size != NULL) {
         *binary_size = binary.size;
     }
@@ -23425,51 +22293,54 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
 
 /* -- a session whose model somebody else has -- */
 
-/* Where the first session's binary goes: what would fail after a long compile fails now. */
-EPCTX__APART static epctx_status epctx__group_target(const epctx__group *group, const epctx_share_opts *opts,
-                                        char *name, char *path, epctx_error *error)
+/* May the binary be written? */
+static epctx_status epctx__group_probe(const epctx__group *group, bool overwrite, const char *name,
+                                       const char *path, epctx_error *error)
 {
     const epctx_io *io = group->io;
     epctx_io_file probe;
     epctx_file_kind kind;
-    char beside[EPCTX_PATH_MAX];
+    char inside[EPCTX_PATH_MAX];
     epctx_str parts[3];
     uint64_t size;
-    epctx_status status =
-        epctx_path_binary(epctx_str_of(opts->context_path),
-                          epctx_str_of(group->backend->short_name), name, EPCTX_PATH_MAX, error);
-    path[0] = '\0'; /* what fails before it is known names no file */
-    parts[0] = epctx__path_beside(io, opts->context_path, beside);
-    parts[1] = epctx_str_of(name);
-    if (status == EPCTX_OK) {
-        status = epctx__path_join(path, EPCTX_PATH_MAX, parts, 2, error);
+    EPCTX__TRY(io->stat_fn(io->user, path, &kind, &size, error));
+    if (kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
+        return epctx_fail(error, EPCTX_ERR_PATH, "is a folder or a device, a file is expected");
     }
-    if (status != EPCTX_OK) {
-        epctx_blame(error, opts->context_path, NULL, NULL);
-        return status;
-    }
-    status = io->stat_fn(io->user, path, &kind, &size, error);
-    if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
-        status = epctx_fail(error, EPCTX_ERR_PATH, "is a folder or a device, a file is expected");
-    } else if (status == EPCTX_OK && kind == EPCTX_FILE_REGULAR && !opts->overwrite) {
-        status = epctx_fail(error, EPCTX_ERR_EXISTS,
-                            "exists already: remove it or allow overwriting");
+    if (kind == EPCTX_FILE_REGULAR && !overwrite) {
+        return epctx_fail(error, EPCTX_ERR_EXISTS,
+                          "exists already: remove it or allow overwriting");
     }
     parts[0] = epctx_str_of(group->folder);
     parts[1] = epctx_str_of(
         parts[0].size > 0 && epctx__is_separator(group->folder[parts[0].size - 1]) ? "" : "/");
     parts[2] = epctx_str_of(name);
+    EPCTX__TRY(epctx__path_join(inside, sizeof inside, parts, 3, error));
+    EPCTX__TRY(epctx__create_inside(io, inside, parts[0].size + parts[1].size, &probe, error));
+    io->abort_fn(io->user, &probe);
+    return EPCTX_OK;
+}
+
+/* Where the first session's binary goes: what would fail after a long compile fails now. */
+EPCTX__APART static epctx_status epctx__group_target(const epctx__group *group,
+                                                     const epctx_share_opts *opts, char *name,
+                                                     char *path, epctx_error *error)
+{
+    char beside[EPCTX_PATH_MAX];
+    epctx_str parts[2];
+    epctx_status status =
+        epctx_path_binary(epctx_str_of(opts->context_path),
+                          epctx_str_of(group->backend->short_name), name, EPCTX_PATH_MAX, error);
+    path[0] = '\0'; /* what fails before it is known names no file */
     if (status == EPCTX_OK) {
-        status = epctx__path_join(beside, sizeof beside, parts, 3, error);
+        parts[0] = epctx__path_beside(group->io, opts->context_path, beside);
+        parts[1] = epctx_str_of(name);
+        status = epctx__path_join(path, EPCTX_PATH_MAX, parts, 2, error);
     }
     if (status == EPCTX_OK) {
-        status = epctx__create_inside(io, beside, parts[0].size + parts[1].size, &probe, error);
+        status = epctx__group_probe(group, opts->overwrite, name, path, error);
     }
-    if (status == EPCTX_OK) {
-        io->abort_fn(io->user, &probe);
-    } else {
-        epctx_blame(error, path, NULL, NULL);
-    }
+    epctx_blame(error, path[0] != '\0' ? path : opts->context_path, NULL, NULL);
     return status;
 }
 
@@ -23496,19 +22367,13 @@ static epctx_status epctx__group_pieces(epctx__group *group, const epctx_graph *
     memset(&how, 0, sizeof how);
     how.name_prefix = opts->name_prefix;
     how.model_hash = opts->model_hash != 0 ? opts->model_hash : epctx__pieces_hash(pieces, count);
-    how.binary = epctx_arena_copy(arena, epctx_str_of(binary));
     how.weightless = opts->weightless;
-    if (opts->source_model != NULL) { /* the nodes name it after this call */
-        how.source_model = epctx_arena_copy(arena, epctx_str_of(opts->source_model));
-    }
     how.hooks = opts->hooks;
-    if (how.binary == NULL || (opts->source_model != NULL && how.source_model == NULL)) {
-        return epctx__nomem(error, arena->missing);
-    }
+    /* The nodes name them after this call. */
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(binary), &how.binary, error));
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(opts->source_model), &how.source_model, error));
     status = epctx__ep_open(&ep, group->backend, &how, count, arena, error);
-    ep.build = group->build;
-    ep.shared = &group->known;
-    ep.max_size = group->known.max_size;
+    epctx__ep_share(&ep, group->build, &group->known);
     for (i = 0; status == EPCTX_OK && i < count; i++) {
         status = epctx_ep_compile(&ep, pieces[i], error);
     }
@@ -23530,32 +22395,21 @@ static epctx_status epctx__group_compile(epctx_workspace *w, epctx__group *group
 {
     char name[EPCTX_PATH_MAX];
     char path[EPCTX_PATH_MAX];
-    epctx__pending *p = NULL;
-    epctx_status status = epctx__group_accepts(group, opts->context_path, error);
-    if (status == EPCTX_OK && group->binary == NULL) {
-        status = epctx__group_target(group, opts, name, path, error);
+    epctx__pending *p;
+    EPCTX__TRY(epctx__group_accepts(group, opts->context_path, error));
+    if (group->binary == NULL) {
+        EPCTX__TRY(epctx__group_target(group, opts, name, path, error));
     }
-    if (status == EPCTX_OK) {
-        p = epctx__pending_make(w, group, opts->context_path, "", error);
-        status = p != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__group_pieces(group, pieces, count, opts,
-                                     group->binary != NULL ? group->binary : name, arena, nodes,
-                                     error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__group_name(group, name, path, error);
-    }
-    if (status == EPCTX_OK) {
-        p->hosted = true;
-        group->overwrite = group->pending_count == 0 ? opts->overwrite : group->overwrite;
-        group->verify = group->verify || opts->verify;
-        epctx__group_append(group, p);
-    } else {
-        epctx_fail(error, status, "%s failed without a message", group->backend->source);
-    }
-    return status;
+    EPCTX__TRY(epctx__pending_make(w, group, opts->context_path, "", &p, error));
+    EPCTX__TRY(epctx__group_pieces(group, pieces, count, opts,
+                                   group->binary != NULL ? group->binary : name, arena, nodes,
+                                   error));
+    EPCTX__TRY(epctx__group_name(group, name, path, error));
+    p->hosted = true;
+    group->overwrite = group->pending_count == 0 ? opts->overwrite : group->overwrite;
+    group->verify = group->verify || opts->verify;
+    epctx__group_append(group, p);
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const char *group,
@@ -23566,28 +22420,21 @@ EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const cha
 {
     epctx__group *joined = NULL;
     epctx_error local;
-    const epctx_io *io;
+    const epctx_io *io = opts != NULL && opts->io != NULL ? opts->io : epctx_io_files();
     epctx_status status;
-    epctx_error_clear(error);
-    epctx_error_clear(&local);
     error = error != NULL ? error : &local;
+    epctx_error_clear(error);
     *nodes = NULL;
-    io = opts != NULL && opts->io != NULL ? opts->io : epctx_io_files();
-    /* not taken: only under EPCTX_NO_STDIO */
-    if (workspace == NULL || backend == NULL || backend->version != EPCTX_BACKEND_VERSION ||
-        io == NULL || count == 0 || opts == NULL || opts->context_path == NULL ||
-        opts->context_path[0] == '\0') {
+    EPCTX__TRY(epctx__backend_check(backend, error));
+    if (workspace == NULL || io == NULL || count == 0 || opts == NULL ||
+        epctx_str_of(opts->context_path).size == 0) {
         return epctx_fail(error, EPCTX_ERR_ARG,
-                          "a workspace, an io, pieces, a context_path and a backend of version %u "
-                          "are expected",
-                          (uint64_t)EPCTX_BACKEND_VERSION);
+                          "a workspace, an io, pieces and a context_path are expected");
     }
-    status = epctx__group_join(workspace, group, backend, io, opts->prepare_only, opts->weightless,
-                               &joined, error);
-    if (status == EPCTX_OK) {
-        status = epctx__group_compile(workspace, joined, pieces, count, opts, arena, nodes, error);
-        status = epctx__group_leave(workspace, joined, status, error);
-    }
+    EPCTX__TRY(epctx__group_join(workspace, group, backend, io, opts->prepare_only,
+                                 opts->weightless, &joined, error));
+    status = epctx__group_compile(workspace, joined, pieces, count, opts, arena, nodes, error);
+    status = epctx__group_leave(workspace, joined, status, error);
     if (status != EPCTX_OK) {
         *nodes = NULL;
     }
@@ -23660,55 +22507,40 @@ EPCTX_API size_t epctx_share_waiting(epctx_workspace *workspace, const char *gro
 /* The file of initializers, too, is the session's own. */
 static epctx_status epctx__group_accepts_aside(const epctx__group *group, epctx__generation *g)
 {
-    size_t folder = epctx_path_folder(epctx_str_of(g->report->context_path)).size;
     epctx_str parts[2];
-    epctx_status status;
-    if (group->binary == NULL || g->opts->initializers_file_name == NULL ||
-        g->opts->initializers_file_name[0] == '\0') {
-        return EPCTX_OK;
-    }
     parts[0] = epctx_path_folder(epctx_str_of(g->report->context_path));
     parts[1] = epctx_str_of(g->opts->initializers_file_name);
-    status = epctx__path_join(g->report->initializers_path, sizeof g->report->initializers_path,
-                              parts, 2, g->error);
-    return status == EPCTX_OK
-               ? epctx__group_clash(group, g->report->initializers_path, folder, g->error)
-               : status;
+    if (group->binary == NULL || parts[1].size == 0) {
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(epctx__path_join(g->report->initializers_path, sizeof g->report->initializers_path,
+                                parts, 2, g->error));
+    return epctx__group_clash(group, g->report->initializers_path, parts[0].size, g->error);
 }
 
 static epctx_status epctx__group_session(epctx_workspace *w, epctx__group *group,
                                          epctx__generation *g)
 {
-    epctx_status status;
     g->build = group->build;
     g->known = &group->known;
     g->joins = group->binary != NULL;
     if (g->joins) {
-        g->binary = epctx_arena_copy(g->arena, epctx_str_of(group->binary));
-        if (g->binary == NULL) {
-            return epctx__nomem(g->error, g->arena->missing);
-        }
+        EPCTX__TRY(epctx__copy(g->arena, epctx_str_of(group->binary), &g->binary, g->error));
     }
-    status = epctx__gen_context_path(g);
-    if (status == EPCTX_OK) {
-        status = epctx__group_accepts(group, g->report->context_path, g->error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__group_accepts_aside(group, g);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__gen_make(g);
-    }
-    if (status == EPCTX_OK && (g->part_count > 0 || g->opts->no_nodes == EPCTX_NO_NODES_COPY)) {
-        status = epctx__group_add(w, group, g);
-    } else if (status == EPCTX_OK) {
+    EPCTX__TRY(epctx__gen_context_path(g));
+    EPCTX__TRY(epctx__group_accepts(group, g->report->context_path, g->error));
+    EPCTX__TRY(epctx__group_accepts_aside(group, g));
+    EPCTX__TRY(epctx__gen_make(g));
+    if (g->part_count > 0 || g->opts->no_nodes == EPCTX_NO_NODES_COPY) {
+        EPCTX__TRY(epctx__group_add(w, group, g));
+    } else {
         g->report->context_path[0] = '\0';
     }
-    group->verify = group->verify || (status == EPCTX_OK && g->opts->verify);
-    if (status == EPCTX_OK && g->report->max_size > group->known.max_size) {
+    group->verify = group->verify || g->opts->verify;
+    if (g->report->max_size > group->known.max_size) {
         group->known.max_size = g->report->max_size;
     }
-    return status;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__share_generate(epctx_workspace *w, const char *name,
@@ -23716,19 +22548,15 @@ static epctx_status epctx__share_generate(epctx_workspace *w, const char *name,
 {
     epctx__group *group;
     size_t mark = epctx_edit_mark(g->model);
-    epctx_status status = epctx__group_join(w, name, g->backend, g->model->io,
-                                            g->opts->prepare_only, g->opts->weightless, &group,
-                                            g->error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    epctx_status status;
+    EPCTX__TRY(epctx__group_join(w, name, g->backend, g->model->io, g->opts->prepare_only,
+                                 g->opts->weightless, &group, g->error));
     status = epctx__group_session(w, group, g);
     if (status == EPCTX_OK && stop) {
         status = epctx__group_finish(w, group, g->opts->hooks, &g->report->binary_size, g->error);
     }
     status = epctx__group_leave(w, group, status, g->error);
     if (status != EPCTX_OK) {
-        epctx_fail(g->error, status, "%s failed without a message", g->backend->source);
         epctx_undo(g->model, mark);
     }
     return status;
@@ -23743,8 +22571,8 @@ EPCTX_API epctx_status epctx_share_generate(epctx_workspace *workspace, const ch
     epctx__generation g;
     epctx_error local;
     epctx_status status;
+    error = error != NULL ? error : &local;
     epctx_error_clear(error);
-    epctx_error_clear(&local);
     memset(&defaults, 0, sizeof defaults);
     opts = opts != NULL ? opts : &defaults;
     if (workspace == NULL || opts->embed) {
@@ -23754,10 +22582,7 @@ EPCTX_API epctx_status epctx_share_generate(epctx_workspace *workspace, const ch
                               : "ep.context_embed_mode 1 and ep.share_ep_contexts exclude each "
                                 "other: a shared binary is a file");
     }
-    status = epctx__gen_begin(&g, model, backend, opts, error != NULL ? error : &local);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__gen_begin(&g, model, backend, opts, error));
     status = epctx__share_generate(workspace, group, &g, stop);
     if (report != NULL && status == EPCTX_OK) {
         *report = *g.report;
@@ -23796,6 +22621,939 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
     }
     return status;
 }
+
+/* ================================================================================================
+ * >>load
+ * ============================================================================================== */
+
+/* A node with a context of its own. */
+typedef struct epctx__owner {
+    epctx_binary_file file; /* no name: the context is in the node */
+    const char *path, *alias;
+    epctx__entry *entry; /* its context, held until everything is loaded */
+} epctx__owner;
+
+/* Loading under way. */
+typedef struct epctx__loading {
+    epctx_loaded *loaded;
+    epctx_load_opts opts;
+    const char *model_path;
+    epctx_binary_file file; /* where files are */
+    bool changes;           /* embedded contexts are in a mapped file */
+    uint64_t size;          /* of the binary that the model was compiled with; 0: not known */
+    epctx__owner *owners;
+    size_t owner_count;
+    epctx_map taken; /* graphs that this set has */
+    size_t misses;   /* contexts that did not have the graph of a node */
+    const char *attribute; /* that a failure is about, or NULL */
+} epctx__loading;
+
+/* Whatever fails while a context is loaded is reported as INVALID_GRAPH. */
+static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_bound *bound,
+                                       epctx_status status, epctx_error *error)
+{
+    if (status == EPCTX_ERR_NOT_FOUND && l->opts.workspace != NULL && l->attribute != NULL) {
+        epctx__error_add(error, "the last session of the group that generates the models writes "
+                                "their binary (ep.stop_share_ep_contexts=1)");
+    }
+    if (epctx_status_to_ort(status) != 10 && status != EPCTX_ERR_ARG &&
+        status != EPCTX_ERR_NOMEM && status != EPCTX_ERR_CANCELLED) {
+        status = EPCTX_ERR_CONTEXT;
+    }
+    if (error != NULL && error->status != EPCTX_OK) {
+        error->status = status;
+    }
+    epctx_fail(error, status, "the context cannot be loaded");
+    epctx_blame(error, l->model_path, &bound->node.name, l->attribute);
+    return status;
+}
+
+/* Under which name the graph of a node is in its context. */
+static epctx_str epctx__load_key(const epctx__loading *l, const epctx_epnode *node)
+{
+    epctx_key key = l->opts.profile != NULL ? l->opts.profile->key : EPCTX_KEY_PARTITION;
+    if (key == EPCTX_KEY_NONE) {
+        return epctx_str_of(NULL);
+    }
+    return key == EPCTX_KEY_PARTITION && node->partition_name.size > 0 ? node->partition_name
+                                                                        : node->name;
+}
+
+/* Does this node come with a context of its own? */
+static bool epctx__load_has_own(const epctx__loading *l, const epctx_epnode *node)
+{
+    const epctx_profile *profile = l->opts.profile;
+    if (node->main_context != 0) {
+        return true;
+    }
+    return profile != NULL && node->ep_cache_context.size > 0 &&
+           (profile->payload == EPCTX_PAYLOAD_EACH ||
+            (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0);
+}
+
+/* The source decides first: what is wrong with another EP's node is that EP's business. */
+static bool epctx__load_claims(const epctx__loading *l, epctx_str source)
+{
+    epctx_epnode node = epctx_epnode_default();
+    node.source = source;
+    node.present = source.size > 0 ? 1u << EPCTX_EP_SOURCE : 0;
+    return l->opts.profile != NULL
+               ? epctx_profile_claims(l->opts.profile, &node) == EPCTX_CLAIM_YES
+               : epctx_str_is(source, l->loaded->backend->source);
+}
+
+/* Room for `ours` nodes. */
+static epctx_status epctx__load_room(epctx__loading *l, size_t ours, epctx_error *error)
+{
+    EPCTX__NEW(l->loaded->bound, epctx_bound, ours, &l->loaded->arena, error);
+    EPCTX__NEW(l->owners, epctx__owner, ours, &l->loaded->arena, error);
+    return EPCTX_OK;
+}
+
+/* -- contexts -- */
+
+static epctx__asked epctx__load_asked(epctx__loading *l, const epctx_bound *bound,
+                                      const epctx__owner *owner)
+{
+    epctx__asked asked;
+    memset(&asked, 0, sizeof asked);
+    asked.backend = l->loaded->backend;
+    asked.binary = &owner->file;
+    asked.path = owner->path;
+    asked.alias = owner->alias;
+    asked.size = l->size;
+    asked.own = &l->taken;
+    asked.key = epctx__load_key(l, &bound->node);
+    asked.hash = epctx_notes_hash(bound->node.notes);
+    return asked;
+}
+
+/* The context that is in a node: nobody else gets it. It is copied out of a model in a mapped file,
+ * which somebody else might change between the backend's check and its use. */
+static epctx_status epctx__load_embedded(epctx__loading *l, const epctx_bound *bound,
+                                         epctx__owner *owner, epctx_error *error)
+{
+    const epctx_allocator *allocator = &l->loaded->workspace->allocator;
+    epctx__asked asked = epctx__load_asked(l, bound, owner);
+    epctx__entry *entry;
+    epctx_span payload;
+    epctx_status status = EPCTX_OK;
+    payload.data = (const uint8_t *)bound->node.ep_cache_context.data;
+    payload.size = bound->node.ep_cache_context.size;
+    if (payload.size == 0) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "is empty: main_context 1 and embed_mode 1 need the payload here");
+    }
+    asked.path = asked.alias = "";
+    epctx__workspace_lock(l->loaded->workspace);
+    entry = epctx__entry_make(l->loaded->workspace, &asked, error);
+    if (entry != NULL) {
+        entry->closed = true;
+        epctx__turn_end(l->loaded->workspace, &entry->turn);
+    }
+    epctx__workspace_unlock(l->loaded->workspace);
+    owner->entry = entry;
+    if (entry != NULL && l->changes) {
+        entry->copy = allocator->alloc_fn(allocator->user, payload.size);
+        status = entry->copy != NULL ? EPCTX_OK : epctx__nomem(error, payload.size);
+    }
+    EPCTX__TRY(entry != NULL ? status : EPCTX_ERR_NOMEM);
+    if (l->changes) {
+        memcpy(entry->copy, payload.data, payload.size);
+        payload.data = (const uint8_t *)entry->copy;
+    }
+    return epctx__entry_open(entry, &asked, payload, error);
+}
+
+/* What somebody took for a path, and not what it holds, is for messages. */
+static bool epctx__is_path(epctx_str text)
+{
+    size_t i = 0;
+    while (i < text.size && (uint8_t)text.data[i] >= 0x20 && text.data[i] != 0x7f) {
+        i++;
+    }
+    return i == text.size && text.size < EPCTX_PATH_MAX && epctx_str_is_utf8(text);
+}
+
+/* Where the binary of a node is. It need not be there any more when the workspace has its graphs. */
+static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bound,
+                                       epctx__owner *owner, epctx_error *error)
+{
+    epctx_arena *arena = &l->loaded->arena;
+    epctx__names place;
+    if (!epctx__is_path(bound->node.ep_cache_context)) {
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "embed_mode is 0, so a path is expected, found %u bytes that are none: "
+                          "if they are the context itself, embed_mode must be 1",
+                          (uint64_t)bound->node.ep_cache_context.size);
+    }
+    if (l->opts.io == NULL) {
+        EPCTX__TRY(epctx_path_base(epctx_str_of(l->model_path),
+                                   epctx_str_of(l->opts.context_file_path), &l->file.folder,
+                                   error));
+    }
+    owner->file = l->file;
+    owner->file.name = bound->node.ep_cache_context;
+    EPCTX__TRY(epctx__names_find(&owner->file, &place, error));
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(place.path), &owner->path, error));
+    return epctx__copy(arena, epctx_str_of(place.alias), &owner->alias, error);
+}
+
+/* Checks a node, and opens the context that is in it. */
+static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epctx_error *error)
+{
+    const epctx_backend *b = l->loaded->backend;
+    l->attribute = NULL;
+    EPCTX__TRY(epctx_cancelled(l->opts.hooks, error));
+    if (b->check_fn != NULL) {
+        EPCTX__TRY(b->check_fn(b->self, &bound->node, error));
+    }
+    if (epctx__load_has_own(l, &bound->node)) {
+        epctx__owner *owner = &l->owners[l->owner_count++];
+        bound->owner = owner;
+        l->attribute = "ep_cache_context";
+        return bound->node.embed_mode == 1 ? epctx__load_embedded(l, bound, owner, error)
+                                           : epctx__load_locate(l, bound, owner, error);
+    }
+    return EPCTX_OK;
+}
+
+/* -- graphs -- */
+
+/* A node without a context of its own is looked for in those of the others. This many misses no
+ * real model has; without a limit the time would grow with nodes times contexts. */
+#define EPCTX__MISSES 131072u
+
+static epctx_status epctx__load_missed(epctx__loading *l, epctx_status status, epctx_error *error)
+{
+    if (status != EPCTX_ERR_CONTEXT || ++l->misses <= EPCTX__MISSES) {
+        return status;
+    }
+    epctx_error_clear(error);
+    return epctx_fail(error, EPCTX_ERR_LIMIT,
+                      "too many nodes without a context of their own, and too many contexts to "
+                      "look for them in");
+}
+
+/* The graph of a node from the context of `owner`. How: from what is open; from what waits in the
+ * workspace; or from what is loaded now. */
+typedef enum epctx__load_how {
+    EPCTX__LOAD_OPEN,
+    EPCTX__LOAD_WAITS,
+    EPCTX__LOAD_NOW
+} epctx__load_how;
+
+static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epctx__owner *owner,
+                                     epctx__load_how how, epctx_error *error)
+{
+    const char *about = owner == bound->owner ? NULL : "main_context";
+    epctx_workspace *w = l->loaded->workspace;
+    epctx__asked asked = epctx__load_asked(l, bound, owner);
+    epctx_shared shared;
+    epctx_status status;
+    memset(&shared, 0, sizeof shared);
+    epctx_error_clear(error);
+    epctx__workspace_lock(w);
+    if (how == EPCTX__LOAD_OPEN) {
+        asked.loaded = true;
+        status = epctx__entry_ask(w, owner->entry, &asked, &shared, error);
+    } else {
+        status = epctx__take(w, &asked, how == EPCTX__LOAD_NOW, &shared, error);
+        if (owner->entry == NULL && shared.entry != NULL) {
+            owner->entry = shared.entry;
+            shared.entry->users++;
+        }
+    }
+    epctx__workspace_unlock(w);
+    l->attribute = asked.loaded ? about : "ep_cache_context";
+    EPCTX__TRY(status);
+    bound->graph = shared.graph;
+    bound->info = shared.info;
+    bound->entry = shared.entry; /* epctx_unload gives it back, also after a failure */
+    return epctx_map_put(&l->taken, epctx__handle_key(&bound->graph), 1) == EPCTX_OK
+               ? EPCTX_OK
+               : epctx__nomem(error, l->loaded->arena.missing);
+}
+
+/* A secondary node may belong to any context: those that are open come first. */
+static epctx_status epctx__load_find(epctx__loading *l, epctx_bound *bound, epctx_error *error)
+{
+    const int ways = l->opts.workspace != NULL ? EPCTX__LOAD_NOW : EPCTX__LOAD_OPEN;
+    epctx_status status = EPCTX_ERR_CONTEXT;
+    size_t i;
+    int how;
+    l->attribute = "main_context";
+    epctx_fail(error, status,
+               "is 0, but no node of source '%s' in this model has main_context 1",
+               l->loaded->backend->source);
+    for (how = EPCTX__LOAD_OPEN; how <= ways; how++) {
+        for (i = 0; i < l->owner_count && status == EPCTX_ERR_CONTEXT; i++) {
+            epctx__owner *owner = &l->owners[i];
+            if (how == EPCTX__LOAD_OPEN ? owner->entry != NULL : owner->file.name.size > 0) {
+                status = epctx__load_take(l, bound, owner, (epctx__load_how)how, error);
+                status = epctx__load_missed(l, status, error);
+            }
+        }
+    }
+    return status;
+}
+
+/* Gives a bound graph the weights that its node names. */
+static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, epctx_error *error)
+{
+    const epctx_backend *b = l->loaded->backend;
+    epctx_str rest = bound->weights;
+    epctx_weight_ref ref;
+    epctx_tensor *tensors;
+    epctx_error local;
+    size_t count = 0;
+    size_t i;
+    if (bound->weights.size == 0) {
+        return EPCTX_OK;
+    }
+    l->attribute = EPCTX_WEIGHTS_ATTR;
+    error = error != NULL ? error : &local;
+    epctx_error_clear(error);
+    while (epctx_next_weight(&rest, &ref)) {
+        count++;
+    }
+    if (rest.size > 0) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT, "line %u does not name a weight",
+                          (uint64_t)count + 1);
+    }
+    if (b->weights_fn == NULL || l->opts.weight_fn == NULL) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "the context is weightless, and this %s cannot load such contexts",
+                          b->source);
+    }
+    EPCTX__NEW(tensors, epctx_tensor, count, &l->loaded->arena, error);
+    rest = bound->weights;
+    for (i = 0; i < count; i++) {
+        epctx_next_weight(&rest, &ref);
+        EPCTX__TRY(l->opts.weight_fn(l->opts.weight_user, bound, &ref, &tensors[i], error));
+    }
+    EPCTX__TRY(b->weights_fn(b->self, bound->graph, tensors, count, error));
+    bound->weighted = true;
+    return EPCTX_OK;
+}
+
+/* Binds a node to its graph, in its own context or in another node's. */
+static epctx_status epctx__load_bind(epctx__loading *l, epctx_bound *bound, epctx_error *error)
+{
+    epctx__owner *owner = bound->owner;
+    l->attribute = NULL;
+    if (owner == NULL) {
+        EPCTX__TRY(epctx__load_find(l, bound, error));
+    } else {
+        EPCTX__TRY(epctx__load_take(l, bound, owner,
+                                    owner->entry != NULL ? EPCTX__LOAD_OPEN : EPCTX__LOAD_NOW,
+                                    error));
+    }
+    return epctx__load_weights(l, bound, error);
+}
+
+/* -- all of it -- */
+
+static epctx_status epctx__load_bound(epctx__loading *l, epctx_error *error)
+{
+    epctx_loaded *loaded = l->loaded;
+    size_t done = 0;
+    size_t i;
+    int step;
+    epctx_status status;
+    for (i = 0; i < loaded->bound_count; i++) {
+        status = epctx__load_check(l, &loaded->bound[i], error);
+        if (status != EPCTX_OK) {
+            return epctx__load_failed(l, &loaded->bound[i], status, error);
+        }
+    }
+    /* Who brings a binary comes first: the others find it loaded. */
+    for (step = 0; step < 2; step++) {
+        for (i = 0; i < loaded->bound_count; i++) {
+            if ((loaded->bound[i].owner != NULL) != (step == 0)) {
+                continue;
+            }
+            status = epctx__load_bind(l, &loaded->bound[i], error);
+            if (status != EPCTX_OK) {
+                return epctx__load_failed(l, &loaded->bound[i], status, error);
+            }
+            epctx__progress(l->opts.hooks, "load", ++done, loaded->bound_count);
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* Without a workspace of the caller's the set has one of its own. */
+static epctx_status epctx__load_begin(epctx__loading *l, epctx_loaded *loaded,
+                                      const epctx_backend *backend, const epctx_load_opts *opts,
+                                      epctx_error *error)
+{
+    epctx_workspace_opts own;
+    epctx_error_clear(error);
+    memset(l, 0, sizeof *l);
+    if (loaded == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "a set to load into is expected");
+    }
+    memset(loaded, 0, sizeof *loaded);
+    EPCTX__TRY(epctx__backend_check(backend, error));
+    if (opts != NULL) {
+        l->opts = *opts;
+    }
+    if (l->opts.workspace != NULL && l->opts.io != NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "binaries in an io of the application's have no paths to tell them "
+                          "apart, as a workspace needs them");
+    }
+    l->loaded = loaded;
+    l->model_path = l->opts.model_path != NULL ? l->opts.model_path : "";
+    l->file.io = l->opts.io != NULL ? l->opts.io : epctx_io_files();
+    l->file.path_flags = l->opts.path_flags | (l->opts.io != NULL ? EPCTX__PATH_BARE : 0);
+    loaded->backend = backend;
+    loaded->workspace = l->opts.workspace;
+    if (loaded->workspace == NULL) {
+        memset(&own, 0, sizeof own);
+        own.allocator = l->opts.allocator;
+        EPCTX__TRY(epctx_workspace_open(&loaded->workspace, &own, error));
+    } else {
+        epctx__workspace_lock(loaded->workspace);
+        loaded->workspace->holds++;
+        epctx__workspace_unlock(loaded->workspace);
+    }
+    epctx_arena_init(&loaded->arena, l->opts.allocator);
+    epctx_map_init(&l->taken, &loaded->arena);
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_end(epctx__loading *l, epctx_status status, epctx_error *error)
+{
+    epctx_workspace *w = l->loaded->workspace;
+    size_t i;
+    epctx__workspace_lock(w);
+    for (i = 0; i < l->owner_count; i++) {
+        epctx__entry_leave(w, l->owners[i].entry);
+    }
+    epctx__workspace_unlock(w);
+    if (status != EPCTX_OK) {
+        epctx_blame(error, l->model_path, NULL, NULL);
+        epctx_unload(l->loaded);
+    }
+    return status;
+}
+
+#ifndef EPCTX_NO_WIRE
+
+/* A weight that was found to have this hash. Without data: not looked at. */
+typedef struct epctx__verified {
+    epctx_tensor tensor;
+    uint64_t hash;
+} epctx__verified;
+
+/* A model that has weights, open as long as contexts use them. */
+typedef struct epctx__weight_model {
+    struct epctx__weight_model *next;
+    epctx_model model;
+    epctx_map names;         /* initializer -> index of */
+    const epctx_view *views;
+    epctx__verified *verified; /* at the same index */
+} epctx__weight_model;
+
+static void epctx__weights_close(epctx_loaded *loaded)
+{
+    for (; loaded->sources != NULL; loaded->sources = loaded->sources->next) {
+        epctx_model_close(&loaded->sources->model);
+    }
+}
+
+#endif
+
+EPCTX_API void epctx_unload(epctx_loaded *loaded)
+{
+    epctx_workspace *w = loaded != NULL ? loaded->workspace : NULL;
+    size_t i;
+    if (w == NULL) {
+        return;
+    }
+    for (i = 0; i < loaded->bound_count; i++) {
+        epctx_bound *bound = &loaded->bound[i];
+        if (bound->weighted) {
+            loaded->backend->weights_fn(loaded->backend->self, bound->graph, NULL, 0, NULL);
+        }
+    }
+    epctx__workspace_lock(w);
+    for (i = 0; i < loaded->bound_count; i++) {
+        if (loaded->bound[i].entry != NULL) { /* of several nodes with one graph the first */
+            epctx__give(w, loaded->bound[i].entry, loaded->bound[i].graph);
+        }
+    }
+    epctx__workspace_unlock(w);
+#ifndef EPCTX_NO_WIRE
+    epctx__weights_close(loaded);
+#endif
+    epctx_arena_free(&loaded->arena);
+    memset(loaded, 0, sizeof *loaded);
+    epctx__workspace_leave(w);
+}
+
+static epctx_status epctx__load_records(epctx__loading *l, const epctx_node *nodes, size_t count,
+                                        epctx_error *error)
+{
+    epctx_loaded *loaded = l->loaded;
+    size_t i;
+    EPCTX__TRY(epctx__load_room(l, count, error));
+    for (i = 0; i < count; i++) {
+        const epctx_attr *source = epctx_node_attr(&nodes[i], "source");
+        const epctx_attr *weights = epctx_node_attr(&nodes[i], EPCTX_WEIGHTS_ATTR);
+        epctx_bound *bound = &loaded->bound[loaded->bound_count];
+        if (!epctx_str_is(nodes[i].op_type, EPCTX_OP_TYPE) ||
+            !epctx_str_is(nodes[i].domain, EPCTX_DOMAIN) ||
+            !epctx__load_claims(l, source != NULL ? source->s : epctx_str_of(NULL))) {
+            continue;
+        }
+        EPCTX__TRY(epctx_epnode_from_record(&nodes[i], &bound->node, error));
+        bound->index = i;
+        bound->weights = weights != NULL ? weights->s : epctx_str_of(NULL);
+        loaded->bound_count++;
+    }
+    return epctx__load_bound(l, error);
+}
+
+EPCTX_API epctx_status epctx_load_nodes(epctx_loaded *loaded, const epctx_node *nodes, size_t count,
+                                        const epctx_backend *backend, const epctx_load_opts *opts,
+                                        epctx_error *error)
+{
+    epctx__loading l;
+    EPCTX__TRY(epctx__load_begin(&l, loaded, backend, opts, error));
+    return epctx__load_end(&l, epctx__load_records(&l, nodes, count, error), error);
+}
+
+#ifndef EPCTX_NO_WIRE
+
+/* -- a model's bytes -- */
+
+/* Where the weights of a model that is being loaded come from. */
+typedef struct epctx__weight_user {
+    epctx__loading *l;
+    const epctx_model *model;
+    const epctx_bound *bound;   /* whose weights were asked for last, */
+    epctx__weight_model *found; /* and the model that has them */
+} epctx__weight_user;
+
+/* Where the source is: as the caller says, else as the node names it beside the model, canonical;
+ * "": in memory. */
+static epctx_status epctx__weights_find(const epctx__weight_user *from, epctx_str name,
+                                        char *path, epctx_error *error)
+{
+    const epctx_load_opts *opts = &from->l->opts;
+    const epctx_model *model = from->model;
+    epctx_str folder = epctx_str_of(opts->source_model_path);
+    epctx_status status;
+    path[0] = '\0';
+    if (opts->source_model.data != NULL) {
+        return EPCTX_OK;
+    }
+    if (folder.size > 0) {
+        return epctx__path_join(path, EPCTX_PATH_MAX, &folder, 1, error);
+    }
+    if (name.size == 0) {
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND,
+                          "the weights are in the source model, which the node does not name: say "
+                          "where it is (ep.context_source_model_path)");
+    }
+    status = epctx_path_base(epctx_str_of(model->path), epctx_str_of(opts->context_file_path),
+                             &folder, error);
+    if (status == EPCTX_OK) {
+        status = epctx_path_find(model->io, folder, name, model->path_flags, path, EPCTX_PATH_MAX,
+                                 error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_error why = *error;
+        epctx_error_clear(error);
+        return epctx_fail(error, status,
+                          "the weights are in the source model '%S', which is not beside this one "
+                          "(%s): say where it is (ep.context_source_model_path)",
+                          &name, why.message);
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__weights_open(const epctx__weight_user *from, const char *path,
+                                        epctx_model *out, epctx_error *error)
+{
+    const epctx_load_opts *opts = &from->l->opts;
+    const epctx_model *model = from->model;
+    epctx_arena *arena = &from->l->loaded->arena;
+    epctx_open_opts how;
+    epctx_str folder = epctx_str_of(NULL);
+    memset(&how, 0, sizeof how);
+    how.allocator = &arena->allocator;
+    how.io = model->io;
+    how.path_flags = model->path_flags;
+    how.limits = model->limits;
+    how.external_folder = model->external_folder;
+    if (path[0] != '\0') {
+        return epctx_model_open_file(out, path, &how, error);
+    }
+    /* Bytes have no folder, nor need one. */
+    if (epctx_str_of(model->external_folder).size == 0 &&
+        epctx_path_base(epctx_str_of(model->path), epctx_str_of(opts->context_file_path), &folder,
+                        NULL) == EPCTX_OK) {
+        EPCTX__TRY(epctx__copy(arena, folder.size > 0 ? folder : epctx_str_of("."),
+                               &how.external_folder, error));
+    }
+    return epctx_model_open_memory(out, opts->source_model.data, opts->source_model.size, &how,
+                                   error);
+}
+
+/* Where the initializers of the source are. */
+static bool epctx__weights_index(epctx_loaded *loaded, epctx__weight_model *source)
+{
+    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&source->model));
+    size_t room = epctx_cursor_count(it);
+    epctx_view *views = (epctx_view *)epctx_arena_array(&loaded->arena, room, sizeof *views);
+    epctx_tensor_view tensor;
+    uint32_t count = 0;
+    source->verified =
+        (epctx__verified *)epctx_arena_array(&loaded->arena, room, sizeof *source->verified);
+    if (views == NULL || source->verified == NULL) {
+        return false;
+    }
+    epctx_map_init(&source->names, &loaded->arena);
+    while (epctx_next_tensor(&it, &tensor)) {
+        views[count] = tensor.view;
+        if (epctx_map_put(&source->names, tensor.name, count++) != EPCTX_OK) {
+            return false;
+        }
+    }
+    source->views = views;
+    return true;
+}
+
+/* The source of a node. Nodes may write the path of one model in many ways: it is opened once. */
+static epctx_status epctx__weights_source(epctx__weight_user *from, epctx_str name,
+                                          epctx_error *error)
+{
+    epctx_loaded *loaded = from->l->loaded;
+    char path[EPCTX_PATH_MAX];
+    epctx__weight_model *source = loaded->sources;
+    EPCTX__TRY(epctx__weights_find(from, name, path, error));
+    while (source != NULL && strcmp(source->model.path, path) != 0) {
+        source = source->next;
+    }
+    from->found = source;
+    if (source != NULL) {
+        return EPCTX_OK;
+    }
+    EPCTX__NEW(source, epctx__weight_model, 1, &loaded->arena, error);
+    EPCTX__TRY(epctx__weights_open(from, path, &source->model, error));
+    source->next = loaded->sources;
+    loaded->sources = from->found = source;
+    return epctx__weights_index(loaded, source) ? EPCTX_OK
+                                                : epctx__nomem(error, loaded->arena.missing);
+}
+
+/* One weight that a node names, from the source, verified: once, however often it is named. */
+static epctx_status epctx__weight_get(void *user, const epctx_bound *bound,
+                                      const epctx_weight_ref *ref, epctx_tensor *out,
+                                      epctx_error *error)
+{
+    epctx__weight_user *from = (epctx__weight_user *)user;
+    epctx__weight_model *source;
+    epctx__verified *weight;
+    const char *file;
+    uint32_t at;
+    if (from->bound != bound) {
+        EPCTX__TRY(epctx__weights_source(from, bound->node.onnx_model_filename, error));
+        from->bound = bound;
+    }
+    source = from->found;
+    file = source->model.path[0] != '\0' ? source->model.path : "(from memory)";
+    at = epctx_map_get(&source->names, ref->name);
+    if (at == EPCTX_MAP_NONE) {
+        return epctx_weight_verify(ref, NULL, file, error);
+    }
+    weight = &source->verified[at];
+    if (weight->tensor.data == NULL || weight->tensor.size != ref->size ||
+        weight->hash != ref->hash) {
+        EPCTX__TRY(epctx_tensor_load(&source->model, source->views[at], &from->l->loaded->arena,
+                                     out, error));
+        EPCTX__TRY(epctx_weight_verify(ref, out, file, error));
+        weight->tensor = *out;
+        weight->hash = ref->hash;
+    }
+    *out = weight->tensor;
+    return EPCTX_OK;
+}
+
+/* What a backend refuses may be the binary of another compilation. Then the message says so. */
+static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *made,
+                              epctx_status status, epctx_error *error)
+{
+    epctx_binary_file file = l->file;
+    epctx_mapping mapping;
+    epctx_error why;
+    file.name = made->name;
+    if (error == NULL || epctx_path_check(made->name, NULL) != EPCTX_OK ||
+        (status != EPCTX_ERR_CONTEXT && status != EPCTX_ERR_VERSION &&
+         status != EPCTX_ERR_BACKEND) ||
+        (l->opts.io == NULL &&
+         epctx_path_base(epctx_str_of(l->model_path), epctx_str_of(l->opts.context_file_path),
+                         &file.folder, NULL) != EPCTX_OK) ||
+        epctx__binary_read(&file, &mapping, NULL) != EPCTX_OK) {
+        return;
+    }
+    epctx_error_clear(&why);
+    /* Another size was told already. */
+    if (mapping.size == made->size &&
+        epctx__stamp_verify(made, mapping.data, mapping.size, false, &why) != EPCTX_OK) {
+        epctx__error_add(error, why.message);
+    }
+    file.io->unmap_fn(file.io->user, &mapping);
+}
+
+static bool epctx__load_is_ours(const epctx__loading *l, const epctx_node_view *node)
+{
+    return epctx_is_epnode(node) && epctx__load_claims(l, epctx_node_attr_str(node, "source"));
+}
+
+static epctx_status epctx__load_views(epctx__loading *l, const epctx_model *model,
+                                      epctx_error *error)
+{
+    epctx_loaded *loaded = l->loaded;
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor ahead = it;
+    size_t ours = 0, count = 0;
+    epctx_node_view node;
+    epctx_view *others;
+    for (; epctx_next_node(&ahead, &node); count++) {
+        ours += epctx__load_is_ours(l, &node);
+    }
+    /* A node that is not ours gets no room for a context: it may be one of millions. */
+    EPCTX__TRY(epctx__load_room(l, ours, error));
+    EPCTX__NEW(others, epctx_view, count - ours, &loaded->arena, error);
+    loaded->others = others;
+    for (count = 0; epctx_next_node(&it, &node); count++) {
+        epctx_bound *bound = &loaded->bound[loaded->bound_count];
+        if (!epctx__load_is_ours(l, &node)) {
+            others[loaded->other_nodes++] = node.view;
+            loaded->cpu_nodes += !epctx_is_epnode(&node);
+            continue;
+        }
+        EPCTX__TRY(epctx_epnode_read(&node, &bound->node, error));
+        bound->index = count;
+        bound->view = node;
+        bound->weights = epctx_node_attr_str(&node, EPCTX_WEIGHTS_ATTR);
+        loaded->bound_count++;
+    }
+    return epctx__load_bound(l, error);
+}
+
+EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
+                                  const epctx_backend *backend, const epctx_load_opts *opts,
+                                  epctx_error *error)
+{
+    epctx__loading l;
+    epctx__weight_user weights;
+    epctx__stamp_line made;
+    epctx_epnode node;
+    epctx_status status;
+    bool stamped;
+    epctx_error_clear(error);
+    if (model == NULL || model->root == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "an open model is expected");
+    }
+    EPCTX__TRY(epctx__load_begin(&l, loaded, backend, opts, error));
+    l.model_path = model->path;
+    if (l.opts.io == NULL) {
+        l.file.io = model->io;
+        l.file.path_flags = model->path_flags;
+    }
+    l.changes = model->mapping.handle != NULL && model->io->read_inside_fn != NULL &&
+                (model->path_flags & EPCTX_PATH_IN_PLACE) == 0;
+    memset(&weights, 0, sizeof weights);
+    weights.l = &l;
+    weights.model = model;
+    if (l.opts.weight_fn == NULL) {
+        l.opts.weight_fn = epctx__weight_get;
+        l.opts.weight_user = &weights;
+    }
+    stamped = epctx__stamp_binary(model, epctx_str_of(backend->source), &made, &node) &&
+              node.embed_mode == 0;
+    l.size = stamped ? made.size : 0;
+    status = epctx__load_views(&l, model, error);
+    if (status != EPCTX_OK && stamped) {
+        epctx__load_judge(&l, &made, status, error);
+    }
+    return epctx__load_end(&l, status, error);
+}
+
+#ifndef EPCTX_NO_EDIT
+
+/* -- the EPContext model as a cache -- */
+
+EPCTX_API void epctx_opened_close(epctx_opened *opened)
+{
+    epctx_unload(&opened->loaded);
+    epctx_model_close(&opened->model);
+}
+
+/* Opens and loads the EPContext model when it is there, fresh and complete. What is wrong stays in
+ * opened->reason. */
+static bool epctx__open_cache(epctx_opened *opened, const char *model_path, const char *path,
+                              const epctx_backend *backend, const epctx_cache_opts *o)
+{
+    const epctx_io *io = o->open != NULL && o->open->io != NULL ? o->open->io : epctx_io_files();
+    epctx_fresh_opts fresh;
+    epctx_load_opts load;
+    epctx_file_kind kind = EPCTX_FILE_NONE;
+    epctx_freshness verdict = EPCTX_STALE;
+    uint64_t size;
+    bool ok = epctx_model_open_file(&opened->model, path, o->open, &opened->reason) == EPCTX_OK;
+    memset(&fresh, 0, sizeof fresh);
+    fresh.source_path = model_path;
+    fresh.gen = o->gen;
+    fresh.fast = o->fast;
+    if (ok) {
+        verdict = epctx_check_fresh(&opened->model, backend->source, backend, &fresh,
+                                    &opened->reason);
+        if (verdict == EPCTX_FRESH_UNKNOWN &&
+            io->stat_fn(io->user, model_path, &kind, &size, NULL) == EPCTX_OK &&
+            kind == EPCTX_FILE_NONE) {
+            verdict = EPCTX_FRESH; /* delivered without its source */
+        }
+    }
+    memset(&load, 0, sizeof load);
+    if (o->load != NULL) {
+        load = *o->load;
+    }
+    if (load.source_model.data == NULL && load.source_model_path == NULL) {
+        load.source_model_path = model_path; /* only weightless contexts look there */
+    }
+    if (verdict == EPCTX_FRESH && epctx_load(&opened->loaded, &opened->model, backend, &load,
+                                             &opened->reason) == EPCTX_OK) {
+        if (opened->loaded.bound_count > 0) {
+            return true;
+        }
+        epctx_fail(&opened->reason, EPCTX_ERR_GRAPH, "the model has no node of %s",
+                   backend->source);
+        epctx_blame(&opened->reason, path, NULL, NULL);
+    }
+    epctx_opened_close(opened);
+    return false;
+}
+
+EPCTX__APART static epctx_status epctx__cache_compile(const char *model_path,
+                                                      const epctx_file_lock *lock,
+                                                      const epctx_backend *backend,
+                                                      const epctx_cache_opts *o,
+                                                      epctx_error *error)
+{
+    epctx_gen_opts gen;
+    epctx_model source;
+    epctx_status status = epctx_model_open_file(&source, model_path, o->open, error);
+    memset(&gen, 0, sizeof gen);
+    if (o->gen != NULL) {
+        gen = *o->gen;
+    }
+    gen.lock = lock;
+    gen.overwrite = true;
+    gen.no_nodes = EPCTX_NO_NODES_ERROR;
+    if (status == EPCTX_OK) {
+        status = epctx_generate(&source, backend, &gen, NULL, error);
+    }
+    epctx_model_close(&source);
+    return status;
+}
+
+static epctx_status epctx__cache_fallback(epctx_opened *opened, const char *model_path,
+                                          const epctx_cache_opts *o, epctx_status status,
+                                          epctx_error *error)
+{
+    if (o->fallback_fn == NULL) {
+        return status;
+    }
+    status = o->fallback_fn(o->user, model_path, error);
+    if (status == EPCTX_OK) {
+        epctx_error_clear(error);
+        opened->origin = EPCTX_FROM_FALLBACK;
+    }
+    return status;
+}
+
+/* The other processes wait meanwhile. */
+static epctx_status epctx__cache_fill(epctx_opened *opened, const char *model_path,
+                                      const char *path, const epctx_file_lock *lock,
+                                      const epctx_backend *backend, const epctx_cache_opts *o,
+                                      epctx_error *error)
+{
+    epctx_error why;
+    epctx_status status;
+    if (epctx__open_cache(opened, model_path, path, backend, o)) {
+        return EPCTX_OK; /* somebody was quicker */
+    }
+    why = opened->reason;
+    status = epctx__cache_compile(model_path, lock, backend, o, error);
+    if (status == EPCTX_OK && !epctx__open_cache(opened, model_path, path, backend, o)) {
+        status = opened->reason.status;
+        *error = opened->reason;
+    } else if (status == EPCTX_OK) {
+        opened->origin = EPCTX_FROM_COMPILER;
+        opened->reason = why;
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *model_path,
+                                             const epctx_backend *backend,
+                                             const epctx_cache_opts *opts, epctx_error *error)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx_cache_opts o;
+    epctx_file_lock lock;
+    epctx_error local;
+    epctx_str parts[1];
+    const epctx_io *io;
+    epctx_status status;
+    epctx_error_clear(error);
+    epctx_error_clear(&local);
+    error = error != NULL ? error : &local;
+    memset(opened, 0, sizeof *opened);
+    memset(&o, 0, sizeof o);
+    if (opts != NULL) {
+        o = *opts;
+    }
+    io = o.open != NULL && o.open->io != NULL ? o.open->io : epctx_io_files();
+    /* not taken: only under EPCTX_NO_STDIO */
+    if (io == NULL || backend == NULL || backend->version != EPCTX_BACKEND_VERSION) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "an io and a backend of version %u are expected",
+                          (uint64_t)EPCTX_BACKEND_VERSION);
+    }
+    parts[0] = epctx_str_of(o.gen != NULL ? o.gen->context_file_path : NULL);
+    status = parts[0].size > 0
+                 ? epctx__path_join(path, sizeof path, parts, 1, error)
+                 : epctx_path_context_model(epctx_str_of(model_path), path, sizeof path, error);
+    if (status != EPCTX_OK || epctx__open_cache(opened, model_path, path, backend, &o)) {
+        return status;
+    }
+    if (o.no_compile) {
+        status = epctx_fail(error, EPCTX_ERR_NOT_COMPILED,
+                            "the model must be compiled, which is not allowed "
+                            "(session.disable_model_compile): %s",
+                            opened->reason.message);
+        return epctx__cache_fallback(opened, model_path, &o, status, error);
+    }
+    status = epctx__file_lock_as(&lock, io, path, parts[0].size == 0, error);
+    if (status == EPCTX_OK) {
+        status = epctx__cache_fill(opened, model_path, path, &lock, backend, &o, error);
+        epctx_file_lock_drop(&lock);
+    }
+    return status == EPCTX_ERR_NO_NODES
+               ? epctx__cache_fallback(opened, model_path, &o, status, error)
+               : status;
+}
+
+#endif /* EPCTX_NO_EDIT */
+
+#endif /* EPCTX_NO_WIRE */
 
 #ifdef __cplusplus
 }

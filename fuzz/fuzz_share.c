@@ -155,9 +155,8 @@ static void start(world *w, session *s, int at, uint8_t how)
         EPCTX_OK)
         return;
     s->workspace = at;
-    status = at < 0 ? epctx_load(&s->loaded, &s->model, &w->backend, &opts, &error)
-                    : epctx_share_load(w->workspaces[at], &s->loaded, &s->model, &w->backend, &opts,
-                                       &error);
+    opts.workspace = at < 0 ? NULL : w->workspaces[at];
+    status = epctx_load(&s->loaded, &s->model, &w->backend, &opts, &error);
     s->open = judge(w, status, &error) == EPCTX_OK;
     if (!s->open) epctx_model_close(&s->model);
 }

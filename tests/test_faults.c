@@ -797,8 +797,9 @@ static epctx_status op_share_load(stage *s, epctx_error *error)
     epctx_workspace *w = NULL;
     epctx_status status = with_workspace(s, &w, error);
     opts.allocator = &s->allocator;
+    opts.workspace = w;
     if (status == EPCTX_OK)
-        status = epctx_share_load(w, &loaded, &s->model, &s->backend, &opts, error);
+        status = epctx_load(&loaded, &s->model, &s->backend, &opts, error);
     epctx_unload(&loaded);
     epctx_workspace_close(w);
     return status;

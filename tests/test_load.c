@@ -25,23 +25,24 @@ typedef struct store {
     bool fails;
 } store;
 
-static epctx_status store_read(void *user, epctx_str name, epctx_mapping *out, epctx_error *error)
+static epctx_status store_read(void *user, const char *name, void **data, size_t *size,
+                               epctx_error *error)
 {
     store *s = (store *)user;
     s->reads++;
-    if (s->fails || !epctx_str_is(name, s->name))
-        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "the store has no '%S'", &name);
-    out->data = (const uint8_t *)s->data;
-    out->size = strlen(s->data);
-    out->handle = s;
+    if (s->fails || strcmp(name, s->name) != 0)
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "the store has no '%s'", name);
+    *size = strlen(s->data);
+    *data = strdup(s->data);
     s->alive++;
     return EPCTX_OK;
 }
 
-static void store_release(void *user, epctx_mapping *mapping)
+static void store_free(void *user, void *data, size_t size)
 {
     store *s = (store *)user;
-    if (mapping->handle == s) s->alive--;
+    s->alive -= strlen((const char *)data) == size;
+    free(data);
 }
 
 static epctx_status load_bytes(const bytes *b, fake *f, const epctx_load_opts *opts, size_t *bound,
@@ -59,19 +60,20 @@ static epctx_status load_bytes(const bytes *b, fake *f, const epctx_load_opts *o
     return status;
 }
 
-TEST(reader)
+TEST(buffers)
 {
     fake f = {0};
     store s = {0};
-    epctx_reader reader = {0};
+    epctx_buffer_io buffers = {0};
+    epctx_io io = epctx_io_buffers(&buffers);
     epctx_load_opts opts = {0};
     epctx_error error;
     bytes graph = {0}, model;
     size_t bound = 0;
-    reader.user = &s;
-    reader.read_fn = store_read;
-    reader.release_fn = store_release;
-    opts.reader = &reader;
+    buffers.user = &s;
+    buffers.read_fn = store_read;
+    buffers.free_fn = store_free;
+    opts.io = &io;
     s.name = "sub/h.bin";
     s.data = binary_one;
     add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", "sub/h.bin", 9);
@@ -98,20 +100,21 @@ TEST(reader)
 }
 
 /* A name from a model is hostile for the application's store, too. */
-TEST(reader_names)
+TEST(buffer_names)
 {
     static const char *const bad[] = {"../h.bin", "/h.bin", "", "C:\\h.bin", "a/../h.bin"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         fake f = {0};
         store s = {0};
-        epctx_reader reader = {0};
+        epctx_buffer_io buffers = {0};
+        epctx_io io = epctx_io_buffers(&buffers);
         epctx_load_opts opts = {0};
         epctx_error error;
         bytes graph = {0}, model;
         size_t bound;
-        reader.user = &s;
-        reader.read_fn = store_read;
-        opts.reader = &reader;
+        buffers.user = &s;
+        buffers.read_fn = store_read;
+        opts.io = &io;
         s.name = bad[i];
         s.data = binary_one;
         add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", bad[i], strlen(bad[i]));
@@ -946,8 +949,8 @@ TEST(cache_io_fails)
 int main(int argc, char **argv)
 {
     if (!make_root()) return 1;
-    RUN(reader);
-    RUN(reader_names);
+    RUN(buffers);
+    RUN(buffer_names);
     RUN(primaries);
     RUN(names_of_files);
     RUN(profile_keys);

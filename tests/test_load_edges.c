@@ -78,32 +78,38 @@ TEST(failures_of_a_backend)
 
 static int released;
 
-static epctx_status size_only(void *user, epctx_str name, epctx_mapping *out, epctx_error *error)
+static epctx_status size_only(void *user, const char *name, void **data, size_t *size,
+                              epctx_error *error)
 {
     (void)user, (void)name, (void)error;
-    out->data = NULL;
-    out->size = 8;
+    *data = user;
+    *size = user != NULL ? 0 : 8;
     return EPCTX_OK;
 }
 
-static void count_release(void *user, epctx_mapping *mapping)
+static void count_release(void *user, void *data, size_t size)
 {
-    (void)user, (void)mapping;
+    (void)user, (void)data, (void)size;
     released++;
 }
 
-TEST(reader_without_data)
+TEST(buffers_without_data)
 {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
-    epctx_reader reader = {0};
+    epctx_buffer_io buffers = {0};
+    epctx_io io = epctx_io_buffers(&buffers);
     epctx_load_opts opts = {0};
     epctx_error error;
     bytes b = one_node(1, 0, "p.bin");
-    reader.read_fn = size_only;
-    reader.release_fn = count_release;
-    opts.reader = &reader;
+    buffers.read_fn = size_only;
+    buffers.free_fn = count_release;
+    opts.io = &io;
     released = 0;
+    CHECK_INT(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error), EPCTX_ERR_CONTEXT);
+    CHECK_HAS(error.message, "a size and no data");
+    CHECK_INT(released, 0);
+    buffers.user = &f;
     CHECK_INT(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error), EPCTX_ERR_CONTEXT);
     CHECK_HAS(error.message, "'p.bin' is empty");
     CHECK_INT(f.loads, 0);
@@ -502,20 +508,23 @@ TEST(cache_with_weights)
 static epctx_status share_one(epctx_workspace *w, const bytes *b, const char *name,
                               const epctx_backend *backend, size_t *bound, epctx_error *error)
 {
+    epctx_load_opts load = {0};
     epctx_model model;
     epctx_loaded loaded;
     epctx_status status = name != NULL
                               ? epctx_model_open_file(&model, name, NULL, error)
                               : epctx_model_open_memory(&model, b->data, b->size, NULL, error);
     if (status != EPCTX_OK) return status;
-    status = epctx_share_load(w, &loaded, &model, backend, NULL, error);
+    load.workspace = w;
+    status = epctx_load(&loaded, &model, backend, &load, error);
     *bound = status == EPCTX_OK ? loaded.bound_count : 0;
     epctx_unload(&loaded);
     epctx_model_close(&model);
     return status;
 }
 
-/* A name that leaves the folder is refused before any file; a model without files cannot share. */
+/* A name that leaves the folder is refused before any file; without files only embedded contexts
+ * load. */
 TEST(share_load_refused)
 {
     fake f = {0};
@@ -534,18 +543,22 @@ TEST(share_load_refused)
     CHECK_HAS(error.message, "'../p.bin'");
     CHECK_HAS(error.message, "node");
     CHECK_INT(f.loads, 0);
-    b = one_node(1, 1, part_binary);
-    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, &error), EPCTX_OK);
-    {
+    for (int embed = 0; embed < 2; embed++) {
+        b = one_node(1, embed, embed ? part_binary : "p.bin");
+        CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, &error), EPCTX_OK);
         const epctx_io *io = model.io;
+        epctx_load_opts load = {0};
         model.io = NULL;
-        CHECK_INT(epctx_share_load(w, &loaded, &model, &backend, NULL, &error), EPCTX_ERR_ARG);
-        CHECK_HAS(error.message, "sharing needs a workspace and files");
+        load.workspace = w;
+        load.context_file_path = at("m_ctx.onnx");
+        CHECK_INT(epctx_load(&loaded, &model, &backend, &load, &error),
+                  embed ? EPCTX_OK : EPCTX_ERR_ARG);
+        if (!embed) CHECK_HAS(error.message, "pass an epctx_io");
         model.io = io;
+        epctx_unload(&loaded);
+        epctx_model_close(&model);
+        bytes_free(&b);
     }
-    epctx_unload(&loaded);
-    epctx_model_close(&model);
-    bytes_free(&b);
     epctx_workspace_close(w);
 }
 
@@ -966,6 +979,7 @@ TEST(stamp_of_a_refused_binary)
 {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
+    epctx_load_opts load = {0};
     epctx_workspace_opts opts = {0};
     epctx_workspace *w;
     epctx_model model;
@@ -996,7 +1010,8 @@ TEST(stamp_of_a_refused_binary)
     b = stamped_model("p.bin", NULL, line);
     save_bytes("m_ctx.onnx", &b);
     CHECK_INT(epctx_model_open_file(&model, path, NULL, &error), EPCTX_OK);
-    CHECK_OK(epctx_share_load(w, &loaded, &model, &backend, NULL, &error), error);
+    load.workspace = w;
+    CHECK_OK(epctx_load(&loaded, &model, &backend, &load, &error), error);
     remove(at("p.bin"));
     CHECK_INT(epctx_status_to_ort(share_one(w, NULL, path, &backend, &bound, &error)), 10);
     CHECK_HAS(error.message, "is in use by another session");
@@ -1117,7 +1132,7 @@ int main(int argc, char **argv)
         return 1;
     }
     RUN(failures_of_a_backend);
-    RUN(reader_without_data);
+    RUN(buffers_without_data);
     RUN(secondary_contexts);
     RUN(too_many_places_to_look);
     RUN(in_place);

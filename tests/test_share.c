@@ -40,12 +40,13 @@ static epctx_status start(session *s, epctx_workspace *w, const char *file,
                           const epctx_backend *backend, const epctx_io *io, epctx_error *error)
 {
     epctx_open_opts open = {0};
+    epctx_load_opts load = {0};
     epctx_status status;
     memset(s, 0, sizeof *s);
     open.io = io;
     status = epctx_model_open_file(&s->model, file, &open, error);
-    if (status == EPCTX_OK)
-        status = epctx_share_load(w, &s->loaded, &s->model, backend, NULL, error);
+    load.workspace = w;
+    if (status == EPCTX_OK) status = epctx_load(&s->loaded, &s->model, backend, &load, error);
     if (status != EPCTX_OK) epctx_model_close(&s->model);
     return status;
 }
@@ -552,14 +553,14 @@ TEST(member_compiled_alone)
     CHECK_INT(f.alive, 0);
 }
 
-static bytes served; /* what the reader below gives */
+static bytes served; /* what the application below gives */
 
-static epctx_status serve(void *user, epctx_str name, epctx_mapping *out, epctx_error *error)
+static epctx_status serve(void *user, const char *name, void **data, size_t *size,
+                          epctx_error *error)
 {
     (void)user, (void)name, (void)error;
-    memset(out, 0, sizeof *out);
-    out->data = served.data;
-    out->size = served.size;
+    *data = served.data;
+    *size = served.size;
     return EPCTX_OK;
 }
 
@@ -568,10 +569,11 @@ TEST(binary_of_the_same_size)
 {
     fake f = {0};
     epctx_load_opts opts = {0};
-    epctx_reader reader = {0};
+    epctx_buffer_io buffers = {0};
+    epctx_io io = epctx_io_buffers(&buffers);
     epctx_error error;
     char *hash, *name;
-    reader.read_fn = serve;
+    buffers.read_fn = serve;
     CHECK(make_group(&f, 2, &error), "%s", error.message);
     served = read_file(at("a_fake.bin"));
     bytes_add(&served, "", 1); /* text for strstr */
@@ -588,7 +590,7 @@ TEST(binary_of_the_same_size)
     hash = strrchr((char *)served.data, '_'); /* of the last graph: "_<index>", then its hash */
     CHECK_TRUE(hash != NULL);
     hash[3] = hash[3] == '1' ? '2' : '1';
-    opts.reader = &reader;
+    opts.io = &io;
     for (int i = 0; i < 2; i++) {
         make_file(at("a_fake.bin"), served.data, served.size);
         CHECK_INT(epctx_status_to_ort(load_file(&f, "b_ctx.onnx", i > 0 ? &opts : NULL, &error)),
@@ -1788,7 +1790,6 @@ TEST(share_arguments)
     epctx_binary_file file = {0};
     epctx_share_opts opts = {0};
     epctx_load_opts load = {0};
-    epctx_reader reader = {0};
     epctx_shared shared;
     epctx_model model;
     epctx_loaded loaded;
@@ -1814,7 +1815,7 @@ TEST(share_arguments)
               EPCTX_ERR_ARG);
     CHECK_INT(epctx_share_take(w, &old, &file, epctx_str_of("g"), 0, &shared, &error),
               EPCTX_ERR_ARG);
-    CHECK_HAS(error.message, "a workspace, an io and a backend of version");
+    CHECK_HAS(error.message, "a backend of version");
     file.name = epctx_str_of("../a_fake.bin");
     CHECK_INT(epctx_share_take(w, &backend, &file, epctx_str_of("g"), 0, &shared, &error),
               EPCTX_ERR_PATH);
@@ -1828,14 +1829,14 @@ TEST(share_arguments)
     epctx_share_give(w, &shared); /* nothing to give */
     /* load */
     CHECK_INT(epctx_model_open_file(&model, at("a_ctx.onnx"), NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_share_load(w, &loaded, NULL, &backend, NULL, &error), EPCTX_ERR_ARG);
-    CHECK_INT(epctx_share_load(w, NULL, &model, &backend, NULL, &error), EPCTX_ERR_ARG);
-    CHECK_INT(epctx_share_load(w, &loaded, &model, NULL, NULL, &error), EPCTX_ERR_ARG);
-    CHECK_INT(epctx_share_load(w, &loaded, &model, &old, NULL, &error), EPCTX_ERR_ARG);
-    CHECK_INT(epctx_share_load(NULL, &loaded, &model, &backend, NULL, &error), EPCTX_ERR_ARG);
-    load.reader = &reader;
-    CHECK_INT(epctx_share_load(w, &loaded, &model, &backend, &load, &error), EPCTX_ERR_ARG);
-    CHECK_HAS(error.message, "an io and no reader");
+    load.workspace = w;
+    CHECK_INT(epctx_load(&loaded, NULL, &backend, &load, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_load(NULL, &model, &backend, &load, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_load(&loaded, &model, NULL, &load, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_load(&loaded, &model, &old, &load, &error), EPCTX_ERR_ARG);
+    load.io = epctx_io_files();
+    CHECK_INT(epctx_load(&loaded, &model, &backend, &load, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "no paths to tell them apart");
     /* generate */
     CHECK_INT(epctx_share_generate(NULL, NULL, &model, &backend, NULL, false, NULL, NULL),
               EPCTX_ERR_ARG);

@@ -631,6 +631,7 @@ TEST(shared)
     epctx_backend backend;
     epctx_gen_opts opts = {0};
     epctx_gen_report report;
+    epctx_load_opts load = {0};
     epctx_workspace *workspace;
     epctx_model models[2];
     epctx_loaded loaded[2];
@@ -652,10 +653,10 @@ TEST(shared)
         epctx_model_close(&models[i]);
     }
     CHECK(report.binary_size < 4096, "the binary has %" PRIu64 " bytes", report.binary_size);
+    load.workspace = workspace;
     for (int i = 0; i < 2; i++) {
         CHECK_INT(epctx_model_open_file(&models[i], at(results[i]), NULL, &error), EPCTX_OK);
-        CHECK_OK(epctx_share_load(workspace, &loaded[i], &models[i], &backend, NULL, &error),
-                 error);
+        CHECK_OK(epctx_load(&loaded[i], &models[i], &backend, &load, &error), error);
     }
     for (int i = 0; i < 2; i++) {
         CHECK_OK(run_loaded(&loaded[i], &backend, y, &error), error);

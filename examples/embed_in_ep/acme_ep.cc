@@ -53,10 +53,10 @@ bool IsContextNode(const host::Node &node)
     return node.op_type == EPCTX_OP_TYPE && node.domain == EPCTX_DOMAIN;
 }
 
-// `out` borrows from `node`: a payload of gigabytes is not copied.
-host::Status ReadContextNode(const host::Node &node, epctx_epnode &out)
+// A node as epctx.h reads it. It borrows from `node`, a payload of gigabytes is not copied, and its
+// attributes are in `attrs`.
+epctx_node RecordOf(const host::Node &node, std::vector<epctx_attr> &attrs)
 {
-    std::vector<epctx_attr> attrs;
     for (const auto &[name, value] : node.attributes) {
         epctx_attr attr{};
         attr.name = View(name);
@@ -75,8 +75,7 @@ host::Status ReadContextNode(const host::Node &node, epctx_epnode &out)
     record.domain = View(node.domain);
     record.attrs = attrs.data();
     record.attr_count = attrs.size();
-    epctx_error error;
-    return ToLoadStatus(epctx_epnode_from_record(&record, &out, &error), error);
+    return record;
 }
 
 // Name, inputs and outputs are the fused node's: ORT puts the one in the place of the other.
@@ -148,6 +147,54 @@ float Execute(const Program &program, float value)
     return value;
 }
 
+// What epctx_load_nodes asks of a device: context binaries become contexts, names become graphs.
+
+epctx_status DeviceLoad(void *, epctx_span binary, void **context, epctx_error *error)
+{
+    auto loaded = std::make_unique<DeviceContext>();
+    if (!loaded->Deserialize(binary)) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT, "not a context of SDK %s", kSdkVersion);
+    }
+    *context = loaded.release();
+    return EPCTX_OK;
+}
+
+void DeviceUnload(void *, void *context)
+{
+    delete static_cast<DeviceContext *>(context);
+}
+
+epctx_status DeviceFind(void *, void *context, epctx_str name, std::uint64_t, void **graph,
+                        epctx_error *error)
+{
+    auto &graphs = static_cast<DeviceContext *>(context)->graphs;
+    const auto found = graphs.find(std::string(name.data, name.size));
+    if (found == graphs.end()) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT, "the context has no graph '%S'", &name);
+    }
+    *graph = &found->second;
+    return EPCTX_OK;
+}
+
+epctx_status DeviceInfo(void *, void *, epctx_graph_info *info, epctx_error *)
+{
+    *info = epctx_graph_info{};
+    return EPCTX_OK;
+}
+
+// An EP that compiles in its own way fills in no more than loading needs.
+epctx_backend LoadingBackend()
+{
+    epctx_backend backend{};
+    backend.version = EPCTX_BACKEND_VERSION;
+    backend.source = kSource;
+    backend.load_fn = DeviceLoad;
+    backend.unload_fn = DeviceUnload;
+    backend.find_fn = DeviceFind;
+    backend.info_fn = DeviceInfo;
+    return backend;
+}
+
 // ------------------------------------------------------------------------------------------ files
 
 // A file that appears complete under its name or not at all.
@@ -168,35 +215,6 @@ epctx_status WriteFile(const std::string &path, const std::string &bytes, epctx_
     if (status == EPCTX_OK) status = io->sync_folder_fn(io->user, path.c_str(), &error);
     return status;
 }
-
-// A file in memory for as long as the object lives.
-class MappedFile
-{
-  public:
-    MappedFile() = default;
-    MappedFile(const MappedFile &) = delete;
-    MappedFile &operator=(const MappedFile &) = delete;
-    ~MappedFile()
-    {
-        if (open_) epctx_io_files()->unmap_fn(epctx_io_files()->user, &mapping_);
-    }
-    epctx_status Open(const char *path, epctx_error &error)
-    {
-        const epctx_io *io = epctx_io_files();
-        epctx_error_clear(&error);
-        const epctx_status status = io->map_fn(io->user, path, &mapping_, &error);
-        open_ = status == EPCTX_OK;
-        return status;
-    }
-    epctx_span bytes() const
-    {
-        return epctx_span{mapping_.data, mapping_.size};
-    }
-
-  private:
-    epctx_mapping mapping_{};
-    bool open_ = false;
-};
 
 // --------------------------------------------------------------------------------------------- EP
 
@@ -227,8 +245,6 @@ class AcmeExecutionProvider
   private:
     host::Status Generate(const std::vector<host::FusedNodeAndGraph> &graphs);
     host::Status Load(const std::vector<host::FusedNodeAndGraph> &graphs);
-    host::Status LoadPrimary(const host::FusedNodeAndGraph &graph, const epctx_epnode &node,
-                             DeviceContext &context) const;
 
     host::SessionOptions options_;
     std::map<std::string, Program> kernels_;
@@ -307,62 +323,29 @@ host::Status AcmeExecutionProvider::Generate(const std::vector<host::FusedNodeAn
     return {};
 }
 
-host::Status AcmeExecutionProvider::LoadPrimary(const host::FusedNodeAndGraph &graph,
-                                                const epctx_epnode &node,
-                                                DeviceContext &context) const
-{
-    epctx_error error{};
-    MappedFile file;
-    epctx_span binary{reinterpret_cast<const uint8_t *>(node.ep_cache_context.data),
-                      node.ep_cache_context.size};
-    if (!node.embed_mode) {
-        // Relative to the context model, or to ep.context_file_path for a model from memory; a name
-        // that leaves that folder is refused.
-        const std::string option = host::Get(options_, "ep.context_file_path");
-        char path[EPCTX_PATH_MAX];
-        epctx_str folder{};
-        epctx_status status =
-            epctx_path_base(View(graph.model_path), View(option), &folder, &error);
-        if (status == EPCTX_OK) {
-            status = epctx_path_resolve(epctx_io_files(), folder, node.ep_cache_context, path,
-                                        sizeof path, &error);
-        }
-        if (status == EPCTX_OK) status = file.Open(path, error);
-        if (status != EPCTX_OK) {
-            epctx_blame(&error, nullptr, &node.name, "ep_cache_context");
-            return ToLoadStatus(status, error);
-        }
-        binary = file.bytes();
-    }
-    if (context.Deserialize(binary)) return {};
-    epctx_fail(&error, EPCTX_ERR_CONTEXT, "not a context of SDK %s", kSdkVersion);
-    epctx_blame(&error, nullptr, &node.name, nullptr);
-    return ToLoadStatus(EPCTX_ERR_CONTEXT, error);
-}
-
+// Primary and secondary nodes in any order, payloads inside or in files beside the context model (or
+// beside ep.context_file_path, for a model from memory); a name that leaves that folder is refused.
 host::Status AcmeExecutionProvider::Load(const std::vector<host::FusedNodeAndGraph> &graphs)
 {
-    DeviceContext context;
-    std::vector<epctx_epnode> nodes(graphs.size());
-    for (std::size_t i = 0; i < graphs.size(); i++) {
-        host::Status status = ReadContextNode(*graphs[i].nodes.front(), nodes[i]);
-        // Primaries first: a secondary may stand before the one it needs.
-        if (status.ok() && nodes[i].main_context)
-            status = LoadPrimary(graphs[i], nodes[i], context);
-        if (!status.ok()) return status;
+    const epctx_backend backend = LoadingBackend();
+    const std::string option = host::Get(options_, "ep.context_file_path");
+    std::vector<std::vector<epctx_attr>> attrs(graphs.size());
+    std::vector<epctx_node> nodes;
+    for (std::size_t i = 0; i < graphs.size(); i++)
+        nodes.push_back(RecordOf(*graphs[i].nodes.front(), attrs[i]));
+    epctx_load_opts opts{};
+    opts.model_path = graphs.front().model_path.c_str();
+    opts.context_file_path = option.c_str();
+    epctx_loaded loaded;
+    epctx_error error{};
+    const epctx_status status =
+        epctx_load_nodes(&loaded, nodes.data(), nodes.size(), &backend, &opts, &error);
+    if (status != EPCTX_OK) return ToLoadStatus(status, error);
+    for (std::size_t i = 0; i < loaded.bound_count; i++) {
+        const epctx_bound &bound = loaded.bound[i];
+        kernels_[graphs[bound.index].fused->name] = *static_cast<const Program *>(bound.graph);
     }
-    for (std::size_t i = 0; i < graphs.size(); i++) {
-        const std::string key(nodes[i].partition_name.data, nodes[i].partition_name.size);
-        const auto found = context.graphs.find(key);
-        if (found == context.graphs.end()) {
-            epctx_error error{};
-            epctx_fail(&error, EPCTX_ERR_CONTEXT, "no context of this model has the graph '%s'",
-                       key.c_str());
-            epctx_blame(&error, nullptr, &nodes[i].name, nullptr);
-            return ToLoadStatus(EPCTX_ERR_CONTEXT, error);
-        }
-        kernels_[graphs[i].fused->name] = found->second;
-    }
+    epctx_unload(&loaded); // this device keeps nothing of the context
     return {};
 }
 

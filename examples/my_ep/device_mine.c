@@ -243,7 +243,7 @@ static bool take_graph(mine_loaded *to)
 static const char sdk_version[] = "1.0.0", architecture[] = "mine1";
 
 /* YOURS: can this device run a context that was made for `node`'s hardware, by its SDK? Here the
- * hardware must be the same and the SDK's major version, as in the default of compatible_fn. What a
+ * hardware must be the same and the SDK's major version, as in epctx_compat_compare. What a
  * node does not tell is not checked. */
 static epctx_status mine_check(void *self, const epctx_epnode *node, epctx_error *error)
 {
@@ -384,7 +384,6 @@ static const ep_device device = {
     "1.0.0",
     mine_open,
     mine_close,
-    NULL,
     NULL,
     NULL,
     NULL,

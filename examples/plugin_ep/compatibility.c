@@ -4,23 +4,15 @@
 
 #include <stdio.h>
 
-/* Judges what epctx_backend_compatibility wrote, here or elsewhere. */
+/* Would this backend run what an EP wrote who called itself `text`? */
 static OrtStatus *judge(const ep_factory *factory, const epctx_backend *backend, const char *text,
                         epctx_compat *out)
 {
     char here[300];
     epctx_error error;
-    epctx_str rest = epctx_str_of(text), key, value, sdk = {"", 0}, architecture = {"", 0};
-    epctx_error_clear(&error);
     EP_TRY(ep_status(&factory->api,
                      epctx_backend_compatibility(backend, here, sizeof here, &error), &error));
-    *out = epctx_compat_compare(NULL, rest, epctx_str_of(here), NULL);
-    if (*out == EPCTX_COMPAT_NOT_APPLICABLE || !factory->device->compatible_fn) return NULL;
-    while (epctx_compat_next(&rest, &key, &value)) {
-        if (epctx_str_is(key, "sdk")) sdk = value;
-        if (epctx_str_is(key, "arch")) architecture = value;
-    }
-    *out = factory->device->compatible_fn(backend, sdk, architecture);
+    *out = epctx_compat_compare(NULL, epctx_str_of(text), epctx_str_of(here), NULL);
     return NULL;
 }
 
@@ -55,16 +47,18 @@ static OrtStatus *ORT_API_CALL validate(OrtEpFactory *self, const OrtHardwareDev
 /* The better, the larger; 0: cannot be used. */
 enum { RANK_UNSUPPORTED, RANK_FOREIGN, RANK_SUBOPTIMAL, RANK_OPTIMAL };
 
-static OrtStatus *rank_of(const ep_factory *factory, const epctx_backend *backend, const char *text,
-                          bool strict, int *rank)
+static int rank_of(epctx_compat compat, bool strict)
 {
-    epctx_compat compat;
-    EP_TRY(judge(factory, backend, text, &compat));
-    *rank = compat == EPCTX_COMPAT_OPTIMAL                            ? RANK_OPTIMAL
-            : compat == EPCTX_COMPAT_PREFER_RECOMPILATION && !strict ? RANK_SUBOPTIMAL
-            : compat == EPCTX_COMPAT_NOT_APPLICABLE                   ? RANK_FOREIGN
-                                                                      : RANK_UNSUPPORTED;
-    return NULL;
+    switch (compat) {
+    case EPCTX_COMPAT_OPTIMAL:
+        return RANK_OPTIMAL;
+    case EPCTX_COMPAT_PREFER_RECOMPILATION:
+        return strict ? RANK_UNSUPPORTED : RANK_SUBOPTIMAL;
+    case EPCTX_COMPAT_NOT_APPLICABLE:
+        return RANK_FOREIGN;
+    default:
+        return RANK_UNSUPPORTED;
+    }
 }
 
 /* A candidate is worth as much as the worst of its models. */
@@ -76,11 +70,13 @@ static OrtStatus *rank_candidate(const ep_factory *factory, const epctx_backend 
     unsigned long i;
     *worst = count ? RANK_OPTIMAL : RANK_UNSUPPORTED;
     for (i = 0; i < count && *worst > RANK_UNSUPPORTED; i++) {
+        epctx_compat compat;
         char key[64];
         int rank;
         snprintf(key, sizeof key, "%lu.ep_compatibility_info", i);
         text = factory->api.ort->GetKeyValue(candidate, key);
-        EP_TRY(rank_of(factory, backend, text, strict, &rank));
+        EP_TRY(judge(factory, backend, text, &compat));
+        rank = rank_of(compat, strict);
         if (rank < *worst) *worst = rank;
     }
     return NULL;

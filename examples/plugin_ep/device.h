@@ -37,11 +37,6 @@ typedef struct ep_device {
      * in epctx_backend. The strings in `backend` stay valid until close_fn. */
     epctx_status (*open_fn)(const ep_options *options, epctx_backend *backend, epctx_error *error);
     void (*close_fn)(epctx_backend *backend);
-    /* Can a backend that open_fn made run a context of this SDK and architecture? NULL: the default
-     * rule, same architecture and same major SDK version; another minor version is
-     * EPCTX_COMPAT_PREFER_RECOMPILATION (epctx_compat_compare). */
-    epctx_compat (*compatible_fn)(const epctx_backend *backend, epctx_str sdk_version,
-                                epctx_str hardware_architecture);
     /* What an application may change while a session lives (SetEpDynamicOptions): keys, NULL at the
      * end, and the function that gets one of them. It may be called while run_fn runs in other
      * threads. Both NULL: nothing. */

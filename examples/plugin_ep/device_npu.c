@@ -70,7 +70,6 @@ static const ep_device device = {
     EPCTX_VERSION_STRING,
     npu_open,
     npu_close,
-    NULL, /* the default rule for compiled models */
     dynamic_keys,
     npu_dynamic,
     NULL, /* channels first */

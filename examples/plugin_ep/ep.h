@@ -89,11 +89,13 @@ typedef struct ep_record {
     epctx_graph graph;
     const OrtNode **nodes;  /* at the positions of graph.nodes */
     const char *model_path; /* as ORT tells it, "" for a model from memory: ep_model_path */
+    bool bodies;            /* the hash of bodies goes into `rest` of their nodes */
     OrtValue **held;        /* tensors of attributes */
     size_t held_count, held_room;
 } ep_record;
 
 /* `fused`: take inputs and outputs, and their order, from this node; NULL: from the graph.
+ * With `fused` nodes have `rest`, as epctx_graph_hash needs it.
  * The payload attribute of EPContext nodes stays empty, it may be gigabytes: ep_node_bytes. */
 OrtStatus *ep_record_read(ep_record *record, const ep_api *api, const OrtGraph *graph,
                           const OrtNode *fused);
@@ -216,24 +218,22 @@ void ep_bytes_free(ep_bytes *bytes);
 
 /* --------------------------------------------------------------- context.c */
 
-/* A loaded context binary, shared by the kernels of its graphs. ORT calls Compile and
+/* What one Compile made or loaded, for the kernels of its graphs. ORT calls Compile and
  * ReleaseNodeComputeInfos of one session from one thread: a plain counter does. */
 typedef struct ep_context {
     ep_session *session;
     size_t references;
-    epctx_buffer bytes;    /* embedded; or */
-    epctx_mapping mapping; /* a file (read) or what the application's read callback gave */
-    bool mapped;
-    ep_bytes given;
-    char *path;   /* of that file, canonical; of what was given, its name */
-    void *handle; /* of the backend */
-    epctx_arena arena;   /* of `made` */
-    epctx_ep made;       /* what was compiled in this session */
-    epctx_shared shared; /* instead of all these: one graph, from the factory's workspace */
+    epctx_arena arena;
+    epctx_ep made;          /* what was compiled in this session */
+    epctx_buffer *payloads; /* of EPContext nodes */
+    size_t payload_count;
+    epctx_io io; /* of binaries that are in no file: `made`, or the application's buffers */
+    OrtStatus *refusal; /* of the application's read callback */
+    epctx_loaded loaded;
 } ep_context;
 
-/* One reference, for the caller. NULL: no memory. */
-ep_context *ep_context_new(ep_session *session);
+/* For `count` EPContext nodes. One reference, for the caller. NULL: no memory. */
+ep_context *ep_context_new(ep_session *session, size_t count);
 void ep_context_drop(ep_context *context); /* NULL is fine */
 
 /* The path of the model that was opened; "" when it came from memory or ORT does not tell. */
@@ -243,12 +243,11 @@ OrtStatus *ep_check_place(const ep_session *session, const ep_record *record);
 /* Path of the context model that ORT will write. `model_path` is "" for a model from memory. */
 OrtStatus *ep_context_model_path(const ep_session *session, const char *model_path, char *out,
                                  size_t capacity);
-/* The node that ORT writes into the context model. Name, inputs and outputs are those of the fused
- * node: ORT replaces the one by the other by name. `weights`: EPCTX_WEIGHTS_ATTR, may be empty. */
-OrtStatus *ep_context_node_create(const ep_api *api, const OrtNode *fused, const epctx_epnode *node,
-                                  epctx_str weights, epctx_arena *arena, OrtNode **out);
-/* EPCTX_WEIGHTS_ATTR of a node; empty when its context is not weightless. */
-epctx_str ep_weights_text(const epctx_node *node);
+/* The nodes that ORT writes into the context model, from those that epctx.h made. Name, inputs and
+ * outputs are those of the fused nodes: ORT replaces the one by the other by name. */
+OrtStatus *ep_give_nodes(const ep_session *session, const ep_record *records,
+                         const epctx_node *nodes, const OrtNode **fused, size_t count,
+                         epctx_span payload, epctx_arena *arena, OrtNode **out);
 
 /* Ordinary graphs: compiles all of them into one context binary. */
 OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
@@ -273,12 +272,8 @@ OrtStatus *ep_share_compile(ep_session *session, const OrtGraph **graphs, const 
 OrtStatus *ep_share_written(ep_session *session);
 /* The session goes. If ORT did not write its model it leaves the group. */
 void ep_share_leave(ep_session *session);
-/* Loading: moves the graph `key` of a binary out of the workspace; loads the binary when it is not
- * there. EPCTX_ERR_CONTEXT: that binary has no such graph, or is none. */
-epctx_status ep_share_take(ep_session *session, epctx_str folder, epctx_str binary,
-                           epctx_str key, uint64_t hash, ep_context **out, epctx_error *error);
-/* Gives it back; nothing happens to other contexts. */
-void ep_share_give(ep_context *context);
+/* What sharing sessions load through. */
+epctx_workspace *ep_sharing_workspace(const ep_factory *factory);
 
 /* ---------------------------------------------------------------- kernel.c */
 
@@ -286,12 +281,10 @@ void ep_share_give(ep_context *context);
 OrtStatus *ep_kernel_create_idle(ep_context *context, OrtNodeComputeInfo **out);
 /* `inputs` and `outputs` are the boundary's value names in the order of the context's graph; ORT's
  * order is that of `fused`. Takes a reference of `context`. */
-OrtStatus *ep_kernel_create(ep_context *context, void *graph, const char *const *inputs,
-                            size_t input_count, const char *const *outputs, size_t output_count,
-                            const OrtNode *fused, OrtNodeComputeInfo **out);
-/* Gives the graph the weights that `text` (EPCTX_WEIGHTS_ATTR, may be empty) names, out of the
- * initializers of `from`, verified. They are copied: ORT promises nothing beyond this call. */
-OrtStatus *ep_kernel_set_weights(OrtNodeComputeInfo *info, epctx_str text, const epctx_graph *from);
+OrtStatus *ep_kernel_create(ep_context *context, const epctx_bound *bound,
+                            const char *const *inputs, size_t input_count,
+                            const char *const *outputs, size_t output_count, const OrtNode *fused,
+                            OrtNodeComputeInfo **out);
 void ep_kernel_release(OrtNodeComputeInfo *info);
 
 /* ------------------------------- rows that ORT calls if they are there, file by file */

@@ -239,7 +239,7 @@ static OrtStatus *read_attr(ep_record *record, const OrtOpAttr *attr, bool skip_
         out->type = EPCTX_ATTR_TENSOR;
         return read_tensor_attr(record, attr, out);
     case ORT_OP_ATTR_GRAPH:
-        /* The body stays with ORT; what it captures is in the node's `captures`. */
+        /* What the body captures is in the node's `captures`, its hash in `rest`. */
         out->type = EPCTX_ATTR_GRAPH;
         return NULL;
     default:
@@ -266,6 +266,33 @@ OrtStatus *ep_node_bytes(const ep_api *api, const OrtNode *node, const char *nam
 }
 
 /* ------------------------------------------------------------------- nodes */
+
+static OrtStatus *read_record(ep_record *record, const ep_api *api, const OrtGraph *graph,
+                              const OrtNode *fused, bool bodies);
+
+/* Bodies stay with ORT, but two nodes whose bodies differ are not the same. */
+static OrtStatus *hash_bodies(ep_record *record, const OrtNode *node, uint64_t *rest)
+{
+    const OrtApi *ort = record->api->ort;
+    const OrtGraph **bodies;
+    const char **names;
+    void *memory;
+    size_t i, count = 0;
+    EP_TRY(ort->Node_GetNumSubgraphs(node, &count));
+    if (count == 0) return NULL;
+    EP_TRY(get_memory(record, count, sizeof *bodies, &memory));
+    bodies = (const OrtGraph **)memory;
+    EP_TRY(get_memory(record, count, sizeof *names, &memory));
+    names = (const char **)memory;
+    EP_TRY(ort->Node_GetSubgraphs(node, bodies, count, names));
+    for (i = 0; i < count; i++) {
+        ep_record body;
+        EP_TRY(read_record(&body, record->api, bodies[i], NULL, true));
+        *rest = epctx_hash(names[i], strlen(names[i]), *rest ^ epctx_graph_hash(&body.graph));
+        ep_record_free(&body);
+    }
+    return NULL;
+}
 
 bool ep_is_context_node(const epctx_node *node)
 {
@@ -327,6 +354,7 @@ static OrtStatus *read_node(ep_record *record, const OrtNode *node, const opset 
         EP_TRY(ort->Node_GetImplicitInputs(node, captures, out->capture_count));
         EP_TRY(read_names(record, captures, out->capture_count, &out->captures));
     }
+    if (record->bodies) EP_TRY(hash_bodies(record, node, &out->rest));
     EP_TRY(ort->Node_GetNumAttributes(node, &out->attr_count));
     if (!out->attr_count) return NULL;
     EP_TRY(get_memory(record, out->attr_count, sizeof *list, &memory));
@@ -591,17 +619,25 @@ static OrtStatus *read_graph(ep_record *record, const OrtGraph *graph, const Ort
     return read_constants(&r, inputs);
 }
 
-OrtStatus *ep_record_read(ep_record *record, const ep_api *api, const OrtGraph *graph,
-                          const OrtNode *fused)
+static OrtStatus *read_record(ep_record *record, const ep_api *api, const OrtGraph *graph,
+                              const OrtNode *fused, bool bodies)
 {
     OrtStatus *status;
     memset(record, 0, sizeof *record);
     record->api = api;
+    record->bodies = bodies;
     record->model_path = "";
     epctx_arena_init(&record->arena, NULL);
     status = read_graph(record, graph, fused);
     if (status) ep_record_free(record);
     return status;
+}
+
+/* Only what is compiled is hashed. */
+OrtStatus *ep_record_read(ep_record *record, const ep_api *api, const OrtGraph *graph,
+                          const OrtNode *fused)
+{
+    return read_record(record, api, graph, fused, fused != NULL);
 }
 
 void ep_record_free(ep_record *record)

@@ -17,8 +17,6 @@ typedef struct ep_kernel {
     epctx_graph_info info;
     uint32_t *slots; /* for each input, then each output of the graph: its place in ORT's list */
     size_t ort_input_count, ort_output_count;
-    epctx_arena weights; /* of a weightless graph */
-    bool weighted;
     /* One block per running call: argument lists and scratch. A call takes a block out of the pool
      * or makes one, and puts it back, or frees it when the pool is full. */
     size_t block_size, scratch_offset;
@@ -235,14 +233,9 @@ static OrtStatus *fill(ep_kernel *kernel, const char *const *inputs, size_t inpu
                        epctx_arena *arena)
 {
     const ep_api *api = kernel->api;
-    const epctx_backend *backend = &kernel->context->session->backend;
     const epctx_graph_info *info = &kernel->info;
     const char **names;
-    epctx_error error;
     size_t arguments;
-    epctx_error_clear(&error);
-    EP_TRY(ep_load_status(
-        api, backend->info_fn(backend->self, kernel->graph, &kernel->info, &error), &error));
     kernel->slots =
         (uint32_t *)calloc(info->input_count + info->output_count + 1, sizeof(uint32_t));
     if (!kernel->slots) return ep_no_memory(api);
@@ -273,7 +266,6 @@ static ep_kernel *kernel_new(ep_context *context)
     kernel->ort.ReleaseState = release_state;
     kernel->context = context;
     context->references++;
-    epctx_arena_init(&kernel->weights, NULL);
     return kernel;
 }
 
@@ -285,15 +277,17 @@ OrtStatus *ep_kernel_create_idle(ep_context *context, OrtNodeComputeInfo **out)
     return NULL;
 }
 
-OrtStatus *ep_kernel_create(ep_context *context, void *graph, const char *const *inputs,
-                            size_t input_count, const char *const *outputs, size_t output_count,
-                            const OrtNode *fused, OrtNodeComputeInfo **out)
+OrtStatus *ep_kernel_create(ep_context *context, const epctx_bound *bound,
+                            const char *const *inputs, size_t input_count,
+                            const char *const *outputs, size_t output_count, const OrtNode *fused,
+                            OrtNodeComputeInfo **out)
 {
     ep_kernel *kernel = kernel_new(context);
     OrtStatus *status;
     epctx_arena arena;
     if (!kernel) return ep_no_memory(context->session->api);
-    kernel->graph = graph;
+    kernel->graph = bound->graph;
+    kernel->info = bound->info;
     memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, NULL);
     status = fill(kernel, inputs, input_count, outputs, output_count, fused, &arena);
@@ -306,85 +300,6 @@ OrtStatus *ep_kernel_create(ep_context *context, void *graph, const char *const 
     return NULL;
 }
 
-/* One weight, copied. `found` NULL: the node has none of that name. */
-static OrtStatus *copy_weight(ep_kernel *kernel, const epctx_weight_ref *ref,
-                              const epctx_tensor *found, epctx_tensor *out)
-{
-    epctx_error error;
-    uint8_t *copy;
-    int64_t *dims;
-    if (!found) {
-        return ep_fail(kernel->api, EPCTX_ERR_CONTEXT,
-                       "graph '%.*s': weight '%.*s' is no input of its EPContext node, and this EP "
-                       "reads no source model: generate the context model through ONNX Runtime, or "
-                       "with its weights inside",
-                       (int)kernel->info.name.size, kernel->info.name.data, (int)ref->name.size,
-                       ref->name.data);
-    }
-    epctx_error_clear(&error);
-    EP_TRY(ep_load_status(kernel->api,
-                          epctx_weight_verify(ref, found, "(inputs of the EPContext node)", &error),
-                          &error));
-    *out = *found;
-    copy = (uint8_t *)epctx_arena_alloc(&kernel->weights, found->size);
-    out->name.data = epctx_arena_copy(&kernel->weights, found->name);
-    dims = (int64_t *)epctx_arena_array(&kernel->weights, (size_t)found->rank + 1, sizeof *dims);
-    if (!copy || !out->name.data || !dims) return ep_no_memory(kernel->api);
-    memcpy(copy, found->data, found->size);
-    if (found->rank) memcpy(dims, found->dims, (size_t)found->rank * sizeof *dims);
-    out->dims = dims;
-    out->data = copy;
-    return NULL;
-}
-
-static OrtStatus *set_weights(ep_kernel *kernel, epctx_str text, const epctx_graph *from)
-{
-    const epctx_backend *backend = &kernel->context->session->backend;
-    epctx_str rest = text;
-    epctx_weight_ref ref;
-    epctx_tensor *tensors;
-    epctx_map names;
-    epctx_error error;
-    size_t count = 0, i;
-    while (epctx_next_weight(&rest, &ref))
-        count++;
-    if (rest.size > 0 || !backend->weights_fn) {
-        return ep_fail(kernel->api, EPCTX_ERR_CONTEXT, "graph '%.*s': %s",
-                       (int)kernel->info.name.size, kernel->info.name.data,
-                       rest.size > 0 ? "attribute " EPCTX_WEIGHTS_ATTR " names no weights"
-                                     : "the context is weightless, and this EP cannot load such "
-                                       "contexts");
-    }
-    tensors = (epctx_tensor *)epctx_arena_array(&kernel->weights, count, sizeof *tensors);
-    if (!tensors) return ep_no_memory(kernel->api);
-    epctx_map_init(&names, &kernel->weights);
-    for (i = from->initializer_count; i-- > 0;) {
-        if (epctx_map_put(&names, from->initializers[i].name, (uint32_t)i) != EPCTX_OK) {
-            return ep_no_memory(kernel->api);
-        }
-    }
-    rest = text;
-    for (i = 0; i < count; i++) {
-        uint32_t at;
-        epctx_next_weight(&rest, &ref);
-        at = epctx_map_get(&names, ref.name);
-        EP_TRY(copy_weight(kernel, &ref,
-                           at != EPCTX_MAP_NONE ? &from->initializers[at] : NULL, &tensors[i]));
-    }
-    epctx_error_clear(&error);
-    EP_TRY(ep_load_status(
-        kernel->api,
-        backend->weights_fn(backend->self, kernel->graph, tensors, count, &error), &error));
-    kernel->weighted = true;
-    return NULL;
-}
-
-OrtStatus *ep_kernel_set_weights(OrtNodeComputeInfo *info, epctx_str text, const epctx_graph *from)
-{
-    ep_kernel *kernel = (ep_kernel *)(void *)info;
-    return text.size > 0 && kernel->graph ? set_weights(kernel, text, from) : NULL;
-}
-
 void ep_kernel_release(OrtNodeComputeInfo *info)
 {
     ep_kernel *kernel = (ep_kernel *)(void *)info;
@@ -393,11 +308,6 @@ void ep_kernel_release(OrtNodeComputeInfo *info)
     for (i = 0; i < POOL_SIZE; i++)
         free(atomic_load(&kernel->pool[i]));
     free(kernel->slots);
-    if (kernel->weighted) {
-        const epctx_backend *backend = &kernel->context->session->backend;
-        backend->weights_fn(backend->self, kernel->graph, NULL, 0, NULL);
-    }
-    epctx_arena_free(&kernel->weights);
     ep_context_drop(kernel->context);
     free(kernel);
 }

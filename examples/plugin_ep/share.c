@@ -59,6 +59,11 @@ void ep_sharing_free(ep_factory *factory)
     factory->sharing = NULL;
 }
 
+epctx_workspace *ep_sharing_workspace(const ep_factory *factory)
+{
+    return factory->sharing->workspace;
+}
+
 /* -------------------------------------------------------------------- backends */
 
 /* The EP's own options as one text; NULL: no memory. Sessions with the same text share. */
@@ -146,27 +151,6 @@ static const epctx_backend *lasting_backend(const ep_session *session)
 
 /* ------------------------------------------------------------------ generating */
 
-/* ORT writes the nodes that epctx_share_compile made, under the names of its own fused nodes. */
-static OrtStatus *give_nodes(const ep_session *session, const ep_record *records,
-                             const epctx_node *nodes, const OrtNode **fused, size_t count,
-                             epctx_arena *arena, OrtNode **out)
-{
-    size_t i;
-    for (i = 0; i < count; i++) {
-        epctx_epnode node;
-        epctx_error error;
-        epctx_error_clear(&error);
-        EP_TRY(
-            ep_status(session->api, epctx_epnode_from_record(&nodes[i], &node, &error), &error));
-        node.onnx_model_filename =
-            epctx_path_file(epctx_str_of(ep_model_path(session, &records[i])));
-        if (node.onnx_model_filename.size) node.present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
-        EP_TRY(ep_context_node_create(session->api, fused[i], &node, ep_weights_text(&nodes[i]),
-                                      arena, &out[i]));
-    }
-    return NULL;
-}
-
 static OrtStatus *join(ep_session *session, ep_record *records, const OrtGraph **graphs,
                        const OrtNode **fused, size_t count, epctx_arena *arena,
                        OrtNode **context_nodes)
@@ -176,6 +160,7 @@ static OrtStatus *join(ep_session *session, ep_record *records, const OrtGraph *
                                                                          sizeof *pieces);
     char *path = (char *)epctx_arena_alloc(arena, EPCTX_PATH_MAX);
     const epctx_node *nodes = NULL;
+    const epctx_span none = {NULL, 0};
     epctx_share_opts opts;
     epctx_error error;
     size_t i;
@@ -207,13 +192,13 @@ static OrtStatus *join(ep_session *session, ep_record *records, const OrtGraph *
         return ep_no_memory(api);
     }
     memcpy(session->joined, path, strlen(path) + 1);
-    return give_nodes(session, records, nodes, fused, count, arena, context_nodes);
+    return ep_give_nodes(session, records, nodes, fused, count, none, arena, context_nodes);
 }
 
 /* Such a session cannot run: its context is not finished before the last session of the group. */
 static OrtStatus *idle_kernels(ep_session *session, size_t count, OrtNodeComputeInfo **infos)
 {
-    ep_context *context = ep_context_new(session);
+    ep_context *context = ep_context_new(session, 0);
     OrtStatus *status = context ? NULL : ep_no_memory(session->api);
     size_t i;
     for (i = 0; i < count && !status; i++)
@@ -270,33 +255,4 @@ void ep_share_leave(ep_session *session)
                          session->joined);
     free(session->joined);
     session->joined = NULL;
-}
-
-/* --------------------------------------------------------------------- loading */
-
-epctx_status ep_share_take(ep_session *session, epctx_str folder, epctx_str binary,
-                           epctx_str key, uint64_t hash, ep_context **out, epctx_error *error)
-{
-    ep_context *context = ep_context_new(session);
-    epctx_binary_file file;
-    epctx_status status;
-    if (!context) return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for a context");
-    memset(&file, 0, sizeof file);
-    file.io = epctx_io_files();
-    file.folder = folder;
-    file.name = binary;
-    file.path_flags = session->path_flags;
-    status = epctx_share_take(session->factory->sharing->workspace, &session->backend, &file, key,
-                              hash, &context->shared, error);
-    if (status != EPCTX_OK) {
-        ep_context_drop(context);
-        return status;
-    }
-    *out = context;
-    return EPCTX_OK;
-}
-
-void ep_share_give(ep_context *context)
-{
-    epctx_share_give(context->session->factory->sharing->workspace, &context->shared);
 }

@@ -43,6 +43,7 @@ typedef struct toy {
     bool fail_load;      /* fail_load=1: the device, not the binary, is to blame */
     bool show_addresses; /* and show_addresses=1: the first output tells where the tensors were */
     bool channels_last;  /* layout=nhwc */
+    bool take_if;        /* take_if=1: claims If and tells the hash of the graph it cannot compile */
     /* Dynamic options for tests: a run is held up between "1" and "0". */
     atomic_bool fail;
     atomic_int hold; /* 2: only the first */
@@ -142,10 +143,11 @@ static epctx_status toy_capability(void *self, const epctx_graph *graph, uint8_t
                                    epctx_error *error)
 {
     size_t i;
-    (void)self;
     (void)error;
-    for (i = 0; i < graph->node_count; i++)
-        take[i] = node_fits(graph, &graph->nodes[i]);
+    for (i = 0; i < graph->node_count; i++) {
+        take[i] = node_fits(graph, &graph->nodes[i]) ||
+                  (((const toy *)self)->take_if && epctx_str_is(graph->nodes[i].op_type, "If"));
+    }
     return EPCTX_OK;
 }
 
@@ -257,8 +259,8 @@ static epctx_status toy_compile(void *self, void *build, const epctx_graph *grap
     for (i = 0; i < graph->node_count && status == EPCTX_OK; i++) {
         const epctx_node *node = &graph->nodes[i];
         if (!node_fits(graph, node) || !type_of(graph, node->outputs[0], &value)) {
-            status =
-                epctx_fail(error, EPCTX_ERR_BACKEND, "the toy cannot compile %S", &node->op_type);
+            status = epctx_fail(error, EPCTX_ERR_BACKEND, "the toy cannot compile %S of graph %x",
+                                &node->op_type, hash);
             break;
         }
         if (((const toy *)self)->channels_last && op_of(node) == OP_MAX) {
@@ -749,7 +751,7 @@ static int toy_convert(const epctx_backend *backend, const char *domain, const c
 }
 
 /* EP options: architecture=abacus|slide-rule, layout=nchw|nhwc, fail_run=1, fail_load=1,
- * show_addresses=1. */
+ * show_addresses=1, take_if=1. */
 static epctx_status toy_open(const ep_options *options, epctx_backend *backend, epctx_error *error)
 {
     const char *architecture = ep_option_get(options, "architecture");
@@ -771,6 +773,7 @@ static epctx_status toy_open(const ep_options *options, epctx_backend *backend, 
     fail = ep_option_get(options, "fail_load");
     self->fail_load = fail && strcmp(fail, "1") == 0;
     self->show_addresses = show && strcmp(show, "1") == 0;
+    self->take_if = ep_option_get(options, "take_if") != NULL;
     memset(backend, 0, sizeof *backend);
     backend->version = EPCTX_BACKEND_VERSION;
     backend->self = self;
@@ -794,7 +797,7 @@ static epctx_status toy_open(const ep_options *options, epctx_backend *backend, 
 }
 
 static const char *const option_keys[] = {"architecture",   "fail_run", "fail_load",
-                                          "show_addresses", "layout",   NULL};
+                                          "show_addresses", "layout",   "take_if", NULL};
 
 static const ep_device device = {
     "ToyExecutionProvider",
@@ -803,7 +806,6 @@ static const ep_device device = {
     "1.2.0",
     toy_open,
     toy_close,
-    NULL,
     dynamic_keys,
     toy_dynamic,
     toy_channels_last,
