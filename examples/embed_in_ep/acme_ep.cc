@@ -150,25 +150,6 @@ float Execute(const Program &program, float value)
 
 // ------------------------------------------------------------------------------------------ files
 
-// A file that appears complete under its name or not at all.
-epctx_status WriteFile(const std::string &path, const std::string &bytes, epctx_error &error)
-{
-    const epctx_io *io = epctx_io_files();
-    epctx_io_file file;
-    epctx_error_clear(&error);
-    epctx_status status = io->create_fn(io->user, path.c_str(), &file, &error);
-    if (status != EPCTX_OK) return status;
-    status = io->write_fn(io->user, &file, bytes.data(), bytes.size(), &error);
-    if (status == EPCTX_OK) status = io->sync_fn(io->user, &file, &error);
-    if (status != EPCTX_OK) {
-        io->abort_fn(io->user, &file);
-        return status;
-    }
-    status = io->commit_fn(io->user, &file, &error);
-    if (status == EPCTX_OK) status = io->sync_folder_fn(io->user, path.c_str(), &error);
-    return status;
-}
-
 // A file in memory for as long as the object lives.
 class MappedFile
 {
@@ -184,7 +165,7 @@ class MappedFile
     {
         const epctx_io *io = epctx_io_files();
         epctx_error_clear(&error);
-        const epctx_status status = io->map_fn(io->user, path, &mapping_, &error);
+        const epctx_status status = io->map_fn(io->user, nullptr, path, false, &mapping_, &error);
         open_ = status == EPCTX_OK;
         return status;
     }
@@ -282,7 +263,10 @@ host::Status AcmeExecutionProvider::Generate(const std::vector<host::FusedNodeAn
                                                 sizeof binary_name, &error);
         if (status != EPCTX_OK) return ToStatus(status, error);
         const epctx_str folder = epctx_path_folder(View(model));
-        status = WriteFile(std::string(folder.data, folder.size) + binary_name, bytes, error);
+        const std::string path = std::string(folder.data, folder.size) + binary_name;
+        epctx_write_opts opts{};
+        opts.derived = true; // nobody chose this name: never through a link
+        status = epctx_write_bytes(nullptr, path.c_str(), bytes.data(), bytes.size(), &opts, &error);
         if (status != EPCTX_OK) return ToStatus(status, error);
     }
 

@@ -64,12 +64,12 @@ epctx_write_opts output_options(const output *out)
 static bool is_replaced(const output *out, const char *file)
 {
     const epctx_io *io = epctx_io_files();
-    epctx_file_id result, source;
+    epctx_file_info result, source;
     if (out->path == NULL || out->to_stdout || out->dry_run) return false;
     return out->in_place ||
-           (io->identify_fn(io->user, out->path, &result, NULL) == EPCTX_OK &&
-            io->identify_fn(io->user, file, &source, NULL) == EPCTX_OK &&
-            memcmp(&result, &source, sizeof result) == 0);
+           (io->stat_fn(io->user, out->path, &result, NULL) == EPCTX_OK &&
+            io->stat_fn(io->user, file, &source, NULL) == EPCTX_OK &&
+            epctx_file_same(&result, &source));
 }
 
 epctx_status output_open(output *out, epctx_model *model, const char *file, epctx_error *error)
