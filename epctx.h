@@ -4507,12 +4507,11 @@ static const char *epctx__file_base(const epctx_io_file *file)
     return epctx_path_file(epctx_str_of(file->path)).data;
 }
 
-static void epctx__list_add(void *user, epctx_io_file *file)
+static void epctx__list_add(epctx_open_files *list, epctx_io_file *file)
 {
-    epctx_open_files *list = (epctx_open_files *)user;
     size_t i;
     file->listed = list;
-    for (i = 0; list != NULL && i < EPCTX_LISTED_MAX; i++) {
+    for (i = 0; i < EPCTX_LISTED_MAX; i++) {
         if (list->files[i] == NULL) {
             list->files[i] = file;
             break;
@@ -5712,6 +5711,7 @@ static epctx_status epctx__file_create(void *user, const char *root, const char 
 {
     char real[EPCTX_PATH_MAX];
     epctx_status status;
+    (void)user;
     memset(file, 0, sizeof *file);
     real[0] = '\0';
     if (root == NULL) {
@@ -5719,9 +5719,7 @@ static epctx_status epctx__file_create(void *user, const char *root, const char 
     }
     EPCTX__TRY(epctx__file_at(root, real[0] != '\0' ? real : name, file, error));
     status = epctx__sys_create(file, error);
-    if (status == EPCTX_OK) {
-        epctx__list_add(user, file);
-    } else {
+    if (status != EPCTX_OK) {
         epctx__file_close(NULL, file);
     }
     return status;
@@ -5959,13 +5957,13 @@ static epctx_status epctx__file_lock(void *user, const char *root, const char *n
 {
     bool try_only = lock->try_only;
     epctx_status status;
+    (void)user;
     memset(lock, 0, sizeof *lock);
     lock->try_only = try_only;
     EPCTX__TRY(epctx__file_at(root, name, lock, error));
     status = epctx__sys_lock(lock, error);
     if (status == EPCTX_OK) {
         lock->state |= EPCTX__FILE_LOCK;
-        epctx__list_add(user, lock);
         return EPCTX_OK;
     }
     epctx__sys_close(lock);
@@ -6004,10 +6002,28 @@ EPCTX_API const epctx_io *epctx_io_private(void)
 
 #undef EPCTX__FILES
 
+static epctx_status epctx__listed_create(void *user, const char *root, const char *name,
+                                         epctx_io_file *file, epctx_error *error)
+{
+    EPCTX__TRY(epctx__file_create(NULL, root, name, file, error));
+    epctx__list_add((epctx_open_files *)user, file);
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__listed_lock(void *user, const char *root, const char *name,
+                                       epctx_io_file *lock, epctx_error *error)
+{
+    EPCTX__TRY(epctx__file_lock(NULL, root, name, lock, error));
+    epctx__list_add((epctx_open_files *)user, lock);
+    return EPCTX_OK;
+}
+
 EPCTX_API epctx_io epctx_io_listed(epctx_open_files *list)
 {
     epctx_io io = *epctx_io_files();
     io.user = list;
+    io.create_fn = epctx__listed_create;
+    io.lock_fn = epctx__listed_lock;
     return io;
 }
 
@@ -9150,6 +9166,7 @@ typedef struct epctx__output {
     epctx_io_file file;
     bool open;
     bool placed; /* back_fn brings back what was there */
+    bool needed; /* by a model that could not go back: the new name of a file */
     struct epctx__output *before; /* what was placed before it */
     size_t used;
     epctx_status status; /* of the last write */
@@ -9762,7 +9779,9 @@ EPCTX__APART static epctx_status epctx__commit_link(epctx_commit *c, epctx__comm
     status = epctx__commit_write(c, entry);
     entry->file = NULL;
     io->unmap_fn(io->user, &old);
-    return status == EPCTX_OK ? epctx__commit_place(c, entry, entry->out) : status;
+    EPCTX__TRY(status);
+    entry->out->needed = true;
+    return epctx__commit_place(c, entry, entry->out);
 }
 
 /* Ways around and new names, before anything else. */
@@ -9837,7 +9856,9 @@ static void epctx__commit_back(epctx_commit *c)
     epctx__commit_file *entry;
     epctx__output *out;
     for (out = c->placed; out != NULL; out = out->before) {
-        c->stuck = !io->back_fn(io->user, &out->file) || c->stuck;
+        if (!out->needed || !c->stuck) {
+            c->stuck = !io->back_fn(io->user, &out->file) || c->stuck;
+        }
     }
     for (entry = c->files; entry != NULL; entry = entry->next) {
         if (entry->linked && !c->stuck) { /* otherwise a model needs the new name */

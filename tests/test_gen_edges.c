@@ -727,13 +727,14 @@ TEST(source_changes)
 
 /* The same, when the file that a body's weights are in is opened: between the first look at their
  * tensor and its storing. */
-static epctx_status tamper_map(void *user, const char *path, epctx_mapping *out, epctx_error *error)
+static epctx_status tamper_map(void *user, const char *folder, const char *name, bool copy,
+                               epctx_mapping *out, epctx_error *error)
 {
     const epctx_io *files = epctx_io_files();
-    size_t size = strlen(path);
+    size_t size = strlen(name);
     (void)user;
-    if (size > 8 && strcmp(path + size - 8, "body.bin") == 0) tamper_now();
-    return files->map_fn(files->user, path, out, error);
+    if (size >= 8 && strcmp(name + size - 8, "body.bin") == 0) tamper_now();
+    return files->map_fn(files->user, folder, name, copy, out, error);
 }
 
 TEST(tensor_changes)
@@ -746,7 +747,6 @@ TEST(tensor_changes)
     size_t written_count = 0, refused = 0;
     const char *wrong;
     io.map_fn = tamper_map;
-    io.map_inside_fn = NULL;
     add_node(&body, "Keep", "inner", "wi", "bi");
     put_str(&body, 2, "body");
     add_external(&body, "wi", 2, "body.bin", "0", "8");

@@ -411,7 +411,7 @@ TEST(one_weight_named_differently)
 
 static int stat_fails_from, stats; /* stat of the source */
 
-static epctx_status lost_stat(void *user, const char *path, epctx_file_kind *kind, uint64_t *size,
+static epctx_status lost_stat(void *user, const char *path, epctx_file_info *info,
                               epctx_error *error)
 {
     const epctx_io *files = epctx_io_files();
@@ -419,7 +419,7 @@ static epctx_status lost_stat(void *user, const char *path, epctx_file_kind *kin
     (void)user;
     if (length > 7 && strcmp(path + length - 7, "/m.onnx") == 0 && ++stats >= stat_fails_from)
         return epctx_fail(error, EPCTX_ERR_IO, "cannot look");
-    return files->stat_fn(files->user, path, kind, size, error);
+    return files->stat_fn(files->user, path, info, error);
 }
 
 /* A source that cannot be looked at is not one that is gone: the EPContext model is not trusted. */
