@@ -347,6 +347,18 @@ typedef enum epctx_file_kind {
     EPCTX_FILE_OTHER /* pipe, device, socket */
 } epctx_file_kind;
 
+/* What is under a path, through links. Times are in nanoseconds of one clock. */
+typedef struct epctx_file_info {
+    epctx_file_kind kind;
+    uint64_t size;
+    uint64_t device, inode; /* which file it is; both 0 when the io cannot tell */
+    uint64_t written;       /* when its bytes were written; 0: unknown */
+    uint64_t changed;       /* when anything about it changed, also its name; 0: unknown */
+} epctx_file_info;
+
+/* Whether both are one file with the same bytes; false when the io cannot tell. */
+EPCTX_API bool epctx_file_same(const epctx_file_info *a, const epctx_file_info *b);
+
 /* A whole file in memory, read-only. `handle` belongs to the io; with NULL there is nothing to give
  * back, and unmap_fn need not be called.
  *
@@ -365,6 +377,7 @@ typedef struct epctx_mapping {
     size_t size;
     void *handle;
     bool shared; /* it is the file itself, which others can change */
+    epctx_file_info info; /* of the file, when the io can tell */
 } epctx_mapping;
 
 /* Longest path this library builds, with its terminator. */
@@ -395,18 +408,6 @@ typedef enum epctx_overwrite {
     EPCTX_OVERWRITE_FAIL,  /* EPCTX_ERR_EXISTS */
     EPCTX_OVERWRITE_BACKUP /* it stays as FILE~, or when that exists FILE~2, FILE~3 ... */
 } epctx_overwrite;
-
-/* What is under a path, through links. Times are in nanoseconds of one clock. */
-typedef struct epctx_file_info {
-    epctx_file_kind kind;
-    uint64_t size;
-    uint64_t device, inode; /* which file it is; both 0 when the io cannot tell */
-    uint64_t written;       /* when its bytes were written; 0: unknown */
-    uint64_t changed;       /* when anything about it changed, also its name; 0: unknown */
-} epctx_file_info;
-
-/* Whether both are one file with the same bytes; false when the io cannot tell. */
-EPCTX_API bool epctx_file_same(const epctx_file_info *a, const epctx_file_info *b);
 
 /* File access as a table of callbacks. Paths are UTF-8. A callback that fails returns a status and
  * fills the error with epctx_fail.
@@ -4717,6 +4718,7 @@ static epctx_status epctx__map_handle(HANDLE file, const char *path, bool copy, 
     if (info.size > SIZE_MAX) {
         return epctx__too_large(info.size, path, error);
     }
+    out->info = info;
     if (copy) {
         return epctx__read_handle(file, path, info.size, out, error);
     }
@@ -5228,6 +5230,7 @@ static epctx_status epctx__map_descriptor(int fd, const char *path, bool copy, e
     out->size = (size_t)info.size;
     out->handle = data;
     out->shared = !copy;
+    out->info = info;
     return EPCTX_OK;
 }
 
@@ -6328,28 +6331,22 @@ static epctx_status epctx__buffers_hold(epctx_buffer_io *b, epctx_io_file *file,
                                         epctx_overwrite overwrite, epctx_error *error)
 {
     epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
-    epctx_error why;
-    epctx_status status;
+    epctx_file_info info;
     if (f->held || (file->alone && overwrite == EPCTX_OVERWRITE_REPLACE)) {
         return EPCTX_OK;
     }
-    epctx_error_clear(&why);
-    status = epctx__buffers_read(b, file->path, &f->old, &f->old_size, &why);
-    if (status != EPCTX_OK && status != EPCTX_ERR_NOT_FOUND) {
-        if (error != NULL) {
-            *error = why;
-        }
-        return status;
-    }
-    f->existed = status == EPCTX_OK;
+    EPCTX__TRY(epctx__buffers_stat(b, file->path, &info, error));
+    f->existed = info.kind != EPCTX_FILE_NONE;
     f->held = true;
     if (f->existed && overwrite == EPCTX_OVERWRITE_FAIL) {
         return epctx__file_failed(error, EPCTX_ERR_EXISTS,
                                   "exists already: remove it or allow overwriting", file->path);
     }
-    return f->existed && overwrite == EPCTX_OVERWRITE_BACKUP
-               ? epctx__buffers_backup(b, file, error)
-               : EPCTX_OK;
+    if (!f->existed) {
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(epctx__buffers_read(b, file->path, &f->old, &f->old_size, error));
+    return overwrite == EPCTX_OVERWRITE_BACKUP ? epctx__buffers_backup(b, file, error) : EPCTX_OK;
 }
 
 static epctx_status epctx__buffers_commit(void *user, epctx_io_file *file,
@@ -7396,13 +7393,10 @@ EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *pat
         status = epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     }
     if (status == EPCTX_OK) {
-        /* Before: a file that comes in between counts as changed, not as read. */
-        if (model->io->stat_fn(model->io->user, path, &model->id, NULL) != EPCTX_OK) {
-            memset(&model->id, 0, sizeof model->id);
-        }
         status = model->io->map_fn(model->io->user, NULL, path, false, &model->mapping, error);
     }
     if (status == EPCTX_OK) {
+        model->id = model->mapping.info;
         model->source.data = model->mapping.data;
         model->source.size = model->mapping.size;
         status = epctx__model_parse(model, error);
@@ -9038,6 +9032,15 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
 
 /* -- where outputs are -- */
 
+/* The folder of `path`, or the current one. */
+static epctx_status epctx__path_parent(const char *path, char out[EPCTX_PATH_MAX],
+                                       epctx_error *error)
+{
+    epctx_str folder = epctx_path_folder(epctx_str_of(path));
+    folder = folder.size > 0 ? folder : epctx_str_of(".");
+    return epctx__path_join(out, EPCTX_PATH_MAX, &folder, 1, error);
+}
+
 /* The canonical folder of `path` and its name, whatever has that. */
 static epctx_status epctx__path_place(const epctx_io *io, const char *path, char *real,
                                       size_t capacity, epctx_error *error)
@@ -9047,8 +9050,7 @@ static epctx_status epctx__path_place(const epctx_io *io, const char *path, char
     epctx_error why;
     epctx_status status;
     epctx_error_clear(&why);
-    EPCTX__TRY(epctx_path_join(epctx_path_folder(epctx_str_of(path)), epctx_str_of("."), given,
-                               sizeof given, error));
+    EPCTX__TRY(epctx__path_parent(path, given, error));
     status = io->canonical_fn(io->user, given, folder, sizeof folder, &why);
     if (status == EPCTX_ERR_NOT_FOUND) {
         return epctx__file_failed(error, status, "cannot be written, its folder does not exist",
@@ -9111,8 +9113,7 @@ EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
     char folder[EPCTX_PATH_MAX];
     epctx_file_info info;
     epctx_error_clear(error);
-    EPCTX__TRY(epctx_path_join(epctx_path_folder(epctx_str_of(path)), epctx_str_of("."), folder,
-                               sizeof folder, error));
+    EPCTX__TRY(epctx__path_parent(path, folder, error));
     EPCTX__TRY(io->stat_fn(io->user, folder, &info, error));
     if (info.kind != EPCTX_FILE_FOLDER) {
         return epctx__file_failed(error, EPCTX_ERR_NOT_FOUND, "its folder does not exist", path);
@@ -9443,11 +9444,13 @@ static epctx_status epctx__commit_kept(epctx_commit *c, epctx__commit_file *entr
                                        epctx_output_file *file)
 {
     epctx_mapping old;
+    memset(&old, 0, sizeof old);
     EPCTX__TRY(c->io->stat_fn(c->io->user, entry->real, &entry->there, c->error));
     if (entry->there.kind == EPCTX_FILE_NONE) {
         return EPCTX_OK;
     }
     EPCTX__TRY(c->io->map_fn(c->io->user, entry->root, entry->name, false, &old, c->error));
+    entry->there = old.info;
     file->kept = epctx__parts_equal(file, &old);
     c->io->unmap_fn(c->io->user, &old); /* Windows replaces nothing that is mapped */
     if (file->kept && entry->there.inode != 0) {
@@ -9870,22 +9873,23 @@ static void epctx__commit_back(epctx_commit *c)
 /* What the callers want to know about a commit that went well. */
 static epctx_status epctx__commit_report(epctx_commit *c)
 {
+    epctx_status status = EPCTX_OK;
     epctx__commit_file *entry;
     for (entry = c->files; entry != NULL; entry = entry->next) {
         const epctx_write_opts *o = &entry->opts;
         const epctx__output *out = entry->via != NULL ? entry->via : entry->out;
-        if (out != NULL && o->backup != NULL && o->backup_capacity > 0 &&
-            o->overwrite == EPCTX_OVERWRITE_BACKUP && out->file.kept[0] != '\0') {
-            EPCTX__TRY(epctx_path_join(epctx_path_folder(epctx_str_of(entry->real)),
-                                       epctx_str_of(out->file.kept), o->backup,
-                                       o->backup_capacity, c->error));
+        if (status == EPCTX_OK && out != NULL && o->overwrite == EPCTX_OVERWRITE_BACKUP &&
+            out->file.kept[0] != '\0' && o->backup != NULL && o->backup_capacity > 0) {
+            status = epctx_path_join(epctx_path_folder(epctx_str_of(entry->real)),
+                                     epctx_str_of(out->file.kept), o->backup, o->backup_capacity,
+                                     c->error);
         }
         if (entry->is_model && entry->seen != NULL &&
             c->io->stat_fn(c->io->user, entry->real, entry->seen, NULL) != EPCTX_OK) {
             memset(entry->seen, 0, sizeof *entry->seen);
         }
     }
-    return EPCTX_OK;
+    return status;
 }
 
 EPCTX_API epctx_status epctx_commit_run(epctx_commit *commit, epctx_error *error)
@@ -10571,14 +10575,15 @@ static epctx_status epctx__preflight_place(epctx__preflight *p, size_t index)
     char folder[EPCTX_PATH_MAX];
     char place[EPCTX_PATH_MAX];
     char real[EPCTX_PATH_MAX];
-    epctx_str part = epctx_str_of(p->paths[index]);
+    epctx_str part;
     if (index == 0 && p->given) {
         EPCTX__TRY(epctx_output_check(p->io, p->paths[0], overwrite, p->error));
         EPCTX__TRY(epctx_path_real(p->io, p->paths[0], real, sizeof real, p->error));
         return epctx__preflight_copy(p, real, &p->real[0]);
     }
-    part.size = p->folder_size;
-    EPCTX__TRY(epctx_path_join(part, epctx_str_of("."), folder, sizeof folder, p->error));
+    part = epctx_str_of(p->folder_size > 0 ? p->paths[index] : ".");
+    part.size = p->folder_size > 0 ? p->folder_size : part.size;
+    EPCTX__TRY(epctx__path_join(folder, sizeof folder, &part, 1, p->error));
     EPCTX__TRY(epctx_output_check(p->io, p->paths[index], overwrite, p->error));
     EPCTX__TRY(p->io->canonical_fn(p->io->user, folder, place, sizeof place, p->error));
     EPCTX__TRY(epctx_path_join(epctx_str_of(place), epctx_str_of(""), folder, sizeof folder,

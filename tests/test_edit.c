@@ -2076,7 +2076,7 @@ TEST(write_over_pipe)
     snprintf(path, sizeof path, "%s/pipe", folder);
     CHECK_TRUE(mkfifo(path, 0600) == 0);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-    CHECK_INT(epctx_model_write_file(&model, path, NULL, &error), EPCTX_ERR_IO);
+    CHECK_INT(epctx_model_write_file(&model, path, NULL, &error), EPCTX_ERR_PATH);
     CHECK_HAS(error.message, "pipe");
     CHECK_TRUE(stat(path, &info) == 0 && S_ISFIFO(info.st_mode));
     CHECK_TRUE(unlink(path) == 0 && rmdir(folder) == 0);
