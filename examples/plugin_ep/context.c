@@ -219,7 +219,7 @@ static OrtStatus *binary_open(const ep_session *session, const char *model_path,
         return ep_fail(api, EPCTX_ERR_LIMIT, "the path of the context binary is too long");
     }
     if (session->buffers.write_fn) return NULL; /* the application has its own place */
-    EP_TRY(ep_status(api, io->create_fn(io->user, out->path, &out->file, &error), &error));
+    EP_TRY(ep_status(api, io->create_fn(io->user, NULL, out->path, &out->file, &error), &error));
     out->open = true;
     return NULL;
 }
@@ -227,7 +227,7 @@ static OrtStatus *binary_open(const ep_session *session, const char *model_path,
 static void binary_abort(binary_file *binary)
 {
     const epctx_io *io = epctx_io_files();
-    if (binary->open) io->abort_fn(io->user, &binary->file);
+    if (binary->open) io->close_fn(io->user, &binary->file);
     binary->open = false;
 }
 
@@ -245,9 +245,9 @@ static OrtStatus *binary_commit(const ep_api *api, binary_file *binary, epctx_sp
         binary_abort(binary);
         return ep_status(api, status, &error);
     }
-    status = io->commit_fn(io->user, &binary->file, &error); /* releases the file either way */
-    binary->open = false;
-    if (status == EPCTX_OK) status = io->sync_folder_fn(io->user, binary->path, &error);
+    status = io->commit_fn(io->user, &binary->file, EPCTX_OVERWRITE_REPLACE, &error);
+    if (status != EPCTX_OK) io->back_fn(io->user, &binary->file);
+    binary_abort(binary);
     return ep_status(api, status, &error);
 }
 
