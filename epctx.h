@@ -618,7 +618,7 @@ typedef struct epctx_open_opts {
 /* An open model. Members are private; zero-initialised or closed is a legal state to close. */
 typedef struct epctx_model {
     epctx_arena arena;
-    const epctx_io *io;
+    const epctx_io *io; /* as given: epctx_model_io */
     epctx_mapping mapping;
     epctx_span source;
     const char *path; /* empty when opened from memory */
@@ -654,6 +654,8 @@ EPCTX_API epctx_status epctx_model_open_memory(epctx_model *model, const void *d
                                                const epctx_open_opts *opts, epctx_error *error);
 /* Legal on a zeroed model and twice. Ends the life of every view of it. */
 EPCTX_API void epctx_model_close(epctx_model *model);
+/* The io that was given, or the files'; NULL when there is none (EPCTX_NO_STDIO). */
+EPCTX_API const epctx_io *epctx_model_io(const epctx_model *model);
 
 /* ModelProto without its repeated fields. */
 typedef struct epctx_model_info {
@@ -7368,7 +7370,7 @@ static epctx_status epctx__model_init(epctx_model *model, const char *path,
     } else {
         epctx_arena_init(&model->arena, o->allocator);
     }
-    model->io = o->io != NULL ? o->io : epctx_io_files();
+    model->io = o->io;
     model->limits = epctx__limits(&o->limits);
     model->path_flags = o->path_flags;
     model->path = epctx_arena_copy(&model->arena, epctx_str_of(path));
@@ -7380,6 +7382,11 @@ static epctx_status epctx__model_init(epctx_model *model, const char *path,
     return EPCTX_OK;
 }
 
+EPCTX_API const epctx_io *epctx_model_io(const epctx_model *model)
+{
+    return model->io != NULL ? model->io : epctx_io_files();
+}
+
 EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *path,
                                              const epctx_open_opts *opts, epctx_error *error)
 {
@@ -7389,6 +7396,7 @@ EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *pat
         return epctx_fail(error, EPCTX_ERR_ARG, "model and path must not be NULL");
     }
     status = epctx__model_init(model, path, opts, error);
+    model->io = epctx_model_io(model);
     if (status == EPCTX_OK && model->io == NULL) {
         status = epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     }
@@ -11312,7 +11320,7 @@ static bool epctx__files_begin(epctx__files *f, const epctx_model *model,
 
 static bool epctx__file_look(epctx__files *f, epctx_dependency *file)
 {
-    const epctx_io *io = f->model->io;
+    const epctx_io *io = epctx_model_io(f->model);
     epctx_error error;
     epctx_file_info info;
     char path[EPCTX_PATH_MAX];
@@ -11486,14 +11494,15 @@ static bool epctx__match_name(void *state, const char *name)
 static bool epctx__files_sidecar(epctx__files *f, epctx_str name)
 {
     char path[EPCTX_PATH_MAX];
-    return epctx_path_find(f->model->io, epctx_str_of(f->context_folder), name, f->flags, path,
+    return epctx_path_find(epctx_model_io(f->model), epctx_str_of(f->context_folder), name,
+                           f->flags, path,
                            sizeof path, NULL) != EPCTX_OK ||
            epctx__file_add(f, EPCTX_USE_COMPANION, name, epctx_str_of(""), "", false) != NULL;
 }
 
 static bool epctx__files_pattern(epctx__files *f, const char *pattern)
 {
-    const epctx_io *io = f->model->io;
+    const epctx_io *io = epctx_model_io(f->model);
     epctx__matches found;
     epctx_dependency *file;
     int i;
@@ -11533,7 +11542,7 @@ static bool epctx__files_sidecars(epctx__files *f, const epctx_profile *profile)
     int i;
     parts[0] = epctx_str_of("p");
     parts[1] = epctx_str_of(profile->name);
-    if (f->no_files || f->context_folder == NULL || f->model->io == NULL ||
+    if (f->no_files || f->context_folder == NULL || epctx_model_io(f->model) == NULL ||
         profile->sidecars[0] == NULL) {
         return true;
     }
@@ -14406,7 +14415,7 @@ static void epctx__lint_compat(epctx__lint *l)
 /* The rule that a file which cannot be used breaks. */
 static epctx_rule epctx__file_rule(const epctx__lint *l, const epctx_dependency *file)
 {
-    const epctx_io *io = l->model->io;
+    const epctx_io *io = epctx_model_io(l->model);
     epctx_str tag = epctx_str_of("*/");
     if (file->name.size >= tag.size && memcmp(file->name.data, tag.data, tag.size) == 0) {
         return EPCTX_RULE_MEMORY_LOCATION;
@@ -14502,7 +14511,7 @@ static bool epctx__path_stays(epctx_str name)
 /* ORT takes a location with '..' when it leads back into the folder. */
 static void epctx__lint_detours(epctx__files *files)
 {
-    const epctx_io *io = files->model->io;
+    const epctx_io *io = epctx_model_io(files->model);
     size_t i;
     for (i = 0; i < files->count; i++) {
         epctx_dependency *file = (epctx_dependency *)files->list + i;
@@ -14779,7 +14788,7 @@ static epctx_status epctx__stamp_verify_file(const epctx_model *model,
                                              const epctx__stamp_line *line, epctx_str folder,
                                              bool fast, epctx_error *error)
 {
-    const epctx_io *io = model->io;
+    const epctx_io *io = epctx_model_io(model);
     char path[EPCTX_PATH_MAX];
     epctx_file_info info;
     epctx_mapping mapping;
@@ -15755,6 +15764,7 @@ static epctx__file *epctx__model_map(epctx_model *model, epctx_str folder, epctx
     char path[EPCTX_PATH_MAX];
     epctx__file *file;
     uint32_t at;
+    model->io = epctx_model_io(model); /* closing gives the file back */
     if (epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path, error) !=
         EPCTX_OK) {
         return NULL;
@@ -18778,6 +18788,7 @@ static epctx_status epctx__find_contexts(epctx_model *model, const epctx_name_op
  * how many nodes of one model use it says nothing about the graphs of others. */
 static bool epctx__is_alone(const epctx_model *model, const epctx_epnode *node)
 {
+    const epctx_io *io = epctx_model_io(model);
     epctx__stamp_line line, graphs;
     epctx_mapping mapping;
     epctx_epnode only;
@@ -18798,12 +18809,12 @@ static bool epctx__is_alone(const epctx_model *model, const epctx_epnode *node)
         return epctx__stamp_verify(&line, only.ep_cache_context.data, only.ep_cache_context.size,
                                    false, NULL) == EPCTX_OK;
     }
-    if (epctx_path_map(model->io, epctx_path_folder(epctx_str_of(model->path)), line.name,
+    if (epctx_path_map(io, epctx_path_folder(epctx_str_of(model->path)), line.name,
                        model->path_flags, &mapping, NULL, 0, NULL) != EPCTX_OK) {
         return false;
     }
     alone = epctx__stamp_verify(&line, mapping.data, mapping.size, false, NULL) == EPCTX_OK;
-    model->io->unmap_fn(model->io->user, &mapping);
+    io->unmap_fn(io->user, &mapping);
     return alone;
 }
 
@@ -19557,7 +19568,7 @@ static bool epctx__convert_begin(epctx__convert *c, epctx_model *model,
         c->opts = *opts;
     }
     c->path = epctx_str_of(c->opts.output_path != NULL ? c->opts.output_path : model->path);
-    c->folder = epctx__path_beside(model->io, c->path.data, room);
+    c->folder = epctx__path_beside(epctx_model_io(model), c->path.data, room);
     c->folder.data = epctx_arena_copy(c->arena, c->folder);
     if (c->folder.data == NULL) {
         return epctx__convert_nomem(c);
@@ -20699,12 +20710,13 @@ static bool epctx__weight_open(epctx__convert *c, epctx_str name, epctx_model *s
     char path[EPCTX_PATH_MAX];
     epctx_open_opts opts;
     memset(&opts, 0, sizeof opts);
-    opts.io = c->model->io;
+    opts.io = epctx_model_io(c->model);
     opts.limits = c->model->limits;
     opts.path_flags = c->model->path_flags;
     opts.allocator =
         c->arena->allocator.alloc_fn != NULL ? &c->arena->allocator : NULL;
-    return epctx_path_find(c->model->io, epctx_path_folder(epctx_str_of(c->model->path)), name,
+    return epctx_path_find(epctx_model_io(c->model),
+                           epctx_path_folder(epctx_str_of(c->model->path)), name,
                            c->model->path_flags, path, sizeof path, c->error) == EPCTX_OK &&
            epctx_model_open_file(source, path, &opts, c->error) == EPCTX_OK;
 }
@@ -20887,7 +20899,7 @@ static epctx_status epctx__group_put(epctx_commit *c, epctx_model *model, const 
                                      const epctx_write_opts *opts, epctx_output_file *files,
                                      size_t count, epctx_overwrite overwrite, epctx_error *error)
 {
-    EPCTX__TRY(epctx_commit_begin(c, model->io, &model->arena, error));
+    EPCTX__TRY(epctx_commit_begin(c, epctx_model_io(model), &model->arena, error));
     EPCTX__TRY(epctx_commit_put_model(c, model, path, opts, error));
     return epctx__group_files(c, model, files, count, overwrite);
 }
@@ -21914,7 +21926,7 @@ static bool epctx__carry_new(epctx__combine *m, const epctx_dependency *dep, epc
 {
     char name[EPCTX_PATH_MAX];
     char real[EPCTX_PATH_MAX];
-    const epctx_io *io = m->c.model->io;
+    const epctx_io *io = epctx_model_io(m->c.model);
     epctx__carried *kept = (epctx__carried *)epctx__convert_add(&m->c, &m->carried, sizeof *kept);
     uint32_t at = (uint32_t)m->carried.count - 1;
     uint64_t number = 2;
@@ -24625,7 +24637,7 @@ static bool epctx__repair_like_path(epctx__repair *r)
         epctx_epnode ep;
         if (epctx_epnode_read(&node, &ep, NULL) == EPCTX_OK && ep.embed_mode == 1 &&
             ep.ep_cache_context.size > 0 && ep.ep_cache_context.size < 1024 &&
-            epctx_path_find(r->m.c.model->io, folder, ep.ep_cache_context,
+            epctx_path_find(epctx_model_io(r->m.c.model), folder, ep.ep_cache_context,
                             r->m.c.model->path_flags, path, sizeof path, NULL) == EPCTX_OK &&
             (!epctx__convert_int(&r->m.c, node.view, "embed_mode", 0) ||
              !epctx__repair_say(r, EPCTX_RULE_LIKE_PATH, node.name,
@@ -24804,7 +24816,7 @@ static epctx_str epctx__repair_candidate(epctx__repair *r, const epctx_dependenc
         name.data = text + start;
         name.size = size - start;
         if (!epctx_str_eq(name, file->name) &&
-            epctx_path_find(r->m.c.model->io, epctx_str_of(file->folder), name,
+            epctx_path_find(epctx_model_io(r->m.c.model), epctx_str_of(file->folder), name,
                             r->m.c.model->path_flags, path, sizeof path, NULL) == EPCTX_OK) {
             return name;
         }
@@ -24824,7 +24836,7 @@ static bool epctx__repair_files(epctx__repair *r)
     epctx__relocation moved;
     size_t count = 0, i;
     /* not taken: only under EPCTX_NO_STDIO */
-    if (r->opts->check.no_files || r->m.c.model->io == NULL) {
+    if (r->opts->check.no_files || epctx_model_io(r->m.c.model) == NULL) {
         return true;
     }
     if (epctx_model_files(r->m.c.model, &r->opts->check, r->m.c.arena, &files, &count,
@@ -27358,7 +27370,7 @@ static epctx_status epctx__gen_paths(epctx__generation *g)
     epctx_outputs out;
     epctx_status status;
     memset(&in, 0, sizeof in);
-    in.io = g->model->io;
+    in.io = epctx_model_io(g->model);
     in.model_path = g->model->path;
     in.eps = &g->backend->short_name;
     in.ep_count = g->opts->writer != NULL ? 0 : 1;
@@ -27395,7 +27407,7 @@ static bool epctx__is_ep_record(const epctx_node *node)
 /* Another EP's node stays. Its binary, too, must be beside the new model. */
 static epctx_status epctx__gen_foreign(epctx__generation *g, const epctx_epnode *node)
 {
-    const epctx_io *io = g->model->io;
+    const epctx_io *io = epctx_model_io(g->model);
     char real[EPCTX_PATH_MAX];
     char from[EPCTX_PATH_MAX];
     char to[EPCTX_PATH_MAX];
@@ -27797,7 +27809,7 @@ static epctx_status epctx__verify_binary(const epctx_backend *b, epctx_span bina
  * its file name, which no path of the machine that compiles gets into. */
 static epctx_status epctx__gen_source_name(epctx__generation *g)
 {
-    const epctx_io *io = g->model->io;
+    const epctx_io *io = epctx_model_io(g->model);
     char folder[EPCTX_PATH_MAX];
     char real[EPCTX_PATH_MAX];
     char source[EPCTX_PATH_MAX];
@@ -28719,7 +28731,7 @@ static epctx_status epctx__gen_commit(epctx__generation *g)
     epctx_output_file files[2];
     epctx_commit c;
     epctx_span binary;
-    epctx_status status = epctx_commit_begin(&c, g->model->io, g->arena, g->error);
+    epctx_status status = epctx_commit_begin(&c, epctx_model_io(g->model), g->arena, g->error);
     memset(files, 0, sizeof files);
     c.hooks = g->opts->hooks;
     if (status == EPCTX_OK) {
@@ -28772,7 +28784,7 @@ static epctx_status epctx__gen_begin(epctx__generation *g, epctx_model *model,
 {
     memset(g, 0, sizeof *g);
     if (model == NULL || backend == NULL || backend->version != EPCTX_BACKEND_VERSION ||
-        model->root == NULL || model->io == NULL) {
+        model->root == NULL || epctx_model_io(model) == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "an open model with an io and a backend of version %u are expected",
                           (uint64_t)EPCTX_BACKEND_VERSION);
@@ -28856,7 +28868,7 @@ static bool epctx__stamp_plain(epctx_str escaped, char *out, size_t capacity)
 static epctx_freshness epctx__fresh_file(const epctx_model *model, const epctx__stamp_line *line,
                                          const char *path, bool fast, epctx_error *why)
 {
-    const epctx_io *io = model->io;
+    const epctx_io *io = epctx_model_io(model);
     epctx_file_info info, own;
     epctx_mapping mapping;
     bool same;
@@ -29739,7 +29751,7 @@ static epctx_status epctx__load_model(epctx_loaded *loaded, const epctx_model *m
     memset(&defaults, 0, sizeof defaults);
     opts = opts != NULL ? opts : &defaults;
     loaded->backend = backend;
-    loaded->io = model->io;
+    loaded->io = epctx_model_io(model);
     loaded->path_flags = model->path_flags;
     loaded->embedded_changes = model->mapping.shared &&
                                (model->path_flags & EPCTX_PATH_IN_PLACE) == 0;
@@ -30788,7 +30800,8 @@ EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded
         return status;
     }
     memset(loaded, 0, sizeof *loaded);
-    if (workspace == NULL || model->io == NULL || (opts != NULL && opts->reader != NULL)) {
+    if (workspace == NULL || epctx_model_io(model) == NULL ||
+        (opts != NULL && opts->reader != NULL)) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "sharing needs a workspace and files: an io and no reader");
     }
@@ -31724,7 +31737,7 @@ static epctx_status epctx__share_generate(epctx_workspace *w, const char *name,
 {
     epctx__group *group;
     size_t mark = epctx_edit_mark(g->model);
-    epctx_status status = epctx__group_join(w, name, g->backend, g->model->io,
+    epctx_status status = epctx__group_join(w, name, g->backend, epctx_model_io(g->model),
                                             g->opts->prepare_only, g->opts->weightless, &group,
                                             g->error);
     if (status != EPCTX_OK) {
