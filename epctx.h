@@ -9591,27 +9591,52 @@ static epctx_status epctx__commit_write(epctx_commit *c, epctx__commit_file *ent
     return epctx__output_sync(entry->out);
 }
 
-EPCTX_API epctx_status epctx_commit_fill(epctx_commit *commit, epctx_error *error)
+/* What could not be written leaves the commit. */
+static void epctx__commit_drop(epctx_commit *c)
+{
+    epctx__commit_file **link = &c->files;
+    c->last = NULL;
+    while (*link != NULL) {
+        if ((*link)->filled) {
+            c->last = *link;
+            link = &c->last->next;
+        } else {
+            epctx__output_close((*link)->out);
+            *link = (*link)->next;
+        }
+    }
+}
+
+static epctx_status epctx__commit_fill(epctx_commit *c, bool models)
 {
     epctx__commit_file *entry;
-    epctx__commit_file *before = NULL;
-    commit->error = error;
-    for (entry = commit->files; entry != NULL; entry = entry->next) {
+    for (entry = c->files; entry != NULL; entry = entry->next) {
         bool written = entry->model != NULL || (entry->file != NULL && !entry->file->kept);
-        if (written && !entry->filled) {
-            epctx_status status = epctx__commit_write(commit, entry);
-            if (status != EPCTX_OK) {
-                epctx_blame(error, entry->path, NULL, NULL);
-                epctx__output_close(entry->out);
-                commit->last = before;
-                *(before != NULL ? &before->next : &commit->files) = NULL;
-                return status;
-            }
+        if (entry->is_model != models || entry->filled) {
+            continue;
+        }
+        if (written) {
+            epctx_status status = epctx__commit_write(c, entry);
+            epctx_blame(c->error, status == EPCTX_OK ? NULL : entry->path, NULL, NULL);
+            EPCTX__TRY(status);
         }
         entry->filled = true;
-        before = entry;
     }
     return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_commit_fill(epctx_commit *commit, epctx_error *error)
+{
+    epctx_status status;
+    commit->error = error;
+    status = epctx__commit_fill(commit, false);
+    if (status == EPCTX_OK) {
+        status = epctx__commit_fill(commit, true);
+    }
+    if (status != EPCTX_OK) {
+        epctx__commit_drop(commit);
+    }
+    return status;
 }
 
 /* -- locks -- */

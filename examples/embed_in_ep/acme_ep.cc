@@ -263,10 +263,11 @@ host::Status AcmeExecutionProvider::Generate(const std::vector<host::FusedNodeAn
                                                 sizeof binary_name, &error);
         if (status != EPCTX_OK) return ToStatus(status, error);
         const epctx_str folder = epctx_path_folder(View(model));
-        const std::string path = std::string(folder.data, folder.size) + binary_name;
+        const std::string target = std::string(folder.data, folder.size) + binary_name;
         epctx_write_opts opts{};
         opts.derived = true; // nobody chose this name: never through a link
-        status = epctx_write_bytes(nullptr, path.c_str(), bytes.data(), bytes.size(), &opts, &error);
+        status = epctx_write_bytes(nullptr, target.c_str(), bytes.data(), bytes.size(), &opts,
+                                   &error);
         if (status != EPCTX_OK) return ToStatus(status, error);
     }
 
