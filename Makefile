@@ -46,6 +46,8 @@ LIBS     = $(NANOPB_LIBS) -lm -pthread
 
 CLI_SOURCES  := $(wildcard examples/epctx/*.c)
 CLI_LIBS     := -lsodium
+# What the tool does to whole models: an archive of their own, for the tests and fuzzers, too.
+OPS_SOURCES  := $(wildcard examples/epctx/ops/*.c)
 # Where there are no libraries but nanopb: without `epctx package`.
 BARE_SOURCES := $(filter-out %/package.c,$(CLI_SOURCES))
 ifneq ($(filter-out 0,$(EPCTX_NO_PACKAGE)),)
@@ -186,6 +188,11 @@ build/$(1)libepctx.a: $(HEADERS:%.h=build/$(1)obj/header/%.o)
 	@rm -f $$@
 	ar rcs $$@ $$^
 
+build/$(1)libepctx_ops.a: $(OPS_SOURCES:%.c=build/$(1)obj/%.o)
+	@mkdir -p $$(@D)
+	@rm -f $$@
+	ar rcs $$@ $$^
+
 # Objects of the plugin EPs. ORT reads the models: no wire, no nanopb.
 build/$(1)plugin/%.o: %.c Makefile | deps-plugin
 	@mkdir -p $$(@D)
@@ -215,7 +222,8 @@ $(ORT_TESTS:%.c=build/$(1)obj/%.o): build/$(1)obj/%.o: %.c Makefile | deps-plugi
 # The toy device also without ORT, for models that go from one to the other.
 build/$(1)tests/test_plugin: build/$(1)obj/tests/ort/device_toy.o
 
--include $(wildcard build/$(1)obj/*/*.d build/$(1)obj/*/*/*.d build/$(1)plugin/*/*/*.d)
+-include $(wildcard build/$(1)obj/*/*.d build/$(1)obj/*/*/*.d build/$(1)obj/*/*/*/*.d \
+                    build/$(1)plugin/*/*/*.d)
 endef
 
 ORT_HEADERS  = $(shell sh tests/deps.sh where ort-headers)
@@ -232,10 +240,10 @@ FUZZ_SANITIZE = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recove
 $(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) -O1 -g $(FUZZ_SANITIZE)))
 build/fuzz/obj/%.o: | deps-test
 
-build/epctx: $(CLI_SOURCES:%.c=build/obj/%.o) build/libepctx.a
+build/epctx: $(CLI_SOURCES:%.c=build/obj/%.o) build/libepctx_ops.a build/libepctx.a
 	$(CC) $(CFLAGS) $^ $(LIBS) $(CLI_LIBS) -o $@
 
-build/asan/epctx: $(CLI_SOURCES:%.c=build/asan/obj/%.o) build/asan/libepctx.a
+build/asan/epctx: $(CLI_SOURCES:%.c=build/asan/obj/%.o) build/asan/libepctx_ops.a build/asan/libepctx.a
 	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) $(CLI_LIBS) -o $@
 
 # An application with a crypto library.
@@ -245,7 +253,7 @@ build/encrypted: build/obj/examples/encrypted/encrypted.o build/libepctx.a
 build/asan/encrypted: build/asan/obj/examples/encrypted/encrypted.o build/asan/libepctx.a
 	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -lsodium -o $@
 
-build/tests/%: build/obj/tests/%.o build/libepctx.a
+build/tests/%: build/obj/tests/%.o build/libepctx_ops.a build/libepctx.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $^ $(LIBS) -o $@
 
@@ -255,15 +263,15 @@ build/tests/bench_protobuf: tests/bench_protobuf.cc build/libepctx.a epctx.h | d
 	$(CXX) -std=c++17 -Wall -Wextra -Werror -I. $(NANOPB_CFLAGS) $(CFLAGS) $< build/libepctx.a \
 	    $(LIBS) -lonnx_proto -lprotobuf -o $@
 
-build/asan/tests/%: build/asan/obj/tests/%.o build/asan/libepctx.a
+build/asan/tests/%: build/asan/obj/tests/%.o build/asan/libepctx_ops.a build/asan/libepctx.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
 
-build/tsan/tests/%: build/tsan/obj/tests/%.o build/tsan/libepctx.a
+build/tsan/tests/%: build/tsan/obj/tests/%.o build/tsan/libepctx_ops.a build/tsan/libepctx.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(THREAD_SANITIZE) $^ $(LIBS) -o $@
 
-build/fuzz/%: build/fuzz/obj/fuzz/%.o build/fuzz/libepctx.a
+build/fuzz/%: build/fuzz/obj/fuzz/%.o build/fuzz/libepctx_ops.a build/fuzz/libepctx.a
 	clang -fsanitize=fuzzer,address,undefined $^ $(LIBS) -o $@
 
 # libprotobuf is C++, so is what compares it with us.
@@ -277,9 +285,9 @@ build/fuzz/onnx.desc: tests/judge/onnx_schema.py | deps-test
 
 COVERAGE = --coverage -fprofile-update=prefer-atomic $(PIECES)
 $(eval $(call rules,coverage/,$(COMPILE) -O0 $(COVERAGE)))
-build/coverage/epctx: $(CLI_SOURCES:%.c=build/coverage/obj/%.o) build/coverage/libepctx.a
+build/coverage/epctx: $(CLI_SOURCES:%.c=build/coverage/obj/%.o) build/coverage/libepctx_ops.a build/coverage/libepctx.a
 	$(CC) $(COVERAGE) $^ $(LIBS) $(CLI_LIBS) -o $@
-build/coverage/tests/%: build/coverage/obj/tests/%.o build/coverage/libepctx.a
+build/coverage/tests/%: build/coverage/obj/tests/%.o build/coverage/libepctx_ops.a build/coverage/libepctx.a
 	@mkdir -p $(@D)
 	$(CC) $(COVERAGE) $^ $(LIBS) -o $@
 build/coverage/fuzz/%: build/coverage/obj/fuzz/%.o build/coverage/obj/fuzz/replay.o \
@@ -304,14 +312,18 @@ build/$(1)/libepctx.a: $(HEADERS:%.h=build/$(1)/obj/header/%.o) \
                        $(patsubst %,build/$(1)/obj/nanopb/pb_%.o,common decode encode)
 	@rm -f $$@
 	ar rcs $$@ $$^
-build/$(1)/tests/%: build/$(1)/obj/tests/%.o build/$(1)/libepctx.a
+build/$(1)/libepctx_ops.a: $(OPS_SOURCES:%.c=build/$(1)/obj/%.o)
+	@rm -f $$@
+	ar rcs $$@ $$^
+build/$(1)/tests/%: build/$(1)/obj/tests/%.o build/$(1)/libepctx_ops.a build/$(1)/libepctx.a
 	@mkdir -p $$(@D)
 	$$(CC_$(1)) -static $$^ -lm -o $$@
-build/$(1)/epctx: $(BARE_SOURCES:%.c=build/$(1)/obj/%.o) build/$(1)/libepctx.a
+build/$(1)/epctx: $(BARE_SOURCES:%.c=build/$(1)/obj/%.o) build/$(1)/libepctx_ops.a \
+                build/$(1)/libepctx.a
 	$$(CC_$(1)) -static $$^ -lm -o $$@
 build/$(1)/%: CROSS = $$(CC_$(1)) $(WARNINGS) -MMD -MP -I. -I"$$(NANOPB_FOLDER)" -O2 -D_FILE_OFFSET_BITS=64 \
                  -DEPCTX_CLI_NO_PACKAGE
--include $(wildcard build/$(1)/obj/*/*.d build/$(1)/obj/*/*/*.d)
+-include $(wildcard build/$(1)/obj/*/*.d build/$(1)/obj/*/*/*.d build/$(1)/obj/*/*/*/*.d)
 endef
 NANOPB_FOLDER = $(shell sh tests/deps.sh where nanopb-source)
 $(foreach p,$(PLATFORMS) $(MORE_PLATFORMS),$(eval $(call platform,$(p))))

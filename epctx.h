@@ -142,6 +142,7 @@
 #endif
 #endif
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -241,6 +242,20 @@ EPCTX_API bool epctx_str_is(epctx_str a, const char *b);
 EPCTX_API bool epctx_str_eq(epctx_str a, epctx_str b);
 EPCTX_API bool epctx_str_is_utf8(epctx_str text);
 
+/* Without regard to the case of ASCII letters. */
+EPCTX_API bool epctx_str_eq_nocase(epctx_str a, epctx_str b);
+EPCTX_API bool epctx_str_starts(epctx_str text, const char *start);
+/* Takes what is in front of `separator` off `*rest`, and the separator with it; without one the
+ * whole rest, which is NULL then. */
+EPCTX_API epctx_str epctx_str_cut(epctx_str *rest, char separator);
+/* The decimal number that the whole text is; false when it is none, or above 2^64 - 1. */
+EPCTX_API bool epctx_str_number(epctx_str text, uint64_t *out);
+/* Takes the decimal number that `*rest` begins with off it; false, and `*rest` as it was, when it
+ * begins with none, or one above 2^64 - 1. */
+EPCTX_API bool epctx_str_take_number(epctx_str *rest, uint64_t *out);
+/* The same for a number of exactly 16 digits, 0 to 9 and a to f: a hash. */
+EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out);
+
 #define EPCTX_NO_CHAR UINT32_MAX
 /* The code point that starts at text.data[at] and its bytes; EPCTX_NO_CHAR, of one byte, where there
  * is no UTF-8 (RFC 3629). */
@@ -288,6 +303,17 @@ EPCTX_API char *epctx_arena_copy(epctx_arena *arena, epctx_str text);
 /* Legal on a zeroed arena and twice. */
 EPCTX_API void epctx_arena_free(epctx_arena *arena);
 
+/* Elements of one size that grow, in an arena. Zero-initialised: none. */
+typedef struct epctx_list {
+    void *items;
+    size_t count;
+    size_t room;
+} epctx_list;
+
+/* A zeroed element of `size` bytes at the end of the list, or NULL without memory. It moves when the
+ * next one is added. */
+EPCTX_API void *epctx_list_add(epctx_list *list, epctx_arena *arena, size_t size);
+
 /* Bytes that grow, owned by the allocator that was given to epctx_buffer_init. */
 typedef struct epctx_buffer {
     epctx_allocator allocator;
@@ -325,6 +351,32 @@ typedef struct epctx_limits {
     uint64_t max_size;     /* bytes of a model; default no limit */
     uint64_t max_fields;   /* fields of the model and of its main graph; default no limit */
 } epctx_limits;
+
+/* Text that is made in a buffer of the caller's. It is always terminated; what does not fit is left
+ * out, and `cut` set. */
+typedef struct epctx_text {
+    char *data;
+    size_t capacity; /* with the terminator */
+    size_t size;
+    bool cut;
+} epctx_text;
+
+/* Empty text in `buffer` of at least one byte; NULL has no room for any. */
+EPCTX_API epctx_text epctx_text_of(char *buffer, size_t capacity);
+/* What was put so far; borrowed from the buffer. */
+EPCTX_API epctx_str epctx_text_str(const epctx_text *text);
+EPCTX_API void epctx_text_put_char(epctx_text *text, char c);
+/* As it is. */
+EPCTX_API void epctx_text_put(epctx_text *text, epctx_str part);
+/* Text of hostile origin, to be read by people: what is not shown (epctx_char_is_shown) becomes
+ * \xHH, and "..." follows the first 200 bytes. No character is cut. */
+EPCTX_API void epctx_text_put_shown(epctx_text *text, epctx_str part);
+EPCTX_API void epctx_text_put_number(epctx_text *text, uint64_t value);
+/* Hexadecimal, with at least `digits` digits (16 for hashes). */
+EPCTX_API void epctx_text_put_hex(epctx_text *text, uint64_t value, unsigned digits);
+/* The formats of epctx_fail, %s and %S as epctx_text_put_shown. */
+EPCTX_API void epctx_text_put_format(epctx_text *text, const char *format, ...);
+EPCTX_API void epctx_text_put_args(epctx_text *text, const char *format, va_list args);
 
 /* Status setter for backends and callbacks: fills `error` (may be NULL, an error already set stays)
  * and returns `status`. The format knows %s (const char *), %S (const epctx_str *), %d (int64_t),
@@ -590,6 +642,219 @@ typedef struct epctx_cursor {
 
 #ifndef EPCTX_NO_WIRE
 
+/* -- the schema: onnx.proto, IR version 13 -- */
+
+/* The messages: symbol, name in onnx.proto. */
+#define EPCTX_MESSAGE_LIST(X)                                                                      \
+    X(MODEL, "ModelProto")                                                                         \
+    X(GRAPH, "GraphProto")                                                                         \
+    X(NODE, "NodeProto")                                                                           \
+    X(ATTR, "AttributeProto")                                                                      \
+    X(TENSOR, "TensorProto")                                                                       \
+    X(SEGMENT, "TensorProto.Segment")                                                              \
+    X(SPARSE, "SparseTensorProto")                                                                 \
+    X(VALUE, "ValueInfoProto")                                                                     \
+    X(TYPE, "TypeProto")                                                                           \
+    X(TYPE_TENSOR, "TypeProto.Tensor")                                                             \
+    X(TYPE_SPARSE, "TypeProto.SparseTensor")                                                       \
+    X(TYPE_SEQUENCE, "TypeProto.Sequence")                                                         \
+    X(TYPE_OPTIONAL, "TypeProto.Optional")                                                         \
+    X(TYPE_MAP, "TypeProto.Map")                                                                   \
+    X(TYPE_OPAQUE, "TypeProto.Opaque")                                                             \
+    X(SHAPE, "TensorShapeProto")                                                                   \
+    X(DIM, "TensorShapeProto.Dimension")                                                           \
+    X(FUNCTION, "FunctionProto")                                                                   \
+    X(TRAINING, "TrainingInfoProto")                                                               \
+    X(ANNOTATION, "TensorAnnotation")                                                              \
+    X(OPSET, "OperatorSetIdProto")                                                                 \
+    X(PAIR, "StringStringEntryProto")                                                              \
+    X(NODE_CONFIG, "NodeDeviceConfigurationProto")                                                 \
+    X(SHARDING, "ShardingSpecProto")                                                               \
+    X(SHARDED_DIM, "ShardedDimProto")                                                              \
+    X(SIMPLE_SHARDING, "SimpleShardedDimProto")                                                    \
+    X(DEVICE_GROUP, "IntIntListEntryProto")                                                        \
+    X(DEVICE_CONFIG, "DeviceConfigurationProto")
+
+/* Their fields: message, symbol, name, number, ONE or MANY (repeated), what it holds: a message, or
+ * INT (a varint), FLOAT, DOUBLE, STRING, BYTES. Whatever needs to know the schema is made from this
+ * list. */
+#define EPCTX_FIELD_LIST(X)                                                                        \
+    X(MODEL, IR_VERSION, "ir_version", 1, ONE, INT)                                                \
+    X(MODEL, PRODUCER_NAME, "producer_name", 2, ONE, STRING)                                       \
+    X(MODEL, PRODUCER_VERSION, "producer_version", 3, ONE, STRING)                                 \
+    X(MODEL, DOMAIN, "domain", 4, ONE, STRING)                                                     \
+    X(MODEL, MODEL_VERSION, "model_version", 5, ONE, INT)                                          \
+    X(MODEL, DOC_STRING, "doc_string", 6, ONE, STRING)                                             \
+    X(MODEL, GRAPH, "graph", 7, ONE, GRAPH)                                                        \
+    X(MODEL, OPSET_IMPORT, "opset_import", 8, MANY, OPSET)                                         \
+    X(MODEL, METADATA_PROPS, "metadata_props", 14, MANY, PAIR)                                     \
+    X(MODEL, TRAINING_INFO, "training_info", 20, MANY, TRAINING)                                   \
+    X(MODEL, FUNCTIONS, "functions", 25, MANY, FUNCTION)                                           \
+    X(MODEL, CONFIGURATION, "configuration", 26, MANY, DEVICE_CONFIG)                              \
+    X(GRAPH, NODE, "node", 1, MANY, NODE)                                                          \
+    X(GRAPH, NAME, "name", 2, ONE, STRING)                                                         \
+    X(GRAPH, INITIALIZER, "initializer", 5, MANY, TENSOR)                                          \
+    X(GRAPH, DOC_STRING, "doc_string", 10, ONE, STRING)                                            \
+    X(GRAPH, INPUT, "input", 11, MANY, VALUE)                                                      \
+    X(GRAPH, OUTPUT, "output", 12, MANY, VALUE)                                                    \
+    X(GRAPH, VALUE_INFO, "value_info", 13, MANY, VALUE)                                            \
+    X(GRAPH, QUANTIZATION_ANNOTATION, "quantization_annotation", 14, MANY, ANNOTATION)             \
+    X(GRAPH, SPARSE_INITIALIZER, "sparse_initializer", 15, MANY, SPARSE)                           \
+    X(GRAPH, METADATA_PROPS, "metadata_props", 16, MANY, PAIR)                                     \
+    X(NODE, INPUT, "input", 1, MANY, STRING)                                                       \
+    X(NODE, OUTPUT, "output", 2, MANY, STRING)                                                     \
+    X(NODE, NAME, "name", 3, ONE, STRING)                                                          \
+    X(NODE, OP_TYPE, "op_type", 4, ONE, STRING)                                                    \
+    X(NODE, ATTRIBUTE, "attribute", 5, MANY, ATTR)                                                 \
+    X(NODE, DOC_STRING, "doc_string", 6, ONE, STRING)                                              \
+    X(NODE, DOMAIN, "domain", 7, ONE, STRING)                                                      \
+    X(NODE, OVERLOAD, "overload", 8, ONE, STRING)                                                  \
+    X(NODE, METADATA_PROPS, "metadata_props", 9, MANY, PAIR)                                       \
+    X(NODE, DEVICE_CONFIGURATIONS, "device_configurations", 10, MANY, NODE_CONFIG)                 \
+    X(ATTR, NAME, "name", 1, ONE, STRING)                                                          \
+    X(ATTR, F, "f", 2, ONE, FLOAT)                                                                 \
+    X(ATTR, I, "i", 3, ONE, INT)                                                                   \
+    X(ATTR, S, "s", 4, ONE, BYTES)                                                                 \
+    X(ATTR, T, "t", 5, ONE, TENSOR)                                                                \
+    X(ATTR, G, "g", 6, ONE, GRAPH)                                                                 \
+    X(ATTR, FLOATS, "floats", 7, MANY, FLOAT)                                                      \
+    X(ATTR, INTS, "ints", 8, MANY, INT)                                                            \
+    X(ATTR, STRINGS, "strings", 9, MANY, BYTES)                                                    \
+    X(ATTR, TENSORS, "tensors", 10, MANY, TENSOR)                                                  \
+    X(ATTR, GRAPHS, "graphs", 11, MANY, GRAPH)                                                     \
+    X(ATTR, DOC_STRING, "doc_string", 13, ONE, STRING)                                             \
+    X(ATTR, TP, "tp", 14, ONE, TYPE)                                                               \
+    X(ATTR, TYPE_PROTOS, "type_protos", 15, MANY, TYPE)                                            \
+    X(ATTR, TYPE, "type", 20, ONE, INT)                                                            \
+    X(ATTR, REF_ATTR_NAME, "ref_attr_name", 21, ONE, STRING)                                       \
+    X(ATTR, SPARSE_TENSOR, "sparse_tensor", 22, ONE, SPARSE)                                       \
+    X(ATTR, SPARSE_TENSORS, "sparse_tensors", 23, MANY, SPARSE)                                    \
+    X(TENSOR, DIMS, "dims", 1, MANY, INT)                                                          \
+    X(TENSOR, DATA_TYPE, "data_type", 2, ONE, INT)                                                 \
+    X(TENSOR, SEGMENT, "segment", 3, ONE, SEGMENT)                                                 \
+    X(TENSOR, FLOAT_DATA, "float_data", 4, MANY, FLOAT)                                            \
+    X(TENSOR, INT32_DATA, "int32_data", 5, MANY, INT)                                              \
+    X(TENSOR, STRING_DATA, "string_data", 6, MANY, BYTES)                                          \
+    X(TENSOR, INT64_DATA, "int64_data", 7, MANY, INT)                                              \
+    X(TENSOR, NAME, "name", 8, ONE, STRING)                                                        \
+    X(TENSOR, RAW_DATA, "raw_data", 9, ONE, BYTES)                                                 \
+    X(TENSOR, DOUBLE_DATA, "double_data", 10, MANY, DOUBLE)                                        \
+    X(TENSOR, UINT64_DATA, "uint64_data", 11, MANY, INT)                                           \
+    X(TENSOR, DOC_STRING, "doc_string", 12, ONE, STRING)                                           \
+    X(TENSOR, EXTERNAL_DATA, "external_data", 13, MANY, PAIR)                                      \
+    X(TENSOR, DATA_LOCATION, "data_location", 14, ONE, INT)                                        \
+    X(TENSOR, METADATA_PROPS, "metadata_props", 16, MANY, PAIR)                                    \
+    X(SEGMENT, BEGIN, "begin", 1, ONE, INT)                                                        \
+    X(SEGMENT, END, "end", 2, ONE, INT)                                                            \
+    X(SPARSE, VALUES, "values", 1, ONE, TENSOR)                                                    \
+    X(SPARSE, INDICES, "indices", 2, ONE, TENSOR)                                                  \
+    X(SPARSE, DIMS, "dims", 3, MANY, INT)                                                          \
+    X(VALUE, NAME, "name", 1, ONE, STRING)                                                         \
+    X(VALUE, TYPE, "type", 2, ONE, TYPE)                                                           \
+    X(VALUE, DOC_STRING, "doc_string", 3, ONE, STRING)                                             \
+    X(VALUE, METADATA_PROPS, "metadata_props", 4, MANY, PAIR)                                      \
+    X(TYPE, TENSOR_TYPE, "tensor_type", 1, ONE, TYPE_TENSOR)                                       \
+    X(TYPE, SEQUENCE_TYPE, "sequence_type", 4, ONE, TYPE_SEQUENCE)                                 \
+    X(TYPE, MAP_TYPE, "map_type", 5, ONE, TYPE_MAP)                                                \
+    X(TYPE, DENOTATION, "denotation", 6, ONE, STRING)                                              \
+    X(TYPE, OPAQUE_TYPE, "opaque_type", 7, ONE, TYPE_OPAQUE)                                       \
+    X(TYPE, SPARSE_TENSOR_TYPE, "sparse_tensor_type", 8, ONE, TYPE_SPARSE)                         \
+    X(TYPE, OPTIONAL_TYPE, "optional_type", 9, ONE, TYPE_OPTIONAL)                                 \
+    X(TYPE_TENSOR, ELEM_TYPE, "elem_type", 1, ONE, INT)                                            \
+    X(TYPE_TENSOR, SHAPE, "shape", 2, ONE, SHAPE)                                                  \
+    X(TYPE_SPARSE, ELEM_TYPE, "elem_type", 1, ONE, INT)                                            \
+    X(TYPE_SPARSE, SHAPE, "shape", 2, ONE, SHAPE)                                                  \
+    X(TYPE_SEQUENCE, ELEM_TYPE, "elem_type", 1, ONE, TYPE)                                         \
+    X(TYPE_OPTIONAL, ELEM_TYPE, "elem_type", 1, ONE, TYPE)                                         \
+    X(TYPE_MAP, KEY_TYPE, "key_type", 1, ONE, INT)                                                 \
+    X(TYPE_MAP, VALUE_TYPE, "value_type", 2, ONE, TYPE)                                            \
+    X(TYPE_OPAQUE, DOMAIN, "domain", 1, ONE, STRING)                                               \
+    X(TYPE_OPAQUE, NAME, "name", 2, ONE, STRING)                                                   \
+    X(SHAPE, DIM, "dim", 1, MANY, DIM)                                                             \
+    X(DIM, DIM_VALUE, "dim_value", 1, ONE, INT)                                                    \
+    X(DIM, DIM_PARAM, "dim_param", 2, ONE, STRING)                                                 \
+    X(DIM, DENOTATION, "denotation", 3, ONE, STRING)                                               \
+    X(FUNCTION, NAME, "name", 1, ONE, STRING)                                                      \
+    X(FUNCTION, INPUT, "input", 4, MANY, STRING)                                                   \
+    X(FUNCTION, OUTPUT, "output", 5, MANY, STRING)                                                 \
+    X(FUNCTION, ATTRIBUTE, "attribute", 6, MANY, STRING)                                           \
+    X(FUNCTION, NODE, "node", 7, MANY, NODE)                                                       \
+    X(FUNCTION, DOC_STRING, "doc_string", 8, ONE, STRING)                                          \
+    X(FUNCTION, OPSET_IMPORT, "opset_import", 9, MANY, OPSET)                                      \
+    X(FUNCTION, DOMAIN, "domain", 10, ONE, STRING)                                                 \
+    X(FUNCTION, ATTRIBUTE_PROTO, "attribute_proto", 11, MANY, ATTR)                                \
+    X(FUNCTION, VALUE_INFO, "value_info", 12, MANY, VALUE)                                         \
+    X(FUNCTION, OVERLOAD, "overload", 13, ONE, STRING)                                             \
+    X(FUNCTION, METADATA_PROPS, "metadata_props", 14, MANY, PAIR)                                  \
+    X(TRAINING, INITIALIZATION, "initialization", 1, ONE, GRAPH)                                   \
+    X(TRAINING, ALGORITHM, "algorithm", 2, ONE, GRAPH)                                             \
+    X(TRAINING, INITIALIZATION_BINDING, "initialization_binding", 3, MANY, PAIR)                   \
+    X(TRAINING, UPDATE_BINDING, "update_binding", 4, MANY, PAIR)                                   \
+    X(ANNOTATION, TENSOR_NAME, "tensor_name", 1, ONE, STRING)                                      \
+    X(ANNOTATION, QUANT_PARAMETER_TENSOR_NAMES, "quant_parameter_tensor_names", 2, MANY, PAIR)     \
+    X(OPSET, DOMAIN, "domain", 1, ONE, STRING)                                                     \
+    X(OPSET, VERSION, "version", 2, ONE, INT)                                                      \
+    X(PAIR, KEY, "key", 1, ONE, STRING)                                                            \
+    X(PAIR, VALUE, "value", 2, ONE, STRING)                                                        \
+    X(NODE_CONFIG, CONFIGURATION_ID, "configuration_id", 1, ONE, STRING)                           \
+    X(NODE_CONFIG, SHARDING_SPEC, "sharding_spec", 2, MANY, SHARDING)                              \
+    X(NODE_CONFIG, PIPELINE_STAGE, "pipeline_stage", 3, ONE, INT)                                  \
+    X(SHARDING, TENSOR_NAME, "tensor_name", 1, ONE, STRING)                                        \
+    X(SHARDING, DEVICE, "device", 2, MANY, INT)                                                    \
+    X(SHARDING, INDEX_TO_DEVICE_GROUP_MAP, "index_to_device_group_map", 3, MANY, DEVICE_GROUP)     \
+    X(SHARDING, SHARDED_DIM, "sharded_dim", 4, MANY, SHARDED_DIM)                                  \
+    X(SHARDED_DIM, AXIS, "axis", 1, ONE, INT)                                                      \
+    X(SHARDED_DIM, SIMPLE_SHARDING, "simple_sharding", 2, MANY, SIMPLE_SHARDING)                   \
+    X(SIMPLE_SHARDING, DIM_VALUE, "dim_value", 1, ONE, INT)                                        \
+    X(SIMPLE_SHARDING, DIM_PARAM, "dim_param", 2, ONE, STRING)                                     \
+    X(SIMPLE_SHARDING, NUM_SHARDS, "num_shards", 3, ONE, INT)                                      \
+    X(DEVICE_GROUP, KEY, "key", 1, ONE, INT)                                                       \
+    X(DEVICE_GROUP, VALUE, "value", 2, MANY, INT)                                                  \
+    X(DEVICE_CONFIG, NAME, "name", 1, ONE, STRING)                                                 \
+    X(DEVICE_CONFIG, NUM_DEVICES, "num_devices", 2, ONE, INT)                                      \
+    X(DEVICE_CONFIG, DEVICE, "device", 3, MANY, STRING)
+
+/* What a field holds. */
+typedef enum epctx_kind {
+    EPCTX_KIND_NONE = 0, /* not in the schema */
+#define EPCTX__KIND_ENUM(message, name) EPCTX_KIND_##message,
+    EPCTX_MESSAGE_LIST(EPCTX__KIND_ENUM)
+#undef EPCTX__KIND_ENUM
+        EPCTX_KIND_INT,
+    EPCTX_KIND_FLOAT,
+    EPCTX_KIND_DOUBLE,
+    EPCTX_KIND_STRING,
+    EPCTX_KIND_BYTES,
+    EPCTX_KIND_COUNT
+} epctx_kind;
+
+/* The number of each field: EPCTX_FIELD_NODE_INPUT ... */
+enum epctx_field_number {
+#define EPCTX__FIELD_ENUM(message, symbol, name, number, count, kind)                              \
+    EPCTX_FIELD_##message##_##symbol = number,
+    EPCTX_FIELD_LIST(EPCTX__FIELD_ENUM)
+#undef EPCTX__FIELD_ENUM
+};
+
+/* A field of the schema. */
+typedef struct epctx_field_info {
+    epctx_kind message; /* that it belongs to */
+    const char *name;   /* as in onnx.proto; static */
+    uint32_t number;
+    bool repeated;
+    epctx_kind kind;
+} epctx_field_info;
+
+/* The field of that number in messages of a kind, or NULL when the schema has none. Static. */
+EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t number);
+/* Whether a field with this wire type holds a value of the schema's kind; else it is an unknown
+ * field. Packed numbers are not asked for. */
+EPCTX_API bool epctx_field_fits(const epctx_field_info *info, epctx_wire wire);
+/* "ModelProto" ... of a message, "unknown" otherwise. Static. */
+EPCTX_API const char *epctx_message_name(epctx_kind message);
+
+/* -- reading -- */
+
 /* Fields of a message in file order; `number` 0 means all. Groups are fields of wire GROUP. */
 EPCTX_API epctx_cursor epctx_fields(epctx_view message, uint32_t number);
 EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field);
@@ -598,6 +863,16 @@ EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field);
 EPCTX_API bool epctx_next_int(epctx_cursor *cursor, int64_t *value);
 EPCTX_API bool epctx_next_float(epctx_cursor *cursor, float *value);
 EPCTX_API bool epctx_next_str(epctx_cursor *cursor, epctx_str *value);
+/* The next field that has a payload, mostly a message. */
+EPCTX_API bool epctx_next_view(epctx_cursor *cursor, epctx_view *body);
+/* How many of these there are. */
+EPCTX_API size_t epctx_cursor_count(epctx_cursor cursor);
+
+/* A view of nothing, and whether a view is one of something. */
+EPCTX_API epctx_view epctx_view_none(void);
+EPCTX_API bool epctx_view_exists(epctx_view view);
+/* The payload as text. */
+EPCTX_API epctx_str epctx_view_str(epctx_view view);
 
 /* ================================================================================================
  * >>onnx: the model, and views over its messages
@@ -729,6 +1004,7 @@ EPCTX_API epctx_node_view epctx_node_of(epctx_view view);
 EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view);
 EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view);
 EPCTX_API epctx_value_view epctx_value_of(epctx_view view);
+EPCTX_API epctx_dim epctx_dim_of(epctx_view view);
 
 EPCTX_API epctx_cursor epctx_graph_nodes(epctx_graph_view graph);
 EPCTX_API epctx_cursor epctx_graph_inputs(epctx_graph_view graph);
@@ -745,6 +1021,11 @@ EPCTX_API bool epctx_next_attr(epctx_cursor *cursor, epctx_attr_view *attr);
 EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *tensor);
 EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *value);
 EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim);
+/* The last attribute of that name; false when there is none. */
+EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
+                                    epctx_attr_view *out);
+/* Value of a STRING attribute; empty when absent. */
+EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char *name);
 
 /* -- the rest of the schema -- */
 
@@ -844,6 +1125,12 @@ typedef struct epctx_type_view {
     epctx_str denotation;
 } epctx_type_view;
 
+EPCTX_API epctx_opset epctx_opset_of(epctx_view view);
+EPCTX_API epctx_pair epctx_pair_of(epctx_view view);
+EPCTX_API epctx_function_view epctx_function_of(epctx_view view);
+EPCTX_API epctx_sparse_view epctx_sparse_of(epctx_view view);
+EPCTX_API epctx_annotation_view epctx_annotation_of(epctx_view view);
+EPCTX_API epctx_training_view epctx_training_of(epctx_view view);
 EPCTX_API epctx_cursor epctx_model_opsets(const epctx_model *model);
 EPCTX_API epctx_cursor epctx_model_functions(const epctx_model *model);
 EPCTX_API epctx_cursor epctx_model_trainings(const epctx_model *model);
@@ -882,20 +1169,11 @@ EPCTX_API bool epctx_next_device_group(epctx_cursor *cursor, epctx_device_group_
 EPCTX_API bool epctx_next_sharded_dim(epctx_cursor *cursor, epctx_sharded_dim_view *dim);
 EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sharding *part);
 
-/* What has metadata_props. */
-typedef enum epctx_owner {
-    EPCTX_OF_MODEL,
-    EPCTX_OF_GRAPH,
-    EPCTX_OF_NODE,
-    EPCTX_OF_TENSOR,
-    EPCTX_OF_VALUE,
-    EPCTX_OF_FUNCTION
-} epctx_owner;
-
-/* The pairs, for epctx_next_pair; `owner` says what the view is. */
-EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_owner owner);
-/* The number of that field, e.g. for epctx_set_pair. */
-EPCTX_API uint32_t epctx_metadata_field(epctx_owner owner);
+/* The number of metadata_props of a message (MODEL, GRAPH, NODE, TENSOR, VALUE, FUNCTION), e.g. for
+ * epctx_set_pair; 0: it has none. */
+EPCTX_API uint32_t epctx_metadata_field(epctx_kind message);
+/* The pairs, for epctx_next_pair; `message` says what the view is. */
+EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_kind message);
 /* Quantization parameters: "SCALE_TENSOR" -> value name. For epctx_next_pair. */
 EPCTX_API epctx_cursor epctx_annotation_pairs(const epctx_annotation_view *annotation);
 /* The type of a value; kind EPCTX_TYPE_NONE when it has none. */
@@ -906,6 +1184,67 @@ EPCTX_API epctx_type_view epctx_type_of(epctx_view view);
 EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain);
 /* Value of a metadata_props key; false when absent. */
 EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value);
+
+/* What message a view of a model is: EPCTX_KIND_NODE ... EPCTX_KIND_NONE for strings and for what was
+ * removed. */
+EPCTX_API epctx_kind epctx_view_kind(epctx_view view);
+/* Whether two payloads say the same as they are now, edits included: fields in the same order, equal
+ * to the last byte. */
+EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b);
+
+/* -- walk -- */
+
+/* Deepest nesting of graphs that a model can have: each takes three of 100 levels. */
+#define EPCTX_WALK_DEPTH 34
+/* Deepest nesting of messages: the limit of epctx_limits.max_depth, and the model itself. */
+#define EPCTX_WALK_LEVELS 101
+
+typedef struct epctx_walk_level {
+    epctx_kind kind;
+    uint32_t depth;
+    epctx_view view;
+    epctx_cursor fields;
+} epctx_walk_level;
+
+/* Position in a walk over graphs, nodes, attributes, tensors, sparse tensors, functions and training
+ * of a model; the messages of other kinds are passed over, and so are default values of function
+ * attributes. Edits on the way are allowed: a message is read as it was when the walk went into it. */
+typedef struct epctx_walk {
+    epctx_kind kind;  /* of the message just given: EPCTX_KIND_GRAPH, NODE, ATTR, TENSOR, SPARSE, */
+    epctx_view view;  /* FUNCTION or TRAINING */
+    uint32_t number;  /* of its field in the message around it */
+    uint32_t level;   /* messages of the walk around it */
+    uint32_t depth;   /* bodies around it, with itself: 0 in the main graph, a function or training */
+    bool in_function;
+    bool in_training;
+    bool first, entering; /* private from here on */
+    uint32_t root;
+    uint32_t count;
+    epctx_walk_level levels[EPCTX_WALK_LEVELS];
+} epctx_walk;
+
+/* Everything: the main graph, then functions, then training graphs. */
+EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model);
+/* One message of those kinds, and what is in it. */
+EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind kind);
+/* The next message, each in front of what is in it; otherwise in file order. */
+EPCTX_API bool epctx_walk_step(epctx_walk *walk);
+/* Passes over what is in the message just given. */
+EPCTX_API void epctx_walk_skip(epctx_walk *walk);
+/* The next message of one kind. epctx_walk_epnode: the next node of op_type EPContext, whatever its
+ * domain; epctx_is_epnode tells the real ones. */
+EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node);
+EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node);
+EPCTX_API bool epctx_walk_tensor(epctx_walk *walk, epctx_tensor_view *tensor);
+EPCTX_API bool epctx_walk_graph(epctx_walk *walk, epctx_graph_view *graph);
+/* Name of the innermost graph or function around the message just given. */
+EPCTX_API epctx_str epctx_walk_graph_name(const epctx_walk *walk);
+
+/* Outer values that the bodies of a node read, as often as they are read; borrowed names, the list in
+ * `arena`. */
+EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
+                                           const epctx_str **out, size_t *count,
+                                           epctx_error *error);
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -1022,6 +1361,19 @@ EPCTX_API const epctx_attr *epctx_node_attr(const epctx_node *node, const char *
 EPCTX_API int64_t epctx_node_int(const epctx_node *node, const char *name, int64_t fallback);
 EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float fallback);
 
+#ifndef EPCTX_NO_WIRE
+/* A graph record from the main graph: names, types, attributes, initializer bytes (typed fields are
+ * converted to raw, external data is mapped through the model's io from the model's folder).
+ * Everything lives until the model is closed. EPCTX_ERR_GRAPH for a malformed tensor, a cycle, or a
+ * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data, LIMIT where the tensors in it
+ * lie over each other: together they may have 1 GiB and 16 times the bytes of their files. */
+EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error);
+/* The same for one tensor, wherever it is. out->data is NULL for strings and for typed fields of half
+ * bytes. `arena` (NULL: the model's) gets what is not in the model or a file. */
+EPCTX_API epctx_status epctx_tensor_load(epctx_model *model, epctx_view tensor, epctx_arena *arena,
+                                         epctx_tensor *out, epctx_error *error);
+#endif
+
 /* ================================================================================================
  * >>epnode: one EPContext node (com.microsoft, since version 1)
  * ============================================================================================== */
@@ -1125,6 +1477,10 @@ typedef enum epctx_confidence {
 #define EPCTX_ONLY_EMBEDDED     0x400u /* reads no file */
 #define EPCTX_IO_NAMES          0x800u /* finds inputs and outputs in the binary by value name */
 #define EPCTX_ALL_NAME          0x1000u /* external: every node is primary and names the binary */
+#define EPCTX_ANY_EP            0x2000u /* generic: takes the EPs that no other profile is for */
+#define EPCTX_QNN_COMPAT        0x4000u /* its compatibility string is QNN's (epctx_compat_qnn) */
+#define EPCTX_XML_PAIR          0x8000u /* a context *.xml is an OpenVINO IR: its .bin has its name */
+#define EPCTX_STRIPPED_ENGINE   0x10000u /* *.stripped.engine has no weights, its name says so */
 
 struct epctx_profile;
 struct epctx_epnode;
@@ -1179,6 +1535,17 @@ typedef enum epctx_claim {
 
 EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile,
                                            const struct epctx_epnode *node);
+
+/* Does a file name fit a pattern of a profile (`binary`, `sidecars`) beside the context model
+ * `model`, a file name? One '*' matches anything; what follows it is taken as it stands. */
+EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epctx_str model);
+/* Makes a file name from a pattern; `model` is the context model's file name. With a `node` {node}
+ * is its name, in letters that every file system takes. With a `profile`, too, * is the short name
+ * of the EP, or, where every node has a context of its own, the node's key. ARG for other words in
+ * {}, LIMIT. */
+EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_profile *profile,
+                                               const struct epctx_epnode *node, epctx_str model,
+                                               char *out, size_t capacity, epctx_error *error);
 
 /* ================================================================================================
  * >>path: names from a model become paths, names of outputs are made
@@ -1293,9 +1660,6 @@ typedef struct epctx_commit {
     const struct epctx_hooks *hooks;
     const epctx_file_lock *lock; /* the caller has it */
     bool keep;                   /* a file that is there with the same bytes stays */
-    /* What else is done, in memory of the caller's, before models come into place. */
-    epctx_status (*between_fn)(void *user, epctx_error *error);
-    void *user;
     /* The rest is the library's. */
     bool linked; /* for reading: epctx_commit_rename copied nothing */
     const epctx_io *io;
@@ -1811,30 +2175,6 @@ typedef void (*epctx_finding_fn)(void *user, const epctx_finding *finding);
 
 #ifndef EPCTX_NO_WIRE
 
-/* Deepest nesting of graphs that a model can have: each takes three of 100 levels. */
-#define EPCTX_WALK_DEPTH 34
-
-typedef struct epctx_walk_level {
-    epctx_str graph; /* its name, or the function's */
-    epctx_cursor nodes, attrs, graphs;
-} epctx_walk_level;
-
-/* Position in a walk over all nodes of a model. */
-typedef struct epctx_walk {
-    epctx_cursor functions, trainings, training;
-    uint32_t depth;   /* of the node just given: 0 in the main graph or a function's body */
-    bool in_function;
-    bool in_training;
-    uint32_t count;   /* levels in use */
-    epctx_walk_level levels[EPCTX_WALK_DEPTH];
-} epctx_walk;
-
-/* Every node: the main graph, bodies behind the node that owns them, functions, training graphs. */
-EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model);
-EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node);
-/* The next node of op_type EPContext, whatever its domain; epctx_is_epnode tells the real ones. */
-EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node);
-
 typedef enum epctx_compiled {
     EPCTX_PLAIN = 0,      /* no EPContext node: every EP compiles at load */
     EPCTX_PARTLY_COMPILED, /* some nodes are left to the session */
@@ -2058,17 +2398,6 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
  * >>edit: change a model, write it
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
-
-/* A graph record from the main graph: names, types, attributes, initializer bytes (typed fields are
- * converted to raw, external data is mapped through the model's io from the model's folder).
- * Everything lives until the model is closed. EPCTX_ERR_GRAPH for a malformed tensor, a cycle, or a
- * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data, LIMIT where the tensors in it
- * lie over each other: together they may have 1 GiB and 16 times the bytes of their files. */
-EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error);
-
-#endif /* EPCTX_NO_WIRE */
-
 #ifndef EPCTX_NO_EDIT
 
 /* -- edits --
@@ -2109,6 +2438,10 @@ EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uin
                                       epctx_view other, epctx_view after, epctx_view *placed,
                                       epctx_error *error);
 
+/* Adds an empty message to `parent` as field `number`. */
+EPCTX_API epctx_status epctx_message_put(epctx_model *model, epctx_view parent, uint32_t number,
+                                         epctx_view after, epctx_view *placed, epctx_error *error);
+
 /* Sets a string, bytes or integer field of a message by its number in onnx.proto. However often it
  * stands there, one is left, in the place of the last; one that says the same stays as it is. Other
  * members of a oneof go. What has the number and another wire type is an unknown field and stays. An
@@ -2138,6 +2471,11 @@ EPCTX_API epctx_status epctx_set_attr(epctx_model *model, epctx_view node, const
 /* The same from an attribute of any node of any model. */
 EPCTX_API epctx_status epctx_set_attr_copy(epctx_model *model, epctx_view node, epctx_view attr,
                                            epctx_error *error);
+/* epctx_set_attr of one number or string; the string is borrowed. */
+EPCTX_API epctx_status epctx_node_set_int(epctx_model *model, epctx_view node, const char *name,
+                                          int64_t value, epctx_error *error);
+EPCTX_API epctx_status epctx_node_set_str(epctx_model *model, epctx_view node, const char *name,
+                                          epctx_str value, epctx_error *error);
 /* Removes an attribute; no error when there is none. */
 EPCTX_API epctx_status epctx_unset_attr(epctx_model *model, epctx_view node, epctx_str name,
                                         epctx_error *error);
@@ -2159,6 +2497,14 @@ EPCTX_API epctx_status epctx_put_value(epctx_model *model, epctx_view graph,
 EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
                                         const epctx_tensor *tensor, epctx_view after,
                                         epctx_view *placed, epctx_error *error);
+
+/* Gives a tensor, wherever it is, raw data (borrowed) or a reference to bytes in a file (the location
+ * is copied) instead of the data that it has. */
+EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tensor, epctx_span data,
+                                            epctx_error *error);
+EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view tensor,
+                                                 epctx_str location, uint64_t offset,
+                                                 uint64_t length, epctx_error *error);
 
 /* Adds an opset import, or does nothing when the domain is already imported. */
 EPCTX_API epctx_status epctx_put_opset(epctx_model *model, epctx_str domain, int64_t version,
@@ -2221,6 +2567,16 @@ EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, ep
  * the number of nodes. */
 EPCTX_API epctx_status epctx_prefix(epctx_model *model, epctx_str prefix,
                                     const epctx_name_opts *opts, size_t *count, epctx_error *error);
+
+/* False while singular messages stand twice: then the model can be read, not edited. */
+EPCTX_API bool epctx_model_is_editable(const epctx_model *model);
+/* Makes what is read what is written: of singular fields that stand twice one stays, messages become
+ * one, of others the last. `doubled_fn` (may be NULL) hears of each, with the name of the node that
+ * it is in; what it returns ends the work, and then nothing has changed. */
+typedef epctx_status (*epctx_doubled_fn)(void *user, const epctx_field_info *field, epctx_str node,
+                                         epctx_error *error);
+EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
+                                                 void *user, epctx_error *error);
 
 /* Expands every message of the model, so that writing re-emits each one from its parts. The bytes
  * stay the same; tests use it. */
@@ -2921,25 +3277,6 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep);
 
 #ifndef EPCTX_NO_EDIT
 
-/* A partition that the caller chose: epctx_node.id of its nodes, in any order. */
-typedef struct epctx_node_set {
-    const uint32_t *nodes;
-    size_t node_count;
-} epctx_node_set;
-
-/* The context binary to the application instead of into a file: ORT's named-buffer write callback,
- * the counterpart of epctx_reader. Models stay files; where they, too, are the application's, open
- * the source with epctx_io_buffers, and everything goes through its callbacks. */
-typedef struct epctx_writer {
-    void *user;
-    /* The whole binary, in one call, under the name that the nodes record. It replaces one of that
-     * name in whole, or not at all when it fails; then the EPContext model is the old one, too, or
-     * none. Called when all else is ready: an old model is set aside, the new one is durable but
-     * not yet visible. */
-    epctx_status (*write_fn)(void *user, epctx_str name, const void *data, size_t size,
-                             epctx_error *error);
-} epctx_writer;
-
 /* Strings are borrowed during the call. */
 typedef struct epctx_gen_opts {
     const char *context_file_path; /* ep.context_file_path; default <model>_ctx.onnx */
@@ -2950,14 +3287,11 @@ typedef struct epctx_gen_opts {
     const epctx_allocator *allocator; /* for the binary; default malloc */
     const char *binary; /* the binary's path relative to the EPContext model, its folder must exist;
                            default [model]_[ep].bin */
-    const epctx_writer *writer; /* may be NULL; then `binary` is only a name. Not for groups */
     const char *initializers_file_name; /* ep.context_model_external_initializers_file_name: a file
                                            beside the EPContext model for what stays; default: all
                                            inside the model */
     uint64_t initializers_min_size; /* smaller ones stay inside; default 0: all go out */
     epctx_no_nodes no_nodes;        /* when nothing can be compiled */
-    const epctx_node_set *sets;     /* partitions; default: what the backend takes */
-    size_t set_count;
     const char *build_options; /* anything else that the binary depends on, for the build stamp */
     bool prepare_only;         /* as in epctx_build_opts */
     epctx_weightless_support weightless; /* ep.enable_weightless is ALL, its former name
@@ -2967,6 +3301,12 @@ typedef struct epctx_gen_opts {
     const epctx_hooks *hooks;
     const epctx_file_lock *lock; /* the caller has the lock of the EPContext model; may be NULL */
 } epctx_gen_opts;
+
+/* Session options are the text form of what is asked for: these turn one into the other.
+ * `options` as read with epctx_options_set; what they say nothing of is zero in `out`. Strings are
+ * borrowed from the options, or from `opts`. */
+EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options);
+EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts);
 
 typedef struct epctx_gen_report {
     size_t partition_count;
@@ -2981,7 +3321,7 @@ typedef struct epctx_gen_report {
     const epctx_node *nodes; /* the EPContext nodes made (GetEpContextNodes), one per partition;
                                 valid until the model is closed */
     char context_path[EPCTX_PATH_MAX];
-    char binary_path[EPCTX_PATH_MAX];       /* empty when embedded; a writer's: the name alone */
+    char binary_path[EPCTX_PATH_MAX];       /* empty when embedded */
     char initializers_path[EPCTX_PATH_MAX]; /* empty when all are inside */
 } epctx_gen_report;
 
@@ -2993,11 +3333,9 @@ typedef struct epctx_gen_report {
  * this EP are written, those of EPs without a node here removed.
  *
  * Outputs are checked before anything is compiled, by epctx_preflight and with its errors;
- * all files are committed together, as by epctx_write_group; only where `writer` takes the binary
- * the old model is <model>.old meanwhile. Node sets must be such that no set depends on itself,
- * also when the others are taken as one node each: EPCTX_ERR_GRAPH names the way. No node taken: see `no_nodes`. On failure the model
- * is as before and nothing was replaced. The same model and options give the same bytes. `report`
- * may be NULL. */
+ * all files are committed together, as by epctx_write_group. No node taken: see `no_nodes`. On
+ * failure the model is as before and nothing was replaced. The same model and options give the same
+ * bytes. `report` may be NULL. */
 EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
                                       const epctx_gen_opts *opts, epctx_gen_report *report,
                                       epctx_error *error);
@@ -3406,7 +3744,6 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 #if defined(EPCTX_IMPLEMENTATION) && !defined(EPCTX_IMPLEMENTED)
 #define EPCTX_IMPLEMENTED
 
-#include <stdarg.h>
 #include <string.h>
 
 #if !defined(EPCTX_NO_MALLOC) || defined(EPCTX_DEBUG)
@@ -3573,6 +3910,99 @@ EPCTX_API bool epctx_str_is(epctx_str a, const char *b)
     return epctx_str_eq(a, epctx_str_of(b));
 }
 
+static char epctx__lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+EPCTX_API bool epctx_str_eq_nocase(epctx_str a, epctx_str b)
+{
+    size_t i;
+    for (i = 0; i < a.size && a.size == b.size; i++) {
+        if (epctx__lower(a.data[i]) != epctx__lower(b.data[i])) {
+            return false;
+        }
+    }
+    return a.size == b.size;
+}
+
+EPCTX_API bool epctx_str_starts(epctx_str text, const char *start)
+{
+    size_t size = strlen(start);
+    return text.size >= size && (size == 0 || memcmp(text.data, start, size) == 0);
+}
+
+/* The first `size` bytes go. */
+static void epctx__str_skip(epctx_str *rest, size_t size)
+{
+    rest->data += size;
+    rest->size -= size;
+}
+
+EPCTX_API epctx_str epctx_str_cut(epctx_str *rest, char separator)
+{
+    epctx_str part = *rest;
+    const void *end = part.size > 0 ? memchr(part.data, separator, part.size) : NULL;
+    if (end == NULL) {
+        *rest = epctx_str_of(NULL);
+    } else {
+        part.size = (size_t)((const char *)end - part.data);
+        epctx__str_skip(rest, part.size + 1);
+    }
+    return part;
+}
+
+/* Appends a decimal digit to a number; false when `c` is none, or the number has no room for it. */
+static bool epctx__digit(uint64_t *number, char c)
+{
+    unsigned digit = (unsigned)(unsigned char)c - (unsigned)'0';
+    if (digit > 9 || *number > (UINT64_MAX - digit) / 10) {
+        return false;
+    }
+    *number = *number * 10 + digit;
+    return true;
+}
+
+EPCTX_API bool epctx_str_take_number(epctx_str *rest, uint64_t *out)
+{
+    size_t i = 0;
+    *out = 0;
+    while (i < rest->size && epctx__digit(out, rest->data[i])) {
+        i++;
+    }
+    if (i == 0 || (i < rest->size && rest->data[i] >= '0' && rest->data[i] <= '9')) {
+        return false;
+    }
+    epctx__str_skip(rest, i);
+    return true;
+}
+
+EPCTX_API bool epctx_str_number(epctx_str text, uint64_t *out)
+{
+    return epctx_str_take_number(&text, out) && text.size == 0;
+}
+
+EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    uint64_t hash = 0;
+    size_t i;
+    *out = 0;
+    if (rest->size < 16) {
+        return false;
+    }
+    for (i = 0; i < 16; i++) {
+        const char *digit = (const char *)memchr(digits, rest->data[i], 16);
+        if (digit == NULL) {
+            return false;
+        }
+        hash = hash << 4 | (uint64_t)(digit - digits);
+    }
+    *out = hash;
+    epctx__str_skip(rest, 16);
+    return true;
+}
+
 /* Bytes of the character that starts with `lead`; 0: none does. */
 static size_t epctx__utf8_size(unsigned lead)
 {
@@ -3645,119 +4075,148 @@ EPCTX_API bool epctx_char_is_shown(uint32_t code, uint32_t before)
     return !epctx__is_hidden(code);
 }
 
-/* -- errors -- */
+/* -- text that is made -- */
 
-typedef struct epctx__text {
-    char *data;
-    size_t capacity; /* with the terminator */
-    size_t size;
-} epctx__text;
-
-static void epctx__text_char(epctx__text *text, char c)
+EPCTX_API epctx_text epctx_text_of(char *buffer, size_t capacity)
 {
-    if (text->size + 1 < text->capacity) {
-        text->data[text->size++] = c;
+    epctx_text text;
+    text.data = buffer;
+    text.capacity = buffer != NULL ? capacity : 1;
+    text.size = 0;
+    text.cut = false;
+    if (buffer != NULL) {
+        buffer[0] = '\0';
+    }
+    return text;
+}
+
+EPCTX_API epctx_str epctx_text_str(const epctx_text *text)
+{
+    epctx_str s;
+    s.data = text->data;
+    s.size = text->size;
+    return s;
+}
+
+EPCTX_API void epctx_text_put_char(epctx_text *text, char c)
+{
+    epctx_str part;
+    part.data = &c;
+    part.size = 1;
+    epctx_text_put(text, part);
+}
+
+EPCTX_API void epctx_text_put(epctx_text *text, epctx_str part)
+{
+    size_t left = text->capacity - text->size - 1;
+    size_t size = part.size < left ? part.size : left;
+    text->cut = text->cut || size < part.size;
+    if (size > 0) {
+        memcpy(text->data + text->size, part.data, size);
+        text->size += size;
+        text->data[text->size] = '\0';
     }
 }
 
-/* Text of hostile origin: what is not shown becomes \xHH, and one long name must not push the rest of
- * the message out. No character is cut. */
-static void epctx__text_str(epctx__text *text, const char *data, size_t size)
+/* One long name must not push the rest of a message out. */
+EPCTX_API void epctx_text_put_shown(epctx_text *text, epctx_str part)
 {
     const size_t most = text->size + 200;
-    epctx_str from;
     uint32_t before = 0;
     size_t i, k, n;
-    from.data = data;
-    from.size = size;
-    for (i = 0; i < size; i += n) {
-        uint32_t code = epctx_str_char(from, i, &n);
+    for (i = 0; i < part.size; i += n) {
+        uint32_t code = epctx_str_char(part, i, &n);
         bool shown = epctx_char_is_shown(code, before);
         size_t room = text->size + (shown ? n : 4 * n);
         if (room > most || room >= text->capacity) {
-            break;
+            text->cut = true;
+            epctx_text_put(text, epctx_str_of("..."));
+            return;
         }
         for (k = i; k < i + n; k++) {
             if (shown) {
-                epctx__text_char(text, data[k]);
+                epctx_text_put_char(text, part.data[k]);
             } else {
-                unsigned char c = (unsigned char)data[k];
-                epctx__text_char(text, '\\');
-                epctx__text_char(text, 'x');
-                epctx__text_char(text, "0123456789abcdef"[c >> 4]);
-                epctx__text_char(text, "0123456789abcdef"[c & 15]);
+                epctx_text_put(text, epctx_str_of("\\x"));
+                epctx_text_put_hex(text, (unsigned char)part.data[k], 2);
             }
         }
         before = code;
     }
-    for (k = 0; i < size && k < 3; k++) {
-        epctx__text_char(text, '.');
-    }
 }
 
-static void epctx__text_number(epctx__text *text, uint64_t value, unsigned base)
+static void epctx__text_digits(epctx_text *text, uint64_t value, unsigned base, size_t least)
 {
     char digits[20];
-    size_t count = 0;
+    epctx_str part;
+    size_t at = sizeof digits;
     do {
-        digits[count++] = "0123456789abcdef"[value % base];
+        digits[--at] = "0123456789abcdef"[value % base];
         value /= base;
-    } while (value != 0);
-    while (count > 0) {
-        epctx__text_char(text, digits[--count]);
-    }
+    } while (value != 0 || sizeof digits - at < least);
+    part.data = digits + at;
+    part.size = sizeof digits - at;
+    epctx_text_put(text, part);
 }
 
-/* The formats of epctx_fail. */
-static void epctx__text_format(epctx__text *text, const char *format, va_list args)
+EPCTX_API void epctx_text_put_number(epctx_text *text, uint64_t value)
 {
+    epctx__text_digits(text, value, 10, 1);
+}
+
+EPCTX_API void epctx_text_put_hex(epctx_text *text, uint64_t value, unsigned digits)
+{
+    epctx__text_digits(text, value, 16, digits < 16 ? digits : 16);
+}
+
+EPCTX_API void epctx_text_put_args(epctx_text *text, const char *format, va_list args)
+{
+    const char *s;
+    int64_t value;
     for (; *format != '\0'; format++) {
         if (*format != '%') {
-            epctx__text_char(text, *format);
+            epctx_text_put_char(text, *format);
             continue;
         }
         switch (*++format) {
-        case 's': {
-            const char *s = va_arg(args, const char *);
-            epctx__text_str(text, s != NULL ? s : "", s != NULL ? strlen(s) : 0);
+        case 's':
+            s = va_arg(args, const char *);
+            epctx_text_put_shown(text, epctx_str_of(s));
             break;
-        }
-        case 'S': {
-            const epctx_str *s = va_arg(args, const epctx_str *);
-            epctx__text_str(text, s->data, s->size);
+        case 'S':
+            epctx_text_put_shown(text, *va_arg(args, const epctx_str *));
             break;
-        }
-        case 'd': {
-            int64_t value = va_arg(args, int64_t);
+        case 'd':
+            value = va_arg(args, int64_t);
             if (value < 0) {
-                epctx__text_char(text, '-');
+                epctx_text_put_char(text, '-');
             }
-            epctx__text_number(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, 10);
+            epctx_text_put_number(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
             break;
-        }
         case 'u':
-            epctx__text_number(text, va_arg(args, uint64_t), 10);
+            epctx_text_put_number(text, va_arg(args, uint64_t));
             break;
         case 'x':
-            epctx__text_number(text, va_arg(args, uint64_t), 16);
+            epctx_text_put_hex(text, va_arg(args, uint64_t), 1);
             break;
         case '\0':
             return;
         default:
-            epctx__text_char(text, *format);
+            epctx_text_put_char(text, *format);
             break;
         }
     }
 }
 
-static epctx__text epctx__text_of(char *data, size_t capacity)
+EPCTX_API void epctx_text_put_format(epctx_text *text, const char *format, ...)
 {
-    epctx__text text;
-    text.data = data;
-    text.capacity = capacity;
-    text.size = 0;
-    return text;
+    va_list args;
+    va_start(args, format);
+    epctx_text_put_args(text, format, args);
+    va_end(args);
 }
+
+/* -- errors -- */
 
 EPCTX_API void epctx_error_clear(epctx_error *error)
 {
@@ -3771,12 +4230,11 @@ EPCTX_API void epctx_error_clear(epctx_error *error)
 EPCTX_API epctx_status epctx_fail(epctx_error *error, epctx_status status, const char *format, ...)
 {
     if (error != NULL && error->status == EPCTX_OK) {
-        epctx__text text = epctx__text_of(error->message, sizeof error->message);
+        epctx_text text = epctx_text_of(error->message, sizeof error->message);
         va_list args;
         va_start(args, format);
-        epctx__text_format(&text, format, args);
+        epctx_text_put_args(&text, format, args);
         va_end(args);
-        text.data[text.size] = '\0';
         error->status = status;
     }
     return status;
@@ -3786,18 +4244,9 @@ EPCTX_API epctx_status epctx_fail(epctx_error *error, epctx_status status, const
 static void epctx__prefix(epctx_error *error, const char *what, const char *name)
 {
     char prefix[288];
-    epctx__text text = epctx__text_of(prefix, sizeof prefix);
-    size_t rest;
-    if (what != NULL) {
-        epctx__text_str(&text, what, strlen(what));
-        epctx__text_str(&text, " '", 2);
-    }
-    epctx__text_str(&text, name, strlen(name));
-    if (what != NULL) {
-        epctx__text_char(&text, '\'');
-    }
-    epctx__text_str(&text, ": ", 2);
-    rest = strlen(error->message);
+    epctx_text text = epctx_text_of(prefix, sizeof prefix);
+    size_t rest = strlen(error->message);
+    epctx_text_put_format(&text, what != NULL ? "%s '%s': " : "%s%s: ", what, name);
     if (rest > sizeof error->message - 1 - text.size) {
         rest = sizeof error->message - 1 - text.size;
         while (rest > 0 && ((unsigned char)error->message[rest] & 0xc0) == 0x80) {
@@ -3809,11 +4258,10 @@ static void epctx__prefix(epctx_error *error, const char *what, const char *name
     error->message[text.size + rest] = '\0';
 }
 
-static void epctx__keep(char *out, size_t capacity, const char *data, size_t size)
+static void epctx__keep(char *out, size_t capacity, epctx_str name)
 {
-    epctx__text text = epctx__text_of(out, capacity);
-    epctx__text_str(&text, data, size);
-    out[text.size] = '\0';
+    epctx_text text = epctx_text_of(out, capacity);
+    epctx_text_put_shown(&text, name);
 }
 
 EPCTX_API void epctx_blame(epctx_error *error, const char *file, const epctx_str *node,
@@ -3823,15 +4271,15 @@ EPCTX_API void epctx_blame(epctx_error *error, const char *file, const epctx_str
         return;
     }
     if (attribute != NULL && error->attribute[0] == '\0') {
-        epctx__keep(error->attribute, sizeof error->attribute, attribute, strlen(attribute));
+        epctx__keep(error->attribute, sizeof error->attribute, epctx_str_of(attribute));
         epctx__prefix(error, "attribute", error->attribute);
     }
     if (node != NULL && node->size > 0 && error->node[0] == '\0') {
-        epctx__keep(error->node, sizeof error->node, node->data, node->size);
+        epctx__keep(error->node, sizeof error->node, *node);
         epctx__prefix(error, "node", error->node);
     }
     if (file != NULL && file[0] != '\0' && error->file[0] == '\0') {
-        epctx__keep(error->file, sizeof error->file, file, strlen(file));
+        epctx__keep(error->file, sizeof error->file, epctx_str_of(file));
         epctx__prefix(error, NULL, error->file);
     }
 }
@@ -4120,6 +4568,38 @@ EPCTX_API void epctx_arena_free(epctx_arena *arena)
     memset(arena, 0, sizeof *arena);
 }
 
+/* -- state -- */
+
+/* Room for one more element of a list that grows in an arena. */
+static bool epctx__list_room(epctx_arena *arena, void **list, size_t count, size_t *room,
+                             size_t size)
+{
+    void *more;
+    size_t want = *room == 0 ? 8 : *room * 2;
+    if (count < *room) {
+        return true;
+    }
+    more = epctx_arena_array(arena, want, size);
+    if (more == NULL) {
+        return false;
+    }
+    if (count > 0) {
+        memcpy(more, *list, count * size);
+        epctx__arena_release(arena, *list, *room * size);
+    }
+    *list = more;
+    *room = want;
+    return true;
+}
+
+EPCTX_API void *epctx_list_add(epctx_list *list, epctx_arena *arena, size_t size)
+{
+    if (!epctx__list_room(arena, &list->items, list->count, &list->room, size)) {
+        return NULL;
+    }
+    return memset((uint8_t *)list->items + size * list->count++, 0, size);
+}
+
 EPCTX_API void epctx_buffer_init(epctx_buffer *buffer, const epctx_allocator *allocator)
 {
     memset(buffer, 0, sizeof *buffer);
@@ -4382,6 +4862,45 @@ EPCTX_API epctx_status epctx_map_put(epctx_map *map, epctx_str key, uint32_t val
     }
     node->value = value;
     return EPCTX_OK;
+}
+
+static EPCTX__UNUSED bool epctx__has(const epctx_map *map, epctx_str key)
+{
+    return epctx_map_get(map, key) != EPCTX_MAP_NONE;
+}
+
+/* -- with the error that says what was missing -- */
+
+static void *epctx__array(epctx_arena *arena, size_t count, size_t size, epctx_error *error)
+{
+    void *memory = epctx_arena_array(arena, count, size);
+    if (memory == NULL) {
+        epctx__nomem(error, arena->missing);
+    }
+    return memory;
+}
+
+/* Makes `out` an array of zeros. */
+#define EPCTX__NEW(out, type, count, arena, error)                                                 \
+    do {                                                                                           \
+        (out) = (type *)epctx__array(arena, count, sizeof(type), error);                           \
+        if ((out) == NULL) {                                                                       \
+            return EPCTX_ERR_NOMEM;                                                                \
+        }                                                                                          \
+    } while (0)
+
+static EPCTX__UNUSED epctx_status epctx__copy(epctx_arena *arena, epctx_str text, const char **out,
+                                              epctx_error *error)
+{
+    *out = epctx_arena_copy(arena, text);
+    return *out != NULL ? EPCTX_OK : epctx__nomem(error, arena->missing);
+}
+
+static epctx_status epctx__map_set(epctx_map *map, epctx_str key, size_t value, epctx_error *error)
+{
+    return epctx_map_put(map, key, (uint32_t)value) == EPCTX_OK
+               ? EPCTX_OK
+               : epctx__nomem(error, map->arena->missing);
 }
 
 /* A binary inside a model lives as long as the model: in its arena. */
@@ -6554,140 +7073,97 @@ static const uint8_t *epctx__skip_group(const uint8_t *p, const uint8_t *end, ui
     return NULL;
 }
 
-/* -- the schema: which fields hold messages, which hold packed numbers -- */
+/* -- the schema -- */
 
-typedef enum epctx__type {
-    EPCTX__T_NONE = 0,
-    EPCTX__T_MODEL,
-    EPCTX__T_GRAPH,
-    EPCTX__T_NODE,
-    EPCTX__T_ATTR,
-    EPCTX__T_TENSOR,
-    EPCTX__T_SEGMENT,
-    EPCTX__T_SPARSE,
-    EPCTX__T_VALUE,
-    EPCTX__T_TYPE,
-    EPCTX__T_TYPE_TENSOR, /* also SparseTensor: the same fields */
-    EPCTX__T_TYPE_ELEM,   /* Sequence and Optional */
-    EPCTX__T_TYPE_MAP,
-    EPCTX__T_SHAPE,
-    EPCTX__T_LEAF, /* only strings and numbers: opset, key/value pair, Opaque ... */
-    EPCTX__T_FUNCTION,
-    EPCTX__T_TRAINING,
-    EPCTX__T_ANNOTATION,
-    EPCTX__T_NODE_DEVICE,
-    EPCTX__T_SHARDING,
-    EPCTX__T_SHARDED_DIM,
-    EPCTX__T_GROUP_MAP, /* IntIntListEntryProto */
-    EPCTX__T_DEVICES,   /* DeviceConfigurationProto */
-    EPCTX__T_DIM,       /* Dimension and SimpleShardedDimProto */
-    EPCTX__T_COUNT
-} epctx__type;
+#define EPCTX__ONE 0x20u /* added to the kind of a singular message */
 
-/* A table entry: 0 is "nothing to look into"; else the message type, with EPCTX__ONE when the field
- * is singular; or the width class of a packed field. */
-#define EPCTX__ONE    0x20u
-#define EPCTX__VARINT 0x40u
-#define EPCTX__FIX32  0x41u
-#define EPCTX__FIX64  0x42u
-
-/* onnx.proto, IR version 13; the index is the field number. */
-static const uint8_t epctx__fields_model[27] = {
-    0, 0, 0, 0, 0, 0, 0, EPCTX__T_GRAPH | EPCTX__ONE, EPCTX__T_LEAF, 0, 0, 0, 0, 0, EPCTX__T_LEAF,
-    0, 0, 0, 0, 0, EPCTX__T_TRAINING, 0, 0, 0, 0, EPCTX__T_FUNCTION, EPCTX__T_DEVICES};
-static const uint8_t epctx__fields_graph[17] = {
-    0, EPCTX__T_NODE, 0, 0, 0, EPCTX__T_TENSOR, 0, 0, 0, 0, 0, EPCTX__T_VALUE, EPCTX__T_VALUE,
-    EPCTX__T_VALUE, EPCTX__T_ANNOTATION, EPCTX__T_SPARSE, EPCTX__T_LEAF};
-static const uint8_t epctx__fields_node[11] = {
-    0, 0, 0, 0, 0, EPCTX__T_ATTR, 0, 0, 0, EPCTX__T_LEAF, EPCTX__T_NODE_DEVICE};
-static const uint8_t epctx__fields_attr[24] = {
-    0, 0, 0, 0, 0, EPCTX__T_TENSOR | EPCTX__ONE, EPCTX__T_GRAPH | EPCTX__ONE, EPCTX__FIX32,
-    EPCTX__VARINT, 0, EPCTX__T_TENSOR, EPCTX__T_GRAPH, 0, 0, EPCTX__T_TYPE | EPCTX__ONE,
-    EPCTX__T_TYPE, 0, 0, 0, 0, 0, 0, EPCTX__T_SPARSE | EPCTX__ONE, EPCTX__T_SPARSE};
-static const uint8_t epctx__fields_tensor[17] = {
-    0, EPCTX__VARINT, 0, EPCTX__T_SEGMENT | EPCTX__ONE, EPCTX__FIX32, EPCTX__VARINT, 0,
-    EPCTX__VARINT, 0, 0, EPCTX__FIX64, EPCTX__VARINT, 0, EPCTX__T_LEAF, 0, 0, EPCTX__T_LEAF};
-static const uint8_t epctx__fields_sparse[4] = {
-    0, EPCTX__T_TENSOR | EPCTX__ONE, EPCTX__T_TENSOR | EPCTX__ONE, EPCTX__VARINT};
-static const uint8_t epctx__fields_value[5] = {0, 0, EPCTX__T_TYPE | EPCTX__ONE, 0, EPCTX__T_LEAF};
-static const uint8_t epctx__fields_type[10] = {
-    0, EPCTX__T_TYPE_TENSOR | EPCTX__ONE, 0, 0, EPCTX__T_TYPE_ELEM | EPCTX__ONE,
-    EPCTX__T_TYPE_MAP | EPCTX__ONE, 0, EPCTX__T_LEAF | EPCTX__ONE,
-    EPCTX__T_TYPE_TENSOR | EPCTX__ONE,
-    EPCTX__T_TYPE_ELEM | EPCTX__ONE};
-static const uint8_t epctx__fields_type_tensor[3] = {0, 0, EPCTX__T_SHAPE | EPCTX__ONE};
-static const uint8_t epctx__fields_type_elem[2] = {0, EPCTX__T_TYPE | EPCTX__ONE};
-static const uint8_t epctx__fields_type_map[3] = {0, 0, EPCTX__T_TYPE | EPCTX__ONE};
-static const uint8_t epctx__fields_shape[2] = {0, EPCTX__T_DIM};
-static const uint8_t epctx__fields_function[15] = {
-    0, 0, 0, 0, 0, 0, 0, EPCTX__T_NODE, 0, EPCTX__T_LEAF, 0, EPCTX__T_ATTR, EPCTX__T_VALUE, 0,
-    EPCTX__T_LEAF};
-static const uint8_t epctx__fields_training[5] = {
-    0, EPCTX__T_GRAPH | EPCTX__ONE, EPCTX__T_GRAPH | EPCTX__ONE, EPCTX__T_LEAF, EPCTX__T_LEAF};
-static const uint8_t epctx__fields_annotation[3] = {0, 0, EPCTX__T_LEAF};
-static const uint8_t epctx__fields_node_device[3] = {0, 0, EPCTX__T_SHARDING};
-static const uint8_t epctx__fields_sharding[5] = {0, 0, EPCTX__VARINT, EPCTX__T_GROUP_MAP,
-                                                  EPCTX__T_SHARDED_DIM};
-static const uint8_t epctx__fields_sharded_dim[3] = {0, 0, EPCTX__T_DIM};
-static const uint8_t epctx__fields_group_map[3] = {0, 0, EPCTX__VARINT};
-
-typedef struct epctx__schema {
-    const uint8_t *fields;
-    uint32_t count;
-} epctx__schema;
-
-#define EPCTX__SCHEMA(table) {table, (uint32_t)sizeof(table)}
-static const epctx__schema epctx__schemas[EPCTX__T_COUNT] = {
-    {NULL, 0},
-    EPCTX__SCHEMA(epctx__fields_model),
-    EPCTX__SCHEMA(epctx__fields_graph),
-    EPCTX__SCHEMA(epctx__fields_node),
-    EPCTX__SCHEMA(epctx__fields_attr),
-    EPCTX__SCHEMA(epctx__fields_tensor),
-    {NULL, 0}, /* SEGMENT */
-    EPCTX__SCHEMA(epctx__fields_sparse),
-    EPCTX__SCHEMA(epctx__fields_value),
-    EPCTX__SCHEMA(epctx__fields_type),
-    EPCTX__SCHEMA(epctx__fields_type_tensor),
-    EPCTX__SCHEMA(epctx__fields_type_elem),
-    EPCTX__SCHEMA(epctx__fields_type_map),
-    EPCTX__SCHEMA(epctx__fields_shape),
-    {NULL, 0}, /* LEAF */
-    EPCTX__SCHEMA(epctx__fields_function),
-    EPCTX__SCHEMA(epctx__fields_training),
-    EPCTX__SCHEMA(epctx__fields_annotation),
-    EPCTX__SCHEMA(epctx__fields_node_device),
-    EPCTX__SCHEMA(epctx__fields_sharding),
-    EPCTX__SCHEMA(epctx__fields_sharded_dim),
-    EPCTX__SCHEMA(epctx__fields_group_map),
-    {NULL, 0}, /* DEVICES */
-    {NULL, 0}, /* DIM */
-};
-#undef EPCTX__SCHEMA
-
-static uint32_t epctx__field_kind(epctx__type type, uint32_t number)
+/* What opening has to look into: EPCTX_KIND_ of a message, with EPCTX__ONE when it is singular, or
+ * of repeated numbers, which may be packed; else 0. A switch over constants becomes a table. */
+static uint32_t epctx__field_kind(epctx_kind message, uint32_t number)
 {
-    const epctx__schema *schema = &epctx__schemas[type];
-    return number < schema->count ? schema->fields[number] : 0;
+#define EPCTX__CODE_ONE(kind)  ((kind) < EPCTX_KIND_INT ? (kind) | EPCTX__ONE : 0u)
+#define EPCTX__CODE_MANY(kind) ((kind) < EPCTX_KIND_STRING ? (kind) : 0u)
+#define EPCTX__FIELD_CASE(message, symbol, name, number, count, kind)                              \
+    case (uint32_t)EPCTX_KIND_##message << 5 | number:                                             \
+        return EPCTX__CODE_##count((uint32_t)EPCTX_KIND_##kind);
+    switch (number < 32 ? (uint32_t)message << 5 | number : 0) {
+        EPCTX_FIELD_LIST(EPCTX__FIELD_CASE)
+    default:
+        return 0;
+    }
+#undef EPCTX__FIELD_CASE
+#undef EPCTX__CODE_MANY
+#undef EPCTX__CODE_ONE
+}
+
+EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t number)
+{
+#define EPCTX__REPEATED_ONE  false
+#define EPCTX__REPEATED_MANY true
+#define EPCTX__FIELD_INFO(message, symbol, name, number, count, kind)                              \
+    {EPCTX_KIND_##message, name, number, EPCTX__REPEATED_##count, EPCTX_KIND_##kind},
+    static const epctx_field_info fields[] = {EPCTX_FIELD_LIST(EPCTX__FIELD_INFO)};
+#undef EPCTX__FIELD_INFO
+#undef EPCTX__REPEATED_MANY
+#undef EPCTX__REPEATED_ONE
+    size_t i;
+    for (i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (fields[i].message == message && fields[i].number == number) {
+            return &fields[i];
+        }
+    }
+    return NULL;
+}
+
+EPCTX_API bool epctx_field_fits(const epctx_field_info *info, epctx_wire wire)
+{
+    switch (info->kind) {
+    case EPCTX_KIND_INT:
+        return wire == EPCTX_WIRE_VARINT;
+    case EPCTX_KIND_FLOAT:
+        return wire == EPCTX_WIRE_FIXED32;
+    case EPCTX_KIND_DOUBLE:
+        return wire == EPCTX_WIRE_FIXED64;
+    default:
+        return wire == EPCTX_WIRE_LEN;
+    }
+}
+
+EPCTX_API const char *epctx_message_name(epctx_kind message)
+{
+#define EPCTX__MESSAGE_NAME(message, name) name,
+    static const char *const names[] = {"unknown", EPCTX_MESSAGE_LIST(EPCTX__MESSAGE_NAME)};
+#undef EPCTX__MESSAGE_NAME
+    return names[(unsigned)message < (unsigned)EPCTX_KIND_INT ? message : EPCTX_KIND_NONE];
 }
 
 /* Whether a field is a member of the only oneof of its message: one more takes its place. */
-static bool epctx__is_choice(epctx__type type, uint32_t number, epctx_wire wire)
+static bool epctx__is_choice(epctx_kind message, uint32_t number, epctx_wire wire)
 {
-    if (type == EPCTX__T_DIM) { /* dim_value, dim_param */
-        return number == (wire == EPCTX_WIRE_VARINT ? 1u : wire == EPCTX_WIRE_LEN ? 2u : 0u);
+    if (message == EPCTX_KIND_DIM || message == EPCTX_KIND_SIMPLE_SHARDING) {
+        return number == (wire == EPCTX_WIRE_VARINT ? (uint32_t)EPCTX_FIELD_DIM_DIM_VALUE
+                          : wire == EPCTX_WIRE_LEN  ? (uint32_t)EPCTX_FIELD_DIM_DIM_PARAM
+                                                    : 0u);
     }
-    return type == EPCTX__T_TYPE && wire == EPCTX_WIRE_LEN && epctx__field_kind(type, number) != 0;
+    return message == EPCTX_KIND_TYPE && wire == EPCTX_WIRE_LEN &&
+           epctx__field_kind(message, number) != 0;
+}
+
+static epctx_kind epctx__message_kind(uint32_t kind)
+{
+    return (epctx_kind)(kind & (EPCTX__ONE - 1));
 }
 
 static bool epctx__is_message(uint32_t kind)
 {
-    return kind != 0 && kind < EPCTX__VARINT;
+    return kind != 0 && epctx__message_kind(kind) < EPCTX_KIND_INT;
 }
 
-static epctx__type epctx__message_type(uint32_t kind)
+/* Messages of strings and one number, nothing to look into. */
+static bool epctx__is_leaf(epctx_kind message)
 {
-    return (epctx__type)(kind & (EPCTX__ONE - 1));
+    return message == EPCTX_KIND_OPSET || message == EPCTX_KIND_PAIR ||
+           message == EPCTX_KIND_TYPE_OPAQUE;
 }
 
 /* -- the check of a whole message -- */
@@ -6712,12 +7188,12 @@ static bool epctx__refuse(epctx__check *check, epctx_status status, const uint8_
 static bool epctx__check_packed(epctx__check *check, uint32_t kind, const uint8_t *p,
                                 const uint8_t *end)
 {
-    size_t width = kind == EPCTX__FIX32 ? 4 : 8;
+    size_t width = kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8;
     uint64_t value;
-    if (kind != EPCTX__VARINT && (size_t)(end - p) % width != 0) {
+    if (kind != (uint32_t)EPCTX_KIND_INT && (size_t)(end - p) % width != 0) {
         return epctx__refuse(check, EPCTX_ERR_PROTOBUF, p, "a packed field ends inside a number");
     }
-    while (kind == EPCTX__VARINT && p < end) {
+    while (kind == (uint32_t)EPCTX_KIND_INT && p < end) {
         const uint8_t *after = epctx__varint(p, end, 10, &value);
         if (after == NULL) {
             return epctx__refuse(check, EPCTX_ERR_PROTOBUF, p,
@@ -6728,11 +7204,11 @@ static bool epctx__check_packed(epctx__check *check, uint32_t kind, const uint8_
     return true;
 }
 
-static bool epctx__check_message(epctx__check *check, epctx__type type, const uint8_t *p,
+static bool epctx__check_message(epctx__check *check, epctx_kind type, const uint8_t *p,
                                  const uint8_t *end, uint32_t depth);
 
 /* What is inside one field of a message of type `type`. */
-static bool epctx__check_field(epctx__check *check, epctx__type type, const epctx__token *t,
+static bool epctx__check_field(epctx__check *check, epctx_kind type, const epctx__token *t,
                                const uint8_t *end, uint32_t depth, uint32_t *seen)
 {
     uint32_t kind = t->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, t->number) : 0;
@@ -6756,10 +7232,10 @@ static bool epctx__check_field(epctx__check *check, epctx__type type, const epct
         return epctx__refuse(check, EPCTX_ERR_PROTOBUF, t->start,
                              "messages are nested deeper than the limit");
     }
-    return epctx__check_message(check, epctx__message_type(kind), t->body, end, depth - 1);
+    return epctx__check_message(check, epctx__message_kind(kind), t->body, end, depth - 1);
 }
 
-static bool epctx__check_message(epctx__check *check, epctx__type type, const uint8_t *p,
+static bool epctx__check_message(epctx__check *check, epctx_kind type, const uint8_t *p,
                                  const uint8_t *end, uint32_t depth)
 {
     uint32_t seen = 0;
@@ -6822,7 +7298,7 @@ static epctx_view epctx__slot_view(const epctx_slot *slot)
     return view;
 }
 
-static epctx_view epctx__no_view(void)
+EPCTX_API epctx_view epctx_view_none(void)
 {
     epctx_view view = {NULL, NULL, 0};
     return view;
@@ -6844,7 +7320,7 @@ static bool epctx__is_whole(epctx_view view)
     return view.data == epctx__slot_view(view.slot).data;
 }
 
-static bool epctx__has_view(epctx_view view)
+EPCTX_API bool epctx_view_exists(epctx_view view)
 {
     return view.slot != NULL || view.data != NULL;
 }
@@ -6871,7 +7347,7 @@ static void epctx__field_of(const epctx__token *t, const uint8_t *after, const e
     field->value = t->value;
     field->body = t->wire == EPCTX_WIRE_LEN
                       ? epctx__bytes_view(owner, t->body, (size_t)(after - t->body))
-                      : epctx__no_view();
+                      : epctx_view_none();
 }
 
 /* Everything but the value is known from opening: in a mapped file that somebody changes the bytes
@@ -6882,7 +7358,7 @@ static void epctx__slot_field(const epctx_slot *slot, epctx_field *field)
     field->number = slot->number;
     field->wire = (epctx_wire)slot->wire;
     field->value = 0;
-    field->body = epctx__no_view();
+    field->body = epctx_view_none();
     if (slot->wire == EPCTX_WIRE_LEN) {
         field->body = epctx__slot_view(slot);
     } else if (epctx__next(slot->data, slot->data + slot->size, 100, &t) != NULL) {
@@ -6912,20 +7388,28 @@ EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field)
     return false;
 }
 
-/* Moves to the next field that may hold repeated scalars of the given unpacked wire type. */
+/* The first number of a packed field, and the byte after it; NULL where there is none. */
+static const uint8_t *epctx__packed_next(const uint8_t *p, const uint8_t *end, epctx_wire wire,
+                                         uint64_t *value)
+{
+    size_t width = wire == EPCTX_WIRE_FIXED64 ? 8 : 4;
+    if (wire == EPCTX_WIRE_VARINT) {
+        return epctx__varint(p, end, 10, value);
+    }
+    if ((size_t)(end - p) < width) {
+        return NULL;
+    }
+    *value = width == 8 ? epctx__le64(p) : epctx__le32(p);
+    return p + width;
+}
+
+/* The next repeated scalar of the given unpacked wire type, packed or not. */
 static bool epctx__next_scalar(epctx_cursor *cursor, epctx_wire wire, uint64_t *value)
 {
     epctx_field field;
     for (;;) {
-        if (cursor->packed != NULL && cursor->packed < cursor->packed_end) {
-            if (wire == EPCTX_WIRE_VARINT) {
-                cursor->packed = epctx__varint(cursor->packed, cursor->packed_end, 10, value);
-            } else if (cursor->packed_end - cursor->packed >= 4) {
-                *value = epctx__le32(cursor->packed);
-                cursor->packed += 4;
-            } else {
-                cursor->packed = NULL;
-            }
+        if (cursor->packed != NULL) {
+            cursor->packed = epctx__packed_next(cursor->packed, cursor->packed_end, wire, value);
             if (cursor->packed != NULL) {
                 return true;
             }
@@ -6972,7 +7456,7 @@ EPCTX_API bool epctx_next_float(epctx_cursor *cursor, float *value)
     return true;
 }
 
-static epctx_str epctx__view_str(epctx_view view)
+EPCTX_API epctx_str epctx_view_str(epctx_view view)
 {
     return epctx__str(view.data, view.size);
 }
@@ -6982,15 +7466,14 @@ EPCTX_API bool epctx_next_str(epctx_cursor *cursor, epctx_str *value)
     epctx_field field;
     while (epctx_next_field(cursor, &field)) {
         if (field.wire == EPCTX_WIRE_LEN) {
-            *value = epctx__view_str(field.body);
+            *value = epctx_view_str(field.body);
             return true;
         }
     }
     return false;
 }
 
-/* The next field with a payload. */
-static bool epctx__next_body(epctx_cursor *cursor, epctx_view *body)
+EPCTX_API bool epctx_next_view(epctx_cursor *cursor, epctx_view *body)
 {
     epctx_field field;
     while (epctx_next_field(cursor, &field)) {
@@ -7002,11 +7485,11 @@ static bool epctx__next_body(epctx_cursor *cursor, epctx_view *body)
     return false;
 }
 
-static size_t epctx__count(epctx_cursor cursor)
+EPCTX_API size_t epctx_cursor_count(epctx_cursor cursor)
 {
     epctx_view body;
     size_t count = 0;
-    while (epctx__next_body(&cursor, &body)) {
+    while (epctx_next_view(&cursor, &body)) {
         count++;
     }
     return count;
@@ -7110,11 +7593,11 @@ static epctx_slot *epctx__append_slot(epctx_arena *arena, epctx_slot *parent, co
     return slot;
 }
 
-static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx__type type,
+static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
                              epctx__check *check, uint32_t depth);
 
 /* Makes the slots of a message that has none yet. */
-static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx__type type,
+static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
                                 epctx__check *check, uint32_t depth)
 {
     epctx_view body = epctx__slot_view(slot);
@@ -7134,10 +7617,10 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx__typ
         if (child == NULL) {
             return false;
         }
-        if (check != NULL && type == EPCTX__T_MODEL && t.number == 7 && t.wire == EPCTX_WIRE_LEN &&
+        if (check != NULL && type == EPCTX_KIND_MODEL && t.number == 7 && t.wire == EPCTX_WIRE_LEN &&
             (seen & 1u << 7) == 0) {
             seen |= 1u << 7; /* a second one is noticed below */
-            if (!epctx__open_slot(arena, child, EPCTX__T_GRAPH, check, depth - 1)) {
+            if (!epctx__open_slot(arena, child, EPCTX_KIND_GRAPH, check, depth - 1)) {
                 return false;
             }
         } else if (check != NULL && !epctx__check_field(check, type, &t, after, depth, &seen)) {
@@ -7151,7 +7634,7 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx__typ
 /* Opens the payload of a slot up into slots, all of them or none: half a message would be written
  * as half a message. `check` NULL: the bytes were checked before. With it, everything below is
  * checked on the way, and a main graph is opened too. */
-static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx__type type,
+static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
                              epctx__check *check, uint32_t depth)
 {
     slot->message = (epctx__message *)epctx_arena_alloc(arena, sizeof *slot->message);
@@ -7185,7 +7668,7 @@ static const char *epctx__lookalike(epctx_span bytes)
 }
 
 /* The most frequent damage is a file that was cut off: then a field is longer than what is left. */
-static void epctx__refused_field(const uint8_t *p, const uint8_t *end, epctx__text *text)
+static void epctx__refused_field(const uint8_t *p, const uint8_t *end, epctx_text *text)
 {
     uint64_t size = 0;
     uint32_t tag = 0;
@@ -7193,23 +7676,18 @@ static void epctx__refused_field(const uint8_t *p, const uint8_t *end, epctx__te
     if (after != NULL && (tag & 7) == EPCTX_WIRE_LEN && tag >> 3 != 0) {
         after = epctx__varint(after, end, 5, &size);
         if (after != NULL && size > (uint64_t)(end - after)) {
-            epctx__text_str(text, "field ", 6);
-            epctx__text_number(text, tag >> 3, 10);
-            epctx__text_str(text, " wants ", 7);
-            epctx__text_number(text, size, 10);
-            epctx__text_str(text, " bytes, the file has ", 21);
-            epctx__text_number(text, (uint64_t)(end - after), 10);
-            epctx__text_str(text, " left: is it cut off?", 21);
+            epctx_text_put_format(text,
+                                  "field %u wants %u bytes, the file has %u left: is it cut off?",
+                                  (uint64_t)(tag >> 3), size, (uint64_t)(end - after));
         }
     }
-    text->data[text->size] = '\0';
 }
 
 static epctx_status epctx__refused(const epctx_model *model, const epctx__check *check,
                                    epctx_error *error)
 {
     char more[128];
-    epctx__text text = epctx__text_of(more, sizeof more);
+    epctx_text text = epctx_text_of(more, sizeof more);
     const char *lookalike = epctx__lookalike(model->source);
     uint64_t at;
     if (check->reason == NULL) {
@@ -7253,7 +7731,7 @@ static epctx_slot *epctx__new_root(epctx_model *model)
  * the first. In TypeProto, where the messages are a oneof, another member in between throws the
  * first away. Opens everything, which only models with such fields pay for. The nesting was checked
  * when they were opened. */
-static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx__type type)
+static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx_kind type)
 {
     epctx_slot *seen[24] = {NULL};
     epctx_slot *child;
@@ -7269,7 +7747,7 @@ static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx__ty
             (kind & EPCTX__ONE) == 0) {
             continue;
         }
-        for (i = 0; type == EPCTX__T_TYPE && i < 24; i++) {
+        for (i = 0; type == EPCTX_KIND_TYPE && i < 24; i++) {
             if (seen[i] != NULL && i != child->number) {
                 seen[i]->removed = true;
                 seen[i] = NULL;
@@ -7281,12 +7759,12 @@ static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx__ty
             continue;
         }
         if (first->message == NULL &&
-            !epctx__open_slot(arena, first, epctx__message_type(kind), NULL, 100)) {
+            !epctx__open_slot(arena, first, epctx__message_kind(kind), NULL, 100)) {
             return false;
         }
         /* Its fields go straight behind those of the first. */
         child->message = first->message;
-        good = epctx__fill_message(arena, child, epctx__message_type(kind), NULL, 100);
+        good = epctx__fill_message(arena, child, epctx__message_kind(kind), NULL, 100);
         child->message = NULL;
         child->removed = true;
         if (!good) {
@@ -7296,7 +7774,7 @@ static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx__ty
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind = epctx__field_kind(type, child->number);
         if (child->wire == EPCTX_WIRE_LEN && epctx__is_message(kind) && !child->removed &&
-            !epctx__merge_doubled(arena, child, epctx__message_type(kind))) {
+            !epctx__merge_doubled(arena, child, epctx__message_kind(kind))) {
             return false;
         }
     }
@@ -7321,7 +7799,7 @@ static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
     if (model->root == NULL) {
         return epctx__nomem(error, model->arena.missing);
     }
-    if (!epctx__open_slot(&model->arena, model->root, EPCTX__T_MODEL, &check,
+    if (!epctx__open_slot(&model->arena, model->root, EPCTX_KIND_MODEL, &check,
                           model->limits.max_depth)) {
         return epctx__refused(model, &check, error);
     }
@@ -7329,7 +7807,7 @@ static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
     if (model->duplicate) {
         model->shown = epctx__new_root(model);
         if (model->shown == NULL ||
-            !epctx__merge_doubled(&model->arena, model->shown, EPCTX__T_MODEL)) {
+            !epctx__merge_doubled(&model->arena, model->shown, EPCTX_KIND_MODEL)) {
             return epctx__nomem(error, model->arena.missing);
         }
     }
@@ -7452,32 +7930,91 @@ EPCTX_API void epctx_model_close(epctx_model *model)
     memset(model, 0, sizeof *model);
 }
 
-EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model)
+/* -- onnx: views -- */
+
+/* How a member of a view holds a field. */
+typedef enum epctx__member_type {
+    EPCTX__STR,   /* epctx_str */
+    EPCTX__BODY,  /* epctx_view */
+    EPCTX__COUNT, /* uint32_t: how many there are */
+    EPCTX__TYPE,  /* int32_t: one of epctx_attr_type; others are unknown fields */
+    EPCTX__INT32, /* int32_t */
+    EPCTX__INT64, /* int64_t */
+    EPCTX__FLOAT  /* float */
+} epctx__member_type;
+
+typedef struct epctx__member {
+    uint32_t number; /* 0 ends the list */
+    epctx__member_type type;
+    size_t place; /* in the struct */
+} epctx__member;
+
+static void epctx__read_member(const epctx__member *member, const epctx_field *field, void *place)
 {
-    epctx_model_info info;
-    epctx_cursor it;
-    epctx_field f;
-    memset(&info, 0, sizeof info);
-    info.view = epctx__slot_view(model->shown);
-    it = epctx_fields(info.view, 0);
-    while (epctx_next_field(&it, &f)) {
-        bool len = f.wire == EPCTX_WIRE_LEN;
-        if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
-            info.ir_version = (int64_t)f.value;
-        } else if (f.number == 2 && len) {
-            info.producer_name = epctx__view_str(f.body);
-        } else if (f.number == 3 && len) {
-            info.producer_version = epctx__view_str(f.body);
-        } else if (f.number == 4 && len) {
-            info.domain = epctx__view_str(f.body);
-        } else if (f.number == 5 && f.wire == EPCTX_WIRE_VARINT) {
-            info.model_version = (int64_t)f.value;
-        } else if (f.number == 6 && len) {
-            info.doc_string = epctx__view_str(f.body);
-        } else if (f.number == 25 && len) {
-            info.function_count++;
+    static const uint8_t wires[] = {EPCTX_WIRE_LEN,    EPCTX_WIRE_LEN,    EPCTX_WIRE_LEN,
+                                    EPCTX_WIRE_VARINT, EPCTX_WIRE_VARINT, EPCTX_WIRE_VARINT,
+                                    EPCTX_WIRE_FIXED32};
+    if (wires[member->type] != (uint32_t)field->wire) {
+        return;
+    }
+    switch (member->type) {
+    case EPCTX__STR:
+        *(epctx_str *)place = epctx_view_str(field->body);
+        break;
+    case EPCTX__BODY:
+        *(epctx_view *)place = field->body;
+        break;
+    case EPCTX__COUNT:
+        ++*(uint32_t *)place;
+        break;
+    case EPCTX__TYPE:
+        if ((uint32_t)field->value <= (uint32_t)EPCTX_ATTR_TYPE_PROTOS) {
+            *(int32_t *)place = (int32_t)(uint32_t)field->value;
+        }
+        break;
+    case EPCTX__INT32:
+        *(int32_t *)place = (int32_t)(uint32_t)field->value;
+        break;
+    case EPCTX__INT64:
+        *(int64_t *)place = (int64_t)field->value;
+        break;
+    default:
+        *(float *)place = epctx__float(field->value);
+    }
+}
+
+/* Of a field that stands twice the last one counts, as for libprotobuf. */
+static void epctx__read_members(epctx_view view, const epctx__member *members, void *out)
+{
+    epctx_cursor it = epctx_fields(view, 0);
+    epctx_field field;
+    while (epctx_next_field(&it, &field)) {
+        const epctx__member *member = members;
+        while (member->number != 0 && member->number != field.number) {
+            member++;
+        }
+        if (member->number != 0) {
+            epctx__read_member(member, &field, (char *)out + member->place);
         }
     }
+}
+
+EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_MODEL_IR_VERSION, EPCTX__INT64, offsetof(epctx_model_info, ir_version)},
+        {EPCTX_FIELD_MODEL_PRODUCER_NAME, EPCTX__STR, offsetof(epctx_model_info, producer_name)},
+        {EPCTX_FIELD_MODEL_PRODUCER_VERSION, EPCTX__STR,
+         offsetof(epctx_model_info, producer_version)},
+        {EPCTX_FIELD_MODEL_DOMAIN, EPCTX__STR, offsetof(epctx_model_info, domain)},
+        {EPCTX_FIELD_MODEL_MODEL_VERSION, EPCTX__INT64, offsetof(epctx_model_info, model_version)},
+        {EPCTX_FIELD_MODEL_DOC_STRING, EPCTX__STR, offsetof(epctx_model_info, doc_string)},
+        {EPCTX_FIELD_MODEL_FUNCTIONS, EPCTX__COUNT, offsetof(epctx_model_info, function_count)},
+        {0, EPCTX__STR, 0}};
+    epctx_model_info info;
+    memset(&info, 0, sizeof info);
+    info.view = epctx__slot_view(model->shown);
+    epctx__read_members(info.view, members, &info);
     return info;
 }
 
@@ -7489,7 +8026,7 @@ EPCTX_API bool epctx_model_has_graph(const epctx_model *model)
 /* The main graph without a look into it, which takes a walk over its fields. */
 static epctx_view epctx__main_view(const epctx_model *model)
 {
-    return model->shown_graph != NULL ? epctx__slot_view(model->shown_graph) : epctx__no_view();
+    return model->shown_graph != NULL ? epctx__slot_view(model->shown_graph) : epctx_view_none();
 }
 
 EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model)
@@ -7499,134 +8036,72 @@ EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model)
 
 EPCTX_API epctx_graph_view epctx_graph_of(epctx_view view)
 {
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_GRAPH_NAME, EPCTX__STR, offsetof(epctx_graph_view, name)},
+        {EPCTX_FIELD_GRAPH_DOC_STRING, EPCTX__STR, offsetof(epctx_graph_view, doc_string)},
+        {0, EPCTX__STR, 0}};
     epctx_graph_view graph;
-    epctx_cursor it = epctx_fields(view, 2);
-    epctx_str text;
     memset(&graph, 0, sizeof graph);
     graph.view = view;
-    while (epctx_next_str(&it, &text)) {
-        graph.name = text;
-    }
-    it = epctx_fields(view, 10);
-    while (epctx_next_str(&it, &text)) {
-        graph.doc_string = text;
-    }
+    epctx__read_members(view, members, &graph);
     return graph;
 }
 
 EPCTX_API epctx_node_view epctx_node_of(epctx_view view)
 {
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_NODE_INPUT, EPCTX__COUNT, offsetof(epctx_node_view, input_count)},
+        {EPCTX_FIELD_NODE_OUTPUT, EPCTX__COUNT, offsetof(epctx_node_view, output_count)},
+        {EPCTX_FIELD_NODE_NAME, EPCTX__STR, offsetof(epctx_node_view, name)},
+        {EPCTX_FIELD_NODE_OP_TYPE, EPCTX__STR, offsetof(epctx_node_view, op_type)},
+        {EPCTX_FIELD_NODE_ATTRIBUTE, EPCTX__COUNT, offsetof(epctx_node_view, attr_count)},
+        {EPCTX_FIELD_NODE_DOC_STRING, EPCTX__STR, offsetof(epctx_node_view, doc_string)},
+        {EPCTX_FIELD_NODE_DOMAIN, EPCTX__STR, offsetof(epctx_node_view, domain)},
+        {EPCTX_FIELD_NODE_OVERLOAD, EPCTX__STR, offsetof(epctx_node_view, overload)},
+        {0, EPCTX__STR, 0}};
     epctx_node_view node;
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field f;
     memset(&node, 0, sizeof node);
     node.view = view;
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire != EPCTX_WIRE_LEN) {
-            continue;
-        }
-        switch (f.number) {
-        case 1:
-            node.input_count++;
-            break;
-        case 2:
-            node.output_count++;
-            break;
-        case 3:
-            node.name = epctx__view_str(f.body);
-            break;
-        case 4:
-            node.op_type = epctx__view_str(f.body);
-            break;
-        case 5:
-            node.attr_count++;
-            break;
-        case 6:
-            node.doc_string = epctx__view_str(f.body);
-            break;
-        case 7:
-            node.domain = epctx__view_str(f.body);
-            break;
-        case 8:
-            node.overload = epctx__view_str(f.body);
-            break;
-        default:
-            break;
-        }
-    }
+    epctx__read_members(view, members, &node);
     return node;
 }
 
 EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view)
 {
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_ATTR_NAME, EPCTX__STR, offsetof(epctx_attr_view, name)},
+        {EPCTX_FIELD_ATTR_F, EPCTX__FLOAT, offsetof(epctx_attr_view, f)},
+        {EPCTX_FIELD_ATTR_I, EPCTX__INT64, offsetof(epctx_attr_view, i)},
+        {EPCTX_FIELD_ATTR_S, EPCTX__STR, offsetof(epctx_attr_view, s)},
+        {EPCTX_FIELD_ATTR_T, EPCTX__BODY, offsetof(epctx_attr_view, t)},
+        {EPCTX_FIELD_ATTR_G, EPCTX__BODY, offsetof(epctx_attr_view, g)},
+        {EPCTX_FIELD_ATTR_TYPE, EPCTX__TYPE, offsetof(epctx_attr_view, type)},
+        {EPCTX_FIELD_ATTR_REF_ATTR_NAME, EPCTX__STR, offsetof(epctx_attr_view, ref_attr_name)},
+        {0, EPCTX__STR, 0}};
     epctx_attr_view attr;
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field f;
     memset(&attr, 0, sizeof attr);
     attr.view = view;
-    while (epctx_next_field(&it, &f)) {
-        bool len = f.wire == EPCTX_WIRE_LEN;
-        if (f.number == 1 && len) {
-            attr.name = epctx__view_str(f.body);
-        } else if (f.number == 2 && f.wire == EPCTX_WIRE_FIXED32) {
-            attr.f = epctx__float(f.value);
-        } else if (f.number == 3 && f.wire == EPCTX_WIRE_VARINT) {
-            attr.i = (int64_t)f.value;
-        } else if (f.number == 4 && len) {
-            attr.s = epctx__view_str(f.body);
-        } else if (f.number == 5 && len) {
-            attr.t = f.body;
-        } else if (f.number == 6 && len) {
-            attr.g = f.body;
-        } else if (f.number == 20 && f.wire == EPCTX_WIRE_VARINT && (uint32_t)f.value <= 14) {
-            attr.type = (int32_t)(uint32_t)f.value;
-        } else if (f.number == 21 && len) {
-            attr.ref_attr_name = epctx__view_str(f.body);
-        }
-    }
+    epctx__read_members(view, members, &attr);
     return attr;
 }
 
-/* Decimal text as external_data stores it; UINT64_MAX when it is not a number. */
-static uint64_t epctx__decimal(epctx_str text)
+/* As external_data stores it; UINT64_MAX when it is not a number. */
+static void epctx__decimal(epctx_str text, uint64_t *out)
 {
-    uint64_t value = 0;
-    size_t i;
-    for (i = 0; i < text.size; i++) {
-        unsigned digit = (unsigned)(unsigned char)text.data[i] - '0';
-        if (digit > 9 || value > (UINT64_MAX - digit) / 10) {
-            return UINT64_MAX;
-        }
-        value = value * 10 + digit;
-    }
-    return text.size > 0 ? value : UINT64_MAX;
-}
-
-/* StringStringEntryProto. */
-static void epctx__pair(epctx_view view, epctx_str *key, epctx_str *value)
-{
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field f;
-    *key = *value = epctx_str_of(NULL);
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && f.number == 1) {
-            *key = epctx__view_str(f.body);
-        } else if (f.wire == EPCTX_WIRE_LEN && f.number == 2) {
-            *value = epctx__view_str(f.body);
-        }
+    if (!epctx_str_number(text, out)) {
+        *out = UINT64_MAX;
     }
 }
 
 static void epctx__external_entry(epctx_tensor_view *tensor, epctx_view view)
 {
-    epctx_str key, value;
-    epctx__pair(view, &key, &value);
-    if (epctx_str_is(key, "location")) {
-        tensor->location = value;
-    } else if (epctx_str_is(key, "offset")) {
-        tensor->offset = epctx__decimal(value);
-    } else if (epctx_str_is(key, "length")) {
-        tensor->length = epctx__decimal(value);
+    epctx_pair pair = epctx_pair_of(view);
+    if (epctx_str_is(pair.key, "location")) {
+        tensor->location = pair.value;
+    } else if (epctx_str_is(pair.key, "offset")) {
+        epctx__decimal(pair.value, &tensor->offset);
+    } else if (epctx_str_is(pair.key, "length")) {
+        epctx__decimal(pair.value, &tensor->length);
         if (tensor->length == UINT64_MAX) {
             tensor->length--; /* no number: not "to the end", but more than any file has */
         }
@@ -7644,17 +8119,19 @@ EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view)
     tensor.length = UINT64_MAX;
     while (epctx_next_field(&it, &f)) {
         bool len = f.wire == EPCTX_WIRE_LEN;
-        if (f.number == 2 && f.wire == EPCTX_WIRE_VARINT) {
+        bool number = f.wire == EPCTX_WIRE_VARINT;
+        if (f.number == EPCTX_FIELD_TENSOR_DATA_TYPE && number) {
             tensor.elem_type = (int32_t)(uint32_t)f.value;
-        } else if (f.number == 8 && len) {
-            tensor.name = epctx__view_str(f.body);
-        } else if (f.number == 9 && len) {
+        } else if (f.number == EPCTX_FIELD_TENSOR_NAME && len) {
+            tensor.name = epctx_view_str(f.body);
+        } else if (f.number == EPCTX_FIELD_TENSOR_RAW_DATA && len) {
             tensor.has_raw = true;
             tensor.raw.data = f.body.data;
             tensor.raw.size = f.body.size;
-        } else if (f.number == 13 && len) {
+        } else if (f.number == EPCTX_FIELD_TENSOR_EXTERNAL_DATA && len) {
             epctx__external_entry(&tensor, f.body);
-        } else if (f.number == 14 && f.wire == EPCTX_WIRE_VARINT && (uint32_t)f.value <= 1) {
+        } else if (f.number == EPCTX_FIELD_TENSOR_DATA_LOCATION && number &&
+                   (uint32_t)f.value <= 1) {
             tensor.external = (uint32_t)f.value == 1;
         }
     }
@@ -7665,348 +8142,426 @@ EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view)
     return tensor;
 }
 
+EPCTX_API epctx_type_view epctx_type_of(epctx_view view)
+{
+    epctx_type_view type;
+    epctx_view member = epctx_view_none();
+    epctx_cursor it = epctx_fields(view, 0);
+    epctx_field f;
+    bool tensor;
+    memset(&type, 0, sizeof type);
+    type.view = view;
+    /* A oneof: the last member wins. */
+    while (epctx_next_field(&it, &f)) {
+        if (f.wire == EPCTX_WIRE_LEN && f.number == EPCTX_FIELD_TYPE_DENOTATION) {
+            type.denotation = epctx_view_str(f.body);
+        } else if (epctx__is_choice(EPCTX_KIND_TYPE, f.number, f.wire)) {
+            type.kind = (epctx_type_kind)f.number;
+            member = f.body;
+        }
+    }
+    tensor = type.kind == EPCTX_TYPE_TENSOR || type.kind == EPCTX_TYPE_SPARSE;
+    it = epctx_fields(type.kind == EPCTX_TYPE_OPAQUE ? epctx_view_none() : member, 0);
+    while (epctx_next_field(&it, &f)) {
+        /* The same numbers in all of them. */
+        if (f.number == EPCTX_FIELD_TYPE_TENSOR_ELEM_TYPE && f.wire == EPCTX_WIRE_VARINT) {
+            type.elem_type = (int32_t)(uint32_t)f.value;
+        } else if (f.wire == EPCTX_WIRE_LEN && tensor &&
+                   f.number == EPCTX_FIELD_TYPE_TENSOR_SHAPE) {
+            type.has_shape = true;
+            type.shape = f.body;
+        } else if (f.wire == EPCTX_WIRE_LEN && !tensor &&
+                   f.number == (type.kind == EPCTX_TYPE_MAP
+                                    ? (uint32_t)EPCTX_FIELD_TYPE_MAP_VALUE_TYPE
+                                    : (uint32_t)EPCTX_FIELD_TYPE_SEQUENCE_ELEM_TYPE)) {
+            type.element = f.body;
+        }
+    }
+    return type;
+}
+
+/* Name and type. */
+typedef struct epctx__named_type {
+    epctx_str name;
+    epctx_view type;
+} epctx__named_type;
+
+static epctx__named_type epctx__named_type_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_VALUE_NAME, EPCTX__STR, offsetof(epctx__named_type, name)},
+        {EPCTX_FIELD_VALUE_TYPE, EPCTX__BODY, offsetof(epctx__named_type, type)},
+        {0, EPCTX__STR, 0}};
+    epctx__named_type typed;
+    memset(&typed, 0, sizeof typed);
+    epctx__read_members(view, members, &typed);
+    return typed;
+}
+
 EPCTX_API epctx_value_view epctx_value_of(epctx_view view)
 {
+    epctx__named_type typed = epctx__named_type_of(view);
+    epctx_type_view type = epctx_type_of(typed.type);
     epctx_value_view value;
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_view type = epctx__no_view();
-    epctx_view tensor = epctx__no_view();
-    epctx_field f;
     memset(&value, 0, sizeof value);
     value.view = view;
-    while (epctx_next_field(&it, &f)) {
-        if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
-            value.name = epctx__view_str(f.body);
-        } else if (f.number == 2 && f.wire == EPCTX_WIRE_LEN) {
-            value.has_type = true;
-            type = f.body;
-        }
-    }
-    /* TypeProto.value is a oneof: the last member wins. */
-    it = epctx_fields(type, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && f.number != 6 &&
-            epctx__field_kind(EPCTX__T_TYPE, f.number) != 0) {
-            value.is_tensor = f.number == 1;
-            tensor = f.body;
-        }
-    }
-    it = epctx_fields(value.is_tensor ? tensor : epctx__no_view(), 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
-            value.elem_type = (int32_t)(uint32_t)f.value;
-        } else if (f.number == 2 && f.wire == EPCTX_WIRE_LEN) {
-            value.has_shape = true;
-            value.shape = f.body;
-        }
+    value.name = typed.name;
+    value.has_type = epctx_view_exists(typed.type);
+    value.is_tensor = type.kind == EPCTX_TYPE_TENSOR;
+    if (value.is_tensor) {
+        value.elem_type = type.elem_type;
+        value.has_shape = type.has_shape;
+        value.shape = type.shape;
     }
     return value;
 }
 
-EPCTX_API epctx_cursor epctx_graph_nodes(epctx_graph_view graph)
+EPCTX_API epctx_type_view epctx_value_type(const epctx_value_view *value)
 {
-    return epctx_fields(graph.view, 1);
+    return epctx_type_of(epctx__named_type_of(value->view).type);
 }
 
-EPCTX_API epctx_cursor epctx_graph_inputs(epctx_graph_view graph)
+/* A oneof: the last member wins. */
+EPCTX_API epctx_dim epctx_dim_of(epctx_view view)
 {
-    return epctx_fields(graph.view, 11);
-}
-
-EPCTX_API epctx_cursor epctx_graph_outputs(epctx_graph_view graph)
-{
-    return epctx_fields(graph.view, 12);
-}
-
-EPCTX_API epctx_cursor epctx_graph_values(epctx_graph_view graph)
-{
-    return epctx_fields(graph.view, 13);
-}
-
-EPCTX_API epctx_cursor epctx_graph_initializers(epctx_graph_view graph)
-{
-    return epctx_fields(graph.view, 5);
-}
-
-EPCTX_API epctx_cursor epctx_node_inputs(const epctx_node_view *node)
-{
-    return epctx_fields(node->view, 1);
-}
-
-EPCTX_API epctx_cursor epctx_node_outputs(const epctx_node_view *node)
-{
-    return epctx_fields(node->view, 2);
-}
-
-EPCTX_API epctx_cursor epctx_node_attrs(const epctx_node_view *node)
-{
-    return epctx_fields(node->view, 5);
-}
-
-EPCTX_API epctx_cursor epctx_tensor_dims(const epctx_tensor_view *tensor)
-{
-    return epctx_fields(tensor->view, 1);
-}
-
-EPCTX_API epctx_cursor epctx_value_dims(const epctx_value_view *value)
-{
-    return epctx_fields(value->shape, 1);
-}
-
-EPCTX_API bool epctx_next_node(epctx_cursor *cursor, epctx_node_view *node)
-{
-    epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
-        return false;
-    }
-    *node = epctx_node_of(body);
-    return true;
-}
-
-EPCTX_API bool epctx_next_attr(epctx_cursor *cursor, epctx_attr_view *attr)
-{
-    epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
-        return false;
-    }
-    *attr = epctx_attr_of(body);
-    return true;
-}
-
-EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *tensor)
-{
-    epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
-        return false;
-    }
-    *tensor = epctx_tensor_of(body);
-    return true;
-}
-
-EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *value)
-{
-    epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
-        return false;
-    }
-    *value = epctx_value_of(body);
-    return true;
-}
-
-/* A oneof of dimension and dim_param, as fields 1 and 2: the last member wins. */
-static void epctx__dim(epctx_view view, epctx_dim *dim)
-{
+    epctx_dim dim;
     epctx_cursor it = epctx_fields(view, 0);
     epctx_field f;
-    memset(dim, 0, sizeof *dim);
+    memset(&dim, 0, sizeof dim);
     while (epctx_next_field(&it, &f)) {
-        if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
-            dim->known = true;
-            dim->value = (int64_t)f.value;
-            dim->param = epctx_str_of(NULL);
-        } else if (f.number == 2 && f.wire == EPCTX_WIRE_LEN) {
-            dim->known = false;
-            dim->value = 0;
-            dim->param = epctx__view_str(f.body);
+        if (epctx__is_choice(EPCTX_KIND_DIM, f.number, f.wire)) {
+            dim.known = f.wire == EPCTX_WIRE_VARINT;
+            dim.value = (int64_t)f.value;
+            dim.param = epctx_view_str(f.body);
         }
     }
+    return dim;
 }
 
-EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim)
+EPCTX_API epctx_pair epctx_pair_of(epctx_view view)
 {
-    epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
-        return false;
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_PAIR_KEY, EPCTX__STR, offsetof(epctx_pair, key)},
+        {EPCTX_FIELD_PAIR_VALUE, EPCTX__STR, offsetof(epctx_pair, value)},
+        {0, EPCTX__STR, 0}};
+    epctx_pair pair;
+    memset(&pair, 0, sizeof pair);
+    epctx__read_members(view, members, &pair);
+    return pair;
+}
+
+EPCTX_API epctx_opset epctx_opset_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_OPSET_DOMAIN, EPCTX__STR, offsetof(epctx_opset, domain)},
+        {EPCTX_FIELD_OPSET_VERSION, EPCTX__INT64, offsetof(epctx_opset, version)},
+        {0, EPCTX__STR, 0}};
+    epctx_opset opset;
+    memset(&opset, 0, sizeof opset);
+    epctx__read_members(view, members, &opset);
+    return opset;
+}
+
+EPCTX_API epctx_function_view epctx_function_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_FUNCTION_NAME, EPCTX__STR, offsetof(epctx_function_view, name)},
+        {EPCTX_FIELD_FUNCTION_INPUT, EPCTX__COUNT, offsetof(epctx_function_view, input_count)},
+        {EPCTX_FIELD_FUNCTION_OUTPUT, EPCTX__COUNT, offsetof(epctx_function_view, output_count)},
+        {EPCTX_FIELD_FUNCTION_NODE, EPCTX__COUNT, offsetof(epctx_function_view, node_count)},
+        {EPCTX_FIELD_FUNCTION_DOC_STRING, EPCTX__STR, offsetof(epctx_function_view, doc_string)},
+        {EPCTX_FIELD_FUNCTION_DOMAIN, EPCTX__STR, offsetof(epctx_function_view, domain)},
+        {EPCTX_FIELD_FUNCTION_OVERLOAD, EPCTX__STR, offsetof(epctx_function_view, overload)},
+        {0, EPCTX__STR, 0}};
+    epctx_function_view function;
+    memset(&function, 0, sizeof function);
+    function.view = view;
+    epctx__read_members(view, members, &function);
+    return function;
+}
+
+EPCTX_API epctx_sparse_view epctx_sparse_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_SPARSE_VALUES, EPCTX__BODY, offsetof(epctx_sparse_view, values.view)},
+        {EPCTX_FIELD_SPARSE_INDICES, EPCTX__BODY, offsetof(epctx_sparse_view, indices.view)},
+        {0, EPCTX__STR, 0}};
+    epctx_sparse_view sparse;
+    memset(&sparse, 0, sizeof sparse);
+    sparse.view = view;
+    epctx__read_members(view, members, &sparse);
+    sparse.values = epctx_tensor_of(sparse.values.view);
+    sparse.indices = epctx_tensor_of(sparse.indices.view);
+    return sparse;
+}
+
+EPCTX_API epctx_annotation_view epctx_annotation_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_ANNOTATION_TENSOR_NAME, EPCTX__STR,
+         offsetof(epctx_annotation_view, tensor_name)},
+        {0, EPCTX__STR, 0}};
+    epctx_annotation_view annotation;
+    memset(&annotation, 0, sizeof annotation);
+    annotation.view = view;
+    epctx__read_members(view, members, &annotation);
+    return annotation;
+}
+
+EPCTX_API epctx_training_view epctx_training_of(epctx_view view)
+{
+    static const epctx__member members[] = {
+        {EPCTX_FIELD_TRAINING_INITIALIZATION, EPCTX__BODY,
+         offsetof(epctx_training_view, initialization.view)},
+        {EPCTX_FIELD_TRAINING_ALGORITHM, EPCTX__BODY, offsetof(epctx_training_view, algorithm.view)},
+        {0, EPCTX__STR, 0}};
+    epctx_training_view training;
+    memset(&training, 0, sizeof training);
+    training.view = view;
+    epctx__read_members(view, members, &training);
+    training.initialization = epctx_graph_of(training.initialization.view);
+    training.algorithm = epctx_graph_of(training.algorithm.view);
+    return training;
+}
+
+/* The next message as a view. */
+#define EPCTX__NEXT_LIST(X)                                                                        \
+    X(node, epctx_node_view)                                                                       \
+    X(attr, epctx_attr_view)                                                                       \
+    X(tensor, epctx_tensor_view)                                                                   \
+    X(value, epctx_value_view)                                                                     \
+    X(dim, epctx_dim)                                                                              \
+    X(opset, epctx_opset)                                                                          \
+    X(pair, epctx_pair)                                                                            \
+    X(function, epctx_function_view)                                                               \
+    X(sparse, epctx_sparse_view)                                                                   \
+    X(annotation, epctx_annotation_view)                                                           \
+    X(training, epctx_training_view)
+
+#define EPCTX__NEXT(name, type)                                                                    \
+    EPCTX_API bool epctx_next_##name(epctx_cursor *cursor, type *out)                              \
+    {                                                                                              \
+        epctx_view body;                                                                           \
+        if (!epctx_next_view(cursor, &body)) {                                                     \
+            return false;                                                                          \
+        }                                                                                          \
+        *out = epctx_##name##_of(body);                                                            \
+        return true;                                                                               \
     }
-    epctx__dim(body, dim);
-    return true;
+EPCTX__NEXT_LIST(EPCTX__NEXT)
+#undef EPCTX__NEXT
+#undef EPCTX__NEXT_LIST
+
+EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
+                                    epctx_attr_view *out)
+{
+    epctx_cursor it = epctx_node_attrs(node);
+    epctx_attr_view attr;
+    bool found = false;
+    while (epctx_next_attr(&it, &attr)) {
+        if (epctx_str_is(attr.name, name)) {
+            *out = attr;
+            found = true;
+        }
+    }
+    return found;
+}
+
+EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char *name)
+{
+    epctx_attr_view attr;
+    return epctx_node_find_attr(node, name, &attr) && attr.type == EPCTX_ATTR_STRING
+               ? attr.s
+               : epctx_str_of(NULL);
 }
 
 EPCTX_API epctx_cursor epctx_model_opsets(const epctx_model *model)
 {
-    return epctx_fields(epctx__slot_view(model->shown), 8);
+    return epctx_fields(epctx__slot_view(model->shown), EPCTX_FIELD_MODEL_OPSET_IMPORT);
 }
 
 EPCTX_API epctx_cursor epctx_model_functions(const epctx_model *model)
 {
-    return epctx_fields(epctx__slot_view(model->shown), 25);
+    return epctx_fields(epctx__slot_view(model->shown), EPCTX_FIELD_MODEL_FUNCTIONS);
 }
 
 EPCTX_API epctx_cursor epctx_model_trainings(const epctx_model *model)
 {
-    return epctx_fields(epctx__slot_view(model->shown), 20);
+    return epctx_fields(epctx__slot_view(model->shown), EPCTX_FIELD_MODEL_TRAINING_INFO);
+}
+
+EPCTX_API epctx_cursor epctx_graph_nodes(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_NODE);
+}
+
+EPCTX_API epctx_cursor epctx_graph_inputs(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_INPUT);
+}
+
+EPCTX_API epctx_cursor epctx_graph_outputs(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_OUTPUT);
+}
+
+EPCTX_API epctx_cursor epctx_graph_values(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_VALUE_INFO);
+}
+
+EPCTX_API epctx_cursor epctx_graph_initializers(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_INITIALIZER);
 }
 
 EPCTX_API epctx_cursor epctx_graph_sparse(epctx_graph_view graph)
 {
-    return epctx_fields(graph.view, 15);
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER);
 }
 
 EPCTX_API epctx_cursor epctx_graph_annotations(epctx_graph_view graph)
 {
-    return epctx_fields(graph.view, 14);
+    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION);
 }
 
-EPCTX_API epctx_cursor epctx_function_opsets(const epctx_function_view *function)
+EPCTX_API epctx_cursor epctx_node_inputs(const epctx_node_view *node)
 {
-    return epctx_fields(function->view, 9);
+    return epctx_fields(node->view, EPCTX_FIELD_NODE_INPUT);
 }
 
-EPCTX_API epctx_cursor epctx_function_nodes(const epctx_function_view *function)
+EPCTX_API epctx_cursor epctx_node_outputs(const epctx_node_view *node)
 {
-    return epctx_fields(function->view, 7);
+    return epctx_fields(node->view, EPCTX_FIELD_NODE_OUTPUT);
 }
 
-EPCTX_API epctx_cursor epctx_function_inputs(const epctx_function_view *function)
+EPCTX_API epctx_cursor epctx_node_attrs(const epctx_node_view *node)
 {
-    return epctx_fields(function->view, 4);
+    return epctx_fields(node->view, EPCTX_FIELD_NODE_ATTRIBUTE);
 }
 
-EPCTX_API epctx_cursor epctx_function_outputs(const epctx_function_view *function)
+EPCTX_API epctx_cursor epctx_tensor_dims(const epctx_tensor_view *tensor)
 {
-    return epctx_fields(function->view, 5);
+    return epctx_fields(tensor->view, EPCTX_FIELD_TENSOR_DIMS);
 }
 
-EPCTX_API epctx_cursor epctx_training_bindings(const epctx_training_view *training, bool updates)
+EPCTX_API epctx_cursor epctx_value_dims(const epctx_value_view *value)
 {
-    return epctx_fields(training->view, updates ? 4 : 3);
+    return epctx_fields(value->shape, EPCTX_FIELD_SHAPE_DIM);
 }
 
 EPCTX_API epctx_cursor epctx_type_dims(const epctx_type_view *type)
 {
-    return epctx_fields(type->shape, 1);
+    return epctx_fields(type->shape, EPCTX_FIELD_SHAPE_DIM);
 }
 
-EPCTX_API uint32_t epctx_metadata_field(epctx_owner owner)
+EPCTX_API epctx_cursor epctx_function_opsets(const epctx_function_view *function)
 {
-    static const uint8_t numbers[] = {14, 16, 9, 16, 4, 14}; /* in the order of epctx_owner */
-    return numbers[owner];
+    return epctx_fields(function->view, EPCTX_FIELD_FUNCTION_OPSET_IMPORT);
 }
 
-EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_owner owner)
+EPCTX_API epctx_cursor epctx_function_nodes(const epctx_function_view *function)
 {
-    return epctx_fields(view, epctx_metadata_field(owner));
+    return epctx_fields(function->view, EPCTX_FIELD_FUNCTION_NODE);
+}
+
+EPCTX_API epctx_cursor epctx_function_inputs(const epctx_function_view *function)
+{
+    return epctx_fields(function->view, EPCTX_FIELD_FUNCTION_INPUT);
+}
+
+EPCTX_API epctx_cursor epctx_function_outputs(const epctx_function_view *function)
+{
+    return epctx_fields(function->view, EPCTX_FIELD_FUNCTION_OUTPUT);
 }
 
 EPCTX_API epctx_cursor epctx_annotation_pairs(const epctx_annotation_view *annotation)
 {
-    return epctx_fields(annotation->view, 2);
+    return epctx_fields(annotation->view, EPCTX_FIELD_ANNOTATION_QUANT_PARAMETER_TENSOR_NAMES);
 }
 
-EPCTX_API bool epctx_next_opset(epctx_cursor *cursor, epctx_opset *opset)
+EPCTX_API epctx_cursor epctx_training_bindings(const epctx_training_view *training, bool updates)
 {
-    epctx_cursor it;
-    epctx_field f;
-    epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
-        return false;
+    return epctx_fields(training->view, updates
+                                            ? (uint32_t)EPCTX_FIELD_TRAINING_UPDATE_BINDING
+                                            : (uint32_t)EPCTX_FIELD_TRAINING_INITIALIZATION_BINDING);
+}
+
+EPCTX_API uint32_t epctx_metadata_field(epctx_kind message)
+{
+    switch (message) {
+    case EPCTX_KIND_MODEL:
+        return EPCTX_FIELD_MODEL_METADATA_PROPS;
+    case EPCTX_KIND_GRAPH:
+        return EPCTX_FIELD_GRAPH_METADATA_PROPS;
+    case EPCTX_KIND_NODE:
+        return EPCTX_FIELD_NODE_METADATA_PROPS;
+    case EPCTX_KIND_TENSOR:
+        return EPCTX_FIELD_TENSOR_METADATA_PROPS;
+    case EPCTX_KIND_VALUE:
+        return EPCTX_FIELD_VALUE_METADATA_PROPS;
+    default:
+        return message == EPCTX_KIND_FUNCTION ? EPCTX_FIELD_FUNCTION_METADATA_PROPS : 0;
     }
-    memset(opset, 0, sizeof *opset);
-    it = epctx_fields(body, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
-            opset->domain = epctx__view_str(f.body);
-        } else if (f.number == 2 && f.wire == EPCTX_WIRE_VARINT) {
-            opset->version = (int64_t)f.value;
+}
+
+EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_kind message)
+{
+    uint32_t number = epctx_metadata_field(message);
+    return epctx_fields(number != 0 ? view : epctx_view_none(), number);
+}
+
+/* The default domain has two spellings. */
+static bool epctx__same_domain(epctx_str a, epctx_str b)
+{
+    epctx_str empty = epctx_str_of(NULL);
+    return epctx_str_eq(epctx_str_is(a, "ai.onnx") ? empty : a,
+                        epctx_str_is(b, "ai.onnx") ? empty : b);
+}
+
+EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain)
+{
+    epctx_cursor it = epctx_model_opsets(model);
+    epctx_opset opset;
+    int64_t version = 0;
+    while (epctx_next_opset(&it, &opset)) {
+        if (epctx__same_domain(opset.domain, domain)) {
+            version = opset.version;
         }
     }
-    return true;
+    return version;
 }
 
-EPCTX_API bool epctx_next_pair(epctx_cursor *cursor, epctx_pair *pair)
+EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value)
 {
-    epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
-        return false;
-    }
-    epctx__pair(body, &pair->key, &pair->value);
-    return true;
-}
-
-EPCTX_API bool epctx_next_function(epctx_cursor *cursor, epctx_function_view *function)
-{
-    epctx_cursor it;
-    epctx_field f;
-    epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
-        return false;
-    }
-    memset(function, 0, sizeof *function);
-    function->view = body;
-    it = epctx_fields(body, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire != EPCTX_WIRE_LEN) {
-            continue;
-        }
-        function->input_count += f.number == 4;
-        function->output_count += f.number == 5;
-        function->node_count += f.number == 7;
-        if (f.number == 1) {
-            function->name = epctx__view_str(f.body);
-        } else if (f.number == 8) {
-            function->doc_string = epctx__view_str(f.body);
-        } else if (f.number == 10) {
-            function->domain = epctx__view_str(f.body);
-        } else if (f.number == 13) {
-            function->overload = epctx__view_str(f.body);
+    epctx_cursor it = epctx_metadata(epctx__slot_view(model->shown), EPCTX_KIND_MODEL);
+    epctx_pair pair;
+    bool found = false;
+    while (epctx_next_pair(&it, &pair)) {
+        if (epctx_str_eq(pair.key, key)) {
+            *value = pair.value;
+            found = true;
         }
     }
-    return true;
+    return found;
 }
 
-EPCTX_API bool epctx_next_sparse(epctx_cursor *cursor, epctx_sparse_view *sparse)
+/* Shims. */
+EPCTX__UNUSED static void epctx__pair(epctx_view view, epctx_str *key, epctx_str *value)
 {
-    epctx_cursor it;
-    epctx_field f;
-    epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
-        return false;
-    }
-    memset(sparse, 0, sizeof *sparse);
-    sparse->view = body;
-    it = epctx_fields(body, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && f.number == 1) {
-            sparse->values = epctx_tensor_of(f.body);
-        } else if (f.wire == EPCTX_WIRE_LEN && f.number == 2) {
-            sparse->indices = epctx_tensor_of(f.body);
-        }
-    }
-    return true;
+    epctx_pair pair = epctx_pair_of(view);
+    *key = pair.key;
+    *value = pair.value;
 }
 
-EPCTX_API bool epctx_next_annotation(epctx_cursor *cursor, epctx_annotation_view *annotation)
+EPCTX__UNUSED static void epctx__dim(epctx_view view, epctx_dim *dim)
 {
-    epctx_cursor it;
-    if (!epctx__next_body(cursor, &annotation->view)) {
-        return false;
-    }
-    annotation->tensor_name = epctx_str_of(NULL);
-    it = epctx_fields(annotation->view, 1);
-    while (epctx_next_str(&it, &annotation->tensor_name)) {
-    }
-    return true;
+    *dim = epctx_dim_of(view);
 }
 
-EPCTX_API bool epctx_next_training(epctx_cursor *cursor, epctx_training_view *training)
+EPCTX__UNUSED static bool epctx__same_bytes(epctx_view a, epctx_view b)
 {
-    epctx_cursor it;
-    epctx_field f;
-    epctx_view body;
-    if (!epctx__next_body(cursor, &body)) {
-        return false;
-    }
-    memset(training, 0, sizeof *training);
-    training->view = body;
-    it = epctx_fields(body, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && f.number == 1) {
-            training->initialization = epctx_graph_of(f.body);
-        } else if (f.wire == EPCTX_WIRE_LEN && f.number == 2) {
-            training->algorithm = epctx_graph_of(f.body);
-        }
-    }
-    return true;
+    return epctx_view_equal(a, b);
 }
 
 EPCTX_API epctx_cursor epctx_model_device_configs(const epctx_model *model)
@@ -8066,7 +8621,7 @@ static bool epctx__text_and_number(epctx_view view, epctx_str *text, uint32_t nu
     *value = 0;
     while (epctx_next_field(&it, &f)) {
         if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
-            *text = epctx__view_str(f.body);
+            *text = epctx_view_str(f.body);
         } else if (f.number == number && f.wire == EPCTX_WIRE_VARINT) {
             *value = f.value;
             found = true;
@@ -8078,7 +8633,7 @@ static bool epctx__text_and_number(epctx_view view, epctx_str *text, uint32_t nu
 EPCTX_API bool epctx_next_device_config(epctx_cursor *cursor, epctx_device_config_view *config)
 {
     uint64_t value;
-    if (!epctx__next_body(cursor, &config->view)) {
+    if (!epctx_next_view(cursor, &config->view)) {
         return false;
     }
     epctx__text_and_number(config->view, &config->name, 2, &value);
@@ -8089,7 +8644,7 @@ EPCTX_API bool epctx_next_device_config(epctx_cursor *cursor, epctx_device_confi
 EPCTX_API bool epctx_next_node_config(epctx_cursor *cursor, epctx_node_config_view *config)
 {
     uint64_t value;
-    if (!epctx__next_body(cursor, &config->view)) {
+    if (!epctx_next_view(cursor, &config->view)) {
         return false;
     }
     config->has_stage =
@@ -8101,7 +8656,7 @@ EPCTX_API bool epctx_next_node_config(epctx_cursor *cursor, epctx_node_config_vi
 EPCTX_API bool epctx_next_sharding(epctx_cursor *cursor, epctx_sharding_view *sharding)
 {
     uint64_t value;
-    if (!epctx__next_body(cursor, &sharding->view)) {
+    if (!epctx_next_view(cursor, &sharding->view)) {
         return false;
     }
     epctx__text_and_number(sharding->view, &sharding->tensor_name, 0, &value);
@@ -8112,7 +8667,7 @@ EPCTX_API bool epctx_next_device_group(epctx_cursor *cursor, epctx_device_group_
 {
     epctx_str text;
     uint64_t value;
-    if (!epctx__next_body(cursor, &group->view)) {
+    if (!epctx_next_view(cursor, &group->view)) {
         return false;
     }
     epctx__text_and_number(group->view, &text, 1, &value);
@@ -8124,7 +8679,7 @@ EPCTX_API bool epctx_next_sharded_dim(epctx_cursor *cursor, epctx_sharded_dim_vi
 {
     epctx_str text;
     uint64_t value;
-    if (!epctx__next_body(cursor, &dim->view)) {
+    if (!epctx_next_view(cursor, &dim->view)) {
         return false;
     }
     epctx__text_and_number(dim->view, &text, 1, &value);
@@ -8137,7 +8692,7 @@ EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sha
     epctx_view body;
     epctx_str text;
     uint64_t value;
-    if (!epctx__next_body(cursor, &body)) {
+    if (!epctx_next_view(cursor, &body)) {
         return false;
     }
     epctx__dim(body, &part->dim);
@@ -8146,95 +8701,297 @@ EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sha
     return true;
 }
 
-static epctx_type_kind epctx__type_kind(uint32_t number)
-{
-    static const epctx_type_kind kinds[10] = {
-        EPCTX_TYPE_NONE, EPCTX_TYPE_TENSOR, EPCTX_TYPE_NONE,   EPCTX_TYPE_NONE,
-        EPCTX_TYPE_SEQUENCE, EPCTX_TYPE_MAP, EPCTX_TYPE_NONE,  EPCTX_TYPE_OPAQUE,
-        EPCTX_TYPE_SPARSE, EPCTX_TYPE_OPTIONAL};
-    return number < 10 ? kinds[number] : EPCTX_TYPE_NONE;
-}
+/* -- onnx: what a view is -- */
 
-EPCTX_API epctx_type_view epctx_type_of(epctx_view view)
+/* The field around a place in the source. Fields that were read keep the order of their addresses,
+ * so the search goes on where the last one ended: a pass over all of them is linear. */
+static epctx_slot *epctx__child_at(const epctx__message *message, const uint8_t *place)
 {
-    epctx_type_view type;
-    epctx_view member = epctx__no_view();
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field f;
-    bool tensor;
-    memset(&type, 0, sizeof type);
-    type.view = view;
-    /* A oneof: the last member wins. */
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && f.number == 6) {
-            type.denotation = epctx__view_str(f.body);
-        } else if (f.wire == EPCTX_WIRE_LEN && epctx__type_kind(f.number) != EPCTX_TYPE_NONE) {
-            type.kind = epctx__type_kind(f.number);
-            member = f.body;
+    uintptr_t at = (uintptr_t)place;
+    epctx_slot *start = message->hint;
+    epctx_slot *slot = start != NULL ? start : message->first;
+    while (slot != NULL) {
+        uintptr_t data = (uintptr_t)slot->data;
+        if (!slot->split && !slot->removed && at > data && at - data <= slot->size) {
+            return slot;
+        }
+        slot = slot->next;
+        if (slot == NULL && start != NULL) {
+            slot = message->first;
+            start = NULL; /* once around; what was seen is seen again at most once */
         }
     }
-    tensor = type.kind == EPCTX_TYPE_TENSOR || type.kind == EPCTX_TYPE_SPARSE;
-    it = epctx_fields(type.kind == EPCTX_TYPE_OPAQUE ? epctx__no_view() : member, 0);
-    while (epctx_next_field(&it, &f)) {
-        if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
-            type.elem_type = (int32_t)(uint32_t)f.value;
-        } else if (f.wire == EPCTX_WIRE_LEN && tensor && f.number == 2) {
-            type.has_shape = true;
-            type.shape = f.body;
-        } else if (f.wire == EPCTX_WIRE_LEN && !tensor &&
-                   f.number == (type.kind == EPCTX_TYPE_MAP ? 2u : 1u)) {
-            type.element = f.body;
+    return NULL;
+}
+
+static bool epctx__is_slot_of(const epctx_slot *slot, epctx_view view)
+{
+    return slot->wire == EPCTX_WIRE_LEN && epctx__slot_view(slot).data == view.data;
+}
+
+static bool epctx__is_changed(const epctx_slot *slot)
+{
+    return slot->message != NULL && slot->message->edits != 0;
+}
+
+/* The innermost slot around a view without opening anything; NULL when it was removed. */
+static const epctx_slot *epctx__slot_around(epctx_view view)
+{
+    const epctx_slot *slot = view.slot;
+    while (slot != NULL && slot->message != NULL && !epctx__is_slot_of(slot, view)) {
+        slot = epctx__child_at(slot->message, view.data);
+    }
+    return slot;
+}
+
+/* The slot of a view, NULL when its bytes are what they were. */
+static const epctx_slot *epctx__seen_slot(epctx_view view)
+{
+    const epctx_slot *slot = epctx__slot_around(view);
+    return slot != NULL && epctx__is_slot_of(slot, view) ? slot : NULL;
+}
+
+/* What a message has in a field with a payload. */
+static epctx_kind epctx__child_kind(epctx_kind message, uint32_t number)
+{
+    uint32_t kind = epctx__field_kind(message, number);
+    return epctx__is_message(kind) ? epctx__message_kind(kind) : EPCTX_KIND_NONE;
+}
+
+static epctx_kind epctx__slot_type(const epctx_slot *slot)
+{
+    return slot->parent == NULL ? EPCTX_KIND_MODEL
+           : slot->wire == EPCTX_WIRE_LEN
+               ? epctx__child_kind(epctx__slot_type(slot->parent), slot->number)
+               : EPCTX_KIND_NONE;
+}
+
+/* The field of a message that holds a place, itself or further inside. */
+static bool epctx__field_around(epctx_view message, const uint8_t *place, epctx_field *field)
+{
+    epctx_cursor it = epctx_fields(message, 0);
+    uintptr_t at = (uintptr_t)place;
+    while (epctx_next_field(&it, field)) {
+        uintptr_t start = (uintptr_t)field->body.data;
+        if (field->wire == EPCTX_WIRE_LEN && at >= start && at - start <= field->body.size) {
+            return true;
         }
     }
-    return type;
+    return false;
 }
 
-EPCTX_API epctx_type_view epctx_value_type(const epctx_value_view *value)
+EPCTX_API epctx_kind epctx_view_kind(epctx_view view)
 {
-    epctx_cursor it = epctx_fields(value->view, 2);
-    epctx_view body;
-    epctx_view last = epctx__no_view();
-    while (epctx__next_body(&it, &body)) {
-        last = body;
+    const epctx_slot *slot = epctx__slot_around(view);
+    epctx_view around;
+    epctx_kind kind;
+    epctx_field field;
+    if (slot == NULL) {
+        return EPCTX_KIND_NONE;
     }
-    return epctx_type_of(last);
+    kind = epctx__slot_type(slot);
+    around = epctx__slot_view(slot);
+    while (kind != EPCTX_KIND_NONE && around.data != view.data) {
+        kind = epctx__field_around(around, view.data, &field)
+                   ? epctx__child_kind(kind, field.number)
+                   : EPCTX_KIND_NONE;
+        around = field.body;
+    }
+    return kind;
 }
 
-/* The default domain has two spellings. */
-static bool epctx__same_domain(epctx_str a, epctx_str b)
+EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b)
 {
-    epctx_str empty = epctx_str_of(NULL);
-    return epctx_str_eq(epctx_str_is(a, "ai.onnx") ? empty : a,
-                        epctx_str_is(b, "ai.onnx") ? empty : b);
-}
-
-EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain)
-{
-    epctx_cursor it = epctx_model_opsets(model);
-    epctx_opset opset;
-    int64_t version = 0;
-    while (epctx_next_opset(&it, &opset)) {
-        if (epctx__same_domain(opset.domain, domain)) {
-            version = opset.version;
+    const epctx_slot *slot_a = epctx__seen_slot(a);
+    const epctx_slot *slot_b = epctx__seen_slot(b);
+    epctx_cursor it_a, it_b;
+    epctx_field x, y;
+    bool more;
+    if ((slot_a == NULL || !epctx__is_changed(slot_a)) &&
+        (slot_b == NULL || !epctx__is_changed(slot_b))) {
+        return a.size == b.size &&
+               (a.data == b.data || a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+    }
+    it_a = epctx_fields(a, 0);
+    it_b = epctx_fields(b, 0);
+    for (;;) {
+        more = epctx_next_field(&it_a, &x);
+        if (epctx_next_field(&it_b, &y) != more) {
+            return false;
+        }
+        if (!more) {
+            return true;
+        }
+        if (x.number != y.number || x.wire != y.wire || x.value != y.value ||
+            x.wire == EPCTX_WIRE_GROUP ||
+            (x.wire == EPCTX_WIRE_LEN && !epctx_view_equal(x.body, y.body))) {
+            return false;
         }
     }
-    return version;
 }
 
-EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value)
+/* -- onnx: walk -- */
+
+/* The root's fields are gone through three times, so that the main graph comes first. */
+static const uint32_t epctx__walk_roots[] = {EPCTX_FIELD_MODEL_GRAPH, EPCTX_FIELD_MODEL_FUNCTIONS,
+                                             EPCTX_FIELD_MODEL_TRAINING_INFO};
+
+/* Goes into a message. */
+static void epctx__walk_enter(epctx_walk *walk)
 {
-    epctx_cursor it = epctx_fields(epctx__slot_view(model->shown), 14);
-    epctx_view body;
-    bool found = false;
-    while (epctx__next_body(&it, &body)) {
-        epctx_str name, text;
-        epctx__pair(body, &name, &text);
-        if (epctx_str_eq(name, key)) {
-            *value = text;
-            found = true;
+    epctx_walk_level *level = &walk->levels[walk->count++];
+    level->kind = walk->kind;
+    level->view = walk->view;
+    level->depth = walk->depth;
+    level->fields = epctx_fields(walk->view, 0);
+    walk->entering = false;
+}
+
+EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind kind)
+{
+    walk->kind = kind;
+    walk->view = view;
+    walk->number = 0;
+    walk->level = 0;
+    walk->depth = 0;
+    walk->in_function = kind == EPCTX_KIND_FUNCTION;
+    walk->in_training = kind == EPCTX_KIND_TRAINING;
+    walk->first = true;
+    walk->entering = false;
+    walk->root = 2;
+    walk->count = 0;
+}
+
+EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model)
+{
+    epctx_walk_below(walk, epctx__slot_view(model->shown), EPCTX_KIND_MODEL);
+    epctx__walk_enter(walk);
+    walk->levels[0].fields.number = epctx__walk_roots[0];
+    walk->root = 0;
+    walk->first = false;
+}
+
+EPCTX_API void epctx_walk_skip(epctx_walk *walk)
+{
+    walk->entering = false;
+}
+
+/* Whether the walk gives a message, and goes into it. */
+static bool epctx__walk_takes(epctx_kind around, uint32_t number, epctx_kind kind)
+{
+    const uint32_t taken = UINT32_C(1) << EPCTX_KIND_GRAPH | UINT32_C(1) << EPCTX_KIND_NODE |
+                           UINT32_C(1) << EPCTX_KIND_ATTR | UINT32_C(1) << EPCTX_KIND_TENSOR |
+                           UINT32_C(1) << EPCTX_KIND_SPARSE | UINT32_C(1) << EPCTX_KIND_FUNCTION |
+                           UINT32_C(1) << EPCTX_KIND_TRAINING;
+    return (taken >> kind & 1) != 0 && (around != EPCTX_KIND_FUNCTION ||
+                                        number != EPCTX_FIELD_FUNCTION_ATTRIBUTE_PROTO);
+}
+
+/* The next message in the innermost level that is one to give. */
+static bool epctx__walk_find(epctx_walk *walk, const epctx_walk_level *level, epctx_cursor *fields)
+{
+    epctx_field field;
+    while (epctx_next_field(fields, &field)) {
+        epctx_kind kind = field.wire == EPCTX_WIRE_LEN ? epctx__child_kind(level->kind, field.number)
+                                                       : EPCTX_KIND_NONE;
+        if (epctx__walk_takes(level->kind, field.number, kind)) {
+            walk->kind = kind;
+            walk->view = field.body;
+            walk->number = field.number;
+            return true;
         }
     }
-    return found;
+    return false;
+}
+
+EPCTX_API bool epctx_walk_step(epctx_walk *walk)
+{
+    if (walk->first) {
+        walk->first = false;
+        walk->entering = true;
+        return true;
+    }
+    if (walk->entering && EPCTX__ALWAYS(walk->count < EPCTX_WALK_LEVELS)) {
+        epctx__walk_enter(walk);
+    }
+    while (walk->count > 0) {
+        epctx_walk_level *level = &walk->levels[walk->count - 1];
+        if (epctx__walk_find(walk, level, &level->fields)) {
+            walk->level = walk->count;
+            walk->depth = level->depth + (level->kind == EPCTX_KIND_ATTR &&
+                                          walk->kind == EPCTX_KIND_GRAPH);
+            if (level->kind == EPCTX_KIND_MODEL) {
+                walk->in_function = walk->kind == EPCTX_KIND_FUNCTION;
+                walk->in_training = walk->kind == EPCTX_KIND_TRAINING;
+            }
+            walk->entering = walk->kind != EPCTX_KIND_TENSOR;
+            return true;
+        }
+        if (level->kind == EPCTX_KIND_MODEL && walk->root < 2) {
+            level->fields = epctx_fields(level->view, epctx__walk_roots[++walk->root]);
+        } else {
+            walk->count--;
+        }
+    }
+    return false;
+}
+
+EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node)
+{
+    while (epctx_walk_step(walk)) {
+        if (walk->kind == EPCTX_KIND_NODE) {
+            *node = epctx_node_of(walk->view);
+            return true;
+        }
+    }
+    return false;
+}
+
+EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node)
+{
+    while (epctx_walk_next(walk, node)) {
+        if (epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+EPCTX_API bool epctx_walk_tensor(epctx_walk *walk, epctx_tensor_view *tensor)
+{
+    while (epctx_walk_step(walk)) {
+        if (walk->kind == EPCTX_KIND_TENSOR) {
+            *tensor = epctx_tensor_of(walk->view);
+            return true;
+        }
+    }
+    return false;
+}
+
+EPCTX_API bool epctx_walk_graph(epctx_walk *walk, epctx_graph_view *graph)
+{
+    while (epctx_walk_step(walk)) {
+        if (walk->kind == EPCTX_KIND_GRAPH) {
+            *graph = epctx_graph_of(walk->view);
+            return true;
+        }
+    }
+    return false;
+}
+
+EPCTX_API epctx_str epctx_walk_graph_name(const epctx_walk *walk)
+{
+    uint32_t i = walk->count;
+    while (i > 0) {
+        const epctx_walk_level *level = &walk->levels[--i];
+        if (level->kind == EPCTX_KIND_GRAPH) {
+            return epctx_graph_of(level->view).name;
+        }
+        if (level->kind == EPCTX_KIND_FUNCTION) {
+            return epctx_function_of(level->view).name;
+        }
+    }
+    return epctx_str_of(NULL);
 }
 
 #endif /* EPCTX_NO_WIRE */
@@ -8304,6 +9061,1029 @@ static size_t epctx__read_count(const epctx_node *node)
 {
     return node->input_count + node->capture_count;
 }
+
+#ifndef EPCTX_NO_WIRE
+
+/* -- record: from model bytes -- */
+
+typedef struct epctx__loader {
+    epctx_model *model;
+    epctx_arena *arena;
+    epctx_error *error;
+    epctx_map initializers; /* name -> 1 */
+    epctx_map domains;      /* of opset imports, "ai.onnx" as "" -> position in `versions` */
+    int64_t *versions;
+    int64_t ir_version;
+    epctx_map functions; /* names -> 1 */
+    uint64_t around;     /* hash of functions and opset imports, 0: not known yet */
+} epctx__loader;
+
+static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, epctx_error *error)
+{
+    epctx__loader l;
+    memset(&l, 0, sizeof l);
+    l.model = model;
+    l.arena = arena;
+    l.error = error;
+    return l;
+}
+
+static epctx_status epctx__load_nomem(const epctx__loader *l)
+{
+    return epctx__nomem(l->error, l->arena->missing);
+}
+
+static epctx_status epctx__load_name(const epctx__loader *l, epctx_map *map, epctx_str name,
+                                     uint32_t value)
+{
+    return epctx_map_put(map, name, value) == EPCTX_OK ? EPCTX_OK : epctx__load_nomem(l);
+}
+
+/* The lists are counted first. In a mapped file that somebody changes, the second pass may find
+ * fewer. */
+static epctx_status epctx__load_strs(const epctx__loader *l, epctx_cursor it, const epctx_str **out,
+                                     size_t *count)
+{
+    epctx_str *strs;
+    size_t n = 0;
+    *count = epctx_cursor_count(it);
+    *out = strs = (epctx_str *)epctx_arena_array(l->arena, *count, sizeof *strs);
+    if (strs == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (n < *count && epctx_next_str(&it, &strs[n])) {
+        n++;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_ints(const epctx__loader *l, epctx_cursor it, const int64_t **out,
+                                     size_t *count)
+{
+    epctx_cursor counter = it;
+    int64_t value;
+    int64_t *ints;
+    size_t n = 0;
+    for (*count = 0; epctx_next_int(&counter, &value);) {
+        ++*count;
+    }
+    *out = ints = (int64_t *)epctx_arena_array(l->arena, *count, sizeof *ints);
+    if (ints == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (n < *count && epctx_next_int(&it, &ints[n])) {
+        n++;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_floats(const epctx__loader *l, epctx_cursor it, const float **out,
+                                       size_t *count)
+{
+    epctx_cursor counter = it;
+    float value;
+    float *floats;
+    size_t n = 0;
+    for (*count = 0; epctx_next_float(&counter, &value);) {
+        ++*count;
+    }
+    *out = floats = (float *)epctx_arena_array(l->arena, *count, sizeof *floats);
+    if (floats == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (n < *count && epctx_next_float(&it, &floats[n])) {
+        n++;
+    }
+    return EPCTX_OK;
+}
+
+/* -- record: tensors -- */
+
+/* "<what> <found>, <against> <limit>" */
+static epctx_status epctx__tensor_fault(const epctx__loader *l, const epctx_tensor *tensor,
+                                        const char *what, uint64_t found, const char *against,
+                                        uint64_t limit)
+{
+    return epctx_fail(l->error, EPCTX_ERR_GRAPH, "initializer '%S': %s %u, %s %u", &tensor->name,
+                      what, found, against, limit);
+}
+
+/* Number of elements; false when a dimension is negative or the product overflows. */
+static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count)
+{
+    int32_t i;
+    bool zero = false;
+    *count = 1;
+    for (i = 0; i < rank; i++) {
+        if (dims[i] < 0) {
+            return false;
+        }
+        zero = zero || dims[i] == 0;
+    }
+    for (i = 0; i < rank && !zero; i++) {
+        if (*count > (uint64_t)INT64_MAX / (uint64_t)dims[i]) {
+            return false;
+        }
+        *count *= (uint64_t)dims[i];
+    }
+    *count = zero ? 0 : *count;
+    return true;
+}
+
+/* The typed field that holds the elements of a type that has a size, and in what (onnx.proto,
+ * comments at TensorProto). A complex number is two of them. */
+static uint32_t epctx__typed_field(int32_t elem_type, epctx_wire *wire, size_t *width)
+{
+    *width = epctx_elem_size(elem_type);
+    *wire = EPCTX_WIRE_VARINT;
+    switch (elem_type) {
+    case 1:
+    case 14: /* complex64 */
+        *wire = EPCTX_WIRE_FIXED32;
+        *width = 4;
+        return EPCTX_FIELD_TENSOR_FLOAT_DATA;
+    case 7:
+        return EPCTX_FIELD_TENSOR_INT64_DATA;
+    case 11:
+    case 15: /* complex128 */
+        *wire = EPCTX_WIRE_FIXED64;
+        *width = 8;
+        return EPCTX_FIELD_TENSOR_DOUBLE_DATA;
+    case 12:
+    case 13:
+        return EPCTX_FIELD_TENSOR_UINT64_DATA;
+    default:
+        return EPCTX_FIELD_TENSOR_INT32_DATA;
+    }
+}
+
+/* Typed fields -> packed little-endian bytes. */
+static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, epctx_tensor *tensor,
+                                      size_t need)
+{
+    epctx_wire wire;
+    size_t width;
+    epctx_cursor it = epctx_fields(view, epctx__typed_field(tensor->elem_type, &wire, &width));
+    uint8_t *out = (uint8_t *)epctx_arena_array(l->arena, need, 1);
+    uint64_t found = 0; /* also what does not fit */
+    uint64_t bits;
+    if (out == NULL) {
+        return epctx__load_nomem(l);
+    }
+    for (; epctx__next_scalar(&it, wire, &bits); found += width) {
+        size_t i;
+        for (i = 0; i < width && found + width <= need; i++) {
+            out[found + i] = (uint8_t)(bits >> 8 * i);
+        }
+    }
+    tensor->data = out;
+    tensor->size = need;
+    return found == need ? EPCTX_OK
+                         : epctx__tensor_fault(l, tensor, "its typed field holds bytes:", found,
+                                               "its shape needs", need);
+}
+
+/* The file `name` in `folder`, mapped for as long as the model is open; each file once. */
+static epctx__file *epctx__model_map(epctx_model *model, epctx_str folder, epctx_str name,
+                                     epctx_error *error)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx__file *file;
+    uint32_t at;
+    model->io = epctx_model_io(model); /* closing gives the file back */
+    if (epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path, error) !=
+        EPCTX_OK) {
+        return NULL;
+    }
+    model->file_paths.arena = &model->arena; /* the caller may have moved the model */
+    at = epctx_map_get(&model->file_paths, epctx_str_of(path));
+    if (at != EPCTX_MAP_NONE) {
+        return ((epctx__file **)model->file_list)[at];
+    }
+    at = (uint32_t)model->file_paths.count;
+    file = (epctx__file *)epctx_arena_alloc(&model->arena, sizeof *file);
+    if (file != NULL) {
+        file->path = epctx_arena_copy(&model->arena, epctx_str_of(path));
+    }
+    if (file == NULL || file->path == NULL ||
+        !epctx__list_room(&model->arena, &model->file_list, at, &model->file_room, sizeof file)) {
+        epctx__nomem(error, model->arena.missing);
+        return NULL;
+    }
+    if (epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL, 0,
+                       error) != EPCTX_OK) {
+        return NULL;
+    }
+    if (epctx_map_put(&model->file_paths, epctx_str_of(file->path), at) != EPCTX_OK) {
+        model->io->unmap_fn(model->io->user, &file->mapping);
+        epctx__nomem(error, model->arena.missing);
+        return NULL;
+    }
+    ((epctx__file **)model->file_list)[at] = file;
+    file->name = name;
+    file->next = model->files;
+    model->files = file;
+    model->external_there += file->mapping.size;
+    return file;
+}
+
+/* The mapping of an external data file. */
+static epctx_status epctx__external_file(const epctx__loader *l, epctx_str location,
+                                         epctx__file **file)
+{
+    epctx_str folder = epctx_str_of(l->model->external_folder);
+    epctx_error local;
+    epctx_error *error = l->error != NULL ? l->error : &local;
+    if (folder.size == 0 && l->model->path[0] == '\0') {
+        return epctx_fail(l->error, EPCTX_ERR_PATH,
+                          "external data '%S': the model came from memory, set external_folder "
+                          "(session.model_external_initializers_file_folder_path)",
+                          &location);
+    }
+    epctx_error_clear(&local);
+    folder = folder.size > 0 ? folder : epctx_path_folder(epctx_str_of(l->model->path));
+    *file = epctx__model_map(l->model, folder, location, error);
+    return *file != NULL ? EPCTX_OK : error->status;
+}
+
+/* Many tensors may name the same bytes of a file. Weights are shared now and then; who reads all
+ * tensors is to be done in the time that the files take, not that time for each tensor. */
+#define EPCTX__EXTERNAL_TIMES 16u
+#define EPCTX__EXTERNAL_FREE  (UINT64_C(1) << 30)
+
+/* Gives the tensor its data in a file. */
+static epctx_status epctx__load_external(const epctx__loader *l, const epctx_tensor_view *view,
+                                         epctx_tensor *tensor, epctx__file **file)
+{
+    epctx_model *model = l->model;
+    uint64_t size;
+    EPCTX__TRY(epctx__external_file(l, view->location, file));
+    size = (*file)->mapping.size;
+    if (view->offset > size) {
+        return epctx__tensor_fault(l, tensor, "its external data starts at byte", view->offset,
+                                   "the file has", size);
+    }
+    size -= view->offset;
+    if (view->length != UINT64_MAX && view->length > size) {
+        return epctx__tensor_fault(l, tensor, "its external data has a length of", view->length,
+                                   "the file has behind its offset", size);
+    }
+    size = view->length != UINT64_MAX ? view->length : size;
+    model->external_asked += size;
+    if (model->external_asked > EPCTX__EXTERNAL_FREE &&
+        (model->external_asked - EPCTX__EXTERNAL_FREE) / EPCTX__EXTERNAL_TIMES >
+            model->external_there) {
+        return epctx_fail(l->error, EPCTX_ERR_LIMIT,
+                          "initializer '%S': the tensors so far lie over each other in the "
+                          "external data: they have %u bytes, the files %u",
+                          &tensor->name, model->external_asked, model->external_there);
+    }
+    tensor->data = (*file)->mapping.data + view->offset;
+    tensor->size = (size_t)size;
+    tensor->location = view->location;
+    tensor->offset = view->offset;
+    return EPCTX_OK;
+}
+
+/* Strings, and typed fields of half bytes. */
+static uint64_t epctx__hash_elements(epctx_view tensor)
+{
+    epctx_cursor strings = epctx_fields(tensor, EPCTX_FIELD_TENSOR_STRING_DATA);
+    epctx_cursor numbers = epctx_fields(tensor, EPCTX_FIELD_TENSOR_INT32_DATA);
+    uint64_t h = 1;
+    int64_t number;
+    epctx_str text;
+    while (epctx_next_str(&strings, &text)) {
+        h = epctx_hash(text.data, text.size, epctx__hash_number(h, text.size));
+    }
+    while (epctx_next_int(&numbers, &number)) {
+        h = epctx__hash_number(h, (uint64_t)number);
+    }
+    return h != 0 ? h : 1;
+}
+
+/* Name, type and dimensions; `count`: of elements. */
+static epctx_status epctx__load_shape(const epctx__loader *l, const epctx_tensor_view *t,
+                                      epctx_tensor *out, uint64_t *count)
+{
+    size_t width = epctx_elem_size(t->elem_type);
+    size_t rank;
+    memset(out, 0, sizeof *out);
+    out->name = t->name;
+    out->elem_type = t->elem_type;
+    EPCTX__TRY(epctx__load_ints(l, epctx_tensor_dims(t), &out->dims, &rank));
+    if (EPCTX__NEVER(rank > INT32_MAX) || !epctx__elements(out->dims, (int32_t)rank, count) ||
+        (width > 0 && *count > (uint64_t)(SIZE_MAX / 2) / width)) {
+        return epctx_fail(l->error, EPCTX_ERR_GRAPH,
+                          "initializer '%S': a dimension is negative, or the shape too large",
+                          &out->name);
+    }
+    out->rank = (int32_t)rank;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, epctx_tensor *out)
+{
+    epctx_tensor_view t = epctx_tensor_of(view);
+    size_t width = epctx_elem_size(t.elem_type);
+    uint64_t count;
+    EPCTX__TRY(epctx__load_shape(l, &t, out, &count));
+    if (t.external) {
+        epctx__file *file;
+        EPCTX__TRY(epctx__load_external(l, &t, out, &file));
+    } else if (t.has_raw) {
+        uintptr_t at = (uintptr_t)t.raw.data;
+        uintptr_t start = (uintptr_t)l->model->source.data;
+        out->data = t.raw.data;
+        out->size = t.raw.size;
+        /* An edited tensor stands elsewhere. */
+        out->offset = at >= start && at - start < l->model->source.size ? at - start : 0;
+    } else if (width > 0) {
+        /* The bytes must be there: claimed dimensions alone must not make us allocate. */
+        if (count > l->model->source.size) {
+            return epctx__tensor_fault(l, out, "its shape has elements:", count,
+                                       "the whole model has bytes:", l->model->source.size);
+        }
+        return epctx__load_typed(l, view, out, (size_t)count * width);
+    } else if (count > 0) {
+        out->rest = epctx__hash_elements(view);
+    }
+    if (out->data != NULL && width > 0 && out->size != count * width) {
+        return epctx__tensor_fault(l, out, "its data has bytes:", out->size, "its shape needs",
+                                   count * width);
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_tensor_load(epctx_model *model, epctx_view tensor, epctx_arena *arena,
+                                         epctx_tensor *out, epctx_error *error)
+{
+    epctx__loader l = epctx__loader_of(model, arena != NULL ? arena : &model->arena, error);
+    epctx_error_clear(error);
+    return epctx__load_tensor(&l, tensor, out);
+}
+
+/* -- record: the hash of what it has no member for, the same however the fields are encoded -- */
+
+/* Fields of different numbers come in any order; those of one number are counted. */
+static void epctx__digest_add(uint64_t *sum, uint32_t number, uint32_t *places, uint64_t value)
+{
+    uint32_t place = places[number < 32 ? number : 0]++;
+    *sum += epctx__hash_number(epctx__hash_number(epctx__hash_number(0, number), place), value);
+}
+
+EPCTX__APART static void epctx__digest_packed(const epctx_field *field, uint32_t kind,
+                                              uint32_t *places, uint64_t *sum)
+{
+    const uint8_t *p = field->body.data;
+    const uint8_t *end = p + field->body.size;
+    epctx_wire wire = kind == (uint32_t)EPCTX_KIND_INT     ? EPCTX_WIRE_VARINT
+                      : kind == (uint32_t)EPCTX_KIND_FLOAT ? EPCTX_WIRE_FIXED32
+                                                           : EPCTX_WIRE_FIXED64;
+    uint64_t value;
+    for (p = epctx__packed_next(p, end, wire, &value); p != NULL;
+         p = epctx__packed_next(p, end, wire, &value)) {
+        epctx__digest_add(sum, field->number, places, value);
+    }
+}
+
+/* Bytes of a file. Ranges that overlap could have a file read again and again: when more was asked
+ * for than it has, the whole file counts. */
+static uint64_t epctx__digest_file(epctx__file *file, const epctx_tensor *tensor)
+{
+    const epctx_mapping *all = &file->mapping;
+    if (tensor->size <= all->size - file->hashed) {
+        file->hashed += tensor->size;
+        return epctx_hash(tensor->data, tensor->size, 0);
+    }
+    if (file->whole == 0) {
+        file->whole = epctx_hash(all->data, all->size, 1);
+    }
+    return file->whole;
+}
+
+/* Adds what a tensor has in a file. Apart, as below: the stack of what calls itself. */
+EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_view message,
+                                                        uint64_t *sum)
+{
+    epctx_tensor_view view = epctx_tensor_of(message);
+    epctx_tensor tensor;
+    epctx__file *file;
+    if (!view.external) {
+        return EPCTX_OK;
+    }
+    memset(&tensor, 0, sizeof tensor);
+    tensor.name = view.name;
+    EPCTX__TRY(epctx__load_external(l, &view, &tensor, &file));
+    *sum += epctx__digest_file(file, &tensor);
+    return EPCTX_OK;
+}
+
+/* Never 0. Recursion: messages in messages, which open bounds. */
+static epctx_status epctx__digest(epctx__loader *l, epctx_kind type, epctx_view message,
+                                  uint64_t *out)
+{
+    epctx_cursor it = epctx_fields(message, 0);
+    uint32_t places[32];
+    uint64_t sum = 1;
+    epctx_field field;
+    memset(places, 0, sizeof places);
+    while (epctx_next_field(&it, &field)) {
+        uint32_t kind = field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
+        uint64_t value = field.value;
+        if (epctx__is_message(kind)) {
+            EPCTX__TRY(epctx__digest(l, epctx__message_kind(kind), field.body, &value));
+        } else if (kind != 0) {
+            epctx__digest_packed(&field, kind, places, &sum);
+            continue;
+        } else if (field.wire == EPCTX_WIRE_LEN) {
+            value = epctx_hash(field.body.data, field.body.size, 0);
+        }
+        epctx__digest_add(&sum, field.number, places, value);
+    }
+    if (type == EPCTX_KIND_TENSOR) {
+        EPCTX__TRY(epctx__digest_external(l, message, &sum));
+    }
+    sum = epctx__hash_number(0, sum);
+    *out = sum != 0 ? sum : 1;
+    return EPCTX_OK;
+}
+
+/* What bodies and calls mean depends on the model's functions and opset imports. */
+static epctx_status epctx__digest_around(epctx__loader *l)
+{
+    epctx_cursor it = epctx_fields(epctx__slot_view(l->model->shown), 0);
+    epctx_field field;
+    uint64_t sum = 1;
+    if (l->around != 0) {
+        return EPCTX_OK;
+    }
+    while (epctx_next_field(&it, &field)) {
+        uint32_t kind = field.wire == EPCTX_WIRE_LEN
+                            ? epctx__field_kind(EPCTX_KIND_MODEL, field.number)
+                            : 0;
+        uint64_t value;
+        if (kind == EPCTX_KIND_OPSET || kind == EPCTX_KIND_FUNCTION) {
+            EPCTX__TRY(epctx__digest(l, (epctx_kind)kind, field.body, &value));
+            sum += value;
+        }
+    }
+    l->around = sum != 0 ? sum : 1;
+    return EPCTX_OK;
+}
+
+/* Adds what an attribute or a call stands for to the hash of the rest. */
+static void epctx__rest_add(uint64_t *rest, uint64_t digest)
+{
+    *rest = epctx__hash_number(*rest, digest);
+    *rest = *rest != 0 ? *rest : 1;
+}
+
+static epctx_status epctx__rest_around(epctx__loader *l, epctx_node *node)
+{
+    EPCTX__TRY(epctx__digest_around(l));
+    epctx__rest_add(&node->rest, l->around);
+    return EPCTX_OK;
+}
+
+/* -- record: nodes -- */
+
+/* The members of an attribute that hold its value; without one it goes into the node's rest. */
+static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *view, epctx_node *node,
+                                     epctx_attr *out)
+{
+    epctx_tensor *tensor;
+    uint64_t digest;
+    memset(out, 0, sizeof *out);
+    out->name = view->name;
+    out->type = (epctx_attr_type)view->type; /* 0 to 14, as attr views are read */
+    out->i = view->i;
+    out->f = view->f;
+    out->s = view->s;
+    switch (out->type) {
+    case EPCTX_ATTR_INT:
+    case EPCTX_ATTR_FLOAT:
+    case EPCTX_ATTR_STRING:
+        return EPCTX_OK;
+    case EPCTX_ATTR_INTS:
+        return epctx__load_ints(l, epctx_fields(view->view, EPCTX_FIELD_ATTR_INTS), &out->ints,
+                                &out->count);
+    case EPCTX_ATTR_FLOATS:
+        return epctx__load_floats(l, epctx_fields(view->view, EPCTX_FIELD_ATTR_FLOATS),
+                                  &out->floats, &out->count);
+    case EPCTX_ATTR_STRINGS:
+        return epctx__load_strs(l, epctx_fields(view->view, EPCTX_FIELD_ATTR_STRINGS),
+                                &out->strings, &out->count);
+    case EPCTX_ATTR_TENSOR:
+        out->t = tensor = (epctx_tensor *)epctx_arena_alloc(l->arena, sizeof *tensor);
+        return tensor != NULL ? epctx__load_tensor(l, view->t, tensor) : epctx__load_nomem(l);
+    default:
+        EPCTX__TRY(epctx__digest(l, EPCTX_KIND_ATTR, view->view, &digest));
+        epctx__rest_add(&node->rest, digest);
+        return out->type == EPCTX_ATTR_GRAPH || out->type == EPCTX_ATTR_GRAPHS
+                   ? epctx__rest_around(l, node)
+                   : EPCTX_OK;
+    }
+}
+
+static epctx_status epctx__load_attrs(epctx__loader *l, const epctx_node_view *view,
+                                      epctx_node *out)
+{
+    epctx_cursor it = epctx_node_attrs(view);
+    epctx_attr *attrs = (epctx_attr *)epctx_arena_array(l->arena, view->attr_count, sizeof *attrs);
+    epctx_attr_view attr;
+    out->attrs = attrs;
+    if (attrs == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (out->attr_count < view->attr_count && epctx_next_attr(&it, &attr)) {
+        epctx_status status = epctx__load_attr(l, &attr, out, &attrs[out->attr_count++]);
+        if (status != EPCTX_OK) {
+            epctx_blame(l->error, NULL, &view->name, NULL);
+            return status;
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* -- record: captures -- */
+
+/* The names that a body defines itself; what it reads beyond them it captures. */
+typedef struct epctx__scope {
+    struct epctx__scope *outer;
+    uint32_t level; /* of the body in the walk: its messages have a higher one */
+    epctx_map names;
+} epctx__scope;
+
+typedef struct epctx__capturing {
+    epctx_arena *arena;
+    epctx__scope *scope;
+    epctx_list found; /* of epctx_str */
+} epctx__capturing;
+
+/* A body reads this name. False without memory. */
+static bool epctx__capture_name(epctx__capturing *c, epctx_str name)
+{
+    const epctx__scope *scope = c->scope;
+    epctx_str *found;
+    while (scope != NULL && epctx_map_get(&scope->names, name) == EPCTX_MAP_NONE) {
+        scope = scope->outer;
+    }
+    if (scope != NULL || name.size == 0) {
+        return true; /* its own, or an optional input that is not there */
+    }
+    found = (epctx_str *)epctx_list_add(&c->found, c->arena, sizeof *found);
+    if (found != NULL) {
+        *found = name;
+    }
+    return found != NULL;
+}
+
+/* Inputs, initializers and node outputs of a body. */
+static bool epctx__scope_fill(epctx_map *names, epctx_view graph)
+{
+    epctx_cursor it = epctx_fields(graph, 0);
+    epctx_field field;
+    while (epctx_next_field(&it, &field)) {
+        epctx_cursor outputs = epctx_fields(epctx_view_none(), 0);
+        epctx_str name = epctx_str_of(NULL);
+        if (field.wire != EPCTX_WIRE_LEN) {
+            continue;
+        }
+        switch (field.number) {
+        case EPCTX_FIELD_GRAPH_INPUT:
+            name = epctx_value_of(field.body).name;
+            break;
+        case EPCTX_FIELD_GRAPH_INITIALIZER:
+            name = epctx_tensor_of(field.body).name;
+            break;
+        case EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER:
+            name = epctx_sparse_of(field.body).values.name;
+            break;
+        case EPCTX_FIELD_GRAPH_NODE:
+            outputs = epctx_fields(field.body, EPCTX_FIELD_NODE_OUTPUT);
+            if (!epctx_next_str(&outputs, &name)) {
+                continue;
+            }
+            break;
+        default:
+            continue;
+        }
+        do {
+            if (epctx_map_put(names, name, 1) != EPCTX_OK) {
+                return false;
+            }
+        } while (epctx_next_str(&outputs, &name));
+    }
+    return true;
+}
+
+static bool epctx__capture_graph(epctx__capturing *c, const epctx_walk *walk)
+{
+    epctx_cursor outputs = epctx_fields(walk->view, EPCTX_FIELD_GRAPH_OUTPUT);
+    epctx__scope *scope = (epctx__scope *)epctx_arena_alloc(c->arena, sizeof *scope);
+    epctx_value_view value;
+    if (scope == NULL) {
+        return false;
+    }
+    scope->outer = c->scope;
+    scope->level = walk->level;
+    c->scope = scope;
+    epctx_map_init(&scope->names, c->arena);
+    if (!epctx__scope_fill(&scope->names, walk->view)) {
+        return false;
+    }
+    /* A body may hand an outer value straight through. */
+    while (epctx_next_value(&outputs, &value)) {
+        if (!epctx__capture_name(c, value.name)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__capture_node(epctx__capturing *c, epctx_view node)
+{
+    epctx_cursor inputs = epctx_fields(node, EPCTX_FIELD_NODE_INPUT);
+    epctx_str name;
+    while (epctx_next_str(&inputs, &name)) {
+        if (!epctx__capture_name(c, name)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
+                                           const epctx_str **out, size_t *count, epctx_error *error)
+{
+    epctx__capturing c;
+    epctx_walk walk;
+    bool good = true;
+    memset(&c, 0, sizeof c);
+    c.arena = arena;
+    epctx_error_clear(error);
+    epctx_walk_below(&walk, node, EPCTX_KIND_NODE);
+    while (good && epctx_walk_step(&walk)) {
+        while (c.scope != NULL && c.scope->level >= walk.level) {
+            c.scope = c.scope->outer;
+        }
+        if (walk.kind == EPCTX_KIND_GRAPH) {
+            good = epctx__capture_graph(&c, &walk);
+        } else if (walk.kind == EPCTX_KIND_NODE && walk.level > 0) {
+            good = epctx__capture_node(&c, walk.view);
+        }
+    }
+    *out = (const epctx_str *)c.found.items;
+    *count = c.found.count;
+    return good ? EPCTX_OK : epctx__nomem(error, arena->missing);
+}
+
+static epctx_status epctx__load_node(epctx__loader *l, const epctx_node_view *view, epctx_node *out)
+{
+    uint32_t domain;
+    out->name = view->name;
+    out->op_type = view->op_type;
+    out->domain = epctx_str_is(view->domain, "ai.onnx") ? epctx_str_of("") : view->domain;
+    domain = epctx_map_get(&l->domains, out->domain);
+    out->version = domain != EPCTX_MAP_NONE ? l->versions[domain] : 0;
+    EPCTX__TRY(epctx__load_strs(l, epctx_node_inputs(view), &out->inputs, &out->input_count));
+    EPCTX__TRY(epctx__load_strs(l, epctx_node_outputs(view), &out->outputs, &out->output_count));
+    EPCTX__TRY(epctx__load_attrs(l, view, out));
+    EPCTX__TRY(epctx_node_captures(view->view, l->arena, &out->captures, &out->capture_count,
+                                   l->error));
+    return epctx_map_get(&l->functions, view->op_type) != EPCTX_MAP_NONE
+               ? epctx__rest_around(l, out)
+               : EPCTX_OK;
+}
+
+/* -- record: the graph -- */
+
+static epctx_status epctx__load_value(epctx__loader *l, const epctx_value_view *view,
+                                      epctx_value *out)
+{
+    epctx_cursor it = epctx_value_dims(view);
+    size_t rank = epctx_cursor_count(it);
+    epctx_dim dim;
+    int64_t *dims;
+    out->name = view->name;
+    out->elem_type = view->is_tensor ? view->elem_type : 0;
+    out->rank = -1;
+    if (!view->has_shape || EPCTX__NEVER(rank > INT32_MAX)) {
+        return EPCTX_OK;
+    }
+    out->dims = dims = (int64_t *)epctx_arena_array(l->arena, rank, sizeof *dims);
+    if (dims == NULL) {
+        return epctx__load_nomem(l);
+    }
+    for (out->rank = 0; (size_t)out->rank < rank && epctx_next_dim(&it, &dim); out->rank++) {
+        dims[out->rank] = dim.known && dim.value >= 0 ? dim.value : -1;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_values(epctx__loader *l, epctx_cursor it, bool skip_constants,
+                                       const epctx_value **out, size_t *count)
+{
+    size_t most = epctx_cursor_count(it);
+    epctx_value *values = (epctx_value *)epctx_arena_array(l->arena, most, sizeof *values);
+    epctx_value_view view;
+    *out = values;
+    *count = 0;
+    if (values == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (*count < most && epctx_next_value(&it, &view)) {
+        /* Before IR version 4 every initializer had to be listed as an input. */
+        if (skip_constants && l->ir_version < 4 &&
+            epctx_map_get(&l->initializers, view.name) != EPCTX_MAP_NONE) {
+            continue;
+        }
+        EPCTX__TRY(epctx__load_value(l, &view, &values[(*count)++]));
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view view,
+                                             epctx_graph *out)
+{
+    epctx_cursor it = epctx_graph_initializers(view);
+    epctx_cursor inputs = epctx_graph_inputs(view);
+    size_t most = epctx_cursor_count(it);
+    epctx_tensor *tensors = (epctx_tensor *)epctx_arena_array(l->arena, most, sizeof *tensors);
+    epctx_map overridable;
+    epctx_value_view value;
+    epctx_view body;
+    out->initializers = tensors;
+    if (tensors == NULL) {
+        return epctx__load_nomem(l);
+    }
+    epctx_map_init(&overridable, l->arena);
+    while (l->ir_version >= 4 && epctx_next_value(&inputs, &value)) {
+        EPCTX__TRY(epctx__load_name(l, &overridable, value.name, 1));
+    }
+    while (out->initializer_count < most && epctx_next_view(&it, &body)) {
+        epctx_tensor *tensor = &tensors[out->initializer_count];
+        EPCTX__TRY(epctx__load_tensor(l, body, tensor));
+        /* What the application may replace is an input, no constant. */
+        if (epctx_map_get(&overridable, tensor->name) == EPCTX_MAP_NONE) {
+            EPCTX__TRY(epctx__load_name(l, &l->initializers, tensor->name, 1));
+            out->initializer_count++;
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* Nodes look their version up, and both may be many. Of a domain imported twice the last counts. */
+static epctx_status epctx__load_opsets(epctx__loader *l)
+{
+    epctx_cursor it = epctx_model_opsets(l->model);
+    size_t most = epctx_cursor_count(it);
+    epctx_opset opset;
+    uint32_t count = 0;
+    epctx_map_init(&l->domains, l->arena);
+    l->versions = (int64_t *)epctx_arena_array(l->arena, most, sizeof *l->versions);
+    if (l->versions == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (count < most && epctx_next_opset(&it, &opset)) {
+        bool onnx = epctx_str_is(opset.domain, "ai.onnx");
+        l->versions[count] = opset.version;
+        EPCTX__TRY(epctx__load_name(l, &l->domains, onnx ? epctx_str_of("") : opset.domain,
+                                    count++));
+    }
+    return EPCTX_OK;
+}
+
+/* What nodes may call. */
+static epctx_status epctx__load_functions(epctx__loader *l)
+{
+    epctx_cursor it = epctx_model_functions(l->model);
+    epctx_function_view function;
+    epctx_map_init(&l->functions, l->arena);
+    while (epctx_next_function(&it, &function)) {
+        EPCTX__TRY(epctx__load_name(l, &l->functions, function.name, 1));
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view view, epctx_graph *out)
+{
+    epctx_cursor it = epctx_graph_nodes(view);
+    size_t most = epctx_cursor_count(it);
+    epctx_node *nodes = (epctx_node *)epctx_arena_array(l->arena, most, sizeof *nodes);
+    epctx_node_view node;
+    out->nodes = nodes;
+    if (nodes == NULL) {
+        return epctx__load_nomem(l);
+    }
+    while (out->node_count < most && epctx_next_node(&it, &node)) {
+        nodes[out->node_count].id = (uint32_t)out->node_count;
+        EPCTX__TRY(epctx__load_node(l, &node, &nodes[out->node_count]));
+        out->node_count++;
+    }
+    return EPCTX_OK;
+}
+
+/* -- record: topological order -- */
+
+#define EPCTX__NO_UNIT UINT32_MAX
+
+typedef struct epctx__edges {
+    uint32_t *from;
+    uint32_t *to; /* waits for `from` */
+    size_t count;
+} epctx__edges;
+
+/* A heap of units, smallest key on top. */
+static void epctx__heap_push(uint32_t *heap, size_t *count, uint32_t unit, const uint32_t *key)
+{
+    size_t at = (*count)++;
+    while (at > 0 && key[heap[(at - 1) / 2]] > key[unit]) {
+        heap[at] = heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    heap[at] = unit;
+}
+
+static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *key)
+{
+    uint32_t top = heap[0];
+    uint32_t last = heap[--*count];
+    size_t at = 0;
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child + 1 < *count && key[heap[child + 1]] < key[heap[child]]) {
+            child++;
+        }
+        if (child >= *count || key[heap[child]] >= key[last]) {
+            break;
+        }
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = last;
+    return top;
+}
+
+/* Units in an order where each stands behind those it waits for, by key where that leaves a choice.
+ * A unit with key EPCTX__NO_UNIT does not exist. `count` falls short of the units that exist when
+ * there is a cycle. */
+static bool epctx__sort_units(epctx_arena *arena, epctx_error *error, const uint32_t *key,
+                              size_t units, const epctx__edges *edges, uint32_t *sequence,
+                              size_t *count)
+{
+    uint32_t *missing = (uint32_t *)epctx_arena_array(arena, units, sizeof *missing);
+    uint32_t *heap = (uint32_t *)epctx_arena_array(arena, units, sizeof *heap);
+    size_t *first = (size_t *)epctx_arena_array(arena, units, sizeof *first); /* 1 + edge, or 0 */
+    size_t *next = (size_t *)epctx_arena_array(arena, edges->count, sizeof *next);
+    size_t heaped = 0;
+    size_t i;
+    *count = 0;
+    if (missing == NULL || heap == NULL || first == NULL || next == NULL) {
+        epctx__nomem(error, arena->missing);
+        return false;
+    }
+    for (i = 0; i < edges->count; i++) {
+        missing[edges->to[i]]++;
+        next[i] = first[edges->from[i]];
+        first[edges->from[i]] = i + 1;
+    }
+    for (i = 0; i < units; i++) {
+        if (key[i] != EPCTX__NO_UNIT && missing[i] == 0) {
+            epctx__heap_push(heap, &heaped, (uint32_t)i, key);
+        }
+    }
+    while (heaped > 0) {
+        uint32_t unit = epctx__heap_pop(heap, &heaped, key);
+        size_t edge;
+        sequence[(*count)++] = unit;
+        for (edge = first[unit]; edge != 0; edge = next[edge - 1]) {
+            if (--missing[edges->to[edge - 1]] == 0) {
+                epctx__heap_push(heap, &heaped, edges->to[edge - 1], key);
+            }
+        }
+    }
+    return true;
+}
+
+/* Edges between the nodes of a record; `sorted` tells whether the nodes are in order already. */
+static epctx_status epctx__node_edges(epctx__loader *l, const epctx_graph *graph,
+                                      epctx__edges *edges, bool *sorted)
+{
+    epctx_map producers;
+    size_t most = 0;
+    size_t i, k;
+    epctx_map_init(&producers, l->arena);
+    for (i = 0; i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        most += epctx__read_count(node);
+        for (k = 0; k < node->output_count; k++) {
+            if (node->outputs[k].size > 0) {
+                EPCTX__TRY(epctx__load_name(l, &producers, node->outputs[k], (uint32_t)i));
+            }
+        }
+    }
+    edges->from = (uint32_t *)epctx_arena_array(l->arena, most, sizeof *edges->from);
+    edges->to = (uint32_t *)epctx_arena_array(l->arena, most, sizeof *edges->to);
+    edges->count = 0;
+    if (edges->from == NULL || edges->to == NULL) {
+        return epctx__load_nomem(l);
+    }
+    *sorted = true;
+    for (i = 0; i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        for (k = 0; k < epctx__read_count(node); k++) {
+            uint32_t from = epctx_map_get(&producers, epctx__reads(node, k));
+            if (from != EPCTX_MAP_NONE) {
+                *sorted = *sorted && from < i;
+                edges->from[edges->count] = from;
+                edges->to[edges->count++] = (uint32_t)i;
+            }
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* ONNX wants nodes in topological order, but ORT accepts any order and also writes such models. */
+static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
+{
+    epctx__edges edges;
+    epctx_node *nodes;
+    uint32_t *sequence;
+    uint32_t *key;
+    size_t count = 0;
+    size_t i;
+    bool sorted;
+    EPCTX__TRY(epctx__node_edges(l, graph, &edges, &sorted));
+    if (sorted) {
+        return EPCTX_OK;
+    }
+    nodes = (epctx_node *)epctx_arena_array(l->arena, graph->node_count, sizeof *nodes);
+    sequence = (uint32_t *)epctx_arena_array(l->arena, graph->node_count, sizeof *sequence);
+    key = (uint32_t *)epctx_arena_array(l->arena, graph->node_count, sizeof *key);
+    if (nodes == NULL || sequence == NULL || key == NULL) {
+        return epctx__load_nomem(l);
+    }
+    for (i = 0; i < graph->node_count; i++) {
+        key[i] = (uint32_t)i;
+    }
+    if (!epctx__sort_units(l->arena, l->error, key, graph->node_count, &edges, sequence, &count)) {
+        return EPCTX_ERR_NOMEM;
+    }
+    if (count != graph->node_count) {
+        return epctx_fail(l->error, EPCTX_ERR_GRAPH,
+                          "%u nodes depend on themselves: the graph has a cycle",
+                          (uint64_t)(graph->node_count - count));
+    }
+    for (i = 0; i < count; i++) {
+        nodes[i] = graph->nodes[sequence[i]];
+    }
+    graph->nodes = nodes;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_graph(epctx__loader *l, epctx_graph *out)
+{
+    epctx_graph_view view = epctx_model_graph(l->model);
+    if (!epctx_model_has_graph(l->model)) {
+        return epctx_fail(l->error, EPCTX_ERR_GRAPH, "the model has no graph");
+    }
+    out->name = view.name;
+    EPCTX__TRY(epctx__load_opsets(l));
+    EPCTX__TRY(epctx__load_functions(l));
+    EPCTX__TRY(epctx__load_initializers(l, view, out));
+    EPCTX__TRY(epctx__load_values(l, epctx_graph_inputs(view), true, &out->inputs,
+                                  &out->input_count));
+    EPCTX__TRY(epctx__load_values(l, epctx_graph_outputs(view), false, &out->outputs,
+                                  &out->output_count));
+    EPCTX__TRY(epctx__load_values(l, epctx_graph_values(view), false, &out->values,
+                                  &out->value_count));
+    EPCTX__TRY(epctx__load_nodes(l, view, out));
+    return epctx__sort_nodes(l, out);
+}
+
+EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error)
+{
+    epctx__loader l = epctx__loader_of(model, &model->arena, error);
+    epctx__file *file;
+    epctx_status status;
+    epctx_error_clear(error);
+    memset(out, 0, sizeof *out);
+    model->external_asked = 0;
+    for (file = model->files; file != NULL; file = file->next) {
+        file->hashed = 0;
+    }
+    l.ir_version = epctx_model_read(model).ir_version;
+    epctx_map_init(&l.initializers, l.arena);
+    status = epctx__load_graph(&l, out);
+    if (status != EPCTX_OK) {
+        epctx_blame(error, model->path, NULL, NULL);
+    }
+    return status;
+}
+
+#endif /* EPCTX_NO_WIRE */
 
 /* ================================================================================================
  * >>epnode
@@ -8462,22 +10242,6 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
  * onnxruntime/core/providers unless said otherwise. QNNP: onnxruntime/onnxruntime-qnn.
  * ============================================================================================== */
 
-static char epctx__lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-static bool epctx__same_letters(epctx_str a, epctx_str b)
-{
-    size_t i;
-    for (i = 0; i < a.size && a.size == b.size; i++) {
-        if (epctx__lower(a.data[i]) != epctx__lower(b.data[i])) {
-            return false;
-        }
-    }
-    return a.size == b.size;
-}
-
 static bool epctx__ends_with(epctx_str text, const char *end)
 {
     size_t size = strlen(end);
@@ -8563,17 +10327,16 @@ static const epctx_profile epctx__profiles[] = {
      * INVALID_GRAPH (PR 18485). Genuine: test data qnn_ctx. */
     {"qnn", "ORT 1.30-dev, files of ORT 1.18", EPCTX_FROM_FILES,
      {"QNNExecutionProvider", "QNN", NULL, NULL},
-     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_IO_NAMES,
-     EPCTX_KEY_NODE_NAME,
-     EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
+     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_IO_NAMES | EPCTX_QNN_COMPAT,
+     EPCTX_KEY_NODE_NAME, EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
      {"qnn_op_trace.json", "*_schematic.bin", NULL, NULL}, 10, NULL},
     /* QNNP onnx_ctx_model_helper.cc and docs: as qnn, also QAIRTExport (Olive's wrapper); any ".."
      * in a path is refused; a DLC may take the place of the binary, with tmp*.json beside it. */
     {"qnn_plugin", "onnxruntime-qnn 2026-03 to EP 2.3.0", EPCTX_FROM_SOURCE,
      {"QNNExecutionProvider", "QNN", "QAIRTExport", NULL},
-     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_NO_DOTS | EPCTX_IO_NAMES,
-     EPCTX_KEY_NODE_NAME,
-     EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
+     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_NO_DOTS | EPCTX_IO_NAMES |
+         EPCTX_QNN_COMPAT,
+     EPCTX_KEY_NODE_NAME, EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
      {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json", NULL}, 10, epctx__check_qnn_plugin},
     /* ORT openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context must be
      * stored; embed modes do not mix; all nodes name one container, or the first embeds it and the
@@ -8581,7 +10344,8 @@ static const epctx_profile epctx__profiles[] = {
      * basic_backend.h). Genuine: mul_1_ep_ctx_ovir.onnx. */
     {"openvino", "ORT 1.30-dev, files of OpenVINO 2025.2", EPCTX_FROM_FILES,
      {"OpenVINOExecutionProvider", NULL, NULL, NULL},
-     EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME, EPCTX_KEY_PARTITION, EPCTX_PAYLOAD_SHARED,
+     EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME | EPCTX_XML_PAIR, EPCTX_KEY_PARTITION,
+     EPCTX_PAYLOAD_SHARED,
      EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
      "{stem}_OpenVINOExecutionProvider.bin", {NULL, NULL, NULL, NULL}, 11, epctx__check_openvino},
     /* ORT tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing source
@@ -8589,8 +10353,8 @@ static const epctx_profile epctx__profiles[] = {
      * matched by name; one that is not found gets input 0 (tensorrt_execution_provider.cc). */
     {"tensorrt", "ORT 1.30-dev", EPCTX_FROM_SOURCE,
      {"TensorrtExecutionProvider", NULL, NULL, NULL},
-     EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 0,
-     "*.engine", {NULL, NULL, NULL, NULL}, 11, epctx__check_tensorrt},
+     EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES | EPCTX_STRIPPED_ENGINE, EPCTX_KEY_NONE,
+     EPCTX_PAYLOAD_EACH, 0, 0, "*.engine", {NULL, NULL, NULL, NULL}, 11, epctx__check_tensorrt},
     /* ORT nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc: main_context 0 on
      * every node although each has its own engine; embedded unless told otherwise; tensors are
      * matched as in tensorrt; failures come out as FAIL. */
@@ -8630,7 +10394,7 @@ static const epctx_profile epctx__profiles[] = {
      "{model}_npu.bin", {NULL, NULL, NULL, NULL}, 10, NULL},
     /* ORT docs/execution-providers/EP-Context-Design. */
     {"generic", "EP-context design", EPCTX_FROM_DOCUMENT, {NULL, NULL, NULL, NULL},
-     EPCTX_OWN_SOURCE | EPCTX_NO_SOURCE, EPCTX_KEY_NONE, EPCTX_PAYLOAD_SHARED, 0, 0,
+     EPCTX_OWN_SOURCE | EPCTX_NO_SOURCE | EPCTX_ANY_EP, EPCTX_KEY_NONE, EPCTX_PAYLOAD_SHARED, 0, 0,
      "{model}_*.bin", {NULL, NULL, NULL, NULL}, 10, NULL},
 };
 
@@ -8661,7 +10425,7 @@ static int epctx__source_index(const epctx_profile *profile, epctx_str source, b
     int i;
     for (i = 0; i < 4 && profile->sources[i] != NULL; i++) {
         epctx_str accepted = epctx_str_of(profile->sources[i]);
-        if (any_case ? epctx__same_letters(source, accepted) : epctx_str_eq(source, accepted)) {
+        if (any_case ? epctx_str_eq_nocase(source, accepted) : epctx_str_eq(source, accepted)) {
             return i;
         }
     }
@@ -8691,6 +10455,112 @@ EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const e
     }
     return epctx__source_index(profile, node->source, true) >= 0 ? EPCTX_CLAIM_SPELLING
                                                                  : EPCTX_CLAIM_NO;
+}
+
+/* -- names of files -- */
+
+static epctx_str epctx__path_stem(epctx_str file);
+
+/* The part of a name that a pattern begins with, beside the context model `model`; moves behind it. */
+static epctx_str epctx__pattern_part(const char **pattern, epctx_str model)
+{
+    epctx_str rest = epctx_str_of(*pattern);
+    epctx_str part = epctx__path_stem(model);
+    if (epctx_str_starts(rest, "{file}")) {
+        *pattern += 6;
+        return model;
+    }
+    if (epctx_str_starts(rest, "{stem}")) {
+        *pattern += 6;
+        return part;
+    }
+    if (epctx_str_starts(rest, "{model}")) {
+        *pattern += 7;
+        part.size -= part.size > 4 && epctx__ends_with(part, "_ctx") ? 4 : 0;
+        return part;
+    }
+    part.data = (*pattern)++;
+    part.size = 1;
+    return part;
+}
+
+EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epctx_str model)
+{
+    while (*pattern != '\0') {
+        epctx_str part;
+        if (*pattern == '*') {
+            return epctx__ends_with(name, pattern + 1);
+        }
+        part = epctx__pattern_part(&pattern, model);
+        if (name.size < part.size || memcmp(name.data, part.data, part.size) != 0) {
+            return false;
+        }
+        epctx__str_skip(&name, part.size);
+    }
+    return name.size == 0;
+}
+
+/* Letters that every file system takes. */
+static void epctx__plain_name(epctx_text *text, epctx_str name, bool lower)
+{
+    size_t i;
+    for (i = 0; i < name.size; i++) {
+        char ch = name.data[i];
+        char low = epctx__lower(ch);
+        bool plain = (low >= 'a' && low <= 'z') || (ch >= '0' && ch <= '9') || ch == '_' ||
+                     ch == '-' || (ch == '.' && !lower && i > 0 && name.data[i - 1] != '.');
+        epctx_text_put_char(text, !plain ? '_' : lower ? low : ch);
+    }
+}
+
+static void epctx__star_name(epctx_text *text, const epctx_profile *profile,
+                             const epctx_epnode *node)
+{
+    static const char tail[] = "executionprovider";
+    epctx_str name = node->source;
+    if (profile->payload == EPCTX_PAYLOAD_EACH) {
+        name = node->partition_name.size > 0 ? node->partition_name : node->name;
+        epctx__plain_name(text, name.size > 0 ? name : epctx_str_of("context"), false);
+        return;
+    }
+    if (name.size > sizeof tail - 1) {
+        epctx_str end = name;
+        epctx__str_skip(&end, name.size - (sizeof tail - 1));
+        name.size -= epctx_str_eq_nocase(end, epctx_str_of(tail)) ? end.size : 0;
+    }
+    epctx__plain_name(text, name.size > 0 ? name : epctx_str_of("ctx"), true);
+}
+
+EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_profile *profile,
+                                               const epctx_epnode *node, epctx_str model,
+                                               char *out, size_t capacity, epctx_error *error)
+{
+    epctx_text text = epctx_text_of(out, capacity);
+    const char *p = pattern;
+    epctx_error_clear(error);
+    while (*p != '\0') {
+        epctx_str part;
+        if (*p == '*' && profile != NULL && node != NULL) {
+            epctx__star_name(&text, profile, node);
+            p++;
+            continue;
+        }
+        if (node != NULL && epctx_str_starts(epctx_str_of(p), "{node}")) {
+            epctx__plain_name(&text, node->name, false);
+            p += 6;
+            continue;
+        }
+        part = epctx__pattern_part(&p, model);
+        if (part.size == 1 && part.data + 1 == p && *part.data == '{' && strchr(p, '}') != NULL) {
+            return epctx_fail(error, EPCTX_ERR_ARG,
+                              "name '%s': what stands in {} is none of {stem} {model} {file}%s",
+                              pattern, node != NULL ? " {node}" : "");
+        }
+        epctx_text_put(&text, part);
+    }
+    return text.cut ? epctx_fail(error, EPCTX_ERR_LIMIT,
+                                 "the file name that '%s' gives is too long", pattern)
+                    : EPCTX_OK;
 }
 
 /* ================================================================================================
@@ -9871,9 +11741,6 @@ static epctx_status epctx__commit_all(epctx_commit *c)
 #endif
     EPCTX__TRY(epctx__commit_first(c));
     EPCTX__TRY(epctx__commit_kind(c, false, &done));
-    if (c->between_fn != NULL) {
-        EPCTX__TRY(c->between_fn(c->user, c->error));
-    }
     EPCTX__TRY(epctx__commit_kind(c, true, &done));
     for (entry = c->files; entry != NULL; entry = entry->next) {
         if (entry->goes) {
@@ -10101,19 +11968,13 @@ EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *name
     return nearest;
 }
 
-static bool epctx__starts_with(epctx_str text, const char *start)
-{
-    size_t size = strlen(start);
-    return text.size >= size && memcmp(text.data, start, size) == 0;
-}
-
 /* Is the key meant for this table? */
 static bool epctx__key_is_ours(epctx_str key)
 {
-    if (epctx__starts_with(key, "ep.")) {
+    if (epctx_str_starts(key, "ep.")) {
         return memchr(key.data + 3, '.', key.size - 3) == NULL;
     }
-    return epctx__starts_with(key, "epctx.") || epctx__starts_with(key, "EP_CONTEXT_");
+    return epctx_str_starts(key, "epctx.") || epctx_str_starts(key, "EP_CONTEXT_");
 }
 
 /* An unknown key: somebody else's, or a mistake. */
@@ -10123,7 +11984,7 @@ static epctx_status epctx__option_unknown(epctx_str key, epctx_error *error)
     const char *nearest = epctx__nearest_key(key, &distance);
     size_t i;
     for (i = 0; i < sizeof epctx__option_aliases / sizeof epctx__option_aliases[0]; i++) {
-        if (epctx__same_letters(key, epctx_str_of(epctx__option_aliases[i].key))) {
+        if (epctx_str_eq_nocase(key, epctx_str_of(epctx__option_aliases[i].key))) {
             return epctx_fail(error, EPCTX_ERR_ARG,
                               "'%S' is an option of one EP: the session option is %s", &key,
                               epctx__options[epctx__option_aliases[i].option].key);
@@ -10192,20 +12053,6 @@ static bool epctx__word_index(const char *words, epctx_str word, size_t *index)
     return false;
 }
 
-static bool epctx__option_decimal(epctx_str text, uint64_t *value)
-{
-    size_t i;
-    *value = 0;
-    for (i = 0; i < text.size; i++) {
-        unsigned digit = (unsigned)(unsigned char)text.data[i] - (unsigned)'0';
-        if (digit > 9 || *value > (UINT64_MAX - digit) / 10) {
-            return false;
-        }
-        *value = *value * 10 + digit;
-    }
-    return text.size > 0;
-}
-
 static epctx_status epctx__option_value(const epctx_option_info *info, epctx_str value,
                                         epctx_error *error)
 {
@@ -10227,7 +12074,7 @@ static epctx_status epctx__option_value(const epctx_option_info *info, epctx_str
         }
         return EPCTX_OK;
     case EPCTX_OPTION_TYPE_NUMBER:
-        return epctx__option_decimal(value, &number)
+        return epctx_str_number(value, &number)
                    ? EPCTX_OK
                    : epctx_fail(error, EPCTX_ERR_ARG,
                                 "%s: a decimal number is expected, found '%S'", info->key, &value);
@@ -10378,6 +12225,14 @@ EPCTX_API const char *epctx_option_text(const epctx_options *options, epctx_opti
     return epctx__options[option].fallback;
 }
 
+/* NULL when it is not set, or empty. */
+static EPCTX__UNUSED const char *epctx__option_set(const epctx_options *options,
+                                                   epctx_option option)
+{
+    const char *text = epctx_option_text(options, option);
+    return text[0] != '\0' ? text : NULL;
+}
+
 EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option)
 {
     return strcmp(epctx_option_text(options, option), "1") == 0;
@@ -10387,7 +12242,7 @@ EPCTX_API uint64_t epctx_option_number(const epctx_options *options, epctx_optio
 {
     uint64_t value;
     epctx_str text = epctx_str_of(epctx_option_text(options, option));
-    return epctx__option_decimal(text, &value) ? value : 0;
+    return epctx_str_number(text, &value) ? value : 0;
 }
 
 EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options)
@@ -10736,44 +12591,14 @@ EPCTX_API const char *epctx_compat_name(epctx_compat compat)
     }
 }
 
-/* Cuts the text up to `separator` off the front of `*rest`, whose data is NULL behind the last. */
-static epctx_str epctx__cut(epctx_str *rest, char separator)
-{
-    epctx_str part = *rest;
-    size_t i = 0;
-    while (i < rest->size && rest->data[i] != separator) {
-        i++;
-    }
-    part.size = i;
-    if (i == rest->size) {
-        *rest = epctx_str_of(NULL);
-    } else {
-        rest->data += i + 1;
-        rest->size -= i + 1;
-    }
-    return part;
-}
-
 static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value)
 {
-    epctx_str part = epctx__cut(rest, separator);
-    size_t i;
-    if (part.size == 0 || part.size > 18) {
-        return false;
-    }
-    *value = 0;
-    for (i = 0; i < part.size; i++) {
-        if (part.data[i] < '0' || part.data[i] > '9') {
-            return false;
-        }
-        *value = *value * 10 + (uint64_t)(part.data[i] - '0');
-    }
-    return true;
+    return epctx_str_number(epctx_str_cut(rest, separator), value);
 }
 
 static bool epctx__cut_version(epctx_str *rest, uint64_t version[3])
 {
-    epctx_str part = epctx__cut(rest, ':');
+    epctx_str part = epctx_str_cut(rest, ':');
     return epctx__cut_number(&part, '.', &version[0]) &&
            epctx__cut_number(&part, '.', &version[1]) &&
            epctx__cut_number(&part, '.', &version[2]) && part.data == NULL;
@@ -10796,7 +12621,7 @@ EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *val
     if (rest->size == 0) {
         return false;
     }
-    part = epctx__cut(rest, ';');
+    part = epctx_str_cut(rest, ';');
     *key = epctx_str_of("");
     *value = part;
     for (i = 0; i < part.size; i++) {
@@ -10970,7 +12795,7 @@ static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, epc
 EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
                                             epctx_str runtime, epctx_error *why)
 {
-    bool qnn = profile != NULL && strncmp(profile->name, "qnn", 3) == 0;
+    bool qnn = profile != NULL && (profile->traits & EPCTX_QNN_COMPAT) != 0;
     epctx_str format;
     if (model.size == 0 || runtime.size == 0) {
         return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
@@ -11004,130 +12829,6 @@ EPCTX_API epctx_rule_info epctx_rule_of(epctx_rule rule)
 }
 
 #ifndef EPCTX_NO_WIRE
-
-/* -- walk -- */
-
-static void epctx__walk_push(epctx_walk *walk, epctx_str graph, epctx_cursor nodes)
-{
-    epctx_walk_level *level;
-    if (walk->count < EPCTX_WALK_DEPTH) { /* not taken: open bounds the nesting */
-        level = &walk->levels[walk->count++];
-        memset(level, 0, sizeof *level);
-        level->graph = graph;
-        level->nodes = nodes;
-    }
-}
-
-EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model)
-{
-    epctx_graph_view graph = epctx_model_graph(model);
-    epctx_view root = epctx__slot_view(model->shown);
-    memset(walk, 0, sizeof *walk);
-    walk->functions = epctx_fields(root, 25);
-    walk->trainings = epctx_fields(root, 20);
-    epctx__walk_push(walk, graph.name, epctx_graph_nodes(graph));
-}
-
-/* Starts on the next function or training graph; false when there is none left. */
-static bool epctx__walk_more(epctx_walk *walk)
-{
-    epctx_view body;
-    epctx_field field;
-    if (epctx__next_body(&walk->functions, &body)) {
-        epctx_cursor names = epctx_fields(body, 1);
-        epctx_str name = epctx_str_of(NULL);
-        while (epctx_next_str(&names, &name)) {
-        }
-        walk->in_function = true;
-        epctx__walk_push(walk, name, epctx_fields(body, 7));
-        return true;
-    }
-    walk->in_function = false;
-    for (;;) {
-        while (epctx_next_field(&walk->training, &field)) {
-            if (field.wire == EPCTX_WIRE_LEN && (field.number == 1 || field.number == 2)) {
-                epctx_graph_view graph = epctx_graph_of(field.body);
-                walk->in_training = true;
-                epctx__walk_push(walk, graph.name, epctx_graph_nodes(graph));
-                return true;
-            }
-        }
-        if (!epctx__next_body(&walk->trainings, &body)) {
-            return false;
-        }
-        walk->training = epctx_fields(body, 0);
-    }
-}
-
-EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node)
-{
-    for (;;) {
-        epctx_walk_level *level;
-        epctx_field field;
-        epctx_view body;
-        bool descended = false;
-        if (walk->count == 0) {
-            if (!epctx__walk_more(walk)) {
-                return false;
-            }
-            continue;
-        }
-        level = &walk->levels[walk->count - 1];
-        while (!descended && epctx_next_field(&level->graphs, &field)) {
-            if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11)) {
-                epctx_graph_view graph = epctx_graph_of(field.body);
-                epctx__walk_push(walk, graph.name, epctx_graph_nodes(graph));
-                descended = true;
-            }
-        }
-        if (descended) {
-            continue;
-        }
-        if (epctx__next_body(&level->attrs, &body)) {
-            level->graphs = epctx_fields(body, 0);
-        } else if (epctx_next_node(&level->nodes, node)) {
-            level->attrs = epctx_node_attrs(node);
-            walk->depth = walk->count - 1;
-            return true;
-        } else {
-            walk->count--;
-        }
-    }
-}
-
-EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node)
-{
-    while (epctx_walk_next(walk, node)) {
-        if (epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* -- state -- */
-
-/* Room for one more element of a list that grows in an arena. */
-static bool epctx__list_room(epctx_arena *arena, void **list, size_t count, size_t *room,
-                             size_t size)
-{
-    void *more;
-    size_t want = *room == 0 ? 8 : *room * 2;
-    if (count < *room) {
-        return true;
-    }
-    more = epctx_arena_array(arena, want, size);
-    if (more == NULL) {
-        return false;
-    }
-    if (count > 0) {
-        memcpy(more, *list, count * size);
-        epctx__arena_release(arena, *list, *room * size);
-    }
-    *list = more;
-    *room = want;
-    return true;
-}
 
 /* "a\0b\0c" in the arena; the parts are in memory side by side. */
 static bool epctx__join_key(epctx_arena *arena, const epctx_str *parts, size_t count,
@@ -11202,7 +12903,7 @@ static bool epctx__gather_nodes(epctx__gather *g, const epctx_model *model)
     epctx_view body;
     epctx_walk walk;
     epctx_node_view node;
-    while (epctx__next_body(&tensors, &body)) {
+    while (epctx_next_view(&tensors, &body)) {
         if (epctx_map_put(&g->initializers, epctx_tensor_of(body).name, 1) != EPCTX_OK) {
             return false;
         }
@@ -11239,10 +12940,10 @@ static bool epctx__gather_compat(epctx__gather *g, const epctx_model *model)
     epctx_view body;
     void *list = NULL;
     size_t room = 0;
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         epctx_compat_entry entry;
         epctx__pair(body, &entry.ep, &entry.value);
-        if (!epctx__starts_with(entry.ep, EPCTX_COMPAT_PREFIX)) {
+        if (!epctx_str_starts(entry.ep, EPCTX_COMPAT_PREFIX)) {
             continue;
         }
         entry.ep.data += sizeof EPCTX_COMPAT_PREFIX - 1;
@@ -11444,42 +13145,6 @@ static epctx_str epctx__attr_str(const epctx_node_view *node, const char *name)
     return found;
 }
 
-/* A file name by a profile's pattern, beside the context model `file`. One '*' matches anything;
- * what follows it is taken as it stands. */
-static bool epctx__name_fits(const char *pattern, epctx_str name, epctx_str file)
-{
-    epctx_str stem = epctx__path_stem(file);
-    epctx_str model = stem;
-    if (epctx__ends_with(model, "_ctx")) {
-        model.size -= 4;
-    }
-    while (*pattern != '\0') {
-        epctx_str part;
-        if (*pattern == '*') {
-            return epctx__ends_with(name, pattern + 1);
-        }
-        if (strncmp(pattern, "{stem}", 6) == 0) {
-            part = stem;
-            pattern += 6;
-        } else if (strncmp(pattern, "{model}", 7) == 0) {
-            part = model;
-            pattern += 7;
-        } else if (strncmp(pattern, "{file}", 6) == 0) {
-            part = file;
-            pattern += 6;
-        } else {
-            part.data = pattern++;
-            part.size = 1;
-        }
-        if (name.size < part.size || memcmp(name.data, part.data, part.size) != 0) {
-            return false;
-        }
-        name.data += part.size;
-        name.size -= part.size;
-    }
-    return name.size == 0;
-}
-
 /* The first names in a folder that fit a pattern. */
 typedef struct epctx__matches {
     epctx_arena *arena;
@@ -11495,7 +13160,7 @@ static bool epctx__match_name(void *state, const char *name)
     epctx__matches *m = (epctx__matches *)state;
     char *copy;
     int at = m->count;
-    if (!epctx__name_fits(m->pattern, epctx_str_of(name), m->model)) {
+    if (!epctx_profile_name_fits(m->pattern, epctx_str_of(name), m->model)) {
         return true;
     }
     while (at > 0 && strcmp(m->names[at - 1], name) > 0) {
@@ -11673,9 +13338,9 @@ static bool epctx__files_nodes(epctx__files *f, epctx_cursor nodes)
 {
     epctx_view node;
     epctx_view attr;
-    while (epctx__next_body(&nodes, &node)) {
+    while (epctx_next_view(&nodes, &node)) {
         epctx_cursor attrs = epctx_fields(node, 5);
-        while (epctx__next_body(&attrs, &attr)) {
+        while (epctx_next_view(&attrs, &attr)) {
             if (!epctx__files_attr(f, attr)) {
                 return false;
             }
@@ -11689,13 +13354,13 @@ static bool epctx__files_graph(epctx__files *f, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 5);
     epctx_view body;
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         if (!epctx__files_tensor(f, body)) {
             return false;
         }
     }
     it = epctx_fields(graph, 15);
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         if (!epctx__files_sparse(f, body)) {
             return false;
         }
@@ -11735,7 +13400,7 @@ static bool epctx__files_model(epctx__files *f)
     if (!epctx__files_graph(f, epctx_model_graph(f->model).view)) {
         return false;
     }
-    while (epctx__next_body(&functions, &function)) {
+    while (epctx_next_view(&functions, &function)) {
         if (!epctx__files_nodes(f, epctx_fields(function, 7))) {
             return false;
         }
@@ -11819,16 +13484,15 @@ static void epctx__say(epctx__lint *l, epctx_rule rule, epctx_str node, const ch
                        const char *format, ...)
 {
     char message[EPCTX__MESSAGE];
-    epctx__text text = epctx__text_of(message, sizeof message);
+    epctx_text text = epctx_text_of(message, sizeof message);
     epctx_finding finding;
     va_list args;
     if (l->short_of_memory) { /* what is not known is not missing */
         return;
     }
     va_start(args, format);
-    epctx__text_format(&text, format, args);
+    epctx_text_put_args(&text, format, args);
     va_end(args);
-    message[text.size] = '\0';
     if (l->demoted != EPCTX_RULE_COUNT && epctx_rule_of(rule).severity == EPCTX_SEVERITY_ERROR) {
         rule = l->demoted;
     }
@@ -11896,115 +13560,58 @@ static uint32_t epctx__callee_of(const epctx__lint *l, const epctx_node_view *no
 
 /* -- lint: what stands twice -- */
 
-/* Singular scalar fields of each message type, as bit masks of field numbers, by wire type. The
- * messages among them are in epctx__schemas. */
-typedef struct epctx__singles {
-    uint32_t len, varint, fix32;
-} epctx__singles;
-
-#define EPCTX__F(n) (UINT32_C(1) << (n))
-
-static const epctx__singles epctx__singular[EPCTX__T_COUNT] = {
-    {0, 0, 0},
-    {EPCTX__F(2) | EPCTX__F(3) | EPCTX__F(4) | EPCTX__F(6), EPCTX__F(1) | EPCTX__F(5), 0},
-    {EPCTX__F(2) | EPCTX__F(10), 0, 0},
-    {EPCTX__F(3) | EPCTX__F(4) | EPCTX__F(6) | EPCTX__F(7) | EPCTX__F(8), 0, 0},
-    {EPCTX__F(1) | EPCTX__F(4) | EPCTX__F(13) | EPCTX__F(21), EPCTX__F(3) | EPCTX__F(20),
-     EPCTX__F(2)},
-    {EPCTX__F(8) | EPCTX__F(9) | EPCTX__F(12), EPCTX__F(2) | EPCTX__F(14), 0},
-    {0, EPCTX__F(1) | EPCTX__F(2), 0},                /* SEGMENT */
-    {0, 0, 0},                                        /* SPARSE */
-    {EPCTX__F(1) | EPCTX__F(3), 0, 0},                /* VALUE */
-    {EPCTX__F(6), 0, 0},                              /* TYPE */
-    {0, EPCTX__F(1), 0},                              /* TYPE_TENSOR */
-    {0, 0, 0},                                        /* TYPE_ELEM */
-    {0, EPCTX__F(1), 0},                              /* TYPE_MAP */
-    {0, 0, 0},                                        /* SHAPE */
-    {EPCTX__F(1) | EPCTX__F(2) | EPCTX__F(3), EPCTX__F(1) | EPCTX__F(2) | EPCTX__F(3), 0},
-    {EPCTX__F(1) | EPCTX__F(8) | EPCTX__F(10) | EPCTX__F(13), 0, 0}, /* FUNCTION */
-    {0, 0, 0},                                        /* TRAINING */
-    {EPCTX__F(1), 0, 0},                              /* ANNOTATION */
-    {EPCTX__F(1), EPCTX__F(3), 0},                    /* NODE_DEVICE */
-    {EPCTX__F(1), 0, 0},                              /* SHARDING */
-    {0, EPCTX__F(1), 0},                              /* SHARDED_DIM */
-    {0, EPCTX__F(1), 0},                              /* GROUP_MAP */
-    {EPCTX__F(1), EPCTX__F(2), 0},                    /* DEVICES */
-    {EPCTX__F(2) | EPCTX__F(3), EPCTX__F(1) | EPCTX__F(3), 0}, /* DIM */
-};
-
-static const char *epctx__type_name(epctx__type type)
+/* Whether a value of this wire type is one of what the field holds. */
+static bool epctx__field_fits(const epctx_field_info *info, epctx_wire wire)
 {
-    static const char *const names[EPCTX__T_COUNT] = {
-        "",           "ModelProto",    "GraphProto",   "NodeProto",    "AttributeProto",
-        "TensorProto", "Segment",      "SparseTensorProto", "ValueInfoProto", "TypeProto",
-        "Tensor type", "Element type", "Map type",     "TensorShapeProto", "entry",
-        "FunctionProto", "TrainingInfoProto", "TensorAnnotation", "NodeDeviceConfigurationProto",
-        "ShardingSpecProto", "ShardedDimProto", "IntIntListEntryProto", "DeviceConfigurationProto",
-        "Dimension"};
-    return names[type];
-}
-
-/* Strings among the fields of a message that are not bytes: singular ones, and the repeated ones
- * of nodes and functions (inputs and outputs, a function's attributes) and of shardings. */
-static uint32_t epctx__string_fields(epctx__type type)
-{
-    switch (type) {
-    case EPCTX__T_NODE:
-        return epctx__singular[type].len | EPCTX__F(1) | EPCTX__F(2);
-    case EPCTX__T_ATTR:
-        return epctx__singular[type].len & ~EPCTX__F(4); /* s */
-    case EPCTX__T_TENSOR:
-        return epctx__singular[type].len & ~EPCTX__F(9); /* raw_data */
-    case EPCTX__T_FUNCTION:
-        return epctx__singular[type].len | EPCTX__F(4) | EPCTX__F(5) | EPCTX__F(6);
-    case EPCTX__T_DEVICES:
-        return epctx__singular[type].len | EPCTX__F(3);
+    switch (info->kind) {
+    case EPCTX_KIND_INT:
+        return wire == EPCTX_WIRE_VARINT;
+    case EPCTX_KIND_FLOAT:
+        return wire == EPCTX_WIRE_FIXED32;
+    case EPCTX_KIND_DOUBLE:
+        return wire == EPCTX_WIRE_FIXED64;
     default:
-        return epctx__singular[type].len;
+        return wire == EPCTX_WIRE_LEN;
     }
 }
 
 /* Fields that stand twice and strings that are none. `node` is the name of the innermost node. */
-static void epctx__lint_fields(epctx__lint *l, epctx__type type, epctx_view message,
+static void epctx__lint_fields(epctx__lint *l, epctx_kind type, epctx_view message,
                                epctx_str node, epctx_str attr)
 {
     epctx_cursor it = epctx_fields(message, 0);
     epctx_field field;
     uint32_t seen = 0;
     char attribute[64];
-    if (type == EPCTX__T_NODE) {
+    if (type == EPCTX_KIND_NODE) {
         node = epctx_node_of(message).name;
-    } else if (type == EPCTX__T_ATTR) {
+    } else if (type == EPCTX_KIND_ATTR) {
         attr = epctx_attr_of(message).name;
     }
-    epctx__keep(attribute, sizeof attribute, attr.data, attr.size);
+    epctx__keep(attribute, sizeof attribute, attr);
     while (epctx_next_field(&it, &field)) {
-        uint32_t kind =
-            field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
-        uint32_t bit = field.number < 32 ? EPCTX__F(field.number) : 0;
-        const epctx__singles *single = &epctx__singular[type];
-        uint32_t mask = field.wire == EPCTX_WIRE_LEN       ? single->len
-                        : field.wire == EPCTX_WIRE_VARINT  ? single->varint
-                        : field.wire == EPCTX_WIRE_FIXED32 ? single->fix32
-                                                           : 0;
-        bool one = (mask & bit) != 0 || (kind & EPCTX__ONE) != 0;
-        if (type == EPCTX__T_TYPE && epctx__is_choice(type, field.number, field.wire)) {
-            bit = EPCTX__F(1); /* a oneof: any second member counts */
+        const epctx_field_info *info = epctx_field_find(type, field.number);
+        uint32_t bit;
+        if (info == NULL || !epctx__field_fits(info, field.wire)) {
+            continue;
         }
-        if (one && (seen & bit) != 0) {
+        /* Of a oneof any second member counts. */
+        bit = UINT32_C(1) << (type == EPCTX_KIND_TYPE && info->kind < EPCTX_KIND_INT ? 31
+                                                                                     : info->number);
+        if (!info->repeated && (seen & bit) != 0) {
             epctx__say(l, EPCTX_RULE_DOUBLED_FIELD, node, attribute,
-                       "field %u of a %s stands twice: readers differ in which one they take",
-                       (uint64_t)field.number, epctx__type_name(type));
+                       "field %s of a %s stands twice: readers differ in which one they take",
+                       info->name, epctx_message_name(type));
         }
-        seen |= one ? bit : 0;
-        if (epctx__is_message(kind)) {
-            epctx__lint_fields(l, epctx__message_type(kind), field.body, node, attr);
-        } else if (field.wire == EPCTX_WIRE_LEN && (epctx__string_fields(type) & bit) != 0 &&
-                   !epctx_str_is_utf8(epctx__view_str(field.body))) {
-            epctx_str text = epctx__view_str(field.body);
+        seen |= info->repeated ? 0 : bit;
+        if (info->kind < EPCTX_KIND_INT) {
+            epctx__lint_fields(l, info->kind, field.body, node, attr);
+        } else if (info->kind == EPCTX_KIND_STRING &&
+                   !epctx_str_is_utf8(epctx_view_str(field.body))) {
+            epctx_str text = epctx_view_str(field.body);
             epctx__say(l, EPCTX_RULE_NOT_UTF8, node, attribute,
-                       "field %u of a %s is '%S', which is not UTF-8", (uint64_t)field.number,
-                       epctx__type_name(type), &text);
+                       "field %s of a %s is '%S', which is not UTF-8", info->name,
+                       epctx_message_name(type), &text);
         }
     }
 }
@@ -12114,7 +13721,7 @@ static void epctx__lint_metadata(epctx__lint *l)
     epctx_map keys;
     epctx_view body;
     epctx_map_init(&keys, &l->arena);
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         epctx_str key;
         epctx_str value;
         epctx__pair(body, &key, &value);
@@ -12161,7 +13768,7 @@ static void epctx__lint_model(epctx__lint *l)
     while (epctx_next_device_config(&configs, &config)) {
         epctx__remember(l, &l->configurations, config.name, 1);
     }
-    if (epctx__count(epctx_model_opsets(l->model)) == 0) {
+    if (epctx_cursor_count(epctx_model_opsets(l->model)) == 0) {
         epctx__say(l, EPCTX_RULE_NO_OPSETS, none, NULL, "the model imports no operator set");
     }
     epctx__lint_opsets(l, epctx_model_opsets(l->model));
@@ -12234,7 +13841,7 @@ static uint32_t epctx__type_member(epctx_view type, epctx_view *body)
     uint32_t kind = 0;
     while (epctx_next_field(&it, &f)) {
         if (f.wire == EPCTX_WIRE_LEN && f.number != 6 &&
-            epctx__field_kind(EPCTX__T_TYPE, f.number) != 0) {
+            epctx__field_kind(EPCTX_KIND_TYPE, f.number) != 0) {
             kind = f.number;
             *body = f.body;
         }
@@ -12246,8 +13853,8 @@ static uint32_t epctx__type_member(epctx_view type, epctx_view *body)
 static epctx_view epctx__type_of(const epctx_value_view *value)
 {
     epctx_cursor types = epctx_fields(value->view, 2);
-    epctx_view type = epctx__no_view();
-    while (epctx__next_body(&types, &type)) {
+    epctx_view type = epctx_view_none();
+    while (epctx_next_view(&types, &type)) {
     }
     return type;
 }
@@ -12494,7 +14101,7 @@ static void epctx__lint_attrs(epctx__lint *l, const epctx_node_view *view, bool 
         const char *known = NULL;
         char text[64];
         int id;
-        epctx__keep(text, sizeof text, attr.name.data, attr.name.size);
+        epctx__keep(text, sizeof text, attr.name);
         if (attr.ref_attr_name.size > 0 && !l->in_function) {
             epctx__say(l, EPCTX_RULE_REFERENCE, view->name, text,
                        "refers to attribute '%S' of a function, but is in none",
@@ -12550,7 +14157,7 @@ static void epctx__lint_source(epctx__lint *l, epctx__judged *judged)
     } else if ((node->present & 1u << EPCTX_EP_SOURCE) == 0) {
         epctx__say(l, EPCTX_RULE_SOURCE_ABSENT, node->name, "source",
                    "is missing: only some EPs take such a node");
-    } else if (forced == NULL && strcmp(judged->profile->name, "generic") == 0 &&
+    } else if (forced == NULL && (judged->profile->traits & EPCTX_ANY_EP) != 0 &&
                epctx__remember(l, &l->unknown_sources, node->source, 1) == EPCTX_MAP_NONE) {
         epctx__say(l, EPCTX_RULE_UNKNOWN_SOURCE, node->name, "source",
                    "is '%S', no built-in profile knows it", &node->source);
@@ -12863,7 +14470,7 @@ static void epctx__lint_entries(epctx__lint *l, const epctx_tensor_view *tensor)
     epctx_cursor it = epctx_fields(tensor->view, 13);
     epctx_view body;
     bool located = false;
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         epctx_str key;
         epctx_str value;
         epctx__pair(body, &key, &value);
@@ -12871,7 +14478,7 @@ static void epctx__lint_entries(epctx__lint *l, const epctx_tensor_view *tensor)
                                           : !epctx_str_is(key, "offset") &&
                                                 !epctx_str_is(key, "length") &&
                                                 !epctx_str_is(key, "checksum") &&
-                                                !epctx__starts_with(key, "prepacked")) {
+                                                !epctx_str_starts(key, "prepacked")) {
             epctx__say(l, EPCTX_RULE_EXTERNAL_ENTRY, tensor->name, "external_data",
                        "initializer '%S': entry '%S' %s", &tensor->name, &key,
                        located && epctx_str_is(key, "location") ? "occurs twice"
@@ -12969,7 +14576,7 @@ static epctx_str epctx__sparse_name(epctx_view sparse)
     epctx_cursor it = epctx_fields(sparse, 1);
     epctx_view values;
     epctx_str name = epctx_str_of("");
-    while (epctx__next_body(&it, &values)) {
+    while (epctx_next_view(&it, &values)) {
         name = epctx_tensor_of(values).name;
     }
     return name;
@@ -13009,16 +14616,16 @@ static int32_t epctx__int_of(epctx_view view, uint32_t number)
  * they are. `found` gets the one that it has not. */
 static bool epctx__type_known(epctx_view type, int32_t *found)
 {
-    epctx_view body = epctx__no_view();
+    epctx_view body = epctx_view_none();
     uint32_t kind = epctx__type_member(type, &body);
     while (kind == 4 || kind == 5 || kind == 9) { /* sequence, map, optional */
         epctx_cursor it = epctx_fields(body, kind == 5 ? 2 : 1);
-        epctx_view inner = epctx__no_view();
+        epctx_view inner = epctx_view_none();
         *found = kind == 5 ? epctx__int_of(body, 1) : 1;
         if (*found < 1 || *found > 26) {
             return false;
         }
-        while (epctx__next_body(&it, &inner)) {
+        while (epctx_next_view(&it, &inner)) {
         }
         kind = epctx__type_member(inner, &body);
     }
@@ -13275,12 +14882,12 @@ static void epctx__lint_constant(epctx__lint *l, epctx__frame *scope, const epct
     if (attr.type < 1 || attr.type == 5 || (attr.type > 8 && attr.type != 11)) {
         epctx__say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, NULL,
                    "the attribute of a Constant is of type %d", (int64_t)attr.type);
-    } else if (attr.type == EPCTX_ATTR_TENSOR && epctx__has_view(attr.t)) {
+    } else if (attr.type == EPCTX_ATTR_TENSOR && epctx_view_exists(attr.t)) {
         epctx__add_constant(l, scope, attr.t, name);
     } else if (attr.type == 11) {
         epctx_cursor tensors = epctx_fields(attr.view, 22);
-        epctx_view sparse = epctx__no_view();
-        while (epctx__next_body(&tensors, &sparse)) {
+        epctx_view sparse = epctx_view_none();
+        while (epctx_next_view(&tensors, &sparse)) {
         }
         epctx__lint_sparse(l, sparse, name);
     }
@@ -13296,7 +14903,7 @@ EPCTX__APART static void epctx__scope_values(epctx__lint *l, epctx__frame *scope
     epctx_value_view value;
     epctx_view body;
     epctx_map_init(&scope->tensors, &l->arena);
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         epctx_str name = epctx_tensor_of(body).name;
         uint32_t other = epctx_map_get(&scope->tensors, name);
         if (other != EPCTX_MAP_NONE) {
@@ -13317,7 +14924,7 @@ EPCTX__APART static void epctx__scope_values(epctx__lint *l, epctx__frame *scope
         epctx_cursor named = epctx_fields(value.view, 1);
         epctx_view text;
         bool body_input = scope->outer != NULL && !scope->joined;
-        if (body_input ? value.name.size == 0 : !epctx__next_body(&named, &text)) {
+        if (body_input ? value.name.size == 0 : !epctx_next_view(&named, &text)) {
             epctx__say(l, EPCTX_RULE_NO_VALUE_NAME, value.name, NULL, "a graph input has no name");
         }
         if (l->ir_version < 4) {
@@ -13334,7 +14941,7 @@ EPCTX__APART static void epctx__scope_values(epctx__lint *l, epctx__frame *scope
         }
     }
     it = epctx_fields(graph, 5);
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         epctx_str name = epctx_tensor_of(body).name;
         if (l->ir_version < 4 && epctx_map_get(&inputs, name) == EPCTX_MAP_NONE) {
             scope->bare = true; /* whether it matters is known when the nodes are */
@@ -13343,13 +14950,13 @@ EPCTX__APART static void epctx__scope_values(epctx__lint *l, epctx__frame *scope
     }
     epctx_map_init(&infos, &l->arena);
     it = epctx_fields(graph, 15);
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         epctx_str name = epctx__sparse_name(body);
         uint32_t dense = epctx_map_get(&scope->tensors, name);
         bool twice = epctx__remember(l, &infos, name, 1) != EPCTX_MAP_NONE;
         epctx_cursor values = epctx_fields(body, 1);
-        epctx_view tensor = epctx__no_view();
-        while (epctx__next_body(&values, &tensor)) {
+        epctx_view tensor = epctx_view_none();
+        while (epctx_next_view(&values, &tensor)) {
         }
         epctx__lint_sparse(l, body, name);
         if (dense != EPCTX_MAP_NONE) {
@@ -13413,7 +15020,7 @@ static void epctx__lint_shadow(epctx__lint *l, const epctx__frame *scope, epctx_
 
 EPCTX__APART static void epctx__scope_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor nodes)
 {
-    size_t count = epctx__count(nodes);
+    size_t count = epctx_cursor_count(nodes);
     bool main = epctx__is_main(l, scope);
     epctx_node_view node;
     epctx_map names;
@@ -13469,7 +15076,7 @@ static void epctx__lint_bodies(epctx__lint *l, const epctx_node_view *node, epct
 {
     epctx_cursor attrs = epctx_node_attrs(node);
     epctx_view attr;
-    while (epctx__next_body(&attrs, &attr)) {
+    while (epctx_next_view(&attrs, &attr)) {
         epctx_cursor parts = epctx_fields(attr, 0);
         epctx_field field;
         while (epctx_next_field(&parts, &field)) {
@@ -13549,10 +15156,10 @@ static void epctx__lint_attr(epctx__lint *l, const epctx_node_view *node,
     epctx_field field;
     uint32_t used = 0;
     char text[64];
-    epctx__keep(text, sizeof text, attr->name.data, attr->name.size);
+    epctx__keep(text, sizeof text, attr->name);
     while (epctx_next_field(&it, &field)) {
         int32_t type = epctx__attr_field_type(&field);
-        used |= type > 0 ? EPCTX__F(type) : 0;
+        used |= type > 0 ? UINT32_C(1) << type : 0;
         if ((type == 4 || type == 9) && field.wire == EPCTX_WIRE_LEN) {
             epctx__lint_tensor_form(l, field.body, node->name);
         }
@@ -13561,7 +15168,7 @@ static void epctx__lint_attr(epctx__lint *l, const epctx_node_view *node,
         epctx__say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, NULL, "an attribute has no name");
     } else if (attr->type == EPCTX_ATTR_UNDEFINED) {
         epctx__say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, text, "has no type");
-    } else if ((used & ~EPCTX__F(attr->type)) != 0) {
+    } else if ((used & ~(UINT32_C(1) << attr->type)) != 0) {
         epctx__say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, text,
                    "has a value of another type than its type %d says", (int64_t)attr->type);
     } else if (inner && attr->ref_attr_name.size > 0 && used != 0) {
@@ -13616,7 +15223,7 @@ EPCTX__APART static void epctx__lint_node(epctx__lint *l, const epctx__frame *sc
         }
         if (twice) {
             char text[64];
-            epctx__keep(text, sizeof text, attr.name.data, attr.name.size);
+            epctx__keep(text, sizeof text, attr.name);
             epctx__say(l, EPCTX_RULE_DOUBLED_ATTRIBUTE, node->name, text,
                        "the node has two attributes '%S'", &attr.name);
         }
@@ -13775,12 +15382,12 @@ static void epctx__lint_training(epctx__lint *l, const epctx_training_view *trai
 {
     epctx__frame algorithm;
     epctx_map outputs[2];
-    bool has = epctx__has_view(training->algorithm.view);
+    bool has = epctx_view_exists(training->algorithm.view);
     epctx_map initialized;
     memset(&algorithm, 0, sizeof algorithm);
     l->in_training = true;
     l->demoted = EPCTX_RULE_TRAINING; /* sessions do not read training graphs */
-    if (epctx__has_view(training->initialization.view)) {
+    if (epctx_view_exists(training->initialization.view)) {
         epctx__frame alone;
         memset(&alone, 0, sizeof alone);
         l->graph = training->initialization.name;
@@ -13872,11 +15479,11 @@ EPCTX__APART static void epctx__lint_initializers(epctx__lint *l, epctx__frame *
     epctx_cursor it = epctx_fields(graph, 15);
     epctx_view sparse;
     size_t i;
-    while (epctx__next_body(&it, &sparse)) {
+    while (epctx_next_view(&it, &sparse)) {
         epctx_cursor values = epctx_fields(sparse, 1);
-        epctx_view dense = epctx__no_view();
+        epctx_view dense = epctx_view_none();
         epctx_tensor_view tensor;
-        while (epctx__next_body(&values, &dense)) {
+        while (epctx_next_view(&values, &dense)) {
         }
         tensor = epctx_tensor_of(dense);
         epctx__lint_listed(l, scope, tensor.name);
@@ -13936,7 +15543,7 @@ EPCTX__APART static void epctx__lint_initializers(epctx__lint *l, epctx__frame *
 static void epctx__lint_frame(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     bool body = scope->outer != NULL && !scope->joined;
-    if (epctx__has_view(graph) && epctx_graph_of(graph).name.size == 0) {
+    if (epctx_view_exists(graph) && epctx_graph_of(graph).name.size == 0) {
         epctx__say(l, body ? EPCTX_RULE_NO_BODY_NAME : EPCTX_RULE_NO_GRAPH_NAME, epctx_str_of(""),
                    NULL,
                    body ? "the body has no name"
@@ -13960,8 +15567,8 @@ static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__frame *ou
     scope.outer = outer;
     epctx__lint_frame(l, &scope, graph);
     if (outer == NULL) {
-        if (epctx__has_view(graph) && scope.node_count == 0 &&
-            epctx__count(epctx_fields(graph, 12)) == 0) {
+        if (epctx_view_exists(graph) && scope.node_count == 0 &&
+            epctx_cursor_count(epctx_fields(graph, 12)) == 0) {
             epctx__say(l, EPCTX_RULE_NO_NODES, epctx_str_of(""), NULL,
                        "the graph has neither nodes that run nor outputs");
         }
@@ -14025,7 +15632,7 @@ static void epctx__lint_function(epctx__lint *l, const epctx__callee *callee)
     }
     epctx__scope_nodes(l, &scope, epctx_fields(function, 7));
     epctx__note_list(l, &scope, function, 12); /* value_info, of inputs and outputs, too */
-    epctx__lint_nodes(l, &scope, epctx_fields(function, 7), epctx__no_view());
+    epctx__lint_nodes(l, &scope, epctx_fields(function, 7), epctx_view_none());
     l->demoted = callee->replaced ? EPCTX_RULE_IDLE_FUNCTION : EPCTX_RULE_COUNT;
     epctx__lint_parameters(l, function, &scope);
     l->demoted = EPCTX_RULE_COUNT;
@@ -14046,7 +15653,7 @@ static void epctx__lint_calls(epctx__lint *l, epctx_cursor nodes, uint32_t calle
         if (callee != EPCTX_MAP_NONE) {
             epctx__add_edge(l, calls, callee, caller);
         }
-        while (epctx__next_body(&attrs, &attr)) {
+        while (epctx_next_view(&attrs, &attr)) {
             epctx_cursor parts = epctx_fields(attr, 0);
             epctx_field field;
             while (epctx_next_field(&parts, &field)) {
@@ -14398,7 +16005,7 @@ static void epctx__lint_compat_entry(epctx__lint *l, epctx_str key, epctx_str va
     }
     if (value.size == 0) {
         epctx__say(l, EPCTX_RULE_COMPAT_SYNTAX, key, NULL, "the entry for EP '%S' is empty", &ep);
-    } else if (strncmp(profile->name, "qnn", 3) == 0 && !epctx_compat_read_qnn(value, &qnn)) {
+    } else if ((profile->traits & EPCTX_QNN_COMPAT) != 0 && !epctx_compat_read_qnn(value, &qnn)) {
         epctx__say(l, EPCTX_RULE_COMPAT_SYNTAX, key, NULL,
                    "is '%S', EP '%S' writes six fields separated by ':'", &value, &ep);
     }
@@ -14417,11 +16024,11 @@ static void epctx__lint_compat(epctx__lint *l)
         const epctx__party *party = epctx__party_at(l, i);
         epctx__remember(l, &sources, epctx__lowered(l, party->source), 1);
     }
-    while (epctx__next_body(&it, &body) && !l->short_of_memory) {
+    while (epctx_next_view(&it, &body) && !l->short_of_memory) {
         epctx_str key;
         epctx_str value;
         epctx__pair(body, &key, &value);
-        if (epctx__starts_with(key, EPCTX_COMPAT_PREFIX)) {
+        if (epctx_str_starts(key, EPCTX_COMPAT_PREFIX)) {
             epctx__lint_compat_entry(l, key, value, &sources, &told);
         }
     }
@@ -14576,7 +16183,7 @@ static void epctx__lint_files(epctx__lint *l)
         epctx_str name = judged->node.ep_cache_context;
         bool path = judged->ours && judged->node.embed_mode == 0 && name.size > 0;
         if (path && model_file.size > 0 &&
-            !epctx__name_fits(judged->profile->binary, epctx_path_file(name), model_file)) {
+            !epctx_profile_name_fits(judged->profile->binary, epctx_path_file(name), model_file)) {
             epctx__say(l, EPCTX_RULE_BINARY_NAME, judged->node.name, "ep_cache_context",
                        "is '%S', EP '%s' writes '%s'", &name, judged->profile->name,
                        judged->profile->binary);
@@ -14601,10 +16208,10 @@ static void epctx__lint_run(epctx__lint *l)
     }
     epctx__lint_detours(&l->files);
     epctx__lint_callees(l);
-    epctx__lint_fields(l, EPCTX__T_MODEL, epctx__slot_view(l->model->root), epctx_str_of(""),
+    epctx__lint_fields(l, EPCTX_KIND_MODEL, epctx__slot_view(l->model->root), epctx_str_of(""),
                        epctx_str_of(""));
     epctx__lint_model(l);
-    l->main_nodes = epctx__count(epctx_graph_nodes(graph));
+    l->main_nodes = epctx_cursor_count(epctx_graph_nodes(graph));
     epctx__lint_graph(l, graph.view, NULL);
     for (i = 0; i < l->function_count && !l->short_of_memory; i++) {
         epctx__lint_function(l, epctx__callee_at(l, i));
@@ -14666,25 +16273,9 @@ EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_op
 
 #endif /* EPCTX_NO_WIRE */
 
-/* The number that `text` begins with, of 16 hexadecimal digits; false, and 0, when it does not. */
-static bool epctx__hex(epctx_str text, uint64_t *out)
-{
-    uint64_t hash = 0;
-    size_t i;
-    *out = 0;
-    for (i = 0; i < 16; i++) {
-        char c = i < text.size ? text.data[i] : '?';
-        if (c >= '0' && c <= '9') {
-            hash = hash << 4 | (uint64_t)(c - '0');
-        } else if (c >= 'a' && c <= 'f') {
-            hash = hash << 4 | (uint64_t)(c - 'a' + 10);
-        } else {
-            return false;
-        }
-    }
-    *out = hash;
-    return true;
-}
+/* ================================================================================================
+ * >>stamp
+ * ============================================================================================== */
 
 #define EPCTX__OTHER_BINARY                                                                        \
     "it is damaged, or was compiled again without this model (all that share it go together)"
@@ -14702,7 +16293,7 @@ static epctx_status epctx__other_size(epctx_str name, uint64_t found, uint64_t e
 
 #ifndef EPCTX_NO_WIRE
 
-/* -- what a build stamp says, and whether the binary is the one that it means -- */
+/* -- reading -- */
 
 /* One line of a stamp: its word, up to two numbers, and what follows. */
 typedef struct epctx__stamp_line {
@@ -14715,23 +16306,20 @@ static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line)
 {
     epctx_str text;
     epctx_str number;
-    size_t i;
     if (rest->size == 0) {
         return false;
     }
     memset(line, 0, sizeof *line);
-    text = epctx__cut(rest, '\n');
-    line->word = epctx__cut(&text, ' ');
+    text = epctx_str_cut(rest, '\n');
+    line->word = epctx_str_cut(&text, ' ');
     if (epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data") ||
         epctx_str_is(line->word, "binary")) {
-        number = epctx__cut(&text, ' ');
-        for (i = 0; i < number.size && number.data[i] >= '0' && number.data[i] <= '9'; i++) {
-            line->size = line->size * 10 + (uint64_t)(number.data[i] - '0');
-        }
-        number = epctx__cut(&text, ' ');
-        epctx__hex(number, &line->hash);
+        number = epctx_str_cut(&text, ' ');
+        epctx_str_take_number(&number, &line->size);
+        number = epctx_str_cut(&text, ' ');
+        epctx_str_take_hash(&number, &line->hash);
     } else if (epctx_str_is(line->word, "options")) {
-        epctx__hex(text, &line->hash);
+        epctx_str_take_hash(&text, &line->hash);
     }
     line->name = text;
     return true;
@@ -14808,7 +16396,7 @@ static epctx_status epctx__stamp_verify(const epctx__stamp_line *line, const voi
                             &line->name, line->name.size > 0 ? "'" : "", hash, line->hash);
 }
 
-/* The same for a file. A file that is not there is not judged: loading will. */
+/* The same for a file. */
 static epctx_status epctx__stamp_verify_file(const epctx_model *model,
                                              const epctx__stamp_line *line, epctx_str folder,
                                              bool fast, epctx_error *error)
@@ -14817,29 +16405,33 @@ static epctx_status epctx__stamp_verify_file(const epctx_model *model,
     char path[EPCTX_PATH_MAX];
     epctx_file_info info;
     epctx_mapping mapping;
-    epctx_status status = epctx_path_find(io, folder, line->name, model->path_flags, path,
-                                          sizeof path, error);
-    if (status == EPCTX_OK) {
-        status = io->stat_fn(io->user, path, &info, error);
+    epctx_status status;
+    EPCTX__TRY(epctx_path_find(io, folder, line->name, model->path_flags, path, sizeof path,
+                               error));
+    EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
+    if (fast || info.size != line->size) {
+        return epctx__stamp_verify(line, NULL, (size_t)info.size, true, error);
     }
-    if (status == EPCTX_ERR_NOT_FOUND) {
-        epctx_error_clear(error);
-        return EPCTX_OK;
-    }
-    if (status != EPCTX_OK || fast || info.size != line->size) {
-        return status == EPCTX_OK ? epctx__stamp_verify(line, NULL, (size_t)info.size, true, error)
-                                  : status;
-    }
-    status = epctx_path_map(io, folder, line->name, model->path_flags, &mapping, NULL, 0, error);
-    if (status == EPCTX_OK) {
-        status = epctx__stamp_verify(line, mapping.data, mapping.size, false, error);
-        io->unmap_fn(io->user, &mapping);
-    }
+    EPCTX__TRY(epctx_path_map(io, folder, line->name, model->path_flags, &mapping, NULL, 0, error));
+    status = epctx__stamp_verify(line, mapping.data, mapping.size, false, error);
+    io->unmap_fn(io->user, &mapping);
     return status;
 }
 
+/* The same for the binary that `node` has. */
+static epctx_status epctx__stamp_verify_node(const epctx_model *model,
+                                             const epctx__stamp_line *line,
+                                             const epctx_epnode *node, epctx_str folder, bool fast,
+                                             epctx_error *error)
+{
+    return node->embed_mode == 1
+               ? epctx__stamp_verify(line, node->ep_cache_context.data,
+                                     node->ep_cache_context.size, fast, error)
+               : epctx__stamp_verify_file(model, line, folder, fast, error);
+}
+
 /* Compares the binary of one EP with its stamp, if there is one. The folder is that of
- * `context_file_path` or, NULL, of the model. */
+ * `context_file_path` or, NULL, of the model. A file that is not there is not judged: loading will. */
 static epctx_status epctx__check_made(const epctx_model *model, epctx_str source,
                                       const char *context_file_path, bool fast,
                                       epctx_error *error)
@@ -14851,13 +16443,12 @@ static epctx_status epctx__check_made(const epctx_model *model, epctx_str source
     if (!epctx__stamp_binary(model, source, &line, &node)) {
         return EPCTX_OK;
     }
-    status = node.embed_mode == 1
-                 ? epctx__stamp_verify(&line, node.ep_cache_context.data,
-                                       node.ep_cache_context.size, fast, error)
-                 : epctx__stamp_verify_file(model, &line, epctx_path_folder(path), fast, error);
-    if (status != EPCTX_OK) {
-        epctx_blame(error, NULL, &node.name, "ep_cache_context");
+    status = epctx__stamp_verify_node(model, &line, &node, epctx_path_folder(path), fast, error);
+    if (status == EPCTX_ERR_NOT_FOUND) {
+        epctx_error_clear(error);
+        return EPCTX_OK;
     }
+    epctx_blame(error, NULL, &node.name, "ep_cache_context");
     return status;
 }
 
@@ -14867,15 +16458,14 @@ static epctx_status epctx__check_made(const epctx_model *model, epctx_str source
 EPCTX_API epctx_status epctx_check_binary(const epctx_model *model, const char *context_file_path,
                                           epctx_error *error)
 {
-    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_OF_MODEL);
+    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
     epctx_pair pair;
     epctx_status status = EPCTX_OK;
     int stamps = 0;
     epctx_error_clear(error);
     while (status == EPCTX_OK && stamps < EPCTX__STAMPS_MAX && epctx_next_pair(&it, &pair)) {
-        if (epctx__starts_with(pair.key, EPCTX_BUILD_PREFIX)) {
-            pair.key.data += sizeof EPCTX_BUILD_PREFIX - 1;
-            pair.key.size -= sizeof EPCTX_BUILD_PREFIX - 1;
+        if (epctx_str_starts(pair.key, EPCTX_BUILD_PREFIX)) {
+            epctx__str_skip(&pair.key, sizeof EPCTX_BUILD_PREFIX - 1);
             status = epctx__check_made(model, pair.key, context_file_path, false, error);
             stamps++;
         }
@@ -14883,6 +16473,146 @@ EPCTX_API epctx_status epctx_check_binary(const epctx_model *model, const char *
     epctx_blame(error, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
     return status;
 }
+
+#ifndef EPCTX_NO_EDIT
+
+/* -- making -- */
+
+typedef struct epctx__stamp_text {
+    epctx_allocator in_arena;
+    epctx_buffer text;
+    bool failed;
+} epctx__stamp_text;
+
+static void epctx__stamp_begin(epctx__stamp_text *s, epctx_arena *arena)
+{
+    s->in_arena.user = arena;
+    s->in_arena.alloc_fn = epctx__arena_alloc_fn;
+    s->in_arena.free_fn = epctx__arena_free_fn;
+    s->failed = false;
+    epctx_buffer_init(&s->text, &s->in_arena);
+}
+
+static void epctx__stamp_put(epctx__stamp_text *s, epctx_str part)
+{
+    s->failed =
+        s->failed || epctx_buffer_append(&s->text, part.data, part.size) != EPCTX_OK;
+}
+
+/* Starts a line. */
+static void epctx__stamp_put_word(epctx__stamp_text *s, const char *word)
+{
+    epctx__stamp_put(s, epctx_str_of(s->text.size > 0 ? "\n" : ""));
+    epctx__stamp_put(s, epctx_str_of(word));
+}
+
+static void epctx__stamp_put_number(epctx__stamp_text *s, uint64_t value)
+{
+    char digits[24];
+    epctx_text text = epctx_text_of(digits, sizeof digits);
+    epctx_text_put_format(&text, " %u", value);
+    epctx__stamp_put(s, epctx_text_str(&text));
+}
+
+static void epctx__stamp_put_hash(epctx__stamp_text *s, uint64_t hash)
+{
+    char digits[24];
+    epctx_text text = epctx_text_of(digits, sizeof digits);
+    epctx_text_put_char(&text, ' ');
+    epctx_text_put_hex(&text, hash, 16);
+    epctx__stamp_put(s, epctx_text_str(&text));
+}
+
+/* How a character is written in a name; `one` has room for one that is written as it is. */
+static epctx_str epctx__stamp_escape(char c, char *one)
+{
+    epctx_str as_is;
+    *one = c;
+    as_is.data = one;
+    as_is.size = 1;
+    return c == '%' ? epctx_str_of("%25") : c == '\n' ? epctx_str_of("%0A") : as_is;
+}
+
+static void epctx__stamp_put_name(epctx__stamp_text *s, epctx_str name)
+{
+    size_t i;
+    char one;
+    epctx__stamp_put(s, epctx_str_of(" "));
+    for (i = 0; i < name.size; i++) {
+        epctx__stamp_put(s, epctx__stamp_escape(name.data[i], &one));
+    }
+}
+
+static void epctx__stamp_put_file(epctx__stamp_text *s, const char *word, epctx_span bytes,
+                                  epctx_str name)
+{
+    epctx__stamp_put_word(s, word);
+    epctx__stamp_put_number(s, bytes.size);
+    epctx__stamp_put_hash(s, epctx_hash(bytes.data, bytes.size, 0));
+    if (name.data != NULL) {
+        epctx__stamp_put_name(s, name);
+    }
+}
+
+static void epctx__stamp_put_binary(epctx__stamp_text *s, epctx_span binary, size_t graphs)
+{
+    epctx__stamp_put_file(s, "binary", binary, epctx_str_of(NULL));
+    epctx__stamp_put_word(s, "graphs");
+    epctx__stamp_put_number(s, graphs);
+}
+
+/* A metadata entry of one EP. */
+static epctx_status epctx__ep_metadata(epctx_model *model, const char *prefix, const char *source,
+                                       epctx_str value, epctx_error *error)
+{
+    const size_t size = strlen(prefix) + strlen(source) + 1;
+    epctx_text key;
+    char *memory;
+    EPCTX__NEW(memory, char, size, &model->arena, error);
+    key = epctx_text_of(memory, size);
+    epctx_text_put(&key, epctx_str_of(prefix));
+    epctx_text_put(&key, epctx_str_of(source));
+    return epctx_put_metadata(model, epctx_text_str(&key), value, error);
+}
+
+static epctx_status epctx__stamp_write(const epctx__stamp_text *s, epctx_model *model,
+                                       const char *source, epctx_error *error)
+{
+    epctx_str value;
+    value.data = (const char *)s->text.data;
+    value.size = s->text.size;
+    return s->failed ? epctx__nomem(error, model->arena.missing)
+                     : epctx__ep_metadata(model, EPCTX_BUILD_PREFIX, source, value, error);
+}
+
+/* Does a name of the stamp, escaped, stand for `plain`? */
+static bool epctx__stamp_is(epctx_str escaped, const char *plain)
+{
+    char one;
+    for (; *plain != '\0'; plain++) {
+        epctx_str want = epctx__stamp_escape(*plain, &one);
+        if (escaped.size < want.size || memcmp(escaped.data, want.data, want.size) != 0) {
+            return false;
+        }
+        epctx__str_skip(&escaped, want.size);
+    }
+    return escaped.size == 0;
+}
+
+static bool epctx__stamp_plain(epctx_str escaped, char *out, size_t capacity)
+{
+    size_t i = 0;
+    size_t used = 0;
+    while (i < escaped.size && used + 1 < capacity) {
+        bool code = escaped.data[i] == '%' && escaped.size - i >= 3;
+        out[used++] = !code ? escaped.data[i] : escaped.data[i + 1] == '0' ? '\n' : '%';
+        i += code ? 3 : 1;
+    }
+    out[used] = '\0';
+    return i == escaped.size;
+}
+
+#endif /* EPCTX_NO_EDIT */
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -15141,7 +16871,7 @@ static void epctx__scan_drop(epctx_scan *s, epctx_str *victim)
 static void epctx__scan_room(epctx_scan *s, unsigned back, uint64_t length)
 {
     int i;
-    if (epctx__scan_type(s, back) != EPCTX__T_NODE ||
+    if (epctx__scan_type(s, back) != EPCTX_KIND_NODE ||
         (s->kinds[s->levels - 1 - back] & EPCTX__SCAN_CLOBBER) != 0 || length > sizeof s->text) {
         return;
     }
@@ -15220,13 +16950,10 @@ static bool epctx__scan_entry_value(epctx_scan *s, uint64_t length)
     s->entry_range.length = length;
     for (i = 0; i < length && (fits || number); i++) {
         uint8_t byte;
-        unsigned digit;
         if (!epctx__scan_byte(s, &byte)) {
             return false;
         }
-        digit = (unsigned)byte - '0';
-        number = number && digit <= 9 && value <= (UINT64_MAX - digit) / 10;
-        value = number ? value * 10 + digit : 0;
+        number = number && epctx__digit(&value, (char)byte);
         if (fits) {
             out[i] = (char)byte;
         }
@@ -15255,13 +16982,13 @@ static void epctx__scan_entry_end(epctx_scan *s)
 /* An integer field that something wants to know. */
 static void epctx__scan_number(epctx_scan *s, unsigned type, uint32_t number, uint64_t value)
 {
-    if (type == EPCTX__T_ATTR && number == 3) {
+    if (type == EPCTX_KIND_ATTR && number == 3) {
         s->attr_i = (int64_t)value;
-    } else if (type == EPCTX__T_ATTR && number == 20 && (uint32_t)value <= 14) {
+    } else if (type == EPCTX_KIND_ATTR && number == 20 && (uint32_t)value <= 14) {
         s->attr_type = (uint8_t)value;
-    } else if (type == EPCTX__T_LEAF && s->outer == 8 && number == 2) {
+    } else if (epctx__is_leaf((epctx_kind)type) && s->outer == 8 && number == 2) {
         s->version = (int64_t)value;
-    } else if (type == EPCTX__T_TENSOR && number == 14 && (uint32_t)value <= 1) {
+    } else if (type == EPCTX_KIND_TENSOR && number == 14 && (uint32_t)value <= 1) {
         s->external = (uint32_t)value == 1;
     }
 }
@@ -15274,21 +17001,21 @@ static bool epctx__scan_text(epctx_scan *s, unsigned type, uint32_t number, uint
     epctx_str text;
     range.offset = s->at;
     range.length = length;
-    if (type == EPCTX__T_NODE && number == 3) {
+    if (type == EPCTX_KIND_NODE && number == 3) {
         epctx__scan_room(s, 0, length);
         return epctx__scan_string(s, length, &s->node.name);
     }
-    if (type == EPCTX__T_NODE && (number == 4 || number == 7)) {
+    if (type == EPCTX_KIND_NODE && (number == 4 || number == 7)) {
         if (!epctx__scan_same(s, length, number == 4 ? EPCTX_OP_TYPE : EPCTX_DOMAIN, &same)) {
             return false;
         }
         epctx__scan_mark(s, number == 4 ? EPCTX__SCAN_OP : EPCTX__SCAN_DOMAIN, same);
         return true;
     }
-    if (type == EPCTX__T_ATTR && number == 1) {
+    if (type == EPCTX_KIND_ATTR && number == 1) {
         return epctx__scan_attr_name(s, length);
     }
-    if (type == EPCTX__T_ATTR && number == 4) {
+    if (type == EPCTX_KIND_ATTR && number == 4) {
         s->attr_range = range;
         s->text_used = s->attr_mark;
         if (s->attr_id == EPCTX_EP_SOURCE || s->attr_id == EPCTX_EP_PARTITION_NAME) {
@@ -15300,14 +17027,14 @@ static bool epctx__scan_text(epctx_scan *s, unsigned type, uint32_t number, uint
         s->attr_size = text.data != NULL ? (uint16_t)text.size : UINT16_MAX;
         return true;
     }
-    if (type == EPCTX__T_TENSOR && number == 8) {
+    if (type == EPCTX_KIND_TENSOR && number == 8) {
         return epctx__scan_string(s, length, &s->key);
     }
-    if (type == EPCTX__T_LEAF && s->outer == EPCTX__SCAN_ENTRY && (number == 1 || number == 2)) {
+    if (epctx__is_leaf((epctx_kind)type) && s->outer == EPCTX__SCAN_ENTRY && (number == 1 || number == 2)) {
         return number == 1 ? epctx__scan_entry_key(s, length)
                            : epctx__scan_entry_value(s, length);
     }
-    if (type == EPCTX__T_LEAF && s->outer != 0 && (number == 1 || number == 2)) {
+    if (epctx__is_leaf((epctx_kind)type) && s->outer != 0 && (number == 1 || number == 2)) {
         s->ranges[number - 1] = range;
         return epctx__scan_string(s, length, number == 1 ? &s->key : &s->value);
     }
@@ -15319,8 +17046,8 @@ static bool epctx__scan_packed(epctx_scan *s, uint32_t kind, uint64_t length)
     uint64_t outer = s->end;
     uint64_t value;
     bool good = true;
-    if (kind != EPCTX__VARINT) {
-        return length % (kind == EPCTX__FIX32 ? 4 : 8) == 0
+    if (kind != (uint32_t)EPCTX_KIND_INT) {
+        return length % (kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8) == 0
                    ? epctx__scan_skip(s, length)
                    : epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
                                         "a packed field ends inside a number");
@@ -15333,13 +17060,13 @@ static bool epctx__scan_packed(epctx_scan *s, uint32_t kind, uint64_t length)
     return good;
 }
 
-static bool epctx__scan_enter(epctx_scan *s, epctx__type type, uint32_t number, uint64_t length)
+static bool epctx__scan_enter(epctx_scan *s, epctx_kind type, uint32_t number, uint64_t length)
 {
     unsigned parent = epctx__scan_type(s, 0);
     uint8_t i;
-    if (type == EPCTX__T_NODE) {
+    if (type == EPCTX_KIND_NODE) {
         for (i = 0; i < s->levels; i++) {
-            if ((s->kinds[i] & EPCTX__SCAN_TYPE) == EPCTX__T_NODE) {
+            if ((s->kinds[i] & EPCTX__SCAN_TYPE) == EPCTX_KIND_NODE) {
                 s->kinds[i] = (uint8_t)(s->kinds[i] | EPCTX__SCAN_CLOBBER);
             }
         }
@@ -15350,23 +17077,23 @@ static bool epctx__scan_enter(epctx_scan *s, epctx__type type, uint32_t number, 
         s->starts_high[s->nodes++] = (uint8_t)(s->at >> 32);
         epctx__scan_node_begin(s);
         s->node_count++;
-    } else if (type == EPCTX__T_ATTR) {
+    } else if (type == EPCTX_KIND_ATTR) {
         s->attr_i = 0;
         s->attr_type = EPCTX_ATTR_UNDEFINED;
         s->attr_id = EPCTX_EP_ATTR_COUNT;
         s->attr_size = UINT16_MAX;
         memset(&s->attr_range, 0, sizeof s->attr_range);
         s->attr_mark = s->text_used;
-    } else if (type == EPCTX__T_TENSOR) {
+    } else if (type == EPCTX_KIND_TENSOR) {
         s->tensor_mark = s->text_used;
         s->key = s->value = epctx_str_of(NULL);
         s->data.offset = 0;
         s->data.length = UINT64_MAX;
         memset(&s->location, 0, sizeof s->location);
         s->external = false;
-    } else if (type == EPCTX__T_LEAF) {
-        bool entry = parent == EPCTX__T_TENSOR && number == EPCTX__SCAN_ENTRY;
-        s->outer = parent == EPCTX__T_MODEL || entry ? (uint8_t)number : 0;
+    } else if (epctx__is_leaf((epctx_kind)type)) {
+        bool entry = parent == EPCTX_KIND_TENSOR && number == EPCTX__SCAN_ENTRY;
+        s->outer = parent == EPCTX_KIND_MODEL || entry ? (uint8_t)number : 0;
         if (entry) {
             s->entry_key = 0;
             s->entry_mark = s->text_used;
@@ -15385,7 +17112,7 @@ static bool epctx__scan_enter(epctx_scan *s, epctx__type type, uint32_t number, 
 
 static bool epctx__scan_len(epctx_scan *s, unsigned type, uint32_t number)
 {
-    uint32_t kind = type != 0 ? epctx__field_kind((epctx__type)type, number) : 0;
+    uint32_t kind = type != 0 ? epctx__field_kind((epctx_kind)type, number) : 0;
     uint64_t length;
     if (!epctx__scan_varint(s, 5, &length)) {
         return false;
@@ -15403,10 +17130,10 @@ static bool epctx__scan_len(epctx_scan *s, unsigned type, uint32_t number)
         return epctx__scan_packed(s, kind, length);
     }
     /* The second look at a node does not go into its graphs again. */
-    if (s->flat && type == EPCTX__T_ATTR) {
+    if (s->flat && type == EPCTX_KIND_ATTR) {
         return epctx__scan_skip(s, length);
     }
-    return epctx__scan_enter(s, epctx__message_type(kind), number, length);
+    return epctx__scan_enter(s, epctx__message_kind(kind), number, length);
 }
 
 static bool epctx__scan_field(epctx_scan *s)
@@ -15486,7 +17213,7 @@ static int epctx__scan_leave(epctx_scan *s)
         epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "there is no valid protobuf field");
         return -1;
     }
-    if (type == EPCTX__T_NODE && (kind & EPCTX__SCAN_OP) != 0 &&
+    if (type == EPCTX_KIND_NODE && (kind & EPCTX__SCAN_OP) != 0 &&
         /* not taken: what is read without the graphs inside meets no node that uses its state */
         (kind & EPCTX__SCAN_CLOBBER) != 0 && !s->flat) {
         if (epctx__scan_stream(s) != NULL) {
@@ -15499,9 +17226,9 @@ static int epctx__scan_leave(epctx_scan *s)
     }
     s->levels--;
     epctx__scan_bound(s);
-    if (type == EPCTX__T_ATTR && epctx__scan_type(s, 0) == EPCTX__T_NODE) {
+    if (type == EPCTX_KIND_ATTR && epctx__scan_type(s, 0) == EPCTX_KIND_NODE) {
         epctx__scan_attr_end(s);
-    } else if (type == EPCTX__T_NODE) {
+    } else if (type == EPCTX_KIND_NODE) {
         s->flat = false;
         s->nodes--;
         if ((kind & EPCTX__SCAN_OP) == 0) {
@@ -15511,17 +17238,17 @@ static int epctx__scan_leave(epctx_scan *s)
         s->broken = s->broken || (kind & EPCTX__SCAN_DOMAIN) == 0;
         s->depth = s->nodes;
         return EPCTX_SCAN_EPNODE;
-    } else if (type == EPCTX__T_TENSOR) {
+    } else if (type == EPCTX_KIND_TENSOR) {
         s->text_used = s->tensor_mark; /* nothing is written there before the next event */
         s->depth = s->nodes;
         return s->external ? (int)EPCTX_SCAN_EXTERNAL : -1;
-    } else if (type == EPCTX__T_LEAF && s->outer == EPCTX__SCAN_ENTRY) {
+    } else if (epctx__is_leaf((epctx_kind)type) && s->outer == EPCTX__SCAN_ENTRY) {
         s->outer = 0;
         epctx__scan_entry_end(s);
-    } else if (type == EPCTX__T_LEAF && s->outer == 14) {
+    } else if (epctx__is_leaf((epctx_kind)type) && s->outer == 14) {
         s->outer = 0;
         return EPCTX_SCAN_METADATA;
-    } else if (type == EPCTX__T_LEAF && s->outer == 8) {
+    } else if (epctx__is_leaf((epctx_kind)type) && s->outer == 8) {
         s->outer = 0;
         return EPCTX_SCAN_OPSET;
     }
@@ -15539,7 +17266,7 @@ static void epctx__scan_start(epctx_scan *s, uint64_t size)
     } else if (size != UINT64_MAX && size >= EPCTX__SCAN_ENDLESS) {
         epctx__scan_refuse(s, EPCTX_ERR_LIMIT, "the model has a terabyte or more");
     }
-    epctx__scan_push(s, EPCTX__T_MODEL, size == UINT64_MAX ? EPCTX__SCAN_ENDLESS : size);
+    epctx__scan_push(s, EPCTX_KIND_MODEL, size == UINT64_MAX ? EPCTX__SCAN_ENDLESS : size);
 }
 
 EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source)
@@ -15607,1032 +17334,11 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
     return epctx__scan_failed(scan, error);
 }
 
+#endif /* EPCTX_NO_WIRE */
+
 /* ================================================================================================
  * >>edit
  * ============================================================================================== */
-
-/* -- model bytes -> record -- */
-
-typedef struct epctx__loader {
-    epctx_model *model;
-    epctx_arena *arena;
-    epctx_error *error;
-    epctx_map initializers; /* name -> 1 */
-    epctx_map domains;      /* of opset imports, "ai.onnx" as "" -> position in `versions` */
-    int64_t *versions;
-    int64_t ir_version;
-    epctx_map functions; /* names -> 1 */
-    uint64_t around;     /* hash of functions and opset imports, 0: not known yet */
-} epctx__loader;
-
-static void *epctx__load_array(epctx__loader *l, size_t count, size_t size)
-{
-    void *memory = epctx_arena_array(l->arena, count, size);
-    if (memory == NULL) {
-        epctx__nomem(l->error, l->arena->missing);
-    }
-    return memory;
-}
-
-static bool epctx__load_strs(epctx__loader *l, epctx_cursor it, const epctx_str **out,
-                             size_t *count)
-{
-    epctx_str *strs;
-    size_t n = 0;
-    *count = epctx__count(it);
-    strs = (epctx_str *)epctx__load_array(l, *count, sizeof *strs);
-    *out = strs;
-    for (; strs != NULL && n < *count; n++) {
-        (void)epctx_next_str(&it, &strs[n]);
-    }
-    return strs != NULL;
-}
-
-static bool epctx__load_ints(epctx__loader *l, epctx_cursor it, const int64_t **out, size_t *count)
-{
-    epctx_cursor counter = it;
-    int64_t value;
-    int64_t *ints;
-    size_t n = 0;
-    for (*count = 0; epctx_next_int(&counter, &value);) {
-        ++*count;
-    }
-    ints = (int64_t *)epctx__load_array(l, *count, sizeof *ints);
-    *out = ints;
-    for (; ints != NULL && n < *count; n++) {
-        (void)epctx_next_int(&it, &ints[n]);
-    }
-    return ints != NULL;
-}
-
-static bool epctx__load_floats(epctx__loader *l, epctx_cursor it, const float **out, size_t *count)
-{
-    epctx_cursor counter = it;
-    float value;
-    float *floats;
-    size_t n = 0;
-    for (*count = 0; epctx_next_float(&counter, &value);) {
-        ++*count;
-    }
-    floats = (float *)epctx__load_array(l, *count, sizeof *floats);
-    *out = floats;
-    for (; floats != NULL && n < *count; n++) {
-        (void)epctx_next_float(&it, &floats[n]);
-    }
-    return floats != NULL;
-}
-
-/* "<what> <found>, <against> <limit>" */
-static bool epctx__tensor_fault(epctx__loader *l, const epctx_tensor *tensor, const char *what,
-                                uint64_t found, const char *against, uint64_t limit)
-{
-    epctx_fail(l->error, EPCTX_ERR_GRAPH, "initializer '%S': %s %u, %s %u", &tensor->name, what,
-               found, against, limit);
-    return false;
-}
-
-/* Number of elements; false when a dimension is negative or the product overflows. */
-static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count)
-{
-    int32_t i;
-    bool zero = false;
-    *count = 1;
-    for (i = 0; i < rank; i++) {
-        if (dims[i] < 0) {
-            return false;
-        }
-        zero = zero || dims[i] == 0;
-    }
-    for (i = 0; i < rank && !zero; i++) {
-        if (*count > (uint64_t)INT64_MAX / (uint64_t)dims[i]) {
-            return false;
-        }
-        *count *= (uint64_t)dims[i];
-    }
-    *count = zero ? 0 : *count;
-    return true;
-}
-
-/* The typed field that holds the elements of a type that has a size (onnx.proto, comments at
- * TensorProto). */
-static uint32_t epctx__typed_field(int32_t elem_type)
-{
-    switch (elem_type) {
-    case 1:
-    case 14:
-        return 4; /* float_data */
-    case 7:
-        return 7; /* int64_data */
-    case 11:
-    case 15:
-        return 10; /* double_data */
-    case 12:
-    case 13:
-        return 11; /* uint64_data */
-    default:
-        return 5; /* int32_data */
-    }
-}
-
-/* Appends the low bytes of a number as long as they fit, and counts them in any case. */
-static void epctx__store(uint8_t *out, size_t need, uint64_t *found, uint64_t bits, size_t width)
-{
-    size_t i;
-    for (i = 0; i < width && *found + width <= need; i++) {
-        out[*found + i] = (uint8_t)(bits >> 8 * i);
-    }
-    *found += width;
-}
-
-/* Typed fields -> packed little-endian bytes. */
-static bool epctx__load_typed(epctx__loader *l, epctx_view view, epctx_tensor *tensor, size_t need)
-{
-    uint32_t number = epctx__typed_field(tensor->elem_type);
-    epctx_cursor it = epctx_fields(view, number);
-    epctx_wire wire = number == 4 ? EPCTX_WIRE_FIXED32 : EPCTX_WIRE_VARINT;
-    size_t width = epctx_elem_size(tensor->elem_type);
-    uint8_t *out = (uint8_t *)epctx__load_array(l, need, 1);
-    uint64_t found = 0; /* also what does not fit */
-    uint64_t bits;
-    epctx_field field;
-    /* A complex number is two elements of its field. */
-    width = tensor->elem_type == 14 || tensor->elem_type == 15 ? width / 2 : width;
-    tensor->data = out;
-    tensor->size = need;
-    if (out == NULL) {
-        return false;
-    }
-    while (number == 10 && epctx_next_field(&it, &field)) { /* packed doubles: as they are */
-        if (field.wire == EPCTX_WIRE_LEN) {
-            if (field.body.size <= need - found) {
-                memcpy(out + found, field.body.data, field.body.size);
-            }
-            found += field.body.size;
-        } else if (field.wire == EPCTX_WIRE_FIXED64) {
-            epctx__store(out, need, &found, field.value, width);
-        }
-    }
-    while (number != 10 && epctx__next_scalar(&it, wire, &bits)) {
-        epctx__store(out, need, &found, bits, width);
-    }
-    if (found != need) {
-        return epctx__tensor_fault(l, tensor, "its typed field holds bytes:", found,
-                                   "its shape needs", need);
-    }
-    return true;
-}
-
-/* The file `name` in `folder`, mapped for as long as the model is open; each file once. */
-static epctx__file *epctx__model_map(epctx_model *model, epctx_str folder, epctx_str name,
-                                           epctx_error *error)
-{
-    char path[EPCTX_PATH_MAX];
-    epctx__file *file;
-    uint32_t at;
-    model->io = epctx_model_io(model); /* closing gives the file back */
-    if (epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path, error) !=
-        EPCTX_OK) {
-        return NULL;
-    }
-    model->file_paths.arena = &model->arena; /* the caller may have moved the model */
-    at = epctx_map_get(&model->file_paths, epctx_str_of(path));
-    if (at != EPCTX_MAP_NONE) {
-        return ((epctx__file **)model->file_list)[at];
-    }
-    at = (uint32_t)model->file_paths.count;
-    file = (epctx__file *)epctx_arena_alloc(&model->arena, sizeof *file);
-    if (file != NULL) {
-        file->path = epctx_arena_copy(&model->arena, epctx_str_of(path));
-    }
-    if (file == NULL || file->path == NULL ||
-        !epctx__list_room(&model->arena, &model->file_list, at, &model->file_room, sizeof file)) {
-        epctx__nomem(error, model->arena.missing);
-        return NULL;
-    }
-    if (epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL, 0,
-                       error) != EPCTX_OK) {
-        return NULL;
-    }
-    if (epctx_map_put(&model->file_paths, epctx_str_of(file->path), at) != EPCTX_OK) {
-        model->io->unmap_fn(model->io->user, &file->mapping);
-        epctx__nomem(error, model->arena.missing);
-        return NULL;
-    }
-    ((epctx__file **)model->file_list)[at] = file;
-    file->name = name;
-    file->next = model->files;
-    model->files = file;
-    model->external_there += file->mapping.size;
-    return file;
-}
-
-/* The mapping of an external data file. */
-static epctx__file *epctx__external_file(epctx__loader *l, epctx_str location)
-{
-    epctx_str folder = epctx_str_of(l->model->external_folder);
-    if (folder.size == 0 && l->model->path[0] == '\0') {
-        epctx_fail(l->error, EPCTX_ERR_PATH,
-                   "external data '%S': the model came from memory, set external_folder "
-                   "(session.model_external_initializers_file_folder_path)",
-                   &location);
-        return NULL;
-    }
-    folder = folder.size > 0 ? folder : epctx_path_folder(epctx_str_of(l->model->path));
-    return epctx__model_map(l->model, folder, location, l->error);
-}
-
-/* Many tensors may name the same bytes of a file. Weights are shared now and then; who reads all
- * tensors is to be done in the time that the files take, not that time for each tensor. */
-#define EPCTX__EXTERNAL_TIMES 16u
-#define EPCTX__EXTERNAL_FREE  (UINT64_C(1) << 30)
-
-/* The file that has the data, or NULL. */
-static epctx__file *epctx__load_external(epctx__loader *l, const epctx_tensor_view *view,
-                                         epctx_tensor *tensor)
-{
-    epctx__file *file = epctx__external_file(l, view->location);
-    uint64_t size;
-    if (file == NULL) {
-        return NULL;
-    }
-    size = file->mapping.size;
-    if (view->offset > size) {
-        epctx__tensor_fault(l, tensor, "its external data starts at byte", view->offset,
-                            "the file has", size);
-        return NULL;
-    }
-    size -= view->offset;
-    if (view->length != UINT64_MAX && view->length > size) {
-        epctx__tensor_fault(l, tensor, "its external data has a length of", view->length,
-                            "the file has behind its offset", size);
-        return NULL;
-    }
-    size = view->length != UINT64_MAX ? view->length : size;
-    l->model->external_asked += size;
-    if (l->model->external_asked > EPCTX__EXTERNAL_FREE &&
-        (l->model->external_asked - EPCTX__EXTERNAL_FREE) / EPCTX__EXTERNAL_TIMES >
-            l->model->external_there) {
-        epctx_fail(l->error, EPCTX_ERR_LIMIT,
-                   "initializer '%S': the tensors so far lie over each other in the external data: "
-                   "they have %u bytes, the files %u",
-                   &tensor->name, l->model->external_asked, l->model->external_there);
-        return NULL;
-    }
-    tensor->data = file->mapping.data + view->offset;
-    tensor->size = (size_t)size;
-    tensor->location = view->location;
-    tensor->offset = view->offset;
-    return file;
-}
-
-/* -- the hash of what a record has no member for: the same however the fields are encoded -- */
-
-/* Fields of different numbers come in any order; those of one number are counted. */
-static void epctx__digest_add(uint64_t *sum, uint32_t number, uint32_t *places, uint64_t value)
-{
-    uint32_t place = places[number < 32 ? number : 0]++;
-    *sum += epctx__hash_number(epctx__hash_number(epctx__hash_number(0, number), place), value);
-}
-
-EPCTX__APART static void epctx__digest_packed(const epctx_field *field, uint32_t kind,
-                                              uint32_t *places, uint64_t *sum)
-{
-    const uint8_t *p = field->body.data;
-    const uint8_t *end = p + field->body.size;
-    size_t width = kind == EPCTX__FIX32 ? 4 : 8;
-    while (p != NULL && p < end) {
-        uint64_t value = 0;
-        size_t i;
-        if (kind == EPCTX__VARINT) {
-            p = epctx__varint(p, end, 10, &value);
-        } else {
-            for (i = 0; i < width && p < end; i++) {
-                value |= (uint64_t)*p++ << 8 * i;
-            }
-        }
-        epctx__digest_add(sum, field->number, places, value);
-    }
-}
-
-/* Bytes of a file. Ranges that overlap could have a file read again and again: when more was asked
- * for than it has, the whole file counts. */
-static uint64_t epctx__digest_file(epctx__file *file, const epctx_tensor *tensor)
-{
-    const epctx_mapping *all = &file->mapping;
-    if (tensor->size <= all->size - file->hashed) {
-        file->hashed += tensor->size;
-        return epctx_hash(tensor->data, tensor->size, 0);
-    }
-    if (file->whole == 0) {
-        file->whole = epctx_hash(all->data, all->size, 1);
-    }
-    return file->whole;
-}
-
-/* Adds what a tensor has in a file. Apart, as below: the stack of what calls itself. */
-EPCTX__APART static bool epctx__digest_external(epctx__loader *l, epctx_view message, uint64_t *sum)
-{
-    epctx_tensor_view view = epctx_tensor_of(message);
-    epctx_tensor tensor;
-    epctx__file *file;
-    if (!view.external) {
-        return true;
-    }
-    memset(&tensor, 0, sizeof tensor);
-    tensor.name = view.name;
-    file = epctx__load_external(l, &view, &tensor);
-    if (file != NULL) {
-        *sum += epctx__digest_file(file, &tensor);
-    }
-    return file != NULL;
-}
-
-/* 0 is no hash: something could not be read. Recursion: messages in messages, which open bounds. */
-static uint64_t epctx__digest(epctx__loader *l, epctx__type type, epctx_view message)
-{
-    epctx_cursor it = epctx_fields(message, 0);
-    uint32_t places[32];
-    uint64_t sum = 1;
-    epctx_field field;
-    memset(places, 0, sizeof places);
-    while (epctx_next_field(&it, &field)) {
-        uint32_t kind = field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
-        uint64_t value = field.value;
-        if (epctx__is_message(kind)) {
-            value = epctx__digest(l, epctx__message_type(kind), field.body);
-            if (value == 0) {
-                return 0;
-            }
-        } else if (kind != 0) {
-            epctx__digest_packed(&field, kind, places, &sum);
-            continue;
-        } else if (field.wire == EPCTX_WIRE_LEN) {
-            value = epctx_hash(field.body.data, field.body.size, 0);
-        }
-        epctx__digest_add(&sum, field.number, places, value);
-    }
-    if (type == EPCTX__T_TENSOR && !epctx__digest_external(l, message, &sum)) {
-        return 0;
-    }
-    sum = epctx__hash_number(0, sum);
-    return sum != 0 ? sum : 1;
-}
-
-/* What bodies and calls mean depends on the model's functions and opset imports. */
-static uint64_t epctx__digest_around(epctx__loader *l)
-{
-    epctx_view root = epctx__slot_view(l->model->shown);
-    epctx_cursor it = epctx_fields(root, 0);
-    epctx_field field;
-    uint64_t sum = 1;
-    while (l->around == 0 && epctx_next_field(&it, &field)) {
-        if (field.wire == EPCTX_WIRE_LEN && (field.number == 8 || field.number == 25)) {
-            uint32_t kind = epctx__field_kind(EPCTX__T_MODEL, field.number);
-            uint64_t value = epctx__digest(l, epctx__message_type(kind), field.body);
-            if (value == 0) {
-                return 0;
-            }
-            sum += value;
-        }
-    }
-    l->around = l->around != 0 ? l->around : sum != 0 ? sum : 1;
-    return l->around;
-}
-
-/* Adds what an attribute or a call stands for to the hash of the rest. */
-static bool epctx__rest_add(uint64_t *rest, uint64_t digest)
-{
-    *rest = digest != 0 ? epctx__hash_number(*rest, digest) : 0;
-    *rest = digest != 0 && *rest == 0 ? 1 : *rest;
-    return digest != 0;
-}
-
-static bool epctx__load_rest(epctx__loader *l, epctx_node *node, const epctx_attr_view *attr)
-{
-    switch ((epctx_attr_type)attr->type) {
-    case EPCTX_ATTR_GRAPH:
-    case EPCTX_ATTR_GRAPHS:
-        return epctx__rest_add(&node->rest, epctx__digest(l, EPCTX__T_ATTR, attr->view)) &&
-               epctx__rest_add(&node->rest, epctx__digest_around(l));
-    case EPCTX_ATTR_UNDEFINED:
-    case EPCTX_ATTR_TENSORS:
-    case EPCTX_ATTR_SPARSE_TENSOR:
-    case EPCTX_ATTR_SPARSE_TENSORS:
-    case EPCTX_ATTR_TYPE_PROTO:
-    case EPCTX_ATTR_TYPE_PROTOS:
-        return epctx__rest_add(&node->rest, epctx__digest(l, EPCTX__T_ATTR, attr->view));
-    default:
-        return true; /* its members hold it */
-    }
-}
-
-/* Strings, and typed fields of half bytes. */
-static uint64_t epctx__digest_elements(epctx_view tensor)
-{
-    epctx_cursor strings = epctx_fields(tensor, 6);
-    epctx_cursor numbers = epctx_fields(tensor, 5);
-    uint64_t h = 1;
-    uint64_t bits;
-    epctx_str text;
-    while (epctx_next_str(&strings, &text)) {
-        h = epctx_hash(text.data, text.size, epctx__hash_number(h, text.size));
-    }
-    while (epctx__next_scalar(&numbers, EPCTX_WIRE_VARINT, &bits)) {
-        h = epctx__hash_number(h, bits);
-    }
-    return h != 0 ? h : 1;
-}
-
-static bool epctx__load_tensor(epctx__loader *l, epctx_view view, epctx_tensor *out)
-{
-    epctx_tensor_view t = epctx_tensor_of(view);
-    size_t rank;
-    uint64_t count;
-    size_t width = epctx_elem_size(t.elem_type);
-    memset(out, 0, sizeof *out);
-    out->name = t.name;
-    out->elem_type = t.elem_type;
-    if (!epctx__load_ints(l, epctx_tensor_dims(&t), &out->dims, &rank)) {
-        return false;
-    }
-    if (rank > INT32_MAX || /* not taken: needs 2^31 dimensions */
-        !epctx__elements(out->dims, (int32_t)rank, &count) ||
-        (width > 0 && count > (uint64_t)(SIZE_MAX / 2) / width)) {
-        epctx_fail(l->error, EPCTX_ERR_GRAPH,
-                   "initializer '%S': a dimension is negative, or the shape too large", &out->name);
-        return false;
-    }
-    out->rank = (int32_t)rank;
-    if (t.external) {
-        if (epctx__load_external(l, &t, out) == NULL) {
-            return false;
-        }
-    } else if (t.has_raw) {
-        uintptr_t at = (uintptr_t)t.raw.data;
-        uintptr_t start = (uintptr_t)l->model->source.data;
-        out->data = t.raw.data;
-        out->size = t.raw.size;
-        /* An edited tensor stands elsewhere. */
-        out->offset = at >= start && at - start < l->model->source.size ? at - start : 0;
-    } else if (width > 0) {
-        /* The bytes must be there: claimed dimensions alone must not make us allocate. */
-        if (count > l->model->source.size) {
-            return epctx__tensor_fault(l, out, "its shape has elements:", count,
-                                       "the whole model has bytes:", l->model->source.size);
-        }
-        return epctx__load_typed(l, view, out, (size_t)count * width);
-    } else if (count > 0) {
-        out->rest = epctx__digest_elements(view);
-    }
-    if (out->data != NULL && width > 0 && out->size != count * width) {
-        return epctx__tensor_fault(l, out, "its data has bytes:", out->size, "its shape needs",
-                                   count * width);
-    }
-    return true;
-}
-
-static bool epctx__load_attr(epctx__loader *l, const epctx_attr_view *view, epctx_attr *out)
-{
-    memset(out, 0, sizeof *out);
-    out->name = view->name;
-    out->type = (epctx_attr_type)view->type; /* 0 to 14, as attr views are read */
-    out->i = view->i;
-    out->f = view->f;
-    out->s = view->s;
-    switch (out->type) {
-    case EPCTX_ATTR_INTS:
-        return epctx__load_ints(l, epctx_fields(view->view, 8), &out->ints, &out->count);
-    case EPCTX_ATTR_FLOATS:
-        return epctx__load_floats(l, epctx_fields(view->view, 7), &out->floats, &out->count);
-    case EPCTX_ATTR_STRINGS:
-        return epctx__load_strs(l, epctx_fields(view->view, 9), &out->strings, &out->count);
-    case EPCTX_ATTR_TENSOR: {
-        epctx_tensor *tensor = (epctx_tensor *)epctx__load_array(l, 1, sizeof *tensor);
-        out->t = tensor;
-        return tensor != NULL && epctx__load_tensor(l, view->t, tensor);
-    }
-    default:
-        return true;
-    }
-}
-
-/* The names that a subgraph defines itself; what it reads beyond them it captures. */
-typedef struct epctx__scope {
-    const struct epctx__scope *outer;
-    epctx_map names;
-} epctx__scope;
-
-typedef struct epctx__captures {
-    epctx_str *out; /* NULL while they are counted */
-    size_t count;
-} epctx__captures;
-
-static void epctx__capture_name(const epctx__scope *scope, epctx_str name, epctx__captures *found)
-{
-    for (; scope != NULL; scope = scope->outer) {
-        if (epctx_map_get(&scope->names, name) != EPCTX_MAP_NONE) {
-            return;
-        }
-    }
-    if (name.size == 0) {
-        return; /* an optional input that is not there */
-    }
-    if (found->out != NULL) {
-        found->out[found->count] = name;
-    }
-    found->count++;
-}
-
-static bool epctx__scope_add(epctx__loader *l, epctx__scope *scope, epctx_str name)
-{
-    if (epctx_map_put(&scope->names, name, 1) != EPCTX_OK) {
-        epctx__nomem(l->error, l->arena->missing);
-        return false;
-    }
-    return true;
-}
-
-/* Inputs, initializers and node outputs of a subgraph. */
-static bool epctx__scope_fill(epctx__loader *l, epctx__scope *scope, epctx_view graph)
-{
-    epctx_graph_view view = epctx_graph_of(graph);
-    epctx_cursor inputs = epctx_graph_inputs(view);
-    epctx_cursor initializers = epctx_graph_initializers(view);
-    epctx_cursor sparse = epctx_graph_sparse(view);
-    epctx_cursor nodes = epctx_graph_nodes(view);
-    epctx_value_view value;
-    epctx_tensor_view tensor;
-    epctx_view node;
-    while (epctx_next_value(&inputs, &value)) {
-        if (!epctx__scope_add(l, scope, value.name)) {
-            return false;
-        }
-    }
-    while (epctx_next_tensor(&initializers, &tensor)) {
-        if (!epctx__scope_add(l, scope, tensor.name)) {
-            return false;
-        }
-    }
-    while (epctx__next_body(&sparse, &node)) {
-        if (!epctx__scope_add(l, scope, epctx__sparse_name(node))) {
-            return false;
-        }
-    }
-    while (epctx__next_body(&nodes, &node)) {
-        epctx_cursor outputs = epctx_fields(node, 2);
-        epctx_str name;
-        while (epctx_next_str(&outputs, &name)) {
-            if (!epctx__scope_add(l, scope, name)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-static bool epctx__capture_node(epctx__loader *l, epctx_view node, const epctx__scope *outer,
-                                epctx__captures *found);
-
-static bool epctx__capture_graph(epctx__loader *l, epctx_view graph, const epctx__scope *outer,
-                                 epctx__captures *found)
-{
-    epctx_cursor nodes = epctx_fields(graph, 1);
-    epctx_cursor outputs = epctx_fields(graph, 12);
-    epctx_value_view value;
-    epctx__scope scope;
-    epctx_view node;
-    scope.outer = outer;
-    epctx_map_init(&scope.names, l->arena);
-    if (!epctx__scope_fill(l, &scope, graph)) {
-        return false;
-    }
-    while (epctx__next_body(&nodes, &node)) {
-        epctx_cursor inputs = epctx_fields(node, 1);
-        epctx_str name;
-        while (epctx_next_str(&inputs, &name)) {
-            epctx__capture_name(&scope, name, found);
-        }
-        if (!epctx__capture_node(l, node, &scope, found)) {
-            return false;
-        }
-    }
-    /* A body may hand an outer value straight through. */
-    while (epctx_next_value(&outputs, &value)) {
-        epctx__capture_name(&scope, value.name, found);
-    }
-    return true;
-}
-
-/* What the subgraphs in the attributes of a node read from outside. */
-static bool epctx__capture_node(epctx__loader *l, epctx_view node, const epctx__scope *outer,
-                                epctx__captures *found)
-{
-    epctx_cursor attrs = epctx_fields(node, 5);
-    epctx_view attr;
-    while (epctx__next_body(&attrs, &attr)) {
-        epctx_cursor fields = epctx_fields(attr, 0);
-        epctx_field field;
-        while (epctx_next_field(&fields, &field)) {
-            if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11) &&
-                !epctx__capture_graph(l, field.body, outer, found)) { /* g, graphs */
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* Counts them, then lists them. */
-static bool epctx__load_captures(epctx__loader *l, epctx_view node, epctx__captures *found)
-{
-    found->out = NULL;
-    found->count = 0;
-    if (!epctx__capture_node(l, node, NULL, found)) {
-        return false;
-    }
-    if (found->count == 0) {
-        return true;
-    }
-    found->out = (epctx_str *)epctx__load_array(l, found->count, sizeof *found->out);
-    found->count = 0;
-    return found->out != NULL && epctx__capture_node(l, node, NULL, found);
-}
-
-static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epctx_node *out)
-{
-    epctx_cursor it = epctx_node_attrs(view);
-    epctx_attr_view attr;
-    epctx_attr *attrs;
-    epctx__captures captures;
-    uint32_t domain;
-    out->name = view->name;
-    out->op_type = view->op_type;
-    out->domain = epctx_str_is(view->domain, "ai.onnx") ? epctx_str_of("") : view->domain;
-    domain = epctx_map_get(&l->domains, out->domain);
-    out->version = domain != EPCTX_MAP_NONE ? l->versions[domain] : 0;
-    attrs = (epctx_attr *)epctx__load_array(l, view->attr_count, sizeof *attrs);
-    if (attrs == NULL ||
-        !epctx__load_strs(l, epctx_node_inputs(view), &out->inputs, &out->input_count) ||
-        !epctx__load_strs(l, epctx_node_outputs(view), &out->outputs, &out->output_count)) {
-        return false;
-    }
-    out->attrs = attrs;
-    memset(&attr, 0, sizeof attr);
-    for (; out->attr_count < view->attr_count; out->attr_count++) {
-        (void)epctx_next_attr(&it, &attr);
-        if (!epctx__load_attr(l, &attr, &attrs[out->attr_count]) ||
-            !epctx__load_rest(l, out, &attr)) {
-            epctx_blame(l->error, NULL, &view->name, NULL);
-            return false;
-        }
-    }
-    if (!epctx__load_captures(l, view->view, &captures)) {
-        return false;
-    }
-    out->captures = captures.out;
-    out->capture_count = captures.count;
-    return epctx_map_get(&l->functions, view->op_type) == EPCTX_MAP_NONE ||
-           epctx__rest_add(&out->rest, epctx__digest_around(l));
-}
-
-static bool epctx__load_value(epctx__loader *l, const epctx_value_view *view, epctx_value *out)
-{
-    epctx_cursor it = epctx_value_dims(view);
-    epctx_dim dim;
-    int64_t *dims;
-    size_t rank = epctx__count(it);
-    memset(&dim, 0, sizeof dim);
-    memset(out, 0, sizeof *out);
-    out->name = view->name;
-    out->elem_type = view->is_tensor ? view->elem_type : 0;
-    out->rank = -1;
-    if (!view->has_shape || rank > INT32_MAX) { /* not taken: needs 2^31 dimensions */
-        return true;
-    }
-    dims = (int64_t *)epctx__load_array(l, rank, sizeof *dims);
-    if (dims == NULL) {
-        return false;
-    }
-    out->rank = (int32_t)rank;
-    out->dims = dims;
-    for (rank = 0; rank < (size_t)out->rank; rank++) {
-        (void)epctx_next_dim(&it, &dim);
-        dims[rank] = dim.known && dim.value >= 0 ? dim.value : -1;
-    }
-    return true;
-}
-
-static bool epctx__load_values(epctx__loader *l, epctx_cursor it, bool skip_constants,
-                               const epctx_value **out, size_t *count)
-{
-    epctx_value_view view;
-    epctx_value *values =
-        (epctx_value *)epctx__load_array(l, epctx__count(it), sizeof *values);
-    *out = values;
-    *count = 0;
-    while (values != NULL && epctx_next_value(&it, &view)) {
-        /* Before IR version 4 every initializer had to be listed as an input. */
-        if (skip_constants && l->ir_version < 4 &&
-            epctx_map_get(&l->initializers, view.name) != EPCTX_MAP_NONE) {
-            continue;
-        }
-        if (!epctx__load_value(l, &view, &values[*count])) {
-            return false;
-        }
-        ++*count;
-    }
-    return values != NULL;
-}
-
-static bool epctx__load_initializers(epctx__loader *l, epctx_graph_view view, epctx_graph *out)
-{
-    epctx_cursor it = epctx_graph_initializers(view);
-    epctx_cursor inputs = epctx_graph_inputs(view);
-    epctx_map overridable;
-    epctx_value_view value;
-    epctx_view body;
-    epctx_tensor *tensors =
-        (epctx_tensor *)epctx__load_array(l, epctx__count(it), sizeof *tensors);
-    out->initializers = tensors;
-    if (tensors == NULL) {
-        return false;
-    }
-    epctx_map_init(&overridable, l->arena);
-    while (l->ir_version >= 4 && epctx_next_value(&inputs, &value)) {
-        if (epctx_map_put(&overridable, value.name, 1) != EPCTX_OK) {
-            epctx__nomem(l->error, l->arena->missing);
-            return false;
-        }
-    }
-    while (epctx__next_body(&it, &body)) {
-        epctx_tensor *tensor = &tensors[out->initializer_count];
-        if (!epctx__load_tensor(l, body, tensor)) {
-            return false;
-        }
-        if (epctx_map_get(&overridable, tensor->name) != EPCTX_MAP_NONE) {
-            continue; /* the application may replace it: an input, not a constant */
-        }
-        if (epctx_map_put(&l->initializers, tensor->name, 1) != EPCTX_OK) {
-            epctx__nomem(l->error, l->arena->missing);
-            return false;
-        }
-        out->initializer_count++;
-    }
-    return true;
-}
-
-/* Nodes look their version up, and both may be many. Of a domain imported twice the last counts. */
-static bool epctx__load_opsets(epctx__loader *l)
-{
-    epctx_cursor it = epctx_model_opsets(l->model);
-    epctx_opset opset;
-    uint32_t count = 0;
-    epctx_map_init(&l->domains, l->arena);
-    l->versions = (int64_t *)epctx__load_array(l, epctx__count(it), sizeof *l->versions);
-    while (l->versions != NULL && epctx_next_opset(&it, &opset)) {
-        bool onnx = epctx_str_is(opset.domain, "ai.onnx");
-        l->versions[count] = opset.version;
-        if (epctx_map_put(&l->domains, onnx ? epctx_str_of("") : opset.domain, count++) !=
-            EPCTX_OK) {
-            epctx__nomem(l->error, l->arena->missing);
-            return false;
-        }
-    }
-    return l->versions != NULL;
-}
-
-/* What nodes may call. */
-static bool epctx__load_functions(epctx__loader *l)
-{
-    epctx_cursor it = epctx_model_functions(l->model);
-    epctx_function_view function;
-    epctx_map_init(&l->functions, l->arena);
-    while (epctx_next_function(&it, &function)) {
-        if (epctx_map_put(&l->functions, function.name, 1) != EPCTX_OK) {
-            epctx__nomem(l->error, l->arena->missing);
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__load_nodes(epctx__loader *l, epctx_graph_view view, epctx_graph *out)
-{
-    epctx_cursor it = epctx_graph_nodes(view);
-    epctx_node_view node;
-    epctx_node *nodes = (epctx_node *)epctx__load_array(l, epctx__count(it), sizeof *nodes);
-    out->nodes = nodes;
-    while (nodes != NULL && epctx_next_node(&it, &node)) {
-        if (!epctx__load_node(l, &node, &nodes[out->node_count])) {
-            return false;
-        }
-        nodes[out->node_count].id = (uint32_t)out->node_count;
-        out->node_count++;
-    }
-    return nodes != NULL;
-}
-
-/* -- topological order -- */
-
-#define EPCTX__NO_UNIT UINT32_MAX
-
-typedef struct epctx__edges {
-    uint32_t *from;
-    uint32_t *to; /* waits for `from` */
-    size_t count;
-} epctx__edges;
-
-/* A heap of units, smallest key on top. */
-static void epctx__heap_push(uint32_t *heap, size_t *count, uint32_t unit, const uint32_t *key)
-{
-    size_t at = (*count)++;
-    while (at > 0 && key[heap[(at - 1) / 2]] > key[unit]) {
-        heap[at] = heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    heap[at] = unit;
-}
-
-static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *key)
-{
-    uint32_t top = heap[0];
-    uint32_t last = heap[--*count];
-    size_t at = 0;
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child + 1 < *count && key[heap[child + 1]] < key[heap[child]]) {
-            child++;
-        }
-        if (child >= *count || key[heap[child]] >= key[last]) {
-            break;
-        }
-        heap[at] = heap[child];
-        at = child;
-    }
-    heap[at] = last;
-    return top;
-}
-
-/* Units in an order where each stands behind those it waits for, by key where that leaves a choice.
- * A unit with key EPCTX__NO_UNIT does not exist. `count` falls short of the units that exist when
- * there is a cycle. */
-static bool epctx__sort_units(epctx_arena *arena, epctx_error *error, const uint32_t *key,
-                              size_t units, const epctx__edges *edges, uint32_t *sequence,
-                              size_t *count)
-{
-    uint32_t *missing = (uint32_t *)epctx_arena_array(arena, units, sizeof *missing);
-    uint32_t *heap = (uint32_t *)epctx_arena_array(arena, units, sizeof *heap);
-    size_t *first = (size_t *)epctx_arena_array(arena, units, sizeof *first); /* 1 + edge, or 0 */
-    size_t *next = (size_t *)epctx_arena_array(arena, edges->count, sizeof *next);
-    size_t heaped = 0;
-    size_t i;
-    *count = 0;
-    if (missing == NULL || heap == NULL || first == NULL || next == NULL) {
-        epctx__nomem(error, arena->missing);
-        return false;
-    }
-    for (i = 0; i < edges->count; i++) {
-        missing[edges->to[i]]++;
-        next[i] = first[edges->from[i]];
-        first[edges->from[i]] = i + 1;
-    }
-    for (i = 0; i < units; i++) {
-        if (key[i] != EPCTX__NO_UNIT && missing[i] == 0) {
-            epctx__heap_push(heap, &heaped, (uint32_t)i, key);
-        }
-    }
-    while (heaped > 0) {
-        uint32_t unit = epctx__heap_pop(heap, &heaped, key);
-        size_t edge;
-        sequence[(*count)++] = unit;
-        for (edge = first[unit]; edge != 0; edge = next[edge - 1]) {
-            if (--missing[edges->to[edge - 1]] == 0) {
-                epctx__heap_push(heap, &heaped, edges->to[edge - 1], key);
-            }
-        }
-    }
-    return true;
-}
-
-/* Edges between the nodes of a record; `sorted` tells whether the nodes are in order already. */
-static bool epctx__node_edges(epctx__loader *l, const epctx_graph *graph, epctx__edges *edges,
-                              bool *sorted)
-{
-    epctx_map producers;
-    size_t most = 0;
-    size_t i, k;
-    epctx_map_init(&producers, l->arena);
-    for (i = 0; i < graph->node_count; i++) {
-        const epctx_node *node = &graph->nodes[i];
-        most += epctx__read_count(node);
-        for (k = 0; k < node->output_count; k++) {
-            if (node->outputs[k].size > 0 &&
-                epctx_map_put(&producers, node->outputs[k], (uint32_t)i) != EPCTX_OK) {
-                epctx__nomem(l->error, l->arena->missing);
-                return false;
-            }
-        }
-    }
-    edges->from = (uint32_t *)epctx__load_array(l, most, sizeof *edges->from);
-    edges->to = (uint32_t *)epctx__load_array(l, most, sizeof *edges->to);
-    edges->count = 0;
-    *sorted = true;
-    for (i = 0; edges->from != NULL && edges->to != NULL && i < graph->node_count; i++) {
-        const epctx_node *node = &graph->nodes[i];
-        for (k = 0; k < epctx__read_count(node); k++) {
-            uint32_t from = epctx_map_get(&producers, epctx__reads(node, k));
-            if (from != EPCTX_MAP_NONE) {
-                *sorted = *sorted && from < i;
-                edges->from[edges->count] = from;
-                edges->to[edges->count++] = (uint32_t)i;
-            }
-        }
-    }
-    return edges->from != NULL && edges->to != NULL;
-}
-
-/* ONNX wants nodes in topological order, but ORT accepts any order and also writes such models. */
-static bool epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
-{
-    epctx__edges edges;
-    epctx_node *nodes;
-    uint32_t *sequence;
-    uint32_t *key;
-    size_t count = 0;
-    size_t i;
-    bool sorted;
-    if (!epctx__node_edges(l, graph, &edges, &sorted)) {
-        return false;
-    }
-    if (sorted) {
-        return true;
-    }
-    nodes = (epctx_node *)epctx__load_array(l, graph->node_count, sizeof *nodes);
-    sequence = (uint32_t *)epctx__load_array(l, graph->node_count, sizeof *sequence);
-    key = (uint32_t *)epctx__load_array(l, graph->node_count, sizeof *key);
-    if (nodes == NULL || sequence == NULL || key == NULL) {
-        return false;
-    }
-    for (i = 0; i < graph->node_count; i++) {
-        key[i] = (uint32_t)i;
-    }
-    if (!epctx__sort_units(l->arena, l->error, key, graph->node_count, &edges, sequence, &count)) {
-        return false;
-    }
-    if (count != graph->node_count) {
-        epctx_fail(l->error, EPCTX_ERR_GRAPH,
-                   "%u nodes depend on themselves: the graph has a cycle",
-                   (uint64_t)(graph->node_count - count));
-        return false;
-    }
-    for (i = 0; i < count; i++) {
-        nodes[i] = graph->nodes[sequence[i]];
-    }
-    graph->nodes = nodes;
-    return true;
-}
-
-EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error)
-{
-    epctx__loader loader;
-    epctx__file *file;
-    epctx_graph_view view = epctx_model_graph(model);
-    epctx_error local;
-    epctx_error_clear(error);
-    epctx_error_clear(&local);
-    memset(out, 0, sizeof *out);
-    loader.error = error != NULL ? error : &local;
-    if (model->shown_graph == NULL) {
-        epctx_fail(loader.error, EPCTX_ERR_GRAPH, "the model has no graph");
-        epctx_blame(loader.error, model->path, NULL, NULL);
-        return loader.error->status;
-    }
-    model->external_asked = 0;
-    loader.model = model;
-    loader.arena = &model->arena;
-    loader.ir_version = epctx_model_read(model).ir_version;
-    loader.around = 0;
-    epctx_map_init(&loader.initializers, loader.arena);
-    out->name = view.name;
-    for (file = model->files; file != NULL; file = file->next) {
-        file->hashed = 0;
-    }
-    if (!epctx__load_opsets(&loader) || !epctx__load_functions(&loader) ||
-        !epctx__load_initializers(&loader, view, out) ||
-        !epctx__load_values(&loader, epctx_graph_inputs(view), true, &out->inputs,
-                            &out->input_count) ||
-        !epctx__load_values(&loader, epctx_graph_outputs(view), false, &out->outputs,
-                            &out->output_count) ||
-        !epctx__load_values(&loader, epctx_graph_values(view), false, &out->values,
-                            &out->value_count) ||
-        !epctx__load_nodes(&loader, view, out) || !epctx__sort_nodes(&loader, out)) {
-        epctx_blame(loader.error, model->path, NULL, NULL);
-        return loader.error->status;
-    }
-    return EPCTX_OK;
-}
-
-#endif /* EPCTX_NO_WIRE */
 
 #ifndef EPCTX_NO_EDIT
 
@@ -16754,17 +17460,6 @@ static bool epctx__is_live(const epctx_model *model, const epctx_slot *slot)
     return slot == model->root;
 }
 
-static epctx__type epctx__slot_type(const epctx_slot *slot)
-{
-    uint32_t kind;
-    if (slot->parent == NULL) {
-        return EPCTX__T_MODEL;
-    }
-    kind = epctx__field_kind(epctx__slot_type(slot->parent), slot->number);
-    return epctx__is_message(kind) && slot->wire == EPCTX_WIRE_LEN ? epctx__message_type(kind)
-                                                                   : EPCTX__T_NONE;
-}
-
 /* How many more levels of messages may stand below a slot. */
 static uint32_t epctx__depth_left(const epctx_model *model, const epctx_slot *slot)
 {
@@ -16775,27 +17470,6 @@ static uint32_t epctx__depth_left(const epctx_model *model, const epctx_slot *sl
     return left;
 }
 
-/* The field around a place in the source. Fields that were read keep the order of their addresses,
- * so the search goes on where the last one ended: a pass over all of them is linear. */
-static epctx_slot *epctx__child_at(const epctx__message *message, const uint8_t *place)
-{
-    uintptr_t at = (uintptr_t)place;
-    epctx_slot *start = message->hint;
-    epctx_slot *slot = start != NULL ? start : message->first;
-    while (slot != NULL) {
-        uintptr_t data = (uintptr_t)slot->data;
-        if (!slot->split && !slot->removed && at > data && at - data <= slot->size) {
-            return slot;
-        }
-        slot = slot->next;
-        if (slot == NULL && start != NULL) {
-            slot = message->first;
-            start = NULL; /* once around; what was seen is seen again at most once */
-        }
-    }
-    return NULL;
-}
-
 /* Opens a message that has no slots yet. */
 static epctx_status epctx__open_message(epctx_model *model, epctx_slot *slot, epctx_error *error)
 {
@@ -16804,11 +17478,6 @@ static epctx_status epctx__open_message(epctx_model *model, epctx_slot *slot, ep
         return epctx__nomem(error, model->arena.missing);
     }
     return EPCTX_OK;
-}
-
-static bool epctx__is_slot_of(const epctx_slot *slot, epctx_view view)
-{
-    return slot->wire == EPCTX_WIRE_LEN && epctx__slot_view(slot).data == view.data;
 }
 
 static epctx_status epctx__editable(const epctx_model *model, epctx_error *error)
@@ -16833,7 +17502,7 @@ static epctx_status epctx__locate(epctx_model *model, epctx_view view, epctx_slo
     slot = slot != NULL && epctx__is_live(model, slot) ? slot : NULL;
     while (slot != NULL && !epctx__is_slot_of(slot, view)) {
         epctx_slot *child = NULL;
-        if (epctx__slot_type(slot) != EPCTX__T_NONE) {
+        if (epctx__slot_type(slot) != EPCTX_KIND_NONE) {
             status = epctx__open_message(model, slot, error);
             if (status != EPCTX_OK) {
                 return status;
@@ -16856,7 +17525,7 @@ static epctx_status epctx__locate_message(epctx_model *model, epctx_view view, e
                                           epctx_error *error)
 {
     epctx_status status = epctx__locate(model, view, out, error);
-    if (status == EPCTX_OK && epctx__slot_type(*out) == EPCTX__T_NONE) {
+    if (status == EPCTX_OK && epctx__slot_type(*out) == EPCTX_KIND_NONE) {
         status = epctx_fail(error, EPCTX_ERR_ARG, "the view is a string or a number, no message");
     }
     return status == EPCTX_OK ? epctx__open_message(model, *out, error) : status;
@@ -16867,8 +17536,8 @@ static epctx_status epctx__locate_graph(epctx_model *model, epctx_view view, epc
                                         epctx_error *error)
 {
     epctx_status status;
-    epctx__type type;
-    if (!epctx__has_view(view)) {
+    epctx_kind type;
+    if (!epctx_view_exists(view)) {
         if (model->graph == NULL) {
             return epctx_fail(error, EPCTX_ERR_GRAPH, "the model has no graph to edit");
         }
@@ -16879,7 +17548,7 @@ static epctx_status epctx__locate_graph(epctx_model *model, epctx_view view, epc
         return status;
     }
     type = epctx__slot_type(*out);
-    return type == EPCTX__T_GRAPH || type == EPCTX__T_FUNCTION
+    return type == EPCTX_KIND_GRAPH || type == EPCTX_KIND_FUNCTION
                ? EPCTX_OK
                : epctx_fail(error, EPCTX_ERR_ARG, "the view is no graph");
 }
@@ -16922,7 +17591,7 @@ static epctx_status epctx__place_of(epctx_model *model, epctx_slot *parent, uint
 {
     epctx_status status;
     epctx_slot *slot;
-    if (!epctx__has_view(after)) {
+    if (!epctx_view_exists(after)) {
         *previous = epctx__last_of(parent, number);
         return EPCTX_OK;
     }
@@ -17202,11 +17871,6 @@ static epctx_slot *epctx__build_node(epctx__builder *b, const epctx_node *node)
 
 /* -- copies of fields -- */
 
-static bool epctx__is_changed(const epctx_slot *slot)
-{
-    return slot->message != NULL && slot->message->edits != 0;
-}
-
 static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx_slot *from);
 
 /* A field as it is now, with its tag and the width of its length. Bytes are borrowed. */
@@ -17237,16 +17901,6 @@ static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx
     }
 }
 
-/* The slot of a view without opening anything: NULL when its bytes are what they were. */
-static const epctx_slot *epctx__seen_slot(epctx_view view)
-{
-    const epctx_slot *slot = view.slot;
-    while (slot != NULL && !epctx__is_slot_of(slot, view)) {
-        slot = slot->message != NULL ? epctx__child_at(slot->message, view.data) : NULL;
-    }
-    return slot;
-}
-
 /* The payload of a view, of whatever model, as an unlinked field. */
 static epctx_slot *epctx__copy_view(epctx__builder *b, uint32_t number, epctx_view view)
 {
@@ -17263,7 +17917,7 @@ static epctx_slot *epctx__copy_view(epctx__builder *b, uint32_t number, epctx_vi
 }
 
 /* What was built or copied must be readable where it goes: proper messages, not nested too deep. */
-static bool epctx__check_slot(epctx__check *check, epctx__type type, const epctx_slot *slot,
+static bool epctx__check_slot(epctx__check *check, epctx_kind type, const epctx_slot *slot,
                               uint32_t depth)
 {
     const epctx_slot *child;
@@ -17280,11 +17934,11 @@ static bool epctx__check_slot(epctx__check *check, epctx__type type, const epctx
         return epctx__refuse(check, EPCTX_ERR_LIMIT, NULL, "messages are nested too deep");
     }
     if (!epctx__is_changed(slot)) {
-        return body.size == 0 || epctx__check_message(check, epctx__message_type(kind), body.data,
+        return body.size == 0 || epctx__check_message(check, epctx__message_kind(kind), body.data,
                                                       body.data + body.size, depth - 1);
     }
     for (child = slot->message->first; child != NULL; child = child->next) {
-        if (!epctx__check_slot(check, epctx__message_type(kind), child, depth - 1)) {
+        if (!epctx__check_slot(check, epctx__message_kind(kind), child, depth - 1)) {
             return false;
         }
     }
@@ -17295,7 +17949,7 @@ static bool epctx__check_slot(epctx__check *check, epctx__type type, const epctx
 static epctx_status epctx__drop_choices(epctx_model *model, epctx_slot *parent,
                                         const epctx_slot *fresh, epctx_error *error)
 {
-    epctx__type type = epctx__slot_type(parent);
+    epctx_kind type = epctx__slot_type(parent);
     epctx_status status = EPCTX_OK;
     epctx_slot *slot;
     if (!epctx__is_choice(type, fresh->number, (epctx_wire)fresh->wire)) {
@@ -17333,7 +17987,7 @@ static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_sl
                           "in this message a field that must be single stands twice");
     }
     if (parent == model->root && slot->number == 7 && slot->message == NULL &&
-        !epctx__open_slot(&model->arena, slot, EPCTX__T_GRAPH, NULL, 100)) {
+        !epctx__open_slot(&model->arena, slot, EPCTX_KIND_GRAPH, NULL, 100)) {
         return epctx__nomem(error, model->arena.missing);
     }
     status = epctx__insert(model, parent, previous, slot, error);
@@ -17394,38 +18048,6 @@ static unsigned epctx__length_width(const epctx_slot *slot)
     return had;
 }
 
-/* Whether two payloads say the same as they are now, edits included: fields in the same order, equal
- * to the last byte. */
-static bool epctx__same_bytes(epctx_view a, epctx_view b)
-{
-    const epctx_slot *slot_a = epctx__seen_slot(a);
-    const epctx_slot *slot_b = epctx__seen_slot(b);
-    epctx_cursor it_a, it_b;
-    epctx_field x, y;
-    bool more;
-    if ((slot_a == NULL || !epctx__is_changed(slot_a)) &&
-        (slot_b == NULL || !epctx__is_changed(slot_b))) {
-        return a.size == b.size &&
-               (a.data == b.data || a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
-    }
-    it_a = epctx_fields(a, 0);
-    it_b = epctx_fields(b, 0);
-    for (;;) {
-        more = epctx_next_field(&it_a, &x);
-        if (epctx_next_field(&it_b, &y) != more) {
-            return false;
-        }
-        if (!more) {
-            return true;
-        }
-        if (x.number != y.number || x.wire != y.wire || x.value != y.value ||
-            x.wire == EPCTX_WIRE_GROUP ||
-            (x.wire == EPCTX_WIRE_LEN && !epctx__same_bytes(x.body, y.body))) {
-            return false;
-        }
-    }
-}
-
 static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
 {
     epctx_field x, y;
@@ -17441,7 +18063,7 @@ static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
 }
 
 /* Whether `fresh` takes the place of a field; one with another wire type is an unknown field. */
-static bool epctx__is_former(epctx__type type, const epctx_slot *slot, const epctx_slot *fresh)
+static bool epctx__is_former(epctx_kind type, const epctx_slot *slot, const epctx_slot *fresh)
 {
     return !slot->removed && slot != fresh &&
            ((slot->number == fresh->number && slot->wire == fresh->wire) ||
@@ -17455,7 +18077,7 @@ static epctx_status epctx__set_field(epctx_model *model, epctx__builder *b, epct
                                      epctx_slot *fresh, epctx_error *error)
 {
     size_t mark = epctx_edit_mark(model);
-    epctx__type type = epctx__slot_type(parent);
+    epctx_kind type = epctx__slot_type(parent);
     epctx_status status;
     epctx_slot *last = NULL;
     epctx_slot *slot;
@@ -17600,7 +18222,7 @@ static epctx_status epctx__replace_text(epctx_model *model, epctx_view field, ep
          epctx__field_kind(epctx__slot_type(slot->parent), slot->number) != 0)) {
         status = epctx_fail(error, EPCTX_ERR_ARG, "the view is no string");
     }
-    if (status != EPCTX_OK || epctx_str_eq(epctx__view_str(epctx__slot_view(slot)), text)) {
+    if (status != EPCTX_OK || epctx_str_eq(epctx_view_str(epctx__slot_view(slot)), text)) {
         return status;
     }
     return epctx__replace(model, &b, slot, epctx__add_str(&b, NULL, slot->number, text), error);
@@ -17683,6 +18305,17 @@ EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_vie
         *placed = epctx__slot_view(slot);
     }
     return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_message_put(epctx_model *model, epctx_view parent, uint32_t number,
+                                         epctx_view after, epctx_view *placed, epctx_error *error)
+{
+    if (epctx__child_kind(epctx_view_kind(parent), number) == EPCTX_KIND_NONE) {
+        epctx_error_clear(error);
+        return epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no message",
+                          (uint64_t)number);
+    }
+    return epctx_put_copy(model, parent, number, epctx_view_none(), after, placed, error);
 }
 
 /* -- edits: attributes -- */
@@ -17874,7 +18507,7 @@ static epctx_status epctx__locate_node(epctx_model *model, epctx_view view, epct
     epctx_status status;
     epctx_error_clear(error);
     status = epctx__locate_message(model, view, node, error);
-    if (status == EPCTX_OK && epctx__slot_type(*node) != EPCTX__T_NODE) {
+    if (status == EPCTX_OK && epctx__slot_type(*node) != EPCTX_KIND_NODE) {
         status = epctx_fail(error, EPCTX_ERR_ARG, "the view is no node");
     }
     return status;
@@ -17930,6 +18563,28 @@ EPCTX_API epctx_status epctx_set_attr(epctx_model *model, epctx_view node, const
         epctx_undo(model, mark);
     }
     return status;
+}
+
+EPCTX_API epctx_status epctx_node_set_int(epctx_model *model, epctx_view node, const char *name,
+                                          int64_t value, epctx_error *error)
+{
+    epctx_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.name = epctx_str_of(name);
+    attr.type = EPCTX_ATTR_INT;
+    attr.i = value;
+    return epctx_set_attr(model, node, &attr, error);
+}
+
+EPCTX_API epctx_status epctx_node_set_str(epctx_model *model, epctx_view node, const char *name,
+                                          epctx_str value, epctx_error *error)
+{
+    epctx_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.name = epctx_str_of(name);
+    attr.type = EPCTX_ATTR_STRING;
+    attr.s = value;
+    return epctx_set_attr(model, node, &attr, error);
 }
 
 EPCTX_API epctx_status epctx_set_attr_copy(epctx_model *model, epctx_view node, epctx_view attr,
@@ -18006,7 +18661,7 @@ EPCTX_API epctx_status epctx_put_node(epctx_model *model, epctx_view graph, cons
         return status;
     }
     slot = epctx__build_node(&b, node);
-    if (slot != NULL && epctx__slot_type(owner) == EPCTX__T_FUNCTION) {
+    if (slot != NULL && epctx__slot_type(owner) == EPCTX_KIND_FUNCTION) {
         slot->number = 7;
     }
     return epctx__put_slot(model, &b, owner, slot, after, placed, error);
@@ -18019,7 +18674,7 @@ static epctx_status epctx__graph_only(epctx_model *model, epctx_view view, epctx
     epctx_status status;
     epctx_error_clear(error);
     status = epctx__locate_graph(model, view, graph, error);
-    if (status == EPCTX_OK && epctx__slot_type(*graph) != EPCTX__T_GRAPH) {
+    if (status == EPCTX_OK && epctx__slot_type(*graph) != EPCTX_KIND_GRAPH) {
         status = epctx_fail(error, EPCTX_ERR_ARG, "the view is a function, no graph");
     }
     return status;
@@ -18074,6 +18729,237 @@ EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
     }
     return epctx__put_slot(model, &b, owner, epctx__build_tensor(&b, NULL, 5, tensor), after,
                            placed, error);
+}
+
+/* -- edits: the data of tensors -- */
+
+static bool epctx__is_data(uint32_t number)
+{
+    switch (number) {
+    case EPCTX_FIELD_TENSOR_FLOAT_DATA:
+    case EPCTX_FIELD_TENSOR_INT32_DATA:
+    case EPCTX_FIELD_TENSOR_STRING_DATA:
+    case EPCTX_FIELD_TENSOR_INT64_DATA:
+    case EPCTX_FIELD_TENSOR_RAW_DATA:
+    case EPCTX_FIELD_TENSOR_DOUBLE_DATA:
+    case EPCTX_FIELD_TENSOR_UINT64_DATA:
+    case EPCTX_FIELD_TENSOR_EXTERNAL_DATA:
+    case EPCTX_FIELD_TENSOR_DATA_LOCATION:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Links a field in where a writer in field order puts it. */
+static epctx_status epctx__put_sorted(epctx_model *model, epctx__builder *b, epctx_slot *parent,
+                                      epctx_slot *fresh, epctx_error *error)
+{
+    epctx_slot *previous = NULL;
+    epctx_slot *slot = b->failed ? NULL : parent->message->first;
+    while (slot != NULL && (slot->removed || slot->number <= fresh->number)) {
+        previous = slot;
+        slot = slot->next;
+    }
+    return epctx__place(model, b, parent, previous, fresh, error);
+}
+
+/* Takes the data out of a tensor; what else it has stays where it is. */
+static epctx_status epctx__drop_data(epctx_model *model, epctx_view view, epctx_slot **tensor,
+                                     epctx_error *error)
+{
+    epctx_slot *slot;
+    EPCTX__TRY(epctx__locate_message(model, view, tensor, error));
+    if (epctx__slot_type(*tensor) != EPCTX_KIND_TENSOR) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "the view is no tensor");
+    }
+    for (slot = (*tensor)->message->first; slot != NULL; slot = slot->next) {
+        if (!slot->removed && epctx__is_data(slot->number)) {
+            EPCTX__TRY(epctx__remove_slot(model, slot, error));
+        }
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__set_raw(epctx_model *model, epctx_view view, epctx_span data,
+                                   epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *tensor;
+    EPCTX__TRY(epctx__drop_data(model, view, &tensor, error));
+    return epctx__put_sorted(model, &b, tensor,
+                             epctx__add_bytes(&b, NULL, EPCTX_FIELD_TENSOR_RAW_DATA, data.data,
+                                              data.size),
+                             error);
+}
+
+static epctx_status epctx__put_external(epctx_model *model, epctx_slot *tensor, const char *key,
+                                        epctx_str value, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *entry = epctx__add_message(&b, NULL, EPCTX_FIELD_TENSOR_EXTERNAL_DATA);
+    epctx__add_str(&b, entry, EPCTX_FIELD_PAIR_KEY, epctx_str_of(key));
+    epctx__add_str(&b, entry, EPCTX_FIELD_PAIR_VALUE, value);
+    return epctx__put_sorted(model, &b, tensor, entry, error);
+}
+
+static epctx_status epctx__put_decimal(epctx_model *model, epctx_slot *tensor, const char *key,
+                                       uint64_t number, epctx_error *error)
+{
+    char digits[24];
+    epctx_text text = epctx_text_of(digits, sizeof digits);
+    epctx_text_put_number(&text, number);
+    return epctx__put_external(model, tensor, key, epctx_text_str(&text), error);
+}
+
+static epctx_status epctx__set_external(epctx_model *model, epctx_view view, epctx_str location,
+                                        uint64_t offset, uint64_t length, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *tensor;
+    EPCTX__TRY(epctx__drop_data(model, view, &tensor, error));
+    EPCTX__TRY(epctx__put_external(model, tensor, "location", location, error));
+    EPCTX__TRY(epctx__put_decimal(model, tensor, "offset", offset, error));
+    EPCTX__TRY(epctx__put_decimal(model, tensor, "length", length, error));
+    return epctx__put_sorted(model, &b, tensor,
+                             epctx__add_varint(&b, NULL, EPCTX_FIELD_TENSOR_DATA_LOCATION, 1),
+                             error);
+}
+
+/* What several edits came to: all of them or none. */
+static epctx_status epctx__end_edits(epctx_model *model, size_t mark, epctx_status status)
+{
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tensor, epctx_span data,
+                                            epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    epctx_error_clear(error);
+    return epctx__end_edits(model, mark, epctx__set_raw(model, tensor, data, error));
+}
+
+EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view tensor,
+                                                 epctx_str location, uint64_t offset,
+                                                 uint64_t length, epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    epctx_error_clear(error);
+    return epctx__end_edits(model, mark, epctx__set_external(model, tensor, location, offset,
+                                                             length, error));
+}
+
+/* -- edits: fields that stand twice -- */
+
+typedef struct epctx__doubled {
+    epctx_model *model;
+    epctx_doubled_fn doubled_fn;
+    void *user;
+    epctx_error *error;
+} epctx__doubled;
+
+/* The fields of `second` behind those of `first`, as libprotobuf merges them. */
+static epctx_status epctx__merge_into(epctx__doubled *d, epctx_slot *first, epctx_slot *second)
+{
+    const epctx_slot *child;
+    EPCTX__TRY(epctx__open_message(d->model, first, d->error));
+    EPCTX__TRY(epctx__open_message(d->model, second, d->error));
+    for (child = second->message->first; child != NULL; child = child->next) {
+        epctx__builder b = epctx__builder_of(d->model);
+        epctx_slot *copy;
+        if (EPCTX__NEVER(child->removed)) { /* nobody could edit the model before */
+            continue;
+        }
+        copy = epctx__clone(&b, NULL, child);
+        if (b.failed) {
+            return epctx__nomem(d->error, d->model->arena.missing);
+        }
+        EPCTX__TRY(epctx__insert(d->model, first, first->message->last, copy, d->error));
+    }
+    return epctx__remove_slot(d->model, second, d->error);
+}
+
+/* Of fields that may stand once one stays in an open message. `node`: its name, if it is one. */
+EPCTX__APART static epctx_status epctx__single_fields(epctx__doubled *d, epctx_slot *slot,
+                                                      epctx_kind type, epctx_str *node)
+{
+    epctx_slot *seen[32];
+    epctx_slot *child;
+    memset(seen, 0, sizeof seen);
+    if (type == EPCTX_KIND_NODE) {
+        *node = epctx_node_of(epctx__slot_view(slot)).name;
+    }
+    for (child = slot->message->first; child != NULL; child = child->next) {
+        const epctx_field_info *info = epctx_field_find(type, child->number);
+        epctx_slot *first;
+        uint32_t at;
+        if (child->removed || info == NULL || info->repeated ||
+            !epctx_field_fits(info, (epctx_wire)child->wire)) {
+            continue;
+        }
+        at = type == EPCTX_KIND_TYPE && info->kind < EPCTX_KIND_INT ? 31 : child->number; /* oneof */
+        first = seen[at];
+        seen[at] = child;
+        if (first == NULL) {
+            continue;
+        }
+        if (info->kind < EPCTX_KIND_INT && first->number == child->number) {
+            seen[at] = first;
+            EPCTX__TRY(epctx__merge_into(d, first, child));
+        } else {
+            EPCTX__TRY(epctx__remove_slot(d->model, first, d->error));
+        }
+        if (d->doubled_fn != NULL) {
+            EPCTX__TRY(d->doubled_fn(d->user, info, *node, d->error));
+        }
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__single_below(epctx__doubled *d, epctx_slot *slot, epctx_kind type,
+                                        epctx_str node)
+{
+    epctx_slot *child;
+    EPCTX__TRY(epctx__open_message(d->model, slot, d->error));
+    EPCTX__TRY(epctx__single_fields(d, slot, type, &node));
+    for (child = slot->message->first; child != NULL; child = child->next) {
+        epctx_kind kind = epctx__slot_type(child);
+        if (!child->removed && kind != EPCTX_KIND_NONE) {
+            EPCTX__TRY(epctx__single_below(d, child, kind, node));
+        }
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API bool epctx_model_is_editable(const epctx_model *model)
+{
+    return !model->duplicate;
+}
+
+EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
+                                                 void *user, epctx_error *error)
+{
+    epctx__doubled d;
+    size_t mark = epctx_edit_mark(model);
+    epctx_error_clear(error);
+    d.model = model;
+    d.doubled_fn = doubled_fn;
+    d.user = user;
+    d.error = error;
+    if (model->duplicate) { /* epctx_undo brings it back */
+        model->merged = model->shown;
+        model->merged_at = mark;
+        model->duplicate = false;
+        model->shown = model->root;
+    }
+    EPCTX__TRY(epctx__end_edits(model, mark, epctx__single_below(&d, model->root, EPCTX_KIND_MODEL,
+                                                                 epctx_str_of(NULL))));
+    model->graph = model->shown_graph = epctx__find_graph(model->root);
+    return EPCTX_OK;
 }
 
 /* -- edits: opset imports, key/value pairs -- */
@@ -18173,7 +19059,7 @@ static epctx_status epctx__pair_owner(epctx_model *model, epctx_view message, ui
     epctx_error_clear(error);
     status = epctx__locate_message(model, message, owner, error);
     if (status == EPCTX_OK &&
-        epctx__field_kind(epctx__slot_type(*owner), number) != EPCTX__T_LEAF) {
+        epctx__field_kind(epctx__slot_type(*owner), number) != EPCTX_KIND_PAIR) {
         status = epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no pairs",
                             (uint64_t)number);
     }
@@ -18223,13 +19109,13 @@ EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epc
                                           epctx_error *error)
 {
     return epctx_set_pair(model, epctx__slot_view(model->root),
-                          epctx_metadata_field(EPCTX_OF_MODEL), key, value, error);
+                          epctx_metadata_field(EPCTX_KIND_MODEL), key, value, error);
 }
 
 EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, epctx_error *error)
 {
     return epctx_unset_pair(model, epctx__slot_view(model->root),
-                            epctx_metadata_field(EPCTX_OF_MODEL), key, error);
+                            epctx_metadata_field(EPCTX_KIND_MODEL), key, error);
 }
 
 /* -- edits: dimensions -- */
@@ -18252,7 +19138,7 @@ static epctx_status epctx__dims_of_values(epctx_model *model, epctx_view graph, 
     while (status == EPCTX_OK && epctx_next_value(&values, &view)) {
         epctx_cursor dims = epctx_fields(view.shape, 1);
         epctx_view dim;
-        while (status == EPCTX_OK && epctx__next_body(&dims, &dim)) {
+        while (status == EPCTX_OK && epctx_next_view(&dims, &dim)) {
             epctx_dim is;
             epctx__dim(dim, &is);
             if (!is.known && is.param.size > 0 && epctx_str_eq(is.param, param)) {
@@ -18276,10 +19162,10 @@ static epctx_status epctx__dims_of_graph(epctx_model *model, epctx_view graph, e
         status = epctx__dims_of_values(model, graph, number, param, value, count, error);
     }
     /* not taken: open bounds the nesting */
-    while (status == EPCTX_OK && depth > 0 && epctx__next_body(&nodes, &node)) {
+    while (status == EPCTX_OK && depth > 0 && epctx_next_view(&nodes, &node)) {
         epctx_cursor attrs = epctx_fields(node, 5);
         epctx_view attr;
-        while (status == EPCTX_OK && epctx__next_body(&attrs, &attr)) {
+        while (status == EPCTX_OK && epctx_next_view(&attrs, &attr)) {
             epctx_cursor fields = epctx_fields(attr, 0);
             epctx_field f;
             while (status == EPCTX_OK && epctx_next_field(&fields, &f)) {
@@ -18348,7 +19234,7 @@ static epctx_status epctx__input_dim(const epctx_model *model, epctx_str input, 
             continue;
         }
         dims = epctx_fields(view.shape, 1);
-        while (epctx__next_body(&dims, out)) {
+        while (epctx_next_view(&dims, out)) {
             if (at++ == axis) {
                 return EPCTX_OK;
             }
@@ -18367,7 +19253,7 @@ EPCTX_API epctx_status epctx_fix_input_dim(epctx_model *model, epctx_str input, 
 {
     size_t mark = epctx_edit_mark(model);
     size_t found = 0;
-    epctx_view view = epctx__no_view();
+    epctx_view view = epctx_view_none();
     epctx_dim dim;
     epctx_status status;
     epctx_error_clear(error);
@@ -18426,7 +19312,7 @@ typedef struct epctx__renaming {
 /* A place where the name of a value stands; false ends the walk. */
 static bool epctx__rename_at(epctx__renaming *r, epctx_view field)
 {
-    epctx_str name = epctx__view_str(field);
+    epctx_str name = epctx_view_str(field);
     uint32_t i = name.size > 0 ? epctx_map_get(&r->from, name) : EPCTX_MAP_NONE;
     if (i != EPCTX_MAP_NONE && r->hidden[i] == 0) {
         r->uses++;
@@ -18449,7 +19335,7 @@ static bool epctx__rename_strs(epctx__renaming *r, epctx_view message, uint32_t 
 {
     epctx_cursor it = epctx_fields(message, number);
     epctx_view text;
-    while (epctx__next_body(&it, &text)) {
+    while (epctx_next_view(&it, &text)) {
         if (!epctx__rename_at(r, text)) {
             return false;
         }
@@ -18463,7 +19349,7 @@ static bool epctx__rename_below(epctx__renaming *r, epctx_view message, uint32_t
 {
     epctx_cursor it = epctx_fields(message, number);
     epctx_view body;
-    while (epctx__next_body(&it, &body)) {
+    while (epctx_next_view(&it, &body)) {
         if (!epctx__rename_strs(r, body, inner)) {
             return false;
         }
@@ -18515,7 +19401,7 @@ static void epctx__rename_scope(epctx__renaming *r, epctx_view graph, epctx__def
         } else if (f.number == 15) {
             epctx_cursor values = epctx_fields(f.body, 1);
             epctx_view tensor;
-            while (epctx__next_body(&values, &tensor)) {
+            while (epctx_next_view(&values, &tensor)) {
                 epctx__rename_defined(r, tensor, 8, what);
             }
         }
@@ -18577,7 +19463,7 @@ static bool epctx__rename_node(epctx__renaming *r, epctx_view node)
             size_t uses = r->uses;
             ok = epctx__rename_at(r, f.body);
             if (ok && r->uses > uses && !asked) { /* the answer is that of the node */
-                ok = epctx__rename_allowed(r, node, epctx__view_str(f.body));
+                ok = epctx__rename_allowed(r, node, epctx_view_str(f.body));
                 asked = true;
             }
         } else if (f.number == 5) {
@@ -18637,7 +19523,7 @@ static bool epctx__rename_function(epctx__renaming *r, epctx_view function)
         !epctx__rename_below(r, function, 12, 1)) {
         return false;
     }
-    while (epctx__next_body(&it, &node)) {
+    while (epctx_next_view(&it, &node)) {
         if (!epctx__rename_node(r, node)) {
             return false;
         }
@@ -18652,8 +19538,8 @@ static bool epctx__rename_training(epctx__renaming *r, epctx_view training)
     uint32_t number;
     for (number = 1; number <= 2; number++) { /* initialization, algorithm */
         epctx_cursor it = epctx_fields(training, number);
-        epctx_view graph = epctx__no_view();
-        while (epctx__next_body(&it, &graph)) {
+        epctx_view graph = epctx_view_none();
+        while (epctx_next_view(&it, &graph)) {
             if (!epctx__rename_nested(r, graph)) {
                 return false;
             }
@@ -18675,14 +19561,14 @@ static bool epctx__rename_walk(epctx__renaming *r, const epctx_slot *scope)
     epctx_cursor it;
     epctx_view training;
     epctx_view view = epctx__slot_view(scope);
-    if (epctx__slot_type(scope) == EPCTX__T_FUNCTION) {
+    if (epctx__slot_type(scope) == EPCTX_KIND_FUNCTION) {
         return epctx__rename_function(r, view);
     }
     if (!epctx__rename_graph(r, view)) {
         return false;
     }
     it = epctx_fields(epctx__slot_view(r->model->root), 20);
-    while (scope == r->model->graph && epctx__next_body(&it, &training)) {
+    while (scope == r->model->graph && epctx_next_view(&it, &training)) {
         if (!epctx__rename_training(r, training)) {
             return false;
         }
@@ -18695,7 +19581,7 @@ static bool epctx__rename_around(epctx__renaming *r, const epctx_slot *scope)
 {
     const epctx_slot *slot;
     for (slot = scope->parent; slot != NULL; slot = slot->parent) {
-        if (epctx__slot_type(slot) == EPCTX__T_GRAPH) {
+        if (epctx__slot_type(slot) == EPCTX_KIND_GRAPH) {
             epctx__rename_scope(r, epctx__slot_view(slot), EPCTX__OUTSIDE);
         }
     }
@@ -18813,9 +19699,7 @@ static epctx_status epctx__find_contexts(epctx_model *model, const epctx_name_op
  * how many nodes of one model use it says nothing about the graphs of others. */
 static bool epctx__is_alone(const epctx_model *model, const epctx_epnode *node)
 {
-    const epctx_io *io = epctx_model_io(model);
     epctx__stamp_line line, graphs;
-    epctx_mapping mapping;
     epctx_epnode only;
     epctx_str rest;
     bool alone = false;
@@ -18825,22 +19709,12 @@ static bool epctx__is_alone(const epctx_model *model, const epctx_epnode *node)
     while (!alone && epctx__stamp_next(&rest, &graphs)) {
         alone = epctx_str_is(graphs.word, "graphs") && epctx_str_is(graphs.name, "1");
     }
-    if (!alone || !epctx__stamp_binary(model, node->source, &line, &only) ||
-        only.embed_mode != node->embed_mode ||
-        !epctx_str_eq(only.ep_cache_context, node->ep_cache_context)) {
-        return false;
-    }
-    if (only.embed_mode == 1) {
-        return epctx__stamp_verify(&line, only.ep_cache_context.data, only.ep_cache_context.size,
-                                   false, NULL) == EPCTX_OK;
-    }
-    if (epctx_path_map(io, epctx_path_folder(epctx_str_of(model->path)), line.name,
-                       model->path_flags, &mapping, NULL, 0, NULL) != EPCTX_OK) {
-        return false;
-    }
-    alone = epctx__stamp_verify(&line, mapping.data, mapping.size, false, NULL) == EPCTX_OK;
-    io->unmap_fn(io->user, &mapping);
-    return alone;
+    return alone && epctx__stamp_binary(model, node->source, &line, &only) &&
+           only.embed_mode == node->embed_mode &&
+           epctx_str_eq(only.ep_cache_context, node->ep_cache_context) &&
+           epctx__stamp_verify_node(model, &line, &only,
+                                    epctx_path_folder(epctx_str_of(model->path)), false,
+                                    NULL) == EPCTX_OK;
 }
 
 /* Why the name of an EPContext node must stay, or NULL. */
@@ -19031,7 +19905,7 @@ EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
 }
 
 /* Opens every message below `slot` and marks it as changed, so that nothing is copied whole. */
-static bool epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx__type type)
+static bool epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx_kind type)
 {
     epctx_slot *child;
     if (slot->message == NULL && !epctx__open_slot(&model->arena, slot, type, NULL, 100)) {
@@ -19041,7 +19915,7 @@ static bool epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx__typ
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind = epctx__field_kind(type, child->number);
         if (child->wire == EPCTX_WIRE_LEN && epctx__is_message(kind) &&
-            !epctx__rebuild_slot(model, child, epctx__message_type(kind))) {
+            !epctx__rebuild_slot(model, child, epctx__message_kind(kind))) {
             return false;
         }
     }
@@ -19051,7 +19925,7 @@ static bool epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx__typ
 EPCTX_API epctx_status epctx_rebuild(epctx_model *model, epctx_error *error)
 {
     epctx_error_clear(error);
-    return epctx__rebuild_slot(model, model->root, EPCTX__T_MODEL)
+    return epctx__rebuild_slot(model, model->root, EPCTX_KIND_MODEL)
                ? EPCTX_OK
                : epctx__nomem(error, model->arena.missing);
 }
@@ -19274,12 +20148,6 @@ typedef struct epctx__payload {
     uint32_t next;  /* one of the same size and hash, or EPCTX_MAP_NONE */
 } epctx__payload;
 
-/* Elements of one kind, in the arena of the model. */
-typedef struct epctx__list {
-    void *items;
-    size_t count, room;
-} epctx__list;
-
 typedef struct epctx__convert {
     epctx_model *model;
     epctx_arena *arena;
@@ -19291,11 +20159,11 @@ typedef struct epctx__convert {
     size_t job_count;
     epctx__ep_nodes *groups;
     size_t group_count;
-    epctx__list payloads;
-    epctx__list items;
+    epctx_list payloads;
+    epctx_list items;
     size_t done; /* items that are not SKIPPED */
-    epctx__list files;
-    epctx__list parts; /* of the file with the weights */
+    epctx_list files;
+    epctx_list parts; /* of the file with the weights */
     uint64_t data_size;
     bool name_used; /* by weights that are in a file already */
     bool inner;     /* past the main graph, in its bodies */
@@ -19317,13 +20185,13 @@ static void *epctx__convert_array(epctx__convert *c, size_t count, size_t size)
 }
 
 /* A zeroed element at the end of a list, or NULL. */
-static void *epctx__convert_add(epctx__convert *c, epctx__list *list, size_t size)
+static void *epctx__convert_add(epctx__convert *c, epctx_list *list, size_t size)
 {
-    if (!epctx__list_room(c->arena, &list->items, list->count, &list->room, size)) {
+    void *item = epctx_list_add(list, c->arena, size);
+    if (item == NULL) {
         epctx__convert_nomem(c);
-        return NULL;
     }
-    return memset((uint8_t *)list->items + size * list->count++, 0, size);
+    return item;
 }
 
 /* An empty name is none. */
@@ -19333,11 +20201,6 @@ static bool epctx__convert_put(epctx__convert *c, epctx_map *map, epctx_str key,
         return epctx__convert_nomem(c);
     }
     return true;
-}
-
-static bool epctx__has(const epctx_map *map, epctx_str key)
-{
-    return epctx_map_get(map, key) != EPCTX_MAP_NONE;
 }
 
 static bool epctx__convert_note(epctx__convert *c, epctx_change_kind kind, epctx_str name,
@@ -19370,21 +20233,16 @@ static bool epctx__convert_refuse(epctx__convert *c, const epctx_epnode *node,
     return false;
 }
 
-static epctx__loader epctx__convert_loader(epctx__convert *c, epctx_model *model)
-{
-    epctx__loader loader;
-    memset(&loader, 0, sizeof loader);
-    loader.model = model;
-    loader.arena = &model->arena;
-    loader.error = c->error;
-    return loader;
-}
-
 /* What the bodies of a node read from outside. */
+typedef struct epctx__captures {
+    const epctx_str *out;
+    size_t count;
+} epctx__captures;
+
 static bool epctx__convert_captures(epctx__convert *c, epctx_view node, epctx__captures *found)
 {
-    epctx__loader loader = epctx__convert_loader(c, c->model);
-    return epctx__load_captures(&loader, node, found);
+    return epctx_node_captures(node, &c->model->arena, &found->out, &found->count, c->error) ==
+           EPCTX_OK;
 }
 
 static bool epctx__convert_int(epctx__convert *c, epctx_view node, const char *name, int64_t value)
@@ -19461,97 +20319,13 @@ static bool epctx__convert_whole(epctx__convert *c, epctx_str name, epctx_span b
 
 /* -- names of new files -- */
 
-static void epctx__whole_name(epctx__text *text, epctx_str name)
-{
-    size_t i;
-    for (i = 0; i < name.size; i++) {
-        epctx__text_char(text, name.data[i]);
-    }
-}
-
-/* What stands for {node}: letters that every file system takes. */
-static void epctx__plain_name(epctx__text *text, epctx_str name)
-{
-    size_t i;
-    for (i = 0; i < name.size; i++) {
-        char ch = name.data[i];
-        bool plain = epctx__is_letter(ch) || (ch >= '0' && ch <= '9') || ch == '_' || ch == '-' ||
-                     (ch == '.' && i > 0 && name.data[i - 1] != '.');
-        epctx__text_char(text, plain ? ch : '_');
-    }
-}
-
-/* What stands for * in the EP's pattern: the short name of the EP where nodes share a binary, else
- * the node's own key. */
-static void epctx__star_name(epctx__text *text, const epctx__job *job)
-{
-    static const char tail[] = "executionprovider";
-    epctx_str name = job->node.source;
-    size_t i;
-    if (job->profile->payload == EPCTX_PAYLOAD_EACH) {
-        name = job->node.partition_name.size > 0 ? job->node.partition_name : job->node.name;
-        epctx__plain_name(text, name.size > 0 ? name : epctx_str_of("context"));
-        return;
-    }
-    if (name.size > sizeof tail - 1) {
-        epctx_str end;
-        end.data = name.data + name.size - (sizeof tail - 1);
-        end.size = sizeof tail - 1;
-        name.size -= epctx__same_letters(end, epctx_str_of(tail)) ? end.size : 0;
-    }
-    name = name.size > 0 ? name : epctx_str_of("ctx");
-    for (i = 0; i < name.size; i++) {
-        char lower = epctx__lower(name.data[i]);
-        epctx_str one;
-        one.data = &lower;
-        one.size = 1;
-        epctx__plain_name(text, one);
-    }
-}
-
 /* Fills a pattern in. `job` NULL: there is no node; `star`: a * is to be filled in, too. */
 static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const epctx__job *job,
                                 bool star, char out[EPCTX_PATH_MAX])
 {
-    epctx__text text = epctx__text_of(out, EPCTX_PATH_MAX);
-    epctx_str file = epctx_path_file(c->path);
-    epctx_str stem = epctx__path_stem(file);
-    epctx_str model = stem;
-    const char *p = pattern;
-    if (model.size > 4 && memcmp(model.data + model.size - 4, "_ctx", 4) == 0) {
-        model.size -= 4;
-    }
-    while (*p != '\0') {
-        if (strncmp(p, "{stem}", 6) == 0) {
-            epctx__whole_name(&text, stem);
-            p += 6;
-        } else if (strncmp(p, "{model}", 7) == 0) {
-            epctx__whole_name(&text, model);
-            p += 7;
-        } else if (strncmp(p, "{file}", 6) == 0) {
-            epctx__whole_name(&text, file);
-            p += 6;
-        } else if (strncmp(p, "{node}", 6) == 0 && job != NULL) {
-            epctx__plain_name(&text, job->node.name);
-            p += 6;
-        } else if (*p == '*' && star) {
-            epctx__star_name(&text, job);
-            p++;
-        } else if (*p == '{' && memchr(p, '}', strlen(p)) != NULL) {
-            epctx_fail(c->error, EPCTX_ERR_ARG,
-                       "name '%s': what stands in {} is none of {stem} {model} {file}%s", pattern,
-                       job != NULL ? " {node}" : "");
-            return false;
-        } else {
-            epctx__text_char(&text, *p++);
-        }
-    }
-    out[text.size] = '\0';
-    if (text.size + 1 >= EPCTX_PATH_MAX) {
-        epctx_fail(c->error, EPCTX_ERR_LIMIT, "the file name that '%s' gives is too long", pattern);
-        return false;
-    }
-    return true;
+    return epctx_profile_fill_name(pattern, star ? job->profile : NULL,
+                                   job != NULL ? &job->node : NULL, epctx_path_file(c->path), out,
+                                   EPCTX_PATH_MAX, c->error) == EPCTX_OK;
 }
 
 /* A new file's name must be one that a model may hold, and not the model's own. */
@@ -19803,12 +20577,12 @@ static bool epctx__embed_allowed(epctx__convert *c, const epctx__job *job)
 {
     const epctx_epnode *node = &job->node;
     const epctx__ep_nodes *group = &c->groups[job->group];
-    if (strcmp(job->profile->name, "openvino") == 0 &&
+    if ((job->profile->traits & EPCTX_XML_PAIR) != 0 &&
         epctx__ends_with(node->ep_cache_context, ".xml")) {
         epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                    "names an OpenVINO IR, whose weights are in a .bin beside it: the two must stay "
                    "files");
-    } else if (strcmp(job->profile->name, "tensorrt") == 0 &&
+    } else if ((job->profile->traits & EPCTX_STRIPPED_ENGINE) != 0 &&
                epctx__ends_with(node->ep_cache_context, ".stripped.engine")) {
         epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                    "names an engine without weights, which TensorRT knows by its file name: it "
@@ -19988,14 +20762,13 @@ static bool epctx__numbered(epctx__convert *c, epctx_str name, uint64_t number,
                             char out[EPCTX_PATH_MAX])
 {
     char digits[24];
-    epctx__text text = epctx__text_of(digits, sizeof digits);
+    epctx_text text = epctx_text_of(digits, sizeof digits);
     epctx_str parts[3];
-    epctx__text_char(&text, '_');
-    epctx__text_number(&text, number, 10);
+    epctx_text_put_format(&text, "_%u", number);
     parts[0] = name;
     parts[0].size =
         epctx_path_folder(name).size + epctx__path_stem(epctx_path_file(name)).size;
-    parts[1] = epctx__str((const uint8_t *)digits, text.size);
+    parts[1] = epctx_text_str(&text);
     parts[2].data = name.data + parts[0].size;
     parts[2].size = name.size - parts[0].size;
     return epctx__path_join(out, EPCTX_PATH_MAX, parts, 3, c->error) == EPCTX_OK;
@@ -20223,11 +20996,10 @@ static bool epctx__tensor_pair(epctx__convert *c, epctx_slot *tensor, const char
 static epctx_str epctx__new_decimal(epctx_arena *arena, uint64_t number)
 {
     char digits[24];
-    epctx__text text = epctx__text_of(digits, sizeof digits);
+    epctx_text text = epctx_text_of(digits, sizeof digits);
     epctx_str out;
-    epctx__text_number(&text, number, 10);
-    out.data = digits;
-    out.size = text.size;
+    epctx_text_put_number(&text, number);
+    out = epctx_text_str(&text);
     out.data = epctx_arena_copy(arena, out);
     out.size = out.data != NULL ? out.size : 0;
     return out;
@@ -20257,9 +21029,8 @@ static bool epctx__tensor_refer(epctx__convert *c, epctx_view view, epctx_str lo
 static bool epctx__tensor_read(epctx__convert *c, epctx_model *model, epctx_view view,
                                epctx_tensor *out, const char **why)
 {
-    epctx__loader loader = epctx__convert_loader(c, model);
     *why = NULL;
-    if (!epctx__load_tensor(&loader, view, out)) {
+    if (epctx_tensor_load(model, view, NULL, out, c->error) != EPCTX_OK) {
         return false;
     }
     if (out->data == NULL && out->elem_type == EPCTX_ONNX_STRING) {
@@ -20282,10 +21053,10 @@ static bool epctx__each_graph(epctx__convert *c, epctx_view graph, epctx__graph_
     if (!step(c, graph)) {
         return false;
     }
-    while (depth > 0 && epctx__next_body(&nodes, &node)) { /* not taken: open bounds the nesting */
+    while (depth > 0 && epctx_next_view(&nodes, &node)) { /* not taken: open bounds the nesting */
         epctx_cursor attrs = epctx_fields(node, 5);
         epctx_view attr;
-        while (epctx__next_body(&attrs, &attr)) {
+        while (epctx_next_view(&attrs, &attr)) {
             epctx_cursor fields = epctx_fields(attr, 0);
             epctx_field field;
             while (epctx_next_field(&fields, &field)) {
@@ -20406,11 +21177,11 @@ static bool epctx__external_attrs(epctx__convert *c, epctx_view graph)
 {
     epctx_cursor nodes = epctx_fields(graph, 1);
     epctx_view node;
-    while (epctx__next_body(&nodes, &node)) {
+    while (epctx_next_view(&nodes, &node)) {
         epctx_cursor attrs = epctx_fields(node, 5);
         epctx_attr_view attr;
         while (epctx_next_attr(&attrs, &attr)) {
-            if (epctx__has_view(attr.t) && attr.t.size >= c->opts.threshold &&
+            if (epctx_view_exists(attr.t) && attr.t.size >= c->opts.threshold &&
                 !epctx__convert_skip(c, epctx_node_of(node).name, attr.t.size,
                                      "attribute tensors stay: ORT looks into files for "
                                      "initializers only")) {
@@ -20493,7 +21264,7 @@ static bool epctx__prune_used(epctx__convert *c, epctx_map *used, epctx_graph_vi
     epctx_value_view value;
     epctx_view node;
     bool ok = true;
-    while (ok && epctx__next_body(&nodes, &node)) {
+    while (ok && epctx_next_view(&nodes, &node)) {
         epctx_cursor names = epctx_fields(node, 1);
         epctx__captures captures;
         epctx_str name;
@@ -20711,7 +21482,7 @@ static bool epctx__weight_each(epctx__convert *c, epctx_model *source, epctx_str
     epctx_map theirs;
     uint32_t count = 0;
     bool ok;
-    views = (epctx_view *)epctx__convert_array(c, epctx__count(it), sizeof *views);
+    views = (epctx_view *)epctx__convert_array(c, epctx_cursor_count(it), sizeof *views);
     epctx_map_init(&theirs, c->arena);
     ok = views != NULL;
     while (ok && epctx_next_tensor(&it, &tensor)) {
@@ -21016,13 +21787,13 @@ static epctx_status epctx__move_allowed(epctx__move *m, const epctx_epnode *node
                           "the EP %s refuses '..' anywhere in a name: choose another",
                           profile->name);
     }
-    if (strcmp(profile->name, "openvino") == 0 &&
+    if ((profile->traits & EPCTX_XML_PAIR) != 0 &&
         epctx__ends_with(node->ep_cache_context, ".xml")) {
         return epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
                           "is an OpenVINO IR: the .bin beside it has to keep the same name, so "
                           "rename the two by hand and set ep_cache_context");
     }
-    if (strcmp(profile->name, "tensorrt") == 0 &&
+    if ((profile->traits & EPCTX_STRIPPED_ENGINE) != 0 &&
         epctx__ends_with(node->ep_cache_context, ".stripped.engine") !=
             epctx__ends_with(name, ".stripped.engine")) {
         return epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
@@ -21292,8 +22063,8 @@ typedef struct epctx__carried {
 /* `c` comes first: steps of conversions are used with it. */
 typedef struct epctx__combine {
     epctx__convert c;
-    epctx__list steps;
-    epctx__list carried;
+    epctx_list steps;
+    epctx_list carried;
     epctx_map files; /* name in the result -> number in `carried` */
     epctx_map paths; /* canonical path -> the same */
     epctx_map alike; /* size -> the first of it; size and hash, of sizes that occur again -> same */
@@ -21315,14 +22086,14 @@ static bool epctx__combine_begin(epctx__combine *m, epctx_model *model, const ch
     return true;
 }
 
-/* A sentence; a name in it is cut (epctx__text_str), so that it fits. NULL without memory. */
+/* A sentence; a name in it is cut (epctx_text_put_shown), so that it fits. NULL without memory. */
 static const char *epctx__combine_text(epctx__combine *m, const char *format, va_list args)
 {
     char line[1024];
-    epctx__text text = epctx__text_of(line, sizeof line);
+    epctx_text text = epctx_text_of(line, sizeof line);
     const char *copy;
-    epctx__text_format(&text, format, args);
-    copy = epctx_arena_copy(m->c.arena, epctx__str((const uint8_t *)line, text.size));
+    epctx_text_put_args(&text, format, args);
+    copy = epctx_arena_copy(m->c.arena, epctx_text_str(&text));
     if (copy == NULL) {
         epctx__convert_nomem(&m->c);
     }
@@ -21393,7 +22164,7 @@ static epctx__definitions epctx__definitions_of(epctx_view graph)
     d.tensors = epctx_graph_initializers(view);
     d.sparses = epctx_graph_sparse(view);
     d.nodes = epctx_graph_nodes(view);
-    d.outputs = epctx_fields(epctx__no_view(), 0);
+    d.outputs = epctx_fields(epctx_view_none(), 0);
     return d;
 }
 
@@ -21420,7 +22191,7 @@ static bool epctx__next_definition(epctx__definitions *d, epctx_str *name)
         } else if (epctx_next_sparse(&d->sparses, &sparse)) {
             *name = sparse.values.name;
         } else if (!epctx_next_str(&d->outputs, name)) {
-            if (!epctx__next_body(&d->nodes, &node)) {
+            if (!epctx_next_view(&d->nodes, &node)) {
                 return false;
             }
             d->outputs = epctx_fields(node, 2);
@@ -21467,7 +22238,7 @@ static bool epctx__node_tensors(epctx__convert *c, epctx_view node, epctx__tenso
 {
     epctx_cursor attrs = epctx_fields(node, 5);
     epctx_view attr;
-    while (epctx__next_body(&attrs, &attr)) {
+    while (epctx_next_view(&attrs, &attr)) {
         epctx_cursor fields = epctx_fields(attr, 0);
         epctx_field field;
         while (epctx_next_field(&fields, &field)) {
@@ -21526,7 +22297,7 @@ static bool epctx__model_tensors(epctx__convert *c, epctx__tensor_step step, voi
     while (epctx_next_function(&functions, &function)) {
         epctx_cursor nodes = epctx_function_nodes(&function);
         epctx_view node;
-        while (epctx__next_body(&nodes, &node)) {
+        while (epctx_next_view(&nodes, &node)) {
             if (!epctx__node_tensors(c, node, step, user, EPCTX_WALK_DEPTH)) {
                 return false;
             }
@@ -21536,7 +22307,7 @@ static bool epctx__model_tensors(epctx__convert *c, epctx__tensor_step step, voi
 }
 
 /* Views are collected before the model is edited. */
-static bool epctx__views_add(epctx__convert *c, epctx__list *views, epctx_view view)
+static bool epctx__views_add(epctx__convert *c, epctx_list *views, epctx_view view)
 {
     epctx_view *place = (epctx_view *)epctx__convert_add(c, views, sizeof *place);
     if (place != NULL) {
@@ -21545,12 +22316,12 @@ static bool epctx__views_add(epctx__convert *c, epctx__list *views, epctx_view v
     return place != NULL;
 }
 
-static epctx_view epctx__view_at(const epctx__list *views, size_t i)
+static epctx_view epctx__view_at(const epctx_list *views, size_t i)
 {
     return ((const epctx_view *)views->items)[i];
 }
 
-static bool epctx__views_remove(epctx__convert *c, const epctx__list *views)
+static bool epctx__views_remove(epctx__convert *c, const epctx_list *views)
 {
     size_t i;
     for (i = 0; i < views->count; i++) {
@@ -21562,7 +22333,7 @@ static bool epctx__views_remove(epctx__convert *c, const epctx__list *views)
 }
 
 /* Names that are collected. */
-static bool epctx__names_add(epctx__convert *c, epctx__list *names, epctx_str name)
+static bool epctx__names_add(epctx__convert *c, epctx_list *names, epctx_str name)
 {
     epctx_str *place = (epctx_str *)epctx__convert_add(c, names, sizeof *place);
     if (place != NULL) {
@@ -21571,7 +22342,7 @@ static bool epctx__names_add(epctx__convert *c, epctx__list *names, epctx_str na
     return place != NULL;
 }
 
-static epctx_str epctx__name_at(const epctx__list *names, size_t i)
+static epctx_str epctx__name_at(const epctx_list *names, size_t i)
 {
     return ((const epctx_str *)names->items)[i];
 }
@@ -21629,8 +22400,8 @@ static bool epctx__verdict_of(const epctx_model *model, const epctx_profile *pro
 /* Files that get another name. */
 typedef struct epctx__relocation {
     epctx_map contexts, tensors; /* old name -> number in `names` */
-    epctx__list names;
-    epctx__list views; /* of tensors or nodes that name one */
+    epctx_list names;
+    epctx_list views; /* of tensors or nodes that name one */
 } epctx__relocation;
 
 static void epctx__relocation_begin(epctx__relocation *r, epctx__convert *c)
@@ -21842,7 +22613,7 @@ static epctx_status epctx__detour_model(epctx_commit *c, epctx__commit_file *ent
 /* Finds old models that would meet new files. */
 static epctx_status epctx__detour_find_all(epctx_commit *c)
 {
-    bool others = c->between_fn != NULL;
+    bool others = false;
     epctx__commit_file *entry;
     for (entry = c->files; entry != NULL; entry = entry->next) {
         others = others || epctx__detour_counts(entry);
@@ -21853,16 +22624,14 @@ static epctx_status epctx__detour_find_all(epctx_commit *c)
             continue;
         }
         EPCTX__TRY(c->io->stat_fn(c->io->user, entry->real, &info, c->error));
-        entry->clear = info.kind == EPCTX_FILE_REGULAR && c->between_fn != NULL;
-        if (info.kind == EPCTX_FILE_REGULAR && !entry->clear) {
+        if (info.kind == EPCTX_FILE_REGULAR) {
             EPCTX__TRY(epctx__detour_look(c, entry));
         }
     }
     return EPCTX_OK;
 }
 
-/* Prepares the way around for them: without second names, and where what the application does is
- * out of sight, the old model goes first. */
+/* Prepares the way around for them; without second names the old model goes first. */
 static epctx_status epctx__commit_detour(epctx_commit *c)
 {
     bool seconds = true;
@@ -21874,7 +22643,7 @@ static epctx_status epctx__commit_detour(epctx_commit *c)
         EPCTX__TRY(seconds ? status : EPCTX_OK);
     }
     for (entry = c->files; entry != NULL; entry = entry->next) {
-        entry->clear = entry->clear || (entry->meets && !seconds);
+        entry->clear = entry->meets && !seconds;
         if (entry->meets && seconds) {
             EPCTX__TRY(epctx__detour_model(c, entry));
         }
@@ -22092,8 +22861,8 @@ typedef struct epctx__merge {
     epctx_map twice;        /* those that more than one model has */
     epctx_map domains;      /* operator sets that nodes of the result use */
     epctx_map functions;    /* domain, name, overload -> number in `function_views` */
-    epctx__list function_views;
-    epctx__list ends;
+    epctx_list function_views;
+    epctx_list ends;
     epctx_map end_names;    /* name -> last end */
     epctx_map fed;          /* names (now) of outputs that feed an input */
     bool *used;             /* per connection */
@@ -22113,8 +22882,8 @@ typedef struct epctx__guest {
     epctx_map from;   /* names of the main graph -> 1 + number in `pairs` */
     epctx_map joined; /* inputs (before) that an output feeds -> number of the end */
     epctx_map inits;  /* names of initializers, before */
-    epctx__list before, after; /* names of the values of the main graph */
-    epctx__list bodies;        /* graphs; the first is the main one */
+    epctx_list before, after; /* names of the values of the main graph */
+    epctx_list bodies;        /* graphs; the first is the main one */
     uint32_t linked;
 } epctx__guest;
 
@@ -22126,10 +22895,8 @@ static const epctx__end *epctx__end_at(const epctx__merge *w, uint32_t at)
 static bool epctx__merge_refuse(epctx__guest *g, epctx_status status)
 {
     char number[40];
-    epctx__text text = epctx__text_of(number, sizeof number);
-    epctx__text_str(&text, "model ", 6);
-    epctx__text_number(&text, (uint64_t)g->number + 1, 10);
-    number[text.size] = '\0';
+    epctx_text text = epctx_text_of(number, sizeof number);
+    epctx_text_put_format(&text, "model %u", (uint64_t)g->number + 1);
     epctx_fail(g->c.error, status, "cannot be merged");
     epctx_blame(g->c.error, g->c.model->path[0] != '\0' ? g->c.model->path : number, NULL, NULL);
     return false;
@@ -22193,15 +22960,12 @@ static void epctx__guest_begin(epctx__guest *g, epctx__merge *w, size_t number)
 static bool epctx__guest_prefix(epctx__guest *g)
 {
     char text[32];
-    epctx__text out = epctx__text_of(text, sizeof text);
+    epctx_text out = epctx_text_of(text, sizeof text);
     if (g->always || g->never) {
         return true;
     }
-    epctx__text_char(&out, 'm');
-    epctx__text_number(&out, (uint64_t)g->number + 1, 10);
-    epctx__text_char(&out, '_');
-    return epctx__combine_join(&g->w->m, epctx__str((const uint8_t *)text, out.size),
-                               epctx_str_of(NULL), &g->prefix);
+    epctx_text_put_format(&out, "m%u_", (uint64_t)g->number + 1);
+    return epctx__combine_join(&g->w->m, epctx_text_str(&out), epctx_str_of(NULL), &g->prefix);
 }
 
 static bool epctx__taken(const epctx__guest *g, epctx_str name)
@@ -22408,10 +23172,10 @@ static bool epctx__guest_values(epctx__guest *g)
     return true;
 }
 
-static bool epctx__guest_rename(epctx__guest *g, epctx_view scope, const epctx__list *before,
-                                const epctx__list *after)
+static bool epctx__guest_rename(epctx__guest *g, epctx_view scope, const epctx_list *before,
+                                const epctx_list *after)
 {
-    epctx__list from, to;
+    epctx_list from, to;
     bool ok = true;
     size_t i;
     memset(&from, 0, sizeof from);
@@ -22436,7 +23200,7 @@ static bool epctx__guest_rename(epctx__guest *g, epctx_view scope, const epctx__
 static bool epctx__guest_body_names(epctx__guest *g, epctx_view body, const epctx_map *now)
 {
     epctx__definitions d = epctx__definitions_of(body);
-    epctx__list before, after;
+    epctx_list before, after;
     epctx_str name, fresh;
     epctx_map seen;
     memset(&before, 0, sizeof before);
@@ -22473,7 +23237,7 @@ static bool epctx__guest_rename_all(epctx__guest *g)
     for (i = 1; ok && i < g->bodies.count; i++) {
         ok = epctx__guest_body_names(g, epctx__view_at(&g->bodies, i), &now);
     }
-    return ok && epctx__guest_rename(g, epctx__no_view(), &g->before, &g->after);
+    return ok && epctx__guest_rename(g, epctx_view_none(), &g->before, &g->after);
 }
 
 /* The new name of a node. */
@@ -22589,7 +23353,7 @@ static bool epctx__guest_partitions(epctx__guest *g, bool *alone)
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->c.model));
     epctx_node_view node;
     epctx_str file = epctx_str_of("");
-    epctx__list views;
+    epctx_list views;
     size_t mains = 0;
     size_t i;
     memset(&views, 0, sizeof views);
@@ -22723,7 +23487,7 @@ static bool epctx__guest_bridge(epctx__guest *g, const epctx_value_view *input, 
                                 epctx_view *last)
 {
     epctx_model *model = g->w->m.c.model;
-    epctx_view none = epctx__no_view();
+    epctx_view none = epctx_view_none();
     epctx_str name;
     epctx_node node;
     memset(&node, 0, sizeof node);
@@ -22828,7 +23592,7 @@ typedef struct epctx__import {
 
 typedef struct epctx__imports {
     epctx_map domains; /* -> number in `items`, the last one of a domain */
-    epctx__list items;
+    epctx_list items;
     epctx_view last; /* that was added */
 } epctx__imports;
 
@@ -22899,11 +23663,11 @@ static bool epctx__guest_opsets(epctx__guest *g)
     memset(&known, 0, sizeof known);
     epctx_map_init(&known.domains, g->c.arena);
     epctx_map_init(&used, g->c.arena);
-    while (ok && epctx__next_body(&ours, &view)) {
+    while (ok && epctx_next_view(&ours, &view)) {
         ok = epctx__imports_know(w, &known, view);
     }
     ok = ok && epctx__merge_domains(w, g->c.model, &used);
-    while (ok && epctx__next_body(&theirs, &view)) {
+    while (ok && epctx_next_view(&theirs, &view)) {
         int64_t version;
         epctx_str domain = epctx__import_of(view, &version);
         uint32_t at = epctx_map_get(&known.domains, domain);
@@ -22920,9 +23684,9 @@ static bool epctx__guest_opsets(epctx__guest *g)
 /* Metadata of the result, by key. */
 typedef struct epctx__known_pairs {
     epctx_view owner;
-    epctx_owner kind;
+    epctx_kind kind;
     epctx_map keys; /* key -> number in `values` */
-    epctx__list values;
+    epctx_list values;
     epctx_view last; /* that was added */
 } epctx__known_pairs;
 
@@ -22965,7 +23729,7 @@ static bool epctx__guest_metadata_one(epctx__guest *g, epctx__known_pairs *known
     if (epctx_str_eq(old, value)) {
         return true;
     }
-    is_compat = known->kind == EPCTX_OF_MODEL && key.size > compat.size &&
+    is_compat = known->kind == EPCTX_KIND_MODEL && key.size > compat.size &&
                 memcmp(key.data, compat.data, compat.size) == 0;
     if (g->w->opts.metadata == EPCTX_METADATA_FIRST) {
         return epctx__combine_say(&g->w->m, g->number, key,
@@ -22999,15 +23763,15 @@ static bool epctx__guest_metadata_one(epctx__guest *g, epctx__known_pairs *known
 /* The result is not what the source of one of its parts would give. */
 static bool epctx__drop_builds(epctx__combine *m)
 {
-    epctx_cursor it = epctx_metadata(epctx__slot_view(m->c.model->root), EPCTX_OF_MODEL);
-    epctx__list gone;
+    epctx_cursor it = epctx_metadata(epctx__slot_view(m->c.model->root), EPCTX_KIND_MODEL);
+    epctx_list gone;
     epctx_view view;
     bool ok = true;
     memset(&gone, 0, sizeof gone);
-    while (ok && epctx__next_body(&it, &view)) {
+    while (ok && epctx_next_view(&it, &view)) {
         epctx_str key, value;
         epctx__pair(view, &key, &value);
-        ok = !epctx__starts_with(key, EPCTX_BUILD_PREFIX) ||
+        ok = !epctx_str_starts(key, EPCTX_BUILD_PREFIX) ||
              (epctx__combine_say(m, 0, key, "metadata '%S' goes: it is about another model",
                                  &key) &&
               epctx__views_add(&m->c, &gone, view));
@@ -23016,7 +23780,7 @@ static bool epctx__drop_builds(epctx__combine *m)
 }
 
 static bool epctx__guest_metadata(epctx__guest *g, epctx_view from, epctx_view into,
-                                  epctx_owner kind)
+                                  epctx_kind kind)
 {
     epctx_cursor theirs = epctx_metadata(from, kind);
     epctx_cursor ours = epctx_metadata(into, kind);
@@ -23028,13 +23792,13 @@ static bool epctx__guest_metadata(epctx__guest *g, epctx_view from, epctx_view i
     epctx_map_init(&known.keys, g->w->m.c.arena);
     known.owner = into;
     known.kind = kind;
-    while (ok && epctx__next_body(&ours, &view)) {
+    while (ok && epctx_next_view(&ours, &view)) {
         epctx__pair(view, &key, &value);
         ok = epctx__has(&known.keys, key) || epctx__pairs_know(&g->w->m, &known, key, value);
     }
-    while (ok && epctx__next_body(&theirs, &view)) {
+    while (ok && epctx_next_view(&theirs, &view)) {
         epctx__pair(view, &key, &value);
-        ok = (kind == EPCTX_OF_MODEL && epctx__starts_with(key, EPCTX_BUILD_PREFIX)) ||
+        ok = (kind == EPCTX_KIND_MODEL && epctx_str_starts(key, EPCTX_BUILD_PREFIX)) ||
              epctx__guest_metadata_one(g, &known, view);
     }
     return ok;
@@ -23079,7 +23843,7 @@ static bool epctx__guest_functions(epctx__guest *g)
             !epctx__views_add(&w->m.c, &w->function_views, function.view) ||
             (g->number > 0 &&
              epctx_put_copy(w->m.c.model, epctx__slot_view(w->m.c.model->root), 25, function.view,
-                            epctx__no_view(), NULL, g->c.error) != EPCTX_OK)) {
+                            epctx_view_none(), NULL, g->c.error) != EPCTX_OK)) {
             return false;
         }
     }
@@ -23124,7 +23888,7 @@ static bool epctx__merge_first(epctx__merge *w)
     epctx_model *model = w->m.c.model;
     epctx_cursor inputs;
     epctx_value_view input;
-    epctx__list gone;
+    epctx_list gone;
     bool ok;
     memset(&gone, 0, sizeof gone);
     epctx__guest_begin(&g, w, 0);
@@ -23152,9 +23916,9 @@ static bool epctx__merge_next(epctx__merge *w, size_t number)
          epctx__guest_opsets(&g) &&
          epctx__guest_functions(&g) &&
          epctx__guest_metadata(&g, epctx__slot_view(g.c.model->root), epctx__slot_view(model->root),
-                               EPCTX_OF_MODEL) &&
+                               EPCTX_KIND_MODEL) &&
          epctx__guest_metadata(&g, epctx__main_view(g.c.model),
-                               epctx__main_view(model), EPCTX_OF_GRAPH) &&
+                               epctx__main_view(model), EPCTX_KIND_GRAPH) &&
          epctx__guest_settle(&g) && epctx__guest_ends(&g) &&
          epctx__merge_domains(w, g.c.model, &w->domains);
     epctx_undo(g.c.model, mark);
@@ -23170,7 +23934,7 @@ static bool epctx__merge_outputs(epctx__merge *w)
     epctx_cursor values = epctx_graph_values(graph);
     epctx_map typed;
     epctx_value_view value;
-    epctx__list gone;
+    epctx_list gone;
     bool ok = true;
     size_t i;
     if (w->opts.keep_outputs || w->fed.count == 0) {
@@ -23188,7 +23952,7 @@ static bool epctx__merge_outputs(epctx__merge *w)
         epctx_view view = epctx__view_at(&gone, i);
         value = epctx_value_of(view);
         ok = !value.has_type || epctx__has(&typed, value.name) ||
-             epctx_put_copy(model, epctx__main_view(model), 13, view, epctx__no_view(), NULL,
+             epctx_put_copy(model, epctx__main_view(model), 13, view, epctx_view_none(), NULL,
                             w->m.c.error) == EPCTX_OK;
     }
     if (!ok || !epctx__views_remove(&w->m.c, &gone)) {
@@ -23371,7 +24135,7 @@ typedef struct epctx__split {
     epctx_map seen;      /* names that the outputs need */
     epctx_map ends;      /* names of inputs and outputs of the result */
     uint8_t *reached;    /* per cut */
-    epctx__list stack; /* of these, those that are still to be followed */
+    epctx_list stack; /* of these, those that are still to be followed */
 } epctx__split;
 
 static bool epctx__split_index(epctx__split *s)
@@ -23381,7 +24145,7 @@ static bool epctx__split_index(epctx__split *s)
     epctx_cursor inputs = epctx_graph_inputs(graph);
     epctx_value_view value;
     epctx_node_view node;
-    size_t count = epctx__count(nodes);
+    size_t count = epctx_cursor_count(nodes);
     bool ok;
     s->nodes = (epctx_node_view *)epctx__convert_array(&s->m.c, count, sizeof *s->nodes);
     s->needed = (uint8_t *)epctx__convert_array(&s->m.c, count, 1);
@@ -23408,7 +24172,7 @@ static bool epctx__split_defaults(epctx__split *s, epctx_cursor it, const epctx_
 {
     epctx_value_view value;
     epctx_value *values =
-        (epctx_value *)epctx__convert_array(&s->m.c, epctx__count(it), sizeof *values);
+        (epctx_value *)epctx__convert_array(&s->m.c, epctx_cursor_count(it), sizeof *values);
     *count = 0;
     while (values != NULL && epctx_next_value(&it, &value)) {
         if (!inputs || !epctx__has(&s->inits, value.name)) {
@@ -23651,7 +24415,7 @@ static bool epctx__split_lives(const epctx__split *s, epctx_str name)
 }
 
 /* What knows the type of a value that becomes an input or output. */
-static bool epctx__split_types(epctx__split *s, epctx_map *types, epctx__list *values)
+static bool epctx__split_types(epctx__split *s, epctx_map *types, epctx_list *values)
 {
     epctx_graph_view graph = epctx_model_graph(s->m.c.model);
     int k;
@@ -23700,10 +24464,10 @@ static bool epctx__split_tensor_type(epctx__split *s, epctx_str name, epctx_valu
 }
 
 static bool epctx__split_end(epctx__split *s, const epctx_value *wish, bool input,
-                             const epctx_map *types, const epctx__list *values, epctx_view *last)
+                             const epctx_map *types, const epctx_list *values, epctx_view *last)
 {
     epctx_model *model = s->m.c.model;
-    epctx_view none = epctx__no_view();
+    epctx_view none = epctx_view_none();
     uint32_t at = epctx_map_get(types, wish->name);
     epctx_value value;
     if (wish->elem_type == 0 && at != EPCTX_MAP_NONE) {
@@ -23745,8 +24509,8 @@ static bool epctx__split_ends(epctx__split *s, bool inputs_wanted, bool outputs_
     epctx_cursor it = epctx_graph_inputs(graph);
     epctx_value_view value;
     epctx_map types;
-    epctx__list values, gone;
-    epctx_view last = epctx__no_view();
+    epctx_list values, gone;
+    epctx_view last = epctx_view_none();
     size_t i;
     memset(&values, 0, sizeof values);
     memset(&gone, 0, sizeof gone);
@@ -23773,7 +24537,7 @@ static bool epctx__split_ends(epctx__split *s, bool inputs_wanted, bool outputs_
             return false;
         }
     }
-    last = epctx__no_view();
+    last = epctx_view_none();
     for (i = 0; outputs_wanted && i < s->opts.output_count; i++) {
         if (!epctx__split_end(s, &s->opts.outputs[i], false, &types, &values, &last)) {
             return false;
@@ -23793,7 +24557,7 @@ static bool epctx__split_graph(epctx__split *s)
     epctx_sparse_view sparse;
     epctx_value_view value;
     epctx_annotation_view annotation;
-    epctx__list gone;
+    epctx_list gone;
     size_t i;
     bool ok = true;
     memset(&gone, 0, sizeof gone);
@@ -23869,7 +24633,7 @@ static bool epctx__split_calls_in(epctx__split *s, epctx_cursor nodes, epctx__ca
         if (!epctx__split_call(s, &node, calls)) {
             return false;
         }
-        while (epctx__next_body(&attrs, &attr)) {
+        while (epctx_next_view(&attrs, &attr)) {
             epctx_cursor fields = epctx_fields(attr, 0);
             epctx_field field;
             while (epctx_next_field(&fields, &field)) {
@@ -23887,9 +24651,9 @@ static bool epctx__split_calls_in(epctx__split *s, epctx_cursor nodes, epctx__ca
 static bool epctx__split_functions(epctx__split *s)
 {
     epctx_cursor it = epctx_model_functions(s->m.c.model);
-    size_t count = epctx__count(it);
+    size_t count = epctx_cursor_count(it);
     epctx__calls calls;
-    epctx__list gone;
+    epctx_list gone;
     size_t i;
     memset(&gone, 0, sizeof gone);
     memset(&calls, 0, sizeof calls);
@@ -23940,7 +24704,7 @@ static bool epctx__split_training(epctx__split *s)
 {
     epctx_cursor trainings = epctx_model_trainings(s->m.c.model);
     epctx_training_view training;
-    epctx__list gone;
+    epctx_list gone;
     memset(&gone, 0, sizeof gone);
     while (epctx_next_training(&trainings, &training)) {
         if (!epctx__views_add(&s->m.c, &gone, training.view)) {
@@ -24108,14 +24872,14 @@ static bool epctx__wrap_tensor(epctx__wrap *w, epctx_str name, int32_t elem_type
     tensor.elem_type = elem_type;
     tensor.data = data;
     tensor.size = size;
-    return data != NULL && epctx_put_tensor(w->m.c.model, epctx__no_view(), &tensor,
-                                            epctx__no_view(), NULL, w->m.c.error) == EPCTX_OK;
+    return data != NULL && epctx_put_tensor(w->m.c.model, epctx_view_none(), &tensor,
+                                            epctx_view_none(), NULL, w->m.c.error) == EPCTX_OK;
 }
 
 /* A graph input or output, with the node that makes it float32. */
 static bool epctx__wrap_value(epctx__wrap *w, const epctx_wrap_value *v, bool input)
 {
-    epctx_view none = epctx__no_view();
+    epctx_view none = epctx_view_none();
     epctx_model *model = w->m.c.model;
     epctx_error *error = w->m.c.error;
     epctx_value outside = v->value;
@@ -24211,7 +24975,7 @@ static bool epctx__wrap_node(epctx__wrap *w, epctx_span binary)
     node.output_count = o->output_count;
     node.attrs = attrs;
     node.attr_count = epctx_epnode_attrs(&ep, attrs);
-    return epctx_put_node(w->m.c.model, epctx__no_view(), &node, epctx__no_view(), NULL,
+    return epctx_put_node(w->m.c.model, epctx_view_none(), &node, epctx_view_none(), NULL,
                           w->m.c.error) == EPCTX_OK &&
            epctx__combine_say(&w->m, 0, node.name,
                               "node '%S' of EP '%s' around %u bytes, %u inputs, %u outputs",
@@ -24328,7 +25092,7 @@ typedef struct epctx__repair {
     bool wanted[EPCTX_RULE_COUNT];
     uint64_t found[EPCTX_RULE_COUNT];
     epctx_map sources; /* name of a tensor or value of the source model -> number in `views` */
-    epctx__list views;
+    epctx_list views;
     size_t done, left;
 } epctx__repair;
 
@@ -24357,7 +25121,7 @@ static const epctx_profile *epctx__repair_profile(const epctx__repair *r, epctx_
 }
 
 /* The EPContext nodes of the whole model, whatever their domain. */
-static bool epctx__repair_nodes(epctx__repair *r, epctx__list *views)
+static bool epctx__repair_nodes(epctx__repair *r, epctx_list *views)
 {
     epctx_walk walk;
     epctx_node_view node;
@@ -24371,7 +25135,7 @@ static bool epctx__repair_nodes(epctx__repair *r, epctx__list *views)
     return true;
 }
 
-static epctx_node_view epctx__node_at(const epctx__list *views, size_t i)
+static epctx_node_view epctx__node_at(const epctx_list *views, size_t i)
 {
     return epctx_node_of(epctx__view_at(views, i));
 }
@@ -24406,32 +25170,28 @@ static bool epctx__repair_merge(epctx__repair *r, epctx_slot *first, epctx_slot 
 }
 
 /* Of fields that may stand once one stays in an open message. `node`: its name, if it is one. */
-EPCTX__APART static bool epctx__repair_fields(epctx__repair *r, epctx_slot *slot, epctx__type type,
+EPCTX__APART static bool epctx__repair_fields(epctx__repair *r, epctx_slot *slot, epctx_kind type,
                                               epctx_str *node)
 {
-    const epctx__singles *single = &epctx__singular[type];
     epctx_model *model = r->m.c.model;
     epctx_slot *seen[32];
     epctx_slot *child;
     memset(seen, 0, sizeof seen);
-    if (type == EPCTX__T_NODE) {
+    if (type == EPCTX_KIND_NODE) {
         *node = epctx_node_of(epctx__slot_view(slot)).name;
     }
     for (child = slot->message->first; child != NULL; child = child->next) {
-        uint32_t kind =
-            child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
-        uint32_t mask = child->wire == EPCTX_WIRE_LEN       ? single->len
-                        : child->wire == EPCTX_WIRE_VARINT  ? single->varint
-                        : child->wire == EPCTX_WIRE_FIXED32 ? single->fix32
-                                                            : 0;
-        bool message = epctx__is_message(kind) && (kind & EPCTX__ONE) != 0;
-        uint32_t at = message && type == EPCTX__T_TYPE ? 1 : child->number;
+        const epctx_field_info *info = epctx_field_find(type, child->number);
+        bool message;
+        uint32_t at;
         epctx_slot *first;
         /* not taken: nobody could edit the model before */
-        if (child->removed || child->number >= 32 ||
-            (!message && (mask & EPCTX__F(child->number)) == 0)) {
+        if (child->removed || info == NULL || info->repeated ||
+            !epctx__field_fits(info, (epctx_wire)child->wire)) {
             continue;
         }
+        message = info->kind < EPCTX_KIND_INT;
+        at = message && type == EPCTX_KIND_TYPE ? 1 : child->number;
         first = seen[at];
         seen[at] = child;
         if (first == NULL) {
@@ -24446,16 +25206,16 @@ EPCTX__APART static bool epctx__repair_fields(epctx__repair *r, epctx_slot *slot
             return false;
         }
         if (!epctx__repair_say(r, EPCTX_RULE_DOUBLED_FIELD, *node,
-                               message ? "field %u of a %s: the two are one now"
-                                       : "field %u of a %s: the last one stays",
-                               (uint64_t)child->number, epctx__type_name(type))) {
+                               message ? "field %s of a %s: the two are one now"
+                                       : "field %s of a %s: the last one stays",
+                               info->name, epctx_message_name(type))) {
             return false;
         }
     }
     return true;
 }
 
-static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx__type type,
+static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx_kind type,
                                epctx_str node, uint32_t depth)
 {
     epctx_slot *child;
@@ -24468,7 +25228,7 @@ static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx__type t
             child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
         /* not taken: open bounds the nesting */
         if (!child->removed && epctx__is_message(kind) && depth > 0 &&
-            !epctx__repair_slot(r, child, epctx__message_type(kind), node, depth - 1)) {
+            !epctx__repair_slot(r, child, epctx__message_kind(kind), node, depth - 1)) {
             return false;
         }
     }
@@ -24485,7 +25245,7 @@ static bool epctx__repair_doubled(epctx__repair *r)
         model->duplicate = false;
         model->shown = model->root;
     }
-    if (!epctx__repair_slot(r, model->root, EPCTX__T_MODEL, epctx_str_of(NULL), 100)) {
+    if (!epctx__repair_slot(r, model->root, EPCTX_KIND_MODEL, epctx_str_of(NULL), 100)) {
         return false;
     }
     model->graph = model->shown_graph = epctx__find_graph(model->root);
@@ -24496,7 +25256,7 @@ static bool epctx__repair_doubled(epctx__repair *r)
 
 static bool epctx__repair_domain(epctx__repair *r)
 {
-    epctx__list views;
+    epctx_list views;
     size_t i;
     if (!epctx__repair_nodes(r, &views)) {
         return false;
@@ -24559,7 +25319,7 @@ static bool epctx__repair_source(epctx__repair *r, epctx_rule rule, const epctx_
 
 static bool epctx__repair_sources(epctx__repair *r)
 {
-    epctx__list views;
+    epctx_list views;
     size_t i;
     if (!epctx__repair_nodes(r, &views)) {
         return false;
@@ -24606,7 +25366,7 @@ static bool epctx__repair_default(epctx__repair *r, epctx_rule rule, const epctx
 /* Attributes whose schema default is what an absent one means. */
 static bool epctx__repair_attributes(epctx__repair *r)
 {
-    epctx__list views;
+    epctx_list views;
     size_t i;
     if (!epctx__repair_nodes(r, &views)) {
         return false;
@@ -24647,7 +25407,7 @@ static bool epctx__repair_attributes(epctx__repair *r)
 /* embed_mode was forgotten: what counts as the payload is the name of a file that is there. */
 static bool epctx__repair_like_path(epctx__repair *r)
 {
-    epctx__list views;
+    epctx_list views;
     size_t i;
     epctx_str folder = epctx_path_folder(epctx_str_of(r->m.c.model->path));
     if (r->opts->check.no_files || r->m.c.model->path[0] == '\0') {
@@ -24684,11 +25444,9 @@ static bool epctx__repair_free_name(epctx__repair *r, epctx_map *names, epctx_st
     *out = name;
     while (epctx__has(names, *out)) {
         char digits[24];
-        epctx__text text = epctx__text_of(digits, sizeof digits);
-        epctx__text_char(&text, '_');
-        epctx__text_number(&text, number++, 10);
-        if (!epctx__combine_join(&r->m, name, epctx__str((const uint8_t *)digits, text.size),
-                                 out)) {
+        epctx_text text = epctx_text_of(digits, sizeof digits);
+        epctx_text_put_format(&text, "_%u", (uint64_t)number++);
+        if (!epctx__combine_join(&r->m, name, epctx_text_str(&text), out)) {
             return false;
         }
     }
@@ -24701,7 +25459,7 @@ static bool epctx__repair_free_name(epctx__repair *r, epctx_map *names, epctx_st
 static bool epctx__repair_names(epctx__repair *r)
 {
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(r->m.c.model));
-    epctx__list views;
+    epctx_list views;
     epctx_map all, seen;
     epctx_node_view node;
     size_t i;
@@ -24756,14 +25514,14 @@ static bool epctx__repair_equal(epctx__repair *r, epctx_rule rule, epctx_view ow
                                 uint32_t number, uint32_t field, const char *what, epctx_str node)
 {
     epctx_cursor it = epctx_fields(owner, number);
-    epctx__list all, gone;
+    epctx_list all, gone;
     epctx_map names;
     epctx_view view;
     bool ok = true;
     memset(&all, 0, sizeof all);
     memset(&gone, 0, sizeof gone);
     epctx_map_init(&names, r->m.c.arena);
-    while (ok && epctx__next_body(&it, &view)) {
+    while (ok && epctx_next_view(&it, &view)) {
         epctx_cursor strings = epctx_fields(view, field);
         epctx_str name = epctx_str_of(NULL);
         uint32_t at;
@@ -24808,7 +25566,7 @@ static bool epctx__repair_entries(epctx__repair *r)
 
 static bool epctx__repair_doubled_attributes(epctx__repair *r)
 {
-    epctx__list views;
+    epctx_list views;
     size_t i;
     if (!epctx__repair_nodes(r, &views)) {
         return false;
@@ -24900,7 +25658,7 @@ static bool epctx__repair_files(epctx__repair *r)
 
 static bool epctx__repair_build_path(epctx__repair *r)
 {
-    epctx__list views;
+    epctx_list views;
     size_t i;
     if (!epctx__repair_nodes(r, &views)) {
         return false;
@@ -24956,18 +25714,13 @@ static bool epctx__repair_index(epctx__repair *r)
 static bool epctx__repair_data(epctx__repair *r, epctx_str name, epctx_tensor *out)
 {
     uint32_t at = epctx_map_get(&r->sources, name);
-    epctx__loader loader;
     epctx_error why;
     out->data = NULL;
     if (at == EPCTX_MAP_NONE) {
         return true;
     }
-    memset(&loader, 0, sizeof loader);
-    epctx_error_clear(&why);
-    loader.model = r->opts->source;
-    loader.arena = &r->opts->source->arena;
-    loader.error = &why;
-    if (epctx__load_tensor(&loader, epctx__view_at(&r->views, at), out)) {
+    if (epctx_tensor_load(r->opts->source, epctx__view_at(&r->views, at), NULL, out, &why) ==
+        EPCTX_OK) {
         return true;
     }
     out->data = NULL;
@@ -24981,13 +25734,13 @@ static bool epctx__repair_find_memory(epctx__convert *c, epctx_view view, void *
 {
     epctx_tensor_view tensor = epctx_tensor_of(view);
     return !tensor.external ||
-           !epctx__starts_with(tensor.location, "*/_ORT_MEM_ADDR_/*") ||
-           epctx__views_add(c, (epctx__list *)user, view);
+           !epctx_str_starts(tensor.location, "*/_ORT_MEM_ADDR_/*") ||
+           epctx__views_add(c, (epctx_list *)user, view);
 }
 
 static bool epctx__repair_memory(epctx__repair *r)
 {
-    epctx__list views;
+    epctx_list views;
     size_t i;
     memset(&views, 0, sizeof views);
     if (!epctx__repair_index(r) ||
@@ -25030,7 +25783,7 @@ static bool epctx__repair_dropped(epctx__repair *r)
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(model));
     epctx_map known;
     epctx_view node;
-    epctx__list names;
+    epctx_list names;
     bool ok;
     size_t i;
     memset(&names, 0, sizeof names);
@@ -25038,7 +25791,7 @@ static bool epctx__repair_dropped(epctx__repair *r)
     ok = epctx__repair_index(r) &&
          epctx__put_definitions(&r->m.c, &known,
                                 epctx__definitions_of(epctx__main_view(model)));
-    while (ok && epctx__next_body(&nodes, &node)) {
+    while (ok && epctx_next_view(&nodes, &node)) {
         epctx__captures read;
         ok = epctx__convert_captures(&r->m.c, node, &read);
         for (i = 0; ok && i < read.count; i++) {
@@ -25052,7 +25805,7 @@ static bool epctx__repair_dropped(epctx__repair *r)
         epctx_tensor data;
         ok = epctx__repair_data(r, name, &data) &&
              (data.data == NULL ||
-              (epctx_put_tensor(model, epctx__no_view(), &data, epctx__no_view(), NULL,
+              (epctx_put_tensor(model, epctx_view_none(), &data, epctx_view_none(), NULL,
                                 r->m.c.error) == EPCTX_OK &&
                epctx__repair_say(r, EPCTX_RULE_DROPPED_VALUE, name,
                                  "the initializer comes from the source model, %u bytes",
@@ -25066,7 +25819,7 @@ static bool epctx__repair_dropped(epctx__repair *r)
 typedef struct epctx__typing {
     epctx_map known;  /* value -> its element type */
     epctx_map source; /* value of the source model -> number in `views` */
-    epctx__list views;
+    epctx_list views;
 } epctx__typing;
 
 static bool epctx__typing_values(epctx__repair *r, epctx__typing *t, epctx_cursor it, bool source)
@@ -25158,7 +25911,7 @@ static bool epctx__repair_type(epctx__repair *r, epctx__typing *t, const epctx_n
     if (at != EPCTX_MAP_NONE) {
         value.elem_type = epctx_value_of(epctx__view_at(&t->views, at)).elem_type;
         return epctx_put_copy(model, epctx__main_view(model), 13,
-                              epctx__view_at(&t->views, at), epctx__no_view(), NULL,
+                              epctx__view_at(&t->views, at), epctx_view_none(), NULL,
                               r->m.c.error) == EPCTX_OK &&
                epctx__repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, ep->name,
                                  "'%S' has the type that it has in the source model", &name);
@@ -25166,7 +25919,7 @@ static bool epctx__repair_type(epctx__repair *r, epctx__typing *t, const epctx_n
     if (elem == 0) {
         return true;
     }
-    return epctx_put_value(model, epctx__no_view(), &value, epctx__no_view(), NULL,
+    return epctx_put_value(model, epctx_view_none(), &value, epctx_view_none(), NULL,
                            r->m.c.error) == EPCTX_OK &&
            epctx__repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, ep->name,
                              "'%S' is %s: the node that reads it takes nothing else", &name,
@@ -25180,7 +25933,7 @@ static bool epctx__repair_types(epctx__repair *r)
     epctx_cursor nodes = epctx_graph_nodes(graph);
     epctx__typing t;
     epctx_map wanted; /* untyped output -> what its readers want */
-    epctx__list compiled;
+    epctx_list compiled;
     epctx_node_view node;
     epctx_str name;
     size_t i;
@@ -25239,7 +25992,7 @@ static bool epctx__repair_types(epctx__repair *r)
 
 typedef struct epctx__stale {
     epctx__combine *m;
-    epctx__list names;
+    epctx_list names;
     bool failed;
 } epctx__stale;
 
@@ -25271,13 +26024,13 @@ static bool epctx__stale_keys(epctx__combine *m, epctx__stale *s)
             return false;
         }
     } else {
-        epctx_cursor it = epctx_metadata(epctx__slot_view(m->c.model->root), EPCTX_OF_MODEL);
+        epctx_cursor it = epctx_metadata(epctx__slot_view(m->c.model->root), EPCTX_KIND_MODEL);
         epctx_finding finding;
         epctx_pair pair;
         memset(&finding, 0, sizeof finding);
         finding.rule = EPCTX_RULE_STALE_COMPAT;
         while (epctx_next_pair(&it, &pair)) {
-            if (epctx__starts_with(pair.key, EPCTX_COMPAT_PREFIX)) {
+            if (epctx_str_starts(pair.key, EPCTX_COMPAT_PREFIX)) {
                 finding.node = pair.key;
                 epctx__stale_found(s, &finding);
             }
@@ -25327,7 +26080,7 @@ static bool epctx__repair_annotations(epctx__repair *r)
     epctx_graph_view graph = epctx_model_graph(r->m.c.model);
     epctx_cursor it = epctx_graph_annotations(graph);
     epctx_annotation_view annotation;
-    epctx__list gone;
+    epctx_list gone;
     epctx_map made;
     bool ok;
     memset(&gone, 0, sizeof gone);
@@ -25424,7 +26177,7 @@ static void epctx__repair_left(void *user, const epctx_finding *finding)
 {
     epctx__repair *r = (epctx__repair *)user;
     char line[1024];
-    epctx__text text = epctx__text_of(line, sizeof line);
+    epctx_text text = epctx_text_of(line, sizeof line);
     const char *why = finding->info.fix;
     epctx_repair_note note;
     size_t i;
@@ -25441,11 +26194,10 @@ static void epctx__repair_left(void *user, const epctx_finding *finding)
         why = "the source model does not tell it: compile that again, the EP knows, or run type "
               "inference on it first";
     }
-    epctx__whole_name(&text, epctx_str_of(finding->message));
-    epctx__whole_name(&text, epctx_str_of(" ("));
-    epctx__whole_name(&text, epctx_str_of(why));
-    epctx__text_char(&text, ')');
-    line[text.size] = '\0';
+    epctx_text_put(&text, epctx_str_of(finding->message));
+    epctx_text_put(&text, epctx_str_of(" ("));
+    epctx_text_put(&text, epctx_str_of(why));
+    epctx_text_put_char(&text, ')');
     r->left++;
     memset(&note, 0, sizeof note);
     note.rule = finding->rule;
@@ -26655,61 +27407,49 @@ EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph)
 
 EPCTX_API uint64_t epctx_notes_hash(epctx_str notes)
 {
-    const size_t key = sizeof EPCTX__HASH_KEY - 1;
     uint64_t hash = 0;
-    if (notes.size >= key && memcmp(notes.data, EPCTX__HASH_KEY, key) == 0) {
-        notes.data += key;
-        notes.size -= key;
-        epctx__hex(notes, &hash);
+    if (epctx_str_starts(notes, EPCTX__HASH_KEY)) {
+        epctx__str_skip(&notes, sizeof EPCTX__HASH_KEY - 1);
+        epctx_str_take_hash(&notes, &hash);
     }
     return hash;
 }
 
 /* -- weightless contexts -- */
 
-/* A decimal number and the blank behind it. */
-static bool epctx__ref_number(epctx_str *rest, uint64_t *out)
+static bool epctx__ref_end(epctx_str *rest, char end)
 {
-    size_t i = 0;
-    *out = 0;
-    while (i < rest->size && i < 19 && rest->data[i] >= '0' && rest->data[i] <= '9') {
-        *out = *out * 10 + (uint64_t)(rest->data[i++] - '0');
-    }
-    if (i == 0 || i == rest->size || rest->data[i] != ' ') {
+    if (rest->size == 0 || rest->data[0] != end) {
         return false;
     }
-    rest->data += i + 1;
-    rest->size -= i + 1;
+    epctx__str_skip(rest, 1);
     return true;
+}
+
+static bool epctx__ref_number(epctx_str *rest, uint64_t *out)
+{
+    return epctx_str_take_number(rest, out) && epctx__ref_end(rest, ' ');
 }
 
 /* Text with its length in front and `end` behind it. */
 static bool epctx__ref_text(epctx_str *rest, char end, epctx_str *out)
 {
     uint64_t size;
-    if (!epctx__ref_number(rest, &size) || size >= rest->size || rest->data[size] != end) {
+    if (!epctx__ref_number(rest, &size) || size > rest->size) {
         return false;
     }
     out->data = rest->data;
     out->size = (size_t)size;
-    rest->data += size + 1;
-    rest->size -= (size_t)size + 1;
-    return true;
+    epctx__str_skip(rest, out->size);
+    return epctx__ref_end(rest, end);
 }
 
 EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out)
 {
     epctx_str at = *rest;
-    if (!epctx__ref_number(&at, &out->size)) {
-        return false;
-    }
-    if (at.size < 17 || at.data[16] != ' ' || !epctx__hex(at, &out->hash)) {
-        return false;
-    }
-    at.data += 17;
-    at.size -= 17;
-    if (!epctx__ref_number(&at, &out->offset) || !epctx__ref_text(&at, ' ', &out->name) ||
-        !epctx__ref_text(&at, '\n', &out->location)) {
+    if (!epctx__ref_number(&at, &out->size) || !epctx_str_take_hash(&at, &out->hash) ||
+        !epctx__ref_end(&at, ' ') || !epctx__ref_number(&at, &out->offset) ||
+        !epctx__ref_text(&at, ' ', &out->name) || !epctx__ref_text(&at, '\n', &out->location)) {
         return false;
     }
     *rest = at;
@@ -26928,22 +27668,14 @@ static epctx_status epctx__ep_name(epctx_ep *ep, epctx_str *name, epctx_error *e
     const char *prefix = ep->opts.name_prefix != NULL ? ep->opts.name_prefix : "";
     const char *source = ep->backend->source;
     size_t capacity = strlen(prefix) + strlen(source) + 48;
-    epctx__text text = epctx__text_of((char *)epctx__ep_array(ep, capacity, 1, error), capacity);
+    epctx_text text = epctx_text_of((char *)epctx__ep_array(ep, capacity, 1, error), capacity);
     if (text.data == NULL) {
         return EPCTX_ERR_NOMEM;
     }
-    while (*prefix != '\0') {
-        epctx__text_char(&text, *prefix++);
-    }
-    while (*source != '\0') {
-        epctx__text_char(&text, *source++);
-    }
-    epctx__text_char(&text, '_');
-    epctx__text_number(&text, ep->opts.model_hash, 16);
-    epctx__text_char(&text, '_');
-    epctx__text_number(&text, ep->count, 10);
-    name->data = text.data;
-    name->size = text.size;
+    epctx_text_put(&text, epctx_str_of(prefix));
+    epctx_text_put(&text, epctx_str_of(source));
+    epctx_text_put_format(&text, "_%x_%u", ep->opts.model_hash, (uint64_t)ep->count);
+    *name = epctx_text_str(&text);
     return EPCTX_OK;
 }
 
@@ -27046,19 +27778,11 @@ EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, 
 
 static epctx_str epctx__ep_notes(epctx_ep *ep, uint64_t hash, epctx_error *error)
 {
-    const size_t key = sizeof EPCTX__HASH_KEY - 1;
-    char *text = (char *)epctx__ep_array(ep, key + 16, 1, error);
-    epctx_str notes;
-    size_t i;
-    notes.data = text;
-    notes.size = text != NULL ? key + 16 : 0;
-    for (i = 0; text != NULL && i < key; i++) {
-        text[i] = EPCTX__HASH_KEY[i];
-    }
-    for (i = 0; text != NULL && i < 16; i++) {
-        text[key + i] = "0123456789abcdef"[hash >> (60 - 4 * i) & 15];
-    }
-    return notes;
+    const size_t size = sizeof EPCTX__HASH_KEY + 16;
+    epctx_text text = epctx_text_of((char *)epctx__ep_array(ep, size, 1, error), size);
+    epctx_text_put(&text, epctx_str_of(EPCTX__HASH_KEY));
+    epctx_text_put_hex(&text, hash, 16);
+    return epctx_text_str(&text);
 }
 
 /* Does this initializer stay in the source model? */
@@ -27069,35 +27793,27 @@ static bool epctx__stays_outside(const epctx_tensor *t, epctx_weightless_support
             (weightless == EPCTX_WEIGHTLESS_EXTERNAL_ONLY && t->location.size > 0));
 }
 
-/* As it is: names are read back. */
-static void epctx__ref_bytes(epctx__text *text, epctx_str s)
+static void epctx__ref_put_number(epctx_text *text, uint64_t value)
 {
-    size_t i;
-    for (i = 0; i < s.size; i++) {
-        epctx__text_char(text, s.data[i]);
-    }
+    epctx_text_put_number(text, value);
+    epctx_text_put_char(text, ' ');
 }
 
-static void epctx__ref_put(epctx__text *text, const epctx_tensor *t)
+static void epctx__ref_put_text(epctx_text *text, epctx_str part, char end)
 {
-    uint64_t hash = epctx_hash(t->data, t->size, 0);
-    int shift;
-    epctx__text_number(text, t->size, 10);
-    epctx__text_char(text, ' ');
-    for (shift = 60; shift >= 0; shift -= 4) {
-        epctx__text_char(text, "0123456789abcdef"[hash >> shift & 15]);
-    }
-    epctx__text_char(text, ' ');
-    epctx__text_number(text, t->offset, 10);
-    epctx__text_char(text, ' ');
-    epctx__text_number(text, t->name.size, 10);
-    epctx__text_char(text, ' ');
-    epctx__ref_bytes(text, t->name);
-    epctx__text_char(text, ' ');
-    epctx__text_number(text, t->location.size, 10);
-    epctx__text_char(text, ' ');
-    epctx__ref_bytes(text, t->location);
-    epctx__text_char(text, '\n');
+    epctx__ref_put_number(text, part.size);
+    epctx_text_put(text, part);
+    epctx_text_put_char(text, end);
+}
+
+static void epctx__ref_put(epctx_text *text, const epctx_tensor *t)
+{
+    epctx__ref_put_number(text, t->size);
+    epctx_text_put_hex(text, epctx_hash(t->data, t->size, 0), 16);
+    epctx_text_put_char(text, ' ');
+    epctx__ref_put_number(text, t->offset);
+    epctx__ref_put_text(text, t->name, ' ');
+    epctx__ref_put_text(text, t->location, '\n');
 }
 
 /* Text of the attribute that names a piece's weights; empty when it has none outside. */
@@ -27107,7 +27823,7 @@ static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, ep
     const size_t numbers = 5 * 21 + 20; /* the most that a line has beside its names */
     size_t capacity = 0;
     size_t i;
-    epctx__text text;
+    epctx_text text;
     *out = epctx_str_of(NULL);
     for (i = 0; i < piece->initializer_count; i++) {
         const epctx_tensor *t = &piece->initializers[i];
@@ -27118,7 +27834,7 @@ static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, ep
     if (capacity == 0) {
         return EPCTX_OK;
     }
-    text = epctx__text_of((char *)epctx__ep_array(ep, capacity, 1, error), capacity);
+    text = epctx_text_of((char *)epctx__ep_array(ep, capacity, 1, error), capacity);
     if (text.data == NULL) {
         return EPCTX_ERR_NOMEM;
     }
@@ -27127,8 +27843,7 @@ static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, ep
             epctx__ref_put(&text, &piece->initializers[i]);
         }
     }
-    out->data = text.data;
-    out->size = text.size;
+    *out = epctx_text_str(&text);
     return EPCTX_OK;
 }
 
@@ -27262,6 +27977,47 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep)
 
 #ifndef EPCTX_NO_EDIT
 
+EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options)
+{
+    epctx_gen_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.context_file_path = epctx__option_set(options, EPCTX_OPTION_CONTEXT_FILE_PATH);
+    opts.embed = epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE);
+    opts.name_prefix = epctx__option_set(options, EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX);
+    opts.overwrite = epctx_option_on(options, EPCTX_OPTION_OVERWRITE);
+    opts.require_all = epctx_option_on(options, EPCTX_OPTION_DISABLE_CPU_FALLBACK);
+    opts.initializers_file_name =
+        epctx__option_set(options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE);
+    opts.no_nodes = epctx_option_no_nodes(options);
+    opts.prepare_only = epctx_option_on(options, EPCTX_OPTION_COMPILE_ONLY);
+    opts.weightless = epctx_option_on(options, EPCTX_OPTION_WEIGHTLESS) ? EPCTX_WEIGHTLESS_ALL
+                      : epctx_option_on(options, EPCTX_OPTION_WEIGHTLESS_NODES)
+                          ? EPCTX_WEIGHTLESS_EXTERNAL_ONLY
+                          : EPCTX_WEIGHTLESS_NONE;
+    return opts;
+}
+
+EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts)
+{
+    static const char *const no_nodes[] = {"error", "copy", "nothing"};
+    epctx_options options;
+    const char **values = options.values;
+    epctx_options_init(&options, NULL);
+    values[EPCTX_OPTION_CONTEXT_ENABLE] = "1";
+    values[EPCTX_OPTION_CONTEXT_FILE_PATH] = opts->context_file_path;
+    values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = opts->embed ? "1" : "0";
+    values[EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX] = opts->name_prefix;
+    values[EPCTX_OPTION_OVERWRITE] = opts->overwrite ? "1" : "0";
+    values[EPCTX_OPTION_DISABLE_CPU_FALLBACK] = opts->require_all ? "1" : "0";
+    values[EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE] = opts->initializers_file_name;
+    values[EPCTX_OPTION_NO_NODES] = no_nodes[opts->no_nodes];
+    values[EPCTX_OPTION_COMPILE_ONLY] = opts->prepare_only ? "1" : "0";
+    values[EPCTX_OPTION_WEIGHTLESS] = opts->weightless == EPCTX_WEIGHTLESS_ALL ? "1" : NULL;
+    values[EPCTX_OPTION_WEIGHTLESS_NODES] =
+        opts->weightless == EPCTX_WEIGHTLESS_EXTERNAL_ONLY ? "1" : NULL;
+    return options;
+}
+
 /* An initializer that goes into the file of initializers. */
 typedef struct epctx__aside {
     struct epctx__aside *next;
@@ -27301,24 +28057,11 @@ typedef struct epctx__generation {
     epctx__aside *moved_last;
 } epctx__generation;
 
-static void *epctx__gen_array(epctx__generation *g, size_t count, size_t size)
-{
-    void *memory = epctx_arena_array(g->arena, count, size);
-    if (memory == NULL) {
-        epctx__nomem(g->error, g->arena->missing);
-    }
-    return memory;
-}
-
-/* What epctx_preflight is to know of the options. */
+/* What is asked for, as session options. */
 static epctx_options epctx__gen_options(const epctx__generation *g)
 {
-    epctx_options options;
-    epctx_options_init(&options, g->arena);
-    options.values[EPCTX_OPTION_CONTEXT_FILE_PATH] = g->opts->context_file_path;
-    options.values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = g->opts->embed ? "1" : "0";
-    options.values[EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE] = g->opts->initializers_file_name;
-    options.values[EPCTX_OPTION_OVERWRITE] = g->opts->overwrite ? "1" : "0";
+    epctx_options options = epctx_options_of_gen(g->opts);
+    options.arena = g->arena;
     return options;
 }
 
@@ -27327,11 +28070,7 @@ static epctx_status epctx__gen_context_path(epctx__generation *g)
     epctx_gen_report *r = g->report;
     epctx_str wanted = epctx_str_of(g->opts->context_file_path);
     epctx_options options = epctx__gen_options(g);
-    epctx_status status =
-        epctx_options_check(&options, EPCTX_PHASE_GENERATE, g->model->path, g->error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx_options_check(&options, EPCTX_PHASE_GENERATE, g->model->path, g->error));
     return wanted.size > 0
                ? epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error)
                : epctx_path_context_model(epctx_str_of(g->model->path), r->context_path,
@@ -27351,10 +28090,7 @@ static epctx_status epctx__gen_inputs(epctx__generation *g, epctx_preflight_in *
     for (other = g->foreign; other != NULL; other = other->next) {
         count++;
     }
-    inputs = (const char **)epctx__gen_array(g, count, sizeof *inputs);
-    if (inputs == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
+    EPCTX__NEW(inputs, const char *, count, g->arena, g->error);
     for (file = g->model->files; file != NULL; file = file->next) {
         inputs[in->input_count++] = file->path;
     }
@@ -27365,27 +28101,6 @@ static epctx_status epctx__gen_inputs(epctx__generation *g, epctx_preflight_in *
     return EPCTX_OK;
 }
 
-/* A binary that a writer takes has a name and no place. */
-static epctx_status epctx__gen_written_name(epctx__generation *g)
-{
-    epctx_gen_report *r = g->report;
-    epctx_str name = epctx_str_of(g->opts->binary);
-    epctx_status status;
-    if (g->build != NULL) {
-        return epctx_fail(g->error, EPCTX_ERR_ARG,
-                          "a group's binary is a file: it has no writer");
-    }
-    status = name.size > 0 ? epctx_path_check(name, g->error)
-                           : epctx_path_binary(epctx_str_of(r->context_path),
-                                               epctx_str_of(g->backend->short_name),
-                                               r->binary_path, sizeof r->binary_path, g->error);
-    if (status == EPCTX_OK && name.size > 0) {
-        status = epctx__path_join(r->binary_path, sizeof r->binary_path, &name, 1, g->error);
-    }
-    g->binary = r->binary_path;
-    return status;
-}
-
 /* Names and checks the outputs. */
 static epctx_status epctx__gen_paths(epctx__generation *g)
 {
@@ -27393,24 +28108,15 @@ static epctx_status epctx__gen_paths(epctx__generation *g)
     epctx_options options = epctx__gen_options(g);
     epctx_preflight_in in;
     epctx_outputs out;
-    epctx_status status;
     memset(&in, 0, sizeof in);
     in.io = epctx_model_io(g->model);
     in.model_path = g->model->path;
     in.eps = &g->backend->short_name;
-    in.ep_count = g->opts->writer != NULL ? 0 : 1;
+    in.ep_count = 1;
     in.binary = g->joins ? g->binary : g->opts->binary;
     in.binary_joined = g->joins;
-    status = epctx__gen_inputs(g, &in);
-    if (status == EPCTX_OK && g->opts->writer != NULL && !g->opts->embed) {
-        status = epctx__gen_written_name(g);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx_preflight(&options, &in, g->arena, &out, g->error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__gen_inputs(g, &in));
+    EPCTX__TRY(epctx_preflight(&options, &in, g->arena, &out, g->error));
     /* Paths of the preflight fit. */
     if (out.binary_count > 0) {
         memcpy(r->binary_path, out.binaries[0], strlen(out.binaries[0]) + 1);
@@ -27433,84 +28139,70 @@ static bool epctx__is_ep_record(const epctx_node *node)
 static epctx_status epctx__gen_foreign(epctx__generation *g, const epctx_epnode *node)
 {
     const epctx_io *io = epctx_model_io(g->model);
+    const uint32_t flags = g->model->path_flags;
+    epctx_str name = node->ep_cache_context;
     char real[EPCTX_PATH_MAX];
     char from[EPCTX_PATH_MAX];
     char to[EPCTX_PATH_MAX];
-    epctx_str folder;
     epctx__foreign *file;
     epctx_status status;
-    if (node->embed_mode != 0 || node->ep_cache_context.size == 0) {
+    if (node->embed_mode != 0 || name.size == 0) {
         return EPCTX_OK;
     }
-    folder = epctx_path_folder(epctx_str_of(g->report->context_path));
-    status = epctx_path_find(io, folder, node->ep_cache_context, g->model->path_flags, to,
-                             sizeof to, g->error);
-    if (g->model->path[0] != '\0') {
-        epctx_error ignored;
-        epctx_status source;
-        folder = epctx_path_folder(epctx_str_of(g->model->path));
-        source = epctx_path_find(io, folder, node->ep_cache_context, g->model->path_flags, from,
-                                 sizeof from, &ignored);
-        if (source == EPCTX_OK && (status != EPCTX_OK || strcmp(from, to) != 0)) {
-            epctx_error_clear(g->error);
-            status = epctx_fail(g->error, EPCTX_ERR_PATH,
-                                "needs '%S' beside the model, which another EP made: write the new "
-                                "model into the folder of the source",
-                                &node->ep_cache_context);
-        }
+    status = epctx_path_find(io, epctx_path_folder(epctx_str_of(g->report->context_path)), name,
+                             flags, to, sizeof to, g->error);
+    if (g->model->path[0] != '\0' &&
+        epctx_path_find(io, epctx_path_folder(epctx_str_of(g->model->path)), name, flags, from,
+                        sizeof from, NULL) == EPCTX_OK &&
+        (status != EPCTX_OK || strcmp(from, to) != 0)) {
+        epctx_error_clear(g->error);
+        return epctx_fail(g->error, EPCTX_ERR_PATH,
+                          "needs '%S' beside the model, which another EP made: write the new model "
+                          "into the folder of the source",
+                          &name);
     }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    file = (epctx__foreign *)epctx__gen_array(g, 1, sizeof *file);
-    if (file == NULL || io->canonical_fn(io->user, to, real, sizeof real, g->error) != EPCTX_OK) {
-        return g->error->status;
-    }
-    file->path = epctx_arena_copy(g->arena, epctx_str_of(real));
+    EPCTX__TRY(status);
+    EPCTX__TRY(io->canonical_fn(io->user, to, real, sizeof real, g->error));
+    EPCTX__NEW(file, epctx__foreign, 1, g->arena, g->error);
     file->next = g->foreign;
     g->foreign = file;
-    return file->path != NULL ? EPCTX_OK : epctx__nomem(g->error, g->arena->missing);
+    return epctx__copy(g->arena, epctx_str_of(real), &file->path, g->error);
 }
 
-/* The source may hold EPContext nodes of other EPs. One of this EP means that it is compiled
- * already: ORT's rule is to refuse. */
+/* A node of the source is no EPContext node, or one of another EP. One of this EP means that it is
+ * compiled already: ORT's rule is to refuse. */
+static epctx_status epctx__gen_source_node(epctx__generation *g, const epctx_node *node)
+{
+    epctx_epnode ep;
+    if (!epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
+        return EPCTX_OK;
+    }
+    if (!epctx__is_ep_record(node)) {
+        return epctx_fail(g->error, EPCTX_ERR_GRAPH,
+                          "is EPContext in domain '%S', expected com.microsoft", &node->domain);
+    }
+    EPCTX__TRY(epctx_epnode_from_record(node, &ep, g->error));
+    if (ep.source.size == 0 || epctx_str_is(ep.source, g->backend->source)) {
+        return epctx_fail(g->error, EPCTX_ERR_GRAPH,
+                          "is an EPContext node of source '%S': the model is compiled already",
+                          &ep.source);
+    }
+    g->report->other_nodes++;
+    return epctx__gen_foreign(g, &ep);
+}
+
 static epctx_status epctx__gen_source(epctx__generation *g)
 {
     size_t i;
-    epctx_status status = epctx_graph_load(g->model, &g->graph, g->error);
-    if (status == EPCTX_OK) {
-        status = epctx__editable(g->model, g->error);
+    EPCTX__TRY(epctx_graph_load(g->model, &g->graph, g->error));
+    EPCTX__TRY(epctx__editable(g->model, g->error));
+    EPCTX__TRY(epctx__gen_context_path(g));
+    for (i = 0; i < g->graph.node_count; i++) {
+        epctx_status status = epctx__gen_source_node(g, &g->graph.nodes[i]);
+        epctx_blame(g->error, g->model->path, &g->graph.nodes[i].name, NULL);
+        EPCTX__TRY(status);
     }
-    if (status == EPCTX_OK) {
-        status = epctx__gen_context_path(g);
-    }
-    for (i = 0; status == EPCTX_OK && i < g->graph.node_count; i++) {
-        const epctx_node *node = &g->graph.nodes[i];
-        epctx_epnode ep;
-        if (!epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
-            continue;
-        }
-        if (!epctx__is_ep_record(node)) {
-            status = epctx_fail(g->error, EPCTX_ERR_GRAPH,
-                                "is EPContext in domain '%S', expected com.microsoft",
-                                &node->domain);
-        } else {
-            status = epctx_epnode_from_record(node, &ep, g->error);
-        }
-        if (status == EPCTX_OK &&
-            (ep.source.size == 0 || epctx_str_is(ep.source, g->backend->source))) {
-            status = epctx_fail(g->error, EPCTX_ERR_GRAPH,
-                                "is an EPContext node of source '%S': the model is compiled "
-                                "already",
-                                &ep.source);
-        }
-        if (status == EPCTX_OK) {
-            g->report->other_nodes++;
-            status = epctx__gen_foreign(g, &ep);
-        }
-        epctx_blame(g->error, g->model->path, &node->name, NULL);
-    }
-    return status;
+    return EPCTX_OK;
 }
 
 /* Why a node stays on the CPU. `ask`: the backend tells, when it can. */
@@ -27537,14 +28229,14 @@ static epctx_status epctx__gen_refusal(const epctx__generation *g, size_t index,
  * graph again. */
 #define EPCTX__ASKED 200
 
-/* Tells why nodes stay, where the backend decided that. */
+/* Tells why nodes stay. */
 static void epctx__gen_tell(const epctx__generation *g)
 {
     const epctx_hooks *hooks = g->opts->hooks;
     epctx_error why;
     size_t i;
     int asked = 0;
-    if (hooks == NULL || hooks->refused_fn == NULL || g->opts->sets != NULL) {
+    if (hooks == NULL || hooks->refused_fn == NULL) {
         return;
     }
     for (i = 0; i < g->graph.node_count; i++) {
@@ -27577,164 +28269,6 @@ static epctx_status epctx__gen_nothing(epctx__generation *g)
                       why.message[0] != '\0' ? ": " : "", why.message);
 }
 
-/* -- partitions that the caller chose -- */
-
-/* The caller's sets as groups of the grouping. */
-static bool epctx__sets_read(epctx__generation *g, epctx__grouping *grouping)
-{
-    const epctx_graph *graph = &g->graph;
-    uint32_t *index = (uint32_t *)epctx__gen_array(g, graph->node_count, sizeof *index);
-    size_t i, k;
-    if (index == NULL) {
-        return false;
-    }
-    for (i = 0; i < graph->node_count; i++) {
-        index[graph->nodes[i].id] = (uint32_t)i;
-        grouping->group[i] = EPCTX__NOBODY;
-    }
-    for (i = 0; i < g->opts->set_count; i++) {
-        const epctx_node_set *set = &g->opts->sets[i];
-        for (k = 0; k < set->node_count; k++) {
-            uint32_t at;
-            if (set->nodes[k] >= graph->node_count) {
-                epctx_fail(g->error, EPCTX_ERR_ARG,
-                           "node set %u names node %u, the graph has %u", (uint64_t)i,
-                           (uint64_t)set->nodes[k], (uint64_t)graph->node_count);
-                return false;
-            }
-            at = index[set->nodes[k]];
-            if (grouping->group[at] != EPCTX__NOBODY || epctx__is_ep_record(&graph->nodes[at])) {
-                epctx_fail(g->error, EPCTX_ERR_ARG, "node set %u has node '%S', which %s",
-                           (uint64_t)i, &graph->nodes[at].name,
-                           grouping->group[at] != EPCTX__NOBODY
-                               ? "is in a set already"
-                               : "is an EPContext node");
-                return false;
-            }
-            grouping->group[at] = (uint32_t)i;
-            g->take[at] = 1;
-        }
-        if (set->node_count == 0) {
-            epctx_fail(g->error, EPCTX_ERR_ARG, "node set %u is empty", (uint64_t)i);
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Sets and single nodes that wait for each other; says which set does and through what. */
-static void epctx__sets_circle(epctx__generation *g, const epctx__edges *edges, uint32_t *waits,
-                               const uint8_t *done, size_t units)
-{
-    size_t sets = g->opts->set_count;
-    uint32_t at = EPCTX__NO_UNIT;
-    uint32_t set = EPCTX__NO_UNIT;
-    size_t i;
-    for (i = 0; i < units; i++) {
-        waits[i] = EPCTX__NO_UNIT;
-    }
-    for (i = 0; i < edges->count; i++) {
-        /* not taken: what waits for a unit that is left is left */
-        if (!done[edges->from[i]] && !done[edges->to[i]]) {
-            waits[edges->to[i]] = edges->from[i];
-            at = edges->to[i];
-        }
-    }
-    /* Every unit left waits for one that is left: after as many steps we are on a circle. */
-    /* not taken: there is a circle */
-    for (i = 0; i < units && at != EPCTX__NO_UNIT; i++) {
-        at = waits[at];
-    }
-    /* not taken: there is a circle, and a set on it */
-    for (i = 0; i < units && at != EPCTX__NO_UNIT && set == EPCTX__NO_UNIT; i++) {
-        set = at < sets ? at : EPCTX__NO_UNIT;
-        at = waits[at];
-    }
-    /* not taken: there is a circle, and a set on it */
-    if (set == EPCTX__NO_UNIT || at == EPCTX__NO_UNIT) {
-        epctx_fail(g->error, EPCTX_ERR_GRAPH, "the node sets depend on each other in a circle");
-    } else if (at < sets) {
-        epctx_fail(g->error, EPCTX_ERR_GRAPH,
-                   "node set %u depends on itself through node set %u: they cannot both be "
-                   "partitions",
-                   (uint64_t)set, (uint64_t)at);
-    } else {
-        epctx_fail(g->error, EPCTX_ERR_GRAPH,
-                   "node set %u depends on itself through node '%S', which is not in it",
-                   (uint64_t)set, &g->graph.nodes[at - sets].name);
-    }
-}
-
-/* Is there an order with every set in one piece? */
-static bool epctx__sets_convex(epctx__generation *g, const epctx__grouping *grouping)
-{
-    const epctx_graph *graph = &g->graph;
-    size_t sets = g->opts->set_count;
-    size_t units = sets + graph->node_count;
-    size_t exist = sets;
-    size_t most = 0;
-    size_t count = 0;
-    size_t i, k;
-    epctx__edges edges;
-    uint32_t *key = (uint32_t *)epctx__gen_array(g, units, sizeof *key);
-    uint32_t *sequence = (uint32_t *)epctx__gen_array(g, units, sizeof *sequence);
-    uint8_t *done = (uint8_t *)epctx__gen_array(g, units, 1);
-    for (i = 0; i < graph->node_count; i++) {
-        most += epctx__read_count(&graph->nodes[i]);
-    }
-    edges.count = 0;
-    edges.from = (uint32_t *)epctx__gen_array(g, most, sizeof *edges.from);
-    edges.to = (uint32_t *)epctx__gen_array(g, most, sizeof *edges.to);
-    if (key == NULL || sequence == NULL || done == NULL || edges.from == NULL ||
-        edges.to == NULL) {
-        return false;
-    }
-    for (i = 0; i < sets; i++) {
-        key[i] = (uint32_t)i;
-    }
-    for (i = 0; i < graph->node_count; i++) {
-        bool single = grouping->group[i] == EPCTX__NOBODY;
-        uint32_t to = single ? (uint32_t)(sets + i) : grouping->group[i];
-        key[sets + i] = single ? (uint32_t)(sets + i) : EPCTX__NO_UNIT;
-        exist += single;
-        for (k = 0; k < epctx__read_count(&graph->nodes[i]); k++) {
-            uint32_t made = epctx_map_get(&grouping->producers,
-                                          epctx__reads(&graph->nodes[i], k));
-            uint32_t from;
-            if (made == EPCTX_MAP_NONE) {
-                continue;
-            }
-            from = grouping->group[made] == EPCTX__NOBODY ? (uint32_t)(sets + made)
-                                                          : grouping->group[made];
-            if (from != to) {
-                edges.from[edges.count] = from;
-                edges.to[edges.count++] = to;
-            }
-        }
-    }
-    if (!epctx__sort_units(g->arena, g->error, key, units, &edges, sequence, &count)) {
-        return false;
-    }
-    for (i = 0; i < count; i++) {
-        done[sequence[i]] = 1;
-    }
-    if (count != exist) {
-        epctx__sets_circle(g, &edges, key, done, units);
-    }
-    return count == exist;
-}
-
-static epctx_status epctx__gen_sets(epctx__generation *g)
-{
-    epctx__grouping grouping;
-    if (!epctx__grouping_begin(&grouping, &g->graph, g->take, g->arena, g->error) ||
-        !epctx__sets_read(g, &grouping) || !epctx__sets_convex(g, &grouping)) {
-        return g->error->status;
-    }
-    grouping.count = (uint32_t)g->opts->set_count;
-    return epctx__group_collect(&grouping, &g->parts, &g->part_count);
-}
-
 /* Adds the types that the backend infers to the graph's. */
 static epctx_status epctx__gen_infer(epctx__generation *g)
 {
@@ -27743,17 +28277,13 @@ static epctx_status epctx__gen_infer(epctx__generation *g)
     epctx_value *all;
     size_t known = g->graph.value_count;
     size_t count = 0;
-    epctx_status status = EPCTX_OK;
     if (b->infer_fn != NULL) {
-        status = b->infer_fn(b->self, &g->graph, g->arena, &inferred, &count, g->error);
+        EPCTX__TRY(b->infer_fn(b->self, &g->graph, g->arena, &inferred, &count, g->error));
     }
-    if (status != EPCTX_OK || count == 0) {
-        return status;
+    if (count == 0) {
+        return EPCTX_OK;
     }
-    all = (epctx_value *)epctx__gen_array(g, known + count, sizeof *all);
-    if (all == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
+    EPCTX__NEW(all, epctx_value, known + count, g->arena, g->error);
     if (known > 0) {
         memcpy(all, g->graph.values, known * sizeof *all);
     }
@@ -27767,49 +28297,33 @@ static epctx_status epctx__gen_capability(epctx__generation *g)
 {
     const uint8_t *stays = NULL;
     size_t i;
-    epctx_status status = epctx__gen_infer(g);
-    if (status == EPCTX_OK) {
-        status = g->backend->capability_fn(g->backend->self, &g->graph, g->take, g->error);
-    }
+    EPCTX__TRY(epctx__gen_infer(g));
+    EPCTX__TRY(g->backend->capability_fn(g->backend->self, &g->graph, g->take, g->error));
     for (i = 0; i < g->graph.node_count; i++) {
         if (epctx_str_is(g->graph.nodes[i].op_type, EPCTX_OP_TYPE)) {
             g->take[i] = 0;
         }
     }
-    if (status == EPCTX_OK) {
-        status = epctx__partition(&g->graph, g->take, g->arena, &g->parts, &g->part_count, &stays,
-                                  g->error);
-    }
-    for (i = 0; status == EPCTX_OK && i < g->graph.node_count; i++) {
+    EPCTX__TRY(epctx__partition(&g->graph, g->take, g->arena, &g->parts, &g->part_count, &stays,
+                                g->error));
+    for (i = 0; i < g->graph.node_count; i++) {
         g->take[i] = stays[i] != 0 ? EPCTX__BESIDE : g->take[i];
     }
-    return status;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__gen_partition(epctx__generation *g)
 {
-    epctx_status status;
     size_t i;
-    g->take = (uint8_t *)epctx__gen_array(g, g->graph.node_count, 1);
-    if (g->take == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
-    status = g->opts->sets != NULL ? epctx__gen_sets(g) : epctx__gen_capability(g);
-    if (status == EPCTX_OK) {
-        epctx__gen_tell(g);
-    }
-    for (i = 0; status == EPCTX_OK && g->opts->require_all && i < g->graph.node_count; i++) {
+    EPCTX__NEW(g->take, uint8_t, g->graph.node_count, g->arena, g->error);
+    EPCTX__TRY(epctx__gen_capability(g));
+    epctx__gen_tell(g);
+    for (i = 0; g->opts->require_all && i < g->graph.node_count; i++) {
         if (g->take[i] == 0 && !epctx__is_ep_record(&g->graph.nodes[i])) {
-            status = epctx__gen_refusal(g, i, true, g->error);
+            return epctx__gen_refusal(g, i, true, g->error);
         }
     }
-    if (status == EPCTX_OK && g->part_count == 0) {
-        status = epctx__gen_nothing(g);
-    }
-    if (status != EPCTX_OK) {
-        epctx_blame(g->error, g->model->path, NULL, NULL);
-    }
-    return status;
+    return g->part_count == 0 ? epctx__gen_nothing(g) : EPCTX_OK;
 }
 
 /* The binary as the application will meet it. */
@@ -27817,16 +28331,15 @@ static epctx_status epctx__verify_binary(const epctx_backend *b, epctx_span bina
                                          const epctx_ep *ep, epctx_error *error)
 {
     void *context = NULL;
+    void *graph;
     size_t i;
-    epctx_status status = b->load_fn(b->self, binary, &context, error);
-    for (i = 0; status == EPCTX_OK && i < ep->count; i++) {
-        void *graph;
+    epctx_status status;
+    EPCTX__TRY(b->load_fn(b->self, binary, &context, error));
+    for (i = 0, status = EPCTX_OK; status == EPCTX_OK && i < ep->count; i++) {
         status = b->find_fn(b->self, context, ep->pieces[i].name, ep->pieces[i].hash, &graph,
                             error);
     }
-    if (context != NULL) {
-        b->unload_fn(b->self, context);
-    }
+    b->unload_fn(b->self, context);
     return status;
 }
 
@@ -27844,29 +28357,23 @@ static epctx_status epctx__gen_source_name(epctx__generation *g)
     epctx_error_clear(&ignored);
     parts[0] = epctx_path_folder(epctx_str_of(g->report->context_path));
     parts[1] = epctx_str_of(".");
-    /* not taken: a folder is shorter than its path, which fits */
     if (g->model->path[0] != '\0' &&
-        epctx__path_join(folder, sizeof folder, parts, 2, &ignored) == EPCTX_OK &&
+        EPCTX__ALWAYS(epctx__path_join(folder, sizeof folder, parts, 2, &ignored) == EPCTX_OK) &&
         io->canonical_fn(io->user, folder, real, sizeof real, &ignored) == EPCTX_OK &&
-        io->canonical_fn(io->user, g->model->path, source, sizeof source, &ignored) == EPCTX_OK) {
-        if (epctx__path_inside(real, source)) {
-            size_t size = strlen(real);
-            name = epctx_str_of(source + size + !epctx_path_is_separator(real[size - 1]));
-        }
+        io->canonical_fn(io->user, g->model->path, source, sizeof source, &ignored) == EPCTX_OK &&
+        epctx__path_inside(real, source)) {
+        size_t size = strlen(real);
+        name = epctx_str_of(source + size + !epctx_path_is_separator(real[size - 1]));
     }
-    g->source_model = epctx_arena_copy(g->arena, name);
-    return g->source_model != NULL ? EPCTX_OK : epctx__nomem(g->error, g->arena->missing);
+    return epctx__copy(g->arena, name, &g->source_model, g->error);
 }
 
-static epctx_status epctx__gen_compile(epctx__generation *g)
+static epctx_status epctx__gen_begin_ep(epctx__generation *g)
 {
     epctx_ep_opts how;
-    epctx_status status;
-    size_t i, k, count;
     memset(&how, 0, sizeof how);
-    if (g->opts->weightless != EPCTX_WEIGHTLESS_NONE &&
-        epctx__gen_source_name(g) != EPCTX_OK) {
-        return EPCTX_ERR_NOMEM;
+    if (g->opts->weightless != EPCTX_WEIGHTLESS_NONE) {
+        EPCTX__TRY(epctx__gen_source_name(g));
     }
     how.name_prefix = g->opts->name_prefix;
     how.model_hash = epctx_graph_hash(&g->graph);
@@ -27877,38 +28384,39 @@ static epctx_status epctx__gen_compile(epctx__generation *g)
     how.source_model = g->source_model;
     how.hooks = g->opts->hooks;
     how.allocator = g->opts->allocator;
-    if (g->build != NULL) {
-        status = epctx__ep_open(&g->ep, g->backend, &how, g->part_count, g->arena, g->error);
-        g->ep.build = g->build;
-        g->ep.shared = g->known;
-        g->ep.max_size = g->known->max_size;
-    } else {
-        status = epctx_ep_begin(&g->ep, g->backend, &how, g->part_count, g->arena, g->error);
+    if (g->build == NULL) {
+        return epctx_ep_begin(&g->ep, g->backend, &how, g->part_count, g->arena, g->error);
     }
-    for (i = 0; status == EPCTX_OK && i < g->part_count; i++) {
-        status = epctx_ep_compile(&g->ep, &g->parts[i].graph, g->error);
+    EPCTX__TRY(epctx__ep_open(&g->ep, g->backend, &how, g->part_count, g->arena, g->error));
+    g->ep.build = g->build;
+    g->ep.shared = g->known;
+    g->ep.max_size = g->known->max_size;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__gen_compile(epctx__generation *g)
+{
+    epctx_gen_report *r = g->report;
+    size_t i, k, count;
+    EPCTX__TRY(epctx__gen_begin_ep(g));
+    for (i = 0; i < g->part_count; i++) {
+        EPCTX__TRY(epctx_ep_compile(&g->ep, &g->parts[i].graph, g->error));
     }
-    if (status == EPCTX_OK) {
-        status = epctx_ep_finish(&g->ep, g->error);
+    EPCTX__TRY(epctx_ep_finish(&g->ep, g->error));
+    if (g->opts->verify && g->build == NULL) {
+        EPCTX__TRY(epctx__verify_binary(g->backend, epctx_ep_binary(&g->ep), &g->ep, g->error));
     }
-    if (status == EPCTX_OK && g->opts->verify && g->build == NULL) {
-        status = epctx__verify_binary(g->backend, epctx_ep_binary(&g->ep), &g->ep, g->error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_blame(g->error, g->model->path, NULL, NULL);
-    }
-    g->nodes = epctx_ep_context_nodes(&g->ep, &count);
-    g->report->nodes = g->nodes;
+    r->nodes = g->nodes = epctx_ep_context_nodes(&g->ep, &count);
     for (i = 0; i < g->part_count; i++) {
         for (k = 0; k < g->parts[i].graph.initializer_count; k++) {
             const epctx_tensor *t = &g->parts[i].graph.initializers[k];
             bool outside = epctx__stays_outside(t, g->ep.opts.weightless);
-            g->report->outside_count += outside;
-            g->report->outside_size += outside ? t->size : 0;
+            r->outside_count += outside;
+            r->outside_size += outside ? t->size : 0;
         }
     }
-    g->report->max_size = g->ep.max_size;
-    return status;
+    r->max_size = g->ep.max_size;
+    return EPCTX_OK;
 }
 
 /* -- the rewrite of the model -- */
@@ -27920,45 +28428,33 @@ typedef struct epctx__rewrite {
     epctx_map used;      /* names that the new graph reads */
     epctx_map made;      /* names that the new graph produces or defines */
     epctx_map inputs;    /* run-time inputs: all of them stay */
+    epctx_map typed;     /* values whose type the new graph tells */
 } epctx__rewrite;
 
 #define EPCTX__GONE UINT32_MAX
 
-static bool epctx__mark(epctx__rewrite *w, epctx_map *map, epctx_str name)
+static epctx_status epctx__mark(epctx__rewrite *w, epctx_map *map, epctx_str name)
 {
     /* The empty name stands for an optional value that is not there. */
-    if (name.size > 0 && epctx_map_put(map, name, 1) != EPCTX_OK) {
-        epctx__nomem(w->g->error, w->g->arena->missing);
-        return false;
-    }
-    return true;
+    return name.size > 0 ? epctx__map_set(map, name, 1, w->g->error) : EPCTX_OK;
 }
 
-static bool epctx__mark_reads(epctx__rewrite *w, const epctx_node *node)
+/* What a node of the new graph reads and produces. */
+static epctx_status epctx__mark_node(epctx__rewrite *w, const epctx_node *node)
 {
     size_t k;
     for (k = 0; k < epctx__read_count(node); k++) {
-        if (!epctx__mark(w, &w->used, epctx__reads(node, k))) {
-            return false;
-        }
+        EPCTX__TRY(epctx__mark(w, &w->used, epctx__reads(node, k)));
     }
-    return true;
-}
-
-static bool epctx__mark_writes(epctx__rewrite *w, const epctx_node *node)
-{
-    size_t k;
     for (k = 0; k < node->output_count; k++) {
-        if (!epctx__mark(w, &w->made, node->outputs[k])) {
-            return false;
-        }
+        EPCTX__TRY(epctx__mark(w, &w->made, node->outputs[k]));
     }
-    return true;
+    return EPCTX_OK;
 }
 
 /* Which nodes stay: all that are in no partition, but constant nodes only if somebody still reads
  * them. Backwards, so that chains of constants go together. */
-static bool epctx__rewrite_units(epctx__rewrite *w)
+static epctx_status epctx__rewrite_units(epctx__rewrite *w)
 {
     epctx__generation *g = w->g;
     const epctx_graph *graph = &g->graph;
@@ -27970,14 +28466,10 @@ static bool epctx__rewrite_units(epctx__rewrite *w)
         for (k = 0; k < g->parts[i].node_count; k++) {
             w->unit[g->parts[i].nodes[k]] = (uint32_t)i;
         }
-        if (!epctx__mark_reads(w, &g->nodes[i]) || !epctx__mark_writes(w, &g->nodes[i])) {
-            return false;
-        }
+        EPCTX__TRY(epctx__mark_node(w, &g->nodes[i]));
     }
     for (i = 0; i < graph->output_count; i++) {
-        if (!epctx__mark(w, &w->used, graph->outputs[i].name)) {
-            return false;
-        }
+        EPCTX__TRY(epctx__mark(w, &w->used, graph->outputs[i].name));
     }
     for (i = graph->node_count; i-- > 0;) {
         const epctx_node *node = &graph->nodes[i];
@@ -27986,20 +28478,20 @@ static bool epctx__rewrite_units(epctx__rewrite *w)
             continue;
         }
         for (k = 0; k < node->output_count; k++) {
-            read = read || epctx_map_get(&w->used, node->outputs[k]) != EPCTX_MAP_NONE;
+            read = read || epctx__has(&w->used, node->outputs[k]);
         }
         /* take != 0 here: a constant that was copied into the partitions that use it */
         if (!read && g->take[i] != 0) {
             w->unit[i] = EPCTX__GONE;
-        } else if (!epctx__mark_reads(w, node) || !epctx__mark_writes(w, node)) {
-            return false;
+        } else {
+            EPCTX__TRY(epctx__mark_node(w, node));
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
 /* Which unit waits for which: readers for producers. */
-static bool epctx__rewrite_edges(epctx__rewrite *w, epctx__edges *edges)
+static epctx_status epctx__rewrite_edges(epctx__rewrite *w, epctx__edges *edges)
 {
     epctx__generation *g = w->g;
     const epctx_graph *graph = &g->graph;
@@ -28010,16 +28502,14 @@ static bool epctx__rewrite_edges(epctx__rewrite *w, epctx__edges *edges)
     for (i = 0; i < graph->node_count; i++) {
         most += epctx__read_count(&graph->nodes[i]);
         for (k = 0; w->unit[i] != EPCTX__GONE && k < graph->nodes[i].output_count; k++) {
-            if (epctx_map_put(&producers, graph->nodes[i].outputs[k], w->unit[i]) != EPCTX_OK) {
-                epctx__nomem(g->error, g->arena->missing);
-                return false;
-            }
+            EPCTX__TRY(epctx__map_set(&producers, graph->nodes[i].outputs[k], w->unit[i],
+                                      g->error));
         }
     }
-    edges->from = (uint32_t *)epctx__gen_array(g, most, sizeof *edges->from);
-    edges->to = (uint32_t *)epctx__gen_array(g, most, sizeof *edges->to);
+    EPCTX__NEW(edges->from, uint32_t, most, g->arena, g->error);
+    EPCTX__NEW(edges->to, uint32_t, most, g->arena, g->error);
     edges->count = 0;
-    for (i = 0; edges->from != NULL && edges->to != NULL && i < graph->node_count; i++) {
+    for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
         for (k = 0; w->unit[i] != EPCTX__GONE && k < epctx__read_count(node); k++) {
             epctx_str name = epctx__reads(node, k);
@@ -28030,11 +28520,11 @@ static bool epctx__rewrite_edges(epctx__rewrite *w, epctx__edges *edges)
             }
         }
     }
-    return edges->from != NULL && edges->to != NULL;
+    return EPCTX_OK;
 }
 
 /* The units of the new graph in order. */
-static bool epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t *count)
+static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t *count)
 {
     epctx__generation *g = w->g;
     size_t nodes = g->graph.node_count;
@@ -28042,11 +28532,9 @@ static bool epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t 
     epctx__edges edges;
     uint32_t *key;
     size_t i;
-    *sequence = (uint32_t *)epctx__gen_array(g, units, sizeof **sequence);
-    key = (uint32_t *)epctx__gen_array(g, units, sizeof *key);
-    if (*sequence == NULL || key == NULL || !epctx__rewrite_edges(w, &edges)) {
-        return false;
-    }
+    EPCTX__NEW(*sequence, uint32_t, units, g->arena, g->error);
+    EPCTX__NEW(key, uint32_t, units, g->arena, g->error);
+    EPCTX__TRY(epctx__rewrite_edges(w, &edges));
     for (i = 0; i < units; i++) {
         key[i] = EPCTX__NO_UNIT;
     }
@@ -28058,17 +28546,19 @@ static bool epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t 
             key[unit] = g->graph.nodes[i].id;
         }
     }
-    return epctx__sort_units(g->arena, g->error, key, units, &edges, *sequence, count);
+    return epctx__sort_units(g->arena, g->error, key, units, &edges, *sequence, count)
+               ? EPCTX_OK
+               : g->error->status;
 }
 
-static bool epctx__drop(epctx__rewrite *w, epctx_slot *slot)
+static epctx_status epctx__drop(epctx__rewrite *w, epctx_slot *slot)
 {
-    return epctx_remove(w->g->model, epctx__slot_view(slot), w->g->error) == EPCTX_OK;
+    return epctx_remove(w->g->model, epctx__slot_view(slot), w->g->error);
 }
 
 /* Brings the node fields of the graph into the new sequence: nodes that keep their relative place
  * are not touched, others move, partitions appear. */
-static bool epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequence, size_t count)
+static epctx_status epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequence, size_t count)
 {
     epctx__generation *g = w->g;
     epctx_model *model = g->model;
@@ -28077,9 +28567,8 @@ static bool epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequence, si
     size_t kept = 0; /* source position behind the last node that was left in place */
     size_t i;
     for (i = 0; i < g->graph.node_count; i++) {
-        if ((w->unit[i] < g->part_count || w->unit[i] == EPCTX__GONE) &&
-            !epctx__drop(w, w->slots[g->graph.nodes[i].id])) {
-            return false;
+        if (w->unit[i] < g->part_count || w->unit[i] == EPCTX__GONE) {
+            EPCTX__TRY(epctx__drop(w, w->slots[g->graph.nodes[i].id]));
         }
     }
     /* New nodes before the first old one go in front of the first node field. */
@@ -28099,28 +28588,24 @@ static bool epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequence, si
             continue;
         } else { /* moved: a second slot over the same bytes */
             slot = epctx__clone(&b, NULL, w->slots[at]);
-            if (slot != NULL && !epctx__drop(w, w->slots[at])) {
-                return false;
+            if (slot != NULL) {
+                EPCTX__TRY(epctx__drop(w, w->slots[at]));
             }
         }
-        if (epctx__place(model, &b, model->graph, previous, slot, g->error) != EPCTX_OK) {
-            return false;
-        }
+        EPCTX__TRY(epctx__place(model, &b, model->graph, previous, slot, g->error));
         previous = slot;
     }
-    return true;
+    return EPCTX_OK;
 }
 
 /* -- external data: the new model must not depend on the source's files (EP-context design) -- */
 
 /* Takes a field anywhere in the model out, as epctx_remove does for the main graph's. */
-static bool epctx__drop_slot(epctx__rewrite *w, epctx_slot *slot)
+static epctx_status epctx__drop_slot(epctx__rewrite *w, epctx_slot *slot)
 {
-    if (epctx__record(w->g->model, slot, NULL, false, w->g->error) != EPCTX_OK) {
-        return false;
-    }
+    EPCTX__TRY(epctx__record(w->g->model, slot, NULL, false, w->g->error));
     slot->removed = true;
-    return true;
+    return EPCTX_OK;
 }
 
 static void epctx__add_pair(epctx__builder *b, epctx_slot *tensor, const char *key, epctx_str value)
@@ -28133,13 +28618,12 @@ static void epctx__add_pair(epctx__builder *b, epctx_slot *tensor, const char *k
 }
 
 /* Space for a tensor in the file of initializers, aligned like a cache line. */
-static epctx__aside *epctx__set_aside(epctx__generation *g, const epctx_tensor *tensor)
+static epctx_status epctx__set_aside(epctx__generation *g, const epctx_tensor *tensor,
+                                     uint64_t *offset)
 {
-    epctx__aside *moved = (epctx__aside *)epctx__gen_array(g, 1, sizeof *moved);
-    if (moved == NULL) {
-        return NULL;
-    }
-    moved->offset = (g->report->initializers_size + 63) & ~(uint64_t)63;
+    epctx__aside *moved;
+    EPCTX__NEW(moved, epctx__aside, 1, g->arena, g->error);
+    *offset = moved->offset = (g->report->initializers_size + 63) & ~(uint64_t)63;
     moved->bytes.data = tensor->data;
     moved->bytes.size = tensor->size;
     g->report->initializers_size = moved->offset + tensor->size;
@@ -28149,12 +28633,31 @@ static epctx__aside *epctx__set_aside(epctx__generation *g, const epctx_tensor *
         g->moved = moved;
     }
     g->moved_last = moved;
-    return moved;
+    return EPCTX_OK;
+}
+
+/* Says that the bytes of a tensor are in the file of initializers. */
+static epctx_status epctx__refer_tensor(epctx__generation *g, epctx__builder *b, epctx_slot *slot,
+                                        const epctx_tensor *tensor)
+{
+    uint64_t at;
+    epctx_str offset, length;
+    EPCTX__TRY(epctx__set_aside(g, tensor, &at));
+    offset = epctx__new_decimal(g->arena, at);
+    length = epctx__new_decimal(g->arena, tensor->size);
+    if (offset.size == 0 || length.size == 0) {
+        return epctx__nomem(g->error, g->arena->missing);
+    }
+    epctx__add_pair(b, slot, "location", epctx_str_of(g->opts->initializers_file_name));
+    epctx__add_pair(b, slot, "offset", offset);
+    epctx__add_pair(b, slot, "length", length);
+    epctx__add_varint(b, slot, EPCTX_FIELD_TENSOR_DATA_LOCATION, 1);
+    return EPCTX_OK;
 }
 
 /* Replaces a tensor by one with the same head and its bytes inside or in the new file. */
-static bool epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot, const epctx_tensor *tensor,
-                                bool outside)
+static epctx_status epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot,
+                                        const epctx_tensor *tensor, bool outside)
 {
     epctx__generation *g = w->g;
     epctx__builder b = epctx__builder_of(g->model);
@@ -28165,75 +28668,55 @@ static bool epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot, const epctx
     while (!b.failed && p != NULL && p < end) {
         epctx__token t;
         const uint8_t *after = epctx__next(p, end, 100, &t);
-        bool storage = after != NULL && ((t.number >= 4 && t.number <= 7) ||
-                                         (t.number >= 9 && t.number <= 11) || t.number == 13 ||
-                                         t.number == 14);
-        if (after != NULL && !storage &&
+        if (after != NULL && !epctx__is_storage(t.number) &&
             epctx__append_slot(b.arena, fresh, &t, after) == NULL) {
             b.failed = true;
         }
         p = after;
     }
     if (fresh != NULL && outside) {
-        const epctx__aside *moved = epctx__set_aside(g, tensor);
-        epctx_str offset = epctx__new_decimal(g->arena, moved != NULL ? moved->offset : 0);
-        epctx_str length = epctx__new_decimal(g->arena, tensor->size);
-        if (moved == NULL || offset.size == 0 || length.size == 0) {
-            epctx__nomem(g->error, g->arena->missing);
-            return false;
-        }
-        epctx__add_pair(&b, fresh, "location", epctx_str_of(g->opts->initializers_file_name));
-        epctx__add_pair(&b, fresh, "offset", offset);
-        epctx__add_pair(&b, fresh, "length", length);
-        epctx__add_varint(&b, fresh, 14, 1);
+        EPCTX__TRY(epctx__refer_tensor(g, &b, fresh, tensor));
     } else if (fresh != NULL) {
-        epctx__add_bytes(&b, fresh, 9, tensor->data, tensor->size);
+        epctx__add_bytes(&b, fresh, EPCTX_FIELD_TENSOR_RAW_DATA, tensor->data, tensor->size);
     }
-    return epctx__place(g->model, &b, slot->parent, slot, fresh, g->error) == EPCTX_OK &&
-           epctx__drop_slot(w, slot);
+    EPCTX__TRY(epctx__place(g->model, &b, slot->parent, slot, fresh, g->error));
+    return epctx__drop_slot(w, slot);
 }
 
 /* A tensor of the new model: initializers may go out, external data comes in or moves. */
-static bool epctx__settle_tensor(epctx__rewrite *w, epctx_slot *slot, bool initializer)
+static epctx_status epctx__settle_tensor(epctx__rewrite *w, epctx_slot *slot, bool initializer)
 {
     epctx__generation *g = w->g;
     epctx_tensor_view view = epctx_tensor_of(epctx__slot_view(slot));
     bool outside = initializer && g->report->initializers_path[0] != '\0' &&
                    view.elem_type != EPCTX_ONNX_STRING;
-    epctx__loader loader;
     epctx_tensor tensor;
     if (!outside && !view.external) {
-        return true;
+        return EPCTX_OK;
     }
-    memset(&loader, 0, sizeof loader);
-    loader.model = g->model;
-    loader.arena = g->arena;
-    loader.error = g->error;
-    if (!epctx__load_tensor(&loader, epctx__slot_view(slot), &tensor)) {
-        return false;
-    }
+    EPCTX__TRY(epctx_tensor_load(g->model, epctx__slot_view(slot), g->arena, &tensor, g->error));
     outside = outside && tensor.size > 0 && tensor.size >= g->opts->initializers_min_size;
-    return (!outside && !view.external) || epctx__store_tensor(w, slot, &tensor, outside);
+    return outside || view.external ? epctx__store_tensor(w, slot, &tensor, outside) : EPCTX_OK;
 }
 
 /* Messages below a graph or a function that can hold tensors. */
-static bool epctx__holds_tensors(epctx__type type)
+static bool epctx__holds_tensors(epctx_kind type)
 {
-    return type == EPCTX__T_GRAPH || type == EPCTX__T_NODE || type == EPCTX__T_ATTR ||
-           type == EPCTX__T_TENSOR || type == EPCTX__T_SPARSE;
+    return type == EPCTX_KIND_GRAPH || type == EPCTX_KIND_NODE || type == EPCTX_KIND_ATTR ||
+           type == EPCTX_KIND_TENSOR || type == EPCTX_KIND_SPARSE;
 }
 
 /* Is there a tensor to settle somewhere in a message? `all`: also initializers that are inside. */
-static bool epctx__needs_settling(epctx_view message, epctx__type type, bool all, uint32_t depth)
+static bool epctx__needs_settling(epctx_view message, epctx_kind type, bool all, uint32_t depth)
 {
     epctx_cursor it = epctx_fields(message, 0);
     epctx_field field;
     /* not taken: open bounds the nesting */
     while (depth > 0 && epctx_next_field(&it, &field)) {
         uint32_t kind = field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
-        epctx__type inner = epctx__is_message(kind) ? epctx__message_type(kind) : EPCTX__T_NONE;
-        if (inner == EPCTX__T_TENSOR) {
-            if ((all && type == EPCTX__T_GRAPH) || epctx_tensor_of(field.body).external) {
+        epctx_kind inner = epctx__is_message(kind) ? epctx__message_kind(kind) : EPCTX_KIND_NONE;
+        if (inner == EPCTX_KIND_TENSOR) {
+            if ((all && type == EPCTX_KIND_GRAPH) || epctx_tensor_of(field.body).external) {
                 return true;
             }
         } else if (epctx__holds_tensors(inner) &&
@@ -28246,181 +28729,139 @@ static bool epctx__needs_settling(epctx_view message, epctx__type type, bool all
 
 /* Settles every tensor below a field: initializers of bodies, constants, sparse tensors. Opens only
  * what it has to change. */
-static bool epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx__type type, uint32_t depth)
+static epctx_status epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx_kind type, uint32_t depth)
 {
     bool all = w->g->report->initializers_path[0] != '\0';
     epctx_slot *child;
     epctx_slot *next;
     /* not taken: open bounds the nesting */
     if (depth == 0 || !epctx__needs_settling(epctx__slot_view(slot), type, all, depth)) {
-        return true;
+        return EPCTX_OK;
     }
     if (slot->message == NULL &&
         !epctx__open_slot(&w->g->model->arena, slot, type, NULL, 100)) {
-        epctx__nomem(w->g->error, w->g->model->arena.missing);
-        return false;
+        return epctx__nomem(w->g->error, w->g->model->arena.missing);
     }
     for (child = slot->message->first; child != NULL; child = next) {
         uint32_t kind =
             child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
-        epctx__type inner = epctx__is_message(kind) ? epctx__message_type(kind) : EPCTX__T_NONE;
+        epctx_kind inner = epctx__is_message(kind) ? epctx__message_kind(kind) : EPCTX_KIND_NONE;
         next = child->next;
         if (child->removed || !epctx__holds_tensors(inner)) {
             continue;
         }
-        if (inner == EPCTX__T_TENSOR
-                ? !epctx__settle_tensor(w, child, type == EPCTX__T_GRAPH)
-                : !epctx__settle(w, child, inner, depth - 1)) {
-            return false;
+        if (inner == EPCTX_KIND_TENSOR) {
+            EPCTX__TRY(epctx__settle_tensor(w, child, type == EPCTX_KIND_GRAPH));
+        } else {
+            EPCTX__TRY(epctx__settle(w, child, inner, depth - 1));
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
-static bool epctx__settle_model(epctx__rewrite *w)
+static epctx_status epctx__settle_model(epctx__rewrite *w)
 {
     epctx_slot *slot;
     w->g->model->external_asked = 0;
     for (slot = w->g->model->root->message->first; slot != NULL; slot = slot->next) {
-        epctx__type type = slot->number == 7    ? EPCTX__T_GRAPH
-                           : slot->number == 25 ? EPCTX__T_FUNCTION
-                                                : EPCTX__T_NONE;
-        if (slot->wire == EPCTX_WIRE_LEN && !slot->removed && type != EPCTX__T_NONE &&
-            !epctx__settle(w, slot, type, 100)) {
-            return false;
+        epctx_kind type = slot->number == EPCTX_FIELD_MODEL_GRAPH       ? EPCTX_KIND_GRAPH
+                          : slot->number == EPCTX_FIELD_MODEL_FUNCTIONS ? EPCTX_KIND_FUNCTION
+                                                                        : EPCTX_KIND_NONE;
+        if (slot->wire == EPCTX_WIRE_LEN && !slot->removed && type != EPCTX_KIND_NONE) {
+            EPCTX__TRY(epctx__settle(w, slot, type, 100));
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
-static bool epctx__is_kept(const epctx__rewrite *w, epctx_str name)
+/* The live field `number` of a message from `slot` on; NULL when there is none left. */
+static epctx_slot *epctx__live(epctx_slot *slot, uint32_t number)
 {
-    return epctx_map_get(&w->used, name) != EPCTX_MAP_NONE ||
-           epctx_map_get(&w->inputs, name) != EPCTX_MAP_NONE;
+    while (slot != NULL &&
+           (slot->number != number || slot->wire != EPCTX_WIRE_LEN || slot->removed)) {
+        slot = slot->next;
+    }
+    return slot;
+}
+
+static epctx_str epctx__last_str(epctx_view message, uint32_t number)
+{
+    epctx_cursor it = epctx_fields(message, number);
+    epctx_str text = epctx_str_of(NULL);
+    while (epctx_next_str(&it, &text)) {
+    }
+    return text;
 }
 
 /* Quantization annotations of values that are gone go; those that stay need their parameters. */
-static bool epctx__rewrite_annotations(epctx__rewrite *w)
+static epctx_status epctx__rewrite_annotation(epctx__rewrite *w, epctx_slot *slot, epctx_str name)
 {
-    epctx_slot *slot;
-    for (slot = w->g->model->graph->message->first; slot != NULL; slot = slot->next) {
-        epctx_annotation_view annotation;
-        epctx_cursor it;
-        epctx_pair pair;
-        epctx_cursor one;
-        if (slot->number != 14 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
-            continue;
-        }
-        memset(&annotation, 0, sizeof annotation);
-        annotation.view = epctx__slot_view(slot);
-        one = epctx_fields(annotation.view, 1);
-        while (epctx_next_str(&one, &annotation.tensor_name)) {
-        }
-        if (!epctx__is_kept(w, annotation.tensor_name) &&
-            epctx_map_get(&w->made, annotation.tensor_name) == EPCTX_MAP_NONE) {
-            if (!epctx__drop(w, slot)) {
-                return false;
-            }
-            continue;
-        }
-        it = epctx_annotation_pairs(&annotation);
-        while (epctx_next_pair(&it, &pair)) {
-            if (!epctx__mark(w, &w->used, pair.value)) {
-                return false;
-            }
-        }
+    epctx_annotation_view annotation;
+    epctx_cursor it;
+    epctx_pair pair;
+    if (!epctx__has(&w->used, name) && !epctx__has(&w->inputs, name) &&
+        !epctx__has(&w->made, name)) {
+        return epctx__drop(w, slot);
     }
-    return true;
+    memset(&annotation, 0, sizeof annotation);
+    annotation.view = epctx__slot_view(slot);
+    it = epctx_annotation_pairs(&annotation);
+    while (epctx_next_pair(&it, &pair)) {
+        EPCTX__TRY(epctx__mark(w, &w->used, pair.value));
+    }
+    return EPCTX_OK;
 }
 
-/* Initializers that nobody reads any more go, unless they are what makes an input optional. */
-static bool epctx__rewrite_initializers(epctx__rewrite *w)
+/* Initializers that nobody reads any more go, unless they are what makes an input optional; so do
+ * inputs that only named one (IR version < 4). */
+static epctx_status epctx__rewrite_unread(epctx__rewrite *w, epctx_slot *slot, epctx_str name)
 {
-    epctx_slot *slot;
-    for (slot = w->g->model->graph->message->first; slot != NULL; slot = slot->next) {
-        epctx_view body;
-        epctx_str name;
-        if (slot->wire != EPCTX_WIRE_LEN || slot->removed ||
-            (slot->number != 5 && slot->number != 15)) {
-            continue;
-        }
-        body = epctx__slot_view(slot);
-        if (slot->number == 15) { /* sparse: the name is the one of its values */
-            epctx_cursor it = epctx_fields(body, 1);
-            if (!epctx__next_body(&it, &body)) {
+    return epctx__has(&w->used, name) || epctx__has(&w->inputs, name) ? EPCTX_OK
+                                                                      : epctx__drop(w, slot);
+}
+
+static epctx_status epctx__rewrite_type(epctx__rewrite *w, epctx_slot *slot, epctx_str name)
+{
+    return epctx__has(&w->made, name) || epctx__has(&w->used, name) ? epctx__mark(w, &w->typed, name)
+                                                                    : epctx__drop(w, slot);
+}
+
+/* Every field of the graph that is about a value, by the value's name. */
+static epctx_status epctx__rewrite_fields(epctx__rewrite *w, uint32_t number, uint32_t name_number,
+                                          epctx_status (*each_fn)(epctx__rewrite *, epctx_slot *,
+                                                                  epctx_str))
+{
+    epctx_slot *slot = epctx__live(w->g->model->graph->message->first, number);
+    for (; slot != NULL; slot = epctx__live(slot->next, number)) {
+        epctx_view body = epctx__slot_view(slot);
+        if (number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER) { /* it has the name of its values */
+            epctx_cursor it = epctx_fields(body, EPCTX_FIELD_SPARSE_VALUES);
+            if (!epctx_next_view(&it, &body)) {
                 continue;
             }
         }
-        name = epctx_tensor_of(body).name;
-        if (!epctx__is_kept(w, name) && !epctx__drop(w, slot)) {
-            return false;
-        }
+        EPCTX__TRY(each_fn(w, slot, epctx__last_str(body, name_number)));
     }
-    return true;
+    return EPCTX_OK;
 }
 
-/* Graph inputs that only named an initializer (IR version < 4) go with it. */
-static bool epctx__rewrite_inputs(epctx__rewrite *w)
-{
-    epctx_slot *slot;
-    for (slot = w->g->model->graph->message->first; slot != NULL; slot = slot->next) {
-        epctx_str name;
-        if (slot->number != 11 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
-            continue;
-        }
-        name = epctx_value_of(epctx__slot_view(slot)).name;
-        if (!epctx__is_kept(w, name) && !epctx__drop(w, slot)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* value_info of values that are gone goes; EPContext outputs that lack one get one, because ORT has
- * no shape inference for EPContext. */
-static bool epctx__rewrite_values(epctx__rewrite *w)
+/* EPContext outputs that lack a value_info get one, because ORT has no shape inference for them. */
+static epctx_status epctx__rewrite_values(epctx__rewrite *w)
 {
     epctx__generation *g = w->g;
-    epctx_model *model = g->model;
-    epctx_map typed;
-    epctx_slot *slot;
     size_t i, k;
-    epctx_map_init(&typed, g->arena);
-    for (i = 0; i < g->graph.output_count; i++) {
-        if (g->graph.outputs[i].elem_type != 0 &&
-            !epctx__mark(w, &typed, g->graph.outputs[i].name)) {
-            return false;
-        }
-    }
-    for (slot = model->graph->message->first; slot != NULL; slot = slot->next) {
-        epctx_value_view value;
-        if (slot->number != 13 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
-            continue;
-        }
-        value = epctx_value_of(epctx__slot_view(slot));
-        if (epctx_map_get(&w->made, value.name) == EPCTX_MAP_NONE &&
-            epctx_map_get(&w->used, value.name) == EPCTX_MAP_NONE) {
-            if (!epctx__drop(w, slot)) {
-                return false;
-            }
-        } else if (!epctx__mark(w, &typed, value.name)) {
-            return false;
-        }
-    }
     for (i = 0; i < g->part_count; i++) {
         const epctx_graph *part = &g->parts[i].graph;
         const epctx_value *types = g->ep.pieces[i].types;
         for (k = 0; k < part->output_count; k++) {
             const epctx_value *value = types != NULL ? &types[k] : &part->outputs[k];
-            if (value->elem_type != 0 &&
-                epctx_map_get(&typed, value->name) == EPCTX_MAP_NONE &&
-                epctx_put_value(model, epctx__no_view(), value, epctx__no_view(), NULL,
-                                g->error) != EPCTX_OK) {
-                return false;
+            if (value->elem_type != 0 && !epctx__has(&w->typed, value->name)) {
+                EPCTX__TRY(epctx_put_value(g->model, epctx_view_none(), value, epctx_view_none(),
+                                           NULL, g->error));
             }
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
 /* -- metadata -- */
@@ -28429,24 +28870,17 @@ static bool epctx__rewrite_values(epctx__rewrite *w)
 static bool epctx__has_ep(const epctx__generation *g, epctx_str ep)
 {
     const epctx_profile *profile = epctx_profile_of(ep);
-    size_t profiles;
-    bool known = profile != &epctx_profiles(&profiles)[0] + profiles - 1; /* generic is last */
+    bool known = (profile->traits & EPCTX_ANY_EP) == 0;
     size_t i;
     if (epctx_str_is(ep, g->backend->source)) {
         return g->part_count > 0;
     }
     for (i = 0; i < g->graph.node_count; i++) {
-        const epctx_attr *source;
-        if (!epctx__is_ep_record(&g->graph.nodes[i])) {
-            continue;
-        }
-        source = epctx_node_attr(&g->graph.nodes[i], "source");
-        /* not taken: nodes without a source were refused */
-        if (source == NULL) {
-            continue;
-        }
-        if (epctx_str_eq(source->s, ep) ||
-            (known && epctx_profile_of(source->s) == profile)) {
+        const epctx_node *node = &g->graph.nodes[i];
+        const epctx_attr *source =
+            epctx__is_ep_record(node) ? epctx_node_attr(node, "source") : NULL;
+        if (source != NULL && (epctx_str_eq(source->s, ep) ||
+                               (known && epctx_profile_of(source->s) == profile))) {
             return true;
         }
     }
@@ -28454,46 +28888,27 @@ static bool epctx__has_ep(const epctx__generation *g, epctx_str ep)
 }
 
 /* What the source tells of EPs that have no node here any more misleads who reads it. */
-static bool epctx__rewrite_metadata(epctx__rewrite *w)
+static epctx_status epctx__rewrite_metadata(epctx__rewrite *w)
 {
     static const char *const prefixes[] = {EPCTX_COMPAT_PREFIX, EPCTX_BUILD_PREFIX};
-    epctx_slot *slot;
+    const uint32_t number = EPCTX_FIELD_MODEL_METADATA_PROPS;
+    epctx_slot *slot = epctx__live(w->g->model->root->message->first, number);
     size_t i;
-    for (slot = w->g->model->root->message->first; slot != NULL; slot = slot->next) {
+    for (; slot != NULL; slot = epctx__live(slot->next, number)) {
         epctx_str key, value;
-        if (slot->number != 14 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
-            continue;
-        }
         epctx__pair(epctx__slot_view(slot), &key, &value);
         for (i = 0; i < 2; i++) {
-            size_t size = strlen(prefixes[i]);
             epctx_str ep = key;
-            if (key.size < size || memcmp(key.data, prefixes[i], size) != 0) {
+            if (!epctx_str_starts(key, prefixes[i])) {
                 continue;
             }
-            ep.data += size;
-            ep.size -= size;
-            if (!epctx__has_ep(w->g, ep) && !epctx__drop(w, slot)) {
-                return false;
+            epctx__str_skip(&ep, strlen(prefixes[i]));
+            if (!epctx__has_ep(w->g, ep)) {
+                EPCTX__TRY(epctx__drop(w, slot));
             }
         }
     }
-    return true;
-}
-
-static epctx_status epctx__gen_metadata(epctx__generation *g, const char *prefix, epctx_str value)
-{
-    epctx_str parts[2];
-    size_t size = strlen(prefix) + strlen(g->backend->source) + 1;
-    char *key = (char *)epctx__gen_array(g, size, 1);
-    epctx_status status = key != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
-    parts[0] = epctx_str_of(prefix);
-    parts[1] = epctx_str_of(g->backend->source);
-    if (status == EPCTX_OK) {
-        status = epctx__join(key, size, parts, 2, "a metadata key", g->error);
-    }
-    return status == EPCTX_OK ? epctx_put_metadata(g->model, epctx_str_of(key), value, g->error)
-                              : status;
+    return EPCTX_OK;
 }
 
 /* The metadata that ORT reads before it loads the model. */
@@ -28502,13 +28917,11 @@ static epctx_status epctx__gen_compatibility(epctx__generation *g)
     const epctx_backend *b = g->backend;
     size_t size =
         strlen(b->source) + strlen(b->sdk_version) + strlen(b->hardware_architecture) + 64;
-    char *text = (char *)epctx__gen_array(g, size, 1);
-    epctx_status status = text != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
-    if (status == EPCTX_OK) {
-        status = epctx_backend_compatibility(b, text, size, g->error);
-    }
-    return status == EPCTX_OK ? epctx__gen_metadata(g, EPCTX_COMPAT_PREFIX, epctx_str_of(text))
-                              : status;
+    char *text;
+    EPCTX__NEW(text, char, size, g->arena, g->error);
+    EPCTX__TRY(epctx_backend_compatibility(b, text, size, g->error));
+    return epctx__ep_metadata(g->model, EPCTX_COMPAT_PREFIX, b->source, epctx_str_of(text),
+                              g->error);
 }
 
 /* Everything asked for that changes what is compiled. Not where it goes (embed mode, file names):
@@ -28516,139 +28929,97 @@ static epctx_status epctx__gen_compatibility(epctx__generation *g)
 static uint64_t epctx__options_hash(const epctx_gen_opts *o)
 {
     uint64_t h = epctx__hash_number(0, 1); /* version of this list */
-    size_t i, k;
     h = epctx__hash_number(h, (uint64_t)o->require_all | (uint64_t)o->prepare_only << 1 |
                                   (uint64_t)o->weightless << 2);
     h = epctx__hash_str(h, epctx_str_of(o->name_prefix));
     h = epctx__hash_str(h, epctx_str_of(o->build_options));
-    h = epctx__hash_number(h, o->sets != NULL ? o->set_count + 1 : 0);
-    for (i = 0; o->sets != NULL && i < o->set_count; i++) {
-        h = epctx__hash_number(h, o->sets[i].node_count);
-        for (k = 0; k < o->sets[i].node_count; k++) {
-            h = epctx__hash_number(h, o->sets[i].nodes[k]);
-        }
-    }
-    return h;
-}
-
-static bool epctx__stamp_text(epctx_buffer *out, const char *text)
-{
-    return epctx_buffer_append(out, text, strlen(text)) == EPCTX_OK;
-}
-
-static bool epctx__stamp_name(epctx_buffer *out, epctx_str name)
-{
-    size_t i;
-    for (i = 0; i < name.size; i++) {
-        char c = name.data[i];
-        if (c == '%' ? !epctx__stamp_text(out, "%25")
-            : c == '\n' ? !epctx__stamp_text(out, "%0A")
-                        : epctx_buffer_append(out, &c, 1) != EPCTX_OK) {
-            return false;
-        }
-    }
-    return epctx__stamp_text(out, "\n");
-}
-
-static bool epctx__stamp_number(epctx_buffer *out, uint64_t value, unsigned base)
-{
-    char memory[16 + 32];
-    epctx__text text = epctx__text_of(memory + 16, 32);
-    size_t zeros;
-    memset(memory, '0', 16);
-    epctx__text_number(&text, value, base);
-    zeros = base == 16 ? 16 - text.size : 0; /* a hash has all of its digits */
-    return epctx_buffer_append(out, memory + 16 - zeros, zeros + text.size) == EPCTX_OK;
-}
-
-/* "<word> <bytes> <hash> <name>" */
-static bool epctx__stamp_file(epctx_buffer *out, const char *word, const uint8_t *data, size_t size,
-                              epctx_str name)
-{
-    return epctx__stamp_text(out, word) && epctx__stamp_number(out, size, 10) &&
-           epctx__stamp_text(out, " ") && epctx__stamp_number(out, epctx_hash(data, size, 0), 16) &&
-           epctx__stamp_text(out, " ") && epctx__stamp_name(out, name);
-}
-
-static bool epctx__stamp_add_binary(epctx_buffer *out, epctx_span binary, size_t graphs)
-{
-    return epctx__stamp_text(out, "\nbinary ") && epctx__stamp_number(out, binary.size, 10) &&
-           epctx__stamp_text(out, " ") &&
-           epctx__stamp_number(out, epctx_hash(binary.data, binary.size, 0), 16) &&
-           epctx__stamp_text(out, "\ngraphs ") && epctx__stamp_number(out, graphs, 10);
+    return epctx__hash_number(h, 0);
 }
 
 static epctx_status epctx__gen_stamp(epctx__generation *g)
 {
     const epctx_model *model = g->model;
     const epctx__file *file;
-    epctx_allocator in_arena;
-    epctx_buffer text;
-    epctx_str value;
-    bool ok;
-    in_arena.user = g->arena;
-    in_arena.alloc_fn = epctx__arena_alloc_fn;
-    in_arena.free_fn = epctx__arena_free_fn;
-    epctx_buffer_init(&text, &in_arena);
-    ok = epctx__stamp_file(&text, "source ", model->source.data, model->source.size,
-                           epctx_path_file(epctx_str_of(model->path)));
-    for (file = model->files; ok && file != NULL; file = file->next) {
-        ok = epctx__stamp_file(&text, "data ", file->mapping.data, file->mapping.size, file->name);
+    epctx__stamp_text s;
+    epctx__stamp_begin(&s, g->arena);
+    epctx__stamp_put_file(&s, "source", model->source,
+                          epctx_path_file(epctx_str_of(model->path)));
+    for (file = model->files; file != NULL; file = file->next) {
+        epctx_span bytes;
+        bytes.data = file->mapping.data;
+        bytes.size = file->mapping.size;
+        epctx__stamp_put_file(&s, "data", bytes, file->name);
     }
-    ok = ok && epctx__stamp_text(&text, "options ") &&
-         epctx__stamp_number(&text, epctx__options_hash(g->opts), 16) &&
-         epctx__stamp_text(&text, "\nsdk ") &&
-         epctx__stamp_name(&text, epctx_str_of(g->backend->sdk_version)) &&
-         epctx__stamp_text(&text, "arch ") &&
-         epctx__stamp_name(&text, epctx_str_of(g->backend->hardware_architecture));
-    text.size -= ok; /* without the last line end */
+    epctx__stamp_put_word(&s, "options");
+    epctx__stamp_put_hash(&s, epctx__options_hash(g->opts));
+    epctx__stamp_put_word(&s, "sdk");
+    epctx__stamp_put_name(&s, epctx_str_of(g->backend->sdk_version));
+    epctx__stamp_put_word(&s, "arch");
+    epctx__stamp_put_name(&s, epctx_str_of(g->backend->hardware_architecture));
     /* The last session of a group makes its binary: epctx__pending_complete. */
-    if (ok && g->build == NULL) {
-        ok = epctx__stamp_add_binary(&text, epctx_ep_binary(&g->ep), g->ep.count);
+    if (g->build == NULL) {
+        epctx__stamp_put_binary(&s, epctx_ep_binary(&g->ep), g->ep.count);
     }
-    if (!ok) {
-        return epctx__nomem(g->error, g->arena->missing);
+    return epctx__stamp_write(&s, g->model, g->backend->source, g->error);
+}
+
+static epctx_status epctx__rewrite_begin(epctx__rewrite *w, epctx__generation *g)
+{
+    const uint32_t number = EPCTX_FIELD_GRAPH_NODE;
+    epctx_slot *slot = epctx__live(g->model->graph->message->first, number);
+    size_t nodes = 0;
+    size_t i;
+    memset(w, 0, sizeof *w);
+    w->g = g;
+    EPCTX__NEW(w->unit, uint32_t, g->graph.node_count, g->arena, g->error);
+    EPCTX__NEW(w->slots, epctx_slot *, g->graph.node_count, g->arena, g->error);
+    epctx_map_init(&w->used, g->arena);
+    epctx_map_init(&w->made, g->arena);
+    epctx_map_init(&w->inputs, g->arena);
+    epctx_map_init(&w->typed, g->arena);
+    for (i = 0; i < g->graph.input_count; i++) {
+        EPCTX__TRY(epctx__mark(w, &w->inputs, g->graph.inputs[i].name));
     }
-    value.data = (const char *)text.data;
-    value.size = text.size;
-    return epctx__gen_metadata(g, EPCTX_BUILD_PREFIX, value);
+    for (i = 0; i < g->graph.output_count; i++) {
+        if (g->graph.outputs[i].elem_type != 0) {
+            EPCTX__TRY(epctx__mark(w, &w->typed, g->graph.outputs[i].name));
+        }
+    }
+    for (; slot != NULL; slot = epctx__live(slot->next, number)) {
+        w->slots[nodes++] = slot;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__rewrite_graph(epctx__rewrite *w)
+{
+    uint32_t *sequence;
+    size_t count = 0;
+    EPCTX__TRY(epctx__rewrite_units(w));
+    EPCTX__TRY(epctx__rewrite_order(w, &sequence, &count));
+    EPCTX__TRY(epctx__rewrite_nodes(w, sequence, count));
+    EPCTX__TRY(epctx__rewrite_fields(w, EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION,
+                                     EPCTX_FIELD_ANNOTATION_TENSOR_NAME,
+                                     epctx__rewrite_annotation));
+    EPCTX__TRY(epctx__rewrite_fields(w, EPCTX_FIELD_GRAPH_INITIALIZER, EPCTX_FIELD_TENSOR_NAME,
+                                     epctx__rewrite_unread));
+    EPCTX__TRY(epctx__rewrite_fields(w, EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER,
+                                     EPCTX_FIELD_TENSOR_NAME, epctx__rewrite_unread));
+    EPCTX__TRY(epctx__rewrite_fields(w, EPCTX_FIELD_GRAPH_INPUT, EPCTX_FIELD_VALUE_NAME,
+                                     epctx__rewrite_unread));
+    EPCTX__TRY(epctx__rewrite_fields(w, EPCTX_FIELD_GRAPH_VALUE_INFO, EPCTX_FIELD_VALUE_NAME,
+                                     epctx__rewrite_type));
+    return epctx__rewrite_values(w);
 }
 
 static epctx_status epctx__gen_rewrite(epctx__generation *g)
 {
     epctx__rewrite w;
-    uint32_t *sequence = NULL;
-    size_t count = 0;
-    size_t nodes = 0;
     size_t i;
-    epctx_slot *slot;
-    epctx_status status;
-    memset(&w, 0, sizeof w);
-    w.g = g;
-    w.unit = (uint32_t *)epctx__gen_array(g, g->graph.node_count, sizeof *w.unit);
-    w.slots = (epctx_slot **)epctx__gen_array(g, g->graph.node_count, sizeof *w.slots);
-    epctx_map_init(&w.used, g->arena);
-    epctx_map_init(&w.made, g->arena);
-    epctx_map_init(&w.inputs, g->arena);
-    if (w.unit == NULL || w.slots == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
-    for (i = 0; i < g->graph.input_count; i++) {
-        if (!epctx__mark(&w, &w.inputs, g->graph.inputs[i].name)) {
-            return EPCTX_ERR_NOMEM;
-        }
-    }
-    for (slot = g->model->graph->message->first; slot != NULL; slot = slot->next) {
-        if (slot->number == 1 && slot->wire == EPCTX_WIRE_LEN && !slot->removed) {
-            w.slots[nodes++] = slot;
-        }
-    }
-    if (!epctx__rewrite_units(&w) || !epctx__rewrite_order(&w, &sequence, &count) ||
-        !epctx__rewrite_nodes(&w, sequence, count) || !epctx__rewrite_annotations(&w) ||
-        !epctx__rewrite_initializers(&w) || !epctx__rewrite_inputs(&w) ||
-        !epctx__rewrite_values(&w) || !epctx__rewrite_metadata(&w) || !epctx__settle_model(&w)) {
-        return g->error->status;
-    }
+    EPCTX__TRY(epctx__rewrite_begin(&w, g));
+    EPCTX__TRY(epctx__rewrite_graph(&w));
+    EPCTX__TRY(epctx__rewrite_metadata(&w));
+    EPCTX__TRY(epctx__settle_model(&w));
     for (i = 0; i < g->graph.node_count; i++) {
         if (w.unit[i] < g->part_count || w.unit[i] == EPCTX__GONE) {
             g->report->compiled_nodes++;
@@ -28662,11 +29033,9 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
     if (g->part_count == 0) {
         return EPCTX_OK;
     }
-    status = epctx_put_opset(g->model, epctx_str_of(EPCTX_DOMAIN), 1, g->error);
-    if (status == EPCTX_OK) {
-        status = epctx__gen_compatibility(g);
-    }
-    return status == EPCTX_OK ? epctx__gen_stamp(g) : status;
+    EPCTX__TRY(epctx_put_opset(g->model, epctx_str_of(EPCTX_DOMAIN), 1, g->error));
+    EPCTX__TRY(epctx__gen_compatibility(g));
+    return epctx__gen_stamp(g);
 }
 
 /* The initializers that leave the model, with zeros in between, as parts of a file. */
@@ -28706,20 +29075,6 @@ static bool epctx__gen_derived(const epctx__generation *g)
     return g->opts->context_file_path == NULL || g->opts->context_file_path[0] == '\0';
 }
 
-/* The binary goes to the application. */
-static epctx_status epctx__gen_hand_over(void *user, epctx_error *error)
-{
-    epctx__generation *g = (epctx__generation *)user;
-    const epctx_writer *writer = g->opts->writer;
-    epctx_span binary = epctx_ep_binary(&g->ep);
-    epctx_str name = epctx_str_of(g->report->binary_path);
-    epctx_status status = writer->write_fn(writer->user, name, binary.data, binary.size, error);
-    if (status != EPCTX_OK) {
-        epctx_fail(error, status, "the application could not take the context binary '%S'", &name);
-    }
-    return status;
-}
-
 static epctx_status epctx__gen_put(epctx__generation *g, epctx_commit *c,
                                    epctx_output_file files[2], epctx_span *binary)
 {
@@ -28731,10 +29086,7 @@ static epctx_status epctx__gen_put(epctx__generation *g, epctx_commit *c,
     opts.allow_huge = true;
     opts.lock = g->opts->lock;
     EPCTX__TRY(epctx_commit_put_model(c, g->model, g->report->context_path, &opts, g->error));
-    if (!g->opts->embed && g->part_count > 0 && g->opts->writer != NULL) {
-        c->between_fn = epctx__gen_hand_over;
-        c->user = g;
-    } else if (!g->opts->embed && g->part_count > 0) {
+    if (!g->opts->embed && g->part_count > 0) {
         *binary = epctx_ep_binary(&g->ep);
         files[0].path = g->report->binary_path;
         files[0].name = g->binary;
@@ -28769,38 +29121,48 @@ static epctx_status epctx__gen_commit(epctx__generation *g)
     return status;
 }
 
+/* Is there a model to write? */
+static bool epctx__gen_writes(const epctx__generation *g)
+{
+    return g->part_count > 0 || g->opts->no_nodes == EPCTX_NO_NODES_COPY;
+}
+
+/* What is wrong from here on is said of the source. */
+static epctx_status epctx__gen_parts(epctx__generation *g)
+{
+    EPCTX__TRY(epctx__gen_partition(g));
+    return g->part_count > 0 ? epctx__gen_compile(g) : EPCTX_OK;
+}
+
 /* Everything but the writing. */
 static epctx_status epctx__gen_make(epctx__generation *g)
 {
-    epctx_status status = epctx__gen_source(g);
-    if (status == EPCTX_OK) {
-        status = epctx__gen_paths(g);
+    epctx_gen_report *r = g->report;
+    epctx_status status;
+    EPCTX__TRY(epctx__gen_source(g));
+    EPCTX__TRY(epctx__gen_paths(g));
+    status = epctx__gen_parts(g);
+    if (status != EPCTX_OK) {
+        epctx_blame(g->error, g->model->path, NULL, NULL);
+        return status;
     }
-    if (status == EPCTX_OK) {
-        status = epctx__gen_partition(g);
+    if (epctx__gen_writes(g)) {
+        EPCTX__TRY(epctx__gen_rewrite(g));
     }
-    if (status == EPCTX_OK && g->part_count > 0) {
-        status = epctx__gen_compile(g);
+    if (epctx_model_size(g->model) > INT32_MAX) { /* not taken: needs a model of 2 GiB */
+        return epctx_fail(g->error, EPCTX_ERR_LIMIT,
+                          "the EPContext model would have %u bytes, protobuf readers take less "
+                          "than 2 GiB: %s",
+                          epctx_model_size(g->model),
+                          g->opts->embed ? "do not embed the context binary"
+                                         : "give initializers a file of their own");
     }
-    if (status == EPCTX_OK && (g->part_count > 0 || g->opts->no_nodes == EPCTX_NO_NODES_COPY)) {
-        status = epctx__gen_rewrite(g);
-    }
-    /* not taken: needs a model of 2 GiB */
-    if (status == EPCTX_OK && epctx_model_size(g->model) > INT32_MAX) {
-        status = epctx_fail(g->error, EPCTX_ERR_LIMIT,
-                            "the EPContext model would have %u bytes, protobuf readers take less "
-                            "than 2 GiB: %s",
-                            epctx_model_size(g->model),
-                            /* not taken: as above */
-                            g->opts->embed ? "do not embed the context binary"
-                                           : "give initializers a file of their own");
-    }
-    g->report->partition_count = g->part_count;
-    g->report->binary_size = epctx_ep_binary(&g->ep).size;
+    r->partition_count = g->part_count;
+    r->binary_size = epctx_ep_binary(&g->ep).size;
     if (g->part_count == 0) {
-        g->report->binary_path[0] = '\0';
+        r->binary_path[0] = '\0';
     }
-    return status;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__gen_begin(epctx__generation *g, epctx_model *model,
@@ -28819,8 +29181,8 @@ static epctx_status epctx__gen_begin(epctx__generation *g, epctx_model *model,
     g->opts = opts;
     g->error = error;
     g->arena = &model->arena;
-    g->report = (epctx_gen_report *)epctx__gen_array(g, 1, sizeof *g->report);
-    return g->report != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+    EPCTX__NEW(g->report, epctx_gen_report, 1, g->arena, error);
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
@@ -28835,23 +29197,19 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
     epctx_error_clear(error);
     epctx_error_clear(&local);
     memset(&defaults, 0, sizeof defaults);
-    status = epctx__gen_begin(&g, model, backend, opts != NULL ? opts : &defaults,
-                              error != NULL ? error : &local);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__gen_begin(&g, model, backend, opts != NULL ? opts : &defaults,
+                                error != NULL ? error : &local));
     mark = epctx_edit_mark(model);
     status = epctx__gen_make(&g);
-    if (status == EPCTX_OK && (g.part_count > 0 || g.opts->no_nodes == EPCTX_NO_NODES_COPY)) {
+    if (status == EPCTX_OK && epctx__gen_writes(&g)) {
         status = epctx__gen_commit(&g);
-    } else if (status == EPCTX_OK) {
+    } else {
         g.report->context_path[0] = '\0';
     }
     if (status != EPCTX_OK) {
         epctx_fail(g.error, status, "%s failed without a message", backend->source);
         epctx_undo(model, mark);
-    }
-    if (report != NULL && status == EPCTX_OK) {
+    } else if (report != NULL) {
         *report = *g.report;
     }
     epctx_ep_end(&g.ep);
@@ -28859,35 +29217,6 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 }
 
 /* -- freshness -- */
-
-/* Does a name of the stamp, escaped, stand for `plain`? */
-static bool epctx__stamp_is(epctx_str escaped, const char *plain)
-{
-    size_t i = 0;
-    for (; *plain != '\0'; plain++) {
-        const char *code = *plain == '%' ? "%25" : *plain == '\n' ? "%0A" : NULL;
-        const char *want = code != NULL ? code : plain;
-        size_t size = code != NULL ? 3 : 1;
-        if (escaped.size - i < size || memcmp(escaped.data + i, want, size) != 0) {
-            return false;
-        }
-        i += size;
-    }
-    return i == escaped.size;
-}
-
-static bool epctx__stamp_plain(epctx_str escaped, char *out, size_t capacity)
-{
-    size_t i = 0;
-    size_t used = 0;
-    while (i < escaped.size && used + 1 < capacity) {
-        bool code = escaped.data[i] == '%' && escaped.size - i >= 3;
-        out[used++] = !code ? escaped.data[i] : escaped.data[i + 1] == '0' ? '\n' : '%';
-        i += code ? 3 : 1;
-    }
-    out[used] = '\0';
-    return i == escaped.size;
-}
 
 /* Is the file what the line says? */
 static epctx_freshness epctx__fresh_file(const epctx_model *model, const epctx__stamp_line *line,
@@ -28927,20 +29256,25 @@ static epctx_status epctx__fresh_path(const epctx_model *model, const epctx__sta
 {
     char name[EPCTX_PATH_MAX];
     epctx_str parts[2];
-    bool source = epctx_str_is(line->word, "source");
     const char *given = opts->source_path;
-    epctx_status status;
-    if (source && given != NULL) {
+    if (given != NULL && epctx_str_is(line->word, "source")) {
         parts[0] = epctx_str_of(given);
         return epctx__path_join(out, EPCTX_PATH_MAX, parts, 1, why);
     }
     if (!epctx__stamp_plain(line->name, name, sizeof name)) {
         return epctx_fail(why, EPCTX_ERR_LIMIT, "a name in the build stamp is too long");
     }
-    status = epctx_path_check(epctx_str_of(name), why); /* the stamp is as hostile as the model */
+    EPCTX__TRY(epctx_path_check(epctx_str_of(name), why)); /* as hostile as the model */
     parts[0] = epctx_path_folder(epctx_str_of(given != NULL ? given : model->path));
     parts[1] = epctx_str_of(name);
-    return status == EPCTX_OK ? epctx__path_join(out, EPCTX_PATH_MAX, parts, 2, why) : status;
+    return epctx__path_join(out, EPCTX_PATH_MAX, parts, 2, why);
+}
+
+static epctx_freshness epctx__fresh_stale(epctx_error *why, const char *text, const epctx_str *was,
+                                    const char *is)
+{
+    epctx_fail(why, EPCTX_ERR_VERSION, text, was, is);
+    return EPCTX_STALE;
 }
 
 static epctx_freshness epctx__fresh_line(const epctx_model *model, const epctx__stamp_line *line,
@@ -28953,22 +29287,19 @@ static epctx_freshness epctx__fresh_line(const epctx_model *model, const epctx__
                    ? epctx__fresh_file(model, line, path, opts->fast, why)
                    : EPCTX_FRESH_UNKNOWN;
     }
-    if (epctx_str_is(line->word, "options") && opts->gen != NULL &&
+    if (opts->gen != NULL && epctx_str_is(line->word, "options") &&
         line->hash != epctx__options_hash(opts->gen)) {
-        epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled with other options");
-        return EPCTX_STALE;
+        return epctx__fresh_stale(why, "it was compiled with other options", NULL, NULL);
     }
     if (backend != NULL && epctx_str_is(line->word, "sdk") &&
         !epctx__stamp_is(line->name, backend->sdk_version)) {
-        epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled by SDK %S, this is %s", &line->name,
-                   backend->sdk_version);
-        return EPCTX_STALE;
+        return epctx__fresh_stale(why, "it was compiled by SDK %S, this is %s", &line->name,
+                            backend->sdk_version);
     }
     if (backend != NULL && epctx_str_is(line->word, "arch") &&
         !epctx__stamp_is(line->name, backend->hardware_architecture)) {
-        epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled for %S, this is %s", &line->name,
-                   backend->hardware_architecture);
-        return EPCTX_STALE;
+        return epctx__fresh_stale(why, "it was compiled for %S, this is %s", &line->name,
+                            backend->hardware_architecture);
     }
     return EPCTX_FRESH;
 }
@@ -29490,7 +29821,7 @@ static epctx_status epctx__weights_open(epctx_loaded *loaded, const epctx_model 
 static bool epctx__weights_index(epctx_loaded *loaded, epctx__weight_model *source)
 {
     epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&source->model));
-    size_t room = epctx__count(it);
+    size_t room = epctx_cursor_count(it);
     epctx_view *views = (epctx_view *)epctx_arena_array(&loaded->arena, room, sizeof *views);
     epctx_tensor_view tensor;
     uint32_t count = 0;
@@ -29550,7 +29881,6 @@ static epctx_status epctx__weight_take(epctx__weight_model *source, epctx_arena 
     const char *file = source->model.path[0] != '\0' ? source->model.path : "(from memory)";
     uint32_t at = epctx_map_get(&source->names, ref->name);
     epctx__verified *weight;
-    epctx__loader loader;
     epctx_status status;
     if (at == EPCTX_MAP_NONE) {
         return epctx_weight_verify(ref, NULL, file, error);
@@ -29561,13 +29891,7 @@ static epctx_status epctx__weight_take(epctx__weight_model *source, epctx_arena 
         *out = weight->tensor;
         return EPCTX_OK;
     }
-    memset(&loader, 0, sizeof loader);
-    loader.model = &source->model;
-    loader.arena = arena;
-    loader.error = error;
-    if (!epctx__load_tensor(&loader, source->views[at], out)) {
-        return error->status;
-    }
+    EPCTX__TRY(epctx_tensor_load(&source->model, source->views[at], arena, out, error));
     status = epctx_weight_verify(ref, out, file, error);
     if (status == EPCTX_OK) {
         weight->tensor = *out;
@@ -31292,31 +31616,16 @@ static epctx_status epctx__pending_resize(const epctx__group *group, epctx_model
 static epctx_status epctx__pending_stamp(const epctx__group *group, epctx_model *model,
                                          epctx_span binary, epctx_error *error)
 {
-    epctx_allocator in_arena;
-    epctx_buffer text;
-    epctx_str parts[2];
+    epctx__stamp_text stamp;
     epctx_str value;
-    char key[sizeof EPCTX_BUILD_PREFIX + 256];
-    epctx_status status;
     if (!epctx__stamp_of(model, epctx_str_of(group->backend->source), &value)) {
         return EPCTX_OK;
     }
-    in_arena.user = &model->arena;
-    in_arena.alloc_fn = epctx__arena_alloc_fn;
-    in_arena.free_fn = epctx__arena_free_fn;
-    epctx_buffer_init(&text, &in_arena);
-    if (epctx_buffer_append(&text, value.data, value.size) != EPCTX_OK ||
-        !epctx__stamp_add_binary(&text, binary,
-                                 group->known.graphs.size / sizeof(epctx__known_graph))) {
-        return epctx__nomem(error, model->arena.missing);
-    }
-    parts[0] = epctx_str_of(EPCTX_BUILD_PREFIX);
-    parts[1] = epctx_str_of(group->backend->source);
-    value.data = (const char *)text.data;
-    value.size = text.size;
-    status = epctx__join(key, sizeof key, parts, 2, "a metadata key", error);
-    /* not taken: under this key the stamp was found */
-    return status == EPCTX_OK ? epctx_put_metadata(model, epctx_str_of(key), value, error) : status;
+    epctx__stamp_begin(&stamp, &model->arena);
+    epctx__stamp_put(&stamp, value);
+    epctx__stamp_put_binary(&stamp, binary,
+                            group->known.graphs.size / sizeof(epctx__known_graph));
+    return epctx__stamp_write(&stamp, model, group->backend->source, error);
 }
 
 /* What only the whole group knows goes into a session's model. */

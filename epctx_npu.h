@@ -146,7 +146,8 @@
  *                                              | strings: names, not terminated
  *
  * CONTENTS
- *   >>config >>blob >>arch >>exec >>compile >>backend >>implementation
+ *   >>config >>blob >>arch >>exec >>compile >>backend >>implementation, there also >>numbers
+ *   >>kernels, and for compiling >>graph >>steps >>node >>lower >>import >>plan >>emit
  */
 
 #ifndef EPCTX_NPU_H
@@ -414,6 +415,15 @@ extern "C" {
 #define EPCTX_NPU__INLINE
 #endif
 
+/* Passes a failure on. */
+#define EPCTX_NPU__TRY(call)                                                                       \
+    do {                                                                                           \
+        epctx_status epctx_npu__s = (call);                                                        \
+        if (epctx_npu__s != EPCTX_OK) {                                                            \
+            return epctx_npu__s;                                                                   \
+        }                                                                                          \
+    } while (0)
+
 /* ================================================================================================
  * >>blob: words, sizes, header
  * ============================================================================================== */
@@ -577,7 +587,7 @@ EPCTX_API const epctx_npu_arch *epctx_npu_arch_find(epctx_str name)
 }
 
 /* ================================================================================================
- * >>exec: arithmetic
+ * >>numbers: arithmetic that is the same bits everywhere
  * ============================================================================================== */
 
 static float epctx_npu__float_of(uint32_t bits)
@@ -1140,7 +1150,7 @@ static void epctx_npu__activate(float *y, size_t count, const epctx_npu__act *ac
 }
 
 /* ================================================================================================
- * >>exec: kernels
+ * >>kernels
  *
  * An opcode has a parameter struct (members of four bytes only: it is copied from and to words), a
  * check that gives the bytes each operand must have, and a kernel that never leaves those bytes.
@@ -4095,7 +4105,7 @@ static const epctx_npu__op_info epctx_npu__ops[EPCTX_NPU__OP_COUNT] = {
 };
 
 /* ================================================================================================
- * >>exec: loading
+ * >>exec: loading and running
  * ============================================================================================== */
 
 typedef enum epctx_npu__place {
@@ -4167,10 +4177,7 @@ static epctx_status epctx_npu__check_arch(epctx_span blob, epctx_error *error)
 {
     epctx_npu_blob info;
     const epctx_npu_arch *arch;
-    epctx_status status = epctx_npu__peek(blob, &info, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX_NPU__TRY(epctx_npu__peek(blob, &info, error));
     arch = epctx_npu_arch_find(epctx_str_of(info.architecture));
     if (arch == NULL || !arch->runnable) {
         return epctx_fail(error, EPCTX_ERR_VERSION,
@@ -4229,24 +4236,24 @@ static epctx_status epctx_npu__parts_of(epctx_span blob, const epctx_npu__layout
     return EPCTX_OK;
 }
 
+/* Whether a blob can be loaded here, as far as its header tells, and what that takes. */
+static epctx_status epctx_npu__survey(epctx_span blob, epctx_npu__layout *layout,
+                                      epctx_npu__parts *parts, epctx_error *error)
+{
+    epctx_error_clear(error);
+    EPCTX_NPU__TRY(epctx_npu__layout_of(blob, layout, error));
+    EPCTX_NPU__TRY(epctx_npu__check_arch(blob, error));
+    return epctx_npu__parts_of(blob, layout, parts, error);
+}
+
 EPCTX_API epctx_status epctx_npu_load_size(epctx_span blob, size_t *size, epctx_error *error)
 {
     epctx_npu__layout layout;
     epctx_npu__parts parts;
-    epctx_status status;
-    epctx_error_clear(error);
     *size = 0;
-    status = epctx_npu__layout_of(blob, &layout, error);
-    if (status == EPCTX_OK) {
-        status = epctx_npu__check_arch(blob, error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx_npu__parts_of(blob, &layout, &parts, error);
-    }
-    if (status == EPCTX_OK) {
-        *size = (size_t)parts.total;
-    }
-    return status;
+    EPCTX_NPU__TRY(epctx_npu__survey(blob, &layout, &parts, error));
+    *size = (size_t)parts.total;
+    return EPCTX_OK;
 }
 
 /* What verification needs of a context under construction. */
@@ -4292,11 +4299,8 @@ static uint64_t epctx_npu__value_bytes(const epctx_value *value)
 static epctx_status epctx_npu__load_value(epctx_npu__loader *l, const uint32_t *words,
                                           epctx_value *out, int64_t *dims)
 {
-    epctx_status status = epctx_npu__load_str(l, words, &out->name);
     uint32_t i;
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX_NPU__TRY(epctx_npu__load_str(l, words, &out->name));
     out->elem_type = words[2] <= 64 ? (int32_t)words[2] : 0;
     out->rank = words[3] <= EPCTX_NPU_MAX_RANK ? (int32_t)words[3] : 0;
     out->dims = dims;
@@ -4466,7 +4470,6 @@ static epctx_status epctx_npu__load_commands(epctx_npu__loader *l, epctx_npu_gra
         const uint32_t *w = l->words + first + at;
         const epctx_npu__op_info *op;
         epctx_str name;
-        epctx_status status;
         if (size - at < EPCTX_NPU__COMMAND_WORDS || w[0] >= EPCTX_NPU__OP_COUNT ||
             w[1] > size - at) {
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
@@ -4474,10 +4477,7 @@ static epctx_status epctx_npu__load_commands(epctx_npu__loader *l, epctx_npu_gra
                               (uint64_t)i, &graph->info.name);
         }
         op = &epctx_npu__ops[w[0]];
-        status = epctx_npu__load_str(l, w + 2, &name);
-        if (status != EPCTX_OK) {
-            return status;
-        }
+        EPCTX_NPU__TRY(epctx_npu__load_str(l, w + 2, &name));
         if (op->check_fn == NULL) {
             return epctx_fail(l->error, EPCTX_ERR_UNSUPPORTED,
                               "context binary: node '%S' of graph '%S' needs %s, which "
@@ -4510,10 +4510,7 @@ static epctx_status epctx_npu__load_graph(epctx_npu__loader *l, uint32_t index)
     const uint64_t values = (uint64_t)w[7] + w[8], table = w[6];
     epctx_value *first = l->values + l->values_used;
     uint64_t scratch = epctx_npu__pair(w + 4), i;
-    epctx_status status = epctx_npu__load_str(l, w, &graph->info.name);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX_NPU__TRY(epctx_npu__load_str(l, w, &graph->info.name));
     if (scratch > SIZE_MAX / 2 || values > l->value_count - l->values_used ||
         table > l->word_count || values * EPCTX_NPU__IO_WORDS > l->word_count - table) {
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
@@ -4521,11 +4518,9 @@ static epctx_status epctx_npu__load_graph(epctx_npu__loader *l, uint32_t index)
                           &graph->info.name);
     }
     for (i = 0; i < values; i++) {
-        status = epctx_npu__load_value(l, l->words + table + i * EPCTX_NPU__IO_WORDS, &first[i],
-                                       l->dims + (l->values_used + i) * EPCTX_NPU_MAX_RANK);
-        if (status != EPCTX_OK) {
-            return status;
-        }
+        EPCTX_NPU__TRY(epctx_npu__load_value(l, l->words + table + i * EPCTX_NPU__IO_WORDS,
+                                             &first[i],
+                                             l->dims + (l->values_used + i) * EPCTX_NPU_MAX_RANK));
     }
     l->values_used += values;
     graph->hash = epctx_npu__pair(w + 2);
@@ -4552,7 +4547,6 @@ static epctx_status epctx_npu__load_graph(epctx_npu__loader *l, uint32_t index)
 /* Graphs that make weights stand behind the others, and are loaded first. */
 static epctx_status epctx_npu__load_graphs(epctx_npu__loader *l, uint32_t total)
 {
-    epctx_status status = EPCTX_OK;
     uint32_t ordinary = 0, i;
     for (i = 0; i < total; i++) {
         if (l->words[(size_t)i * EPCTX_NPU__GRAPH_WORDS + 13] == 0) {
@@ -4565,13 +4559,13 @@ static epctx_status epctx_npu__load_graphs(epctx_npu__loader *l, uint32_t total)
     }
     l->context->graph_count = ordinary;
     l->context->total_count = total;
-    for (i = ordinary; status == EPCTX_OK && i < total; i++) {
-        status = epctx_npu__load_graph(l, i);
+    for (i = ordinary; i < total; i++) {
+        EPCTX_NPU__TRY(epctx_npu__load_graph(l, i));
     }
-    for (i = 0; status == EPCTX_OK && i < ordinary; i++) {
-        status = epctx_npu__load_graph(l, i);
+    for (i = 0; i < ordinary; i++) {
+        EPCTX_NPU__TRY(epctx_npu__load_graph(l, i));
     }
-    return status;
+    return EPCTX_OK;
 }
 
 /* The order of the graphs in a blob, by name: negative when a stands before b. A shorter name comes
@@ -4661,7 +4655,6 @@ static epctx_status epctx_npu__load_copy(epctx_npu_context *context, epctx_span 
     const size_t word_bytes = (size_t)layout->words * 4;
     uint8_t *words = memory + parts->words, *strings = memory + parts->strings;
     uint64_t sum, table;
-    epctx_status status;
     memset(memory, 0, (size_t)parts->words);
     memcpy(words, blob.data + EPCTX_NPU_HEADER_SIZE, word_bytes);
     memcpy(strings, blob.data + layout->strings, (size_t)layout->string_bytes);
@@ -4695,17 +4688,13 @@ static epctx_status epctx_npu__load_copy(epctx_npu_context *context, epctx_span 
     /* the weight table stands at the end of the words */
     table = layout->words - (uint64_t)layout->weight_count * EPCTX_NPU__WEIGHT_WORDS;
     context->weight_table = l.words + table;
-    status = epctx_npu__load_weights(&l, table);
-    if (status == EPCTX_OK) {
-        status = epctx_npu__load_graphs(&l, layout->graphs);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx_npu__check_names(&l);
-    }
-    if (status == EPCTX_OK && epctx_npu__copies_weights(blob, layout)) {
+    EPCTX_NPU__TRY(epctx_npu__load_weights(&l, table));
+    EPCTX_NPU__TRY(epctx_npu__load_graphs(&l, layout->graphs));
+    EPCTX_NPU__TRY(epctx_npu__check_names(&l));
+    if (epctx_npu__copies_weights(blob, layout)) {
         epctx_npu__copy_weights(context, memory + parts->weights);
     }
-    return status;
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_npu_load(epctx_npu_context *context, epctx_span blob, void *memory,
@@ -4715,18 +4704,8 @@ EPCTX_API epctx_status epctx_npu_load(epctx_npu_context *context, epctx_span blo
     epctx_npu__layout layout;
     epctx_npu__parts parts;
     epctx_status status;
-    epctx_error_clear(error);
     memset(context, 0, sizeof *context);
-    status = epctx_npu__layout_of(blob, &layout, error);
-    if (status == EPCTX_OK) {
-        status = epctx_npu__check_arch(blob, error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx_npu__parts_of(blob, &layout, &parts, error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX_NPU__TRY(epctx_npu__survey(blob, &layout, &parts, error));
     if (memory == NULL || (uintptr_t)memory % 8 != 0) {
         return epctx_fail(error, EPCTX_ERR_ARG, "memory for a context must be aligned to 8");
     }
@@ -4827,9 +4806,7 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
                       &name, names);
 }
 
-/* ================================================================================================
- * >>exec: running
- * ============================================================================================== */
+/* -- running -- */
 
 static epctx_status epctx_npu__check_memory(const epctx_value *value, const char *what,
                                             const void *data, size_t size, epctx_error *error)
@@ -4852,32 +4829,29 @@ static epctx_status epctx_npu__check_call(const epctx_npu_graph *graph, const ep
                                           size_t scratch_size, epctx_error *error)
 {
     const epctx_graph_info *info = &graph->info;
-    epctx_status status = EPCTX_OK;
     size_t i;
     if (graph->maker != NULL && *graph->made == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "graph '%S' is weightless and has not got its weights", &info->name);
     }
-    for (i = 0; status == EPCTX_OK && i < info->input_count; i++) {
-        status = epctx_npu__check_memory(&info->inputs[i], "input", inputs[i].data, inputs[i].size,
-                                         error);
+    for (i = 0; i < info->input_count; i++) {
+        EPCTX_NPU__TRY(epctx_npu__check_memory(&info->inputs[i], "input", inputs[i].data,
+                                               inputs[i].size, error));
     }
-    for (i = 0; status == EPCTX_OK && i < info->output_count; i++) {
-        status = epctx_npu__check_memory(&info->outputs[i], "output", outputs[i].data,
-                                         outputs[i].size, error);
+    for (i = 0; i < info->output_count; i++) {
+        EPCTX_NPU__TRY(epctx_npu__check_memory(&info->outputs[i], "output", outputs[i].data,
+                                               outputs[i].size, error));
     }
-    if (status == EPCTX_OK && scratch_size < info->scratch_size) {
-        status = epctx_fail(error, EPCTX_ERR_ARG,
-                            "graph '%S': expected %u bytes of scratch, found "
-                            "%u",
-                            &info->name, (uint64_t)info->scratch_size, (uint64_t)scratch_size);
+    if (scratch_size < info->scratch_size) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "graph '%S': expected %u bytes of scratch, found %u", &info->name,
+                          (uint64_t)info->scratch_size, (uint64_t)scratch_size);
     }
-    if (status == EPCTX_OK && info->scratch_size > 0 &&
-        (scratch == NULL || (uintptr_t)scratch % EPCTX_NPU_ALIGN != 0)) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "graph '%S': scratch must be aligned to %u",
-                            &info->name, (uint64_t)EPCTX_NPU_ALIGN);
+    if (info->scratch_size > 0 && (scratch == NULL || (uintptr_t)scratch % EPCTX_NPU_ALIGN != 0)) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S': scratch must be aligned to %u",
+                          &info->name, (uint64_t)EPCTX_NPU_ALIGN);
     }
-    return status;
+    return EPCTX_OK;
 }
 
 /* Address of an operand that is only read. The offsets were verified when the blob was loaded. */
@@ -5045,17 +5019,16 @@ EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
     epctx_span *inputs = (epctx_span *)temporary;
     uint8_t *scratch;
     uint64_t at, spare; /* offsets: memory of no bytes may be NULL */
-    epctx_status status = EPCTX_OK;
     size_t i;
     epctx_error_clear(error);
-    if (graph->maker == NULL || count == 0) {
-        if (graph->maker != NULL) {
-            *graph->made = NULL;
-        }
+    if (graph->maker == NULL) {
+        return EPCTX_OK;
+    }
+    *graph->made = NULL;
+    if (count == 0) {
         return EPCTX_OK;
     }
     info = &graph->maker->info;
-    *graph->made = NULL;
     at = epctx_npu__aligned(info->output_count * sizeof *outputs);
     for (i = 0; i < info->output_count; i++) {
         outputs[i].data = (uint8_t *)kept + at;
@@ -5065,17 +5038,14 @@ EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
     spare = epctx_npu__aligned(info->input_count * sizeof *inputs);
     scratch = info->scratch_size > 0 ? (uint8_t *)temporary + spare : NULL;
     spare += info->scratch_size;
-    for (i = 0; status == EPCTX_OK && i < info->input_count; i++) {
-        status = epctx_npu__weight_input(&info->inputs[i], weights, count, (uint8_t *)temporary,
-                                         &spare, &inputs[i], error);
+    for (i = 0; i < info->input_count; i++) {
+        EPCTX_NPU__TRY(epctx_npu__weight_input(&info->inputs[i], weights, count,
+                                               (uint8_t *)temporary, &spare, &inputs[i], error));
     }
-    if (status == EPCTX_OK) {
-        status = epctx_npu_run(graph->maker, inputs, outputs, scratch, info->scratch_size, error);
-    }
-    if (status == EPCTX_OK) {
-        *graph->made = outputs;
-    }
-    return status;
+    EPCTX_NPU__TRY(
+        epctx_npu_run(graph->maker, inputs, outputs, scratch, info->scratch_size, error));
+    *graph->made = outputs;
+    return EPCTX_OK;
 }
 
 EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *position,
@@ -5096,19 +5066,11 @@ EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *po
 #ifndef EPCTX_NPU_NO_COMPILER
 
 /* ================================================================================================
- * >>compile: the graph while it is compiled
+ * >>graph: the graph while it is compiled
  * ============================================================================================== */
 
 #define EPCTX_NPU__NONE      UINT32_MAX
 #define EPCTX_NPU__MAX_OPSET 24
-
-#define EPCTX_NPU__TRY(call)                                                                       \
-    do {                                                                                           \
-        epctx_status epctx_npu__s = (call);                                                        \
-        if (epctx_npu__s != EPCTX_OK) {                                                            \
-            return epctx_npu__s;                                                                   \
-        }                                                                                          \
-    } while (0)
 
 typedef struct epctx_npu__shape {
     uint32_t rank;
@@ -5173,6 +5135,7 @@ typedef struct epctx_npu__compiler {
     epctx_map names; /* value -> tensor */
     epctx_map uses;  /* value -> number of uses */
     const epctx_node *node;
+    uint32_t variant; /* of the operator being lowered (epctx_npu__lower) */
     bool folding; /* every input of the node is constant */
     bool judging; /* only whether nodes compile is wanted: weights are not computed */
     epctx_weightless_support weightless;
@@ -5366,25 +5329,23 @@ static epctx_status epctx_npu__add_floats(epctx_npu__compiler *c, uint64_t count
 }
 
 /* ================================================================================================
- * >>compile: steps
+ * >>steps
  * ============================================================================================== */
 
-/* Results of these kernels are the same bits everywhere: they move, compare, or round once. */
+/* Kernels whose results are the same bits everywhere: they move, compare, or round once. */
+#define EPCTX_NPU__FOLDABLE                                                                        \
+    (EPCTX_NPU_OP(MOVE) | EPCTX_NPU_OP(FILL) | EPCTX_NPU_OP(PACK) | EPCTX_NPU_OP(GATHER) |         \
+     EPCTX_NPU_OP(CAST) | EPCTX_NPU_OP(EXACT) | EPCTX_NPU_OP(WHERE) | EPCTX_NPU_OP(ARG) |          \
+     EPCTX_NPU_OP(PICK) | EPCTX_NPU_OP(TUPLES) | EPCTX_NPU_OP(DEQUANTIZE))
+#define EPCTX_NPU__ACT(id) (UINT64_C(1) << EPCTX_NPU__ACT_##id)
+#define EPCTX_NPU__FOLDABLE_ACTS                                                                   \
+    (EPCTX_NPU__ACT(RELU) | EPCTX_NPU__ACT(CLIP) | EPCTX_NPU__ACT(LEAKY) | EPCTX_NPU__ACT(SQRT) |  \
+     EPCTX_NPU__ACT(ABS) | EPCTX_NPU__ACT(NEG) | EPCTX_NPU__ACT(RECIPROCAL) |                      \
+     EPCTX_NPU__ACT(SIGN) | EPCTX_NPU__ACT(FLOOR) | EPCTX_NPU__ACT(CEIL) | EPCTX_NPU__ACT(ROUND))
+
 static bool epctx_npu__foldable(const epctx_npu__step *s)
 {
     switch (s->op) {
-    case EPCTX_NPU__OP_MOVE:
-    case EPCTX_NPU__OP_FILL:
-    case EPCTX_NPU__OP_PACK:
-    case EPCTX_NPU__OP_GATHER:
-    case EPCTX_NPU__OP_CAST:
-    case EPCTX_NPU__OP_EXACT:
-    case EPCTX_NPU__OP_WHERE:
-    case EPCTX_NPU__OP_ARG:
-    case EPCTX_NPU__OP_PICK:
-    case EPCTX_NPU__OP_TUPLES:
-    case EPCTX_NPU__OP_DEQUANTIZE:
-        return true;
     case EPCTX_NPU__OP_BINARY:
         return s->params.binary.kind < EPCTX_NPU__BINARY_POW;
     case EPCTX_NPU__OP_REDUCE:
@@ -5392,24 +5353,9 @@ static bool epctx_npu__foldable(const epctx_npu__step *s)
                s->params.reduce.kind == EPCTX_NPU__REDUCE_MAX ||
                s->params.reduce.kind == EPCTX_NPU__REDUCE_MIN;
     case EPCTX_NPU__OP_UNARY:
-        switch (s->params.unary.act.kind) {
-        case EPCTX_NPU__ACT_RELU:
-        case EPCTX_NPU__ACT_CLIP:
-        case EPCTX_NPU__ACT_LEAKY:
-        case EPCTX_NPU__ACT_SQRT:
-        case EPCTX_NPU__ACT_ABS:
-        case EPCTX_NPU__ACT_NEG:
-        case EPCTX_NPU__ACT_RECIPROCAL:
-        case EPCTX_NPU__ACT_SIGN:
-        case EPCTX_NPU__ACT_FLOOR:
-        case EPCTX_NPU__ACT_CEIL:
-        case EPCTX_NPU__ACT_ROUND:
-            return true;
-        default:
-            return false;
-        }
+        return (EPCTX_NPU__FOLDABLE_ACTS >> s->params.unary.act.kind & 1) != 0;
     default:
-        return false;
+        return (EPCTX_NPU__FOLDABLE >> s->op & 1) != 0;
     }
 }
 
@@ -5652,29 +5598,42 @@ static void epctx_npu__broadcast_strides(const epctx_npu__shape *in, const epctx
     }
 }
 
+/* How operands that are broadcast are walked over a shape: dimensions and strides of each, which the
+ * caller has set to 0. Returns the rank. */
+static uint32_t epctx_npu__walk(const epctx_npu__compiler *c, const epctx_npu__shape *shape,
+                                const uint32_t *ids, uint32_t count, uint32_t *dims,
+                                int32_t *const *out)
+{
+    int64_t strides[3][EPCTX_NPU_MAX_RANK], wide[EPCTX_NPU_MAX_RANK];
+    uint32_t rank, i, j;
+    memset(strides, 0, sizeof strides);
+    memcpy(wide, shape->dims, sizeof wide);
+    for (j = 0; j < count; j++) {
+        epctx_npu__broadcast_strides(&c->tensors[ids[j]].shape, shape, strides[j]);
+    }
+    rank = epctx_npu__collapse(wide, shape->rank, strides, count);
+    for (i = 0; i < rank; i++) {
+        dims[i] = (uint32_t)wide[i];
+        for (j = 0; j < count; j++) {
+            out[j][i] = (int32_t)strides[j][i];
+        }
+    }
+    return rank;
+}
+
 static epctx_status epctx_npu__emit_binary(epctx_npu__compiler *c, epctx_npu__binary_kind kind,
                                            uint32_t a, uint32_t b, uint32_t *out)
 {
     epctx_npu__step s;
     epctx_npu__binary *p = &s.params.binary;
-    int64_t strides[3][EPCTX_NPU_MAX_RANK], dims[EPCTX_NPU_MAX_RANK];
+    const uint32_t ids[2] = {a, b};
+    int32_t *const strides[2] = {p->a, p->b};
     epctx_npu__shape shape;
-    uint32_t i;
     EPCTX_NPU__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &shape));
     EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, out));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_BINARY, a, b, *out);
-    memset(strides, 0, sizeof strides);
-    memset(dims, 0, sizeof dims);
-    memcpy(dims, shape.dims, sizeof dims);
-    epctx_npu__broadcast_strides(&c->tensors[a].shape, &shape, strides[0]);
-    epctx_npu__broadcast_strides(&c->tensors[b].shape, &shape, strides[1]);
     p->kind = (uint32_t)kind;
-    p->rank = epctx_npu__collapse(dims, shape.rank, strides, 2);
-    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
-        p->dims[i] = i < p->rank ? (uint32_t)dims[i] : 0;
-        p->a[i] = i < p->rank ? (int32_t)strides[0][i] : 0;
-        p->b[i] = i < p->rank ? (int32_t)strides[1][i] : 0;
-    }
+    p->rank = epctx_npu__walk(c, &shape, ids, 2, p->dims, strides);
     return epctx_npu__emit(c, &s);
 }
 
@@ -5690,7 +5649,7 @@ static epctx_status epctx_npu__emit_fill(epctx_npu__compiler *c, uint32_t to, ui
 }
 
 /* ================================================================================================
- * >>compile: inputs, attributes and outputs of a node
+ * >>node: inputs, attributes and outputs of a node
  * ============================================================================================== */
 
 static bool epctx_npu__has_input(const epctx_node *node, size_t i)
@@ -5790,6 +5749,19 @@ static epctx_status epctx_npu__float_input(epctx_npu__compiler *c, size_t i, uin
 {
     EPCTX_NPU__TRY(epctx_npu__input(c, i, id));
     return epctx_npu__want_float(c, *id);
+}
+
+/* The first two inputs. */
+static epctx_status epctx_npu__two_inputs(epctx_npu__compiler *c, uint32_t *a, uint32_t *b)
+{
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, a));
+    return epctx_npu__input(c, 1, b);
+}
+
+static epctx_status epctx_npu__two_floats(epctx_npu__compiler *c, uint32_t *a, uint32_t *b)
+{
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, a));
+    return epctx_npu__float_input(c, 1, b);
 }
 
 static epctx_status epctx_npu__want_constant(epctx_npu__compiler *c, uint32_t id, const char *what)
@@ -6034,9 +6006,9 @@ static epctx_status epctx_npu__emit_exact(epctx_npu__compiler *c, epctx_npu__exa
     epctx_npu__step s;
     epctx_npu__exact *p = &s.params.exact;
     const int32_t type = c->tensors[a].elem;
-    int64_t strides[2][EPCTX_NPU_MAX_RANK], dims[EPCTX_NPU_MAX_RANK];
+    const uint32_t ids[2] = {a, b};
+    int32_t *const strides[2] = {p->a, p->b};
     epctx_npu__shape shape;
-    uint32_t i;
     if (c->tensors[b].elem != type) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "inputs have types %s and %s",
                           epctx_elem_name(type), epctx_elem_name(c->tensors[b].elem));
@@ -6045,19 +6017,9 @@ static epctx_status epctx_npu__emit_exact(epctx_npu__compiler *c, epctx_npu__exa
     EPCTX_NPU__TRY(epctx_npu__new_tensor(
         c, (int32_t)epctx_npu__exact_type((uint32_t)kind, (uint32_t)type), &shape, out));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_EXACT, a, b, *out);
-    memset(strides, 0, sizeof strides);
-    memset(dims, 0, sizeof dims);
-    memcpy(dims, shape.dims, sizeof dims);
-    epctx_npu__broadcast_strides(&c->tensors[a].shape, &shape, strides[0]);
-    epctx_npu__broadcast_strides(&c->tensors[b].shape, &shape, strides[1]);
     p->kind = (uint32_t)kind;
     p->type = (uint32_t)type;
-    p->rank = epctx_npu__collapse(dims, shape.rank, strides, 2);
-    for (i = 0; i < p->rank; i++) {
-        p->dims[i] = (uint32_t)dims[i];
-        p->a[i] = (int32_t)strides[0][i];
-        p->b[i] = (int32_t)strides[1][i];
-    }
+    p->rank = epctx_npu__walk(c, &shape, ids, 2, p->dims, strides);
     return epctx_npu__emit(c, &s);
 }
 
@@ -6066,9 +6028,9 @@ static epctx_status epctx_npu__emit_where(epctx_npu__compiler *c, uint32_t condi
 {
     epctx_npu__step s;
     epctx_npu__where *p = &s.params.where;
-    int64_t strides[3][EPCTX_NPU_MAX_RANK], dims[EPCTX_NPU_MAX_RANK];
+    const uint32_t ids[3] = {condition, a, b};
+    int32_t *const strides[3] = {p->condition, p->a, p->b};
     epctx_npu__shape shape, both;
-    uint32_t i;
     if (c->tensors[condition].elem != EPCTX_ONNX_BOOL || c->tensors[a].elem != c->tensors[b].elem) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "expected a boolean condition and two inputs of one type");
@@ -6078,61 +6040,53 @@ static epctx_status epctx_npu__emit_where(epctx_npu__compiler *c, uint32_t condi
     EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[a].elem, &shape, out));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_WHERE, condition, a, *out);
     s.in[2] = b;
-    memset(strides, 0, sizeof strides);
-    memset(dims, 0, sizeof dims);
-    memcpy(dims, shape.dims, sizeof dims);
-    epctx_npu__broadcast_strides(&c->tensors[condition].shape, &shape, strides[0]);
-    epctx_npu__broadcast_strides(&c->tensors[a].shape, &shape, strides[1]);
-    epctx_npu__broadcast_strides(&c->tensors[b].shape, &shape, strides[2]);
     p->elem = epctx_npu__elem_size(c->tensors[a].elem);
-    p->rank = epctx_npu__collapse(dims, shape.rank, strides, 3);
-    for (i = 0; i < p->rank; i++) {
-        p->dims[i] = (uint32_t)dims[i];
-        p->condition[i] = (int32_t)strides[0][i];
-        p->a[i] = (int32_t)strides[1][i];
-        p->b[i] = (int32_t)strides[2][i];
-    }
+    p->rank = epctx_npu__walk(c, &shape, ids, 3, p->dims, strides);
     return epctx_npu__emit(c, &s);
+}
+
+/* x combined with one number. */
+static epctx_status epctx_npu__emit_number(epctx_npu__compiler *c, epctx_npu__binary_kind kind,
+                                           uint32_t x, float number, uint32_t *out)
+{
+    float *data;
+    uint32_t id;
+    EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &data, &id));
+    *data = number;
+    c->tensors[id].shape.rank = 0;
+    return epctx_npu__emit_binary(c, kind, x, id, out);
 }
 
 /* A kind for every type: floats by Binary, integers exactly. */
 static epctx_status epctx_npu__emit_any(epctx_npu__compiler *c, epctx_npu__binary_kind kind,
                                         uint32_t a, uint32_t b, uint32_t *out)
 {
-    epctx_npu__exact_kind exact;
+    static const struct {
+        epctx_npu__binary_kind floats;
+        epctx_npu__exact_kind integers;
+    } kinds[] = {
+        {EPCTX_NPU__BINARY_ADD, EPCTX_NPU__EXACT_ADD},
+        {EPCTX_NPU__BINARY_SUB, EPCTX_NPU__EXACT_SUB},
+        {EPCTX_NPU__BINARY_MUL, EPCTX_NPU__EXACT_MUL},
+        {EPCTX_NPU__BINARY_DIV, EPCTX_NPU__EXACT_DIV},
+        {EPCTX_NPU__BINARY_MIN, EPCTX_NPU__EXACT_MIN},
+        {EPCTX_NPU__BINARY_MAX, EPCTX_NPU__EXACT_MAX},
+        {EPCTX_NPU__BINARY_FMOD, EPCTX_NPU__EXACT_FMOD},
+    };
+    size_t i;
     if (c->tensors[a].elem == EPCTX_ONNX_FLOAT && c->tensors[b].elem == EPCTX_ONNX_FLOAT) {
         return epctx_npu__emit_binary(c, kind, a, b, out);
     }
-    switch (kind) {
-    case EPCTX_NPU__BINARY_ADD:
-        exact = EPCTX_NPU__EXACT_ADD;
-        break;
-    case EPCTX_NPU__BINARY_SUB:
-        exact = EPCTX_NPU__EXACT_SUB;
-        break;
-    case EPCTX_NPU__BINARY_MUL:
-        exact = EPCTX_NPU__EXACT_MUL;
-        break;
-    case EPCTX_NPU__BINARY_DIV:
-        exact = EPCTX_NPU__EXACT_DIV;
-        break;
-    case EPCTX_NPU__BINARY_MIN:
-        exact = EPCTX_NPU__EXACT_MIN;
-        break;
-    case EPCTX_NPU__BINARY_MAX:
-        exact = EPCTX_NPU__EXACT_MAX;
-        break;
-    case EPCTX_NPU__BINARY_FMOD:
-        exact = EPCTX_NPU__EXACT_FMOD;
-        break;
-    default:
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "integers are not supported");
+    for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (kinds[i].floats == kind) {
+            return epctx_npu__emit_exact(c, kinds[i].integers, a, b, out);
+        }
     }
-    return epctx_npu__emit_exact(c, exact, a, b, out);
+    return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "integers are not supported");
 }
 
 /* ================================================================================================
- * >>compile: operators
+ * >>lower: operators
  *
  * One function per ONNX operator: checks the node, infers the shape, and emits steps, merging into
  * the step before where nobody else sees its result. A node whose inputs are all constant is
@@ -6441,29 +6395,33 @@ static epctx_status epctx_npu__lower_shape(epctx_npu__compiler *c)
 
 /* -- element by element -- */
 
+/* Where opcodes keep the activation that follows them. */
+static const struct {
+    epctx_npu__opcode op;
+    size_t at;
+} epctx_npu__act_places[] = {
+    {EPCTX_NPU__OP_CONV, offsetof(epctx_npu__conv, act)},
+    {EPCTX_NPU__OP_DEPTHWISE, offsetof(epctx_npu__depthwise, act)},
+    {EPCTX_NPU__OP_GEMM, offsetof(epctx_npu__gemm, act)},
+    {EPCTX_NPU__OP_BINARY, offsetof(epctx_npu__binary, act)},
+    {EPCTX_NPU__OP_AFFINE, offsetof(epctx_npu__affine, act)},
+};
+
+static epctx_npu__act *epctx_npu__act_of(epctx_npu__step *s)
+{
+    size_t i;
+    for (i = 0; i < sizeof epctx_npu__act_places / sizeof epctx_npu__act_places[0]; i++) {
+        if (epctx_npu__act_places[i].op == s->op) {
+            return (epctx_npu__act *)(void *)((uint8_t *)&s->params + epctx_npu__act_places[i].at);
+        }
+    }
+    return NULL;
+}
+
 /* Sets the activation of a step; false when this opcode has none or has one already. */
 static bool epctx_npu__set_act(epctx_npu__step *s, const epctx_npu__act *act)
 {
-    epctx_npu__act *slot = NULL;
-    switch (s->op) {
-    case EPCTX_NPU__OP_CONV:
-        slot = &s->params.conv.act;
-        break;
-    case EPCTX_NPU__OP_DEPTHWISE:
-        slot = &s->params.depthwise.act;
-        break;
-    case EPCTX_NPU__OP_GEMM:
-        slot = &s->params.gemm.act;
-        break;
-    case EPCTX_NPU__OP_BINARY:
-        slot = &s->params.binary.act;
-        break;
-    case EPCTX_NPU__OP_AFFINE:
-        slot = &s->params.affine.act;
-        break;
-    default:
-        break;
-    }
+    epctx_npu__act *slot = epctx_npu__act_of(s);
     if (slot == NULL || slot->kind != EPCTX_NPU__ACT_NONE) {
         return false;
     }
@@ -6488,8 +6446,8 @@ static epctx_status epctx_npu__lower_int_act(epctx_npu__compiler *c, epctx_npu__
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_act(epctx_npu__compiler *c, epctx_npu__act_kind kind, float a,
-                                         float b)
+static epctx_status epctx_npu__lower_act_of(epctx_npu__compiler *c, epctx_npu__act_kind kind,
+                                            float a, float b)
 {
     epctx_npu__act act;
     epctx_npu__step *before;
@@ -6510,104 +6468,54 @@ static epctx_status epctx_npu__lower_act(epctx_npu__compiler *c, epctx_npu__act_
     return epctx_npu__output(c, 0, y);
 }
 
-#define EPCTX_NPU__LOWER_ACT(name, kind)                                                           \
-    static epctx_status epctx_npu__lower_##name(epctx_npu__compiler *c)                            \
-    {                                                                                              \
-        return epctx_npu__lower_act(c, EPCTX_NPU__ACT_##kind, 0.0f, 0.0f);                         \
+/* Activations with numbers of their own: attributes, NULL for a constant, and their defaults. */
+typedef struct epctx_npu__act_numbers {
+    epctx_npu__act_kind kind;
+    const char *a_name;
+    float a;
+    const char *b_name;
+    float b;
+} epctx_npu__act_numbers;
+
+static const epctx_npu__act_numbers epctx_npu__numbered_acts[] = {
+    {EPCTX_NPU__ACT_LEAKY, "alpha", 0.01f, NULL, 0.0f},
+    {EPCTX_NPU__ACT_ELU, "alpha", 1.0f, NULL, 0.0f},
+    {EPCTX_NPU__ACT_CELU, "alpha", 1.0f, NULL, 0.0f},
+    {EPCTX_NPU__ACT_SELU, "alpha", 1.67326319f, "gamma", 1.05070102f},
+    {EPCTX_NPU__ACT_SWISH, "alpha", 1.0f, NULL, 0.0f},
+    {EPCTX_NPU__ACT_THRESHOLD, "alpha", 1.0f, NULL, 0.0f},
+    {EPCTX_NPU__ACT_SHRINK, "lambd", 0.5f, "bias", 0.0f},
+    {EPCTX_NPU__ACT_HARD_SIGMOID, "alpha", 0.2f, "beta", 0.5f},
+    {EPCTX_NPU__ACT_HARD_SWISH, NULL, 1.0f / 6.0f, NULL, 0.5f},
+};
+
+static float epctx_npu__number(const epctx_npu__compiler *c, const char *name, float fallback)
+{
+    return name != NULL ? epctx_node_float(c->node, name, fallback) : fallback;
+}
+
+static epctx_status epctx_npu__lower_act(epctx_npu__compiler *c)
+{
+    const epctx_npu__act_kind kind = (epctx_npu__act_kind)c->variant;
+    size_t i;
+    for (i = 0; i < sizeof epctx_npu__numbered_acts / sizeof epctx_npu__numbered_acts[0]; i++) {
+        const epctx_npu__act_numbers *n = &epctx_npu__numbered_acts[i];
+        if (n->kind == kind) {
+            return epctx_npu__lower_act_of(c, kind, epctx_npu__number(c, n->a_name, n->a),
+                                           epctx_npu__number(c, n->b_name, n->b));
+        }
     }
-
-EPCTX_NPU__LOWER_ACT(relu, RELU)
-EPCTX_NPU__LOWER_ACT(sigmoid, SIGMOID)
-EPCTX_NPU__LOWER_ACT(tanh, TANH)
-EPCTX_NPU__LOWER_ACT(exp, EXP)
-EPCTX_NPU__LOWER_ACT(log, LOG)
-EPCTX_NPU__LOWER_ACT(sqrt, SQRT)
-EPCTX_NPU__LOWER_ACT(abs, ABS)
-EPCTX_NPU__LOWER_ACT(neg, NEG)
-EPCTX_NPU__LOWER_ACT(reciprocal, RECIPROCAL)
-EPCTX_NPU__LOWER_ACT(erf, ERF)
-EPCTX_NPU__LOWER_ACT(mish, MISH)
-EPCTX_NPU__LOWER_ACT(softplus, SOFTPLUS)
-EPCTX_NPU__LOWER_ACT(softsign, SOFTSIGN)
-EPCTX_NPU__LOWER_ACT(sign, SIGN)
-EPCTX_NPU__LOWER_ACT(floor, FLOOR)
-EPCTX_NPU__LOWER_ACT(ceil, CEIL)
-EPCTX_NPU__LOWER_ACT(round, ROUND)
-EPCTX_NPU__LOWER_ACT(sin, SIN)
-EPCTX_NPU__LOWER_ACT(cos, COS)
-EPCTX_NPU__LOWER_ACT(tan, TAN)
-EPCTX_NPU__LOWER_ACT(asin, ASIN)
-EPCTX_NPU__LOWER_ACT(acos, ACOS)
-EPCTX_NPU__LOWER_ACT(atan, ATAN)
-EPCTX_NPU__LOWER_ACT(sinh, SINH)
-EPCTX_NPU__LOWER_ACT(cosh, COSH)
-EPCTX_NPU__LOWER_ACT(asinh, ASINH)
-EPCTX_NPU__LOWER_ACT(acosh, ACOSH)
-EPCTX_NPU__LOWER_ACT(atanh, ATANH)
-
-static epctx_status epctx_npu__lower_leaky_relu(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_act(c, EPCTX_NPU__ACT_LEAKY, epctx_node_float(c->node, "alpha", 0.01f),
-                                0.0f);
-}
-
-static epctx_status epctx_npu__lower_elu(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_act(c, EPCTX_NPU__ACT_ELU, epctx_node_float(c->node, "alpha", 1.0f),
-                                0.0f);
-}
-
-static epctx_status epctx_npu__lower_celu(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_act(c, EPCTX_NPU__ACT_CELU, epctx_node_float(c->node, "alpha", 1.0f),
-                                0.0f);
-}
-
-static epctx_status epctx_npu__lower_selu(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_act(c, EPCTX_NPU__ACT_SELU,
-                                epctx_node_float(c->node, "alpha", 1.67326319f),
-                                epctx_node_float(c->node, "gamma", 1.05070102f));
-}
-
-static epctx_status epctx_npu__lower_swish(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_act(c, EPCTX_NPU__ACT_SWISH, epctx_node_float(c->node, "alpha", 1.0f),
-                                0.0f);
-}
-
-static epctx_status epctx_npu__lower_threshold(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_act(c, EPCTX_NPU__ACT_THRESHOLD,
-                                epctx_node_float(c->node, "alpha", 1.0f), 0.0f);
-}
-
-static epctx_status epctx_npu__lower_shrink(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_act(c, EPCTX_NPU__ACT_SHRINK, epctx_node_float(c->node, "lambd", 0.5f),
-                                epctx_node_float(c->node, "bias", 0.0f));
+    return epctx_npu__lower_act_of(c, kind, 0.0f, 0.0f);
 }
 
 static epctx_status epctx_npu__lower_gelu(epctx_npu__compiler *c)
 {
     const epctx_attr *form = epctx_node_attr(c->node, "approximate");
-    return epctx_npu__lower_act(c,
-                                form != NULL && epctx_str_is(form->s, "tanh")
-                                    ? EPCTX_NPU__ACT_GELU_TANH
-                                    : EPCTX_NPU__ACT_GELU,
-                                0.0f, 0.0f);
-}
-
-static epctx_status epctx_npu__lower_hard_sigmoid(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_act(c, EPCTX_NPU__ACT_HARD_SIGMOID,
-                                epctx_node_float(c->node, "alpha", 0.2f),
-                                epctx_node_float(c->node, "beta", 0.5f));
-}
-
-static epctx_status epctx_npu__lower_hard_swish(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_act(c, EPCTX_NPU__ACT_HARD_SWISH, 1.0f / 6.0f, 0.5f);
+    return epctx_npu__lower_act_of(c,
+                                   form != NULL && epctx_str_is(form->s, "tanh")
+                                       ? EPCTX_NPU__ACT_GELU_TANH
+                                       : EPCTX_NPU__ACT_GELU,
+                                   0.0f, 0.0f);
 }
 
 static epctx_status epctx_npu__clip_ints(epctx_npu__compiler *c, uint32_t x)
@@ -6659,7 +6567,7 @@ static epctx_status epctx_npu__lower_clip(epctx_npu__compiler *c)
     if (limits[1] < limits[0]) { /* ONNX: every element becomes max */
         limits[0] = limits[1];
     }
-    return epctx_npu__lower_act(c, EPCTX_NPU__ACT_CLIP, limits[0], limits[1]);
+    return epctx_npu__lower_act_of(c, EPCTX_NPU__ACT_CLIP, limits[0], limits[1]);
 }
 
 /* Opsets before 7 broadcast only with attribute `broadcast`, the second input laid along `axis`. */
@@ -6690,31 +6598,18 @@ static epctx_status epctx_npu__fuse_bias(epctx_npu__compiler *c, uint32_t x, uin
     epctx_npu__step *s = epctx_npu__producer(c, x);
     const epctx_npu__shape *xs = &c->tensors[x].shape, *bs = &c->tensors[bias].shape;
     epctx_npu__shape flat = {1, {0}};
-    uint32_t axis, i, act, id;
+    uint32_t axis = 1, i, id;
     *done = false;
     if (s == NULL || !c->tensors[bias].constant || bs->rank > xs->rank) {
         return EPCTX_OK;
     }
-    switch (s->op) {
-    case EPCTX_NPU__OP_CONV:
-        axis = 1;
-        act = s->params.conv.act.kind;
-        break;
-    case EPCTX_NPU__OP_DEPTHWISE:
-        axis = 1;
-        act = s->params.depthwise.act.kind;
-        break;
-    case EPCTX_NPU__OP_GEMM:
-        if (s->params.gemm.n != (uint32_t)xs->dims[xs->rank - 1]) {
-            return EPCTX_OK;
-        }
+    if (s->op == EPCTX_NPU__OP_GEMM && s->params.gemm.n == (uint32_t)xs->dims[xs->rank - 1]) {
         axis = xs->rank - 1;
-        act = s->params.gemm.act.kind;
-        break;
-    default:
+    } else if (s->op != EPCTX_NPU__OP_CONV && s->op != EPCTX_NPU__OP_DEPTHWISE) {
         return EPCTX_OK;
     }
-    if (s->in[2] != EPCTX_NPU__NONE || act != EPCTX_NPU__ACT_NONE || xs->dims[axis] == 1) {
+    if (s->in[2] != EPCTX_NPU__NONE || epctx_npu__act_of(s)->kind != EPCTX_NPU__ACT_NONE ||
+        xs->dims[axis] == 1) {
         return EPCTX_OK;
     }
     for (i = 0; i < bs->rank; i++) {
@@ -6754,11 +6649,13 @@ static bool epctx_npu__fuse_add(epctx_npu__compiler *c, uint32_t x, uint32_t oth
     return true;
 }
 
-/* a + b, by the step before where that can do it. */
-static epctx_status epctx_npu__emit_add(epctx_npu__compiler *c, uint32_t a, uint32_t b, uint32_t *y)
+/* Two operands combined; a + b by the step before, where that can do it. */
+static epctx_status epctx_npu__emit_fused(epctx_npu__compiler *c, epctx_npu__binary_kind kind,
+                                          uint32_t a, uint32_t b, uint32_t *y)
 {
     bool done = false;
-    if (c->tensors[a].elem == EPCTX_ONNX_FLOAT && c->tensors[b].elem == EPCTX_ONNX_FLOAT) {
+    if (kind == EPCTX_NPU__BINARY_ADD && c->tensors[a].elem == EPCTX_ONNX_FLOAT &&
+        c->tensors[b].elem == EPCTX_ONNX_FLOAT) {
         *y = a;
         EPCTX_NPU__TRY(epctx_npu__fuse_bias(c, a, b, &done));
         if (done || epctx_npu__fuse_add(c, a, b)) {
@@ -6770,40 +6667,24 @@ static epctx_status epctx_npu__emit_add(epctx_npu__compiler *c, uint32_t a, uint
             return EPCTX_OK;
         }
     }
-    return epctx_npu__emit_any(c, EPCTX_NPU__BINARY_ADD, a, b, y);
+    return epctx_npu__emit_any(c, kind, a, b, y);
 }
 
-static epctx_status epctx_npu__lower_binary(epctx_npu__compiler *c, epctx_npu__binary_kind kind)
+static epctx_status epctx_npu__lower_binary(epctx_npu__compiler *c)
 {
+    const epctx_npu__binary_kind kind = (epctx_npu__binary_kind)c->variant;
     uint32_t a, b, y;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &a));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &b));
+    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &a, &b));
     EPCTX_NPU__TRY(epctx_npu__old_broadcast(c, a, &b));
-    if (kind == EPCTX_NPU__BINARY_ADD) {
-        EPCTX_NPU__TRY(epctx_npu__emit_add(c, a, b, &y));
-    } else {
-        EPCTX_NPU__TRY(epctx_npu__emit_any(c, kind, a, b, &y));
-    }
+    EPCTX_NPU__TRY(epctx_npu__emit_fused(c, kind, a, b, &y));
     return epctx_npu__output(c, 0, y);
 }
-
-#define EPCTX_NPU__LOWER_BINARY(name, kind)                                                        \
-    static epctx_status epctx_npu__lower_##name(epctx_npu__compiler *c)                            \
-    {                                                                                              \
-        return epctx_npu__lower_binary(c, EPCTX_NPU__BINARY_##kind);                               \
-    }
-
-EPCTX_NPU__LOWER_BINARY(add, ADD)
-EPCTX_NPU__LOWER_BINARY(sub, SUB)
-EPCTX_NPU__LOWER_BINARY(mul, MUL)
-EPCTX_NPU__LOWER_BINARY(div, DIV)
 
 static epctx_status epctx_npu__lower_prelu(epctx_npu__compiler *c)
 {
     epctx_npu__shape shape;
     uint32_t x, slope, y, i;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &slope));
+    EPCTX_NPU__TRY(epctx_npu__two_floats(c, &x, &slope));
     if (c->node->version < 7 && c->tensors[slope].shape.rank == 1 && c->tensors[x].shape.rank > 2) {
         shape = c->tensors[x].shape; /* old opsets: one slope per channel */
         shape.rank -= 1;
@@ -6821,8 +6702,9 @@ static epctx_status epctx_npu__lower_prelu(epctx_npu__compiler *c)
 }
 
 /* Sum, Min, Max: any number of inputs, left to right. */
-static epctx_status epctx_npu__lower_many(epctx_npu__compiler *c, epctx_npu__binary_kind kind)
+static epctx_status epctx_npu__lower_many(epctx_npu__compiler *c)
 {
+    const epctx_npu__binary_kind kind = (epctx_npu__binary_kind)c->variant;
     uint32_t y, b;
     size_t i;
     EPCTX_NPU__TRY(epctx_npu__input(c, 0, &y));
@@ -6831,33 +6713,20 @@ static epctx_status epctx_npu__lower_many(epctx_npu__compiler *c, epctx_npu__bin
     }
     for (i = 1; i < c->node->input_count; i++) {
         EPCTX_NPU__TRY(epctx_npu__input(c, i, &b));
-        if (kind == EPCTX_NPU__BINARY_ADD) {
-            EPCTX_NPU__TRY(epctx_npu__emit_add(c, y, b, &y));
-        } else {
-            EPCTX_NPU__TRY(epctx_npu__emit_any(c, kind, y, b, &y));
-        }
+        EPCTX_NPU__TRY(epctx_npu__emit_fused(c, kind, y, b, &y));
     }
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_sum(epctx_npu__compiler *c)
+static epctx_status epctx_npu__lower_cast(epctx_npu__compiler *c)
 {
-    return epctx_npu__lower_many(c, EPCTX_NPU__BINARY_ADD);
-}
-
-static epctx_status epctx_npu__lower_min(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_many(c, EPCTX_NPU__BINARY_MIN);
-}
-
-static epctx_status epctx_npu__lower_max(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_many(c, EPCTX_NPU__BINARY_MAX);
-}
-
-static epctx_status epctx_npu__cast_to(epctx_npu__compiler *c, uint32_t x, int64_t to)
-{
-    uint32_t y;
+    int64_t to = epctx_node_int(c->node, "to", 0);
+    uint32_t x, like, y;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    if (c->variant != 0) { /* CastLike */
+        EPCTX_NPU__TRY(epctx_npu__input(c, 1, &like));
+        to = c->tensors[like].elem;
+    }
     if (epctx_npu__elem_size(to) == 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "attribute to: expected float32, int8, uint8, int32, int64 or bool, "
@@ -6871,25 +6740,10 @@ static epctx_status epctx_npu__cast_to(epctx_npu__compiler *c, uint32_t x, int64
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_cast(epctx_npu__compiler *c)
-{
-    uint32_t x;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    return epctx_npu__cast_to(c, x, epctx_node_int(c->node, "to", 0));
-}
-
-static epctx_status epctx_npu__lower_cast_like(epctx_npu__compiler *c)
-{
-    uint32_t x, like;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &like));
-    return epctx_npu__cast_to(c, x, c->tensors[like].elem);
-}
-
 /* -- comparisons, logic, selection -- */
 
-static epctx_status epctx_npu__lower_exact(epctx_npu__compiler *c, epctx_npu__exact_kind kind,
-                                           bool swap)
+static epctx_status epctx_npu__lower_exact_of(epctx_npu__compiler *c, epctx_npu__exact_kind kind,
+                                              bool swap)
 {
     uint32_t a, b, y;
     EPCTX_NPU__TRY(epctx_npu__input(c, swap ? 1 : 0, &a));
@@ -6904,28 +6758,22 @@ static epctx_status epctx_npu__lower_exact(epctx_npu__compiler *c, epctx_npu__ex
     return epctx_npu__output(c, 0, y);
 }
 
-#define EPCTX_NPU__LOWER_EXACT(name, kind, swap)                                                   \
-    static epctx_status epctx_npu__lower_##name(epctx_npu__compiler *c)                            \
-    {                                                                                              \
-        return epctx_npu__lower_exact(c, EPCTX_NPU__EXACT_##kind, swap);                           \
-    }
+#define EPCTX_NPU__SWAPPED 0x100u /* the other operand first */
 
-EPCTX_NPU__LOWER_EXACT(equal, EQUAL, false)
-EPCTX_NPU__LOWER_EXACT(less, LESS, false)
-EPCTX_NPU__LOWER_EXACT(less_equal, LESS_EQUAL, false)
-EPCTX_NPU__LOWER_EXACT(greater, LESS, true)
-EPCTX_NPU__LOWER_EXACT(greater_equal, LESS_EQUAL, true)
-EPCTX_NPU__LOWER_EXACT(and, AND, false)
-EPCTX_NPU__LOWER_EXACT(or, OR, false)
-EPCTX_NPU__LOWER_EXACT(xor, XOR, false)
+static epctx_status epctx_npu__lower_exact(epctx_npu__compiler *c)
+{
+    return epctx_npu__lower_exact_of(
+        c, (epctx_npu__exact_kind)(c->variant & (EPCTX_NPU__SWAPPED - 1)),
+        (c->variant & EPCTX_NPU__SWAPPED) != 0);
+}
 
 static epctx_status epctx_npu__lower_bit_shift(epctx_npu__compiler *c)
 {
     const epctx_attr *direction = epctx_node_attr(c->node, "direction");
     if (direction != NULL && epctx_str_is(direction->s, "RIGHT")) {
-        return epctx_npu__lower_exact(c, EPCTX_NPU__EXACT_RIGHT, false);
+        return epctx_npu__lower_exact_of(c, EPCTX_NPU__EXACT_RIGHT, false);
     }
-    return epctx_npu__lower_exact(c, EPCTX_NPU__EXACT_LEFT, false);
+    return epctx_npu__lower_exact_of(c, EPCTX_NPU__EXACT_LEFT, false);
 }
 
 static epctx_status epctx_npu__emit_not(epctx_npu__compiler *c, uint32_t x, uint32_t *y)
@@ -6978,8 +6826,7 @@ static epctx_status epctx_npu__lower_is_inf(epctx_npu__compiler *c)
 static epctx_status epctx_npu__lower_where(epctx_npu__compiler *c)
 {
     uint32_t condition, a, b, y;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &condition));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &a));
+    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &condition, &a));
     EPCTX_NPU__TRY(epctx_npu__input(c, 2, &b));
     EPCTX_NPU__TRY(epctx_npu__emit_where(c, condition, a, b, &y));
     return epctx_npu__output(c, 0, y);
@@ -6988,8 +6835,7 @@ static epctx_status epctx_npu__lower_where(epctx_npu__compiler *c)
 static epctx_status epctx_npu__lower_mod(epctx_npu__compiler *c)
 {
     uint32_t a, b, y;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &a));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &b));
+    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &a, &b));
     if (epctx_node_int(c->node, "fmod", 0) != 0) {
         EPCTX_NPU__TRY(epctx_npu__emit_any(c, EPCTX_NPU__BINARY_FMOD, a, b, &y));
     } else {
@@ -7004,8 +6850,7 @@ static epctx_status epctx_npu__lower_pow(epctx_npu__compiler *c)
     uint32_t x, e, y;
     float exponent;
     int32_t type;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &e));
+    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &x, &e));
     type = c->tensors[x].elem;
     EPCTX_NPU__TRY(epctx_npu__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
     EPCTX_NPU__TRY(epctx_npu__emit_cast(c, e, EPCTX_ONNX_FLOAT, &e));
@@ -7243,8 +7088,7 @@ static epctx_status epctx_npu__lower_expand(epctx_npu__compiler *c)
     epctx_npu__shape wanted, shape;
     uint32_t x, y, id;
     size_t count;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &id));
+    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &x, &id));
     EPCTX_NPU__TRY(epctx_npu__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, dims, &count));
     EPCTX_NPU__TRY(epctx_npu__shape_from(c, dims, count, &wanted));
     EPCTX_NPU__TRY(epctx_npu__broadcast(c, &c->tensors[x].shape, &wanted, &shape));
@@ -7449,8 +7293,7 @@ static epctx_status epctx_npu__lower_gather(epctx_npu__compiler *c)
     epctx_npu__step s;
     epctx_npu__gather_params *p = &s.params.gather;
     uint32_t x, indices, y, axis, i;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &indices));
+    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &x, &indices));
     in = &c->tensors[x].shape;
     index = &c->tensors[indices].shape;
     EPCTX_NPU__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", 0), in->rank, 0, &axis));
@@ -7504,8 +7347,7 @@ static epctx_status epctx_npu__lower_tile(epctx_npu__compiler *c)
     epctx_npu__shape in, shape, walk = {0, {0}}, source = {0, {0}}, target = {0, {0}};
     uint32_t x, y, id, i;
     size_t count;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &id));
+    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &x, &id));
     EPCTX_NPU__TRY(epctx_npu__const_ints(c, id, "repeats", EPCTX_NPU_MAX_RANK, repeats, &count));
     in = shape = c->tensors[x].shape;
     if (count != in.rank) {
@@ -7752,8 +7594,7 @@ static epctx_status epctx_npu__emit_pick(epctx_npu__compiler *c, uint32_t x, uin
 static epctx_status epctx_npu__lower_gather_elements(epctx_npu__compiler *c)
 {
     uint32_t x, indices, y;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &indices));
+    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &x, &indices));
     EPCTX_NPU__TRY(epctx_npu__emit_pick(c, x, indices, EPCTX_NPU__NONE,
                                         epctx_node_int(c->node, "axis", 0), 0, &y));
     return epctx_npu__output(c, 0, y);
@@ -7762,8 +7603,7 @@ static epctx_status epctx_npu__lower_gather_elements(epctx_npu__compiler *c)
 static epctx_status epctx_npu__lower_scatter_elements(epctx_npu__compiler *c)
 {
     uint32_t x, indices, updates, join, y;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &indices));
+    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &x, &indices));
     EPCTX_NPU__TRY(epctx_npu__input(c, 2, &updates));
     EPCTX_NPU__TRY(epctx_npu__join_of(c, &join));
     EPCTX_NPU__TRY(
@@ -7823,8 +7663,7 @@ static epctx_status epctx_npu__lower_gather_nd(epctx_npu__compiler *c)
 {
     const int64_t batch_dims = epctx_node_int(c->node, "batch_dims", 0);
     uint32_t x, indices, y;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &indices));
+    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &x, &indices));
     if (batch_dims < 0 || batch_dims >= EPCTX_NPU_MAX_RANK) {
         return epctx_npu__bad_attr(c, "batch_dims", "a number below the rank");
     }
@@ -7836,8 +7675,7 @@ static epctx_status epctx_npu__lower_gather_nd(epctx_npu__compiler *c)
 static epctx_status epctx_npu__lower_scatter_nd(epctx_npu__compiler *c)
 {
     uint32_t x, indices, updates, join, y;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &indices));
+    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &x, &indices));
     EPCTX_NPU__TRY(epctx_npu__input(c, 2, &updates));
     EPCTX_NPU__TRY(epctx_npu__join_of(c, &join));
     EPCTX_NPU__TRY(epctx_npu__emit_tuples(c, x, indices, updates, 0, join, &y));
@@ -7853,8 +7691,7 @@ static epctx_status epctx_npu__lower_one_hot(epctx_npu__compiler *c)
     float number;
     uint32_t indices, id, values, on, off, ramp, size, axis, i, y;
     size_t count;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &indices));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &id));
+    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &indices, &id));
     EPCTX_NPU__TRY(epctx_npu__input(c, 2, &values));
     if (c->tensors[id].elem == EPCTX_ONNX_FLOAT) {
         EPCTX_NPU__TRY(epctx_npu__const_float(c, id, "depth", &number));
@@ -8178,8 +8015,7 @@ static epctx_status epctx_npu__conv_of(epctx_npu__compiler *c, uint32_t x, uint3
 static epctx_status epctx_npu__lower_conv(epctx_npu__compiler *c)
 {
     uint32_t x, w, bias, y;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &w));
+    EPCTX_NPU__TRY(epctx_npu__two_floats(c, &x, &w));
     EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &bias));
     EPCTX_NPU__TRY(epctx_npu__conv_of(c, x, w, bias, &y));
     return epctx_npu__output(c, 0, y);
@@ -8320,8 +8156,7 @@ static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c)
     epctx_npu__window w;
     epctx_npu__step s;
     uint32_t x, weights, bias, y;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &weights));
+    EPCTX_NPU__TRY(epctx_npu__two_floats(c, &x, &weights));
     EPCTX_NPU__TRY(epctx_npu__want_image(c, x));
     xs = c->tensors[x].shape;
     ws = c->tensors[weights].shape;
@@ -8368,8 +8203,9 @@ static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c, bool average)
+static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c)
 {
+    const bool average = c->variant != 0;
     epctx_npu__shape xs, ys;
     int64_t kernel[2] = {1, 1};
     epctx_npu__step s;
@@ -8405,16 +8241,6 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c, bool average)
     EPCTX_NPU__TRY(epctx_npu__emit(c, &s));
     EPCTX_NPU__TRY(epctx_npu__emit_cast(c, y, type, &y));
     return epctx_npu__output(c, 0, y);
-}
-
-static epctx_status epctx_npu__lower_max_pool(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_pool(c, false);
-}
-
-static epctx_status epctx_npu__lower_average_pool(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_pool(c, true);
 }
 
 /* -- reductions -- */
@@ -8503,8 +8329,9 @@ static epctx_status epctx_npu__reduce_axes(epctx_npu__compiler *c, uint32_t x, i
     return epctx_npu__mark_axes(c, axes, count, rank, marked);
 }
 
-static epctx_status epctx_npu__lower_reduce(epctx_npu__compiler *c, epctx_npu__reduce_kind kind)
+static epctx_status epctx_npu__lower_reduce(epctx_npu__compiler *c)
 {
+    const epctx_npu__reduce_kind kind = (epctx_npu__reduce_kind)c->variant;
     const int64_t since = kind == EPCTX_NPU__REDUCE_SUM ? 13 : 18;
     const bool keep = epctx_node_int(c->node, "keepdims", 1) != 0;
     bool marked[EPCTX_NPU_MAX_RANK], noop;
@@ -8518,18 +8345,6 @@ static epctx_status epctx_npu__lower_reduce(epctx_npu__compiler *c, epctx_npu__r
     return epctx_npu__output(c, 0, y);
 }
 
-#define EPCTX_NPU__LOWER_REDUCE(name, kind)                                                        \
-    static epctx_status epctx_npu__lower_reduce_##name(epctx_npu__compiler *c)                     \
-    {                                                                                              \
-        return epctx_npu__lower_reduce(c, EPCTX_NPU__REDUCE_##kind);                               \
-    }
-
-EPCTX_NPU__LOWER_REDUCE(sum, SUM)
-EPCTX_NPU__LOWER_REDUCE(mean, MEAN)
-EPCTX_NPU__LOWER_REDUCE(max, MAX)
-EPCTX_NPU__LOWER_REDUCE(min, MIN)
-EPCTX_NPU__LOWER_REDUCE(prod, PROD)
-
 /* -- reductions made of several steps -- */
 
 typedef enum epctx_npu__reduce_form {
@@ -8540,9 +8355,9 @@ typedef enum epctx_npu__reduce_form {
     EPCTX_NPU__FORM_LOG_EXP
 } epctx_npu__reduce_form;
 
-static epctx_status epctx_npu__lower_reduce_form(epctx_npu__compiler *c,
-                                                 epctx_npu__reduce_form form)
+static epctx_status epctx_npu__lower_reduce_form(epctx_npu__compiler *c)
 {
+    const epctx_npu__reduce_form form = (epctx_npu__reduce_form)c->variant;
     bool marked[EPCTX_NPU_MAX_RANK], keep = false, noop;
     uint32_t x, y, top = EPCTX_NPU__NONE, zero;
     int32_t type;
@@ -8587,18 +8402,6 @@ static epctx_status epctx_npu__lower_reduce_form(epctx_npu__compiler *c,
     return epctx_npu__output(c, 0, y);
 }
 
-#define EPCTX_NPU__LOWER_FORM(name, form)                                                          \
-    static epctx_status epctx_npu__lower_reduce_##name(epctx_npu__compiler *c)                     \
-    {                                                                                              \
-        return epctx_npu__lower_reduce_form(c, EPCTX_NPU__FORM_##form);                            \
-    }
-
-EPCTX_NPU__LOWER_FORM(l1, L1)
-EPCTX_NPU__LOWER_FORM(l2, L2)
-EPCTX_NPU__LOWER_FORM(square, SQUARE)
-EPCTX_NPU__LOWER_FORM(log, LOG)
-EPCTX_NPU__LOWER_FORM(log_exp, LOG_EXP)
-
 static epctx_status epctx_npu__emit_arg(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
                                         bool smallest, bool last, uint32_t *y)
 {
@@ -8617,8 +8420,9 @@ static epctx_status epctx_npu__emit_arg(epctx_npu__compiler *c, uint32_t x, uint
     return epctx_npu__emit(c, &s);
 }
 
-static epctx_status epctx_npu__lower_arg(epctx_npu__compiler *c, bool smallest)
+static epctx_status epctx_npu__lower_arg(epctx_npu__compiler *c)
 {
+    const bool smallest = c->variant != 0;
     const bool last = epctx_node_int(c->node, "select_last_index", 0) != 0;
     epctx_npu__shape shape;
     uint32_t x, y, axis, i;
@@ -8635,16 +8439,6 @@ static epctx_status epctx_npu__lower_arg(epctx_npu__compiler *c, bool smallest)
         return epctx_npu__lower_alias(c, y, &shape);
     }
     return epctx_npu__output(c, 0, y);
-}
-
-static epctx_status epctx_npu__lower_arg_max(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_arg(c, false);
-}
-
-static epctx_status epctx_npu__lower_arg_min(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_arg(c, true);
 }
 
 /* 1 where the first largest stands, else 0. */
@@ -8674,18 +8468,15 @@ static epctx_status epctx_npu__lower_hardmax(epctx_npu__compiler *c)
 /* Mean of several tensors. */
 static epctx_status epctx_npu__lower_mean(epctx_npu__compiler *c)
 {
-    uint32_t y, b, id;
-    float *factor;
+    uint32_t y, b;
     size_t i;
     EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &y));
     for (i = 1; i < c->node->input_count; i++) {
         EPCTX_NPU__TRY(epctx_npu__float_input(c, i, &b));
         EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, y, b, &y));
     }
-    EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &factor, &id));
-    *factor = (float)c->node->input_count;
-    c->tensors[id].shape.rank = 0;
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, y, id, &y));
+    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_DIV, y,
+                                          (float)c->node->input_count, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -8695,8 +8486,7 @@ static epctx_status epctx_npu__lower_mean_variance(epctx_npu__compiler *c)
     const epctx_attr *attr = epctx_node_attr(c->node, "axes");
     static const int64_t usual[3] = {0, 2, 3};
     bool marked[EPCTX_NPU_MAX_RANK] = {false};
-    uint32_t x, mean, square, id;
-    float *tiny;
+    uint32_t x, mean, square;
     EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
     if (attr != NULL && attr->type != EPCTX_ATTR_INTS) {
         return epctx_npu__bad_attr(c, "axes", "a list of integers");
@@ -8710,16 +8500,14 @@ static epctx_status epctx_npu__lower_mean_variance(epctx_npu__compiler *c)
     EPCTX_NPU__TRY(
         epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_MEAN, square, marked, true, &square));
     EPCTX_NPU__TRY(epctx_npu__emit_act(c, square, EPCTX_NPU__ACT_SQRT, 0.0f, 0.0f, &square));
-    EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &tiny, &id));
-    *tiny = 1e-9f;
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, square, id, &square));
+    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_ADD, square, 1e-9f, &square));
     EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, x, square, &x));
     return epctx_npu__output(c, 0, x);
 }
 
-static epctx_status epctx_npu__lower_global_pool(epctx_npu__compiler *c,
-                                                 epctx_npu__reduce_kind kind)
+static epctx_status epctx_npu__lower_global_pool(epctx_npu__compiler *c)
 {
+    const epctx_npu__reduce_kind kind = (epctx_npu__reduce_kind)c->variant;
     epctx_npu__shape shape;
     uint32_t x, y, i;
     EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
@@ -8737,18 +8525,9 @@ static epctx_status epctx_npu__lower_global_pool(epctx_npu__compiler *c,
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_global_average(epctx_npu__compiler *c)
+static epctx_status epctx_npu__lower_softmax(epctx_npu__compiler *c)
 {
-    return epctx_npu__lower_global_pool(c, EPCTX_NPU__REDUCE_MEAN);
-}
-
-static epctx_status epctx_npu__lower_global_max(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_global_pool(c, EPCTX_NPU__REDUCE_MAX);
-}
-
-static epctx_status epctx_npu__lower_any_softmax(epctx_npu__compiler *c, bool log)
-{
+    const bool log = c->variant != 0;
     const bool old = c->node->version < 13; /* then everything from the axis on is one row */
     epctx_npu__shape shape;
     epctx_npu__step s;
@@ -8766,16 +8545,6 @@ static epctx_status epctx_npu__lower_any_softmax(epctx_npu__compiler *c, bool lo
     s.params.softmax.inner = (uint32_t)(old ? 1 : epctx_npu__product(&shape, axis + 1, shape.rank));
     EPCTX_NPU__TRY(epctx_npu__emit(c, &s));
     return epctx_npu__output(c, 0, y);
-}
-
-static epctx_status epctx_npu__lower_softmax(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_any_softmax(c, false);
-}
-
-static epctx_status epctx_npu__lower_log_softmax(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_any_softmax(c, true);
 }
 
 /* -- matrices -- */
@@ -8838,8 +8607,7 @@ static epctx_status epctx_npu__lower_gemm(epctx_npu__compiler *c)
     epctx_npu__gemm p;
     uint32_t a, b, extra, bias = EPCTX_NPU__NONE, y;
     int64_t m, n, k;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &a));
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &b));
+    EPCTX_NPU__TRY(epctx_npu__two_floats(c, &a, &b));
     EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &extra));
     as = &c->tensors[a].shape;
     bs = &c->tensors[b].shape;
@@ -8877,11 +8645,8 @@ static epctx_status epctx_npu__lower_gemm(epctx_npu__compiler *c)
     EPCTX_NPU__TRY(epctx_npu__emit_gemm(c, &p, a, b, trans_b, bias, y));
     if (extra != EPCTX_NPU__NONE && beta != 0.0f && bias == EPCTX_NPU__NONE) {
         if (beta != 1.0f) {
-            float *factor;
-            uint32_t id;
-            EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &factor, &id));
-            *factor = beta;
-            EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, extra, id, &extra));
+            EPCTX_NPU__TRY(
+                epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, extra, beta, &extra));
         }
         EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, y, extra, &y));
     }
@@ -8968,8 +8733,7 @@ static epctx_status epctx_npu__matmul_of(epctx_npu__compiler *c, uint32_t a, uin
 static epctx_status epctx_npu__lower_matmul(epctx_npu__compiler *c)
 {
     uint32_t a, b, y;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &a));
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &b));
+    EPCTX_NPU__TRY(epctx_npu__two_floats(c, &a, &b));
     EPCTX_NPU__TRY(epctx_npu__matmul_of(c, a, b, &y));
     return epctx_npu__output(c, 0, y);
 }
@@ -9067,7 +8831,6 @@ static epctx_status epctx_npu__emit_norm(epctx_npu__compiler *c, uint32_t x, con
     epctx_npu__shape shape = c->tensors[x].shape;
     epctx_npu__step s;
     uint32_t v[4], id, i;
-    float *epsilon;
     shape.rank -= 1;
     shape.dims[0] = (int64_t)channels;
     for (i = 1; i < shape.rank; i++) {
@@ -9076,9 +8839,8 @@ static epctx_status epctx_npu__emit_norm(epctx_npu__compiler *c, uint32_t x, con
     for (i = 0; i < 4; i++) {
         EPCTX_NPU__TRY(epctx_npu__alias(c, ids[i], &shape, 0, &v[i]));
     }
-    EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &epsilon, &id));
-    *epsilon = epctx_node_float(c->node, "epsilon", 1e-5f);
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, v[3], id, &v[3]));
+    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_ADD, v[3],
+                                          epctx_node_float(c->node, "epsilon", 1e-5f), &v[3]));
     EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &id));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_UNARY, v[3], EPCTX_NPU__NONE, id);
     s.params.unary.count = (uint32_t)channels;
@@ -9189,7 +8951,6 @@ static epctx_status epctx_npu__norm_outputs(epctx_npu__compiler *c, uint32_t x, 
     const uint64_t count = epctx_npu__product(&shape, axis, shape.rank);
     uint32_t mean, square, id, i;
     bool wanted = false;
-    float *value;
     for (i = 1; i < c->node->output_count; i++) {
         wanted = wanted || (c->node->outputs[i].size > 0 &&
                             epctx_map_get(&c->uses, c->node->outputs[i]) != EPCTX_MAP_NONE);
@@ -9206,23 +8967,21 @@ static epctx_status epctx_npu__norm_outputs(epctx_npu__compiler *c, uint32_t x, 
     EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, id, id, &id));
     EPCTX_NPU__TRY(
         epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MEAN, id, outer, count, 1, &shape, &square));
-    EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &value, &id));
-    *value = epsilon;
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, square, id, &square));
+    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_ADD, square, epsilon, &square));
     EPCTX_NPU__TRY(epctx_npu__emit_act(c, square, EPCTX_NPU__ACT_SQRT, 0.0f, 0.0f, &square));
     EPCTX_NPU__TRY(epctx_npu__emit_act(c, square, EPCTX_NPU__ACT_RECIPROCAL, 0.0f, 0.0f, &square));
     EPCTX_NPU__TRY(epctx_npu__output(c, 1, mean));
     return epctx_npu__output(c, 2, square);
 }
 
-static epctx_status epctx_npu__lower_layer_norm_of(epctx_npu__compiler *c, bool centred)
+static epctx_status epctx_npu__lower_layer_norm(epctx_npu__compiler *c)
 {
+    const bool centred = c->variant != 0;
     const float epsilon = epctx_node_float(c->node, "epsilon", 1e-5f);
     epctx_npu__norm_shape n;
     uint32_t x, scale, shift = EPCTX_NPU__NONE, y, axis;
     const epctx_npu__shape *shape;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &scale));
+    EPCTX_NPU__TRY(epctx_npu__two_floats(c, &x, &scale));
     if (centred) {
         EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &shift));
     } else {
@@ -9239,25 +8998,15 @@ static epctx_status epctx_npu__lower_layer_norm_of(epctx_npu__compiler *c, bool 
     return centred ? epctx_npu__norm_outputs(c, x, axis, epsilon) : EPCTX_OK;
 }
 
-static epctx_status epctx_npu__lower_layer_norm(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_layer_norm_of(c, true);
-}
-
-static epctx_status epctx_npu__lower_rms_norm(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_layer_norm_of(c, false);
-}
-
 /* One row per sample and channel, or group of channels. */
-static epctx_status epctx_npu__lower_channel_norm(epctx_npu__compiler *c, bool grouped)
+static epctx_status epctx_npu__lower_channel_norm(epctx_npu__compiler *c)
 {
+    const bool grouped = c->variant != 0;
     const int64_t groups = epctx_node_int(c->node, "num_groups", 1);
     epctx_npu__norm_shape n;
     uint64_t plane, channels;
     uint32_t x, scale, shift, y;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &scale));
+    EPCTX_NPU__TRY(epctx_npu__two_floats(c, &x, &scale));
     EPCTX_NPU__TRY(epctx_npu__float_input(c, 2, &shift));
     if (c->tensors[x].shape.rank < 3 || groups < 1 || c->tensors[x].shape.dims[1] % groups != 0) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected rank >= 3, and whole groups");
@@ -9274,16 +9023,6 @@ static epctx_status epctx_npu__lower_channel_norm(epctx_npu__compiler *c, bool g
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_instance_norm(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_channel_norm(c, false);
-}
-
-static epctx_status epctx_npu__lower_group_norm(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_channel_norm(c, true);
-}
-
 /* x / (bias + alpha * mean of the squares of near channels) ^ beta; the mean is a pool over a plane
  * whose rows are the channels. */
 static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c)
@@ -9292,20 +9031,12 @@ static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c)
     epctx_npu__shape shape;
     epctx_npu__step s;
     epctx_npu__window *w = &s.params.pool.window;
-    uint32_t x, y, id, i;
-    float *values[3];
-    uint32_t ids[3];
+    uint32_t x, y, id;
     EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
     shape = c->tensors[x].shape;
     if (shape.rank < 3 || size < 1 || size > 4096) {
         return epctx_npu__bad_attr(c, "size", "a number of channels");
     }
-    for (i = 0; i < 3; i++) {
-        EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &values[i], &ids[i]));
-    }
-    *values[0] = epctx_node_float(c->node, "alpha", 1e-4f);
-    *values[1] = epctx_node_float(c->node, "bias", 1.0f);
-    *values[2] = epctx_node_float(c->node, "beta", 0.75f);
     EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, &id));
     EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_POOL, id, EPCTX_NPU__NONE, y);
@@ -9321,9 +9052,12 @@ static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "a window of %d channels", size);
     }
     EPCTX_NPU__TRY(epctx_npu__emit(c, &s));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, y, ids[0], &y));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, y, ids[1], &y));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_POW, y, ids[2], &y));
+    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, y,
+                                          epctx_node_float(c->node, "alpha", 1e-4f), &y));
+    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_ADD, y,
+                                          epctx_node_float(c->node, "bias", 1.0f), &y));
+    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_POW, y,
+                                          epctx_node_float(c->node, "beta", 0.75f), &y));
     EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, x, y, &y));
     return epctx_npu__output(c, 0, y);
 }
@@ -9377,8 +9111,7 @@ static epctx_status epctx_npu__emit_quantize(epctx_npu__compiler *c, epctx_npu__
 static epctx_status epctx_npu__lower_dequantize(epctx_npu__compiler *c)
 {
     uint32_t x, scale, zero, y;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &scale));
+    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &x, &scale));
     EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &zero));
     if (epctx_node_int(c->node, "block_size", 0) != 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "blocks are not supported");
@@ -9393,8 +9126,7 @@ static epctx_status epctx_npu__lower_quantize(epctx_npu__compiler *c)
 {
     uint32_t x, scale, zero, y;
     int32_t type = (int32_t)epctx_node_int(c->node, "output_dtype", EPCTX_ONNX_UINT8);
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &scale));
+    EPCTX_NPU__TRY(epctx_npu__two_floats(c, &x, &scale));
     EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &zero));
     if (epctx_node_int(c->node, "block_size", 0) != 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "blocks are not supported");
@@ -9409,8 +9141,7 @@ static epctx_status epctx_npu__lower_quantize(epctx_npu__compiler *c)
 static epctx_status epctx_npu__lower_dynamic_quantize(epctx_npu__compiler *c)
 {
     epctx_npu__shape shape = {0, {0}};
-    uint32_t x, zero, low, high, scale, id, point, y;
-    float *full;
+    uint32_t x, zero, low, high, scale, point, y;
     EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
     EPCTX_NPU__TRY(epctx_npu__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
     EPCTX_NPU__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MIN, x, 1, c->tensors[x].count, 1,
@@ -9420,10 +9151,7 @@ static epctx_status epctx_npu__lower_dynamic_quantize(epctx_npu__compiler *c)
     EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MIN, low, zero, &low));
     EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MAX, high, zero, &high));
     EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, high, low, &scale));
-    EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &full, &id));
-    *full = 255.0f;
-    EPCTX_NPU__TRY(epctx_npu__alias(c, id, &shape, 0, &id));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, scale, id, &scale));
+    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_DIV, scale, 255.0f, &scale));
     EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, low, scale, &point));
     EPCTX_NPU__TRY(epctx_npu__emit_act(c, point, EPCTX_NPU__ACT_NEG, 0.0f, 0.0f, &point));
     EPCTX_NPU__TRY(epctx_npu__emit_act(c, point, EPCTX_NPU__ACT_ROUND, 0.0f, 0.0f, &point));
@@ -9540,6 +9268,9 @@ static epctx_status epctx_npu__integer_sums(epctx_npu__compiler *c, bool conv, u
     return EPCTX_OK;
 }
 
+#define EPCTX_NPU__INTEGER_CONV   1u
+#define EPCTX_NPU__INTEGER_SCALED 2u
+
 /* Inputs `i` and `zero`, when it is there: numbers less their zero point, as floats. */
 static epctx_status epctx_npu__bytes(epctx_npu__compiler *c, size_t i, size_t zero, int64_t axis,
                                      uint32_t *y)
@@ -9548,24 +9279,6 @@ static epctx_status epctx_npu__bytes(epctx_npu__compiler *c, size_t i, size_t ze
     EPCTX_NPU__TRY(epctx_npu__input(c, i, &x));
     EPCTX_NPU__TRY(epctx_npu__optional(c, zero, &z));
     return epctx_npu__unbiased(c, x, z, axis, y);
-}
-
-static epctx_status epctx_npu__lower_conv_integer(epctx_npu__compiler *c)
-{
-    uint32_t x, w, y;
-    EPCTX_NPU__TRY(epctx_npu__bytes(c, 0, 2, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__bytes(c, 1, 3, 0, &w));
-    EPCTX_NPU__TRY(epctx_npu__integer_sums(c, true, x, w, &y));
-    return epctx_npu__output(c, 0, y);
-}
-
-static epctx_status epctx_npu__lower_matmul_integer(epctx_npu__compiler *c)
-{
-    uint32_t a, b, y;
-    EPCTX_NPU__TRY(epctx_npu__bytes(c, 0, 2, -2, &a));
-    EPCTX_NPU__TRY(epctx_npu__bytes(c, 1, 3, -1, &b));
-    EPCTX_NPU__TRY(epctx_npu__integer_sums(c, false, a, b, &y));
-    return epctx_npu__output(c, 0, y);
 }
 
 /* One number, or one for each element of an axis, to be combined with a tensor of some rank. */
@@ -9610,27 +9323,26 @@ static epctx_status epctx_npu__requantized(epctx_npu__compiler *c, uint32_t sums
     return epctx_npu__output(c, 0, y);
 }
 
-static epctx_status epctx_npu__lower_qlinear_matmul(epctx_npu__compiler *c)
+/* ConvInteger, MatMulInteger, and with scales QLinearConv, QLinearMatMul. */
+static epctx_status epctx_npu__lower_integer(epctx_npu__compiler *c)
 {
-    uint32_t a, b, y;
-    EPCTX_NPU__TRY(epctx_npu__bytes(c, 0, 2, -2, &a));
-    EPCTX_NPU__TRY(epctx_npu__bytes(c, 3, 5, -1, &b));
-    EPCTX_NPU__TRY(epctx_npu__integer_sums(c, false, a, b, &y));
-    return epctx_npu__requantized(c, y, false);
-}
-
-static epctx_status epctx_npu__lower_qlinear_conv(epctx_npu__compiler *c)
-{
-    uint32_t x, w, bias, y;
-    EPCTX_NPU__TRY(epctx_npu__bytes(c, 0, 2, 1, &x));
-    EPCTX_NPU__TRY(epctx_npu__bytes(c, 3, 5, 0, &w));
-    EPCTX_NPU__TRY(epctx_npu__optional(c, 8, &bias));
-    EPCTX_NPU__TRY(epctx_npu__integer_sums(c, true, x, w, &y));
+    const bool conv = (c->variant & EPCTX_NPU__INTEGER_CONV) != 0;
+    const bool scaled = (c->variant & EPCTX_NPU__INTEGER_SCALED) != 0;
+    uint32_t a, b, bias = EPCTX_NPU__NONE, y;
+    EPCTX_NPU__TRY(epctx_npu__bytes(c, 0, 2, !conv ? -2 : scaled, &a));
+    EPCTX_NPU__TRY(epctx_npu__bytes(c, scaled ? 3 : 1, scaled ? 5 : 3, conv ? 0 : -1, &b));
+    EPCTX_NPU__TRY(epctx_npu__integer_sums(c, conv, a, b, &y));
+    if (!scaled) {
+        return epctx_npu__output(c, 0, y);
+    }
+    if (conv) {
+        EPCTX_NPU__TRY(epctx_npu__optional(c, 8, &bias));
+    }
     if (bias != EPCTX_NPU__NONE) {
         EPCTX_NPU__TRY(epctx_npu__along(c, bias, c->tensors[y].shape.rank, 1, &bias));
         EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, y, bias, &y));
     }
-    return epctx_npu__requantized(c, y, true);
+    return epctx_npu__requantized(c, y, conv);
 }
 
 /* -- losses: minus the chosen element, weighted; for models exported with them -- */
@@ -10019,8 +9731,9 @@ static epctx_status epctx_npu__rnn_output(epctx_npu__compiler *c, const epctx_np
     return epctx_npu__output(c, i, y);
 }
 
-static epctx_status epctx_npu__lower_cell(epctx_npu__compiler *c, epctx_npu__cell cell)
+static epctx_status epctx_npu__lower_cell(epctx_npu__compiler *c)
 {
+    const epctx_npu__cell cell = (epctx_npu__cell)c->variant;
     const epctx_attr *direction = epctx_node_attr(c->node, "direction");
     epctx_npu__rnn n;
     uint64_t state;
@@ -10040,21 +9753,6 @@ static epctx_status epctx_npu__lower_cell(epctx_npu__compiler *c, epctx_npu__cel
     EPCTX_NPU__TRY(epctx_npu__rnn_output(c, &n, 0, 0, n.p.time));
     EPCTX_NPU__TRY(epctx_npu__rnn_output(c, &n, 1, n.p.time * state, 1));
     return epctx_npu__rnn_output(c, &n, 2, (n.p.time + (uint64_t)1) * state, 1);
-}
-
-static epctx_status epctx_npu__lower_rnn(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_cell(c, EPCTX_NPU__CELL_RNN);
-}
-
-static epctx_status epctx_npu__lower_gru(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_cell(c, EPCTX_NPU__CELL_GRU);
-}
-
-static epctx_status epctx_npu__lower_lstm(epctx_npu__compiler *c)
-{
-    return epctx_npu__lower_cell(c, EPCTX_NPU__CELL_LSTM);
 }
 
 /* -- Resize: axis by axis, by tables of positions and weights made here -- */
@@ -10426,155 +10124,157 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
 typedef struct epctx_npu__lower {
     const char *op_type;
     epctx_status (*lower_fn)(epctx_npu__compiler *c);
+    uint32_t variant; /* for lower_fn: which of the operators that it lowers */
 } epctx_npu__lower;
 
 static const epctx_npu__lower epctx_npu__lowers[] = {
-    {"Abs", epctx_npu__lower_abs},
-    {"Acos", epctx_npu__lower_acos},
-    {"Acosh", epctx_npu__lower_acosh},
-    {"Add", epctx_npu__lower_add},
-    {"And", epctx_npu__lower_and},
-    {"ArgMax", epctx_npu__lower_arg_max},
-    {"ArgMin", epctx_npu__lower_arg_min},
-    {"Asin", epctx_npu__lower_asin},
-    {"Asinh", epctx_npu__lower_asinh},
-    {"Atan", epctx_npu__lower_atan},
-    {"Atanh", epctx_npu__lower_atanh},
-    {"AveragePool", epctx_npu__lower_average_pool},
-    {"BatchNormalization", epctx_npu__lower_batch_norm},
-    {"BitShift", epctx_npu__lower_bit_shift},
-    {"BitwiseAnd", epctx_npu__lower_and},
-    {"BitwiseOr", epctx_npu__lower_or},
-    {"BitwiseXor", epctx_npu__lower_xor},
-    {"Cast", epctx_npu__lower_cast},
-    {"CastLike", epctx_npu__lower_cast_like},
-    {"Ceil", epctx_npu__lower_ceil},
-    {"Celu", epctx_npu__lower_celu},
-    {"Clip", epctx_npu__lower_clip},
-    {"Concat", epctx_npu__lower_concat},
-    {"Constant", epctx_npu__lower_constant},
-    {"ConstantOfShape", epctx_npu__lower_constant_of_shape},
-    {"Conv", epctx_npu__lower_conv},
-    {"ConvInteger", epctx_npu__lower_conv_integer},
-    {"ConvTranspose", epctx_npu__lower_conv_transpose},
-    {"Cos", epctx_npu__lower_cos},
-    {"Cosh", epctx_npu__lower_cosh},
-    {"DepthToSpace", epctx_npu__lower_depth_to_space},
-    {"DequantizeLinear", epctx_npu__lower_dequantize},
-    {"Div", epctx_npu__lower_div},
-    {"Dropout", epctx_npu__lower_dropout},
-    {"DynamicQuantizeLinear", epctx_npu__lower_dynamic_quantize},
-    {"Elu", epctx_npu__lower_elu},
-    {"Equal", epctx_npu__lower_equal},
-    {"Erf", epctx_npu__lower_erf},
-    {"Exp", epctx_npu__lower_exp},
-    {"Expand", epctx_npu__lower_expand},
-    {"EyeLike", epctx_npu__lower_eye_like},
-    {"Flatten", epctx_npu__lower_flatten},
-    {"Floor", epctx_npu__lower_floor},
-    {"GRU", epctx_npu__lower_gru},
-    {"Gather", epctx_npu__lower_gather},
-    {"GatherElements", epctx_npu__lower_gather_elements},
-    {"GatherND", epctx_npu__lower_gather_nd},
-    {"Gelu", epctx_npu__lower_gelu},
-    {"Gemm", epctx_npu__lower_gemm},
-    {"GlobalAveragePool", epctx_npu__lower_global_average},
-    {"GlobalMaxPool", epctx_npu__lower_global_max},
-    {"Greater", epctx_npu__lower_greater},
-    {"GreaterOrEqual", epctx_npu__lower_greater_equal},
-    {"GroupNormalization", epctx_npu__lower_group_norm},
-    {"HardSigmoid", epctx_npu__lower_hard_sigmoid},
-    {"HardSwish", epctx_npu__lower_hard_swish},
-    {"Hardmax", epctx_npu__lower_hardmax},
-    {"Identity", epctx_npu__lower_identity},
-    {"InstanceNormalization", epctx_npu__lower_instance_norm},
-    {"IsInf", epctx_npu__lower_is_inf},
-    {"IsNaN", epctx_npu__lower_is_nan},
-    {"LRN", epctx_npu__lower_lrn},
-    {"LSTM", epctx_npu__lower_lstm},
-    {"LayerNormalization", epctx_npu__lower_layer_norm},
-    {"LeakyRelu", epctx_npu__lower_leaky_relu},
-    {"Less", epctx_npu__lower_less},
-    {"LessOrEqual", epctx_npu__lower_less_equal},
-    {"Log", epctx_npu__lower_log},
-    {"LogSoftmax", epctx_npu__lower_log_softmax},
-    {"MatMul", epctx_npu__lower_matmul},
-    {"MatMulInteger", epctx_npu__lower_matmul_integer},
-    {"Max", epctx_npu__lower_max},
-    {"MaxPool", epctx_npu__lower_max_pool},
-    {"Mean", epctx_npu__lower_mean},
-    {"MeanVarianceNormalization", epctx_npu__lower_mean_variance},
-    {"Min", epctx_npu__lower_min},
-    {"Mish", epctx_npu__lower_mish},
-    {"Mod", epctx_npu__lower_mod},
-    {"Mul", epctx_npu__lower_mul},
-    {"Neg", epctx_npu__lower_neg},
-    {"NegativeLogLikelihoodLoss", epctx_npu__lower_likelihood},
-    {"Not", epctx_npu__lower_not},
-    {"OneHot", epctx_npu__lower_one_hot},
-    {"Or", epctx_npu__lower_or},
-    {"PRelu", epctx_npu__lower_prelu},
-    {"Pad", epctx_npu__lower_pad},
-    {"Pow", epctx_npu__lower_pow},
-    {"QLinearConv", epctx_npu__lower_qlinear_conv},
-    {"QLinearMatMul", epctx_npu__lower_qlinear_matmul},
-    {"QuantizeLinear", epctx_npu__lower_quantize},
-    {"RMSNormalization", epctx_npu__lower_rms_norm},
-    {"RNN", epctx_npu__lower_rnn},
-    {"Range", epctx_npu__lower_range},
-    {"Reciprocal", epctx_npu__lower_reciprocal},
-    {"ReduceL1", epctx_npu__lower_reduce_l1},
-    {"ReduceL2", epctx_npu__lower_reduce_l2},
-    {"ReduceLogSum", epctx_npu__lower_reduce_log},
-    {"ReduceLogSumExp", epctx_npu__lower_reduce_log_exp},
-    {"ReduceMax", epctx_npu__lower_reduce_max},
-    {"ReduceMean", epctx_npu__lower_reduce_mean},
-    {"ReduceMin", epctx_npu__lower_reduce_min},
-    {"ReduceProd", epctx_npu__lower_reduce_prod},
-    {"ReduceSum", epctx_npu__lower_reduce_sum},
-    {"ReduceSumSquare", epctx_npu__lower_reduce_square},
-    {"Relu", epctx_npu__lower_relu},
-    {"Reshape", epctx_npu__lower_reshape},
-    {"Resize", epctx_npu__lower_resize},
-    {"Round", epctx_npu__lower_round},
-    {"Scatter", epctx_npu__lower_scatter_elements},
-    {"ScatterElements", epctx_npu__lower_scatter_elements},
-    {"ScatterND", epctx_npu__lower_scatter_nd},
-    {"Selu", epctx_npu__lower_selu},
-    {"Shape", epctx_npu__lower_shape},
-    {"Shrink", epctx_npu__lower_shrink},
-    {"Sigmoid", epctx_npu__lower_sigmoid},
-    {"Sign", epctx_npu__lower_sign},
-    {"SimplifiedLayerNormalization", epctx_npu__lower_rms_norm},
-    {"Sin", epctx_npu__lower_sin},
-    {"Sinh", epctx_npu__lower_sinh},
-    {"Size", epctx_npu__lower_size},
-    {"Slice", epctx_npu__lower_slice},
-    {"Softmax", epctx_npu__lower_softmax},
-    {"SoftmaxCrossEntropyLoss", epctx_npu__lower_cross_entropy},
-    {"Softplus", epctx_npu__lower_softplus},
-    {"Softsign", epctx_npu__lower_softsign},
-    {"SpaceToDepth", epctx_npu__lower_space_to_depth},
-    {"Split", epctx_npu__lower_split},
-    {"Sqrt", epctx_npu__lower_sqrt},
-    {"Squeeze", epctx_npu__lower_squeeze},
-    {"Sub", epctx_npu__lower_sub},
-    {"Sum", epctx_npu__lower_sum},
-    {"Swish", epctx_npu__lower_swish},
-    {"Tan", epctx_npu__lower_tan},
-    {"Tanh", epctx_npu__lower_tanh},
-    {"ThresholdedRelu", epctx_npu__lower_threshold},
-    {"Tile", epctx_npu__lower_tile},
-    {"Transpose", epctx_npu__lower_transpose},
-    {"Trilu", epctx_npu__lower_trilu},
-    {"Unsqueeze", epctx_npu__lower_unsqueeze},
-    {"Upsample", epctx_npu__lower_resize},
-    {"Where", epctx_npu__lower_where},
-    {"Xor", epctx_npu__lower_xor},
+    {"Abs", epctx_npu__lower_act, EPCTX_NPU__ACT_ABS},
+    {"Acos", epctx_npu__lower_act, EPCTX_NPU__ACT_ACOS},
+    {"Acosh", epctx_npu__lower_act, EPCTX_NPU__ACT_ACOSH},
+    {"Add", epctx_npu__lower_binary, EPCTX_NPU__BINARY_ADD},
+    {"And", epctx_npu__lower_exact, EPCTX_NPU__EXACT_AND},
+    {"ArgMax", epctx_npu__lower_arg, false},
+    {"ArgMin", epctx_npu__lower_arg, true},
+    {"Asin", epctx_npu__lower_act, EPCTX_NPU__ACT_ASIN},
+    {"Asinh", epctx_npu__lower_act, EPCTX_NPU__ACT_ASINH},
+    {"Atan", epctx_npu__lower_act, EPCTX_NPU__ACT_ATAN},
+    {"Atanh", epctx_npu__lower_act, EPCTX_NPU__ACT_ATANH},
+    {"AveragePool", epctx_npu__lower_pool, true},
+    {"BatchNormalization", epctx_npu__lower_batch_norm, 0},
+    {"BitShift", epctx_npu__lower_bit_shift, 0},
+    {"BitwiseAnd", epctx_npu__lower_exact, EPCTX_NPU__EXACT_AND},
+    {"BitwiseOr", epctx_npu__lower_exact, EPCTX_NPU__EXACT_OR},
+    {"BitwiseXor", epctx_npu__lower_exact, EPCTX_NPU__EXACT_XOR},
+    {"Cast", epctx_npu__lower_cast, false},
+    {"CastLike", epctx_npu__lower_cast, true},
+    {"Ceil", epctx_npu__lower_act, EPCTX_NPU__ACT_CEIL},
+    {"Celu", epctx_npu__lower_act, EPCTX_NPU__ACT_CELU},
+    {"Clip", epctx_npu__lower_clip, 0},
+    {"Concat", epctx_npu__lower_concat, 0},
+    {"Constant", epctx_npu__lower_constant, 0},
+    {"ConstantOfShape", epctx_npu__lower_constant_of_shape, 0},
+    {"Conv", epctx_npu__lower_conv, 0},
+    {"ConvInteger", epctx_npu__lower_integer, EPCTX_NPU__INTEGER_CONV},
+    {"ConvTranspose", epctx_npu__lower_conv_transpose, 0},
+    {"Cos", epctx_npu__lower_act, EPCTX_NPU__ACT_COS},
+    {"Cosh", epctx_npu__lower_act, EPCTX_NPU__ACT_COSH},
+    {"DepthToSpace", epctx_npu__lower_depth_to_space, 0},
+    {"DequantizeLinear", epctx_npu__lower_dequantize, 0},
+    {"Div", epctx_npu__lower_binary, EPCTX_NPU__BINARY_DIV},
+    {"Dropout", epctx_npu__lower_dropout, 0},
+    {"DynamicQuantizeLinear", epctx_npu__lower_dynamic_quantize, 0},
+    {"Elu", epctx_npu__lower_act, EPCTX_NPU__ACT_ELU},
+    {"Equal", epctx_npu__lower_exact, EPCTX_NPU__EXACT_EQUAL},
+    {"Erf", epctx_npu__lower_act, EPCTX_NPU__ACT_ERF},
+    {"Exp", epctx_npu__lower_act, EPCTX_NPU__ACT_EXP},
+    {"Expand", epctx_npu__lower_expand, 0},
+    {"EyeLike", epctx_npu__lower_eye_like, 0},
+    {"Flatten", epctx_npu__lower_flatten, 0},
+    {"Floor", epctx_npu__lower_act, EPCTX_NPU__ACT_FLOOR},
+    {"GRU", epctx_npu__lower_cell, EPCTX_NPU__CELL_GRU},
+    {"Gather", epctx_npu__lower_gather, 0},
+    {"GatherElements", epctx_npu__lower_gather_elements, 0},
+    {"GatherND", epctx_npu__lower_gather_nd, 0},
+    {"Gelu", epctx_npu__lower_gelu, 0},
+    {"Gemm", epctx_npu__lower_gemm, 0},
+    {"GlobalAveragePool", epctx_npu__lower_global_pool, EPCTX_NPU__REDUCE_MEAN},
+    {"GlobalMaxPool", epctx_npu__lower_global_pool, EPCTX_NPU__REDUCE_MAX},
+    {"Greater", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS | EPCTX_NPU__SWAPPED},
+    {"GreaterOrEqual", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS_EQUAL | EPCTX_NPU__SWAPPED},
+    {"GroupNormalization", epctx_npu__lower_channel_norm, true},
+    {"HardSigmoid", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SIGMOID},
+    {"HardSwish", epctx_npu__lower_act, EPCTX_NPU__ACT_HARD_SWISH},
+    {"Hardmax", epctx_npu__lower_hardmax, 0},
+    {"Identity", epctx_npu__lower_identity, 0},
+    {"InstanceNormalization", epctx_npu__lower_channel_norm, false},
+    {"IsInf", epctx_npu__lower_is_inf, 0},
+    {"IsNaN", epctx_npu__lower_is_nan, 0},
+    {"LRN", epctx_npu__lower_lrn, 0},
+    {"LSTM", epctx_npu__lower_cell, EPCTX_NPU__CELL_LSTM},
+    {"LayerNormalization", epctx_npu__lower_layer_norm, true},
+    {"LeakyRelu", epctx_npu__lower_act, EPCTX_NPU__ACT_LEAKY},
+    {"Less", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS},
+    {"LessOrEqual", epctx_npu__lower_exact, EPCTX_NPU__EXACT_LESS_EQUAL},
+    {"Log", epctx_npu__lower_act, EPCTX_NPU__ACT_LOG},
+    {"LogSoftmax", epctx_npu__lower_softmax, true},
+    {"MatMul", epctx_npu__lower_matmul, 0},
+    {"MatMulInteger", epctx_npu__lower_integer, 0},
+    {"Max", epctx_npu__lower_many, EPCTX_NPU__BINARY_MAX},
+    {"MaxPool", epctx_npu__lower_pool, false},
+    {"Mean", epctx_npu__lower_mean, 0},
+    {"MeanVarianceNormalization", epctx_npu__lower_mean_variance, 0},
+    {"Min", epctx_npu__lower_many, EPCTX_NPU__BINARY_MIN},
+    {"Mish", epctx_npu__lower_act, EPCTX_NPU__ACT_MISH},
+    {"Mod", epctx_npu__lower_mod, 0},
+    {"Mul", epctx_npu__lower_binary, EPCTX_NPU__BINARY_MUL},
+    {"Neg", epctx_npu__lower_act, EPCTX_NPU__ACT_NEG},
+    {"NegativeLogLikelihoodLoss", epctx_npu__lower_likelihood, 0},
+    {"Not", epctx_npu__lower_not, 0},
+    {"OneHot", epctx_npu__lower_one_hot, 0},
+    {"Or", epctx_npu__lower_exact, EPCTX_NPU__EXACT_OR},
+    {"PRelu", epctx_npu__lower_prelu, 0},
+    {"Pad", epctx_npu__lower_pad, 0},
+    {"Pow", epctx_npu__lower_pow, 0},
+    {"QLinearConv", epctx_npu__lower_integer,
+     EPCTX_NPU__INTEGER_CONV | EPCTX_NPU__INTEGER_SCALED},
+    {"QLinearMatMul", epctx_npu__lower_integer, EPCTX_NPU__INTEGER_SCALED},
+    {"QuantizeLinear", epctx_npu__lower_quantize, 0},
+    {"RMSNormalization", epctx_npu__lower_layer_norm, false},
+    {"RNN", epctx_npu__lower_cell, EPCTX_NPU__CELL_RNN},
+    {"Range", epctx_npu__lower_range, 0},
+    {"Reciprocal", epctx_npu__lower_act, EPCTX_NPU__ACT_RECIPROCAL},
+    {"ReduceL1", epctx_npu__lower_reduce_form, EPCTX_NPU__FORM_L1},
+    {"ReduceL2", epctx_npu__lower_reduce_form, EPCTX_NPU__FORM_L2},
+    {"ReduceLogSum", epctx_npu__lower_reduce_form, EPCTX_NPU__FORM_LOG},
+    {"ReduceLogSumExp", epctx_npu__lower_reduce_form, EPCTX_NPU__FORM_LOG_EXP},
+    {"ReduceMax", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_MAX},
+    {"ReduceMean", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_MEAN},
+    {"ReduceMin", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_MIN},
+    {"ReduceProd", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_PROD},
+    {"ReduceSum", epctx_npu__lower_reduce, EPCTX_NPU__REDUCE_SUM},
+    {"ReduceSumSquare", epctx_npu__lower_reduce_form, EPCTX_NPU__FORM_SQUARE},
+    {"Relu", epctx_npu__lower_act, EPCTX_NPU__ACT_RELU},
+    {"Reshape", epctx_npu__lower_reshape, 0},
+    {"Resize", epctx_npu__lower_resize, 0},
+    {"Round", epctx_npu__lower_act, EPCTX_NPU__ACT_ROUND},
+    {"Scatter", epctx_npu__lower_scatter_elements, 0},
+    {"ScatterElements", epctx_npu__lower_scatter_elements, 0},
+    {"ScatterND", epctx_npu__lower_scatter_nd, 0},
+    {"Selu", epctx_npu__lower_act, EPCTX_NPU__ACT_SELU},
+    {"Shape", epctx_npu__lower_shape, 0},
+    {"Shrink", epctx_npu__lower_act, EPCTX_NPU__ACT_SHRINK},
+    {"Sigmoid", epctx_npu__lower_act, EPCTX_NPU__ACT_SIGMOID},
+    {"Sign", epctx_npu__lower_act, EPCTX_NPU__ACT_SIGN},
+    {"SimplifiedLayerNormalization", epctx_npu__lower_layer_norm, false},
+    {"Sin", epctx_npu__lower_act, EPCTX_NPU__ACT_SIN},
+    {"Sinh", epctx_npu__lower_act, EPCTX_NPU__ACT_SINH},
+    {"Size", epctx_npu__lower_size, 0},
+    {"Slice", epctx_npu__lower_slice, 0},
+    {"Softmax", epctx_npu__lower_softmax, false},
+    {"SoftmaxCrossEntropyLoss", epctx_npu__lower_cross_entropy, 0},
+    {"Softplus", epctx_npu__lower_act, EPCTX_NPU__ACT_SOFTPLUS},
+    {"Softsign", epctx_npu__lower_act, EPCTX_NPU__ACT_SOFTSIGN},
+    {"SpaceToDepth", epctx_npu__lower_space_to_depth, 0},
+    {"Split", epctx_npu__lower_split, 0},
+    {"Sqrt", epctx_npu__lower_act, EPCTX_NPU__ACT_SQRT},
+    {"Squeeze", epctx_npu__lower_squeeze, 0},
+    {"Sub", epctx_npu__lower_binary, EPCTX_NPU__BINARY_SUB},
+    {"Sum", epctx_npu__lower_many, EPCTX_NPU__BINARY_ADD},
+    {"Swish", epctx_npu__lower_act, EPCTX_NPU__ACT_SWISH},
+    {"Tan", epctx_npu__lower_act, EPCTX_NPU__ACT_TAN},
+    {"Tanh", epctx_npu__lower_act, EPCTX_NPU__ACT_TANH},
+    {"ThresholdedRelu", epctx_npu__lower_act, EPCTX_NPU__ACT_THRESHOLD},
+    {"Tile", epctx_npu__lower_tile, 0},
+    {"Transpose", epctx_npu__lower_transpose, 0},
+    {"Trilu", epctx_npu__lower_trilu, 0},
+    {"Unsqueeze", epctx_npu__lower_unsqueeze, 0},
+    {"Upsample", epctx_npu__lower_resize, 0},
+    {"Where", epctx_npu__lower_where, 0},
+    {"Xor", epctx_npu__lower_exact, EPCTX_NPU__EXACT_XOR},
 };
 
 /* ================================================================================================
- * >>compile: import
+ * >>import
  * ============================================================================================== */
 
 static epctx_status epctx_npu__import_tensor(epctx_npu__compiler *c, const epctx_tensor *from,
@@ -10708,13 +10408,15 @@ static epctx_status epctx_npu__import(epctx_npu__compiler *c)
 static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_node *node)
 {
     const size_t count = sizeof epctx_npu__lowers / sizeof epctx_npu__lowers[0];
+    const epctx_npu__lower *lower = epctx_npu__lowers;
     size_t i;
     if (node->domain.size != 0 && !epctx_str_is(node->domain, "ai.onnx")) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "operator %S of domain %S is not supported", &node->op_type,
                           &node->domain);
     }
-    for (i = 0; i < count && !epctx_str_is(node->op_type, epctx_npu__lowers[i].op_type); i++) {
+    for (i = 0; i < count && !epctx_str_is(node->op_type, lower->op_type); i++) {
+        lower++;
     }
     if (i == count) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "operator %S is not supported",
@@ -10731,12 +10433,8 @@ static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_no
         uint32_t id = epctx_map_get(&c->names, node->inputs[i]);
         c->folding = node->inputs[i].size == 0 || (id != EPCTX_MAP_NONE && c->tensors[id].constant);
     }
-    for (i = 0; i < count; i++) {
-        if (epctx_str_is(node->op_type, epctx_npu__lowers[i].op_type)) {
-            return epctx_npu__lowers[i].lower_fn(c);
-        }
-    }
-    return EPCTX_OK;
+    c->variant = lower->variant;
+    return lower->lower_fn(c);
 }
 
 /* Names the node of the error just set: by name, else by its first output. */
@@ -10765,7 +10463,7 @@ static epctx_npu__compiler epctx_npu__compiler_of(const epctx_graph *graph,
 }
 
 /* ================================================================================================
- * >>compile: memory plan
+ * >>plan: memory
  * ============================================================================================== */
 
 /* Every output gets its own memory from the caller: a value that is a constant, an input, a part of
@@ -11399,7 +11097,7 @@ static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
 }
 
 /* ================================================================================================
- * >>compile: writing the blob
+ * >>emit: writing the blob
  * ============================================================================================== */
 
 /* One graph of a context under construction; word positions count from the end of the records. */
@@ -11785,21 +11483,13 @@ static epctx_status epctx_npu__put_record(epctx_npu__compiler *c, epctx_buffer *
                                           const epctx_npu__graph_record *r, uint64_t base,
                                           uint64_t maker, bool makes)
 {
+    const uint64_t words[EPCTX_NPU__GRAPH_WORDS] = {
+        r->name_at, r->name_size, r->hash & UINT32_MAX, r->hash >> 32, r->scratch & UINT32_MAX,
+        r->scratch >> 32, r->io_at + base, r->inputs, r->outputs, r->commands_at + base,
+        r->command_words, r->commands, maker, makes};
     uint32_t i;
-    EPCTX_NPU__TRY(epctx_npu__word(c, out, r->name_at));
-    EPCTX_NPU__TRY(epctx_npu__word(c, out, r->name_size));
-    EPCTX_NPU__TRY(epctx_npu__word64(c, out, r->hash));
-    EPCTX_NPU__TRY(epctx_npu__word64(c, out, r->scratch));
-    EPCTX_NPU__TRY(epctx_npu__word(c, out, r->io_at + base));
-    EPCTX_NPU__TRY(epctx_npu__word(c, out, r->inputs));
-    EPCTX_NPU__TRY(epctx_npu__word(c, out, r->outputs));
-    EPCTX_NPU__TRY(epctx_npu__word(c, out, r->commands_at + base));
-    EPCTX_NPU__TRY(epctx_npu__word(c, out, r->command_words));
-    EPCTX_NPU__TRY(epctx_npu__word(c, out, r->commands));
-    EPCTX_NPU__TRY(epctx_npu__word(c, out, maker));
-    EPCTX_NPU__TRY(epctx_npu__word(c, out, makes));
-    for (i = 14; i < EPCTX_NPU__GRAPH_WORDS; i++) {
-        EPCTX_NPU__TRY(epctx_npu__word(c, out, 0));
+    for (i = 0; i < EPCTX_NPU__GRAPH_WORDS; i++) {
+        EPCTX_NPU__TRY(epctx_npu__word(c, out, words[i]));
     }
     return EPCTX_OK;
 }
@@ -12002,15 +11692,48 @@ static void epctx_npu__guess(epctx_npu__compiler *c, const epctx_node *node, siz
     c->error = error;
 }
 
-/* Sets taken[i] for each of the first `count` nodes that compiles when those before it that do not
- * are left to others. `reason` tells what was wrong with the last one; `end` (may be NULL) gets
- * the compiler with all values. */
-static epctx_status epctx_npu__judge(epctx_npu *npu, const epctx_graph *graph,
-                                     const epctx_npu__values *values, size_t count, epctx_arena *arena,
-                                     uint8_t *taken, epctx_npu__compiler *end, epctx_error *reason,
-                                     epctx_error *error)
+/* Which nodes of a graph compile; the answer lives in its arena. */
+typedef struct epctx_npu__judging {
+    epctx_npu *npu;
+    const epctx_graph *graph;
+    epctx_npu__values values;
+    epctx_arena arena;
+    uint8_t *taken;     /* one for each node of the graph, or of a piece of it */
+    epctx_error reason; /* what was wrong with the last node that does not compile */
+    epctx_error *error;
+} epctx_npu__judging;
+
+static epctx_status epctx_npu__judging_begin(epctx_npu__judging *j, void *self,
+                                             const epctx_graph *graph, epctx_error *error)
 {
-    epctx_npu__compiler c = epctx_npu__compiler_of(graph, npu->arch, arena, error);
+    epctx_error_clear(error);
+    memset(j, 0, sizeof *j);
+    j->npu = (epctx_npu *)self;
+    j->graph = graph;
+    j->error = error;
+    epctx_arena_init(&j->arena, &j->npu->allocator);
+    j->taken = (uint8_t *)epctx_arena_alloc(&j->arena, graph->node_count + 1);
+    if (j->taken == NULL) {
+        return epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
+    }
+    return epctx_npu__map_values(graph, &j->arena, &j->values, error);
+}
+
+/* Ends a judgement; `status` is what came of it. */
+static epctx_status epctx_npu__judging_end(epctx_npu__judging *j, epctx_status status)
+{
+    epctx_arena_free(&j->arena);
+    return status;
+}
+
+/* Sets taken[i] for each of the first `count` nodes of the graph or a piece of it that compiles when
+ * those before it that do not are left to others. `end` (may be NULL) gets the compiler with all
+ * values. */
+static epctx_status epctx_npu__judge(epctx_npu__judging *judging, const epctx_graph *graph,
+                                     size_t count, epctx_npu__compiler *end)
+{
+    epctx_npu__compiler c = epctx_npu__compiler_of(graph, judging->npu->arch, &judging->arena,
+                                                   judging->error);
     size_t i, j;
     c.judging = true;
     EPCTX_NPU__TRY(epctx_npu__import(&c));
@@ -12018,23 +11741,20 @@ static epctx_status epctx_npu__judge(epctx_npu *npu, const epctx_graph *graph,
         const epctx_node *node = &graph->nodes[i];
         const size_t steps = c.step_count;
         epctx_status status;
-        epctx_error_clear(reason);
-        c.error = reason;
+        epctx_error_clear(&judging->reason);
+        c.error = &judging->reason;
         status = epctx_npu__lower_node(&c, node);
         if (status != EPCTX_OK) {
             epctx_npu__blame(&c, node);
         }
-        c.error = error;
-        taken[i] = status == EPCTX_OK;
+        c.error = judging->error;
+        judging->taken[i] = status == EPCTX_OK;
         if (status == EPCTX_ERR_NOMEM) {
-            return epctx_npu__nomem(&c, arena->missing);
+            return epctx_npu__nomem(&c, judging->arena.missing);
         }
-        if (taken[i]) {
-            continue;
-        }
-        c.step_count = steps;
-        for (j = 0; j < node->output_count; j++) {
-            epctx_value value = epctx_npu__known_value(values, node->outputs[j]);
+        c.step_count = status == EPCTX_OK ? c.step_count : steps;
+        for (j = 0; status != EPCTX_OK && j < node->output_count; j++) {
+            epctx_value value = epctx_npu__known_value(&judging->values, node->outputs[j]);
             if (value.name.size > 0) {
                 epctx_npu__guess(&c, node, j, &value);
                 EPCTX_NPU__TRY(epctx_npu__import_value(&c, &value, EPCTX_NPU__INPUT, 0));
@@ -12047,86 +11767,81 @@ static epctx_status epctx_npu__judge(epctx_npu *npu, const epctx_graph *graph,
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__infer(void *self, const epctx_graph *graph, epctx_arena *arena,
-                                     epctx_value **inferred, size_t *inferred_count,
-                                     epctx_error *error)
+/* Types that lowering finds and the graph does not tell. `inferred` has room for every output. */
+static epctx_status epctx_npu__infer_types(epctx_npu__judging *judging, epctx_arena *arena,
+                                           epctx_value *inferred, size_t *count)
 {
-    epctx_npu *npu = (epctx_npu *)self;
+    const epctx_graph *graph = judging->graph;
     epctx_npu__compiler c;
     epctx_npu__shape shape;
-    epctx_arena own;
-    epctx_error reason;
-    epctx_npu__values values;
-    epctx_status status;
-    uint8_t *taken;
-    size_t i, j, most = 0, count = 0;
-    memset(&own, 0, sizeof own);
+    size_t i, j;
     memset(&c, 0, sizeof c);
-    epctx_arena_init(&own, &npu->allocator);
+    EPCTX_NPU__TRY(epctx_npu__judge(judging, graph, graph->node_count, &c));
     for (i = 0; i < graph->node_count; i++) {
-        most += graph->nodes[i].output_count;
-    }
-    taken = (uint8_t *)epctx_arena_alloc(&own, graph->node_count + 1);
-    *inferred = (epctx_value *)epctx_arena_array(arena, most + 1, sizeof **inferred);
-    status = epctx_npu__map_values(graph, &own, &values, error);
-    if (status == EPCTX_OK && (taken == NULL || *inferred == NULL)) {
-        status = epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
-    }
-    if (status == EPCTX_OK) {
-        status = epctx_npu__judge(npu, graph, &values, graph->node_count, &own, taken, &c, &reason,
-                                  error);
-    }
-    for (i = 0; status == EPCTX_OK && i < graph->node_count; i++) {
-        for (j = 0; status == EPCTX_OK && j < graph->nodes[i].output_count; j++) {
-            epctx_value value = epctx_npu__known_value(&values, graph->nodes[i].outputs[j]);
+        for (j = 0; j < graph->nodes[i].output_count; j++) {
+            epctx_value value = epctx_npu__known_value(&judging->values, graph->nodes[i].outputs[j]);
             const uint32_t id = epctx_map_get(&c.names, value.name);
             const epctx_npu__tensor *t = id != EPCTX_MAP_NONE ? &c.tensors[id] : NULL;
             if (t == NULL || t->elem == 0 || epctx_npu__value_usable(&value, &shape)) {
                 continue;
             }
             if (!epctx_npu__tell(arena, t->elem, &t->shape, &value)) {
-                status = epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
+                return epctx_fail(judging->error, EPCTX_ERR_NOMEM, "judging needs more memory");
             }
-            (*inferred)[count++] = value;
+            inferred[(*count)++] = value;
         }
     }
-    *inferred_count = count;
-    epctx_arena_free(&own);
-    return status;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx_npu__infer(void *self, const epctx_graph *graph, epctx_arena *arena,
+                                     epctx_value **inferred, size_t *inferred_count,
+                                     epctx_error *error)
+{
+    epctx_npu__judging judging;
+    epctx_status status = epctx_npu__judging_begin(&judging, self, graph, error);
+    size_t i, most = 0;
+    for (i = 0; i < graph->node_count; i++) {
+        most += graph->nodes[i].output_count;
+    }
+    *inferred_count = 0;
+    *inferred = (epctx_value *)epctx_arena_array(arena, most + 1, sizeof **inferred);
+    if (status == EPCTX_OK && *inferred == NULL) {
+        status = epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
+    }
+    if (status == EPCTX_OK) {
+        status = epctx_npu__infer_types(&judging, arena, *inferred, inferred_count);
+    }
+    return epctx_npu__judging_end(&judging, status);
 }
 
 /* Judges every piece by itself and gives back the nodes that do not compile in it. */
-static epctx_status epctx_npu__judge_parts(epctx_npu *npu, const epctx_graph *graph,
-                                           const epctx_npu__values *values, uint8_t *take, bool *changed,
-                                           epctx_error *error)
+static epctx_status epctx_npu__judge_parts(epctx_npu__judging *judging, uint8_t *take,
+                                           bool *changed)
 {
+    const epctx_graph *graph = judging->graph;
     epctx_partition *parts;
-    epctx_arena arena;
-    epctx_error reason;
-    uint8_t *given, *taken; /* given: by the id of a node */
-    size_t count = 0, i, j;
-    epctx_status status;
-    memset(&arena, 0, sizeof arena);
-    epctx_arena_init(&arena, &npu->allocator);
-    given = (uint8_t *)epctx_arena_array(&arena, graph->node_count + 1, 2);
-    taken = given != NULL ? given + graph->node_count + 1 : NULL;
-    status = given != NULL ? epctx_partition_graph(graph, take, &arena, &parts, &count, error)
-                           : epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
-    for (i = 0; status == EPCTX_OK && i < count; i++) {
+    uint8_t *given; /* by the id of a node */
+    size_t count, i, j;
+    given = (uint8_t *)epctx_arena_alloc(&judging->arena, graph->node_count + 1);
+    if (given == NULL) {
+        return epctx_fail(judging->error, EPCTX_ERR_NOMEM, "judging needs more memory");
+    }
+    EPCTX_NPU__TRY(epctx_partition_graph(graph, take, &judging->arena, &parts, &count,
+                                         judging->error));
+    for (i = 0; i < count; i++) {
         const epctx_graph *part = &parts[i].graph;
-        status = epctx_npu__judge(npu, part, values, part->node_count, &arena, taken, NULL, &reason,
-                                  error);
-        for (j = 0; status == EPCTX_OK && j < part->node_count; j++) {
-            given[part->nodes[j].id] = !taken[j];
+        EPCTX_NPU__TRY(epctx_npu__judge(judging, part, part->node_count, NULL));
+        for (j = 0; j < part->node_count; j++) {
+            given[part->nodes[j].id] = !judging->taken[j];
         }
     }
     *changed = false;
-    for (i = 0; status == EPCTX_OK && i < graph->node_count; i++) {
+    for (i = 0; i < graph->node_count; i++) {
         *changed = *changed || (take[i] != 0 && given[graph->nodes[i].id] != 0);
         take[i] = given[graph->nodes[i].id] != 0 ? 0 : take[i];
     }
-    epctx_arena_free(&arena);
-    return status;
+    return EPCTX_OK;
 }
 
 /* How often pieces are judged before all nodes are given back; one round is the rule. */
@@ -12137,29 +11852,27 @@ static epctx_status epctx_npu__judge_parts(epctx_npu *npu, const epctx_graph *gr
 static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, uint8_t *take,
                                           epctx_error *error)
 {
-    epctx_npu *npu = (epctx_npu *)self;
-    epctx_arena arena;
-    epctx_error reason;
-    epctx_npu__values values;
-    epctx_status status;
+    epctx_npu__judging judging;
+    epctx_status status = epctx_npu__judging_begin(&judging, self, graph, error);
     bool changed = true;
     int round;
-    epctx_error_clear(error);
-    memset(&arena, 0, sizeof arena);
-    epctx_arena_init(&arena, &npu->allocator);
-    status = epctx_npu__map_values(graph, &arena, &values, error);
     if (status == EPCTX_OK) {
-        status = epctx_npu__judge(npu, graph, &values, graph->node_count, &arena, take, NULL,
-                                  &reason, error);
+        status = epctx_npu__judge(&judging, graph, graph->node_count, NULL);
+    }
+    if (status == EPCTX_OK) {
+        memcpy(take, judging.taken, graph->node_count);
     }
     for (round = 0; status == EPCTX_OK && changed && round < EPCTX_NPU__ROUNDS; round++) {
-        status = epctx_npu__judge_parts(npu, graph, &values, take, &changed, error);
+        epctx_arena_free(&judging.arena); /* what the round before needed */
+        status = epctx_npu__judging_begin(&judging, self, graph, error);
+        if (status == EPCTX_OK) {
+            status = epctx_npu__judge_parts(&judging, take, &changed);
+        }
     }
     if (changed) {
         memset(take, 0, graph->node_count);
     }
-    epctx_arena_free(&arena);
-    return status;
+    return epctx_npu__judging_end(&judging, status);
 }
 
 /* Why node `index` is not taken: what the first pass of capability finds, or else that its piece
@@ -12167,37 +11880,23 @@ static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, 
 static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, size_t index,
                                        epctx_error *error)
 {
-    epctx_npu *npu = (epctx_npu *)self;
-    epctx_error reason;
-    epctx_arena arena;
-    epctx_npu__values values;
-    epctx_status status;
-    uint8_t *taken;
-    epctx_error_clear(error);
-    epctx_error_clear(&reason);
-    memset(&arena, 0, sizeof arena);
-    epctx_arena_init(&arena, &npu->allocator);
-    taken = (uint8_t *)epctx_arena_alloc(&arena, index + 2);
-    status = epctx_npu__map_values(graph, &arena, &values, error);
-    if (taken == NULL) {
-        status = epctx_fail(error, EPCTX_ERR_NOMEM, "explaining needs more memory");
-    } else if (status == EPCTX_OK) {
-        status = epctx_npu__judge(npu, graph, &values, index + 1, &arena, taken, NULL, &reason,
-                                  error);
+    epctx_npu__judging judging;
+    epctx_status status = epctx_npu__judging_begin(&judging, self, graph, error);
+    if (status == EPCTX_OK) {
+        status = epctx_npu__judge(&judging, graph, index + 1, NULL);
     }
-    if (status == EPCTX_OK && taken[index]) {
+    if (status == EPCTX_OK && judging.taken[index]) {
         status = epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
                             "its piece of the graph reads a value whose shape the model does not "
                             "tell: run shape inference on the model");
         epctx_blame(error, NULL, &graph->nodes[index].name, NULL);
     } else if (status == EPCTX_OK) {
-        status = reason.status;
+        status = judging.reason.status;
         if (error != NULL) {
-            *error = reason;
+            *error = judging.reason;
         }
     }
-    epctx_arena_free(&arena);
-    return status;
+    return epctx_npu__judging_end(&judging, status);
 }
 
 static void epctx_npu__discard(void *self, void *build)
@@ -12412,104 +12111,20 @@ static epctx_status epctx_npu__finish(void *self, void *build, epctx_buffer *out
 
 #else
 
-static epctx_status epctx_npu__left_out(epctx_error *error)
-{
-    epctx_error_clear(error);
-    return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                      "compiling was left out of this build (EPCTX_NPU_NO_COMPILER)");
-}
-
 static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, uint8_t *take,
                                           epctx_error *error)
 {
     (void)self;
     (void)graph;
     (void)take;
-    return epctx_npu__left_out(error);
-}
-
-static epctx_status epctx_npu__infer(void *self, const epctx_graph *graph, epctx_arena *arena,
-                                     epctx_value **inferred, size_t *inferred_count,
-                                     epctx_error *error)
-{
-    (void)self;
-    (void)graph;
-    (void)arena;
-    *inferred = NULL;
-    *inferred_count = 0;
-    return epctx_npu__left_out(error);
-}
-
-static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, size_t index,
-                                       epctx_error *error)
-{
-    (void)self;
-    (void)graph;
-    (void)index;
-    return epctx_npu__left_out(error);
+    return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                      "compiling was left out of this build (EPCTX_NPU_NO_COMPILER)");
 }
 
 static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *error)
 {
-    (void)self;
     *build = NULL;
-    return epctx_npu__left_out(error);
-}
-
-static epctx_status epctx_npu__compile(void *self, void *build, const epctx_graph *graph,
-                                       epctx_str name, uint64_t hash, epctx_error *error)
-{
-    (void)self;
-    (void)build;
-    (void)graph;
-    (void)name;
-    (void)hash;
-    return epctx_npu__left_out(error);
-}
-
-static epctx_status epctx_npu__setup(void *self, void *build, const epctx_build_opts *opts,
-                                     epctx_error *error)
-{
-    (void)self;
-    (void)build;
-    (void)opts;
-    return epctx_npu__left_out(error);
-}
-
-static epctx_status epctx_npu__finish(void *self, void *build, epctx_buffer *out,
-                                      epctx_error *error)
-{
-    (void)self;
-    (void)build;
-    (void)out;
-    return epctx_npu__left_out(error);
-}
-
-static epctx_status epctx_npu__types(void *self, void *build, epctx_str name,
-                                     const epctx_value **outputs, size_t *count, epctx_error *error)
-{
-    (void)self;
-    (void)build;
-    (void)name;
-    (void)outputs;
-    (void)count;
-    return epctx_npu__left_out(error);
-}
-
-static epctx_status epctx_npu__max_size(void *self, void *build, epctx_str name, int64_t *bytes,
-                                        epctx_error *error)
-{
-    (void)self;
-    (void)build;
-    (void)name;
-    (void)bytes;
-    return epctx_npu__left_out(error);
-}
-
-static void epctx_npu__discard(void *self, void *build)
-{
-    (void)self;
-    (void)build;
+    return epctx_npu__capability(self, NULL, NULL, error);
 }
 
 #endif /* EPCTX_NPU_NO_COMPILER */
@@ -12540,10 +12155,7 @@ static epctx_status epctx_npu__load(void *self, epctx_span binary, void **contex
     size_t size;
     epctx_status status;
     *context = NULL;
-    status = epctx_npu_load_size(binary, &size, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX_NPU__TRY(epctx_npu_load_size(binary, &size, error));
     memory = (uint8_t *)npu->allocator.alloc_fn(npu->allocator.user, head + size);
     if (memory == NULL) {
         return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for %u bytes",
@@ -12632,10 +12244,7 @@ static epctx_status epctx_npu__weights(void *self, void *graph, const epctx_tens
     if (count == 0 || g->maker == NULL) {
         return status;
     }
-    status = epctx_npu_weights_size(g, &keep, &spare, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX_NPU__TRY(epctx_npu_weights_size(g, &keep, &spare, error));
     kept = epctx_npu__alloc_kept(npu, keep);
     temporary = kept != NULL ? epctx_npu__alloc_kept(npu, spare) : NULL;
     status = temporary != NULL
@@ -12706,21 +12315,23 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     backend->sdk_version = EPCTX_NPU_SDK_VERSION;
     backend->hardware_architecture = npu->arch->name;
     backend->capability_fn = epctx_npu__capability;
-    backend->infer_fn = epctx_npu__infer;
     backend->begin_fn = epctx_npu__begin;
+#ifndef EPCTX_NPU_NO_COMPILER /* without it begin_fn fails, and nobody calls the others */
+    backend->infer_fn = epctx_npu__infer;
+    backend->explain_fn = epctx_npu__explain;
+    backend->setup_fn = epctx_npu__setup;
     backend->compile_fn = epctx_npu__compile;
     backend->types_fn = epctx_npu__types;
+    backend->max_size_fn = epctx_npu__max_size;
     backend->finish_fn = epctx_npu__finish;
     backend->discard_fn = epctx_npu__discard;
+#endif
     backend->load_fn = epctx_npu__load;
     backend->unload_fn = epctx_npu__unload;
     backend->find_fn = epctx_npu__find;
     backend->info_fn = epctx_npu__info;
     backend->run_fn = epctx_npu__run;
-    backend->explain_fn = epctx_npu__explain;
     backend->check_fn = epctx_npu__check;
-    backend->setup_fn = epctx_npu__setup;
-    backend->max_size_fn = epctx_npu__max_size;
     backend->weightless = EPCTX_WEIGHTLESS_ALL;
     backend->weights_fn = epctx_npu__weights;
     return EPCTX_OK;

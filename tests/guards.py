@@ -5,7 +5,7 @@
 
 A check is an `if` whose block reports an error or returns a failure, or that leaves because of a
 size or of NULL. Taken out, its condition is still evaluated, but its block is never entered.
-SECTION is a banner of the implementation ("wire", "exec: loading"); --only takes the checks with
+SECTION is a banner of the implementation ("wire", "arch"); --only takes the checks with
 TEXT in their function or condition, --again those that survived in the output of an earlier run,
 --plain does without sanitizers.
 
@@ -21,6 +21,7 @@ when there are survivors, or explanations of what is not there.
 """
 import argparse
 import contextlib
+import glob
 import os
 import re
 import subprocess
@@ -36,7 +37,7 @@ SECTIONS = {
     "epctx.h": ("basics", "io", "wire", "onnx", "record", "epnode", "profile", "path", "option",
                 "check", "scan", "edit", "convert", "combine", "partition", "weights", "ep", "gen",
                 "load", "share"),
-    "epctx_npu.h": ("blob: words, sizes, header", "arch", "exec: loading", "exec: running"),
+    "epctx_npu.h": ("blob: words, sizes, header", "arch", "exec: loading and running"),
 }
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 WORK = os.path.join(ROOT, "build/guards")
@@ -404,8 +405,12 @@ def summary(section, verdicts):
 def build_all(programs, pool, folder, sanitize):
     os.makedirs(folder, exist_ok=True)
     list(pool.map(lambda h: compile_header(h, folder, sanitize), HEADERS))
-    subprocess.run(["ar", "rcs", f"{folder}/headers.a", *(f"{folder}/{h}.o" for h in HEADERS)],
-                   check=True)
+    operations = sorted(glob.glob("examples/epctx/ops/*.c"))
+    objects = [f"{folder}/ops_{os.path.basename(source)[:-2]}.o" for source in operations]
+    list(pool.map(lambda pair: compile_to(pair[0], [pair[1]], ["-c", *sanitize]),
+                  zip(objects, operations)))
+    subprocess.run(["ar", "rcs", f"{folder}/headers.a", *(f"{folder}/{h}.o" for h in HEADERS),
+                    *objects], check=True)
     list(pool.map(lambda p: p.build(folder, sanitize), programs))
 
 

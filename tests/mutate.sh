@@ -35,9 +35,17 @@ header() {
         -x c "$1/$2.h" -o "$3"
 }
 
+# operations FOLDER OUT: those of the tool, with the headers in FOLDER
+operations() {
+    rm -rf "$2/ops" && mkdir "$2/ops" || return 1
+    for source in examples/epctx/ops/*.c; do
+        compile -I"$1" "$source" -o "$2/ops/$(basename "$source" .c).o" || return 1
+    done
+}
+
 # link PROGRAM OBJECT FOLDER: in an archive the headers' objects may stay unused
 link() {
-    ar rcs "$3/epctx.a" "$3/epctx.o" "$3/epctx_npu.o"
+    ar rcs "$3/epctx.a" "$3/epctx.o" "$3/epctx_npu.o" "$3"/ops/*.o
     # shellcheck disable=SC2086
     $compiler "$2" "$3/epctx.a" ${NANOPB_LIBS:--lprotobuf-nanopb} -lm -pthread -o "$1"
 }
@@ -118,7 +126,7 @@ report() {
 # with_headers RULE FILE TEST EXPRESSION CASES FOLDER: FOLDER has the changed headers
 with_headers() {
     file=$2 test=$3 mine=$6
-    cp "$base/epctx.o" "$base/epctx_npu.o" "$mine"
+    cp -r "$base/epctx.o" "$base/epctx_npu.o" "$base/ops" "$mine"
     object=$base/$test.o
     # A declaration changed, or the test brings the implementation: everything anew.
     first=$(cmp "$file" "$mine/$file" | sed 's/.* line //')
@@ -126,7 +134,7 @@ with_headers() {
         grep -q '#define EPCTX.*_IMPLEMENTATION' "tests/$test.c"; then
         object=$mine/$test.o
         { header "$mine" epctx "$mine/epctx.o" && header "$mine" epctx_npu "$mine/epctx_npu.o" &&
-            compile -I"$mine" -Itests "tests/$test.c" -o "$object"; } >"$mine/log" 2>&1
+            operations "$mine" "$mine" && compile -I"$mine" -Itests "tests/$test.c" -o "$object"; } >"$mine/log" 2>&1
     else
         header "$mine" "${file%.h}" "$mine/${file%.h}.o" >"$mine/log" 2>&1
     fi && link "$mine/$test" "$object" "$mine" >>"$mine/log" 2>&1 || return 3
@@ -200,7 +208,7 @@ while IFS="$(printf '\t')" read -r rule file test expression; do
 done <tests/mutations.txt >"$work/list"
 touch "$work/quick" "$work/slow"
 
-header . epctx "$base/epctx.o" && header . epctx_npu "$base/epctx_npu.o" || exit 1
+header . epctx "$base/epctx.o" && header . epctx_npu "$base/epctx_npu.o" && operations . "$base" || exit 1
 for test in $(sort -u "$work/quick"); do
     compile -I. -Itests "tests/$test.c" -o "$base/$test.o" &&
         link "$base/$test" "$base/$test.o" "$base" || exit 1

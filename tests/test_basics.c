@@ -46,6 +46,51 @@ TEST(strings)
     CHECK_TRUE(epctx_str_eq(a, a));
 }
 
+TEST(strings_apart)
+{
+    epctx_str rest = epctx_str_of("12:ab:"), before;
+    uint64_t n;
+    CHECK_TRUE(epctx_str_starts(rest, "12:"));
+    CHECK_TRUE(epctx_str_starts(epctx_str_of(NULL), ""));
+    CHECK_TRUE(!epctx_str_starts(epctx_str_of("1"), "12"));
+    CHECK_TRUE(epctx_str_eq_nocase(epctx_str_of("[az]"), epctx_str_of("[AZ]")));
+    CHECK_TRUE(!epctx_str_eq_nocase(epctx_str_of("[az]"), epctx_str_of("{AZ}")));
+    CHECK_TRUE(!epctx_str_eq_nocase(epctx_str_of("ab"), epctx_str_of("a")));
+    CHECK_TRUE(!epctx_str_number(rest, &n));
+    CHECK_TRUE(epctx_str_take_number(&rest, &n));
+    CHECK_UINT(n, 12);
+    CHECK_TRUE(epctx_str_is(rest, ":ab:"));
+    CHECK_TRUE(!epctx_str_take_number(&rest, &n));
+    CHECK_UINT(epctx_str_cut(&rest, ':').size, 0);
+    CHECK_TRUE(epctx_str_is(epctx_str_cut(&rest, ':'), "ab"));
+    CHECK_TRUE(rest.data != NULL && rest.size == 0); /* behind the separator is an empty part, */
+    CHECK_UINT(epctx_str_cut(&rest, ':').size, 0);
+    CHECK_TRUE(rest.data == NULL); /* and nothing behind that */
+    CHECK_TRUE(epctx_str_number(epctx_str_of("18446744073709551615"), &n));
+    CHECK_UINT(n, UINT64_MAX);
+    CHECK_TRUE(epctx_str_number(epctx_str_of("007"), &n));
+    CHECK_UINT(n, 7);
+    static const char *const none[] = {"", "-1", "+1", " 1", "1 ", "0x1", "18446744073709551616",
+                                       "99999999999999999999", "1\xb2"};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
+        CHECK(!epctx_str_number(epctx_str_of(none[i]), &n), "'%s' is taken for a number", none[i]);
+    before = rest = epctx_str_of("184467440737095516160");
+    CHECK_TRUE(!epctx_str_take_number(&rest, &n));
+    CHECK_TRUE(epctx_str_eq(rest, before));
+    rest = epctx_str_of("fedcba98765432100");
+    CHECK_TRUE(epctx_str_take_hash(&rest, &n));
+    CHECK_UINT(n, UINT64_C(0xfedcba9876543210));
+    CHECK_TRUE(epctx_str_is(rest, "0"));
+    static const char *const no_hash[] = {"", "fedcba987654321", "FEDCBA9876543210",
+                                          "fedcba98765432g0", "                "};
+    for (size_t i = 0; i < sizeof no_hash / sizeof no_hash[0]; i++) {
+        rest = epctx_str_of(no_hash[i]);
+        CHECK(!epctx_str_take_hash(&rest, &n), "'%s' is taken for a hash", no_hash[i]);
+        CHECK_UINT(n, 0);
+        CHECK_UINT(rest.size, strlen(no_hash[i]));
+    }
+}
+
 /* The values that XXH64's own self test publishes, over its input: byte i is the top byte of
  * 2654435761 * 11400714785074694797^i. */
 TEST(utf8)
@@ -354,6 +399,39 @@ TEST(fail_formats)
     epctx_error_clear(NULL);
 }
 
+TEST(text)
+{
+    char memory[32];
+    epctx_text text = epctx_text_of(memory, sizeof memory);
+    CHECK_STR(memory, "");
+    epctx_text_put_char(&text, 'a');
+    epctx_text_put(&text, epctx_str_of("\xff\n"));
+    epctx_text_put_shown(&text, epctx_str_of("\n"));
+    epctx_text_put_number(&text, 0);
+    epctx_text_put_hex(&text, 0xb, 2);
+    epctx_text_put_hex(&text, 0xbeef, 2);
+    epctx_text_put_format(&text, " %u%%", (uint64_t)5);
+    CHECK_STR(memory, "a\xff\n\\x0a00bbeef 5%");
+    CHECK_TRUE(epctx_str_is(epctx_text_str(&text), memory));
+    CHECK_TRUE(!text.cut);
+    epctx_text_put_hex(&text, 1, 99);
+    CHECK_TRUE(text.cut);
+    CHECK_UINT(text.size, sizeof memory - 1);
+    CHECK_STR(memory + 17, "00000000000000");
+    epctx_text_put_char(&text, 'x');
+    CHECK_UINT(strlen(memory), sizeof memory - 1);
+    /* What does not fit at all, and no buffer. */
+    text = epctx_text_of(memory, 1);
+    epctx_text_put_shown(&text, epctx_str_of("x"));
+    CHECK_STR(memory, "");
+    CHECK_TRUE(text.cut);
+    text = epctx_text_of(NULL, 100);
+    epctx_text_put_number(&text, UINT64_MAX);
+    CHECK_UINT(text.size, 0);
+    CHECK_TRUE(text.cut);
+    CHECK_TRUE(epctx_text_str(&text).data == NULL);
+}
+
 TEST(first_error_wins)
 {
     epctx_error e;
@@ -578,6 +656,7 @@ int main(int argc, char **argv)
     RUN(status_names);
     RUN(status_to_ort);
     RUN(strings);
+    RUN(strings_apart);
     RUN(utf8);
     RUN(hash_published);
     RUN(hash_unaligned);
@@ -591,6 +670,7 @@ int main(int argc, char **argv)
     RUN(map);
     RUN(map_full);
     RUN(fail_formats);
+    RUN(text);
     RUN(first_error_wins);
     RUN(hostile_text);
     RUN(long_names_of_wide_characters);

@@ -2380,7 +2380,7 @@ TEST(compatibility)
         memcpy(text, machine, sizeof machine);
         text[i] = 'x';
         CHECK(!epctx_compat_read_qnn(epctx_str_of(text), &qnn), "%s is read", text);
-        snprintf(text, sizeof text, "%.*s0000000000000000000%s", (int)i, machine, machine + i);
+        snprintf(text, sizeof text, "%.*s99999999999999999999%s", (int)i, machine, machine + i);
         CHECK(!epctx_compat_read_qnn(epctx_str_of(text), &qnn), "%s is read", text);
         snprintf(text, sizeof text, "%.*s.1%s", (int)i, machine, machine + i);
         CHECK(!epctx_compat_read_qnn(epctx_str_of(text), &qnn), "%s is read", text);

@@ -499,7 +499,7 @@ static void print_view(bytes *out, const epctx_model *model)
                  (long long)opset.version);
         bytes_add(out, line, strlen(line));
     }
-    it = epctx_metadata(epctx_model_read(model).view, EPCTX_OF_MODEL);
+    it = epctx_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
     while (epctx_next_pair(&it, &pair))
         bytes_add(out, pair.value.data, pair.value.size);
 }
@@ -1225,7 +1225,7 @@ TEST(edits_that_compare)
     /* pairs: two of a key become one, or none */
     for (int i = 0; i < 3; i++) {
         CHECK_INT(epctx_put_metadata(&model, i == 1 ? value : key, value, &error), EPCTX_OK);
-        it = epctx_metadata(root, EPCTX_OF_MODEL);
+        it = epctx_metadata(root, EPCTX_KIND_MODEL);
     }
     for (int set = 0; set < 2; set++) {
         epctx_view first = no_view;
@@ -1234,15 +1234,15 @@ TEST(edits_that_compare)
         size_t found = 0;
         epctx_undo(&model, 0);
         CHECK_INT(epctx_put_metadata(&model, key, value, &error), EPCTX_OK);
-        for (it = epctx_metadata(root, EPCTX_OF_MODEL); epctx_next_field(&it, &field);)
+        for (it = epctx_metadata(root, EPCTX_KIND_MODEL); epctx_next_field(&it, &field);)
             first = field.body;
-        CHECK_INT(epctx_put_copy(&model, root, epctx_metadata_field(EPCTX_OF_MODEL), first, no_view,
+        CHECK_INT(epctx_put_copy(&model, root, epctx_metadata_field(EPCTX_KIND_MODEL), first, no_view,
                                  NULL, &error),
                   EPCTX_OK);
         CHECK_INT(set ? epctx_put_metadata(&model, key, key, &error)
                       : epctx_unset_metadata(&model, key, &error),
                   EPCTX_OK);
-        for (it = epctx_metadata(root, EPCTX_OF_MODEL); epctx_next_pair(&it, &pair);)
+        for (it = epctx_metadata(root, EPCTX_KIND_MODEL); epctx_next_pair(&it, &pair);)
             found += epctx_str_eq(pair.key, key);
         CHECK_UINT(found, set);
     }

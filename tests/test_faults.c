@@ -386,7 +386,7 @@ static epctx_status op_edit(stage *s, epctx_error *error)
     STEP(epctx_put_opset(m, epctx_str_of("d"), 1, error));
     STEP(epctx_set_opset(m, epctx_str_of("d"), 2, error));
     STEP(epctx_unset_opset(m, epctx_str_of("d"), error));
-    STEP(epctx_set_pair(m, model, epctx_metadata_field(EPCTX_OF_MODEL), epctx_str_of("k"),
+    STEP(epctx_set_pair(m, model, epctx_metadata_field(EPCTX_KIND_MODEL), epctx_str_of("k"),
                         epctx_str_of("1"), error));
     STEP(epctx_put_metadata(m, epctx_str_of("k"), epctx_str_of("2"), error));
     STEP(epctx_unset_metadata(m, epctx_str_of("k"), error));

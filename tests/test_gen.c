@@ -1097,94 +1097,6 @@ TEST(load_allocator_fails)
     FAIL("loading never succeeded");
 }
 
-/* -- node sets of the caller -- */
-
-static epctx_status generate_sets(const epctx_node_set *sets, size_t count, fake *f,
-                                  epctx_error *error)
-{
-    epctx_gen_opts opts = {0};
-    opts.sets = sets;
-    opts.set_count = count;
-    opts.overwrite = true;
-    return generate(f, &opts, NULL, NULL, error);
-}
-
-/* x -> n0 -> n1 -> n2 -> n3 -> y as in source(); b2 of n1 goes straight to n3. */
-TEST(node_sets)
-{
-    static const uint32_t first[] = {1, 0}, last[] = {3}, middle[] = {2}, all[] = {0, 1, 2, 3};
-    static const uint32_t around[] = {1, 3}, ends[] = {0, 3}, inner[] = {1, 2}, twice[] = {0, 0};
-    static const uint32_t odd[] = {0, 2}, even[] = {1, 3}, beyond[] = {4};
-    epctx_node_set sets[3];
-    fake f = {0};
-    epctx_error error;
-    epctx_model model;
-    clear_root();
-    make_source(0);
-    f.takes = "";
-    sets[0].nodes = first, sets[0].node_count = 2;
-    sets[1].nodes = last, sets[1].node_count = 1;
-    CHECK_OK(generate_sets(sets, 2, &f, &error), error);
-    CHECK_STR(f.log, "x,x2->b,b2;c,b2->y;");
-    sets[2].nodes = middle, sets[2].node_count = 1;
-    CHECK_OK(generate_sets(sets, 3, &f, &error), error);
-    CHECK_STR(f.log, "x,x2->b,b2;c,b2->y;b->c;"); /* in the order of the sets */
-    CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
-    CHECK_STR(nodes_of(&model), "EPContext:x,x2,->b,b2,;EPContext:b,->c,;EPContext:c,b2,->y,;");
-    epctx_model_close(&model);
-    CHECK_INT(load(&f, at("m_ctx.onnx"), &error), EPCTX_OK);
-    sets[0].nodes = all, sets[0].node_count = 4;
-    CHECK_OK(generate_sets(sets, 1, &f, &error), error);
-    CHECK_STR(f.log, "x,x2->y;");
-    /* Out of the set and back into it. */
-    f.compiled = 0;
-    sets[0].nodes = around, sets[0].node_count = 2;
-    CHECK_INT(generate_sets(sets, 1, &f, &error), EPCTX_ERR_GRAPH);
-    CHECK_HAS(error.message, "node set 0 depends on itself through node 'n2'");
-    /* The second set is good alone, and in the way of the first. */
-    sets[0].nodes = ends, sets[0].node_count = 2;
-    sets[1].nodes = inner, sets[1].node_count = 2;
-    CHECK_INT(generate_sets(sets, 2, &f, &error), EPCTX_ERR_GRAPH);
-    CHECK_HAS(error.message, "depends on itself through node set");
-    /* Each of them would be good if the other were not one node. */
-    sets[0].nodes = odd, sets[1].nodes = even;
-    CHECK_INT(generate_sets(sets, 2, &f, &error), EPCTX_ERR_GRAPH);
-    sets[0].nodes = twice;
-    CHECK_INT(generate_sets(sets, 1, &f, &error), EPCTX_ERR_ARG);
-    CHECK_HAS(error.message, "in a set already");
-    sets[0].nodes = beyond, sets[0].node_count = 1;
-    CHECK_INT(generate_sets(sets, 1, &f, &error), EPCTX_ERR_ARG);
-    CHECK_HAS(error.message, "node 4");
-    sets[0].node_count = 0;
-    CHECK_INT(generate_sets(sets, 1, &f, &error), EPCTX_ERR_ARG);
-    CHECK_INT(f.compiled, 0);
-    CHECK_INT(f.alive, 0);
-}
-
-/* Two chains that feed each other crosswise: each set alone is convex, both together are not. */
-TEST(node_sets_cross)
-{
-    static const uint32_t left[] = {0, 3}, right[] = {1, 2};
-    epctx_node_set sets[2];
-    fake f = {0};
-    epctx_error error;
-    bytes graph = {0};
-    clear_root();
-    add_node(&graph, "Take", "n0", "x", "a");
-    add_node(&graph, "Take", "n1", "x", "b");
-    add_node(&graph, "Take", "n2", "a", "c");
-    add_node(&graph, "Take", "n3", "b", "d");
-    add_node(&graph, "Keep", "n4", "c,d", "y");
-    add_x_and_y(&graph);
-    save_model("m.onnx", &graph);
-    sets[0].nodes = left, sets[0].node_count = 2;
-    sets[1].nodes = right, sets[1].node_count = 2;
-    CHECK_INT(generate_sets(sets, 1, &f, &error), EPCTX_OK);
-    CHECK_INT(generate_sets(sets + 1, 1, &f, &error), EPCTX_OK);
-    CHECK_INT(generate_sets(sets, 2, &f, &error), EPCTX_ERR_GRAPH);
-    CHECK_HAS(error.message, "through node set");
-}
-
 /* -- several EPs -- */
 
 /* A second EP compiles what the first one left; both load their own. */
@@ -2077,17 +1989,7 @@ TEST(why_nothing)
     opts.require_all = true;
     CHECK_INT(epctx_generate(&model, &backend, &opts, NULL, &error), EPCTX_ERR_UNSUPPORTED);
     CHECK_HAS(error.message, "node 1 is kept on purpose");
-    /* A set cannot have what another EP compiled. */
-    {
-        static const uint32_t nodes[] = {0};
-        epctx_node_set set = {nodes, 1};
-        opts.require_all = false;
-        opts.sets = &set;
-        opts.set_count = 1;
-        CHECK_INT(epctx_generate(&model, &backend, &opts, NULL, &error), EPCTX_ERR_ARG);
-        CHECK_HAS(error.message, "node set 0 has node 'o', which is an EPContext node");
-        opts.sets = NULL;
-    }
+    opts.require_all = false;
     epctx_model_close(&model);
     make_foreign("com.microsoft", 1, 1, "payload", false);
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
@@ -2228,7 +2130,7 @@ static const char *starved(size_t n, bool once, const epctx_gen_opts *how, bytes
     bool same, right;
     open.allocator = opts.allocator = &allocator;
     f.takes = "Take,Constant";
-    typed_count = opts.sets == NULL ? 2 : 1;
+    typed_count = 2;
     if (epctx_model_open_file(&model, at("a%b\nc.onnx"), &open, NULL) != EPCTX_OK)
         return "the model cannot be opened";
     before = written(&model);
@@ -2262,8 +2164,6 @@ static const char *starved(size_t n, bool once, const epctx_gen_opts *how, bytes
 
 TEST(every_allocation)
 {
-    static const uint32_t first[] = {1}, second[] = {3};
-    const epctx_node_set sets[] = {{first, 1}, {second, 1}};
     for (int kind = 0; kind < 6; kind++) {
         epctx_gen_opts opts = {0};
         const char *wrong = NULL;
@@ -2274,8 +2174,6 @@ TEST(every_allocation)
         opts.initializers_file_name = kind % 3 > 0 ? "rest.data" : NULL;
         opts.weightless = kind % 3 == 1 ? EPCTX_WEIGHTLESS_ALL : EPCTX_WEIGHTLESS_NONE;
         opts.embed = kind % 3 == 1;
-        opts.sets = kind % 3 == 2 ? sets : NULL;
-        opts.set_count = 2;
         for (; wrong == NULL && (n < 2 || !done) && n < 5000; n++) {
             clear_root();
             make_everything();
@@ -2606,8 +2504,6 @@ static void hears_refusal(void *user, const epctx_node *node, const epctx_error 
 /* Every node that stays is told; the backend is not asked without end. */
 TEST(tells_why_nodes_stay)
 {
-    static const uint32_t zero = 0;
-    static const epctx_node_set set = {&zero, 1};
     refusals r = {0};
     epctx_backend backend = full_backend(&r.fake);
     epctx_gen_opts opts = {0};
@@ -2638,14 +2534,6 @@ TEST(tells_why_nodes_stay)
     CHECK_INT(r.others, 0);
     CHECK_INT(r.asked, 200);
     CHECK_INT(r.in_its_words, 200);
-    epctx_model_close(&model);
-    /* The caller chose: there is nothing to tell. */
-    opts.sets = &set;
-    opts.set_count = 1;
-    opts.overwrite = true;
-    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
-    CHECK_OK(epctx_generate(&model, &backend, &opts, NULL, &error), error);
-    CHECK_INT(r.told, 300);
     epctx_model_close(&model);
 }
 
@@ -2797,8 +2685,6 @@ int main(int argc, char **argv)
     RUN(names_in_a_wrapped_binary);
     RUN(load_failing_backend);
     RUN(load_allocator_fails);
-    RUN(node_sets);
-    RUN(node_sets_cross);
     RUN(two_eps);
     RUN(two_eps_files);
     RUN(bodies);

@@ -686,7 +686,7 @@ static void *change_one(void *user)
 
 static bool has_metadata(const epctx_model *model, const char *key)
 {
-    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_OF_MODEL);
+    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
     epctx_pair pair;
     while (epctx_next_pair(&it, &pair))
         if (epctx_str_is(pair.key, key)) return true;

@@ -94,85 +94,6 @@ TEST(reader)
     bytes_free(&model);
 }
 
-/* What generation gives to the application, loading gets back from it; the model is a file. */
-typedef struct vault {
-    bytes binary;
-    bool locked;
-} vault;
-
-static epctx_status vault_write(void *user, epctx_str name, const void *data, size_t size,
-                                epctx_error *error)
-{
-    vault *v = (vault *)user;
-    (void)error;
-    if (!epctx_str_is(name, "m_fake.bin") || v->locked) return EPCTX_ERR_IO;
-    bytes_free(&v->binary);
-    bytes_add(&v->binary, data, size);
-    return EPCTX_OK;
-}
-
-static epctx_status vault_read(void *user, epctx_str name, epctx_mapping *out, epctx_error *error)
-{
-    const vault *v = (const vault *)user;
-    if (!epctx_str_is(name, "m_fake.bin"))
-        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "the vault has no '%S'", &name);
-    out->data = v->binary.data;
-    out->size = v->binary.size;
-    return EPCTX_OK;
-}
-
-TEST(writer)
-{
-    vault v = {0};
-    fake f = {0};
-    epctx_backend backend = fake_backend(&f);
-    epctx_writer writer = {&v, vault_write};
-    epctx_reader reader = {&v, vault_read, NULL};
-    epctx_gen_opts gen = {0};
-    epctx_gen_report report;
-    epctx_cache_opts opts = {0};
-    epctx_load_opts load = {0};
-    epctx_workspace *workspace;
-    epctx_opened opened;
-    epctx_model model;
-    epctx_error error;
-    f.takes = "Take";
-    gen.writer = &writer;
-    load.reader = &reader;
-    clear_root();
-    make_source(0);
-    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
-    CHECK_OK(epctx_generate(&model, &backend, &gen, &report, &error), error);
-    epctx_model_close(&model);
-    CHECK_STR(report.binary_path, "m_fake.bin");
-    CHECK_UINT(report.binary_size, v.binary.size);
-    CHECK_STR(listing(), "m.onnx m_ctx.onnx ");
-    opts.gen = &gen;
-    opts.load = &load;
-    CHECK_OK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error), error);
-    CHECK_INT(opened.origin, EPCTX_FROM_CACHE);
-    CHECK_UINT(opened.loaded.bound_count, 2);
-    epctx_opened_close(&opened);
-    /* An application that fails keeps the binary that it has, and so the old model stays. */
-    v.locked = true;
-    gen.overwrite = true;
-    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_generate(&model, &backend, &gen, &report, &error), EPCTX_ERR_IO);
-    CHECK_HAS(error.message, "could not take the context binary 'm_fake.bin'");
-    CHECK_STR(listing(), "m.onnx m_ctx.onnx ");
-    /* Names as for files; groups have files. */
-    gen.binary = "../m.bin";
-    CHECK_INT(epctx_generate(&model, &backend, &gen, &report, &error), EPCTX_ERR_PATH);
-    gen.binary = NULL;
-    CHECK_INT(epctx_workspace_open(&workspace, NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_share_generate(workspace, NULL, &model, &backend, &gen, true, NULL, &error),
-              EPCTX_ERR_ARG);
-    CHECK_HAS(error.message, "no writer");
-    epctx_workspace_close(workspace);
-    epctx_model_close(&model);
-    bytes_free(&v.binary);
-}
-
 /* A name from a model is hostile for the application's store, too. */
 TEST(reader_names)
 {
@@ -977,33 +898,6 @@ TEST(embedded_no_memory)
     epctx_model_close(&model);
 }
 
-/* The binary has the name that was asked for; an embedded one goes to no writer. */
-TEST(writer_names)
-{
-    vault v = {0};
-    fake f = {0};
-    epctx_backend backend = fake_backend(&f);
-    epctx_writer writer = {&v, vault_write};
-    epctx_gen_opts gen = {0};
-    epctx_model model;
-    epctx_error error;
-    f.takes = "Take";
-    gen.writer = &writer;
-    clear_root();
-    make_source(0);
-    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
-    gen.binary = "sub/other.bin"; /* the vault takes m_fake.bin only */
-    CHECK_INT(epctx_generate(&model, &backend, &gen, NULL, &error), EPCTX_ERR_IO);
-    CHECK_HAS(error.message, "the context binary 'sub/other.bin'");
-    CHECK_STR(listing(), "m.onnx ");
-    gen.binary = NULL;
-    gen.embed = true;
-    CHECK_OK(epctx_generate(&model, &backend, &gen, NULL, &error), error);
-    CHECK_UINT(v.binary.size, 0);
-    CHECK_STR(listing(), "m.onnx m_ctx.onnx ");
-    epctx_model_close(&model);
-}
-
 /* An io without locks, files in place, and one call after the other that fails: an answer or a
  * clean error, and nothing is left open. */
 TEST(cache_io_fails)
@@ -1051,7 +945,6 @@ int main(int argc, char **argv)
 {
     if (!make_root()) return 1;
     RUN(reader);
-    RUN(writer);
     RUN(reader_names);
     RUN(primaries);
     RUN(names_of_files);
@@ -1071,7 +964,6 @@ int main(int argc, char **argv)
     RUN(cache_long_path);
     RUN(own_contexts);
     RUN(embedded_no_memory);
-    RUN(writer_names);
     RUN(cache_io_fails);
     remove_root();
     return test_end();

@@ -890,7 +890,7 @@ static void say_value(bytes *out, const epctx_value_view *value)
         (int)value->elem_type);
     say_dims(out, epctx_value_dims(value));
     say_type(out, &type);
-    say_pairs(out, epctx_metadata(value->view, EPCTX_OF_VALUE));
+    say_pairs(out, epctx_metadata(value->view, EPCTX_KIND_VALUE));
 }
 
 static void say_tensor(bytes *out, const epctx_tensor_view *t)
@@ -946,7 +946,7 @@ static void say_nodes(bytes *out, epctx_cursor it)
         say_str(out, "overload", node.overload);
         say_str(out, "doc", node.doc_string);
         say(out, " %d %d %d", (int)node.input_count, (int)node.output_count, (int)node.attr_count);
-        say_pairs(out, epctx_metadata(node.view, EPCTX_OF_NODE));
+        say_pairs(out, epctx_metadata(node.view, EPCTX_KIND_NODE));
         while (epctx_next_attr(&attrs, &attr))
             say_attr(out, &attr);
         if (epctx_is_epnode(&node) && epctx_epnode_read(&node, &ep, NULL) == EPCTX_OK)
@@ -963,7 +963,7 @@ static void say_graph(bytes *out, epctx_graph_view graph)
     epctx_annotation_view annotation;
     say_str(out, "\ngraph", graph.name);
     say_str(out, "doc", graph.doc_string);
-    say_pairs(out, epctx_metadata(graph.view, EPCTX_OF_GRAPH));
+    say_pairs(out, epctx_metadata(graph.view, EPCTX_KIND_GRAPH));
     say_nodes(out, epctx_graph_nodes(graph));
     for (it = epctx_graph_inputs(graph); epctx_next_value(&it, &value);)
         say_value(out, &value);
@@ -1000,7 +1000,7 @@ static void say_model(bytes *out, const epctx_model *model)
         say_str(out, "\nopset", opset.domain);
         say(out, " %d", (int)opset.version);
     }
-    say_pairs(out, epctx_metadata(info.view, EPCTX_OF_MODEL));
+    say_pairs(out, epctx_metadata(info.view, EPCTX_KIND_MODEL));
     say_graph(out, epctx_model_graph(model));
     for (it = epctx_model_functions(model); epctx_next_function(&it, &f);) {
         epctx_cursor imports = epctx_function_opsets(&f);
@@ -1183,9 +1183,9 @@ TEST(the_rest_of_the_schema)
     it = epctx_model_opsets(&m);
     CHECK_TRUE(epctx_next_opset(&it, &import));
     CHECK_INT(import.version, 17);
-    it = epctx_metadata(epctx_model_read(&m).view, EPCTX_OF_MODEL);
+    it = epctx_metadata(epctx_model_read(&m).view, EPCTX_KIND_MODEL);
     CHECK_TRUE(epctx_next_pair(&it, &pair) && epctx_str_is(pair.value, "model"));
-    it = epctx_metadata(g.view, EPCTX_OF_GRAPH);
+    it = epctx_metadata(g.view, EPCTX_KIND_GRAPH);
     CHECK_TRUE(epctx_next_pair(&it, &pair) && epctx_str_is(pair.value, "graph"));
     it = epctx_model_functions(&m);
     CHECK_TRUE(epctx_next_function(&it, &f));
@@ -1210,7 +1210,7 @@ TEST(the_rest_of_the_schema)
     CHECK_TRUE(epctx_next_pair(&it, &pair) && epctx_str_is(pair.value, "w_new"));
     it = epctx_graph_values(g);
     CHECK_TRUE(epctx_next_value(&it, &v));
-    it = epctx_metadata(v.view, EPCTX_OF_VALUE);
+    it = epctx_metadata(v.view, EPCTX_KIND_VALUE);
     CHECK_TRUE(epctx_next_pair(&it, &pair) && epctx_str_is(pair.value, "value"));
     type = epctx_value_type(&v);
     CHECK_INT(type.kind, EPCTX_TYPE_SEQUENCE);
@@ -1282,26 +1282,16 @@ TEST(many_opsets)
     CHECK((clock() - begin) / CLOCKS_PER_SEC < 5, "more than 5 s");
 }
 
-/* A switch over what has metadata compiles: each owner is a value of its own. */
-static uint32_t field_of_owner(epctx_owner owner)
-{
-    switch (owner) {
-    case EPCTX_OF_MODEL: return 14;
-    case EPCTX_OF_GRAPH: return 16;
-    case EPCTX_OF_NODE: return 9;
-    case EPCTX_OF_TENSOR: return 16;
-    case EPCTX_OF_VALUE: return 4;
-    case EPCTX_OF_FUNCTION: return 14;
-    }
-    return 0;
-}
-
 TEST(owners_of_metadata)
 {
-    static const epctx_owner owners[] = {EPCTX_OF_MODEL,  EPCTX_OF_GRAPH, EPCTX_OF_NODE,
-                                         EPCTX_OF_TENSOR, EPCTX_OF_VALUE, EPCTX_OF_FUNCTION};
+    static const struct {
+        epctx_kind owner;
+        uint32_t number;
+    } owners[] = {{EPCTX_KIND_MODEL, 14}, {EPCTX_KIND_GRAPH, 16}, {EPCTX_KIND_NODE, 9},
+                  {EPCTX_KIND_TENSOR, 16}, {EPCTX_KIND_VALUE, 4}, {EPCTX_KIND_FUNCTION, 14},
+                  {EPCTX_KIND_ATTR, 0}, {EPCTX_KIND_NONE, 0}};
     for (size_t i = 0; i < sizeof owners / sizeof owners[0]; i++)
-        CHECK_UINT(epctx_metadata_field(owners[i]), field_of_owner(owners[i]));
+        CHECK_UINT(epctx_metadata_field(owners[i].owner), owners[i].number);
 }
 
 int main(int argc, char **argv)

@@ -92,7 +92,7 @@ make_with() {
         -c epctx.h -o "$work/$name/epctx.o" &&
         "$compiler" "$@" $warnings -x "$language" -isystem "$nanopb" -DEPCTX_NPU_IMPLEMENTATION \
             -c epctx_npu.h -o "$work/$name/epctx_npu.o" &&
-        "$compiler" "$@" build/obj/examples/epctx/*.o "$work/$name"/*.o -lm -lsodium \
+        "$compiler" "$@" build/obj/examples/epctx/*.o build/obj/examples/epctx/ops/*.o "$work/$name"/*.o -lm -lsodium \
             -o "$work/$name/epctx"
 }
 

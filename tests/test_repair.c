@@ -137,7 +137,7 @@ TEST(doubled_fields)
     CHECK(job_untouched(&j), "a model that can only be read was changed");
     job_rule(&j, EPCTX_RULE_DOUBLED_FIELD);
     CHECK_HAS(job_run(&j), "the two are one now");
-    CHECK_HAS(j.notes, "field 4 of a TypeProto: the two are one now; ");
+    CHECK_HAS(j.notes, "field sequence_type of a TypeProto: the two are one now; ");
     CHECK_HAS(j.notes, "'idle' stands once: the two were equal");
     it = epctx_graph_values(epctx_model_graph(&j.model));
     CHECK_TRUE(epctx_next_value(&it, &view));
@@ -561,7 +561,7 @@ TEST(types_of_graph_outputs)
 
 static size_t count_metadata(const epctx_model *model)
 {
-    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_OF_MODEL);
+    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
     epctx_pair pair;
     size_t count = 0;
     while (epctx_next_pair(&it, &pair))

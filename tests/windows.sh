@@ -22,6 +22,9 @@ build() {
     done
     $compiler $flags -DEPCTX_IMPLEMENTATION -x c -c epctx.h -o "$work/epctx.o" &&
         $compiler $flags -DEPCTX_NPU_IMPLEMENTATION -x c -c epctx_npu.h -o "$work/npu.o" &&
+        for source in examples/epctx/ops/*.c; do
+            $compiler $flags -c "$source" -o "$work/ops_$(basename "$source" .c).o" || return 1
+        done &&
         rm -f "$work/libepctx.a" && ar rcs "$work/libepctx.a" "$work"/*.o &&
         $compiler $flags tests/windows.c "$work/libepctx.a" -o "$work/windows.exe"
 }

@@ -29,7 +29,7 @@ static void put_parts(const epctx_profile *profile, epctx_str text)
 {
     epctx_compat_qnn qnn;
     epctx_str key, value;
-    if (strncmp(profile->name, "qnn", 3) == 0 && epctx_compat_read_qnn(text, &qnn)) {
+    if ((profile->traits & EPCTX_QNN_COMPAT) != 0 && epctx_compat_read_qnn(text, &qnn)) {
         printf("    %-14s %" PRIu64 "\n", "backend", qnn.backend);
         put_version("SDK", qnn.sdk);
         put_version("backend API", qnn.api);
@@ -66,9 +66,8 @@ static void put_entry(const check_work *work, const epctx_compat_entry *entry, b
 static bool is_wanted(const check_work *work, epctx_str ep)
 {
     const epctx_profile *wanted = work->ep != NULL ? cli_profile_of(work->ep) : NULL;
-    const epctx_profile *generic = epctx_profile_find(epctx_str_of("generic"));
     if (work->ep == NULL || epctx_str_is(ep, work->ep)) return true;
-    if (wanted == NULL || wanted == generic)
+    if (wanted == NULL || (wanted->traits & EPCTX_ANY_EP) != 0)
         return ep.size == strlen(work->ep) && strncasecmp(ep.data, work->ep, ep.size) == 0;
     return epctx_profile_of(ep) == wanted;
 }
@@ -179,7 +178,7 @@ static int fresh_of(const check_work *work, const epctx_model *model, epctx_str 
 static int check_fresh(const check_work *work, const epctx_model *model)
 {
     const size_t prefix = sizeof EPCTX_BUILD_PREFIX - 1;
-    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_OF_MODEL);
+    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
     epctx_pair pair;
     size_t count = 0;
     int code = FRESH_YES;

@@ -446,7 +446,7 @@ static void add_node(facts *f, const char *at, const epctx_node_view *node, uint
              node->overload.size > 0 ? ":" : "", name_of(f, node->overload).data));
     add_names(f, owner, "input", epctx_node_inputs(node));
     add_names(f, owner, "output", epctx_node_outputs(node));
-    add_pairs(f, owner, ": metadata", epctx_metadata(node->view, EPCTX_OF_NODE));
+    add_pairs(f, owner, ": metadata", epctx_metadata(node->view, EPCTX_KIND_NODE));
     while (!stopped(f) && epctx_next_attr(&attrs, &attr))
         add_attr(f, owner, &attr, depth);
     end_thing(f, number);
@@ -479,7 +479,7 @@ static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t
     if (at[0] != '\0') prefix = keep(f, text(f, "%s > ", name_of(f, epctx_str_of(at)).data));
     if (f->short_of_memory) return;
     add(f, text(f, "%sgraph name", prefix), value_of(f, graph.name));
-    add_pairs(f, prefix, "graph metadata", epctx_metadata(graph.view, EPCTX_OF_GRAPH));
+    add_pairs(f, prefix, "graph metadata", epctx_metadata(graph.view, EPCTX_KIND_GRAPH));
     add_values(f, prefix, "graph input", epctx_graph_inputs(graph), true);
     add_values(f, prefix, "graph output", epctx_graph_outputs(graph), true);
     add_values(f, prefix, "value", epctx_graph_values(graph), false);
@@ -541,7 +541,7 @@ static void add_model(facts *f)
     add(f, text(f, "model domain"), value_of(f, info.domain));
     add(f, text(f, "model version"), text(f, "%" PRId64, info.model_version));
     add_opsets(f, "", epctx_model_opsets(&f->model));
-    add_pairs(f, "", "metadata", epctx_metadata(info.view, EPCTX_OF_MODEL));
+    add_pairs(f, "", "metadata", epctx_metadata(info.view, EPCTX_KIND_MODEL));
     if (epctx_model_has_graph(&f->model)) add_graph(f, "", epctx_model_graph(&f->model), 100);
     while (!stopped(f) && epctx_next_function(&it, &function))
         add_function(f, &function);

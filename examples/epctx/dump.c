@@ -330,7 +330,7 @@ static void put_tensor(dumper *d, const char *word, const epctx_tensor_view *ten
     end(d);
     if (!d->values) return;
     put_more(d, "doc_string", cli_field_str(tensor->view, CLI_TENSOR_DOC));
-    put_pairs(d, "meta", epctx_metadata(tensor->view, EPCTX_OF_TENSOR));
+    put_pairs(d, "meta", epctx_metadata(tensor->view, EPCTX_KIND_TENSOR));
 }
 
 static void put_sparse(dumper *d, const epctx_sparse_view *sparse)
@@ -352,7 +352,7 @@ static void put_value(dumper *d, const char *word, const epctx_value_view *value
     put_type_field(d, &type);
     end(d);
     put_more(d, "doc_string", cli_field_str(value->view, CLI_VALUE_DOC));
-    put_pairs(d, "meta", epctx_metadata(value->view, EPCTX_OF_VALUE));
+    put_pairs(d, "meta", epctx_metadata(value->view, EPCTX_KIND_VALUE));
 }
 
 static void put_values(dumper *d, const char *word, epctx_cursor values)
@@ -471,7 +471,7 @@ static void put_nodes(dumper *d, epctx_cursor nodes)
         end(d);
         put_more(d, "overload", node.overload);
         put_more(d, "doc_string", node.doc_string);
-        put_pairs(d, "meta", epctx_metadata(node.view, EPCTX_OF_NODE));
+        put_pairs(d, "meta", epctx_metadata(node.view, EPCTX_KIND_NODE));
         put_attrs(d, epctx_node_attrs(&node));
     }
 }
@@ -565,7 +565,7 @@ static void put_graph(dumper *d, epctx_graph_view graph, const place *at)
     put_str(d, "name", "", graph.name);
     end(d);
     put_more(d, "doc_string", graph.doc_string);
-    put_pairs(d, "meta", epctx_metadata(graph.view, EPCTX_OF_GRAPH));
+    put_pairs(d, "meta", epctx_metadata(graph.view, EPCTX_KIND_GRAPH));
     put_values(d, "input", epctx_graph_inputs(graph));
     put_values(d, "output", epctx_graph_outputs(graph));
     put_values(d, "value", epctx_graph_values(graph));
@@ -606,7 +606,7 @@ static void put_model(dumper *d, const epctx_model *model)
     put_more(d, "producer_version", info.producer_version);
     put_more(d, "domain", info.domain);
     put_more(d, "doc_string", info.doc_string);
-    put_pairs(d, "meta", epctx_metadata(info.view, EPCTX_OF_MODEL));
+    put_pairs(d, "meta", epctx_metadata(info.view, EPCTX_KIND_MODEL));
 }
 
 static void put_function(dumper *d, const epctx_function_view *function, int64_t index)
@@ -623,7 +623,7 @@ static void put_function(dumper *d, const epctx_function_view *function, int64_t
     end(d);
     put_more(d, "overload", function->overload);
     put_more(d, "doc_string", function->doc_string);
-    put_pairs(d, "meta", epctx_metadata(function->view, EPCTX_OF_FUNCTION));
+    put_pairs(d, "meta", epctx_metadata(function->view, EPCTX_KIND_FUNCTION));
     if (d->values) {
         put_opsets(d, epctx_function_opsets(function));
         put_values(d, "value", epctx_fields(function->view, CLI_FUNCTION_VALUES));

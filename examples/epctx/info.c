@@ -283,7 +283,7 @@ static void put_state(const epctx_state *state)
 /* Entries that nothing else here shows. */
 static void put_metadata(const report *all)
 {
-    epctx_cursor it = epctx_metadata(epctx_model_read(all->model).view, EPCTX_OF_MODEL);
+    epctx_cursor it = epctx_metadata(epctx_model_read(all->model).view, EPCTX_KIND_MODEL);
     epctx_pair pair;
     while (epctx_next_pair(&it, &pair)) {
         if (is_compat(pair.key)) continue;
@@ -502,7 +502,7 @@ static void json_state(const epctx_state *state)
 static void print_json(const report *all, const epctx_state *state)
 {
     epctx_graph_view graph = epctx_model_graph(all->model);
-    epctx_cursor metadata = epctx_metadata(epctx_model_read(all->model).view, EPCTX_OF_MODEL);
+    epctx_cursor metadata = epctx_metadata(epctx_model_read(all->model).view, EPCTX_KIND_MODEL);
     epctx_pair pair;
     const char *comma;
     size_t i;

@@ -17,16 +17,15 @@ typedef struct merge_wish {
  * counts when there is such a model. */
 static epctx_str read_end(const merge_wish *w, epctx_str text, size_t *part)
 {
-    size_t at = 0, number = 0;
+    epctx_str rest = text;
+    uint64_t number;
     *part = EPCTX_ANY_PART;
-    while (at < text.size && at < 6 && text.data[at] >= '0' && text.data[at] <= '9')
-        number = number * 10 + (size_t)(text.data[at++] - '0');
-    if (at == 0 || at == text.size || text.data[at] != ':' || number == 0 || number > w->count)
+    if (!epctx_str_take_number(&rest, &number) || !epctx_str_starts(rest, ":") || number == 0 ||
+        number > w->count)
         return text;
-    *part = number - 1;
-    text.data += at + 1;
-    text.size -= at + 1;
-    return text;
+    *part = (size_t)number - 1;
+    epctx_str_cut(&rest, ':');
+    return rest;
 }
 
 static bool read_connections(merge_wish *w)

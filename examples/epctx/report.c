@@ -147,7 +147,7 @@ static epctx_status add_nodes(report *out, epctx_error *error)
         epctx_status status = EPCTX_OK;
         if (epctx_is_epnode(&node))
             status = add_part(out, &node,
-                              inside ? walk.levels[walk.count - 1].graph : epctx_str_of(""), error);
+                              inside ? epctx_walk_graph_name(&walk) : epctx_str_of(""), error);
         else if (inside)
             out->inner_nodes++;
         else

@@ -132,12 +132,11 @@ static OrtStatus *ORT_API_CALL allocator_stats(const OrtAllocator *self, OrtKeyV
 
 static OrtStatus *read_limit(const ep_api *api, const char *text, size_t *limit)
 {
-    const char *at = text;
-    *limit = 0;
-    if (!text) *limit = SIZE_MAX;
-    for (; at && *at >= '0' && *at <= '9' && *limit <= (SIZE_MAX - 9) / 10; at++)
-        *limit = *limit * 10 + (size_t)(*at - '0');
-    if (!text || (*text && !*at)) return NULL;
+    uint64_t number = SIZE_MAX;
+    if (!text || epctx_str_number(epctx_str_of(text), &number)) {
+        *limit = number < SIZE_MAX ? (size_t)number : SIZE_MAX;
+        return NULL;
+    }
     return ep_fail(api, EPCTX_ERR_ARG,
                    "device_memory_limit: a number of bytes is expected, found '%s'", text);
 }

@@ -29,12 +29,12 @@ static OrtStatus *read_limit(const ep_session *session, const OrtRunOptions *opt
 {
     const ep_api *api = session->api;
     const char *const key = session->runs.limit_key;
-    const char *text, *at;
-    text = api->ort->GetRunConfigEntry(options, key);
-    *limit = 0;
-    for (at = text; at && *at >= '0' && *at <= '9' && *limit < 100000000u; at++)
-        *limit = *limit * 10 + (uint32_t)(*at - '0');
-    if (!text || (*limit > 0 && !*at)) return NULL;
+    const char *text = api->ort->GetRunConfigEntry(options, key);
+    uint64_t number = 0;
+    if (!text || (epctx_str_number(epctx_str_of(text), &number) && number > 0)) {
+        *limit = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+        return NULL;
+    }
     return ep_fail(api, EPCTX_ERR_ARG, "run option %s: a number from 1 is expected, found '%s'",
                    key, text);
 }

@@ -1,0 +1,240 @@
+/* ops.h - what the operations of this folder have in common. They change whole models and use the
+ * public API of epctx.h only: to take one into a program, copy its two files and this one.
+ *
+ * An operation edits an open model and tells what it did and which files must stand beside the
+ * result; nothing is written (epctx_write_group does that). One that fails leaves the model as it
+ * was, epctx_undo takes back one that succeeded. Results live in the arena of the model. */
+#ifndef EPCTX_OPS_H
+#define EPCTX_OPS_H
+
+#include "epctx.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+/* Passes a failure on. */
+#define OPS_TRY(call)                                                                              \
+    do {                                                                                           \
+        epctx_status ops_tried = (call);                                                           \
+        if (ops_tried != EPCTX_OK) {                                                               \
+            return ops_tried;                                                                      \
+        }                                                                                          \
+    } while (0)
+
+/* One thing that was done, in words: "value 'x' is now 'm2_x'". */
+typedef struct epctx_step {
+    size_t part; /* number of the model in the list, from 0 */
+    epctx_str name;
+    const char *text;
+} epctx_step;
+
+/* What was done, and the files that must be written beside the result (none for those that are
+ * there already). Everything lives until the resulting model is closed. */
+typedef struct epctx_combined {
+    const epctx_step *steps;
+    size_t step_count;
+    epctx_output_file *files;
+    size_t file_count;
+} epctx_combined;
+
+/* -- memory -- */
+
+static inline epctx_status ops_nomem(const epctx_arena *arena, epctx_error *error)
+{
+    return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u more bytes were needed",
+                      (uint64_t)arena->missing);
+}
+
+/* Zeroed elements. `out` is the address of a pointer to them. */
+static inline epctx_status ops_array(epctx_arena *arena, size_t count, size_t size, void *out,
+                                     epctx_error *error)
+{
+    void *memory = epctx_arena_array(arena, count, size);
+    memcpy(out, &memory, sizeof memory);
+    return memory != NULL ? EPCTX_OK : ops_nomem(arena, error);
+}
+
+/* "<a><b>", in the arena. */
+static inline epctx_status ops_join(epctx_arena *arena, epctx_str a, epctx_str b, epctx_str *out,
+                                    epctx_error *error)
+{
+    char *text = a.size < SIZE_MAX - b.size ? (char *)epctx_arena_alloc(arena, a.size + b.size + 1)
+                                            : NULL;
+    if (text == NULL) {
+        return ops_nomem(arena, error);
+    }
+    memcpy(text, a.size > 0 ? a.data : "", a.size);
+    memcpy(text + a.size, b.size > 0 ? b.data : "", b.size);
+    out->data = text;
+    out->size = a.size + b.size;
+    return EPCTX_OK;
+}
+
+/* -- names -- */
+
+static inline bool ops_has(const epctx_map *map, epctx_str key)
+{
+    return epctx_map_get(map, key) != EPCTX_MAP_NONE;
+}
+
+/* An empty name is none. */
+static inline epctx_status ops_put(epctx_map *map, epctx_str key, uint32_t value,
+                                   epctx_error *error)
+{
+    if (key.size > 0 && epctx_map_put(map, key, value) != EPCTX_OK) {
+        return ops_nomem(map->arena, error);
+    }
+    return EPCTX_OK;
+}
+
+static inline epctx_status ops_add_name(epctx_list *names, epctx_arena *arena, epctx_str name,
+                                        epctx_error *error)
+{
+    epctx_str *place = (epctx_str *)epctx_list_add(names, arena, sizeof *place);
+    if (place == NULL) {
+        return ops_nomem(arena, error);
+    }
+    *place = name;
+    return EPCTX_OK;
+}
+
+static inline epctx_str ops_name_at(const epctx_list *names, size_t i)
+{
+    return ((const epctx_str *)names->items)[i];
+}
+
+/* -- views that are collected before the model is edited -- */
+
+static inline epctx_status ops_add_view(epctx_list *views, epctx_arena *arena, epctx_view view,
+                                        epctx_error *error)
+{
+    epctx_view *place = (epctx_view *)epctx_list_add(views, arena, sizeof *place);
+    if (place == NULL) {
+        return ops_nomem(arena, error);
+    }
+    *place = view;
+    return EPCTX_OK;
+}
+
+static inline epctx_view ops_view_at(const epctx_list *views, size_t i)
+{
+    return ((const epctx_view *)views->items)[i];
+}
+
+static inline epctx_status ops_remove_views(epctx_model *model, const epctx_list *views,
+                                            epctx_error *error)
+{
+    size_t i;
+    for (i = 0; i < views->count; i++) {
+        OPS_TRY(epctx_remove(model, ops_view_at(views, i), error));
+    }
+    return EPCTX_OK;
+}
+
+/* -- the names that a graph defines: inputs, initializers, outputs of nodes -- */
+
+typedef struct ops_definitions {
+    epctx_cursor inputs, tensors, sparses, nodes, outputs;
+} ops_definitions;
+
+static inline ops_definitions ops_definitions_of(epctx_view graph)
+{
+    ops_definitions d;
+    epctx_graph_view view = epctx_graph_of(graph);
+    d.inputs = epctx_graph_inputs(view);
+    d.tensors = epctx_graph_initializers(view);
+    d.sparses = epctx_graph_sparse(view);
+    d.nodes = epctx_graph_nodes(view);
+    d.outputs = epctx_fields(epctx_view_none(), 0);
+    return d;
+}
+
+/* Only those of initializers. */
+static inline ops_definitions ops_initializers_of(epctx_view graph)
+{
+    ops_definitions d = ops_definitions_of(graph);
+    d.inputs = d.outputs;
+    d.nodes = d.outputs;
+    return d;
+}
+
+static inline bool ops_next_definition(ops_definitions *d, epctx_str *name)
+{
+    epctx_value_view value;
+    epctx_tensor_view tensor;
+    epctx_sparse_view sparse;
+    epctx_view node;
+    for (;;) {
+        if (epctx_next_value(&d->inputs, &value)) {
+            *name = value.name;
+        } else if (epctx_next_tensor(&d->tensors, &tensor)) {
+            *name = tensor.name;
+        } else if (epctx_next_sparse(&d->sparses, &sparse)) {
+            *name = sparse.values.name;
+        } else if (!epctx_next_str(&d->outputs, name)) {
+            if (!epctx_next_view(&d->nodes, &node)) {
+                return false;
+            }
+            d->outputs = epctx_fields(node, EPCTX_FIELD_NODE_OUTPUT);
+            continue;
+        }
+        if (name->size > 0) {
+            return true;
+        }
+    }
+}
+
+static inline epctx_status ops_put_definitions(epctx_map *map, ops_definitions d,
+                                               epctx_error *error)
+{
+    epctx_str name;
+    while (ops_next_definition(&d, &name)) {
+        OPS_TRY(ops_put(map, name, 1, error));
+    }
+    return EPCTX_OK;
+}
+
+/* -- what was done -- */
+
+typedef struct ops_report {
+    epctx_arena *arena;
+    epctx_list steps; /* epctx_step */
+    epctx_list files; /* epctx_output_file */
+} ops_report;
+
+/* A sentence in the arena, in the format of epctx_fail; NULL without memory. */
+static inline const char *ops_text(epctx_arena *arena, const char *format, va_list args)
+{
+    char line[1024];
+    epctx_text text = epctx_text_of(line, sizeof line);
+    epctx_text_put_args(&text, format, args);
+    return epctx_arena_copy(arena, epctx_text_str(&text));
+}
+
+static inline epctx_status ops_say(ops_report *report, size_t part, epctx_str name,
+                                   epctx_error *error, const char *format, ...)
+{
+    epctx_step *step = (epctx_step *)epctx_list_add(&report->steps, report->arena, sizeof *step);
+    va_list args;
+    if (step == NULL) {
+        return ops_nomem(report->arena, error);
+    }
+    step->part = part;
+    step->name = name;
+    va_start(args, format);
+    step->text = ops_text(report->arena, format, args);
+    va_end(args);
+    return step->text != NULL ? EPCTX_OK : ops_nomem(report->arena, error);
+}
+
+static inline void ops_report_end(const ops_report *report, epctx_combined *out)
+{
+    if (out != NULL) {
+        out->steps = (const epctx_step *)report->steps.items;
+        out->step_count = report->steps.count;
+        out->files = (epctx_output_file *)report->files.items;
+        out->file_count = report->files.count;
+    }
+}
+
+#endif
