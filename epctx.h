@@ -114,7 +114,7 @@
  *
  * CONTENTS
  *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>option >>check
- *   >>scan >>edit >>convert >>combine >>partition >>weights >>ep >>gen >>load >>share
+ *   >>scan >>edit >>convert >>partition >>weights >>ep >>gen >>load >>share
  *   >>implementation
  */
 
@@ -913,7 +913,7 @@ typedef struct epctx_model {
     epctx_limits limits;
     uint32_t path_flags;
     bool duplicate; /* a singular message field stands twice: read as libprotobuf reads it */
-    struct epctx_slot *merged; /* `shown` before epctx_repair made one of such fields, */
+    struct epctx_slot *merged; /* `shown` before epctx_model_merge_doubled made one, */
     size_t merged_at;          /* and at which edit */
     epctx_file_info id;        /* the file that was opened, where the io can tell */
 } epctx_model;
@@ -995,6 +995,9 @@ typedef struct epctx_dim {
 } epctx_dim;
 
 EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model);
+/* The ModelProto as it is written. Doubled fields are as they were; epctx_model_read shows them
+ * merged. */
+EPCTX_API epctx_view epctx_model_root(const epctx_model *model);
 /* The main graph; all members empty when the model has none. */
 EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model);
 EPCTX_API bool epctx_model_has_graph(const epctx_model *model);
@@ -1065,45 +1068,6 @@ typedef struct epctx_training_view {
     epctx_graph_view initialization, algorithm; /* view empty when absent */
 } epctx_training_view;
 
-/* DeviceConfigurationProto: a set of devices that nodes can be spread over. */
-typedef struct epctx_device_config_view {
-    epctx_view view;
-    epctx_str name;
-    int32_t num_devices;
-} epctx_device_config_view;
-
-/* NodeDeviceConfigurationProto: how a node is spread in one of these sets. */
-typedef struct epctx_node_config_view {
-    epctx_view view;
-    epctx_str configuration_id; /* name of an epctx_device_config_view */
-    bool has_stage;
-    int32_t pipeline_stage;
-} epctx_node_config_view;
-
-/* ShardingSpecProto: how an input or output of the node is cut up. */
-typedef struct epctx_sharding_view {
-    epctx_view view;
-    epctx_str tensor_name;
-} epctx_sharding_view;
-
-/* IntIntListEntryProto: a number that stands for a group of devices. */
-typedef struct epctx_device_group_view {
-    epctx_view view;
-    int64_t key;
-} epctx_device_group_view;
-
-/* ShardedDimProto: how one axis is cut up. */
-typedef struct epctx_sharded_dim_view {
-    epctx_view view;
-    int64_t axis;
-} epctx_sharded_dim_view;
-
-/* SimpleShardedDimProto: that many equal parts of a dimension. */
-typedef struct epctx_simple_sharding {
-    epctx_dim dim;
-    int64_t num_shards;
-} epctx_simple_sharding;
-
 typedef enum epctx_type_kind { /* the member of TypeProto's oneof, by field number */
     EPCTX_TYPE_NONE = 0,
     EPCTX_TYPE_TENSOR = 1,
@@ -1148,26 +1112,6 @@ EPCTX_API bool epctx_next_function(epctx_cursor *cursor, epctx_function_view *fu
 EPCTX_API bool epctx_next_sparse(epctx_cursor *cursor, epctx_sparse_view *sparse);
 EPCTX_API bool epctx_next_annotation(epctx_cursor *cursor, epctx_annotation_view *annotation);
 EPCTX_API bool epctx_next_training(epctx_cursor *cursor, epctx_training_view *training);
-
-/* What runs on which device: model.configuration, and below it what each node says about it. */
-EPCTX_API epctx_cursor epctx_model_device_configs(const epctx_model *model);
-/* epctx_next_str. */
-EPCTX_API epctx_cursor epctx_device_config_devices(const epctx_device_config_view *config);
-EPCTX_API epctx_cursor epctx_node_configs(const epctx_node_view *node);
-EPCTX_API epctx_cursor epctx_node_config_shardings(const epctx_node_config_view *config);
-/* epctx_next_int. */
-EPCTX_API epctx_cursor epctx_sharding_devices(const epctx_sharding_view *sharding);
-EPCTX_API epctx_cursor epctx_sharding_groups(const epctx_sharding_view *sharding);
-EPCTX_API epctx_cursor epctx_sharding_dims(const epctx_sharding_view *sharding);
-/* epctx_next_int. */
-EPCTX_API epctx_cursor epctx_device_group_devices(const epctx_device_group_view *group);
-EPCTX_API epctx_cursor epctx_sharded_dim_parts(const epctx_sharded_dim_view *dim);
-EPCTX_API bool epctx_next_device_config(epctx_cursor *cursor, epctx_device_config_view *config);
-EPCTX_API bool epctx_next_node_config(epctx_cursor *cursor, epctx_node_config_view *config);
-EPCTX_API bool epctx_next_sharding(epctx_cursor *cursor, epctx_sharding_view *sharding);
-EPCTX_API bool epctx_next_device_group(epctx_cursor *cursor, epctx_device_group_view *group);
-EPCTX_API bool epctx_next_sharded_dim(epctx_cursor *cursor, epctx_sharded_dim_view *dim);
-EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sharding *part);
 
 /* The number of metadata_props of a message (MODEL, GRAPH, NODE, TENSOR, VALUE, FUNCTION), e.g. for
  * epctx_set_pair; 0: it has none. */
@@ -1258,6 +1202,8 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
 #define EPCTX_ONNX_FLOAT  1 /* onnx.proto TensorProto.DataType, the ones this library uses */
 #define EPCTX_ONNX_UINT8  2
 #define EPCTX_ONNX_INT8   3
+#define EPCTX_ONNX_UINT16 4
+#define EPCTX_ONNX_INT16  5
 #define EPCTX_ONNX_INT32  6
 #define EPCTX_ONNX_INT64  7
 #define EPCTX_ONNX_STRING 8
@@ -1368,6 +1314,9 @@ EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float
  * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data, LIMIT where the tensors in it
  * lie over each other: together they may have 1 GiB and 16 times the bytes of their files. */
 EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error);
+/* The bytes of the file `name` in `folder`, mapped until the model is closed; each file once. */
+EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder, epctx_str name,
+                                            epctx_span *bytes, epctx_error *error);
 /* The same for one tensor, wherever it is. out->data is NULL for strings and for typed fields of half
  * bytes. `arena` (NULL: the model's) gets what is not in the model or a file. */
 EPCTX_API epctx_status epctx_tensor_load(epctx_model *model, epctx_view tensor, epctx_arena *arena,
@@ -1594,6 +1543,9 @@ EPCTX_API epctx_status epctx_path_resolve(const epctx_io *io, epctx_str folder, 
  * being read: no time and no memory for a copy. Only for folders that nobody else writes to, and
  * for a backend that copies what it checks (see epctx_mapping). */
 #define EPCTX_PATH_IN_PLACE 2u
+/* A name with ".." is fine when it leads back into the folder, as ORT reads the locations of external
+ * data. */
+#define EPCTX_PATH_DETOURS 4u
 /* As epctx_path_resolve, with flags. */
 EPCTX_API epctx_status epctx_path_find(const epctx_io *io, epctx_str folder, epctx_str name,
                                        uint32_t flags, char *out, size_t capacity,
@@ -1611,6 +1563,9 @@ EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out,
  * EPCTX_ERR_PATH when epctx_path_check would refuse the name. */
 EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str ep, char *out,
                                          size_t capacity, epctx_error *error);
+/* "dir/name.ext", 2 -> "dir/name_2.ext". */
+EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char *out,
+                                           size_t capacity, epctx_error *error);
 
 /* -- writing files -- */
 
@@ -1882,7 +1837,7 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
                                        epctx_arena *arena, epctx_outputs *out, epctx_error *error);
 
 /* ================================================================================================
- * >>check: walk, state, files, compatibility, lint
+ * >>check: walk, state, files, compatibility
  * ============================================================================================== */
 
 /* ORT's OrtCompiledModelCompatibility, the same numbers. */
@@ -1922,257 +1877,6 @@ EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *val
 EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
                                             epctx_str runtime, epctx_error *why);
 
-/* Rules of lint: symbol, id, name, what is wrong, what to do. Ids never change their meaning.
- * E: an ORT session or the EP fails. W: it works for some or surprises. I: worth knowing. */
-#define EPCTX_RULE_LIST(X)                                                                         \
-    X(NO_GRAPH, "E002", "no-graph", "the model has no graph", "take it from its source again")     \
-    X(WRONG_DOMAIN, "E003", "wrong-domain", "EPContext in another domain than com.microsoft",      \
-      "set the node's domain to com.microsoft")                                                    \
-    X(ATTRIBUTE_TYPE, "E004", "attribute-type", "an attribute of the schema has another type",     \
-      "store it with the type of the schema")                                                      \
-    X(ATTRIBUTE_VALUE, "E005", "attribute-value", "an attribute has a value without a meaning",    \
-      "use 0 or 1, for max_size a number from 0 on")                                               \
-    X(DOUBLED_ATTRIBUTE, "E006", "doubled-attribute", "a node has two attributes of one name",     \
-      "keep one of them")                                                                          \
-    X(DOUBLED_EPNODE, "E007", "doubled-epnode-name", "two EPContext nodes have the same name",     \
-      "generate with ep.context_node_name_prefix so that names differ")                            \
-    X(DOUBLED_VALUE, "E008", "doubled-value", "a value is produced twice", "rename one of them")   \
-    X(DOUBLED_INITIALIZER, "E009", "doubled-initializer",                                          \
-      "two initializers of a body have the same name", "remove one of them")                       \
-    X(UNDEFINED_VALUE, "E010", "undefined-value", "a node reads a value that nothing produces",    \
-      "add the input, initializer or node that gives the value")                                   \
-    X(DROPPED_VALUE, "E011", "dropped-outer-value",                                                \
-      "a body reads an outer value that does not exist",                                           \
-      "put the initializer back from the source model (ORT issue 32131 drops it)")                 \
-    X(NO_MAIN, "E012", "secondary-without-main", "no primary node for a secondary one",            \
-      "one node of this EP needs main_context 1 and the context")                                  \
-    X(NO_CONTEXT, "E013", "main-without-context", "a primary node has no context",                 \
-      "set ep_cache_context, or main_context 0 when another node has the context")                 \
-    X(NO_PAYLOAD, "E014", "payload-missing", "this EP reads the context from every node",          \
-      "generate with ep.context_embed_mode 0")                                                     \
-    X(MIXED_MODES, "E015", "mixed-embed-modes", "embedded and external contexts in one model",     \
-      "use one embed mode for all nodes of this EP")                                               \
-    X(NO_SOURCE, "E016", "source-missing", "this EP takes no node without source",                 \
-      "set source to the EP's name")                                                               \
-    X(SOURCE_SPELLING, "E017", "source-spelling", "this EP compares source letter by letter",      \
-      "write source as the EP writes it")                                                          \
-    X(NOT_OURS, "E018", "no-node-of-ep", "no node of the model is for this EP",                    \
-      "use the EP that the nodes name, or compile the model for this one")                         \
-    X(PATH_EMPTY, "E019", "path-empty", "embed_mode 0 and no path",                                \
-      "set ep_cache_context to the binary's name")                                                 \
-    X(PATH_UNSAFE, "E020", "path-unsafe", "a path that is absolute or leaves the model's folder",  \
-      "store a path relative to the model, without '..'")                                          \
-    X(MEMORY_LOCATION, "E021", "memory-location", "a location inside a process that is gone",      \
-      "write the model again with the data inside (ORT issue 28158)")                              \
-    X(FILE_MISSING, "E022", "file-missing", "a file that the model needs does not exist",          \
-      "copy it beside the model")                                                                  \
-    X(FILE_IRREGULAR, "E023", "file-irregular", "a file that the model needs is not a plain file", \
-      "put a regular, readable file there")                                                        \
-    X(FILE_EMPTY, "E024", "file-empty", "a file that the model needs has no bytes",                \
-      "copy it again, or compile again")                                                           \
-    X(PATH_LINK, "E025", "path-through-link", "a link leads out of the model's folder",            \
-      "replace the link by the file")                                                              \
-    X(VALUE_TYPE, "E026", "value-type", "EPContext does not allow this type",                      \
-      "keep such values outside of the partition")                                                 \
-    X(NO_VALUE_TYPE, "E027", "value-type-missing", "an output of EPContext has no type",           \
-      "compile the source again, or add value_info with the type: ORT cannot infer it")            \
-    X(NO_OPSET, "E028", "opset-missing", "the domain of a node is not imported",                   \
-      "add the opset import")                                                                      \
-    X(DYNAMIC_SHAPE, "E030", "dynamic-shape", "this EP takes static shapes only",                  \
-      "fix the dimension before compiling")                                                        \
-    X(MORE_NODES, "E031", "more-than-one-node", "this EP loads graphs of exactly one node",        \
-      "compile the whole graph into one partition")                                                \
-    X(MODEL_SIZE, "E032", "model-too-large", "libprotobuf reads no more than 2 GiB",               \
-      "move contexts (embed_mode 0) and initializers into files")                                  \
-    X(PAYLOAD_SIZE, "E033", "payload-too-large", "an embedded context of 2 GiB or more",           \
-      "generate with ep.context_embed_mode 0")                                                     \
-    X(EXTERNAL_RANGE, "E034", "external-range", "external data ends beyond its file",              \
-      "copy the data file again")                                                                  \
-    X(NO_LOCATION, "E035", "external-location-missing", "external data without a location",        \
-      "set the location of the data file")                                                         \
-    X(NO_OUTPUT, "E036", "no-output", "an EPContext node without outputs", "remove the node")      \
-    X(OUTPUT_UNDEFINED, "E037", "output-undefined", "a graph output that nothing produces",        \
-      "connect the output")                                                                        \
-    X(ONLY_EMBEDDED, "E038", "file-not-read", "this EP reads embedded contexts only",              \
-      "embed the context")                                                                         \
-    X(NO_KEY, "E039", "key-missing", "the name under which the EP finds the graph is missing",     \
-      "set it as it was when the context was made")                                                \
-    X(DOUBLED_KEY, "E040", "key-doubled", "two nodes ask one context for the same graph",          \
-      "generate with ep.context_node_name_prefix")                                                 \
-    X(NO_ATTRIBUTE, "E041", "attribute-missing", "this EP needs the attribute to be stored",       \
-      "store the attribute")                                                                       \
-    X(MANY_MAINS, "E042", "several-mains", "this EP wants exactly one primary node",               \
-      "set main_context 0 on the others")                                                          \
-    X(PROFILE, "E044", "profile-check", "a rule of this EP alone is broken", "see the message")    \
-    X(NO_BASE, "E045", "folder-unknown", "the model came from memory and needs files",             \
-      "set ep.context_file_path, or the folder of the initializers")                               \
-    X(TENSOR_SIZE, "E046", "tensor-size", "an initializer does not have the bytes that its shape needs", \
-      "take the model from its source again")                                                      \
-    X(DOUBLED_NODE, "E047", "doubled-node-name", "two nodes of a graph have the same name",         \
-      "rename one of them")                                                                        \
-    X(CYCLE, "E048", "cycle", "nodes feed each other in a circle",                                 \
-      "take the model from its source again")                                                      \
-    X(BODY_ORDER, "E049", "order-in-body",                                                         \
-      "a body or function reads a value that a later node produces",                               \
-      "sort the nodes: ORT sorts only those of the main graph")                                    \
-    X(IR_REFUSED, "E050", "ir-version", "no IR version, or one newer than ORT 1.30 reads",         \
-      "write the model with IR version 13 or older")                                               \
-    X(OPSET_VERSION, "E051", "opset-version",                                                      \
-      "a version of an operator set that ORT 1.30 does not have",                                  \
-      "convert the model to an older operator set")                                                \
-    X(NO_OPSETS, "E052", "opsets-missing", "the model imports no operator set",                    \
-      "add the opset imports")                                                                     \
-    X(NO_INPUT_TYPE, "E053", "input-type-missing", "a graph input has no type",                    \
-      "give it the type of the source model")                                                      \
-    X(ELEMENT_TYPE, "E054", "element-type",                                                        \
-      "a type of elements that does not exist, or that ORT does not have",                         \
-      "take the model from its source again")                                                      \
-    X(OUTER_NAME, "E055", "outer-name-redefined",                                                  \
-      "a body makes a value of the name of an outer one", "rename the value in the body")          \
-    X(ATTRIBUTE_FORM, "E056", "attribute-form",                                                    \
-      "an attribute without name or type, or with another value than its type says",               \
-      "take the model from its source again")                                                      \
-    X(NODE_FORM, "E057", "node-form", "a node without op_type, or without inputs and outputs",     \
-      "remove the node")                                                                           \
-    X(NO_BODY_NAME, "E058", "body-name-missing", "a body has no name", "give it a name")           \
-    X(NO_NODES, "E059", "no-nodes", "the graph has no nodes and no outputs",                                      \
-      "there is nothing to run: add an Identity node")                                             \
-    X(INITIALIZER_TYPE, "E060", "initializer-type",                                                \
-      "an initializer and its declaration differ in type or shape", "correct the declaration")     \
-    X(TENSOR_FORM, "E061", "tensor-form",                                                          \
-      "the data of a tensor is in several fields or in a wrong one", "store it in raw_data alone") \
-    X(NOT_AN_INPUT, "E062", "initializer-not-input",                                               \
-      "up to IR version 3 every initializer is a graph input too",                                 \
-      "set IR version 4 or newer, or list it as an input")                                         \
-    X(EXTERNAL_ENTRY, "E063", "external-entry", "external data with an entry that ORT refuses",    \
-      "keep location, offset, length and checksum, each once")                                     \
-    X(NO_VALUE_NAME, "E064", "value-name-missing", "an input or initializer has no name",               \
-      "give it a name")                                                                            \
-    X(OUTER_RESULT, "E065", "outer-result", "a body returns a value that is not its own",          \
-      "put an Identity node between the value and the body's output")                              \
-    X(RECURSION, "E066", "function-recursion", "functions call each other in a circle",            \
-      "take the model from its source again")                                                      \
-    X(FUNCTION_FORM, "E067", "function-form",                                                      \
-      "a function's inputs and outputs, or a call of them, do not fit",                            \
-      "take the model from its source again")                                                      \
-    X(SPARSE_TENSOR, "E068", "sparse-tensor",                                                      \
-      "values, indices and shape of a sparse initializer do not fit",                              \
-      "take the model from its source again")                                                      \
-    X(EPCONTEXT_OPSET, "W001", "epcontext-opset", "com.microsoft is not imported",                 \
-      "add the opset import com.microsoft, version 1")                                             \
-    X(SOURCE_ABSENT, "W002", "source-absent", "without source only some EPs take the node",        \
-      "set source to the EP's name")                                                               \
-    X(PAYLOAD_IGNORED, "W003", "payload-ignored", "a secondary node has a context that is unread", \
-      "remove ep_cache_context, or set main_context 1")                                            \
-    X(STALE_COMPAT, "W004", "compatibility-stale",                                                 \
-      "compatibility info of an EP that has no node here", "remove the metadata entry")            \
-    X(COMPAT_SYNTAX, "W005", "compatibility-syntax", "compatibility info that the EP cannot read", \
-      "remove the entry or compile again")                                                         \
-    X(IN_BODY, "W006", "in-subgraph", "EPContext inside of a body or function",                    \
-      "EPs look at the main graph: expect that it is not loaded")                                  \
-    X(BACKSLASH, "W007", "path-backslash", "a path with backslashes works on Windows only",        \
-      "store it with slashes")                                                                     \
-    X(BUILD_PATH, "W008", "build-path", "a path of the build machine is stored",                   \
-      "store the file name only")                                                                  \
-    X(LIKE_PATH, "W009", "payload-like-path", "the embedded context looks like a file name",       \
-      "store embed_mode 0: absent means 1")                                                        \
-    X(NO_NAME, "W010", "epnode-name-missing", "an EPContext node without a name",                  \
-      "name it: ORT and EPs find nodes by name")                                                   \
-    X(DOUBLED_METADATA, "W011", "metadata-doubled", "a metadata key stands twice", "keep one")     \
-    X(DOUBLED_INFO, "W012", "value-info-doubled", "a value is described twice", "keep one")        \
-    X(NOT_UTF8, "W014", "not-utf8", "a string is not UTF-8",                                       \
-      "write it in UTF-8: readers in Python and Java fail at it")                                  \
-    X(DOTS, "W015", "path-dots", "this EP refuses '..' anywhere in a path", "rename the file")     \
-    X(NEAR_LIMIT, "W017", "near-size-limit", "the model is close to the 2 GiB of libprotobuf",     \
-      "move contexts into files")                                                                  \
-    X(ORDER, "W018", "order", "a node reads a value that a later node produces",                   \
-      "sort the nodes: ORT sorts those of the main graph itself, other tools do not")              \
-    X(ANNOTATION, "W019", "annotation-dangling", "an annotation of a value that does not exist",   \
-      "remove the annotation, or rename it with its value")                                        \
-    X(CONFIGURATION, "W020", "configuration-undeclared",                                           \
-      "a node names a device configuration that the model does not have",                          \
-      "add it to the model's configuration list, or correct configuration_id")                     \
-    X(SHARDING, "W021", "sharding-dangling", "a sharding of a value that the node does not have",  \
-      "name an input or output of the node, as it is called now")                                  \
-    X(BINDING, "W022", "training-binding", "a training binding without its two ends",              \
-      "bind an initializer, once, to an output; rename both with their values")                    \
-    X(TRAINING, "W023", "training-graph", "a training graph breaks a rule of graphs",              \
-      "see the message; sessions do not read training graphs")                                     \
-    X(NO_GRAPH_NAME, "W024", "graph-name-missing", "a graph has no name", "give it a name")        \
-    X(DOUBLED_FIELD, "W025", "doubled-field", "a field that may occur once occurs twice",          \
-      "write the model anew with one reader's choice, or do not trust it")                         \
-    X(REDEFINED, "W026", "initializer-redefined",                                                  \
-      "two initializers of the main graph have the same name",                                     \
-      "remove one of them: ORT takes the last one")                                                \
-    X(DOUBLED_OPSET, "W027", "opset-doubled", "a domain is imported twice",                        \
-      "keep one import: ORT takes the last one")                                                   \
-    X(DEFAULT_OPSET, "W028", "opset-defaulted",                                                    \
-      "the domain of a node is not imported, ORT takes its newest version",                        \
-      "add the opset import")                                                                      \
-    X(IDLE_FUNCTION, "W029", "function-unused", "a function that nothing calls breaks a rule",     \
-      "remove the function")                                                                       \
-    X(IDLE_INITIALIZER, "W030", "initializer-unused",                                              \
-      "an initializer that nothing reads breaks a rule", "remove the initializer")                 \
-    X(DETOUR, "W031", "path-detour", "a path with '..' that stays inside the model's folder",      \
-      "store it without '..': ORT loads it, other readers refuse it")                              \
-    X(OUTPUT_TYPE, "W032", "output-type",                                                          \
-      "EPContext does not allow this type for an output; ORT does not look",                       \
-      "keep such values outside of the partition")                                                 \
-    X(REFERENCE, "W033", "attribute-reference",                                                    \
-      "an attribute refers to one of a function, but is in none", "store the value itself")        \
-    X(DEFAULTS, "I001", "defaults-used", "main_context or embed_mode absent: it counts as 1",      \
-      "store both")                                                                                \
-    X(EXTRA_ATTRIBUTE, "I002", "extra-attribute", "an attribute that the schema does not know",    \
-      "nothing, where the EP has attributes of its own")                                           \
-    X(UNKNOWN_SOURCE, "I003", "unknown-source", "judged by the design document: no profile fits",  \
-      "judge by the profile of an EP that is like it, or by one of your own")                      \
-    X(NO_COMPAT, "I004", "no-compatibility", "no compatibility info: ORT cannot tell in advance",  \
-      "let the EP write it")                                                                       \
-    X(WEIGHTLESS, "I005", "weightless", "the node takes its weights as inputs",                    \
-      "keep the initializers with the model")                                                      \
-    X(UNUSED, "I006", "unused-initializer", "nothing reads this initializer", "remove it")         \
-    X(BINARY_NAME, "I007", "binary-name", "the binary has not the name that the EP gives",         \
-      "nothing, as long as the file is found: it was renamed, or several models share it")         \
-    X(FOREIGN, "I008", "foreign-node", "a node for another EP", "add that EP to the session")      \
-    X(NO_SDK, "I009", "sdk-unknown", "ep_sdk_version is not stored", "nothing")
-
-typedef enum epctx_rule {
-#define EPCTX__RULE_ENUM(symbol, id, name, text, fix) EPCTX_RULE_##symbol,
-    EPCTX_RULE_LIST(EPCTX__RULE_ENUM)
-#undef EPCTX__RULE_ENUM
-        EPCTX_RULE_COUNT
-} epctx_rule;
-
-typedef enum epctx_severity {
-    EPCTX_SEVERITY_ERROR = 0,
-    EPCTX_SEVERITY_WARNING,
-    EPCTX_SEVERITY_HINT,
-    EPCTX_SEVERITY_COUNT
-} epctx_severity;
-
-/* What a rule is. Static strings. */
-typedef struct epctx_rule_info {
-    const char *id;
-    const char *name;
-    const char *text;
-    const char *fix;
-    epctx_severity severity;
-} epctx_rule_info;
-
-EPCTX_API epctx_rule_info epctx_rule_of(epctx_rule rule);
-
-/* One thing that lint found. Strings are valid during the callback only. */
-typedef struct epctx_finding {
-    epctx_rule rule;
-    epctx_rule_info info;
-    epctx_str node;        /* the node, value or metadata key it is about; may be empty */
-    epctx_str graph;       /* name of the body or function around it; empty: the main graph */
-    const char *attribute; /* "" when it is about no attribute */
-    const char *message;   /* what was found and what was expected */
-} epctx_finding;
-
-typedef void (*epctx_finding_fn)(void *user, const epctx_finding *finding);
-
 #ifndef EPCTX_NO_WIRE
 
 typedef enum epctx_compiled {
@@ -2210,7 +1914,7 @@ typedef struct epctx_state {
 EPCTX_API epctx_status epctx_model_state(const epctx_model *model, epctx_arena *arena,
                                          epctx_state *out, epctx_error *error);
 
-/* Where the files of a model are looked for, and what lint does. */
+/* Where the files of a model are looked for. */
 typedef struct epctx_check_opts {
     const char *context_file_path; /* ep.context_file_path: its folder has the binaries; default the
                                       model's folder */
@@ -2256,12 +1960,6 @@ typedef struct epctx_dependency {
 EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_check_opts *opts,
                                          epctx_arena *arena, epctx_dependency **out, size_t *count,
                                          epctx_error *error);
-
-/* Judges a model by every rule and hands each finding to `found_fn`. `counts` (may be NULL) gets
- * the numbers of errors, warnings and hints. Fails only when it could not judge (NOMEM). */
-EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_opts *opts,
-                                  epctx_finding_fn found_fn, void *user,
-                                  uint64_t counts[EPCTX_SEVERITY_COUNT], epctx_error *error);
 
 /* The metadata key of a build stamp starts with this: what a model was compiled from, and size and
  * hash of the context binary (>>gen). */
@@ -2426,6 +2124,10 @@ EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
 EPCTX_API size_t epctx_edit_mark(const epctx_model *model);
 EPCTX_API void epctx_undo(epctx_model *model, size_t mark);
 
+/* What was edited since a view was made shows in it again; `parent` (may be NULL) gets the message
+ * around it, an empty view around the ModelProto. */
+EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, epctx_view *parent,
+                                          epctx_error *error);
 /* Removes the field that holds `view`. */
 EPCTX_API epctx_status epctx_remove(epctx_model *model, epctx_view view, epctx_error *error);
 /* Moves a field to another place in its message: nodes, graph inputs and outputs ... */
@@ -2524,17 +2226,6 @@ EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epc
                                           epctx_error *error);
 EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, epctx_error *error);
 
-/* Gives the dimensions that have the name `param` (dim_param) the number `value`, 1 or more: of
- * inputs, outputs and value_info, in the main graph and in bodies, as one name means one number
- * everywhere (onnx.proto). What ORT's free dimension overrides do by name. `count` (may be NULL)
- * gets how many there were. EPCTX_ERR_NOT_FOUND when there is none. */
-EPCTX_API epctx_status epctx_fix_dim(epctx_model *model, epctx_str param, int64_t value,
-                                     size_t *count, epctx_error *error);
-/* The same for one dimension of a graph input, counted from 0; when it has a name, for all of that
- * name. EPCTX_ERR_NOT_FOUND: no such input or dimension, ERR_GRAPH: it is another number. */
-EPCTX_API epctx_status epctx_fix_input_dim(epctx_model *model, epctx_str input, uint32_t axis,
-                                           int64_t value, size_t *count, epctx_error *error);
-
 /* How values and nodes get other names. NULL stands for all defaults. */
 typedef struct epctx_name_opts {
     const epctx_profile *profile; /* default: of each node's source */
@@ -2542,18 +2233,6 @@ typedef struct epctx_name_opts {
     bool any_io;    /* values at EPContext nodes may change in spite of EPCTX_IO_NAMES */
     bool all_nodes; /* epctx_prefix: not the EPContext nodes alone */
 } epctx_name_opts;
-
-/* Renames values of a graph (an empty view: the main graph) or function, from[i] to to[i], wherever
- * the name stands: nodes, graph inputs and outputs, initializers, value_info, quantization
- * annotations, sharding, training, and subgraphs that do not define the name themselves. Takes one
- * walk for any number of names; names may be swapped; names that do not occur are passed over.
- * `uses` (may be NULL) gets how many places changed. EPCTX_ERR_EXISTS when a new name is in use,
- * EPCTX_ERR_UNSUPPORTED for an input or output of an EPContext node that its EP finds in the binary
- * by name (EPCTX_IO_NAMES). */
-EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
-                                           const epctx_str *from, const epctx_str *to, size_t count,
-                                           const epctx_name_opts *opts, size_t *uses,
-                                           epctx_error *error);
 
 /* Renames a node. The name of an EPContext node may be the key into its binary (epctx_profile.key):
  * EPCTX_ERR_UNSUPPORTED, unless the binary holds the graph of this node alone. That no other node of
@@ -2567,6 +2246,19 @@ EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, ep
  * the number of nodes. */
 EPCTX_API epctx_status epctx_prefix(epctx_model *model, epctx_str prefix,
                                     const epctx_name_opts *opts, size_t *count, epctx_error *error);
+
+/* A file that a model names, and the name that it gets there. */
+typedef struct epctx_file_rename {
+    epctx_file_use use; /* EPCTX_USE_INITIALIZERS; anything else: a context binary */
+    epctx_str from, to;
+} epctx_file_rename;
+
+/* Replaces the names of files wherever the model has them: locations of tensors, ep_cache_context and
+ * ep_dlc_context of EPContext nodes. Names may be swapped; those that do not occur are passed over.
+ * `to` is borrowed until the model is closed. */
+EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
+                                                const epctx_file_rename *renames, size_t count,
+                                                epctx_error *error);
 
 /* False while singular messages stand twice: then the model can be read, not edited. */
 EPCTX_API bool epctx_model_is_editable(const epctx_model *model);
@@ -2612,6 +2304,16 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_EDIT
+
+/* Describes a new file beside a model that is written to `path` (NULL: where it was opened from):
+ * `name` is relative to that. The parts are borrowed, the names copied into the model's arena. */
+EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path, epctx_str name,
+                                            const epctx_span *parts, size_t part_count,
+                                            epctx_output_file *out, epctx_error *error);
+/* May a model that is written to `path` name a new file so? A name that may occur in a model, no
+ * folder, not the model itself; `profile` (may be NULL): and its EP takes it. EPCTX_ERR_PATH. */
+EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
+                                               const epctx_profile *profile, epctx_error *error);
 
 typedef enum epctx_change_kind {
     EPCTX_CHANGE_EMBEDDED = 0, /* a context came into its node */
@@ -2744,169 +2446,6 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
                                                           size_t nodes),
                                          void *user, epctx_move_report *report,
                                          epctx_error *error);
-
-#endif /* EPCTX_NO_EDIT */
-
-/* ================================================================================================
- * >>combine: several models into one, a part of one, a binary into a model, repair
- *
- * Everything here edits open models and tells what it did; nothing is written. epctx_write_group
- * then writes the model with the files that must stand beside it. A call that fails leaves its
- * model as it was, epctx_undo takes back one that succeeded.
- * ============================================================================================== */
-
-#ifndef EPCTX_NO_EDIT
-
-/* One thing that was done, in words: "value 'x' is now 'm2_x'". */
-typedef struct epctx_step {
-    size_t part; /* number of the model in the list, from 0 */
-    epctx_str name;
-    const char *text;
-} epctx_step;
-
-/* What was done, and the files that must be written beside the result (none for those that are
- * there already). Everything lives until the resulting model is closed. */
-typedef struct epctx_combined {
-    const epctx_step *steps;
-    size_t step_count;
-    epctx_output_file *files;
-    size_t file_count;
-} epctx_combined;
-
-/* A model of a merge. `prefix` goes in front of the names of its nodes and values; NULL: a name
- * gets a prefix only where it clashes ("m2_" in the second model); "": a clash is an error. Names
- * that are keys of a compiled binary keep what they are, and a clash of such names is an error. */
-typedef struct epctx_part {
-    epctx_model *model;
-    const char *prefix;
-} epctx_part;
-
-#define EPCTX_ANY_PART SIZE_MAX
-
-/* An output of an earlier model that feeds an input of a later one, by their names in the models.
- * Numbers count from 0; EPCTX_ANY_PART: the last earlier model that has the output, every later
- * model that has the input. */
-typedef struct epctx_connection {
-    size_t from;
-    epctx_str output;
-    size_t to;
-    epctx_str input;
-} epctx_connection;
-
-/* What to do with a metadata key that two models store with different values. */
-typedef enum epctx_metadata_policy {
-    EPCTX_METADATA_REFUSE = 0,
-    EPCTX_METADATA_FIRST, /* the value of the earlier model stays */
-    EPCTX_METADATA_PREFIX /* the later one gets the prefix of its model in front of the key, once
-                             more when that key has another value, too */
-} epctx_metadata_policy;
-
-typedef struct epctx_merge_opts {
-    bool chain; /* every input that has the name of an earlier output is fed by it */
-    const epctx_connection *connections; /* and these */
-    size_t connection_count;
-    bool keep_outputs; /* outputs that feed an input stay outputs of the result */
-    bool share_inputs; /* inputs of the same name and type become one */
-    bool force_opset;  /* of different versions of an operator set take the newer one */
-    bool allow_stale;  /* take a binary also when it is not that of its model's build stamp */
-    epctx_metadata_policy metadata;
-    const char *output_path; /* where the result will be written: files go to its folder; default
-                                the path of the first model */
-} epctx_merge_opts;
-
-/* Adds the models parts[1..] to parts[0].model, side by side, or connected (chain, connections).
- * The others are as before afterwards and must stay open as long as the result. IR version: the
- * newest. Operator sets must have the same version unless one of the models does not use them.
- * Functions: equal ones once. Context binaries and external data are among `out->files` where they
- * are not in the folder of the result, under another name where names clash. The result breaks no
- * rule of lint that its parts keep. Training information cannot be merged.
- * Errors: EXISTS for names that clash and may not change, GRAPH for models that do not go together
- * (opsets, functions, metadata, types of a connection, rules of the EP), NOT_FOUND for a connection
- * that fits nothing or a missing file, UNSUPPORTED for training information, VERSION where a binary
- * is not that of the build stamp (epctx_check_binary): the result has no stamp. `opts` and `out`
- * may be NULL, here and below. */
-EPCTX_API epctx_status epctx_merge(const epctx_part *parts, size_t count,
-                                   const epctx_merge_opts *opts, epctx_combined *out,
-                                   epctx_error *error);
-
-typedef struct epctx_split_opts {
-    const epctx_value *inputs; /* where to cut; elem_type 0: the model knows the type. None: the
-                                  inputs of the model, as far as they are needed */
-    size_t input_count;
-    const epctx_value *outputs; /* none: the outputs of the model */
-    size_t output_count;
-    const char *output_path; /* as in epctx_merge_opts */
-} epctx_split_opts;
-
-/* Reduces the model to what lies between the inputs and the outputs: nodes, initializers, types,
- * annotations, functions, and the files that are still needed. When the node with the context goes,
- * the first of its secondary nodes takes over the context.
- * Errors: NOT_FOUND for a value that does not exist, ARG for an input that nothing reads or that is
- * an output, GRAPH when the outputs need more inputs than given, or when no type is known. */
-EPCTX_API epctx_status epctx_split(epctx_model *model, const epctx_split_opts *opts,
-                                   epctx_combined *out, epctx_error *error);
-
-/* One input or output of a binary. */
-typedef struct epctx_wrap_value {
-    epctx_value value; /* as the binary has it; -1: a dynamic dimension */
-    bool quantized; /* the application sees "NAME_dq" of float32: real = (x - zero_point) * scale */
-    float scale;
-    int64_t zero_point;
-} epctx_wrap_value;
-
-typedef struct epctx_wrap_opts {
-    const epctx_profile *profile; /* the EP that made the binary; required */
-    const char *source;           /* default what the EP writes */
-    const char *name;             /* of the graph in the binary and so of the node; required */
-    const char *partition_name;   /* default `name` */
-    const char *sdk_version, *hardware_architecture, *notes; /* NULL: not stored */
-    int64_t max_size;             /* 0: not stored */
-    bool embed;
-    const char *binary_name; /* how the model names the file; required unless embedded */
-    const epctx_wrap_value *inputs;
-    size_t input_count;
-    const epctx_wrap_value *outputs;
-    size_t output_count;
-    const char *output_path;
-} epctx_wrap_opts;
-
-/* Makes a model of one EPContext node around a binary that a vendor's tool wrote, with
- * QuantizeLinear and DequantizeLinear around it where values are quantized. `binary` is borrowed
- * until the model is closed; when it is not embedded it is the one file of `out`. `open` is for the
- * new model. Errors: ARG for values, types and shapes that EPContext or the EP do not take, LIMIT
- * for an embedded binary of 2 GiB, GRAPH for other rules of the EP. */
-EPCTX_API epctx_status epctx_wrap(epctx_model *model, epctx_span binary,
-                                  const epctx_wrap_opts *opts, const epctx_open_opts *open,
-                                  epctx_combined *out, epctx_error *error);
-
-/* One finding of lint that was repaired or was not. Strings are valid during the callback. */
-typedef struct epctx_repair_note {
-    epctx_rule rule;
-    epctx_rule_info info;
-    bool done;        /* else `text` says why not */
-    epctx_str name;   /* of the node, value or metadata key; may be empty */
-    const char *text; /* what was done */
-} epctx_repair_note;
-
-typedef void (*epctx_repair_fn)(void *user, const epctx_repair_note *note);
-
-typedef struct epctx_repair_opts {
-    const epctx_rule *rules; /* only these; default every error and warning */
-    size_t rule_count;
-    epctx_check_opts check;    /* where files are, which EP judges */
-    epctx_model *source; /* the model before it was compiled, open: has types and data that are
-                            lost in this one; may be NULL, must stay open as long */
-} epctx_repair_opts;
-
-/* Repairs what lint finds, where the right answer is in the model, beside it, or in `source`.
- * Nothing is guessed: what has more than one answer is reported as not done. A model with doubled
- * fields becomes what libprotobuf reads in it. `done` and `left` (may be NULL) get the numbers of
- * repairs and of findings that remain. */
-EPCTX_API epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts *opts,
-                                    epctx_repair_fn note_fn, void *user, size_t *done, size_t *left,
-                                    epctx_error *error);
-/* Whether epctx_repair knows a repair for a rule. */
-EPCTX_API bool epctx_can_repair(epctx_rule rule);
 
 #endif /* EPCTX_NO_EDIT */
 
@@ -7004,23 +6543,13 @@ static const uint8_t *epctx__tag(const uint8_t *p, const uint8_t *end, uint32_t 
 static const uint8_t *epctx__skip_group(const uint8_t *p, const uint8_t *end, uint32_t number,
                                         uint32_t depth);
 
-/* Reads one field. NULL: malformed. An end-group tag is malformed here; epctx__skip_group sees it
- * first. `depth` is how many more levels may open. */
-static const uint8_t *epctx__next(const uint8_t *p, const uint8_t *end, uint32_t depth,
-                                  epctx__token *t)
+/* epctx__next for fields of any form. */
+static const uint8_t *epctx__next_long(const uint8_t *p, const uint8_t *end, uint32_t depth,
+                                       epctx__token *t)
 {
     uint32_t tag;
     uint64_t size;
     t->start = p;
-    /* Nearly every field of a real model has a tag and a length of one byte each. */
-    if (end - p >= 2 && (p[0] & 0x87) == EPCTX_WIRE_LEN && p[0] >= 8 && p[1] < 0x80 &&
-        p[1] <= end - p - 2) {
-        t->number = (uint32_t)p[0] >> 3;
-        t->wire = EPCTX_WIRE_LEN;
-        t->value = 0;
-        t->body = p + 2;
-        return p + 2 + p[1];
-    }
     p = epctx__tag(p, end, &tag);
     if (p == NULL || tag >> 3 == 0) {
         return NULL;
@@ -7058,6 +6587,25 @@ static const uint8_t *epctx__next(const uint8_t *p, const uint8_t *end, uint32_t
     }
 }
 
+/* Reads one field. NULL: malformed. An end-group tag is malformed here; epctx__skip_group sees it
+ * first. `depth` is how many more levels may open. Nearly every field of a real model has a tag and
+ * a length, or a value, of one byte each. */
+static inline const uint8_t *epctx__next(const uint8_t *p, const uint8_t *end, uint32_t depth,
+                                         epctx__token *t)
+{
+    uint32_t wire = p[0] & 7u;
+    if (end - p < 2 || p[0] >= 0x80 || p[0] < 8 || p[1] >= 0x80 ||
+        (wire != EPCTX_WIRE_VARINT && (wire != EPCTX_WIRE_LEN || p[1] > end - p - 2))) {
+        return epctx__next_long(p, end, depth, t);
+    }
+    t->start = p;
+    t->number = (uint32_t)p[0] >> 3;
+    t->wire = (epctx_wire)wire;
+    t->value = wire == EPCTX_WIRE_VARINT ? p[1] : 0;
+    t->body = p + 2;
+    return wire == EPCTX_WIRE_VARINT ? p + 2 : p + 2 + p[1];
+}
+
 static const uint8_t *epctx__skip_group(const uint8_t *p, const uint8_t *end, uint32_t number,
                                         uint32_t depth)
 {
@@ -7079,7 +6627,7 @@ static const uint8_t *epctx__skip_group(const uint8_t *p, const uint8_t *end, ui
 
 /* What opening has to look into: EPCTX_KIND_ of a message, with EPCTX__ONE when it is singular, or
  * of repeated numbers, which may be packed; else 0. A switch over constants becomes a table. */
-static uint32_t epctx__field_kind(epctx_kind message, uint32_t number)
+static inline uint32_t epctx__field_kind(epctx_kind message, uint32_t number)
 {
 #define EPCTX__CODE_ONE(kind)  ((kind) < EPCTX_KIND_INT ? (kind) | EPCTX__ONE : 0u)
 #define EPCTX__CODE_MANY(kind) ((kind) < EPCTX_KIND_STRING ? (kind) : 0u)
@@ -7207,19 +6755,10 @@ static bool epctx__check_packed(epctx__check *check, uint32_t kind, const uint8_
 static bool epctx__check_message(epctx__check *check, epctx_kind type, const uint8_t *p,
                                  const uint8_t *end, uint32_t depth);
 
-/* What is inside one field of a message of type `type`. */
-static bool epctx__check_field(epctx__check *check, epctx_kind type, const epctx__token *t,
-                               const uint8_t *end, uint32_t depth, uint32_t *seen)
+/* What is inside a field that holds a message or packed numbers. */
+static bool epctx__check_payload(epctx__check *check, uint32_t kind, const epctx__token *t,
+                                 const uint8_t *end, uint32_t depth, uint32_t *seen)
 {
-    uint32_t kind = t->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, t->number) : 0;
-    if (check->fields == 0) {
-        return epctx__refuse(check, EPCTX_ERR_LIMIT, t->start,
-                             "the model has more fields than epctx_limits.max_fields allows");
-    }
-    check->fields--;
-    if (kind == 0) {
-        return true;
-    }
     if (!epctx__is_message(kind)) {
         return epctx__check_packed(check, kind, t->body, end);
     }
@@ -7233,6 +6772,19 @@ static bool epctx__check_field(epctx__check *check, epctx_kind type, const epctx
                              "messages are nested deeper than the limit");
     }
     return epctx__check_message(check, epctx__message_kind(kind), t->body, end, depth - 1);
+}
+
+/* One field of a message of type `type`. */
+static inline bool epctx__check_field(epctx__check *check, epctx_kind type, const epctx__token *t,
+                                      const uint8_t *end, uint32_t depth, uint32_t *seen)
+{
+    uint32_t kind = t->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, t->number) : 0;
+    if (check->fields == 0) {
+        return epctx__refuse(check, EPCTX_ERR_LIMIT, t->start,
+                             "the model has more fields than epctx_limits.max_fields allows");
+    }
+    check->fields--;
+    return kind == 0 || epctx__check_payload(check, kind, t, end, depth, seen);
 }
 
 static bool epctx__check_message(epctx__check *check, epctx_kind type, const uint8_t *p,
@@ -7608,8 +7160,7 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind
         epctx__token t;
         epctx_slot *child;
         const uint8_t *after = epctx__next(p, end, depth, &t);
-        if (after == NULL) {
-            /* not taken: without `check` the bytes were checked before */
+        if (after == NULL) { /* without `check`, only where somebody changed a mapped file */
             return check != NULL && epctx__refuse(check, EPCTX_ERR_PROTOBUF, p,
                                                   "there is no valid protobuf field");
         }
@@ -7617,9 +7168,9 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind
         if (child == NULL) {
             return false;
         }
-        if (check != NULL && type == EPCTX_KIND_MODEL && t.number == 7 && t.wire == EPCTX_WIRE_LEN &&
-            (seen & 1u << 7) == 0) {
-            seen |= 1u << 7; /* a second one is noticed below */
+        if (check != NULL && type == EPCTX_KIND_MODEL && t.number == EPCTX_FIELD_MODEL_GRAPH &&
+            t.wire == EPCTX_WIRE_LEN && (seen & 1u << EPCTX_FIELD_MODEL_GRAPH) == 0) {
+            seen |= 1u << EPCTX_FIELD_MODEL_GRAPH; /* a second one is noticed below */
             if (!epctx__open_slot(arena, child, EPCTX_KIND_GRAPH, check, depth - 1)) {
                 return false;
             }
@@ -7710,7 +7261,8 @@ static epctx_status epctx__refused(const epctx_model *model, const epctx__check 
 static epctx_slot *epctx__find_graph(epctx_slot *root)
 {
     epctx_slot *slot = root->message->first;
-    while (slot != NULL && (slot->number != 7 || slot->wire != EPCTX_WIRE_LEN || slot->removed)) {
+    while (slot != NULL && (slot->number != EPCTX_FIELD_MODEL_GRAPH ||
+                            slot->wire != EPCTX_WIRE_LEN || slot->removed)) {
         slot = slot->next;
     }
     return slot;
@@ -7984,19 +7536,46 @@ static void epctx__read_member(const epctx__member *member, const epctx_field *f
 }
 
 /* Of a field that stands twice the last one counts, as for libprotobuf. */
+static void epctx__read_field(const epctx__member *members, const epctx_field *field, void *out)
+{
+    const epctx__member *member = members;
+    while (member->number != 0 && member->number != field->number) {
+        member++;
+    }
+    if (member->number != 0) {
+        epctx__read_member(member, field, (char *)out + member->place);
+    }
+}
+
 static void epctx__read_members(epctx_view view, const epctx__member *members, void *out)
 {
     epctx_cursor it = epctx_fields(view, 0);
+    const uint8_t *p = it.next;
+    const epctx__member *member;
+    uint32_t numbers = 0; /* of fields to look at: most others are many */
     epctx_field field;
-    while (epctx_next_field(&it, &field)) {
-        const epctx__member *member = members;
-        while (member->number != 0 && member->number != field.number) {
-            member++;
-        }
-        if (member->number != 0) {
-            epctx__read_member(member, &field, (char *)out + member->place);
+    for (member = members; member->number != 0; member++) {
+        numbers |= UINT32_C(1) << member->number;
+    }
+    for (; it.slot != NULL; it.slot = it.slot->next) {
+        if (!it.slot->removed && it.slot->number < 32 && (numbers >> it.slot->number & 1) != 0) {
+            epctx__slot_field(it.slot, &field);
+            epctx__read_field(members, &field, out);
         }
     }
+    while (p != NULL && p < it.end) {
+        epctx__token t;
+        p = epctx__next(p, it.end, 100, &t);
+        if (p != NULL && t.number < 32 && (numbers >> t.number & 1) != 0) {
+            epctx__field_of(&t, p, it.owner, &field);
+            epctx__read_field(members, &field, out);
+        }
+    }
+}
+
+EPCTX_API epctx_view epctx_model_root(const epctx_model *model)
+{
+    return epctx__slot_view(model->root);
 }
 
 EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model)
@@ -8546,161 +8125,6 @@ EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epc
     return found;
 }
 
-/* Shims. */
-EPCTX__UNUSED static void epctx__pair(epctx_view view, epctx_str *key, epctx_str *value)
-{
-    epctx_pair pair = epctx_pair_of(view);
-    *key = pair.key;
-    *value = pair.value;
-}
-
-EPCTX__UNUSED static void epctx__dim(epctx_view view, epctx_dim *dim)
-{
-    *dim = epctx_dim_of(view);
-}
-
-EPCTX__UNUSED static bool epctx__same_bytes(epctx_view a, epctx_view b)
-{
-    return epctx_view_equal(a, b);
-}
-
-EPCTX_API epctx_cursor epctx_model_device_configs(const epctx_model *model)
-{
-    return epctx_fields(epctx__slot_view(model->shown), 26);
-}
-
-EPCTX_API epctx_cursor epctx_device_config_devices(const epctx_device_config_view *config)
-{
-    return epctx_fields(config->view, 3);
-}
-
-EPCTX_API epctx_cursor epctx_node_configs(const epctx_node_view *node)
-{
-    return epctx_fields(node->view, 10);
-}
-
-EPCTX_API epctx_cursor epctx_node_config_shardings(const epctx_node_config_view *config)
-{
-    return epctx_fields(config->view, 2);
-}
-
-EPCTX_API epctx_cursor epctx_sharding_devices(const epctx_sharding_view *sharding)
-{
-    return epctx_fields(sharding->view, 2);
-}
-
-EPCTX_API epctx_cursor epctx_sharding_groups(const epctx_sharding_view *sharding)
-{
-    return epctx_fields(sharding->view, 3);
-}
-
-EPCTX_API epctx_cursor epctx_sharding_dims(const epctx_sharding_view *sharding)
-{
-    return epctx_fields(sharding->view, 4);
-}
-
-EPCTX_API epctx_cursor epctx_device_group_devices(const epctx_device_group_view *group)
-{
-    return epctx_fields(group->view, 2);
-}
-
-EPCTX_API epctx_cursor epctx_sharded_dim_parts(const epctx_sharded_dim_view *dim)
-{
-    return epctx_fields(dim->view, 2);
-}
-
-/* The string in field 1 and the number in field `number` of a message, as libprotobuf reads them:
- * the last ones. False when the number is not stored. */
-static bool epctx__text_and_number(epctx_view view, epctx_str *text, uint32_t number,
-                                   uint64_t *value)
-{
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field f;
-    bool found = false;
-    *text = epctx_str_of(NULL);
-    *value = 0;
-    while (epctx_next_field(&it, &f)) {
-        if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
-            *text = epctx_view_str(f.body);
-        } else if (f.number == number && f.wire == EPCTX_WIRE_VARINT) {
-            *value = f.value;
-            found = true;
-        }
-    }
-    return found;
-}
-
-EPCTX_API bool epctx_next_device_config(epctx_cursor *cursor, epctx_device_config_view *config)
-{
-    uint64_t value;
-    if (!epctx_next_view(cursor, &config->view)) {
-        return false;
-    }
-    epctx__text_and_number(config->view, &config->name, 2, &value);
-    config->num_devices = (int32_t)(uint32_t)value;
-    return true;
-}
-
-EPCTX_API bool epctx_next_node_config(epctx_cursor *cursor, epctx_node_config_view *config)
-{
-    uint64_t value;
-    if (!epctx_next_view(cursor, &config->view)) {
-        return false;
-    }
-    config->has_stage =
-        epctx__text_and_number(config->view, &config->configuration_id, 3, &value);
-    config->pipeline_stage = (int32_t)(uint32_t)value;
-    return true;
-}
-
-EPCTX_API bool epctx_next_sharding(epctx_cursor *cursor, epctx_sharding_view *sharding)
-{
-    uint64_t value;
-    if (!epctx_next_view(cursor, &sharding->view)) {
-        return false;
-    }
-    epctx__text_and_number(sharding->view, &sharding->tensor_name, 0, &value);
-    return true;
-}
-
-EPCTX_API bool epctx_next_device_group(epctx_cursor *cursor, epctx_device_group_view *group)
-{
-    epctx_str text;
-    uint64_t value;
-    if (!epctx_next_view(cursor, &group->view)) {
-        return false;
-    }
-    epctx__text_and_number(group->view, &text, 1, &value);
-    group->key = (int64_t)value;
-    return true;
-}
-
-EPCTX_API bool epctx_next_sharded_dim(epctx_cursor *cursor, epctx_sharded_dim_view *dim)
-{
-    epctx_str text;
-    uint64_t value;
-    if (!epctx_next_view(cursor, &dim->view)) {
-        return false;
-    }
-    epctx__text_and_number(dim->view, &text, 1, &value);
-    dim->axis = (int64_t)value;
-    return true;
-}
-
-EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sharding *part)
-{
-    epctx_view body;
-    epctx_str text;
-    uint64_t value;
-    if (!epctx_next_view(cursor, &body)) {
-        return false;
-    }
-    epctx__dim(body, &part->dim);
-    epctx__text_and_number(body, &text, 3, &value);
-    part->num_shards = (int64_t)value;
-    return true;
-}
-
 /* -- onnx: what a view is -- */
 
 /* The field around a place in the source. Fields that were read keep the order of their addresses,
@@ -9088,17 +8512,6 @@ static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, ep
     return l;
 }
 
-static epctx_status epctx__load_nomem(const epctx__loader *l)
-{
-    return epctx__nomem(l->error, l->arena->missing);
-}
-
-static epctx_status epctx__load_name(const epctx__loader *l, epctx_map *map, epctx_str name,
-                                     uint32_t value)
-{
-    return epctx_map_put(map, name, value) == EPCTX_OK ? EPCTX_OK : epctx__load_nomem(l);
-}
-
 /* The lists are counted first. In a mapped file that somebody changes, the second pass may find
  * fewer. */
 static epctx_status epctx__load_strs(const epctx__loader *l, epctx_cursor it, const epctx_str **out,
@@ -9107,30 +8520,32 @@ static epctx_status epctx__load_strs(const epctx__loader *l, epctx_cursor it, co
     epctx_str *strs;
     size_t n = 0;
     *count = epctx_cursor_count(it);
-    *out = strs = (epctx_str *)epctx_arena_array(l->arena, *count, sizeof *strs);
-    if (strs == NULL) {
-        return epctx__load_nomem(l);
-    }
+    EPCTX__NEW(strs, epctx_str, *count, l->arena, l->error);
+    *out = strs;
     while (n < *count && epctx_next_str(&it, &strs[n])) {
         n++;
     }
     return EPCTX_OK;
 }
 
+static size_t epctx__scalar_count(epctx_cursor it, epctx_wire wire)
+{
+    uint64_t bits;
+    size_t count = 0;
+    while (epctx__next_scalar(&it, wire, &bits)) {
+        count++;
+    }
+    return count;
+}
+
 static epctx_status epctx__load_ints(const epctx__loader *l, epctx_cursor it, const int64_t **out,
                                      size_t *count)
 {
-    epctx_cursor counter = it;
-    int64_t value;
     int64_t *ints;
     size_t n = 0;
-    for (*count = 0; epctx_next_int(&counter, &value);) {
-        ++*count;
-    }
-    *out = ints = (int64_t *)epctx_arena_array(l->arena, *count, sizeof *ints);
-    if (ints == NULL) {
-        return epctx__load_nomem(l);
-    }
+    *count = epctx__scalar_count(it, EPCTX_WIRE_VARINT);
+    EPCTX__NEW(ints, int64_t, *count, l->arena, l->error);
+    *out = ints;
     while (n < *count && epctx_next_int(&it, &ints[n])) {
         n++;
     }
@@ -9140,17 +8555,11 @@ static epctx_status epctx__load_ints(const epctx__loader *l, epctx_cursor it, co
 static epctx_status epctx__load_floats(const epctx__loader *l, epctx_cursor it, const float **out,
                                        size_t *count)
 {
-    epctx_cursor counter = it;
-    float value;
     float *floats;
     size_t n = 0;
-    for (*count = 0; epctx_next_float(&counter, &value);) {
-        ++*count;
-    }
-    *out = floats = (float *)epctx_arena_array(l->arena, *count, sizeof *floats);
-    if (floats == NULL) {
-        return epctx__load_nomem(l);
-    }
+    *count = epctx__scalar_count(it, EPCTX_WIRE_FIXED32);
+    EPCTX__NEW(floats, float, *count, l->arena, l->error);
+    *out = floats;
     while (n < *count && epctx_next_float(&it, &floats[n])) {
         n++;
     }
@@ -9224,12 +8633,10 @@ static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, e
     epctx_wire wire;
     size_t width;
     epctx_cursor it = epctx_fields(view, epctx__typed_field(tensor->elem_type, &wire, &width));
-    uint8_t *out = (uint8_t *)epctx_arena_array(l->arena, need, 1);
     uint64_t found = 0; /* also what does not fit */
     uint64_t bits;
-    if (out == NULL) {
-        return epctx__load_nomem(l);
-    }
+    uint8_t *out;
+    EPCTX__NEW(out, uint8_t, need, l->arena, l->error);
     for (; epctx__next_scalar(&it, wire, &bits); found += width) {
         size_t i;
         for (i = 0; i < width && found + width <= need; i++) {
@@ -9244,21 +8651,20 @@ static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, e
 }
 
 /* The file `name` in `folder`, mapped for as long as the model is open; each file once. */
-static epctx__file *epctx__model_map(epctx_model *model, epctx_str folder, epctx_str name,
-                                     epctx_error *error)
+static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx_str name,
+                                     epctx__file **out, epctx_error *error)
 {
     char path[EPCTX_PATH_MAX];
     epctx__file *file;
     uint32_t at;
     model->io = epctx_model_io(model); /* closing gives the file back */
-    if (epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path, error) !=
-        EPCTX_OK) {
-        return NULL;
-    }
+    EPCTX__TRY(epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path,
+                               error));
     model->file_paths.arena = &model->arena; /* the caller may have moved the model */
     at = epctx_map_get(&model->file_paths, epctx_str_of(path));
     if (at != EPCTX_MAP_NONE) {
-        return ((epctx__file **)model->file_list)[at];
+        *out = ((epctx__file **)model->file_list)[at];
+        return EPCTX_OK;
     }
     at = (uint32_t)model->file_paths.count;
     file = (epctx__file *)epctx_arena_alloc(&model->arena, sizeof *file);
@@ -9267,24 +8673,32 @@ static epctx__file *epctx__model_map(epctx_model *model, epctx_str folder, epctx
     }
     if (file == NULL || file->path == NULL ||
         !epctx__list_room(&model->arena, &model->file_list, at, &model->file_room, sizeof file)) {
-        epctx__nomem(error, model->arena.missing);
-        return NULL;
+        return epctx__nomem(error, model->arena.missing);
     }
-    if (epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL, 0,
-                       error) != EPCTX_OK) {
-        return NULL;
-    }
+    EPCTX__TRY(epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL, 0,
+                              error));
     if (epctx_map_put(&model->file_paths, epctx_str_of(file->path), at) != EPCTX_OK) {
         model->io->unmap_fn(model->io->user, &file->mapping);
-        epctx__nomem(error, model->arena.missing);
-        return NULL;
+        return epctx__nomem(error, model->arena.missing);
     }
     ((epctx__file **)model->file_list)[at] = file;
     file->name = name;
     file->next = model->files;
     model->files = file;
     model->external_there += file->mapping.size;
-    return file;
+    *out = file;
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder, epctx_str name,
+                                            epctx_span *bytes, epctx_error *error)
+{
+    epctx__file *file;
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__model_map(model, folder, name, &file, error));
+    bytes->data = file->mapping.data;
+    bytes->size = file->mapping.size;
+    return EPCTX_OK;
 }
 
 /* The mapping of an external data file. */
@@ -9292,18 +8706,14 @@ static epctx_status epctx__external_file(const epctx__loader *l, epctx_str locat
                                          epctx__file **file)
 {
     epctx_str folder = epctx_str_of(l->model->external_folder);
-    epctx_error local;
-    epctx_error *error = l->error != NULL ? l->error : &local;
     if (folder.size == 0 && l->model->path[0] == '\0') {
         return epctx_fail(l->error, EPCTX_ERR_PATH,
                           "external data '%S': the model came from memory, set external_folder "
                           "(session.model_external_initializers_file_folder_path)",
                           &location);
     }
-    epctx_error_clear(&local);
     folder = folder.size > 0 ? folder : epctx_path_folder(epctx_str_of(l->model->path));
-    *file = epctx__model_map(l->model, folder, location, error);
-    return *file != NULL ? EPCTX_OK : error->status;
+    return epctx__model_map(l->model, folder, location, file, l->error);
 }
 
 /* Many tensors may name the same bytes of a file. Weights are shared now and then; who reads all
@@ -9575,8 +8985,9 @@ static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *vi
         return epctx__load_strs(l, epctx_fields(view->view, EPCTX_FIELD_ATTR_STRINGS),
                                 &out->strings, &out->count);
     case EPCTX_ATTR_TENSOR:
-        out->t = tensor = (epctx_tensor *)epctx_arena_alloc(l->arena, sizeof *tensor);
-        return tensor != NULL ? epctx__load_tensor(l, view->t, tensor) : epctx__load_nomem(l);
+        EPCTX__NEW(tensor, epctx_tensor, 1, l->arena, l->error);
+        out->t = tensor;
+        return epctx__load_tensor(l, view->t, tensor);
     default:
         EPCTX__TRY(epctx__digest(l, EPCTX_KIND_ATTR, view->view, &digest));
         epctx__rest_add(&node->rest, digest);
@@ -9590,12 +9001,10 @@ static epctx_status epctx__load_attrs(epctx__loader *l, const epctx_node_view *v
                                       epctx_node *out)
 {
     epctx_cursor it = epctx_node_attrs(view);
-    epctx_attr *attrs = (epctx_attr *)epctx_arena_array(l->arena, view->attr_count, sizeof *attrs);
     epctx_attr_view attr;
+    epctx_attr *attrs;
+    EPCTX__NEW(attrs, epctx_attr, view->attr_count, l->arena, l->error);
     out->attrs = attrs;
-    if (attrs == NULL) {
-        return epctx__load_nomem(l);
-    }
     while (out->attr_count < view->attr_count && epctx_next_attr(&it, &attr)) {
         epctx_status status = epctx__load_attr(l, &attr, out, &attrs[out->attr_count++]);
         if (status != EPCTX_OK) {
@@ -9772,10 +9181,8 @@ static epctx_status epctx__load_value(epctx__loader *l, const epctx_value_view *
     if (!view->has_shape || EPCTX__NEVER(rank > INT32_MAX)) {
         return EPCTX_OK;
     }
-    out->dims = dims = (int64_t *)epctx_arena_array(l->arena, rank, sizeof *dims);
-    if (dims == NULL) {
-        return epctx__load_nomem(l);
-    }
+    EPCTX__NEW(dims, int64_t, rank, l->arena, l->error);
+    out->dims = dims;
     for (out->rank = 0; (size_t)out->rank < rank && epctx_next_dim(&it, &dim); out->rank++) {
         dims[out->rank] = dim.known && dim.value >= 0 ? dim.value : -1;
     }
@@ -9786,13 +9193,11 @@ static epctx_status epctx__load_values(epctx__loader *l, epctx_cursor it, bool s
                                        const epctx_value **out, size_t *count)
 {
     size_t most = epctx_cursor_count(it);
-    epctx_value *values = (epctx_value *)epctx_arena_array(l->arena, most, sizeof *values);
     epctx_value_view view;
-    *out = values;
+    epctx_value *values;
     *count = 0;
-    if (values == NULL) {
-        return epctx__load_nomem(l);
-    }
+    EPCTX__NEW(values, epctx_value, most, l->arena, l->error);
+    *out = values;
     while (*count < most && epctx_next_value(&it, &view)) {
         /* Before IR version 4 every initializer had to be listed as an input. */
         if (skip_constants && l->ir_version < 4 &&
@@ -9810,24 +9215,22 @@ static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view 
     epctx_cursor it = epctx_graph_initializers(view);
     epctx_cursor inputs = epctx_graph_inputs(view);
     size_t most = epctx_cursor_count(it);
-    epctx_tensor *tensors = (epctx_tensor *)epctx_arena_array(l->arena, most, sizeof *tensors);
     epctx_map overridable;
     epctx_value_view value;
     epctx_view body;
+    epctx_tensor *tensors;
+    EPCTX__NEW(tensors, epctx_tensor, most, l->arena, l->error);
     out->initializers = tensors;
-    if (tensors == NULL) {
-        return epctx__load_nomem(l);
-    }
     epctx_map_init(&overridable, l->arena);
     while (l->ir_version >= 4 && epctx_next_value(&inputs, &value)) {
-        EPCTX__TRY(epctx__load_name(l, &overridable, value.name, 1));
+        EPCTX__TRY(epctx__map_set(&overridable, value.name, 1, l->error));
     }
     while (out->initializer_count < most && epctx_next_view(&it, &body)) {
         epctx_tensor *tensor = &tensors[out->initializer_count];
         EPCTX__TRY(epctx__load_tensor(l, body, tensor));
         /* What the application may replace is an input, no constant. */
         if (epctx_map_get(&overridable, tensor->name) == EPCTX_MAP_NONE) {
-            EPCTX__TRY(epctx__load_name(l, &l->initializers, tensor->name, 1));
+            EPCTX__TRY(epctx__map_set(&l->initializers, tensor->name, 1, l->error));
             out->initializer_count++;
         }
     }
@@ -9842,15 +9245,12 @@ static epctx_status epctx__load_opsets(epctx__loader *l)
     epctx_opset opset;
     uint32_t count = 0;
     epctx_map_init(&l->domains, l->arena);
-    l->versions = (int64_t *)epctx_arena_array(l->arena, most, sizeof *l->versions);
-    if (l->versions == NULL) {
-        return epctx__load_nomem(l);
-    }
+    EPCTX__NEW(l->versions, int64_t, most, l->arena, l->error);
     while (count < most && epctx_next_opset(&it, &opset)) {
         bool onnx = epctx_str_is(opset.domain, "ai.onnx");
         l->versions[count] = opset.version;
-        EPCTX__TRY(epctx__load_name(l, &l->domains, onnx ? epctx_str_of("") : opset.domain,
-                                    count++));
+        EPCTX__TRY(epctx__map_set(&l->domains, onnx ? epctx_str_of("") : opset.domain, count++,
+                                  l->error));
     }
     return EPCTX_OK;
 }
@@ -9862,7 +9262,7 @@ static epctx_status epctx__load_functions(epctx__loader *l)
     epctx_function_view function;
     epctx_map_init(&l->functions, l->arena);
     while (epctx_next_function(&it, &function)) {
-        EPCTX__TRY(epctx__load_name(l, &l->functions, function.name, 1));
+        EPCTX__TRY(epctx__map_set(&l->functions, function.name, 1, l->error));
     }
     return EPCTX_OK;
 }
@@ -9871,12 +9271,10 @@ static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view view, e
 {
     epctx_cursor it = epctx_graph_nodes(view);
     size_t most = epctx_cursor_count(it);
-    epctx_node *nodes = (epctx_node *)epctx_arena_array(l->arena, most, sizeof *nodes);
     epctx_node_view node;
+    epctx_node *nodes;
+    EPCTX__NEW(nodes, epctx_node, most, l->arena, l->error);
     out->nodes = nodes;
-    if (nodes == NULL) {
-        return epctx__load_nomem(l);
-    }
     while (out->node_count < most && epctx_next_node(&it, &node)) {
         nodes[out->node_count].id = (uint32_t)out->node_count;
         EPCTX__TRY(epctx__load_node(l, &node, &nodes[out->node_count]));
@@ -9980,16 +9378,13 @@ static epctx_status epctx__node_edges(epctx__loader *l, const epctx_graph *graph
         most += epctx__read_count(node);
         for (k = 0; k < node->output_count; k++) {
             if (node->outputs[k].size > 0) {
-                EPCTX__TRY(epctx__load_name(l, &producers, node->outputs[k], (uint32_t)i));
+                EPCTX__TRY(epctx__map_set(&producers, node->outputs[k], (uint32_t)i, l->error));
             }
         }
     }
-    edges->from = (uint32_t *)epctx_arena_array(l->arena, most, sizeof *edges->from);
-    edges->to = (uint32_t *)epctx_arena_array(l->arena, most, sizeof *edges->to);
+    EPCTX__NEW(edges->from, uint32_t, most, l->arena, l->error);
+    EPCTX__NEW(edges->to, uint32_t, most, l->arena, l->error);
     edges->count = 0;
-    if (edges->from == NULL || edges->to == NULL) {
-        return epctx__load_nomem(l);
-    }
     *sorted = true;
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
@@ -10019,12 +9414,9 @@ static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
     if (sorted) {
         return EPCTX_OK;
     }
-    nodes = (epctx_node *)epctx_arena_array(l->arena, graph->node_count, sizeof *nodes);
-    sequence = (uint32_t *)epctx_arena_array(l->arena, graph->node_count, sizeof *sequence);
-    key = (uint32_t *)epctx_arena_array(l->arena, graph->node_count, sizeof *key);
-    if (nodes == NULL || sequence == NULL || key == NULL) {
-        return epctx__load_nomem(l);
-    }
+    EPCTX__NEW(nodes, epctx_node, graph->node_count, l->arena, l->error);
+    EPCTX__NEW(sequence, uint32_t, graph->node_count, l->arena, l->error);
+    EPCTX__NEW(key, uint32_t, graph->node_count, l->arena, l->error);
     for (i = 0; i < graph->node_count; i++) {
         key[i] = (uint32_t)i;
     }
@@ -10579,7 +9971,7 @@ static bool epctx__is_letter(char c)
 
 /* A model may have been written on Windows and be read elsewhere, or the other way round: both
  * kinds of root and both separators are refused or split at on every system. */
-static const char *epctx__path_fault(epctx_str name)
+static const char *epctx__path_fault(epctx_str name, uint32_t flags)
 {
     size_t start = 0;
     size_t i;
@@ -10601,7 +9993,7 @@ static const char *epctx__path_fault(epctx_str name)
         return "names a stream of a file, a file is expected";
     }
 #endif
-    for (i = 0; i <= name.size; i++) {
+    for (i = 0; i <= name.size && (flags & EPCTX_PATH_DETOURS) == 0; i++) {
         if (i == name.size || epctx_path_is_separator(name.data[i])) {
             if (i - start == 2 && memcmp(name.data + start, "..", 2) == 0) {
                 return "leaves the model's folder through '..'";
@@ -10612,14 +10004,19 @@ static const char *epctx__path_fault(epctx_str name)
     return NULL;
 }
 
-EPCTX_API epctx_status epctx_path_check(epctx_str name, epctx_error *error)
+static epctx_status epctx__path_check(epctx_str name, uint32_t flags, epctx_error *error)
 {
-    const char *fault = epctx__path_fault(name);
+    const char *fault = epctx__path_fault(name, flags);
     epctx_error_clear(error);
     if (fault == NULL) {
         return EPCTX_OK;
     }
     return epctx_fail(error, EPCTX_ERR_PATH, "path '%S' %s", &name, fault);
+}
+
+EPCTX_API epctx_status epctx_path_check(epctx_str name, epctx_error *error)
+{
+    return epctx__path_check(name, 0, error);
 }
 
 EPCTX_API bool epctx_path_has_dots(epctx_str name)
@@ -10776,8 +10173,6 @@ static bool epctx__path_blob(char *folder, const char *file)
     return true;
 }
 
-/* A flag of our own: ".." is fine as long as the file lies in the folder. */
-#define EPCTX__PATH_DOTS 0x80000000u
 
 /* `out` gets the canonical path of the file, `root` the canonical folder that it lies in. */
 static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epctx_str name,
@@ -10786,8 +10181,9 @@ static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epc
 {
     char full[EPCTX_PATH_MAX];
     epctx_str part = folder.size > 0 ? folder : epctx_str_of(".");
-    if ((flags & EPCTX__PATH_DOTS) == 0) {
-        EPCTX__TRY(epctx_path_check(name, error));
+    EPCTX__TRY(epctx__path_check(name, flags, error));
+    if (io == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     }
     if (io == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
@@ -11027,6 +10423,21 @@ EPCTX_API epctx_status epctx_path_check_new(const epctx_io *io, epctx_str folder
         memcpy(path, real, strlen(real) + 1);
     }
     return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char *out,
+                                           size_t capacity, epctx_error *error)
+{
+    char digits[24];
+    epctx_text text = epctx_text_of(digits, sizeof digits);
+    epctx_str parts[3];
+    epctx_text_put_format(&text, "_%u", number);
+    parts[0] = name;
+    parts[0].size = epctx_path_folder(name).size + epctx__path_stem(epctx_path_file(name)).size;
+    parts[1] = epctx_text_str(&text);
+    parts[2].data = name.data + parts[0].size;
+    parts[2].size = name.size - parts[0].size;
+    return epctx__path_join(out, capacity, parts, 3, error);
 }
 
 /* -- several files become visible together --
@@ -12079,7 +11490,7 @@ static epctx_status epctx__option_value(const epctx_option_info *info, epctx_str
                    : epctx_fail(error, EPCTX_ERR_ARG,
                                 "%s: a decimal number is expected, found '%S'", info->key, &value);
     case EPCTX_OPTION_TYPE_NAME:
-        fault = value.size > 0 ? epctx__path_fault(value) : NULL;
+        fault = value.size > 0 ? epctx__path_fault(value, 0) : NULL;
         if (fault == NULL && value.size > 0 &&
             (memchr(value.data, '/', value.size) != NULL ||
              memchr(value.data, '\\', value.size) != NULL)) {
@@ -12813,21 +12224,6 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
                : epctx__compare_pairs(model, runtime, why);
 }
 
-EPCTX_API epctx_rule_info epctx_rule_of(epctx_rule rule)
-{
-    static const epctx_rule_info rules[EPCTX_RULE_COUNT + 1] = {
-#define EPCTX__RULE_INFO(symbol, id, name, text, fix)                                              \
-    {id, name, text, fix,                                                                          \
-     (id)[0] == 'E'   ? EPCTX_SEVERITY_ERROR                                                       \
-     : (id)[0] == 'W' ? EPCTX_SEVERITY_WARNING                                                     \
-                      : EPCTX_SEVERITY_HINT},
-        EPCTX_RULE_LIST(EPCTX__RULE_INFO)
-#undef EPCTX__RULE_INFO
-        {"", "unknown", "", "", EPCTX_SEVERITY_HINT},
-    };
-    return rules[(unsigned)rule < (unsigned)EPCTX_RULE_COUNT ? (int)rule : (int)EPCTX_RULE_COUNT];
-}
-
 #ifndef EPCTX_NO_WIRE
 
 /* "a\0b\0c" in the arena; the parts are in memory side by side. */
@@ -12936,13 +12332,14 @@ static bool epctx__gather_nodes(epctx__gather *g, const epctx_model *model)
 
 static bool epctx__gather_compat(epctx__gather *g, const epctx_model *model)
 {
-    epctx_cursor it = epctx_fields(epctx__slot_view(model->shown), 14);
-    epctx_view body;
+    epctx_cursor it = epctx_metadata(epctx__slot_view(model->shown), EPCTX_KIND_MODEL);
+    epctx_pair pair;
     void *list = NULL;
     size_t room = 0;
-    while (epctx_next_view(&it, &body)) {
+    while (epctx_next_pair(&it, &pair)) {
         epctx_compat_entry entry;
-        epctx__pair(body, &entry.ep, &entry.value);
+        entry.ep = pair.key;
+        entry.value = pair.value;
         if (!epctx_str_starts(entry.ep, EPCTX_COMPAT_PREFIX)) {
             continue;
         }
@@ -13131,20 +12528,6 @@ static bool epctx__files_companion(epctx__files *f, const epctx_epnode *node)
            NULL;
 }
 
-/* Value of a STRING attribute of any node; empty when absent. */
-static epctx_str epctx__attr_str(const epctx_node_view *node, const char *name)
-{
-    epctx_cursor it = epctx_node_attrs(node);
-    epctx_attr_view attr;
-    epctx_str found = epctx_str_of(NULL);
-    while (epctx_next_attr(&it, &attr)) {
-        if (epctx_str_is(attr.name, name) && attr.type == EPCTX_ATTR_STRING) {
-            found = attr.s;
-        }
-    }
-    return found;
-}
-
 /* The first names in a folder that fit a pattern. */
 typedef struct epctx__matches {
     epctx_arena *arena;
@@ -13261,7 +12644,7 @@ static bool epctx__files_epnode(epctx__files *f, const epctx_node_view *view)
 {
     epctx_epnode node;
     const epctx_profile *profile;
-    epctx_str dlc = epctx__attr_str(view, "ep_dlc_context");
+    epctx_str dlc = epctx_node_attr_str(view, "ep_dlc_context");
     if (epctx_epnode_read(view, &node, NULL) != EPCTX_OK) {
         return true;
     }
@@ -13284,111 +12667,18 @@ static bool epctx__files_epnode(epctx__files *f, const epctx_node_view *view)
         epctx__file_add(f, EPCTX_USE_SOURCE_MODEL, node.onnx_model_filename, node.name,
                         "onnx_model_filename",
                         epctx__ends_with(node.ep_cache_context, ".stripped.engine") ||
-                            epctx__attr_str(view, EPCTX_WEIGHTS_ATTR).size > 0) == NULL) {
+                            epctx_node_attr_str(view, EPCTX_WEIGHTS_ATTR).size > 0) == NULL) {
         return false;
     }
     return epctx__files_sidecars(f, profile);
 }
 
-static bool epctx__files_tensor(epctx__files *f, epctx_view view)
-{
-    epctx_tensor_view tensor = epctx_tensor_of(view);
-    return !tensor.external || epctx__file_add(f, EPCTX_USE_INITIALIZERS, tensor.location,
-                                               tensor.name, "location", true) != NULL;
-}
-
-/* A sparse tensor is two tensors. */
-static bool epctx__files_sparse(epctx__files *f, epctx_view view)
-{
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field field;
-    while (epctx_next_field(&it, &field)) {
-        if (field.wire == EPCTX_WIRE_LEN && (field.number == 1 || field.number == 2) &&
-            !epctx__files_tensor(f, field.body)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Graphs inside of graphs: opening the model bounded their nesting. */
-static bool epctx__files_graph(epctx__files *f, epctx_view graph);
-
-static bool epctx__files_attr(epctx__files *f, epctx_view attr)
-{
-    epctx_cursor it = epctx_fields(attr, 0);
-    epctx_field field;
-    bool good = true;
-    while (good && epctx_next_field(&it, &field)) {
-        if (field.wire != EPCTX_WIRE_LEN) {
-            continue;
-        }
-        if (field.number == 5 || field.number == 10) {
-            good = epctx__files_tensor(f, field.body);
-        } else if (field.number == 6 || field.number == 11) {
-            good = epctx__files_graph(f, field.body);
-        } else if (field.number == 22 || field.number == 23) {
-            good = epctx__files_sparse(f, field.body);
-        }
-    }
-    return good;
-}
-
-static bool epctx__files_nodes(epctx__files *f, epctx_cursor nodes)
-{
-    epctx_view node;
-    epctx_view attr;
-    while (epctx_next_view(&nodes, &node)) {
-        epctx_cursor attrs = epctx_fields(node, 5);
-        while (epctx_next_view(&attrs, &attr)) {
-            if (!epctx__files_attr(f, attr)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* Tensors with external data: initializers and attribute values of a graph and its bodies. */
-static bool epctx__files_graph(epctx__files *f, epctx_view graph)
-{
-    epctx_cursor it = epctx_fields(graph, 5);
-    epctx_view body;
-    while (epctx_next_view(&it, &body)) {
-        if (!epctx__files_tensor(f, body)) {
-            return false;
-        }
-    }
-    it = epctx_fields(graph, 15);
-    while (epctx_next_view(&it, &body)) {
-        if (!epctx__files_sparse(f, body)) {
-            return false;
-        }
-    }
-    return epctx__files_nodes(f, epctx_fields(graph, 1));
-}
-
 /* Sessions do not read training graphs, but who moves the model moves their files too. */
-static bool epctx__files_trainings(epctx__files *f)
-{
-    epctx_cursor it = epctx_model_trainings(f->model);
-    epctx_training_view training;
-    bool good = true;
-    f->optional = true;
-    while (good && epctx_next_training(&it, &training)) {
-        good = epctx__files_graph(f, training.initialization.view) &&
-               epctx__files_graph(f, training.algorithm.view);
-    }
-    f->optional = false;
-    return good;
-}
-
 static bool epctx__files_model(epctx__files *f)
 {
-    epctx_cursor functions = epctx_model_functions(f->model);
     epctx_walk walk;
     epctx_node_view node;
-    epctx_view function;
+    epctx_tensor_view tensor;
     epctx_walk_begin(&walk, f->model);
     while (epctx_walk_epnode(&walk, &node)) {
         f->optional = walk.in_training;
@@ -13396,16 +12686,16 @@ static bool epctx__files_model(epctx__files *f)
             return false;
         }
     }
-    f->optional = false;
-    if (!epctx__files_graph(f, epctx_model_graph(f->model).view)) {
-        return false;
-    }
-    while (epctx_next_view(&functions, &function)) {
-        if (!epctx__files_nodes(f, epctx_fields(function, 7))) {
+    epctx_walk_begin(&walk, f->model);
+    while (epctx_walk_tensor(&walk, &tensor)) {
+        f->optional = walk.in_training;
+        if (tensor.external && epctx__file_add(f, EPCTX_USE_INITIALIZERS, tensor.location,
+                                               tensor.name, "location", true) == NULL) {
             return false;
         }
     }
-    return epctx__files_trainings(f);
+    f->optional = false;
+    return true;
 }
 
 EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_check_opts *opts,
@@ -13422,2853 +12712,10 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
     return EPCTX_OK;
 }
 
-/* -- lint -- */
-
-/* An EPContext node and what was learnt about it. */
-typedef struct epctx__judged {
-    epctx_epnode node;
-    epctx_node_view view;
-    const epctx_profile *profile;
-    epctx_str graph;
-    bool context; /* it has one: a payload, a path or a DLC */
-    bool ours;    /* judged by its profile; else it is for another EP */
-    size_t party; /* of those that are ours: position in lint's list */
-    size_t next;  /* 1 + position of the next one of the party; 0: the last */
-} epctx__judged;
-
-/* Nodes that share contexts: of one EP. */
-typedef struct epctx__party {
-    const epctx_profile *profile;
-    epctx_str source;
-    size_t first, last; /* of its nodes, which are linked */
-    uint64_t nodes, mains, embedded, files;
-    epctx_map keys; /* partition_name -> node that has it */
-} epctx__party;
-
-typedef struct epctx__lint {
-    const epctx_model *model;
-    const epctx_check_opts *opts;
-    epctx_arena arena;
-    epctx_finding_fn found_fn;
-    void *user;
-    uint64_t counts[EPCTX_SEVERITY_COUNT];
-    epctx_str graph;       /* around what is being looked at; empty: the main graph */
-    bool in_function;
-    bool in_training;
-    bool unread;           /* in a function that ORT never sees */
-    epctx_rule demoted;    /* what errors count as; EPCTX_RULE_COUNT: as errors */
-    void *nodes;           /* epctx__judged */
-    size_t node_count, node_room;
-    void *parties;
-    size_t party_count, party_room;
-    epctx_map party_of;
-    epctx_map epnode_names;
-    epctx_map unknown_sources;
-    epctx_map imports;     /* domain -> 1, or 2 for a version that ORT does not have */
-    epctx_map functions;   /* domain, name, overload -> position in the list */
-    void *function_list;   /* epctx__callee */
-    size_t function_count, function_room;
-    epctx_map idle_files;  /* location -> how many initializers name it that nothing reads */
-    epctx_map body_files;  /* locations of those in bodies: there ORT looks for every file */
-    epctx__files files;
-    int64_t ir_version;
-    epctx_map configurations;
-    uint64_t main_nodes;
-    bool short_of_memory;
-    epctx_error scratch;
-} epctx__lint;
-
-#define EPCTX__MESSAGE 512
-
-static void epctx__say(epctx__lint *l, epctx_rule rule, epctx_str node, const char *attribute,
-                       const char *format, ...)
-{
-    char message[EPCTX__MESSAGE];
-    epctx_text text = epctx_text_of(message, sizeof message);
-    epctx_finding finding;
-    va_list args;
-    if (l->short_of_memory) { /* what is not known is not missing */
-        return;
-    }
-    va_start(args, format);
-    epctx_text_put_args(&text, format, args);
-    va_end(args);
-    if (l->demoted != EPCTX_RULE_COUNT && epctx_rule_of(rule).severity == EPCTX_SEVERITY_ERROR) {
-        rule = l->demoted;
-    }
-    finding.rule = rule;
-    finding.info = epctx_rule_of(rule);
-    finding.node = node;
-    finding.graph = l->graph;
-    finding.attribute = attribute != NULL ? attribute : "";
-    finding.message = message;
-    l->counts[finding.info.severity]++;
-    if (l->found_fn != NULL) {
-        l->found_fn(l->user, &finding);
-    }
-}
-
-/* Maps and lists of lint live in its arena; one failure ends the work. */
-static uint32_t epctx__remember(epctx__lint *l, epctx_map *map, epctx_str key, uint32_t value)
-{
-    uint32_t before = epctx_map_get(map, key);
-    if (before == EPCTX_MAP_NONE && epctx_map_put(map, key, value) != EPCTX_OK) {
-        l->short_of_memory = true;
-    }
-    return before;
-}
-
-/* A function of the model. */
-typedef struct epctx__callee {
-    epctx_function_view view;
-    bool called;
-    bool replaced; /* by one of the same name behind it */
-} epctx__callee;
-
-static epctx__callee *epctx__callee_at(const epctx__lint *l, size_t i)
-{
-    return (epctx__callee *)l->function_list + i;
-}
-
-/* By what calls find functions, in `out`; empty when it is too long. */
-static epctx_str epctx__call_key(char out[EPCTX__MESSAGE], epctx_str domain, epctx_str name,
-                                 epctx_str overload)
-{
-    epctx_str parts[5];
-    epctx_str key;
-    parts[0] = domain;
-    parts[1] = parts[3] = epctx_str_of("\n");
-    parts[2] = name;
-    parts[4] = overload;
-    key = epctx_str_of("");
-    if (epctx__join(out, EPCTX__MESSAGE, parts, 5, "", NULL) == EPCTX_OK) {
-        key.data = out;
-        key.size = domain.size + name.size + overload.size + 2;
-    }
-    return key;
-}
-
-/* The function that a node calls: its position, or EPCTX_MAP_NONE. */
-static uint32_t epctx__callee_of(const epctx__lint *l, const epctx_node_view *node)
-{
-    char out[EPCTX__MESSAGE];
-    return l->function_count == 0
-               ? EPCTX_MAP_NONE
-               : epctx_map_get(&l->functions, epctx__call_key(out, node->domain, node->op_type,
-                                                              node->overload));
-}
-
-/* -- lint: what stands twice -- */
-
-/* Whether a value of this wire type is one of what the field holds. */
-static bool epctx__field_fits(const epctx_field_info *info, epctx_wire wire)
-{
-    switch (info->kind) {
-    case EPCTX_KIND_INT:
-        return wire == EPCTX_WIRE_VARINT;
-    case EPCTX_KIND_FLOAT:
-        return wire == EPCTX_WIRE_FIXED32;
-    case EPCTX_KIND_DOUBLE:
-        return wire == EPCTX_WIRE_FIXED64;
-    default:
-        return wire == EPCTX_WIRE_LEN;
-    }
-}
-
-/* Fields that stand twice and strings that are none. `node` is the name of the innermost node. */
-static void epctx__lint_fields(epctx__lint *l, epctx_kind type, epctx_view message,
-                               epctx_str node, epctx_str attr)
-{
-    epctx_cursor it = epctx_fields(message, 0);
-    epctx_field field;
-    uint32_t seen = 0;
-    char attribute[64];
-    if (type == EPCTX_KIND_NODE) {
-        node = epctx_node_of(message).name;
-    } else if (type == EPCTX_KIND_ATTR) {
-        attr = epctx_attr_of(message).name;
-    }
-    epctx__keep(attribute, sizeof attribute, attr);
-    while (epctx_next_field(&it, &field)) {
-        const epctx_field_info *info = epctx_field_find(type, field.number);
-        uint32_t bit;
-        if (info == NULL || !epctx__field_fits(info, field.wire)) {
-            continue;
-        }
-        /* Of a oneof any second member counts. */
-        bit = UINT32_C(1) << (type == EPCTX_KIND_TYPE && info->kind < EPCTX_KIND_INT ? 31
-                                                                                     : info->number);
-        if (!info->repeated && (seen & bit) != 0) {
-            epctx__say(l, EPCTX_RULE_DOUBLED_FIELD, node, attribute,
-                       "field %s of a %s stands twice: readers differ in which one they take",
-                       info->name, epctx_message_name(type));
-        }
-        seen |= info->repeated ? 0 : bit;
-        if (info->kind < EPCTX_KIND_INT) {
-            epctx__lint_fields(l, info->kind, field.body, node, attr);
-        } else if (info->kind == EPCTX_KIND_STRING &&
-                   !epctx_str_is_utf8(epctx_view_str(field.body))) {
-            epctx_str text = epctx_view_str(field.body);
-            epctx__say(l, EPCTX_RULE_NOT_UTF8, node, attribute,
-                       "field %s of a %s is '%S', which is not UTF-8", info->name,
-                       epctx_message_name(type), &text);
-        }
-    }
-}
-
-/* -- lint: the model's own fields -- */
-
-static epctx_str epctx__canonical_domain(epctx_str domain)
-{
-    return epctx_str_is(domain, "ai.onnx") ? epctx_str_of("") : domain;
-}
-
-/* The newest version of a domain that ORT 1.30 has operators of: it refuses a newer one, and imports
- * the domain itself when the model does not. 0: not one of its domains. */
-static int32_t epctx__ort_opset(epctx_str domain)
-{
-    static const struct {
-        const char *domain;
-        int32_t newest;
-    } known[] = {{"", 26},
-                 {"ai.onnx.ml", 5},
-                 {"ai.onnx.training", 1},
-                 {"ai.onnx.preview", 1},
-                 {"ai.onnx.preview.training", 1},
-                 {"com.microsoft", 1},
-                 {"com.microsoft.nchwc", 1},
-                 {"com.microsoft.experimental", 1},
-                 {"com.ms.internal.nhwc", 26},
-                 {"org.pytorch.aten", 1}};
-    size_t i;
-    for (i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (epctx_str_is(domain, known[i].domain)) {
-            return known[i].newest;
-        }
-    }
-    return 0;
-}
-
-/* Opset imports of the model or of a function. The last of a domain counts, as in ORT. */
-static void epctx__lint_opsets(epctx__lint *l, epctx_cursor imports)
-{
-    epctx_opset opset;
-    epctx_map_init(&l->imports, &l->arena);
-    while (epctx_next_opset(&imports, &opset)) {
-        /* ORT reads "ai.onnx" as another domain in functions. */
-        epctx_str domain = l->in_function ? opset.domain : epctx__canonical_domain(opset.domain);
-        int32_t newest = epctx__ort_opset(domain);
-        int32_t version = (int32_t)(uint32_t)(uint64_t)opset.version; /* what ORT keeps of it */
-        if (epctx_map_get(&l->imports, domain) != EPCTX_MAP_NONE) {
-            epctx__say(l, EPCTX_RULE_DOUBLED_OPSET, domain, NULL, "domain '%S' is imported twice",
-                       &domain);
-        }
-        /* A version of "ai.onnx" matters when a node wants it, one of "" at once. */
-        bool alias = domain.size != opset.domain.size;
-        if (epctx_map_put(&l->imports, domain,
-                          version > 0 && (version <= newest || !alias) ? 1 : 2) != EPCTX_OK) {
-            l->short_of_memory = true;
-        }
-        if (newest > 0 && !alias && (version > newest || (l->in_function && version < 0))) {
-            epctx__say(l, EPCTX_RULE_OPSET_VERSION, domain, NULL,
-                       "version %d of domain '%S' is imported, ORT 1.30 has 1 to %d", opset.version,
-                       &domain, (int64_t)newest);
-        }
-    }
-}
-
-EPCTX__APART static void epctx__lint_domain(epctx__lint *l, const epctx_node_view *node, bool inner)
-{
-    /* To ORT "ai.onnx" is another domain in bodies and functions. */
-    epctx_str domain = inner ? node->domain : epctx__canonical_domain(node->domain);
-    bool known = epctx__ort_opset(domain) > 0;
-    uint32_t found = epctx_map_get(&l->imports, domain);
-    if (found == 1) {
-        return;
-    }
-    if (found == 2) {
-        if (known && !l->in_function) { /* in functions the model's version counts */
-            epctx__say(l, EPCTX_RULE_OPSET_VERSION, node->name, NULL,
-                       "operator %S is of domain '%S', of which a version is imported that ORT 1.30 "
-                       "does not have",
-                       &node->op_type, &domain);
-        }
-    } else if (!known || l->in_function) {
-        epctx_rule demoted = l->demoted;
-        l->demoted = l->in_training || l->unread ? demoted : EPCTX_RULE_COUNT; /* ORT looks at every
-                                                                               other function */
-        epctx__say(l, EPCTX_RULE_NO_OPSET, node->name, NULL,
-                   "operator %S is of domain '%S', which the %s does not import", &node->op_type,
-                   &domain, l->in_function ? "function" : "model");
-        l->demoted = demoted;
-    } else if (epctx_str_is(domain, EPCTX_DOMAIN)) {
-        epctx__say(l, EPCTX_RULE_EPCONTEXT_OPSET, node->name, NULL,
-                   "domain com.microsoft is not imported: ORT loads it, the ONNX checker does not");
-    } else {
-        epctx__say(l, EPCTX_RULE_DEFAULT_OPSET, node->name, NULL,
-                   "operator %S is of domain '%S', which the model does not import: ORT takes "
-                   "version %d",
-                   &node->op_type, &domain, (int64_t)epctx__ort_opset(domain));
-    }
-    if (epctx_map_put(&l->imports, domain, 1) != EPCTX_OK) { /* once is enough */
-        l->short_of_memory = true;
-    }
-}
-
-static void epctx__lint_metadata(epctx__lint *l)
-{
-    epctx_cursor it = epctx_fields(epctx__slot_view(l->model->shown), 14);
-    epctx_map keys;
-    epctx_view body;
-    epctx_map_init(&keys, &l->arena);
-    while (epctx_next_view(&it, &body)) {
-        epctx_str key;
-        epctx_str value;
-        epctx__pair(body, &key, &value);
-        if (epctx__remember(l, &keys, key, 1) != EPCTX_MAP_NONE) {
-            epctx__say(l, EPCTX_RULE_DOUBLED_METADATA, key, NULL,
-                       "metadata key '%S' stands twice", &key);
-        }
-    }
-}
-
-static void epctx__lint_model(epctx__lint *l)
-{
-    epctx_model_info info = epctx_model_read(l->model);
-    uint64_t size = l->model->source.size;
-    epctx_str none = epctx_str_of("");
-    epctx_cursor configs = epctx_model_device_configs(l->model);
-    epctx_device_config_view config;
-    epctx_cursor ir = epctx_fields(info.view, 1);
-    epctx_field field;
-    l->ir_version = info.ir_version;
-    if (info.ir_version > 13) {
-        epctx__say(l, EPCTX_RULE_IR_REFUSED, none, NULL,
-                   "ir_version is %d, ORT 1.30 reads up to 13", info.ir_version);
-    } else {
-        bool found = false;
-        while (epctx_next_field(&ir, &field)) {
-            found = found || field.wire == EPCTX_WIRE_VARINT;
-        }
-        if (!found) {
-            epctx__say(l, EPCTX_RULE_IR_REFUSED, none, NULL, "the model has no ir_version");
-        }
-    }
-    if (size > INT32_MAX) {
-        epctx__say(l, EPCTX_RULE_MODEL_SIZE, none, NULL,
-                   "the model has %u bytes, libprotobuf and ORT read at most %u", size,
-                   (uint64_t)INT32_MAX);
-    } else if (size > (uint64_t)INT32_MAX / 4 * 3) {
-        epctx__say(l, EPCTX_RULE_NEAR_LIMIT, none, NULL, "the model has %u bytes of at most %u",
-                   size, (uint64_t)INT32_MAX);
-    }
-    if (!epctx_model_has_graph(l->model)) {
-        epctx__say(l, EPCTX_RULE_NO_GRAPH, none, NULL, "there is no GraphProto in the model");
-    }
-    while (epctx_next_device_config(&configs, &config)) {
-        epctx__remember(l, &l->configurations, config.name, 1);
-    }
-    if (epctx_cursor_count(epctx_model_opsets(l->model)) == 0) {
-        epctx__say(l, EPCTX_RULE_NO_OPSETS, none, NULL, "the model imports no operator set");
-    }
-    epctx__lint_opsets(l, epctx_model_opsets(l->model));
-    epctx__lint_metadata(l);
-}
-
-/* -- lint: values and nodes of a graph -- */
-
-typedef struct epctx__type_note {
-    int32_t elem_type;
-    bool has_type, is_tensor, dynamic;
-} epctx__type_note;
-
-/* Node `to` reads what node `from` produces. */
-typedef struct epctx__edge {
-    uint32_t from, to;
-} epctx__edge;
-
-typedef struct epctx__edge_list {
-    void *list; /* epctx__edge */
-    size_t count, room;
-} epctx__edge_list;
-
-/* A body makes a value of a name that node `producer` of the main graph makes too. An error when
- * ORT's order of the nodes has it before `owner`, the node with the body. */
-typedef struct epctx__shadow {
-    uint32_t producer, owner;
-    epctx_str name, node, graph;
-} epctx__shadow;
-
-/* A tensor and the value that it is. */
-typedef struct epctx__constant {
-    epctx_view view;
-    epctx_str name;
-} epctx__constant;
-
-/* A graph whose nodes are being looked at. */
-typedef struct epctx__frame {
-    struct epctx__frame *outer;
-    epctx_map names; /* value -> 0 input, 1 initializer, 2 + position of the node that makes it */
-    epctx_map used;  /* initializers that something reads */
-    uint32_t at;     /* position of the current node */
-    uint8_t *constants; /* which nodes are Constant, to ORT an initializer */
-    epctx__edge_list edges; /* main graph: which node reads from which, bodies included */
-    void *shadows;      /* main graph: epctx__shadow */
-    size_t shadow_count, shadow_room;
-    bool unsorted;      /* a node reads what a later one produces */
-    bool bare;          /* IR 3 and older: an initializer is none of `inputs` */
-    epctx_map inputs;
-    size_t node_count;  /* without those constants */
-    epctx_map tensors;  /* initializer -> position of the last of the name in `tensor_list` */
-    void *tensor_list;  /* epctx__constant: initializers, then Constant nodes of the main graph */
-    size_t initializer_count;
-    size_t tensor_count, tensor_room;
-    epctx_map declared; /* initializer -> position in `declared_list` */
-    void *declared_list; /* epctx_value_view */
-    size_t declared_count, declared_room;
-    bool joined;     /* one graph with `outer`, of which it is the continuation */
-    bool typed;      /* the two below are filled in */
-    epctx_map types; /* value -> position in `notes` */
-    void *notes;
-    size_t note_count, note_room;
-} epctx__frame;
-
-/* The kind of a TypeProto: the field that is set, 0 for none. `body` gets its message. */
-static uint32_t epctx__type_member(epctx_view type, epctx_view *body)
-{
-    epctx_cursor it = epctx_fields(type, 0);
-    epctx_field f;
-    uint32_t kind = 0;
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && f.number != 6 &&
-            epctx__field_kind(EPCTX_KIND_TYPE, f.number) != 0) {
-            kind = f.number;
-            *body = f.body;
-        }
-    }
-    return kind;
-}
-
-/* The TypeProto of a value, or an empty view. */
-static epctx_view epctx__type_of(const epctx_value_view *value)
-{
-    epctx_cursor types = epctx_fields(value->view, 2);
-    epctx_view type = epctx_view_none();
-    while (epctx_next_view(&types, &type)) {
-    }
-    return type;
-}
-
-static void epctx__note_type(epctx__lint *l, epctx__frame *scope, const epctx_value_view *value)
-{
-    epctx_cursor dims = epctx_value_dims(value);
-    epctx__type_note note;
-    epctx_dim dim;
-    epctx_view body;
-    note.elem_type = value->elem_type;
-    note.has_type = epctx__type_member(epctx__type_of(value), &body) != 0;
-    note.is_tensor = value->is_tensor;
-    note.dynamic = !value->has_shape;
-    while (epctx_next_dim(&dims, &dim)) {
-        note.dynamic = note.dynamic || !dim.known || dim.value < 0;
-    }
-    if (!note.has_type || epctx_map_get(&scope->types, value->name) != EPCTX_MAP_NONE) {
-        return;
-    }
-    if (!epctx__list_room(&l->arena, &scope->notes, scope->note_count, &scope->note_room,
-                          sizeof note)) {
-        l->short_of_memory = true;
-        return;
-    }
-    ((epctx__type_note *)scope->notes)[scope->note_count] = note;
-    epctx__remember(l, &scope->types, value->name, (uint32_t)scope->note_count++);
-}
-
-/* Types from a list of ValueInfoProtos. */
-static void epctx__note_list(epctx__lint *l, epctx__frame *scope, epctx_view owner, uint32_t number)
-{
-    epctx_cursor it = epctx_fields(owner, number);
-    epctx_value_view value;
-    if (!scope->typed) {
-        epctx_map_init(&scope->types, &l->arena);
-        scope->typed = true;
-    }
-    while (epctx_next_value(&it, &value)) {
-        epctx__note_type(l, scope, &value);
-    }
-}
-
-/* Of a function the types are known already. */
-static void epctx__note_types(epctx__lint *l, epctx__frame *scope, epctx_view graph)
-{
-    static const uint8_t lists[3] = {13, 11, 12}; /* value_info, input, output */
-    int i;
-    for (i = scope->typed ? 3 : 0; i < 3; i++) {
-        epctx__note_list(l, scope, graph, lists[i]);
-    }
-}
-
-/* An initializer, or what a Constant makes: ORT takes the one for the other. `made` is what the
- * frame's `names` say. */
-static bool epctx__made_constant(const epctx__frame *scope, uint32_t made)
-{
-    return made == 1 || (made >= 2 && made != EPCTX_MAP_NONE && scope->constants[made - 2] != 0);
-}
-
-/* The main graph, whose nodes ORT sorts; not that of a function, and no training graph. */
-static bool epctx__is_main(const epctx__lint *l, const epctx__frame *scope)
-{
-    return scope->outer == NULL && !l->in_function;
-}
-
-static void epctx__add_edge(epctx__lint *l, epctx__edge_list *edges, uint32_t from, uint32_t to)
-{
-    epctx__edge edge;
-    edge.from = from;
-    edge.to = to;
-    if (epctx__list_room(&l->arena, &edges->list, edges->count, &edges->room, sizeof edge)) {
-        ((epctx__edge *)edges->list)[edges->count++] = edge;
-    } else {
-        l->short_of_memory = true;
-    }
-}
-
-/* Edges sorted by one end, stable: `start[n]` is where those of node n begin. */
-static void epctx__sort_edges(const epctx__edge *in, size_t edges, bool by_from, uint32_t nodes,
-                              uint32_t *start, epctx__edge *out)
-{
-    size_t i;
-    memset(start, 0, ((size_t)nodes + 1) * sizeof *start);
-    for (i = 0; i < edges; i++) {
-        start[(by_from ? in[i].from : in[i].to) + 1]++;
-    }
-    for (i = 0; i < nodes; i++) {
-        start[i + 1] += start[i];
-    }
-    for (i = 0; i < edges; i++) {
-        out[start[by_from ? in[i].from : in[i].to]++] = in[i];
-    }
-    for (i = nodes; i > 0; i--) {
-        start[i] = start[i - 1];
-    }
-    start[0] = 0;
-}
-
-/* Orders nodes as ORT does (graph.cc): first those that read from no node, then depth first from
- * those that nothing reads from, the last of them first. `order` gets the position of each; in a
- * circle, UINT32_MAX for its members and what hangs on them. */
-static bool epctx__ort_order(epctx__lint *l, const epctx__edge_list *edges, uint32_t nodes,
-                             uint32_t *order)
-{
-    const uint8_t seen = 1, done = 2;
-    epctx__edge *sorted = (epctx__edge *)epctx_arena_array(&l->arena, edges->count + 1,
-                                                           2 * sizeof *sorted);
-    uint32_t *reads = (uint32_t *)epctx_arena_array(&l->arena, (size_t)nodes + 1,
-                                                    2 * sizeof *reads);
-    uint32_t *stack = (uint32_t *)epctx_arena_array(
-        &l->arena, (size_t)nodes * 2 + edges->count + 1, sizeof *stack);
-    uint8_t *state = (uint8_t *)epctx_arena_array(&l->arena, (size_t)nodes + 1, 1);
-    uint32_t *read;
-    size_t top = 0;
-    uint32_t placed = 0;
-    uint32_t n;
-    if (sorted == NULL || reads == NULL || stack == NULL || state == NULL) {
-        l->short_of_memory = true;
-        return true;
-    }
-    read = reads + nodes + 1;
-    epctx__sort_edges((const epctx__edge *)edges->list, edges->count, true, nodes, read,
-                      sorted + edges->count);
-    epctx__sort_edges(sorted + edges->count, edges->count, false, nodes, reads, sorted);
-    memset(state, 0, (size_t)nodes + 1);
-    for (n = 0; n < nodes; n++) {
-        order[n] = UINT32_MAX;
-        if (reads[n + 1] == reads[n]) {
-            order[n] = placed++;
-            state[n] = done;
-        }
-        if (read[n + 1] == read[n]) {
-            stack[top++] = n;
-        }
-    }
-    while (top > 0) {
-        uint32_t i;
-        n = stack[top - 1];
-        if (state[n] != 0) {
-            if (state[n] == seen) {
-                order[n] = placed++;
-                state[n] = done;
-            }
-            top--;
-            continue;
-        }
-        state[n] = seen;
-        for (i = reads[n]; i < reads[n + 1]; i++) {
-            if (state[sorted[i].from] == seen) {
-                return false;
-            }
-            if (state[sorted[i].from] == 0) {
-                stack[top++] = sorted[i].from;
-            }
-        }
-    }
-    return placed == nodes;
-}
-
-/* Reads of a value by a node or, `position` UINT32_MAX, by the graph's end. */
-static void epctx__lint_read(epctx__lint *l, epctx__frame *scope, epctx_str node, epctx_str name)
-{
-    epctx__frame *s;
-    for (s = scope; s != NULL; s = s->outer) {
-        uint32_t made = epctx_map_get(&s->names, name);
-        if (made == EPCTX_MAP_NONE) {
-            continue;
-        }
-        if (made == 1) {
-            epctx__remember(l, &s->used, name, 1);
-        }
-        if (made >= 2 && made - 2 >= s->at) {
-            bool sorted = epctx__is_main(l, s);
-            s->unsorted = true;
-            epctx__say(l, sorted ? EPCTX_RULE_ORDER : EPCTX_RULE_BODY_ORDER, node, NULL,
-                       "value '%S' is read before the node that produces it", &name);
-        }
-        if (made >= 2 && epctx__is_main(l, s) && s->at != UINT32_MAX &&
-            !epctx__made_constant(s, made)) {
-            epctx__add_edge(l, &s->edges, made - 2, s->at);
-        }
-        return;
-    }
-    if (scope->outer != NULL) {
-        epctx__say(l, EPCTX_RULE_DROPPED_VALUE, node, NULL,
-                   "the body reads '%S', which neither it nor a graph around it has", &name);
-    } else {
-        epctx__say(l, EPCTX_RULE_UNDEFINED_VALUE, node, NULL,
-                   "input '%S' is no graph input, no initializer and no output of a node", &name);
-    }
-}
-
-/* Types that the schema of EPContext allows (ORT contrib_defs.cc: all tensor types but strings,
- * complex numbers and those of eight bits and less that are no integers). */
-static bool epctx__type_allowed(const epctx__type_note *note)
-{
-    return note->is_tensor &&
-           ((note->elem_type >= 1 && note->elem_type <= 7) ||
-            (note->elem_type >= 9 && note->elem_type <= 13) || note->elem_type == 16);
-}
-
-static void epctx__lint_value(epctx__lint *l, epctx__frame *scope, const epctx__judged *judged,
-                              epctx_str name, bool output)
-{
-    uint32_t at = epctx_map_get(&scope->types, name);
-    const epctx__type_note *note;
-    bool fixed = judged->profile != NULL && judged->ours &&
-                 (judged->profile->traits & EPCTX_STATIC_SHAPES) != 0;
-    note = at != EPCTX_MAP_NONE ? (const epctx__type_note *)scope->notes + at : NULL;
-    if (note == NULL || (note->is_tensor && note->elem_type == 0)) {
-        if (output) {
-            epctx__say(l, EPCTX_RULE_NO_VALUE_TYPE, judged->node.name, NULL,
-                       "output '%S' has no type, neither in value_info nor as a graph output: ORT "
-                       "cannot infer it",
-                       &name);
-        }
-        return;
-    }
-    if (!epctx__type_allowed(note)) {
-        epctx__say(l, output ? EPCTX_RULE_OUTPUT_TYPE : EPCTX_RULE_VALUE_TYPE, judged->node.name,
-                   NULL,
-                   "%s '%S' is of type %s, EPContext takes tensors of integers of 8 to 64 bits, "
-                   "floats of 16 to 64 bits and bool",
-                   output ? "output" : "input", &name,
-                   note->is_tensor ? epctx_elem_name(note->elem_type) : "no tensor");
-    } else if (note->dynamic && fixed && !output) {
-        /* What comes out follows from what goes in: the compiled graph knows its shapes. */
-        epctx__say(l, EPCTX_RULE_DYNAMIC_SHAPE, judged->node.name, NULL,
-                   "input '%S' has a dimension without a number, EP '%s' wants fixed shapes",
-                   &name, judged->profile->name);
-    }
-}
-
-/* -- lint: one EPContext node -- */
-
-static void epctx__lint_attrs(epctx__lint *l, const epctx_node_view *view, bool *readable)
-{
-    epctx_cursor it = epctx_node_attrs(view);
-    epctx_attr_view attr;
-    *readable = true;
-    while (epctx_next_attr(&it, &attr)) {
-        epctx_epnode node = epctx_epnode_default();
-        const char *known = NULL;
-        char text[64];
-        int id;
-        epctx__keep(text, sizeof text, attr.name);
-        if (attr.ref_attr_name.size > 0 && !l->in_function) {
-            epctx__say(l, EPCTX_RULE_REFERENCE, view->name, text,
-                       "refers to attribute '%S' of a function, but is in none",
-                       &attr.ref_attr_name);
-        }
-        for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
-            const char *name = epctx__epnode_attr_name((epctx_epnode_attr)id);
-            known = epctx_str_is(attr.name, name) ? name : known;
-        }
-        if (epctx_str_is(attr.name, EPCTX_WEIGHTS_ATTR)) {
-            continue; /* our own */
-        }
-        if (known == NULL) {
-            epctx__say(l, EPCTX_RULE_EXTRA_ATTRIBUTE, view->name, text,
-                       "attribute '%S' is not in the schema", &attr.name);
-            continue;
-        }
-        epctx_error_clear(&l->scratch);
-        if (epctx__epnode_take(&node, attr.name, attr.type, attr.i, attr.s, &l->scratch) !=
-            EPCTX_OK) {
-            bool type = node.present == 0;
-            *readable = false;
-            epctx__say(l, type ? EPCTX_RULE_ATTRIBUTE_TYPE : EPCTX_RULE_ATTRIBUTE_VALUE, view->name,
-                       text, "%s", l->scratch.message);
-        } else if (epctx_str_is(attr.name, "max_size") && attr.i < 0) {
-            epctx__say(l, EPCTX_RULE_ATTRIBUTE_VALUE, view->name, text,
-                       "max_size is %d, a number from 0 on is expected", attr.i);
-        }
-    }
-}
-
-/* Which profile judges a node, and what its source tells. */
-static void epctx__lint_source(epctx__lint *l, epctx__judged *judged)
-{
-    const epctx_epnode *node = &judged->node;
-    const epctx_profile *forced = l->opts != NULL ? l->opts->profile : NULL;
-    epctx_claim claim;
-    judged->profile = forced != NULL ? forced : epctx_profile_of(node->source);
-    claim = epctx_profile_claims(judged->profile, node);
-    judged->ours = claim != EPCTX_CLAIM_NO;
-    if (claim == EPCTX_CLAIM_MISSING) {
-        epctx__say(l, EPCTX_RULE_NO_SOURCE, node->name, "source",
-                   "is missing, EP '%s' takes only nodes with '%s'", judged->profile->name,
-                   judged->profile->sources[0] != NULL ? judged->profile->sources[0] : "its name");
-    } else if (claim == EPCTX_CLAIM_SPELLING) {
-        epctx__say(l, EPCTX_RULE_SOURCE_SPELLING, node->name, "source",
-                   "is '%S', this EP takes '%s' only, letter by letter", &node->source,
-                   judged->profile->sources[0]);
-    } else if (claim == EPCTX_CLAIM_NO) {
-        epctx__say(l, EPCTX_RULE_FOREIGN, node->name, "source",
-                   "is '%S': the node is for another EP than '%s'", &node->source,
-                   judged->profile->name);
-    } else if ((node->present & 1u << EPCTX_EP_SOURCE) == 0) {
-        epctx__say(l, EPCTX_RULE_SOURCE_ABSENT, node->name, "source",
-                   "is missing: only some EPs take such a node");
-    } else if (forced == NULL && (judged->profile->traits & EPCTX_ANY_EP) != 0 &&
-               epctx__remember(l, &l->unknown_sources, node->source, 1) == EPCTX_MAP_NONE) {
-        epctx__say(l, EPCTX_RULE_UNKNOWN_SOURCE, node->name, "source",
-                   "is '%S', no built-in profile knows it", &node->source);
-    }
-}
-
-static bool epctx__looks_like_path(epctx_str text)
-{
-    static const char *const ends[] = {".bin", ".xml", ".engine", ".mxr", ".ctx", ".dlc", ".mep"};
-    size_t i;
-    if (text.size == 0 || text.size > 260) {
-        return false;
-    }
-    for (i = 0; i < text.size; i++) {
-        if ((unsigned char)text.data[i] < 0x20) {
-            return false;
-        }
-    }
-    for (i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        if (epctx__ends_with(text, ends[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Payload and attributes of a node, by its profile. */
-static void epctx__lint_context(epctx__lint *l, epctx__judged *judged)
-{
-    const epctx_epnode *node = &judged->node;
-    const epctx_profile *profile = judged->profile;
-    epctx_str context = node->ep_cache_context;
-    bool each = profile->payload == EPCTX_PAYLOAD_EACH;
-    bool needs = node->main_context == 1 || each;
-    bool dlc = epctx__attr_str(&judged->view, "ep_dlc_context").size > 0;
-    int id;
-    judged->context = context.size > 0 || dlc;
-    for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
-        const char *name = epctx__epnode_attr_name((epctx_epnode_attr)id);
-        if ((profile->required & ~node->present & 1u << id) != 0 && id != EPCTX_EP_SOURCE) {
-            epctx__say(l, EPCTX_RULE_NO_ATTRIBUTE, node->name, name,
-                       "is not stored, EP '%s' does not use the default", profile->name);
-        }
-    }
-    if (!judged->context && node->embed_mode == 0 && needs) {
-        epctx__say(l, EPCTX_RULE_PATH_EMPTY, node->name, "ep_cache_context",
-                   "%s, the path of the context binary is expected (embed_mode is 0)",
-                   (node->present & 1u << EPCTX_EP_EP_CACHE_CONTEXT) != 0 ? "is empty"
-                                                                         : "is missing");
-    } else if (!judged->context && node->main_context == 1) {
-        epctx__say(l, EPCTX_RULE_NO_CONTEXT, node->name, "ep_cache_context",
-                   "%s, but main_context is 1 and embed_mode is 1: the context is expected here",
-                   (node->present & 1u << EPCTX_EP_EP_CACHE_CONTEXT) != 0 ? "is empty"
-                                                                         : "is missing");
-    } else if (!judged->context && each) {
-        epctx__say(l, EPCTX_RULE_NO_PAYLOAD, node->name, "ep_cache_context",
-                   "is missing: with EP '%s' every node has a context of its own", profile->name);
-    } else if (judged->context && node->main_context == 0 && !each &&
-               (profile->traits & EPCTX_SECONDARY_CONTEXT) == 0) {
-        epctx__say(l, EPCTX_RULE_PAYLOAD_IGNORED, node->name, "ep_cache_context",
-                   "has %u bytes, but main_context is 0: nobody reads them",
-                   (uint64_t)context.size);
-    }
-    if (node->embed_mode == 1 && context.size >= (size_t)INT32_MAX) {
-        epctx__say(l, EPCTX_RULE_PAYLOAD_SIZE, node->name, "ep_cache_context",
-                   "has %u bytes: ORT's C API creates attributes of less than 2 GiB",
-                   (uint64_t)context.size);
-    }
-    if (node->embed_mode == 1 && epctx__looks_like_path(context)) {
-        epctx__say(l, EPCTX_RULE_LIKE_PATH, node->name, "ep_cache_context",
-                   "is '%S': a file name? embed_mode is %s", &context,
-                   (node->present & 1u << EPCTX_EP_EMBED_MODE) != 0 ? "1"
-                                                                    : "absent, which means 1");
-    }
-    if (node->embed_mode == 0 && (profile->traits & EPCTX_ONLY_EMBEDDED) != 0) {
-        epctx__say(l, EPCTX_RULE_ONLY_EMBEDDED, node->name, "embed_mode",
-                   "is 0, but EP '%s' reads no files", profile->name);
-    }
-}
-
-EPCTX__APART static void epctx__lint_epnode(epctx__lint *l, epctx__frame *scope,
-                                            const epctx_node_view *view, epctx_view graph)
-{
-    const uint32_t both = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE;
-    epctx__judged judged;
-    epctx_cursor it;
-    epctx_str name;
-    bool readable;
-    memset(&judged, 0, sizeof judged);
-    judged.view = *view;
-    judged.graph = l->graph;
-    judged.node = epctx_epnode_default();
-    judged.node.name = view->name;
-    if (!epctx_str_is(view->domain, EPCTX_DOMAIN)) {
-        epctx__say(l, EPCTX_RULE_WRONG_DOMAIN, view->name, NULL,
-                   "op_type EPContext has domain '%S', com.microsoft is expected", &view->domain);
-        return;
-    }
-    if (view->name.size == 0) {
-        epctx__say(l, EPCTX_RULE_NO_NAME, view->name, NULL, "an EPContext node has no name");
-    } else if (epctx__remember(l, &l->epnode_names, view->name, 1) != EPCTX_MAP_NONE) {
-        epctx__say(l, EPCTX_RULE_DOUBLED_EPNODE, view->name, NULL,
-                   "another EPContext node has the same name: ORT and EPs find nodes by name");
-    }
-    if (view->output_count == 0) {
-        epctx__say(l, EPCTX_RULE_NO_OUTPUT, view->name, NULL,
-                   "the node has no output, the schema wants at least one");
-    }
-    if (l->in_function || l->in_training || scope->outer != NULL) {
-        epctx__say(l, EPCTX_RULE_IN_BODY, view->name, NULL,
-                   "the node is inside of '%S': no known EP loads it there", &l->graph);
-    }
-    epctx__lint_attrs(l, view, &readable);
-    if (readable) {
-        epctx_epnode_read(view, &judged.node, NULL);
-        if ((judged.node.present & both) != both) {
-            epctx__say(l, EPCTX_RULE_DEFAULTS, view->name, NULL,
-                       "main_context or embed_mode is not stored and counts as 1");
-        }
-        if ((judged.node.present & 1u << EPCTX_EP_EP_SDK_VERSION) == 0) {
-            epctx__say(l, EPCTX_RULE_NO_SDK, view->name, "ep_sdk_version", "is not stored");
-        }
-        epctx__lint_source(l, &judged);
-        if (judged.ours) {
-            epctx__lint_context(l, &judged);
-        }
-        if (l->in_training) {
-            judged.ours = false; /* no EP sees it, so it stands with no other node */
-        } else if (epctx__list_room(&l->arena, &l->nodes, l->node_count, &l->node_room,
-                                    sizeof judged)) {
-            ((epctx__judged *)l->nodes)[l->node_count++] = judged;
-        } else {
-            l->short_of_memory = true;
-        }
-    }
-    epctx__note_types(l, scope, graph);
-    it = epctx_node_inputs(view);
-    while (epctx_next_str(&it, &name)) {
-        epctx__lint_value(l, scope, &judged, name, false);
-        if (epctx_map_get(&scope->names, name) == 1) {
-            epctx__say(l, EPCTX_RULE_WEIGHTLESS, view->name, NULL,
-                       "input '%S' is an initializer: the context holds no copy of it", &name);
-        }
-    }
-    it = epctx_node_outputs(view);
-    while (epctx_next_str(&it, &name)) {
-        if (name.size > 0) {
-            epctx__lint_value(l, scope, &judged, name, true);
-        }
-    }
-}
-
-/* -- lint: graphs -- */
-
-static unsigned epctx__elem_bits(int32_t elem_type)
-{
-    switch (elem_type) {
-    case 21: /* uint4, int4, float4e2m1 */
-    case 22:
-    case 23:
-        return 4;
-    case 25: /* uint2, int2 */
-    case 26:
-        return 2;
-    default:
-        return (unsigned)epctx_elem_size(elem_type) * 8;
-    }
-}
-
-/* Bytes of a tensor's data; false when the shape is impossible or the type has no fixed size. */
-static bool epctx__tensor_bytes(const epctx_tensor_view *tensor, uint64_t *bytes)
-{
-    epctx_cursor it = epctx_tensor_dims(tensor);
-    unsigned bits = epctx__elem_bits(tensor->elem_type);
-    uint64_t count = 1;
-    int64_t dim;
-    bool zero = false;
-    bool huge = bits == 0;
-    while (epctx_next_int(&it, &dim)) {
-        zero = zero || dim == 0;
-        if (dim < 0 || (dim > 0 && count > (UINT64_MAX >> 8) / (uint64_t)dim)) {
-            huge = true;
-        } else if (dim > 0) {
-            count *= (uint64_t)dim;
-        }
-    }
-    *bytes = zero ? 0 : (count * bits + 7) / 8;
-    return !huge;
-}
-
-/* Where the data of a tensor is, in the order of the fields below. */
-enum { EPCTX__DATA_FIELDS = 7, EPCTX__DATA_RAW = 4 };
-static const uint8_t epctx__data_fields[EPCTX__DATA_FIELDS] = {4, 5, 6, 7, 9, 10, 11};
-
-/* The wire type of one element; several are in one string of bytes. */
-static const uint8_t epctx__data_wires[EPCTX__DATA_FIELDS] = {
-    EPCTX_WIRE_FIXED32, EPCTX_WIRE_VARINT, EPCTX_WIRE_LEN,   EPCTX_WIRE_VARINT,
-    EPCTX_WIRE_LEN,     EPCTX_WIRE_FIXED64, EPCTX_WIRE_VARINT};
-
-/* Elements in each of them, bytes in raw_data. */
-static void epctx__count_data(epctx_view view, uint64_t counts[EPCTX__DATA_FIELDS],
-                              bool present[EPCTX__DATA_FIELDS])
-{
-    epctx_cursor it = epctx_fields(view, 0);
-    epctx_field f;
-    size_t i, k;
-    memset(counts, 0, EPCTX__DATA_FIELDS * sizeof counts[0]);
-    memset(present, 0, EPCTX__DATA_FIELDS * sizeof present[0]);
-    while (epctx_next_field(&it, &f)) {
-        for (k = 0; k < EPCTX__DATA_FIELDS && epctx__data_fields[k] != f.number; k++) {
-        }
-        if (k == EPCTX__DATA_FIELDS ||
-            (f.wire != EPCTX_WIRE_LEN && (uint32_t)f.wire != epctx__data_wires[k])) {
-            continue;
-        }
-        present[k] = true;
-        if (f.wire != EPCTX_WIRE_LEN || f.number == 6) {
-            counts[k]++;
-        } else if (f.number == 9) {
-            counts[k] = f.body.size;
-        } else if (f.number == 4 || f.number == 10) {
-            counts[k] += f.body.size / (f.number == 4 ? 4 : 8);
-        } else {
-            for (i = 0; i < f.body.size; i++) {
-                counts[k] += (((const uint8_t *)f.body.data)[i] & 0x80) == 0;
-            }
-        }
-    }
-}
-
-/* The field that has the numbers of a type, and how many of them `elements` take. */
-static int epctx__data_field(int32_t elem_type, uint64_t elements, uint64_t *numbers)
-{
-    unsigned bits = epctx__elem_bits(elem_type);
-    *numbers = bits == 4 ? (elements + 1) / 2 : bits == 2 ? (elements + 3) / 4 : elements;
-    switch (elem_type) {
-    case 14: /* complex numbers are two */
-        *numbers = elements * 2;
-        return 0;
-    case 1:
-        return 0;
-    case 8:
-        return 2;
-    case 7:
-        return 3;
-    case 15:
-        *numbers = elements * 2;
-        return 5;
-    case 11:
-        return 5;
-    case 12:
-    case 13:
-        return 6;
-    default:
-        return 1;
-    }
-}
-
-/* What the ONNX checker, by which ORT has every node judged, wants of a tensor in an attribute or a
- * body: data in exactly one field, that of the type or raw_data. */
-static void epctx__lint_tensor_form(epctx__lint *l, epctx_view view, epctx_str node)
-{
-    epctx_tensor_view tensor = epctx_tensor_of(view);
-    uint64_t counts[EPCTX__DATA_FIELDS];
-    bool present[EPCTX__DATA_FIELDS];
-    epctx_cursor dims = epctx_tensor_dims(&tensor);
-    uint64_t numbers;
-    int64_t dim;
-    bool zero = false;
-    bool negative = false;
-    int used = 0;
-    int i;
-    int own = epctx__data_field(tensor.elem_type, 1, &numbers);
-    while (epctx_next_int(&dims, &dim)) {
-        zero = zero || dim == 0;
-        negative = negative || dim < 0;
-    }
-    epctx__count_data(view, counts, present);
-    for (i = 0; i < EPCTX__DATA_FIELDS; i++) {
-        used += counts[i] > 0;
-    }
-    if (tensor.elem_type < 1 || tensor.elem_type > 26) {
-        epctx__say(l, EPCTX_RULE_ELEMENT_TYPE, node, NULL, "tensor '%S' has data_type %d",
-                   &tensor.name, (int64_t)tensor.elem_type);
-    } else if (negative) {
-        epctx__say(l, EPCTX_RULE_TENSOR_SIZE, node, NULL, "tensor '%S' has a negative dimension",
-                   &tensor.name);
-    } else if (tensor.external && used > 0) {
-        epctx__say(l, EPCTX_RULE_TENSOR_FORM, node, NULL,
-                   "tensor '%S' has its data in a file and in the model", &tensor.name);
-    } else if (tensor.external && tensor.location.size == 0) {
-        epctx__say(l, EPCTX_RULE_NO_LOCATION, node, NULL,
-                   "tensor '%S' has external data, but no location", &tensor.name);
-    } else if (!tensor.external && used != (zero ? 0 : 1)) {
-        epctx__say(l, EPCTX_RULE_TENSOR_FORM, node, NULL,
-                   "tensor '%S' has data in %d fields, %d is expected", &tensor.name,
-                   (int64_t)used, (int64_t)(zero ? 0 : 1));
-    } else if (!tensor.external && !zero &&
-               (tensor.elem_type == 8 ? counts[2] == 0
-                                      : counts[own] == 0 && counts[EPCTX__DATA_RAW] == 0)) {
-        epctx__say(l, EPCTX_RULE_TENSOR_FORM, node, NULL,
-                   "tensor '%S' has its data in another field than its type %s wants",
-                   &tensor.name, epctx_elem_name(tensor.elem_type));
-    }
-}
-
-/* Entries of external data that ORT does not take (tensor_external_data_info.cc). */
-static void epctx__lint_entries(epctx__lint *l, const epctx_tensor_view *tensor)
-{
-    epctx_cursor it = epctx_fields(tensor->view, 13);
-    epctx_view body;
-    bool located = false;
-    while (epctx_next_view(&it, &body)) {
-        epctx_str key;
-        epctx_str value;
-        epctx__pair(body, &key, &value);
-        if (epctx_str_is(key, "location") ? located
-                                          : !epctx_str_is(key, "offset") &&
-                                                !epctx_str_is(key, "length") &&
-                                                !epctx_str_is(key, "checksum") &&
-                                                !epctx_str_starts(key, "prepacked")) {
-            epctx__say(l, EPCTX_RULE_EXTERNAL_ENTRY, tensor->name, "external_data",
-                       "initializer '%S': entry '%S' %s", &tensor->name, &key,
-                       located && epctx_str_is(key, "location") ? "occurs twice"
-                                                                : "is none of ONNX's");
-        }
-        located = located || epctx_str_is(key, "location");
-    }
-}
-
-/* Data that lies in a file: entries, size, and whether the file has it. */
-static void epctx__lint_external(epctx__lint *l, const epctx_tensor_view *tensor, bool known,
-                                 uint64_t bytes)
-{
-    uint64_t need = tensor->length;
-    epctx_str parts[2];
-    epctx_str key;
-    const epctx_dependency *file;
-    uint32_t at;
-    if (tensor->location.size == 0) {
-        epctx__say(l, EPCTX_RULE_NO_LOCATION, tensor->name, "location",
-                   "initializer '%S' has external data, but no location", &tensor->name);
-        return;
-    }
-    epctx__lint_entries(l, tensor);
-    if (known && need != UINT64_MAX && need != 0 && need != bytes) { /* ORT reads 0 as unknown */
-        epctx__say(l, EPCTX_RULE_TENSOR_SIZE, tensor->name, "length",
-                   "initializer '%S' has a length of %u bytes, its shape needs %u", &tensor->name,
-                   need, bytes);
-    }
-    parts[0] = epctx_str_of("i");
-    parts[1] = tensor->location;
-    if (!epctx__join_key(&l->arena, parts, 2, &key)) {
-        l->short_of_memory = true;
-        return;
-    }
-    at = epctx_map_get(&l->files.seen, key);
-    file = (const epctx_dependency *)l->files.list + at; /* all external tensors were listed */
-    need = need == UINT64_MAX || need == 0 ? bytes : need;
-    if (file->path != NULL && (known || tensor->length != UINT64_MAX) &&
-        (tensor->offset > file->size || need > file->size - tensor->offset)) {
-        epctx__say(l, EPCTX_RULE_EXTERNAL_RANGE, tensor->name, "location",
-                   "initializer '%S' needs %u bytes from byte %u on, the file has %u",
-                   &tensor->name, need, tensor->offset, file->size);
-    }
-}
-
-/* An initializer that something reads. */
-static void epctx__lint_tensor(epctx__lint *l, epctx_view view, epctx_str name)
-{
-    epctx_tensor_view tensor = epctx_tensor_of(view);
-    epctx_cursor it = epctx_tensor_dims(&tensor);
-    uint64_t counts[EPCTX__DATA_FIELDS];
-    bool present[EPCTX__DATA_FIELDS];
-    uint64_t bytes = 0;
-    uint64_t count = 1;
-    uint64_t numbers;
-    int64_t dim;
-    bool known = epctx__tensor_bytes(&tensor, &bytes);
-    int own;
-    tensor.name = name;
-    while (epctx_next_int(&it, &dim)) {
-        if (dim < 0) {
-            epctx__say(l, EPCTX_RULE_TENSOR_SIZE, tensor.name, NULL,
-                       "initializer '%S' has a dimension of %d", &tensor.name, dim);
-            return;
-        }
-        if (dim > 0 && count > INT64_MAX / 16 / (uint64_t)dim) {
-            epctx__say(l, EPCTX_RULE_TENSOR_SIZE, tensor.name, NULL,
-                       "initializer '%S' has more elements than can be counted", &tensor.name);
-            return;
-        }
-        count *= (uint64_t)dim;
-    }
-    if (tensor.external) {
-        epctx__lint_external(l, &tensor, known, bytes);
-        return;
-    }
-    epctx__count_data(view, counts, present);
-    own = epctx__data_field(tensor.elem_type, count, &numbers);
-    if (tensor.elem_type != 8 && present[EPCTX__DATA_RAW]) {
-        if (known && tensor.raw.size != bytes) {
-            epctx__say(l, EPCTX_RULE_TENSOR_SIZE, tensor.name, NULL,
-                       "initializer '%S' has %u bytes, its shape needs %u", &tensor.name,
-                       (uint64_t)tensor.raw.size, bytes);
-        }
-    } else if (counts[own] != numbers) {
-        epctx__say(l, EPCTX_RULE_TENSOR_SIZE, tensor.name, NULL,
-                   "initializer '%S' has %u numbers or strings for its type, its shape needs %u",
-                   &tensor.name, counts[own], numbers);
-    }
-}
-
-static epctx_str epctx__sparse_name(epctx_view sparse)
-{
-    epctx_cursor it = epctx_fields(sparse, 1);
-    epctx_view values;
-    epctx_str name = epctx_str_of("");
-    while (epctx_next_view(&it, &values)) {
-        name = epctx_tensor_of(values).name;
-    }
-    return name;
-}
-
-/* The main graph has a value of this name, and the graph continues the main graph. */
-static bool epctx__made_before(const epctx__frame *scope, epctx_str name)
-{
-    return scope->joined && epctx_map_get(&scope->outer->names, name) != EPCTX_MAP_NONE;
-}
-
-/* Also of a name that is listed as a graph input, as IR versions below 4 demand. */
-static void epctx__scope_constant(epctx__lint *l, epctx__frame *scope, epctx_str name)
-{
-    if (epctx__made_before(scope, name)) {
-        epctx__say(l, EPCTX_RULE_DOUBLED_INITIALIZER, name, NULL,
-                   "initializer '%S' is also a value of the main graph", &name);
-    }
-    if (epctx_map_put(&scope->names, name, 1) != EPCTX_OK) {
-        l->short_of_memory = true;
-    }
-}
-
-/* The last integer of a field. */
-static int32_t epctx__int_of(epctx_view view, uint32_t number)
-{
-    epctx_cursor it = epctx_fields(view, number);
-    epctx_field f;
-    int32_t value = 0;
-    while (epctx_next_field(&it, &f)) {
-        value = f.wire == EPCTX_WIRE_VARINT ? (int32_t)(uint32_t)f.value : value;
-    }
-    return value;
-}
-
-/* Does ONNX have every type of elements that a TypeProto names? Opening the model bounded how deep
- * they are. `found` gets the one that it has not. */
-static bool epctx__type_known(epctx_view type, int32_t *found)
-{
-    epctx_view body = epctx_view_none();
-    uint32_t kind = epctx__type_member(type, &body);
-    while (kind == 4 || kind == 5 || kind == 9) { /* sequence, map, optional */
-        epctx_cursor it = epctx_fields(body, kind == 5 ? 2 : 1);
-        epctx_view inner = epctx_view_none();
-        *found = kind == 5 ? epctx__int_of(body, 1) : 1;
-        if (*found < 1 || *found > 26) {
-            return false;
-        }
-        while (epctx_next_view(&it, &inner)) {
-        }
-        kind = epctx__type_member(inner, &body);
-    }
-    *found = kind == 1 || kind == 8 ? epctx__int_of(body, 1) : 0;
-    return (*found >= 1 && *found <= 26) || kind == 7;
-}
-
-/* Graph outputs with a type: an input that is an output, too, has it from there. */
-static void epctx__typed_outputs(epctx__lint *l, epctx_view graph, epctx_map *names)
-{
-    epctx_cursor it = epctx_fields(graph, 12);
-    epctx_value_view value;
-    epctx_view body;
-    epctx_map_init(names, &l->arena);
-    while (epctx_next_value(&it, &value)) {
-        if (epctx__type_member(epctx__type_of(&value), &body) != 0) {
-            epctx__remember(l, names, value.name, 1);
-        }
-    }
-}
-
-/* Inputs, outputs and value_info of a graph: names, types, and whether an initializer is as it is
- * declared. `scope` has the names of all values. */
-EPCTX__APART static void epctx__lint_declared(epctx__lint *l, epctx__frame *scope, epctx_view graph)
-{
-    static const uint8_t lists[3] = {11, 13, 12}; /* input, value_info, output */
-    bool main = epctx__is_main(l, scope) && !l->in_training;
-    epctx_map typed; /* once it is asked for */
-    int i;
-    typed.arena = NULL;
-    epctx_map_init(&scope->declared, &l->arena);
-    for (i = 0; i < 3; i++) {
-        epctx_cursor it = epctx_fields(graph, lists[i]);
-        epctx_value_view value;
-        while (epctx_next_value(&it, &value)) {
-            uint32_t made = epctx_map_get(&scope->names, value.name);
-            epctx_view type = epctx__type_of(&value);
-            epctx_view body;
-            int32_t elem = 0;
-            if (epctx__type_member(type, &body) == 0) {
-                if (i != 0 || !main || made == 1) {
-                    continue;
-                }
-                if (typed.arena == NULL) {
-                    epctx__typed_outputs(l, graph, &typed);
-                }
-                if (epctx_map_get(&typed, value.name) == EPCTX_MAP_NONE) {
-                    epctx__say(l, EPCTX_RULE_NO_INPUT_TYPE, value.name, NULL,
-                               "input '%S' has no type", &value.name);
-                }
-                continue;
-            }
-            /* Nobody looks at what is said of a value that does not exist, or of a constant: that has
-             * a type of its own. */
-            if (i == 0 || (made != EPCTX_MAP_NONE && !epctx__made_constant(scope, made))) {
-                bool known = epctx__type_known(type, &elem);
-                bool complex = main && lists[i] != 13 && value.is_tensor && made != 1 &&
-                               (elem == 14 || elem == 15);
-                if (!known || complex) {
-                    epctx__say(l, EPCTX_RULE_ELEMENT_TYPE, value.name, NULL,
-                               complex ? "'%S' is of type %d: ORT has no complex numbers there"
-                                       : "'%S' is of type %d, which ONNX does not have",
-                               &value.name, (int64_t)elem);
-                }
-            }
-            if (i == 0 && made == 1 &&
-                epctx_map_get(&scope->declared, value.name) == EPCTX_MAP_NONE) {
-                if (!epctx__list_room(&l->arena, &scope->declared_list, scope->declared_count,
-                                      &scope->declared_room, sizeof value)) {
-                    l->short_of_memory = true;
-                    return;
-                }
-                ((epctx_value_view *)scope->declared_list)[scope->declared_count] = value;
-                epctx__remember(l, &scope->declared, value.name, (uint32_t)scope->declared_count++);
-            }
-        }
-    }
-}
-
-/* Do two lists of dimensions agree? */
-static bool epctx__equal_dims(epctx_cursor a, epctx_cursor b)
-{
-    int64_t dim_a;
-    int64_t dim_b;
-    while (epctx_next_int(&a, &dim_a)) {
-        if (!epctx_next_int(&b, &dim_b) || dim_a != dim_b) {
-            return false;
-        }
-    }
-    return !epctx_next_int(&b, &dim_b);
-}
-
-/* A further initializer of a name against one before: ORT compares them. */
-static void epctx__lint_equal(epctx__lint *l, const epctx__frame *scope, uint32_t at,
-                              epctx_str name, int32_t elem_type, epctx_cursor dims)
-{
-    epctx_tensor_view other;
-    if (l->short_of_memory) { /* it may not be there; findings do not count any more */
-        return;
-    }
-    other = epctx_tensor_of(((const epctx__constant *)scope->tensor_list)[at].view);
-    if (elem_type != other.elem_type || !epctx__equal_dims(dims, epctx_tensor_dims(&other))) {
-        epctx__say(l, EPCTX_RULE_INITIALIZER_TYPE, name, NULL,
-                   "the initializers '%S' differ in type or shape", &name);
-    }
-}
-
-static void epctx__add_constant(epctx__lint *l, epctx__frame *scope, epctx_view view,
-                                epctx_str name)
-{
-    epctx__constant *constant;
-    if (!epctx__list_room(&l->arena, &scope->tensor_list, scope->tensor_count, &scope->tensor_room,
-                          sizeof *constant)) {
-        l->short_of_memory = true;
-        return;
-    }
-    constant = (epctx__constant *)scope->tensor_list + scope->tensor_count++;
-    constant->view = view;
-    constant->name = name;
-}
-
-/* The numbers of a tensor of indices, in order: typed or raw. */
-static bool epctx__next_index(const epctx_tensor_view *tensor, epctx_cursor *typed, size_t *at,
-                              int64_t *out)
-{
-    size_t size = epctx_elem_size(tensor->elem_type);
-    const uint8_t *bytes = (const uint8_t *)tensor->raw.data;
-    uint64_t bits = 0;
-    size_t i;
-    if (!tensor->has_raw) {
-        return epctx_next_int(typed, out);
-    }
-    if (tensor->raw.size - *at < size) {
-        return false;
-    }
-    for (i = 0; i < size; i++) {
-        bits |= (uint64_t)bytes[*at + i] << 8 * i;
-    }
-    *at += size;
-    if (size < 8 && (bits >> (8 * size - 1) & 1) != 0) {
-        bits |= UINT64_MAX << 8 * size;
-    }
-    *out = (int64_t)bits;
-    return true;
-}
-
-/* What is wrong with a sparse tensor, by which ORT makes a dense one; NULL when nothing is. */
-static const char *epctx__sparse_fault(epctx_view sparse, const epctx_tensor_view *values,
-                                       const epctx_tensor_view *indices)
-{
-    uint64_t counts[EPCTX__DATA_FIELDS];
-    bool present[EPCTX__DATA_FIELDS];
-    epctx_cursor it = epctx_fields(sparse, 3);
-    epctx_cursor typed = epctx_fields(indices->view, indices->elem_type == 7 ? 7 : 5);
-    uint64_t total = 1;
-    uint64_t found = 0;
-    uint64_t wanted = 0;
-    uint64_t numbers;
-    int64_t dims[2] = {1, 1};
-    int64_t rank = 0;
-    int64_t dim;
-    int64_t count = -1;
-    size_t at = 0;
-    int i;
-    for (; epctx_next_int(&it, &dim); rank++) {
-        if (dim < 0 || (dim > 0 && total > INT64_MAX / (uint64_t)dim)) {
-            return "has an impossible shape";
-        }
-        total *= (uint64_t)dim;
-    }
-    it = epctx_tensor_dims(values);
-    if (rank == 0 || values->rank != 1 || !epctx_next_int(&it, &count)) {
-        return rank == 0 ? "has no shape" : "has values that are no list";
-    }
-    if ((values->external && values->location.size == 0) ||
-        (indices->external && indices->location.size == 0)) {
-        return "has data in a file without a location";
-    }
-    if (values->elem_type == 8 || epctx__elem_bits(values->elem_type) < 8) {
-        return "has values of a type that ORT does not take";
-    }
-    epctx__count_data(values->view, counts, present);
-    i = epctx__data_field(values->elem_type, (uint64_t)count, &numbers);
-    if (count < 0 || (!values->external &&
-                      (values->has_raw ? values->raw.size != (uint64_t)count *
-                                                                 epctx_elem_size(values->elem_type)
-                                       : counts[i] != numbers))) {
-        return "has fewer or more values than it says";
-    }
-    if (count == 0) {
-        return NULL;
-    }
-    if (indices->elem_type != 3 && (indices->elem_type < 5 || indices->elem_type > 7)) {
-        return "has indices that are no signed integers";
-    }
-    it = epctx_tensor_dims(indices);
-    if (indices->rank < 1 || indices->rank > 2 || !epctx_next_int(&it, &dims[0]) ||
-        dims[0] != count || (epctx_next_int(&it, &dims[1]) && dims[1] != rank)) {
-        return "has indices of another shape than its values and its rank want";
-    }
-    if (indices->external) {
-        return NULL;
-    }
-    wanted = (uint64_t)count * (uint64_t)dims[1];
-    it = epctx_fields(sparse, 3);
-    while (epctx__next_index(indices, &typed, &at, &dim)) {
-        int64_t limit = (int64_t)total;
-        if (indices->rank == 2 && !epctx_next_int(&it, &limit)) {
-            it = epctx_fields(sparse, 3);
-            (void)epctx_next_int(&it, &limit);
-        }
-        if (dim < 0 || dim >= limit) {
-            return "has an index outside of its shape";
-        }
-        found++;
-    }
-    return found == wanted ? NULL : "has fewer or more indices than it says";
-}
-
-static void epctx__lint_sparse(epctx__lint *l, epctx_view sparse, epctx_str name)
-{
-    epctx_cursor it = epctx_fields(sparse, 0);
-    epctx_field f;
-    epctx_tensor_view parts[2];
-    const char *fault;
-    memset(parts, 0, sizeof parts);
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && (f.number == 1 || f.number == 2)) {
-            parts[f.number - 1] = epctx_tensor_of(f.body);
-        }
-    }
-    fault = epctx__sparse_fault(sparse, &parts[0], &parts[1]);
-    if (fault != NULL) {
-        epctx__say(l, EPCTX_RULE_SPARSE_TENSOR, name, NULL, "sparse initializer '%S' %s", &name,
-                   fault);
-    } else if (name.size == 0) {
-        epctx__say(l, EPCTX_RULE_SPARSE_TENSOR, name, NULL, "a sparse initializer has no name");
-    }
-}
-
-/* A Constant of the main graph, which ORT makes an initializer by its first attribute. */
-static void epctx__lint_constant(epctx__lint *l, epctx__frame *scope, const epctx_node_view *node,
-                                 epctx_str name)
-{
-    epctx_cursor it = epctx_node_attrs(node);
-    epctx_attr_view attr;
-    if (node->output_count != 1) {
-        epctx__say(l, EPCTX_RULE_NODE_FORM, node->name, NULL,
-                   "a Constant has %u outputs, 1 is expected", (uint64_t)node->output_count);
-    }
-    if (!epctx_next_attr(&it, &attr)) {
-        return;
-    }
-    if (attr.type < 1 || attr.type == 5 || (attr.type > 8 && attr.type != 11)) {
-        epctx__say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, NULL,
-                   "the attribute of a Constant is of type %d", (int64_t)attr.type);
-    } else if (attr.type == EPCTX_ATTR_TENSOR && epctx_view_exists(attr.t)) {
-        epctx__add_constant(l, scope, attr.t, name);
-    } else if (attr.type == 11) {
-        epctx_cursor tensors = epctx_fields(attr.view, 22);
-        epctx_view sparse = epctx_view_none();
-        while (epctx_next_view(&tensors, &sparse)) {
-        }
-        epctx__lint_sparse(l, sparse, name);
-    }
-}
-
-/* Fills the names that a graph defines before its nodes run. */
-EPCTX__APART static void epctx__scope_values(epctx__lint *l, epctx__frame *scope, epctx_view graph)
-{
-    bool main = epctx__is_main(l, scope) && !l->in_training;
-    epctx_cursor it = epctx_fields(graph, 5);
-    epctx_map infos;
-    epctx_map inputs;
-    epctx_value_view value;
-    epctx_view body;
-    epctx_map_init(&scope->tensors, &l->arena);
-    while (epctx_next_view(&it, &body)) {
-        epctx_str name = epctx_tensor_of(body).name;
-        uint32_t other = epctx_map_get(&scope->tensors, name);
-        if (other != EPCTX_MAP_NONE) {
-            epctx_tensor_view tensor = epctx_tensor_of(body);
-            epctx__say(l, main ? EPCTX_RULE_REDEFINED : EPCTX_RULE_DOUBLED_INITIALIZER, name, NULL,
-                       "there are two initializers '%S'", &name);
-            epctx__lint_equal(l, scope, other, name, tensor.elem_type, epctx_tensor_dims(&tensor));
-        }
-        if (epctx_map_put(&scope->tensors, name, (uint32_t)scope->tensor_count) != EPCTX_OK) {
-            l->short_of_memory = true;
-        }
-        epctx__add_constant(l, scope, body, name);
-    }
-    scope->initializer_count = scope->tensor_count;
-    it = epctx_fields(graph, 11);
-    epctx_map_init(&inputs, &l->arena);
-    while (epctx_next_value(&it, &value)) {
-        epctx_cursor named = epctx_fields(value.view, 1);
-        epctx_view text;
-        bool body_input = scope->outer != NULL && !scope->joined;
-        if (body_input ? value.name.size == 0 : !epctx_next_view(&named, &text)) {
-            epctx__say(l, EPCTX_RULE_NO_VALUE_NAME, value.name, NULL, "a graph input has no name");
-        }
-        if (l->ir_version < 4) {
-            epctx__remember(l, &inputs, value.name, 1);
-        }
-        if (epctx__remember(l, &scope->names, value.name, 0) != EPCTX_MAP_NONE) {
-            if (!main || epctx_map_get(&scope->tensors, value.name) == EPCTX_MAP_NONE) {
-                epctx__say(l, EPCTX_RULE_DOUBLED_VALUE, value.name, NULL,
-                           "'%S' is a graph input twice", &value.name);
-            }
-        } else if (epctx__made_before(scope, value.name)) {
-            epctx__say(l, EPCTX_RULE_DOUBLED_VALUE, value.name, NULL,
-                       "graph input '%S' is also a value of the main graph", &value.name);
-        }
-    }
-    it = epctx_fields(graph, 5);
-    while (epctx_next_view(&it, &body)) {
-        epctx_str name = epctx_tensor_of(body).name;
-        if (l->ir_version < 4 && epctx_map_get(&inputs, name) == EPCTX_MAP_NONE) {
-            scope->bare = true; /* whether it matters is known when the nodes are */
-        }
-        epctx__scope_constant(l, scope, name);
-    }
-    epctx_map_init(&infos, &l->arena);
-    it = epctx_fields(graph, 15);
-    while (epctx_next_view(&it, &body)) {
-        epctx_str name = epctx__sparse_name(body);
-        uint32_t dense = epctx_map_get(&scope->tensors, name);
-        bool twice = epctx__remember(l, &infos, name, 1) != EPCTX_MAP_NONE;
-        epctx_cursor values = epctx_fields(body, 1);
-        epctx_view tensor = epctx_view_none();
-        while (epctx_next_view(&values, &tensor)) {
-        }
-        epctx__lint_sparse(l, body, name);
-        if (dense != EPCTX_MAP_NONE) {
-            epctx__lint_equal(l, scope, dense, name, epctx_tensor_of(tensor).elem_type,
-                              epctx_fields(body, 3));
-        }
-        if (twice || dense != EPCTX_MAP_NONE) {
-            epctx__say(l,
-                       main && !twice ? EPCTX_RULE_REDEFINED : EPCTX_RULE_DOUBLED_INITIALIZER,
-                       name, NULL, "there are two initializers '%S'", &name);
-        }
-        if (l->ir_version < 4 && epctx_map_get(&inputs, name) == EPCTX_MAP_NONE) {
-            scope->bare = true;
-        }
-        epctx__scope_constant(l, scope, name);
-    }
-    if (scope->bare) {
-        scope->inputs = inputs;
-    }
-    epctx_map_init(&infos, &l->arena);
-    it = epctx_fields(graph, 13);
-    while (epctx_next_value(&it, &value)) {
-        if (epctx__remember(l, &infos, value.name, 1) != EPCTX_MAP_NONE) {
-            epctx__say(l, EPCTX_RULE_DOUBLED_INFO, value.name, NULL,
-                       "there are two value_info entries for '%S'", &value.name);
-        }
-    }
-}
-
-/* A body's node makes `name`: does a graph around it have that name already? */
-static void epctx__lint_shadow(epctx__lint *l, const epctx__frame *scope, epctx_str node,
-                               epctx_str name)
-{
-    epctx__frame *s;
-    for (s = scope->outer; s != NULL && !scope->joined; s = s->outer) {
-        uint32_t made = epctx_map_get(&s->names, name);
-        bool main = epctx__is_main(l, s);
-        if (made == EPCTX_MAP_NONE || (made >= 2 && made - 2 >= s->at && !main)) {
-            continue;
-        }
-        if (made >= 2 && main && !epctx__made_constant(s, made)) {
-            epctx__shadow shadow;
-            shadow.producer = made - 2;
-            shadow.owner = s->at;
-            shadow.name = name;
-            shadow.node = node;
-            shadow.graph = l->graph;
-            if (!epctx__list_room(&l->arena, &s->shadows, s->shadow_count, &s->shadow_room,
-                                  sizeof shadow)) {
-                l->short_of_memory = true;
-                return;
-            }
-            ((epctx__shadow *)s->shadows)[s->shadow_count++] = shadow;
-        } else {
-            epctx__say(l, EPCTX_RULE_OUTER_NAME, node, NULL,
-                       "the body makes '%S', which a graph around it has already", &name);
-        }
-        return;
-    }
-}
-
-EPCTX__APART static void epctx__scope_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor nodes)
-{
-    size_t count = epctx_cursor_count(nodes);
-    bool main = epctx__is_main(l, scope);
-    epctx_node_view node;
-    epctx_map names;
-    uint32_t at = 0;
-    uint32_t made;
-    epctx_map_init(&names, &l->arena);
-    scope->constants = (uint8_t *)epctx_arena_array(&l->arena, count + 1, 1);
-    if (scope->constants == NULL) {
-        l->short_of_memory = true;
-        return;
-    }
-    for (; epctx_next_node(&nodes, &node); at++) {
-        epctx_cursor it = epctx_node_outputs(&node);
-        epctx_str name;
-        bool constant = epctx_str_is(node.op_type, "Constant"); /* of any domain, as in ORT */
-        scope->constants[at] = constant;
-        scope->node_count += !constant;
-        if (constant && main) {
-            epctx_cursor names_of = epctx_node_outputs(&node);
-            epctx_str value = epctx_str_of("");
-            (void)epctx_next_str(&names_of, &value);
-            epctx__lint_constant(l, scope, &node, value);
-        }
-        if (node.name.size > 0 && !constant) {
-            uint32_t kind = epctx_is_epnode(&node) ? 2 : 1;
-            uint32_t other = epctx__remember(l, &names, node.name, kind);
-            if (other != EPCTX_MAP_NONE && (other != 2 || kind != 2)) { /* two EPContext: E007 */
-                epctx__say(l, EPCTX_RULE_DOUBLED_NODE, node.name, NULL,
-                           "two nodes of the graph are called '%S'", &node.name);
-            }
-        }
-        while (epctx_next_str(&it, &name)) {
-            if (name.size == 0) {
-                continue;
-            }
-            made = epctx__remember(l, &scope->names, name, at + 2);
-            if (made != EPCTX_MAP_NONE && made >= 2 && main && constant &&
-                scope->constants[made - 2] != 0) {
-                epctx__say(l, EPCTX_RULE_REDEFINED, name, NULL, "two Constants make '%S'", &name);
-            } else if (made != EPCTX_MAP_NONE || epctx__made_before(scope, name)) {
-                epctx__say(l, EPCTX_RULE_DOUBLED_VALUE, node.name, NULL,
-                           "output '%S' is also made elsewhere in the graph", &name);
-            }
-            epctx__lint_shadow(l, scope, node.name, name);
-        }
-    }
-}
-
-static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__frame *outer);
-static void epctx__lint_frame(epctx__lint *l, epctx__frame *scope, epctx_view graph);
-
-static void epctx__lint_bodies(epctx__lint *l, const epctx_node_view *node, epctx__frame *scope)
-{
-    epctx_cursor attrs = epctx_node_attrs(node);
-    epctx_view attr;
-    while (epctx_next_view(&attrs, &attr)) {
-        epctx_cursor parts = epctx_fields(attr, 0);
-        epctx_field field;
-        while (epctx_next_field(&parts, &field)) {
-            if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11)) {
-                epctx_str before = l->graph;
-                l->graph = epctx_graph_of(field.body).name;
-                epctx__lint_graph(l, field.body, scope);
-                l->graph = before;
-            }
-        }
-    }
-}
-
-static void epctx__lint_sharding(epctx__lint *l, const epctx_node_view *node,
-                                 epctx_cursor shardings, epctx_map *values)
-{
-    epctx_sharding_view sharding;
-    epctx_str name;
-    while (epctx_next_sharding(&shardings, &sharding)) {
-        if (values->arena == NULL) {
-            epctx_cursor lists[2];
-            int i;
-            lists[0] = epctx_node_inputs(node);
-            lists[1] = epctx_node_outputs(node);
-            epctx_map_init(values, &l->arena);
-            for (i = 0; i < 2; i++) {
-                while (epctx_next_str(&lists[i], &name)) {
-                    epctx__remember(l, values, name, 1);
-                }
-            }
-        }
-        if (sharding.tensor_name.size == 0 ||
-            epctx_map_get(values, sharding.tensor_name) == EPCTX_MAP_NONE) {
-            epctx__say(l, EPCTX_RULE_SHARDING, node->name, NULL,
-                       "the sharding is of '%S', which is no input or output of the node",
-                       &sharding.tensor_name);
-        }
-    }
-}
-
-/* onnx.proto at NodeDeviceConfigurationProto and ShardingSpecProto: the id is the name of one of
- * the model's configurations, the tensor an input or output of the node. */
-EPCTX__APART static void epctx__lint_devices(epctx__lint *l, const epctx_node_view *node)
-{
-    epctx_cursor it = epctx_node_configs(node);
-    epctx_node_config_view config;
-    epctx_map values; /* of the node, once something asks */
-    values.arena = NULL;
-    while (epctx_next_node_config(&it, &config)) {
-        if (epctx_map_get(&l->configurations, config.configuration_id) == EPCTX_MAP_NONE) {
-            epctx__say(l, EPCTX_RULE_CONFIGURATION, node->name, NULL,
-                       "configuration_id is '%S', no configuration of the model has this name",
-                       &config.configuration_id);
-        }
-        epctx__lint_sharding(l, node, epctx_node_config_shardings(&config), &values);
-    }
-}
-
-/* Fields of an AttributeProto that hold a value -> the type that goes with each. */
-static int32_t epctx__attr_field_type(const epctx_field *field)
-{
-    static const int8_t types[] = {0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 0, 13, 14,
-                                   0, 0, 0, 0, 0, 0, 11, 12};
-    int32_t type = field->number < sizeof types ? types[field->number] : 0;
-    uint32_t plain = type == 1 || type == 6   ? EPCTX_WIRE_FIXED32
-                     : type == 2 || type == 7 ? EPCTX_WIRE_VARINT
-                                              : EPCTX_WIRE_LEN;
-    bool packed = (type == 6 || type == 7) && field->wire == EPCTX_WIRE_LEN;
-    return (uint32_t)field->wire == plain || packed ? type : 0;
-}
-
-/* What the ONNX checker wants of every attribute, whatever the operator. */
-static void epctx__lint_attr(epctx__lint *l, const epctx_node_view *node,
-                             const epctx_attr_view *attr, bool inner)
-{
-    epctx_cursor it = epctx_fields(attr->view, 0);
-    epctx_field field;
-    uint32_t used = 0;
-    char text[64];
-    epctx__keep(text, sizeof text, attr->name);
-    while (epctx_next_field(&it, &field)) {
-        int32_t type = epctx__attr_field_type(&field);
-        used |= type > 0 ? UINT32_C(1) << type : 0;
-        if ((type == 4 || type == 9) && field.wire == EPCTX_WIRE_LEN) {
-            epctx__lint_tensor_form(l, field.body, node->name);
-        }
-    }
-    if (attr->name.size == 0) {
-        epctx__say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, NULL, "an attribute has no name");
-    } else if (attr->type == EPCTX_ATTR_UNDEFINED) {
-        epctx__say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, text, "has no type");
-    } else if ((used & ~(UINT32_C(1) << attr->type)) != 0) {
-        epctx__say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, text,
-                   "has a value of another type than its type %d says", (int64_t)attr->type);
-    } else if (inner && attr->ref_attr_name.size > 0 && used != 0) {
-        epctx__say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, text,
-                   "has a value and refers to attribute '%S' of a function", &attr->ref_attr_name);
-    }
-}
-
-/* What is wrong with a node whatever its operator is. */
-EPCTX__APART static void epctx__lint_node(epctx__lint *l, const epctx__frame *scope,
-                                          const epctx_node_view *node)
-{
-    bool body = scope->outer != NULL && !scope->joined;
-    bool constant = epctx_str_is(node->op_type, "Constant") && !body;
-    epctx_cursor it = epctx_node_attrs(node);
-    uint32_t callee = epctx__callee_of(l, node);
-    epctx_attr_view attr;
-    epctx_str names[8];
-    epctx_map more;
-    size_t count = 0;
-    if (!body && node->input_count == 0 && node->output_count == 0) {
-        return; /* nobody looks at it */
-    }
-    if (node->op_type.size == 0) {
-        epctx__say(l, EPCTX_RULE_NODE_FORM, node->name, NULL, "the node has no op_type");
-    } else if (node->input_count == 0 && node->output_count == 0) {
-        epctx__say(l, EPCTX_RULE_NODE_FORM, node->name, NULL,
-                   "the node has neither inputs nor outputs");
-    }
-    if (callee != EPCTX_MAP_NONE) {
-        const epctx_function_view *f = &epctx__callee_at(l, callee)->view;
-        if (node->input_count > f->input_count || node->output_count > f->output_count) {
-            epctx__say(l, EPCTX_RULE_FUNCTION_FORM, node->name, NULL,
-                       "the node has %u inputs and %u outputs, function '%S' has %u and %u",
-                       (uint64_t)node->input_count, (uint64_t)node->output_count, &f->name,
-                       (uint64_t)f->input_count, (uint64_t)f->output_count);
-        }
-    }
-    for (; epctx_next_attr(&it, &attr) && !constant; count++) { /* ORT makes constants tensors */
-        size_t i;
-        bool twice = false;
-        for (i = 0; i < count && i < 8; i++) {
-            twice = twice || epctx_str_eq(names[i], attr.name);
-        }
-        if (count < 8) {
-            names[count] = attr.name;
-        } else {
-            if (count == 8) {
-                epctx_map_init(&more, &l->arena);
-            }
-            twice = epctx__remember(l, &more, attr.name, 1) != EPCTX_MAP_NONE || twice;
-        }
-        if (twice) {
-            char text[64];
-            epctx__keep(text, sizeof text, attr.name);
-            epctx__say(l, EPCTX_RULE_DOUBLED_ATTRIBUTE, node->name, text,
-                       "the node has two attributes '%S'", &attr.name);
-        }
-        epctx__lint_attr(l, node, &attr, body || l->in_function);
-    }
-}
-
-/* Circles, and values of bodies that the main graph has made before; `nodes` is their number. */
-EPCTX__APART static void epctx__lint_order(epctx__lint *l, epctx__frame *scope, uint32_t nodes)
-{
-    uint32_t *order;
-    size_t i;
-    epctx_str before = l->graph;
-    if (!epctx__is_main(l, scope) || (!scope->unsorted && scope->shadow_count == 0)) {
-        return;
-    }
-    order = (uint32_t *)epctx_arena_array(&l->arena, (size_t)nodes + 1, sizeof *order);
-    if (order == NULL) {
-        l->short_of_memory = true;
-    } else if (!epctx__ort_order(l, &scope->edges, nodes, order)) {
-        epctx__say(l, EPCTX_RULE_CYCLE, epctx_str_of(""), NULL,
-                   "a node reads, by way of others, what it produces");
-    }
-    for (i = 0; i < scope->shadow_count && !l->short_of_memory; i++) {
-        const epctx__shadow *shadow = (const epctx__shadow *)scope->shadows + i;
-        if (order[shadow->producer] < order[shadow->owner]) {
-            l->graph = shadow->graph;
-            epctx__say(l, EPCTX_RULE_OUTER_NAME, shadow->node, NULL,
-                       "the body makes '%S', which the main graph has already", &shadow->name);
-        }
-    }
-    l->graph = before;
-}
-
-static void epctx__lint_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor nodes,
-                              epctx_view graph)
-{
-    epctx_node_view node;
-    for (scope->at = 0; epctx_next_node(&nodes, &node) && !l->short_of_memory; scope->at++) {
-        epctx_cursor it = epctx_node_inputs(&node);
-        epctx_str name;
-        if (!epctx__is_main(l, scope) || scope->constants[scope->at] == 0) {
-            epctx__lint_domain(l, &node,
-                               l->in_function || (scope->outer != NULL && !scope->joined));
-        }
-        epctx__lint_node(l, scope, &node);
-        while (epctx_next_str(&it, &name)) {
-            if (name.size > 0) {
-                epctx__lint_read(l, scope, node.name, name);
-            }
-        }
-        if (epctx_str_is(node.op_type, EPCTX_OP_TYPE)) {
-            epctx__lint_epnode(l, scope, &node, graph);
-        }
-        epctx__lint_devices(l, &node);
-        epctx__lint_bodies(l, &node, scope);
-    }
-}
-
-EPCTX__APART static void epctx__lint_outputs(epctx__lint *l, epctx__frame *scope, epctx_view graph)
-{
-    epctx_cursor it = epctx_fields(graph, 12);
-    epctx_value_view value;
-    scope->at = UINT32_MAX;
-    while (epctx_next_value(&it, &value)) {
-        epctx__frame *s = scope;
-        while (s != NULL && epctx_map_get(&s->names, value.name) == EPCTX_MAP_NONE) {
-            s = s->outer;
-        }
-        if (s == NULL) {
-            epctx__say(l, EPCTX_RULE_OUTPUT_UNDEFINED, value.name, NULL,
-                       "nothing produces graph output '%S'", &value.name);
-            continue;
-        }
-        epctx__remember(l, &s->used, value.name, 1);
-        if (s != scope && !scope->joined) {
-            epctx__say(l, EPCTX_RULE_OUTER_RESULT, value.name, NULL,
-                       "output '%S' of the body is a value of a graph around it", &value.name);
-        }
-    }
-}
-
-/* Quantization annotations name the value and the values of its parameters. */
-EPCTX__APART static void epctx__lint_annotations(epctx__lint *l, epctx__frame *scope,
-                                                 epctx_view graph)
-{
-    epctx_cursor it = epctx_fields(graph, 14);
-    epctx_annotation_view annotation;
-    epctx_pair pair;
-    while (epctx_next_annotation(&it, &annotation)) {
-        epctx_cursor pairs = epctx_annotation_pairs(&annotation);
-        if (epctx_map_get(&scope->names, annotation.tensor_name) == EPCTX_MAP_NONE) {
-            epctx__say(l, EPCTX_RULE_ANNOTATION, annotation.tensor_name, NULL,
-                       "the annotated value '%S' does not exist", &annotation.tensor_name);
-        }
-        while (epctx_next_pair(&pairs, &pair)) {
-            if (epctx_map_get(&scope->names, pair.value) == EPCTX_MAP_NONE) {
-                epctx__say(l, EPCTX_RULE_ANNOTATION, annotation.tensor_name, NULL,
-                           "%S of the annotation is '%S', which does not exist", &pair.key,
-                           &pair.value);
-            } else {
-                epctx__remember(l, &scope->used, pair.value, 1);
-            }
-        }
-    }
-}
-
-/* Names of a list of values. */
-static void epctx__name_values(epctx__lint *l, epctx_map *names, epctx_view graph, uint32_t list)
-{
-    epctx_cursor it = epctx_fields(graph, list);
-    epctx_value_view value;
-    while (epctx_next_value(&it, &value)) {
-        epctx__remember(l, names, value.name, 1);
-    }
-}
-
-/* Initializers have the number 1 among the names of a frame. */
-static bool epctx__is_initializer(const epctx__frame *scope, epctx_str name)
-{
-    return scope != NULL && epctx_map_get(&scope->names, name) == 1;
-}
-
-/* onnx.proto at TrainingInfoProto: a key is an initializer of the main graph or of `algorithm`; a
- * value an output of `initialization`, or for updates of `algorithm` or the main graph. `keys` has
- * the keys seen. `algorithm` and `more` are NULL when there are none. */
-static void epctx__lint_bindings(epctx__lint *l, epctx_cursor bindings, epctx__frame *graph,
-                                 const epctx__frame *algorithm, const epctx_map *outputs,
-                                 const epctx_map *more, epctx_map *keys)
-{
-    epctx_pair pair;
-    while (epctx_next_pair(&bindings, &pair)) {
-        if (epctx__remember(l, keys, pair.key, 1) != EPCTX_MAP_NONE) {
-            epctx__say(l, EPCTX_RULE_BINDING, pair.key, NULL,
-                       "'%S' is bound twice: which value it gets is not defined", &pair.key);
-        }
-        if (!epctx__is_initializer(graph, pair.key) &&
-            !epctx__is_initializer(algorithm, pair.key)) {
-            epctx__say(l, EPCTX_RULE_BINDING, pair.key, NULL,
-                       "'%S' is no initializer of the main graph or of the algorithm", &pair.key);
-        }
-        epctx__remember(l, &graph->used, pair.key, 1);
-        if (epctx_map_get(outputs, pair.value) == EPCTX_MAP_NONE &&
-            (more == NULL || epctx_map_get(more, pair.value) == EPCTX_MAP_NONE)) {
-            epctx__say(l, EPCTX_RULE_BINDING, pair.key, NULL,
-                       "'%S' is bound to '%S', which is no output of the training graph",
-                       &pair.key, &pair.value);
-        }
-    }
-}
-
-/* `initialization` stands alone; `algorithm` continues the main graph and sees its values.
- * `results` has the main graph's outputs, `keys` what was updated so far. */
-static void epctx__lint_training(epctx__lint *l, const epctx_training_view *training,
-                                 epctx__frame *graph, const epctx_map *results, epctx_map *keys)
-{
-    epctx__frame algorithm;
-    epctx_map outputs[2];
-    bool has = epctx_view_exists(training->algorithm.view);
-    epctx_map initialized;
-    memset(&algorithm, 0, sizeof algorithm);
-    l->in_training = true;
-    l->demoted = EPCTX_RULE_TRAINING; /* sessions do not read training graphs */
-    if (epctx_view_exists(training->initialization.view)) {
-        epctx__frame alone;
-        memset(&alone, 0, sizeof alone);
-        l->graph = training->initialization.name;
-        epctx__lint_frame(l, &alone, training->initialization.view);
-    }
-    if (has) {
-        algorithm.outer = graph;
-        algorithm.joined = true;
-        l->graph = training->algorithm.name;
-        epctx__lint_frame(l, &algorithm, training->algorithm.view);
-    }
-    l->graph = epctx_str_of("");
-    epctx_map_init(&outputs[0], &l->arena);
-    epctx_map_init(&outputs[1], &l->arena);
-    epctx_map_init(&initialized, &l->arena);
-    epctx__name_values(l, &outputs[0], training->initialization.view, 12);
-    epctx__name_values(l, &outputs[1], training->algorithm.view, 12);
-    epctx__lint_bindings(l, epctx_training_bindings(training, false), graph,
-                         has ? &algorithm : NULL, &outputs[0], NULL, &initialized);
-    epctx__lint_bindings(l, epctx_training_bindings(training, true), graph,
-                         has ? &algorithm : NULL, &outputs[1], results, keys);
-    l->in_training = false;
-    l->demoted = EPCTX_RULE_COUNT;
-}
-
-EPCTX__APART static void epctx__lint_trainings(epctx__lint *l, epctx__frame *graph)
-{
-    epctx_cursor it = epctx_model_trainings(l->model);
-    epctx_training_view training;
-    epctx_map keys; /* of all updates: an initializer is assigned once */
-    epctx_map results;
-    epctx_map_init(&keys, &l->arena);
-    epctx_map_init(&results, &l->arena);
-    epctx__name_values(l, &results, epctx_model_graph(l->model).view, 12);
-    while (epctx_next_training(&it, &training) && !l->short_of_memory) {
-        epctx__lint_training(l, &training, graph, &results, &keys);
-    }
-}
-
-/* Do dimensions agree with what is known of those of a value? */
-static bool epctx__dims_fit(epctx_cursor dims, const epctx_value_view *value)
-{
-    epctx_cursor of_value = epctx_value_dims(value);
-    int64_t number;
-    epctx_dim dim;
-    if (!value->has_shape) {
-        return true;
-    }
-    while (epctx_next_dim(&of_value, &dim)) {
-        if (!epctx_next_int(&dims, &number) ||
-            (dim.known && dim.value >= 0 && dim.value != number)) {
-            return false;
-        }
-    }
-    return !epctx_next_int(&dims, &number);
-}
-
-/* An initializer against its declaration. */
-static void epctx__lint_declaration(epctx__lint *l, const epctx__frame *scope, epctx_str name,
-                                    int32_t elem_type, epctx_cursor dims)
-{
-    uint32_t at = epctx_map_get(&scope->declared, name);
-    if (at != EPCTX_MAP_NONE) {
-        const epctx_value_view *value = (const epctx_value_view *)scope->declared_list + at;
-        if (!value->is_tensor || value->elem_type != elem_type || !epctx__dims_fit(dims, value)) {
-            epctx__say(l, EPCTX_RULE_INITIALIZER_TYPE, name, NULL,
-                       "initializer '%S' is declared with another type or shape", &name);
-        }
-    }
-}
-
-static void epctx__lint_listed(epctx__lint *l, const epctx__frame *scope, epctx_str name)
-{
-    bool idle = epctx_map_get(&scope->used, name) == EPCTX_MAP_NONE;
-    if (scope->bare && (idle || scope->outer != NULL) &&
-        epctx_map_get(&scope->inputs, name) == EPCTX_MAP_NONE) {
-        epctx__say(l, EPCTX_RULE_NOT_AN_INPUT, name, NULL,
-                   "initializer '%S' is no graph input, which IR version %d wants", &name,
-                   l->ir_version);
-    }
-}
-
-/* Initializers, once it is known what is read. */
-EPCTX__APART static void epctx__lint_initializers(epctx__lint *l, epctx__frame *scope,
-                                                  epctx_view graph)
-{
-    bool body = scope->outer != NULL;
-    epctx_rule before = l->demoted;
-    epctx_cursor it = epctx_fields(graph, 15);
-    epctx_view sparse;
-    size_t i;
-    while (epctx_next_view(&it, &sparse)) {
-        epctx_cursor values = epctx_fields(sparse, 1);
-        epctx_view dense = epctx_view_none();
-        epctx_tensor_view tensor;
-        while (epctx_next_view(&values, &dense)) {
-        }
-        tensor = epctx_tensor_of(dense);
-        epctx__lint_listed(l, scope, tensor.name);
-        epctx__lint_declaration(l, scope, tensor.name, tensor.elem_type, epctx_fields(sparse, 3));
-    }
-    for (i = 0; i < scope->tensor_count && !l->short_of_memory; i++) {
-        const epctx__constant *constant = (const epctx__constant *)scope->tensor_list + i;
-        epctx_view view = constant->view;
-        epctx_tensor_view tensor = epctx_tensor_of(view);
-        bool stored = i < scope->initializer_count;
-        bool last = !stored || epctx_map_get(&scope->tensors, tensor.name) == i;
-        /* What nothing reads of Constant nodes is not known: ORT drops them rarely. */
-        bool idle = stored && epctx_map_get(&scope->used, tensor.name) == EPCTX_MAP_NONE;
-        if (idle) {
-            epctx__say(l, EPCTX_RULE_UNUSED, tensor.name, NULL, "nothing reads initializer '%S'",
-                       &tensor.name);
-        }
-        if (stored) {
-            epctx__lint_listed(l, scope, tensor.name);
-        }
-        if (tensor.elem_type < 1 || tensor.elem_type > 26) {
-            epctx__say(l, EPCTX_RULE_ELEMENT_TYPE, tensor.name, NULL,
-                       "initializer '%S' has data_type %d", &tensor.name,
-                       (int64_t)tensor.elem_type);
-            continue;
-        }
-        if (body) {
-            epctx__lint_tensor_form(l, view, tensor.name);
-        }
-        if (body && tensor.name.size == 0) {
-            epctx__say(l, EPCTX_RULE_NO_VALUE_NAME, tensor.name, NULL,
-                       "an initializer of the body has no name");
-        }
-        if (stored) {
-            epctx__lint_declaration(l, scope, tensor.name, tensor.elem_type,
-                                    epctx_tensor_dims(&tensor));
-        }
-        l->demoted = idle ? EPCTX_RULE_IDLE_INITIALIZER : l->demoted;
-        if (last) {
-            epctx__lint_tensor(l, view, constant->name);
-        }
-        l->demoted = before;
-        if (body && tensor.external) {
-            epctx__remember(l, &l->body_files, tensor.location, 1);
-        }
-        if (idle && tensor.external) {
-            uint32_t users = epctx_map_get(&l->idle_files, tensor.location);
-            if (epctx_map_put(&l->idle_files, tensor.location,
-                              users == EPCTX_MAP_NONE ? 1 : users + 1) != EPCTX_OK) {
-                l->short_of_memory = true;
-            }
-        }
-    }
-}
-
-/* Everything about a graph but what needs to know its readers. `scope` has its surroundings. */
-static void epctx__lint_frame(epctx__lint *l, epctx__frame *scope, epctx_view graph)
-{
-    bool body = scope->outer != NULL && !scope->joined;
-    if (epctx_view_exists(graph) && epctx_graph_of(graph).name.size == 0) {
-        epctx__say(l, body ? EPCTX_RULE_NO_BODY_NAME : EPCTX_RULE_NO_GRAPH_NAME, epctx_str_of(""),
-                   NULL,
-                   body ? "the body has no name"
-                        : "the graph has no name: ORT loads it, the ONNX checker does not");
-    }
-    epctx_map_init(&scope->names, &l->arena);
-    epctx_map_init(&scope->used, &l->arena);
-    epctx__scope_values(l, scope, graph);
-    epctx__scope_nodes(l, scope, epctx_fields(graph, 1));
-    epctx__lint_declared(l, scope, graph);
-    epctx__lint_nodes(l, scope, epctx_fields(graph, 1), graph);
-    epctx__lint_order(l, scope, scope->at);
-    epctx__lint_outputs(l, scope, graph);
-    epctx__lint_annotations(l, scope, graph);
-}
-
-static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__frame *outer)
-{
-    epctx__frame scope;
-    memset(&scope, 0, sizeof scope);
-    scope.outer = outer;
-    epctx__lint_frame(l, &scope, graph);
-    if (outer == NULL) {
-        if (epctx_view_exists(graph) && scope.node_count == 0 &&
-            epctx_cursor_count(epctx_fields(graph, 12)) == 0) {
-            epctx__say(l, EPCTX_RULE_NO_NODES, epctx_str_of(""), NULL,
-                       "the graph has neither nodes that run nor outputs");
-        }
-        epctx__lint_trainings(l, &scope); /* they read values of the main graph */
-    }
-    epctx__lint_initializers(l, &scope, graph);
-}
-
-/* -- lint: functions -- */
-
-/* Inputs and outputs of every function, whether something calls it or not. */
-static void epctx__lint_parameters(epctx__lint *l, epctx_view function, epctx__frame *scope)
-{
-    epctx_cursor it = epctx_fields(function, 4);
-    epctx_map outputs;
-    epctx_str name;
-    epctx_map_init(&outputs, &l->arena);
-    while (epctx_next_str(&it, &name)) {
-        if (name.size == 0) {
-            epctx__say(l, EPCTX_RULE_NO_VALUE_NAME, name, NULL, "an input of the function has no "
-                                                                "name");
-        }
-    }
-    it = epctx_fields(function, 5);
-    while (epctx_next_str(&it, &name)) {
-        uint32_t made = epctx_map_get(&scope->names, name);
-        if (made == EPCTX_MAP_NONE || name.size == 0) {
-            epctx__say(l, EPCTX_RULE_OUTPUT_UNDEFINED, name, NULL,
-                       "nothing produces output '%S' of the function", &name);
-        } else if (made == 0 || epctx__remember(l, &outputs, name, 1) != EPCTX_MAP_NONE) {
-            epctx__say(l, EPCTX_RULE_FUNCTION_FORM, name, NULL,
-                       made == 0 ? "output '%S' of the function is one of its inputs"
-                                 : "'%S' is an output of the function twice",
-                       &name);
-        }
-    }
-}
-
-static void epctx__lint_function(epctx__lint *l, const epctx__callee *callee)
-{
-    epctx_view function = callee->view.view;
-    epctx__frame scope;
-    epctx_cursor it;
-    epctx_str name;
-    memset(&scope, 0, sizeof scope);
-    l->graph = callee->view.name;
-    l->in_function = true;
-    l->unread = callee->replaced;
-    l->demoted = callee->replaced ? EPCTX_RULE_IDLE_FUNCTION : EPCTX_RULE_COUNT;
-    epctx__lint_opsets(l, epctx_fields(function, 9));
-    epctx_map_init(&scope.names, &l->arena);
-    epctx_map_init(&scope.used, &l->arena);
-    l->demoted = callee->called ? l->demoted : EPCTX_RULE_IDLE_FUNCTION;
-    it = epctx_fields(function, 4);
-    while (epctx_next_str(&it, &name)) {
-        epctx__remember(l, &scope.names, name, 0); /* ORT takes a name that is there twice */
-    }
-    if (callee->view.output_count == 0) {
-        epctx__say(l, EPCTX_RULE_FUNCTION_FORM, callee->view.name, NULL,
-                   "the function has no outputs");
-    }
-    epctx__scope_nodes(l, &scope, epctx_fields(function, 7));
-    epctx__note_list(l, &scope, function, 12); /* value_info, of inputs and outputs, too */
-    epctx__lint_nodes(l, &scope, epctx_fields(function, 7), epctx_view_none());
-    l->demoted = callee->replaced ? EPCTX_RULE_IDLE_FUNCTION : EPCTX_RULE_COUNT;
-    epctx__lint_parameters(l, function, &scope);
-    l->demoted = EPCTX_RULE_COUNT;
-    l->unread = false;
-    l->in_function = false;
-    l->graph = epctx_str_of("");
-}
-
-/* The functions that nodes call, as edges; bodies belong to their node. */
-static void epctx__lint_calls(epctx__lint *l, epctx_cursor nodes, uint32_t caller,
-                              epctx__edge_list *calls)
-{
-    epctx_node_view node;
-    while (epctx_next_node(&nodes, &node) && !l->short_of_memory) {
-        uint32_t callee = epctx__callee_of(l, &node);
-        epctx_cursor attrs = epctx_node_attrs(&node);
-        epctx_view attr;
-        if (callee != EPCTX_MAP_NONE) {
-            epctx__add_edge(l, calls, callee, caller);
-        }
-        while (epctx_next_view(&attrs, &attr)) {
-            epctx_cursor parts = epctx_fields(attr, 0);
-            epctx_field field;
-            while (epctx_next_field(&parts, &field)) {
-                if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11)) {
-                    epctx__lint_calls(l, epctx_fields(field.body, 1), caller, calls);
-                }
-            }
-        }
-    }
-}
-
-/* Marks what node `main` reaches. */
-static void epctx__mark_called(epctx__lint *l, const epctx__edge_list *calls, uint32_t main)
-{
-    uint32_t *start = (uint32_t *)epctx_arena_array(&l->arena, (size_t)main + 2, sizeof *start);
-    uint32_t *stack = (uint32_t *)epctx_arena_array(&l->arena, (size_t)main + 2, sizeof *stack);
-    epctx__edge *sorted =
-        (epctx__edge *)epctx_arena_array(&l->arena, calls->count + 1, sizeof *sorted);
-    size_t top = 0;
-    uint32_t i;
-    if (start == NULL || stack == NULL || sorted == NULL) {
-        l->short_of_memory = true;
-        return;
-    }
-    epctx__sort_edges((const epctx__edge *)calls->list, calls->count, false, main + 1, start,
-                      sorted);
-    stack[top++] = main;
-    while (top > 0) {
-        uint32_t n = stack[--top];
-        for (i = start[n]; i < start[n + 1]; i++) {
-            epctx__callee *callee = epctx__callee_at(l, sorted[i].from);
-            if (!callee->called) {
-                callee->called = true;
-                stack[top++] = sorted[i].from;
-            }
-        }
-    }
-}
-
-/* Lists the functions, and which of them the main graph calls, itself or through others. */
-static void epctx__lint_callees(epctx__lint *l)
-{
-    epctx_cursor it = epctx_model_functions(l->model);
-    epctx__callee callee;
-    epctx__edge_list calls;
-    uint32_t *order;
-    uint32_t main;
-    size_t i;
-    char key[EPCTX__MESSAGE];
-    memset(&calls, 0, sizeof calls);
-    memset(&callee, 0, sizeof callee);
-    while (epctx_next_function(&it, &callee.view)) {
-        epctx_str name = epctx__call_key(key, callee.view.domain, callee.view.name,
-                                         callee.view.overload);
-        const char *copy = epctx_arena_copy(&l->arena, name);
-        if (copy == NULL || !epctx__list_room(&l->arena, &l->function_list, l->function_count,
-                                              &l->function_room, sizeof callee)) {
-            l->short_of_memory = true;
-            return;
-        }
-        name.data = copy;
-        callee.called = name.size == 0; /* too long to look for */
-        ((epctx__callee *)l->function_list)[l->function_count] = callee;
-        if (name.size > 0) { /* ORT takes the last one of a name */
-            uint32_t before = epctx_map_get(&l->functions, name);
-            if (before != EPCTX_MAP_NONE) {
-                epctx__callee_at(l, before)->replaced = true;
-            }
-            if (epctx_map_put(&l->functions, name, (uint32_t)l->function_count) != EPCTX_OK) {
-                l->short_of_memory = true;
-            }
-        }
-        l->function_count++;
-    }
-    if (l->function_count == 0) {
-        return;
-    }
-    main = (uint32_t)l->function_count;
-    epctx__lint_calls(l, epctx_graph_nodes(epctx_model_graph(l->model)), main, &calls);
-    for (i = 0; i < l->function_count; i++) {
-        epctx__lint_calls(l, epctx_fields(epctx__callee_at(l, i)->view.view, 7), (uint32_t)i,
-                          &calls);
-    }
-    order = (uint32_t *)epctx_arena_array(&l->arena, l->function_count + 1, sizeof *order);
-    if (order == NULL || l->short_of_memory) {
-        l->short_of_memory = true;
-        return;
-    }
-    if (!epctx__ort_order(l, &calls, main + 1, order)) {
-        epctx__say(l, EPCTX_RULE_RECURSION, epctx_str_of(""), NULL,
-                   "a function calls, by way of others, itself");
-    }
-    epctx__mark_called(l, &calls, main);
-}
-
-/* -- lint: nodes of one EP together -- */
-
-static epctx__judged *epctx__judged_at(const epctx__lint *l, size_t i)
-{
-    return (epctx__judged *)l->nodes + i;
-}
-
-static epctx__party *epctx__party_at(const epctx__lint *l, size_t i)
-{
-    return (epctx__party *)l->parties + i;
-}
-
-/* The party of a judged node, made when it is the first one; NULL when memory ran out. */
-static epctx__party *epctx__join_party(epctx__lint *l, epctx__judged *judged, size_t at)
-{
-    bool own = (judged->profile->traits & EPCTX_OWN_SOURCE) != 0;
-    epctx_str key = own ? judged->node.source : epctx_str_of(judged->profile->name);
-    uint32_t found = epctx_map_get(&l->party_of, key);
-    epctx__party *party;
-    if (found == EPCTX_MAP_NONE) {
-        found = (uint32_t)l->party_count;
-        if (!epctx__list_room(&l->arena, &l->parties, l->party_count, &l->party_room,
-                              sizeof *party) ||
-            epctx_map_put(&l->party_of, key, found) != EPCTX_OK) {
-            l->short_of_memory = true;
-            return NULL;
-        }
-        party = epctx__party_at(l, found);
-        memset(party, 0, sizeof *party);
-        party->profile = judged->profile;
-        party->source = judged->node.source;
-        party->first = at;
-        epctx_map_init(&party->keys, &l->arena);
-        l->party_count++;
-    }
-    party = epctx__party_at(l, found);
-    if (party->nodes++ > 0) {
-        epctx__judged_at(l, party->last)->next = at + 1;
-    }
-    party->last = at;
-    judged->party = found;
-    return party;
-}
-
-static void epctx__lint_count(epctx__lint *l)
-{
-    size_t i;
-    for (i = 0; i < l->node_count; i++) {
-        epctx__judged *judged = epctx__judged_at(l, i);
-        epctx__party *party = judged->ours ? epctx__join_party(l, judged, i) : NULL;
-        if (party != NULL) {
-            party->mains += judged->node.main_context == 1;
-            party->embedded += judged->context && judged->node.embed_mode == 1;
-            party->files += judged->context && judged->node.embed_mode == 0;
-        }
-    }
-}
-
-/* A name under which two nodes would get the same graph of one context. */
-static void epctx__lint_key(epctx__lint *l, epctx__party *party, size_t i)
-{
-    epctx__judged *judged = epctx__judged_at(l, i);
-    const epctx_epnode *node = &judged->node;
-    epctx_str key = party->profile->key == EPCTX_KEY_NODE_NAME ? node->name : node->partition_name;
-    uint32_t other;
-    if (party->profile->key == EPCTX_KEY_NONE) {
-        return;
-    }
-    if (key.size == 0) {
-        bool stored = (party->profile->required & 1u << EPCTX_EP_PARTITION_NAME) != 0;
-        if (party->nodes > 1 && !stored) {
-            epctx__say(l, EPCTX_RULE_NO_KEY, node->name,
-                       party->profile->key == EPCTX_KEY_PARTITION ? "partition_name" : NULL,
-                       "is missing: EP '%s' finds the graph in the context by it",
-                       party->profile->name);
-        }
-        return;
-    }
-    if (party->profile->key == EPCTX_KEY_NODE_NAME) {
-        return; /* equal names are reported for every EP */
-    }
-    other = epctx__remember(l, &party->keys, key, (uint32_t)i);
-    if (other != EPCTX_MAP_NONE) {
-        const epctx_epnode *first = &epctx__judged_at(l, other)->node;
-        bool one = node->main_context == 0 || first->main_context == 0 ||
-                   (node->embed_mode == 0 && first->embed_mode == 0 &&
-                    epctx_str_eq(node->ep_cache_context, first->ep_cache_context));
-        if (one) {
-            epctx__say(l, EPCTX_RULE_DOUBLED_KEY, node->name, "partition_name",
-                       "is '%S', as in node '%S': both would get the same graph", &key,
-                       &first->name);
-        }
-    }
-}
-
-static void epctx__lint_party_node(epctx__lint *l, epctx__party *party, size_t i)
-{
-    epctx__judged *judged = epctx__judged_at(l, i);
-    const epctx_epnode *node = &judged->node;
-    const epctx_profile *profile = party->profile;
-    epctx__lint_key(l, party, i);
-    if (node->main_context == 1 || profile->payload != EPCTX_PAYLOAD_SHARED ||
-        (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0) {
-        return;
-    }
-    if (party->mains == 0) {
-        epctx__say(l, EPCTX_RULE_NO_MAIN, node->name, "main_context",
-                   "is 0, but no node of source '%S' has main_context 1", &node->source);
-    } else if (!judged->context && node->embed_mode == 1 &&
-               (profile->traits & EPCTX_EMBED_ONE) != 0) {
-        epctx__say(l, EPCTX_RULE_NO_PAYLOAD, node->name, "ep_cache_context",
-                   "is missing: EP '%s' cannot load several embedded partitions and takes the "
-                   "missing context for an empty path (ORT issue 31977)",
-                   profile->name);
-    }
-}
-
-static bool epctx__profile_attr(void *state, size_t node, const char *name, epctx_attr *out);
-static void epctx__profile_say(void *state, size_t node, const char *attribute, const char *text);
-
-/* What the check function of a profile sees. */
-typedef struct epctx__profile_call {
-    epctx__lint *lint;
-    const size_t *index; /* node -> position in lint's list */
-} epctx__profile_call;
-
-static bool epctx__profile_attr(void *state, size_t node, const char *name, epctx_attr *out)
-{
-    epctx__profile_call *call = (epctx__profile_call *)state;
-    epctx_cursor it = epctx_node_attrs(&epctx__judged_at(call->lint, call->index[node])->view);
-    epctx_attr_view attr;
-    bool found = false;
-    memset(out, 0, sizeof *out);
-    while (epctx_next_attr(&it, &attr)) {
-        if (epctx_str_is(attr.name, name)) {
-            out->name = attr.name;
-            out->type = (epctx_attr_type)attr.type; /* 0 to 14, as attr views are read */
-            out->i = attr.i;
-            out->f = attr.f;
-            out->s = attr.s;
-            found = true;
-        }
-    }
-    return found;
-}
-
-static void epctx__profile_say(void *state, size_t node, const char *attribute, const char *text)
-{
-    epctx__profile_call *call = (epctx__profile_call *)state;
-    epctx_str name = epctx__judged_at(call->lint, call->index[node])->node.name;
-    epctx__say(call->lint, EPCTX_RULE_PROFILE, name, attribute, "%s", text);
-}
-
-static void epctx__lint_profile(epctx__lint *l, const epctx__party *party)
-{
-    epctx_profile_check check;
-    epctx__profile_call call;
-    const epctx_epnode **nodes;
-    size_t *index;
-    size_t at = party->first;
-    size_t i;
-    if (party->profile->check_fn == NULL) {
-        return;
-    }
-    nodes = (const epctx_epnode **)epctx_arena_array(&l->arena, (size_t)party->nodes,
-                                                     sizeof(const epctx_epnode *));
-    index = (size_t *)epctx_arena_array(&l->arena, (size_t)party->nodes, sizeof *index);
-    if (nodes == NULL || index == NULL) {
-        l->short_of_memory = true;
-        return;
-    }
-    for (i = 0; i < party->nodes; i++) {
-        nodes[i] = &epctx__judged_at(l, at)->node;
-        index[i] = at;
-        at = epctx__judged_at(l, at)->next - 1;
-    }
-    call.lint = l;
-    call.index = index;
-    check.profile = party->profile;
-    check.nodes = nodes;
-    check.node_count = (size_t)party->nodes;
-    check.state = &call;
-    check.attr_fn = epctx__profile_attr;
-    check.say_fn = epctx__profile_say;
-    party->profile->check_fn(&check);
-}
-
-static void epctx__lint_party(epctx__lint *l, const epctx__party *party)
-{
-    const epctx_profile *profile = party->profile;
-    const epctx_epnode *first = &epctx__judged_at(l, party->first)->node;
-    if ((profile->traits & EPCTX_NO_MIX) != 0 && party->embedded > 0 && party->files > 0) {
-        epctx__say(l, EPCTX_RULE_MIXED_MODES, first->name, "embed_mode",
-                   "%u contexts are embedded and %u are files, EP '%s' takes one kind in a model",
-                   party->embedded, party->files, profile->name);
-    }
-    if ((profile->traits & EPCTX_ONE_MAIN) != 0 && party->mains > 1) {
-        epctx__say(l, EPCTX_RULE_MANY_MAINS, first->name, "main_context",
-                   "%u nodes are primary, EP '%s' wants exactly one", party->mains, profile->name);
-    }
-    if ((profile->traits & EPCTX_ONE_NODE) != 0 && l->main_nodes != 1) {
-        epctx__say(l, EPCTX_RULE_MORE_NODES, first->name, NULL,
-                   "the graph has %u nodes, EP '%s' recognises a compiled model of exactly one",
-                   l->main_nodes, profile->name);
-    }
-    epctx__lint_profile(l, party);
-}
-
-/* -- lint: compatibility entries, files -- */
-
-/* The text in small letters, in the arena. */
-static epctx_str epctx__lowered(epctx__lint *l, epctx_str text)
-{
-    epctx_str out = text;
-    char *copy = epctx_arena_copy(&l->arena, text);
-    size_t i;
-    if (copy == NULL) {
-        l->short_of_memory = true;
-        return text;
-    }
-    for (i = 0; i < text.size; i++) {
-        copy[i] = epctx__lower(copy[i]);
-    }
-    out.data = copy;
-    return out;
-}
-
-static bool epctx__has_party(const epctx__lint *l, const epctx_profile *profile)
-{
-    return (profile->traits & EPCTX_OWN_SOURCE) == 0 &&
-           epctx_map_get(&l->party_of, epctx_str_of(profile->name)) != EPCTX_MAP_NONE;
-}
-
-/* One entry of the metadata. `sources` has the sources of the nodes in small letters; `told` gets
- * the EPs that an entry is for. */
-static void epctx__lint_compat_entry(epctx__lint *l, epctx_str key, epctx_str value,
-                                     const epctx_map *sources, epctx_map *told)
-{
-    const epctx_profile *profile;
-    epctx_compat_qnn qnn;
-    epctx_str ep;
-    epctx_str lowered;
-    ep.data = key.data + sizeof EPCTX_COMPAT_PREFIX - 1;
-    ep.size = key.size - (sizeof EPCTX_COMPAT_PREFIX - 1);
-    profile = epctx_profile_of(ep);
-    lowered = epctx__lowered(l, ep);
-    epctx__remember(l, told, lowered, 1);
-    epctx__remember(l, told, epctx_str_of(profile->name), 1);
-    if (l->party_count > 0 && epctx_map_get(sources, lowered) == EPCTX_MAP_NONE &&
-        epctx_map_get(sources, epctx_str_of("")) == EPCTX_MAP_NONE && /* it may be for anybody */
-        !epctx__has_party(l, profile)) {
-        epctx__say(l, EPCTX_RULE_STALE_COMPAT, key, NULL,
-                   "no node is for EP '%S': left over from an earlier compilation?", &ep);
-    }
-    if (value.size == 0) {
-        epctx__say(l, EPCTX_RULE_COMPAT_SYNTAX, key, NULL, "the entry for EP '%S' is empty", &ep);
-    } else if ((profile->traits & EPCTX_QNN_COMPAT) != 0 && !epctx_compat_read_qnn(value, &qnn)) {
-        epctx__say(l, EPCTX_RULE_COMPAT_SYNTAX, key, NULL,
-                   "is '%S', EP '%S' writes six fields separated by ':'", &value, &ep);
-    }
-}
-
-static void epctx__lint_compat(epctx__lint *l)
-{
-    epctx_cursor it = epctx_fields(epctx__slot_view(l->model->shown), 14);
-    epctx_map sources;
-    epctx_map told;
-    epctx_view body;
-    size_t i;
-    epctx_map_init(&sources, &l->arena);
-    epctx_map_init(&told, &l->arena);
-    for (i = 0; i < l->party_count; i++) {
-        const epctx__party *party = epctx__party_at(l, i);
-        epctx__remember(l, &sources, epctx__lowered(l, party->source), 1);
-    }
-    while (epctx_next_view(&it, &body) && !l->short_of_memory) {
-        epctx_str key;
-        epctx_str value;
-        epctx__pair(body, &key, &value);
-        if (epctx_str_starts(key, EPCTX_COMPAT_PREFIX)) {
-            epctx__lint_compat_entry(l, key, value, &sources, &told);
-        }
-    }
-    for (i = 0; i < l->party_count && !l->short_of_memory; i++) {
-        const epctx__party *party = epctx__party_at(l, i);
-        bool own = (party->profile->traits & EPCTX_OWN_SOURCE) != 0;
-        if (epctx_map_get(&told, epctx__lowered(l, party->source)) == EPCTX_MAP_NONE &&
-            (own ||
-             epctx_map_get(&told, epctx_str_of(party->profile->name)) == EPCTX_MAP_NONE)) {
-            epctx__say(l, EPCTX_RULE_NO_COMPAT, party->source, NULL,
-                       "there is no metadata entry " EPCTX_COMPAT_PREFIX "%S", &party->source);
-        }
-    }
-}
-
-/* The rule that a file which cannot be used breaks. */
-static epctx_rule epctx__file_rule(const epctx__lint *l, const epctx_dependency *file)
-{
-    const epctx_io *io = epctx_model_io(l->model);
-    epctx_str tag = epctx_str_of("*/");
-    if (file->name.size >= tag.size && memcmp(file->name.data, tag.data, tag.size) == 0) {
-        return EPCTX_RULE_MEMORY_LOCATION;
-    }
-    if (epctx_path_check(file->name, NULL) != EPCTX_OK) {
-        return EPCTX_RULE_PATH_UNSAFE;
-    }
-    if (file->folder == NULL) {
-        return EPCTX_RULE_NO_BASE;
-    }
-    if (file->status == EPCTX_ERR_NOT_FOUND) {
-        return EPCTX_RULE_FILE_MISSING;
-    }
-    if (file->status == EPCTX_ERR_PATH) { /* no safe name gets it without an io */
-        epctx_file_info info;
-        char path[EPCTX_PATH_MAX];
-        epctx_str folder = epctx_str_of(file->folder);
-        if (epctx_path_join(folder.size > 0 ? folder : epctx_str_of("."), file->name, path,
-                            sizeof path, NULL) == EPCTX_OK &&
-            io->stat_fn(io->user, path, &info, NULL) == EPCTX_OK &&
-            info.kind == EPCTX_FILE_REGULAR) {
-            return info.size == 0 ? EPCTX_RULE_FILE_EMPTY : EPCTX_RULE_PATH_LINK;
-        }
-    }
-    return EPCTX_RULE_FILE_IRREGULAR;
-}
-
-static void epctx__lint_file(epctx__lint *l, const epctx_dependency *file)
-{
-    epctx_str name = file->name;
-    if (file->use == EPCTX_USE_SOURCE_MODEL && !file->required) {
-        if (memchr(name.data, '/', name.size) != NULL ||
-            memchr(name.data, '\\', name.size) != NULL) {
-            epctx__say(l, EPCTX_RULE_BUILD_PATH, file->node, file->attribute,
-                       "is '%S': the folder is that of the machine that compiled", &name);
-        }
-    }
-    if (!file->required) {
-        return; /* a sidecar, or a file of a training graph: no session misses it */
-    }
-    if (file->status != EPCTX_OK) {
-        epctx_rule rule = epctx__file_rule(l, file);
-        /* ORT opens no file for an initializer that nothing reads. */
-        bool idle = file->use == EPCTX_USE_INITIALIZERS && rule != EPCTX_RULE_MEMORY_LOCATION &&
-                    epctx_map_get(&l->idle_files, name) == file->users &&
-                    (rule == EPCTX_RULE_FILE_EMPTY ||
-                     epctx_map_get(&l->body_files, name) == EPCTX_MAP_NONE);
-        l->demoted = idle ? EPCTX_RULE_IDLE_INITIALIZER : EPCTX_RULE_COUNT;
-        epctx__say(l, rule, file->node, file->attribute, "%s", file->problem);
-        l->demoted = EPCTX_RULE_COUNT;
-    } else if (file->use == EPCTX_USE_INITIALIZERS &&
-               epctx_path_check(name, NULL) != EPCTX_OK) {
-        epctx__say(l, EPCTX_RULE_DETOUR, file->node, file->attribute,
-                   "is '%S': ORT 1.30 follows '..' inside the model's folder", &name);
-    }
-    if (memchr(name.data, '\\', name.size) != NULL) {
-        epctx__say(l, EPCTX_RULE_BACKSLASH, file->node, file->attribute,
-                   "is '%S': a backslash separates folders on Windows only", &name);
-    }
-}
-
 /* Whether an EP refuses a name for its dots. */
 static bool epctx__dots_refused(const epctx_profile *profile, epctx_str name)
 {
     return (profile->traits & EPCTX_NO_DOTS) != 0 && epctx_path_has_dots(name);
-}
-
-/* Is ".." all that epctx_path_check has against a name? */
-static bool epctx__path_only_dots(epctx_str name)
-{
-    const char *fault = epctx__path_fault(name);
-    return fault != NULL && strncmp(fault, "leaves", 6) == 0;
-}
-
-/* Does the name stay in its folder by its letters alone? */
-static bool epctx__path_stays(epctx_str name)
-{
-    size_t start = 0;
-    size_t i;
-    int64_t depth = 0;
-    for (i = 0; i <= name.size && depth >= 0; i++) {
-        if (i == name.size || epctx_path_is_separator(name.data[i])) {
-            size_t size = i - start;
-            bool dots = size == 2 && memcmp(name.data + start, "..", 2) == 0;
-            bool dot = size == 0 || (size == 1 && name.data[start] == '.');
-            depth += dots ? -1 : dot ? 0 : 1;
-            start = i + 1;
-        }
-    }
-    return depth >= 0;
-}
-
-/* ORT takes a location with '..' when it leads back into the folder. */
-static void epctx__lint_detours(epctx__files *files)
-{
-    const epctx_io *io = epctx_model_io(files->model);
-    size_t i;
-    for (i = 0; i < files->count; i++) {
-        epctx_dependency *file = (epctx_dependency *)files->list + i;
-        char path[EPCTX_PATH_MAX];
-        epctx_file_info info;
-        if (file->use != EPCTX_USE_INITIALIZERS || file->status != EPCTX_ERR_PATH ||
-            file->folder == NULL || !epctx__path_only_dots(file->name)) {
-            continue;
-        }
-        if (files->no_files || io == NULL) {
-            file->status = epctx__path_stays(file->name) ? EPCTX_OK : EPCTX_ERR_PATH;
-        } else if (epctx_path_find(io, epctx_str_of(file->folder), file->name,
-                                   files->flags | EPCTX__PATH_DOTS, path, sizeof path,
-                                   NULL) == EPCTX_OK &&
-                   io->stat_fn(io->user, path, &info, NULL) == EPCTX_OK) {
-            file->path = epctx_arena_copy(files->arena, epctx_str_of(path));
-            file->size = info.size;
-            file->status = EPCTX_OK;
-        }
-    }
-}
-
-static void epctx__lint_files(epctx__lint *l)
-{
-    const epctx__files *files = &l->files;
-    epctx_str model_file = files->model_file;
-    size_t i;
-    for (i = 0; i < files->count; i++) {
-        const epctx_dependency *file = (const epctx_dependency *)files->list + i;
-        /* An empty path or location is reported with the node or initializer. */
-        if (file->name.size > 0) {
-            epctx__lint_file(l, file);
-        }
-    }
-    for (i = 0; i < l->node_count; i++) {
-        const epctx__judged *judged = epctx__judged_at(l, i);
-        epctx_str name = judged->node.ep_cache_context;
-        bool path = judged->ours && judged->node.embed_mode == 0 && name.size > 0;
-        if (path && model_file.size > 0 &&
-            !epctx_profile_name_fits(judged->profile->binary, epctx_path_file(name), model_file)) {
-            epctx__say(l, EPCTX_RULE_BINARY_NAME, judged->node.name, "ep_cache_context",
-                       "is '%S', EP '%s' writes '%s'", &name, judged->profile->name,
-                       judged->profile->binary);
-        }
-        if (path && epctx__dots_refused(judged->profile, name)) {
-            epctx__say(l, EPCTX_RULE_DOTS, judged->node.name, "ep_cache_context",
-                       "is '%S': EP '%s' refuses any '..'", &name, judged->profile->name);
-        }
-    }
-}
-
-static void epctx__lint_run(epctx__lint *l)
-{
-    const epctx_profile *forced = l->opts != NULL ? l->opts->profile : NULL;
-    epctx_graph_view graph = epctx_model_graph(l->model);
-    size_t i;
-    l->demoted = EPCTX_RULE_COUNT;
-    if (!epctx__files_begin(&l->files, l->model, l->opts, &l->arena) ||
-        !epctx__files_model(&l->files)) {
-        l->short_of_memory = true;
-        return;
-    }
-    epctx__lint_detours(&l->files);
-    epctx__lint_callees(l);
-    epctx__lint_fields(l, EPCTX_KIND_MODEL, epctx__slot_view(l->model->root), epctx_str_of(""),
-                       epctx_str_of(""));
-    epctx__lint_model(l);
-    l->main_nodes = epctx_cursor_count(epctx_graph_nodes(graph));
-    epctx__lint_graph(l, graph.view, NULL);
-    for (i = 0; i < l->function_count && !l->short_of_memory; i++) {
-        epctx__lint_function(l, epctx__callee_at(l, i));
-    }
-    epctx__lint_count(l);
-    for (i = 0; i < l->node_count && !l->short_of_memory; i++) {
-        epctx__judged *judged = epctx__judged_at(l, i);
-        if (judged->ours) {
-            l->graph = judged->graph;
-            epctx__lint_party_node(l, epctx__party_at(l, judged->party), i);
-        }
-    }
-    l->graph = epctx_str_of("");
-    for (i = 0; i < l->party_count && !l->short_of_memory; i++) {
-        epctx__lint_party(l, epctx__party_at(l, i));
-    }
-    if (forced != NULL && l->party_count == 0) {
-        epctx__say(l, EPCTX_RULE_NOT_OURS, epctx_str_of(""), NULL,
-                   "none of the %u EPContext nodes is for EP '%s'", (uint64_t)l->node_count,
-                   forced->name);
-    }
-    epctx__lint_compat(l);
-    if (!l->short_of_memory) {
-        epctx__lint_files(l);
-    }
-}
-
-EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_opts *opts,
-                                  epctx_finding_fn found_fn, void *user,
-                                  uint64_t counts[EPCTX_SEVERITY_COUNT], epctx_error *error)
-{
-    epctx__lint lint;
-    epctx_status status = EPCTX_OK;
-    epctx_error_clear(error);
-    memset(&lint, 0, sizeof lint);
-    lint.model = model;
-    lint.opts = opts;
-    lint.found_fn = found_fn;
-    lint.user = user;
-    lint.graph = epctx_str_of("");
-    epctx_arena_init(&lint.arena, opts != NULL ? opts->allocator : NULL);
-    epctx_map_init(&lint.party_of, &lint.arena);
-    epctx_map_init(&lint.epnode_names, &lint.arena);
-    epctx_map_init(&lint.unknown_sources, &lint.arena);
-    epctx_map_init(&lint.configurations, &lint.arena);
-    epctx_map_init(&lint.functions, &lint.arena);
-    epctx_map_init(&lint.idle_files, &lint.arena);
-    epctx_map_init(&lint.body_files, &lint.arena);
-    epctx__lint_run(&lint);
-    if (counts != NULL) {
-        memcpy(counts, lint.counts, sizeof lint.counts);
-    }
-    if (lint.short_of_memory) {
-        status = epctx__nomem(error, lint.arena.missing);
-    }
-    epctx_arena_free(&lint.arena);
-    return status;
 }
 
 #endif /* EPCTX_NO_WIRE */
@@ -17390,7 +13837,7 @@ static void epctx__unlink(epctx_slot *slot, epctx_slot *previous)
 /* The main graph came or went. */
 static void epctx__graph_moved(epctx_model *model, const epctx_slot *slot)
 {
-    if (slot->parent == model->root && slot->number == 7) {
+    if (slot->parent == model->root && slot->number == EPCTX_FIELD_MODEL_GRAPH) {
         model->graph = model->shown_graph = epctx__find_graph(model->root);
     }
 }
@@ -17416,26 +13863,29 @@ EPCTX_API void epctx_undo(epctx_model *model, size_t mark)
     }
 }
 
-static epctx_status epctx__remove_slot(epctx_model *model, epctx_slot *slot, epctx_error *error)
+/* What several edits came to: all of them or none. */
+static epctx_status epctx__end_edits(epctx_model *model, size_t mark, epctx_status status)
 {
-    epctx_status status = epctx__record(model, slot, NULL, false, error);
-    if (status == EPCTX_OK) {
-        slot->removed = true;
-        epctx__graph_moved(model, slot);
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
     }
     return status;
+}
+
+static epctx_status epctx__remove_slot(epctx_model *model, epctx_slot *slot, epctx_error *error)
+{
+    EPCTX__TRY(epctx__record(model, slot, NULL, false, error));
+    slot->removed = true;
+    epctx__graph_moved(model, slot);
+    return EPCTX_OK;
 }
 
 /* Links `slot` into `parent` behind `previous` (NULL: first). */
 static epctx_status epctx__insert(epctx_model *model, epctx_slot *parent, epctx_slot *previous,
                                   epctx_slot *slot, epctx_error *error)
 {
-    epctx_status status;
     slot->parent = parent;
-    status = epctx__record(model, slot, previous, true, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__record(model, slot, previous, true, error));
     slot->next = previous != NULL ? previous->next : parent->message->first;
     if (previous != NULL) {
         previous->next = slot;
@@ -17494,48 +13944,60 @@ static epctx_status epctx__locate(epctx_model *model, epctx_view view, epctx_slo
                                   epctx_error *error)
 {
     epctx_slot *slot = (epctx_slot *)(uintptr_t)view.slot;
-    epctx_status status = epctx__editable(model, error);
-    *out = NULL;
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__editable(model, error));
     slot = slot != NULL && epctx__is_live(model, slot) ? slot : NULL;
     while (slot != NULL && !epctx__is_slot_of(slot, view)) {
         epctx_slot *child = NULL;
         if (epctx__slot_type(slot) != EPCTX_KIND_NONE) {
-            status = epctx__open_message(model, slot, error);
-            if (status != EPCTX_OK) {
-                return status;
-            }
+            EPCTX__TRY(epctx__open_message(model, slot, error));
             child = epctx__child_at(slot->message, view.data);
             slot->message->hint = child;
         }
         slot = child;
     }
-    if (slot == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "the view is not a field of this model, or it was removed");
-    }
     *out = slot;
-    return EPCTX_OK;
+    return slot != NULL ? EPCTX_OK
+                        : epctx_fail(error, EPCTX_ERR_ARG,
+                                     "the view is not a field of this model, or it was removed");
 }
 
 /* The slot of a message, opened. */
 static epctx_status epctx__locate_message(epctx_model *model, epctx_view view, epctx_slot **out,
                                           epctx_error *error)
 {
-    epctx_status status = epctx__locate(model, view, out, error);
-    if (status == EPCTX_OK && epctx__slot_type(*out) == EPCTX_KIND_NONE) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "the view is a string or a number, no message");
+    EPCTX__TRY(epctx__locate(model, view, out, error));
+    return epctx__slot_type(*out) != EPCTX_KIND_NONE
+               ? epctx__open_message(model, *out, error)
+               : epctx_fail(error, EPCTX_ERR_ARG, "the view is a string or a number, no message");
+}
+
+/* The same for a message of one kind. */
+static epctx_status epctx__locate_kind(epctx_model *model, epctx_view view, epctx_kind kind,
+                                       epctx_slot **out, epctx_error *error)
+{
+    EPCTX__TRY(epctx__locate_message(model, view, out, error));
+    return epctx__slot_type(*out) == kind
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG, "the view is no %s", epctx_message_name(kind));
+}
+
+EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, epctx_view *parent,
+                                          epctx_error *error)
+{
+    epctx_slot *slot;
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__locate(model, *view, &slot, error));
+    *view = epctx__slot_view(slot);
+    if (parent != NULL) {
+        *parent = slot->parent != NULL ? epctx__slot_view(slot->parent) : epctx_view_none();
     }
-    return status == EPCTX_OK ? epctx__open_message(model, *out, error) : status;
+    return EPCTX_OK;
 }
 
 /* The same for a graph or function; an empty view is the main graph. */
 static epctx_status epctx__locate_graph(epctx_model *model, epctx_view view, epctx_slot **out,
                                         epctx_error *error)
 {
-    epctx_status status;
     epctx_kind type;
     if (!epctx_view_exists(view)) {
         if (model->graph == NULL) {
@@ -17543,14 +14005,70 @@ static epctx_status epctx__locate_graph(epctx_model *model, epctx_view view, epc
         }
         view = epctx__slot_view(model->graph);
     }
-    status = epctx__locate_message(model, view, out, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__locate_message(model, view, out, error));
     type = epctx__slot_type(*out);
     return type == EPCTX_KIND_GRAPH || type == EPCTX_KIND_FUNCTION
                ? EPCTX_OK
                : epctx_fail(error, EPCTX_ERR_ARG, "the view is no graph");
+}
+
+/* The first field with this number from `slot` on, NULL when there is none. */
+static epctx_slot *epctx__field_from(epctx_slot *slot, uint32_t number)
+{
+    while (slot != NULL && (slot->removed || slot->number != number)) {
+        slot = slot->next;
+    }
+    return slot;
+}
+
+/* The same with a payload. */
+static epctx_slot *epctx__live(epctx_slot *slot, uint32_t number)
+{
+    while (slot != NULL &&
+           (slot->number != number || slot->wire != EPCTX_WIRE_LEN || slot->removed)) {
+        slot = slot->next;
+    }
+    return slot;
+}
+
+/* The same whose field 1 is the text `key`: an attribute, an opset import, a pair. */
+static epctx_slot *epctx__keyed_from(epctx_slot *slot, uint32_t number, epctx_str key)
+{
+    for (slot = epctx__live(slot, number); slot != NULL; slot = epctx__live(slot->next, number)) {
+        epctx_cursor it = epctx_fields(epctx__slot_view(slot), EPCTX_FIELD_PAIR_KEY);
+        epctx_str name = epctx_str_of(NULL);
+        while (epctx_next_str(&it, &name)) {
+        }
+        if (number == EPCTX_FIELD_MODEL_OPSET_IMPORT && slot->parent->parent == NULL
+                ? epctx__same_domain(name, key)
+                : epctx_str_eq(name, key)) {
+            return slot;
+        }
+    }
+    return NULL;
+}
+
+static epctx_slot *epctx__keyed_last(const epctx_slot *parent, uint32_t number, epctx_str key)
+{
+    epctx_slot *last = NULL;
+    epctx_slot *slot = epctx__keyed_from(parent->message->first, number, key);
+    for (; slot != NULL; slot = epctx__keyed_from(slot->next, number, key)) {
+        last = slot;
+    }
+    return last;
+}
+
+/* Removes those with that key but for `keep`. */
+static epctx_status epctx__drop_keyed(epctx_model *model, const epctx_slot *parent, uint32_t number,
+                                      epctx_str key, const epctx_slot *keep, epctx_error *error)
+{
+    epctx_slot *slot = epctx__keyed_from(parent->message->first, number, key);
+    for (; slot != NULL; slot = epctx__keyed_from(slot->next, number, key)) {
+        if (slot != keep) {
+            EPCTX__TRY(epctx__remove_slot(model, slot, error));
+        }
+    }
+    return EPCTX_OK;
 }
 
 /* The last field with this number, else the last field at all. */
@@ -17561,10 +14079,9 @@ static epctx_slot *epctx__last_of(const epctx_slot *parent, uint32_t number)
     if (found != NULL && found->number == number && !found->removed) {
         return found;
     }
-    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
-        if (slot->number == number && !slot->removed) {
-            found = slot;
-        }
+    slot = epctx__field_from(parent->message->first, number);
+    for (; slot != NULL; slot = epctx__field_from(slot->next, number)) {
+        found = slot;
     }
     return found;
 }
@@ -17573,13 +14090,13 @@ static epctx_slot *epctx__last_of(const epctx_slot *parent, uint32_t number)
  * such a field the last field at all. */
 static epctx_slot *epctx__before_first(const epctx_slot *parent, uint32_t number)
 {
-    epctx_slot *slot;
-    epctx_slot *before = NULL;
-    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
-        if (slot->number == number && !slot->removed) {
-            break;
-        }
-        before = slot;
+    const epctx_slot *first = epctx__field_from(parent->message->first, number);
+    epctx_slot *before = parent->message->first;
+    if (before == first) {
+        return NULL;
+    }
+    while (before->next != first) {
+        before = before->next;
     }
     return before;
 }
@@ -17589,22 +14106,18 @@ static epctx_slot *epctx__before_first(const epctx_slot *parent, uint32_t number
 static epctx_status epctx__place_of(epctx_model *model, epctx_slot *parent, uint32_t number,
                                     epctx_view after, epctx_slot **previous, epctx_error *error)
 {
-    epctx_status status;
-    epctx_slot *slot;
     if (!epctx_view_exists(after)) {
         *previous = epctx__last_of(parent, number);
         return EPCTX_OK;
     }
-    status = epctx__locate(model, after, &slot, error);
-    if (status == EPCTX_OK && slot == parent) {
+    EPCTX__TRY(epctx__locate(model, after, previous, error));
+    if (*previous == parent) {
         *previous = epctx__before_first(parent, number);
         return EPCTX_OK;
     }
-    if (status == EPCTX_OK && slot->parent != parent) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "`after` is a field of another message");
-    }
-    *previous = slot;
-    return status;
+    return (*previous)->parent == parent
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG, "`after` is a field of another message");
 }
 
 /* -- new messages: appended to a slot that is not linked into the tree yet -- */
@@ -17737,12 +14250,12 @@ static epctx_slot *epctx__add_message(epctx__builder *b, epctx_slot *parent, uin
 
 static void epctx__build_dims(epctx__builder *b, epctx_slot *tensor, const epctx_value *value)
 {
-    epctx_slot *shape = epctx__add_message(b, tensor, 2);
+    epctx_slot *shape = epctx__add_message(b, tensor, EPCTX_FIELD_TYPE_TENSOR_SHAPE);
     int32_t i;
     for (i = 0; i < value->rank && !b->failed; i++) {
-        epctx_slot *dim = epctx__add_message(b, shape, 1);
+        epctx_slot *dim = epctx__add_message(b, shape, EPCTX_FIELD_SHAPE_DIM);
         if (value->dims[i] >= 0) {
-            epctx__add_varint(b, dim, 1, value->dims[i]);
+            epctx__add_varint(b, dim, EPCTX_FIELD_DIM_DIM_VALUE, value->dims[i]);
         }
     }
 }
@@ -17752,10 +14265,11 @@ static epctx_slot *epctx__build_value(epctx__builder *b, epctx_slot *graph, uint
                                       const epctx_value *value)
 {
     epctx_slot *slot = epctx__add_message(b, graph, number);
-    epctx__add_str(b, slot, 1, value->name);
+    epctx__add_str(b, slot, EPCTX_FIELD_VALUE_NAME, value->name);
     if (value->elem_type != 0) {
-        epctx_slot *tensor = epctx__add_message(b, epctx__add_message(b, slot, 2), 1);
-        epctx__add_varint(b, tensor, 1, value->elem_type);
+        epctx_slot *type = epctx__add_message(b, slot, EPCTX_FIELD_VALUE_TYPE);
+        epctx_slot *tensor = epctx__add_message(b, type, EPCTX_FIELD_TYPE_TENSOR_TYPE);
+        epctx__add_varint(b, tensor, EPCTX_FIELD_TYPE_TENSOR_ELEM_TYPE, value->elem_type);
         if (value->rank >= 0) {
             epctx__build_dims(b, tensor, value);
         }
@@ -17770,13 +14284,13 @@ static epctx_slot *epctx__build_tensor(epctx__builder *b, epctx_slot *parent, ui
     epctx_slot *slot = epctx__add_message(b, parent, number);
     int32_t i;
     for (i = 0; i < tensor->rank; i++) {
-        epctx__add_varint(b, slot, 1, tensor->dims[i]);
+        epctx__add_varint(b, slot, EPCTX_FIELD_TENSOR_DIMS, tensor->dims[i]);
     }
-    epctx__add_varint(b, slot, 2, tensor->elem_type);
+    epctx__add_varint(b, slot, EPCTX_FIELD_TENSOR_DATA_TYPE, tensor->elem_type);
     if (tensor->name.size > 0) {
-        epctx__add_str(b, slot, 8, tensor->name);
+        epctx__add_str(b, slot, EPCTX_FIELD_TENSOR_NAME, tensor->name);
     }
-    epctx__add_bytes(b, slot, 9, tensor->data, tensor->size);
+    epctx__add_bytes(b, slot, EPCTX_FIELD_TENSOR_RAW_DATA, tensor->data, tensor->size);
     return slot;
 }
 
@@ -17785,23 +14299,24 @@ static void epctx__build_node_fields(epctx__builder *b, epctx_slot *slot, const 
 /* GraphProto. */
 static void epctx__build_graph(epctx__builder *b, epctx_slot *attr, const epctx_graph *graph)
 {
-    epctx_slot *slot = epctx__add_message(b, attr, 6);
+    epctx_slot *slot = epctx__add_message(b, attr, EPCTX_FIELD_ATTR_G);
     size_t i;
     for (i = 0; i < graph->node_count && !b->failed; i++) {
-        epctx__build_node_fields(b, epctx__add_message(b, slot, 1), &graph->nodes[i]);
+        epctx__build_node_fields(b, epctx__add_message(b, slot, EPCTX_FIELD_GRAPH_NODE),
+                                 &graph->nodes[i]);
     }
-    epctx__add_str(b, slot, 2, graph->name);
+    epctx__add_str(b, slot, EPCTX_FIELD_GRAPH_NAME, graph->name);
     for (i = 0; i < graph->initializer_count && !b->failed; i++) {
-        epctx__build_tensor(b, slot, 5, &graph->initializers[i]);
+        epctx__build_tensor(b, slot, EPCTX_FIELD_GRAPH_INITIALIZER, &graph->initializers[i]);
     }
     for (i = 0; i < graph->input_count && !b->failed; i++) {
-        epctx__build_value(b, slot, 11, &graph->inputs[i]);
+        epctx__build_value(b, slot, EPCTX_FIELD_GRAPH_INPUT, &graph->inputs[i]);
     }
     for (i = 0; i < graph->output_count && !b->failed; i++) {
-        epctx__build_value(b, slot, 12, &graph->outputs[i]);
+        epctx__build_value(b, slot, EPCTX_FIELD_GRAPH_OUTPUT, &graph->outputs[i]);
     }
     for (i = 0; i < graph->value_count && !b->failed; i++) {
-        epctx__build_value(b, slot, 13, &graph->values[i]);
+        epctx__build_value(b, slot, EPCTX_FIELD_GRAPH_VALUE_INFO, &graph->values[i]);
     }
 }
 
@@ -17810,34 +14325,35 @@ static void epctx__build_payload(epctx__builder *b, epctx_slot *slot, const epct
 {
     size_t i;
     if (attr->type == EPCTX_ATTR_INT) {
-        epctx__add_varint(b, slot, 3, attr->i);
+        epctx__add_varint(b, slot, EPCTX_FIELD_ATTR_I, attr->i);
     } else if (attr->type == EPCTX_ATTR_FLOAT) {
-        epctx__add_float(b, slot, 2, attr->f);
+        epctx__add_float(b, slot, EPCTX_FIELD_ATTR_F, attr->f);
     } else if (attr->type == EPCTX_ATTR_STRING) {
-        epctx__add_bytes(b, slot, 4, attr->s.data, attr->s.size);
+        epctx__add_bytes(b, slot, EPCTX_FIELD_ATTR_S, attr->s.data, attr->s.size);
     } else if (attr->type == EPCTX_ATTR_TENSOR) {
-        epctx__build_tensor(b, slot, 5, attr->t);
+        epctx__build_tensor(b, slot, EPCTX_FIELD_ATTR_T, attr->t);
     } else if (attr->type == EPCTX_ATTR_GRAPH) {
         epctx__build_graph(b, slot, attr->g);
     }
     for (i = 0; i < attr->count && !b->failed; i++) {
         if (attr->type == EPCTX_ATTR_INTS) {
-            epctx__add_varint(b, slot, 8, attr->ints[i]);
+            epctx__add_varint(b, slot, EPCTX_FIELD_ATTR_INTS, attr->ints[i]);
         } else if (attr->type == EPCTX_ATTR_FLOATS) {
-            epctx__add_float(b, slot, 7, attr->floats[i]);
+            epctx__add_float(b, slot, EPCTX_FIELD_ATTR_FLOATS, attr->floats[i]);
         } else if (attr->type == EPCTX_ATTR_STRINGS) {
-            epctx__add_bytes(b, slot, 9, attr->strings[i].data, attr->strings[i].size);
+            epctx__add_bytes(b, slot, EPCTX_FIELD_ATTR_STRINGS, attr->strings[i].data,
+                             attr->strings[i].size);
         }
     }
 }
 
 static epctx_slot *epctx__build_attr(epctx__builder *b, epctx_slot *node, const epctx_attr *attr)
 {
-    epctx_slot *slot = epctx__add_message(b, node, 5);
+    epctx_slot *slot = epctx__add_message(b, node, EPCTX_FIELD_NODE_ATTRIBUTE);
     if (slot != NULL) {
-        epctx__add_str(b, slot, 1, attr->name);
+        epctx__add_str(b, slot, EPCTX_FIELD_ATTR_NAME, attr->name);
         epctx__build_payload(b, slot, attr);
-        epctx__add_varint(b, slot, 20, (int64_t)attr->type);
+        epctx__add_varint(b, slot, EPCTX_FIELD_ATTR_TYPE, (int64_t)attr->type);
     }
     return slot;
 }
@@ -17846,25 +14362,25 @@ static void epctx__build_node_fields(epctx__builder *b, epctx_slot *slot, const 
 {
     size_t i;
     for (i = 0; i < node->input_count && !b->failed; i++) {
-        epctx__add_str(b, slot, 1, node->inputs[i]);
+        epctx__add_str(b, slot, EPCTX_FIELD_NODE_INPUT, node->inputs[i]);
     }
     for (i = 0; i < node->output_count && !b->failed; i++) {
-        epctx__add_str(b, slot, 2, node->outputs[i]);
+        epctx__add_str(b, slot, EPCTX_FIELD_NODE_OUTPUT, node->outputs[i]);
     }
-    epctx__add_str(b, slot, 3, node->name);
-    epctx__add_str(b, slot, 4, node->op_type);
+    epctx__add_str(b, slot, EPCTX_FIELD_NODE_NAME, node->name);
+    epctx__add_str(b, slot, EPCTX_FIELD_NODE_OP_TYPE, node->op_type);
     for (i = 0; i < node->attr_count && !b->failed; i++) {
         epctx__build_attr(b, slot, &node->attrs[i]);
     }
     if (node->domain.size > 0) {
-        epctx__add_str(b, slot, 7, node->domain);
+        epctx__add_str(b, slot, EPCTX_FIELD_NODE_DOMAIN, node->domain);
     }
 }
 
 /* An unlinked NodeProto. */
 static epctx_slot *epctx__build_node(epctx__builder *b, const epctx_node *node)
 {
-    epctx_slot *slot = epctx__add_message(b, NULL, 1);
+    epctx_slot *slot = epctx__add_message(b, NULL, EPCTX_FIELD_GRAPH_NODE);
     epctx__build_node_fields(b, slot, node);
     return slot;
 }
@@ -17945,23 +14461,42 @@ static bool epctx__check_slot(epctx__check *check, epctx_kind type, const epctx_
     return true;
 }
 
-/* A new member of a oneof takes the place of whichever is there. */
-static epctx_status epctx__drop_choices(epctx_model *model, epctx_slot *parent,
-                                        const epctx_slot *fresh, epctx_error *error)
+/* Whether `fresh` may become a field of `parent`. */
+static epctx_status epctx__check_fresh(epctx_model *model, const epctx_slot *parent,
+                                       const epctx_slot *fresh, epctx_error *error)
+{
+    epctx__check check;
+    memset(&check, 0, sizeof check);
+    check.fields = UINT64_MAX;
+    if (!epctx__check_slot(&check, epctx__slot_type(parent), fresh,
+                           epctx__depth_left(model, parent))) {
+        return epctx_fail(error,
+                          check.status == EPCTX_ERR_LIMIT ? EPCTX_ERR_LIMIT : EPCTX_ERR_GRAPH,
+                          "this cannot become field %u: %s", (uint64_t)fresh->number, check.reason);
+    }
+    return !check.duplicate
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_GRAPH,
+                            "in this message a field that must be single stands twice");
+}
+
+static epctx_status epctx__link(epctx_model *model, epctx_slot *parent, epctx_slot *previous,
+                                epctx_slot *fresh, epctx_error *error)
 {
     epctx_kind type = epctx__slot_type(parent);
-    epctx_status status = EPCTX_OK;
     epctx_slot *slot;
+    EPCTX__TRY(epctx__insert(model, parent, previous, fresh, error));
     if (!epctx__is_choice(type, fresh->number, (epctx_wire)fresh->wire)) {
         return EPCTX_OK;
     }
-    for (slot = parent->message->first; slot != NULL && status == EPCTX_OK; slot = slot->next) {
+    /* A new member of a oneof takes the place of whichever is there. */
+    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
         if (slot != fresh && !slot->removed &&
             epctx__is_choice(type, slot->number, (epctx_wire)slot->wire)) {
-            status = epctx__remove_slot(model, slot, error);
+            EPCTX__TRY(epctx__remove_slot(model, slot, error));
         }
     }
-    return status;
+    return EPCTX_OK;
 }
 
 /* Links what was built into the tree. */
@@ -17969,35 +14504,15 @@ static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_sl
                                  epctx_slot *previous, epctx_slot *slot, epctx_error *error)
 {
     size_t mark = epctx_edit_mark(model);
-    epctx_status status;
-    epctx__check check;
-    memset(&check, 0, sizeof check);
-    check.fields = UINT64_MAX;
     if (b->failed) {
         return epctx__nomem(error, model->arena.missing);
     }
-    if (!epctx__check_slot(&check, epctx__slot_type(parent), slot,
-                           epctx__depth_left(model, parent))) {
-        return epctx_fail(error,
-                          check.status == EPCTX_ERR_LIMIT ? EPCTX_ERR_LIMIT : EPCTX_ERR_GRAPH,
-                          "this cannot become field %u: %s", (uint64_t)slot->number, check.reason);
-    }
-    if (check.duplicate) {
-        return epctx_fail(error, EPCTX_ERR_GRAPH,
-                          "in this message a field that must be single stands twice");
-    }
-    if (parent == model->root && slot->number == 7 && slot->message == NULL &&
+    EPCTX__TRY(epctx__check_fresh(model, parent, slot, error));
+    if (parent == model->root && slot->number == EPCTX_FIELD_MODEL_GRAPH && slot->message == NULL &&
         !epctx__open_slot(&model->arena, slot, EPCTX_KIND_GRAPH, NULL, 100)) {
         return epctx__nomem(error, model->arena.missing);
     }
-    status = epctx__insert(model, parent, previous, slot, error);
-    if (status == EPCTX_OK) {
-        status = epctx__drop_choices(model, parent, slot, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    return epctx__end_edits(model, mark, epctx__link(model, parent, previous, slot, error));
 }
 
 /* -- edits: fields -- */
@@ -18005,13 +14520,11 @@ static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_sl
 EPCTX_API epctx_status epctx_remove(epctx_model *model, epctx_view view, epctx_error *error)
 {
     epctx_slot *slot;
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate(model, view, &slot, error);
-    if (status == EPCTX_OK && slot->parent == NULL) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "the model itself cannot be removed");
-    }
-    return status == EPCTX_OK ? epctx__remove_slot(model, slot, error) : status;
+    EPCTX__TRY(epctx__locate(model, view, &slot, error));
+    return slot->parent != NULL
+               ? epctx__remove_slot(model, slot, error)
+               : epctx_fail(error, EPCTX_ERR_ARG, "the model itself cannot be removed");
 }
 
 /* Bytes that a length prefix needs. */
@@ -18055,7 +14568,7 @@ static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
         return false;
     }
     if (a->wire == EPCTX_WIRE_LEN) {
-        return epctx__same_bytes(epctx__slot_view(a), epctx__slot_view(b));
+        return epctx_view_equal(epctx__slot_view(a), epctx__slot_view(b));
     }
     epctx__slot_field(a, &x);
     epctx__slot_field(b, &y);
@@ -18071,6 +14584,20 @@ static bool epctx__is_former(epctx_kind type, const epctx_slot *slot, const epct
              epctx__is_choice(type, slot->number, (epctx_wire)slot->wire)));
 }
 
+/* Removes what `fresh` takes the place of. */
+static epctx_status epctx__drop_former(epctx_model *model, const epctx_slot *parent,
+                                       const epctx_slot *fresh, epctx_error *error)
+{
+    epctx_kind type = epctx__slot_type(parent);
+    epctx_slot *slot;
+    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
+        if (epctx__is_former(type, slot, fresh)) {
+            EPCTX__TRY(epctx__remove_slot(model, slot, error));
+        }
+    }
+    return EPCTX_OK;
+}
+
 /* Makes `fresh` the only field of its number, in the place of the last one. A field that says the
  * same already keeps its bytes. */
 static epctx_status epctx__set_field(epctx_model *model, epctx__builder *b, epctx_slot *parent,
@@ -18078,7 +14605,6 @@ static epctx_status epctx__set_field(epctx_model *model, epctx__builder *b, epct
 {
     size_t mark = epctx_edit_mark(model);
     epctx_kind type = epctx__slot_type(parent);
-    epctx_status status;
     epctx_slot *last = NULL;
     epctx_slot *slot;
     size_t count = 0;
@@ -18097,33 +14623,21 @@ static epctx_status epctx__set_field(epctx_model *model, epctx__builder *b, epct
     if (last != NULL && last->wire == EPCTX_WIRE_LEN && fresh->split) {
         fresh->split = (uint8_t)epctx__length_width(last);
     }
-    status = epctx__place(model, b, parent, last != NULL ? last : parent->message->last, fresh,
-                          error);
-    for (slot = parent->message->first; slot != NULL && status == EPCTX_OK && count > 0;
-         slot = slot->next) {
-        if (epctx__is_former(type, slot, fresh)) {
-            status = epctx__remove_slot(model, slot, error);
-        }
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    EPCTX__TRY(epctx__place(model, b, parent, last != NULL ? last : parent->message->last, fresh,
+                            error));
+    return epctx__end_edits(model, mark, epctx__drop_former(model, parent, fresh, error));
 }
 
 /* The message whose plain field is to be set. */
 static epctx_status epctx__plain_field(epctx_model *model, epctx_view message, uint32_t number,
                                        epctx_slot **slot, epctx_error *error)
 {
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate_message(model, message, slot, error);
-    if (status == EPCTX_OK &&
-        (number == 0 || epctx__field_kind(epctx__slot_type(*slot), number) != 0)) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message is no string or number",
+    EPCTX__TRY(epctx__locate_message(model, message, slot, error));
+    return number != 0 && epctx__field_kind(epctx__slot_type(*slot), number) == 0
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message is no string or number",
                             (uint64_t)number);
-    }
-    return status;
 }
 
 EPCTX_API epctx_status epctx_set_str(epctx_model *model, epctx_view message, uint32_t number,
@@ -18131,10 +14645,8 @@ EPCTX_API epctx_status epctx_set_str(epctx_model *model, epctx_view message, uin
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *slot;
-    epctx_status status = epctx__plain_field(model, message, number, &slot, error);
-    return status == EPCTX_OK ? epctx__set_field(model, &b, slot,
-                                                 epctx__add_str(&b, NULL, number, text), error)
-                              : status;
+    EPCTX__TRY(epctx__plain_field(model, message, number, &slot, error));
+    return epctx__set_field(model, &b, slot, epctx__add_str(&b, NULL, number, text), error);
 }
 
 EPCTX_API epctx_status epctx_set_data(epctx_model *model, epctx_view message, uint32_t number,
@@ -18142,11 +14654,9 @@ EPCTX_API epctx_status epctx_set_data(epctx_model *model, epctx_view message, ui
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *slot;
-    epctx_status status = epctx__plain_field(model, message, number, &slot, error);
-    return status == EPCTX_OK
-               ? epctx__set_field(model, &b, slot,
-                                                 epctx__add_bytes(&b, NULL, number, data.data, data.size), error)
-               : status;
+    EPCTX__TRY(epctx__plain_field(model, message, number, &slot, error));
+    return epctx__set_field(model, &b, slot,
+                            epctx__add_bytes(&b, NULL, number, data.data, data.size), error);
 }
 
 EPCTX_API epctx_status epctx_set_int(epctx_model *model, epctx_view message, uint32_t number,
@@ -18154,30 +14664,23 @@ EPCTX_API epctx_status epctx_set_int(epctx_model *model, epctx_view message, uin
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *slot;
-    epctx_status status = epctx__plain_field(model, message, number, &slot, error);
-    return status == EPCTX_OK ? epctx__set_field(model, &b, slot,
-                                                 epctx__add_varint(&b, NULL, number, value), error)
-                              : status;
+    EPCTX__TRY(epctx__plain_field(model, message, number, &slot, error));
+    return epctx__set_field(model, &b, slot, epctx__add_varint(&b, NULL, number, value), error);
 }
 
 EPCTX_API epctx_status epctx_clear_field(epctx_model *model, epctx_view message, uint32_t number,
                                          epctx_error *error)
 {
     size_t mark = epctx_edit_mark(model);
+    epctx_status status = EPCTX_OK;
     epctx_slot *owner, *slot;
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate_message(model, message, &owner, error);
-    for (slot = status == EPCTX_OK ? owner->message->first : NULL;
-         slot != NULL && status == EPCTX_OK; slot = slot->next) {
-        if (slot->number == number && !slot->removed) {
-            status = epctx__remove_slot(model, slot, error);
-        }
+    EPCTX__TRY(epctx__locate_message(model, message, &owner, error));
+    slot = epctx__field_from(owner->message->first, number);
+    for (; slot != NULL && status == EPCTX_OK; slot = epctx__field_from(slot->next, number)) {
+        status = epctx__remove_slot(model, slot, error);
     }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    return epctx__end_edits(model, mark, status);
 }
 
 EPCTX_API epctx_status epctx_put_str(epctx_model *model, epctx_view message, uint32_t number,
@@ -18185,29 +14688,28 @@ EPCTX_API epctx_status epctx_put_str(epctx_model *model, epctx_view message, uin
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *slot;
-    epctx_status status = epctx__plain_field(model, message, number, &slot, error);
-    return status == EPCTX_OK ? epctx__place(model, &b, slot, epctx__last_of(slot, number),
-                                             epctx__add_str(&b, NULL, number, text), error)
-                              : status;
+    EPCTX__TRY(epctx__plain_field(model, message, number, &slot, error));
+    return epctx__place(model, &b, slot, epctx__last_of(slot, number),
+                        epctx__add_str(&b, NULL, number, text), error);
+}
+
+/* `fresh` goes behind `previous`, and `old` goes away. */
+static epctx_status epctx__exchange(epctx_model *model, epctx__builder *b, epctx_slot *previous,
+                                    epctx_slot *old, epctx_slot *fresh, epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    EPCTX__TRY(epctx__place(model, b, old->parent, previous, fresh, error));
+    return epctx__end_edits(model, mark, epctx__remove_slot(model, old, error));
 }
 
 /* `fresh` takes the place of `old`; both have a payload. */
 static epctx_status epctx__replace(epctx_model *model, epctx__builder *b, epctx_slot *old,
                                    epctx_slot *fresh, epctx_error *error)
 {
-    size_t mark = epctx_edit_mark(model);
-    epctx_status status;
     if (!b->failed) {
         fresh->split = (uint8_t)epctx__length_width(old);
     }
-    status = epctx__place(model, b, old->parent, old, fresh, error);
-    if (status == EPCTX_OK) {
-        status = epctx__remove_slot(model, old, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    return epctx__exchange(model, b, old, old, fresh, error);
 }
 
 /* For text that was located already. */
@@ -18216,16 +14718,15 @@ static epctx_status epctx__replace_text(epctx_model *model, epctx_view field, ep
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *slot;
-    epctx_status status = epctx__locate(model, field, &slot, error);
-    if (status == EPCTX_OK &&
-        (slot->parent == NULL ||
-         epctx__field_kind(epctx__slot_type(slot->parent), slot->number) != 0)) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "the view is no string");
+    EPCTX__TRY(epctx__locate(model, field, &slot, error));
+    if (slot->parent == NULL ||
+        epctx__field_kind(epctx__slot_type(slot->parent), slot->number) != 0) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "the view is no string");
     }
-    if (status != EPCTX_OK || epctx_str_eq(epctx_view_str(epctx__slot_view(slot)), text)) {
-        return status;
-    }
-    return epctx__replace(model, &b, slot, epctx__add_str(&b, NULL, slot->number, text), error);
+    return epctx_str_eq(epctx_view_str(epctx__slot_view(slot)), text)
+               ? EPCTX_OK
+               : epctx__replace(model, &b, slot, epctx__add_str(&b, NULL, slot->number, text),
+                                error);
 }
 
 EPCTX_API epctx_status epctx_replace_str(epctx_model *model, epctx_view field, epctx_str text,
@@ -18235,39 +14736,53 @@ EPCTX_API epctx_status epctx_replace_str(epctx_model *model, epctx_view field, e
     return epctx__replace_text(model, field, text, error);
 }
 
+/* Adds what was built. `after` as everywhere. */
+static epctx_status epctx__put_slot(epctx_model *model, epctx__builder *b, epctx_slot *parent,
+                                    epctx_slot *slot, epctx_view after, epctx_view *placed,
+                                    epctx_error *error)
+{
+    epctx_slot *previous = NULL;
+    if (!b->failed) {
+        EPCTX__TRY(epctx__place_of(model, parent, slot->number, after, &previous, error));
+    }
+    EPCTX__TRY(epctx__place(model, b, parent, previous, slot, error));
+    if (placed != NULL) {
+        *placed = epctx__slot_view(slot);
+    }
+    return EPCTX_OK;
+}
+
 EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uint32_t number,
                                       epctx_view other, epctx_view after, epctx_view *placed,
                                       epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model);
-    epctx_slot *owner, *previous, *slot;
-    epctx_status status;
-    uint32_t kind;
+    epctx_slot *owner;
+    const epctx_field_info *info;
     epctx_error_clear(error);
-    status = epctx__locate_message(model, parent, &owner, error);
-    if (status == EPCTX_OK) {
-        status = epctx__place_of(model, owner, number, after, &previous, error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__locate_message(model, parent, &owner, error));
     if (number == 0) {
         return epctx_fail(error, EPCTX_ERR_ARG, "there is no field number 0");
     }
-    kind = epctx__field_kind(epctx__slot_type(owner), number);
-    for (slot = epctx__is_message(kind) && (kind & EPCTX__ONE) != 0 ? owner->message->first : NULL;
-         slot != NULL; slot = slot->next) {
-        if (slot->number == number && slot->wire == EPCTX_WIRE_LEN && !slot->removed) {
-            return epctx_fail(error, EPCTX_ERR_ARG, "the message has a field %u already",
-                              (uint64_t)number);
-        }
+    info = epctx_field_find(epctx__slot_type(owner), number);
+    if (info != NULL && !info->repeated && info->kind < EPCTX_KIND_INT &&
+        epctx__live(owner->message->first, number) != NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "the message has a field %u already",
+                          (uint64_t)number);
     }
-    slot = epctx__copy_view(&b, number, other);
-    status = epctx__place(model, &b, owner, previous, slot, error);
-    if (status == EPCTX_OK && placed != NULL) {
-        *placed = epctx__slot_view(slot);
+    return epctx__put_slot(model, &b, owner, epctx__copy_view(&b, number, other), after, placed,
+                           error);
+}
+
+EPCTX_API epctx_status epctx_message_put(epctx_model *model, epctx_view parent, uint32_t number,
+                                         epctx_view after, epctx_view *placed, epctx_error *error)
+{
+    epctx_error_clear(error);
+    if (epctx__child_kind(epctx_view_kind(parent), number) == EPCTX_KIND_NONE) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no message",
+                          (uint64_t)number);
     }
-    return status;
+    return epctx_put_copy(model, parent, number, epctx_view_none(), after, placed, error);
 }
 
 EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_view after,
@@ -18275,47 +14790,22 @@ EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_vie
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *slot, *previous, *next;
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate(model, view, &slot, error);
-    if (status == EPCTX_OK && slot->parent == NULL) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "the model itself cannot be moved");
+    EPCTX__TRY(epctx__locate(model, view, &slot, error));
+    if (slot->parent == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "the model itself cannot be moved");
     }
-    if (status == EPCTX_OK) {
-        status = epctx__place_of(model, slot->parent, slot->number, after, &previous, error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__place_of(model, slot->parent, slot->number, after, &previous, error));
     next = previous == NULL ? slot->parent->message->first : previous->next;
     if (previous != slot && next != slot) { /* it stands somewhere else */
         epctx_slot *copy = epctx__clone(&b, NULL, slot);
-        size_t mark = epctx_edit_mark(model);
-        status = epctx__place(model, &b, slot->parent, previous, copy, error);
-        if (status == EPCTX_OK) {
-            status = epctx__remove_slot(model, slot, error);
-        }
-        if (status != EPCTX_OK) {
-            epctx_undo(model, mark);
-            return status;
-        }
+        EPCTX__TRY(epctx__exchange(model, &b, previous, slot, copy, error));
         slot = copy;
     }
     if (placed != NULL) {
         *placed = epctx__slot_view(slot);
     }
     return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_message_put(epctx_model *model, epctx_view parent, uint32_t number,
-                                         epctx_view after, epctx_view *placed, epctx_error *error)
-{
-    if (epctx__child_kind(epctx_view_kind(parent), number) == EPCTX_KIND_NONE) {
-        epctx_error_clear(error);
-        return epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no message",
-                          (uint64_t)number);
-    }
-    return epctx_put_copy(model, parent, number, epctx_view_none(), after, placed, error);
 }
 
 /* -- edits: attributes -- */
@@ -18344,7 +14834,6 @@ static epctx_status epctx__check_tensor_record(const epctx_tensor *tensor, epctx
 static epctx_status epctx__check_graph_record(const epctx_graph *graph, uint32_t depth,
                                               epctx_error *error)
 {
-    epctx_status status = EPCTX_OK;
     size_t i;
     if (graph == NULL) {
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "a graph attribute has no record");
@@ -18352,13 +14841,13 @@ static epctx_status epctx__check_graph_record(const epctx_graph *graph, uint32_t
     if (depth == 0) {
         return epctx_fail(error, EPCTX_ERR_LIMIT, "graphs are nested too deep");
     }
-    for (i = 0; i < graph->node_count && status == EPCTX_OK; i++) {
-        status = epctx__check_node_record(&graph->nodes[i], depth - 1, error);
+    for (i = 0; i < graph->node_count; i++) {
+        EPCTX__TRY(epctx__check_node_record(&graph->nodes[i], depth - 1, error));
     }
-    for (i = 0; i < graph->initializer_count && status == EPCTX_OK; i++) {
-        status = epctx__check_tensor_record(&graph->initializers[i], error);
+    for (i = 0; i < graph->initializer_count; i++) {
+        EPCTX__TRY(epctx__check_tensor_record(&graph->initializers[i], error));
     }
-    return status;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__check_attr_record(const epctx_attr *attr, uint32_t depth,
@@ -18387,12 +14876,11 @@ static epctx_status epctx__check_attr_record(const epctx_attr *attr, uint32_t de
 static epctx_status epctx__check_node_record(const epctx_node *node, uint32_t depth,
                                              epctx_error *error)
 {
-    epctx_status status = EPCTX_OK;
     size_t i;
-    for (i = 0; i < node->attr_count && status == EPCTX_OK; i++) {
-        status = epctx__check_attr_record(&node->attrs[i], depth, error);
+    for (i = 0; i < node->attr_count; i++) {
+        EPCTX__TRY(epctx__check_attr_record(&node->attrs[i], depth, error));
     }
-    return status;
+    return EPCTX_OK;
 }
 
 /* Graphs in a record: each takes three levels of messages. */
@@ -18401,33 +14889,17 @@ static epctx_status epctx__check_node_record(const epctx_node *node, uint32_t de
 /* Fields of an AttributeProto that hold a value; with other wire types they are unknown fields. */
 static bool epctx__is_value_field(const epctx_slot *slot)
 {
+    const epctx_field_info *info = epctx_field_find(EPCTX_KIND_ATTR, slot->number);
     switch (slot->number) {
-    case 2: /* f */
-        return slot->wire == EPCTX_WIRE_FIXED32;
-    case 3: /* i */
-        return slot->wire == EPCTX_WIRE_VARINT;
-    case 7: /* floats */
-        return slot->wire == EPCTX_WIRE_LEN || slot->wire == EPCTX_WIRE_FIXED32;
-    case 8: /* ints */
-        return slot->wire == EPCTX_WIRE_LEN || slot->wire == EPCTX_WIRE_VARINT;
+    case EPCTX_FIELD_ATTR_NAME:
+    case EPCTX_FIELD_ATTR_DOC_STRING:
+    case EPCTX_FIELD_ATTR_TYPE:
+        return false;
     default:
-        return slot->wire == EPCTX_WIRE_LEN &&
-               ((slot->number >= 4 && slot->number <= 11) || slot->number == 14 ||
-                slot->number == 15 || (slot->number >= 21 && slot->number <= 23));
+        return info != NULL && !slot->removed &&
+               (epctx_field_fits(info, (epctx_wire)slot->wire) ||
+                (info->repeated && slot->wire == EPCTX_WIRE_LEN));
     }
-}
-
-/* The first attribute of that name, or NULL. */
-static epctx_slot *epctx__find_attr(const epctx_slot *node, epctx_str name)
-{
-    epctx_slot *slot;
-    for (slot = node->message->first; slot != NULL; slot = slot->next) {
-        if (slot->number == 5 && slot->wire == EPCTX_WIRE_LEN && !slot->removed &&
-            epctx_str_eq(epctx_attr_of(epctx__slot_view(slot)).name, name)) {
-            return slot;
-        }
-    }
-    return NULL;
 }
 
 /* Whether the values of an attribute are what `fresh` would make them. */
@@ -18435,8 +14907,8 @@ static bool epctx__same_values(const epctx_slot *attr, const epctx_slot *fresh)
 {
     const epctx_slot *a = attr->message->first;
     const epctx_slot *b = fresh->message->first;
-    for (;;) {
-        while (a != NULL && (a->removed || !epctx__is_value_field(a))) {
+    for (;; a = a->next, b = b->next) {
+        while (a != NULL && !epctx__is_value_field(a)) {
             a = a->next;
         }
         if (a == NULL || b == NULL) {
@@ -18445,8 +14917,6 @@ static bool epctx__same_values(const epctx_slot *attr, const epctx_slot *fresh)
         if (!epctx__same_field(a, b)) {
             return false;
         }
-        a = a->next;
-        b = b->next;
     }
 }
 
@@ -18454,74 +14924,39 @@ static bool epctx__same_values(const epctx_slot *attr, const epctx_slot *fresh)
 static epctx_status epctx__set_values(epctx_model *model, epctx__builder *b, epctx_slot *attr,
                                       epctx_slot *fresh, epctx_error *error)
 {
-    epctx_status status = EPCTX_OK;
     epctx_slot *previous = attr->message->last;
-    epctx_slot *old = NULL;
-    epctx_slot *slot, *next;
-    size_t mark = epctx_edit_mark(model);
-    for (slot = attr->message->first; slot != NULL; slot = slot->next) {
-        if (!slot->removed && epctx__is_value_field(slot)) {
-            old = previous = slot;
+    epctx_slot *slot = fresh->message->first;
+    epctx_slot *last = NULL;
+    epctx_slot *old, *next;
+    for (old = attr->message->first; old != NULL; old = old->next) {
+        last = epctx__is_value_field(old) ? old : last;
+    }
+    if (last != NULL) {
+        previous = last;
+        if (slot != NULL && slot->next == NULL && last->wire == EPCTX_WIRE_LEN && slot->split &&
+            slot->number == last->number) {
+            slot->split = (uint8_t)epctx__length_width(last);
         }
     }
-    /* Old ones go first: what they look like is needed until then. */
-    slot = fresh->message->first;
-    if (slot != NULL && slot->next == NULL && old != NULL && old->wire == EPCTX_WIRE_LEN &&
-        slot->split && slot->number == old->number) {
-        slot->split = (uint8_t)epctx__length_width(old);
-    }
-    for (old = attr->message->first; old != NULL && status == EPCTX_OK; old = old->next) {
-        if (!old->removed && epctx__is_value_field(old)) {
-            status = epctx__remove_slot(model, old, error);
+    for (old = attr->message->first; old != NULL; old = old->next) {
+        if (epctx__is_value_field(old)) {
+            EPCTX__TRY(epctx__remove_slot(model, old, error));
         }
     }
-    for (; slot != NULL && status == EPCTX_OK; slot = next) {
+    for (; slot != NULL; slot = next) {
         next = slot->next;
-        status = epctx__place(model, b, attr, previous, slot, error);
+        EPCTX__TRY(epctx__place(model, b, attr, previous, slot, error));
         previous = slot;
     }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
-}
-
-/* Removes the attributes of that name but for `keep`. */
-static epctx_status epctx__drop_attrs(epctx_model *model, epctx_slot *node, epctx_str name,
-                                      const epctx_slot *keep, epctx_error *error)
-{
-    epctx_status status = EPCTX_OK;
-    epctx_slot *slot;
-    for (slot = node->message->first; slot != NULL && status == EPCTX_OK; slot = slot->next) {
-        if (slot != keep && slot->number == 5 && slot->wire == EPCTX_WIRE_LEN && !slot->removed &&
-            epctx_str_eq(epctx_attr_of(epctx__slot_view(slot)).name, name)) {
-            status = epctx__remove_slot(model, slot, error);
-        }
-    }
-    return status;
-}
-
-static epctx_status epctx__locate_node(epctx_model *model, epctx_view view, epctx_slot **node,
-                                       epctx_error *error)
-{
-    epctx_status status;
-    epctx_error_clear(error);
-    status = epctx__locate_message(model, view, node, error);
-    if (status == EPCTX_OK && epctx__slot_type(*node) != EPCTX_KIND_NODE) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "the view is no node");
-    }
-    return status;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__change_attr(epctx_model *model, epctx_slot *slot, const epctx_attr *attr,
                                        epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model);
-    epctx_slot *fresh = epctx__add_message(&b, NULL, 5);
-    epctx_status status = epctx__open_message(model, slot, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    epctx_slot *fresh = epctx__add_message(&b, NULL, EPCTX_FIELD_NODE_ATTRIBUTE);
+    EPCTX__TRY(epctx__open_message(model, slot, error));
     if (fresh != NULL) {
         epctx__build_payload(&b, fresh, attr);
     }
@@ -18529,40 +14964,57 @@ static epctx_status epctx__change_attr(epctx_model *model, epctx_slot *slot, con
         return epctx__nomem(error, model->arena.missing);
     }
     if (!epctx__same_values(slot, fresh)) {
-        status = epctx__set_values(model, &b, slot, fresh, error);
+        EPCTX__TRY(epctx__set_values(model, &b, slot, fresh, error));
     }
-    return status == EPCTX_OK
-               ? epctx__set_field(model, &b, slot,
-                                  epctx__add_varint(&b, NULL, 20, (int64_t)attr->type), error)
-               : status;
+    return epctx__set_field(
+        model, &b, slot,
+        epctx__add_varint(&b, NULL, EPCTX_FIELD_ATTR_TYPE, (int64_t)attr->type), error);
+}
+
+/* The first attribute of the name becomes `attr`, or what `copy` is; others of the name go. */
+static epctx_status epctx__set_attr(epctx_model *model, epctx_view node, const epctx_attr *attr,
+                                    epctx_view copy, epctx_error *error)
+{
+    const uint32_t number = EPCTX_FIELD_NODE_ATTRIBUTE;
+    epctx__builder b = epctx__builder_of(model);
+    epctx_str name = attr != NULL ? attr->name : epctx_attr_of(copy).name;
+    epctx_slot *owner, *old;
+    epctx_slot *fresh = NULL;
+    EPCTX__TRY(epctx__locate_kind(model, node, EPCTX_KIND_NODE, &owner, error));
+    if (attr != NULL) {
+        EPCTX__TRY(epctx__check_attr_record(attr, EPCTX__RECORD_DEPTH, error));
+    }
+    old = epctx__keyed_from(owner->message->first, number, name);
+    if (old == NULL || attr == NULL) {
+        fresh = attr != NULL ? epctx__build_attr(&b, NULL, attr)
+                             : epctx__copy_view(&b, number, copy);
+    }
+    if (old == NULL) {
+        return epctx__place(model, &b, owner, epctx__last_of(owner, number), fresh, error);
+    }
+    if (attr != NULL) {
+        EPCTX__TRY(epctx__change_attr(model, old, attr, error));
+    } else {
+        EPCTX__TRY(epctx__replace(model, &b, old, fresh, error));
+    }
+    return epctx__drop_keyed(model, owner, number, name, attr != NULL ? old : fresh, error);
 }
 
 EPCTX_API epctx_status epctx_set_attr(epctx_model *model, epctx_view node, const epctx_attr *attr,
                                       epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
-    epctx_slot *owner, *slot;
-    epctx_status status = epctx__locate_node(model, node, &owner, error);
     size_t mark = epctx_edit_mark(model);
-    if (status == EPCTX_OK) {
-        status = epctx__check_attr_record(attr, EPCTX__RECORD_DEPTH, error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    slot = epctx__find_attr(owner, attr->name);
-    if (slot == NULL) {
-        return epctx__place(model, &b, owner, epctx__last_of(owner, 5),
-                            epctx__build_attr(&b, NULL, attr), error);
-    }
-    status = epctx__change_attr(model, slot, attr, error);
-    if (status == EPCTX_OK) {
-        status = epctx__drop_attrs(model, owner, attr->name, slot, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    epctx_error_clear(error);
+    return epctx__end_edits(model, mark,
+                            epctx__set_attr(model, node, attr, epctx_view_none(), error));
+}
+
+EPCTX_API epctx_status epctx_set_attr_copy(epctx_model *model, epctx_view node, epctx_view attr,
+                                           epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    epctx_error_clear(error);
+    return epctx__end_edits(model, mark, epctx__set_attr(model, node, NULL, attr, error));
 }
 
 EPCTX_API epctx_status epctx_node_set_int(epctx_model *model, epctx_view node, const char *name,
@@ -18587,82 +15039,31 @@ EPCTX_API epctx_status epctx_node_set_str(epctx_model *model, epctx_view node, c
     return epctx_set_attr(model, node, &attr, error);
 }
 
-EPCTX_API epctx_status epctx_set_attr_copy(epctx_model *model, epctx_view node, epctx_view attr,
-                                           epctx_error *error)
-{
-    epctx__builder b = epctx__builder_of(model);
-    epctx_str name = epctx_attr_of(attr).name;
-    epctx_slot *owner, *old, *fresh;
-    epctx_status status = epctx__locate_node(model, node, &owner, error);
-    size_t mark = epctx_edit_mark(model);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    old = epctx__find_attr(owner, name);
-    fresh = epctx__copy_view(&b, 5, attr);
-    status = old != NULL ? epctx__replace(model, &b, old, fresh, error)
-                         : epctx__place(model, &b, owner, epctx__last_of(owner, 5), fresh, error);
-    if (status == EPCTX_OK) {
-        status = epctx__drop_attrs(model, owner, name, fresh, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
-}
-
 EPCTX_API epctx_status epctx_unset_attr(epctx_model *model, epctx_view node, epctx_str name,
                                         epctx_error *error)
 {
     epctx_slot *owner;
-    epctx_status status = epctx__locate_node(model, node, &owner, error);
     size_t mark = epctx_edit_mark(model);
-    if (status == EPCTX_OK) {
-        status = epctx__drop_attrs(model, owner, name, NULL, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__locate_kind(model, node, EPCTX_KIND_NODE, &owner, error));
+    return epctx__end_edits(model, mark,
+                            epctx__drop_keyed(model, owner, EPCTX_FIELD_NODE_ATTRIBUTE, name, NULL,
+                                              error));
 }
 
 /* -- edits: nodes, values, initializers -- */
-
-static epctx_status epctx__put_slot(epctx_model *model, epctx__builder *b, epctx_slot *graph,
-                                    epctx_slot *slot, epctx_view after, epctx_view *placed,
-                                    epctx_error *error)
-{
-    epctx_slot *previous = NULL;
-    epctx_status status = EPCTX_OK;
-    if (!b->failed) {
-        status = epctx__place_of(model, graph, slot->number, after, &previous, error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__place(model, b, graph, previous, slot, error);
-    }
-    if (status == EPCTX_OK && placed != NULL) {
-        *placed = epctx__slot_view(slot);
-    }
-    return status;
-}
 
 EPCTX_API epctx_status epctx_put_node(epctx_model *model, epctx_view graph, const epctx_node *node,
                                       epctx_view after, epctx_view *placed, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *owner, *slot;
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate_graph(model, graph, &owner, error);
-    if (status == EPCTX_OK) {
-        status = epctx__check_node_record(node, EPCTX__RECORD_DEPTH, error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__locate_graph(model, graph, &owner, error));
+    EPCTX__TRY(epctx__check_node_record(node, EPCTX__RECORD_DEPTH, error));
     slot = epctx__build_node(&b, node);
     if (slot != NULL && epctx__slot_type(owner) == EPCTX_KIND_FUNCTION) {
-        slot->number = 7;
+        slot->number = EPCTX_FIELD_FUNCTION_NODE;
     }
     return epctx__put_slot(model, &b, owner, slot, after, placed, error);
 }
@@ -18671,13 +15072,11 @@ EPCTX_API epctx_status epctx_put_node(epctx_model *model, epctx_view graph, cons
 static epctx_status epctx__graph_only(epctx_model *model, epctx_view view, epctx_slot **graph,
                                       epctx_error *error)
 {
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate_graph(model, view, graph, error);
-    if (status == EPCTX_OK && epctx__slot_type(*graph) != EPCTX_KIND_GRAPH) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "the view is a function, no graph");
-    }
-    return status;
+    EPCTX__TRY(epctx__locate_graph(model, view, graph, error));
+    return epctx__slot_type(*graph) == EPCTX_KIND_GRAPH
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG, "the view is a function, no graph");
 }
 
 static epctx_status epctx__put_typed(epctx_model *model, epctx_view graph, uint32_t number,
@@ -18686,32 +15085,31 @@ static epctx_status epctx__put_typed(epctx_model *model, epctx_view graph, uint3
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *owner;
-    epctx_status status = epctx__graph_only(model, graph, &owner, error);
-    return status == EPCTX_OK
-               ? epctx__put_slot(model, &b, owner, epctx__build_value(&b, NULL, number, value),
-                                 after, placed, error)
-               : status;
+    EPCTX__TRY(epctx__graph_only(model, graph, &owner, error));
+    return epctx__put_slot(model, &b, owner, epctx__build_value(&b, NULL, number, value), after,
+                           placed, error);
 }
 
 EPCTX_API epctx_status epctx_put_input(epctx_model *model, epctx_view graph,
                                        const epctx_value *value, epctx_view after,
                                        epctx_view *placed, epctx_error *error)
 {
-    return epctx__put_typed(model, graph, 11, value, after, placed, error);
+    return epctx__put_typed(model, graph, EPCTX_FIELD_GRAPH_INPUT, value, after, placed, error);
 }
 
 EPCTX_API epctx_status epctx_put_output(epctx_model *model, epctx_view graph,
                                         const epctx_value *value, epctx_view after,
                                         epctx_view *placed, epctx_error *error)
 {
-    return epctx__put_typed(model, graph, 12, value, after, placed, error);
+    return epctx__put_typed(model, graph, EPCTX_FIELD_GRAPH_OUTPUT, value, after, placed, error);
 }
 
 EPCTX_API epctx_status epctx_put_value(epctx_model *model, epctx_view graph,
                                        const epctx_value *value, epctx_view after,
                                        epctx_view *placed, epctx_error *error)
 {
-    return epctx__put_typed(model, graph, 13, value, after, placed, error);
+    return epctx__put_typed(model, graph, EPCTX_FIELD_GRAPH_VALUE_INFO, value, after, placed,
+                            error);
 }
 
 EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
@@ -18720,15 +15118,11 @@ EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *owner;
-    epctx_status status = epctx__graph_only(model, graph, &owner, error);
-    if (status == EPCTX_OK) {
-        status = epctx__check_tensor_record(tensor, error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    return epctx__put_slot(model, &b, owner, epctx__build_tensor(&b, NULL, 5, tensor), after,
-                           placed, error);
+    EPCTX__TRY(epctx__graph_only(model, graph, &owner, error));
+    EPCTX__TRY(epctx__check_tensor_record(tensor, error));
+    return epctx__put_slot(model, &b, owner,
+                           epctx__build_tensor(&b, NULL, EPCTX_FIELD_GRAPH_INITIALIZER, tensor),
+                           after, placed, error);
 }
 
 /* -- edits: the data of tensors -- */
@@ -18769,10 +15163,7 @@ static epctx_status epctx__drop_data(epctx_model *model, epctx_view view, epctx_
                                      epctx_error *error)
 {
     epctx_slot *slot;
-    EPCTX__TRY(epctx__locate_message(model, view, tensor, error));
-    if (epctx__slot_type(*tensor) != EPCTX_KIND_TENSOR) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "the view is no tensor");
-    }
+    EPCTX__TRY(epctx__locate_kind(model, view, EPCTX_KIND_TENSOR, tensor, error));
     for (slot = (*tensor)->message->first; slot != NULL; slot = slot->next) {
         if (!slot->removed && epctx__is_data(slot->number)) {
             EPCTX__TRY(epctx__remove_slot(model, slot, error));
@@ -18824,15 +15215,6 @@ static epctx_status epctx__set_external(epctx_model *model, epctx_view view, epc
     return epctx__put_sorted(model, &b, tensor,
                              epctx__add_varint(&b, NULL, EPCTX_FIELD_TENSOR_DATA_LOCATION, 1),
                              error);
-}
-
-/* What several edits came to: all of them or none. */
-static epctx_status epctx__end_edits(epctx_model *model, size_t mark, epctx_status status)
-{
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
 }
 
 EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tensor, epctx_span data,
@@ -18964,18 +15346,6 @@ EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubl
 
 /* -- edits: opset imports, key/value pairs -- */
 
-/* A live opset import of the model, of this domain. */
-static bool epctx__is_opset(const epctx_slot *slot, epctx_str domain)
-{
-    epctx_str name;
-    uint64_t version;
-    if (slot->number != 8 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
-        return false;
-    }
-    epctx__text_and_number(epctx__slot_view(slot), &name, 2, &version);
-    return epctx__same_domain(name, domain);
-}
-
 EPCTX_API epctx_status epctx_put_opset(epctx_model *model, epctx_str domain, int64_t version,
                                        epctx_error *error)
 {
@@ -18987,298 +15357,90 @@ EPCTX_API epctx_status epctx_put_opset(epctx_model *model, epctx_str domain, int
 EPCTX_API epctx_status epctx_set_opset(epctx_model *model, epctx_str domain, int64_t version,
                                        epctx_error *error)
 {
+    const uint32_t number = EPCTX_FIELD_MODEL_OPSET_IMPORT;
     epctx__builder b = epctx__builder_of(model);
-    epctx_slot *root, *slot;
-    epctx_slot *last = NULL;
-    epctx_status status;
+    epctx_slot *root = model->root;
+    epctx_slot *slot;
     epctx_error_clear(error);
-    status = epctx__locate_message(model, epctx__slot_view(model->root), &root, error);
-    if (status != EPCTX_OK) {
-        return status;
+    EPCTX__TRY(epctx__editable(model, error));
+    slot = epctx__keyed_last(root, number, domain);
+    if (slot != NULL) {
+        return epctx_set_int(model, epctx__slot_view(slot), EPCTX_FIELD_OPSET_VERSION, version,
+                             error);
     }
-    for (slot = root->message->first; slot != NULL; slot = slot->next) {
-        last = epctx__is_opset(slot, domain) ? slot : last;
-    }
-    if (last != NULL) {
-        return epctx_set_int(model, epctx__slot_view(last), 2, version, error);
-    }
-    slot = epctx__add_message(&b, NULL, 8);
-    epctx__add_str(&b, slot, 1, domain);
-    epctx__add_varint(&b, slot, 2, version);
-    return epctx__place(model, &b, root, epctx__last_of(root, 8), slot, error);
+    slot = epctx__add_message(&b, NULL, number);
+    epctx__add_str(&b, slot, EPCTX_FIELD_OPSET_DOMAIN, domain);
+    epctx__add_varint(&b, slot, EPCTX_FIELD_OPSET_VERSION, version);
+    return epctx__place(model, &b, root, epctx__last_of(root, number), slot, error);
 }
 
 EPCTX_API epctx_status epctx_unset_opset(epctx_model *model, epctx_str domain, epctx_error *error)
 {
-    epctx_slot *slot;
     size_t mark = epctx_edit_mark(model);
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__editable(model, error);
-    for (slot = model->root->message->first; slot != NULL && status == EPCTX_OK;
-         slot = slot->next) {
-        if (epctx__is_opset(slot, domain)) {
-            status = epctx__remove_slot(model, slot, error);
-        }
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
-}
-
-/* Pairs with a key: all but the last one go, or that one, too. Returns it. */
-static epctx_status epctx__one_pair(epctx_model *model, epctx_slot *owner, uint32_t number,
-                                    epctx_str key, bool keep, epctx_slot **found,
-                                    epctx_error *error)
-{
-    epctx_status status = EPCTX_OK;
-    epctx_slot *slot;
-    *found = NULL;
-    for (slot = owner->message->first; slot != NULL && status == EPCTX_OK; slot = slot->next) {
-        epctx_str name, text;
-        if (slot->number != number || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
-            continue;
-        }
-        epctx__pair(epctx__slot_view(slot), &name, &text);
-        if (!epctx_str_eq(name, key)) {
-            continue;
-        }
-        if (*found != NULL || !keep) {
-            status = epctx__remove_slot(model, *found != NULL ? *found : slot, error);
-        }
-        *found = keep ? slot : NULL;
-    }
-    return status;
+    EPCTX__TRY(epctx__editable(model, error));
+    return epctx__end_edits(model, mark,
+                            epctx__drop_keyed(model, model->root, EPCTX_FIELD_MODEL_OPSET_IMPORT,
+                                              domain, NULL, error));
 }
 
 static epctx_status epctx__pair_owner(epctx_model *model, epctx_view message, uint32_t number,
                                       epctx_slot **owner, epctx_error *error)
 {
-    epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate_message(model, message, owner, error);
-    if (status == EPCTX_OK &&
-        epctx__field_kind(epctx__slot_type(*owner), number) != EPCTX_KIND_PAIR) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no pairs",
+    EPCTX__TRY(epctx__locate_message(model, message, owner, error));
+    return epctx__child_kind(epctx__slot_type(*owner), number) == EPCTX_KIND_PAIR
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no pairs",
                             (uint64_t)number);
+}
+
+/* Of several pairs with the key the last one stays. */
+static epctx_status epctx__set_pair(epctx_model *model, epctx_slot *owner, uint32_t number,
+                                    epctx_str key, epctx_str value, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *slot = epctx__keyed_last(owner, number, key);
+    EPCTX__TRY(epctx__drop_keyed(model, owner, number, key, slot, error));
+    if (slot != NULL) {
+        return epctx_set_str(model, epctx__slot_view(slot), EPCTX_FIELD_PAIR_VALUE, value, error);
     }
-    return status;
+    slot = epctx__add_message(&b, NULL, number);
+    epctx__add_str(&b, slot, EPCTX_FIELD_PAIR_KEY, key);
+    epctx__add_str(&b, slot, EPCTX_FIELD_PAIR_VALUE, value);
+    return epctx__place(model, &b, owner, epctx__last_of(owner, number), slot, error);
 }
 
 EPCTX_API epctx_status epctx_set_pair(epctx_model *model, epctx_view message, uint32_t number,
                                       epctx_str key, epctx_str value, epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
-    epctx_slot *owner, *slot;
-    epctx_status status = epctx__pair_owner(model, message, number, &owner, error);
+    epctx_slot *owner;
     size_t mark = epctx_edit_mark(model);
-    if (status == EPCTX_OK) {
-        status = epctx__one_pair(model, owner, number, key, true, &slot, error);
-    }
-    if (status == EPCTX_OK && slot != NULL) {
-        status = epctx_set_str(model, epctx__slot_view(slot), 2, value, error);
-    } else if (status == EPCTX_OK) {
-        slot = epctx__add_message(&b, NULL, number);
-        epctx__add_str(&b, slot, 1, key);
-        epctx__add_str(&b, slot, 2, value);
-        status = epctx__place(model, &b, owner, epctx__last_of(owner, number), slot, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    EPCTX__TRY(epctx__pair_owner(model, message, number, &owner, error));
+    return epctx__end_edits(model, mark, epctx__set_pair(model, owner, number, key, value, error));
 }
 
 EPCTX_API epctx_status epctx_unset_pair(epctx_model *model, epctx_view message, uint32_t number,
                                         epctx_str key, epctx_error *error)
 {
-    epctx_slot *owner, *slot;
-    epctx_status status = epctx__pair_owner(model, message, number, &owner, error);
+    epctx_slot *owner;
     size_t mark = epctx_edit_mark(model);
-    if (status == EPCTX_OK) {
-        status = epctx__one_pair(model, owner, number, key, false, &slot, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    EPCTX__TRY(epctx__pair_owner(model, message, number, &owner, error));
+    return epctx__end_edits(model, mark,
+                            epctx__drop_keyed(model, owner, number, key, NULL, error));
 }
 
 EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epctx_str value,
                                           epctx_error *error)
 {
-    return epctx_set_pair(model, epctx__slot_view(model->root),
-                          epctx_metadata_field(EPCTX_KIND_MODEL), key, value, error);
+    return epctx_set_pair(model, epctx__slot_view(model->root), EPCTX_FIELD_MODEL_METADATA_PROPS,
+                          key, value, error);
 }
 
 EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, epctx_error *error)
 {
-    return epctx_unset_pair(model, epctx__slot_view(model->root),
-                            epctx_metadata_field(EPCTX_KIND_MODEL), key, error);
-}
-
-/* -- edits: dimensions -- */
-
-static epctx_status epctx__dim_set(epctx_model *model, epctx_view dim, int64_t value, size_t *count,
-                                   epctx_error *error)
-{
-    *count += 1;
-    return epctx_set_int(model, dim, 1, value, error);
-}
-
-/* The dimensions called `param` of values that are field `number` of a graph. */
-static epctx_status epctx__dims_of_values(epctx_model *model, epctx_view graph, uint32_t number,
-                                          epctx_str param, int64_t value, size_t *count,
-                                          epctx_error *error)
-{
-    epctx_cursor values = epctx_fields(graph, number);
-    epctx_value_view view;
-    epctx_status status = EPCTX_OK;
-    while (status == EPCTX_OK && epctx_next_value(&values, &view)) {
-        epctx_cursor dims = epctx_fields(view.shape, 1);
-        epctx_view dim;
-        while (status == EPCTX_OK && epctx_next_view(&dims, &dim)) {
-            epctx_dim is;
-            epctx__dim(dim, &is);
-            if (!is.known && is.param.size > 0 && epctx_str_eq(is.param, param)) {
-                status = epctx__dim_set(model, dim, value, count, error);
-            }
-        }
-    }
-    return status;
-}
-
-static epctx_status epctx__dims_of_graph(epctx_model *model, epctx_view graph, epctx_str param,
-                                         int64_t value, uint32_t depth, size_t *count,
-                                         epctx_error *error)
-{
-    epctx_cursor nodes = epctx_fields(graph, 1);
-    epctx_view node;
-    epctx_status status = EPCTX_OK;
-    uint32_t number;
-    /* input, output, value_info */
-    for (number = 11; status == EPCTX_OK && number <= 13; number++) {
-        status = epctx__dims_of_values(model, graph, number, param, value, count, error);
-    }
-    /* not taken: open bounds the nesting */
-    while (status == EPCTX_OK && depth > 0 && epctx_next_view(&nodes, &node)) {
-        epctx_cursor attrs = epctx_fields(node, 5);
-        epctx_view attr;
-        while (status == EPCTX_OK && epctx_next_view(&attrs, &attr)) {
-            epctx_cursor fields = epctx_fields(attr, 0);
-            epctx_field f;
-            while (status == EPCTX_OK && epctx_next_field(&fields, &f)) {
-                if (f.wire == EPCTX_WIRE_LEN && (f.number == 6 || f.number == 11)) { /* g, graphs */
-                    status = epctx__dims_of_graph(model, f.body, param, value, depth - 1, count,
-                                                  error);
-                }
-            }
-        }
-    }
-    return status;
-}
-
-static epctx_status epctx__dim_value(int64_t value, epctx_error *error)
-{
-    return value > 0 ? EPCTX_OK
-                     : epctx_fail(error, EPCTX_ERR_ARG,
-                                  "a dimension is fixed to 1 or more, not to %d", value);
-}
-
-/* What was found counts when all is well; otherwise nothing is changed. */
-static epctx_status epctx__dims_done(epctx_model *model, epctx_status status, size_t mark,
-                                     size_t found, size_t *count, epctx_error *error)
-{
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-        epctx_blame(error, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
-    }
-    if (count != NULL) {
-        *count = status == EPCTX_OK ? found : 0;
-    }
-    return status;
-}
-
-EPCTX_API epctx_status epctx_fix_dim(epctx_model *model, epctx_str param, int64_t value,
-                                     size_t *count, epctx_error *error)
-{
-    size_t mark = epctx_edit_mark(model);
-    size_t found = 0;
-    epctx_status status;
-    epctx_error_clear(error);
-    status = epctx__editable(model, error);
-    if (status == EPCTX_OK) {
-        status = epctx__dim_value(value, error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__dims_of_graph(model, epctx_model_graph(model).view, param, value,
-                                      EPCTX_WALK_DEPTH, &found, error);
-    }
-    if (status == EPCTX_OK && found == 0) {
-        status = epctx_fail(error, EPCTX_ERR_NOT_FOUND, "no dimension has the name '%S'", &param);
-    }
-    return epctx__dims_done(model, status, mark, found, count, error);
-}
-
-/* Dimension `axis` of a graph input. */
-static epctx_status epctx__input_dim(const epctx_model *model, epctx_str input, uint32_t axis,
-                                     epctx_view *out, epctx_error *error)
-{
-    epctx_cursor inputs = epctx_graph_inputs(epctx_model_graph(model));
-    epctx_value_view view;
-    uint32_t at = 0;
-    while (epctx_next_value(&inputs, &view)) {
-        epctx_cursor dims;
-        if (!epctx_str_eq(view.name, input)) {
-            continue;
-        }
-        dims = epctx_fields(view.shape, 1);
-        while (epctx_next_view(&dims, out)) {
-            if (at++ == axis) {
-                return EPCTX_OK;
-            }
-        }
-        return epctx_fail(error, EPCTX_ERR_NOT_FOUND,
-                          view.has_shape ? "input '%S' has %u dimensions, there is no number %u"
-                                         : "input '%S' has no shape that says how many dimensions "
-                                           "it has (%u known), there is no number %u",
-                          &input, (uint64_t)at, (uint64_t)axis);
-    }
-    return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "there is no graph input '%S'", &input);
-}
-
-EPCTX_API epctx_status epctx_fix_input_dim(epctx_model *model, epctx_str input, uint32_t axis,
-                                           int64_t value, size_t *count, epctx_error *error)
-{
-    size_t mark = epctx_edit_mark(model);
-    size_t found = 0;
-    epctx_view view = epctx_view_none();
-    epctx_dim dim;
-    epctx_status status;
-    epctx_error_clear(error);
-    memset(&dim, 0, sizeof dim);
-    status = epctx__editable(model, error);
-    if (status == EPCTX_OK) {
-        status = epctx__dim_value(value, error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__input_dim(model, input, axis, &view, error);
-    }
-    if (status == EPCTX_OK) {
-        epctx__dim(view, &dim);
-        /* A negative one was left open by its maker. */
-        if (dim.known && dim.value >= 0 && dim.value != value) {
-            status = epctx_fail(error, EPCTX_ERR_GRAPH,
-                                "dimension %u of input '%S' is %d and cannot be %d",
-                                (uint64_t)axis, &input, dim.value, value);
-        } else if (!dim.known && dim.param.size > 0) {
-            return epctx_fix_dim(model, dim.param, value, count, error);
-        } else if (!dim.known || dim.value < 0) {
-            status = epctx__dim_set(model, view, value, &found, error);
-        }
-    }
-    return epctx__dims_done(model, status, mark, found, count, error);
+    return epctx_unset_pair(model, epctx__slot_view(model->root), EPCTX_FIELD_MODEL_METADATA_PROPS,
+                            key, error);
 }
 
 /* -- edits: names of values -- */
@@ -19293,364 +15455,6 @@ static const epctx_profile *epctx__profile_for(const epctx_name_opts *opts,
                                                const epctx_epnode *node)
 {
     return opts->profile != NULL ? opts->profile : epctx_profile_of(node->source);
-}
-
-typedef struct epctx__renaming {
-    epctx_model *model;
-    epctx_error *error;
-    epctx_map from;         /* old name -> index */
-    epctx_map taken;        /* new name -> index */
-    const epctx_str *names; /* the old and new ones */
-    const epctx_str *to;
-    uint32_t *hidden; /* graphs around the place that define the old name themselves */
-    epctx_name_opts opts;
-    bool apply; /* else only look for clashes */
-    epctx_status status;
-    size_t uses;
-} epctx__renaming;
-
-/* A place where the name of a value stands; false ends the walk. */
-static bool epctx__rename_at(epctx__renaming *r, epctx_view field)
-{
-    epctx_str name = epctx_view_str(field);
-    uint32_t i = name.size > 0 ? epctx_map_get(&r->from, name) : EPCTX_MAP_NONE;
-    if (i != EPCTX_MAP_NONE && r->hidden[i] == 0) {
-        r->uses++;
-        if (r->apply) {
-            r->status = epctx__replace_text(r->model, field, r->to[i], r->error);
-        }
-    } else if (!r->apply && name.size > 0) {
-        i = epctx_map_get(&r->taken, name);
-        if (i != EPCTX_MAP_NONE) {
-            r->status = epctx_fail(r->error, EPCTX_ERR_EXISTS,
-                                   "value '%S' cannot be called '%S': that name is in use",
-                                   &r->names[i], &name);
-        }
-    }
-    return r->status == EPCTX_OK;
-}
-
-/* Every string field with this number. */
-static bool epctx__rename_strs(epctx__renaming *r, epctx_view message, uint32_t number)
-{
-    epctx_cursor it = epctx_fields(message, number);
-    epctx_view text;
-    while (epctx_next_view(&it, &text)) {
-        if (!epctx__rename_at(r, text)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* The same one level down: field `inner` of every field `number`. */
-static bool epctx__rename_below(epctx__renaming *r, epctx_view message, uint32_t number,
-                                uint32_t inner)
-{
-    epctx_cursor it = epctx_fields(message, number);
-    epctx_view body;
-    while (epctx_next_view(&it, &body)) {
-        if (!epctx__rename_strs(r, body, inner)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* A name that a graph defines. In a subgraph it hides the outer one; around the scope it must not
- * be one of the new names. */
-typedef enum epctx__defined { EPCTX__HIDE, EPCTX__SHOW, EPCTX__OUTSIDE } epctx__defined;
-
-static void epctx__rename_defined(epctx__renaming *r, epctx_view message, uint32_t number,
-                                  epctx__defined what)
-{
-    epctx_cursor it = epctx_fields(message, number);
-    const epctx_map *names = what == EPCTX__OUTSIDE ? &r->taken : &r->from;
-    epctx_str name;
-    while (epctx_next_str(&it, &name)) {
-        uint32_t i = epctx_map_get(names, name);
-        if (i == EPCTX_MAP_NONE) {
-            continue;
-        }
-        if (what == EPCTX__OUTSIDE) {
-            r->status = epctx_fail(r->error, EPCTX_ERR_EXISTS,
-                                   "value '%S' cannot be called '%S': a graph around it has that "
-                                   "name",
-                                   &r->names[i], &name);
-        } else {
-            r->hidden[i] += what == EPCTX__HIDE ? 1u : UINT32_MAX; /* UINT32_MAX: minus one */
-        }
-    }
-}
-
-/* All names that a graph defines: inputs, initializers, outputs of nodes. */
-static void epctx__rename_scope(epctx__renaming *r, epctx_view graph, epctx__defined what)
-{
-    epctx_cursor it = epctx_fields(graph, 0);
-    epctx_field f;
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire != EPCTX_WIRE_LEN) {
-            continue;
-        }
-        if (f.number == 1) {
-            epctx__rename_defined(r, f.body, 2, what);
-        } else if (f.number == 5) {
-            epctx__rename_defined(r, f.body, 8, what);
-        } else if (f.number == 11) {
-            epctx__rename_defined(r, f.body, 1, what);
-        } else if (f.number == 15) {
-            epctx_cursor values = epctx_fields(f.body, 1);
-            epctx_view tensor;
-            while (epctx_next_view(&values, &tensor)) {
-                epctx__rename_defined(r, tensor, 8, what);
-            }
-        }
-    }
-}
-
-static bool epctx__rename_graph(epctx__renaming *r, epctx_view graph);
-
-/* A graph inside the scope: what it defines itself is not what is renamed. */
-static bool epctx__rename_nested(epctx__renaming *r, epctx_view graph)
-{
-    bool good;
-    epctx__rename_scope(r, graph, EPCTX__HIDE);
-    good = epctx__rename_graph(r, graph);
-    epctx__rename_scope(r, graph, EPCTX__SHOW);
-    return good;
-}
-
-static bool epctx__rename_attr(epctx__renaming *r, epctx_view attr)
-{
-    epctx_cursor it = epctx_fields(attr, 0);
-    epctx_field f;
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && (f.number == 6 || f.number == 11) &&
-            !epctx__rename_nested(r, f.body)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* A value at a node has a new name: may it, if this is an EPContext node? */
-static bool epctx__rename_allowed(epctx__renaming *r, epctx_view node, epctx_str value)
-{
-    epctx_node_view view = epctx_node_of(node);
-    epctx_epnode ep;
-    if (!epctx_is_epnode(&view) || epctx_epnode_read(&view, &ep, NULL) != EPCTX_OK ||
-        (epctx__profile_for(&r->opts, &ep)->traits & EPCTX_IO_NAMES) == 0) {
-        return true;
-    }
-    r->status = epctx_fail(r->error, EPCTX_ERR_UNSUPPORTED,
-                           "value '%S' cannot have another name: %s finds it in its binary by name",
-                           &value, epctx__profile_for(&r->opts, &ep)->name);
-    epctx_blame(r->error, r->model->path, &view.name, NULL);
-    return false;
-}
-
-static bool epctx__rename_node(epctx__renaming *r, epctx_view node)
-{
-    epctx_cursor it = epctx_fields(node, 0);
-    epctx_field f;
-    bool asked = r->apply || r->opts.any_io;
-    while (epctx_next_field(&it, &f)) {
-        bool ok = true;
-        if (f.wire != EPCTX_WIRE_LEN) {
-            continue;
-        }
-        if (f.number == 1 || f.number == 2) {
-            size_t uses = r->uses;
-            ok = epctx__rename_at(r, f.body);
-            if (ok && r->uses > uses && !asked) { /* the answer is that of the node */
-                ok = epctx__rename_allowed(r, node, epctx_view_str(f.body));
-                asked = true;
-            }
-        } else if (f.number == 5) {
-            ok = epctx__rename_attr(r, f.body);
-        } else if (f.number == 10) {
-            ok = epctx__rename_below(r, f.body, 2, 1); /* sharding_spec, tensor_name */
-        }
-        if (!ok) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__rename_graph(epctx__renaming *r, epctx_view graph)
-{
-    epctx_cursor it = epctx_fields(graph, 0);
-    epctx_field f;
-    while (epctx_next_field(&it, &f)) {
-        bool ok = true;
-        if (f.wire != EPCTX_WIRE_LEN) {
-            continue;
-        }
-        switch (f.number) {
-        case 1:
-            ok = epctx__rename_node(r, f.body);
-            break;
-        case 5:
-            ok = epctx__rename_strs(r, f.body, 8);
-            break;
-        case 11:
-        case 12:
-        case 13:
-            ok = epctx__rename_strs(r, f.body, 1);
-            break;
-        case 14: /* tensor_name, quant_parameter_tensor_names */
-            ok = epctx__rename_strs(r, f.body, 1) && epctx__rename_below(r, f.body, 2, 2);
-            break;
-        case 15: /* the name of a sparse initializer is that of its values */
-            ok = epctx__rename_below(r, f.body, 1, 8);
-            break;
-        default:
-            break;
-        }
-        if (!ok) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__rename_function(epctx__renaming *r, epctx_view function)
-{
-    epctx_cursor it = epctx_fields(function, 7);
-    epctx_view node;
-    if (!epctx__rename_strs(r, function, 4) || !epctx__rename_strs(r, function, 5) ||
-        !epctx__rename_below(r, function, 12, 1)) {
-        return false;
-    }
-    while (epctx_next_view(&it, &node)) {
-        if (!epctx__rename_node(r, node)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* TrainingInfoProto: its graphs see the main graph's values. The key of a binding is an initializer
- * of the algorithm or of the main graph, its value an output of the graph in question. */
-static bool epctx__rename_training(epctx__renaming *r, epctx_view training)
-{
-    uint32_t number;
-    for (number = 1; number <= 2; number++) { /* initialization, algorithm */
-        epctx_cursor it = epctx_fields(training, number);
-        epctx_view graph = epctx_view_none();
-        while (epctx_next_view(&it, &graph)) {
-            if (!epctx__rename_nested(r, graph)) {
-                return false;
-            }
-        }
-        epctx__rename_scope(r, graph, EPCTX__HIDE);
-        if (!epctx__rename_below(r, training, number + 2, 2) ||
-            (number == 2 && (!epctx__rename_below(r, training, 3, 1) ||
-                             !epctx__rename_below(r, training, 4, 1)))) {
-            return false; /* ends the work: what is hidden does not matter any more */
-        }
-        epctx__rename_scope(r, graph, EPCTX__SHOW);
-    }
-    return true;
-}
-
-/* Everything that sees the values of `scope`. */
-static bool epctx__rename_walk(epctx__renaming *r, const epctx_slot *scope)
-{
-    epctx_cursor it;
-    epctx_view training;
-    epctx_view view = epctx__slot_view(scope);
-    if (epctx__slot_type(scope) == EPCTX_KIND_FUNCTION) {
-        return epctx__rename_function(r, view);
-    }
-    if (!epctx__rename_graph(r, view)) {
-        return false;
-    }
-    it = epctx_fields(epctx__slot_view(r->model->root), 20);
-    while (scope == r->model->graph && epctx_next_view(&it, &training)) {
-        if (!epctx__rename_training(r, training)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* The names of the graphs around `scope` are not free. */
-static bool epctx__rename_around(epctx__renaming *r, const epctx_slot *scope)
-{
-    const epctx_slot *slot;
-    for (slot = scope->parent; slot != NULL; slot = slot->parent) {
-        if (epctx__slot_type(slot) == EPCTX_KIND_GRAPH) {
-            epctx__rename_scope(r, epctx__slot_view(slot), EPCTX__OUTSIDE);
-        }
-    }
-    return r->status == EPCTX_OK;
-}
-
-static epctx_status epctx__rename_plan(epctx__renaming *r, const epctx_str *from,
-                                       const epctx_str *to, size_t count)
-{
-    size_t i;
-    epctx_map_init(&r->from, &r->model->arena);
-    epctx_map_init(&r->taken, &r->model->arena);
-    r->names = from;
-    r->to = to;
-    r->hidden = (uint32_t *)epctx_arena_array(&r->model->arena, count, sizeof *r->hidden);
-    if (r->hidden == NULL) {
-        return epctx__nomem(r->error, r->model->arena.missing);
-    }
-    for (i = 0; i < count; i++) {
-        if (from[i].size == 0 || to[i].size == 0) {
-            return epctx_fail(r->error, EPCTX_ERR_ARG, "the name of a value must not be empty");
-        }
-        if (epctx_str_eq(from[i], to[i])) {
-            continue;
-        }
-        if (epctx_map_get(&r->from, from[i]) != EPCTX_MAP_NONE) {
-            return epctx_fail(r->error, EPCTX_ERR_ARG, "value '%S' has two new names", &from[i]);
-        }
-        if (epctx_map_get(&r->taken, to[i]) != EPCTX_MAP_NONE) {
-            return epctx_fail(r->error, EPCTX_ERR_EXISTS, "two values are to be called '%S'",
-                              &to[i]);
-        }
-        if (epctx_map_put(&r->from, from[i], (uint32_t)i) != EPCTX_OK ||
-            epctx_map_put(&r->taken, to[i], (uint32_t)i) != EPCTX_OK) {
-            return epctx__nomem(r->error, r->model->arena.missing);
-        }
-    }
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
-                                           const epctx_str *from, const epctx_str *to, size_t count,
-                                           const epctx_name_opts *opts, size_t *uses,
-                                           epctx_error *error)
-{
-    epctx__renaming r;
-    epctx_slot *slot;
-    size_t mark = epctx_edit_mark(model);
-    epctx_error_clear(error);
-    memset(&r, 0, sizeof r);
-    r.model = model;
-    r.error = error;
-    r.opts = epctx__name_opts(opts);
-    r.status = epctx__locate_graph(model, scope, &slot, error);
-    if (r.status == EPCTX_OK) {
-        r.status = epctx__rename_plan(&r, from, to, count);
-    }
-    if (r.status == EPCTX_OK && epctx__rename_around(&r, slot) && epctx__rename_walk(&r, slot)) {
-        r.apply = true;
-        r.uses = 0;
-        epctx__rename_walk(&r, slot);
-    }
-    if (r.status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    if (uses != NULL) {
-        *uses = r.status == EPCTX_OK ? r.uses : 0;
-    }
-    return r.status;
 }
 
 /* -- edits: names of nodes -- */
@@ -19674,25 +15478,24 @@ static epctx_status epctx__count_up(epctx_map *map, epctx_str key, epctx_error *
 static epctx_status epctx__find_contexts(epctx_model *model, const epctx_name_opts *opts,
                                          epctx__contexts *out, epctx_error *error)
 {
-    epctx_status status = EPCTX_OK;
     epctx_walk walk;
     epctx_node_view view;
     epctx_map_init(&out->files, &model->arena);
     epctx_map_init(&out->primaries, &model->arena);
     epctx_map_init(&out->secondaries, &model->arena);
     epctx_walk_begin(&walk, model);
-    while (status == EPCTX_OK && epctx_walk_epnode(&walk, &view)) {
+    while (epctx_walk_epnode(&walk, &view)) {
         epctx_epnode node;
         if (!epctx_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK) {
             continue;
         }
-        status = epctx__count_up(node.main_context == 0 ? &out->secondaries : &out->primaries,
-                                 epctx_str_of(epctx__profile_for(opts, &node)->name), error);
-        if (status == EPCTX_OK && node.main_context != 0 && node.embed_mode == 0) {
-            status = epctx__count_up(&out->files, node.ep_cache_context, error);
+        EPCTX__TRY(epctx__count_up(node.main_context == 0 ? &out->secondaries : &out->primaries,
+                                   epctx_str_of(epctx__profile_for(opts, &node)->name), error));
+        if (node.main_context != 0 && node.embed_mode == 0) {
+            EPCTX__TRY(epctx__count_up(&out->files, node.ep_cache_context, error));
         }
     }
-    return status;
+    return EPCTX_OK;
 }
 
 /* Does the context of a node hold one graph and no more? Only the stamp of this very binary tells:
@@ -19763,6 +15566,14 @@ static epctx_status epctx__check_name(const epctx_model *model, const epctx__con
     return status;
 }
 
+static epctx_status epctx__name_taken(const epctx_model *model, epctx_str node, epctx_str name,
+                                      epctx_error *error)
+{
+    epctx_fail(error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is", &name);
+    epctx_blame(error, model->path, &node, NULL);
+    return EPCTX_ERR_EXISTS;
+}
+
 EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, epctx_str name,
                                          const epctx_name_opts *opts, epctx_error *error)
 {
@@ -19771,27 +15582,21 @@ EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, ep
     epctx_node_view view, other;
     epctx_walk walk;
     epctx_slot *slot;
-    epctx_status status = epctx__locate_node(model, node, &slot, error);
-    if (status == EPCTX_OK) {
-        view = epctx_node_of(epctx__slot_view(slot));
-        if (epctx_str_eq(view.name, name)) {
-            return EPCTX_OK;
-        }
-        status = epctx__find_contexts(model, &o, &contexts, error);
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__locate_kind(model, node, EPCTX_KIND_NODE, &slot, error));
+    view = epctx_node_of(epctx__slot_view(slot));
+    if (epctx_str_eq(view.name, name)) {
+        return EPCTX_OK;
     }
-    if (status == EPCTX_OK) {
-        status = epctx__check_name(model, &contexts, &o, &view, error);
-    }
+    EPCTX__TRY(epctx__find_contexts(model, &o, &contexts, error));
+    EPCTX__TRY(epctx__check_name(model, &contexts, &o, &view, error));
     epctx_walk_begin(&walk, model);
-    while (status == EPCTX_OK && name.size > 0 && epctx_walk_next(&walk, &other)) {
+    while (name.size > 0 && epctx_walk_next(&walk, &other)) {
         if (epctx_str_eq(other.name, name)) {
-            status = epctx_fail(error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is",
-                                &name);
-            epctx_blame(error, model->path, &view.name, NULL);
+            return epctx__name_taken(model, view.name, name, error);
         }
     }
-    return status == EPCTX_OK ? epctx_set_str(model, epctx__slot_view(slot), 3, name, error)
-                              : status;
+    return epctx_set_str(model, view.view, EPCTX_FIELD_NODE_NAME, name, error);
 }
 
 /* Nodes that epctx_prefix renames. */
@@ -19823,67 +15628,150 @@ static epctx_status epctx__check_prefix(epctx_model *model, epctx_str prefix,
     epctx_node_view node;
     epctx_map staying;
     epctx_walk walk;
-    epctx_status status = epctx__find_contexts(model, opts, &contexts, error);
+    EPCTX__TRY(epctx__find_contexts(model, opts, &contexts, error));
     epctx_map_init(&staying, &model->arena);
     epctx_walk_begin(&walk, model);
-    while (status == EPCTX_OK && epctx_walk_next(&walk, &node)) {
+    while (epctx_walk_next(&walk, &node)) {
         if (epctx__takes_prefix(opts, &node)) {
-            status = epctx__check_name(model, &contexts, opts, &node, error);
+            EPCTX__TRY(epctx__check_name(model, &contexts, opts, &node, error));
         } else if (epctx_map_put(&staying, node.name, 1) != EPCTX_OK) {
-            status = epctx__nomem(error, model->arena.missing);
+            return epctx__nomem(error, model->arena.missing);
         }
     }
     epctx_walk_begin(&walk, model);
-    while (status == EPCTX_OK && epctx_walk_next(&walk, &node)) {
-        epctx_str name = node.name;
+    while (staying.count > 0 && epctx_walk_next(&walk, &node)) {
+        epctx_str name;
         if (epctx__takes_prefix(opts, &node)) {
-            status = epctx__prefixed(model, prefix, node.name, &name, error);
-        }
-        if (status == EPCTX_OK && epctx__takes_prefix(opts, &node) &&
-            epctx_map_get(&staying, name) != EPCTX_MAP_NONE) {
-            status = epctx_fail(error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is",
-                                &name);
-            epctx_blame(error, model->path, &node.name, NULL);
+            EPCTX__TRY(epctx__prefixed(model, prefix, node.name, &name, error));
+            if (epctx_map_get(&staying, name) != EPCTX_MAP_NONE) {
+                return epctx__name_taken(model, node.name, name, error);
+            }
         }
     }
-    return status;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__put_prefix(epctx_model *model, epctx_str prefix,
+                                      const epctx_name_opts *opts, size_t *count,
+                                      epctx_error *error)
+{
+    epctx_node_view node;
+    epctx_walk walk;
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_next(&walk, &node)) {
+        if (epctx__takes_prefix(opts, &node)) {
+            epctx_span text;
+            epctx_str name;
+            EPCTX__TRY(epctx__prefixed(model, prefix, node.name, &name, error));
+            text.data = (const uint8_t *)name.data; /* in the arena already */
+            text.size = name.size;
+            EPCTX__TRY(epctx_set_data(model, node.view, EPCTX_FIELD_NODE_NAME, text, error));
+            ++*count;
+        }
+    }
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_prefix(epctx_model *model, epctx_str prefix,
                                     const epctx_name_opts *opts, size_t *count, epctx_error *error)
 {
     epctx_name_opts o = epctx__name_opts(opts);
-    epctx_node_view node;
-    epctx_walk walk;
     size_t mark = epctx_edit_mark(model);
     size_t done = 0;
-    epctx_status status;
-    epctx_error_clear(error);
-    status = prefix.size > 0 ? epctx__editable(model, error)
-                             : epctx_fail(error, EPCTX_ERR_ARG, "the prefix is empty");
-    if (status == EPCTX_OK) {
-        status = epctx__check_prefix(model, prefix, &o, error);
+    if (count != NULL) {
+        *count = 0;
     }
+    epctx_error_clear(error);
+    if (prefix.size == 0) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "the prefix is empty");
+    }
+    EPCTX__TRY(epctx__editable(model, error));
+    EPCTX__TRY(epctx__check_prefix(model, prefix, &o, error));
+    EPCTX__TRY(epctx__end_edits(model, mark, epctx__put_prefix(model, prefix, &o, &done, error)));
+    if (count != NULL) {
+        *count = done;
+    }
+    return EPCTX_OK;
+}
+
+/* -- edits: names of files -- */
+
+typedef struct epctx__file_names {
+    const epctx_file_rename *renames;
+    epctx_map contexts, tensors; /* old name -> number in `renames` */
+} epctx__file_names;
+
+/* NULL: it stays. */
+static const epctx_str *epctx__new_name(const epctx__file_names *names, const epctx_map *map,
+                                        epctx_str name)
+{
+    uint32_t at = name.size < EPCTX_PATH_MAX ? epctx_map_get(map, name) : EPCTX_MAP_NONE;
+    return at != EPCTX_MAP_NONE ? &names->renames[at].to : NULL;
+}
+
+static epctx_status epctx__rename_data(epctx_model *model, const epctx__file_names *names,
+                                       epctx_error *error)
+{
+    epctx_walk walk;
+    epctx_tensor_view tensor;
     epctx_walk_begin(&walk, model);
-    while (status == EPCTX_OK && epctx_walk_next(&walk, &node)) {
-        epctx_str name = node.name;
-        if (!epctx__takes_prefix(&o, &node)) {
-            continue;
+    while (names->tensors.count > 0 && epctx_walk_tensor(&walk, &tensor)) {
+        const epctx_str *to =
+            tensor.external ? epctx__new_name(names, &names->tensors, tensor.location) : NULL;
+        if (to != NULL) {
+            EPCTX__TRY(epctx_set_pair(model, tensor.view, EPCTX_FIELD_TENSOR_EXTERNAL_DATA,
+                                      epctx_str_of("location"), *to, error));
         }
-        status = epctx__prefixed(model, prefix, node.name, &name, error);
-        if (status == EPCTX_OK) {
-            epctx_span text;
-            text.data = (const uint8_t *)name.data; /* in the arena already */
-            text.size = name.size;
-            status = epctx_set_data(model, node.view, 3, text, error);
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__rename_contexts(epctx_model *model, const epctx__file_names *names,
+                                           epctx_error *error)
+{
+    static const char *const attributes[] = {"ep_cache_context", "ep_dlc_context"};
+    epctx_walk walk;
+    epctx_node_view node;
+    size_t i;
+    epctx_walk_begin(&walk, model);
+    while (names->contexts.count > 0 && epctx_walk_epnode(&walk, &node)) {
+        for (i = 0; i < 2; i++) {
+            const epctx_str *to = epctx__new_name(names, &names->contexts,
+                                                  epctx_node_attr_str(&node, attributes[i]));
+            if (to != NULL) {
+                EPCTX__TRY(epctx_node_set_str(model, node.view, attributes[i], *to, error));
+            }
         }
-        done++;
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
+                                                const epctx_file_rename *renames, size_t count,
+                                                epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    epctx__file_names names;
+    epctx_status status;
+    size_t i;
+    epctx_error_clear(error);
+    names.renames = renames;
+    epctx_map_init(&names.contexts, &model->arena);
+    epctx_map_init(&names.tensors, &model->arena);
+    for (i = 0; i < count; i++) {
+        epctx_map *map =
+            renames[i].use == EPCTX_USE_INITIALIZERS ? &names.tensors : &names.contexts;
+        if (renames[i].from.size > 0 &&
+            epctx_map_put(map, renames[i].from, (uint32_t)i) != EPCTX_OK) {
+            return epctx__nomem(error, model->arena.missing);
+        }
+    }
+    status = epctx__rename_data(model, &names, error);
+    if (status == EPCTX_OK) {
+        status = epctx__rename_contexts(model, &names, error);
     }
     if (status != EPCTX_OK) {
         epctx_undo(model, mark);
-    }
-    if (count != NULL) {
-        *count = status == EPCTX_OK ? done : 0;
     }
     return status;
 }
@@ -19896,7 +15784,8 @@ EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
     static const uint8_t graph[2] = {0x3a, 0x00};
     epctx_status status = epctx_model_open_memory(model, graph, sizeof graph, opts, error);
     if (status == EPCTX_OK) {
-        status = epctx_set_int(model, epctx__slot_view(model->root), 1, ir_version, error);
+        status = epctx_set_int(model, epctx__slot_view(model->root), EPCTX_FIELD_MODEL_IR_VERSION,
+                               ir_version, error);
         if (status != EPCTX_OK) {
             epctx_model_close(model);
         }
@@ -20154,7 +16043,6 @@ typedef struct epctx__convert {
     epctx_error *error;
     epctx_convert_opts opts;
     epctx_str path;   /* of the result */
-    epctx_str folder; /* of the result, with its separator */
     epctx__job *jobs;
     size_t job_count;
     epctx__ep_nodes *groups;
@@ -20280,41 +16168,34 @@ static bool epctx__convert_fits(epctx__convert *c, const char *cure)
     return false;
 }
 
-/* Adds a file of the result. `name` is relative to its folder. */
-static bool epctx__convert_file(epctx__convert *c, epctx_str name, const epctx_span *parts,
-                                size_t part_count, uint64_t size)
+EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path, epctx_str name,
+                                            const epctx_span *parts, size_t part_count,
+                                            epctx_output_file *out, epctx_error *error)
 {
-    epctx_output_file *file;
+    char room[EPCTX_PATH_MAX];
+    char whole[EPCTX_PATH_MAX];
     epctx_str join[2];
-    char path[EPCTX_PATH_MAX];
-    join[0] = c->folder;
+    size_t i;
+    join[0] = epctx__path_beside(epctx_model_io(model), path != NULL ? path : model->path, room);
     join[1] = name;
-    if (epctx__path_join(path, sizeof path, join, 2, c->error) != EPCTX_OK) {
-        return false;
+    memset(out, 0, sizeof *out);
+    EPCTX__TRY(epctx__path_join(whole, sizeof whole, join, 2, error));
+    EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(whole), &out->path, error));
+    EPCTX__TRY(epctx__copy(&model->arena, name, &out->name, error));
+    out->parts = parts;
+    out->part_count = part_count;
+    for (i = 0; i < part_count; i++) {
+        out->size += parts[i].size;
     }
-    file = (epctx_output_file *)epctx__convert_add(c, &c->files, sizeof *file);
-    if (file == NULL) {
-        return false;
-    }
-    file->path = epctx_arena_copy(c->arena, epctx_str_of(path));
-    file->name = epctx_arena_copy(c->arena, name);
-    file->parts = parts;
-    file->part_count = part_count;
-    file->size = size;
-    if (file->path == NULL || file->name == NULL) {
-        return epctx__convert_nomem(c);
-    }
-    return true;
+    return EPCTX_OK;
 }
 
-/* The same for a file of one part. */
-static bool epctx__convert_whole(epctx__convert *c, epctx_str name, epctx_span bytes)
+static bool epctx__convert_file(epctx__convert *c, epctx_str name, const epctx_span *parts,
+                                size_t part_count)
 {
-    epctx_span *part = (epctx_span *)epctx__convert_array(c, 1, sizeof *part);
-    if (part != NULL) {
-        *part = bytes;
-    }
-    return part != NULL && epctx__convert_file(c, name, part, 1, bytes.size);
+    epctx_output_file *file = (epctx_output_file *)epctx__convert_add(c, &c->files, sizeof *file);
+    return file != NULL && epctx_output_file_of(c->model, c->path.data, name, parts, part_count,
+                                                file, c->error) == EPCTX_OK;
 }
 
 /* -- names of new files -- */
@@ -20328,37 +16209,38 @@ static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const ep
                                    EPCTX_PATH_MAX, c->error) == EPCTX_OK;
 }
 
-/* A new file's name must be one that a model may hold, and not the model's own. */
-static bool epctx__convert_name(epctx__convert *c, epctx_str name, const epctx_profile *profile)
+EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
+                                               const epctx_profile *profile, epctx_error *error)
 {
     epctx_error reason;
     if (epctx_path_check(name, &reason) != EPCTX_OK) {
-        epctx_fail(c->error, EPCTX_ERR_PATH, "new file: %s; choose another name", reason.message);
-        return false;
+        return epctx_fail(error, EPCTX_ERR_PATH, "new file: %s; choose another name",
+                          reason.message);
     }
     if (profile != NULL && epctx__dots_refused(profile, name)) {
-        epctx_fail(c->error, EPCTX_ERR_PATH,
-                   "new file '%S': the EP %s refuses '..' anywhere in a name; choose another",
-                   &name, profile->name);
-        return false;
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "new file '%S': the EP %s refuses '..' anywhere in a name; choose another",
+                          &name, profile->name);
     }
     if (epctx_path_is_separator(name.data[name.size - 1])) {
-        epctx_fail(c->error, EPCTX_ERR_PATH, "new file '%S' is a folder; choose a file's name",
-                   &name);
-        return false;
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "new file '%S' is a folder; choose a file's name", &name);
     }
-    if (epctx_str_eq(name, epctx_path_file(c->path))) {
-        epctx_fail(c->error, EPCTX_ERR_PATH,
-                   "new file '%S' would be the model itself; choose another name", &name);
-        return false;
+    if (epctx_str_eq(name, epctx_path_file(path))) {
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "new file '%S' would be the model itself; choose another name", &name);
     }
-    return true;
+    return EPCTX_OK;
+}
+
+static bool epctx__convert_name(epctx__convert *c, epctx_str name, const epctx_profile *profile)
+{
+    return epctx_output_name_check(name, c->path, profile, c->error) == EPCTX_OK;
 }
 
 static bool epctx__convert_begin(epctx__convert *c, epctx_model *model,
                                  const epctx_convert_opts *opts, epctx_error *error)
 {
-    char room[EPCTX_PATH_MAX];
     memset(c, 0, sizeof *c);
     c->model = model;
     c->arena = &model->arena;
@@ -20367,11 +16249,6 @@ static bool epctx__convert_begin(epctx__convert *c, epctx_model *model,
         c->opts = *opts;
     }
     c->path = epctx_str_of(c->opts.output_path != NULL ? c->opts.output_path : model->path);
-    c->folder = epctx__path_beside(epctx_model_io(model), c->path.data, room);
-    c->folder.data = epctx_arena_copy(c->arena, c->folder);
-    if (c->folder.data == NULL) {
-        return epctx__convert_nomem(c);
-    }
     return epctx__editable(model, error) == EPCTX_OK;
 }
 
@@ -20441,7 +16318,7 @@ static bool epctx__job_read(epctx__convert *c, const epctx_node_view *view, epct
     job->profile = c->opts.profile != NULL ? c->opts.profile : epctx_profile_of(job->node.source);
     job->chosen = c->opts.node == NULL || epctx_str_is(job->node.name, c->opts.node);
     job->payload = EPCTX_MAP_NONE;
-    if (epctx__attr_str(view, "ep_dlc_context").size == 0) {
+    if (epctx_node_attr_str(view, "ep_dlc_context").size == 0) {
         bool own = job->node.main_context == 1 || job->profile->payload == EPCTX_PAYLOAD_EACH ||
                    (job->profile->traits & EPCTX_SECONDARY_CONTEXT) != 0;
         job->carrier = own;
@@ -20601,11 +16478,13 @@ static bool epctx__embed_allowed(epctx__convert *c, const epctx__job *job)
 static bool epctx__embed_map(epctx__convert *c, epctx_str folder, size_t index)
 {
     epctx__job *job = &c->jobs[index];
+    epctx__file *file;
     epctx__ep_nodes *group = &c->groups[job->group];
-    job->file = epctx__model_map(c->model, folder, job->node.ep_cache_context, c->error);
-    if (job->file == NULL) {
+    if (epctx__model_map(c->model, folder, job->node.ep_cache_context, &file, c->error) !=
+        EPCTX_OK) {
         return epctx__convert_refuse(c, &job->node, "ep_cache_context");
     }
+    job->file = file;
     if (job->file->mapping.size > (uint64_t)EPCTX_MODEL_MAX) {
         epctx_fail(c->error, EPCTX_ERR_LIMIT,
                    "the context has %u bytes, and an embedded one cannot have more than %u: keep "
@@ -20757,22 +16636,6 @@ static bool epctx__extract_allowed(epctx__convert *c, const epctx__job *job)
     return epctx__convert_refuse(c, &job->node, "ep_cache_context");
 }
 
-/* "name.ext" -> "name_2.ext". */
-static bool epctx__numbered(epctx__convert *c, epctx_str name, uint64_t number,
-                            char out[EPCTX_PATH_MAX])
-{
-    char digits[24];
-    epctx_text text = epctx_text_of(digits, sizeof digits);
-    epctx_str parts[3];
-    epctx_text_put_format(&text, "_%u", number);
-    parts[0] = name;
-    parts[0].size =
-        epctx_path_folder(name).size + epctx__path_stem(epctx_path_file(name)).size;
-    parts[1] = epctx_text_str(&text);
-    parts[2].data = name.data + parts[0].size;
-    parts[2].size = name.size - parts[0].size;
-    return epctx__path_join(out, EPCTX_PATH_MAX, parts, 3, c->error) == EPCTX_OK;
-}
 
 /* The first name of its kind that no other context of the model has; `taken` maps a name to the
  * next number to try. */
@@ -20797,7 +16660,8 @@ static bool epctx__extract_name(epctx__convert *c, const epctx__job *job, epctx_
         return epctx__convert_refuse(c, &job->node, "ep_cache_context");
     }
     while (number != EPCTX_MAP_NONE && epctx_map_get(taken, epctx_str_of(name)) != EPCTX_MAP_NONE) {
-        if (!epctx__numbered(c, epctx_str_of(base), number++, name)) {
+        if (epctx_path_numbered(epctx_str_of(base), number++, name, sizeof name, c->error) !=
+            EPCTX_OK) {
             return false;
         }
     }
@@ -20811,7 +16675,7 @@ static bool epctx__extract_name(epctx__convert *c, const epctx__job *job, epctx_
     payload->name = epctx_str_of(kept);
     return epctx__convert_put(c, taken, payload->name, 1) &&
            epctx__convert_name(c, payload->name, job->profile) &&
-           epctx__convert_file(c, payload->name, &payload->bytes, 1, payload->bytes.size);
+           epctx__convert_file(c, payload->name, &payload->bytes, 1);
 }
 
 static bool epctx__extract_store(epctx__convert *c, epctx__job *job)
@@ -21242,7 +17106,7 @@ static bool epctx__external_step(epctx__convert *c)
     }
     return c->parts.count == 0 ||
            epctx__convert_file(c, epctx_str_of(c->opts.name), (const epctx_span *)c->parts.items,
-                               c->parts.count, c->data_size);
+                               c->parts.count);
 }
 
 EPCTX_API epctx_status epctx_init_external(epctx_model *model, const epctx_convert_opts *opts,
@@ -21560,7 +17424,7 @@ static bool epctx__self_allowed(epctx__convert *c, const epctx__job *job)
 {
     epctx_node_view view = epctx_node_of(job->view);
     bool stripped = epctx__ends_with(job->node.ep_cache_context, ".stripped.engine");
-    if (!job->chosen || (!stripped && epctx__attr_str(&view, EPCTX_WEIGHTS_ATTR).size == 0)) {
+    if (!job->chosen || (!stripped && epctx_node_attr_str(&view, EPCTX_WEIGHTS_ATTR).size == 0)) {
         return true;
     }
     epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
@@ -22041,429 +17905,6 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
     return status;
 }
 
-#endif /* EPCTX_NO_EDIT */
-
-/* ================================================================================================
- * >>combine
- * ============================================================================================== */
-
-#ifndef EPCTX_NO_EDIT
-
-/* -- what the operations share: steps, lists of names, files that go along -- */
-
-/* A file of the result. */
-typedef struct epctx__carried {
-    epctx_str name;   /* in the result */
-    const char *path; /* where it is now, canonical */
-    epctx_span bytes;
-    bool hashed;
-    uint64_t hash;
-} epctx__carried;
-
-/* `c` comes first: steps of conversions are used with it. */
-typedef struct epctx__combine {
-    epctx__convert c;
-    epctx_list steps;
-    epctx_list carried;
-    epctx_map files; /* name in the result -> number in `carried` */
-    epctx_map paths; /* canonical path -> the same */
-    epctx_map alike; /* size -> the first of it; size and hash, of sizes that occur again -> same */
-} epctx__combine;
-
-static bool epctx__combine_begin(epctx__combine *m, epctx_model *model, const char *output_path,
-                                 epctx_error *error)
-{
-    epctx_convert_opts opts;
-    memset(m, 0, sizeof *m);
-    memset(&opts, 0, sizeof opts);
-    opts.output_path = output_path;
-    if (!epctx__convert_begin(&m->c, model, &opts, error)) {
-        return false;
-    }
-    epctx_map_init(&m->files, m->c.arena);
-    epctx_map_init(&m->paths, m->c.arena);
-    epctx_map_init(&m->alike, m->c.arena);
-    return true;
-}
-
-/* A sentence; a name in it is cut (epctx_text_put_shown), so that it fits. NULL without memory. */
-static const char *epctx__combine_text(epctx__combine *m, const char *format, va_list args)
-{
-    char line[1024];
-    epctx_text text = epctx_text_of(line, sizeof line);
-    const char *copy;
-    epctx_text_put_args(&text, format, args);
-    copy = epctx_arena_copy(m->c.arena, epctx_text_str(&text));
-    if (copy == NULL) {
-        epctx__convert_nomem(&m->c);
-    }
-    return copy;
-}
-
-static bool epctx__combine_say(epctx__combine *m, size_t part, epctx_str name, const char *format,
-                               ...)
-{
-    epctx_step *step = (epctx_step *)epctx__convert_add(&m->c, &m->steps, sizeof *step);
-    va_list args;
-    if (step == NULL) {
-        return false;
-    }
-    step->part = part;
-    step->name = name;
-    va_start(args, format);
-    step->text = epctx__combine_text(m, format, args);
-    va_end(args);
-    return step->text != NULL;
-}
-
-static void epctx__combine_end(const epctx__combine *m, epctx_combined *out)
-{
-    if (out != NULL) {
-        out->steps = (const epctx_step *)m->steps.items;
-        out->step_count = m->steps.count;
-        out->files = (epctx_output_file *)m->c.files.items;
-        out->file_count = m->c.files.count;
-    }
-}
-
-static bool epctx__combine_put(epctx__combine *m, epctx_map *map, epctx_str key, uint32_t value)
-{
-    return epctx__convert_put(&m->c, map, key, value);
-}
-
-/* "<a><b>" in the arena of the result. */
-static bool epctx__combine_join(epctx__combine *m, epctx_str a, epctx_str b, epctx_str *out)
-{
-    char *text = a.size < SIZE_MAX - b.size
-                     ? (char *)epctx_arena_alloc(m->c.arena, a.size + b.size + 1)
-                     : NULL; /* not taken: two names do not fill an address space */
-    if (text == NULL) {
-        return epctx__convert_nomem(&m->c);
-    }
-    if (a.size > 0) {
-        memcpy(text, a.data, a.size);
-    }
-    if (b.size > 0) {
-        memcpy(text + a.size, b.data, b.size);
-    }
-    out->data = text;
-    out->size = a.size + b.size;
-    return true;
-}
-
-/* The names that a graph defines: inputs, initializers, outputs of nodes. */
-typedef struct epctx__definitions {
-    epctx_cursor inputs, tensors, sparses, nodes, outputs;
-} epctx__definitions;
-
-static epctx__definitions epctx__definitions_of(epctx_view graph)
-{
-    epctx__definitions d;
-    epctx_graph_view view = epctx_graph_of(graph);
-    d.inputs = epctx_graph_inputs(view);
-    d.tensors = epctx_graph_initializers(view);
-    d.sparses = epctx_graph_sparse(view);
-    d.nodes = epctx_graph_nodes(view);
-    d.outputs = epctx_fields(epctx_view_none(), 0);
-    return d;
-}
-
-/* Only those of initializers. */
-static epctx__definitions epctx__initializers_of(epctx_view graph)
-{
-    epctx__definitions d = epctx__definitions_of(graph);
-    d.inputs = d.outputs;
-    d.nodes = d.outputs;
-    return d;
-}
-
-static bool epctx__next_definition(epctx__definitions *d, epctx_str *name)
-{
-    epctx_value_view value;
-    epctx_tensor_view tensor;
-    epctx_sparse_view sparse;
-    epctx_view node;
-    for (;;) {
-        if (epctx_next_value(&d->inputs, &value)) {
-            *name = value.name;
-        } else if (epctx_next_tensor(&d->tensors, &tensor)) {
-            *name = tensor.name;
-        } else if (epctx_next_sparse(&d->sparses, &sparse)) {
-            *name = sparse.values.name;
-        } else if (!epctx_next_str(&d->outputs, name)) {
-            if (!epctx_next_view(&d->nodes, &node)) {
-                return false;
-            }
-            d->outputs = epctx_fields(node, 2);
-            continue;
-        }
-        if (name->size > 0) {
-            return true;
-        }
-    }
-}
-
-static bool epctx__put_definitions(epctx__convert *c, epctx_map *map, epctx__definitions d)
-{
-    epctx_str name;
-    bool ok = true;
-    while (ok && epctx__next_definition(&d, &name)) {
-        ok = epctx__convert_put(c, map, name, 1);
-    }
-    return ok;
-}
-
-/* The tensors of a node's attributes that may have their data in a file. */
-typedef bool (*epctx__tensor_step)(epctx__convert *c, epctx_view tensor, void *user);
-
-static bool epctx__sparse_tensors(epctx__convert *c, epctx_view sparse, epctx__tensor_step step,
-                                  void *user)
-{
-    epctx_cursor fields = epctx_fields(sparse, 0);
-    epctx_field field;
-    while (epctx_next_field(&fields, &field)) {
-        if (field.wire == EPCTX_WIRE_LEN && (field.number == 1 || field.number == 2) &&
-            !step(c, field.body, user)) { /* values, indices */
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__graph_tensors(epctx__convert *c, epctx_view graph, epctx__tensor_step step,
-                                 void *user, uint32_t depth);
-
-static bool epctx__node_tensors(epctx__convert *c, epctx_view node, epctx__tensor_step step,
-                                void *user, uint32_t depth)
-{
-    epctx_cursor attrs = epctx_fields(node, 5);
-    epctx_view attr;
-    while (epctx_next_view(&attrs, &attr)) {
-        epctx_cursor fields = epctx_fields(attr, 0);
-        epctx_field field;
-        while (epctx_next_field(&fields, &field)) {
-            bool ok = true;
-            if (field.wire != EPCTX_WIRE_LEN) {
-                continue;
-            }
-            if (field.number == 5 || field.number == 10) { /* t, tensors */
-                ok = step(c, field.body, user);
-            } else if (field.number == 22 || field.number == 23) { /* sparse tensors */
-                ok = epctx__sparse_tensors(c, field.body, step, user);
-                /* not taken: open bounds the nesting */
-            } else if ((field.number == 6 || field.number == 11) && depth > 0) { /* graphs */
-                ok = epctx__graph_tensors(c, field.body, step, user, depth - 1);
-            }
-            if (!ok) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-static bool epctx__graph_tensors(epctx__convert *c, epctx_view graph, epctx__tensor_step step,
-                                 void *user, uint32_t depth)
-{
-    epctx_cursor fields = epctx_fields(graph, 0);
-    epctx_field field;
-    while (epctx_next_field(&fields, &field)) {
-        bool ok = true;
-        if (field.wire != EPCTX_WIRE_LEN) {
-            continue;
-        }
-        if (field.number == 1) {
-            ok = epctx__node_tensors(c, field.body, step, user, depth);
-        } else if (field.number == 5) {
-            ok = step(c, field.body, user);
-        } else if (field.number == 15) {
-            ok = epctx__sparse_tensors(c, field.body, step, user);
-        }
-        if (!ok) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Every tensor of a model, functions included. */
-static bool epctx__model_tensors(epctx__convert *c, epctx__tensor_step step, void *user)
-{
-    epctx_cursor functions = epctx_model_functions(c->model);
-    epctx_function_view function;
-    if (!epctx__graph_tensors(c, epctx__main_view(c->model), step, user, EPCTX_WALK_DEPTH)) {
-        return false;
-    }
-    while (epctx_next_function(&functions, &function)) {
-        epctx_cursor nodes = epctx_function_nodes(&function);
-        epctx_view node;
-        while (epctx_next_view(&nodes, &node)) {
-            if (!epctx__node_tensors(c, node, step, user, EPCTX_WALK_DEPTH)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* Views are collected before the model is edited. */
-static bool epctx__views_add(epctx__convert *c, epctx_list *views, epctx_view view)
-{
-    epctx_view *place = (epctx_view *)epctx__convert_add(c, views, sizeof *place);
-    if (place != NULL) {
-        *place = view;
-    }
-    return place != NULL;
-}
-
-static epctx_view epctx__view_at(const epctx_list *views, size_t i)
-{
-    return ((const epctx_view *)views->items)[i];
-}
-
-static bool epctx__views_remove(epctx__convert *c, const epctx_list *views)
-{
-    size_t i;
-    for (i = 0; i < views->count; i++) {
-        if (epctx_remove(c->model, epctx__view_at(views, i), c->error) != EPCTX_OK) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Names that are collected. */
-static bool epctx__names_add(epctx__convert *c, epctx_list *names, epctx_str name)
-{
-    epctx_str *place = (epctx_str *)epctx__convert_add(c, names, sizeof *place);
-    if (place != NULL) {
-        *place = name;
-    }
-    return place != NULL;
-}
-
-static epctx_str epctx__name_at(const epctx_list *names, size_t i)
-{
-    return ((const epctx_str *)names->items)[i];
-}
-
-/* -- rules that the result breaks and its parts do not -- */
-
-typedef struct epctx__verdict {
-    uint64_t counts[EPCTX_RULE_COUNT];
-    const uint64_t *allowed; /* per rule: how many there may be */
-    epctx_error *error;
-    bool refused;
-} epctx__verdict;
-
-static void epctx__verdict_found(void *user, const epctx_finding *finding)
-{
-    epctx__verdict *v = (epctx__verdict *)user;
-    v->counts[finding->rule]++;
-    if (v->allowed != NULL && !v->refused && finding->info.severity == EPCTX_SEVERITY_ERROR &&
-        v->counts[finding->rule] > v->allowed[finding->rule]) {
-        v->refused = true;
-        epctx_fail(v->error, EPCTX_ERR_GRAPH, "the result would break rule %s: %s (%s)",
-                   finding->info.id, finding->message, finding->info.fix);
-    }
-}
-
-/* Counts the findings of a model, files apart. With `allowed` more errors than that are refused. */
-static bool epctx__verdict_of(const epctx_model *model, const epctx_profile *profile,
-                              const uint64_t *allowed, uint64_t *sum, epctx_error *error)
-{
-    epctx_check_opts opts;
-    epctx__verdict v;
-    size_t i;
-    memset(&opts, 0, sizeof opts);
-    memset(&v, 0, sizeof v);
-    opts.no_files = true;
-    opts.profile = profile;
-    opts.allocator = model->arena.allocator.alloc_fn != NULL ? &model->arena.allocator : NULL;
-    if (model->path[0] == '\0') { /* where a new model will stand is not its fault */
-        opts.context_file_path = "model.onnx";
-        opts.external_folder = ".";
-    }
-    v.allowed = allowed;
-    v.error = error;
-    if (epctx_lint(model, &opts, epctx__verdict_found, &v, NULL, error) != EPCTX_OK || v.refused) {
-        return false;
-    }
-    for (i = 0; sum != NULL && i < EPCTX_RULE_COUNT; i++) {
-        sum[i] += v.counts[i];
-    }
-    return true;
-}
-
-/* -- files that go along with a model -- */
-
-/* Files that get another name. */
-typedef struct epctx__relocation {
-    epctx_map contexts, tensors; /* old name -> number in `names` */
-    epctx_list names;
-    epctx_list views; /* of tensors or nodes that name one */
-} epctx__relocation;
-
-static void epctx__relocation_begin(epctx__relocation *r, epctx__convert *c)
-{
-    memset(r, 0, sizeof *r);
-    epctx_map_init(&r->contexts, c->arena);
-    epctx_map_init(&r->tensors, c->arena);
-}
-
-static bool epctx__relocate(epctx__convert *c, epctx__relocation *r, const epctx_dependency *file,
-                            epctx_str to)
-{
-    epctx_map *names = file->use == EPCTX_USE_INITIALIZERS ? &r->tensors : &r->contexts;
-    return epctx__convert_put(c, names, file->name, (uint32_t)r->names.count) &&
-           epctx__names_add(c, &r->names, to);
-}
-
-static bool epctx__relocate_tensor(epctx__convert *c, epctx_view view, void *user)
-{
-    epctx__relocation *r = (epctx__relocation *)user;
-    epctx_tensor_view tensor = epctx_tensor_of(view);
-    return !tensor.external || !epctx__has(&r->tensors, tensor.location) ||
-           epctx__views_add(c, &r->views, view);
-}
-
-static bool epctx__relocate_node(epctx__convert *c, const epctx__relocation *r, epctx_view view,
-                                 const char *attribute)
-{
-    epctx_node_view node = epctx_node_of(view);
-    epctx_str name = epctx__attr_str(&node, attribute);
-    uint32_t at = name.size < EPCTX_PATH_MAX ? epctx_map_get(&r->contexts, name) : EPCTX_MAP_NONE;
-    return at == EPCTX_MAP_NONE ||
-           epctx__convert_str(c, view, attribute, epctx__name_at(&r->names, at));
-}
-
-/* Writes the new names wherever the model has the old ones. */
-static bool epctx__relocation_end(epctx__convert *c, epctx__relocation *r)
-{
-    epctx_walk walk;
-    epctx_node_view node;
-    size_t i;
-    bool ok =
-        r->tensors.count == 0 || epctx__model_tensors(c, epctx__relocate_tensor, r);
-    for (i = 0; ok && i < r->views.count; i++) {
-        epctx_view view = epctx__view_at(&r->views, i);
-        uint32_t at = epctx_map_get(&r->tensors, epctx_tensor_of(view).location);
-        ok = epctx_set_pair(c->model, view, 13, epctx_str_of("location"),
-                            epctx__name_at(&r->names, at), c->error) == EPCTX_OK;
-    }
-    r->views.count = 0;
-    epctx_walk_begin(&walk, c->model);
-    while (ok && r->contexts.count > 0 && epctx_walk_epnode(&walk, &node)) {
-        ok = epctx__views_add(c, &r->views, node.view);
-    }
-    for (i = 0; ok && i < r->views.count; i++) {
-        epctx_view view = epctx__view_at(&r->views, i);
-        ok = epctx__relocate_node(c, r, view, "ep_cache_context") &&
-             epctx__relocate_node(c, r, view, "ep_dlc_context");
-    }
-    return ok;
-}
-
 /* -- a new model where an old one is in use -- */
 
 /* A file that comes into place before the models. */
@@ -22517,65 +17958,59 @@ EPCTX__APART static epctx_status epctx__detour_second(epctx_commit *c, epctx__co
     return status;
 }
 
-/* The file with a second name that `name` in `folder` is, or NULL. */
-static const epctx__commit_file *epctx__detour_find(const epctx_commit *c, epctx_str folder,
-                                              epctx_str name)
+/* The second name of the file that a model calls `name`, in its arena; empty when it has none. */
+static epctx_status epctx__detour_name(const epctx_commit *c, const epctx__commit_file *entry,
+                                       epctx_arena *arena, epctx_str name, epctx_str *to)
 {
+    epctx_str folder = epctx_path_folder(epctx_str_of(entry->real));
     char given[EPCTX_PATH_MAX];
     char plain[EPCTX_PATH_MAX];
     const epctx__commit_file *other = c->files;
+    *to = epctx_str_of(NULL);
     if (epctx_path_join(folder, name, given, sizeof given, NULL) != EPCTX_OK ||
         epctx__buffers_canonical(NULL, given, plain, sizeof plain, NULL) != EPCTX_OK) {
-        return NULL;
+        return EPCTX_OK;
     }
     while (other != NULL && (!other->second || strcmp(other->real, plain) != 0)) {
         other = other->next;
     }
-    return other;
+    if (other == NULL) {
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(epctx_path_join(epctx_path_folder(epctx_str_of(other->real + folder.size)),
+                               epctx_str_of(other->out->file.second), given, sizeof given,
+                               c->error));
+    *to = epctx_str_of(epctx_arena_copy(arena, epctx_str_of(given)));
+    return to->data != NULL ? EPCTX_OK : epctx__nomem(c->error, arena->missing);
 }
 
 /* Gives files in a model their second names. */
-EPCTX__APART static epctx_status epctx__detour_rename(epctx_commit *c, const epctx__commit_file *entry,
+EPCTX__APART static epctx_status epctx__detour_rename(epctx_commit *c,
+                                                      const epctx__commit_file *entry,
                                                       epctx_model *model)
 {
-    epctx__convert convert;
-    epctx__relocation moved;
     epctx_check_opts check;
     epctx_dependency *used = NULL;
-    epctx_str folder = epctx_path_folder(epctx_str_of(entry->real));
+    epctx_file_rename *renames;
     size_t count = 0;
+    size_t rename_count = 0;
     size_t i;
-    bool fine = true;
-    memset(&convert, 0, sizeof convert);
     memset(&check, 0, sizeof check);
-    convert.model = model;
-    convert.arena = &model->arena;
-    convert.error = c->error;
-    epctx__relocation_begin(&moved, &convert);
     EPCTX__TRY(epctx_model_files(model, &check, &model->arena, &used, &count, c->error));
-    for (i = 0; i < count && fine; i++) {
-        char given[EPCTX_PATH_MAX];
-        epctx_str name;
-        const epctx__commit_file *other = used[i].use == EPCTX_USE_SOURCE_MODEL
-                                        ? NULL
-                                        : epctx__detour_find(c, folder, used[i].name);
-        if (other == NULL) {
-            continue;
-        }
-        EPCTX__TRY(epctx_path_join(epctx_path_folder(epctx_str_of(other->real + folder.size)),
-                                   epctx_str_of(other->out->file.second), given, sizeof given,
-                                   c->error));
-        name = epctx_str_of(given);
-        name.data = epctx_arena_copy(&model->arena, name);
-        if (name.data == NULL) {
-            return epctx__nomem(c->error, model->arena.missing);
-        }
-        fine = epctx__relocate(&convert, &moved, &used[i], name);
+    renames = (epctx_file_rename *)epctx_arena_array(&model->arena, count, sizeof *renames);
+    if (renames == NULL) {
+        return epctx__nomem(c->error, model->arena.missing);
     }
-    if (fine && epctx__relocation_end(&convert, &moved)) {
-        return EPCTX_OK;
+    for (i = 0; i < count; i++) {
+        epctx_file_rename *next = &renames[rename_count];
+        next->use = used[i].use;
+        next->from = used[i].name;
+        if (used[i].use != EPCTX_USE_SOURCE_MODEL) {
+            EPCTX__TRY(epctx__detour_name(c, entry, &model->arena, used[i].name, &next->to));
+            rename_count += next->to.size > 0;
+        }
     }
-    return c->error != NULL ? c->error->status : EPCTX_ERR_NOMEM;
+    return epctx_model_rename_files(model, renames, rename_count, c->error);
 }
 
 /* The new model with second names, complete and durable. */
@@ -22647,3640 +18082,6 @@ static epctx_status epctx__commit_detour(epctx_commit *c)
         if (entry->meets && seconds) {
             EPCTX__TRY(epctx__detour_model(c, entry));
         }
-    }
-    return EPCTX_OK;
-}
-
-static bool epctx__carry_refuse(epctx__combine *m, const epctx_dependency *file,
-                                epctx_status status, const char *text)
-{
-    epctx_fail(m->c.error, status, "%s '%S' of '%S': %s", epctx_file_use_name(file->use),
-               &file->name, &file->node, text);
-    return false;
-}
-
-static uint64_t epctx__carried_hash(epctx__carried *file)
-{
-    if (!file->hashed) {
-        file->hash = epctx_hash(file->bytes.data, file->bytes.size, 0);
-        file->hashed = true;
-    }
-    return file->hash;
-}
-
-/* Makes file `at` known by its size, or, when that is not the first of it, by its hash, too. */
-static bool epctx__carried_known(epctx__combine *m, uint32_t at, bool by_hash)
-{
-    epctx__carried *file = (epctx__carried *)m->carried.items + at;
-    uint64_t *key = (uint64_t *)epctx_arena_alloc(m->c.arena, 2 * sizeof *key);
-    epctx_str text;
-    if (key == NULL) {
-        return epctx__convert_nomem(&m->c);
-    }
-    key[0] = file->bytes.size;
-    text.data = (const char *)key;
-    text.size = sizeof *key;
-    if (by_hash || epctx__has(&m->alike, text)) {
-        key[1] = epctx__carried_hash(file);
-        text.size = 2 * sizeof *key;
-    }
-    return epctx__has(&m->alike, text) || epctx__combine_put(m, &m->alike, text, at);
-}
-
-/* An earlier file of the same bytes. Sizes that occur once are not hashed. */
-static bool epctx__carried_equal(epctx__combine *m, epctx__carried *file, uint32_t *at)
-{
-    uint64_t key[2];
-    epctx_str text;
-    key[0] = file->bytes.size;
-    text.data = (const char *)key;
-    text.size = sizeof *key;
-    *at = epctx_map_get(&m->alike, text);
-    if (*at == EPCTX_MAP_NONE) {
-        return true;
-    }
-    if (!((const epctx__carried *)m->carried.items)[*at].hashed &&
-        !epctx__carried_known(m, *at, true)) {
-        return false;
-    }
-    key[1] = epctx__carried_hash(file);
-    text.size = sizeof key;
-    *at = epctx_map_get(&m->alike, text);
-    if (*at != EPCTX_MAP_NONE && /* not taken: different files of one hash */
-        memcmp(((const epctx__carried *)m->carried.items)[*at].bytes.data, file->bytes.data,
-               file->bytes.size) != 0) {
-        *at = EPCTX_MAP_NONE;
-    }
-    return true;
-}
-
-/* Puts a file among those of the result, under a name that no other has. */
-static bool epctx__carry_new(epctx__combine *m, const epctx_dependency *dep, epctx__carried *file,
-                             bool may_rename)
-{
-    char name[EPCTX_PATH_MAX];
-    char real[EPCTX_PATH_MAX];
-    const epctx_io *io = epctx_model_io(m->c.model);
-    epctx__carried *kept = (epctx__carried *)epctx__convert_add(&m->c, &m->carried, sizeof *kept);
-    uint32_t at = (uint32_t)m->carried.count - 1;
-    uint64_t number = 2;
-    epctx_error ignored;
-    epctx_str parts[2];
-    if (kept == NULL || /* not taken: a file is not found under a name that is too long */
-        epctx__path_join(name, sizeof name, &dep->name, 1, m->c.error) != EPCTX_OK) {
-        return false;
-    }
-    while (epctx__has(&m->files, epctx_str_of(name))) {
-        if (!may_rename) {
-            return epctx__carry_refuse(m, dep, EPCTX_ERR_EXISTS,
-                                       "another file of the result has this name, and this one "
-                                       "cannot have another: rename it beforehand");
-        }
-        if (!epctx__numbered(&m->c, dep->name, number++, name)) {
-            return false;
-        }
-    }
-    file->name = epctx_str_of(epctx_arena_copy(m->c.arena, epctx_str_of(name)));
-    if (file->name.data == NULL) {
-        return epctx__convert_nomem(&m->c);
-    }
-    *kept = *file;
-    if (!epctx__combine_put(m, &m->files, file->name, at) ||
-        !epctx__combine_put(m, &m->paths, epctx_str_of(file->path), at) ||
-        !epctx__carried_known(m, at, false)) {
-        return false;
-    }
-    parts[0] = m->c.folder;
-    parts[1] = file->name;
-    epctx_error_clear(&ignored);
-    if (epctx__path_join(name, sizeof name, parts, 2, &ignored) == EPCTX_OK &&
-        io->canonical_fn(io->user, name, real, sizeof real, &ignored) == EPCTX_OK &&
-        strcmp(real, file->path) == 0) {
-        return true; /* it is where it should be */
-    }
-    return epctx__convert_name(&m->c, file->name, NULL) &&
-           epctx__convert_whole(&m->c, file->name, file->bytes);
-}
-
-/* One file of the model that `c` edits. `alone`: it must not be shared with another model. */
-static bool epctx__carry(epctx__combine *m, epctx__convert *c, size_t number,
-                         const epctx_dependency *dep, bool alone, epctx__relocation *moved)
-{
-    bool may_rename = dep->use == EPCTX_USE_CONTEXT || dep->use == EPCTX_USE_INITIALIZERS;
-    const epctx__file *mapped;
-    epctx__carried file;
-    uint32_t at;
-    if (dep->status != EPCTX_OK) {
-        if (dep->required) {
-            return epctx__carry_refuse(m, dep, EPCTX_ERR_NOT_FOUND, dep->problem);
-        }
-        return true;
-    }
-    at = alone ? EPCTX_MAP_NONE : epctx_map_get(&m->paths, epctx_str_of(dep->path));
-    if (at == EPCTX_MAP_NONE) {
-        memset(&file, 0, sizeof file);
-        mapped = epctx__model_map(c->model, epctx_str_of(dep->folder), dep->name, c->error);
-        if (mapped == NULL) {
-            return false;
-        }
-        file.path = mapped->path;
-        file.bytes.data = mapped->mapping.data;
-        file.bytes.size = mapped->mapping.size;
-        if (!alone && may_rename && !epctx__carried_equal(m, &file, &at)) {
-            return false;
-        }
-        if (at == EPCTX_MAP_NONE) {
-            if (!epctx__carry_new(m, dep, &file, may_rename)) {
-                return false;
-            }
-            at = (uint32_t)m->carried.count - 1;
-        }
-    }
-    file = ((const epctx__carried *)m->carried.items)[at];
-    if (epctx_str_eq(file.name, dep->name)) {
-        return true;
-    }
-    if (!may_rename) {
-        return epctx__carry_refuse(m, dep, EPCTX_ERR_EXISTS,
-                                   "the same file has another name in the result");
-    }
-    return epctx__combine_say(m, number, dep->name, "file '%S' is now '%S'", &dep->name,
-                              &file.name) &&
-           epctx__relocate(c, moved, dep, file.name);
-}
-
-/* A model may name files that only sessions with other options need. */
-static bool epctx__carry_wanted(const epctx_dependency *dep)
-{
-    return dep->use == EPCTX_USE_CONTEXT || dep->use == EPCTX_USE_INITIALIZERS || dep->required;
-}
-
-static bool epctx__carry_files(epctx__combine *m, epctx__convert *c, size_t number, bool alone)
-{
-    epctx_dependency *files = NULL;
-    epctx_check_opts opts;
-    epctx__relocation moved;
-    size_t count = 0, i;
-    memset(&opts, 0, sizeof opts);
-    opts.path_flags = c->model->path_flags;
-    epctx__relocation_begin(&moved, c);
-    if (epctx_model_files(c->model, &opts, c->arena, &files, &count, c->error) != EPCTX_OK) {
-        return false;
-    }
-    for (i = 0; i < count; i++) {
-        bool context = files[i].use == EPCTX_USE_CONTEXT;
-        if (epctx__carry_wanted(&files[i]) &&
-            !epctx__carry(m, c, number, &files[i], alone && context, &moved)) {
-            return false;
-        }
-    }
-    return epctx__relocation_end(c, &moved);
-}
-
-/* -- merge -- */
-
-/* A value that may feed inputs of later models. */
-typedef struct epctx__end {
-    size_t part;
-    epctx_str name; /* in its model */
-    epctx_str now;  /* in the result */
-    epctx_view value;
-    bool input;     /* a graph input, for share_inputs */
-    uint32_t before; /* an earlier end of the same name, or EPCTX_MAP_NONE */
-} epctx__end;
-
-typedef struct epctx__merge {
-    epctx__combine m;
-    const epctx_part *parts;
-    size_t count;
-    epctx_merge_opts opts;
-    int64_t ir_version;
-    epctx_map outer, inner; /* names of values in the result's main graph; in its bodies */
-    epctx_map nodes;        /* names of nodes */
-    epctx_map partitions;   /* partition names that are keys -> number of the model */
-    epctx_map twice;        /* those that more than one model has */
-    epctx_map domains;      /* operator sets that nodes of the result use */
-    epctx_map functions;    /* domain, name, overload -> number in `function_views` */
-    epctx_list function_views;
-    epctx_list ends;
-    epctx_map end_names;    /* name -> last end */
-    epctx_map fed;          /* names (now) of outputs that feed an input */
-    bool *used;             /* per connection */
-    uint64_t allowed[EPCTX_RULE_COUNT];
-} epctx__merge;
-
-/* A model that is being added. `c` comes first. */
-typedef struct epctx__guest {
-    epctx__convert c;
-    epctx__merge *w;
-    size_t number;
-    epctx_str prefix; /* explicit, or what clashes get */
-    bool always;      /* every name gets it */
-    bool never;       /* clashes are errors */
-    epctx_map fixed;  /* values that a compiled node finds by name */
-    epctx_map own;    /* names of the model, before and after */
-    epctx_map from;   /* names of the main graph -> 1 + number in `pairs` */
-    epctx_map joined; /* inputs (before) that an output feeds -> number of the end */
-    epctx_map inits;  /* names of initializers, before */
-    epctx_list before, after; /* names of the values of the main graph */
-    epctx_list bodies;        /* graphs; the first is the main one */
-    uint32_t linked;
-} epctx__guest;
-
-static const epctx__end *epctx__end_at(const epctx__merge *w, uint32_t at)
-{
-    return (const epctx__end *)w->ends.items + at;
-}
-
-static bool epctx__merge_refuse(epctx__guest *g, epctx_status status)
-{
-    char number[40];
-    epctx_text text = epctx_text_of(number, sizeof number);
-    epctx_text_put_format(&text, "model %u", (uint64_t)g->number + 1);
-    epctx_fail(g->c.error, status, "cannot be merged");
-    epctx_blame(g->c.error, g->c.model->path[0] != '\0' ? g->c.model->path : number, NULL, NULL);
-    return false;
-}
-
-static const epctx_profile *epctx__merge_profile(const epctx_node_view *node)
-{
-    return epctx_profile_of(epctx__attr_str(node, "source"));
-}
-
-/* What a model brings: bodies, values that are keys, names of initializers. */
-static bool epctx__guest_body(epctx__convert *c, epctx_view graph)
-{
-    epctx__guest *g = (epctx__guest *)(void *)c;
-    return epctx__put_definitions(c, &g->own, epctx__definitions_of(graph)) &&
-           epctx__views_add(c, &g->bodies, graph);
-}
-
-static bool epctx__guest_look(epctx__guest *g)
-{
-    epctx_graph_view graph = epctx_model_graph(g->c.model);
-    epctx_cursor nodes = epctx_graph_nodes(graph);
-    epctx_node_view node;
-    bool ok = epctx__every_graph(&g->c, epctx__guest_body) &&
-              epctx__put_definitions(&g->c, &g->inits, epctx__initializers_of(graph.view));
-    while (ok && epctx_next_node(&nodes, &node)) {
-        epctx_cursor inputs = epctx_node_inputs(&node);
-        epctx_cursor outputs = epctx_node_outputs(&node);
-        epctx_str name;
-        if (!epctx_is_epnode(&node) ||
-            (epctx__merge_profile(&node)->traits & EPCTX_IO_NAMES) == 0) {
-            continue;
-        }
-        while (ok && (epctx_next_str(&inputs, &name) || epctx_next_str(&outputs, &name))) {
-            ok = epctx__convert_put(&g->c, &g->fixed, name, 1);
-        }
-    }
-    return ok;
-}
-
-static void epctx__guest_begin(epctx__guest *g, epctx__merge *w, size_t number)
-{
-    const epctx_part *part = &w->parts[number];
-    memset(g, 0, sizeof *g);
-    g->c.model = part->model;
-    g->c.arena = &part->model->arena;
-    g->c.error = w->m.c.error;
-    g->w = w;
-    g->number = number;
-    g->never = part->prefix != NULL && part->prefix[0] == '\0';
-    g->always = part->prefix != NULL && part->prefix[0] != '\0';
-    g->prefix = epctx_str_of(part->prefix);
-    epctx_map_init(&g->fixed, g->c.arena);
-    epctx_map_init(&g->own, g->c.arena);
-    epctx_map_init(&g->from, g->c.arena);
-    epctx_map_init(&g->joined, g->c.arena);
-    epctx_map_init(&g->inits, g->c.arena);
-}
-
-/* "m<number>_" for models without a prefix of their own. */
-static bool epctx__guest_prefix(epctx__guest *g)
-{
-    char text[32];
-    epctx_text out = epctx_text_of(text, sizeof text);
-    if (g->always || g->never) {
-        return true;
-    }
-    epctx_text_put_format(&out, "m%u_", (uint64_t)g->number + 1);
-    return epctx__combine_join(&g->w->m, epctx_text_str(&out), epctx_str_of(NULL), &g->prefix);
-}
-
-static bool epctx__taken(const epctx__guest *g, epctx_str name)
-{
-    return epctx__has(&g->w->outer, name) || epctx__has(&g->w->inner, name);
-}
-
-/* A name with the prefix, as often as needed to be new everywhere. */
-static bool epctx__guest_fresh(epctx__guest *g, epctx_str name, epctx_str *out)
-{
-    *out = name;
-    do {
-        if (!epctx__combine_join(&g->w->m, g->prefix, *out, out)) {
-            return false;
-        }
-    } while (epctx__taken(g, *out) || epctx__has(&g->own, *out));
-    return epctx__combine_put(&g->w->m, &g->own, *out, 1);
-}
-
-static bool epctx__guest_clash(epctx__guest *g, const char *what, epctx_str name, const char *cure)
-{
-    epctx_fail(g->c.error, EPCTX_ERR_EXISTS, "%s '%S' is in an earlier model, too%s", what, &name,
-               cure);
-    return epctx__merge_refuse(g, EPCTX_ERR_EXISTS);
-}
-
-/* The new name of a value of the main graph that nothing feeds. */
-static bool epctx__guest_name(epctx__guest *g, epctx_str name, epctx_str *out)
-{
-    bool fixed = epctx__has(&g->fixed, name);
-    *out = name;
-    if (fixed && epctx__taken(g, name)) {
-        return epctx__guest_clash(g, "value", name,
-                                  ": its EP finds the inputs and outputs of a compiled node by "
-                                  "name, so it cannot be renamed; compile one of the models with "
-                                  "other names");
-    }
-    if (!fixed && g->always) {
-        if (!epctx__combine_join(&g->w->m, g->prefix, name, out)) {
-            return false;
-        }
-        if (epctx__taken(g, *out)) {
-            return epctx__guest_clash(g, "value", *out, ": choose another prefix");
-        }
-        return true;
-    }
-    if (!epctx__taken(g, name)) {
-        return true;
-    }
-    if (g->never) {
-        return epctx__guest_clash(g, "value", name, ": give the model a prefix");
-    }
-    return epctx__guest_fresh(g, name, out);
-}
-
-static bool epctx__guest_pair(epctx__guest *g, epctx_str before, epctx_str after)
-{
-    return epctx__names_add(&g->c, &g->before, before) &&
-           epctx__names_add(&g->c, &g->after, after) &&
-           epctx__convert_put(&g->c, &g->from, before, 1);
-}
-
-static bool epctx__same_type(const epctx_value_view *a, const epctx_value_view *b)
-{
-    epctx_cursor x = epctx_value_dims(a);
-    epctx_cursor y = epctx_value_dims(b);
-    epctx_dim p, q;
-    if (!a->has_type || !b->has_type) {
-        return true;
-    }
-    if (a->is_tensor != b->is_tensor || (a->is_tensor && a->elem_type != b->elem_type)) {
-        return a->is_tensor && b->is_tensor && (a->elem_type == 0 || b->elem_type == 0);
-    }
-    if (!a->is_tensor || !a->has_shape || !b->has_shape) {
-        return true;
-    }
-    for (;;) {
-        bool more = epctx_next_dim(&x, &p);
-        if (epctx_next_dim(&y, &q) != more) {
-            return false;
-        }
-        if (!more) {
-            return true;
-        }
-        if (p.known && q.known && p.value != q.value) {
-            return false;
-        }
-    }
-}
-
-/* What feeds an input: an explicit connection, the output of the same name, the same input. */
-static bool epctx__guest_source(epctx__guest *g, const epctx_value_view *input, uint32_t *end)
-{
-    epctx__merge *w = g->w;
-    const epctx__end *ends = (const epctx__end *)w->ends.items;
-    size_t i;
-    *end = EPCTX_MAP_NONE;
-    for (i = 0; i < w->opts.connection_count; i++) {
-        const epctx_connection *link = &w->opts.connections[i];
-        uint32_t at;
-        if ((link->to != EPCTX_ANY_PART && link->to != g->number) ||
-            !epctx_str_eq(link->input, input->name)) {
-            continue;
-        }
-        at = epctx_map_get(&w->end_names, link->output);
-        while (at != EPCTX_MAP_NONE &&
-               (ends[at].input || (link->from != EPCTX_ANY_PART && ends[at].part != link->from))) {
-            at = ends[at].before;
-        }
-        if (at == EPCTX_MAP_NONE) {
-            continue;
-        }
-        if (*end != EPCTX_MAP_NONE && *end != at) {
-            epctx_fail(g->c.error, EPCTX_ERR_ARG, "the input '%S' is connected twice",
-                       &input->name);
-            return epctx__merge_refuse(g, EPCTX_ERR_ARG);
-        }
-        w->used[i] = true;
-        *end = at;
-    }
-    if (*end == EPCTX_MAP_NONE && !epctx__has(&g->inits, input->name)) {
-        uint32_t at = epctx_map_get(&w->end_names, input->name);
-        while (at != EPCTX_MAP_NONE &&
-               !(ends[at].input ? w->opts.share_inputs : w->opts.chain)) {
-            at = ends[at].before;
-        }
-        *end = at;
-    }
-    return true;
-}
-
-/* Decides which inputs are fed, and takes their types at their word. */
-static bool epctx__guest_join(epctx__guest *g)
-{
-    epctx_cursor inputs = epctx_graph_inputs(epctx_model_graph(g->c.model));
-    epctx_value_view input;
-    while (epctx_next_value(&inputs, &input)) {
-        const epctx__end *end;
-        epctx_value_view value;
-        uint32_t at;
-        if (!epctx__guest_source(g, &input, &at)) {
-            return false;
-        }
-        if (at == EPCTX_MAP_NONE) {
-            continue;
-        }
-        end = epctx__end_at(g->w, at);
-        value = epctx_value_of(end->value);
-        if (!epctx__same_type(&value, &input)) {
-            epctx_fail(g->c.error, EPCTX_ERR_GRAPH,
-                       "%s '%S' has another type or shape than the input '%S' that it would feed",
-                       end->input ? "input" : "output", &end->name, &input.name);
-            return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
-        }
-        if (!epctx__combine_put(&g->w->m, &g->joined, input.name, at) ||
-            (!end->input && !epctx__combine_put(&g->w->m, &g->w->fed, end->now, 1)) ||
-            !epctx__combine_say(&g->w->m, g->number, input.name,
-                                "input '%S' is %s '%S' of model %u", &input.name,
-                                end->input ? "input" : "fed by output", &end->name,
-                                (uint64_t)end->part + 1)) {
-            return false;
-        }
-        g->linked += !end->input;
-    }
-    if (g->number > 0 && g->w->opts.chain && g->linked == 0) {
-        epctx_fail(g->c.error, EPCTX_ERR_NOT_FOUND,
-                   "none of its inputs has the name of an output of an earlier model: name the "
-                   "connections");
-        return epctx__merge_refuse(g, EPCTX_ERR_NOT_FOUND);
-    }
-    return true;
-}
-
-/* New names for the values of the main graph. */
-static bool epctx__guest_values(epctx__guest *g)
-{
-    epctx__definitions d = epctx__definitions_of(epctx__main_view(g->c.model));
-    epctx_str name;
-    while (epctx__next_definition(&d, &name)) {
-        uint32_t at;
-        epctx_str now;
-        if (epctx__has(&g->from, name)) {
-            continue;
-        }
-        at = epctx_map_get(&g->joined, name);
-        if (at != EPCTX_MAP_NONE) {
-            now = epctx__end_at(g->w, at)->now;
-            /* Where the name is a key, a node in between gives the value its second name. */
-            if (epctx__has(&g->fixed, name) && !epctx_str_eq(now, name) &&
-                !epctx__guest_name(g, name, &now)) {
-                return false;
-            }
-        } else if (!epctx__guest_name(g, name, &now)) {
-            return false;
-        }
-        if (!epctx__guest_pair(g, name, now)) {
-            return false;
-        }
-        if (at == EPCTX_MAP_NONE && !epctx_str_eq(now, name) &&
-            !epctx__combine_say(&g->w->m, g->number, name, "value '%S' is now '%S'", &name, &now)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__guest_rename(epctx__guest *g, epctx_view scope, const epctx_list *before,
-                                const epctx_list *after)
-{
-    epctx_list from, to;
-    bool ok = true;
-    size_t i;
-    memset(&from, 0, sizeof from);
-    memset(&to, 0, sizeof to);
-    for (i = 0; ok && i < before->count; i++) {
-        epctx_str name = epctx__name_at(before, i);
-        epctx_str now = epctx__name_at(after, i);
-        ok = epctx_str_eq(name, now) ||
-             (epctx__names_add(&g->c, &from, name) && epctx__names_add(&g->c, &to, now));
-    }
-    ok = ok && (from.count == 0 ||
-                epctx_rename_values(g->c.model, scope, (const epctx_str *)from.items,
-                                    (const epctx_str *)to.items, from.count, NULL, NULL,
-                                    g->c.error) == EPCTX_OK);
-    if (!ok) {
-        return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
-    }
-    return true;
-}
-
-/* Names in a body must not hide values of the main graphs. */
-static bool epctx__guest_body_names(epctx__guest *g, epctx_view body, const epctx_map *now)
-{
-    epctx__definitions d = epctx__definitions_of(body);
-    epctx_list before, after;
-    epctx_str name, fresh;
-    epctx_map seen;
-    memset(&before, 0, sizeof before);
-    memset(&after, 0, sizeof after);
-    epctx_map_init(&seen, g->c.arena);
-    while (epctx__next_definition(&d, &name)) {
-        if (epctx__has(&seen, name) ||
-            !(epctx__has(&g->w->outer, name) ||
-              (epctx__has(now, name) && !epctx__has(&g->from, name)))) {
-            continue;
-        }
-        if (g->never) {
-            return epctx__guest_clash(g, "value", name, ": give the model a prefix");
-        }
-        if (!epctx__convert_put(&g->c, &seen, name, 1) || !epctx__guest_fresh(g, name, &fresh) ||
-            !epctx__names_add(&g->c, &before, name) || !epctx__names_add(&g->c, &after, fresh) ||
-            !epctx__combine_say(&g->w->m, g->number, name, "value '%S' of a body is now '%S'",
-                                &name, &fresh)) {
-            return false;
-        }
-    }
-    return epctx__guest_rename(g, body, &before, &after);
-}
-
-static bool epctx__guest_rename_all(epctx__guest *g)
-{
-    epctx_map now;
-    bool ok = true;
-    size_t i;
-    epctx_map_init(&now, g->c.arena);
-    for (i = 0; ok && i < g->after.count; i++) {
-        ok = epctx__convert_put(&g->c, &now, epctx__name_at(&g->after, i), 1);
-    }
-    for (i = 1; ok && i < g->bodies.count; i++) {
-        ok = epctx__guest_body_names(g, epctx__view_at(&g->bodies, i), &now);
-    }
-    return ok && epctx__guest_rename(g, epctx_view_none(), &g->before, &g->after);
-}
-
-/* The new name of a node. */
-static bool epctx__guest_node_name(epctx__guest *g, const epctx_node_view *node, epctx_str *out)
-{
-    bool key = epctx_is_epnode(node) && epctx__merge_profile(node)->key == EPCTX_KEY_NODE_NAME;
-    *out = node->name;
-    if (node->name.size == 0) {
-        return true;
-    }
-    if (key) {
-        if (epctx__has(&g->w->nodes, node->name)) {
-            return epctx__guest_clash(g, "EPContext node", node->name,
-                                      ": its EP finds the graph in the binary by this name, so it "
-                                      "cannot be renamed; generate one of the models with "
-                                      "ep.context_node_name_prefix");
-        }
-        return true;
-    }
-    if (g->always) {
-        if (!epctx__combine_join(&g->w->m, g->prefix, node->name, out)) {
-            return false;
-        }
-        if (epctx__has(&g->w->nodes, *out)) {
-            return epctx__guest_clash(g, "node", *out, ": choose another prefix");
-        }
-        return true;
-    }
-    while (g->number > 0 && epctx__has(&g->w->nodes, *out)) {
-        if (g->never) {
-            return epctx__guest_clash(g, "node", *out, ": give the model a prefix");
-        }
-        if (!epctx__combine_join(&g->w->m, g->prefix, *out, out)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Names of nodes that are renamed must not meet names of this model, so those come first. */
-static bool epctx__guest_nodes(epctx__guest *g)
-{
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->c.model));
-    epctx_map own;
-    epctx_node_view node;
-    epctx_map_init(&own, g->c.arena);
-    while (epctx_next_node(&nodes, &node)) {
-        if (!epctx__combine_put(&g->w->m, &own, node.name, 1)) {
-            return false;
-        }
-    }
-    nodes = epctx_graph_nodes(epctx_model_graph(g->c.model));
-    while (epctx_next_node(&nodes, &node)) {
-        epctx_str name;
-        if (!epctx__guest_node_name(g, &node, &name)) {
-            return false;
-        }
-        while (!g->always && !epctx_str_eq(name, node.name) &&
-               (epctx__has(&own, name) || epctx__has(&g->w->nodes, name))) {
-            if (!epctx__combine_join(&g->w->m, g->prefix, name, &name)) {
-                return false;
-            }
-        }
-        if (!epctx_str_eq(name, node.name)) {
-            if (!epctx__combine_put(&g->w->m, &own, name, 1) || /* taken from now on */
-                !epctx__combine_say(&g->w->m, g->number, node.name, "node '%S' is now '%S'",
-                                    &node.name, &name) ||
-                epctx_set_str(g->c.model, node.view, 3, name, g->c.error) != EPCTX_OK) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* Whether a node finds its graph by its partition name in a context that others share. */
-static bool epctx__by_partition(const epctx_node_view *node, epctx_epnode *ep)
-{
-    const epctx_profile *profile = epctx__merge_profile(node);
-    return epctx_is_epnode(node) && profile->key == EPCTX_KEY_PARTITION &&
-           /* not taken: in the table whoever has such keys shares contexts */
-           profile->payload == EPCTX_PAYLOAD_SHARED &&
-           epctx_epnode_read(node, ep, NULL) == EPCTX_OK;
-}
-
-/* Which partition names more than one model has. */
-static bool epctx__merge_partitions(epctx__merge *w, size_t number)
-{
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(w->parts[number].model));
-    epctx_node_view node;
-    while (epctx_next_node(&nodes, &node)) {
-        epctx_epnode ep;
-        uint32_t part;
-        if (!epctx__by_partition(&node, &ep)) {
-            continue;
-        }
-        part = epctx_map_get(&w->partitions, ep.partition_name);
-        if (part != EPCTX_MAP_NONE && part != (uint32_t)number &&
-            !epctx__combine_put(&w->m, &w->twice, ep.partition_name, 1)) {
-            return false;
-        }
-        if (!epctx__combine_put(&w->m, &w->partitions, ep.partition_name, (uint32_t)number)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Two nodes that ask one context for the same partition would be one: where the names clash, the
- * binary of the later model stays a file of its own, and secondary nodes name theirs themselves. */
-static bool epctx__guest_partitions(epctx__guest *g, bool *alone)
-{
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->c.model));
-    epctx_node_view node;
-    epctx_str file = epctx_str_of("");
-    epctx_list views;
-    size_t mains = 0;
-    size_t i;
-    memset(&views, 0, sizeof views);
-    *alone = false;
-    while (epctx_next_node(&nodes, &node)) {
-        epctx_epnode ep;
-        bool twice;
-        if (!epctx__by_partition(&node, &ep)) {
-            continue;
-        }
-        twice = epctx__has(&g->w->twice, ep.partition_name);
-        *alone = *alone || (twice && g->number > 0);
-        if (ep.main_context == 1 && ep.embed_mode == 0) {
-            mains += !epctx_str_eq(ep.ep_cache_context, file);
-            file = ep.ep_cache_context;
-        } else if (ep.main_context == 0 && twice &&
-                   !epctx__views_add(&g->c, &views, node.view)) {
-            return false;
-        }
-    }
-    /* With several binaries lint says what is wrong with the result. */
-    for (i = 0; i < views.count && mains == 1; i++) {
-        epctx_view view = epctx__view_at(&views, i);
-        node = epctx_node_of(view);
-        if (!epctx__convert_int(&g->c, view, "main_context", 1) ||
-            !epctx__convert_int(&g->c, view, "embed_mode", 0) ||
-            !epctx__convert_str(&g->c, view, "ep_cache_context", file) ||
-            !epctx__combine_say(&g->w->m, g->number, node.name,
-                                "node '%S' names the binary itself: another model has a partition "
-                                "of the same name",
-                                &node.name)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Everything that a model changes before it is copied. */
-static bool epctx__guest_prepare(epctx__guest *g)
-{
-    bool alone;
-    if (!epctx__guest_look(g) || !epctx__guest_prefix(g) || !epctx__guest_join(g) ||
-        !epctx__guest_values(g) || !epctx__guest_nodes(g) || !epctx__guest_rename_all(g) ||
-        !epctx__guest_partitions(g, &alone)) {
-        return false;
-    }
-    if (!epctx__carry_files(&g->w->m, &g->c, g->number, alone)) {
-        return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
-    }
-    return true;
-}
-
-static bool epctx__merge_end(epctx__merge *w, size_t part, epctx_str name, epctx_str now,
-                             epctx_view value, bool input)
-{
-    uint32_t at = (uint32_t)w->ends.count;
-    const epctx__end *ends;
-    epctx__end *end = (epctx__end *)epctx__convert_add(&w->m.c, &w->ends, sizeof *end);
-    if (end == NULL) {
-        return false;
-    }
-    ends = (const epctx__end *)w->ends.items;
-    end->part = part;
-    end->name = name;
-    end->now = now;
-    end->value = value;
-    end->input = input;
-    end->before = epctx_map_get(&w->end_names, name);
-    /* Of those with one name in one model the last is found, and would be n times. */
-    if (end->before != EPCTX_MAP_NONE && ends[end->before].part == part &&
-        ends[end->before].input == input) {
-        end->before = ends[end->before].before;
-    }
-    return epctx__combine_put(&w->m, &w->end_names, name, at);
-}
-
-/* The inputs and outputs of a model by the names they had; the views show the result. */
-static bool epctx__guest_ends(epctx__guest *g)
-{
-    epctx_graph_view graph = epctx_model_graph(g->w->m.c.model);
-    epctx_map before;
-    bool ok = true;
-    size_t i;
-    int k;
-    epctx_map_init(&before, g->c.arena);
-    for (i = 0; ok && i < g->before.count; i++) {
-        ok = epctx__has(&g->joined, epctx__name_at(&g->before, i)) ||
-             epctx__convert_put(&g->c, &before, epctx__name_at(&g->after, i), (uint32_t)i);
-    }
-    for (k = 0; k < 2; k++) {
-        epctx_cursor values = k == 0 ? epctx_graph_inputs(graph) : epctx_graph_outputs(graph);
-        epctx_value_view value;
-        while (ok && epctx_next_value(&values, &value)) {
-            uint32_t at = epctx_map_get(&before, value.name);
-            epctx_str name;
-            ok = at == EPCTX_MAP_NONE ||
-                 (epctx__combine_join(&g->w->m, epctx__name_at(&g->before, at), epctx_str_of(""),
-                                      &name) &&
-                  epctx__merge_end(g->w, g->number, name, value.name, value.view, k == 0));
-        }
-    }
-    return ok;
-}
-
-/* -- merge: copying -- */
-
-/* Whether a field of the graph of a model goes into the result. */
-static bool epctx__guest_copies(const epctx__guest *g, const epctx_field *field,
-                                const epctx_map *fed)
-{
-    epctx_str name;
-    switch (field->number) {
-    case 1:
-    case 12:
-    case 14:
-    case 15:
-        return true;
-    case 5:
-        return !epctx__has(fed, epctx_tensor_of(field->body).name);
-    case 11:
-    case 13:
-        name = epctx_value_of(field->body).name;
-        return !epctx__has(fed, name) && !(field->number == 11 && epctx__has(&g->inits, name));
-    default:
-        return false;
-    }
-}
-
-/* An input that is fed but must keep its name is produced by a node of its own. */
-static bool epctx__guest_bridge(epctx__guest *g, const epctx_value_view *input, epctx_str now,
-                                epctx_view *last)
-{
-    epctx_model *model = g->w->m.c.model;
-    epctx_view none = epctx_view_none();
-    epctx_str name;
-    epctx_node node;
-    memset(&node, 0, sizeof node);
-    if (!epctx__combine_join(&g->w->m, epctx_str_of("connect_"), input->name, &name)) {
-        return false;
-    }
-    while (epctx__has(&g->w->nodes, name)) {
-        if (!epctx__combine_join(&g->w->m, name, epctx_str_of("_"), &name)) {
-            return false;
-        }
-    }
-    node.name = name;
-    node.op_type = epctx_str_of("Identity");
-    node.inputs = &now;
-    node.input_count = 1;
-    node.outputs = &input->name;
-    node.output_count = 1;
-    return epctx__combine_put(&g->w->m, &g->w->nodes, name, 1) &&
-           epctx__combine_put(&g->w->m, &g->w->domains, epctx_str_of("ai.onnx"), 1) &&
-           epctx_put_opset(model, epctx_str_of(""), 13, g->c.error) == EPCTX_OK &&
-           epctx_put_node(model, none, &node, *last, last, g->c.error) == EPCTX_OK &&
-           epctx_put_copy(model, epctx__main_view(model), 13, input->view, none, NULL,
-                          g->c.error) == EPCTX_OK &&
-           epctx__combine_say(&g->w->m, g->number, input->name,
-                              "node '%S' gives '%S' the name '%S', under which the EP finds it",
-                              &name, &now, &input->name);
-}
-
-static bool epctx__guest_bridges(epctx__guest *g, epctx_map *fed, epctx_view *last)
-{
-    epctx_cursor inputs = epctx_graph_inputs(epctx_model_graph(g->c.model));
-    epctx_map now;
-    epctx_value_view input;
-    bool ok = true;
-    size_t i;
-    epctx_map_init(&now, g->c.arena);
-    for (i = 0; ok && i < g->before.count; i++) {
-        uint32_t at = epctx_map_get(&g->joined, epctx__name_at(&g->before, i));
-        ok = at == EPCTX_MAP_NONE ||
-             (epctx__convert_put(&g->c, &now, epctx__name_at(&g->after, i), at) &&
-              epctx__convert_put(&g->c, fed, epctx__name_at(&g->after, i), 1));
-    }
-    while (ok && epctx_next_value(&inputs, &input)) {
-        uint32_t at = epctx_map_get(&now, input.name);
-        if (at != EPCTX_MAP_NONE) {
-            epctx_str source = epctx__end_at(g->w, at)->now;
-            ok = epctx_str_eq(source, input.name) ||
-                 epctx__guest_bridge(g, &input, source, last);
-        }
-    }
-    return ok;
-}
-
-static bool epctx__guest_copy(epctx__guest *g)
-{
-    epctx_model *model = g->w->m.c.model;
-    epctx_view into = epctx__main_view(model);
-    epctx_cursor fields = epctx_fields(epctx__main_view(g->c.model), 0);
-    epctx_view last[16];
-    epctx_map fed;
-    epctx_field field;
-    memset(last, 0, sizeof last);
-    epctx_map_init(&fed, g->c.arena);
-    if (!epctx__guest_bridges(g, &fed, &last[1])) {
-        return false;
-    }
-    while (epctx_next_field(&fields, &field)) {
-        if (field.wire != EPCTX_WIRE_LEN || field.number > 15 ||
-            !epctx__guest_copies(g, &field, &fed)) {
-            continue;
-        }
-        if (epctx_put_copy(model, into, field.number, field.body, last[field.number],
-                           &last[field.number], g->c.error) != EPCTX_OK) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -- merge: what stands once in a model -- */
-
-/* Which operator sets the nodes of a model use; functions bring their own imports. */
-static bool epctx__merge_domains(epctx__merge *w, const epctx_model *model, epctx_map *domains)
-{
-    epctx_walk walk;
-    epctx_node_view node;
-    epctx_walk_begin(&walk, model);
-    while (epctx_walk_next(&walk, &node)) {
-        epctx_str domain = node.domain.size > 0 ? node.domain : epctx_str_of("ai.onnx");
-        if (!walk.in_function && !epctx__combine_put(&w->m, domains, domain, 1)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* An operator set that the result imports. */
-typedef struct epctx__import {
-    epctx_view view;
-    int64_t version;
-} epctx__import;
-
-typedef struct epctx__imports {
-    epctx_map domains; /* -> number in `items`, the last one of a domain */
-    epctx_list items;
-    epctx_view last; /* that was added */
-} epctx__imports;
-
-/* Domain ("ai.onnx" for the empty one) and version. */
-static epctx_str epctx__import_of(epctx_view view, int64_t *version)
-{
-    epctx_str domain;
-    uint64_t number;
-    epctx__text_and_number(view, &domain, 2, &number);
-    *version = (int64_t)number;
-    return domain.size > 0 ? domain : epctx_str_of("ai.onnx");
-}
-
-static bool epctx__imports_know(epctx__merge *w, epctx__imports *known, epctx_view view)
-{
-    uint32_t at = (uint32_t)known->items.count;
-    epctx__import *item = (epctx__import *)epctx__convert_add(&w->m.c, &known->items,
-                                                              sizeof *item);
-    epctx_str domain;
-    if (item == NULL) {
-        return false;
-    }
-    item->view = view;
-    domain = epctx__import_of(view, &item->version);
-    return epctx__combine_put(&w->m, &known->domains, domain, at);
-}
-
-/* One import of the guest, of a domain that the result imports, too. */
-static bool epctx__guest_import(epctx__guest *g, epctx__import *have, epctx_str domain,
-                                int64_t version, bool here)
-{
-    epctx__merge *w = g->w;
-    bool there = epctx__has(&w->domains, domain);
-    int64_t before = have->version;
-    if (before == version) {
-        return true;
-    }
-    if (here && there && !w->opts.force_opset && before != 0) {
-        epctx_fail(g->c.error, EPCTX_ERR_GRAPH,
-                   "its nodes are of operator set %S version %d, those of earlier models of "
-                   "version %d: convert one of them (onnx.version_converter), or force the "
-                   "newer version for both",
-                   &domain, version, before);
-        return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
-    }
-    if (before == 0 || (here && (!there || before < version))) {
-        if (epctx_set_int(w->m.c.model, have->view, 2, version, g->c.error) != EPCTX_OK) {
-            return false;
-        }
-        have->version = version;
-    }
-    return before == 0 ||
-           epctx__combine_say(&w->m, g->number, domain,
-                              "operator set %S: version %d here, %d before; the result has %d",
-                              &domain, version, before, have->version);
-}
-
-static bool epctx__guest_opsets(epctx__guest *g)
-{
-    epctx__merge *w = g->w;
-    epctx_model *model = w->m.c.model;
-    epctx_cursor ours = epctx_model_opsets(model);
-    epctx_cursor theirs = epctx_model_opsets(g->c.model);
-    epctx__imports known;
-    epctx_map used;
-    epctx_view view;
-    bool ok = true;
-    memset(&known, 0, sizeof known);
-    epctx_map_init(&known.domains, g->c.arena);
-    epctx_map_init(&used, g->c.arena);
-    while (ok && epctx_next_view(&ours, &view)) {
-        ok = epctx__imports_know(w, &known, view);
-    }
-    ok = ok && epctx__merge_domains(w, g->c.model, &used);
-    while (ok && epctx_next_view(&theirs, &view)) {
-        int64_t version;
-        epctx_str domain = epctx__import_of(view, &version);
-        uint32_t at = epctx_map_get(&known.domains, domain);
-        ok = at != EPCTX_MAP_NONE
-                 ? epctx__guest_import(g, (epctx__import *)known.items.items + at, domain,
-                                       version, epctx__has(&used, domain))
-                 : epctx_put_copy(model, epctx__slot_view(model->root), 8, view, known.last,
-                                  &known.last, g->c.error) == EPCTX_OK &&
-                       epctx__imports_know(w, &known, known.last);
-    }
-    return ok;
-}
-
-/* Metadata of the result, by key. */
-typedef struct epctx__known_pairs {
-    epctx_view owner;
-    epctx_kind kind;
-    epctx_map keys; /* key -> number in `values` */
-    epctx_list values;
-    epctx_view last; /* that was added */
-} epctx__known_pairs;
-
-static bool epctx__pairs_know(epctx__combine *m, epctx__known_pairs *known, epctx_str key,
-                              epctx_str value)
-{
-    if (epctx_map_put(&known->keys, key, (uint32_t)known->values.count) != EPCTX_OK) {
-        return epctx__convert_nomem(&m->c);
-    }
-    return epctx__names_add(&m->c, &known->values, value);
-}
-
-/* Adds a pair under a key that is free. */
-static bool epctx__pairs_add(epctx__combine *m, epctx__known_pairs *known, epctx_view pair,
-                             epctx_str key)
-{
-    epctx_error *error = m->c.error;
-    uint32_t number = epctx_metadata_field(known->kind);
-    epctx_str own, value;
-    epctx__pair(pair, &own, &value);
-    return epctx_put_copy(m->c.model, known->owner, number, pair, known->last, &known->last,
-                          error) == EPCTX_OK &&
-           (epctx_str_eq(own, key) ||
-            epctx_set_str(m->c.model, known->last, 1, key, error) == EPCTX_OK) &&
-           epctx__pairs_know(m, known, key, value);
-}
-
-static bool epctx__guest_metadata_one(epctx__guest *g, epctx__known_pairs *known, epctx_view view)
-{
-    epctx_str compat = epctx_str_of(EPCTX_COMPAT_PREFIX);
-    epctx_str key, value, old, other;
-    bool is_compat;
-    uint32_t at;
-    epctx__pair(view, &key, &value);
-    at = epctx_map_get(&known->keys, key);
-    if (at == EPCTX_MAP_NONE) {
-        return epctx__pairs_add(&g->w->m, known, view, key);
-    }
-    old = epctx__name_at(&known->values, at);
-    if (epctx_str_eq(old, value)) {
-        return true;
-    }
-    is_compat = known->kind == EPCTX_KIND_MODEL && key.size > compat.size &&
-                memcmp(key.data, compat.data, compat.size) == 0;
-    if (g->w->opts.metadata == EPCTX_METADATA_FIRST) {
-        return epctx__combine_say(&g->w->m, g->number, key,
-                                  "metadata '%S': the earlier value stays", &key);
-    }
-    if (g->w->opts.metadata == EPCTX_METADATA_REFUSE || is_compat) {
-        epctx_fail(g->c.error, EPCTX_ERR_GRAPH,
-                   "metadata '%S' is '%S', in an earlier model '%S': keep the first%s, or change "
-                   "one of them",
-                   &key, &value, &old, is_compat ? "" : ", use a prefix");
-        return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
-    }
-    if (g->prefix.size == 0) {
-        epctx_fail(g->c.error, EPCTX_ERR_EXISTS,
-                   "metadata '%S' is '%S', in an earlier model '%S', and the prefix is empty", &key,
-                   &value, &old);
-        return epctx__merge_refuse(g, EPCTX_ERR_EXISTS);
-    }
-    /* Where the key with the prefix has another value as well, with the prefix once more. */
-    for (other = key; at != EPCTX_MAP_NONE &&
-                      !epctx_str_eq(epctx__name_at(&known->values, at), value);
-         at = epctx_map_get(&known->keys, other)) {
-        if (!epctx__combine_join(&g->w->m, g->prefix, other, &other)) {
-            return false;
-        }
-    }
-    return (at != EPCTX_MAP_NONE || epctx__pairs_add(&g->w->m, known, view, other)) &&
-           epctx__combine_say(&g->w->m, g->number, key, "metadata '%S' is now '%S'", &key, &other);
-}
-
-/* The result is not what the source of one of its parts would give. */
-static bool epctx__drop_builds(epctx__combine *m)
-{
-    epctx_cursor it = epctx_metadata(epctx__slot_view(m->c.model->root), EPCTX_KIND_MODEL);
-    epctx_list gone;
-    epctx_view view;
-    bool ok = true;
-    memset(&gone, 0, sizeof gone);
-    while (ok && epctx_next_view(&it, &view)) {
-        epctx_str key, value;
-        epctx__pair(view, &key, &value);
-        ok = !epctx_str_starts(key, EPCTX_BUILD_PREFIX) ||
-             (epctx__combine_say(m, 0, key, "metadata '%S' goes: it is about another model",
-                                 &key) &&
-              epctx__views_add(&m->c, &gone, view));
-    }
-    return ok && epctx__views_remove(&m->c, &gone);
-}
-
-static bool epctx__guest_metadata(epctx__guest *g, epctx_view from, epctx_view into,
-                                  epctx_kind kind)
-{
-    epctx_cursor theirs = epctx_metadata(from, kind);
-    epctx_cursor ours = epctx_metadata(into, kind);
-    epctx__known_pairs known;
-    epctx_str key, value;
-    epctx_view view;
-    bool ok = true;
-    memset(&known, 0, sizeof known);
-    epctx_map_init(&known.keys, g->w->m.c.arena);
-    known.owner = into;
-    known.kind = kind;
-    while (ok && epctx_next_view(&ours, &view)) {
-        epctx__pair(view, &key, &value);
-        ok = epctx__has(&known.keys, key) || epctx__pairs_know(&g->w->m, &known, key, value);
-    }
-    while (ok && epctx_next_view(&theirs, &view)) {
-        epctx__pair(view, &key, &value);
-        ok = (kind == EPCTX_KIND_MODEL && epctx_str_starts(key, EPCTX_BUILD_PREFIX)) ||
-             epctx__guest_metadata_one(g, &known, view);
-    }
-    return ok;
-}
-
-static bool epctx__function_key(epctx_arena *arena, epctx_str domain, epctx_str name,
-                                epctx_str overload, epctx_str *key)
-{
-    epctx_str parts[3];
-    parts[0] = epctx_str_is(domain, "ai.onnx") ? epctx_str_of("") : domain;
-    parts[1] = name;
-    parts[2] = overload;
-    return epctx__join_key(arena, parts, 3, key);
-}
-
-/* Functions that are the same, once. */
-static bool epctx__guest_functions(epctx__guest *g)
-{
-    epctx__merge *w = g->w;
-    epctx_cursor theirs = epctx_model_functions(g->c.model);
-    epctx_function_view function;
-    while (epctx_next_function(&theirs, &function)) {
-        epctx_str key;
-        uint32_t at;
-        if (!epctx__function_key(w->m.c.arena, function.domain, function.name, function.overload,
-                                 &key)) {
-            return epctx__convert_nomem(&g->c);
-        }
-        at = epctx_map_get(&w->functions, key);
-        if (at != EPCTX_MAP_NONE) {
-            if (!epctx__same_bytes(epctx__view_at(&w->function_views, at), function.view)) {
-                epctx_fail(g->c.error, EPCTX_ERR_GRAPH,
-                           "function '%S' of domain '%S' is another one in an earlier model: "
-                           "rename one of them",
-                           &function.name, &function.domain);
-                return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
-            }
-            continue;
-        }
-        at = (uint32_t)w->function_views.count;
-        if (!epctx__combine_put(&w->m, &w->functions, key, at) ||
-            !epctx__views_add(&w->m.c, &w->function_views, function.view) ||
-            (g->number > 0 &&
-             epctx_put_copy(w->m.c.model, epctx__slot_view(w->m.c.model->root), 25, function.view,
-                            epctx_view_none(), NULL, g->c.error) != EPCTX_OK)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -- merge: one model after the other -- */
-
-/* What the result has now, for the models that follow. */
-static bool epctx__guest_settle(epctx__guest *g)
-{
-    epctx__merge *w = g->w;
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->c.model));
-    epctx_node_view node;
-    bool ok;
-    size_t i;
-    g->bodies.count = 0; /* renaming has made other messages of them */
-    ok = epctx__every_graph(&g->c, epctx__guest_body);
-    for (i = 0; ok && i < g->bodies.count; i++) {
-        ok = epctx__put_definitions(&w->m.c, i == 0 ? &w->outer : &w->inner,
-                                    epctx__definitions_of(epctx__view_at(&g->bodies, i)));
-    }
-    while (ok && epctx_next_node(&nodes, &node)) {
-        ok = epctx__combine_put(&w->m, &w->nodes, node.name, 1);
-    }
-    return ok;
-}
-
-/* Before IR version 4 initializers had to be listed as inputs; now that would make them
- * replaceable: `inits` becomes the names of those that may not be, as they are now. */
-static bool epctx__guest_listed(epctx__guest *g)
-{
-    epctx_map_init(&g->inits, g->c.arena);
-    return g->w->ir_version < 4 || epctx_model_read(g->c.model).ir_version >= 4 ||
-           epctx__put_definitions(&g->c, &g->inits,
-                                  epctx__initializers_of(epctx__main_view(g->c.model)));
-}
-
-static bool epctx__merge_first(epctx__merge *w)
-{
-    epctx__guest g;
-    epctx_model *model = w->m.c.model;
-    epctx_cursor inputs;
-    epctx_value_view input;
-    epctx_list gone;
-    bool ok;
-    memset(&gone, 0, sizeof gone);
-    epctx__guest_begin(&g, w, 0);
-    ok = epctx__guest_prepare(&g) && epctx__guest_settle(&g) && epctx__guest_ends(&g) &&
-         epctx__guest_functions(&g) && epctx__merge_domains(w, model, &w->domains) &&
-         epctx__guest_listed(&g);
-    inputs = epctx_graph_inputs(epctx_model_graph(model));
-    while (ok && epctx_next_value(&inputs, &input)) {
-        ok = !epctx__has(&g.inits, input.name) || epctx__views_add(&w->m.c, &gone, input.view);
-    }
-    return ok && epctx__views_remove(&w->m.c, &gone) &&
-           (epctx_model_read(model).ir_version == w->ir_version ||
-            epctx_set_int(model, epctx__slot_view(model->root), 1, w->ir_version,
-                          w->m.c.error) == EPCTX_OK);
-}
-
-static bool epctx__merge_next(epctx__merge *w, size_t number)
-{
-    epctx__guest g;
-    epctx_model *model = w->m.c.model;
-    size_t mark = epctx_edit_mark(w->parts[number].model);
-    bool ok;
-    epctx__guest_begin(&g, w, number);
-    ok = epctx__guest_prepare(&g) && epctx__guest_listed(&g) && epctx__guest_copy(&g) &&
-         epctx__guest_opsets(&g) &&
-         epctx__guest_functions(&g) &&
-         epctx__guest_metadata(&g, epctx__slot_view(g.c.model->root), epctx__slot_view(model->root),
-                               EPCTX_KIND_MODEL) &&
-         epctx__guest_metadata(&g, epctx__main_view(g.c.model),
-                               epctx__main_view(model), EPCTX_KIND_GRAPH) &&
-         epctx__guest_settle(&g) && epctx__guest_ends(&g) &&
-         epctx__merge_domains(w, g.c.model, &w->domains);
-    epctx_undo(g.c.model, mark);
-    return ok;
-}
-
-/* Outputs that feed an input are outputs no more; their types stay as value_info. */
-static bool epctx__merge_outputs(epctx__merge *w)
-{
-    epctx_model *model = w->m.c.model;
-    epctx_graph_view graph = epctx_model_graph(model);
-    epctx_cursor outputs = epctx_graph_outputs(graph);
-    epctx_cursor values = epctx_graph_values(graph);
-    epctx_map typed;
-    epctx_value_view value;
-    epctx_list gone;
-    bool ok = true;
-    size_t i;
-    if (w->opts.keep_outputs || w->fed.count == 0) {
-        return true;
-    }
-    memset(&gone, 0, sizeof gone);
-    epctx_map_init(&typed, w->m.c.arena);
-    while (ok && epctx_next_value(&values, &value)) {
-        ok = epctx__combine_put(&w->m, &typed, value.name, 1);
-    }
-    while (ok && epctx_next_value(&outputs, &value)) {
-        ok = !epctx__has(&w->fed, value.name) || epctx__views_add(&w->m.c, &gone, value.view);
-    }
-    for (i = 0; ok && i < gone.count; i++) {
-        epctx_view view = epctx__view_at(&gone, i);
-        value = epctx_value_of(view);
-        ok = !value.has_type || epctx__has(&typed, value.name) ||
-             epctx_put_copy(model, epctx__main_view(model), 13, view, epctx_view_none(), NULL,
-                            w->m.c.error) == EPCTX_OK;
-    }
-    if (!ok || !epctx__views_remove(&w->m.c, &gone)) {
-        return false;
-    }
-    outputs = epctx_graph_outputs(epctx_model_graph(model));
-    ok = epctx_next_value(&outputs, &value);
-    if (!ok) {
-        epctx_fail(w->m.c.error, EPCTX_ERR_GRAPH,
-                   "every output feeds an input: keep the outputs, or connect less");
-    }
-    return ok;
-}
-
-/* What must hold of every model before anything is edited. */
-static bool epctx__merge_check(epctx__merge *w)
-{
-    size_t i, k;
-    for (i = 0; i < w->count; i++) {
-        epctx_model *model = w->parts[i].model;
-        epctx_cursor trainings = epctx_model_trainings(model);
-        epctx_training_view training;
-        epctx_model_info info = epctx_model_read(model);
-        epctx_error *error = w->m.c.error;
-        bool ok = epctx__editable(model, error) == EPCTX_OK;
-        for (k = 0; k < i && ok; k++) {
-            if (w->parts[k].model == model) {
-                epctx_fail(error, EPCTX_ERR_ARG, "the same model twice: open its file twice");
-                ok = false;
-            }
-        }
-        if (ok && i > 0 && epctx_next_training(&trainings, &training)) {
-            epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "training information cannot be merged");
-            ok = false;
-        }
-        if (ok && !w->opts.allow_stale) {
-            ok = epctx_check_binary(model, NULL, error) == EPCTX_OK;
-        }
-        if (!ok || !epctx__verdict_of(model, NULL, NULL, w->allowed, error) ||
-            !epctx__merge_partitions(w, i)) {
-            epctx_blame(error, model->path, NULL, NULL);
-            return false;
-        }
-        w->ir_version = info.ir_version > w->ir_version ? info.ir_version : w->ir_version;
-    }
-    return true;
-}
-
-static bool epctx__merge_has(epctx_cursor values, epctx_str name)
-{
-    epctx_value_view value;
-    bool found = false;
-    while (!found && epctx_next_value(&values, &value)) {
-        found = epctx_str_eq(value.name, name);
-    }
-    return found;
-}
-
-/* Whether the ends of a connection exist, before a name that clashes for want of it is refused. */
-static bool epctx__merge_link(epctx__merge *w, const epctx_connection *link)
-{
-    size_t first = SIZE_MAX; /* model with the output */
-    size_t last = 0;         /* model with the input */
-    size_t i;
-    epctx_value_view value;
-    epctx_cursor outputs;
-    for (i = 0; i < w->count; i++) {
-        epctx_graph_view graph = epctx_model_graph(w->parts[i].model);
-        if ((link->from == EPCTX_ANY_PART || link->from == i) && first == SIZE_MAX &&
-            epctx__merge_has(epctx_graph_outputs(graph), link->output)) {
-            first = i;
-        }
-        if ((link->to == EPCTX_ANY_PART || link->to == i) &&
-            epctx__merge_has(epctx_graph_inputs(graph), link->input)) {
-            last = i;
-        }
-    }
-    if (first < last) {
-        return true;
-    }
-    outputs = epctx_graph_outputs(
-        epctx_model_graph(w->parts[link->from < w->count ? link->from : 0].model));
-    if (first == SIZE_MAX && epctx_next_value(&outputs, &value)) {
-        epctx_fail(w->m.c.error, EPCTX_ERR_NOT_FOUND,
-                   "connection '%S' to '%S': no such output, but for example '%S'", &link->output,
-                   &link->input, &value.name);
-    } else {
-        epctx_fail(w->m.c.error, EPCTX_ERR_NOT_FOUND,
-                   "connection '%S' to '%S': no model behind that with the output has the input",
-                   &link->output, &link->input);
-    }
-    return false;
-}
-
-static bool epctx__merge_run(epctx__merge *w)
-{
-    size_t i;
-    for (i = 0; i < w->opts.connection_count; i++) {
-        if (!epctx__merge_link(w, &w->opts.connections[i])) {
-            return false;
-        }
-    }
-    if (!epctx__merge_check(w) || !epctx__merge_first(w)) {
-        return false;
-    }
-    for (i = 1; i < w->count; i++) {
-        if (!epctx__merge_next(w, i)) {
-            return false;
-        }
-    }
-    for (i = 0; i < w->opts.connection_count; i++) {
-        if (!w->used[i]) {
-            epctx_fail(w->m.c.error, EPCTX_ERR_NOT_FOUND,
-                       "no model behind that with the output '%S' has the input '%S'",
-                       &w->opts.connections[i].output, &w->opts.connections[i].input);
-            return false;
-        }
-    }
-    return epctx__merge_outputs(w) && epctx__drop_builds(&w->m) &&
-           epctx__verdict_of(w->m.c.model, NULL, w->allowed, NULL, w->m.c.error) &&
-           epctx__convert_fits(&w->m.c, "move contexts and initializers into files beforehand");
-}
-
-EPCTX_API epctx_status epctx_merge(const epctx_part *parts, size_t count,
-                                   const epctx_merge_opts *opts, epctx_combined *out,
-                                   epctx_error *error)
-{
-    epctx__merge w;
-    epctx_error local;
-    epctx_error *use = error != NULL ? error : &local;
-    size_t mark;
-    epctx_error_clear(use);
-    memset(&w, 0, sizeof w);
-    if (out != NULL) {
-        memset(out, 0, sizeof *out);
-    }
-    if (parts == NULL || count == 0 || count >= UINT32_MAX) {
-        return epctx_fail(use, EPCTX_ERR_ARG, "at least one model is expected");
-    }
-    mark = epctx_edit_mark(parts[0].model);
-    if (opts != NULL) {
-        w.opts = *opts;
-    }
-    if (!epctx__combine_begin(&w.m, parts[0].model, w.opts.output_path, use)) {
-        epctx_blame(use, parts[0].model->path, NULL, NULL);
-        return use->status;
-    }
-    w.parts = parts;
-    w.count = count;
-    epctx_map_init(&w.outer, w.m.c.arena);
-    epctx_map_init(&w.inner, w.m.c.arena);
-    epctx_map_init(&w.nodes, w.m.c.arena);
-    epctx_map_init(&w.partitions, w.m.c.arena);
-    epctx_map_init(&w.twice, w.m.c.arena);
-    epctx_map_init(&w.domains, w.m.c.arena);
-    epctx_map_init(&w.functions, w.m.c.arena);
-    epctx_map_init(&w.end_names, w.m.c.arena);
-    epctx_map_init(&w.fed, w.m.c.arena);
-    w.used = (bool *)epctx__convert_array(&w.m.c, w.opts.connection_count, sizeof *w.used);
-    if (w.used == NULL || !epctx__merge_run(&w)) {
-        epctx_undo(parts[0].model, mark);
-        return use->status;
-    }
-    epctx__combine_end(&w.m, out);
-    return EPCTX_OK;
-}
-
-/* -- split -- */
-
-typedef struct epctx__split {
-    epctx__combine m;
-    epctx_split_opts opts;
-    epctx_node_view *nodes;
-    size_t node_count;
-    uint8_t *needed;     /* per node */
-    epctx_map producers; /* name -> number of the node */
-    epctx_map inits;     /* names of initializers */
-    epctx_map inputs;    /* names of graph inputs */
-    epctx_map cuts;      /* names of the inputs wanted -> number */
-    epctx_map seen;      /* names that the outputs need */
-    epctx_map ends;      /* names of inputs and outputs of the result */
-    uint8_t *reached;    /* per cut */
-    epctx_list stack; /* of these, those that are still to be followed */
-} epctx__split;
-
-static bool epctx__split_index(epctx__split *s)
-{
-    epctx_graph_view graph = epctx_model_graph(s->m.c.model);
-    epctx_cursor nodes = epctx_graph_nodes(graph);
-    epctx_cursor inputs = epctx_graph_inputs(graph);
-    epctx_value_view value;
-    epctx_node_view node;
-    size_t count = epctx_cursor_count(nodes);
-    bool ok;
-    s->nodes = (epctx_node_view *)epctx__convert_array(&s->m.c, count, sizeof *s->nodes);
-    s->needed = (uint8_t *)epctx__convert_array(&s->m.c, count, 1);
-    ok = s->nodes != NULL && s->needed != NULL;
-    while (ok && epctx_next_node(&nodes, &node)) {
-        epctx_cursor outputs = epctx_node_outputs(&node);
-        epctx_str name;
-        s->nodes[s->node_count] = node;
-        while (ok && epctx_next_str(&outputs, &name)) {
-            ok = epctx__combine_put(&s->m, &s->producers, name, (uint32_t)s->node_count);
-        }
-        s->node_count++;
-    }
-    while (ok && epctx_next_value(&inputs, &value)) {
-        ok = epctx__combine_put(&s->m, &s->inputs, value.name, 1);
-    }
-    return ok &&
-           epctx__put_definitions(&s->m.c, &s->inits, epctx__initializers_of(graph.view));
-}
-
-/* Without a wish the inputs and outputs of the model. */
-static bool epctx__split_defaults(epctx__split *s, epctx_cursor it, const epctx_value **list,
-                                  size_t *count, bool inputs)
-{
-    epctx_value_view value;
-    epctx_value *values =
-        (epctx_value *)epctx__convert_array(&s->m.c, epctx_cursor_count(it), sizeof *values);
-    *count = 0;
-    while (values != NULL && epctx_next_value(&it, &value)) {
-        if (!inputs || !epctx__has(&s->inits, value.name)) {
-            values[(*count)++].name = value.name;
-        }
-    }
-    *list = values;
-    return values != NULL;
-}
-
-static bool epctx__split_unknown(epctx__split *s, epctx_str name)
-{
-    epctx_fail(s->m.c.error, EPCTX_ERR_NOT_FOUND,
-               "the main graph has no value '%S' (values inside of bodies cannot be cut)", &name);
-    return false;
-}
-
-static bool epctx__split_known(const epctx__split *s, epctx_str name)
-{
-    return epctx__has(&s->producers, name) || epctx__has(&s->inits, name) ||
-           epctx__has(&s->inputs, name);
-}
-
-static bool epctx__split_wishes(epctx__split *s)
-{
-    epctx_graph_view graph = epctx_model_graph(s->m.c.model);
-    size_t i;
-    bool inputs_wanted = s->opts.input_count > 0;
-    bool outputs_wanted = s->opts.output_count > 0;
-    if ((!outputs_wanted &&
-         !epctx__split_defaults(s, epctx_graph_outputs(graph), &s->opts.outputs,
-                                &s->opts.output_count, false)) ||
-        (!inputs_wanted && !epctx__split_defaults(s, epctx_graph_inputs(graph), &s->opts.inputs,
-                                                  &s->opts.input_count, true))) {
-        return false;
-    }
-    s->reached = (uint8_t *)epctx__convert_array(&s->m.c, s->opts.input_count, 1);
-    for (i = 0; s->reached != NULL && i < s->opts.input_count; i++) {
-        epctx_str name = s->opts.inputs[i].name;
-        if (!epctx__split_known(s, name)) {
-            return epctx__split_unknown(s, name);
-        }
-        if (epctx__has(&s->cuts, name)) {
-            epctx_fail(s->m.c.error, EPCTX_ERR_ARG, "the input '%S' is named twice", &name);
-            return false;
-        }
-        if (!epctx__combine_put(&s->m, &s->cuts, name, (uint32_t)i) ||
-            !epctx__combine_put(&s->m, &s->ends, name, 1)) {
-            return false;
-        }
-    }
-    for (i = 0; s->reached != NULL && i < s->opts.output_count; i++) {
-        epctx_str name = s->opts.outputs[i].name;
-        if (!epctx__split_known(s, name)) {
-            return epctx__split_unknown(s, name);
-        }
-        /* A model may hand an input straight through; a part of it that does is none. */
-        if (epctx__has(&s->ends, name) && (inputs_wanted || outputs_wanted)) {
-            epctx_fail(s->m.c.error, EPCTX_ERR_ARG, "'%S' is named as input and output, or twice",
-                       &name);
-            return false;
-        }
-        if (!epctx__combine_put(&s->m, &s->ends, name, 1)) {
-            return false;
-        }
-    }
-    return s->reached != NULL;
-}
-
-static bool epctx__split_push(epctx__split *s, epctx_str name)
-{
-    if (name.size == 0 || epctx__has(&s->seen, name)) {
-        return true;
-    }
-    return epctx__names_add(&s->m.c, &s->stack, name) &&
-           epctx__combine_put(&s->m, &s->seen, name, 1);
-}
-
-/* What a node reads, its bodies included. */
-static bool epctx__split_reads(epctx__split *s, const epctx_node_view *node)
-{
-    epctx_cursor inputs = epctx_node_inputs(node);
-    epctx__captures captures;
-    epctx_str name;
-    bool ok = epctx__convert_captures(&s->m.c, node->view, &captures);
-    size_t i;
-    while (ok && epctx_next_str(&inputs, &name)) {
-        ok = epctx__split_push(s, name);
-    }
-    for (i = 0; ok && i < captures.count; i++) {
-        ok = epctx__split_push(s, captures.out[i]);
-    }
-    return ok;
-}
-
-static bool epctx__split_walk(epctx__split *s)
-{
-    size_t i;
-    for (i = 0; i < s->opts.output_count; i++) {
-        if (!epctx__split_push(s, s->opts.outputs[i].name)) {
-            return false;
-        }
-    }
-    while (s->stack.count > 0) {
-        epctx_str name = epctx__name_at(&s->stack, --s->stack.count);
-        uint32_t cut = epctx_map_get(&s->cuts, name);
-        uint32_t node = epctx_map_get(&s->producers, name);
-        if (cut != EPCTX_MAP_NONE) {
-            s->reached[cut] = 1;
-        } else if (node != EPCTX_MAP_NONE) {
-            if (s->needed[node] == 0 && !epctx__split_reads(s, &s->nodes[node])) {
-                return false;
-            }
-            s->needed[node] = 1;
-        } else if (epctx__has(&s->inits, name)) {
-            continue;
-        } else {
-            epctx_fail(s->m.c.error, EPCTX_ERR_GRAPH,
-                       epctx__has(&s->inputs, name)
-                           ? "the outputs also need the input '%S': name it, or a value behind it, "
-                             "as an input"
-                           : "a node reads '%S', which nothing produces",
-                       &name);
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__split_unread(epctx__split *s, bool wanted)
-{
-    size_t i;
-    for (i = 0; wanted && i < s->opts.input_count; i++) {
-        if (s->reached[i] == 0) {
-            epctx_fail(s->m.c.error, EPCTX_ERR_ARG,
-                       "the input '%S' does not cut: nothing between the inputs and the outputs "
-                       "reads it",
-                       &s->opts.inputs[i].name);
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -- split: the context of nodes that stay -- */
-
-/* Hands the context over to the first secondary node that stays. */
-static bool epctx__split_promote(epctx__split *s, size_t from, size_t to)
-{
-    static const char *const names[] = {"main_context", "embed_mode", "ep_cache_context",
-                                        "max_size"};
-    size_t i;
-    for (i = 0; i < sizeof names / sizeof names[0]; i++) {
-        epctx_cursor attrs = epctx_node_attrs(&s->nodes[from]);
-        epctx_attr_view attr;
-        while (epctx_next_attr(&attrs, &attr)) {
-            if (epctx_str_is(attr.name, names[i]) &&
-                epctx_set_attr_copy(s->m.c.model, s->nodes[to].view, attr.view, s->m.c.error) !=
-                    EPCTX_OK) {
-                return false;
-            }
-        }
-    }
-    return epctx__convert_int(&s->m.c, s->nodes[to].view, "main_context", 1) &&
-           epctx__combine_say(&s->m, 0, s->nodes[to].name,
-                              "node '%S' takes over the context of '%S', which goes",
-                              &s->nodes[to].name, &s->nodes[from].name);
-}
-
-static bool epctx__split_contexts(epctx__split *s)
-{
-    epctx_map mains; /* source -> number of the only main node, or UINT32_MAX - 1 */
-    epctx_map kept;
-    const uint32_t many = UINT32_MAX - 1;
-    size_t i;
-    epctx_map_init(&mains, s->m.c.arena);
-    epctx_map_init(&kept, s->m.c.arena);
-    for (i = 0; i < s->node_count; i++) {
-        epctx_epnode ep;
-        epctx_str key;
-        if (!epctx_is_epnode(&s->nodes[i]) ||
-            epctx_epnode_read(&s->nodes[i], &ep, NULL) != EPCTX_OK || ep.main_context != 1) {
-            continue;
-        }
-        if (!epctx__join_key(s->m.c.arena, &ep.source, 1, &key)) {
-            return epctx__convert_nomem(&s->m.c);
-        }
-        if (!epctx__combine_put(&s->m, &mains, key,
-                                epctx__has(&mains, key) ? many : (uint32_t)i) ||
-            (s->needed[i] != 0 && !epctx__combine_put(&s->m, &kept, key, 1))) {
-            return false;
-        }
-    }
-    for (i = 0; i < s->node_count; i++) {
-        epctx_epnode ep;
-        epctx_str key;
-        uint32_t from;
-        const epctx_profile *profile;
-        if (s->needed[i] == 0 || !epctx_is_epnode(&s->nodes[i]) ||
-            epctx_epnode_read(&s->nodes[i], &ep, NULL) != EPCTX_OK || ep.main_context != 0) {
-            continue;
-        }
-        profile = epctx_profile_of(ep.source);
-        if (profile->payload == EPCTX_PAYLOAD_EACH ||
-            /* not taken: in the table whoever has this trait has a context for each node */
-            (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0) {
-            continue;
-        }
-        if (!epctx__join_key(s->m.c.arena, &ep.source, 1, &key)) {
-            return epctx__convert_nomem(&s->m.c);
-        }
-        from = epctx_map_get(&mains, key);
-        if (from == EPCTX_MAP_NONE || (from != many && epctx__has(&kept, key))) {
-            continue;
-        }
-        if (from == many) {
-            epctx_fail(s->m.c.error, EPCTX_ERR_UNSUPPORTED,
-                       "the node has its graph in the context of one of several nodes: which one "
-                       "is known to the EP only");
-            epctx_blame(s->m.c.error, NULL, &ep.name, NULL);
-            return false;
-        }
-        if (!epctx__split_promote(s, from, i) || !epctx__combine_put(&s->m, &kept, key, 1)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -- split: what goes and what comes -- */
-
-/* Whether a value exists in the result. */
-static bool epctx__split_lives(const epctx__split *s, epctx_str name)
-{
-    uint32_t node = epctx_map_get(&s->producers, name);
-    if (epctx__has(&s->cuts, name)) {
-        return epctx__has(&s->seen, name);
-    }
-    return node != EPCTX_MAP_NONE ? s->needed[node] != 0 : epctx__has(&s->seen, name);
-}
-
-/* What knows the type of a value that becomes an input or output. */
-static bool epctx__split_types(epctx__split *s, epctx_map *types, epctx_list *values)
-{
-    epctx_graph_view graph = epctx_model_graph(s->m.c.model);
-    int k;
-    for (k = 0; k < 3; k++) {
-        epctx_cursor it = k == 0   ? epctx_graph_values(graph)
-                          : k == 1 ? epctx_graph_outputs(graph)
-                                   : epctx_graph_inputs(graph);
-        epctx_value_view value;
-        while (epctx_next_value(&it, &value)) {
-            if (!epctx__has(&s->ends, value.name)) {
-                continue;
-            }
-            if (!epctx__combine_put(&s->m, types, value.name, (uint32_t)values->count) ||
-                !epctx__views_add(&s->m.c, values, value.view)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* The type of an initializer that becomes an input. */
-static bool epctx__split_tensor_type(epctx__split *s, epctx_str name, epctx_value *out)
-{
-    epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(s->m.c.model));
-    epctx_tensor_view tensor;
-    while (epctx__has(&s->inits, name) && epctx_next_tensor(&tensors, &tensor)) {
-        epctx_cursor dims = epctx_tensor_dims(&tensor);
-        int64_t *list;
-        if (!epctx_str_eq(tensor.name, name)) {
-            continue;
-        }
-        list = (int64_t *)epctx__convert_array(&s->m.c, tensor.rank, sizeof *list);
-        if (list == NULL) {
-            return false;
-        }
-        out->name = name;
-        out->elem_type = tensor.elem_type;
-        out->dims = list;
-        for (; out->rank < (int32_t)tensor.rank; out->rank++) {
-            (void)epctx_next_int(&dims, &list[out->rank]);
-        }
-        return true;
-    }
-    return true;
-}
-
-static bool epctx__split_end(epctx__split *s, const epctx_value *wish, bool input,
-                             const epctx_map *types, const epctx_list *values, epctx_view *last)
-{
-    epctx_model *model = s->m.c.model;
-    epctx_view none = epctx_view_none();
-    uint32_t at = epctx_map_get(types, wish->name);
-    epctx_value value;
-    if (wish->elem_type == 0 && at != EPCTX_MAP_NONE) {
-        return epctx_put_copy(model, epctx__main_view(model), input ? 11 : 12,
-                              epctx__view_at(values, at), *last, last,
-                              s->m.c.error) == EPCTX_OK;
-    }
-    memset(&value, 0, sizeof value);
-    if (wish->elem_type != 0) {
-        value = *wish;
-    } else if (!epctx__split_tensor_type(s, wish->name, &value)) {
-        return false;
-    }
-    if (value.elem_type == 0 && input) {
-        epctx_fail(s->m.c.error, EPCTX_ERR_GRAPH,
-                   "the model does not say of which type '%S' is: give type and shape, or add "
-                   "value_info (onnx.shape_inference)",
-                   &wish->name);
-        return false;
-    }
-    if (value.elem_type == 0) {
-        value.name = wish->name;
-        value.rank = -1;
-        if (!epctx__combine_say(&s->m, 0, wish->name,
-                                "output '%S' has no type: ONNX Runtime infers it, the ONNX checker "
-                                "wants one",
-                                &wish->name)) {
-            return false;
-        }
-    }
-    return (input ? epctx_put_input : epctx_put_output)(model, none, &value, *last, last,
-                                                        s->m.c.error) == EPCTX_OK;
-}
-
-/* Inputs that only make an initializer replaceable stay with it. */
-static bool epctx__split_ends(epctx__split *s, bool inputs_wanted, bool outputs_wanted)
-{
-    epctx_graph_view graph = epctx_model_graph(s->m.c.model);
-    epctx_cursor it = epctx_graph_inputs(graph);
-    epctx_value_view value;
-    epctx_map types;
-    epctx_list values, gone;
-    epctx_view last = epctx_view_none();
-    size_t i;
-    memset(&values, 0, sizeof values);
-    memset(&gone, 0, sizeof gone);
-    epctx_map_init(&types, s->m.c.arena);
-    if (!epctx__split_types(s, &types, &values)) {
-        return false;
-    }
-    while (epctx_next_value(&it, &value)) {
-        bool optional = epctx__has(&s->inits, value.name) && epctx__has(&s->seen, value.name) &&
-                        !epctx__has(&s->cuts, value.name);
-        bool stays = !inputs_wanted && epctx__has(&s->seen, value.name);
-        if (!optional && !stays && !epctx__views_add(&s->m.c, &gone, value.view)) {
-            return false;
-        }
-    }
-    for (i = 0; inputs_wanted && i < s->opts.input_count; i++) {
-        if (!epctx__split_end(s, &s->opts.inputs[i], true, &types, &values, &last)) {
-            return false;
-        }
-    }
-    it = epctx_graph_outputs(graph);
-    while (outputs_wanted && epctx_next_value(&it, &value)) {
-        if (!epctx__views_add(&s->m.c, &gone, value.view)) {
-            return false;
-        }
-    }
-    last = epctx_view_none();
-    for (i = 0; outputs_wanted && i < s->opts.output_count; i++) {
-        if (!epctx__split_end(s, &s->opts.outputs[i], false, &types, &values, &last)) {
-            return false;
-        }
-    }
-    return epctx__views_remove(&s->m.c, &gone);
-}
-
-static bool epctx__split_graph(epctx__split *s)
-{
-    epctx_graph_view graph = epctx_model_graph(s->m.c.model);
-    epctx_cursor tensors = epctx_graph_initializers(graph);
-    epctx_cursor sparses = epctx_graph_sparse(graph);
-    epctx_cursor values = epctx_graph_values(graph);
-    epctx_cursor annotations = epctx_graph_annotations(graph);
-    epctx_tensor_view tensor;
-    epctx_sparse_view sparse;
-    epctx_value_view value;
-    epctx_annotation_view annotation;
-    epctx_list gone;
-    size_t i;
-    bool ok = true;
-    memset(&gone, 0, sizeof gone);
-    for (i = 0; ok && i < s->node_count; i++) {
-        ok = s->needed[i] != 0 || epctx__views_add(&s->m.c, &gone, s->nodes[i].view);
-    }
-    if (!ok || !epctx__combine_say(&s->m, 0, graph.name, "%u of %u nodes stay",
-                                   (uint64_t)(s->node_count - gone.count),
-                                   (uint64_t)s->node_count)) {
-        return false;
-    }
-    while (ok && epctx_next_annotation(&annotations, &annotation)) {
-        epctx_cursor pairs = epctx_annotation_pairs(&annotation);
-        epctx_pair pair;
-        if (!epctx__split_lives(s, annotation.tensor_name)) {
-            ok = epctx__views_add(&s->m.c, &gone, annotation.view);
-            continue;
-        }
-        while (ok && epctx_next_pair(&pairs, &pair)) { /* its scale is needed, too */
-            ok = !epctx__has(&s->inits, pair.value) ||
-                 epctx__combine_put(&s->m, &s->seen, pair.value, 1);
-        }
-    }
-    while (ok && epctx_next_tensor(&tensors, &tensor)) {
-        ok = (epctx__has(&s->seen, tensor.name) && !epctx__has(&s->cuts, tensor.name)) ||
-             epctx__views_add(&s->m.c, &gone, tensor.view);
-    }
-    while (ok && epctx_next_sparse(&sparses, &sparse)) {
-        ok = (epctx__has(&s->seen, sparse.values.name) &&
-              !epctx__has(&s->cuts, sparse.values.name)) ||
-             epctx__views_add(&s->m.c, &gone, sparse.view);
-    }
-    while (ok && epctx_next_value(&values, &value)) {
-        ok = (epctx__split_lives(s, value.name) && !epctx__has(&s->ends, value.name)) ||
-             epctx__views_add(&s->m.c, &gone, value.view);
-    }
-    return ok && epctx__views_remove(&s->m.c, &gone);
-}
-
-/* -- split: functions, training, metadata -- */
-
-/* Functions by key, and those whose bodies are still to be looked at. */
-typedef struct epctx__calls {
-    epctx_function_view *functions;
-    epctx_map numbers;
-    uint8_t *used;
-    uint32_t *stack;
-    size_t waiting;
-} epctx__calls;
-
-static bool epctx__split_call(epctx__split *s, const epctx_node_view *node, epctx__calls *calls)
-{
-    epctx_str key;
-    uint32_t at;
-    if (!epctx__function_key(s->m.c.arena, node->domain, node->op_type, node->overload, &key)) {
-        return epctx__convert_nomem(&s->m.c);
-    }
-    at = epctx_map_get(&calls->numbers, key);
-    if (at != EPCTX_MAP_NONE && calls->used[at] == 0) {
-        calls->used[at] = 1;
-        calls->stack[calls->waiting++] = at;
-    }
-    return true;
-}
-
-static bool epctx__split_calls_in(epctx__split *s, epctx_cursor nodes, epctx__calls *calls,
-                                  uint32_t depth)
-{
-    epctx_node_view node;
-    while (depth > 0 && epctx_next_node(&nodes, &node)) { /* not taken: open bounds the nesting */
-        epctx_cursor attrs = epctx_fields(node.view, 5);
-        epctx_view attr;
-        if (!epctx__split_call(s, &node, calls)) {
-            return false;
-        }
-        while (epctx_next_view(&attrs, &attr)) {
-            epctx_cursor fields = epctx_fields(attr, 0);
-            epctx_field field;
-            while (epctx_next_field(&fields, &field)) {
-                if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11) &&
-                    !epctx__split_calls_in(s, epctx_fields(field.body, 1), calls, depth - 1)) {
-                    return false;
-                }
-            }
-        }
-    }
-    return true;
-}
-
-/* Functions that nothing calls any more go. */
-static bool epctx__split_functions(epctx__split *s)
-{
-    epctx_cursor it = epctx_model_functions(s->m.c.model);
-    size_t count = epctx_cursor_count(it);
-    epctx__calls calls;
-    epctx_list gone;
-    size_t i;
-    memset(&gone, 0, sizeof gone);
-    memset(&calls, 0, sizeof calls);
-    epctx_map_init(&calls.numbers, s->m.c.arena);
-    calls.functions =
-        (epctx_function_view *)epctx__convert_array(&s->m.c, count, sizeof *calls.functions);
-    calls.used = (uint8_t *)epctx__convert_array(&s->m.c, count, 1);
-    calls.stack = (uint32_t *)epctx__convert_array(&s->m.c, count, sizeof *calls.stack);
-    if (calls.functions == NULL || calls.used == NULL || calls.stack == NULL) {
-        return false;
-    }
-    for (i = 0; i < count; i++) {
-        const epctx_function_view *f = &calls.functions[i];
-        epctx_str key;
-        (void)epctx_next_function(&it, &calls.functions[i]);
-        if (!epctx__function_key(s->m.c.arena, f->domain, f->name, f->overload, &key)) {
-            return epctx__convert_nomem(&s->m.c);
-        }
-        if (!epctx__combine_put(&s->m, &calls.numbers, key, (uint32_t)i)) {
-            return false;
-        }
-    }
-    if (!epctx__split_calls_in(s, epctx_graph_nodes(epctx_model_graph(s->m.c.model)), &calls,
-                               EPCTX_WALK_DEPTH)) {
-        return false;
-    }
-    while (calls.waiting > 0) {
-        const epctx_function_view *f = &calls.functions[calls.stack[--calls.waiting]];
-        if (!epctx__split_calls_in(s, epctx_function_nodes(f), &calls, EPCTX_WALK_DEPTH)) {
-            return false;
-        }
-    }
-    for (i = 0; i < count; i++) {
-        const epctx_function_view *f = &calls.functions[i];
-        if (calls.used[i] == 0 &&
-            (!epctx__views_add(&s->m.c, &gone, f->view) ||
-             !epctx__combine_say(&s->m, 0, f->name, "function '%S' goes: nothing calls it",
-                                 &f->name))) {
-            return false;
-        }
-    }
-    return epctx__views_remove(&s->m.c, &gone);
-}
-
-static bool epctx__drop_stale(epctx__combine *m);
-
-static bool epctx__split_training(epctx__split *s)
-{
-    epctx_cursor trainings = epctx_model_trainings(s->m.c.model);
-    epctx_training_view training;
-    epctx_list gone;
-    memset(&gone, 0, sizeof gone);
-    while (epctx_next_training(&trainings, &training)) {
-        if (!epctx__views_add(&s->m.c, &gone, training.view)) {
-            return false;
-        }
-    }
-    return gone.count == 0 ||
-           (epctx__views_remove(&s->m.c, &gone) &&
-            epctx__combine_say(&s->m, 0, epctx_str_of(NULL),
-                               "training information goes: it is about the whole model"));
-}
-
-static bool epctx__split_run(epctx__split *s)
-{
-    bool inputs_wanted = s->opts.input_count > 0;
-    bool outputs_wanted = s->opts.output_count > 0;
-    uint64_t allowed[EPCTX_RULE_COUNT];
-    memset(allowed, 0, sizeof allowed);
-    return epctx__verdict_of(s->m.c.model, NULL, NULL, allowed, s->m.c.error) &&
-           epctx__split_index(s) && epctx__split_wishes(s) && epctx__split_walk(s) &&
-           epctx__split_unread(s, inputs_wanted) && epctx__split_contexts(s) &&
-           epctx__split_ends(s, inputs_wanted, outputs_wanted) && epctx__split_graph(s) &&
-           epctx__split_functions(s) && epctx__split_training(s) && epctx__drop_stale(&s->m) &&
-           epctx__drop_builds(&s->m) &&
-           epctx__carry_files(&s->m, &s->m.c, 0, false) &&
-           epctx__verdict_of(s->m.c.model, NULL, allowed, NULL, s->m.c.error);
-}
-
-EPCTX_API epctx_status epctx_split(epctx_model *model, const epctx_split_opts *opts,
-                                   epctx_combined *out, epctx_error *error)
-{
-    epctx__split s;
-    epctx_error local;
-    epctx_error *use = error != NULL ? error : &local;
-    size_t mark = epctx_edit_mark(model);
-    bool ok;
-    epctx_error_clear(use);
-    memset(&s, 0, sizeof s);
-    if (out != NULL) {
-        memset(out, 0, sizeof *out);
-    }
-    if (opts != NULL) {
-        s.opts = *opts;
-    }
-    ok = epctx__combine_begin(&s.m, model, s.opts.output_path, use);
-    if (ok) {
-        epctx_map_init(&s.producers, s.m.c.arena);
-        epctx_map_init(&s.inits, s.m.c.arena);
-        epctx_map_init(&s.inputs, s.m.c.arena);
-        epctx_map_init(&s.cuts, s.m.c.arena);
-        epctx_map_init(&s.seen, s.m.c.arena);
-        epctx_map_init(&s.ends, s.m.c.arena);
-        ok = epctx__split_run(&s);
-    }
-    if (!ok) {
-        epctx_undo(model, mark);
-        epctx_fail(use, EPCTX_ERR_GRAPH, "the model cannot be split");
-        epctx_blame(use, model->path, NULL, NULL);
-        return use->status;
-    }
-    epctx__combine_end(&s.m, out);
-    return EPCTX_OK;
-}
-
-/* -- wrap -- */
-
-typedef struct epctx__wrap {
-    epctx__combine m;
-    const epctx_wrap_opts *opts;
-    epctx_map names;
-    bool wide; /* a quantized type of 16 bits */
-} epctx__wrap;
-
-static bool epctx__wrap_refuse(epctx__wrap *w, const epctx_wrap_value *v, const char *text)
-{
-    epctx_fail(w->m.c.error, EPCTX_ERR_ARG, "'%S' (%s): %s", &v->value.name,
-               epctx_elem_name(v->value.elem_type), text);
-    return false;
-}
-
-/* Range of a quantized type; false for others. */
-static bool epctx__quantized_range(int32_t elem_type, int64_t *least, int64_t *most)
-{
-    switch (elem_type) {
-    case EPCTX_ONNX_UINT8:
-        *least = 0;
-        *most = 255;
-        return true;
-    case EPCTX_ONNX_INT8:
-        *least = -128;
-        *most = 127;
-        return true;
-    case 4: /* uint16 */
-        *least = 0;
-        *most = 65535;
-        return true;
-    case 5: /* int16 */
-        *least = -32768;
-        *most = 32767;
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool epctx__wrap_name(epctx__wrap *w, const epctx_wrap_value *v, const char *tail,
-                             epctx_str *out)
-{
-    if (!epctx__combine_join(&w->m, v->value.name, epctx_str_of(tail), out)) {
-        return false;
-    }
-    if (out->size == 0 || epctx__has(&w->names, *out)) {
-        epctx_fail(w->m.c.error, EPCTX_ERR_ARG,
-                   out->size == 0 ? "a value without a name" : "two values would be called '%S'",
-                   out);
-        return false;
-    }
-    return epctx__combine_put(&w->m, &w->names, *out, 1);
-}
-
-static bool epctx__wrap_check(epctx__wrap *w, const epctx_wrap_value *v)
-{
-    epctx__type_note note;
-    int64_t least, most;
-    int32_t i;
-    memset(&note, 0, sizeof note);
-    note.is_tensor = true;
-    note.elem_type = v->value.elem_type;
-    if (!epctx__type_allowed(&note)) {
-        return epctx__wrap_refuse(w, v, "EPContext takes tensors of integers of 8 to 64 bits, "
-                                        "floats of 16 to 64 bits and bool");
-    }
-    for (i = 0; i < v->value.rank; i++) {
-        if (v->value.dims[i] < 0 && (w->opts->profile->traits & EPCTX_STATIC_SHAPES) != 0) {
-            return epctx__wrap_refuse(w, v, "this EP takes static shapes only");
-        }
-    }
-    if (!v->quantized) {
-        return true;
-    }
-    if (!epctx__quantized_range(v->value.elem_type, &least, &most)) {
-        return epctx__wrap_refuse(w, v, "integers of 8 or 16 bits can be quantized");
-    }
-    if (!(v->scale > 0.0f) || v->scale > 3.4e38f) {
-        return epctx__wrap_refuse(w, v, "the scale must be greater than 0");
-    }
-    if (v->zero_point < least || v->zero_point > most) {
-        return epctx__wrap_refuse(w, v, "the zero point is outside of its range");
-    }
-    w->wide = w->wide || most > 255;
-    return true;
-}
-
-static bool epctx__wrap_tensor(epctx__wrap *w, epctx_str name, int32_t elem_type, uint64_t bits,
-                               size_t size)
-{
-    epctx_tensor tensor;
-    uint8_t *data = (uint8_t *)epctx__convert_array(&w->m.c, size, 1);
-    size_t i;
-    for (i = 0; data != NULL && i < size; i++) {
-        data[i] = (uint8_t)(bits >> 8 * i);
-    }
-    memset(&tensor, 0, sizeof tensor);
-    tensor.name = name;
-    tensor.elem_type = elem_type;
-    tensor.data = data;
-    tensor.size = size;
-    return data != NULL && epctx_put_tensor(w->m.c.model, epctx_view_none(), &tensor,
-                                            epctx_view_none(), NULL, w->m.c.error) == EPCTX_OK;
-}
-
-/* A graph input or output, with the node that makes it float32. */
-static bool epctx__wrap_value(epctx__wrap *w, const epctx_wrap_value *v, bool input)
-{
-    epctx_view none = epctx_view_none();
-    epctx_model *model = w->m.c.model;
-    epctx_error *error = w->m.c.error;
-    epctx_value outside = v->value;
-    epctx_str inside, names[3];
-    epctx_node node;
-    uint32_t scale;
-    if (!epctx__wrap_check(w, v) || !epctx__wrap_name(w, v, "", &inside)) {
-        return false;
-    }
-    if (v->quantized) {
-        if (!epctx__wrap_name(w, v, "_dq", &outside.name) ||
-            !epctx__wrap_name(w, v, "_scale", &names[1]) ||
-            !epctx__wrap_name(w, v, "_zp", &names[2])) {
-            return false;
-        }
-        outside.elem_type = EPCTX_ONNX_FLOAT;
-    }
-    if ((input ? epctx_put_input : epctx_put_output)(model, none, &outside, none, NULL, error) !=
-        EPCTX_OK) {
-        return false;
-    }
-    if (!v->quantized) {
-        return true;
-    }
-    memcpy(&scale, &v->scale, sizeof scale);
-    memset(&node, 0, sizeof node);
-    names[0] = input ? outside.name : inside;
-    node.name = input ? inside : outside.name;
-    node.op_type = epctx_str_of(input ? "QuantizeLinear" : "DequantizeLinear");
-    node.inputs = names;
-    node.input_count = 3;
-    node.outputs = input ? &inside : &outside.name;
-    node.output_count = 1;
-    return epctx__wrap_tensor(w, names[1], EPCTX_ONNX_FLOAT, scale, 4) &&
-           epctx__wrap_tensor(w, names[2], v->value.elem_type, (uint64_t)v->zero_point,
-                              epctx_elem_size(v->value.elem_type)) &&
-           epctx_put_value(model, none, &v->value, none, NULL, error) == EPCTX_OK &&
-           epctx_put_node(model, none, &node, none, NULL, error) == EPCTX_OK &&
-           epctx__combine_say(&w->m, 0, outside.name, "%s '%S' is float32, the binary has %s",
-                              input ? "input" : "output", &outside.name,
-                              epctx_elem_name(v->value.elem_type));
-}
-
-static void epctx__wrap_text(epctx_epnode *ep, epctx_epnode_attr attr, epctx_str *member,
-                             const char *text)
-{
-    if (text != NULL) {
-        *member = epctx_str_of(text);
-        ep->present |= 1u << attr;
-    }
-}
-
-static bool epctx__wrap_node(epctx__wrap *w, epctx_span binary)
-{
-    const epctx_wrap_opts *o = w->opts;
-    epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
-    epctx_epnode ep = epctx_epnode_default();
-    epctx_node node;
-    epctx_str *names = (epctx_str *)epctx__convert_array(
-        &w->m.c, o->input_count + o->output_count, sizeof *names);
-    size_t i;
-    if (names == NULL) {
-        return false;
-    }
-    for (i = 0; i < o->input_count + o->output_count; i++) {
-        names[i] = i < o->input_count ? o->inputs[i].value.name
-                                      : o->outputs[i - o->input_count].value.name;
-    }
-    ep.present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE;
-    ep.embed_mode = o->embed;
-    epctx__wrap_text(&ep, EPCTX_EP_EP_CACHE_CONTEXT, &ep.ep_cache_context, o->binary_name);
-    if (o->embed) {
-        ep.ep_cache_context = epctx__str(binary.data, binary.size);
-        ep.present |= 1u << EPCTX_EP_EP_CACHE_CONTEXT;
-    }
-    epctx__wrap_text(&ep, EPCTX_EP_PARTITION_NAME, &ep.partition_name,
-                     o->partition_name != NULL ? o->partition_name : o->name);
-    epctx__wrap_text(&ep, EPCTX_EP_SOURCE, &ep.source,
-                     o->source != NULL ? o->source : o->profile->sources[0]);
-    epctx__wrap_text(&ep, EPCTX_EP_EP_SDK_VERSION, &ep.ep_sdk_version, o->sdk_version);
-    epctx__wrap_text(&ep, EPCTX_EP_HARDWARE_ARCHITECTURE, &ep.hardware_architecture,
-                     o->hardware_architecture);
-    epctx__wrap_text(&ep, EPCTX_EP_NOTES, &ep.notes, o->notes);
-    ep.max_size = o->max_size;
-    ep.present |= o->max_size != 0 ? 1u << EPCTX_EP_MAX_SIZE : 0;
-    memset(&node, 0, sizeof node);
-    node.name = epctx_str_of(o->name);
-    node.op_type = epctx_str_of(EPCTX_OP_TYPE);
-    node.domain = epctx_str_of(EPCTX_DOMAIN);
-    node.inputs = names;
-    node.input_count = o->input_count;
-    node.outputs = names + o->input_count;
-    node.output_count = o->output_count;
-    node.attrs = attrs;
-    node.attr_count = epctx_epnode_attrs(&ep, attrs);
-    return epctx_put_node(w->m.c.model, epctx_view_none(), &node, epctx_view_none(), NULL,
-                          w->m.c.error) == EPCTX_OK &&
-           epctx__combine_say(&w->m, 0, node.name,
-                              "node '%S' of EP '%s' around %u bytes, %u inputs, %u outputs",
-                              &node.name, o->profile->name, (uint64_t)binary.size,
-                              (uint64_t)o->input_count, (uint64_t)o->output_count);
-}
-
-static bool epctx__wrap_file(epctx__wrap *w, epctx_span binary)
-{
-    epctx_str name = epctx_str_of(w->opts->binary_name);
-    return w->opts->embed || (epctx__convert_name(&w->m.c, name, w->opts->profile) &&
-                              epctx__convert_whole(&w->m.c, name, binary));
-}
-
-static bool epctx__wrap_run(epctx__wrap *w, epctx_span binary)
-{
-    const epctx_wrap_opts *o = w->opts;
-    epctx_model *model = w->m.c.model;
-    epctx_error *error = w->m.c.error;
-    uint64_t none[EPCTX_RULE_COUNT];
-    size_t i;
-    memset(none, 0, sizeof none);
-    for (i = 0; i < o->input_count; i++) {
-        if (!epctx__wrap_value(w, &o->inputs[i], true)) {
-            return false;
-        }
-    }
-    if (!epctx__wrap_node(w, binary)) {
-        return false;
-    }
-    for (i = 0; i < o->output_count; i++) {
-        if (!epctx__wrap_value(w, &o->outputs[i], false)) {
-            return false;
-        }
-    }
-    /* QuantizeLinear takes 16 bits since version 21, which came with IR version 10. */
-    return epctx_put_opset(model, epctx_str_of(""), w->wide ? 21 : 13, error) == EPCTX_OK &&
-           epctx_put_opset(model, epctx_str_of(EPCTX_DOMAIN), 1, error) == EPCTX_OK &&
-           epctx_set_int(model, epctx__slot_view(model->root), 1, w->wide ? 10 : 8, error) ==
-               EPCTX_OK &&
-           epctx_set_str(model, epctx__main_view(model), 2, epctx_str_of(o->name), error) ==
-               EPCTX_OK &&
-           epctx__wrap_file(w, binary) && epctx__verdict_of(model, o->profile, none, NULL, error) &&
-           epctx__convert_fits(&w->m.c, "do not embed the binary");
-}
-
-static epctx_status epctx__wrap_arguments(epctx_span binary, const epctx_wrap_opts *o,
-                                          epctx_error *error)
-{
-    if (o == NULL || o->profile == NULL || o->name == NULL || o->name[0] == '\0' ||
-        o->output_count == 0 || (!o->embed && o->binary_name == NULL)) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "a profile, a name, at least one output and the name of the file are "
-                          "expected");
-    }
-    if (binary.size == 0) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "the binary is empty");
-    }
-    if (!o->embed && (o->profile->traits & EPCTX_ONLY_EMBEDDED) != 0) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "EP '%s' reads no files: embed the binary",
-                          o->profile->name);
-    }
-    if (o->source == NULL && o->profile->sources[0] == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "EP '%s' has no name of its own: give the source",
-                          o->profile->name);
-    }
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_wrap(epctx_model *model, epctx_span binary,
-                                  const epctx_wrap_opts *opts, const epctx_open_opts *open,
-                                  epctx_combined *out, epctx_error *error)
-{
-    epctx__wrap w;
-    epctx_error local;
-    epctx_error *use = error != NULL ? error : &local;
-    epctx_status status;
-    epctx_error_clear(use);
-    memset(&w, 0, sizeof w);
-    memset(model, 0, sizeof *model);
-    if (out != NULL) {
-        memset(out, 0, sizeof *out);
-    }
-    status = epctx__wrap_arguments(binary, opts, use);
-    if (status == EPCTX_OK) {
-        status = epctx_model_new(model, 8, open, use);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    w.opts = opts;
-    /* not taken: a new model can be edited */
-    if (!epctx__combine_begin(&w.m, model, opts->output_path, use)) {
-        epctx_model_close(model);
-        return use->status;
-    }
-    epctx_map_init(&w.names, w.m.c.arena);
-    if (!epctx__wrap_run(&w, binary)) {
-        epctx_fail(use, EPCTX_ERR_GRAPH, "the binary cannot be wrapped");
-        epctx_model_close(model);
-        return use->status;
-    }
-    epctx__combine_end(&w.m, out);
-    return EPCTX_OK;
-}
-
-/* -- repair -- */
-
-typedef struct epctx__repair {
-    epctx__combine m;
-    const epctx_repair_opts *opts;
-    epctx_repair_fn note_fn;
-    void *user;
-    bool wanted[EPCTX_RULE_COUNT];
-    uint64_t found[EPCTX_RULE_COUNT];
-    epctx_map sources; /* name of a tensor or value of the source model -> number in `views` */
-    epctx_list views;
-    size_t done, left;
-} epctx__repair;
-
-static bool epctx__repair_say(epctx__repair *r, epctx_rule rule, epctx_str name, const char *format,
-                              ...)
-{
-    epctx_repair_note note;
-    va_list args;
-    va_start(args, format);
-    note.text = epctx__combine_text(&r->m, format, args);
-    va_end(args);
-    note.rule = rule;
-    note.info = epctx_rule_of(rule);
-    note.done = true;
-    note.name = name;
-    if (note.text != NULL && r->note_fn != NULL) {
-        r->note_fn(r->user, &note);
-    }
-    r->done++;
-    return note.text != NULL;
-}
-
-static const epctx_profile *epctx__repair_profile(const epctx__repair *r, epctx_str source)
-{
-    return r->opts->check.profile != NULL ? r->opts->check.profile : epctx_profile_of(source);
-}
-
-/* The EPContext nodes of the whole model, whatever their domain. */
-static bool epctx__repair_nodes(epctx__repair *r, epctx_list *views)
-{
-    epctx_walk walk;
-    epctx_node_view node;
-    memset(views, 0, sizeof *views);
-    epctx_walk_begin(&walk, r->m.c.model);
-    while (epctx_walk_epnode(&walk, &node)) {
-        if (!epctx__views_add(&r->m.c, views, node.view)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static epctx_node_view epctx__node_at(const epctx_list *views, size_t i)
-{
-    return epctx_node_of(epctx__view_at(views, i));
-}
-
-/* -- repair: fields that stand twice -- */
-
-/* The fields of `second` behind those of `first`, as libprotobuf merges them. */
-static bool epctx__repair_merge(epctx__repair *r, epctx_slot *first, epctx_slot *second)
-{
-    epctx_model *model = r->m.c.model;
-    epctx_error *error = r->m.c.error;
-    const epctx_slot *child;
-    if (epctx__open_message(model, first, error) != EPCTX_OK ||
-        epctx__open_message(model, second, error) != EPCTX_OK) {
-        return false;
-    }
-    for (child = second->message->first; child != NULL; child = child->next) {
-        epctx__builder b = epctx__builder_of(model);
-        epctx_slot *copy;
-        if (child->removed) { /* not taken: nobody could edit the model before */
-            continue;
-        }
-        copy = epctx__clone(&b, NULL, child);
-        if (b.failed) {
-            return epctx__convert_nomem(&r->m.c);
-        }
-        if (epctx__insert(model, first, first->message->last, copy, error) != EPCTX_OK) {
-            return false;
-        }
-    }
-    return epctx__remove_slot(model, second, error) == EPCTX_OK;
-}
-
-/* Of fields that may stand once one stays in an open message. `node`: its name, if it is one. */
-EPCTX__APART static bool epctx__repair_fields(epctx__repair *r, epctx_slot *slot, epctx_kind type,
-                                              epctx_str *node)
-{
-    epctx_model *model = r->m.c.model;
-    epctx_slot *seen[32];
-    epctx_slot *child;
-    memset(seen, 0, sizeof seen);
-    if (type == EPCTX_KIND_NODE) {
-        *node = epctx_node_of(epctx__slot_view(slot)).name;
-    }
-    for (child = slot->message->first; child != NULL; child = child->next) {
-        const epctx_field_info *info = epctx_field_find(type, child->number);
-        bool message;
-        uint32_t at;
-        epctx_slot *first;
-        /* not taken: nobody could edit the model before */
-        if (child->removed || info == NULL || info->repeated ||
-            !epctx__field_fits(info, (epctx_wire)child->wire)) {
-            continue;
-        }
-        message = info->kind < EPCTX_KIND_INT;
-        at = message && type == EPCTX_KIND_TYPE ? 1 : child->number;
-        first = seen[at];
-        seen[at] = child;
-        if (first == NULL) {
-            continue;
-        }
-        if (message && first->number == child->number) {
-            seen[at] = first;
-            if (!epctx__repair_merge(r, first, child)) {
-                return false;
-            }
-        } else if (epctx__remove_slot(model, first, r->m.c.error) != EPCTX_OK) {
-            return false;
-        }
-        if (!epctx__repair_say(r, EPCTX_RULE_DOUBLED_FIELD, *node,
-                               message ? "field %s of a %s: the two are one now"
-                                       : "field %s of a %s: the last one stays",
-                               info->name, epctx_message_name(type))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx_kind type,
-                               epctx_str node, uint32_t depth)
-{
-    epctx_slot *child;
-    if (epctx__open_message(r->m.c.model, slot, r->m.c.error) != EPCTX_OK ||
-        !epctx__repair_fields(r, slot, type, &node)) {
-        return false;
-    }
-    for (child = slot->message->first; child != NULL; child = child->next) {
-        uint32_t kind =
-            child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
-        /* not taken: open bounds the nesting */
-        if (!child->removed && epctx__is_message(kind) && depth > 0 &&
-            !epctx__repair_slot(r, child, epctx__message_kind(kind), node, depth - 1)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Makes the model what libprotobuf reads in it. From here on it can be edited. */
-static bool epctx__repair_doubled(epctx__repair *r)
-{
-    epctx_model *model = r->m.c.model;
-    if (model->duplicate) {
-        model->merged = model->shown;
-        model->merged_at = model->edit_count;
-        model->duplicate = false;
-        model->shown = model->root;
-    }
-    if (!epctx__repair_slot(r, model->root, EPCTX_KIND_MODEL, epctx_str_of(NULL), 100)) {
-        return false;
-    }
-    model->graph = model->shown_graph = epctx__find_graph(model->root);
-    return true;
-}
-
-/* -- repair: EPContext nodes -- */
-
-static bool epctx__repair_domain(epctx__repair *r)
-{
-    epctx_list views;
-    size_t i;
-    if (!epctx__repair_nodes(r, &views)) {
-        return false;
-    }
-    for (i = 0; i < views.count; i++) {
-        epctx_node_view node = epctx__node_at(&views, i);
-        if (!epctx_str_is(node.domain, EPCTX_DOMAIN) &&
-            (epctx_set_str(r->m.c.model, node.view, 7, epctx_str_of(EPCTX_DOMAIN),
-                           r->m.c.error) != EPCTX_OK ||
-             !epctx__repair_say(r, EPCTX_RULE_WRONG_DOMAIN, node.name,
-                                "domain '%S' is now com.microsoft", &node.domain))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__repair_import(epctx__repair *r)
-{
-    return epctx_put_opset(r->m.c.model, epctx_str_of(EPCTX_DOMAIN), 1, r->m.c.error) ==
-               EPCTX_OK &&
-           epctx__repair_say(r, EPCTX_RULE_EPCONTEXT_OPSET, epctx_str_of(EPCTX_DOMAIN),
-                             "com.microsoft is imported, version 1");
-}
-
-/* Other imports: only the source model knows the version. */
-static bool epctx__repair_imports(epctx__repair *r)
-{
-    epctx_walk walk;
-    epctx_node_view node;
-    if (r->opts->source == NULL) {
-        return true;
-    }
-    epctx_walk_begin(&walk, r->m.c.model);
-    while (epctx_walk_next(&walk, &node)) {
-        int64_t version = epctx_model_opset(r->opts->source, node.domain);
-        if (walk.in_function || version == 0 ||
-            epctx_model_opset(r->m.c.model, node.domain) != 0) {
-            continue;
-        }
-        if (epctx_put_opset(r->m.c.model, node.domain, version, r->m.c.error) != EPCTX_OK ||
-            !epctx__repair_say(r,
-                               epctx__ort_opset(node.domain) > 0 ? EPCTX_RULE_DEFAULT_OPSET
-                                                                 : EPCTX_RULE_NO_OPSET,
-                               node.domain,
-                               "'%S' is imported, version %d as in the source model", &node.domain,
-                               version)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__repair_source(epctx__repair *r, epctx_rule rule, const epctx_node_view *node,
-                                 const char *source)
-{
-    return epctx__convert_str(&r->m.c, node->view, "source", epctx_str_of(source)) &&
-           epctx__repair_say(r, rule, node->name, "source is now '%s'", source);
-}
-
-static bool epctx__repair_sources(epctx__repair *r)
-{
-    epctx_list views;
-    size_t i;
-    if (!epctx__repair_nodes(r, &views)) {
-        return false;
-    }
-    for (i = 0; i < views.count; i++) {
-        epctx_node_view node = epctx__node_at(&views, i);
-        const epctx_profile *profile;
-        epctx_epnode ep;
-        int at;
-        if (epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) {
-            continue;
-        }
-        profile = epctx__repair_profile(r, ep.source);
-        at = epctx__source_index(profile, ep.source, true);
-        /* not taken: what is spelled otherwise is in the list */
-        if (epctx_profile_claims(profile, &ep) == EPCTX_CLAIM_SPELLING && at >= 0 &&
-            r->wanted[EPCTX_RULE_SOURCE_SPELLING] &&
-            !epctx__repair_source(r, EPCTX_RULE_SOURCE_SPELLING, &node, profile->sources[at])) {
-            return false;
-        }
-        /* Whose node it is nobody knows but the caller. */
-        if ((ep.present & 1u << EPCTX_EP_SOURCE) == 0 && r->opts->check.profile != NULL &&
-            profile->sources[0] != NULL) {
-            epctx_rule rule = (profile->traits & EPCTX_NO_SOURCE) != 0 ? EPCTX_RULE_SOURCE_ABSENT
-                                                                       : EPCTX_RULE_NO_SOURCE;
-            if (r->wanted[rule] &&
-                !epctx__repair_source(r, rule, &node, profile->sources[0])) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-static bool epctx__repair_default(epctx__repair *r, epctx_rule rule, const epctx_node_view *node,
-                                  const epctx_epnode *ep, epctx_epnode_attr attr,
-                                  const char *name, int64_t value)
-{
-    return (ep->present & 1u << attr) != 0 ||
-           (epctx__convert_int(&r->m.c, node->view, name, value) &&
-            epctx__repair_say(r, rule, node->name, "%s %d is stored", name, value));
-}
-
-/* Attributes whose schema default is what an absent one means. */
-static bool epctx__repair_attributes(epctx__repair *r)
-{
-    epctx_list views;
-    size_t i;
-    if (!epctx__repair_nodes(r, &views)) {
-        return false;
-    }
-    for (i = 0; i < views.count; i++) {
-        epctx_node_view node = epctx__node_at(&views, i);
-        bool all = r->wanted[EPCTX_RULE_DEFAULTS];
-        epctx_rule rule = all ? EPCTX_RULE_DEFAULTS : EPCTX_RULE_NO_ATTRIBUTE;
-        uint32_t need;
-        epctx_epnode ep;
-        if (epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) {
-            continue;
-        }
-        need = r->wanted[EPCTX_RULE_NO_ATTRIBUTE]
-                   ? epctx__repair_profile(r, ep.source)->required
-                   : 0;
-        need |= all ? 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE : 0;
-        if (((need & 1u << EPCTX_EP_MAIN_CONTEXT) != 0 &&
-             !epctx__repair_default(r, rule, &node, &ep, EPCTX_EP_MAIN_CONTEXT, "main_context",
-                                    1)) ||
-            ((need & 1u << EPCTX_EP_EMBED_MODE) != 0 &&
-             !epctx__repair_default(r, rule, &node, &ep, EPCTX_EP_EMBED_MODE, "embed_mode", 1)) ||
-            ((need & 1u << EPCTX_EP_MAX_SIZE) != 0 &&
-             !epctx__repair_default(r, rule, &node, &ep, EPCTX_EP_MAX_SIZE, "max_size", 0))) {
-            return false;
-        }
-        /* A secondary node of an embedded context: OpenVINO stores an empty string there. */
-        if ((need & 1u << EPCTX_EP_EP_CACHE_CONTEXT) != 0 && ep.main_context == 0 &&
-            ep.embed_mode == 1 && (ep.present & 1u << EPCTX_EP_EP_CACHE_CONTEXT) == 0 &&
-            (!epctx__convert_str(&r->m.c, node.view, "ep_cache_context", epctx_str_of("")) ||
-             !epctx__repair_say(r, rule, node.name, "an empty ep_cache_context is stored"))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* embed_mode was forgotten: what counts as the payload is the name of a file that is there. */
-static bool epctx__repair_like_path(epctx__repair *r)
-{
-    epctx_list views;
-    size_t i;
-    epctx_str folder = epctx_path_folder(epctx_str_of(r->m.c.model->path));
-    if (r->opts->check.no_files || r->m.c.model->path[0] == '\0') {
-        return true;
-    }
-    if (!epctx__repair_nodes(r, &views)) {
-        return false;
-    }
-    for (i = 0; i < views.count; i++) {
-        epctx_node_view node = epctx__node_at(&views, i);
-        char path[EPCTX_PATH_MAX];
-        epctx_epnode ep;
-        if (epctx_epnode_read(&node, &ep, NULL) == EPCTX_OK && ep.embed_mode == 1 &&
-            ep.ep_cache_context.size > 0 && ep.ep_cache_context.size < 1024 &&
-            epctx_path_find(epctx_model_io(r->m.c.model), folder, ep.ep_cache_context,
-                            r->m.c.model->path_flags, path, sizeof path, NULL) == EPCTX_OK &&
-            (!epctx__convert_int(&r->m.c, node.view, "embed_mode", 0) ||
-             !epctx__repair_say(r, EPCTX_RULE_LIKE_PATH, node.name,
-                                "embed_mode is now 0: '%S' is a file beside the model",
-                                &ep.ep_cache_context))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -- repair: names -- */
-
-/* `names` maps each name to the next number to try behind it. */
-static bool epctx__repair_free_name(epctx__repair *r, epctx_map *names, epctx_str name,
-                                    epctx_str *out)
-{
-    uint32_t number = epctx_map_get(names, name);
-    *out = name;
-    while (epctx__has(names, *out)) {
-        char digits[24];
-        epctx_text text = epctx_text_of(digits, sizeof digits);
-        epctx_text_put_format(&text, "_%u", (uint64_t)number++);
-        if (!epctx__combine_join(&r->m, name, epctx_text_str(&text), out)) {
-            return false;
-        }
-    }
-    return epctx__combine_put(&r->m, names, name, number) &&
-           epctx__combine_put(&r->m, names, *out, 2);
-}
-
-/* Equal names of nodes differ afterwards, and EPContext nodes have one; names that are keys of a
- * binary stay. */
-static bool epctx__repair_names(epctx__repair *r)
-{
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(r->m.c.model));
-    epctx_list views;
-    epctx_map all, seen;
-    epctx_node_view node;
-    size_t i;
-    memset(&views, 0, sizeof views);
-    epctx_map_init(&all, r->m.c.arena);
-    epctx_map_init(&seen, r->m.c.arena);
-    while (epctx_next_node(&nodes, &node)) {
-        if (!epctx__views_add(&r->m.c, &views, node.view) ||
-            !epctx__combine_put(&r->m, &all, node.name, 2)) {
-            return false;
-        }
-    }
-    for (i = 0; i < views.count; i++) {
-        bool compiled;
-        epctx_rule rule;
-        epctx_str name;
-        node = epctx__node_at(&views, i);
-        compiled = epctx_is_epnode(&node);
-        rule = !compiled ? EPCTX_RULE_DOUBLED_NODE
-               : node.name.size > 0 ? EPCTX_RULE_DOUBLED_EPNODE
-                                    : EPCTX_RULE_NO_NAME;
-        name = node.name;
-        if (node.name.size == 0 && compiled) {
-            name = epctx__attr_str(&node, "partition_name");
-            name = name.size > 0 ? name : epctx_str_of(EPCTX_OP_TYPE);
-        } else if (node.name.size == 0 || !epctx__has(&seen, node.name)) {
-            if (!epctx__combine_put(&r->m, &seen, node.name, 1)) {
-                return false;
-            }
-            continue;
-        }
-        if (!r->wanted[rule] ||
-            (compiled &&
-             epctx__repair_profile(r, epctx__attr_str(&node, "source"))->key ==
-                 EPCTX_KEY_NODE_NAME)) {
-            continue;
-        }
-        if (!epctx__repair_free_name(r, &all, name, &name) ||
-            epctx_set_str(r->m.c.model, node.view, 3, name, r->m.c.error) != EPCTX_OK ||
-            !epctx__repair_say(r, rule, node.name, "the node's name is now '%S'", &name)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -- repair: entries that stand twice -- */
-
-/* Entries of a list that say the same as an earlier one go; others are not ours to choose. `field`
- * has their names; `node` has the list, and `what` they are called. */
-static bool epctx__repair_equal(epctx__repair *r, epctx_rule rule, epctx_view owner,
-                                uint32_t number, uint32_t field, const char *what, epctx_str node)
-{
-    epctx_cursor it = epctx_fields(owner, number);
-    epctx_list all, gone;
-    epctx_map names;
-    epctx_view view;
-    bool ok = true;
-    memset(&all, 0, sizeof all);
-    memset(&gone, 0, sizeof gone);
-    epctx_map_init(&names, r->m.c.arena);
-    while (ok && epctx_next_view(&it, &view)) {
-        epctx_cursor strings = epctx_fields(view, field);
-        epctx_str name = epctx_str_of(NULL);
-        uint32_t at;
-        while (epctx_next_str(&strings, &name)) { /* the last one counts */
-        }
-        if (rule == EPCTX_RULE_DOUBLED_OPSET && name.size == 0) {
-            name = epctx_str_of("ai.onnx");
-        }
-        at = epctx_map_get(&names, name);
-        if (at == EPCTX_MAP_NONE) {
-            ok = epctx__combine_put(&r->m, &names, name, (uint32_t)all.count) &&
-                 epctx__views_add(&r->m.c, &all, view);
-        } else if (epctx__same_bytes(epctx__view_at(&all, at), view)) {
-            ok = epctx__views_add(&r->m.c, &gone, view) &&
-                 epctx__repair_say(r, rule, node.size > 0 ? node : name,
-                                   "%s'%S' stands once: the two were equal", what, &name);
-        }
-    }
-    return ok && epctx__views_remove(&r->m.c, &gone);
-}
-
-static bool epctx__repair_entries(epctx__repair *r)
-{
-    static const struct {
-        epctx_rule rule;
-        uint32_t number, field;
-    } lists[] = {{EPCTX_RULE_DOUBLED_OPSET, 8, 1},
-                 {EPCTX_RULE_DOUBLED_METADATA, 14, 1},
-                 {EPCTX_RULE_DOUBLED_INFO, 13, 1},
-                 {EPCTX_RULE_REDEFINED, 5, 8}};
-    bool ok = true;
-    size_t i;
-    for (i = 0; ok && i < sizeof lists / sizeof lists[0]; i++) {
-        epctx_view owner = i < 2 ? epctx__slot_view(r->m.c.model->root)
-                                 : epctx__main_view(r->m.c.model);
-        ok = !r->wanted[lists[i].rule] || r->found[lists[i].rule] == 0 ||
-             epctx__repair_equal(r, lists[i].rule, owner, lists[i].number, lists[i].field, "",
-                                 epctx_str_of(NULL));
-    }
-    return ok;
-}
-
-static bool epctx__repair_doubled_attributes(epctx__repair *r)
-{
-    epctx_list views;
-    size_t i;
-    if (!epctx__repair_nodes(r, &views)) {
-        return false;
-    }
-    for (i = 0; i < views.count; i++) {
-        epctx_node_view node = epctx__node_at(&views, i);
-        if (!epctx__repair_equal(r, EPCTX_RULE_DOUBLED_ATTRIBUTE, node.view, 5, 1, "attribute ",
-                                 node.name)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -- repair: files -- */
-
-/* Where a file is that a model names wrongly: the parts of the name behind each separator. */
-static epctx_str epctx__repair_candidate(epctx__repair *r, const epctx_dependency *file,
-                                         char text[EPCTX_PATH_MAX])
-{
-    char path[EPCTX_PATH_MAX];
-    epctx_str name;
-    size_t i;
-    size_t start = 0;
-    size_t size = file->name.size < EPCTX_PATH_MAX ? file->name.size : 0;
-    for (i = 0; i < size; i++) {
-        text[i] = file->name.data[i] == '\\' ? '/' : file->name.data[i];
-    }
-    while (start < size) {
-        name.data = text + start;
-        name.size = size - start;
-        if (!epctx_str_eq(name, file->name) &&
-            epctx_path_find(epctx_model_io(r->m.c.model), epctx_str_of(file->folder), name,
-                            r->m.c.model->path_flags, path, sizeof path, NULL) == EPCTX_OK) {
-            return name;
-        }
-        while (start < size && text[start] != '/') {
-            start++;
-        }
-        while (start < size && text[start] == '/') {
-            start++;
-        }
-    }
-    return epctx_str_of(NULL);
-}
-
-static bool epctx__repair_files(epctx__repair *r)
-{
-    epctx_dependency *files = NULL;
-    epctx__relocation moved;
-    size_t count = 0, i;
-    /* not taken: only under EPCTX_NO_STDIO */
-    if (r->opts->check.no_files || epctx_model_io(r->m.c.model) == NULL) {
-        return true;
-    }
-    if (epctx_model_files(r->m.c.model, &r->opts->check, r->m.c.arena, &files, &count,
-                          r->m.c.error) != EPCTX_OK) {
-        return false;
-    }
-    epctx__relocation_begin(&moved, &r->m.c);
-    for (i = 0; i < count; i++) {
-        const epctx_dependency *file = &files[i];
-        epctx_rule rule = EPCTX_RULE_FILE_MISSING;
-        char text[EPCTX_PATH_MAX];
-        epctx_str found;
-        if ((file->use != EPCTX_USE_CONTEXT && file->use != EPCTX_USE_INITIALIZERS) ||
-            file->status == EPCTX_OK || file->folder == NULL) {
-            continue;
-        }
-        found = epctx__repair_candidate(r, file, text);
-        if (found.size == 0) {
-            continue;
-        }
-        if (memchr(file->name.data, '\\', file->name.size) != NULL) {
-            rule = EPCTX_RULE_BACKSLASH;
-        } else if (epctx_path_check(file->name, NULL) != EPCTX_OK) {
-            rule = EPCTX_RULE_PATH_UNSAFE;
-        }
-        if (r->wanted[rule] &&
-            (!epctx__combine_join(&r->m, found, epctx_str_of(""), &found) ||
-             !epctx__relocate(&r->m.c, &moved, file, found) ||
-             !epctx__repair_say(r, rule, file->node, "%s '%S' is now '%S', which is there",
-                                epctx_file_use_name(file->use), &file->name, &found))) {
-            return false;
-        }
-    }
-    return epctx__relocation_end(&r->m.c, &moved);
-}
-
-static bool epctx__repair_build_path(epctx__repair *r)
-{
-    epctx_list views;
-    size_t i;
-    if (!epctx__repair_nodes(r, &views)) {
-        return false;
-    }
-    for (i = 0; i < views.count; i++) {
-        epctx_node_view node = epctx__node_at(&views, i);
-        epctx_str name = epctx__attr_str(&node, "onnx_model_filename");
-        epctx_str file = name;
-        size_t k;
-        for (k = 0; k < name.size; k++) {
-            if (name.data[k] == '/' || name.data[k] == '\\') {
-                file.data = name.data + k + 1;
-                file.size = name.size - k - 1;
-            }
-        }
-        if (file.size > 0 && file.size < name.size &&
-            (!epctx__convert_str(&r->m.c, node.view, "onnx_model_filename", file) ||
-             !epctx__repair_say(r, EPCTX_RULE_BUILD_PATH, node.name,
-                                "onnx_model_filename is now '%S'", &file))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -- repair: what the source model knows -- */
-
-static bool epctx__repair_remember(epctx__convert *c, epctx_view tensor, void *user)
-{
-    epctx__repair *r = (epctx__repair *)(void *)c;
-    epctx_str name = epctx_tensor_of(tensor).name;
-    (void)user;
-    return epctx__has(&r->sources, name) ||
-           (epctx__combine_put(&r->m, &r->sources, name, (uint32_t)r->views.count) &&
-            epctx__views_add(c, &r->views, tensor));
-}
-
-/* Its tensors by name. */
-static bool epctx__repair_index(epctx__repair *r)
-{
-    epctx_model *model = r->m.c.model;
-    bool ok;
-    if (r->opts->source == NULL || r->views.count > 0) {
-        return true;
-    }
-    r->m.c.model = r->opts->source;
-    ok = epctx__model_tensors(&r->m.c, epctx__repair_remember, NULL);
-    r->m.c.model = model;
-    return ok;
-}
-
-/* The data of one of them, NULL when there is none to be had; false for lack of memory. */
-static bool epctx__repair_data(epctx__repair *r, epctx_str name, epctx_tensor *out)
-{
-    uint32_t at = epctx_map_get(&r->sources, name);
-    epctx_error why;
-    out->data = NULL;
-    if (at == EPCTX_MAP_NONE) {
-        return true;
-    }
-    if (epctx_tensor_load(r->opts->source, epctx__view_at(&r->views, at), NULL, out, &why) ==
-        EPCTX_OK) {
-        return true;
-    }
-    out->data = NULL;
-    if (why.status == EPCTX_ERR_NOMEM) {
-        *r->m.c.error = why;
-    }
-    return why.status != EPCTX_ERR_NOMEM;
-}
-
-static bool epctx__repair_find_memory(epctx__convert *c, epctx_view view, void *user)
-{
-    epctx_tensor_view tensor = epctx_tensor_of(view);
-    return !tensor.external ||
-           !epctx_str_starts(tensor.location, "*/_ORT_MEM_ADDR_/*") ||
-           epctx__views_add(c, (epctx_list *)user, view);
-}
-
-static bool epctx__repair_memory(epctx__repair *r)
-{
-    epctx_list views;
-    size_t i;
-    memset(&views, 0, sizeof views);
-    if (!epctx__repair_index(r) ||
-        !epctx__model_tensors(&r->m.c, epctx__repair_find_memory, &views)) {
-        return false;
-    }
-    for (i = 0; i < views.count; i++) {
-        epctx_view view = epctx__view_at(&views, i);
-        epctx_tensor_view tensor = epctx_tensor_of(view);
-        epctx_cursor dims = epctx_tensor_dims(&tensor);
-        epctx_tensor data;
-        int64_t dim = 0;
-        int32_t k = 0;
-        bool same;
-        if (!epctx__repair_data(r, tensor.name, &data)) {
-            return false;
-        }
-        if (data.data == NULL || data.elem_type != tensor.elem_type ||
-            data.rank != (int32_t)tensor.rank) {
-            continue;
-        }
-        for (same = true; same && k < data.rank; k++) {
-            (void)epctx_next_int(&dims, &dim);
-            same = dim == data.dims[k];
-        }
-        if (same &&
-            (!epctx__tensor_raw(&r->m.c, view, data.data, data.size) ||
-             !epctx__repair_say(r, EPCTX_RULE_MEMORY_LOCATION, tensor.name,
-                                "%u bytes come from the source model", (uint64_t)data.size))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Initializers that only bodies read, which ORT drops. */
-static bool epctx__repair_dropped(epctx__repair *r)
-{
-    epctx_model *model = r->m.c.model;
-    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(model));
-    epctx_map known;
-    epctx_view node;
-    epctx_list names;
-    bool ok;
-    size_t i;
-    memset(&names, 0, sizeof names);
-    epctx_map_init(&known, r->m.c.arena);
-    ok = epctx__repair_index(r) &&
-         epctx__put_definitions(&r->m.c, &known,
-                                epctx__definitions_of(epctx__main_view(model)));
-    while (ok && epctx_next_view(&nodes, &node)) {
-        epctx__captures read;
-        ok = epctx__convert_captures(&r->m.c, node, &read);
-        for (i = 0; ok && i < read.count; i++) {
-            ok = epctx__has(&known, read.out[i]) ||
-                 (epctx__names_add(&r->m.c, &names, read.out[i]) &&
-                  epctx__combine_put(&r->m, &known, read.out[i], 1));
-        }
-    }
-    for (i = 0; ok && i < names.count; i++) {
-        epctx_str name = epctx__name_at(&names, i);
-        epctx_tensor data;
-        ok = epctx__repair_data(r, name, &data) &&
-             (data.data == NULL ||
-              (epctx_put_tensor(model, epctx_view_none(), &data, epctx_view_none(), NULL,
-                                r->m.c.error) == EPCTX_OK &&
-               epctx__repair_say(r, EPCTX_RULE_DROPPED_VALUE, name,
-                                 "the initializer comes from the source model, %u bytes",
-                                 (uint64_t)data.size)));
-    }
-    return ok;
-}
-
-/* -- repair: types -- */
-
-typedef struct epctx__typing {
-    epctx_map known;  /* value -> its element type */
-    epctx_map source; /* value of the source model -> number in `views` */
-    epctx_list views;
-} epctx__typing;
-
-static bool epctx__typing_values(epctx__repair *r, epctx__typing *t, epctx_cursor it, bool source)
-{
-    epctx_value_view value;
-    while (epctx_next_value(&it, &value)) {
-        if (!value.has_type) {
-            continue;
-        }
-        if (source ? !epctx__combine_put(&r->m, &t->source, value.name,
-                                         (uint32_t)t->views.count) ||
-                         !epctx__views_add(&r->m.c, &t->views, value.view)
-                   : !epctx__combine_put(&r->m, &t->known, value.name,
-                                         value.is_tensor ? (uint32_t)value.elem_type : 0)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__typing_graph(epctx__repair *r, epctx__typing *t, const epctx_model *model,
-                                bool source)
-{
-    epctx_graph_view graph = epctx_model_graph(model);
-    epctx_cursor tensors = epctx_graph_initializers(graph);
-    epctx_tensor_view tensor;
-    if (!epctx__typing_values(r, t, epctx_graph_values(graph), source) ||
-        !epctx__typing_values(r, t, epctx_graph_inputs(graph), source) ||
-        !epctx__typing_values(r, t, epctx_graph_outputs(graph), source)) {
-        return false;
-    }
-    while (!source && epctx_next_tensor(&tensors, &tensor)) {
-        if (!epctx__combine_put(&r->m, &t->known, tensor.name, (uint32_t)tensor.elem_type)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Operators whose inputs are all of one type. */
-static bool epctx__one_type(epctx_str op)
-{
-    static const char *const ops[] = {"Add", "Sub", "Mul", "Div", "MatMul", "Gemm", "Conv",
-                                      "Concat", "Max", "Min", "Sum", "Mean", "PRelu", "Equal",
-                                      "Less", "Greater", "ConvTranspose"};
-    size_t i;
-    for (i = 0; i < sizeof ops / sizeof ops[0]; i++) {
-        if (epctx_str_is(op, ops[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Which type the other inputs of a reader leave for a value, or 0. */
-static uint32_t epctx__typing_reader(const epctx__typing *t, const epctx_node_view *node,
-                                     epctx_str wanted)
-{
-    epctx_cursor inputs = epctx_node_inputs(node);
-    bool standard = node->domain.size == 0 || epctx_str_is(node->domain, "ai.onnx");
-    bool unpack = standard && epctx_str_is(node->op_type, "DequantizeLinear");
-    bool pack = standard && epctx_str_is(node->op_type, "QuantizeLinear");
-    uint32_t at, found = 0;
-    epctx_str name;
-    for (at = 0; epctx_next_str(&inputs, &name); at++) {
-        uint32_t type = epctx_map_get(&t->known, name);
-        if (at == 0 && (unpack || pack) && !epctx_str_eq(name, wanted)) {
-            return 0;
-        }
-        type = type == EPCTX_MAP_NONE ? 0 : type;
-        if ((unpack && at == 2) || (pack && at == 1) ||
-            (standard && epctx__one_type(node->op_type) && !epctx_str_eq(name, wanted))) {
-            found = type != 0 ? type : found;
-        }
-    }
-    return found;
-}
-
-static bool epctx__repair_type(epctx__repair *r, epctx__typing *t, const epctx_node_view *ep,
-                               epctx_str name, uint32_t elem)
-{
-    epctx_model *model = r->m.c.model;
-    uint32_t at = epctx_map_get(&t->source, name);
-    epctx_value value;
-    memset(&value, 0, sizeof value);
-    value.name = name;
-    value.elem_type = (int32_t)elem;
-    value.rank = -1;
-    if (at != EPCTX_MAP_NONE) {
-        value.elem_type = epctx_value_of(epctx__view_at(&t->views, at)).elem_type;
-        return epctx_put_copy(model, epctx__main_view(model), 13,
-                              epctx__view_at(&t->views, at), epctx_view_none(), NULL,
-                              r->m.c.error) == EPCTX_OK &&
-               epctx__repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, ep->name,
-                                 "'%S' has the type that it has in the source model", &name);
-    }
-    if (elem == 0) {
-        return true;
-    }
-    return epctx_put_value(model, epctx_view_none(), &value, epctx_view_none(), NULL,
-                           r->m.c.error) == EPCTX_OK &&
-           epctx__repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, ep->name,
-                             "'%S' is %s: the node that reads it takes nothing else", &name,
-                             epctx_elem_name(value.elem_type));
-}
-
-/* An output of EPContext that nothing gives a type. */
-static bool epctx__repair_types(epctx__repair *r)
-{
-    epctx_graph_view graph = epctx_model_graph(r->m.c.model);
-    epctx_cursor nodes = epctx_graph_nodes(graph);
-    epctx__typing t;
-    epctx_map wanted; /* untyped output -> what its readers want */
-    epctx_list compiled;
-    epctx_node_view node;
-    epctx_str name;
-    size_t i;
-    memset(&t, 0, sizeof t);
-    memset(&compiled, 0, sizeof compiled);
-    epctx_map_init(&t.known, r->m.c.arena);
-    epctx_map_init(&t.source, r->m.c.arena);
-    epctx_map_init(&wanted, r->m.c.arena);
-    if (!epctx__typing_graph(r, &t, r->m.c.model, false) ||
-        (r->opts->source != NULL && !epctx__typing_graph(r, &t, r->opts->source, true))) {
-        return false;
-    }
-    while (epctx_next_node(&nodes, &node)) {
-        epctx_cursor outputs = epctx_node_outputs(&node);
-        if (!epctx_is_epnode(&node)) {
-            continue;
-        }
-        if (!epctx__views_add(&r->m.c, &compiled, node.view)) {
-            return false;
-        }
-        while (epctx_next_str(&outputs, &name)) {
-            if (!epctx__has(&t.known, name) && !epctx__combine_put(&r->m, &wanted, name, 0)) {
-                return false;
-            }
-        }
-    }
-    nodes = epctx_graph_nodes(graph);
-    while (epctx_next_node(&nodes, &node)) {
-        epctx_cursor inputs = epctx_node_inputs(&node);
-        while (epctx_next_str(&inputs, &name)) {
-            if (epctx_map_get(&wanted, name) == 0 &&
-                !epctx__combine_put(&r->m, &wanted, name,
-                                    epctx__typing_reader(&t, &node, name))) {
-                return false;
-            }
-        }
-    }
-    for (i = 0; i < compiled.count; i++) {
-        epctx_cursor outputs;
-        node = epctx__node_at(&compiled, i);
-        outputs = epctx_node_outputs(&node);
-        while (epctx_next_str(&outputs, &name)) {
-            uint32_t elem = epctx_map_get(&wanted, name);
-            /* Once, also where two nodes give it. */
-            if (elem != EPCTX_MAP_NONE &&
-                (!epctx__repair_type(r, &t, &node, name, elem) ||
-                 !epctx__combine_put(&r->m, &wanted, name, EPCTX_MAP_NONE))) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* -- repair: metadata and annotations -- */
-
-typedef struct epctx__stale {
-    epctx__combine *m;
-    epctx_list names;
-    bool failed;
-} epctx__stale;
-
-static void epctx__stale_found(void *user, const epctx_finding *finding)
-{
-    epctx__stale *s = (epctx__stale *)user;
-    epctx_str name;
-    if (finding->rule == EPCTX_RULE_STALE_COMPAT &&
-        (!epctx__combine_join(s->m, finding->node, epctx_str_of(""), &name) ||
-         !epctx__names_add(&s->m->c, &s->names, name))) {
-        s->failed = true;
-    }
-}
-
-/* Compatibility information of EPs without a node; when no node is compiled, of all. */
-static bool epctx__stale_keys(epctx__combine *m, epctx__stale *s)
-{
-    epctx_check_opts opts;
-    epctx_walk walk;
-    epctx_node_view node;
-    memset(&opts, 0, sizeof opts);
-    memset(s, 0, sizeof *s);
-    opts.no_files = true;
-    opts.allocator = m->c.arena->allocator.alloc_fn != NULL ? &m->c.arena->allocator : NULL;
-    s->m = m;
-    epctx_walk_begin(&walk, m->c.model);
-    if (epctx_walk_epnode(&walk, &node)) {
-        if (epctx_lint(m->c.model, &opts, epctx__stale_found, s, NULL, m->c.error) != EPCTX_OK) {
-            return false;
-        }
-    } else {
-        epctx_cursor it = epctx_metadata(epctx__slot_view(m->c.model->root), EPCTX_KIND_MODEL);
-        epctx_finding finding;
-        epctx_pair pair;
-        memset(&finding, 0, sizeof finding);
-        finding.rule = EPCTX_RULE_STALE_COMPAT;
-        while (epctx_next_pair(&it, &pair)) {
-            if (epctx_str_starts(pair.key, EPCTX_COMPAT_PREFIX)) {
-                finding.node = pair.key;
-                epctx__stale_found(s, &finding);
-            }
-        }
-    }
-    return !s->failed;
-}
-
-static bool epctx__drop_stale(epctx__combine *m)
-{
-    epctx__stale s;
-    size_t i;
-    if (!epctx__stale_keys(m, &s)) {
-        return false;
-    }
-    for (i = 0; i < s.names.count; i++) {
-        epctx_str name = epctx__name_at(&s.names, i);
-        if (epctx_unset_metadata(m->c.model, name, m->c.error) != EPCTX_OK ||
-            !epctx__combine_say(m, 0, name, "metadata '%S' goes: that EP has no node here",
-                                &name)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__repair_stale(epctx__repair *r)
-{
-    epctx__stale s;
-    size_t i;
-    if (!epctx__stale_keys(&r->m, &s)) {
-        return false;
-    }
-    for (i = 0; i < s.names.count; i++) {
-        epctx_str name = epctx__name_at(&s.names, i);
-        if (epctx_unset_metadata(r->m.c.model, name, r->m.c.error) != EPCTX_OK ||
-            !epctx__repair_say(r, EPCTX_RULE_STALE_COMPAT, name,
-                               "the entry goes: that EP has no node here")) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool epctx__repair_annotations(epctx__repair *r)
-{
-    epctx_graph_view graph = epctx_model_graph(r->m.c.model);
-    epctx_cursor it = epctx_graph_annotations(graph);
-    epctx_annotation_view annotation;
-    epctx_list gone;
-    epctx_map made;
-    bool ok;
-    memset(&gone, 0, sizeof gone);
-    epctx_map_init(&made, r->m.c.arena);
-    ok = epctx__put_definitions(&r->m.c, &made, epctx__definitions_of(graph.view));
-    while (ok && epctx_next_annotation(&it, &annotation)) {
-        epctx_cursor pairs = epctx_annotation_pairs(&annotation);
-        bool whole = epctx__has(&made, annotation.tensor_name);
-        epctx_pair pair;
-        while (whole && epctx_next_pair(&pairs, &pair)) {
-            whole = epctx__has(&made, pair.value);
-        }
-        ok = whole || (epctx__views_add(&r->m.c, &gone, annotation.view) &&
-                       epctx__repair_say(r, EPCTX_RULE_ANNOTATION, annotation.tensor_name,
-                                         "the annotation goes: what it names is not there"));
-    }
-    return ok && epctx__views_remove(&r->m.c, &gone);
-}
-
-static bool epctx__repair_unused(epctx__repair *r)
-{
-    epctx_changes changes;
-    size_t i;
-    if (epctx_init_prune(r->m.c.model, NULL, &changes, r->m.c.error) != EPCTX_OK) {
-        return false;
-    }
-    for (i = 0; i < changes.count; i++) {
-        if (!epctx__repair_say(r, EPCTX_RULE_UNUSED, changes.items[i].name,
-                               "the initializer goes, %u bytes", changes.items[i].size)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* -- repair: which rule is for whom -- */
-
-/* In the order in which they must run: what later ones read, earlier ones have put right. */
-static const struct epctx__repairer {
-    epctx_rule rule;
-    bool (*repair_fn)(epctx__repair *r);
-    bool source; /* does more, or anything at all, with the source model */
-} epctx__repairers[] = {
-    {EPCTX_RULE_DOUBLED_FIELD, epctx__repair_doubled, false},
-    {EPCTX_RULE_DOUBLED_OPSET, epctx__repair_entries, false},
-    {EPCTX_RULE_DOUBLED_METADATA, epctx__repair_entries, false},
-    {EPCTX_RULE_DOUBLED_INFO, epctx__repair_entries, false},
-    {EPCTX_RULE_REDEFINED, epctx__repair_entries, false},
-    {EPCTX_RULE_DOUBLED_ATTRIBUTE, epctx__repair_doubled_attributes, false},
-    {EPCTX_RULE_WRONG_DOMAIN, epctx__repair_domain, false},
-    {EPCTX_RULE_EPCONTEXT_OPSET, epctx__repair_import, false},
-    {EPCTX_RULE_NO_OPSET, epctx__repair_imports, true},
-    {EPCTX_RULE_DEFAULT_OPSET, epctx__repair_imports, true},
-    {EPCTX_RULE_LIKE_PATH, epctx__repair_like_path, false},
-    {EPCTX_RULE_SOURCE_SPELLING, epctx__repair_sources, false},
-    {EPCTX_RULE_NO_SOURCE, epctx__repair_sources, false},
-    {EPCTX_RULE_SOURCE_ABSENT, epctx__repair_sources, false},
-    {EPCTX_RULE_NO_ATTRIBUTE, epctx__repair_attributes, false},
-    {EPCTX_RULE_DEFAULTS, epctx__repair_attributes, false},
-    {EPCTX_RULE_DOUBLED_EPNODE, epctx__repair_names, false},
-    {EPCTX_RULE_DOUBLED_NODE, epctx__repair_names, false},
-    {EPCTX_RULE_NO_NAME, epctx__repair_names, false},
-    {EPCTX_RULE_MEMORY_LOCATION, epctx__repair_memory, true},
-    {EPCTX_RULE_DROPPED_VALUE, epctx__repair_dropped, true},
-    {EPCTX_RULE_BACKSLASH, epctx__repair_files, false},
-    {EPCTX_RULE_PATH_UNSAFE, epctx__repair_files, false},
-    {EPCTX_RULE_FILE_MISSING, epctx__repair_files, false},
-    {EPCTX_RULE_BUILD_PATH, epctx__repair_build_path, false},
-    {EPCTX_RULE_NO_VALUE_TYPE, epctx__repair_types, true},
-    {EPCTX_RULE_ANNOTATION, epctx__repair_annotations, false},
-    {EPCTX_RULE_STALE_COMPAT, epctx__repair_stale, false},
-    {EPCTX_RULE_UNUSED, epctx__repair_unused, false},
-};
-
-#define EPCTX__REPAIRER_COUNT (sizeof epctx__repairers / sizeof epctx__repairers[0])
-
-EPCTX_API bool epctx_can_repair(epctx_rule rule)
-{
-    size_t i;
-    for (i = 0; i < EPCTX__REPAIRER_COUNT; i++) {
-        if (epctx__repairers[i].rule == rule) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void epctx__repair_count(void *user, const epctx_finding *finding)
-{
-    ((epctx__repair *)user)->found[finding->rule]++;
-}
-
-static void epctx__repair_left(void *user, const epctx_finding *finding)
-{
-    epctx__repair *r = (epctx__repair *)user;
-    char line[1024];
-    epctx_text text = epctx_text_of(line, sizeof line);
-    const char *why = finding->info.fix;
-    epctx_repair_note note;
-    size_t i;
-    if (!r->wanted[finding->rule]) {
-        return;
-    }
-    for (i = 0; i < EPCTX__REPAIRER_COUNT; i++) {
-        if (epctx__repairers[i].rule == finding->rule && r->opts->source == NULL &&
-            epctx__repairers[i].source) {
-            why = "only the model before compilation knows: give it as the source";
-        }
-    }
-    if (finding->rule == EPCTX_RULE_NO_VALUE_TYPE && r->opts->source != NULL) {
-        why = "the source model does not tell it: compile that again, the EP knows, or run type "
-              "inference on it first";
-    }
-    epctx_text_put(&text, epctx_str_of(finding->message));
-    epctx_text_put(&text, epctx_str_of(" ("));
-    epctx_text_put(&text, epctx_str_of(why));
-    epctx_text_put_char(&text, ')');
-    r->left++;
-    memset(&note, 0, sizeof note);
-    note.rule = finding->rule;
-    note.info = finding->info;
-    note.name = finding->node;
-    note.text = line;
-    if (r->note_fn != NULL) {
-        r->note_fn(r->user, &note);
-    }
-}
-
-static bool epctx__repair_run(epctx__repair *r)
-{
-    const epctx_check_opts *check = &r->opts->check;
-    epctx_model *model = r->m.c.model;
-    bool (*last)(epctx__repair * r) = NULL;
-    size_t i;
-    if (epctx_lint(model, check, epctx__repair_count, r, NULL, r->m.c.error) != EPCTX_OK) {
-        return false;
-    }
-    for (i = 0; i < EPCTX__REPAIRER_COUNT; i++) {
-        epctx_rule rule = epctx__repairers[i].rule;
-        bool (*repair_fn)(epctx__repair *r) = epctx__repairers[i].repair_fn;
-        if (!r->wanted[rule] || r->found[rule] == 0 || repair_fn == last) {
-            continue;
-        }
-        if (model->duplicate && rule != EPCTX_RULE_DOUBLED_FIELD) {
-            continue; /* it can only be read */
-        }
-        last = repair_fn;
-        if (!repair_fn(r)) {
-            return false;
-        }
-        /* What was right before may be judged only now: a node in another domain was not. */
-        if ((rule == EPCTX_RULE_DOUBLED_FIELD || rule == EPCTX_RULE_WRONG_DOMAIN ||
-             rule == EPCTX_RULE_LIKE_PATH || rule == EPCTX_RULE_SOURCE_ABSENT) &&
-            epctx_lint(model, check, epctx__repair_count, r, NULL, r->m.c.error) != EPCTX_OK) {
-            return false;
-        }
-    }
-    return epctx_lint(model, check, epctx__repair_left, r, NULL, r->m.c.error) == EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts *opts,
-                                    epctx_repair_fn note_fn, void *user, size_t *done, size_t *left,
-                                    epctx_error *error)
-{
-    epctx_repair_opts defaults;
-    epctx__repair r;
-    epctx_error local;
-    epctx_error *use = error != NULL ? error : &local;
-    size_t mark = epctx_edit_mark(model);
-    size_t i;
-    epctx_error_clear(use);
-    memset(&r, 0, sizeof r);
-    memset(&defaults, 0, sizeof defaults);
-    r.opts = opts != NULL ? opts : &defaults;
-    r.m.c.model = model;
-    r.m.c.arena = &model->arena;
-    r.m.c.error = use;
-    r.note_fn = note_fn;
-    r.user = user;
-    epctx_map_init(&r.sources, r.m.c.arena);
-    for (i = 0; i < EPCTX_RULE_COUNT && r.opts->rule_count == 0; i++) {
-        r.wanted[i] = epctx_rule_of((epctx_rule)i).severity != EPCTX_SEVERITY_HINT;
-    }
-    for (i = 0; i < r.opts->rule_count; i++) {
-        if ((unsigned)r.opts->rules[i] >= EPCTX_RULE_COUNT) {
-            return epctx_fail(use, EPCTX_ERR_ARG, "there is no rule of number %d",
-                              (int64_t)r.opts->rules[i]);
-        }
-        r.wanted[r.opts->rules[i]] = true;
-    }
-    if (!epctx__repair_run(&r)) {
-        epctx_undo(model, mark);
-        epctx_blame(use, model->path, NULL, NULL);
-        return use->status;
-    }
-    if (done != NULL) {
-        *done = r.done;
-    }
-    if (left != NULL) {
-        *left = r.left;
     }
     return EPCTX_OK;
 }
@@ -28774,16 +20575,6 @@ static epctx_status epctx__settle_model(epctx__rewrite *w)
     return EPCTX_OK;
 }
 
-/* The live field `number` of a message from `slot` on; NULL when there is none left. */
-static epctx_slot *epctx__live(epctx_slot *slot, uint32_t number)
-{
-    while (slot != NULL &&
-           (slot->number != number || slot->wire != EPCTX_WIRE_LEN || slot->removed)) {
-        slot = slot->next;
-    }
-    return slot;
-}
-
 static epctx_str epctx__last_str(epctx_view message, uint32_t number)
 {
     epctx_cursor it = epctx_fields(message, number);
@@ -28895,8 +20686,7 @@ static epctx_status epctx__rewrite_metadata(epctx__rewrite *w)
     epctx_slot *slot = epctx__live(w->g->model->root->message->first, number);
     size_t i;
     for (; slot != NULL; slot = epctx__live(slot->next, number)) {
-        epctx_str key, value;
-        epctx__pair(epctx__slot_view(slot), &key, &value);
+        epctx_str key = epctx_pair_of(epctx__slot_view(slot)).key;
         for (i = 0; i < 2; i++) {
             epctx_str ep = key;
             if (!epctx_str_starts(key, prefixes[i])) {
@@ -29906,7 +21696,7 @@ static epctx_status epctx__bind_weights(epctx_loaded *loaded, const epctx_model 
                                         epctx_error *error)
 {
     const epctx_backend *b = loaded->backend;
-    epctx_str text = epctx__attr_str(&bound->view, EPCTX_WEIGHTS_ATTR);
+    epctx_str text = epctx_node_attr_str(&bound->view, EPCTX_WEIGHTS_ATTR);
     epctx_str rest = text;
     epctx__weight_model *source = NULL;
     epctx_weight_ref ref;

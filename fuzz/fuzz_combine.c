@@ -3,6 +3,11 @@
  * repaired: what comes out opens again and breaks no rule that its parts keep, undoing gives the
  * first bytes, and a failure changes nothing.
  */
+#include "../examples/epctx/ops/lint.h"
+#include "../examples/epctx/ops/merge.h"
+#include "../examples/epctx/ops/repair.h"
+#include "../examples/epctx/ops/split.h"
+#include "../examples/epctx/ops/wrap.h"
 #include "../tests/build.h"
 #include "mutate.h"
 

@@ -4,6 +4,7 @@
 #define _FILE_OFFSET_BITS 64
 
 #include "build.h"
+#include "examples/epctx/ops/lint.h"
 #include "rich.h"
 #include "temp.h"
 #include "test.h"
@@ -1832,7 +1833,7 @@ TEST(the_model_with_everything)
     CHECK_STR(noisy, text);
     CHECK_STR(text, "5 ep 17 other 1 weightless 3 makers 1: model_qnn.bin from.onnx? "
                     "qnn_op_trace.json? net_schematic.bin? model.xml model.bin training.bin? "
-                    "weights.bin sparse.bin attr.bin body.bin start.bin? step.bin?");
+                    "attr.bin sparse.bin body.bin weights.bin start.bin? step.bin?");
     for (i = 0; i < EPCTX_RULE_COUNT; i++)
         CHECK(f.count[i] == with_noise.count[i], "%s: found %u times, with unknown fields %u",
               epctx_rule_of((epctx_rule)i).id, f.count[i], with_noise.count[i]);

@@ -1,7 +1,12 @@
 /* Merge, chain, split, wrap and repair on small models: refusals, undo, lack of memory, damaged
  * input. What the results mean is judged in test_combine.sh. */
 #define _XOPEN_SOURCE 700
+#include "examples/epctx/ops/merge.h"
+#include "examples/epctx/ops/split.h"
+#include "examples/epctx/ops/wrap.h"
+#include "examples/epctx/ops/repair.h"
 #include "files.h"
+#include "examples/epctx/ops/lint.h"
 
 static const int64_t vector[] = {4, -1};
 static const int64_t other[] = {5, -1};

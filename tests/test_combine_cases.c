@@ -1,6 +1,9 @@
 /* Merge, split, wrap and repair: what the models of the other tests do not have. Each case says
  * what becomes of it, and a refusal leaves the models as they were. */
 #define _XOPEN_SOURCE 700
+#include "examples/epctx/ops/merge.h"
+#include "examples/epctx/ops/split.h"
+#include "examples/epctx/ops/wrap.h"
 #include "files.h"
 
 #include <time.h>

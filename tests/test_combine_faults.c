@@ -2,7 +2,12 @@
  * something of everything, and with more and more names, so that every table grows at every
  * place. */
 #define _XOPEN_SOURCE 700
+#include "examples/epctx/ops/merge.h"
+#include "examples/epctx/ops/split.h"
+#include "examples/epctx/ops/wrap.h"
+#include "examples/epctx/ops/repair.h"
 #include "files.h"
+#include "examples/epctx/ops/lint.h"
 #include "starve.h"
 
 static const int64_t vector[] = {4, -1};

@@ -2,6 +2,7 @@
  * renamed with their models. */
 #define _XOPEN_SOURCE 700
 #include "flaky.h"
+#include "examples/epctx/ops/lint.h"
 #include "temp.h"
 #include "test.h"
 

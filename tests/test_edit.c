@@ -1,6 +1,8 @@
 /* >>edit: changes, undoing them, and writing. */
 #define _POSIX_C_SOURCE 200809L
 #include "build.h"
+#include "examples/epctx/ops/dims.h"
+#include "examples/epctx/ops/rename.h"
 #include "rich.h"
 #include "starve.h"
 #include "temp.h"
@@ -1105,7 +1107,7 @@ TEST(edits_refused)
     CHECK_INT(epctx_put_copy(&model, root, 7, graph, no_view, NULL, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "has a field 7 already");
     CHECK_INT(epctx_set_attr_copy(&model, graph, loop, &error), EPCTX_ERR_ARG);
-    CHECK_HAS(error.message, "the view is no node");
+    CHECK_HAS(error.message, "the view is no NodeProto");
     CHECK_INT(epctx_put_node(&model, (epctx_view){NULL, b.data, b.size}, &node, no_view, NULL,
                              &error),
               EPCTX_ERR_ARG);

@@ -1,6 +1,7 @@
 /* Edits, reading and writing: what the models of the other tests do not have, and what goes wrong
  * in the middle. */
 #define _XOPEN_SOURCE 700
+#include "examples/epctx/ops/rename.h"
 #include "files.h"
 #include "flaky.h"
 #include "starve.h"

@@ -6,10 +6,17 @@
 #define EPCTX_IMPLEMENTATION
 #define EPCTX_NPU_IMPLEMENTATION
 #define EPCTX_PTHREAD_LOCK
+#include "examples/epctx/ops/merge.h"
+#include "examples/epctx/ops/split.h"
+#include "examples/epctx/ops/wrap.h"
 #include "epctx.h"
 #include "epctx_npu.h"
+#include "examples/epctx/ops/repair.h"
+
+#include "examples/epctx/ops/rename.h"
 
 #include "disk.h"
+#include "examples/epctx/ops/lint.h"
 #include "fake.h"
 #include "files.h"
 

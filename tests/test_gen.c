@@ -1,6 +1,9 @@
 /* >>gen and >>load: a model becomes an EPContext model and is loaded again, with a backend that
  * only writes down what it is asked. */
 #define _XOPEN_SOURCE 700
+#include "examples/epctx/ops/merge.h"
+#include "examples/epctx/ops/split.h"
+#include "examples/epctx/ops/wrap.h"
 #include "fake.h"
 #include "flaky.h"
 #include "files.h"

@@ -5,6 +5,7 @@
 #define EPCTX_STATIC
 #define EPCTX_IMPLEMENTATION
 #include "build.h"
+#include "examples/epctx/ops/lint.h"
 #include "test.h"
 
 static uint8_t space[1 << 16];

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "examples/epctx/ops/dims.h"
 #include "examples/plugin_ep/device.h"
 #include "ort/ort_test.h"
 #if defined(__has_include)

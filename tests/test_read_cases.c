@@ -1,6 +1,7 @@
 /* Scan, check, profiles and records: what the models of the other tests do not have. */
 #define _XOPEN_SOURCE 700
 #include "files.h"
+#include "examples/epctx/ops/lint.h"
 #include "starve.h"
 
 static const char npu[] = "EpctxNpuExecutionProvider";

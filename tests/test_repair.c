@@ -1,7 +1,9 @@
 /* Repair, case by case: what is left alone because it was not asked for, is not ours to choose or
  * is right, and what the source model says. */
 #define _XOPEN_SOURCE 700
+#include "examples/epctx/ops/repair.h"
 #include "files.h"
+#include "examples/epctx/ops/lint.h"
 
 static const float weights[] = {1, 2, 3, 4};
 static const char npu[] = "EpctxNpuExecutionProvider";
@@ -136,9 +138,9 @@ TEST(doubled_fields)
     CHECK_STR(job_run(&j), "");
     CHECK(job_untouched(&j), "a model that can only be read was changed");
     job_rule(&j, EPCTX_RULE_DOUBLED_FIELD);
-    CHECK_HAS(job_run(&j), "the two are one now");
-    CHECK_HAS(j.notes, "field sequence_type of a TypeProto: the two are one now; ");
-    CHECK_HAS(j.notes, "'idle' stands once: the two were equal");
+    CHECK_HAS(job_run(&j), "both were merged into one");
+    CHECK_HAS(j.notes, "field sequence_type of a TypeProto: both were merged into one; ");
+    CHECK_HAS(j.notes, "'idle' occurred twice with the same content; one was removed");
     it = epctx_graph_values(epctx_model_graph(&j.model));
     CHECK_TRUE(epctx_next_value(&it, &view));
     CHECK(view.has_type && !view.is_tensor, "the first of two types is still there");
@@ -179,7 +181,7 @@ TEST(doubled_entries)
     CHECK_UINT(j.left, 1);
     CHECK(job_untouched(&j), "one of two different attributes went");
     job_rule(&j, EPCTX_RULE_DOUBLED_OPSET);
-    CHECK_HAS(job_run(&j), "'com.microsoft' stands once: the two were equal; ");
+    CHECK_HAS(job_run(&j), "'com.microsoft' occurred twice with the same content; one was removed; ");
     CHECK(strstr(j.notes, "'key'") == NULL, "metadata went that nobody asked for: %s", j.notes);
     job_close(&j);
 }
@@ -214,7 +216,9 @@ TEST(doubled_entries_of_any_size)
         if (variant == 2)
             CHECK_INT(epctx_set_str(&j.model, tensor.view, 12, epctx_str_of("doc"), &j.error),
                       EPCTX_OK);
-        CHECK_STR(job_run(&j), variant == 0 ? "W026 'w' stands once: the two were equal; " : "");
+        CHECK_STR(job_run(&j), variant == 0 ? "W026 initializer 'w' occurred twice with the same "
+                                              "content; one was removed; "
+                                            : "");
         CHECK_UINT(j.left, variant == 0 ? 0 : 1);
         job_close(&j);
     }
@@ -384,11 +388,11 @@ TEST(names_by_rule)
     put_child(&graph, 1, &node);
     CHECK_TRUE(job_file(&j, end_model(&graph)));
     job_rule(&j, EPCTX_RULE_FILE_MISSING);
-    CHECK_HAS(job_run(&j), "'old/d.bin' is now 'd.bin', which is there; ");
+    CHECK_HAS(job_run(&j), "'old/d.bin' is now 'd.bin', which exists; ");
     CHECK_UINT(j.done, 1);
     CHECK_TRUE(epctx_str_is(epnode_at(&j.model, 0).ep_cache_context, "old\\c.bin"));
     j.rules[0] = EPCTX_RULE_BACKSLASH;
-    CHECK_HAS(job_run(&j), "'old\\c.bin' is now 'c.bin', which is there; ");
+    CHECK_HAS(job_run(&j), "'old\\c.bin' is now 'c.bin', which exists; ");
     j.rules[0] = EPCTX_RULE_BUILD_PATH;
     CHECK_STR(job_run(&j), "W008 onnx_model_filename is now 'm.onnx'; ");
     CHECK_TRUE(epctx_str_is(epnode_at(&j.model, 2).onnx_model_filename, "m.onnx"));
@@ -524,9 +528,9 @@ TEST(types_of_graph_outputs)
 {
     static const char *const told[] = {
         "has no type, neither in value_info nor as a graph output: ORT cannot infer it (only the "
-        "model before compilation knows: give it as the source)",
-        "'q' has the type that it has in the source model",
-        "(the source model does not tell it: compile that again, the EP knows, or run type "
+        "model before compilation knows the answer)",
+        "'q' now has its type from the source model",
+        "(the source model does not have it: compile that again, the EP knows it, or run type "
         "inference on it first)"};
     static const int64_t vector[] = {4, -1};
     for (int kind = 0; kind < 3; kind++) { /* no source, one that tells, one that does not */

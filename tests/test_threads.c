@@ -2,6 +2,7 @@
 #include "npu_graph.h"
 
 #include "build.h"
+#include "examples/epctx/ops/lint.h"
 #include "test.h"
 
 #include <pthread.h>

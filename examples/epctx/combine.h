@@ -2,6 +2,7 @@
 #ifndef EPCTX_CLI_COMBINE_H
 #define EPCTX_CLI_COMBINE_H
 
+#include "ops/ops.h"
 #include "output.h"
 
 /* A value as the user writes it: NAME[:TYPE[DIMS]][/SCALE[/ZERO_POINT]]. */

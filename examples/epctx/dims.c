@@ -3,6 +3,7 @@
 
 #include "combine.h"
 #include "compile.h"
+#include "ops/dims.h"
 
 #include <inttypes.h>
 #include <string.h>

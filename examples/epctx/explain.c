@@ -1,5 +1,6 @@
 /* epctx explain: from the text of an ORT error to its cause and its cure. */
 #include "cli.h"
+#include "ops/lint.h"
 
 #include <stdlib.h>
 #include <string.h>

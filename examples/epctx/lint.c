@@ -1,5 +1,6 @@
 /* epctx lint: judges a model by the rules of ORT, of the design document and of each EP. */
 #include "cli.h"
+#include "ops/lint.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* epctx merge: several models become one, side by side or one behind the other. */
 #include "combine.h"
+#include "ops/merge.h"
 
 #include <stdlib.h>
 #include <string.h>

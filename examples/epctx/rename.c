@@ -1,4 +1,5 @@
 /* epctx rename: other names for values or nodes. */
+#include "ops/rename.h"
 #include "output.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /* epctx repair: what lint finds and a program can put right. */
 #include "combine.h"
+#include "ops/repair.h"
 
 #include <string.h>
 

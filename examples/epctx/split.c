@@ -1,5 +1,6 @@
 /* epctx split: a part of a model, cut out at values. */
 #include "combine.h"
+#include "ops/split.h"
 
 #include <string.h>
 

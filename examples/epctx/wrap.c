@@ -1,5 +1,6 @@
 /* epctx wrap: a vendor's binary becomes an EPContext model. */
 #include "combine.h"
+#include "ops/wrap.h"
 #include "json.h"
 
 #include <inttypes.h>

@@ -54,6 +54,15 @@ static inline epctx_status ops_array(epctx_arena *arena, size_t count, size_t si
     return memory != NULL ? EPCTX_OK : ops_nomem(arena, error);
 }
 
+/* A zeroed element at the end of a list. `out` is the address of a pointer to it. */
+static inline epctx_status ops_add(epctx_list *list, epctx_arena *arena, size_t size, void *out,
+                                   epctx_error *error)
+{
+    void *item = epctx_list_add(list, arena, size);
+    memcpy(out, &item, sizeof item);
+    return item != NULL ? EPCTX_OK : ops_nomem(arena, error);
+}
+
 /* "<a><b>", in the arena. */
 static inline epctx_status ops_join(epctx_arena *arena, epctx_str a, epctx_str b, epctx_str *out,
                                     epctx_error *error)
@@ -68,6 +77,32 @@ static inline epctx_status ops_join(epctx_arena *arena, epctx_str a, epctx_str b
     out->data = text;
     out->size = a.size + b.size;
     return EPCTX_OK;
+}
+
+/* -- ends -- */
+
+/* The end of an operation: a failure takes its edits back and names the model. */
+static inline epctx_status ops_end(epctx_model *model, size_t mark, epctx_status status,
+                                   epctx_error *error)
+{
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+        epctx_blame(error, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
+    }
+    return status;
+}
+
+/* EPCTX_ERR_LIMIT for a model that consumers do not read; `cure` says what to do instead. */
+static inline epctx_status ops_check_size(epctx_model *model, const char *cure, epctx_error *error)
+{
+    uint64_t size = epctx_model_size(model);
+    if (size <= (uint64_t)EPCTX_MODEL_MAX) {
+        return EPCTX_OK;
+    }
+    return epctx_fail(error, EPCTX_ERR_LIMIT,
+                      "the model would have %u bytes, protobuf readers such as ONNX Runtime take at "
+                      "most %u: %s",
+                      size, (uint64_t)EPCTX_MODEL_MAX, cure);
 }
 
 /* -- names -- */
@@ -101,6 +136,18 @@ static inline epctx_status ops_add_name(epctx_list *names, epctx_arena *arena, e
 static inline epctx_str ops_name_at(const epctx_list *names, size_t i)
 {
     return ((const epctx_str *)names->items)[i];
+}
+
+/* What is the same for calls of one function, whatever they call its domain. */
+static inline epctx_status ops_function_key(epctx_arena *arena, epctx_str domain, epctx_str name,
+                                            epctx_str overload, epctx_str *key, epctx_error *error)
+{
+    epctx_str none = {"", 1}; /* a NUL between the parts */
+    OPS_TRY(ops_join(arena, epctx_str_is(domain, "ai.onnx") ? epctx_str_of("") : domain, none, key,
+                     error));
+    OPS_TRY(ops_join(arena, *key, name, key, error));
+    OPS_TRY(ops_join(arena, *key, none, key, error));
+    return ops_join(arena, *key, overload, key, error);
 }
 
 /* -- views that are collected before the model is edited -- */
@@ -225,6 +272,46 @@ static inline epctx_status ops_say(ops_report *report, size_t part, epctx_str na
     step->text = ops_text(report->arena, format, args);
     va_end(args);
     return step->text != NULL ? EPCTX_OK : ops_nomem(report->arena, error);
+}
+
+/* A file of one part beside a model that is written to `path` (NULL: its own). The bytes are
+ * borrowed. */
+static inline epctx_status ops_file_of(epctx_model *model, const char *path, epctx_str name,
+                                       epctx_span data, epctx_output_file *out,
+                                       epctx_error *error)
+{
+    epctx_span *part;
+    OPS_TRY(ops_array(&model->arena, 1, sizeof *part, &part, error));
+    *part = data;
+    return epctx_output_file_of(model, path, name, part, 1, out, error);
+}
+
+static inline epctx_status ops_put_file(ops_report *report, const epctx_output_file *file,
+                                        epctx_error *error)
+{
+    epctx_output_file *place;
+    OPS_TRY(ops_add(&report->files, report->arena, sizeof *place, &place, error));
+    *place = *file;
+    return EPCTX_OK;
+}
+
+/* Build stamps go: the model is not what the source of one of its parts would give. */
+static inline epctx_status ops_drop_builds(ops_report *report, epctx_model *model,
+                                           epctx_error *error)
+{
+    epctx_cursor it = epctx_metadata(epctx_model_root(model), EPCTX_KIND_MODEL);
+    epctx_list gone;
+    epctx_view view;
+    memset(&gone, 0, sizeof gone);
+    while (epctx_next_view(&it, &view)) {
+        epctx_str key = epctx_pair_of(view).key;
+        if (epctx_str_starts(key, EPCTX_BUILD_PREFIX)) {
+            OPS_TRY(ops_say(report, 0, key, error,
+                            "metadata '%S' goes: it is about another model", &key));
+            OPS_TRY(ops_add_view(&gone, report->arena, view, error));
+        }
+    }
+    return ops_remove_views(model, &gone, error);
 }
 
 static inline void ops_report_end(const ops_report *report, epctx_combined *out)

@@ -1,0 +1,389 @@
+/* lint.c - the rules, the fields of the model itself, and what runs the rest of lint. */
+#include "lint_internal.h"
+#include "sharding.h"
+
+epctx_rule_info epctx_rule_of(epctx_rule rule)
+{
+    static const epctx_rule_info rules[EPCTX_RULE_COUNT + 1] = {
+#define OPS_RULE_INFO(symbol, id, name, text, fix)                                                 \
+    {id, name, text, fix,                                                                          \
+     (id)[0] == 'E'   ? EPCTX_SEVERITY_ERROR                                                       \
+     : (id)[0] == 'W' ? EPCTX_SEVERITY_WARNING                                                     \
+                      : EPCTX_SEVERITY_HINT},
+        EPCTX_RULE_LIST(OPS_RULE_INFO)
+#undef OPS_RULE_INFO
+            {"", "unknown", "", "", EPCTX_SEVERITY_HINT},
+    };
+    return rules[(unsigned)rule < (unsigned)EPCTX_RULE_COUNT ? (int)rule : (int)EPCTX_RULE_COUNT];
+}
+
+void lint_say(linter *l, epctx_rule rule, epctx_str node, const char *attribute, const char *format,
+              ...)
+{
+    char message[LINT_MESSAGE];
+    epctx_text text = epctx_text_of(message, sizeof message);
+    epctx_finding finding;
+    va_list args;
+    va_start(args, format);
+    epctx_text_put_args(&text, format, args);
+    va_end(args);
+    if (l->demoted != EPCTX_RULE_COUNT && epctx_rule_of(rule).severity == EPCTX_SEVERITY_ERROR) {
+        rule = l->demoted;
+    }
+    finding.rule = rule;
+    finding.info = epctx_rule_of(rule);
+    finding.node = node;
+    finding.graph = l->graph;
+    finding.attribute = attribute != NULL ? attribute : "";
+    finding.message = message;
+    l->counts[finding.info.severity]++;
+    if (l->found_fn != NULL) {
+        l->found_fn(l->user, &finding);
+    }
+}
+
+epctx_status lint_set(linter *l, epctx_map *map, epctx_str key, uint32_t value)
+{
+    return epctx_map_put(map, key, value) == EPCTX_OK ? EPCTX_OK : ops_nomem(&l->arena, l->error);
+}
+
+epctx_status lint_add(linter *l, epctx_map *map, epctx_str key, uint32_t value, uint32_t *before)
+{
+    *before = epctx_map_get(map, key);
+    return *before == EPCTX_MAP_NONE ? lint_set(l, map, key, value) : EPCTX_OK;
+}
+
+epctx_status lint_append(linter *l, epctx_list *list, size_t size, void *out)
+{
+    void *place = epctx_list_add(list, &l->arena, size);
+    memcpy(out, &place, sizeof place);
+    return place != NULL ? EPCTX_OK : ops_nomem(&l->arena, l->error);
+}
+
+void lint_attr_text(char out[LINT_ATTR_TEXT], epctx_str name)
+{
+    epctx_text text = epctx_text_of(out, LINT_ATTR_TEXT);
+    epctx_text_put_shown(&text, name);
+}
+
+/* -- fields that occur twice -- */
+
+/* Fields that occur twice and strings that are no UTF-8. `node` is the name of the innermost node. */
+static void lint_fields(linter *l, epctx_kind type, epctx_view message, epctx_str node,
+                        epctx_str attr)
+{
+    epctx_cursor it = epctx_fields(message, 0);
+    epctx_field field;
+    uint32_t seen = 0;
+    char attribute[LINT_ATTR_TEXT];
+    if (type == EPCTX_KIND_NODE) {
+        node = epctx_node_of(message).name;
+    } else if (type == EPCTX_KIND_ATTR) {
+        attr = epctx_attr_of(message).name;
+    }
+    lint_attr_text(attribute, attr);
+    while (epctx_next_field(&it, &field)) {
+        const epctx_field_info *info = epctx_field_find(type, field.number);
+        uint32_t bit;
+        if (info == NULL || !epctx_field_fits(info, field.wire)) {
+            continue;
+        }
+        /* Of the oneof of a type any second member counts. */
+        bit = UINT32_C(1) << (type == EPCTX_KIND_TYPE && info->kind < EPCTX_KIND_INT
+                                  ? 31
+                                  : info->number);
+        if (!info->repeated && (seen & bit) != 0) {
+            lint_say(l, EPCTX_RULE_DOUBLED_FIELD, node, attribute,
+                     "field %s of a %s stands twice: readers differ in which one they take",
+                     info->name, epctx_message_name(type));
+        }
+        seen |= info->repeated ? 0 : bit;
+        if (info->kind < EPCTX_KIND_INT) {
+            lint_fields(l, info->kind, field.body, node, attr);
+        } else if (info->kind == EPCTX_KIND_STRING &&
+                   !epctx_str_is_utf8(epctx_view_str(field.body))) {
+            epctx_str text = epctx_view_str(field.body);
+            lint_say(l, EPCTX_RULE_NOT_UTF8, node, attribute,
+                     "field %s of a %s is '%S', which is not UTF-8", info->name,
+                     epctx_message_name(type), &text);
+        }
+    }
+}
+
+/* -- the fields of the model -- */
+
+static epctx_str lint_canonical_domain(epctx_str domain)
+{
+    return epctx_str_is(domain, "ai.onnx") ? epctx_str_of("") : domain;
+}
+
+/* The newest version of a domain that ORT 1.30 has operators of: it refuses a newer one, and imports
+ * the domain itself when the model does not. 0: not one of its domains. */
+int32_t epctx_lint_opset(epctx_str domain)
+{
+    static const struct {
+        const char *domain;
+        int32_t newest;
+    } known[] = {{"", 26},
+                 {"ai.onnx.ml", 5},
+                 {"ai.onnx.training", 1},
+                 {"ai.onnx.preview", 1},
+                 {"ai.onnx.preview.training", 1},
+                 {"com.microsoft", 1},
+                 {"com.microsoft.nchwc", 1},
+                 {"com.microsoft.experimental", 1},
+                 {"com.ms.internal.nhwc", 26},
+                 {"org.pytorch.aten", 1}};
+    size_t i;
+    for (i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (epctx_str_is(domain, known[i].domain)) {
+            return known[i].newest;
+        }
+    }
+    return 0;
+}
+
+/* Opset imports of the model or of a function. The last of a domain counts, as in ORT. */
+epctx_status lint_opsets(linter *l, epctx_cursor imports)
+{
+    epctx_opset opset;
+    epctx_map_init(&l->imports, &l->arena);
+    while (epctx_next_opset(&imports, &opset)) {
+        /* ORT reads "ai.onnx" as another domain in functions. */
+        epctx_str domain = l->in_function ? opset.domain : lint_canonical_domain(opset.domain);
+        int32_t newest = epctx_lint_opset(domain);
+        int32_t version = (int32_t)(uint32_t)(uint64_t)opset.version; /* what ORT keeps of it */
+        if (epctx_map_get(&l->imports, domain) != EPCTX_MAP_NONE) {
+            lint_say(l, EPCTX_RULE_DOUBLED_OPSET, domain, NULL, "domain '%S' is imported twice",
+                     &domain);
+        }
+        /* A version of "ai.onnx" matters when a node wants it, one of "" at once. */
+        bool alias = domain.size != opset.domain.size;
+        OPS_TRY(
+            lint_set(l, &l->imports, domain, version > 0 && (version <= newest || !alias) ? 1 : 2));
+        if (newest > 0 && !alias && (version > newest || (l->in_function && version < 0))) {
+            lint_say(l, EPCTX_RULE_OPSET_VERSION, domain, NULL,
+                     "version %d of domain '%S' is imported, ORT 1.30 has 1 to %d", opset.version,
+                     &domain, (int64_t)newest);
+        }
+    }
+    return EPCTX_OK;
+}
+
+epctx_status lint_domain(linter *l, const epctx_node_view *node, bool inner)
+{
+    /* To ORT "ai.onnx" is another domain in bodies and functions. */
+    epctx_str domain = inner ? node->domain : lint_canonical_domain(node->domain);
+    bool known = epctx_lint_opset(domain) > 0;
+    uint32_t found = epctx_map_get(&l->imports, domain);
+    if (found == 1) {
+        return EPCTX_OK;
+    }
+    if (found == 2) {
+        if (known && !l->in_function) { /* in functions the model's version counts */
+            lint_say(l, EPCTX_RULE_OPSET_VERSION, node->name, NULL,
+                     "operator %S is of domain '%S', of which a version is imported that ORT 1.30 "
+                     "does not have",
+                     &node->op_type, &domain);
+        }
+    } else if (!known || l->in_function) {
+        epctx_rule demoted = l->demoted;
+        l->demoted = l->in_training || l->unread ? demoted : EPCTX_RULE_COUNT; /* ORT looks at every
+                                                                               other function */
+        lint_say(l, EPCTX_RULE_NO_OPSET, node->name, NULL,
+                 "operator %S is of domain '%S', which the %s does not import", &node->op_type,
+                 &domain, l->in_function ? "function" : "model");
+        l->demoted = demoted;
+    } else if (epctx_str_is(domain, EPCTX_DOMAIN)) {
+        lint_say(l, EPCTX_RULE_EPCONTEXT_OPSET, node->name, NULL,
+                 "domain com.microsoft is not imported: ORT loads it, the ONNX checker does not");
+    } else {
+        lint_say(l, EPCTX_RULE_DEFAULT_OPSET, node->name, NULL,
+                 "operator %S is of domain '%S', which the model does not import: ORT takes "
+                 "version %d",
+                 &node->op_type, &domain, (int64_t)epctx_lint_opset(domain));
+    }
+    return lint_set(l, &l->imports, domain, 1); /* once is enough */
+}
+
+static epctx_status lint_metadata(linter *l)
+{
+    epctx_cursor it = epctx_metadata(epctx_model_read(l->model).view, EPCTX_KIND_MODEL);
+    epctx_map keys;
+    epctx_pair pair;
+    uint32_t before;
+    epctx_map_init(&keys, &l->arena);
+    while (epctx_next_pair(&it, &pair)) {
+        OPS_TRY(lint_add(l, &keys, pair.key, 1, &before));
+        if (before != EPCTX_MAP_NONE) {
+            lint_say(l, EPCTX_RULE_DOUBLED_METADATA, pair.key, NULL,
+                     "metadata key '%S' stands twice", &pair.key);
+        }
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status lint_model(linter *l)
+{
+    epctx_model_info info = epctx_model_read(l->model);
+    uint64_t size = l->model->source.size;
+    epctx_str none = epctx_str_of("");
+    epctx_cursor configs = epctx_model_device_configs(l->model);
+    epctx_device_config_view config;
+    epctx_cursor ir = epctx_fields(info.view, EPCTX_FIELD_MODEL_IR_VERSION);
+    epctx_field field;
+    l->ir_version = info.ir_version;
+    if (info.ir_version > 13) {
+        lint_say(l, EPCTX_RULE_IR_REFUSED, none, NULL, "ir_version is %d, ORT 1.30 reads up to 13",
+                 info.ir_version);
+    } else {
+        bool found = false;
+        while (epctx_next_field(&ir, &field)) {
+            found = found || field.wire == EPCTX_WIRE_VARINT;
+        }
+        if (!found) {
+            lint_say(l, EPCTX_RULE_IR_REFUSED, none, NULL, "the model has no ir_version");
+        }
+    }
+    if (size > INT32_MAX) {
+        lint_say(l, EPCTX_RULE_MODEL_SIZE, none, NULL,
+                 "the model has %u bytes, libprotobuf and ORT read at most %u", size,
+                 (uint64_t)INT32_MAX);
+    } else if (size > (uint64_t)INT32_MAX / 4 * 3) {
+        lint_say(l, EPCTX_RULE_NEAR_LIMIT, none, NULL, "the model has %u bytes of at most %u", size,
+                 (uint64_t)INT32_MAX);
+    }
+    if (!epctx_model_has_graph(l->model)) {
+        lint_say(l, EPCTX_RULE_NO_GRAPH, none, NULL, "there is no GraphProto in the model");
+    }
+    while (epctx_next_device_config(&configs, &config)) {
+        OPS_TRY(lint_set(l, &l->configurations, config.name, 1));
+    }
+    if (epctx_cursor_count(epctx_model_opsets(l->model)) == 0) {
+        lint_say(l, EPCTX_RULE_NO_OPSETS, none, NULL, "the model imports no operator set");
+    }
+    OPS_TRY(lint_opsets(l, epctx_model_opsets(l->model)));
+    return lint_metadata(l);
+}
+
+static epctx_status lint_run(linter *l)
+{
+    const epctx_profile *forced = l->opts != NULL ? l->opts->profile : NULL;
+    epctx_graph_view graph = epctx_model_graph(l->model);
+    epctx_str none = epctx_str_of("");
+    size_t i;
+    OPS_TRY(lint_list_files(l));
+    OPS_TRY(lint_callees(l));
+    lint_fields(l, EPCTX_KIND_MODEL, epctx_model_root(l->model), none, none);
+    OPS_TRY(lint_model(l));
+    l->main_nodes = epctx_cursor_count(epctx_graph_nodes(graph));
+    OPS_TRY(lint_graph(l, graph.view, NULL));
+    for (i = 0; i < l->callees.count; i++) {
+        OPS_TRY(lint_function(l, lint_callee_at(l, i)));
+    }
+    OPS_TRY(lint_parties(l));
+    if (forced != NULL && l->parties.count == 0) {
+        lint_say(l, EPCTX_RULE_NOT_OURS, none, NULL,
+                 "none of the %u EPContext nodes is for EP '%s'", (uint64_t)l->nodes.count,
+                 forced->name);
+    }
+    OPS_TRY(lint_compat(l));
+    lint_files(l);
+    return EPCTX_OK;
+}
+
+epctx_status epctx_lint(const epctx_model *model, const epctx_check_opts *opts,
+                        epctx_finding_fn found_fn, void *user,
+                        uint64_t counts[EPCTX_SEVERITY_COUNT], epctx_error *error)
+{
+    linter l;
+    epctx_status status;
+    size_t i;
+    epctx_error_clear(error);
+    memset(&l, 0, sizeof l);
+    l.model = model;
+    l.opts = opts;
+    l.found_fn = found_fn;
+    l.user = user;
+    l.error = error;
+    l.graph = epctx_str_of("");
+    l.demoted = EPCTX_RULE_COUNT;
+    epctx_arena_init(&l.arena, opts != NULL ? opts->allocator : NULL);
+    epctx_map *const maps[] = {&l.party_of,       &l.epnode_names,  &l.unknown_sources,
+                               &l.configurations, &l.functions,     &l.idle_files,
+                               &l.body_files,     &l.external_files};
+    for (i = 0; i < sizeof maps / sizeof maps[0]; i++) {
+        epctx_map_init(maps[i], &l.arena);
+    }
+    status = lint_run(&l);
+    if (counts != NULL) {
+        memcpy(counts, l.counts, sizeof l.counts);
+    }
+    epctx_arena_free(&l.arena);
+    return status;
+}
+
+/* -- what an operation breaks -- */
+
+typedef struct lint_verdict {
+    uint64_t *counts;
+    const uint64_t *allowed; /* NULL: any number */
+    epctx_error *error;
+    epctx_status status;
+} lint_verdict;
+
+static void lint_verdict_found(void *user, const epctx_finding *finding)
+{
+    lint_verdict *v = (lint_verdict *)user;
+    v->counts[finding->rule]++;
+    if (v->allowed != NULL && v->status == EPCTX_OK &&
+        finding->info.severity == EPCTX_SEVERITY_ERROR &&
+        v->counts[finding->rule] > v->allowed[finding->rule]) {
+        v->status = epctx_fail(v->error, EPCTX_ERR_GRAPH, "the result would break rule %s: %s (%s)",
+                               finding->info.id, finding->message, finding->info.fix);
+    }
+}
+
+static epctx_status lint_judge(const epctx_model *model, const epctx_profile *profile,
+                               lint_verdict *v, epctx_error *error)
+{
+    epctx_check_opts opts;
+    epctx_error local;
+    memset(&opts, 0, sizeof opts);
+    opts.no_files = true;
+    opts.profile = profile;
+    opts.allocator = model->arena.allocator.alloc_fn != NULL ? &model->arena.allocator : NULL;
+    if (model->path[0] == '\0') { /* where a new model will be is not its fault */
+        opts.context_file_path = "model.onnx";
+        opts.external_folder = ".";
+    }
+    v->status = EPCTX_OK;
+    v->error = &local;
+    epctx_error_clear(&local);
+    OPS_TRY(epctx_lint(model, &opts, lint_verdict_found, v, NULL, error));
+    if (v->status != EPCTX_OK && error != NULL) {
+        *error = local;
+    }
+    return v->status;
+}
+
+epctx_status epctx_lint_count(const epctx_model *model, const epctx_profile *profile,
+                              uint64_t counts[EPCTX_RULE_COUNT], epctx_error *error)
+{
+    lint_verdict v;
+    v.counts = counts;
+    v.allowed = NULL;
+    return lint_judge(model, profile, &v, error);
+}
+
+epctx_status epctx_lint_verify(const epctx_model *model, const epctx_profile *profile,
+                               const uint64_t *allowed, epctx_error *error)
+{
+    static const uint64_t none[EPCTX_RULE_COUNT];
+    uint64_t counts[EPCTX_RULE_COUNT];
+    lint_verdict v;
+    memset(counts, 0, sizeof counts);
+    v.counts = counts;
+    v.allowed = allowed != NULL ? allowed : none;
+    return lint_judge(model, profile, &v, error);
+}

@@ -1,0 +1,644 @@
+/* lint_epnode.c - EPContext nodes: each alone, those of one EP together, compatibility. */
+#include "lint_internal.h"
+
+/* Nodes that share contexts: of one EP. */
+typedef struct lint_party {
+    const epctx_profile *profile;
+    epctx_str source;
+    size_t first, last; /* of its nodes, which are linked */
+    uint64_t nodes, mains, embedded, files;
+    epctx_map keys; /* partition_name -> node that has it */
+} lint_party;
+
+/* -- types of values -- */
+
+typedef struct lint_type_note {
+    int32_t elem_type;
+    bool is_tensor, dynamic;
+} lint_type_note;
+
+static epctx_status lint_note_type(linter *l, lint_frame *scope, const epctx_value_view *value)
+{
+    epctx_cursor dims = epctx_value_dims(value);
+    lint_type_note note;
+    lint_type_note *place;
+    epctx_dim dim;
+    note.elem_type = value->elem_type;
+    note.is_tensor = value->is_tensor;
+    note.dynamic = !value->has_shape;
+    while (epctx_next_dim(&dims, &dim)) {
+        note.dynamic = note.dynamic || !dim.known || dim.value < 0;
+    }
+    if (epctx_value_type(value).kind == EPCTX_TYPE_NONE || ops_has(&scope->types, value->name)) {
+        return EPCTX_OK;
+    }
+    OPS_TRY(lint_append(l, &scope->notes, sizeof *place, &place));
+    *place = note;
+    return lint_set(l, &scope->types, value->name, (uint32_t)scope->notes.count - 1);
+}
+
+/* Types from a list of ValueInfoProtos. */
+epctx_status lint_note_list(linter *l, lint_frame *scope, epctx_view owner, uint32_t number)
+{
+    epctx_cursor it = epctx_fields(owner, number);
+    epctx_value_view value;
+    if (!scope->typed) {
+        epctx_map_init(&scope->types, &l->arena);
+        scope->typed = true;
+    }
+    while (epctx_next_value(&it, &value)) {
+        OPS_TRY(lint_note_type(l, scope, &value));
+    }
+    return EPCTX_OK;
+}
+
+/* Of a function the types are known already. */
+static epctx_status lint_note_types(linter *l, lint_frame *scope, epctx_view graph)
+{
+    static const uint8_t lists[3] = {EPCTX_FIELD_GRAPH_VALUE_INFO, EPCTX_FIELD_GRAPH_INPUT,
+                                     EPCTX_FIELD_GRAPH_OUTPUT};
+    int i;
+    for (i = scope->typed ? 3 : 0; i < 3; i++) {
+        OPS_TRY(lint_note_list(l, scope, graph, lists[i]));
+    }
+    return EPCTX_OK;
+}
+
+/* ORT's contrib_defs.cc: all tensor types but strings, complex numbers and those of eight bits and
+ * less that are no integers. */
+bool epctx_lint_allows(int32_t elem_type)
+{
+    return (elem_type >= 1 && elem_type <= 7) || (elem_type >= 9 && elem_type <= 13) ||
+           elem_type == 16;
+}
+
+static void lint_value(linter *l, lint_frame *scope, const lint_judged *judged, epctx_str name,
+                       bool output)
+{
+    uint32_t at = epctx_map_get(&scope->types, name);
+    const lint_type_note *note;
+    bool fixed = judged->profile != NULL && judged->ours &&
+                 (judged->profile->traits & EPCTX_STATIC_SHAPES) != 0;
+    note = at != EPCTX_MAP_NONE ? (const lint_type_note *)scope->notes.items + at : NULL;
+    if (note == NULL || (note->is_tensor && note->elem_type == 0)) {
+        if (output) {
+            lint_say(l, EPCTX_RULE_NO_VALUE_TYPE, judged->node.name, NULL,
+                     "output '%S' has no type, neither in value_info nor as a graph output: ORT "
+                     "cannot infer it",
+                     &name);
+        }
+        return;
+    }
+    if (!note->is_tensor || !epctx_lint_allows(note->elem_type)) {
+        lint_say(l, output ? EPCTX_RULE_OUTPUT_TYPE : EPCTX_RULE_VALUE_TYPE, judged->node.name,
+                 NULL,
+                 "%s '%S' is of type %s, EPContext takes tensors of integers of 8 to 64 bits, "
+                 "floats of 16 to 64 bits and bool",
+                 output ? "output" : "input", &name,
+                 note->is_tensor ? epctx_elem_name(note->elem_type) : "no tensor");
+    } else if (note->dynamic && fixed && !output) {
+        /* What comes out follows from what goes in: the compiled graph knows its shapes. */
+        lint_say(l, EPCTX_RULE_DYNAMIC_SHAPE, judged->node.name, NULL,
+                 "input '%S' has a dimension without a number, EP '%s' wants fixed shapes", &name,
+                 judged->profile->name);
+    }
+}
+
+/* -- one node -- */
+
+static const char *const lint_epnode_attrs[EPCTX_EP_ATTR_COUNT] = {
+#define LINT_ATTR_NAME(id, name, type, member) name,
+    EPCTX_EPNODE_ATTR_LIST(LINT_ATTR_NAME)
+#undef LINT_ATTR_NAME
+};
+
+/* Reads one attribute as if the node had no other. */
+static epctx_status lint_take(const epctx_attr_view *attr, epctx_epnode *out, epctx_error *error)
+{
+    epctx_node record;
+    epctx_attr one;
+    memset(&record, 0, sizeof record);
+    memset(&one, 0, sizeof one);
+    one.name = attr->name;
+    one.type = (epctx_attr_type)attr->type; /* 0 to 14, as attr views are read */
+    one.i = attr->i;
+    one.s = attr->s;
+    record.attrs = &one;
+    record.attr_count = 1;
+    return epctx_epnode_from_record(&record, out, error);
+}
+
+static epctx_status lint_attrs(linter *l, const epctx_node_view *view, bool *readable)
+{
+    epctx_cursor it = epctx_node_attrs(view);
+    epctx_attr_view attr;
+    *readable = true;
+    while (epctx_next_attr(&it, &attr)) {
+        epctx_epnode node;
+        epctx_error error;
+        const char *known = NULL;
+        char text[LINT_ATTR_TEXT];
+        int id;
+        lint_attr_text(text, attr.name);
+        if (attr.ref_attr_name.size > 0 && !l->in_function) {
+            lint_say(l, EPCTX_RULE_REFERENCE, view->name, text,
+                     "refers to attribute '%S' of a function, but is in none", &attr.ref_attr_name);
+        }
+        for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
+            const char *name = lint_epnode_attrs[id];
+            known = epctx_str_is(attr.name, name) ? name : known;
+        }
+        if (epctx_str_is(attr.name, EPCTX_WEIGHTS_ATTR)) {
+            continue; /* our own */
+        }
+        if (known == NULL) {
+            lint_say(l, EPCTX_RULE_EXTRA_ATTRIBUTE, view->name, text,
+                     "attribute '%S' is not in the schema", &attr.name);
+            continue;
+        }
+        if (lint_take(&attr, &node, &error) != EPCTX_OK) {
+            bool type = node.present == 0;
+            *readable = false;
+            lint_say(l, type ? EPCTX_RULE_ATTRIBUTE_TYPE : EPCTX_RULE_ATTRIBUTE_VALUE, view->name,
+                     text, "%s", error.message);
+        } else if (epctx_str_is(attr.name, "max_size") && attr.i < 0) {
+            lint_say(l, EPCTX_RULE_ATTRIBUTE_VALUE, view->name, text,
+                     "max_size is %d, a number from 0 on is expected", attr.i);
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* Which profile judges a node, and what its source tells. */
+static epctx_status lint_source(linter *l, lint_judged *judged)
+{
+    const epctx_epnode *node = &judged->node;
+    const epctx_profile *forced = l->opts != NULL ? l->opts->profile : NULL;
+    epctx_claim claim;
+    judged->profile = forced != NULL ? forced : epctx_profile_of(node->source);
+    claim = epctx_profile_claims(judged->profile, node);
+    judged->ours = claim != EPCTX_CLAIM_NO;
+    if (claim == EPCTX_CLAIM_MISSING) {
+        lint_say(l, EPCTX_RULE_NO_SOURCE, node->name, "source",
+                 "is missing, EP '%s' takes only nodes with '%s'", judged->profile->name,
+                 judged->profile->sources[0] != NULL ? judged->profile->sources[0] : "its name");
+    } else if (claim == EPCTX_CLAIM_SPELLING) {
+        lint_say(l, EPCTX_RULE_SOURCE_SPELLING, node->name, "source",
+                 "is '%S', this EP takes '%s' only, letter by letter", &node->source,
+                 judged->profile->sources[0]);
+    } else if (claim == EPCTX_CLAIM_NO) {
+        lint_say(l, EPCTX_RULE_FOREIGN, node->name, "source",
+                 "is '%S': the node is for another EP than '%s'", &node->source,
+                 judged->profile->name);
+    } else if ((node->present & 1u << EPCTX_EP_SOURCE) == 0) {
+        lint_say(l, EPCTX_RULE_SOURCE_ABSENT, node->name, "source",
+                 "is missing: only some EPs take such a node");
+    } else if (forced == NULL && (judged->profile->traits & EPCTX_ANY_EP) != 0 &&
+               !ops_has(&l->unknown_sources, node->source)) {
+        OPS_TRY(lint_set(l, &l->unknown_sources, node->source, 1));
+        lint_say(l, EPCTX_RULE_UNKNOWN_SOURCE, node->name, "source",
+                 "is '%S', no built-in profile knows it", &node->source);
+    }
+    return EPCTX_OK;
+}
+
+static bool lint_looks_like_path(epctx_str text)
+{
+    static const char *const ends[] = {".bin", ".xml", ".engine", ".mxr", ".ctx", ".dlc", ".mep"};
+    size_t i;
+    if (text.size == 0 || text.size > 260) {
+        return false;
+    }
+    for (i = 0; i < text.size; i++) {
+        if ((unsigned char)text.data[i] < 0x20) {
+            return false;
+        }
+    }
+    for (i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        size_t size = strlen(ends[i]);
+        if (text.size >= size && memcmp(text.data + text.size - size, ends[i], size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Payload and attributes of a node, by its profile. */
+static void lint_context(linter *l, lint_judged *judged)
+{
+    const epctx_epnode *node = &judged->node;
+    const epctx_profile *profile = judged->profile;
+    epctx_str context = node->ep_cache_context;
+    bool each = profile->payload == EPCTX_PAYLOAD_EACH;
+    bool needs = node->main_context == 1 || each;
+    bool dlc = epctx_node_attr_str(&judged->view, "ep_dlc_context").size > 0;
+    int id;
+    judged->context = context.size > 0 || dlc;
+    for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
+        const char *name = lint_epnode_attrs[id];
+        if ((profile->required & ~node->present & 1u << id) != 0 && id != EPCTX_EP_SOURCE) {
+            lint_say(l, EPCTX_RULE_NO_ATTRIBUTE, node->name, name,
+                     "is not stored, EP '%s' does not use the default", profile->name);
+        }
+    }
+    if (!judged->context && node->embed_mode == 0 && needs) {
+        lint_say(l, EPCTX_RULE_PATH_EMPTY, node->name, "ep_cache_context",
+                 "%s, the path of the context binary is expected (embed_mode is 0)",
+                 (node->present & 1u << EPCTX_EP_EP_CACHE_CONTEXT) != 0 ? "is empty"
+                                                                        : "is missing");
+    } else if (!judged->context && node->main_context == 1) {
+        lint_say(l, EPCTX_RULE_NO_CONTEXT, node->name, "ep_cache_context",
+                 "%s, but main_context is 1 and embed_mode is 1: the context is expected here",
+                 (node->present & 1u << EPCTX_EP_EP_CACHE_CONTEXT) != 0 ? "is empty"
+                                                                        : "is missing");
+    } else if (!judged->context && each) {
+        lint_say(l, EPCTX_RULE_NO_PAYLOAD, node->name, "ep_cache_context",
+                 "is missing: with EP '%s' every node has a context of its own", profile->name);
+    } else if (judged->context && node->main_context == 0 && !each &&
+               (profile->traits & EPCTX_SECONDARY_CONTEXT) == 0) {
+        lint_say(l, EPCTX_RULE_PAYLOAD_IGNORED, node->name, "ep_cache_context",
+                 "has %u bytes, but main_context is 0: nobody reads them", (uint64_t)context.size);
+    }
+    if (node->embed_mode == 1 && context.size >= (size_t)INT32_MAX) {
+        lint_say(l, EPCTX_RULE_PAYLOAD_SIZE, node->name, "ep_cache_context",
+                 "has %u bytes: ORT's C API creates attributes of less than 2 GiB",
+                 (uint64_t)context.size);
+    }
+    if (node->embed_mode == 1 && lint_looks_like_path(context)) {
+        lint_say(l, EPCTX_RULE_LIKE_PATH, node->name, "ep_cache_context",
+                 "is '%S': a file name? embed_mode is %s", &context,
+                 (node->present & 1u << EPCTX_EP_EMBED_MODE) != 0 ? "1" : "absent, which means 1");
+    }
+    if (node->embed_mode == 0 && (profile->traits & EPCTX_ONLY_EMBEDDED) != 0) {
+        lint_say(l, EPCTX_RULE_ONLY_EMBEDDED, node->name, "embed_mode",
+                 "is 0, but EP '%s' reads no files", profile->name);
+    }
+}
+
+epctx_status lint_epnode(linter *l, lint_frame *scope, const epctx_node_view *view,
+                         epctx_view graph)
+{
+    lint_judged *place;
+    const uint32_t both = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE;
+    lint_judged judged;
+    epctx_cursor it;
+    epctx_str name;
+    bool readable;
+    memset(&judged, 0, sizeof judged);
+    judged.view = *view;
+    judged.graph = l->graph;
+    judged.node = epctx_epnode_default();
+    judged.node.name = view->name;
+    if (!epctx_str_is(view->domain, EPCTX_DOMAIN)) {
+        lint_say(l, EPCTX_RULE_WRONG_DOMAIN, view->name, NULL,
+                 "op_type EPContext has domain '%S', com.microsoft is expected", &view->domain);
+        return EPCTX_OK;
+    }
+    if (view->name.size == 0) {
+        lint_say(l, EPCTX_RULE_NO_NAME, view->name, NULL, "an EPContext node has no name");
+    } else if (ops_has(&l->epnode_names, view->name)) {
+        lint_say(l, EPCTX_RULE_DOUBLED_EPNODE, view->name, NULL,
+                 "another EPContext node has the same name: ORT and EPs find nodes by name");
+    } else {
+        OPS_TRY(lint_set(l, &l->epnode_names, view->name, 1));
+    }
+    if (view->output_count == 0) {
+        lint_say(l, EPCTX_RULE_NO_OUTPUT, view->name, NULL,
+                 "the node has no output, the schema wants at least one");
+    }
+    if (l->in_function || l->in_training || scope->outer != NULL) {
+        lint_say(l, EPCTX_RULE_IN_BODY, view->name, NULL,
+                 "the node is inside of '%S': no known EP loads it there", &l->graph);
+    }
+    OPS_TRY(lint_attrs(l, view, &readable));
+    if (readable) {
+        epctx_epnode_read(view, &judged.node, NULL);
+        if ((judged.node.present & both) != both) {
+            lint_say(l, EPCTX_RULE_DEFAULTS, view->name, NULL,
+                     "main_context or embed_mode is not stored and counts as 1");
+        }
+        if ((judged.node.present & 1u << EPCTX_EP_EP_SDK_VERSION) == 0) {
+            lint_say(l, EPCTX_RULE_NO_SDK, view->name, "ep_sdk_version", "is not stored");
+        }
+        OPS_TRY(lint_source(l, &judged));
+        if (judged.ours) {
+            lint_context(l, &judged);
+        }
+        if (l->in_training) {
+            judged.ours = false; /* no EP sees it, so it stands with no other node */
+        } else {
+            OPS_TRY(lint_append(l, &l->nodes, sizeof *place, &place));
+            *place = judged;
+        }
+    }
+    OPS_TRY(lint_note_types(l, scope, graph));
+    it = epctx_node_inputs(view);
+    while (epctx_next_str(&it, &name)) {
+        lint_value(l, scope, &judged, name, false);
+        if (epctx_map_get(&scope->names, name) == 1) {
+            lint_say(l, EPCTX_RULE_WEIGHTLESS, view->name, NULL,
+                     "input '%S' is an initializer: the context holds no copy of it", &name);
+        }
+    }
+    it = epctx_node_outputs(view);
+    while (epctx_next_str(&it, &name)) {
+        if (name.size > 0) {
+            lint_value(l, scope, &judged, name, true);
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* -- nodes of one EP together -- */
+
+lint_judged *lint_judged_at(const linter *l, size_t i)
+{
+    return (lint_judged *)l->nodes.items + i;
+}
+
+static lint_party *lint_party_at(const linter *l, size_t i)
+{
+    return (lint_party *)l->parties.items + i;
+}
+
+/* Puts a judged node into its party, which is made for the first one. */
+static epctx_status lint_join_party(linter *l, size_t at)
+{
+    lint_judged *judged = lint_judged_at(l, at);
+    bool own = (judged->profile->traits & EPCTX_OWN_SOURCE) != 0;
+    epctx_str key = own ? judged->node.source : epctx_str_of(judged->profile->name);
+    lint_party *party;
+    uint32_t found;
+    OPS_TRY(lint_add(l, &l->party_of, key, (uint32_t)l->parties.count, &found));
+    if (found == EPCTX_MAP_NONE) {
+        found = (uint32_t)l->parties.count;
+        OPS_TRY(lint_append(l, &l->parties, sizeof *party, &party));
+        party->profile = judged->profile;
+        party->source = judged->node.source;
+        party->first = at;
+        epctx_map_init(&party->keys, &l->arena);
+    }
+    party = lint_party_at(l, found);
+    if (party->nodes++ > 0) {
+        lint_judged_at(l, party->last)->next = at + 1;
+    }
+    party->last = at;
+    judged->party = found;
+    party->mains += judged->node.main_context == 1;
+    party->embedded += judged->context && judged->node.embed_mode == 1;
+    party->files += judged->context && judged->node.embed_mode == 0;
+    return EPCTX_OK;
+}
+
+/* A name under which two nodes would get the same graph of one context. */
+static epctx_status lint_key(linter *l, lint_party *party, size_t i)
+{
+    lint_judged *judged = lint_judged_at(l, i);
+    const epctx_epnode *node = &judged->node;
+    epctx_str key = party->profile->key == EPCTX_KEY_NODE_NAME ? node->name : node->partition_name;
+    uint32_t other;
+    if (party->profile->key == EPCTX_KEY_NONE) {
+        return EPCTX_OK;
+    }
+    if (key.size == 0) {
+        bool stored = (party->profile->required & 1u << EPCTX_EP_PARTITION_NAME) != 0;
+        if (party->nodes > 1 && !stored) {
+            lint_say(l, EPCTX_RULE_NO_KEY, node->name,
+                     party->profile->key == EPCTX_KEY_PARTITION ? "partition_name" : NULL,
+                     "is missing: EP '%s' finds the graph in the context by it",
+                     party->profile->name);
+        }
+        return EPCTX_OK;
+    }
+    if (party->profile->key == EPCTX_KEY_NODE_NAME) {
+        return EPCTX_OK; /* equal names are reported for every EP */
+    }
+    OPS_TRY(lint_add(l, &party->keys, key, (uint32_t)i, &other));
+    if (other != EPCTX_MAP_NONE) {
+        const epctx_epnode *first = &lint_judged_at(l, other)->node;
+        bool one = node->main_context == 0 || first->main_context == 0 ||
+                   (node->embed_mode == 0 && first->embed_mode == 0 &&
+                    epctx_str_eq(node->ep_cache_context, first->ep_cache_context));
+        if (one) {
+            lint_say(l, EPCTX_RULE_DOUBLED_KEY, node->name, "partition_name",
+                     "is '%S', as in node '%S': both would get the same graph", &key, &first->name);
+        }
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status lint_party_node(linter *l, lint_party *party, size_t i)
+{
+    lint_judged *judged = lint_judged_at(l, i);
+    const epctx_epnode *node = &judged->node;
+    const epctx_profile *profile = party->profile;
+    OPS_TRY(lint_key(l, party, i));
+    if (node->main_context == 1 || profile->payload != EPCTX_PAYLOAD_SHARED ||
+        (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0) {
+        return EPCTX_OK;
+    }
+    if (party->mains == 0) {
+        lint_say(l, EPCTX_RULE_NO_MAIN, node->name, "main_context",
+                 "is 0, but no node of source '%S' has main_context 1", &node->source);
+    } else if (!judged->context && node->embed_mode == 1 &&
+               (profile->traits & EPCTX_EMBED_ONE) != 0) {
+        lint_say(l, EPCTX_RULE_NO_PAYLOAD, node->name, "ep_cache_context",
+                 "is missing: EP '%s' cannot load several embedded partitions and takes the "
+                 "missing context for an empty path (ORT issue 31977)",
+                 profile->name);
+    }
+    return EPCTX_OK;
+}
+
+/* What the check function of a profile sees. */
+typedef struct lint_profile_call {
+    linter *lint;
+    const size_t *index; /* node -> position in lint's list */
+} lint_profile_call;
+
+static bool lint_profile_attr(void *state, size_t node, const char *name, epctx_attr *out)
+{
+    lint_profile_call *call = (lint_profile_call *)state;
+    epctx_cursor it = epctx_node_attrs(&lint_judged_at(call->lint, call->index[node])->view);
+    epctx_attr_view attr;
+    bool found = false;
+    memset(out, 0, sizeof *out);
+    while (epctx_next_attr(&it, &attr)) {
+        if (epctx_str_is(attr.name, name)) {
+            out->name = attr.name;
+            out->type = (epctx_attr_type)attr.type; /* 0 to 14, as attr views are read */
+            out->i = attr.i;
+            out->f = attr.f;
+            out->s = attr.s;
+            found = true;
+        }
+    }
+    return found;
+}
+
+static void lint_profile_say(void *state, size_t node, const char *attribute, const char *text)
+{
+    lint_profile_call *call = (lint_profile_call *)state;
+    epctx_str name = lint_judged_at(call->lint, call->index[node])->node.name;
+    lint_say(call->lint, EPCTX_RULE_PROFILE, name, attribute, "%s", text);
+}
+
+static epctx_status lint_profile(linter *l, const lint_party *party)
+{
+    epctx_profile_check check;
+    lint_profile_call call;
+    const epctx_epnode **nodes;
+    size_t *index;
+    size_t at = party->first;
+    size_t i;
+    if (party->profile->check_fn == NULL) {
+        return EPCTX_OK;
+    }
+    OPS_TRY(ops_array(&l->arena, (size_t)party->nodes, sizeof *nodes, &nodes, l->error));
+    OPS_TRY(ops_array(&l->arena, (size_t)party->nodes, sizeof *index, &index, l->error));
+    for (i = 0; i < party->nodes; i++) {
+        nodes[i] = &lint_judged_at(l, at)->node;
+        index[i] = at;
+        at = lint_judged_at(l, at)->next - 1;
+    }
+    call.lint = l;
+    call.index = index;
+    check.profile = party->profile;
+    check.nodes = nodes;
+    check.node_count = (size_t)party->nodes;
+    check.state = &call;
+    check.attr_fn = lint_profile_attr;
+    check.say_fn = lint_profile_say;
+    party->profile->check_fn(&check);
+    return EPCTX_OK;
+}
+
+static epctx_status lint_judge_party(linter *l, const lint_party *party)
+{
+    const epctx_profile *profile = party->profile;
+    const epctx_epnode *first = &lint_judged_at(l, party->first)->node;
+    if ((profile->traits & EPCTX_NO_MIX) != 0 && party->embedded > 0 && party->files > 0) {
+        lint_say(l, EPCTX_RULE_MIXED_MODES, first->name, "embed_mode",
+                 "%u contexts are embedded and %u are files, EP '%s' takes one kind in a model",
+                 party->embedded, party->files, profile->name);
+    }
+    if ((profile->traits & EPCTX_ONE_MAIN) != 0 && party->mains > 1) {
+        lint_say(l, EPCTX_RULE_MANY_MAINS, first->name, "main_context",
+                 "%u nodes are primary, EP '%s' wants exactly one", party->mains, profile->name);
+    }
+    if ((profile->traits & EPCTX_ONE_NODE) != 0 && l->main_nodes != 1) {
+        lint_say(l, EPCTX_RULE_MORE_NODES, first->name, NULL,
+                 "the graph has %u nodes, EP '%s' recognises a compiled model of exactly one",
+                 l->main_nodes, profile->name);
+    }
+    return lint_profile(l, party);
+}
+
+epctx_status lint_parties(linter *l)
+{
+    size_t i;
+    for (i = 0; i < l->nodes.count; i++) {
+        if (lint_judged_at(l, i)->ours) {
+            OPS_TRY(lint_join_party(l, i));
+        }
+    }
+    for (i = 0; i < l->nodes.count; i++) {
+        const lint_judged *judged = lint_judged_at(l, i);
+        if (judged->ours) {
+            l->graph = judged->graph;
+            OPS_TRY(lint_party_node(l, lint_party_at(l, judged->party), i));
+        }
+    }
+    l->graph = epctx_str_of("");
+    for (i = 0; i < l->parties.count; i++) {
+        OPS_TRY(lint_judge_party(l, lint_party_at(l, i)));
+    }
+    return EPCTX_OK;
+}
+
+/* -- compatibility entries -- */
+
+/* The text in small letters, in the arena. */
+static epctx_status lint_lowered(linter *l, epctx_str text, epctx_str *out)
+{
+    char *copy = epctx_arena_copy(&l->arena, text);
+    size_t i;
+    if (copy == NULL) {
+        return ops_nomem(&l->arena, l->error);
+    }
+    for (i = 0; i < text.size; i++) {
+        copy[i] = (char)(copy[i] >= 'A' && copy[i] <= 'Z' ? copy[i] - 'A' + 'a' : copy[i]);
+    }
+    out->data = copy;
+    out->size = text.size;
+    return EPCTX_OK;
+}
+
+static bool lint_has_party(const linter *l, const epctx_profile *profile)
+{
+    return (profile->traits & EPCTX_OWN_SOURCE) == 0 &&
+           epctx_map_get(&l->party_of, epctx_str_of(profile->name)) != EPCTX_MAP_NONE;
+}
+
+/* One entry of the metadata. `sources` has the sources of the nodes in small letters; `told` gets
+ * the EPs that an entry is for. */
+static epctx_status lint_compat_entry(linter *l, epctx_str key, epctx_str value,
+                                      const epctx_map *sources, epctx_map *told)
+{
+    const epctx_profile *profile;
+    epctx_compat_qnn qnn;
+    epctx_str ep;
+    epctx_str lowered;
+    ep.data = key.data + sizeof EPCTX_COMPAT_PREFIX - 1;
+    ep.size = key.size - (sizeof EPCTX_COMPAT_PREFIX - 1);
+    profile = epctx_profile_of(ep);
+    OPS_TRY(lint_lowered(l, ep, &lowered));
+    OPS_TRY(lint_set(l, told, lowered, 1));
+    OPS_TRY(lint_set(l, told, epctx_str_of(profile->name), 1));
+    if (l->parties.count > 0 && epctx_map_get(sources, lowered) == EPCTX_MAP_NONE &&
+        epctx_map_get(sources, epctx_str_of("")) == EPCTX_MAP_NONE && /* it may be for anybody */
+        !lint_has_party(l, profile)) {
+        lint_say(l, EPCTX_RULE_STALE_COMPAT, key, NULL,
+                 "no node is for EP '%S': left over from an earlier compilation?", &ep);
+    }
+    if (value.size == 0) {
+        lint_say(l, EPCTX_RULE_COMPAT_SYNTAX, key, NULL, "the entry for EP '%S' is empty", &ep);
+    } else if ((profile->traits & EPCTX_QNN_COMPAT) != 0 && !epctx_compat_read_qnn(value, &qnn)) {
+        lint_say(l, EPCTX_RULE_COMPAT_SYNTAX, key, NULL,
+                 "is '%S', EP '%S' writes six fields separated by ':'", &value, &ep);
+    }
+    return EPCTX_OK;
+}
+
+epctx_status lint_compat(linter *l)
+{
+    epctx_cursor it = epctx_metadata(epctx_model_read(l->model).view, EPCTX_KIND_MODEL);
+    epctx_map sources;
+    epctx_map told;
+    epctx_pair pair;
+    epctx_str source;
+    size_t i;
+    epctx_map_init(&sources, &l->arena);
+    epctx_map_init(&told, &l->arena);
+    for (i = 0; i < l->parties.count; i++) {
+        const lint_party *party = lint_party_at(l, i);
+        OPS_TRY(lint_lowered(l, party->source, &source));
+        OPS_TRY(lint_set(l, &sources, source, 1));
+    }
+    while (epctx_next_pair(&it, &pair)) {
+        if (epctx_str_starts(pair.key, EPCTX_COMPAT_PREFIX)) {
+            OPS_TRY(lint_compat_entry(l, pair.key, pair.value, &sources, &told));
+        }
+    }
+    for (i = 0; i < l->parties.count; i++) {
+        const lint_party *party = lint_party_at(l, i);
+        bool own = (party->profile->traits & EPCTX_OWN_SOURCE) != 0;
+        OPS_TRY(lint_lowered(l, party->source, &source));
+        if (!ops_has(&told, source) &&
+            (own || !ops_has(&told, epctx_str_of(party->profile->name)))) {
+            lint_say(l, EPCTX_RULE_NO_COMPAT, party->source, NULL,
+                     "there is no metadata entry " EPCTX_COMPAT_PREFIX "%S", &party->source);
+        }
+    }
+    return EPCTX_OK;
+}

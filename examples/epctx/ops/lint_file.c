@@ -1,0 +1,191 @@
+/* lint_file.c - the files that a model needs. */
+#include "lint_internal.h"
+
+/* Is ".." all that is wrong with a name? Then `stays` gets whether it leads back into its folder by
+ * its letters alone. */
+static epctx_status lint_only_dots(linter *l, epctx_str name, bool *only, bool *stays)
+{
+    epctx_str rest = name;
+    char *copy = epctx_arena_copy(&l->arena, name);
+    int64_t depth = 0;
+    size_t i = 0;
+    *only = false;
+    *stays = true;
+    if (copy == NULL) {
+        return ops_nomem(&l->arena, l->error);
+    }
+    while (i <= name.size) {
+        size_t start = i;
+        while (i < name.size && name.data[i] != '/' && name.data[i] != '\\') {
+            i++;
+        }
+        if (i - start == 2 && memcmp(name.data + start, "..", 2) == 0) {
+            depth--;
+            *only = true;
+            memcpy(copy + start, "up", 2);
+        } else if (i > start && !(i - start == 1 && name.data[start] == '.')) {
+            depth++;
+        }
+        *stays = *stays && depth >= 0;
+        i++;
+    }
+    rest.data = copy;
+    *only = *only && epctx_path_check(rest, NULL) == EPCTX_OK;
+    return EPCTX_OK;
+}
+
+/* ORT takes a location with '..' when it leads back into the folder. */
+static epctx_status lint_detour(linter *l, epctx_dependency *file)
+{
+    const epctx_io *io = epctx_model_io(l->model);
+    uint32_t flags = l->model->path_flags | (l->opts != NULL ? l->opts->path_flags : 0);
+    char path[EPCTX_PATH_MAX];
+    epctx_file_info info;
+    bool only;
+    bool stays;
+    OPS_TRY(lint_only_dots(l, file->name, &only, &stays));
+    if (!only) {
+        return EPCTX_OK;
+    }
+    if (io == NULL || (l->opts != NULL && l->opts->no_files)) {
+        file->status = stays ? EPCTX_OK : EPCTX_ERR_PATH;
+    } else if (epctx_path_find(io, epctx_str_of(file->folder), file->name,
+                               flags | EPCTX_PATH_DETOURS, path, sizeof path, NULL) == EPCTX_OK &&
+               io->stat_fn(io->user, path, &info, NULL) == EPCTX_OK) {
+        file->path = epctx_arena_copy(&l->arena, epctx_str_of(path));
+        file->size = info.size;
+        file->status = EPCTX_OK;
+    }
+    return EPCTX_OK;
+}
+
+/* Lists the files of the model. */
+epctx_status lint_list_files(linter *l)
+{
+    size_t i;
+    OPS_TRY(epctx_model_files(l->model, l->opts, &l->arena, &l->files, &l->file_count, l->error));
+    for (i = 0; i < l->file_count; i++) {
+        epctx_dependency *file = &l->files[i];
+        if (file->use == EPCTX_USE_INITIALIZERS) {
+            OPS_TRY(lint_set(l, &l->external_files, file->name, (uint32_t)i));
+            if (file->status == EPCTX_ERR_PATH && file->folder != NULL) {
+                OPS_TRY(lint_detour(l, file));
+            }
+        }
+    }
+    return EPCTX_OK;
+}
+
+static void lint_join_path(char out[EPCTX_PATH_MAX], epctx_str folder, epctx_str name)
+{
+    epctx_text text = epctx_text_of(out, EPCTX_PATH_MAX);
+    char end = folder.size > 0 ? folder.data[folder.size - 1] : '/';
+    epctx_text_put(&text, folder);
+    if (end != '/' && end != '\\') {
+        epctx_text_put_char(&text, '/');
+    }
+    epctx_text_put(&text, name);
+}
+
+/* The rule that a file which cannot be used breaks. */
+static epctx_rule lint_file_rule(const linter *l, const epctx_dependency *file)
+{
+    const epctx_io *io = epctx_model_io(l->model);
+    epctx_str tag = epctx_str_of("*/");
+    if (file->name.size >= tag.size && memcmp(file->name.data, tag.data, tag.size) == 0) {
+        return EPCTX_RULE_MEMORY_LOCATION;
+    }
+    if (epctx_path_check(file->name, NULL) != EPCTX_OK) {
+        return EPCTX_RULE_PATH_UNSAFE;
+    }
+    if (file->folder == NULL) {
+        return EPCTX_RULE_NO_BASE;
+    }
+    if (file->status == EPCTX_ERR_NOT_FOUND) {
+        return EPCTX_RULE_FILE_MISSING;
+    }
+    if (file->status == EPCTX_ERR_PATH) { /* no safe name gets it without an io */
+        epctx_file_info info;
+        char path[EPCTX_PATH_MAX];
+        lint_join_path(path, epctx_str_of(file->folder), file->name);
+        if (io->stat_fn(io->user, path, &info, NULL) == EPCTX_OK &&
+            info.kind == EPCTX_FILE_REGULAR) {
+            return info.size == 0 ? EPCTX_RULE_FILE_EMPTY : EPCTX_RULE_PATH_LINK;
+        }
+    }
+    return EPCTX_RULE_FILE_IRREGULAR;
+}
+
+static void lint_file(linter *l, const epctx_dependency *file)
+{
+    epctx_str name = file->name;
+    if (file->use == EPCTX_USE_SOURCE_MODEL && !file->required) {
+        if (memchr(name.data, '/', name.size) != NULL ||
+            memchr(name.data, '\\', name.size) != NULL) {
+            lint_say(l, EPCTX_RULE_BUILD_PATH, file->node, file->attribute,
+                     "is '%S': the folder is that of the machine that compiled", &name);
+        }
+    }
+    if (!file->required) {
+        return; /* a sidecar, or a file of a training graph: no session misses it */
+    }
+    if (file->status != EPCTX_OK) {
+        epctx_rule rule = lint_file_rule(l, file);
+        /* ORT opens no file for an initializer that nothing reads. */
+        bool idle = file->use == EPCTX_USE_INITIALIZERS && rule != EPCTX_RULE_MEMORY_LOCATION &&
+                    epctx_map_get(&l->idle_files, name) == file->users &&
+                    (rule == EPCTX_RULE_FILE_EMPTY ||
+                     epctx_map_get(&l->body_files, name) == EPCTX_MAP_NONE);
+        l->demoted = idle ? EPCTX_RULE_IDLE_INITIALIZER : EPCTX_RULE_COUNT;
+        lint_say(l, rule, file->node, file->attribute, "%s", file->problem);
+        l->demoted = EPCTX_RULE_COUNT;
+    } else if (file->use == EPCTX_USE_INITIALIZERS && epctx_path_check(name, NULL) != EPCTX_OK) {
+        lint_say(l, EPCTX_RULE_DETOUR, file->node, file->attribute,
+                 "is '%S': ORT 1.30 follows '..' inside the model's folder", &name);
+    }
+    if (memchr(name.data, '\\', name.size) != NULL) {
+        lint_say(l, EPCTX_RULE_BACKSLASH, file->node, file->attribute,
+                 "is '%S': a backslash separates folders on Windows only", &name);
+    }
+}
+
+/* Whether an EP refuses a name for its dots. */
+static bool lint_refuses_dots(const epctx_profile *profile, epctx_str name)
+{
+    size_t i;
+    for (i = 1; i < name.size && (profile->traits & EPCTX_NO_DOTS) != 0; i++) {
+        if (name.data[i - 1] == '.' && name.data[i] == '.') {
+            return true;
+        }
+    }
+    return false;
+}
+
+void lint_files(linter *l)
+{
+    const char *path_given = l->opts != NULL ? l->opts->context_file_path : NULL;
+    epctx_str model_file =
+        epctx_path_file(epctx_str_of(path_given != NULL ? path_given : l->model->path));
+    size_t i;
+    for (i = 0; i < l->file_count; i++) {
+        /* An empty path or location is reported with the node or initializer. */
+        if (l->files[i].name.size > 0) {
+            lint_file(l, &l->files[i]);
+        }
+    }
+    for (i = 0; i < l->nodes.count; i++) {
+        const lint_judged *judged = lint_judged_at(l, i);
+        epctx_str name = judged->node.ep_cache_context;
+        bool path = judged->ours && judged->node.embed_mode == 0 && name.size > 0;
+        if (path && model_file.size > 0 &&
+            !epctx_profile_name_fits(judged->profile->binary, epctx_path_file(name), model_file)) {
+            lint_say(l, EPCTX_RULE_BINARY_NAME, judged->node.name, "ep_cache_context",
+                     "is '%S', EP '%s' writes '%s'", &name, judged->profile->name,
+                     judged->profile->binary);
+        }
+        if (path && lint_refuses_dots(judged->profile, name)) {
+            lint_say(l, EPCTX_RULE_DOTS, judged->node.name, "ep_cache_context",
+                     "is '%S': EP '%s' refuses any '..'", &name, judged->profile->name);
+        }
+    }
+}

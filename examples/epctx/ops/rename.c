@@ -1,0 +1,319 @@
+/* Values get other names, everywhere. */
+#include "rename.h"
+
+typedef struct rename_work {
+    epctx_model *model;
+    epctx_arena *arena;
+    epctx_error *error;
+    epctx_name_opts opts;
+    epctx_map from;  /* old name -> index */
+    epctx_map taken; /* new name -> index */
+    const epctx_str *names; /* the old and new ones */
+    const epctx_str *to;
+    uint32_t *hidden;  /* graphs around the place that define the old name themselves */
+    epctx_list scopes; /* rename_scope: these graphs */
+    bool apply;        /* else only look for clashes */
+    size_t uses;
+} rename_work;
+
+/* A graph inside of what is renamed: a name that it defines is its own. */
+typedef struct rename_scope {
+    epctx_view graph;
+    uint32_t level; /* in the walk */
+} rename_scope;
+
+/* -- places where the name of a value occurs: a message, and the fields that lead to the name -- */
+
+typedef struct rename_place {
+    epctx_kind kind;
+    uint32_t fields[3]; /* 0 ends them */
+} rename_place;
+
+static const rename_place rename_places[] = {
+    {EPCTX_KIND_GRAPH, {EPCTX_FIELD_GRAPH_INPUT, EPCTX_FIELD_VALUE_NAME, 0}},
+    {EPCTX_KIND_GRAPH, {EPCTX_FIELD_GRAPH_OUTPUT, EPCTX_FIELD_VALUE_NAME, 0}},
+    {EPCTX_KIND_GRAPH, {EPCTX_FIELD_GRAPH_VALUE_INFO, EPCTX_FIELD_VALUE_NAME, 0}},
+    {EPCTX_KIND_GRAPH, {EPCTX_FIELD_GRAPH_INITIALIZER, EPCTX_FIELD_TENSOR_NAME, 0}},
+    {EPCTX_KIND_GRAPH,
+     {EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER, EPCTX_FIELD_SPARSE_VALUES, EPCTX_FIELD_TENSOR_NAME}},
+    {EPCTX_KIND_GRAPH,
+     {EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION, EPCTX_FIELD_ANNOTATION_TENSOR_NAME, 0}},
+    {EPCTX_KIND_GRAPH,
+     {EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION,
+      EPCTX_FIELD_ANNOTATION_QUANT_PARAMETER_TENSOR_NAMES, EPCTX_FIELD_PAIR_VALUE}},
+    {EPCTX_KIND_FUNCTION, {EPCTX_FIELD_FUNCTION_INPUT, 0, 0}},
+    {EPCTX_KIND_FUNCTION, {EPCTX_FIELD_FUNCTION_OUTPUT, 0, 0}},
+    {EPCTX_KIND_FUNCTION, {EPCTX_FIELD_FUNCTION_VALUE_INFO, EPCTX_FIELD_VALUE_NAME, 0}},
+    {EPCTX_KIND_NODE, {EPCTX_FIELD_NODE_INPUT, 0, 0}},
+    {EPCTX_KIND_NODE, {EPCTX_FIELD_NODE_OUTPUT, 0, 0}},
+    {EPCTX_KIND_NODE,
+     {EPCTX_FIELD_NODE_DEVICE_CONFIGURATIONS, EPCTX_FIELD_NODE_CONFIG_SHARDING_SPEC,
+      EPCTX_FIELD_SHARDING_TENSOR_NAME}},
+};
+
+/* The number of the new name that a value gets here, or EPCTX_MAP_NONE. */
+static uint32_t rename_index(const rename_work *w, epctx_str name)
+{
+    uint32_t i = name.size > 0 ? epctx_map_get(&w->from, name) : EPCTX_MAP_NONE;
+    return i != EPCTX_MAP_NONE && w->hidden[i] == 0 ? i : EPCTX_MAP_NONE;
+}
+
+static epctx_status rename_in_use(const rename_work *w, epctx_str name, const char *where)
+{
+    uint32_t i = epctx_map_get(&w->taken, name);
+    return i == EPCTX_MAP_NONE
+               ? EPCTX_OK
+               : epctx_fail(w->error, EPCTX_ERR_EXISTS, "value '%S' cannot be called '%S': %s",
+                            &w->names[i], &name, where);
+}
+
+static epctx_status rename_field(rename_work *w, epctx_view field)
+{
+    epctx_str name = epctx_view_str(field);
+    uint32_t i = rename_index(w, name);
+    if (i == EPCTX_MAP_NONE) {
+        return w->apply || name.size == 0 ? EPCTX_OK
+                                          : rename_in_use(w, name, "that name is in use");
+    }
+    w->uses++;
+    return w->apply ? epctx_replace_str(w->model, field, w->to[i], w->error) : EPCTX_OK;
+}
+
+/* The fields of a message that `fields` leads to, of which `left` are left. */
+static epctx_status rename_fields(rename_work *w, epctx_view message, const uint32_t *fields,
+                                  size_t left)
+{
+    epctx_cursor it = epctx_fields(message, fields[0]);
+    epctx_view view;
+    while (epctx_next_view(&it, &view)) {
+        OPS_TRY(left == 1 || fields[1] == 0 ? rename_field(w, view)
+                                            : rename_fields(w, view, fields + 1, left - 1));
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status rename_message(rename_work *w, epctx_view message, epctx_kind kind)
+{
+    size_t i;
+    for (i = 0; i < sizeof rename_places / sizeof rename_places[0]; i++) {
+        if (rename_places[i].kind == kind) {
+            OPS_TRY(rename_fields(w, message, rename_places[i].fields, 3));
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* -- scopes -- */
+
+/* `by` 1: a graph hides the names that it defines; UINT32_MAX, minus one: no longer. */
+static void rename_hide(rename_work *w, epctx_view graph, uint32_t by)
+{
+    ops_definitions defined = ops_definitions_of(graph);
+    epctx_str name;
+    while (ops_next_definition(&defined, &name)) {
+        uint32_t i = epctx_map_get(&w->from, name);
+        if (i != EPCTX_MAP_NONE) {
+            w->hidden[i] += by;
+        }
+    }
+}
+
+static epctx_status rename_enter(rename_work *w, epctx_view graph, uint32_t level)
+{
+    rename_scope *scope = (rename_scope *)epctx_list_add(&w->scopes, w->arena, sizeof *scope);
+    if (scope == NULL) {
+        return ops_nomem(w->arena, w->error);
+    }
+    scope->graph = graph;
+    scope->level = level;
+    rename_hide(w, graph, 1);
+    return EPCTX_OK;
+}
+
+/* Graphs that a message of this level is not inside of. */
+static void rename_leave(rename_work *w, uint32_t level)
+{
+    const rename_scope *scopes = (const rename_scope *)w->scopes.items;
+    while (w->scopes.count > 0 && scopes[w->scopes.count - 1].level >= level) {
+        rename_hide(w, scopes[--w->scopes.count].graph, UINT32_MAX);
+    }
+}
+
+/* May the values at a node have other names, if it is an EPContext node? */
+static epctx_status rename_allowed(const rename_work *w, epctx_view message)
+{
+    epctx_node_view node = epctx_node_of(message);
+    epctx_cursor inputs = epctx_node_inputs(&node);
+    epctx_cursor outputs = epctx_node_outputs(&node);
+    const epctx_profile *profile = w->opts.profile;
+    epctx_epnode ep;
+    epctx_str name;
+    if (w->opts.any_io || !epctx_is_epnode(&node) ||
+        epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) {
+        return EPCTX_OK;
+    }
+    profile = profile != NULL ? profile : epctx_profile_of(ep.source);
+    while ((profile->traits & EPCTX_IO_NAMES) != 0 &&
+           (epctx_next_str(&inputs, &name) || epctx_next_str(&outputs, &name))) {
+        if (rename_index(w, name) != EPCTX_MAP_NONE) {
+            epctx_fail(w->error, EPCTX_ERR_UNSUPPORTED,
+                       "value '%S' cannot have another name: %s finds it in its binary by name",
+                       &name, profile->name);
+            epctx_blame(w->error, NULL, &node.name, NULL);
+            return EPCTX_ERR_UNSUPPORTED;
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* Everything below a graph or function that sees its values. */
+static epctx_status rename_below(rename_work *w, epctx_view scope, epctx_kind kind)
+{
+    epctx_walk walk;
+    epctx_walk_below(&walk, scope, kind);
+    while (epctx_walk_step(&walk)) {
+        rename_leave(w, walk.level);
+        if (walk.kind == EPCTX_KIND_GRAPH && walk.level > 0) {
+            OPS_TRY(rename_enter(w, walk.view, walk.level));
+        } else if (walk.kind == EPCTX_KIND_NODE && !w->apply) {
+            OPS_TRY(rename_allowed(w, walk.view));
+        }
+        OPS_TRY(rename_message(w, walk.view, walk.kind));
+    }
+    rename_leave(w, 0);
+    return EPCTX_OK;
+}
+
+static epctx_status rename_bindings(rename_work *w, epctx_view training, uint32_t number,
+                                    uint32_t inner)
+{
+    uint32_t fields[2];
+    fields[0] = number;
+    fields[1] = inner;
+    return rename_fields(w, training, fields, 2);
+}
+
+/* A graph of a TrainingInfoProto sees the main graph's values. The value of a binding is an output
+ * of this graph. */
+static epctx_status rename_training_graph(rename_work *w, const epctx_training_view *training,
+                                          bool algorithm)
+{
+    epctx_view graph = algorithm ? training->algorithm.view : training->initialization.view;
+    uint32_t number = algorithm ? EPCTX_FIELD_TRAINING_UPDATE_BINDING
+                                : EPCTX_FIELD_TRAINING_INITIALIZATION_BINDING;
+    rename_hide(w, graph, 1);
+    OPS_TRY(rename_below(w, graph, EPCTX_KIND_GRAPH));
+    OPS_TRY(rename_bindings(w, training->view, number, EPCTX_FIELD_PAIR_VALUE));
+    if (algorithm) { /* keys: initializers of the algorithm or of the main graph */
+        OPS_TRY(rename_bindings(w, training->view, EPCTX_FIELD_TRAINING_INITIALIZATION_BINDING,
+                                EPCTX_FIELD_PAIR_KEY));
+        OPS_TRY(rename_bindings(w, training->view, EPCTX_FIELD_TRAINING_UPDATE_BINDING,
+                                EPCTX_FIELD_PAIR_KEY));
+    }
+    rename_hide(w, graph, UINT32_MAX);
+    return EPCTX_OK;
+}
+
+static epctx_status rename_all(rename_work *w, epctx_view scope)
+{
+    epctx_cursor trainings = epctx_model_trainings(w->model);
+    epctx_training_view training;
+    w->uses = 0;
+    OPS_TRY(rename_below(w, scope, epctx_view_kind(scope)));
+    while (scope.slot == epctx_model_graph(w->model).view.slot &&
+           epctx_next_training(&trainings, &training)) {
+        OPS_TRY(rename_training_graph(w, &training, false));
+        OPS_TRY(rename_training_graph(w, &training, true));
+    }
+    return EPCTX_OK;
+}
+
+/* -- what is to be renamed -- */
+
+/* The scope as it is now. The names of the graphs around it are not free. */
+static epctx_status rename_find_scope(rename_work *w, epctx_view *scope)
+{
+    epctx_view inner, outer;
+    epctx_kind kind;
+    if (!epctx_view_exists(*scope)) {
+        *scope = epctx_model_graph(w->model).view;
+    }
+    if (!epctx_view_exists(*scope)) {
+        return epctx_fail(w->error, EPCTX_ERR_GRAPH, "the model has no graph to edit");
+    }
+    OPS_TRY(epctx_view_refresh(w->model, scope, &outer, w->error));
+    kind = epctx_view_kind(*scope);
+    if (kind != EPCTX_KIND_GRAPH && kind != EPCTX_KIND_FUNCTION) {
+        return epctx_fail(w->error, EPCTX_ERR_ARG, "the view is no graph");
+    }
+    while (epctx_view_exists(outer)) {
+        ops_definitions defined = ops_definitions_of(outer);
+        epctx_str name;
+        while (epctx_view_kind(outer) == EPCTX_KIND_GRAPH && ops_next_definition(&defined, &name)) {
+            OPS_TRY(rename_in_use(w, name, "a graph around it has that name"));
+        }
+        inner = outer;
+        OPS_TRY(epctx_view_refresh(w->model, &inner, &outer, w->error));
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status rename_plan(rename_work *w, size_t count)
+{
+    size_t i;
+    OPS_TRY(ops_array(w->arena, count, sizeof *w->hidden, &w->hidden, w->error));
+    for (i = 0; i < count; i++) {
+        const epctx_str *from = &w->names[i];
+        const epctx_str *to = &w->to[i];
+        if (from->size == 0 || to->size == 0) {
+            return epctx_fail(w->error, EPCTX_ERR_ARG, "the name of a value must not be empty");
+        }
+        if (epctx_str_eq(*from, *to)) {
+            continue;
+        }
+        if (ops_has(&w->from, *from)) {
+            return epctx_fail(w->error, EPCTX_ERR_ARG, "value '%S' has two new names", from);
+        }
+        if (ops_has(&w->taken, *to)) {
+            return epctx_fail(w->error, EPCTX_ERR_EXISTS, "two values are to be called '%S'", to);
+        }
+        OPS_TRY(ops_put(&w->from, *from, (uint32_t)i, w->error));
+        OPS_TRY(ops_put(&w->taken, *to, (uint32_t)i, w->error));
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status rename_run(rename_work *w, epctx_view scope, size_t count)
+{
+    OPS_TRY(rename_plan(w, count));
+    OPS_TRY(rename_find_scope(w, &scope));
+    OPS_TRY(rename_all(w, scope));
+    w->apply = true;
+    return rename_all(w, scope);
+}
+
+epctx_status epctx_rename_values(epctx_model *model, epctx_view scope, const epctx_str *from,
+                                 const epctx_str *to, size_t count, const epctx_name_opts *opts,
+                                 size_t *uses, epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    epctx_status status;
+    rename_work w;
+    epctx_error_clear(error);
+    memset(&w, 0, sizeof w);
+    w.model = model;
+    w.arena = &model->arena;
+    w.error = error;
+    w.names = from;
+    w.to = to;
+    if (opts != NULL) {
+        w.opts = *opts;
+    }
+    epctx_map_init(&w.from, w.arena);
+    epctx_map_init(&w.taken, w.arena);
+    status = rename_run(&w, scope, count);
+    if (uses != NULL) {
+        *uses = status == EPCTX_OK ? w.uses : 0;
+    }
+    return ops_end(model, mark, status, error);
+}

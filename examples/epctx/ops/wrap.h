@@ -1,0 +1,39 @@
+/* wrap.h - a model around a context binary that a vendor's tool wrote. */
+#ifndef EPCTX_OPS_WRAP_H
+#define EPCTX_OPS_WRAP_H
+
+#include "ops.h"
+
+/* One input or output of a binary. */
+typedef struct epctx_wrap_value {
+    epctx_value value; /* as the binary has it; -1: a dynamic dimension */
+    bool quantized; /* the application sees "NAME_dq" of float32: real = (x - zero_point) * scale */
+    float scale;
+    int64_t zero_point;
+} epctx_wrap_value;
+
+typedef struct epctx_wrap_opts {
+    const epctx_profile *profile; /* the EP that made the binary; required */
+    const char *source;           /* default what the EP writes */
+    const char *name;             /* of the graph in the binary and so of the node; required */
+    const char *partition_name;   /* default `name` */
+    const char *sdk_version, *hardware_architecture, *notes; /* NULL: not stored */
+    int64_t max_size;             /* 0: not stored */
+    bool embed;
+    const char *binary_name; /* how the model names the file; required unless embedded */
+    const epctx_wrap_value *inputs;
+    size_t input_count;
+    const epctx_wrap_value *outputs;
+    size_t output_count;
+    const char *output_path; /* where the model will be written */
+} epctx_wrap_opts;
+
+/* Makes a model of one EPContext node around a binary that a vendor's tool wrote, with
+ * QuantizeLinear and DequantizeLinear around it where values are quantized. `binary` is borrowed
+ * until the model is closed; when it is not embedded it is the one file of `out`, which may be NULL.
+ * `open` is for the new model. Errors: ARG for values, types and shapes that EPContext or the EP do
+ * not take, LIMIT for an embedded binary of 2 GiB, GRAPH for other rules of the EP. */
+epctx_status epctx_wrap(epctx_model *model, epctx_span binary, const epctx_wrap_opts *opts,
+                        const epctx_open_opts *open, epctx_combined *out, epctx_error *error);
+
+#endif
