@@ -399,6 +399,18 @@ typedef enum epctx_file_kind {
     EPCTX_FILE_OTHER /* pipe, device, socket */
 } epctx_file_kind;
 
+/* What is under a path, through links. Times are in nanoseconds of one clock. */
+typedef struct epctx_file_info {
+    epctx_file_kind kind;
+    uint64_t size;
+    uint64_t device, inode; /* which file it is; both 0 when the io cannot tell */
+    uint64_t written;       /* when its bytes were written; 0: unknown */
+    uint64_t changed;       /* when anything about it changed, also its name; 0: unknown */
+} epctx_file_info;
+
+/* Whether both are one file with the same bytes; false when the io cannot tell. */
+EPCTX_API bool epctx_file_same(const epctx_file_info *a, const epctx_file_info *b);
+
 /* A whole file in memory, read-only. `handle` belongs to the io; with NULL there is nothing to give
  * back, and unmap_fn need not be called.
  *
@@ -416,6 +428,8 @@ typedef struct epctx_mapping {
     const uint8_t *data;
     size_t size;
     void *handle;
+    bool shared; /* it is the file itself, which others can change */
+    epctx_file_info info; /* of the file, when the io can tell */
 } epctx_mapping;
 
 /* Longest path this library builds, with its terminator. */
@@ -425,17 +439,17 @@ typedef struct epctx_mapping {
 #define EPCTX_NAME_MAX 256
 
 /* A file being written, or a lock: storage that the library provides and the io fills as it likes,
- * but for `way_back` and `try_only`. It must not move meanwhile. */
+ * but for `alone` and `try_only`. It must not move meanwhile. */
 typedef struct epctx_io_file {
     void *handle;
     int64_t descriptor;
     int64_t folder;
     uint32_t state;
-    bool way_back; /* set by a create_fn whose files can go through swap_fn; else false */
+    bool alone;    /* set before commit_fn: nobody will ask for the way back */
     bool try_only; /* set before lock_fn: EPCTX_ERR_CHANGED where it would have to wait */
     char path[EPCTX_PATH_MAX];
-    char temp[EPCTX_PATH_MAX];
-    char kept[EPCTX_NAME_MAX];   /* swap_fn: what stood there has this name, "" when nothing did */
+    char temp[EPCTX_NAME_MAX];   /* its temporary name, "" when it has none */
+    char kept[EPCTX_NAME_MAX];   /* the name of what was there before, "" when it has none */
     char second[EPCTX_NAME_MAX]; /* second_fn */
     struct epctx_open_files *listed; /* where this file is, or NULL */
 } epctx_io_file;
@@ -447,93 +461,69 @@ typedef enum epctx_overwrite {
     EPCTX_OVERWRITE_BACKUP /* it stays as FILE~, or when that exists FILE~2, FILE~3 ... */
 } epctx_overwrite;
 
-/* Which file stands under a name, and its bytes: equal when neither has changed. */
-typedef struct epctx_file_id {
-    uint64_t device, inode, size, written;
-} epctx_file_id;
-
 /* File access as a table of callbacks. Paths are UTF-8. A callback that fails returns a status and
- * fills the error with epctx_fail. A written file becomes visible under its name only in commit_fn:
- * create_fn opens a temporary file beside `path`, sync_fn makes its bytes durable, commit_fn moves
- * it to `path` (replacing a file, keeping its mode; through a link to the file it points to), and
- * abort_fn removes it. After create_fn succeeded exactly one of commit_fn (whether or not it
- * succeeds) and abort_fn is called last. sync_folder_fn makes the names in the folder of
- * `path` durable (through a link: in the folder of the file).
+ * fills the error with epctx_fail.
  *
- * Who replaces create_fn in a copy of another io replaces create_inside_fn as well, or sets it to
- * NULL: which of the two is called depends on who chose the name. */
+ * With `root` NULL, `name` is a path that the caller chose, and leads through links. Otherwise
+ * `root` is a canonical folder and `name` is below it: no part of it may be a link
+ * (EPCTX_ERR_PATH), also when somebody makes it one during the call.
+ *
+ * A written file becomes visible under its name only in commit_fn: create_fn opens a temporary file
+ * beside it, sync_fn makes its bytes durable, commit_fn moves it into place. Until close_fn, which
+ * ends every file, there is a way back. */
 typedef struct epctx_io {
     void *user;
-    epctx_status (*map_fn)(void *user, const char *path, epctx_mapping *out, epctx_error *error);
+    /* `copy`: into memory that nobody else can change; EPCTX_ERR_IO when the file changed
+     * meanwhile. unmap_fn gives back either. */
+    epctx_status (*map_fn)(void *user, const char *root, const char *name, bool copy,
+                           epctx_mapping *out, epctx_error *error);
     void (*unmap_fn)(void *user, epctx_mapping *mapping);
-    epctx_status (*stat_fn)(void *user, const char *path, epctx_file_kind *kind, uint64_t *size,
+    /* Nothing there is EPCTX_FILE_NONE, no error. */
+    epctx_status (*stat_fn)(void *user, const char *path, epctx_file_info *info,
                             epctx_error *error);
     /* Absolute path without links, "." or "..", terminated, of an existing file or folder. */
     epctx_status (*canonical_fn)(void *user, const char *path, char *out, size_t capacity,
                                  epctx_error *error);
-    epctx_status (*create_fn)(void *user, const char *path, epctx_io_file *file,
+    epctx_status (*create_fn)(void *user, const char *root, const char *name, epctx_io_file *file,
                               epctx_error *error);
     epctx_status (*write_fn)(void *user, epctx_io_file *file, const void *data, size_t size,
                              epctx_error *error);
     epctx_status (*sync_fn)(void *user, epctx_io_file *file, epctx_error *error);
-    epctx_status (*commit_fn)(void *user, epctx_io_file *file, epctx_error *error);
-    void (*abort_fn)(void *user, epctx_io_file *file);
-    epctx_status (*remove_fn)(void *user, const char *path, epctx_error *error);
-    epctx_status (*sync_folder_fn)(void *user, const char *path, epctx_error *error);
-    /* May be NULL. Maps root/name, both as canonical_fn gave them, and refuses (EPCTX_ERR_PATH)
-     * when a part of `name` has become a link since. */
-    epctx_status (*map_inside_fn)(void *user, const char *root, const char *name,
-                                  epctx_mapping *out, epctx_error *error);
-    /* May be NULL. Makes `to` a second name of the file `from`: EPCTX_ERR_EXISTS when there is a
-     * `to`, EPCTX_ERR_UNSUPPORTED where files have one name only. */
-    epctx_status (*link_fn)(void *user, const char *from, const char *to, epctx_error *error);
-    /* May be NULL. Hands the name of each entry of a folder ("" the current one) to `name_fn`, in
-     * any order, until that returns false. */
+    /* Moves the file into place, durable on return; it keeps the mode of the file that it replaces.
+     * A backup has the name file->kept. EPCTX_ERR_EXISTS as `overwrite` says. */
+    epctx_status (*commit_fn)(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                              epctx_error *error);
+    /* After commit_fn or clear_fn, also a failed one: what was there (or nothing) is there again,
+     * and the backup is gone. False when that failed and the new file is still there. */
+    bool (*back_fn)(void *user, epctx_io_file *file);
+    /* Ends a file or a lock. A file that is not in place is gone. */
+    void (*close_fn)(void *user, epctx_io_file *file);
+    /* Takes away what is in the file's place, before commit_fn; back_fn brings it back. */
+    epctx_status (*clear_fn)(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                             epctx_error *error);
+    /* Durable on return. */
+    epctx_status (*remove_fn)(void *user, const char *root, const char *name, epctx_error *error);
+
+    /* The following may be NULL. */
+
+    /* Gives a complete file, before commit_fn, the further name `name` in its folder, durable on
+     * return and until close_fn. EPCTX_ERR_EXISTS, EPCTX_ERR_UNSUPPORTED as link_fn. */
+    epctx_status (*second_fn)(void *user, epctx_io_file *file, const char *name,
+                              epctx_error *error);
+    /* Makes `to` a second name of the file `from`, durable on return: EPCTX_ERR_EXISTS when there is
+     * a `to`, EPCTX_ERR_UNSUPPORTED where files have one name only. */
+    epctx_status (*link_fn)(void *user, const char *root, const char *from, const char *to,
+                            epctx_error *error);
+    /* Hands the name of each entry of a folder ("" the current one) to `name_fn`, in any order,
+     * until that returns false. */
     epctx_status (*list_fn)(void *user, const char *folder,
                             bool (*name_fn)(void *state, const char *name), void *state,
                             epctx_error *error);
-    /* May be NULL. When the bytes of a file were written and when anything about it changed last
-     * (also by being moved there), in nanoseconds of one clock. */
-    epctx_status (*times_fn)(void *user, const char *path, uint64_t *written, uint64_t *changed,
-                             epctx_error *error);
-    /* Both may be NULL. Waits until nobody else, in any process or thread, holds the lock called
-     * `path` (an empty file, made for it and removed after it), and takes it. It ends with
-     * unlock_fn or the process. `lock` is zeroed, but for `try_only`. */
-    epctx_status (*lock_fn)(void *user, const char *path, epctx_io_file *lock, epctx_error *error);
-    void (*unlock_fn)(void *user, epctx_io_file *lock);
-    /* May be NULL: mapped files do not change. As map_inside_fn, but into memory that nobody else
-     * can change; unmap_fn gives it back. EPCTX_ERR_IO when the file changed meanwhile. */
-    epctx_status (*read_inside_fn)(void *user, const char *root, const char *name,
-                                   epctx_mapping *out, epctx_error *error);
-    /* The following may be NULL. `root` is a canonical folder, a `name` relative to it; no part of
-     * a name may be a link (EPCTX_ERR_PATH), also when somebody makes it one during the call. */
-    /* create_fn for a name that came from a model or was derived from one. */
-    epctx_status (*create_inside_fn)(void *user, const char *root, const char *name,
-                                     epctx_io_file *file, epctx_error *error);
-    epctx_status (*remove_inside_fn)(void *user, const char *root, const char *name,
-                                     epctx_error *error);
-    /* link_fn, both names below `root`. */
-    epctx_status (*link_inside_fn)(void *user, const char *root, const char *from, const char *to,
-                                   epctx_error *error);
-    /* lock_fn, the lock's name below `root`. */
-    epctx_status (*lock_inside_fn)(void *user, const char *root, const char *name,
-                                   epctx_io_file *lock, epctx_error *error);
-    /* commit_fn and sync_folder_fn with a way back, for a file with `way_back`; settle_fn and then
-     * abort_fn end it, also after a failure. What stood there gets the name file->kept, which a
-     * backup keeps. EPCTX_ERR_UNSUPPORTED where that cannot be had: nothing is done, and commit_fn
-     * or abort_fn ends the file. EPCTX_ERR_EXISTS as `overwrite` says. */
-    epctx_status (*swap_fn)(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+    /* Waits until nobody else, in any process or thread, holds the lock of that name (an empty file,
+     * made for it and removed after it), and takes it. It ends with close_fn or the process. `lock`
+     * is zeroed, but for `try_only`. */
+    epctx_status (*lock_fn)(void *user, const char *root, const char *name, epctx_io_file *lock,
                             epctx_error *error);
-    /* `back`: what stood there (or nothing) is there again, and the backup is gone; false when that
-     * failed and the new file is still there. */
-    bool (*settle_fn)(void *user, epctx_io_file *file, bool back);
-    /* Gives a complete file, before it is committed, the further name `name` in its folder, durable
-     * on return and until abort_fn. EPCTX_ERR_EXISTS, EPCTX_ERR_UNSUPPORTED as link_fn. */
-    epctx_status (*second_fn)(void *user, epctx_io_file *file, const char *name,
-                              epctx_error *error);
-    /* Which file this is now, through links. */
-    epctx_status (*identify_fn)(void *user, const char *path, epctx_file_id *id,
-                                epctx_error *error);
 } epctx_io;
 
 /* The file system of the machine (mmap, fsync, rename), or NULL under EPCTX_NO_STDIO. On Windows
@@ -903,7 +893,7 @@ typedef struct epctx_open_opts {
 /* An open model. Members are private; zero-initialised or closed is a legal state to close. */
 typedef struct epctx_model {
     epctx_arena arena;
-    const epctx_io *io;
+    const epctx_io *io; /* as given: epctx_model_io */
     epctx_mapping mapping;
     epctx_span source;
     const char *path; /* empty when opened from memory */
@@ -925,8 +915,7 @@ typedef struct epctx_model {
     bool duplicate; /* a singular message field stands twice: read as libprotobuf reads it */
     struct epctx_slot *merged; /* `shown` before epctx_model_merge_doubled made one, */
     size_t merged_at;          /* and at which edit */
-    epctx_file_id id;          /* the file that was opened, where the io can tell: */
-    bool identified;
+    epctx_file_info id;        /* the file that was opened, where the io can tell */
 } epctx_model;
 
 /* Opens and checks a whole model: grammar, nesting, limits. Costs one pass over the field headers;
@@ -940,6 +929,8 @@ EPCTX_API epctx_status epctx_model_open_memory(epctx_model *model, const void *d
                                                const epctx_open_opts *opts, epctx_error *error);
 /* Legal on a zeroed model and twice. Ends the life of every view of it. */
 EPCTX_API void epctx_model_close(epctx_model *model);
+/* The io that was given, or the files'; NULL when there is none (EPCTX_NO_STDIO). */
+EPCTX_API const epctx_io *epctx_model_io(const epctx_model *model);
 
 /* ModelProto without its repeated fields. */
 typedef struct epctx_model_info {
@@ -1509,6 +1500,14 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
  * >>path: names from a model become paths, names of outputs are made
  * ============================================================================================== */
 
+/* '/' or '\\', on every system. */
+EPCTX_API bool epctx_path_is_separator(char c);
+/* `folder` and `name` with a separator in between, unless there is one; without a folder the name.
+ * EPCTX_ERR_LIMIT when there is no room. */
+EPCTX_API epctx_status epctx_path_join(epctx_str folder, epctx_str name, char *out, size_t capacity,
+                                       epctx_error *error);
+/* Whether ".." is anywhere in a name: EPs with EPCTX_NO_DOTS refuse it. */
+EPCTX_API bool epctx_path_has_dots(epctx_str name);
 /* Checks a name stored in a model (ep_cache_context, external data location) without touching the
  * disk: not empty, no NUL, not absolute (POSIX root, drive letter, UNC, backslash root), no ".."
  * component, no ORT in-memory tag. "a..b.bin" and subfolders are fine. EPCTX_ERR_PATH. */
@@ -1522,6 +1521,17 @@ EPCTX_API epctx_str epctx_path_file(epctx_str path);
  * from memory needs ep.context_file_path (EP-context design, inference workflow). */
 EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_file_path,
                                        epctx_str *folder, epctx_error *error);
+/* Canonical path of a file that need not exist, in a folder that does. */
+EPCTX_API epctx_status epctx_path_real(const epctx_io *io, const char *path, char *out,
+                                       size_t capacity, epctx_error *error);
+/* The canonical folder, with a separator at its end, of the file at `path`: through a link that of
+ * the file it leads to. The names that a model stores are relative to it. */
+EPCTX_API epctx_status epctx_path_real_folder(const epctx_io *io, const char *path, char *out,
+                                              size_t capacity, epctx_error *error);
+/* The name of `path` relative to `folder`, both canonical; borrowed from `path`. EPCTX_ERR_PATH when
+ * it is not inside. */
+EPCTX_API epctx_status epctx_path_relative(epctx_str folder, epctx_str path, epctx_str *name,
+                                           epctx_error *error);
 /* `folder` + `name` as the canonical path of an existing regular, non-empty file inside `folder`,
  * links resolved (a link out of the folder is EPCTX_ERR_PATH). `out` gets a terminated path. */
 EPCTX_API epctx_status epctx_path_resolve(const epctx_io *io, epctx_str folder, epctx_str name,
@@ -1556,6 +1566,95 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
 /* "dir/name.ext", 2 -> "dir/name_2.ext". */
 EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char *out,
                                            size_t capacity, epctx_error *error);
+
+/* -- writing files -- */
+
+/* Whether a file may be written, before anything is: its folder exists (NOT_FOUND), it is no folder
+ * or device (PATH), and `overwrite` allows it (EXISTS). */
+EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
+                                          epctx_overwrite overwrite, epctx_error *error);
+/* The same for a name that nobody chose, below a canonical folder: no part of it may be a link
+ * (PATH). `path` (may be NULL, else EPCTX_PATH_MAX bytes) gets the whole path. */
+EPCTX_API epctx_status epctx_path_check_new(const epctx_io *io, epctx_str folder, epctx_str name,
+                                            epctx_overwrite overwrite, char *path,
+                                            epctx_error *error);
+
+typedef struct epctx_write_opts {
+    epctx_overwrite overwrite;
+    bool allow_huge; /* a model of more than EPCTX_MODEL_MAX bytes is EPCTX_ERR_LIMIT otherwise */
+    char *backup;    /* gets the backup's path, "" when there is none; may be NULL */
+    size_t backup_capacity;
+    const epctx_file_lock *lock; /* the caller has the lock of the file; NULL: taken meanwhile */
+    bool derived;                /* nobody chose the path: the file must be no link */
+    const epctx_allocator *allocator; /* of epctx_write_bytes; default malloc */
+} epctx_write_opts;
+
+/* Writes one file, whole and durable or not at all. `opts` NULL means defaults, `io` NULL the
+ * files'. */
+EPCTX_API epctx_status epctx_write_bytes(const epctx_io *io, const char *path, const void *data,
+                                         size_t size, const epctx_write_opts *opts,
+                                         epctx_error *error);
+
+/* A file that is written together with others. */
+typedef struct epctx_output_file {
+    const char *path;        /* terminated */
+    const char *name;        /* as the model names it: relative to the model's folder, in which it
+                                stays; NULL: `path` is the caller's choice and may be a link */
+    const epctx_span *parts; /* its bytes, one after the other; data NULL: that many zeros */
+    size_t part_count;
+    uint64_t size; /* of all parts */
+    bool kept;     /* set by the library: it was there already, with the same bytes */
+    bool is_model; /* an ONNX model: comes into place after all other files */
+} epctx_output_file;
+
+/* Files that come into place together or not at all (>>manual, WRITING). Models and files are put
+ * into a commit, which judges them and writes nothing; closing it instead of running it is a dry
+ * run. What is put is borrowed until the commit is filled or run, models until it is closed. */
+typedef struct epctx_commit {
+    /* These may be set after epctx_commit_begin. */
+    const struct epctx_hooks *hooks;
+    const epctx_file_lock *lock; /* the caller has it */
+    bool keep;                   /* a file that is there with the same bytes stays */
+    /* The rest is the library's. */
+    bool linked; /* for reading: epctx_commit_rename copied nothing */
+    const epctx_io *io;
+    epctx_arena *arena;
+    epctx_error *error;
+    const char *folder; /* canonical, with a separator at its end */
+    struct epctx__commit_file *files, *last;
+    struct epctx__output *placed; /* the last one */
+    epctx_io_file *locks;
+    size_t lock_count;
+    bool stuck; /* something could not be put back */
+} epctx_commit;
+
+/* `io` NULL: the files'. `arena` gives some 25 KB for each file that is written. */
+EPCTX_API epctx_status epctx_commit_begin(epctx_commit *commit, const epctx_io *io,
+                                          epctx_arena *arena, epctx_error *error);
+/* The folder that epctx_output_file.name is relative to. A model that is put sets it to its own. */
+EPCTX_API epctx_status epctx_commit_set_folder(epctx_commit *commit, const char *folder,
+                                               epctx_error *error);
+#ifndef EPCTX_NO_EDIT
+/* EPCTX_ERR_CHANGED, when the commit runs, if `path` is the file that the model was opened from and
+ * somebody has written it since. */
+EPCTX_API epctx_status epctx_commit_put_model(epctx_commit *commit, epctx_model *model,
+                                              const char *path, const epctx_write_opts *opts,
+                                              epctx_error *error);
+#endif
+EPCTX_API epctx_status epctx_commit_put_file(epctx_commit *commit, epctx_output_file *file,
+                                             epctx_overwrite overwrite, epctx_error *error);
+/* The file `from` gets the name `to`, both in the folder of the commit: first there is `to`, as a
+ * second name or a copy (the same bytes may be there already, others are EPCTX_ERR_EXISTS), then the
+ * models come, and `from` goes last. */
+EPCTX_API epctx_status epctx_commit_rename(epctx_commit *commit, const char *from, const char *to,
+                                           epctx_error *error);
+/* Writes what was put so far to temporary files, so that its bytes are not needed any more. On
+ * failure all that is not written yet leaves the commit. */
+EPCTX_API epctx_status epctx_commit_fill(epctx_commit *commit, epctx_error *error);
+/* Once: writes the rest and puts everything into place. */
+EPCTX_API epctx_status epctx_commit_run(epctx_commit *commit, epctx_error *error);
+/* Ends it, run or not. Legal on a zeroed commit and twice. */
+EPCTX_API void epctx_commit_close(epctx_commit *commit);
 
 /* ================================================================================================
  * >>option: session options, and the files that they ask for
@@ -2137,14 +2236,6 @@ EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t
 /* Longest model that protobuf readers take, ONNX Runtime among them. */
 #define EPCTX_MODEL_MAX INT64_C(0x7fffffff)
 
-typedef struct epctx_write_opts {
-    epctx_overwrite overwrite;
-    bool allow_huge; /* a model of more than EPCTX_MODEL_MAX bytes is EPCTX_ERR_LIMIT otherwise */
-    char *backup;    /* gets the backup's path, "" when there is none; may be NULL */
-    size_t backup_capacity;
-    const epctx_file_lock *lock; /* the caller has the lock of `path`; NULL: taken meanwhile */
-} epctx_write_opts;
-
 /* Writes to a file through the model's io: temp file, fsync, rename. The file keeps its mode, but
  * for set-uid, set-gid and sticky bits and what the new owner and group could not have had before;
  * a link stays a link. EPCTX_ERR_CHANGED when `path` is the file that the model was opened from and
@@ -2152,14 +2243,6 @@ typedef struct epctx_write_opts {
  * mapped: not the model's own source, then. */
 EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *path,
                                               const epctx_write_opts *opts, epctx_error *error);
-/* Whether a file may be written, before anything is: its folder exists (NOT_FOUND), it is no folder
- * or device (PATH), and `overwrite` allows it (EXISTS). */
-EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
-                                          epctx_overwrite overwrite, epctx_error *error);
-/* Gives an existing file its backup name, as a second name or, where there is none, as a copy.
- * `backup` gets it. Call it last before the file is replaced. */
-EPCTX_API epctx_status epctx_output_backup(const epctx_io *io, const char *path, char *backup,
-                                           size_t capacity, epctx_error *error);
 
 #endif /* EPCTX_NO_EDIT */
 
@@ -2174,17 +2257,6 @@ EPCTX_API epctx_status epctx_output_backup(const epctx_io *io, const char *path,
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_EDIT
-
-/* A file that is written together with a model. */
-typedef struct epctx_output_file {
-    const char *path;        /* terminated */
-    const char *name;        /* as the model names it: relative to the model's folder, in which it
-                                stays; NULL: `path` is the caller's choice and may be a link */
-    const epctx_span *parts; /* its bytes, one after the other; data NULL: that many zeros */
-    size_t part_count;
-    uint64_t size; /* of all parts */
-    bool kept;     /* set by epctx_write_group: it stood there already, with the same bytes */
-} epctx_output_file;
 
 /* Describes a new file beside a model that is written to `path` (NULL: where it was opened from):
  * `name` is relative to that. The parts are borrowed, the names copied into the model's arena. */
@@ -4450,6 +4522,27 @@ static EPCTX__UNUSED void epctx__arena_free_fn(void *user, void *memory)
  * >>io
  * ============================================================================================== */
 
+EPCTX_API bool epctx_file_same(const epctx_file_info *a, const epctx_file_info *b)
+{
+    return (a->device != 0 || a->inode != 0) && a->device == b->device && a->inode == b->inode &&
+           a->size == b->size && a->written == b->written;
+}
+
+static epctx_status epctx__file_failed(epctx_error *error, epctx_status status, const char *what,
+                                       const char *path)
+{
+    epctx_fail(error, status, "%s", what);
+    epctx_blame(error, path, NULL, NULL);
+    return status;
+}
+
+/* `root`/`name`; `root` NULL: `name`. */
+static epctx_status epctx__io_path(const char *root, const char *name, char out[EPCTX_PATH_MAX],
+                                   epctx_error *error)
+{
+    return epctx_path_join(epctx_str_of(root), epctx_str_of(name), out, EPCTX_PATH_MAX, error);
+}
+
 /* `base` and `end` as one name of at most `most` bytes: what is too much goes from the end of
  * `base`, whole UTF-8 characters. */
 static void epctx__name_end(char out[EPCTX_NAME_MAX], const char *base, const char *end,
@@ -4483,49 +4576,20 @@ static void epctx__name_number(char out[48], const char *before, uint64_t number
     memcpy(out + size + (sizeof digits - at), after, strlen(after) + 1);
 }
 
-/* ".<process>-<attempt>.tmp" */
-static EPCTX__UNUSED void epctx__name_temp(char out[48], uint64_t process, unsigned attempt)
+/* `mark`, and from the second attempt on its number: FILE~, FILE~2 ... */
+static void epctx__name_attempt(char out[48], const char *mark, unsigned attempt)
 {
-    char first[48];
-    epctx__name_number(first, ".", process, "-");
-    epctx__name_number(out, first, attempt, ".tmp");
+    if (attempt > 1) {
+        epctx__name_number(out, mark, attempt, "");
+    } else {
+        memcpy(out, mark, strlen(mark) + 1);
+    }
 }
 
 #define EPCTX__NAME_MOST (EPCTX_NAME_MAX - 1)
 
-#ifndef EPCTX_NO_STDIO
-static void epctx__list_add(void *user, epctx_io_file *file)
-{
-    epctx_open_files *list = (epctx_open_files *)user;
-    size_t i;
-    file->listed = list;
-    for (i = 0; list != NULL && i < EPCTX_LISTED_MAX; i++) {
-        if (list->files[i] == NULL) {
-            list->files[i] = file;
-            break;
-        }
-    }
-}
-
-static void epctx__list_remove(epctx_io_file *file)
-{
-    epctx_open_files *list = file->listed;
-    size_t i;
-    for (i = 0; list != NULL && i < EPCTX_LISTED_MAX; i++) {
-        if (list->files[i] == file) {
-            list->files[i] = NULL;
-        }
-    }
-    file->listed = NULL;
-}
-
-static epctx_status epctx__lock_taken(const char *path, epctx_error *error)
-{
-    epctx_fail(error, EPCTX_ERR_CHANGED, "somebody else is writing here: try again");
-    epctx_blame(error, path, NULL, NULL);
-    return EPCTX_ERR_CHANGED;
-}
-#endif
+/* How many names are tried. */
+#define EPCTX__ATTEMPTS 1000u
 
 #ifdef EPCTX_NO_STDIO
 
@@ -4552,7 +4616,82 @@ EPCTX_API void epctx_open_files_remove(epctx_open_files *list)
     (void)list;
 }
 
-#elif defined(_WIN32)
+#else
+
+/* What has been done with an epctx_io_file. */
+enum {
+    EPCTX__FILE_INSIDE = 1,  /* nobody chose its name: no link may be there */
+    EPCTX__FILE_BACKUP = 2,  /* `kept` stays */
+    EPCTX__FILE_CLEARED = 4, /* `kept` is the only name of what was there */
+    EPCTX__FILE_PLACED = 8,  /* the new file is in place */
+    EPCTX__FILE_LOCK = 16
+};
+
+static const char *epctx__file_base(const epctx_io_file *file)
+{
+    return epctx_path_file(epctx_str_of(file->path)).data;
+}
+
+static void epctx__list_add(epctx_open_files *list, epctx_io_file *file)
+{
+    size_t i;
+    file->listed = list;
+    for (i = 0; i < EPCTX_LISTED_MAX; i++) {
+        if (list->files[i] == NULL) {
+            list->files[i] = file;
+            break;
+        }
+    }
+}
+
+static void epctx__list_remove(epctx_io_file *file)
+{
+    epctx_open_files *list = file->listed;
+    size_t i;
+    for (i = 0; list != NULL && i < EPCTX_LISTED_MAX; i++) {
+        if (list->files[i] == file) {
+            list->files[i] = NULL;
+        }
+    }
+    file->listed = NULL;
+}
+
+static epctx_status epctx__not_regular(bool folder, const char *path, epctx_error *error)
+{
+    return epctx__file_failed(error, EPCTX_ERR_IO,
+                              folder ? "is a folder, a regular file was expected"
+                                     : "is a device or pipe, a regular file was expected",
+                              path);
+}
+
+static epctx_status epctx__too_large(uint64_t size, const char *path, epctx_error *error)
+{
+    epctx_fail(error, EPCTX_ERR_LIMIT, "has %u bytes, more than can be addressed", size);
+    epctx_blame(error, path, NULL, NULL);
+    return EPCTX_ERR_LIMIT;
+}
+
+static epctx_status epctx__path_out(const char *real, const char *path, char *out, size_t capacity,
+                                    epctx_error *error)
+{
+    if (strlen(real) >= capacity) {
+        epctx_fail(error, EPCTX_ERR_LIMIT, "the path is longer than %u bytes",
+                   (uint64_t)capacity - 1);
+        epctx_blame(error, path, NULL, NULL);
+        return EPCTX_ERR_LIMIT;
+    }
+    memcpy(out, real, strlen(real) + 1);
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__became_link(const char *name, epctx_error *error)
+{
+    return epctx_fail(error, EPCTX_ERR_PATH, "'%s' became a link while it was opened", name);
+}
+
+/* -- the system -- */
+
+#ifdef _WIN32
 
 /* Names are UTF-8 outside and UTF-16 with the prefix that lifts the limit of 260 characters inside.
  * Paths that come back have "/" as their separator. */
@@ -4628,30 +4767,27 @@ static epctx_status epctx__open(const char *path, DWORD access, HANDLE *out, epc
     return status;
 }
 
-static epctx_status epctx__examine(HANDLE file, const char *path, epctx_file_kind *kind,
-                                   uint64_t *size, epctx_error *error)
+static epctx_status epctx__examine(HANDLE file, const char *path, epctx_file_info *out,
+                                   epctx_error *error)
 {
     BY_HANDLE_FILE_INFORMATION info;
-    *kind = EPCTX_FILE_OTHER;
-    *size = 0;
+    memset(out, 0, sizeof *out);
+    out->kind = EPCTX_FILE_OTHER;
     if (GetFileType(file) != FILE_TYPE_DISK) {
         return EPCTX_OK;
     }
     if (!GetFileInformationByHandle(file, &info)) {
         return epctx__io_error(error, "examine", path);
     }
-    *kind = (info.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? EPCTX_FILE_FOLDER
-                                                                   : EPCTX_FILE_REGULAR;
-    *size = (uint64_t)info.nFileSizeHigh << 32 | info.nFileSizeLow;
+    out->kind = (info.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? EPCTX_FILE_FOLDER
+                                                                        : EPCTX_FILE_REGULAR;
+    out->size = (uint64_t)info.nFileSizeHigh << 32 | info.nFileSizeLow;
+    out->device = info.dwVolumeSerialNumber;
+    out->inode = (uint64_t)info.nFileIndexHigh << 32 | info.nFileIndexLow;
+    /* In units of 100 ns. When a file was moved Windows does not tell. */
+    out->written = ((uint64_t)info.ftLastWriteTime.dwHighDateTime << 32 |
+                    info.ftLastWriteTime.dwLowDateTime) * 100;
     return EPCTX_OK;
-}
-
-static epctx_status epctx__not_regular(epctx_file_kind kind, const char *path, epctx_error *error)
-{
-    epctx_fail(error, EPCTX_ERR_IO, "is %s, a regular file was expected",
-               kind == EPCTX_FILE_FOLDER ? "a folder" : "a device or pipe");
-    epctx_blame(error, path, NULL, NULL);
-    return EPCTX_ERR_IO;
 }
 
 /* Fills memory of the process's own, which is given back like a view of the file. */
@@ -4672,8 +4808,7 @@ static epctx_status epctx__read_handle(HANDLE file, const char *path, uint64_t s
         if (!ReadFile(file, to + at, part, &count, NULL)) {
             status = epctx__io_error(error, "read", path);
         } else if (count == 0) {
-            status = epctx_fail(error, EPCTX_ERR_IO, "was changed while it was read");
-            epctx_blame(error, path, NULL, NULL);
+            status = epctx__file_failed(error, EPCTX_ERR_IO, "was changed while it was read", path);
         }
         at += count;
     }
@@ -4694,49 +4829,36 @@ static epctx_status epctx__read_handle(HANDLE file, const char *path, uint64_t s
 static epctx_status epctx__map_handle(HANDLE file, const char *path, bool copy, epctx_mapping *out,
                                       epctx_error *error)
 {
-    epctx_file_kind kind;
-    uint64_t size;
+    epctx_file_info info;
     HANDLE section;
-    epctx_status status = epctx__examine(file, path, &kind, &size, error);
-    if (status != EPCTX_OK || (kind == EPCTX_FILE_REGULAR && size == 0)) {
-        return status;
+    epctx_status status = EPCTX_OK;
+    EPCTX__TRY(epctx__examine(file, path, &info, error));
+    if (info.kind != EPCTX_FILE_REGULAR) {
+        return epctx__not_regular(info.kind == EPCTX_FILE_FOLDER, path, error);
     }
-    if (kind != EPCTX_FILE_REGULAR) {
-        return epctx__not_regular(kind, path, error);
+    if (info.size == 0) {
+        return EPCTX_OK;
     }
-    if (size > SIZE_MAX) {
-        epctx_fail(error, EPCTX_ERR_LIMIT, "has %u bytes, more than can be addressed", size);
-        epctx_blame(error, path, NULL, NULL);
-        return EPCTX_ERR_LIMIT;
+    if (info.size > SIZE_MAX) {
+        return epctx__too_large(info.size, path, error);
     }
+    out->info = info;
     if (copy) {
-        return epctx__read_handle(file, path, size, out, error);
+        return epctx__read_handle(file, path, info.size, out, error);
     }
     section = CreateFileMappingW(file, NULL, PAGE_READONLY, 0, 0, NULL);
     if (section != NULL) {
-        out->handle = MapViewOfFile(section, FILE_MAP_READ, 0, 0, (size_t)size);
+        out->handle = MapViewOfFile(section, FILE_MAP_READ, 0, 0, (size_t)info.size);
     }
     if (section == NULL || out->handle == NULL) {
         status = epctx__io_error(error, "map", path);
     } else {
         out->data = (const uint8_t *)out->handle;
-        out->size = (size_t)size;
+        out->size = (size_t)info.size;
+        out->shared = true;
     }
     if (section != NULL) {
         CloseHandle(section);
-    }
-    return status;
-}
-
-static epctx_status epctx__file_take(const char *path, bool copy, epctx_mapping *out,
-                                     epctx_error *error)
-{
-    HANDLE file;
-    epctx_status status = epctx__open(path, GENERIC_READ, &file, error);
-    memset(out, 0, sizeof *out);
-    if (status == EPCTX_OK) {
-        status = epctx__map_handle(file, path, copy, out, error);
-        CloseHandle(file);
     }
     return status;
 }
@@ -4750,19 +4872,18 @@ static void epctx__file_unmap(void *user, epctx_mapping *mapping)
     memset(mapping, 0, sizeof *mapping);
 }
 
-static epctx_status epctx__file_stat(void *user, const char *path, epctx_file_kind *kind,
-                                     uint64_t *size, epctx_error *error)
+static epctx_status epctx__file_stat(void *user, const char *path, epctx_file_info *info,
+                                     epctx_error *error)
 {
     epctx_error reason;
     HANDLE file;
     epctx_status status;
     (void)user;
     epctx_error_clear(&reason);
+    memset(info, 0, sizeof *info);
     status = epctx__open(path, 0, &file, &reason);
-    *kind = EPCTX_FILE_NONE;
-    *size = 0;
     if (status == EPCTX_OK) {
-        status = epctx__examine(file, path, kind, size, error);
+        status = epctx__examine(file, path, info, error);
         CloseHandle(file);
     } else if (status == EPCTX_ERR_NOT_FOUND) {
         status = EPCTX_OK;
@@ -4773,7 +4894,7 @@ static epctx_status epctx__file_stat(void *user, const char *path, epctx_file_ki
 }
 
 /* The path of an open file, without links, as "C:/folder/file" or "//server/share/file". */
-static epctx_status epctx__path_of(HANDLE file, const char *path, char *out, size_t capacity,
+static epctx_status epctx__path_of(HANDLE file, const char *path, char out[EPCTX_PATH_MAX],
                                    epctx_error *error)
 {
     WCHAR wide[EPCTX__WIDE_MAX];
@@ -4791,14 +4912,10 @@ static epctx_status epctx__path_of(HANDLE file, const char *path, char *out, siz
         } else if (wcsncmp(wide, L"\\\\?\\", 4) == 0) {
             from = wide + 4;
         }
-        size = WideCharToMultiByte(CP_UTF8, 0, from, -1, out,
-                                   capacity < INT32_MAX ? (int)capacity : INT32_MAX, NULL, NULL);
+        size = WideCharToMultiByte(CP_UTF8, 0, from, -1, out, EPCTX_PATH_MAX, NULL, NULL);
     }
     if (size == 0) {
-        epctx_fail(error, EPCTX_ERR_LIMIT, "the path is longer than %u bytes",
-                   (uint64_t)capacity - 1);
-        epctx_blame(error, path, NULL, NULL);
-        return EPCTX_ERR_LIMIT;
+        return epctx__file_failed(error, EPCTX_ERR_LIMIT, "the path is too long", path);
     }
     for (i = 0; i < size; i++) {
         out[i] = out[i] == '\\' ? '/' : out[i];
@@ -4809,53 +4926,31 @@ static epctx_status epctx__path_of(HANDLE file, const char *path, char *out, siz
 static epctx_status epctx__file_canonical(void *user, const char *path, char *out, size_t capacity,
                                           epctx_error *error)
 {
+    char real[EPCTX_PATH_MAX];
     HANDLE file;
-    epctx_status status = epctx__open(path, 0, &file, error);
+    epctx_status status;
     (void)user;
-    if (status == EPCTX_OK) {
-        status = epctx__path_of(file, path, out, capacity, error);
-        CloseHandle(file);
-    }
-    return status;
+    EPCTX__TRY(epctx__open(path, 0, &file, error));
+    status = epctx__path_of(file, path, real, error);
+    CloseHandle(file);
+    return status == EPCTX_OK ? epctx__path_out(real, path, out, capacity, error) : status;
 }
 
-/* root/name */
-static epctx_status epctx__inside(const char *root, const char *name, char path[EPCTX_PATH_MAX],
-                                  epctx_error *error)
-{
-    size_t root_size = strlen(root);
-    size_t name_size = strlen(name);
-    size_t slash = root_size > 0 && root[root_size - 1] == '/' ? 0 : 1;
-    if (root_size + slash + name_size >= EPCTX_PATH_MAX) {
-        return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
-                          (uint64_t)EPCTX_PATH_MAX - 1);
-    }
-    memcpy(path, root, root_size);
-    path[root_size] = '/';
-    memcpy(path + root_size + slash, name, name_size + 1);
-    return EPCTX_OK;
-}
-
-/* Opens, and looks afterwards where the file really is. */
-static epctx_status epctx__file_take_inside(const char *root, const char *name, bool copy,
-                                            epctx_mapping *out, epctx_error *error)
+/* Below a folder: looks after opening where the file really is. */
+static epctx_status epctx__file_map(void *user, const char *root, const char *name, bool copy,
+                                    epctx_mapping *out, epctx_error *error)
 {
     char path[EPCTX_PATH_MAX];
     char real[EPCTX_PATH_MAX];
     HANDLE file;
     epctx_status status;
+    (void)user;
     memset(out, 0, sizeof *out);
-    status = epctx__inside(root, name, path, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    status = epctx__open(path, GENERIC_READ, &file, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    status = epctx__path_of(file, path, real, sizeof real, error);
-    if (status == EPCTX_OK && strcmp(real, path) != 0) {
-        status = epctx_fail(error, EPCTX_ERR_PATH, "'%s' became a link while it was opened", name);
+    EPCTX__TRY(epctx__io_path(root, name, path, error));
+    EPCTX__TRY(epctx__open(path, GENERIC_READ, &file, error));
+    status = root != NULL ? epctx__path_of(file, path, real, error) : EPCTX_OK;
+    if (status == EPCTX_OK && root != NULL && strcmp(real, path) != 0) {
+        status = epctx__became_link(name, error);
     }
     if (status == EPCTX_OK) {
         status = epctx__map_handle(file, path, copy, out, error);
@@ -4864,150 +4959,151 @@ static epctx_status epctx__file_take_inside(const char *root, const char *name, 
     return status;
 }
 
-/* What has been done with an epctx_io_file. */
-enum {
-    EPCTX__FILE_NAMED = 1,   /* has its temporary name */
-    EPCTX__FILE_KEPT = 2,    /* what stood there has a name */
-    EPCTX__FILE_BACKUP = 4,  /* which stays */
-    EPCTX__FILE_SWAPPED = 8  /* the new file is in place */
-};
+static epctx_status epctx__file_list(void *user, const char *folder,
+                                     bool (*name_fn)(void *state, const char *name), void *state,
+                                     epctx_error *error)
+{
+    WCHAR wide[EPCTX__WIDE_MAX + 2];
+    WIN32_FIND_DATAW entry;
+    char name[EPCTX_PATH_MAX];
+    HANDLE search;
+    size_t size;
+    (void)user;
+    EPCTX__TRY(epctx__wide(folder[0] != '\0' ? folder : ".", wide, error));
+    size = wcslen(wide);
+    memcpy(wide + size, wide[size - 1] == L'\\' ? L"*" : L"\\*",
+           wide[size - 1] == L'\\' ? 2 * sizeof *wide : 3 * sizeof *wide);
+    search = FindFirstFileW(wide, &entry);
+    if (search == INVALID_HANDLE_VALUE) {
+        return epctx__io_error(error, "list", folder);
+    }
+    do { /* a name that is not Unicode cannot be said */
+        if (WideCharToMultiByte(CP_UTF8, WC_ERR_INVALID_CHARS, entry.cFileName, -1, name,
+                                sizeof name, NULL, NULL) > 0 &&
+            !name_fn(state, name)) {
+            break;
+        }
+    } while (FindNextFileW(search, &entry));
+    FindClose(search);
+    return EPCTX_OK;
+}
 
 /* A file beside file->path. */
 static epctx_status epctx__beside(const epctx_io_file *file, const char *name,
                                   WCHAR out[EPCTX__WIDE_MAX], epctx_error *error)
 {
     char path[EPCTX_PATH_MAX];
-    size_t size = epctx_path_folder(epctx_str_of(file->path)).size;
-    if (size + strlen(name) >= sizeof path) {
-        return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
-                          (uint64_t)sizeof path - 1);
-    }
-    memcpy(path, file->path, size);
-    memcpy(path + size, name, strlen(name) + 1);
+    EPCTX__TRY(epctx_path_join(epctx_path_folder(epctx_str_of(file->path)), epctx_str_of(name),
+                               path, sizeof path, error));
     return epctx__wide(path, out, error);
 }
 
-static const char *epctx__file_base(const epctx_io_file *file)
-{
-    return epctx_path_file(epctx_str_of(file->path)).data;
-}
-
-/* Opens the new file under a temporary name beside file->path. */
-static epctx_status epctx__file_start(epctx_io_file *file, epctx_error *error)
+/* Whether something has that name, or a link has. */
+static bool epctx__attributes(const epctx_io_file *file, const char *name, bool *linked)
 {
     WCHAR wide[EPCTX__WIDE_MAX];
-    char end[48];
-    unsigned attempt;
-    for (attempt = 0; attempt < 1000; attempt++) {
-        epctx_status status;
-        epctx__name_temp(end, GetCurrentProcessId(), attempt);
-        epctx__name_end(file->temp, epctx__file_base(file), end, EPCTX__NAME_MOST);
-        status = epctx__beside(file, file->temp, wide, error);
-        if (status != EPCTX_OK) {
-            return status;
-        }
-        file->handle = CreateFileW(wide, GENERIC_WRITE, FILE_SHARE_DELETE, NULL, CREATE_NEW,
-                                   FILE_ATTRIBUTE_NORMAL, NULL);
-        if (file->handle != INVALID_HANDLE_VALUE) {
-            file->state = EPCTX__FILE_NAMED;
-            file->way_back = true;
-            return EPCTX_OK;
-        }
-        if (GetLastError() != ERROR_FILE_EXISTS) {
-            break;
-        }
-    }
-    return epctx__io_error(error, "create a temporary file beside it", file->path);
+    DWORD attributes = epctx__beside(file, name, wide, NULL) == EPCTX_OK
+                           ? GetFileAttributesW(wide)
+                           : INVALID_FILE_ATTRIBUTES;
+    *linked = attributes != INVALID_FILE_ATTRIBUTES &&
+              (attributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0;
+    return attributes != INVALID_FILE_ATTRIBUTES;
 }
 
-static epctx_status epctx__file_create(void *user, const char *path, epctx_io_file *file,
-                                       epctx_error *error)
+static bool epctx__sys_look(const epctx_io_file *file, bool *linked)
 {
-    epctx_file_kind kind;
-    uint64_t size;
-    epctx_status status = epctx__file_stat(user, path, &kind, &size, error);
-    memset(file, 0, sizeof *file);
-    if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
-        status = epctx__not_regular(kind, path, error);
-    }
-    if (status == EPCTX_OK && kind == EPCTX_FILE_REGULAR) { /* through a link: what it points to */
-        status = epctx__file_canonical(user, path, file->path, sizeof file->path, error);
-    } else if (status == EPCTX_OK && strlen(path) < sizeof file->path) {
-        memcpy(file->path, path, strlen(path) + 1);
-    } else if (status == EPCTX_OK) {
-        status = epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
-                            (uint64_t)sizeof file->path - 1);
-    }
-    return status == EPCTX_OK ? epctx__file_start(file, error) : status;
+    return epctx__attributes(file, epctx__file_base(file), linked);
 }
 
-/* The folder of a file is where its path says, and the file is no link. */
-static epctx_status epctx__plain(const char *path, epctx_error *error)
+static bool epctx__sys_exists(const epctx_io_file *file, const char *name)
+{
+    bool linked;
+    return epctx__attributes(file, name, &linked);
+}
+
+/* Fills in the path. Below a folder: the folder is where its path says, and the file is no link. */
+static epctx_status epctx__file_at(const char *root, const char *name, epctx_io_file *file,
+                                   epctx_error *error)
 {
     char folder[EPCTX_PATH_MAX];
     char real[EPCTX_PATH_MAX];
-    WCHAR wide[EPCTX__WIDE_MAX];
-    size_t size = epctx_path_folder(epctx_str_of(path)).size;
-    size_t given;
-    DWORD attributes;
-    epctx_status status;
-    memcpy(folder, path, size);
+    size_t size;
+    bool linked;
+    EPCTX__TRY(epctx__io_path(root, name, file->path, error));
+    file->state = root != NULL ? EPCTX__FILE_INSIDE : 0;
+    if (root == NULL) {
+        return EPCTX_OK;
+    }
+    size = epctx_path_folder(epctx_str_of(file->path)).size;
+    memcpy(folder, file->path, size);
     folder[size] = '\0';
-    status = epctx__file_canonical(NULL, folder, real, sizeof real, error);
-    if (status != EPCTX_OK) {
-        return status;
+    EPCTX__TRY(epctx__file_canonical(NULL, folder, real, sizeof real, error));
+    size = strlen(real);
+    (void)epctx__sys_look(file, &linked);
+    if (linked || strncmp(real, folder, size) != 0 ||
+        (folder[size] != '\0' && strcmp(folder + size, "/") != 0)) {
+        return epctx__file_failed(error, EPCTX_ERR_PATH,
+                                  "is a link or lies behind one: names from a model stay inside "
+                                  "the model's folder",
+                                  file->path);
     }
-    given = size > 0 && real[strlen(real) - 1] != '/' ? size - 1 : size;
-    status = epctx__wide(path, wide, error);
-    attributes = status == EPCTX_OK ? GetFileAttributesW(wide) : INVALID_FILE_ATTRIBUTES;
-    if (status == EPCTX_OK &&
-        (strlen(real) != given || memcmp(real, folder, given) != 0 ||
-         (attributes != INVALID_FILE_ATTRIBUTES &&
-          (attributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0))) {
-        status = epctx_fail(error, EPCTX_ERR_PATH,
-                            "is a link or lies behind one: names from a model stay inside the "
-                            "model's folder");
-    }
-    epctx_blame(error, status == EPCTX_OK ? NULL : path, NULL, NULL);
-    return status;
+    return EPCTX_OK;
 }
 
-static void epctx__file_abort(void *user, epctx_io_file *file);
-
-/* Looks before and, where the new file is open, afterwards. */
-static epctx_status epctx__file_create_inside(void *user, const char *root, const char *name,
-                                              epctx_io_file *file, epctx_error *error)
+static size_t epctx__file_most(const epctx_io_file *file)
 {
+    (void)file;
+    return EPCTX__NAME_MOST;
+}
+
+static uint64_t epctx__sys_process(void)
+{
+    return GetCurrentProcessId();
+}
+
+static void epctx__temp_name(const epctx_io_file *file, unsigned attempt, char out[EPCTX_NAME_MAX]);
+
+/* Opens the new file; below a folder it looks afterwards where that really is. */
+static epctx_status epctx__sys_create(epctx_io_file *file, epctx_error *error)
+{
+    WCHAR wide[EPCTX__WIDE_MAX];
     char real[EPCTX_PATH_MAX];
-    epctx_file_kind kind;
-    uint64_t size;
-    epctx_status status;
-    memset(file, 0, sizeof *file);
-    status = epctx__inside(root, name, file->path, error);
-    if (status == EPCTX_OK) {
-        status = epctx__plain(file->path, error);
+    epctx_file_info info;
+    unsigned attempt = 0;
+    EPCTX__TRY(epctx__file_stat(NULL, file->path, &info, error));
+    if (info.kind != EPCTX_FILE_NONE && info.kind != EPCTX_FILE_REGULAR) {
+        return epctx__not_regular(info.kind == EPCTX_FILE_FOLDER, file->path, error);
     }
-    if (status == EPCTX_OK) {
-        status = epctx__file_stat(user, file->path, &kind, &size, error);
+    do {
+        epctx__temp_name(file, attempt, file->temp);
+        EPCTX__TRY(epctx__beside(file, file->temp, wide, error));
+        file->handle = CreateFileW(wide, GENERIC_WRITE, FILE_SHARE_DELETE, NULL, CREATE_NEW,
+                                   FILE_ATTRIBUTE_NORMAL, NULL);
+    } while (file->handle == INVALID_HANDLE_VALUE && GetLastError() == ERROR_FILE_EXISTS &&
+             ++attempt < EPCTX__ATTEMPTS);
+    if (file->handle == INVALID_HANDLE_VALUE) {
+        file->handle = NULL;
+        file->temp[0] = '\0';
+        return epctx__io_error(error, "create a temporary file beside it", file->path);
     }
-    if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
-        status = epctx__not_regular(kind, file->path, error);
+    if ((file->state & EPCTX__FILE_INSIDE) == 0) {
+        return EPCTX_OK;
     }
-    if (status == EPCTX_OK) {
-        status = epctx__file_start(file, error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    status = epctx__path_of(file->handle, file->path, real, sizeof real, error);
-    size = epctx_path_folder(epctx_str_of(file->path)).size;
-    if (status == EPCTX_OK && strncmp(real, file->path, (size_t)size) != 0) {
-        status = epctx_fail(error, EPCTX_ERR_PATH, "'%s' became a link while it was opened", name);
-    }
-    if (status != EPCTX_OK) {
-        epctx__file_abort(user, file);
-    }
-    return status;
+    EPCTX__TRY(epctx__path_of(file->handle, file->path, real, error));
+    return strncmp(real, file->path, epctx_path_folder(epctx_str_of(file->path)).size) == 0
+               ? EPCTX_OK
+               : epctx__became_link(file->path, error);
+}
+
+/* Through a link we replace the file that it points to, not the link. */
+static epctx_status epctx__file_target(const char *path, char real[EPCTX_PATH_MAX],
+                                       epctx_error *error)
+{
+    epctx_file_info info;
+    EPCTX__TRY(epctx__file_stat(NULL, path, &info, error));
+    return info.kind == EPCTX_FILE_REGULAR
+               ? epctx__file_canonical(NULL, path, real, EPCTX_PATH_MAX, error)
+               : EPCTX_OK;
 }
 
 static epctx_status epctx__file_write(void *user, epctx_io_file *file, const void *data,
@@ -5034,335 +5130,102 @@ static epctx_status epctx__file_sync(void *user, epctx_io_file *file, epctx_erro
                                           : epctx__io_error(error, "flush", file->path);
 }
 
-static void epctx__remove_beside(const epctx_io_file *file, const char *name)
-{
-    WCHAR wide[EPCTX__WIDE_MAX];
-    if (epctx__beside(file, name, wide, NULL) == EPCTX_OK) {
-        DeleteFileW(wide);
-    }
-}
-
-/* Ends the handle and removes the names that the file has meanwhile. */
-static void epctx__file_forget(epctx_io_file *file)
-{
-    if (file->handle != NULL) {
-        CloseHandle(file->handle);
-        file->handle = NULL;
-    }
-    if ((file->state & EPCTX__FILE_NAMED) != 0) {
-        epctx__remove_beside(file, file->temp);
-    }
-    if ((file->state & (EPCTX__FILE_KEPT | EPCTX__FILE_BACKUP)) == EPCTX__FILE_KEPT) {
-        epctx__remove_beside(file, file->kept);
-    }
-    file->state = 0;
-}
-
-static void epctx__file_abort(void *user, epctx_io_file *file)
-{
-    (void)user;
-    epctx__list_remove(file);
-    epctx__file_forget(file);
-    if (file->second[0] != '\0') {
-        epctx__remove_beside(file, file->second);
-        file->second[0] = '\0';
-    }
-}
-
-/* A file that somebody has mapped cannot be replaced on Windows. */
-static epctx_status epctx__file_move(epctx_io_file *file, const char *name, DWORD how,
-                                     epctx_error *error)
-{
-    WCHAR from[EPCTX__WIDE_MAX];
-    WCHAR to[EPCTX__WIDE_MAX];
-    epctx_status status = epctx__beside(file, name, from, error);
-    if (file->handle != NULL) {
-        CloseHandle(file->handle);
-        file->handle = NULL;
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__wide(file->path, to, error);
-    }
-    if (status == EPCTX_OK && !MoveFileExW(from, to, how | MOVEFILE_WRITE_THROUGH)) {
-        DWORD code = GetLastError();
-        status = epctx__io_error(NULL, "replace", file->path);
-        status = code == ERROR_ALREADY_EXISTS || code == ERROR_FILE_EXISTS ? EPCTX_ERR_EXISTS
-                                                                           : status;
-        SetLastError(code);
-        if (status == EPCTX_ERR_EXISTS) {
-            epctx_fail(error, status, "exists already: remove it or allow overwriting");
-            epctx_blame(error, file->path, NULL, NULL);
-        } else {
-            status = epctx__io_error(error, "replace", file->path);
-        }
-    }
-    return status;
-}
-
-static epctx_status epctx__file_commit(void *user, epctx_io_file *file, epctx_error *error)
-{
-    epctx_status status = epctx__file_move(file, file->temp, MOVEFILE_REPLACE_EXISTING, error);
-    if (status == EPCTX_OK) {
-        file->state = 0;
-    }
-    epctx__file_abort(user, file);
-    return status;
-}
-
-/* A second name of `from` beside the file. */
-static epctx_status epctx__link_beside(const epctx_io_file *file, const char *from, const char *to,
-                                       epctx_error *error)
-{
-    WCHAR wide_from[EPCTX__WIDE_MAX];
-    WCHAR wide_to[EPCTX__WIDE_MAX];
-    DWORD code;
-    epctx_status status = epctx__beside(file, from, wide_from, error);
-    if (status == EPCTX_OK) {
-        status = epctx__beside(file, to, wide_to, error);
-    }
-    if (status != EPCTX_OK || CreateHardLinkW(wide_to, wide_from, NULL)) {
-        return status;
-    }
-    code = GetLastError();
-    if (code == ERROR_ALREADY_EXISTS || code == ERROR_FILE_EXISTS) {
-        return EPCTX_ERR_EXISTS;
-    }
-    return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "'%s' cannot have a second name", file->path);
-}
-
-static epctx_status epctx__file_swap(void *user, epctx_io_file *file, epctx_overwrite overwrite,
-                                     epctx_error *error)
-{
-    epctx_file_kind kind;
-    uint64_t size;
-    bool backup = overwrite == EPCTX_OVERWRITE_BACKUP;
-    unsigned number;
-    epctx_status status = epctx__file_stat(user, file->path, &kind, &size, error);
-    if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && overwrite == EPCTX_OVERWRITE_FAIL) {
-        status = epctx_fail(error, EPCTX_ERR_EXISTS,
-                            "exists already: remove it or allow overwriting");
-        epctx_blame(error, file->path, NULL, NULL);
-    }
-    for (number = 1; status == EPCTX_OK && kind == EPCTX_FILE_REGULAR; number++) {
-        char end[48];
-        epctx_error why;
-        epctx_error_clear(&why);
-        epctx__name_temp(end, GetCurrentProcessId(), number);
-        if (backup) {
-            epctx__name_number(end, "~", number, "");
-            end[number == 1 ? 1 : sizeof end - 1] = '\0';
-        }
-        epctx__name_end(file->kept, epctx__file_base(file), end, EPCTX__NAME_MOST);
-        status = epctx__link_beside(file, epctx__file_base(file), file->kept, &why);
-        if (status == EPCTX_OK) {
-            file->state |= EPCTX__FILE_KEPT | (backup ? EPCTX__FILE_BACKUP : 0);
-            break;
-        }
-        file->kept[0] = '\0';
-        if (status == EPCTX_ERR_EXISTS && number < 999) {
-            status = EPCTX_OK;
-        } else if (status == EPCTX_ERR_EXISTS) {
-            epctx_fail(error, status, "has 999 backups already: remove some");
-        } else {
-            epctx_fail(error, status, "%s", why.message);
-        }
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__file_move(file, file->temp,
-                                  kind == EPCTX_FILE_NONE ? 0 : MOVEFILE_REPLACE_EXISTING, error);
-        if (status == EPCTX_OK) {
-            file->state = (file->state & ~(uint32_t)EPCTX__FILE_NAMED) | EPCTX__FILE_SWAPPED;
-        }
-    }
-    return status;
-}
-
-static bool epctx__file_settle(void *user, epctx_io_file *file, bool back)
-{
-    bool kept = (file->state & EPCTX__FILE_KEPT) != 0;
-    bool done = true;
-    (void)user;
-    if ((file->state & EPCTX__FILE_SWAPPED) != 0 && back) {
-        if (kept) {
-            done = epctx__file_move(file, file->kept, MOVEFILE_REPLACE_EXISTING, NULL) == EPCTX_OK;
-            file->state &= ~(uint32_t)EPCTX__FILE_KEPT; /* or it stays under its name */
-        } else {
-            epctx__remove_beside(file, epctx__file_base(file));
-        }
-    } else if (back) {
-        file->state &= ~(uint32_t)EPCTX__FILE_BACKUP;
-    }
-    return done;
-}
-
-static epctx_status epctx__file_second(void *user, epctx_io_file *file, const char *name,
-                                       epctx_error *error)
-{
-    epctx_status status = epctx__link_beside(file, file->temp, name, error);
-    (void)user;
-    if (status == EPCTX_OK) {
-        memcpy(file->second, name, strlen(name) + 1);
-    } else if (status == EPCTX_ERR_EXISTS) {
-        epctx_fail(error, status, "its second name is taken");
-        epctx_blame(error, file->path, NULL, NULL);
-    }
-    return status;
-}
-
-static epctx_status epctx__file_identify(void *user, const char *path, epctx_file_id *id,
-                                         epctx_error *error)
-{
-    BY_HANDLE_FILE_INFORMATION info;
-    HANDLE file;
-    epctx_status status = epctx__open(path, 0, &file, error);
-    (void)user;
-    memset(id, 0, sizeof *id);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    if (GetFileInformationByHandle(file, &info)) {
-        id->device = info.dwVolumeSerialNumber;
-        id->inode = (uint64_t)info.nFileIndexHigh << 32 | info.nFileIndexLow;
-        id->size = (uint64_t)info.nFileSizeHigh << 32 | info.nFileSizeLow;
-        id->written = (uint64_t)info.ftLastWriteTime.dwHighDateTime << 32 |
-                      info.ftLastWriteTime.dwLowDateTime;
-    } else {
-        status = epctx__io_error(error, "examine", path);
-    }
-    CloseHandle(file);
-    return status;
-}
-
-static epctx_status epctx__file_remove(void *user, const char *path, epctx_error *error)
-{
-    WCHAR wide[EPCTX__WIDE_MAX];
-    epctx_status status = epctx__wide(path, wide, error);
-    (void)user;
-    if (status == EPCTX_OK && !DeleteFileW(wide)) {
-        status = epctx__io_error(error, "remove", path);
-    }
-    return status;
-}
-
-static epctx_status epctx__file_link(void *user, const char *from, const char *to,
-                                     epctx_error *error)
-{
-    WCHAR wide_from[EPCTX__WIDE_MAX];
-    WCHAR wide_to[EPCTX__WIDE_MAX];
-    DWORD code;
-    epctx_status status = epctx__wide(from, wide_from, error);
-    (void)user;
-    if (status == EPCTX_OK) {
-        status = epctx__wide(to, wide_to, error);
-    }
-    if (status != EPCTX_OK || CreateHardLinkW(wide_to, wide_from, NULL)) {
-        return status;
-    }
-    code = GetLastError();
-    if (code == ERROR_ALREADY_EXISTS || code == ERROR_FILE_EXISTS) {
-        epctx_fail(error, EPCTX_ERR_EXISTS, "exists already");
-        epctx_blame(error, to, NULL, NULL);
-        return EPCTX_ERR_EXISTS;
-    }
-    if (code == ERROR_NOT_SUPPORTED || code == ERROR_INVALID_FUNCTION ||
-        code == ERROR_TOO_MANY_LINKS || code == ERROR_NOT_SAME_DEVICE) {
-        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "'%s' cannot have a second name", from);
-    }
-    return epctx__io_error(error, "link", to);
-}
-
-static epctx_status epctx__file_remove_inside(void *user, const char *root, const char *name,
-                                              epctx_error *error)
-{
-    char path[EPCTX_PATH_MAX];
-    epctx_status status = epctx__inside(root, name, path, error);
-    if (status == EPCTX_OK) {
-        status = epctx__plain(path, error);
-    }
-    return status == EPCTX_OK ? epctx__file_remove(user, path, error) : status;
-}
-
-static epctx_status epctx__file_link_inside(void *user, const char *root, const char *from,
-                                            const char *to, epctx_error *error)
-{
-    char old[EPCTX_PATH_MAX];
-    char made[EPCTX_PATH_MAX];
-    epctx_status status = epctx__inside(root, from, old, error);
-    if (status == EPCTX_OK) {
-        status = epctx__inside(root, to, made, error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__plain(old, error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__plain(made, error);
-    }
-    return status == EPCTX_OK ? epctx__file_link(user, old, made, error) : status;
-}
-
-static epctx_status epctx__file_list(void *user, const char *folder,
-                                     bool (*name_fn)(void *state, const char *name), void *state,
-                                     epctx_error *error)
-{
-    WCHAR wide[EPCTX__WIDE_MAX + 2];
-    WIN32_FIND_DATAW entry;
-    char name[EPCTX_PATH_MAX];
-    HANDLE search;
-    size_t size;
-    epctx_status status = epctx__wide(folder[0] != '\0' ? folder : ".", wide, error);
-    (void)user;
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    size = wcslen(wide);
-    memcpy(wide + size, wide[size - 1] == L'\\' ? L"*" : L"\\*",
-           wide[size - 1] == L'\\' ? 2 * sizeof *wide : 3 * sizeof *wide);
-    search = FindFirstFileW(wide, &entry);
-    if (search == INVALID_HANDLE_VALUE) {
-        return epctx__io_error(error, "list", folder);
-    }
-    do { /* a name that is not Unicode cannot be said */
-        if (WideCharToMultiByte(CP_UTF8, WC_ERR_INVALID_CHARS, entry.cFileName, -1, name,
-                                sizeof name, NULL, NULL) > 0 &&
-            !name_fn(state, name)) {
-            break;
-        }
-    } while (FindNextFileW(search, &entry));
-    FindClose(search);
-    return EPCTX_OK;
-}
-
 /* MOVEFILE_WRITE_THROUGH has done it. */
-static epctx_status epctx__file_sync_folder(void *user, const char *path, epctx_error *error)
+static epctx_status epctx__sys_sync_folder(const epctx_io_file *file, epctx_error *error)
 {
-    (void)user;
-    (void)path;
+    (void)file;
     (void)error;
     return EPCTX_OK;
 }
 
-/* No time that moving a file into place changes is to be had by name: hashes have to do. */
-static epctx_status epctx__file_times(void *user, const char *path, uint64_t *written,
-                                      uint64_t *changed, epctx_error *error)
+/* What CreateHardLinkW has done. */
+static epctx_status epctx__linked(BOOL done, const char *what, const char *path,
+                                  epctx_error *error)
 {
-    (void)user;
-    *written = *changed = 0;
-    epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "Windows does not tell when a file was moved");
-    epctx_blame(error, path, NULL, NULL);
-    return EPCTX_ERR_UNSUPPORTED;
+    DWORD code = GetLastError();
+    if (done) {
+        return EPCTX_OK;
+    }
+    if (code == ERROR_ALREADY_EXISTS || code == ERROR_FILE_EXISTS) {
+        return EPCTX_ERR_EXISTS;
+    }
+    return code == ERROR_NOT_SUPPORTED || code == ERROR_INVALID_FUNCTION ||
+                   code == ERROR_TOO_MANY_LINKS || code == ERROR_NOT_SAME_DEVICE
+               ? EPCTX_ERR_UNSUPPORTED
+               : epctx__io_error(error, what, path);
+}
+
+/* Gives the file `from` in its folder, or the new one (NULL), the further name `to`. Without a
+ * message: EPCTX_ERR_EXISTS, and EPCTX_ERR_UNSUPPORTED where files have one name only. */
+static epctx_status epctx__sys_link(const epctx_io_file *file, const char *from, const char *to,
+                                    const char *what, epctx_error *error)
+{
+    WCHAR wide_from[EPCTX__WIDE_MAX];
+    WCHAR wide_to[EPCTX__WIDE_MAX];
+    EPCTX__TRY(epctx__beside(file, from != NULL ? from : file->temp, wide_from, error));
+    EPCTX__TRY(epctx__beside(file, to, wide_to, error));
+    return epctx__linked(CreateHardLinkW(wide_to, wide_from, NULL), what, file->path, error);
+}
+
+/* A copy of what has the file's name. */
+static epctx_status epctx__sys_copy(const epctx_io_file *file, const char *to, epctx_error *error)
+{
+    WCHAR wide_from[EPCTX__WIDE_MAX];
+    WCHAR wide_to[EPCTX__WIDE_MAX];
+    EPCTX__TRY(epctx__beside(file, epctx__file_base(file), wide_from, error));
+    EPCTX__TRY(epctx__beside(file, to, wide_to, error));
+    return epctx__linked(CopyFileW(wide_from, wide_to, TRUE), "keep", file->path, error);
+}
+
+/* A file that somebody has mapped cannot be replaced on Windows. */
+static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *to)
+{
+    WCHAR wide_from[EPCTX__WIDE_MAX];
+    WCHAR wide_to[EPCTX__WIDE_MAX];
+    if (file->handle != NULL) {
+        CloseHandle(file->handle);
+        file->handle = NULL;
+    }
+    return epctx__beside(file, from, wide_from, NULL) == EPCTX_OK &&
+           epctx__beside(file, to, wide_to, NULL) == EPCTX_OK &&
+           MoveFileExW(wide_from, wide_to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH);
+}
+
+static bool epctx__sys_unlink(epctx_io_file *file, const char *name)
+{
+    WCHAR wide[EPCTX__WIDE_MAX];
+    if (file->handle != NULL && name == file->temp) {
+        CloseHandle(file->handle);
+        file->handle = NULL;
+    }
+    return epctx__beside(file, name, wide, NULL) == EPCTX_OK && DeleteFileW(wide);
+}
+
+static void epctx__sys_close(epctx_io_file *file)
+{
+    if (file->handle != NULL) {
+        CloseHandle(file->handle);
+        file->handle = NULL;
+    }
+}
+
+/* Both names are below one folder. */
+static epctx_status epctx__sys_link_files(const epctx_io_file *from, const epctx_io_file *to,
+                                          epctx_error *error)
+{
+    WCHAR wide_from[EPCTX__WIDE_MAX];
+    WCHAR wide_to[EPCTX__WIDE_MAX];
+    EPCTX__TRY(epctx__wide(from->path, wide_from, error));
+    EPCTX__TRY(epctx__wide(to->path, wide_to, error));
+    return epctx__linked(CreateHardLinkW(wide_to, wide_from, NULL), "link", to->path, error);
 }
 
 /* Whoever has the file open has the lock; it goes with the handle. */
-static epctx_status epctx__file_lock(void *user, const char *path, epctx_io_file *lock,
-                                     epctx_error *error)
+static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 {
     WCHAR wide[EPCTX__WIDE_MAX];
-    epctx_status status = epctx__wide(path, wide, error);
-    bool try_only = lock->try_only;
-    (void)user;
-    memset(lock, 0, sizeof *lock);
-    lock->try_only = try_only;
-    while (status == EPCTX_OK) {
+    EPCTX__TRY(epctx__wide(lock->path, wide, error));
+    for (;;) {
         DWORD code;
         lock->handle = CreateFileW(wide, GENERIC_READ | DELETE, 0, NULL, OPEN_ALWAYS,
                                    FILE_ATTRIBUTE_NORMAL, NULL);
@@ -5375,35 +5238,17 @@ static epctx_status epctx__file_lock(void *user, const char *path, epctx_io_file
             }
             return EPCTX_OK;
         }
+        lock->handle = NULL;
         code = GetLastError();
         /* ACCESS_DENIED: it is just being deleted. */
         if (code != ERROR_SHARING_VIOLATION && code != ERROR_ACCESS_DENIED) {
-            return epctx__io_error(error, "open the lock", path);
+            return epctx__io_error(error, "open the lock", lock->path);
         }
-        if (try_only) {
-            return epctx__lock_taken(path, error);
+        if (lock->try_only) {
+            return EPCTX_ERR_CHANGED;
         }
         Sleep(10);
     }
-    return status;
-}
-
-static epctx_status epctx__file_lock_inside(void *user, const char *root, const char *name,
-                                            epctx_io_file *lock, epctx_error *error)
-{
-    char path[EPCTX_PATH_MAX];
-    epctx_status status = epctx__inside(root, name, path, error);
-    if (status == EPCTX_OK) {
-        status = epctx__plain(path, error);
-    }
-    return status == EPCTX_OK ? epctx__file_lock(user, path, lock, error) : status;
-}
-
-static void epctx__file_unlock(void *user, epctx_io_file *lock)
-{
-    (void)user;
-    epctx__list_remove(lock);
-    CloseHandle(lock->handle);
 }
 
 #else
@@ -5423,25 +5268,33 @@ static uint64_t epctx__nanoseconds(struct timespec time)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-static uint64_t epctx__written(const struct stat *info)
+static void epctx__file_info(const struct stat *from, epctx_file_info *info)
 {
+    info->kind = S_ISREG(from->st_mode)   ? EPCTX_FILE_REGULAR
+                 : S_ISDIR(from->st_mode) ? EPCTX_FILE_FOLDER
+                                          : EPCTX_FILE_OTHER;
+    info->size = (uint64_t)from->st_size;
+    info->device = (uint64_t)from->st_dev;
+    info->inode = (uint64_t)from->st_ino;
 #if defined(__APPLE__)
-    return epctx__nanoseconds(info->st_mtimespec);
+    info->written = epctx__nanoseconds(from->st_mtimespec);
+    info->changed = epctx__nanoseconds(from->st_ctimespec);
 #else
-    return epctx__nanoseconds(info->st_mtim);
+    info->written = epctx__nanoseconds(from->st_mtim);
+    info->changed = epctx__nanoseconds(from->st_ctim);
 #endif
 }
 
 /* The bytes of a file as it is now. */
-static epctx_status epctx__read_descriptor(int fd, const struct stat *before, void *out,
+static epctx_status epctx__read_descriptor(int fd, const epctx_file_info *before, void *out,
                                            const char *path, epctx_error *error)
 {
-    uint64_t size = (uint64_t)before->st_size;
     uint64_t at = 0;
     struct stat after;
-    while (at < size) {
-        ssize_t n = pread(fd, (char *)out + at, size - at < 0x40000000 ? (size_t)(size - at)
-                                                                       : 0x40000000,
+    epctx_file_info now;
+    while (at < before->size) {
+        uint64_t left = before->size - at;
+        ssize_t n = pread(fd, (char *)out + at, left < 0x40000000 ? (size_t)left : 0x40000000,
                           (off_t)at);
         if (n < 0 && errno == EINTR) {
             continue;
@@ -5454,60 +5307,55 @@ static epctx_status epctx__read_descriptor(int fd, const struct stat *before, vo
         }
         at += (uint64_t)n;
     }
-    if (at < size || fstat(fd, &after) != 0 || after.st_size != before->st_size ||
-        epctx__written(&after) != epctx__written(before)) {
-        epctx_fail(error, EPCTX_ERR_IO, "was changed while it was read");
-        epctx_blame(error, path, NULL, NULL);
-        return EPCTX_ERR_IO;
+    if (at == before->size && fstat(fd, &after) == 0) {
+        epctx__file_info(&after, &now);
+        if (epctx_file_same(before, &now)) {
+            return EPCTX_OK;
+        }
     }
-    return EPCTX_OK;
+    return epctx__file_failed(error, EPCTX_ERR_IO, "was changed while it was read", path);
 }
 
-/* Maps an open file, or reads it into memory of the same kind, and closes it. */
+/* Maps an open file, or reads it into memory of the same kind. */
 static epctx_status epctx__map_descriptor(int fd, const char *path, bool copy, epctx_mapping *out,
                                           epctx_error *error)
 {
-    struct stat info;
+    struct stat from;
+    epctx_file_info info;
     epctx_status status = EPCTX_OK;
-    if (fstat(fd, &info) != 0) {
-        status = epctx__io_error(error, "examine", path);
-    } else if (!S_ISREG(info.st_mode)) {
-        status = epctx_fail(error, EPCTX_ERR_IO, "is %s, a regular file was expected",
-                            S_ISDIR(info.st_mode) ? "a folder" : "a device or pipe");
-        epctx_blame(error, path, NULL, NULL);
-    } else if ((uint64_t)info.st_size > SIZE_MAX) {
-        status = epctx_fail(error, EPCTX_ERR_LIMIT, "has %u bytes, more than can be addressed",
-                            (uint64_t)info.st_size);
-        epctx_blame(error, path, NULL, NULL);
-    } else if (info.st_size > 0) {
-        void *data = copy ? mmap(NULL, (size_t)info.st_size, PROT_READ | PROT_WRITE,
-                                 MAP_PRIVATE | EPCTX__MAP_ANONYMOUS, -1, 0)
-                          : mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (data == MAP_FAILED) {
-            status = epctx__io_error(error, copy ? "find memory for" : "map", path);
-        } else if (copy) {
-            status = epctx__read_descriptor(fd, &info, data, path, error);
-        }
-        if (status == EPCTX_OK) {
-            out->data = (const uint8_t *)data;
-            out->size = (size_t)info.st_size;
-            out->handle = data;
-        } else if (data != MAP_FAILED) {
-            munmap(data, (size_t)info.st_size);
-        }
+    void *data;
+    if (fstat(fd, &from) != 0) {
+        return epctx__io_error(error, "examine", path);
     }
-    close(fd);
-    return status;
-}
-
-static epctx_status epctx__file_take(const char *path, bool copy, epctx_mapping *out,
-                                     epctx_error *error)
-{
-    /* A pipe must not block us before we see that it is one. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    memset(out, 0, sizeof *out);
-    return fd < 0 ? epctx__io_error(error, "open", path)
-                  : epctx__map_descriptor(fd, path, copy, out, error);
+    epctx__file_info(&from, &info);
+    if (info.kind != EPCTX_FILE_REGULAR) {
+        return epctx__not_regular(info.kind == EPCTX_FILE_FOLDER, path, error);
+    }
+    if (info.size > SIZE_MAX) {
+        return epctx__too_large(info.size, path, error);
+    }
+    if (info.size == 0) {
+        return EPCTX_OK;
+    }
+    data = copy ? mmap(NULL, (size_t)info.size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | EPCTX__MAP_ANONYMOUS, -1, 0)
+                : mmap(NULL, (size_t)info.size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (data == MAP_FAILED) {
+        return epctx__io_error(error, copy ? "find memory for" : "map", path);
+    }
+    if (copy) {
+        status = epctx__read_descriptor(fd, &info, data, path, error);
+    }
+    if (status != EPCTX_OK) {
+        munmap(data, (size_t)info.size);
+        return status;
+    }
+    out->data = (const uint8_t *)data;
+    out->size = (size_t)info.size;
+    out->handle = data;
+    out->shared = !copy;
+    out->info = info;
+    return EPCTX_OK;
 }
 
 /* Opens `name` below the folder `fd`, one component at a time and through no link. Closes `fd`. */
@@ -5537,17 +5385,28 @@ static int epctx__open_below(int fd, const char *name)
     return -1;
 }
 
-static epctx_status epctx__file_take_inside(const char *root, const char *name, bool copy,
-                                            epctx_mapping *out, epctx_error *error)
+static int epctx__open_root(const char *root)
 {
-    int fd = open(root, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+    return open(root, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+}
+
+static epctx_status epctx__file_map(void *user, const char *root, const char *name, bool copy,
+                                    epctx_mapping *out, epctx_error *error)
+{
+    /* A pipe must not block us before we see that it is one. */
+    int fd = root != NULL ? epctx__open_below(epctx__open_root(root), name)
+                          : open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    epctx_status status;
+    (void)user;
     memset(out, 0, sizeof *out);
-    fd = fd < 0 ? -1 : epctx__open_below(fd, name);
-    if (fd < 0 && (errno == ELOOP || errno == ENOTDIR)) {
-        return epctx_fail(error, EPCTX_ERR_PATH, "'%s' became a link while it was opened", name);
+    if (fd < 0) {
+        return root != NULL && (errno == ELOOP || errno == ENOTDIR)
+                   ? epctx__became_link(name, error)
+                   : epctx__io_error(error, "open", name);
     }
-    return fd < 0 ? epctx__io_error(error, "open", name)
-                  : epctx__map_descriptor(fd, name, copy, out, error);
+    status = epctx__map_descriptor(fd, name, copy, out, error);
+    close(fd);
+    return status;
 }
 
 static void epctx__file_unmap(void *user, epctx_mapping *mapping)
@@ -5559,64 +5418,72 @@ static void epctx__file_unmap(void *user, epctx_mapping *mapping)
     memset(mapping, 0, sizeof *mapping);
 }
 
-static epctx_status epctx__file_stat(void *user, const char *path, epctx_file_kind *kind,
-                                     uint64_t *size, epctx_error *error)
+static epctx_status epctx__file_stat(void *user, const char *path, epctx_file_info *info,
+                                     epctx_error *error)
 {
-    struct stat info;
+    struct stat from;
     (void)user;
-    *kind = EPCTX_FILE_NONE;
-    *size = 0;
-    if (stat(path, &info) != 0) {
-        return errno == ENOENT || errno == ENOTDIR ? EPCTX_OK
-                                                   : epctx__io_error(error, "examine", path);
+    memset(info, 0, sizeof *info);
+    if (stat(path, &from) == 0) {
+        epctx__file_info(&from, info);
+        return EPCTX_OK;
     }
-    *kind = S_ISREG(info.st_mode)   ? EPCTX_FILE_REGULAR
-            : S_ISDIR(info.st_mode) ? EPCTX_FILE_FOLDER
-                                    : EPCTX_FILE_OTHER;
-    *size = (uint64_t)info.st_size;
-    return EPCTX_OK;
+    return errno == ENOENT || errno == ENOTDIR ? EPCTX_OK
+                                               : epctx__io_error(error, "examine", path);
 }
 
 static epctx_status epctx__file_canonical(void *user, const char *path, char *out, size_t capacity,
                                           epctx_error *error)
 {
     char real[EPCTX_PATH_MAX]; /* not from realpath's malloc */
-    epctx_status status = EPCTX_OK;
     (void)user;
-    if (realpath(path, real) == NULL) {
-        return epctx__io_error(error, "resolve", path);
-    }
-    if (strlen(real) >= capacity) {
-        status = epctx_fail(error, EPCTX_ERR_LIMIT, "the path is longer than %u bytes",
-                            (uint64_t)capacity - 1);
-        epctx_blame(error, path, NULL, NULL);
-    } else {
-        memcpy(out, real, strlen(real) + 1);
-    }
-    return status;
+    return realpath(path, real) != NULL ? epctx__path_out(real, path, out, capacity, error)
+                                        : epctx__io_error(error, "resolve", path);
 }
 
-/* What has been done with an epctx_io_file. */
-enum {
-    EPCTX__FILE_INSIDE = 1,  /* its name is nobody's choice: no link may be there */
-    EPCTX__FILE_NAMED = 2,   /* has a temporary name; else none */
-    EPCTX__FILE_KEPT = 4,    /* what stood there has a name */
-    EPCTX__FILE_BACKUP = 8,  /* which stays */
-    EPCTX__FILE_SWAPPED = 16 /* the new file is in place */
-};
-
-static const char *epctx__file_base(const epctx_io_file *file)
+static epctx_status epctx__file_list(void *user, const char *folder,
+                                     bool (*name_fn)(void *state, const char *name), void *state,
+                                     epctx_error *error)
 {
-    const char *slash = strrchr(file->path, '/');
-    return slash != NULL ? slash + 1 : file->path;
+    DIR *entries = opendir(folder[0] != '\0' ? folder : ".");
+    const struct dirent *entry;
+    (void)user;
+    if (entries == NULL) {
+        return epctx__io_error(error, "list", folder);
+    }
+    do {
+        entry = readdir(entries);
+    } while (entry != NULL && name_fn(state, entry->d_name));
+    closedir(entries);
+    return EPCTX_OK;
 }
 
-static epctx_status epctx__file_failed(epctx_error *error, epctx_status status, const char *what,
-                                       const char *path)
+/* Fills in the path and opens its folder. */
+static epctx_status epctx__file_at(const char *root, const char *name, epctx_io_file *file,
+                                   epctx_error *error)
 {
-    epctx_fail(error, status, "%s", what);
-    epctx_blame(error, path, NULL, NULL);
-    return status;
+    char folder[EPCTX_PATH_MAX];
+    EPCTX__TRY(epctx__io_path(root, name, file->path, error));
+    EPCTX__TRY(epctx_path_join(epctx_path_folder(epctx_str_of(name)), epctx_str_of("."), folder,
+                               sizeof folder, error));
+    file->descriptor = -1;
+    file->state = root != NULL ? EPCTX__FILE_INSIDE : 0;
+    file->folder = root != NULL ? epctx__open_below(epctx__open_root(root), folder)
+                                : epctx__open_root(folder);
+    if (file->folder >= 0) {
+        return EPCTX_OK;
+    }
+    if (root != NULL && (errno == ELOOP || errno == ENOTDIR)) {
+        return epctx__file_failed(error, EPCTX_ERR_PATH,
+                                  "a folder in its name is a link or a file: names from a model "
+                                  "stay inside the model's folder",
+                                  file->path);
+    }
+    if (errno == ENOENT || errno == ENOTDIR) {
+        return epctx__file_failed(error, EPCTX_ERR_NOT_FOUND,
+                                  "cannot be written, its folder does not exist", file->path);
+    }
+    return epctx__io_error(error, "open the folder of", file->path);
 }
 
 /* How long a name may be here; only of long ones the file system is asked. */
@@ -5627,57 +5494,19 @@ static size_t epctx__file_most(const epctx_io_file *file)
     return most > 0 && most < EPCTX__NAME_MOST ? (size_t)most : EPCTX__NAME_MOST;
 }
 
-/* The folder that `path` is in, through links. */
-static int epctx__open_folder(const char *path)
+static uint64_t epctx__sys_process(void)
 {
-    char folder[EPCTX_PATH_MAX];
-    epctx_str name = epctx_path_folder(epctx_str_of(path));
-    if (name.size >= sizeof folder) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    memcpy(folder, name.size > 0 ? name.data : ".", name.size > 0 ? name.size : 1);
-    folder[name.size > 0 ? name.size : 1] = '\0';
-    return open(folder, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+    return (uint64_t)getpid();
 }
 
-/* The folder of root/name, through no link; `file` gets the whole path. */
-static epctx_status epctx__open_inside(const char *root, const char *name, epctx_io_file *file,
-                                       epctx_error *error)
+/* Whether something has the name of the file, or a link has. */
+static bool epctx__sys_look(const epctx_io_file *file, bool *linked)
 {
-    char folder[EPCTX_PATH_MAX];
-    size_t root_size = strlen(root);
-    size_t name_size = strlen(name);
-    size_t slash = root_size > 0 && root[root_size - 1] == '/' ? 0 : 1;
-    size_t at = epctx_path_folder(epctx_str_of(name)).size;
-    int fd;
-    memset(file, 0, sizeof *file);
-    if (root_size + slash + name_size >= sizeof file->path) {
-        return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
-                          (uint64_t)sizeof file->path - 1);
-    }
-    memcpy(file->path, root, root_size);
-    file->path[root_size] = '/';
-    memcpy(file->path + root_size + slash, name, name_size + 1);
-    fd = open(root, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
-    if (fd >= 0 && at > 1) {
-        memcpy(folder, name, at - 1);
-        folder[at - 1] = '\0';
-        fd = epctx__open_below(fd, folder);
-        if (fd < 0 && (errno == ELOOP || errno == ENOTDIR)) {
-            return epctx__file_failed(error, EPCTX_ERR_PATH,
-                                      "a folder in its name is a link or a file: names from a "
-                                      "model stay inside the model's folder",
-                                      file->path);
-        }
-    }
-    if (fd < 0 && errno == ENOENT) {
-        return epctx__file_failed(error, EPCTX_ERR_NOT_FOUND,
-                                  "cannot be written, its folder does not exist", file->path);
-    }
-    file->folder = fd;
-    file->state = EPCTX__FILE_INSIDE;
-    return fd < 0 ? epctx__io_error(error, "open the folder of", file->path) : EPCTX_OK;
+    struct stat there;
+    bool exists =
+        fstatat((int)file->folder, epctx__file_base(file), &there, AT_SYMLINK_NOFOLLOW) == 0;
+    *linked = exists && S_ISLNK(there.st_mode);
+    return exists;
 }
 
 /* Nobody may do with the new file what he could not do with the old one: its mode without the bits
@@ -5714,141 +5543,76 @@ static void epctx__proc_name(int fd, char out[48])
     epctx__name_number(out, "/proc/self/fd/", (uint64_t)fd, "");
 }
 
+static void epctx__temp_name(const epctx_io_file *file, unsigned attempt, char out[EPCTX_NAME_MAX]);
+
 /* A new file in the folder: without a name where the system has that, so that nothing is left when
  * the process ends; else with a temporary one. */
 static int epctx__temp_open(epctx_io_file *file, mode_t mode)
 {
     int folder = (int)file->folder;
     int fd = -1;
-    char end[48];
     unsigned attempt;
 #ifdef EPCTX__TMPFILE
+    char name[48];
     fd = openat(folder, ".", EPCTX__TMPFILE | O_WRONLY | O_CLOEXEC, mode);
     if (fd >= 0) {
-        epctx__proc_name(fd, end);
-        if (access(end, F_OK) == 0) {
+        epctx__proc_name(fd, name);
+        if (access(name, F_OK) == 0) {
             return fd;
         }
         close(fd);
     }
 #endif
-    for (attempt = 0; attempt < 1000; attempt++) {
-        epctx__name_temp(end, (uint64_t)getpid(), attempt);
-        epctx__name_end(file->temp, epctx__file_base(file), end, epctx__file_most(file));
+    for (attempt = 0; attempt < EPCTX__ATTEMPTS; attempt++) {
+        epctx__temp_name(file, attempt, file->temp);
         fd = openat(folder, file->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
         if (fd >= 0) {
-            file->state |= EPCTX__FILE_NAMED;
+            return fd;
         }
-        if (fd >= 0 || errno != EEXIST) {
+        if (errno != EEXIST) {
             break;
         }
     }
-    return fd;
+    file->temp[0] = '\0';
+    return -1;
 }
 
-/* Removes the names that it has meanwhile. */
-static void epctx__file_forget(epctx_io_file *file)
-{
-    if ((file->state & EPCTX__FILE_NAMED) != 0) {
-        unlinkat((int)file->folder, file->temp, 0);
-    }
-    if ((file->state & (EPCTX__FILE_KEPT | EPCTX__FILE_BACKUP)) == EPCTX__FILE_KEPT) {
-        unlinkat((int)file->folder, file->kept, 0);
-    }
-}
-
-static void epctx__file_close(epctx_io_file *file)
-{
-    epctx__list_remove(file);
-    if (file->descriptor >= 0) {
-        close((int)file->descriptor);
-    }
-    epctx__file_forget(file);
-    close((int)file->folder);
-    file->descriptor = file->folder = -1;
-    file->state = 0;
-}
-
-/* Opens the new file in file->folder, which is closed on failure. `path` is for messages. */
-static epctx_status epctx__file_start(epctx_io_file *file, const char *path, epctx_error *error)
+/* Opens the new file. */
+static epctx_status epctx__sys_create(epctx_io_file *file, epctx_error *error)
 {
     struct stat old;
     bool exists = fstatat((int)file->folder, epctx__file_base(file), &old,
                           AT_SYMLINK_NOFOLLOW) == 0;
     bool linked = exists && S_ISLNK(old.st_mode);
-    epctx_status status = EPCTX_OK;
-    file->descriptor = -1;
     if (linked && (file->state & EPCTX__FILE_INSIDE) != 0) {
-        status = epctx__file_failed(error, EPCTX_ERR_PATH,
-                                    "is a link: a file whose name comes from a model is not "
-                                    "written through links; remove it or choose another name",
-                                    path);
-    } else if (exists && !linked && !S_ISREG(old.st_mode)) {
-        status = epctx__file_failed(error, EPCTX_ERR_IO,
-                                    S_ISDIR(old.st_mode)
-                                        ? "is a folder, a regular file was expected"
-                                        : "is a device or pipe, a regular file was expected",
-                                    path);
+        return epctx__file_failed(error, EPCTX_ERR_PATH,
+                                  "is a link: a file whose name comes from a model is not written "
+                                  "through links; remove it or choose another name",
+                                  file->path);
     }
-    if (status == EPCTX_OK) {
-        /* A stricter mode holds from the start: who opens the file now could read it later. */
-        file->descriptor = epctx__temp_open(file, exists && !linked ? old.st_mode & 0600 : 0666);
-        if (file->descriptor < 0) {
-            status = epctx__io_error(error, "create a temporary file beside it", path);
-        }
+    if (exists && !linked && !S_ISREG(old.st_mode)) {
+        return epctx__not_regular(S_ISDIR(old.st_mode), file->path, error);
     }
-    if (status == EPCTX_OK && exists && !linked) {
-        status = epctx__file_mode((int)file->descriptor, &old, path, error);
+    /* A stricter mode holds from the start: who opens the file now could read it later. */
+    file->descriptor = epctx__temp_open(file, exists && !linked ? old.st_mode & 0600 : 0666);
+    if (file->descriptor < 0) {
+        return epctx__io_error(error, "create a temporary file beside it", file->path);
     }
-    if (status != EPCTX_OK) {
-        epctx__file_close(file);
-    }
-    file->way_back = status == EPCTX_OK;
-    return status;
+    return exists && !linked
+               ? epctx__file_mode((int)file->descriptor, &old, file->path, error)
+               : EPCTX_OK;
 }
 
-static epctx_status epctx__file_create(void *user, const char *path, epctx_io_file *file,
+/* Through a link we replace the file that it points to, not the link. */
+static epctx_status epctx__file_target(const char *path, char real[EPCTX_PATH_MAX],
                                        epctx_error *error)
 {
-    struct stat info;
-    bool exists = stat(path, &info) == 0;
-    (void)user;
-    memset(file, 0, sizeof *file);
-    /* Through a link we replace the file it points to, not the link. */
-    if (exists && S_ISREG(info.st_mode)) {
-        epctx_status status = epctx__file_canonical(user, path, file->path, sizeof file->path,
-                                                    error);
-        if (status != EPCTX_OK) {
-            return status;
-        }
-    } else if (exists) {
-        return epctx__file_failed(error, EPCTX_ERR_IO,
-                                  S_ISDIR(info.st_mode)
-                                      ? "is a folder, a regular file was expected"
-                                      : "is a device or pipe, a regular file was expected",
-                                  path);
-    } else if (strlen(path) < sizeof file->path) {
-        memcpy(file->path, path, strlen(path) + 1);
-    } else {
-        return epctx_fail(error, EPCTX_ERR_LIMIT, "a path has %u bytes, at most %u are possible",
-                          (uint64_t)strlen(path), (uint64_t)sizeof file->path - 1);
+    if (strlen(path) >= EPCTX_PATH_MAX || realpath(path, real) != NULL) {
+        return EPCTX_OK;
     }
-    file->folder = epctx__open_folder(file->path);
-    if (file->folder < 0) {
-        return errno == ENOENT || errno == ENOTDIR
-                   ? epctx__file_failed(error, EPCTX_ERR_NOT_FOUND,
-                                        "cannot be written, its folder does not exist", path)
-                   : epctx__io_error(error, "open the folder of", path);
-    }
-    return epctx__file_start(file, path, error);
-}
-
-static epctx_status epctx__file_create_inside(void *user, const char *root, const char *name,
-                                              epctx_io_file *file, epctx_error *error)
-{
-    epctx_status status = epctx__open_inside(root, name, file, error);
-    (void)user;
-    return status == EPCTX_OK ? epctx__file_start(file, file->path, error) : status;
+    real[0] = '\0'; /* it has got as far as it could */
+    return errno == ENOENT || errno == ENOTDIR ? EPCTX_OK
+                                               : epctx__io_error(error, "resolve", path);
 }
 
 #define EPCTX__PIECE ((size_t)1 << 20)
@@ -5880,522 +5644,505 @@ static epctx_status epctx__file_sync(void *user, epctx_io_file *file, epctx_erro
                                              : epctx__io_error(error, "flush", file->path);
 }
 
-static void epctx__file_abort(void *user, epctx_io_file *file)
+/* Some file systems cannot flush a folder and say EINVAL: nothing more can be done there. */
+static epctx_status epctx__sys_sync_folder(const epctx_io_file *file, epctx_error *error)
 {
-    (void)user;
-    if (file->second[0] != '\0') {
-        unlinkat((int)file->folder, file->second, 0);
-    }
-    file->second[0] = '\0';
-    epctx__file_close(file);
+    return fsync((int)file->folder) == 0 || errno == EINVAL
+               ? EPCTX_OK
+               : epctx__io_error(error, "flush", file->path);
 }
 
-/* Whether another name failed because files have one here, or others' files cannot be linked. */
-static bool epctx__link_impossible(int code)
+/* What linkat has done. */
+static epctx_status epctx__linked(int result, const char *what, const char *path,
+                                  epctx_error *error)
 {
-    return code == EPERM || code == EMLINK || code == EXDEV || code == ENOSYS ||
-           code == EOPNOTSUPP;
-}
-
-/* Gives the new file the name `to` in its folder, which nothing may have. */
-static bool epctx__file_name_it(const epctx_io_file *file, const char *to)
-{
-    char from[48];
-    if ((file->state & EPCTX__FILE_NAMED) != 0) {
-        return linkat((int)file->folder, file->temp, (int)file->folder, to, 0) == 0;
-    }
-    epctx__proc_name((int)file->descriptor, from);
-    return linkat(AT_FDCWD, from, (int)file->folder, to, AT_SYMLINK_FOLLOW) == 0;
-}
-
-/* Moves the new file over what stands there. */
-static bool epctx__file_rename(epctx_io_file *file)
-{
-    int folder = (int)file->folder;
-    char end[48];
-    unsigned attempt;
-    for (attempt = 0; (file->state & EPCTX__FILE_NAMED) == 0; attempt++) {
-        epctx__name_temp(end, (uint64_t)getpid(), attempt);
-        epctx__name_end(file->temp, epctx__file_base(file), end, epctx__file_most(file));
-        if (epctx__file_name_it(file, file->temp)) {
-            file->state |= EPCTX__FILE_NAMED;
-        } else if (errno != EEXIST || attempt == 999) {
-            return false;
-        }
-    }
-    if (renameat(folder, file->temp, folder, epctx__file_base(file)) != 0) {
-        return false;
-    }
-    file->state &= ~(uint32_t)EPCTX__FILE_NAMED;
-    return true;
-}
-
-static epctx_status epctx__file_commit(void *user, epctx_io_file *file, epctx_error *error)
-{
-    epctx_status status = EPCTX_OK;
-    if (epctx__file_rename(file)) {
-        epctx__file_close(file);
+    if (result == 0) {
         return EPCTX_OK;
     }
-    status = epctx__io_error(error, "replace", file->path);
-    epctx__file_abort(user, file);
+    if (errno == EEXIST) {
+        return EPCTX_ERR_EXISTS;
+    }
+    return errno == EPERM || errno == EMLINK || errno == EXDEV || errno == ENOSYS ||
+                   errno == EOPNOTSUPP
+               ? EPCTX_ERR_UNSUPPORTED
+               : epctx__io_error(error, what, path);
+}
+
+/* Gives the file `from` in its folder, or the new one (NULL), the further name `to`. Without a
+ * message: EPCTX_ERR_EXISTS, and EPCTX_ERR_UNSUPPORTED where files have one name only. */
+static epctx_status epctx__sys_link(const epctx_io_file *file, const char *from, const char *to,
+                                    const char *what, epctx_error *error)
+{
+    int folder = (int)file->folder;
+    char name[48];
+    if (from == NULL && file->temp[0] == '\0') {
+        epctx__proc_name((int)file->descriptor, name);
+        return epctx__linked(linkat(AT_FDCWD, name, folder, to, AT_SYMLINK_FOLLOW), what,
+                             file->path, error);
+    }
+    return epctx__linked(linkat(folder, from != NULL ? from : file->temp, folder, to, 0), what,
+                         file->path, error);
+}
+
+/* A copy of what has the file's name, durable. */
+static epctx_status epctx__sys_copy(const epctx_io_file *file, const char *to, epctx_error *error)
+{
+    int folder = (int)file->folder;
+    epctx_io_file copy;
+    epctx_mapping old;
+    struct stat info;
+    epctx_status status;
+    int fd = openat(folder, epctx__file_base(file), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    memset(&old, 0, sizeof old);
+    if (fd < 0 || fstat(fd, &info) != 0) {
+        status = epctx__io_error(error, "keep", file->path);
+    } else {
+        status = epctx__map_descriptor(fd, file->path, false, &old, error);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    memcpy(copy.path, file->path, strlen(file->path) + 1);
+    copy.descriptor = openat(folder, to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (copy.descriptor < 0) {
+        status = errno == EEXIST ? EPCTX_ERR_EXISTS : epctx__io_error(error, "keep", file->path);
+    } else {
+        status = epctx__file_mode((int)copy.descriptor, &info, file->path, error);
+        if (status == EPCTX_OK) {
+            status = epctx__file_write(NULL, &copy, old.data, old.size, error);
+        }
+        if (status == EPCTX_OK) {
+            status = epctx__file_sync(NULL, &copy, error);
+        }
+        if (status != EPCTX_OK) {
+            unlinkat(folder, to, 0);
+        }
+        close((int)copy.descriptor);
+    }
+    epctx__file_unmap(NULL, &old);
     return status;
 }
 
-/* Some file systems cannot flush a folder and say EINVAL: nothing more can be done there. */
-static epctx_status epctx__folder_sync(int folder, const char *path, epctx_error *error)
+static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *to)
 {
-    return fsync(folder) == 0 || errno == EINVAL ? EPCTX_OK
-                                                 : epctx__io_error(error, "flush", path);
+    return renameat((int)file->folder, from, (int)file->folder, to) == 0;
 }
 
-/* What stands there gets another name as well. */
-static epctx_status epctx__file_keep(epctx_io_file *file, bool backup, epctx_error *error)
+static bool epctx__sys_exists(const epctx_io_file *file, const char *name)
 {
-    int folder = (int)file->folder;
-    const char *base = epctx__file_base(file);
-    size_t most = epctx__file_most(file);
-    char end[48];
-    unsigned number;
-    for (number = 1; number < 1000; number++) {
-        if (!backup) {
-            epctx__name_temp(end, (uint64_t)getpid(), number);
-        } else if (number > 1) {
-            epctx__name_number(end, "~", number, "");
-        } else {
-            memcpy(end, "~", 2);
+    struct stat there;
+    return fstatat((int)file->folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static bool epctx__sys_unlink(epctx_io_file *file, const char *name)
+{
+    return unlinkat((int)file->folder, name, 0) == 0;
+}
+
+static void epctx__sys_close(epctx_io_file *file)
+{
+    if ((file->state & EPCTX__FILE_LOCK) != 0) {
+        flock((int)file->descriptor, LOCK_UN); /* a process forked meanwhile has it open, too */
+    }
+    if (file->descriptor >= 0) {
+        close((int)file->descriptor);
+    }
+    close((int)file->folder);
+    file->descriptor = file->folder = -1;
+}
+
+/* Both names are below one folder. */
+static epctx_status epctx__sys_link_files(const epctx_io_file *from, const epctx_io_file *to,
+                                          epctx_error *error)
+{
+    return epctx__linked(linkat((int)from->folder, epctx__file_base(from), (int)to->folder,
+                                epctx__file_base(to), 0),
+                         "link", to->path, error);
+}
+
+/* The file of a lock goes when the lock is released, so who has waited may hold one that is gone:
+ * then it starts again with the file that is there now. */
+static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
+{
+    const char *base = epctx__file_base(lock);
+    for (;;) {
+        struct stat ours, there;
+        int fd = openat((int)lock->folder, base, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+        lock->descriptor = fd;
+        if (fd < 0) {
+            return epctx__io_error(error, "open the lock", lock->path);
         }
-        epctx__name_end(file->kept, base, end, most);
-        if (linkat(folder, base, folder, file->kept, 0) == 0) {
-            file->state |= EPCTX__FILE_KEPT | (backup ? EPCTX__FILE_BACKUP : 0);
+        while (flock(fd, LOCK_EX | (lock->try_only ? LOCK_NB : 0)) != 0) {
+            if (errno == EWOULDBLOCK) {
+                return EPCTX_ERR_CHANGED;
+            }
+            if (errno != EINTR) {
+                return epctx__io_error(error, "lock", lock->path);
+            }
+        }
+        if (fstat(fd, &ours) == 0 &&
+            fstatat((int)lock->folder, base, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+            ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) {
+            /* A file with something in it is somebody's own and stays. */
+            if (S_ISREG(ours.st_mode) && ours.st_size == 0) {
+                epctx__name_end(lock->temp, base, "", EPCTX__NAME_MOST);
+            }
             return EPCTX_OK;
         }
-        if (errno != EEXIST) {
-            break;
+        close(fd);
+    }
+}
+
+#endif /* system */
+
+/* -- what the system's calls are for -- */
+
+/* FILE.<process>-<attempt>.tmp */
+static void epctx__temp_name(const epctx_io_file *file, unsigned attempt, char out[EPCTX_NAME_MAX])
+{
+    char first[48];
+    char end[48];
+    epctx__name_number(first, ".", epctx__sys_process(), "-");
+    epctx__name_number(end, first, attempt, ".tmp");
+    epctx__name_end(out, epctx__file_base(file), end, epctx__file_most(file));
+}
+
+/* Removes the names that nobody needs when the file is over. */
+static void epctx__file_forget(epctx_io_file *file)
+{
+    bool only = (file->state & (EPCTX__FILE_CLEARED | EPCTX__FILE_PLACED)) == EPCTX__FILE_CLEARED;
+    if (file->temp[0] != '\0') {
+        epctx__sys_unlink(file, file->temp);
+    }
+    if (file->kept[0] != '\0' && (file->state & EPCTX__FILE_BACKUP) == 0 && !only) {
+        epctx__sys_unlink(file, file->kept);
+    }
+}
+
+static void epctx__file_close(void *user, epctx_io_file *file)
+{
+    (void)user;
+    epctx__list_remove(file);
+    if (file->second[0] != '\0') {
+        epctx__sys_unlink(file, file->second);
+    }
+    epctx__file_forget(file); /* a lock while it is held: who waits sees that it is gone */
+    epctx__sys_close(file);
+}
+
+static epctx_status epctx__file_create(void *user, const char *root, const char *name,
+                                       epctx_io_file *file, epctx_error *error)
+{
+    char real[EPCTX_PATH_MAX];
+    epctx_status status;
+    (void)user;
+    memset(file, 0, sizeof *file);
+    real[0] = '\0';
+    if (root == NULL) {
+        EPCTX__TRY(epctx__file_target(name, real, error));
+    }
+    EPCTX__TRY(epctx__file_at(root, real[0] != '\0' ? real : name, file, error));
+    status = epctx__sys_create(file, error);
+    if (status != EPCTX_OK) {
+        epctx__file_close(NULL, file);
+    }
+    return status;
+}
+
+/* Moves the new file over what is there. */
+static epctx_status epctx__file_rename(epctx_io_file *file, epctx_error *error)
+{
+    char name[EPCTX_NAME_MAX];
+    unsigned attempt;
+    for (attempt = 0; file->temp[0] == '\0'; attempt++) {
+        epctx_status status;
+        epctx__temp_name(file, attempt, name);
+        status = epctx__sys_link(file, NULL, name, "replace", error);
+        if (status == EPCTX_OK) {
+            memcpy(file->temp, name, sizeof name);
+        } else if (status == EPCTX_ERR_UNSUPPORTED || attempt + 1 == EPCTX__ATTEMPTS) {
+            return epctx__io_error(error, "replace", file->path);
+        } else if (status != EPCTX_ERR_EXISTS) {
+            return status;
         }
     }
-    file->kept[0] = '\0';
-    if (number == 1000) {
-        return epctx__file_failed(error, EPCTX_ERR_EXISTS,
-                                  "has 999 backups already: remove some", file->path);
+    if (!epctx__sys_move(file, file->temp, epctx__file_base(file))) {
+        return epctx__io_error(error, "replace", file->path);
     }
-    if (errno == ENOENT) { /* it has just gone */
+    file->temp[0] = '\0';
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__too_many_backups(const epctx_io_file *file, epctx_error *error)
+{
+    return epctx__file_failed(error, EPCTX_ERR_EXISTS, "has 999 backups already: remove some",
+                              file->path);
+}
+
+/* What is there gets another name as well: a second one or, where files have one only, a copy. */
+static epctx_status epctx__file_keep(epctx_io_file *file, bool backup, epctx_error *error)
+{
+    const char *base = epctx__file_base(file);
+    epctx_status status = EPCTX_ERR_EXISTS;
+    unsigned number;
+    char end[48];
+    for (number = 1; status == EPCTX_ERR_EXISTS && number < EPCTX__ATTEMPTS; number++) {
+        if (backup) {
+            epctx__name_attempt(end, "~", number);
+            epctx__name_end(file->kept, base, end, epctx__file_most(file));
+        } else {
+            epctx__temp_name(file, number, file->kept);
+        }
+        status = epctx__sys_link(file, base, file->kept, "keep", error);
+        if (status == EPCTX_ERR_UNSUPPORTED) {
+            status = epctx__sys_copy(file, file->kept, error);
+        }
+    }
+    if (status == EPCTX_OK) {
+        file->state |= backup ? EPCTX__FILE_BACKUP : 0;
         return EPCTX_OK;
     }
-    return epctx__link_impossible(errno)
-               ? epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "'%s' cannot have a second name",
-                            file->path)
-               : epctx__io_error(error, "keep", file->path);
+    file->kept[0] = '\0';
+    return status == EPCTX_ERR_EXISTS ? epctx__too_many_backups(file, error) : status;
+}
+
+static epctx_status epctx__file_free(const epctx_io_file *file, bool exists, bool linked,
+                                     epctx_overwrite overwrite, epctx_error *error)
+{
+    if (linked && (file->state & EPCTX__FILE_INSIDE) != 0) {
+        return epctx__file_failed(error, EPCTX_ERR_PATH, "became a link while it was written",
+                                  file->path);
+    }
+    if (exists && overwrite == EPCTX_OVERWRITE_FAIL) {
+        return epctx__file_failed(error, EPCTX_ERR_EXISTS,
+                                  "exists already: remove it or allow overwriting", file->path);
+    }
+    return EPCTX_OK;
 }
 
 /* The new file comes into its place once. `again`: something came there in between. */
 static epctx_status epctx__file_place(epctx_io_file *file, epctx_overwrite overwrite, bool *again,
                                       epctx_error *error)
 {
-    int folder = (int)file->folder;
-    const char *base = epctx__file_base(file);
-    epctx_status status = EPCTX_OK;
-    struct stat there;
-    bool exists = fstatat(folder, base, &there, AT_SYMLINK_NOFOLLOW) == 0;
-    bool linked = exists && S_ISLNK(there.st_mode);
+    bool linked;
+    bool exists = epctx__sys_look(file, &linked);
+    epctx_status status = EPCTX_ERR_UNSUPPORTED;
     *again = false;
-    if (linked && (file->state & EPCTX__FILE_INSIDE) != 0) {
-        status = epctx__file_failed(error, EPCTX_ERR_PATH, "became a link while it was written",
-                                    file->path);
-    } else if (exists && overwrite == EPCTX_OVERWRITE_FAIL) {
-        status = epctx__file_failed(error, EPCTX_ERR_EXISTS,
-                                    "exists already: remove it or allow overwriting", file->path);
-    } else if (exists && !linked) {
+    EPCTX__TRY(epctx__file_free(file, exists, linked, overwrite, error));
+    if (exists && !linked && file->kept[0] == '\0') {
         status = epctx__file_keep(file, overwrite == EPCTX_OVERWRITE_BACKUP, error);
+        if (status == EPCTX_ERR_NOT_FOUND) { /* it has just gone */
+            *again = true;
+            epctx_error_clear(error);
+            return EPCTX_OK;
+        }
+        EPCTX__TRY(status);
     }
-    if (status != EPCTX_OK) {
-        return status;
+    if (!exists) { /* replaces nothing, whoever was quicker */
+        status = epctx__sys_link(file, NULL, epctx__file_base(file), "replace", error);
+        *again = status == EPCTX_ERR_EXISTS;
     }
-    if (!exists && epctx__file_name_it(file, base)) { /* replaces nothing, whoever was quicker */
-        file->state |= EPCTX__FILE_SWAPPED;
-        return EPCTX_OK;
-    }
-    if (!exists && errno == EEXIST) {
-        *again = true;
-        return EPCTX_OK;
-    }
-    if ((exists || epctx__link_impossible(errno)) && epctx__file_rename(file)) {
-        file->state |= EPCTX__FILE_SWAPPED;
-        return EPCTX_OK;
-    }
-    status = epctx__io_error(error, "replace", file->path);
-    return status == EPCTX_ERR_UNSUPPORTED ? EPCTX_ERR_IO : status;
-}
-
-static epctx_status epctx__file_swap(void *user, epctx_io_file *file, epctx_overwrite overwrite,
-                                     epctx_error *error)
-{
-    bool again = true;
-    epctx_status status = EPCTX_OK;
-    unsigned attempt;
-    (void)user;
-    for (attempt = 0; again && status == EPCTX_OK && attempt < 100; attempt++) {
-        status = epctx__file_place(file, overwrite, &again, error);
-    }
-    if (status == EPCTX_OK && again) {
-        status = epctx__file_failed(error, EPCTX_ERR_IO, "comes and goes while it is written",
-                                    file->path);
+    if (exists || status == EPCTX_ERR_UNSUPPORTED) {
+        status = epctx__file_rename(file, error);
     }
     if (status == EPCTX_OK) {
-        status = epctx__folder_sync((int)file->folder, file->path, error);
+        file->state |= EPCTX__FILE_PLACED;
     }
-    return status;
+    return *again ? EPCTX_OK : status;
 }
 
-static bool epctx__file_settle(void *user, epctx_io_file *file, bool back)
+static epctx_status epctx__file_commit(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                                       epctx_error *error)
 {
-    int folder = (int)file->folder;
-    bool kept = (file->state & EPCTX__FILE_KEPT) != 0;
-    bool swapped = (file->state & EPCTX__FILE_SWAPPED) != 0;
+    bool again = true;
+    unsigned attempt;
+    (void)user;
+    for (attempt = 0; again && attempt < 100; attempt++) {
+        EPCTX__TRY(epctx__file_place(file, overwrite, &again, error));
+    }
+    return again ? epctx__file_failed(error, EPCTX_ERR_IO, "comes and goes while it is written",
+                                      file->path)
+                 : epctx__sys_sync_folder(file, error);
+}
+
+static epctx_status epctx__file_clear(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                                      epctx_error *error)
+{
+    const char *base = epctx__file_base(file);
+    bool backup = overwrite == EPCTX_OVERWRITE_BACKUP;
+    char end[48];
+    bool linked;
+    bool exists = epctx__sys_look(file, &linked);
+    unsigned number;
+    (void)user;
+    EPCTX__TRY(epctx__file_free(file, exists, linked, overwrite, error));
+    if (!exists) {
+        return EPCTX_OK;
+    }
+    for (number = 1; number < EPCTX__ATTEMPTS; number++) {
+        epctx__name_attempt(end, backup ? "~" : ".old", number);
+        epctx__name_end(file->kept, base, end, epctx__file_most(file));
+        if (!epctx__sys_exists(file, file->kept)) {
+            break;
+        }
+    }
+    if (number == EPCTX__ATTEMPTS || !epctx__sys_move(file, base, file->kept)) {
+        file->kept[0] = '\0';
+        return number == EPCTX__ATTEMPTS ? epctx__too_many_backups(file, error)
+                                         : epctx__io_error(error, "keep", file->path);
+    }
+    file->state |= EPCTX__FILE_CLEARED | (backup ? EPCTX__FILE_BACKUP : 0);
+    return epctx__sys_sync_folder(file, error);
+}
+
+static bool epctx__file_back(void *user, epctx_io_file *file)
+{
+    const char *base = epctx__file_base(file);
     bool done = true;
     (void)user;
-    if (swapped && back) {
-        done = kept ? renameat(folder, file->kept, folder, epctx__file_base(file)) == 0
-                    : unlinkat(folder, epctx__file_base(file), 0) == 0;
-        fsync(folder);
-        if (kept) { /* what could not go back stays under its name */
-            file->state &= ~(uint32_t)EPCTX__FILE_KEPT;
-        }
-    } else if (back) {
-        file->state &= ~(uint32_t)EPCTX__FILE_BACKUP;
+    if ((file->state & (EPCTX__FILE_PLACED | EPCTX__FILE_CLEARED)) != 0) {
+        done = file->kept[0] != '\0' ? epctx__sys_move(file, file->kept, base)
+                                     : epctx__sys_unlink(file, base);
+        file->kept[0] = '\0'; /* what could not go back stays under its name */
+        (void)epctx__sys_sync_folder(file, NULL);
     }
+    file->state &= ~(uint32_t)(EPCTX__FILE_PLACED | EPCTX__FILE_CLEARED | EPCTX__FILE_BACKUP);
     return done;
+}
+
+static epctx_status epctx__link_failed(epctx_status status, const char *exists, const char *path,
+                                       epctx_error *error)
+{
+    if (status == EPCTX_ERR_EXISTS) {
+        return epctx__file_failed(error, status, exists, path);
+    }
+    return status == EPCTX_ERR_UNSUPPORTED
+               ? epctx_fail(error, status, "'%s' cannot have a second name", path)
+               : status;
 }
 
 static epctx_status epctx__file_second(void *user, epctx_io_file *file, const char *name,
                                        epctx_error *error)
 {
+    epctx_status status = epctx__sys_link(file, NULL, name, "link", error);
     (void)user;
-    if (epctx__file_name_it(file, name)) {
-        memcpy(file->second, name, strlen(name) + 1);
-        return epctx__folder_sync((int)file->folder, file->path, error);
+    if (status != EPCTX_OK) {
+        return epctx__link_failed(status, "its second name is taken", file->path, error);
     }
-    if (errno == EEXIST) {
-        return epctx__file_failed(error, EPCTX_ERR_EXISTS, "its second name is taken", file->path);
-    }
-    return epctx__link_impossible(errno)
-               ? epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "'%s' cannot have a second name",
-                            file->path)
-               : epctx__io_error(error, "link", file->path);
+    memcpy(file->second, name, strlen(name) + 1);
+    return epctx__sys_sync_folder(file, error);
 }
 
-static epctx_status epctx__file_identify(void *user, const char *path, epctx_file_id *id,
-                                         epctx_error *error)
-{
-    struct stat info;
-    (void)user;
-    memset(id, 0, sizeof *id);
-    if (stat(path, &info) != 0) {
-        return epctx__io_error(error, "examine", path);
-    }
-    id->device = (uint64_t)info.st_dev;
-    id->inode = (uint64_t)info.st_ino;
-    id->size = (uint64_t)info.st_size;
-    id->written = epctx__written(&info);
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__file_remove(void *user, const char *path, epctx_error *error)
-{
-    (void)user;
-    return unlink(path) == 0 ? EPCTX_OK : epctx__io_error(error, "remove", path);
-}
-
-static epctx_status epctx__file_remove_inside(void *user, const char *root, const char *name,
-                                              epctx_error *error)
+static epctx_status epctx__file_remove(void *user, const char *root, const char *name,
+                                       epctx_error *error)
 {
     epctx_io_file file;
-    epctx_status status = epctx__open_inside(root, name, &file, error);
+    epctx_status status = EPCTX_OK;
     (void)user;
-    if (status == EPCTX_OK) {
-        if (unlinkat((int)file.folder, epctx__file_base(&file), 0) != 0) {
-            status = epctx__io_error(error, "remove", file.path);
-        }
-        close((int)file.folder);
+    memset(&file, 0, sizeof file);
+    EPCTX__TRY(epctx__file_at(root, name, &file, error));
+    if (epctx__sys_unlink(&file, epctx__file_base(&file))) {
+        (void)epctx__sys_sync_folder(&file, NULL);
+    } else {
+        status = epctx__io_error(error, "remove", file.path);
     }
+    epctx__sys_close(&file);
     return status;
 }
 
-static epctx_status epctx__linked(bool done, const char *from, const char *to, epctx_error *error)
-{
-    if (done) {
-        return EPCTX_OK;
-    }
-    if (errno == EEXIST) {
-        return epctx__file_failed(error, EPCTX_ERR_EXISTS, "exists already", to);
-    }
-    return epctx__link_impossible(errno)
-               ? epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "'%s' cannot have a second name", from)
-               : epctx__io_error(error, "link", to);
-}
-
-static epctx_status epctx__file_link(void *user, const char *from, const char *to,
-                                     epctx_error *error)
-{
-    (void)user;
-    return epctx__linked(link(from, to) == 0, from, to, error);
-}
-
-static epctx_status epctx__file_link_inside(void *user, const char *root, const char *from,
-                                            const char *to, epctx_error *error)
+static epctx_status epctx__file_link(void *user, const char *root, const char *from,
+                                     const char *to, epctx_error *error)
 {
     epctx_io_file old;
     epctx_io_file made;
-    epctx_status status = epctx__open_inside(root, from, &old, error);
-    (void)user;
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    status = epctx__open_inside(root, to, &made, error);
-    if (status == EPCTX_OK) {
-        status = epctx__linked(linkat((int)old.folder, epctx__file_base(&old), (int)made.folder,
-                                      epctx__file_base(&made), 0) == 0,
-                               old.path, made.path, error);
-        close((int)made.folder);
-    }
-    close((int)old.folder);
-    return status;
-}
-
-static epctx_status epctx__file_sync_folder(void *user, const char *path, epctx_error *error)
-{
-    char real[EPCTX_PATH_MAX];
-    /* Through a link the folder of the file, which is where create_fn put it. */
-    int fd = epctx__open_folder(realpath(path, real) != NULL ? real : path);
     epctx_status status;
     (void)user;
-    if (fd < 0 && strlen(path) >= EPCTX_PATH_MAX) {
-        return epctx_fail(error, EPCTX_ERR_LIMIT, "a folder's path is too long");
+    memset(&old, 0, sizeof old);
+    memset(&made, 0, sizeof made);
+    EPCTX__TRY(epctx__file_at(root, from, &old, error));
+    status = epctx__file_at(root, to, &made, error);
+    if (status == EPCTX_OK) {
+        status = epctx__link_failed(epctx__sys_link_files(&old, &made, error), "exists already",
+                                    made.path, error);
+        if (status == EPCTX_OK) {
+            status = epctx__sys_sync_folder(&made, error);
+            if (status != EPCTX_OK) {
+                epctx__sys_unlink(&made, epctx__file_base(&made));
+            }
+        }
+        epctx__sys_close(&made);
     }
-    if (fd < 0) {
-        return epctx__io_error(error, "open the folder of", path);
-    }
-    status = epctx__folder_sync(fd, path, error);
-    close(fd);
+    epctx__sys_close(&old);
     return status;
 }
 
-static epctx_status epctx__file_list(void *user, const char *folder,
-                                     bool (*name_fn)(void *state, const char *name), void *state,
-                                     epctx_error *error)
+static epctx_status epctx__file_lock(void *user, const char *root, const char *name,
+                                     epctx_io_file *lock, epctx_error *error)
 {
-    DIR *entries = opendir(folder[0] != '\0' ? folder : ".");
-    const struct dirent *entry;
-    (void)user;
-    if (entries == NULL) {
-        return epctx__io_error(error, "list", folder);
-    }
-    do {
-        entry = readdir(entries);
-    } while (entry != NULL && name_fn(state, entry->d_name));
-    closedir(entries);
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__file_times(void *user, const char *path, uint64_t *written,
-                                      uint64_t *changed, epctx_error *error)
-{
-    struct stat info;
-    (void)user;
-    if (stat(path, &info) != 0) {
-        return epctx__io_error(error, "examine", path);
-    }
-    *written = epctx__written(&info);
-#if defined(__APPLE__)
-    *changed = epctx__nanoseconds(info.st_ctimespec);
-#else
-    *changed = epctx__nanoseconds(info.st_ctim);
-#endif
-    return EPCTX_OK;
-}
-
-/* The lock in lock->folder, which is closed on failure. The file of a lock goes when the lock is
- * released, so who has waited may hold one that is gone: then it starts again with the file that is
- * there now. */
-static epctx_status epctx__lock_take(epctx_io_file *lock, epctx_error *error)
-{
-    const char *base = epctx__file_base(lock);
-    int folder = (int)lock->folder;
-    for (;;) {
-        struct stat ours, there;
-        epctx_status status = EPCTX_OK;
-        int fd = openat(folder, base, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-        if (fd < 0) {
-            status = epctx__io_error(error, "open the lock", lock->path);
-        }
-        while (status == EPCTX_OK && flock(fd, LOCK_EX | (lock->try_only ? LOCK_NB : 0)) != 0) {
-            if (errno == EWOULDBLOCK) {
-                status = epctx__lock_taken(lock->path, error);
-            } else if (errno != EINTR) {
-                status = epctx__io_error(error, "lock", lock->path);
-            }
-        }
-        if (status == EPCTX_OK && fstat(fd, &ours) == 0 &&
-            fstatat(folder, base, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-            ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) {
-            lock->descriptor = fd;
-            memcpy(lock->temp, base, strlen(base) + 1);
-            /* A file with something in it is somebody's own and stays. */
-            lock->state = S_ISREG(ours.st_mode) && ours.st_size == 0 ? EPCTX__FILE_NAMED : 0;
-            return EPCTX_OK;
-        }
-        if (fd >= 0) {
-            close(fd);
-        }
-        if (status != EPCTX_OK) {
-            close(folder);
-            return status;
-        }
-    }
-}
-
-static epctx_status epctx__file_lock(void *user, const char *path, epctx_io_file *lock,
-                                     epctx_error *error)
-{
-    size_t size = strlen(path);
     bool try_only = lock->try_only;
+    epctx_status status;
     (void)user;
     memset(lock, 0, sizeof *lock);
     lock->try_only = try_only;
-    if (size >= sizeof lock->path) {
-        return epctx_fail(error, EPCTX_ERR_LIMIT, "the path of a lock is too long");
+    EPCTX__TRY(epctx__file_at(root, name, lock, error));
+    status = epctx__sys_lock(lock, error);
+    if (status == EPCTX_OK) {
+        lock->state |= EPCTX__FILE_LOCK;
+        return EPCTX_OK;
     }
-    memcpy(lock->path, path, size + 1);
-    lock->folder = epctx__open_folder(path);
-    return lock->folder < 0 ? epctx__io_error(error, "open the folder of the lock", path)
-                            : epctx__lock_take(lock, error);
+    epctx__sys_close(lock);
+    return status == EPCTX_ERR_CHANGED
+               ? epctx__file_failed(error, status, "somebody else is writing here: try again",
+                                    lock->path)
+               : status;
 }
 
-static epctx_status epctx__file_lock_inside(void *user, const char *root, const char *name,
-                                            epctx_io_file *lock, epctx_error *error)
+/* For epctx_io_private. */
+static epctx_status epctx__file_read(void *user, const char *root, const char *name, bool copy,
+                                     epctx_mapping *out, epctx_error *error)
 {
-    bool try_only = lock->try_only;
-    epctx_status status = epctx__open_inside(root, name, lock, error);
-    (void)user;
-    lock->try_only = try_only;
-    return status == EPCTX_OK ? epctx__lock_take(lock, error) : status;
+    (void)copy;
+    return epctx__file_map(user, root, name, true, out, error);
 }
 
-static void epctx__file_unlock(void *user, epctx_io_file *lock)
-{
-    (void)user;
-    epctx__list_remove(lock);
-    epctx__file_forget(lock); /* while it is held: who waits sees that it is gone */
-    flock((int)lock->descriptor, LOCK_UN); /* a process forked meanwhile has it open, too */
-    close((int)lock->descriptor);
-    close((int)lock->folder);
-}
-
-#endif /* system */
-
-#ifndef EPCTX_NO_STDIO
-
-static epctx_status epctx__file_map(void *user, const char *path, epctx_mapping *out,
-                                    epctx_error *error)
-{
-    (void)user;
-    return epctx__file_take(path, false, out, error);
-}
-
-static epctx_status epctx__file_read(void *user, const char *path, epctx_mapping *out,
-                                     epctx_error *error)
-{
-    (void)user;
-    return epctx__file_take(path, true, out, error);
-}
-
-static epctx_status epctx__file_map_inside(void *user, const char *root, const char *name,
-                                           epctx_mapping *out, epctx_error *error)
-{
-    (void)user;
-    return epctx__file_take_inside(root, name, false, out, error);
-}
-
-static epctx_status epctx__file_read_inside(void *user, const char *root, const char *name,
-                                            epctx_mapping *out, epctx_error *error)
-{
-    (void)user;
-    return epctx__file_take_inside(root, name, true, out, error);
-}
-
-#define EPCTX__FILES(map_fn, map_inside_fn, read_inside_fn)                                        \
-    {NULL,                                                                                         \
-     map_fn,                                                                                       \
-     epctx__file_unmap,                                                                            \
-     epctx__file_stat,                                                                             \
-     epctx__file_canonical,                                                                        \
-     epctx__file_create,                                                                           \
-     epctx__file_write,                                                                            \
-     epctx__file_sync,                                                                             \
-     epctx__file_commit,                                                                           \
-     epctx__file_abort,                                                                            \
-     epctx__file_remove,                                                                           \
-     epctx__file_sync_folder,                                                                      \
-     map_inside_fn,                                                                                \
-     epctx__file_link,                                                                             \
-     epctx__file_list,                                                                             \
-     epctx__file_times,                                                                            \
-     epctx__file_lock,                                                                             \
-     epctx__file_unlock,                                                                           \
-     read_inside_fn,                                                                               \
-     epctx__file_create_inside,                                                                    \
-     epctx__file_remove_inside,                                                                    \
-     epctx__file_link_inside,                                                                      \
-     epctx__file_lock_inside,                                                                      \
-     epctx__file_swap,                                                                             \
-     epctx__file_settle,                                                                           \
-     epctx__file_second,                                                                           \
-     epctx__file_identify}
+#define EPCTX__FILES(map_fn)                                                                       \
+    {NULL,               map_fn,             epctx__file_unmap,  epctx__file_stat,                 \
+     epctx__file_canonical, epctx__file_create, epctx__file_write, epctx__file_sync,               \
+     epctx__file_commit, epctx__file_back,   epctx__file_close,  epctx__file_clear,                \
+     epctx__file_remove, epctx__file_second, epctx__file_link,   epctx__file_list,                 \
+     epctx__file_lock}
 
 EPCTX_API const epctx_io *epctx_io_files(void)
 {
-    static const epctx_io files =
-        EPCTX__FILES(epctx__file_map, epctx__file_map_inside, epctx__file_read_inside);
+    static const epctx_io files = EPCTX__FILES(epctx__file_map);
     return &files;
 }
 
 EPCTX_API const epctx_io *epctx_io_private(void)
 {
-    static const epctx_io files =
-        EPCTX__FILES(epctx__file_read, epctx__file_read_inside, NULL);
+    static const epctx_io files = EPCTX__FILES(epctx__file_read);
     return &files;
 }
 
-static epctx_status epctx__listed(void *user, epctx_io_file *file, epctx_status status)
+#undef EPCTX__FILES
+
+static epctx_status epctx__listed_create(void *user, const char *root, const char *name,
+                                         epctx_io_file *file, epctx_error *error)
 {
-    if (status == EPCTX_OK) {
-        epctx__list_add(user, file);
-    }
-    return status;
+    EPCTX__TRY(epctx__file_create(NULL, root, name, file, error));
+    epctx__list_add((epctx_open_files *)user, file);
+    return EPCTX_OK;
 }
 
-static epctx_status epctx__listed_create(void *user, const char *path, epctx_io_file *file,
-                                         epctx_error *error)
+static epctx_status epctx__listed_lock(void *user, const char *root, const char *name,
+                                       epctx_io_file *lock, epctx_error *error)
 {
-    return epctx__listed(user, file, epctx__file_create(NULL, path, file, error));
-}
-
-static epctx_status epctx__listed_create_inside(void *user, const char *root, const char *name,
-                                                epctx_io_file *file, epctx_error *error)
-{
-    return epctx__listed(user, file, epctx__file_create_inside(NULL, root, name, file, error));
-}
-
-static epctx_status epctx__listed_lock(void *user, const char *path, epctx_io_file *lock,
-                                       epctx_error *error)
-{
-    return epctx__listed(user, lock, epctx__file_lock(NULL, path, lock, error));
-}
-
-static epctx_status epctx__listed_lock_inside(void *user, const char *root, const char *name,
-                                              epctx_io_file *lock, epctx_error *error)
-{
-    return epctx__listed(user, lock, epctx__file_lock_inside(NULL, root, name, lock, error));
+    EPCTX__TRY(epctx__file_lock(NULL, root, name, lock, error));
+    epctx__list_add((epctx_open_files *)user, lock);
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_io epctx_io_listed(epctx_open_files *list)
@@ -6403,9 +6150,7 @@ EPCTX_API epctx_io epctx_io_listed(epctx_open_files *list)
     epctx_io io = *epctx_io_files();
     io.user = list;
     io.create_fn = epctx__listed_create;
-    io.create_inside_fn = epctx__listed_create_inside;
     io.lock_fn = epctx__listed_lock;
-    io.lock_inside_fn = epctx__listed_lock_inside;
     return io;
 }
 
@@ -6418,8 +6163,6 @@ EPCTX_API void epctx_open_files_remove(epctx_open_files *list)
         }
     }
 }
-
-#undef EPCTX__FILES
 
 #endif /* EPCTX_NO_STDIO */
 
@@ -6535,22 +6278,21 @@ static epctx_status epctx__buffers_read(const epctx_buffer_io *b, const char *na
     return status == EPCTX_OK ? status : epctx__buffers_failed(status, "read", name, error);
 }
 
-static epctx_status epctx__buffers_map(void *user, const char *path, epctx_mapping *out,
-                                       epctx_error *error)
+static epctx_status epctx__buffers_map(void *user, const char *root, const char *name, bool copy,
+                                       epctx_mapping *out, epctx_error *error)
 {
     epctx_buffer_io *b = (epctx_buffer_io *)user;
-    char name[EPCTX_PATH_MAX];
-    void *data = NULL;
-    epctx_status status = epctx__buffers_name(path, name, error);
+    char path[EPCTX_PATH_MAX];
+    char plain[EPCTX_PATH_MAX];
+    void *data;
+    (void)copy; /* a buffer does not change */
     memset(out, 0, sizeof *out);
-    if (status == EPCTX_OK) {
-        status = epctx__buffers_read(b, name, &data, &out->size, error);
-    }
-    if (status == EPCTX_OK) {
-        out->data = (const uint8_t *)data;
-        out->handle = data != NULL ? data : user; /* an empty buffer is mapped, too */
-    }
-    return status;
+    EPCTX__TRY(epctx__io_path(root, name, path, error));
+    EPCTX__TRY(epctx__buffers_name(path, plain, error));
+    EPCTX__TRY(epctx__buffers_read(b, plain, &data, &out->size, error));
+    out->data = (const uint8_t *)data;
+    out->handle = data != NULL ? data : user; /* an empty buffer is mapped, too */
+    return EPCTX_OK;
 }
 
 static void epctx__buffers_unmap(void *user, epctx_mapping *mapping)
@@ -6561,82 +6303,89 @@ static void epctx__buffers_unmap(void *user, epctx_mapping *mapping)
     memset(mapping, 0, sizeof *mapping);
 }
 
-static epctx_status epctx__buffers_stat(void *user, const char *path, epctx_file_kind *kind,
-                                        uint64_t *size, epctx_error *error)
+static epctx_status epctx__buffers_stat(void *user, const char *path, epctx_file_info *info,
+                                        epctx_error *error)
 {
     epctx_buffer_io *b = (epctx_buffer_io *)user;
     char name[EPCTX_PATH_MAX];
     void *data = NULL;
     size_t bytes = 0;
     epctx_error why;
-    epctx_status status = epctx__buffers_name(path, name, error);
-    *kind = EPCTX_FILE_NONE;
-    *size = 0;
-    if (status == EPCTX_OK && epctx__buffers_folder(path)) {
-        *kind = EPCTX_FILE_FOLDER;
+    epctx_status status;
+    memset(info, 0, sizeof *info);
+    EPCTX__TRY(epctx__buffers_name(path, name, error));
+    if (epctx__buffers_folder(path)) {
+        info->kind = EPCTX_FILE_FOLDER;
         return EPCTX_OK;
-    }
-    if (status != EPCTX_OK) {
-        return status;
     }
     epctx_error_clear(&why);
     if (b->size_fn != NULL) {
-        status = b->size_fn(b->user, name, size, &why);
+        status = b->size_fn(b->user, name, &info->size, &why);
     } else {
         status = epctx__buffers_read(b, name, &data, &bytes, &why);
-        *size = bytes;
+        info->size = bytes;
         epctx__buffers_free(b, data, bytes);
     }
+    if (status == EPCTX_OK) {
+        info->kind = EPCTX_FILE_REGULAR;
+        return EPCTX_OK;
+    }
+    info->size = 0;
     if (status == EPCTX_ERR_NOT_FOUND) {
         return EPCTX_OK;
     }
-    if (status != EPCTX_OK) {
-        epctx__buffers_failed(status, "tell the size of", name, &why);
-        if (error != NULL) {
-            *error = why;
-        }
-        return status;
+    epctx__buffers_failed(status, "tell the size of", name, &why);
+    if (error != NULL) {
+        *error = why;
     }
-    *kind = EPCTX_FILE_REGULAR;
-    return EPCTX_OK;
+    return status;
 }
 
-static epctx_status epctx__buffers_create(void *user, const char *path, epctx_io_file *file,
-                                          epctx_error *error)
+/* A buffer that is being written, and the one that it replaces. */
+typedef struct epctx__buffers_file {
+    epctx_buffer pending;
+    void *old;
+    size_t old_size;
+    bool held;    /* what was there is known: `old`, unless it did not exist */
+    bool existed;
+    bool changed; /* it has to come back after a failure */
+    bool backup;  /* it has the name file->kept as well */
+} epctx__buffers_file;
+
+static epctx_status epctx__buffers_create(void *user, const char *root, const char *name,
+                                          epctx_io_file *file, epctx_error *error)
 {
     epctx_buffer_io *b = (epctx_buffer_io *)user;
-    epctx_buffer pending;
-    epctx_status status;
+    epctx__buffers_file fresh;
+    char path[EPCTX_PATH_MAX];
     memset(file, 0, sizeof *file);
-    status = epctx__buffers_name(path, file->path, error);
-    if (status == EPCTX_OK && b->write_fn == NULL) {
-        status = epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "the application takes no buffers");
-        epctx_blame(error, file->path, NULL, NULL);
+    EPCTX__TRY(epctx__io_path(root, name, path, error));
+    EPCTX__TRY(epctx__buffers_name(path, file->path, error));
+    if (b->write_fn == NULL) {
+        return epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED, "the application takes no buffers",
+                                  file->path);
     }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    epctx_buffer_init(&pending, b->allocator);
-    if (pending.allocator.alloc_fn != NULL) {
-        file->handle = pending.allocator.alloc_fn(pending.allocator.user, sizeof pending);
+    memset(&fresh, 0, sizeof fresh);
+    epctx_buffer_init(&fresh.pending, b->allocator);
+    if (fresh.pending.allocator.alloc_fn != NULL) {
+        file->handle = fresh.pending.allocator.alloc_fn(fresh.pending.allocator.user, sizeof fresh);
     }
     if (file->handle == NULL) {
         return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for a buffer to write");
     }
-    memcpy(file->handle, &pending, sizeof pending);
+    memcpy(file->handle, &fresh, sizeof fresh);
     return EPCTX_OK;
 }
 
 static epctx_status epctx__buffers_write(void *user, epctx_io_file *file, const void *data,
                                          size_t size, epctx_error *error)
 {
-    epctx_status status = epctx_buffer_append((epctx_buffer *)file->handle, data, size);
+    epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
+    epctx_status status = epctx_buffer_append(&f->pending, data, size);
     (void)user;
-    if (status != EPCTX_OK) {
-        epctx_fail(error, status, "no memory for a buffer to write");
-        epctx_blame(error, file->path, NULL, NULL);
-    }
-    return status;
+    return status == EPCTX_OK ? status
+                              : epctx__file_failed(error, status, "no memory for a buffer to write",
+                                                   file->path);
 }
 
 static epctx_status epctx__buffers_sync(void *user, epctx_io_file *file, epctx_error *error)
@@ -6645,49 +6394,137 @@ static epctx_status epctx__buffers_sync(void *user, epctx_io_file *file, epctx_e
     return EPCTX_OK;
 }
 
-static void epctx__buffers_abort(void *user, epctx_io_file *file)
+static epctx_status epctx__buffers_put(const epctx_buffer_io *b, const char *name, const void *data,
+                                       size_t size, epctx_error *error)
 {
-    epctx_buffer *pending = (epctx_buffer *)file->handle;
-    epctx_allocator allocator = pending->allocator;
-    (void)user;
-    epctx_buffer_free(pending);
-    allocator.free_fn(allocator.user, pending);
-    file->handle = NULL;
+    epctx_status status =
+        b->write_fn(b->user, name, size > 0 ? data : (const void *)"", size, error);
+    return status == EPCTX_OK ? status : epctx__buffers_failed(status, "write", name, error);
 }
 
-static epctx_status epctx__buffers_commit(void *user, epctx_io_file *file, epctx_error *error)
+static epctx_status epctx__buffers_take(const epctx_buffer_io *b, const char *name,
+                                        epctx_error *error)
 {
-    epctx_buffer_io *b = (epctx_buffer_io *)user;
-    epctx_buffer *pending = (epctx_buffer *)file->handle;
-    const void *data = pending->size > 0 ? (const void *)pending->data : (const void *)"";
-    epctx_status status = b->write_fn(b->user, file->path, data, pending->size, error);
-    epctx__buffers_abort(user, file);
-    return status == EPCTX_OK ? status
-                              : epctx__buffers_failed(status, "write", file->path, error);
-}
-
-static epctx_status epctx__buffers_remove(void *user, const char *path, epctx_error *error)
-{
-    epctx_buffer_io *b = (epctx_buffer_io *)user;
-    char name[EPCTX_PATH_MAX];
-    epctx_status status = epctx__buffers_name(path, name, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    epctx_status status;
     if (b->remove_fn == NULL) {
-        status = epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                            "the application has no callback that removes a buffer");
-        epctx_blame(error, name, NULL, NULL);
-        return status;
+        return epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED,
+                                  "the application has no callback that removes a buffer", name);
     }
     status = b->remove_fn(b->user, name, error);
     return status == EPCTX_OK ? status : epctx__buffers_failed(status, "remove", name, error);
 }
 
-static epctx_status epctx__buffers_sync_folder(void *user, const char *path, epctx_error *error)
+static epctx_status epctx__buffers_remove(void *user, const char *root, const char *name,
+                                          epctx_error *error)
 {
-    (void)user, (void)path, (void)error;
+    char path[EPCTX_PATH_MAX];
+    char plain[EPCTX_PATH_MAX];
+    EPCTX__TRY(epctx__io_path(root, name, path, error));
+    EPCTX__TRY(epctx__buffers_name(path, plain, error));
+    return epctx__buffers_take((const epctx_buffer_io *)user, plain, error);
+}
+
+/* The old buffer under the first backup name that is free; file->kept gets its last part. */
+static epctx_status epctx__buffers_backup(epctx_buffer_io *b, epctx_io_file *file,
+                                          epctx_error *error)
+{
+    epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
+    epctx_str folder = epctx_path_folder(epctx_str_of(file->path));
+    unsigned number;
+    for (number = 1; number < EPCTX__ATTEMPTS; number++) {
+        char end[48];
+        char name[EPCTX_PATH_MAX];
+        epctx_file_info info;
+        epctx__name_attempt(end, "~", number);
+        epctx__name_end(file->kept, file->path + folder.size, end, EPCTX__NAME_MOST);
+        EPCTX__TRY(epctx_path_join(folder, epctx_str_of(file->kept), name, sizeof name, error));
+        EPCTX__TRY(epctx__buffers_stat(b, name, &info, error));
+        if (info.kind == EPCTX_FILE_NONE) {
+            EPCTX__TRY(epctx__buffers_put(b, name, f->old, f->old_size, error));
+            f->backup = true;
+            return EPCTX_OK;
+        }
+    }
+    file->kept[0] = '\0';
+    return epctx__file_failed(error, EPCTX_ERR_EXISTS, "has 999 backups already: remove some",
+                              file->path);
+}
+
+/* Reads what is there, for the way back. */
+static epctx_status epctx__buffers_hold(epctx_buffer_io *b, epctx_io_file *file,
+                                        epctx_overwrite overwrite, epctx_error *error)
+{
+    epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
+    epctx_file_info info;
+    if (f->held || (file->alone && overwrite == EPCTX_OVERWRITE_REPLACE)) {
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(epctx__buffers_stat(b, file->path, &info, error));
+    f->existed = info.kind != EPCTX_FILE_NONE;
+    f->held = true;
+    if (f->existed && overwrite == EPCTX_OVERWRITE_FAIL) {
+        return epctx__file_failed(error, EPCTX_ERR_EXISTS,
+                                  "exists already: remove it or allow overwriting", file->path);
+    }
+    if (!f->existed) {
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(epctx__buffers_read(b, file->path, &f->old, &f->old_size, error));
+    return overwrite == EPCTX_OVERWRITE_BACKUP ? epctx__buffers_backup(b, file, error) : EPCTX_OK;
+}
+
+static epctx_status epctx__buffers_commit(void *user, epctx_io_file *file,
+                                          epctx_overwrite overwrite, epctx_error *error)
+{
+    epctx_buffer_io *b = (epctx_buffer_io *)user;
+    epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
+    EPCTX__TRY(epctx__buffers_hold(b, file, overwrite, error));
+    EPCTX__TRY(epctx__buffers_put(b, file->path, f->pending.data, f->pending.size, error));
+    f->changed = f->held;
     return EPCTX_OK;
+}
+
+static epctx_status epctx__buffers_clear(void *user, epctx_io_file *file,
+                                         epctx_overwrite overwrite, epctx_error *error)
+{
+    epctx_buffer_io *b = (epctx_buffer_io *)user;
+    epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
+    EPCTX__TRY(epctx__buffers_hold(b, file, overwrite, error));
+    if (f->existed) {
+        EPCTX__TRY(epctx__buffers_take(b, file->path, error));
+        f->changed = true;
+    }
+    return EPCTX_OK;
+}
+
+static bool epctx__buffers_back(void *user, epctx_io_file *file)
+{
+    epctx_buffer_io *b = (epctx_buffer_io *)user;
+    epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
+    bool done = true;
+    if (f->changed) {
+        done = (f->existed ? epctx__buffers_put(b, file->path, f->old, f->old_size, NULL)
+                           : epctx__buffers_take(b, file->path, NULL)) == EPCTX_OK;
+    }
+    if (f->backup && done) {
+        char name[EPCTX_PATH_MAX];
+        if (epctx_path_join(epctx_path_folder(epctx_str_of(file->path)), epctx_str_of(file->kept),
+                            name, sizeof name, NULL) == EPCTX_OK) {
+            (void)epctx__buffers_take(b, name, NULL);
+        }
+    }
+    f->changed = f->backup = false;
+    return done;
+}
+
+static void epctx__buffers_close(void *user, epctx_io_file *file)
+{
+    epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
+    epctx_allocator allocator = f->pending.allocator;
+    epctx__buffers_free((const epctx_buffer_io *)user, f->old, f->old_size);
+    epctx_buffer_free(&f->pending);
+    allocator.free_fn(allocator.user, f);
+    file->handle = NULL;
 }
 
 EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers)
@@ -6703,9 +6540,10 @@ EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers)
     io.write_fn = epctx__buffers_write;
     io.sync_fn = epctx__buffers_sync;
     io.commit_fn = epctx__buffers_commit;
-    io.abort_fn = epctx__buffers_abort;
+    io.back_fn = epctx__buffers_back;
+    io.close_fn = epctx__buffers_close;
+    io.clear_fn = epctx__buffers_clear;
     io.remove_fn = epctx__buffers_remove;
-    io.sync_folder_fn = epctx__buffers_sync_folder;
     return io;
 }
 
@@ -7626,7 +7464,7 @@ static epctx_status epctx__model_init(epctx_model *model, const char *path,
     } else {
         epctx_arena_init(&model->arena, o->allocator);
     }
-    model->io = o->io != NULL ? o->io : epctx_io_files();
+    model->io = o->io;
     model->limits = epctx__limits(&o->limits);
     model->path_flags = o->path_flags;
     model->path = epctx_arena_copy(&model->arena, epctx_str_of(path));
@@ -7638,6 +7476,11 @@ static epctx_status epctx__model_init(epctx_model *model, const char *path,
     return EPCTX_OK;
 }
 
+EPCTX_API const epctx_io *epctx_model_io(const epctx_model *model)
+{
+    return model->io != NULL ? model->io : epctx_io_files();
+}
+
 EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *path,
                                              const epctx_open_opts *opts, epctx_error *error)
 {
@@ -7647,17 +7490,15 @@ EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *pat
         return epctx_fail(error, EPCTX_ERR_ARG, "model and path must not be NULL");
     }
     status = epctx__model_init(model, path, opts, error);
+    model->io = epctx_model_io(model);
     if (status == EPCTX_OK && model->io == NULL) {
         status = epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     }
     if (status == EPCTX_OK) {
-        /* Before: a file that comes in between counts as changed, not as read. */
-        model->identified = model->io->identify_fn != NULL &&
-                            model->io->identify_fn(model->io->user, path, &model->id, NULL) ==
-                                EPCTX_OK;
-        status = model->io->map_fn(model->io->user, path, &model->mapping, error);
+        status = model->io->map_fn(model->io->user, NULL, path, false, &model->mapping, error);
     }
     if (status == EPCTX_OK) {
+        model->id = model->mapping.info;
         model->source.data = model->mapping.data;
         model->source.size = model->mapping.size;
         status = epctx__model_parse(model, error);
@@ -8881,6 +8722,7 @@ static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx
     char path[EPCTX_PATH_MAX];
     epctx__file *file;
     uint32_t at;
+    model->io = epctx_model_io(model); /* closing gives the file back */
     EPCTX__TRY(epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path,
                                error));
     model->file_paths.arena = &model->arena; /* the caller may have moved the model */
@@ -10183,7 +10025,7 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
  * >>path
  * ============================================================================================== */
 
-static bool epctx__is_separator(char c)
+EPCTX_API bool epctx_path_is_separator(char c)
 {
     return c == '/' || c == '\\';
 }
@@ -10205,7 +10047,7 @@ static const char *epctx__path_fault(epctx_str name, uint32_t flags)
     if (memchr(name.data, '\0', name.size) != NULL) {
         return "contains a NUL byte";
     }
-    if (epctx__is_separator(name.data[0]) ||
+    if (epctx_path_is_separator(name.data[0]) ||
         (name.size >= 2 && epctx__is_letter(name.data[0]) && name.data[1] == ':')) {
         return "is absolute, a path relative to the model is expected";
     }
@@ -10218,7 +10060,7 @@ static const char *epctx__path_fault(epctx_str name, uint32_t flags)
     }
 #endif
     for (i = 0; i <= name.size && (flags & EPCTX_PATH_DETOURS) == 0; i++) {
-        if (i == name.size || epctx__is_separator(name.data[i])) {
+        if (i == name.size || epctx_path_is_separator(name.data[i])) {
             if (i - start == 2 && memcmp(name.data + start, "..", 2) == 0) {
                 return "leaves the model's folder through '..'";
             }
@@ -10243,10 +10085,21 @@ EPCTX_API epctx_status epctx_path_check(epctx_str name, epctx_error *error)
     return epctx__path_check(name, 0, error);
 }
 
+EPCTX_API bool epctx_path_has_dots(epctx_str name)
+{
+    size_t i;
+    for (i = 1; i < name.size; i++) {
+        if (name.data[i - 1] == '.' && name.data[i] == '.') {
+            return true;
+        }
+    }
+    return false;
+}
+
 EPCTX_API epctx_str epctx_path_folder(epctx_str path)
 {
 #ifdef _WIN32
-    while (path.size > 0 && !epctx__is_separator(path.data[path.size - 1]) &&
+    while (path.size > 0 && !epctx_path_is_separator(path.data[path.size - 1]) &&
            path.data[path.size - 1] != ':') {
 #else
     while (path.size > 0 && path.data[path.size - 1] != '/') {
@@ -10303,35 +10156,64 @@ static epctx_status epctx__path_join(char *out, size_t capacity, const epctx_str
     return epctx__join(out, capacity, parts, count, "a path", error);
 }
 
+EPCTX_API epctx_status epctx_path_join(epctx_str folder, epctx_str name, char *out, size_t capacity,
+                                       epctx_error *error)
+{
+    epctx_str parts[3];
+    parts[0] = folder;
+    parts[1] = epctx_str_of(
+        folder.size == 0 || epctx_path_is_separator(folder.data[folder.size - 1]) ? "" : "/");
+    parts[2] = name;
+#ifdef _WIN32
+    if (folder.size > 0 && folder.data[folder.size - 1] == ':') {
+        parts[1] = epctx_str_of("./"); /* "C:" is the current folder of the drive, "C:/" its root */
+    }
+#endif
+    return epctx__path_join(out, capacity, parts, 3, error);
+}
+
+EPCTX_API epctx_status epctx_path_relative(epctx_str folder, epctx_str path, epctx_str *name,
+                                           epctx_error *error)
+{
+    size_t size = folder.size;
+    while (size > 0 && epctx_path_is_separator(folder.data[size - 1])) {
+        size--;
+    }
+    *name = path;
+    if (path.size <= size || (size > 0 && memcmp(folder.data, path.data, size) != 0) ||
+        !epctx_path_is_separator(path.data[size])) {
+        return epctx_fail(error, EPCTX_ERR_PATH, "'%S' is outside of the folder '%S'", &path,
+                          &folder);
+    }
+    while (name->size > 0 && (name->size + size > path.size ||
+                              epctx_path_is_separator(name->data[0]))) {
+        name->data++;
+        name->size--;
+    }
+    return EPCTX_OK;
+}
+
 /* Is the canonical path `file` inside the canonical folder `folder`? */
 static bool epctx__path_inside(const char *folder, const char *file)
 {
-    size_t size = strlen(folder);
-    /* not taken: a canonical folder is not empty, unless an io is wrong */
-    if (size > 0 && epctx__is_separator(folder[size - 1])) {
-        size--; /* the root of a file system */
-    }
-    return strncmp(folder, file, size) == 0 && epctx__is_separator(file[size]);
+    epctx_str name;
+    return epctx_path_relative(epctx_str_of(folder), epctx_str_of(file), &name, NULL) == EPCTX_OK;
 }
 
 static epctx_status epctx__path_usable(const epctx_io *io, const char *path, epctx_str name,
                                        epctx_error *error)
 {
-    epctx_file_kind kind = EPCTX_FILE_NONE;
-    uint64_t size = 0;
-    epctx_status status = io->stat_fn(io->user, path, &kind, &size, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    if (kind == EPCTX_FILE_NONE) {
+    epctx_file_info info;
+    EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
+    if (info.kind == EPCTX_FILE_NONE) {
         return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "file '%S' does not exist (looked at %s)",
                           &name, path);
     }
-    if (kind != EPCTX_FILE_REGULAR) {
+    if (info.kind != EPCTX_FILE_REGULAR) {
         return epctx_fail(error, EPCTX_ERR_PATH, "'%s' is %s, a regular file is expected", path,
-                          kind == EPCTX_FILE_FOLDER ? "a folder" : "a device or pipe");
+                          info.kind == EPCTX_FILE_FOLDER ? "a folder" : "a device or pipe");
     }
-    if (size == 0) {
+    if (info.size == 0) {
         return epctx_fail(error, EPCTX_ERR_PATH, "file '%s' is empty (0 bytes)", path);
     }
     return EPCTX_OK;
@@ -10357,26 +10239,6 @@ static bool epctx__path_blob(char *folder, const char *file)
     return true;
 }
 
-/* `root` gets the folder with a separator at its end, `full` the file in it. */
-static epctx_status epctx__path_full(epctx_str folder, epctx_str name, char root[EPCTX_PATH_MAX],
-                                     char full[EPCTX_PATH_MAX], epctx_error *error)
-{
-    epctx_str parts[2];
-    epctx_status status;
-    char end;
-    parts[0] = folder.size > 0 ? folder : epctx_str_of("./");
-    end = parts[0].data[parts[0].size - 1];
-    parts[1] = epctx_str_of(epctx__is_separator(end) ? "" : "/");
-#ifdef _WIN32
-    if (end == ':') { /* "C:" is the current folder of the drive, "C:/" its root */
-        parts[1] = epctx_str_of("./");
-    }
-#endif
-    status = epctx__path_join(root, EPCTX_PATH_MAX, parts, 2, error);
-    parts[0] = epctx_str_of(root);
-    parts[1] = name;
-    return status == EPCTX_OK ? epctx__path_join(full, EPCTX_PATH_MAX, parts, 2, error) : status;
-}
 
 /* `out` gets the canonical path of the file, `root` the canonical folder that it lies in. */
 static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epctx_str name,
@@ -10384,30 +10246,26 @@ static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epc
                                        char root[EPCTX_PATH_MAX], epctx_error *error)
 {
     char full[EPCTX_PATH_MAX];
-    epctx_status status = epctx__path_check(name, flags, error);
-    if (status == EPCTX_OK && io == NULL) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
+    epctx_str part = folder.size > 0 ? folder : epctx_str_of(".");
+    EPCTX__TRY(epctx__path_check(name, flags, error));
+    if (io == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     }
-    if (status == EPCTX_OK) {
-        status = epctx__path_full(folder, name, root, full, error);
+    if (io == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     }
-    if (status == EPCTX_OK) {
-        status = epctx__path_usable(io, full, name, error);
-    }
-    if (status == EPCTX_OK) {
-        status = io->canonical_fn(io->user, full, out, capacity, error);
-    }
-    if (status == EPCTX_OK) {
-        memcpy(full, root, strlen(root) + 1);
-        status = io->canonical_fn(io->user, full, root, EPCTX_PATH_MAX, error);
-    }
-    if (status == EPCTX_OK && !epctx__path_inside(root, out) &&
+    EPCTX__TRY(epctx_path_join(part, name, full, sizeof full, error));
+    EPCTX__TRY(epctx__path_usable(io, full, name, error));
+    EPCTX__TRY(io->canonical_fn(io->user, full, out, capacity, error));
+    full[strlen(full) - name.size] = '\0'; /* the folder and its separator */
+    EPCTX__TRY(io->canonical_fn(io->user, full, root, EPCTX_PATH_MAX, error));
+    if (!epctx__path_inside(root, out) &&
         !((flags & EPCTX_PATH_HUGGING_FACE) != 0 && epctx__path_blob(root, out))) {
-        status = epctx_fail(error, EPCTX_ERR_PATH,
-                            "path '%S' leaves the model's folder through a link: it is %s", &name,
-                            out);
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "path '%S' leaves the model's folder through a link: it is %s", &name,
+                          out);
     }
-    return status;
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_path_find(const epctx_io *io, epctx_str folder, epctx_str name,
@@ -10431,30 +10289,20 @@ static epctx_status epctx__path_take(const epctx_io *io, epctx_str folder, epctx
 {
     char root[EPCTX_PATH_MAX];
     char full[EPCTX_PATH_MAX];
-    const char *inside;
-    epctx_status status =
-        epctx__path_locate(io, folder, name, flags, full, sizeof full, root, error);
+    epctx_str inside;
     memset(out, 0, sizeof *out);
-    if (status == EPCTX_OK && path != NULL) {
+    EPCTX__TRY(epctx__path_locate(io, folder, name, flags, full, sizeof full, root, error));
+    if (path != NULL) {
         epctx_str whole = epctx_str_of(full);
-        status = epctx__path_join(path, capacity, &whole, 1, error);
+        EPCTX__TRY(epctx__path_join(path, capacity, &whole, 1, error));
     }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    inside = full + strlen(root);
-    inside += epctx__is_separator(*inside) ? 1 : 0;
-    if (copy && io->read_inside_fn != NULL) {
-        status = io->read_inside_fn(io->user, root, inside, out, error);
-    } else {
-        status = io->map_inside_fn != NULL ? io->map_inside_fn(io->user, root, inside, out, error)
-                                           : io->map_fn(io->user, full, out, error);
-    }
-    if (status == EPCTX_OK && out->size == 0) {
+    EPCTX__TRY(epctx_path_relative(epctx_str_of(root), epctx_str_of(full), &inside, error));
+    EPCTX__TRY(io->map_fn(io->user, root, inside.data, copy, out, error));
+    if (out->size == 0) {
         io->unmap_fn(io->user, out);
-        status = epctx_fail(error, EPCTX_ERR_PATH, "file '%s' is empty (0 bytes)", full);
+        return epctx_fail(error, EPCTX_ERR_PATH, "file '%s' is empty (0 bytes)", full);
     }
-    return status;
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
@@ -10505,7 +10353,6 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
                                          size_t capacity, epctx_error *error)
 {
     epctx_str parts[4];
-    epctx_status status;
     epctx_error_clear(error);
     parts[0] = epctx__path_stem(epctx_path_file(context_model_path));
     parts[1] = epctx_str_of("_");
@@ -10518,9 +10365,130 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
         return epctx_fail(error, EPCTX_ERR_PATH,
                           "a context binary needs a model name and an EP name");
     }
-    status = epctx__path_join(out, capacity, parts, 4, error);
+    EPCTX__TRY(epctx__path_join(out, capacity, parts, 4, error));
     /* "C:m_ctx.onnx" is a fine file here, but readers would refuse the binary's name. */
-    return status == EPCTX_OK ? epctx_path_check(epctx_str_of(out), error) : status;
+    return epctx_path_check(epctx_str_of(out), error);
+}
+
+/* -- where outputs are -- */
+
+/* The folder of `path`, or the current one. */
+static epctx_status epctx__path_parent(const char *path, char out[EPCTX_PATH_MAX],
+                                       epctx_error *error)
+{
+    epctx_str folder = epctx_path_folder(epctx_str_of(path));
+    folder = folder.size > 0 ? folder : epctx_str_of(".");
+    return epctx__path_join(out, EPCTX_PATH_MAX, &folder, 1, error);
+}
+
+/* The canonical folder of `path` and its name, whatever has that. */
+static epctx_status epctx__path_place(const epctx_io *io, const char *path, char *real,
+                                      size_t capacity, epctx_error *error)
+{
+    char folder[EPCTX_PATH_MAX];
+    char given[EPCTX_PATH_MAX];
+    epctx_error why;
+    epctx_status status;
+    epctx_error_clear(&why);
+    EPCTX__TRY(epctx__path_parent(path, given, error));
+    status = io->canonical_fn(io->user, given, folder, sizeof folder, &why);
+    if (status == EPCTX_ERR_NOT_FOUND) {
+        return epctx__file_failed(error, status, "cannot be written, its folder does not exist",
+                                  path);
+    }
+    if (status != EPCTX_OK) {
+        if (error != NULL) {
+            *error = why;
+        }
+        return status;
+    }
+    return epctx_path_join(epctx_str_of(folder), epctx_path_file(epctx_str_of(path)), real,
+                           capacity, error);
+}
+
+EPCTX_API epctx_status epctx_path_real(const epctx_io *io, const char *path, char *out,
+                                       size_t capacity, epctx_error *error)
+{
+    epctx_error why;
+    epctx_status status;
+    epctx_error_clear(&why);
+    status = io->canonical_fn(io->user, path, out, capacity, &why);
+    if (status == EPCTX_ERR_NOT_FOUND) {
+        return epctx__path_place(io, path, out, capacity, error);
+    }
+    if (status != EPCTX_OK && error != NULL) {
+        *error = why;
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_path_real_folder(const epctx_io *io, const char *path, char *out,
+                                              size_t capacity, epctx_error *error)
+{
+    EPCTX__TRY(epctx_path_real(io, path, out, capacity, error));
+    out[epctx_path_folder(epctx_str_of(out)).size] = '\0';
+    return EPCTX_OK;
+}
+
+/* The folder of the files that a model at `path` names: the path's, or where the path is a link
+ * into another folder that of the file; `room` holds it then. */
+static EPCTX__UNUSED epctx_str epctx__path_beside(const epctx_io *io, const char *path,
+                                                  char room[EPCTX_PATH_MAX])
+{
+    epctx_str folder = epctx_path_folder(epctx_str_of(path));
+    char place[EPCTX_PATH_MAX];
+    if (io == NULL || path[0] == '\0' ||
+        io->canonical_fn(io->user, path, room, EPCTX_PATH_MAX, NULL) != EPCTX_OK ||
+        epctx__path_place(io, path, place, sizeof place, NULL) != EPCTX_OK) {
+        return folder;
+    }
+    room[epctx_path_folder(epctx_str_of(room)).size] = '\0';
+    place[epctx_path_folder(epctx_str_of(place)).size] = '\0';
+    return strcmp(room, place) == 0 ? folder : epctx_str_of(room);
+}
+
+EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
+                                          epctx_overwrite overwrite, epctx_error *error)
+{
+    char folder[EPCTX_PATH_MAX];
+    epctx_file_info info;
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__path_parent(path, folder, error));
+    EPCTX__TRY(io->stat_fn(io->user, folder, &info, error));
+    if (info.kind != EPCTX_FILE_FOLDER) {
+        return epctx__file_failed(error, EPCTX_ERR_NOT_FOUND, "its folder does not exist", path);
+    }
+    EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
+    if (info.kind == EPCTX_FILE_REGULAR && overwrite == EPCTX_OVERWRITE_FAIL) {
+        return epctx__file_failed(error, EPCTX_ERR_EXISTS,
+                                  "exists already: remove it or allow overwriting", path);
+    }
+    if (info.kind != EPCTX_FILE_NONE && info.kind != EPCTX_FILE_REGULAR) {
+        return epctx__file_failed(error, EPCTX_ERR_PATH,
+                                  "is a folder or a device, a file is expected", path);
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_path_check_new(const epctx_io *io, epctx_str folder, epctx_str name,
+                                            epctx_overwrite overwrite, char *path,
+                                            epctx_error *error)
+{
+    char real[EPCTX_PATH_MAX];
+    char now[EPCTX_PATH_MAX];
+    EPCTX__TRY(epctx_path_join(folder, name, real, sizeof real, error));
+    EPCTX__TRY(epctx_output_check(io, real, overwrite, error));
+    EPCTX__TRY(epctx_path_real(io, real, now, sizeof now, error));
+    if (strcmp(now, real) != 0) {
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "is a link to %s or lies behind one: a file whose name comes from a "
+                          "model is not written through links; remove it or choose another name",
+                          now);
+    }
+    if (path != NULL) {
+        memcpy(path, real, strlen(real) + 1);
+    }
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char *out,
@@ -10552,8 +10520,10 @@ EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char
 typedef struct epctx__output {
     const epctx_io *io;
     epctx_io_file file;
-    bool open;    /* neither in place nor given up */
-    bool swapped; /* settle_fn ends it */
+    bool open;
+    bool placed; /* back_fn brings back what was there */
+    bool needed; /* by a model that could not go back: the new name of a file */
+    struct epctx__output *before; /* what was placed before it */
     size_t used;
     epctx_status status; /* of the last write */
     epctx_error *error;
@@ -10561,196 +10531,84 @@ typedef struct epctx__output {
 } epctx__output;
 
 typedef struct epctx__commit_file {
+    struct epctx__commit_file *next;
     const char *path; /* as the caller says it */
-    const char *real; /* canonical folder and name, of which the last */
-    size_t inside;    /* bytes are below the folder of the model */
+    const char *real; /* canonical folder and name */
+    const char *root; /* of `name` and `lock`, as the callbacks of an io take them */
+    const char *name;
     const char *lock;
-    bool given;       /* the caller chose the path: there may be a link */
     bool is_model;
-    epctx_overwrite overwrite;
-    epctx__output *out; /* NULL: a file that stays, but must not change meanwhile */
+    bool goes;          /* is removed when all else is in place */
+    bool filled;
+    epctx_write_opts opts;
+    struct epctx_model *model;     /* what is in it: a model, */
+    epctx_output_file *file;       /* bytes, */
+    const struct epctx__commit_file *of; /* or what this other file is */
+    bool linked;          /* a second name of `of`, made here */
+    epctx_file_info there;
+    epctx_file_info *seen; /* what must still be there; NULL: anything. A model's is renewed */
+    epctx__output *out;
     epctx__output *via; /* a model with second names */
-    struct epctx_model *model; /* what is in it, as a model */
-    epctx_span bytes;   /* or as bytes */
-    epctx_file_id *seen; /* what must still stand there; NULL: anything. A model's is renewed */
-    char *backup;       /* of what stood there, or "" */
     bool second;        /* a model that is replaced names it */
-    bool meets;         /* a model that stands there names a file that is replaced */
+    bool meets;         /* a model that is there names a file that is replaced */
     bool clear;         /* it has to go first */
-    char *aside;        /* its name meanwhile, "" when its bytes are held */
-    bool existed, gone, made; /* without swap_fn */
-    epctx_mapping old;  /* what stood there, where it has no other name */
 } epctx__commit_file;
 
-typedef struct epctx__step {
-    epctx__commit_file *file;
-    epctx__output *out;
-} epctx__step;
-
-typedef struct epctx__commit {
-    const epctx_io *io;
-    epctx_arena *arena;
-    epctx_error *error;
-    const epctx_hooks *hooks;
-    char *root; /* folder of the model added last; canonical, ends in a separator */
-    epctx__commit_file *files;
-    size_t count;
-    epctx__step *steps; /* done, in their order */
-    size_t step_count;
-    epctx_io_file *locks;
-    size_t lock_count;
-    size_t done, total; /* files that are written */
-    bool stuck; /* something could not be put back */
-    const epctx_file_lock *held; /* a lock that the caller has, or NULL */
-    /* May be NULL: what else is done before models come, and when all files are there. */
-    epctx_status (*between_fn)(void *user);
-    epctx_status (*last_fn)(void *user);
-    void *user;
-} epctx__commit;
-
-static void epctx__progress(const epctx_hooks *hooks, const char *work, uint64_t done,
+static void epctx__progress(const struct epctx_hooks *hooks, const char *work, uint64_t done,
                             uint64_t total);
 
-static EPCTX__UNUSED epctx_status epctx__output_flush(epctx__output *out)
+static epctx_status epctx__output_flush(epctx__output *out)
 {
     size_t used = out->used;
     out->used = 0;
-    if (used == 0) {
-        return EPCTX_OK;
-    }
-    return out->io->write_fn(out->io->user, &out->file, out->gathered, used, out->error);
+    return used == 0 ? EPCTX_OK
+                     : out->io->write_fn(out->io->user, &out->file, out->gathered, used,
+                                         out->error);
 }
 
-static EPCTX__UNUSED epctx_status epctx__output_write(epctx__output *out, const void *data,
-                                                      size_t size)
+static epctx_status epctx__output_write(epctx__output *out, const void *data, size_t size)
 {
-    epctx_status status = EPCTX_OK;
     if (size > sizeof out->gathered - out->used) {
-        status = epctx__output_flush(out);
-    }
-    if (status != EPCTX_OK) {
-        return status;
+        EPCTX__TRY(epctx__output_flush(out));
     }
     if (size > sizeof out->gathered) {
         return out->io->write_fn(out->io->user, &out->file, data, size, out->error);
     }
-    memcpy(out->gathered + out->used, data, size);
+    if (size > 0) {
+        memcpy(out->gathered + out->used, data, size);
+    }
     out->used += size;
     return EPCTX_OK;
 }
 
-static void epctx__output_abort(epctx__output *out)
+/* A part; without data it is zeros. */
+static epctx_status epctx__output_part(epctx__output *out, const epctx_span *part)
 {
-    if (out->open) {
-        out->io->abort_fn(out->io->user, &out->file);
+    static const uint8_t zeros[4096] = {0};
+    size_t left = part->size;
+    if (part->data != NULL) {
+        return epctx__output_write(out, part->data, part->size);
+    }
+    while (left > 0) {
+        size_t piece = left < sizeof zeros ? left : sizeof zeros;
+        EPCTX__TRY(epctx__output_write(out, zeros, piece));
+        left -= piece;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__output_sync(epctx__output *out)
+{
+    EPCTX__TRY(epctx__output_flush(out));
+    return out->io->sync_fn(out->io->user, &out->file, out->error);
+}
+
+static void epctx__output_close(epctx__output *out)
+{
+    if (out != NULL && out->open) {
+        out->io->close_fn(out->io->user, &out->file);
         out->open = false;
     }
-}
-
-/* -- where outputs are -- */
-
-/* The folder of `path` without links, and its name, whatever has that. */
-static epctx_status epctx__path_place(const epctx_io *io, const char *path,
-                                      char real[EPCTX_PATH_MAX], epctx_error *error)
-{
-    char folder[EPCTX_PATH_MAX];
-    epctx_error why;
-    epctx_str parts[3];
-    epctx_status status;
-    epctx_error_clear(&why);
-    parts[0] = epctx_path_folder(epctx_str_of(path));
-    parts[1] = epctx_str_of(parts[0].size > 0 ? "" : ".");
-    status = epctx__path_join(folder, sizeof folder, parts, 2, error);
-    if (status == EPCTX_OK) {
-        status = io->canonical_fn(io->user, folder, real, EPCTX_PATH_MAX, &why);
-    }
-    if (status == EPCTX_ERR_NOT_FOUND) {
-        epctx_fail(error, status, "cannot be written, its folder does not exist");
-        epctx_blame(error, path, NULL, NULL);
-    } else if (status != EPCTX_OK && error != NULL) {
-        *error = why;
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    memcpy(folder, real, strlen(real) + 1);
-    parts[0] = epctx_str_of(folder);
-    parts[1] = epctx_str_of(
-        parts[0].size > 0 && epctx__is_separator(folder[parts[0].size - 1]) ? "" : "/");
-    parts[2] = epctx_path_file(epctx_str_of(path));
-    return epctx__path_join(real, EPCTX_PATH_MAX, parts, 3, error);
-}
-
-/* The path that a written file will have, without links. */
-static epctx_status epctx__path_real(const epctx_io *io, const char *path,
-                                     char real[EPCTX_PATH_MAX], epctx_error *error)
-{
-    epctx_error why;
-    epctx_status status;
-    epctx_error_clear(&why);
-    status = io->canonical_fn(io->user, path, real, EPCTX_PATH_MAX, &why);
-    if (status == EPCTX_ERR_NOT_FOUND) {
-        return epctx__path_place(io, path, real, error);
-    }
-    if (status != EPCTX_OK && error != NULL) {
-        *error = why;
-    }
-    return status;
-}
-
-/* The folder of the files that a model at `path` names: the path's, or where the path is a link
- * into another folder that of the file; `room` holds it then. */
-static EPCTX__UNUSED epctx_str epctx__path_beside(const epctx_io *io, const char *path,
-                                                  char room[EPCTX_PATH_MAX])
-{
-    epctx_str folder = epctx_path_folder(epctx_str_of(path));
-    epctx_str real;
-    char plain[EPCTX_PATH_MAX];
-    char given[EPCTX_PATH_MAX];
-    epctx_str part = folder.size > 0 ? folder : epctx_str_of(".");
-    epctx_error ignored;
-    epctx_error_clear(&ignored);
-    if (io == NULL || path[0] == '\0' ||
-        epctx__path_join(given, sizeof given, &part, 1, &ignored) != EPCTX_OK ||
-        io->canonical_fn(io->user, path, room, EPCTX_PATH_MAX, &ignored) != EPCTX_OK ||
-        io->canonical_fn(io->user, given, plain, sizeof plain, &ignored) != EPCTX_OK) {
-        return folder;
-    }
-    real = epctx_path_folder(epctx_str_of(room));
-    return epctx__path_inside(plain, room) && real.size <= strlen(plain) + 1 ? folder : real;
-}
-
-/* A name that nobody chose must be no link, at the end or on the way. Opening makes sure; this says
- * it sooner, and is all where the io cannot. */
-static epctx_status epctx__path_plain(const epctx_io *io, const char *real, epctx_error *error)
-{
-    char now[EPCTX_PATH_MAX];
-    epctx_status status = epctx__path_real(io, real, now, error);
-    if (status == EPCTX_OK && strcmp(now, real) != 0) {
-        status = epctx_fail(error, EPCTX_ERR_PATH,
-                            "is a link to %s or lies behind one: a file whose name comes from a "
-                            "model is not written through links; remove it or choose another name",
-                            now);
-    }
-    return status;
-}
-
-/* Opens the new file `real`, of which what is from `inside` on is a name that nobody chose. */
-static epctx_status epctx__create_inside(const epctx_io *io, const char *real, size_t inside,
-                                         epctx_io_file *file, epctx_error *error)
-{
-    char root[EPCTX_PATH_MAX];
-    size_t size = inside > 1 ? inside - 1 : inside; /* without the separator, but for the root's */
-    epctx_status status = epctx__path_plain(io, real, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    if (io->create_inside_fn == NULL) {
-        return io->create_fn(io->user, real, file, error);
-    }
-    memcpy(root, real, size);
-    root[size] = '\0';
-    return io->create_inside_fn(io->user, root, real + inside, file, error);
 }
 
 /* `real` with `end` behind its name, which is cut where it gets too long. */
@@ -10758,185 +10616,377 @@ static epctx_status epctx__path_end(const char *real, const char *end, char out[
                                     epctx_error *error)
 {
     char name[EPCTX_NAME_MAX];
-    char base[EPCTX_PATH_MAX];
-    epctx_str file = epctx_path_file(epctx_str_of(real));
-    epctx_str parts[2];
-    parts[0] = file;
-    if (epctx__path_join(base, sizeof base, parts, 1, error) != EPCTX_OK) {
-        return EPCTX_ERR_LIMIT;
-    }
-    epctx__name_end(name, base, end, EPCTX__NAME_MOST);
-    parts[0] = epctx_path_folder(epctx_str_of(real));
-    parts[1] = epctx_str_of(name);
-    return epctx__path_join(out, EPCTX_PATH_MAX, parts, 2, error);
+    epctx__name_end(name, epctx_path_file(epctx_str_of(real)).data, end, EPCTX__NAME_MOST);
+    return epctx_path_join(epctx_path_folder(epctx_str_of(real)), epctx_str_of(name), out,
+                           EPCTX_PATH_MAX, error);
 }
 
-/* -- filling a commit -- */
+/* -- what takes part -- */
 
-static epctx_status epctx__commit_nomem(const epctx__commit *c)
+static epctx_status epctx__commit_nomem(const epctx_commit *c)
 {
     return epctx__nomem(c->error, c->arena->missing);
 }
 
-/* `room`: how many files at most. */
-static epctx_status epctx__commit_begin(epctx__commit *c, const epctx_io *io, epctx_arena *arena,
-                                        size_t room, const epctx_hooks *hooks, epctx_error *error)
+static epctx_status epctx__commit_copy(const epctx_commit *c, const char *text, const char **out)
 {
-    memset(c, 0, sizeof *c);
-    c->io = io;
-    c->arena = arena;
-    c->error = error;
-    c->hooks = hooks;
-    c->files = (epctx__commit_file *)epctx_arena_array(arena, room, sizeof *c->files);
-    c->steps = (epctx__step *)epctx_arena_array(arena, 2 * room, sizeof *c->steps);
-    return c->files != NULL && c->steps != NULL ? EPCTX_OK : epctx__commit_nomem(c);
+    *out = epctx_arena_copy(c->arena, epctx_str_of(text));
+    return *out != NULL ? EPCTX_OK : epctx__commit_nomem(c);
 }
 
-/* Adds a name that takes part; the caller makes it count. */
-static epctx_status epctx__commit_name(epctx__commit *c, const char *path, const char *real,
-                                       size_t inside)
+EPCTX_API epctx_status epctx_commit_begin(epctx_commit *commit, const epctx_io *io,
+                                          epctx_arena *arena, epctx_error *error)
 {
-    epctx__commit_file *file = &c->files[c->count];
-    char lock[EPCTX_PATH_MAX];
-    epctx_status status = epctx__path_end(real, ".lock", lock, c->error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    memset(file, 0, sizeof *file);
-    file->path = epctx_arena_copy(c->arena, epctx_str_of(path));
-    file->real = epctx_arena_copy(c->arena, epctx_str_of(real));
-    file->lock = epctx_arena_copy(c->arena, epctx_str_of(lock));
-    file->backup = (char *)epctx_arena_alloc(c->arena, 1);
-    file->inside = inside;
-    return file->path != NULL && file->real != NULL && file->lock != NULL && file->backup != NULL
+    epctx_error_clear(error);
+    memset(commit, 0, sizeof *commit);
+    commit->io = io != NULL ? io : epctx_io_files();
+    commit->arena = arena;
+    return commit->io != NULL
                ? EPCTX_OK
-               : epctx__commit_nomem(c);
+               : epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
 }
+
+/* `folder` is canonical. */
+static epctx_status epctx__commit_folder(epctx_commit *c, epctx_str folder)
+{
+    char whole[EPCTX_PATH_MAX];
+    EPCTX__TRY(epctx_path_join(folder, epctx_str_of(""), whole, sizeof whole, c->error));
+    return epctx__commit_copy(c, whole, &c->folder);
+}
+
+EPCTX_API epctx_status epctx_commit_set_folder(epctx_commit *commit, const char *folder,
+                                               epctx_error *error)
+{
+    char real[EPCTX_PATH_MAX];
+    epctx_error_clear(error);
+    commit->error = error;
+    EPCTX__TRY(commit->io->canonical_fn(commit->io->user, folder[0] != '\0' ? folder : ".", real,
+                                        sizeof real, error));
+    return epctx__commit_folder(commit, epctx_str_of(real));
+}
+
+/* The folder that `path` is in becomes the commit's. */
+static epctx_status epctx__commit_beside(epctx_commit *c, const char *path)
+{
+    char place[EPCTX_PATH_MAX];
+    EPCTX__TRY(epctx__path_place(c->io, path, place, sizeof place, c->error));
+    return epctx__commit_folder(c, epctx_path_folder(epctx_str_of(place)));
+}
+
+/* Judges a file; the caller lets it take part. `name` is below the commit's folder; NULL: the
+ * caller chose `path`. */
+static epctx_status epctx__commit_entry(epctx_commit *c, const char *path, const char *name,
+                                        epctx_overwrite overwrite, epctx__commit_file **out)
+{
+    epctx__commit_file *entry = (epctx__commit_file *)epctx_arena_alloc(c->arena, sizeof *entry);
+    char real[EPCTX_PATH_MAX];
+    char lock[EPCTX_PATH_MAX];
+    size_t folder = name != NULL ? strlen(c->folder) : 0;
+    if (entry == NULL) {
+        return epctx__commit_nomem(c);
+    }
+    *out = entry;
+    if (name != NULL) {
+        EPCTX__TRY(epctx_path_check_new(c->io, epctx_str_of(c->folder), epctx_str_of(name),
+                                        overwrite, real, c->error));
+    } else {
+        EPCTX__TRY(epctx_output_check(c->io, path, overwrite, c->error));
+        EPCTX__TRY(epctx_path_real(c->io, path, real, sizeof real, c->error));
+    }
+    EPCTX__TRY(epctx__path_end(real, ".lock", lock, c->error));
+    EPCTX__TRY(epctx__commit_copy(c, path, &entry->path));
+    EPCTX__TRY(epctx__commit_copy(c, real, &entry->real));
+    EPCTX__TRY(epctx__commit_copy(c, lock, &entry->lock));
+    entry->root = name != NULL ? c->folder : NULL;
+    entry->name = name != NULL ? entry->real + folder : entry->path;
+    entry->lock += folder;
+    entry->opts.overwrite = overwrite;
+    return EPCTX_OK;
+}
+
+static void epctx__commit_add(epctx_commit *c, epctx__commit_file *entry)
+{
+    if (c->last != NULL) {
+        c->last->next = entry;
+    } else {
+        c->files = entry;
+    }
+    c->last = entry;
+}
+
+#ifndef EPCTX_NO_EDIT
+
+static epctx_status epctx__check_huge(epctx_model *model, epctx_error *error);
+static epctx_status epctx__output_model(epctx__output *out, epctx_model *model);
+
+static epctx_status epctx__commit_model(epctx_commit *c, epctx_model *model, const char *path,
+                                        const epctx_write_opts *o)
+{
+    epctx__commit_file *entry;
+    char real[EPCTX_PATH_MAX];
+    if (!o->allow_huge) {
+        EPCTX__TRY(epctx__check_huge(model, c->error));
+    }
+    if (o->derived) {
+        EPCTX__TRY(epctx__commit_beside(c, path));
+    }
+    EPCTX__TRY(epctx__commit_entry(c, path,
+                                   o->derived ? epctx_path_file(epctx_str_of(path)).data : NULL,
+                                   o->overwrite, &entry));
+    EPCTX__TRY(epctx__commit_folder(c, epctx_path_folder(epctx_str_of(entry->real))));
+    entry->model = model;
+    entry->is_model = true;
+    entry->opts = *o;
+    c->lock = o->lock != NULL ? o->lock : c->lock;
+    /* Its own name, wherever that leads now, or the same file by another one. */
+    if (model->id.inode != 0 &&
+        (strcmp(model->path, path) == 0 ||
+         (c->io->canonical_fn(c->io->user, model->path, real, sizeof real, NULL) == EPCTX_OK &&
+          strcmp(real, entry->real) == 0))) {
+        entry->seen = &model->id;
+    }
+    epctx__commit_add(c, entry);
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_commit_put_model(epctx_commit *commit, epctx_model *model,
+                                              const char *path, const epctx_write_opts *opts,
+                                              epctx_error *error)
+{
+    epctx_write_opts defaults;
+    epctx_status status;
+    epctx_error_clear(error);
+    commit->error = error;
+    memset(&defaults, 0, sizeof defaults);
+    opts = opts != NULL ? opts : &defaults;
+    if (opts->backup != NULL && opts->backup_capacity > 0) {
+        opts->backup[0] = '\0';
+    }
+    status = epctx__commit_model(commit, model, path, opts);
+    epctx_blame(error, status == EPCTX_OK ? NULL : path, NULL, NULL);
+    return status;
+}
+
+#endif /* EPCTX_NO_EDIT */
+
+static bool epctx__parts_equal(const epctx_output_file *file, const epctx_mapping *mapping)
+{
+    uint64_t at = 0;
+    size_t i, k;
+    if (file->size != mapping->size) {
+        return false;
+    }
+    for (i = 0; i < file->part_count; i++) {
+        const epctx_span *part = &file->parts[i];
+        if (part->size > mapping->size - at) {
+            return false;
+        }
+        if (part->data != NULL && memcmp(mapping->data + at, part->data, part->size) != 0) {
+            return false;
+        }
+        for (k = 0; part->data == NULL && k < part->size; k++) {
+            if (mapping->data[at + k] != 0) {
+                return false;
+            }
+        }
+        at += part->size;
+    }
+    return at == mapping->size;
+}
+
+/* Is the file there already? Then it must be there still when all comes into place. */
+static epctx_status epctx__commit_kept(epctx_commit *c, epctx__commit_file *entry,
+                                       epctx_output_file *file)
+{
+    epctx_mapping old;
+    memset(&old, 0, sizeof old);
+    EPCTX__TRY(c->io->stat_fn(c->io->user, entry->real, &entry->there, c->error));
+    if (entry->there.kind == EPCTX_FILE_NONE) {
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(c->io->map_fn(c->io->user, entry->root, entry->name, false, &old, c->error));
+    entry->there = old.info;
+    file->kept = epctx__parts_equal(file, &old);
+    c->io->unmap_fn(c->io->user, &old); /* Windows replaces nothing that is mapped */
+    if (file->kept && entry->there.inode != 0) {
+        entry->seen = &entry->there;
+    }
+    return file->kept || entry->opts.overwrite != EPCTX_OVERWRITE_FAIL
+               ? EPCTX_OK
+               : epctx_fail(c->error, EPCTX_ERR_EXISTS,
+                            "exists already with other bytes: choose another name, remove it, or "
+                            "allow overwriting");
+}
+
+static epctx_status epctx__commit_judge(epctx_commit *c, epctx_output_file *file,
+                                       epctx_overwrite overwrite)
+{
+    epctx__commit_file *entry;
+    const char *name = file->name != NULL && file->name[0] != '\0' ? file->name : NULL;
+    file->kept = false;
+    if (name != NULL && c->folder == NULL) {
+        return epctx_fail(c->error, EPCTX_ERR_ARG, "the commit has no folder for this name");
+    }
+    EPCTX__TRY(epctx__commit_entry(c, file->path, name,
+                                   c->keep ? EPCTX_OVERWRITE_REPLACE : overwrite, &entry));
+    entry->file = file;
+    entry->is_model = file->is_model;
+    entry->opts.overwrite = overwrite;
+    if (c->keep) {
+        EPCTX__TRY(epctx__commit_kept(c, entry, file));
+    }
+    epctx__commit_add(c, entry);
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_commit_put_file(epctx_commit *commit, epctx_output_file *file,
+                                             epctx_overwrite overwrite, epctx_error *error)
+{
+    epctx_status status;
+    epctx_error_clear(error);
+    commit->error = error;
+    status = epctx__commit_judge(commit, file, overwrite);
+    epctx_blame(error, status == EPCTX_OK ? NULL : file->path, NULL, NULL);
+    return status;
+}
+
+/* What is at the new name: nothing, or the same bytes from an attempt that was interrupted. */
+static epctx_status epctx__commit_moved(epctx_commit *c, const epctx__commit_file *from,
+                                        epctx__commit_file *to)
+{
+    epctx_mapping old, now;
+    bool same = false;
+    epctx_status status;
+    EPCTX__TRY(c->io->stat_fn(c->io->user, to->real, &to->there, c->error));
+    if (to->there.kind == EPCTX_FILE_NONE) {
+        to->of = from;
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(c->io->map_fn(c->io->user, from->root, from->name, false, &old, c->error));
+    status = c->io->map_fn(c->io->user, to->root, to->name, false, &now, c->error);
+    if (status == EPCTX_OK) {
+        same = old.size == now.size &&
+               (old.size == 0 || memcmp(old.data, now.data, old.size) == 0);
+        c->io->unmap_fn(c->io->user, &now);
+    }
+    c->io->unmap_fn(c->io->user, &old);
+    return same || status != EPCTX_OK
+               ? status
+               : epctx_fail(c->error, EPCTX_ERR_EXISTS,
+                             "exists already: choose another name, or remove it");
+}
+
+EPCTX_API epctx_status epctx_commit_rename(epctx_commit *commit, const char *from, const char *to,
+                                           epctx_error *error)
+{
+    epctx__commit_file *old;
+    epctx__commit_file *made;
+    epctx_status status;
+    epctx_error_clear(error);
+    commit->error = error;
+    if (commit->folder == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "the commit has no folder for these names");
+    }
+    status = epctx__commit_entry(commit, from, from, EPCTX_OVERWRITE_REPLACE, &old);
+    epctx_blame(error, status == EPCTX_OK ? NULL : from, NULL, NULL);
+    EPCTX__TRY(status);
+    status = epctx__commit_entry(commit, to, to, EPCTX_OVERWRITE_REPLACE, &made);
+    if (status == EPCTX_OK) {
+        status = epctx__commit_moved(commit, old, made);
+    }
+    epctx_blame(error, status == EPCTX_OK ? NULL : to, NULL, NULL);
+    EPCTX__TRY(status);
+    old->path = old->real; /* for messages */
+    made->path = made->real;
+    made->opts.overwrite = EPCTX_OVERWRITE_FAIL;
+    old->goes = true;
+    epctx__commit_add(commit, made);
+    epctx__commit_add(commit, old);
+    return EPCTX_OK;
+}
+
+/* -- filling -- */
 
 /* Opens a temporary file for it. */
-static epctx_status epctx__commit_open(epctx__commit *c, epctx__commit_file *file,
+static epctx_status epctx__commit_open(epctx_commit *c, const epctx__commit_file *entry,
                                        epctx__output **made)
 {
     epctx__output *out = (epctx__output *)epctx_arena_alloc(c->arena, sizeof *out);
-    epctx_status status = EPCTX_OK;
-    *made = out;
     if (out == NULL) {
         return epctx__commit_nomem(c);
     }
-    memset(out, 0, sizeof *out);
+    *made = out;
     out->io = c->io;
     out->error = c->error;
-    status = file->given ? c->io->create_fn(c->io->user, file->path, &out->file, c->error)
-                         : epctx__create_inside(c->io, file->real, file->inside, &out->file,
-                                                c->error);
-    out->open = status == EPCTX_OK;
+    EPCTX__TRY(c->io->create_fn(c->io->user, entry->root, entry->name, &out->file, c->error));
+    out->open = true;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__commit_write(epctx_commit *c, epctx__commit_file *entry)
+{
+    size_t i;
+    EPCTX__TRY(epctx__commit_open(c, entry, &entry->out));
+#ifndef EPCTX_NO_EDIT
+    if (entry->model != NULL) {
+        return epctx__output_model(entry->out, entry->model);
+    }
+#endif
+    for (i = 0; i < entry->file->part_count; i++) {
+        EPCTX__TRY(epctx__output_part(entry->out, &entry->file->parts[i]));
+    }
+    return epctx__output_sync(entry->out);
+}
+
+/* What could not be written leaves the commit. */
+static void epctx__commit_drop(epctx_commit *c)
+{
+    epctx__commit_file **link = &c->files;
+    c->last = NULL;
+    while (*link != NULL) {
+        if ((*link)->filled) {
+            c->last = *link;
+            link = &c->last->next;
+        } else {
+            epctx__output_close((*link)->out);
+            *link = (*link)->next;
+        }
+    }
+}
+
+static epctx_status epctx__commit_fill(epctx_commit *c, bool models)
+{
+    epctx__commit_file *entry;
+    for (entry = c->files; entry != NULL; entry = entry->next) {
+        bool written = entry->model != NULL || (entry->file != NULL && !entry->file->kept);
+        if (entry->is_model != models || entry->filled) {
+            continue;
+        }
+        if (written) {
+            epctx_status status = epctx__commit_write(c, entry);
+            epctx_blame(c->error, status == EPCTX_OK ? NULL : entry->path, NULL, NULL);
+            EPCTX__TRY(status);
+        }
+        entry->filled = true;
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_commit_fill(epctx_commit *commit, epctx_error *error)
+{
+    epctx_status status;
+    commit->error = error;
+    status = epctx__commit_fill(commit, false);
+    if (status == EPCTX_OK) {
+        status = epctx__commit_fill(commit, true);
+    }
     if (status != EPCTX_OK) {
-        epctx_blame(c->error, file->path, NULL, NULL);
+        epctx__commit_drop(commit);
     }
     return status;
-}
-
-/* `folder` is canonical: that of names from epctx__commit_beside. */
-static epctx_status epctx__commit_root(epctx__commit *c, epctx_str folder)
-{
-    char root[EPCTX_PATH_MAX];
-    epctx_str parts[2];
-    epctx_status status;
-    parts[0] = folder;
-    parts[1] = epctx_str_of(
-        folder.size > 0 && epctx__is_separator(folder.data[folder.size - 1]) ? "" : "/");
-    status = epctx__path_join(root, sizeof root, parts, 2, c->error);
-    if (status == EPCTX_OK) {
-        c->root = epctx_arena_copy(c->arena, epctx_str_of(root));
-        status = c->root != NULL ? EPCTX_OK : epctx__commit_nomem(c);
-    }
-    return status;
-}
-
-/* A model that will be `path`; `derived`: nobody chose that path. To be filled and made durable. */
-static EPCTX__UNUSED epctx_status epctx__commit_model(epctx__commit *c, const char *path,
-                                                      bool derived, epctx_overwrite overwrite,
-                                                      epctx__commit_file **out)
-{
-    epctx__commit_file *file = &c->files[c->count];
-    char real[EPCTX_PATH_MAX];
-    epctx_status status;
-    *out = file;
-    status = derived ? epctx__path_place(c->io, path, real, c->error)
-                     : epctx__path_real(c->io, path, real, c->error);
-    if (status == EPCTX_OK) {
-        status = epctx__commit_root(c, epctx_path_folder(epctx_str_of(real)));
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__commit_name(c, path, real, epctx_path_folder(epctx_str_of(real)).size);
-    }
-    if (status == EPCTX_OK) {
-        file->given = !derived;
-        file->is_model = true;
-        file->overwrite = overwrite;
-        status = epctx__commit_open(c, file, &file->out);
-        c->count += status == EPCTX_OK;
-    }
-    if (status != EPCTX_OK) {
-        epctx_blame(c->error, path, NULL, NULL);
-    }
-    return status;
-}
-
-/* Another file `name` in the folder of the model added last; without a name the caller has chosen
- * its path. `open`: to be filled and made durable;
- * otherwise it only takes part. */
-static epctx_status epctx__commit_beside(epctx__commit *c, const char *path, epctx_str name,
-                                         epctx_overwrite overwrite, bool open,
-                                         epctx__commit_file **out)
-{
-    epctx__commit_file *file = &c->files[c->count];
-    char real[EPCTX_PATH_MAX];
-    epctx_str parts[2];
-    epctx_status status;
-    *out = file;
-    parts[0] = epctx_str_of(c->root);
-    parts[1] = name;
-    status = name.size > 0 ? epctx__path_join(real, sizeof real, parts, 2, c->error)
-                           : epctx__path_real(c->io, path, real, c->error);
-    if (status == EPCTX_OK) {
-        status = epctx__commit_name(c, path, real, name.size > 0
-                                                       ? parts[0].size
-                                                       : epctx_path_folder(epctx_str_of(real)).size);
-    }
-    if (status == EPCTX_OK) {
-        file->given = name.size == 0;
-        file->overwrite = overwrite;
-        status = open ? epctx__commit_open(c, file, &file->out) : EPCTX_OK;
-        c->count += status == EPCTX_OK;
-    }
-    return status;
-}
-
-static epctx_status epctx__commit_bytes(epctx__commit *c, const epctx__commit_file *file,
-                                        const uint8_t *data, size_t size)
-{
-    epctx_status status = EPCTX_OK;
-    if (size > 0) {
-        status = c->io->write_fn(c->io->user, &file->out->file, data, size, c->error);
-    }
-    return status == EPCTX_OK ? c->io->sync_fn(c->io->user, &file->out->file, c->error) : status;
 }
 
 /* -- locks -- */
-
-static epctx_status epctx__lock_as(const epctx_io *io, const char *path, size_t inside, bool given,
-                                   epctx_io_file *lock, epctx_error *error)
-{
-    char root[EPCTX_PATH_MAX];
-    size_t size = inside > 1 ? inside - 1 : inside;
-    if (io->lock_inside_fn == NULL || given) {
-        return io->lock_fn(io->user, path, lock, error);
-    }
-    memcpy(root, path, size);
-    root[size] = '\0';
-    return io->lock_inside_fn(io->user, root, path + inside, lock, error);
-}
 
 /* One order for everybody, so that nobody waits for somebody who waits for him: what is called a
  * model first, so that who holds the lock of a model already can wait for its files; then by name. */
@@ -10947,39 +10997,50 @@ static int epctx__lock_order(const char *a, const char *b)
     return first != second ? (first ? -1 : 1) : strcmp(a, b);
 }
 
-EPCTX__APART static epctx_status epctx__commit_lock(epctx__commit *c)
+/* The whole path of an entry's lock. */
+static const char *epctx__lock_path(const epctx__commit_file *entry)
 {
-    const char *held = c->held != NULL && c->held->held ? c->held->path : NULL;
+    return entry->lock - (entry->root != NULL ? strlen(entry->root) : 0);
+}
+
+EPCTX__APART static epctx_status epctx__commit_lock(epctx_commit *c)
+{
+    const char *held = c->lock != NULL && c->lock->held ? c->lock->path : NULL;
     const epctx__commit_file *last = NULL;
-    const epctx__commit_file *next;
-    epctx_status status = EPCTX_OK;
-    if (c->io->lock_fn == NULL || c->io->unlock_fn == NULL) {
+    const epctx__commit_file *entry;
+    size_t count = 0;
+    if (c->io->lock_fn == NULL) {
         return EPCTX_OK;
     }
-    c->locks = (epctx_io_file *)epctx_arena_array(c->arena, c->count, sizeof *c->locks);
+    for (entry = c->files; entry != NULL; entry = entry->next) {
+        count++;
+    }
+    c->locks = (epctx_io_file *)epctx_arena_array(c->arena, count, sizeof *c->locks);
     if (c->locks == NULL) {
         return epctx__commit_nomem(c);
     }
-    do {
-        size_t i;
-        next = NULL;
-        for (i = 0; i < c->count; i++) {
-            const epctx__commit_file *file = &c->files[i];
-            if ((last == NULL || epctx__lock_order(file->lock, last->lock) > 0) &&
-                (next == NULL || epctx__lock_order(file->lock, next->lock) < 0)) {
-                next = file;
+    for (;;) {
+        const epctx__commit_file *next = NULL;
+        for (entry = c->files; entry != NULL; entry = entry->next) {
+            const char *path = epctx__lock_path(entry);
+            if ((last == NULL || epctx__lock_order(path, epctx__lock_path(last)) > 0) &&
+                (next == NULL || epctx__lock_order(path, epctx__lock_path(next)) < 0)) {
+                next = entry;
             }
         }
-        if (next != NULL && (held == NULL || strcmp(held, next->lock) != 0)) {
+        if (next == NULL) {
+            return EPCTX_OK;
+        }
+        if (held == NULL || strcmp(held, epctx__lock_path(next)) != 0) {
             epctx_io_file *lock = &c->locks[c->lock_count];
             memset(lock, 0, sizeof *lock);
-            lock->try_only = held != NULL && epctx__lock_order(next->lock, held) < 0;
-            status = epctx__lock_as(c->io, next->lock, next->inside, next->given, lock, c->error);
-            c->lock_count += status == EPCTX_OK;
+            lock->try_only =
+                held != NULL && epctx__lock_order(epctx__lock_path(next), held) < 0;
+            EPCTX__TRY(c->io->lock_fn(c->io->user, next->root, next->lock, lock, c->error));
+            c->lock_count++;
         }
         last = next;
-    } while (next != NULL && status == EPCTX_OK);
-    return status;
+    }
 }
 
 /* `derived`: nobody chose the path. */
@@ -10987,18 +11048,16 @@ static epctx_status epctx__file_lock_as(epctx_file_lock *lock, const epctx_io *i
                                         const char *path, bool derived, epctx_error *error)
 {
     char real[EPCTX_PATH_MAX];
-    epctx_status status = derived ? epctx__path_place(io, path, real, error)
-                                  : epctx__path_real(io, path, real, error);
     memset(lock, 0, sizeof *lock);
     lock->io = io;
-    if (status == EPCTX_OK) {
-        status = epctx__path_end(real, ".lock", lock->path, error);
+    EPCTX__TRY(derived ? epctx__path_place(io, path, real, sizeof real, error)
+                       : epctx_path_real(io, path, real, sizeof real, error));
+    EPCTX__TRY(epctx__path_end(real, ".lock", lock->path, error));
+    if (io->lock_fn != NULL) {
+        EPCTX__TRY(io->lock_fn(io->user, NULL, lock->path, &lock->file, error));
+        lock->held = true;
     }
-    if (status == EPCTX_OK && lock->io->lock_fn != NULL && lock->io->unlock_fn != NULL) {
-        status = lock->io->lock_fn(lock->io->user, lock->path, &lock->file, error);
-        lock->held = status == EPCTX_OK;
-    }
-    return status;
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_io *io,
@@ -11014,360 +11073,265 @@ EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_i
 EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock)
 {
     if (lock->held) {
-        lock->io->unlock_fn(lock->io->user, &lock->file);
+        lock->io->close_fn(lock->io->user, &lock->file);
     }
     memset(lock, 0, sizeof *lock);
 }
 
 /* -- committing -- */
 
-/* The bytes of a file that may be replaced while they are held. Windows lets nobody replace a file
- * that is mapped, so there they are read. */
-static epctx_status epctx__commit_hold(const epctx_io *io, const char *real, epctx_mapping *out,
-                                       epctx_error *error)
-{
-#ifdef _WIN32
-    char folder[EPCTX_PATH_MAX];
-    epctx_str part = epctx_path_folder(epctx_str_of(real));
-    if (io->read_inside_fn != NULL) {
-        epctx_status status = epctx__path_join(folder, sizeof folder, &part, 1, error);
-        return status == EPCTX_OK
-                   ? io->read_inside_fn(io->user, folder, real + part.size, out, error)
-                   : status;
-    }
-#endif
-    return io->map_fn(io->user, real, out, error);
-}
-
-static epctx_status epctx__commit_exists(epctx__commit *c, const epctx__commit_file *file,
-                                         bool *exists)
-{
-    epctx_file_kind kind = EPCTX_FILE_NONE;
-    uint64_t size;
-    epctx_status status = c->io->stat_fn(c->io->user, file->real, &kind, &size, c->error);
-    *exists = kind == EPCTX_FILE_REGULAR;
-    return status;
-}
-
 /* Under the locks: what was read, or found to be right already, must still be there. */
-static epctx_status epctx__commit_review(epctx__commit *c)
+static epctx_status epctx__commit_review(epctx_commit *c)
 {
-    epctx_status status = EPCTX_OK;
-    size_t i;
-    for (i = 0; i < c->count && status == EPCTX_OK && c->io->identify_fn != NULL; i++) {
-        const epctx__commit_file *file = &c->files[i];
-        epctx_file_id now;
-        epctx_error why;
-        if (file->seen == NULL) {
+    epctx__commit_file *entry;
+    for (entry = c->files; entry != NULL; entry = entry->next) {
+        epctx_file_info now;
+        if (entry->seen == NULL) {
             continue;
         }
-        epctx_error_clear(&why);
-        status = c->io->identify_fn(c->io->user, file->real, &now, &why);
-        if (status == EPCTX_ERR_NOT_FOUND && file->is_model) {
-            status = EPCTX_OK; /* nothing is lost */
-        } else if (status == EPCTX_ERR_NOT_FOUND ||
-                   (status == EPCTX_OK && memcmp(&now, file->seen, sizeof now) != 0)) {
-            status = epctx_fail(c->error, EPCTX_ERR_CHANGED,
-                                "changed since it was read: somebody else wrote it; nothing is "
-                                "replaced, start again from the new file");
-        } else if (status != EPCTX_OK && c->error != NULL) {
-            *c->error = why;
+        EPCTX__TRY(c->io->stat_fn(c->io->user, entry->real, &now, c->error));
+        if (now.kind == EPCTX_FILE_NONE && entry->is_model) {
+            continue; /* nothing is lost */
         }
-        if (status != EPCTX_OK) {
-            epctx_blame(c->error, file->path, NULL, NULL);
+        if (!epctx_file_same(&now, entry->seen)) {
+            return epctx__file_failed(c->error, EPCTX_ERR_CHANGED,
+                                      "changed since it was read: somebody else wrote it; nothing "
+                                      "is replaced, start again from the new file",
+                                      entry->path);
         }
     }
-    return status;
+    return EPCTX_OK;
 }
 
 #ifndef EPCTX_NO_EDIT
-static epctx_status epctx__commit_detour(epctx__commit *c);
-static epctx_status epctx__backup_keep(epctx__commit *c, epctx__commit_file *file);
+static epctx_status epctx__commit_detour(epctx_commit *c);
 #endif
 
-/* An old model goes itself (a link to it stays): under another name where there is one, or into
- * memory. */
-EPCTX__APART static epctx_status epctx__commit_clear(epctx__commit *c, epctx__commit_file *file)
+/* From here on there is something to put back. */
+static void epctx__commit_step(epctx_commit *c, epctx__output *out)
 {
-    const epctx_io *io = c->io;
-    char aside[EPCTX_PATH_MAX];
-    epctx_status status = EPCTX_ERR_UNSUPPORTED;
-    if (io->link_fn != NULL && epctx__path_end(file->real, ".old", aside, NULL) == EPCTX_OK) {
-        epctx_error why;
-        epctx_error_clear(&why);
-        status = io->link_fn(io->user, file->real, aside, &why);
-        if (status == EPCTX_OK) {
-            file->aside = epctx_arena_copy(c->arena, epctx_str_of(aside));
-            if (file->aside == NULL) {
-                (void)io->remove_fn(io->user, aside, &why);
-                return epctx__commit_nomem(c);
-            }
-        }
+    if (!out->placed) {
+        out->placed = true;
+        out->before = c->placed;
+        c->placed = out;
     }
-    if (status != EPCTX_OK) {
-        status = epctx__commit_hold(io, file->real, &file->old, c->error);
-    }
-    if (status == EPCTX_OK) {
-        status = io->remove_fn(io->user, file->real, c->error);
-        file->gone = status == EPCTX_OK;
-    }
-    return file->gone ? io->sync_folder_fn(io->user, file->real, c->error) : status;
 }
 
-/* An io whose files have no way back: what stands there is held. */
-static epctx_status epctx__commit_plain(epctx__commit *c, epctx__commit_file *file,
+static epctx_status epctx__commit_place(epctx_commit *c, const epctx__commit_file *entry,
                                         epctx__output *out)
 {
-    const epctx_io *io = c->io;
-    bool hold = c->count > 1 || io->swap_fn != NULL; /* a file alone is replaced in one step */
-    bool first = !file->made && !file->gone;
-    epctx_status status = first ? epctx__commit_exists(c, file, &file->existed) : EPCTX_OK;
-    if (status == EPCTX_OK && first && file->existed && file->overwrite == EPCTX_OVERWRITE_FAIL) {
-        status = epctx_fail(c->error, EPCTX_ERR_EXISTS,
-                            "exists already: remove it or allow overwriting");
-    }
-#ifndef EPCTX_NO_EDIT
-    if (status == EPCTX_OK && first && file->existed &&
-        file->overwrite == EPCTX_OVERWRITE_BACKUP) {
-        status = epctx__backup_keep(c, file);
-    }
-#endif
-    if (status == EPCTX_OK && first && file->existed && hold) {
-        status = epctx__commit_hold(io, file->real, &file->old, c->error);
-    }
-    if (status == EPCTX_OK) {
-        out->open = false;
-        status = io->commit_fn(io->user, &out->file, c->error);
-        file->made = file->made || status == EPCTX_OK;
-        if (status == EPCTX_OK) {
-            c->steps[c->step_count].file = file;
-            c->steps[c->step_count++].out = NULL;
-            status = io->sync_folder_fn(io->user, file->path, c->error);
-        }
-    }
+    /* What this commit put there itself is replaced without further ado. */
+    bool ours = entry->via != NULL && out == entry->out;
+    epctx_overwrite overwrite = ours || entry->clear ? EPCTX_OVERWRITE_REPLACE
+                                                     : entry->opts.overwrite;
+    epctx_status status;
+    epctx__commit_step(c, out);
+    out->file.alone = c->files->next == NULL;
+    status = c->io->commit_fn(c->io->user, &out->file, overwrite, c->error);
+    epctx_blame(c->error, status == EPCTX_OK ? NULL : entry->path, NULL, NULL);
     return status;
 }
 
-static epctx_status epctx__commit_put(epctx__commit *c, epctx__commit_file *file,
-                                      epctx__output *out)
+/* The new name of a file that is renamed. */
+EPCTX__APART static epctx_status epctx__commit_link(epctx_commit *c, epctx__commit_file *entry)
 {
     const epctx_io *io = c->io;
-    epctx_overwrite overwrite = file->overwrite;
+    epctx_output_file file;
+    epctx_mapping old;
+    epctx_span part;
     epctx_status status = EPCTX_ERR_UNSUPPORTED;
     epctx_error why;
-    if (file->via != NULL && out == file->out) {
-        overwrite = EPCTX_OVERWRITE_REPLACE; /* our own */
-    }
     epctx_error_clear(&why);
-    if (out->file.way_back && io->swap_fn != NULL) {
-        status = io->swap_fn(io->user, &out->file, overwrite, &why);
-        if (status != EPCTX_ERR_UNSUPPORTED) {
-            out->open = false;
-            out->swapped = true;
-            c->steps[c->step_count].file = file;
-            c->steps[c->step_count++].out = out;
-            if (status != EPCTX_OK && c->error != NULL) {
-                *c->error = why;
-            }
+    if (io->link_fn != NULL) {
+        status = io->link_fn(io->user, entry->root, entry->of->name, entry->name, &why);
+    }
+    if (status == EPCTX_OK || status == EPCTX_ERR_EXISTS || status == EPCTX_ERR_PATH) {
+        entry->linked = c->linked = status == EPCTX_OK;
+        if (status != EPCTX_OK && c->error != NULL) {
+            *c->error = why;
         }
+        return status;
     }
-    if (status == EPCTX_ERR_UNSUPPORTED) {
-        status = epctx__commit_plain(c, file, out);
-    }
-    if (status != EPCTX_OK) {
-        epctx_blame(c->error, file->path, NULL, NULL);
-    }
-    return status;
+    EPCTX__TRY(io->map_fn(io->user, entry->root, entry->of->name, false, &old, c->error));
+    memset(&file, 0, sizeof file);
+    part.data = old.data;
+    part.size = old.size;
+    file.parts = &part;
+    file.part_count = 1;
+    entry->file = &file;
+    status = epctx__commit_write(c, entry);
+    entry->file = NULL;
+    io->unmap_fn(io->user, &old);
+    EPCTX__TRY(status);
+    entry->out->needed = true;
+    return epctx__commit_place(c, entry, entry->out);
 }
 
-static epctx_status epctx__commit_kind(epctx__commit *c, bool models)
+/* Ways around and new names, before anything else. */
+static epctx_status epctx__commit_first(epctx_commit *c)
 {
-    epctx_status status = EPCTX_OK;
-    size_t i;
-    for (i = 0; status == EPCTX_OK && i < c->count; i++) {
-        epctx__commit_file *file = &c->files[i];
-        if (file->is_model == models && file->out != NULL) {
-            status = epctx__commit_put(c, file, file->out);
-            epctx__progress(c->hooks, "write", ++c->done, c->total);
+    epctx__commit_file *entry;
+    for (entry = c->files; entry != NULL; entry = entry->next) {
+        epctx_status status = EPCTX_OK;
+        if (entry->via != NULL) {
+            status = epctx__commit_place(c, entry, entry->via);
+        } else if (entry->clear) {
+            epctx__commit_step(c, entry->out);
+            status = c->io->clear_fn(c->io->user, &entry->out->file, entry->opts.overwrite,
+                                     c->error);
+        } else if (entry->of != NULL) {
+            status = epctx__commit_link(c, entry);
         }
+        epctx_blame(c->error, status == EPCTX_OK ? NULL : entry->path, NULL, NULL);
+        EPCTX__TRY(status);
     }
-    return status;
+    return EPCTX_OK;
 }
 
-/* Puts the bytes that are held under a name. */
-static void epctx__commit_restore(epctx__commit *c, const epctx__commit_file *file)
+static epctx_status epctx__commit_kind(epctx_commit *c, bool models, uint64_t *done)
+{
+    epctx__commit_file *entry;
+    uint64_t total = 0;
+    for (entry = c->files; entry != NULL; entry = entry->next) {
+        total += entry->out != NULL && entry->of == NULL;
+    }
+    for (entry = c->files; entry != NULL; entry = entry->next) {
+        if (entry->is_model == models && entry->out != NULL && entry->of == NULL) {
+            EPCTX__TRY(epctx__commit_place(c, entry, entry->out));
+            epctx__progress(c->hooks, "write", ++*done, total);
+        }
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__commit_all(epctx_commit *c)
 {
     const epctx_io *io = c->io;
-    epctx_io_file *out = &file->out->file;
-    epctx_error ignored;
-    epctx_error_clear(&ignored);
-    if ((file->given ? io->create_fn(io->user, file->real, out, &ignored)
-                     : epctx__create_inside(io, file->real, file->inside, out, &ignored)) !=
-        EPCTX_OK) {
-        c->stuck = true;
-    } else if (io->write_fn(io->user, out, file->old.data, file->old.size, &ignored) == EPCTX_OK &&
-               io->sync_fn(io->user, out, &ignored) == EPCTX_OK) {
-        c->stuck = io->commit_fn(io->user, out, &ignored) != EPCTX_OK || c->stuck;
-    } else {
-        io->abort_fn(io->user, out);
-        c->stuck = true;
+    epctx__commit_file *entry;
+    uint64_t done = 0;
+    EPCTX__TRY(epctx_commit_fill(c, c->error));
+    EPCTX__TRY(epctx_cancelled(c->hooks, c->error));
+    EPCTX__TRY(epctx__commit_lock(c));
+    EPCTX__TRY(epctx__commit_review(c));
+#ifndef EPCTX_NO_EDIT
+    EPCTX__TRY(epctx__commit_detour(c));
+#endif
+    EPCTX__TRY(epctx__commit_first(c));
+    EPCTX__TRY(epctx__commit_kind(c, false, &done));
+    EPCTX__TRY(epctx__commit_kind(c, true, &done));
+    for (entry = c->files; entry != NULL; entry = entry->next) {
+        if (entry->goes) {
+            epctx_status status = io->remove_fn(io->user, entry->root, entry->name, c->error);
+            epctx_blame(c->error, status == EPCTX_OK ? NULL : entry->path, NULL, NULL);
+            EPCTX__TRY(status);
+        }
     }
+    return EPCTX_OK;
 }
 
-static void epctx__commit_remove(epctx__commit *c, const epctx__commit_file *file)
+/* Puts everything back, the last one first: each state on the way is whole. */
+static void epctx__commit_back(epctx_commit *c)
 {
-    char root[EPCTX_PATH_MAX];
-    size_t size = file->inside > 1 ? file->inside - 1 : file->inside;
-    epctx_error ignored;
-    epctx_error_clear(&ignored);
-    memcpy(root, file->real, size);
-    root[size] = '\0';
-    (void)(c->io->remove_inside_fn != NULL && !file->given
-               ? c->io->remove_inside_fn(c->io->user, root, file->real + file->inside, &ignored)
-               : c->io->remove_fn(c->io->user, file->real, &ignored));
-}
-
-/* Undoes a step of an io without a way back. */
-EPCTX__APART static void epctx__commit_undo(epctx__commit *c, epctx__commit_file *file)
-{
-    if (!file->made) {
-        return;
+    const epctx_io *io = c->io;
+    epctx__commit_file *entry;
+    epctx__output *out;
+    for (out = c->placed; out != NULL; out = out->before) {
+        if (!out->needed || !c->stuck) {
+            c->stuck = !io->back_fn(io->user, &out->file) || c->stuck;
+        }
     }
-    file->made = false;
-    if (file->existed && file->old.handle != NULL) {
-        epctx__commit_restore(c, file);
-    } else if (!file->existed || file->gone) {
-        epctx__commit_remove(c, file);
+    for (entry = c->files; entry != NULL; entry = entry->next) {
+        if (entry->linked && !c->stuck) { /* otherwise a model needs the new name */
+            (void)io->remove_fn(io->user, entry->root, entry->name, NULL);
+        }
     }
 }
 
-/* A model that went first comes back last. */
-EPCTX__APART static void epctx__commit_return(epctx__commit *c, epctx__commit_file *file, bool back)
-{
-    epctx_error ignored;
-    epctx_error_clear(&ignored);
-    if (back && file->gone && file->aside != NULL) {
-        (void)c->io->link_fn(c->io->user, file->aside, file->real, &ignored);
-    } else if (back && file->gone) {
-        epctx__commit_restore(c, file);
-    }
-    if (file->aside != NULL) {
-        (void)c->io->remove_fn(c->io->user, file->aside, &ignored);
-    }
-}
-
-static epctx_status epctx__commit_run(epctx__commit *c)
+/* What the callers want to know about a commit that went well. */
+static epctx_status epctx__commit_report(epctx_commit *c)
 {
     epctx_status status = EPCTX_OK;
-    size_t i;
-    for (i = 0; i < c->count; i++) {
-        c->total += c->files[i].out != NULL;
-    }
-    for (i = 0; status == EPCTX_OK && i < c->count; i++) {
-        if (c->files[i].via != NULL) {
-            status = epctx__commit_put(c, &c->files[i], c->files[i].via);
-        } else if (c->files[i].clear) {
-            status = epctx__commit_clear(c, &c->files[i]);
+    epctx__commit_file *entry;
+    for (entry = c->files; entry != NULL; entry = entry->next) {
+        const epctx_write_opts *o = &entry->opts;
+        const epctx__output *out = entry->via != NULL ? entry->via : entry->out;
+        if (status == EPCTX_OK && out != NULL && o->overwrite == EPCTX_OVERWRITE_BACKUP &&
+            out->file.kept[0] != '\0' && o->backup != NULL && o->backup_capacity > 0) {
+            status = epctx_path_join(epctx_path_folder(epctx_str_of(entry->real)),
+                                     epctx_str_of(out->file.kept), o->backup, o->backup_capacity,
+                                     c->error);
+        }
+        if (entry->is_model && entry->seen != NULL &&
+            c->io->stat_fn(c->io->user, entry->real, entry->seen, NULL) != EPCTX_OK) {
+            memset(entry->seen, 0, sizeof *entry->seen);
         }
     }
-    if (status == EPCTX_OK) {
-        status = epctx__commit_kind(c, false);
-    }
-    if (status == EPCTX_OK && c->between_fn != NULL) {
-        status = c->between_fn(c->user);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__commit_kind(c, true);
-    }
-    return status == EPCTX_OK && c->last_fn != NULL ? c->last_fn(c->user) : status;
+    return status;
 }
 
-/* Remembers the name of a backup that swap_fn made. */
-EPCTX__APART static void epctx__commit_backup(const epctx__commit *c, const epctx__step *step)
+EPCTX_API epctx_status epctx_commit_run(epctx_commit *commit, epctx_error *error)
 {
-    char backup[EPCTX_PATH_MAX];
-    epctx_str parts[2];
-    char *copy;
-    parts[0] = epctx_path_folder(epctx_str_of(step->file->real));
-    parts[1] = epctx_str_of(step->out->file.kept);
-    if (step->file->overwrite != EPCTX_OVERWRITE_BACKUP || parts[1].size == 0 ||
-        step->file->backup[0] != '\0' ||
-        epctx__path_join(backup, sizeof backup, parts, 2, NULL) != EPCTX_OK) {
-        return;
+    epctx_status status;
+    epctx_error_clear(error);
+    commit->error = error;
+    status = epctx__commit_all(commit);
+    if (status != EPCTX_OK) {
+        epctx__commit_back(commit);
+        epctx_commit_close(commit);
+        return status;
     }
-    copy = epctx_arena_copy(c->arena, epctx_str_of(backup));
-    step->file->backup = copy != NULL ? copy : step->file->backup;
+    return epctx__commit_report(commit);
 }
 
-/* Ends the commit, whether or not it succeeds. `status`: how filling the files went. */
-static epctx_status epctx__commit_end(epctx__commit *c, epctx_status status)
+EPCTX_API void epctx_commit_close(epctx_commit *commit)
 {
-    size_t i;
-    if (status == EPCTX_OK) {
-        status = epctx_cancelled(c->hooks, c->error);
+    epctx__commit_file *entry;
+    for (entry = commit->files; entry != NULL; entry = entry->next) {
+        epctx__output_close(entry->out);
+        epctx__output_close(entry->via);
+    }
+    while (commit->lock_count > 0) {
+        commit->io->close_fn(commit->io->user, &commit->locks[--commit->lock_count]);
+    }
+    commit->files = commit->last = NULL;
+}
+
+EPCTX_API epctx_status epctx_write_bytes(const epctx_io *io, const char *path, const void *data,
+                                         size_t size, const epctx_write_opts *opts,
+                                         epctx_error *error)
+{
+    epctx_write_opts o;
+    epctx_output_file file;
+    epctx_arena arena;
+    epctx_commit commit;
+    epctx_span part;
+    epctx_status status;
+    memset(&o, 0, sizeof o);
+    memset(&file, 0, sizeof file);
+    o = opts != NULL ? *opts : o;
+    part.data = (const uint8_t *)data;
+    part.size = size;
+    file.path = path;
+    file.name = o.derived ? epctx_path_file(epctx_str_of(path)).data : NULL;
+    file.parts = &part;
+    file.part_count = 1;
+    file.size = size;
+    epctx_arena_init(&arena, o.allocator);
+    status = epctx_commit_begin(&commit, io, &arena, error);
+    commit.lock = o.lock;
+    commit.error = error;
+    if (status == EPCTX_OK && o.derived) {
+        status = epctx__commit_beside(&commit, path);
     }
     if (status == EPCTX_OK) {
-        status = epctx__commit_lock(c);
+        status = epctx_commit_put_file(&commit, &file, o.overwrite, error);
     }
     if (status == EPCTX_OK) {
-        status = epctx__commit_review(c);
+        commit.last->opts = o;
+        status = epctx_commit_run(&commit, error);
     }
-#ifndef EPCTX_NO_EDIT
-    if (status == EPCTX_OK) {
-        status = epctx__commit_detour(c);
-    }
-#endif
-    if (status == EPCTX_OK) {
-        status = epctx__commit_run(c);
-    }
-    for (i = c->step_count; i > 0; i--) { /* the last one first: each state on the way is whole */
-        const epctx__step *step = &c->steps[i - 1];
-        if (step->out == NULL && status != EPCTX_OK) {
-            epctx__commit_undo(c, step->file);
-        } else if (step->out != NULL && status != EPCTX_OK) {
-            c->stuck = !c->io->settle_fn(c->io->user, &step->out->file, true) || c->stuck;
-        }
-    }
-    for (i = 0; i < c->step_count && status == EPCTX_OK; i++) {
-        epctx__step *step = &c->steps[i];
-        if (step->out != NULL) {
-            epctx__commit_backup(c, step);
-            c->io->settle_fn(c->io->user, &step->out->file, false);
-        }
-    }
-    for (i = 0; i < c->step_count; i++) {
-        if (c->steps[i].out != NULL) {
-            c->io->abort_fn(c->io->user, &c->steps[i].out->file);
-        }
-    }
-    for (i = 0; i < c->count; i++) {
-        epctx__commit_file *file = &c->files[i];
-        epctx__commit_return(c, file, status != EPCTX_OK);
-        if (status != EPCTX_OK && file->backup[0] != '\0') {
-            (void)c->io->remove_fn(c->io->user, file->backup, NULL);
-        }
-        if (file->out != NULL) {
-            epctx__output_abort(file->out);
-        }
-        if (file->via != NULL) {
-            epctx__output_abort(file->via);
-        }
-        if (file->old.handle != NULL) {
-            c->io->unmap_fn(c->io->user, &file->old);
-        }
-    }
-    for (i = 0; i < c->count && status == EPCTX_OK; i++) {
-        epctx__commit_file *file = &c->files[i];
-        epctx_error ignored;
-        epctx_error_clear(&ignored);
-        if (file->is_model && file->seen != NULL &&
-            c->io->identify_fn(c->io->user, file->real, file->seen, &ignored) != EPCTX_OK) {
-            memset(file->seen, 0, sizeof *file->seen);
-        }
-    }
-    while (c->lock_count > 0) {
-        c->io->unlock_fn(c->io->user, &c->locks[--c->lock_count]);
-    }
+    epctx_commit_close(&commit);
+    epctx_arena_free(&arena);
     return status;
 }
 
@@ -12024,9 +11988,9 @@ static epctx_status epctx__files_begin(epctx__files *f, const epctx_model *model
 
 static epctx_status epctx__file_look(epctx__files *f, epctx_dependency *file)
 {
-    const epctx_io *io = f->model->io;
+    const epctx_io *io = epctx_model_io(f->model);
     epctx_error error;
-    epctx_file_kind kind;
+    epctx_file_info info;
     char path[EPCTX_PATH_MAX];
     bool look = !f->no_files && io != NULL && file->folder != NULL;
     epctx_error_clear(&error);
@@ -12039,7 +12003,8 @@ static epctx_status epctx__file_look(epctx__files *f, epctx_dependency *file)
         file->status = epctx_path_find(io, epctx_str_of(file->folder), file->name, f->flags, path,
                                        sizeof path, &error);
         if (file->status == EPCTX_OK) {
-            file->status = io->stat_fn(io->user, path, &kind, &file->size, &error);
+            file->status = io->stat_fn(io->user, path, &info, &error);
+            file->size = file->status == EPCTX_OK ? info.size : 0;
         }
     }
     if (file->status != EPCTX_OK) {
@@ -12143,8 +12108,8 @@ static bool epctx__match_name(void *state, const char *name)
 static epctx_status epctx__files_sidecar(epctx__files *f, epctx_str name)
 {
     char path[EPCTX_PATH_MAX];
-    if (epctx_path_find(f->model->io, epctx_str_of(f->context_folder), name, f->flags, path,
-                        sizeof path, NULL) != EPCTX_OK) {
+    if (epctx_path_find(epctx_model_io(f->model), epctx_str_of(f->context_folder), name, f->flags,
+                        path, sizeof path, NULL) != EPCTX_OK) {
         return EPCTX_OK;
     }
     return epctx__file_add(f, EPCTX_USE_COMPANION, name, epctx_str_of(""), "", false, NULL);
@@ -12152,7 +12117,7 @@ static epctx_status epctx__files_sidecar(epctx__files *f, epctx_str name)
 
 static epctx_status epctx__files_pattern(epctx__files *f, const char *pattern)
 {
-    const epctx_io *io = f->model->io;
+    const epctx_io *io = epctx_model_io(f->model);
     epctx__matches found;
     epctx_dependency *file;
     int i;
@@ -12188,7 +12153,7 @@ static epctx_status epctx__files_sidecars(epctx__files *f, const epctx_profile *
     int i;
     parts[0] = epctx_str_of("p");
     parts[1] = epctx_str_of(profile->name);
-    if (f->no_files || f->context_folder == NULL || f->model->io == NULL ||
+    if (f->no_files || f->context_folder == NULL || epctx_model_io(f->model) == NULL ||
         profile->sidecars[0] == NULL) {
         return EPCTX_OK;
     }
@@ -12293,13 +12258,7 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 /* Whether an EP refuses a name for its dots. */
 static EPCTX__UNUSED bool epctx__dots_refused(const epctx_profile *profile, epctx_str name)
 {
-    size_t i;
-    for (i = 1; i < name.size && (profile->traits & EPCTX_NO_DOTS) != 0; i++) {
-        if (name.data[i - 1] == '.' && name.data[i] == '.') {
-            return true;
-        }
-    }
-    return false;
+    return (profile->traits & EPCTX_NO_DOTS) != 0 && epctx_path_has_dots(name);
 }
 
 #endif /* EPCTX_NO_WIRE */
@@ -12432,17 +12391,16 @@ static epctx_status epctx__stamp_verify_file(const epctx_model *model,
                                              const epctx__stamp_line *line, epctx_str folder,
                                              bool fast, epctx_error *error)
 {
-    const epctx_io *io = model->io;
+    const epctx_io *io = epctx_model_io(model);
     char path[EPCTX_PATH_MAX];
-    epctx_file_kind kind;
+    epctx_file_info info;
     epctx_mapping mapping;
-    uint64_t size = 0;
     epctx_status status;
     EPCTX__TRY(epctx_path_find(io, folder, line->name, model->path_flags, path, sizeof path,
                                error));
-    EPCTX__TRY(io->stat_fn(io->user, path, &kind, &size, error));
-    if (fast || size != line->size) {
-        return epctx__stamp_verify(line, NULL, size, true, error);
+    EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
+    if (fast || info.size != line->size) {
+        return epctx__stamp_verify(line, NULL, (size_t)info.size, true, error);
     }
     EPCTX__TRY(epctx_path_map(io, folder, line->name, model->path_flags, &mapping, NULL, 0, error));
     status = epctx__stamp_verify(line, mapping.data, mapping.size, false, error);
@@ -15544,179 +15502,11 @@ static epctx_status epctx__output_model(epctx__output *out, epctx_model *model)
                            NULL
 #endif
     };
-    epctx_status status;
     stream.callback = epctx__output_stream;
     stream.state = out;
     /* The io's own message is better than the stream's, and is already in out->error. */
-    status = epctx_model_write_stream(model, &stream, NULL) == EPCTX_OK ? epctx__output_flush(out)
-                                                                        : out->status;
-    if (status == EPCTX_OK) {
-        status = out->io->sync_fn(out->io->user, &out->file, out->error);
-    }
-    return status;
-}
-
-/* -- overwriting -- */
-
-EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
-                                          epctx_overwrite overwrite, epctx_error *error)
-{
-    char folder[EPCTX_PATH_MAX];
-    epctx_str part = epctx_path_folder(epctx_str_of(path));
-    epctx_file_kind kind = EPCTX_FILE_NONE;
-    uint64_t size;
-    epctx_status status;
-    epctx_error_clear(error);
-    part = part.size > 0 ? part : epctx_str_of(".");
-    status = epctx__path_join(folder, sizeof folder, &part, 1, error);
-    if (status == EPCTX_OK) {
-        status = io->stat_fn(io->user, folder, &kind, &size, error);
-    }
-    if (status == EPCTX_OK && kind != EPCTX_FILE_FOLDER) {
-        status = epctx_fail(error, EPCTX_ERR_NOT_FOUND, "its folder does not exist");
-    }
-    if (status == EPCTX_OK) {
-        status = io->stat_fn(io->user, path, &kind, &size, error);
-    }
-    if (status == EPCTX_OK && kind == EPCTX_FILE_REGULAR && overwrite == EPCTX_OVERWRITE_FAIL) {
-        status =
-            epctx_fail(error, EPCTX_ERR_EXISTS, "exists already: remove it or allow overwriting");
-    } else if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
-        status = epctx_fail(error, EPCTX_ERR_PATH, "is a folder or a device, a file is expected");
-    }
-    if (status != EPCTX_OK) {
-        epctx_blame(error, path, NULL, NULL);
-    }
-    return status;
-}
-
-static epctx_status epctx__copy_file(const epctx_io *io, const char *from, const char *to,
-                                     epctx_error *error)
-{
-    epctx_mapping mapping;
-    epctx_io_file file;
-    epctx_status status = io->map_fn(io->user, from, &mapping, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    status = io->create_fn(io->user, to, &file, error);
-    if (status == EPCTX_OK) {
-        status = io->write_fn(io->user, &file, mapping.data, mapping.size, error);
-        if (status == EPCTX_OK) {
-            status = io->sync_fn(io->user, &file, error);
-        }
-        if (status == EPCTX_OK) {
-            status = io->commit_fn(io->user, &file, error);
-        } else {
-            io->abort_fn(io->user, &file);
-        }
-    }
-    io->unmap_fn(io->user, &mapping);
-    return status;
-}
-
-/* `path`~ and a number above 1. */
-static epctx_status epctx__backup_name(const char *path, unsigned number, char *out,
-                                       size_t capacity, epctx_error *error)
-{
-    char end[48];
-    char name[EPCTX_PATH_MAX];
-    epctx_str whole;
-    epctx_status status;
-    if (number > 1) {
-        epctx__name_number(end, "~", number, "");
-    } else {
-        memcpy(end, "~", 2);
-    }
-    status = epctx__path_end(path, end, name, error);
-    whole = epctx_str_of(name);
-    return status == EPCTX_OK ? epctx__path_join(out, capacity, &whole, 1, error) : status;
-}
-
-/* Names one file; a name that is taken is EPCTX_ERR_EXISTS. */
-static epctx_status epctx__backup_as(const epctx_io *io, const char *path, const char *backup,
-                                     epctx_error *error)
-{
-    epctx_status status = EPCTX_ERR_UNSUPPORTED;
-    epctx_file_kind kind;
-    uint64_t size;
-    if (io->link_fn != NULL) {
-        status = io->link_fn(io->user, path, backup, error);
-    }
-    if (status != EPCTX_ERR_UNSUPPORTED) {
-        return status;
-    }
-    epctx_error_clear(error);
-    status = io->stat_fn(io->user, backup, &kind, &size, error);
-    if (status == EPCTX_OK && kind != EPCTX_FILE_NONE) {
-        return epctx_fail(error, EPCTX_ERR_EXISTS, "exists already");
-    }
-    return status == EPCTX_OK ? epctx__copy_file(io, path, backup, error) : status;
-}
-
-EPCTX_API epctx_status epctx_output_backup(const epctx_io *io, const char *path, char *backup,
-                                           size_t capacity, epctx_error *error)
-{
-    char real[EPCTX_PATH_MAX];
-    unsigned number;
-    epctx_status status;
-    epctx_error_clear(error);
-    if (capacity == 0) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "there is no room for the name of the backup");
-    }
-    /* Through a link the file is replaced, so it is the file that is kept. */
-    status = io->canonical_fn(io->user, path, real, sizeof real, error);
-    for (number = 1; status == EPCTX_OK; number++) {
-        status = epctx__backup_name(real, number, backup, capacity, error);
-        if (status == EPCTX_OK) {
-            status = epctx__backup_as(io, real, backup, error);
-        }
-        if (status != EPCTX_ERR_EXISTS || number == 999) {
-            break;
-        }
-        epctx_error_clear(error);
-        status = EPCTX_OK;
-    }
-    if (status == EPCTX_ERR_EXISTS) {
-        epctx_error_clear(error);
-        status = epctx_fail(error, EPCTX_ERR_EXISTS, "has 999 backups already: remove some");
-    }
-    if (status != EPCTX_OK) {
-        backup[0] = '\0';
-        epctx_blame(error, path, NULL, NULL);
-    }
-    return status;
-}
-
-/* For an io whose swap_fn does not do it. */
-static epctx_status epctx__backup_keep(epctx__commit *c, epctx__commit_file *file)
-{
-    char backup[EPCTX_PATH_MAX];
-    char *copy;
-    epctx_status status = epctx_output_backup(c->io, file->real, backup, sizeof backup, c->error);
-    if (status == EPCTX_OK) {
-        copy = epctx_arena_copy(c->arena, epctx_str_of(backup));
-        file->backup = copy != NULL ? copy : file->backup; /* without memory it stays in any case */
-    }
-    return status;
-}
-
-/* Does the commit write the file that the model was read from? */
-static void epctx__commit_source(epctx__commit *c, epctx__commit_file *file, epctx_model *model)
-{
-    char real[EPCTX_PATH_MAX];
-    epctx_error ignored;
-    epctx_error_clear(&ignored);
-    file->model = model;
-    if (model->identified &&
-        c->io->canonical_fn(c->io->user, model->path, real, sizeof real, &ignored) == EPCTX_OK &&
-        strcmp(real, file->real) == 0) {
-        file->seen = &model->id;
-    }
-    /* Its own name: wherever it leads now. */
-    if (model->identified && strcmp(model->path, file->path) == 0) {
-        file->seen = &model->id;
-    }
+    return epctx_model_write_stream(model, &stream, NULL) == EPCTX_OK ? epctx__output_sync(out)
+                                                                      : out->status;
 }
 
 static epctx_status epctx__check_huge(epctx_model *model, epctx_error *error)
@@ -15735,44 +15525,7 @@ static epctx_status epctx__check_huge(epctx_model *model, epctx_error *error)
 EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *path,
                                               const epctx_write_opts *opts, epctx_error *error)
 {
-    static const epctx_write_opts defaults = {EPCTX_OVERWRITE_REPLACE, false, NULL, 0, NULL};
-    const epctx_write_opts *o = opts != NULL ? opts : &defaults;
-    epctx__commit c;
-    epctx__commit_file *file = NULL;
-    epctx_status status = EPCTX_OK;
-    epctx_error_clear(error);
-    if (o->backup != NULL && o->backup_capacity > 0) {
-        o->backup[0] = '\0';
-    }
-    if (model->io == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
-    }
-    if (!o->allow_huge) {
-        status = epctx__check_huge(model, error);
-    }
-    if (status == EPCTX_OK && o->overwrite == EPCTX_OVERWRITE_FAIL) {
-        status = epctx_output_check(model->io, path, o->overwrite, error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__commit_begin(&c, model->io, &model->arena, 1, NULL, error);
-    }
-    if (status == EPCTX_OK) {
-        c.held = o->lock;
-        status = epctx__commit_model(&c, path, false, o->overwrite, &file);
-        if (status == EPCTX_OK) {
-            epctx__commit_source(&c, file, model);
-            status = epctx__output_model(file->out, model);
-        }
-        status = epctx__commit_end(&c, status);
-    }
-    if (status == EPCTX_OK && o->backup != NULL && o->backup_capacity > 0) {
-        epctx_str backup = epctx_str_of(file->backup);
-        status = epctx__path_join(o->backup, o->backup_capacity, &backup, 1, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_blame(error, path, NULL, NULL);
-    }
-    return status;
+    return epctx_write_group(model, path, opts, NULL, 0, EPCTX_OVERWRITE_FAIL, error);
 }
 
 #endif /* EPCTX_NO_EDIT */
@@ -15979,7 +15732,7 @@ EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path
     char whole[EPCTX_PATH_MAX];
     epctx_str join[2];
     size_t i;
-    join[0] = epctx__path_beside(model->io, path != NULL ? path : model->path, room);
+    join[0] = epctx__path_beside(epctx_model_io(model), path != NULL ? path : model->path, room);
     join[1] = name;
     memset(out, 0, sizeof *out);
     EPCTX__TRY(epctx__path_join(whole, sizeof whole, join, 2, error));
@@ -16025,7 +15778,7 @@ EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
                           "new file '%S': the EP %s refuses '..' anywhere in a name; choose another",
                           &name, profile->name);
     }
-    if (epctx__is_separator(name.data[name.size - 1])) {
+    if (epctx_path_is_separator(name.data[name.size - 1])) {
         return epctx_fail(error, EPCTX_ERR_PATH,
                           "new file '%S' is a folder; choose a file's name", &name);
     }
@@ -16594,47 +16347,6 @@ EPCTX_API epctx_status epctx_extract(epctx_model *model, const epctx_convert_opt
 
 /* -- several files at once -- */
 
-typedef struct epctx__group_write {
-    epctx_model *model;
-    const epctx_io *io;
-    const char *path;
-    epctx_write_opts opts;
-    epctx_overwrite overwrite;
-    epctx_output_file *files;
-    size_t count;
-    epctx_file_id *seen; /* of files that are kept */
-    char real[EPCTX_PATH_MAX]; /* of the model */
-    epctx_dependency *used; /* files of the model that is converted */
-    size_t used_count;
-    epctx__commit commit;
-    epctx_error *error;
-} epctx__group_write;
-
-static bool epctx__parts_equal(const epctx_output_file *file, const epctx_mapping *mapping)
-{
-    uint64_t at = 0;
-    size_t i, k;
-    if (file->size != mapping->size) {
-        return false;
-    }
-    for (i = 0; i < file->part_count; i++) {
-        const epctx_span *part = &file->parts[i];
-        if (part->size > mapping->size - at) {
-            return false;
-        }
-        if (part->data != NULL && memcmp(mapping->data + at, part->data, part->size) != 0) {
-            return false;
-        }
-        for (k = 0; part->data == NULL && k < part->size; k++) {
-            if (mapping->data[at + k] != 0) {
-                return false;
-            }
-        }
-        at += part->size;
-    }
-    return at == mapping->size;
-}
-
 /* The files that the model at `path` names; none of what is no model. It stays open. */
 static epctx_status epctx__files_at(const epctx_io *io, const char *path, epctx_arena *arena,
                                     epctx_model *model, epctx_dependency **files, size_t *count,
@@ -16666,240 +16378,62 @@ static epctx_status epctx__files_at(const epctx_io *io, const char *path, epctx_
                               : EPCTX_OK;
 }
 
-/* What the model that is converted names, as it stands in its file: it must not be replaced. */
-static epctx_status epctx__group_used(epctx__group_write *g)
-{
-    epctx_model old;
-    epctx_status status;
-    if (g->model->path[0] == '\0' || g->count == 0) {
-        return EPCTX_OK;
-    }
-    status = epctx__files_at(g->io, g->model->path, &g->model->arena, &old, &g->used,
-                             &g->used_count, g->error);
-    epctx_model_close(&old); /* the list is in the arena of the other */
-    return status;
-}
-
-/* A file that the model itself is read from must not be written over. */
-static epctx_status epctx__group_source(epctx__group_write *g, const char *real)
+/* No file that the model itself is read from is written over: what it names, as it is in its file. */
+static epctx_status epctx__group_source(const epctx_commit *c, epctx_model *model,
+                                        const epctx_dependency *used, size_t count)
 {
     const epctx__file *file;
-    char model[EPCTX_PATH_MAX];
-    bool same = strcmp(real, g->real) == 0;
+    const char *real = c->last->real;
+    char source[EPCTX_PATH_MAX];
+    bool same = strcmp(real, c->files->real) == 0;
     size_t i;
-    for (i = 0; i < g->used_count && !same; i++) {
-        same = g->used[i].path != NULL && strcmp(real, g->used[i].path) == 0;
+    for (i = 0; i < count && !same; i++) {
+        same = used[i].path != NULL && strcmp(real, used[i].path) == 0;
     }
-    for (file = g->model->files; file != NULL && !same; file = file->next) {
+    for (file = model->files; file != NULL && !same; file = file->next) {
         same = strcmp(real, file->path) == 0;
     }
-    if (!same && g->model->path[0] != '\0') {
-        epctx_error ignored;
-        epctx_error_clear(&ignored);
-        same = g->io->canonical_fn(g->io->user, g->model->path, model, sizeof model, &ignored) ==
-                   EPCTX_OK &&
-               strcmp(real, model) == 0;
-    }
-    return !same ? EPCTX_OK
-                 : epctx_fail(g->error, EPCTX_ERR_PATH,
-                              "belongs to the model that is converted and would be overwritten: "
-                              "choose another name");
+    same = same || (model->path[0] != '\0' &&
+                    c->io->canonical_fn(c->io->user, model->path, source, sizeof source, NULL) ==
+                        EPCTX_OK &&
+                    strcmp(real, source) == 0);
+    return same && !c->last->file->kept
+               ? epctx__file_failed(c->error, EPCTX_ERR_PATH,
+                                    "belongs to the model that is converted and would be "
+                                    "overwritten: choose another name",
+                                    c->last->path)
+               : EPCTX_OK;
 }
 
-/* What stands at the place of a file. */
-static epctx_status epctx__group_look(epctx__group_write *g, size_t index)
+static epctx_status epctx__group_files(epctx_commit *c, epctx_model *model,
+                                       epctx_output_file *files, size_t count,
+                                       epctx_overwrite overwrite)
 {
-    epctx_output_file *file = &g->files[index];
-    char real[EPCTX_PATH_MAX];
-    epctx_file_kind kind = EPCTX_FILE_NONE;
-    epctx_mapping old;
-    epctx_str parts[2];
-    uint64_t size;
-    epctx_status status;
-    file->kept = false;
-    parts[0] = epctx_path_folder(epctx_str_of(g->real));
-    parts[1] = epctx_str_of(file->name);
-    status = parts[1].size > 0 ? epctx__path_join(real, sizeof real, parts, 2, g->error)
-                               : epctx__path_real(g->io, file->path, real, g->error);
-    if (status == EPCTX_OK) {
-        status = epctx_output_check(g->io, real, EPCTX_OVERWRITE_REPLACE, g->error);
-    }
-    if (status == EPCTX_OK && parts[1].size > 0) {
-        status = epctx__path_plain(g->io, real, g->error);
-    }
-    if (status == EPCTX_OK) {
-        status = g->io->stat_fn(g->io->user, real, &kind, &size, g->error);
-    }
-    if (status != EPCTX_OK || kind == EPCTX_FILE_NONE) {
-        return status;
-    }
-    if (g->io->identify_fn != NULL) {
-        status = g->io->identify_fn(g->io->user, real, &g->seen[index], g->error);
-    }
-    if (status == EPCTX_OK) {
-        status = g->io->map_fn(g->io->user, real, &old, g->error);
-    }
-    if (status == EPCTX_OK) {
-        file->kept = epctx__parts_equal(file, &old);
-        g->io->unmap_fn(g->io->user, &old); /* Windows replaces nothing that is mapped */
-    }
-    if (status == EPCTX_OK && !file->kept && g->overwrite == EPCTX_OVERWRITE_FAIL) {
-        status = epctx_fail(g->error, EPCTX_ERR_EXISTS,
-                            "exists already with other bytes: choose another name, remove it, or "
-                            "allow overwriting");
-    }
-    return status == EPCTX_OK && !file->kept ? epctx__group_source(g, real) : status;
-}
-
-/* Everything that can be known before something is written. */
-static epctx_status epctx__group_check(epctx__group_write *g)
-{
+    epctx_model old;
+    epctx_dependency *used = NULL;
+    size_t used_count = 0;
     size_t i;
-    epctx_status status =
-        g->opts.allow_huge ? EPCTX_OK : epctx__check_huge(g->model, g->error);
-    if (status == EPCTX_OK) {
-        status = epctx_output_check(g->io, g->path, g->opts.overwrite, g->error);
+    if (count > 0 && model->path[0] != '\0') {
+        epctx_status status = epctx__files_at(c->io, model->path, &model->arena, &old, &used,
+                                              &used_count, c->error);
+        epctx_model_close(&old); /* the list is in the arena of the other */
+        EPCTX__TRY(status);
     }
-    if (status == EPCTX_OK) {
-        status = epctx__path_real(g->io, g->path, g->real, g->error);
+    c->keep = true;
+    for (i = 0; i < count; i++) {
+        EPCTX__TRY(epctx_commit_put_file(c, &files[i], overwrite, c->error));
+        EPCTX__TRY(epctx__group_source(c, model, used, used_count));
     }
-    if (status == EPCTX_OK) {
-        status = epctx__group_used(g);
-    }
-    if (status != EPCTX_OK) {
-        epctx_blame(g->error, g->path, NULL, NULL);
-    }
-    for (i = 0; i < g->count && status == EPCTX_OK; i++) {
-        status = epctx__group_look(g, i);
-        if (status != EPCTX_OK) {
-            epctx_blame(g->error, g->files[i].path, NULL, NULL);
-        }
-    }
-    return status;
-}
-
-static epctx_status epctx__parts_write(const epctx_io *io, epctx_io_file *out,
-                                       const epctx_output_file *file, epctx_error *error)
-{
-    static const uint8_t zeros[4096] = {0};
-    epctx_status status = EPCTX_OK;
-    size_t i;
-    for (i = 0; i < file->part_count; i++) {
-        size_t left = file->parts[i].size;
-        if (file->parts[i].data != NULL && left > 0) {
-            status = io->write_fn(io->user, out, file->parts[i].data, left, error);
-            left = 0;
-        }
-        while (status == EPCTX_OK && left > 0) {
-            size_t piece = left < sizeof zeros ? left : sizeof zeros;
-            status = io->write_fn(io->user, out, zeros, piece, error);
-            left -= piece;
-        }
-        if (status != EPCTX_OK) {
-            return status;
-        }
-    }
-    return io->sync_fn(io->user, out, error);
-}
-
-/* All that is new, complete and durable. */
-static epctx_status epctx__group_fill(epctx__group_write *g)
-{
-    epctx__commit *c = &g->commit;
-    epctx__commit_file *model;
-    epctx_status status =
-        epctx__commit_model(c, g->path, false, g->opts.overwrite, &model);
-    size_t i;
-    if (status == EPCTX_OK) {
-        epctx__commit_source(c, model, g->model);
-    }
-    for (i = 0; i < g->count && status == EPCTX_OK; i++) {
-        epctx__commit_file *file;
-        status = epctx__commit_beside(c, g->files[i].path, epctx_str_of(g->files[i].name),
-                                      g->overwrite, !g->files[i].kept, &file);
-        if (status == EPCTX_OK && g->files[i].kept && g->io->identify_fn != NULL) {
-            file->seen = &g->seen[i];
-        } else if (status == EPCTX_OK && !g->files[i].kept) {
-            status = epctx__parts_write(g->io, &file->out->file, &g->files[i], g->error);
-        }
-        if (status != EPCTX_OK) {
-            epctx_blame(g->error, g->files[i].path, NULL, NULL);
-        }
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__output_model(model->out, g->model);
-        if (status != EPCTX_OK) {
-            epctx_blame(g->error, g->path, NULL, NULL);
-        }
-    }
-    return status;
-}
-
-static epctx_status epctx__group_call(epctx__group_write *g, bool check_only)
-{
-    epctx__commit *c = &g->commit;
-    epctx_status status = epctx__group_check(g);
-    if (status != EPCTX_OK || check_only) {
-        return status;
-    }
-    status = epctx__commit_begin(c, g->io, &g->model->arena, g->count + 1, NULL, g->error);
-    if (status == EPCTX_OK) {
-        c->held = g->opts.lock;
-        status = epctx__commit_end(c, epctx__group_fill(g));
-    }
-    if (status == EPCTX_OK && g->opts.backup != NULL) {
-        epctx_str whole = epctx_str_of(c->files[0].backup);
-        status = epctx__path_join(g->opts.backup, g->opts.backup_capacity, &whole, 1, g->error);
-    }
-    return status;
-}
-
-static epctx_status epctx__write_begin(epctx_model *model, size_t count, epctx__group_write **out,
-                                       epctx_error *error)
-{
-    epctx__group_write *g;
-    epctx_error_clear(error);
-    if (model->io == NULL) { /* not taken: only under EPCTX_NO_STDIO */
-        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
-    }
-    g = (epctx__group_write *)epctx_arena_alloc(&model->arena, sizeof *g);
-    *out = g;
-    if (g != NULL) {
-        g->seen = (epctx_file_id *)epctx_arena_array(&model->arena, count, sizeof *g->seen);
-    }
-    if (g == NULL || g->seen == NULL) {
-        return epctx__nomem(error, model->arena.missing);
-    }
-    g->model = model;
-    g->io = model->io;
-    g->count = count;
-    g->error = error;
     return EPCTX_OK;
 }
 
-static epctx_status epctx__group_start(epctx_model *model, const char *path,
-                                       const epctx_write_opts *opts, epctx_output_file *files,
-                                       size_t count, epctx_overwrite overwrite, bool check_only,
-                                       epctx_error *error)
+static epctx_status epctx__group_put(epctx_commit *c, epctx_model *model, const char *path,
+                                     const epctx_write_opts *opts, epctx_output_file *files,
+                                     size_t count, epctx_overwrite overwrite, epctx_error *error)
 {
-    epctx__group_write *g = NULL;
-    epctx_status status = epctx__write_begin(model, count, &g, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    if (opts != NULL) {
-        g->opts = *opts;
-    }
-    if (g->opts.backup_capacity == 0) {
-        g->opts.backup = NULL;
-    }
-    if (g->opts.backup != NULL) {
-        g->opts.backup[0] = '\0';
-    }
-    g->path = path;
-    g->files = files;
-    g->overwrite = overwrite;
-    return epctx__group_call(g, check_only);
+    EPCTX__TRY(epctx_commit_begin(c, epctx_model_io(model), &model->arena, error));
+    EPCTX__TRY(epctx_commit_put_model(c, model, path, opts, error));
+    return epctx__group_files(c, model, files, count, overwrite);
 }
 
 EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
@@ -16907,7 +16441,14 @@ EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
                                          size_t count, epctx_overwrite overwrite,
                                          epctx_error *error)
 {
-    return epctx__group_start(model, path, opts, files, count, overwrite, false, error);
+    epctx_commit commit;
+    epctx_status status =
+        epctx__group_put(&commit, model, path, opts, files, count, overwrite, error);
+    if (status == EPCTX_OK) {
+        status = epctx_commit_run(&commit, error);
+    }
+    epctx_commit_close(&commit);
+    return status;
 }
 
 EPCTX_API epctx_status epctx_check_group(epctx_model *model, const char *path,
@@ -16915,10 +16456,14 @@ EPCTX_API epctx_status epctx_check_group(epctx_model *model, const char *path,
                                          size_t count, epctx_overwrite overwrite,
                                          epctx_error *error)
 {
-    return epctx__group_start(model, path, opts, files, count, overwrite, true, error);
+    epctx_commit commit;
+    epctx_status status =
+        epctx__group_put(&commit, model, path, opts, files, count, overwrite, error);
+    epctx_commit_close(&commit);
+    return status;
 }
 
-/* -- a context binary under another name -- */
+/* -- a binary gets another name -- */
 
 typedef struct epctx__moved {
     epctx_model model;
@@ -16935,7 +16480,6 @@ typedef struct epctx__move {
     char *to;
     char *path; /* of what is looked at just now */
     size_t inside; /* of both names: what is below the folder of the first model that names them */
-    bool there;    /* the new name is */
     bool renamed;  /* a node has it already */
     epctx__moved *models;
     size_t count;
@@ -16947,44 +16491,22 @@ typedef struct epctx__move {
  * what is beside the link goes beside the file. */
 EPCTX__APART static epctx_status epctx__move_target(epctx__move *m, const char *from, const char *to)
 {
-    char folder[EPCTX_PATH_MAX];
     char given[EPCTX_PATH_MAX];
-    epctx_str whole = epctx_str_of(to);
-    epctx_str parts[3];
-    epctx_status status;
-    if (epctx_path_file(whole).size == 0) {
+    char folder[EPCTX_PATH_MAX];
+    epctx_str name = epctx_path_file(epctx_str_of(to));
+    if (name.size == 0) {
         return epctx_fail(m->error, EPCTX_ERR_PATH, "is a folder, a file's name is expected");
     }
-    status = epctx_output_check(m->io, to, EPCTX_OVERWRITE_REPLACE, m->error);
-    parts[0] = epctx_path_folder(whole);
-    parts[0] = parts[0].size > 0 ? parts[0] : epctx_str_of(".");
-    if (status == EPCTX_OK) {
-        status = epctx__path_join(given, sizeof given, parts, 1, m->error);
+    EPCTX__TRY(epctx_output_check(m->io, to, EPCTX_OVERWRITE_REPLACE, m->error));
+    EPCTX__TRY(epctx__path_place(m->io, to, m->to, EPCTX_PATH_MAX, m->error));
+    EPCTX__TRY(epctx__path_place(m->io, from, given, sizeof given, m->error));
+    EPCTX__TRY(epctx_path_real_folder(m->io, from, folder, sizeof folder, m->error));
+    m->to[epctx_path_folder(epctx_str_of(m->to)).size] = '\0';
+    given[epctx_path_folder(epctx_str_of(given)).size] = '\0';
+    if (strcmp(m->to, given) != 0) {
+        memcpy(folder, m->to, strlen(m->to) + 1);
     }
-    if (status == EPCTX_OK) {
-        status = m->io->canonical_fn(m->io->user, given, folder, sizeof folder, m->error);
-    }
-    if (status == EPCTX_OK) {
-        char beside[EPCTX_PATH_MAX];
-        char plain[EPCTX_PATH_MAX];
-        parts[0] = epctx_path_folder(epctx_str_of(from));
-        parts[0] = parts[0].size > 0 ? parts[0] : epctx_str_of(".");
-        parts[1] = epctx__path_beside(m->io, from, beside);
-        status = epctx__path_join(given, sizeof given, parts, 1, m->error);
-        if (status == EPCTX_OK && parts[1].data == beside) {
-            status = m->io->canonical_fn(m->io->user, given, plain, sizeof plain, m->error);
-            if (status == EPCTX_OK && strcmp(plain, folder) == 0) {
-                status = epctx__path_join(folder, sizeof folder, &parts[1], 1, m->error);
-            }
-        }
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    parts[0] = epctx_str_of(folder);
-    parts[1] = epctx_str_of(epctx__is_separator(folder[parts[0].size - 1]) ? "" : "/");
-    parts[2] = epctx_path_file(whole);
-    return epctx__path_join(m->to, EPCTX_PATH_MAX, parts, 3, m->error);
+    return epctx_path_join(epctx_str_of(folder), name, m->to, EPCTX_PATH_MAX, m->error);
 }
 
 /* Whether the EP of a node would take the new name. */
@@ -17017,26 +16539,15 @@ static epctx_status epctx__move_allowed(epctx__move *m, const epctx_epnode *node
     return EPCTX_OK;
 }
 
-/* The new name as a model in `part` (without links) stores it: with slashes on every system. */
-static epctx_status epctx__move_name(epctx__move *m, epctx_str part, epctx_str *name)
+/* The new name as a model in `folder` (without links) stores it: with slashes on every system. */
+static epctx_status epctx__move_name(epctx__move *m, epctx_str folder, epctx_str *name)
 {
-    char folder[EPCTX_PATH_MAX];
     char *copy;
-    epctx_status status = epctx__path_join(folder, sizeof folder, &part, 1, m->error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    if (!epctx__path_inside(folder, m->to)) {
+    if (epctx_path_relative(folder, epctx_str_of(m->to), name, NULL) != EPCTX_OK) {
         return epctx_fail(m->error, EPCTX_ERR_PATH,
-                          "'%s' is outside of the model's folder %s, where the model cannot name "
+                          "'%s' is outside of the model's folder %S, where the model cannot name "
                           "it: choose a place inside",
-                          m->to, folder);
-    }
-    *name = epctx_str_of(m->to + strlen(folder));
-    /* not taken: a file has a name behind its folder */
-    while (name->size > 0 && epctx__is_separator(name->data[0])) {
-        name->data++;
-        name->size--;
+                          m->to, &folder);
     }
     copy = epctx_arena_copy(&m->arena, *name);
     if (copy == NULL) {
@@ -17132,11 +16643,10 @@ static epctx_status epctx__move_edit(epctx__move *m, epctx__moved *moved)
 /* The old name of a binary whose new one is in use already: a move that ended in between. */
 static bool epctx__move_left(const epctx__move *m)
 {
-    epctx_file_id from, to;
-    return m->renamed && m->io->identify_fn != NULL &&
-           m->io->identify_fn(m->io->user, m->from, &from, NULL) == EPCTX_OK &&
-           m->io->identify_fn(m->io->user, m->to, &to, NULL) == EPCTX_OK &&
-           memcmp(&from, &to, sizeof from) == 0;
+    epctx_file_info from, to;
+    return m->renamed && m->io->stat_fn(m->io->user, m->from, &from, NULL) == EPCTX_OK &&
+           m->io->stat_fn(m->io->user, m->to, &to, NULL) == EPCTX_OK &&
+           epctx_file_same(&from, &to);
 }
 
 static epctx_status epctx__move_edits(epctx__move *m)
@@ -17154,199 +16664,55 @@ static epctx_status epctx__move_edits(epctx__move *m)
     return status;
 }
 
-/* The models with the new name, complete and durable. */
-static epctx_status epctx__move_fill(epctx__move *m, epctx__commit *c)
+/* The models with the new name, and the new name itself. */
+static epctx_status epctx__move_put(epctx__move *m, epctx_commit *c)
 {
-    epctx_status status = EPCTX_OK;
-    epctx__commit_file *file;
+    char root[EPCTX_PATH_MAX];
     epctx_str folder;
     size_t i;
-    for (i = 0; i < m->count && status == EPCTX_OK; i++) {
-        epctx__moved *moved = &m->models[i];
-        if (moved->nodes == 0) {
-            continue;
-        }
-        status = epctx__commit_model(c, moved->path, false, EPCTX_OVERWRITE_REPLACE, &file);
-        if (status == EPCTX_OK) {
-            epctx__commit_source(c, file, &moved->model);
-            status = epctx__output_model(file->out, &moved->model);
-        }
-        if (status != EPCTX_OK) {
-            epctx_blame(m->error, moved->path, NULL, NULL);
+    for (i = 0; i < m->count; i++) {
+        if (m->models[i].nodes > 0) {
+            EPCTX__TRY(epctx_commit_put_model(c, &m->models[i].model, m->models[i].path, NULL,
+                                              m->error));
         }
     }
     folder.data = m->from;
     folder.size = m->inside;
-    if (status == EPCTX_OK) {
-        status = epctx__commit_root(c, folder);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__commit_beside(c, m->from, epctx_str_of(m->from + m->inside),
-                                      EPCTX_OVERWRITE_REPLACE, false, &file);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__commit_beside(c, m->to, epctx_str_of(m->to + m->inside),
-                                      EPCTX_OVERWRITE_REPLACE, false, &file);
-    }
-    return status;
+    EPCTX__TRY(epctx_path_join(folder, epctx_str_of(""), root, sizeof root, m->error));
+    EPCTX__TRY(epctx_commit_set_folder(c, root, m->error));
+    return epctx_commit_rename(c, m->from + m->inside, m->to + m->inside, m->error);
 }
 
-/* What stands at the new name: nothing, or the same bytes from an attempt that was interrupted. */
-static epctx_status epctx__move_look(epctx__move *m, const epctx_mapping *from)
+static epctx_status epctx__move_run(epctx__move *m)
 {
-    epctx_file_kind kind = EPCTX_FILE_NONE;
-    epctx_mapping mapping;
-    uint64_t size;
-    epctx_status status = epctx__path_plain(m->io, m->to, m->error);
-    if (status == EPCTX_OK) {
-        status = m->io->stat_fn(m->io->user, m->to, &kind, &size, m->error);
-    }
-    if (status != EPCTX_OK || kind == EPCTX_FILE_NONE) {
-        return status;
-    }
-    status = m->io->map_fn(m->io->user, m->to, &mapping, m->error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    m->there = mapping.size == from->size && memcmp(mapping.data, from->data, from->size) == 0;
-    m->io->unmap_fn(m->io->user, &mapping);
-    return m->there ? EPCTX_OK
-                    : epctx_fail(m->error, EPCTX_ERR_EXISTS,
-                                 "exists already: choose another name, or remove it");
-}
-
-/* The folder that both names are in is the first `inside` bytes of them. */
-static void epctx__move_root(const epctx__move *m, char root[EPCTX_PATH_MAX])
-{
-    size_t size = m->inside > 1 ? m->inside - 1 : m->inside;
-    memcpy(root, m->from, size);
-    root[size] = '\0';
-}
-
-static epctx_status epctx__move_link(epctx__move *m, const char *from, const char *to,
-                                     epctx_error *error)
-{
-    char root[EPCTX_PATH_MAX];
-    epctx__move_root(m, root);
-    if (m->io->link_inside_fn != NULL) {
-        return m->io->link_inside_fn(m->io->user, root, from + m->inside, to + m->inside, error);
-    }
-    return m->io->link_fn != NULL ? m->io->link_fn(m->io->user, from, to, error)
-                                  : EPCTX_ERR_UNSUPPORTED;
-}
-
-static epctx_status epctx__move_remove(epctx__move *m, const char *name, epctx_error *error)
-{
-    char root[EPCTX_PATH_MAX];
-    epctx__move_root(m, root);
-    return m->io->remove_inside_fn != NULL
-               ? m->io->remove_inside_fn(m->io->user, root, name + m->inside, error)
-               : m->io->remove_fn(m->io->user, name, error);
-}
-
-/* The new name, durable. */
-static epctx_status epctx__move_make(epctx__move *m, const epctx_mapping *from)
-{
-    epctx_error refused;
-    epctx_io_file *out;
-    epctx_status status;
-    epctx_error_clear(&refused);
-    status = epctx__move_link(m, m->from, m->to, &refused);
-    m->report.linked = status == EPCTX_OK;
-    if (status == EPCTX_ERR_EXISTS) { /* since we looked */
-        return epctx_fail(m->error, status, "exists already: choose another name, or remove it");
-    }
-    if (status == EPCTX_ERR_PATH) {
-        *m->error = refused;
-        return status;
-    }
-    if (status != EPCTX_OK) { /* not every file system has links */
-        out = (epctx_io_file *)epctx_arena_alloc(&m->arena, sizeof *out);
-        if (out == NULL) {
-            return epctx__nomem(m->error, m->arena.missing);
-        }
-        status = epctx__create_inside(m->io, m->to, m->inside, out, m->error);
-        if (status == EPCTX_OK) {
-            status = m->io->write_fn(m->io->user, out, from->data, from->size, m->error);
-            if (status == EPCTX_OK) {
-                status = m->io->sync_fn(m->io->user, out, m->error);
-            }
-            if (status == EPCTX_OK) {
-                status = m->io->commit_fn(m->io->user, out, m->error);
-            } else {
-                m->io->abort_fn(m->io->user, out);
-            }
-        }
-    }
-    if (status == EPCTX_OK) {
-        status = m->io->sync_folder_fn(m->io->user, m->to, m->error);
-        if (status != EPCTX_OK) {
-            (void)epctx__move_remove(m, m->to, &refused);
-        }
-    }
-    return status;
-}
-
-/* When every model has the new name. */
-static epctx_status epctx__move_last(void *user)
-{
-    epctx__move *m = (epctx__move *)user;
-    epctx_status status = epctx__move_remove(m, m->from, m->error);
-    epctx_error ignored;
-    epctx_error_clear(&ignored);
-    if (status == EPCTX_OK) { /* if a crash brings the name back it does no harm */
-        (void)m->io->sync_folder_fn(m->io->user, m->from, &ignored);
-    } else {
-        epctx_blame(m->error, m->from, NULL, NULL);
-    }
-    return status;
-}
-
-static epctx_status epctx__move_commit(epctx__move *m, const epctx_mapping *from)
-{
-    epctx__commit c;
-    epctx_error ignored;
-    epctx_status status = epctx__commit_begin(&c, m->io, &m->arena, m->count + 2, NULL, m->error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    c.last_fn = epctx__move_last;
-    c.user = m;
-    status = epctx__move_fill(m, &c);
-    if (status == EPCTX_OK && !m->there) {
-        status = epctx__move_make(m, from);
-        if (status != EPCTX_OK) {
-            epctx_blame(m->error, m->to, NULL, NULL);
-        }
-        m->there = status != EPCTX_OK; /* to be removed, then */
-    }
-    status = epctx__commit_end(&c, status);
-    epctx_error_clear(&ignored);
-    if (status != EPCTX_OK && !m->there && !c.stuck) { /* otherwise a model needs the new name */
-        (void)epctx__move_remove(m, m->to, &ignored);
-    }
-    return status;
-}
-
-static epctx_status epctx__move_run(epctx__move *m, const epctx_mapping *from)
-{
+    epctx_commit c;
     epctx_status status = epctx__move_edits(m);
-    if (status == EPCTX_OK) {
-        status = epctx__move_look(m, from);
-        if (status != EPCTX_OK) {
-            epctx_blame(m->error, m->to, NULL, NULL);
-        }
+    if (status != EPCTX_OK) {
+        return status;
     }
-    return status != EPCTX_OK || m->opts->dry_run ? status : epctx__move_commit(m, from);
+    status = epctx_commit_begin(&c, m->io, &m->arena, m->error);
+    if (status == EPCTX_OK) {
+        status = epctx__move_put(m, &c);
+    }
+    if (status == EPCTX_OK && !m->opts->dry_run) {
+        status = epctx_commit_run(&c, m->error);
+    }
+    m->report.linked = c.linked;
+    epctx_commit_close(&c);
+    return status;
 }
 
-/* Resolves both names and maps the binary. */
-static epctx_status epctx__move_begin(epctx__move *m, const char *from, const char *to,
-                                      epctx_mapping *mapping)
+/* Resolves both names. */
+static epctx_status epctx__move_begin(epctx__move *m, const char *from, const char *to)
 {
+    epctx_file_info info;
     epctx_status status = epctx__path_usable(m->io, from, epctx_str_of(from), m->error);
     if (status == EPCTX_OK) {
         status = m->io->canonical_fn(m->io->user, from, m->from, EPCTX_PATH_MAX, m->error);
+    }
+    if (status == EPCTX_OK) {
+        status = m->io->stat_fn(m->io->user, m->from, &info, m->error);
+        m->report.size = info.size;
     }
     if (status != EPCTX_OK) {
         epctx_blame(m->error, from, NULL, NULL);
@@ -17356,11 +16722,8 @@ static epctx_status epctx__move_begin(epctx__move *m, const char *from, const ch
     if (status == EPCTX_OK && strcmp(m->from, m->to) == 0) {
         status = epctx_fail(m->error, EPCTX_ERR_ARG, "has this name already");
     }
-    if (status != EPCTX_OK) {
-        epctx_blame(m->error, to, NULL, NULL);
-        return status;
-    }
-    return m->io->map_fn(m->io->user, m->from, mapping, m->error);
+    epctx_blame(m->error, status == EPCTX_OK ? NULL : to, NULL, NULL);
+    return status;
 }
 
 EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
@@ -17373,12 +16736,10 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
 {
     static const epctx_move_opts defaults = {NULL, NULL, NULL, false};
     epctx__move m;
-    epctx_mapping mapping;
     epctx_error local;
     epctx_status status;
     size_t i;
     memset(&m, 0, sizeof m);
-    memset(&mapping, 0, sizeof mapping);
     m.opts = opts != NULL ? opts : &defaults;
     m.error = error != NULL ? error : &local;
     m.io = m.opts->io != NULL ? m.opts->io : epctx_io_files();
@@ -17399,19 +16760,15 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
     for (m.count = 0; m.count < count; m.count++) {
         m.models[m.count].path = models[m.count];
     }
-    status = epctx__move_begin(&m, from, to, &mapping);
+    status = epctx__move_begin(&m, from, to);
     if (status == EPCTX_OK) {
-        m.report.size = mapping.size;
-        status = epctx__move_run(&m, &mapping);
+        status = epctx__move_run(&m);
     }
     for (i = 0; i < count; i++) {
         if (status == EPCTX_OK && moved_fn != NULL && m.models[i].nodes > 0) {
             moved_fn(user, m.models[i].path, m.models[i].nodes);
         }
         epctx_model_close(&m.models[i].model);
-    }
-    if (mapping.handle != NULL) {
-        m.io->unmap_fn(m.io->user, &mapping);
     }
     epctx_arena_free(&m.arena);
     if (report != NULL) {
@@ -17422,20 +16779,26 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
 
 /* -- a new model where an old one is in use -- */
 
-/* Which files that are replaced does the model name that stands there? */
-static epctx_status epctx__detour_look(epctx__commit *c, epctx__commit_file *file)
+/* A file that comes into place before the models. */
+static bool epctx__detour_counts(const epctx__commit_file *entry)
+{
+    return !entry->is_model && entry->out != NULL && entry->of == NULL;
+}
+
+/* Which files that are replaced does the model name that is there? */
+static epctx_status epctx__detour_look(epctx_commit *c, epctx__commit_file *entry)
 {
     epctx_model old;
     epctx_dependency *used = NULL;
-    size_t count, i, k;
+    epctx__commit_file *other;
+    size_t count, k;
     epctx_status status =
-        epctx__files_at(c->io, file->real, c->arena, &old, &used, &count, c->error);
-    for (i = 0; i < c->count && status == EPCTX_OK; i++) {
-        epctx__commit_file *other = &c->files[i];
-        for (k = 0; k < count && !other->is_model && other->out != NULL; k++) {
+        epctx__files_at(c->io, entry->real, c->arena, &old, &used, &count, c->error);
+    for (other = c->files; other != NULL && status == EPCTX_OK; other = other->next) {
+        for (k = 0; k < count && epctx__detour_counts(other); k++) {
             if (used[k].path != NULL && strcmp(used[k].path, other->real) == 0) {
                 other->second = true;
-                file->meets = true;
+                entry->meets = true;
             }
         }
     }
@@ -17444,68 +16807,58 @@ static epctx_status epctx__detour_look(epctx__commit *c, epctx__commit_file *fil
 }
 
 /* FILE.new, or when that is taken FILE.new2 ... */
-EPCTX__APART static epctx_status epctx__detour_second(epctx__commit *c, epctx__commit_file *file)
+EPCTX__APART static epctx_status epctx__detour_second(epctx_commit *c, epctx__commit_file *entry)
 {
     char path[EPCTX_PATH_MAX];
     char end[48];
+    epctx_error why;
     epctx_status status = EPCTX_ERR_EXISTS;
     unsigned number;
-    if (!file->out->file.way_back || c->io->second_fn == NULL) {
+    if (c->io->second_fn == NULL) {
         return EPCTX_ERR_UNSUPPORTED;
     }
-    for (number = 1; status == EPCTX_ERR_EXISTS && number < 1000; number++) {
-        epctx_error why;
+    for (number = 1; status == EPCTX_ERR_EXISTS && number < EPCTX__ATTEMPTS; number++) {
         epctx_error_clear(&why);
-        epctx__name_number(end, ".new", number, "");
-        end[number == 1 ? 4 : sizeof end - 1] = '\0';
-        status = epctx__path_end(file->real, end, path, &why);
-        if (status == EPCTX_OK) {
-            status = c->io->second_fn(c->io->user, &file->out->file,
-                                      epctx_path_file(epctx_str_of(path)).data, &why);
-        }
-        if (status != EPCTX_OK && status != EPCTX_ERR_EXISTS &&
-            status != EPCTX_ERR_UNSUPPORTED && c->error != NULL) {
-            *c->error = why;
-        }
+        epctx__name_attempt(end, ".new", number);
+        EPCTX__TRY(epctx__path_end(entry->real, end, path, c->error));
+        status = c->io->second_fn(c->io->user, &entry->out->file,
+                                  epctx_path_file(epctx_str_of(path)).data, &why);
+    }
+    if (status != EPCTX_OK && status != EPCTX_ERR_UNSUPPORTED && c->error != NULL) {
+        *c->error = why;
     }
     return status;
 }
 
 /* The second name of the file that a model calls `name`, in its arena; empty when it has none. */
-static epctx_status epctx__detour_name(const epctx__commit *c, const epctx__commit_file *file,
+static epctx_status epctx__detour_name(const epctx_commit *c, const epctx__commit_file *entry,
                                        epctx_arena *arena, epctx_str name, epctx_str *to)
 {
-    epctx_str folder = epctx_path_folder(epctx_str_of(file->real));
+    epctx_str folder = epctx_path_folder(epctx_str_of(entry->real));
     char given[EPCTX_PATH_MAX];
     char plain[EPCTX_PATH_MAX];
-    epctx_str parts[2];
-    size_t i;
+    const epctx__commit_file *other = c->files;
     *to = epctx_str_of(NULL);
-    parts[0] = folder;
-    parts[1] = name;
-    if (epctx__path_join(given, sizeof given, parts, 2, NULL) != EPCTX_OK ||
+    if (epctx_path_join(folder, name, given, sizeof given, NULL) != EPCTX_OK ||
         epctx__buffers_canonical(NULL, given, plain, sizeof plain, NULL) != EPCTX_OK) {
         return EPCTX_OK;
     }
-    for (i = 0; i < c->count; i++) {
-        const epctx__commit_file *other = &c->files[i];
-        if (other->second && strcmp(other->real, plain) == 0) {
-            parts[0] = epctx_path_folder(epctx_str_of(other->real + folder.size));
-            parts[1] = epctx_str_of(other->out->file.second);
-            EPCTX__TRY(epctx__path_join(given, sizeof given, parts, 2, c->error));
-            to->data = epctx_arena_copy(arena, epctx_str_of(given));
-            if (to->data == NULL) {
-                return epctx__nomem(c->error, arena->missing);
-            }
-            *to = epctx_str_of(to->data);
-        }
+    while (other != NULL && (!other->second || strcmp(other->real, plain) != 0)) {
+        other = other->next;
     }
-    return EPCTX_OK;
+    if (other == NULL) {
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(epctx_path_join(epctx_path_folder(epctx_str_of(other->real + folder.size)),
+                               epctx_str_of(other->out->file.second), given, sizeof given,
+                               c->error));
+    *to = epctx_str_of(epctx_arena_copy(arena, epctx_str_of(given)));
+    return to->data != NULL ? EPCTX_OK : epctx__nomem(c->error, arena->missing);
 }
 
 /* Gives files in a model their second names. */
-EPCTX__APART static epctx_status epctx__detour_rename(epctx__commit *c,
-                                                      const epctx__commit_file *file,
+EPCTX__APART static epctx_status epctx__detour_rename(epctx_commit *c,
+                                                      const epctx__commit_file *entry,
                                                       epctx_model *model)
 {
     epctx_check_opts check;
@@ -17525,7 +16878,7 @@ EPCTX__APART static epctx_status epctx__detour_rename(epctx__commit *c,
         next->use = used[i].use;
         next->from = used[i].name;
         if (used[i].use != EPCTX_USE_SOURCE_MODEL) {
-            EPCTX__TRY(epctx__detour_name(c, file, &model->arena, used[i].name, &next->to));
+            EPCTX__TRY(epctx__detour_name(c, entry, &model->arena, used[i].name, &next->to));
             rename_count += next->to.size > 0;
         }
     }
@@ -17533,78 +16886,76 @@ EPCTX__APART static epctx_status epctx__detour_rename(epctx__commit *c,
 }
 
 /* The new model with second names, complete and durable. */
-static epctx_status epctx__detour_model(epctx__commit *c, epctx__commit_file *file)
+static epctx_status epctx__detour_model(epctx_commit *c, epctx__commit_file *entry)
 {
     epctx_allocator in_arena;
     epctx_open_opts open;
     epctx_model bytes;
-    epctx_model *model = file->model;
-    epctx_status status = epctx__commit_open(c, file, &file->via);
+    epctx_model *model = entry->model;
+    epctx_status status;
     size_t mark;
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx__commit_open(c, entry, &entry->via));
     memset(&bytes, 0, sizeof bytes);
-    if (model == NULL) {
+    if (model == NULL) { /* in one part */
         memset(&open, 0, sizeof open);
         in_arena.user = c->arena;
         in_arena.alloc_fn = epctx__arena_alloc_fn;
         in_arena.free_fn = epctx__arena_free_fn;
         open.allocator = &in_arena;
         open.io = c->io;
-        status = epctx_model_open_memory(&bytes, file->bytes.data, file->bytes.size, &open,
-                                         c->error);
+        EPCTX__TRY(epctx_model_open_memory(&bytes, entry->file->parts[0].data,
+                                           entry->file->parts[0].size, &open, c->error));
         model = &bytes;
     }
+    mark = epctx_edit_mark(model);
+    status = epctx__detour_rename(c, entry, model);
     if (status == EPCTX_OK) {
-        mark = epctx_edit_mark(model);
-        status = epctx__detour_rename(c, file, model);
-        if (status == EPCTX_OK) {
-            status = epctx__output_model(file->via, model);
-        }
-        epctx_undo(model, mark);
+        status = epctx__output_model(entry->via, model);
     }
+    epctx_undo(model, mark);
     epctx_model_close(&bytes);
     return status;
 }
 
-/* Finds old models that would meet new files, and prepares the way around. */
-static epctx_status epctx__commit_detour(epctx__commit *c)
+/* Finds old models that would meet new files. */
+static epctx_status epctx__detour_find_all(epctx_commit *c)
 {
-    bool others = c->between_fn != NULL;
+    bool others = false;
+    epctx__commit_file *entry;
+    for (entry = c->files; entry != NULL; entry = entry->next) {
+        others = others || epctx__detour_counts(entry);
+    }
+    for (entry = c->files; entry != NULL && others; entry = entry->next) {
+        epctx_file_info info;
+        if (!entry->is_model || entry->out == NULL) {
+            continue;
+        }
+        EPCTX__TRY(c->io->stat_fn(c->io->user, entry->real, &info, c->error));
+        if (info.kind == EPCTX_FILE_REGULAR) {
+            EPCTX__TRY(epctx__detour_look(c, entry));
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* Prepares the way around for them; without second names the old model goes first. */
+static epctx_status epctx__commit_detour(epctx_commit *c)
+{
     bool seconds = true;
-    epctx_status status = EPCTX_OK;
-    size_t i;
-    for (i = 0; i < c->count; i++) {
-        others = others || (!c->files[i].is_model && c->files[i].out != NULL);
+    epctx__commit_file *entry;
+    EPCTX__TRY(epctx__detour_find_all(c));
+    for (entry = c->files; entry != NULL && seconds; entry = entry->next) {
+        epctx_status status = entry->second ? epctx__detour_second(c, entry) : EPCTX_OK;
+        seconds = status != EPCTX_ERR_UNSUPPORTED;
+        EPCTX__TRY(seconds ? status : EPCTX_OK);
     }
-    for (i = 0; i < c->count && others && status == EPCTX_OK; i++) {
-        epctx__commit_file *file = &c->files[i];
-        bool exists = false;
-        if (file->is_model && file->out != NULL) {
-            status = epctx__commit_exists(c, file, &exists);
-        }
-        if (exists && c->between_fn != NULL) {
-            file->clear = true; /* what the application does is out of sight */
-        } else if (exists && status == EPCTX_OK) {
-            status = epctx__detour_look(c, file);
+    for (entry = c->files; entry != NULL; entry = entry->next) {
+        entry->clear = entry->meets && !seconds;
+        if (entry->meets && seconds) {
+            EPCTX__TRY(epctx__detour_model(c, entry));
         }
     }
-    for (i = 0; i < c->count && status == EPCTX_OK && seconds; i++) {
-        if (c->files[i].second) {
-            status = epctx__detour_second(c, &c->files[i]);
-            seconds = status != EPCTX_ERR_UNSUPPORTED;
-            status = seconds ? status : EPCTX_OK;
-        }
-    }
-    for (i = 0; i < c->count && status == EPCTX_OK; i++) {
-        if (c->files[i].meets && seconds) {
-            status = epctx__detour_model(c, &c->files[i]);
-        } else if (c->files[i].meets) {
-            c->files[i].clear = true;
-        }
-    }
-    return status;
+    return EPCTX_OK;
 }
 
 #endif /* EPCTX_NO_EDIT */
@@ -19501,56 +18852,29 @@ static epctx_status epctx__preflight_names(epctx__preflight *p, const epctx_opti
                : epctx__preflight_binaries(p, in, folder, out);
 }
 
-/* Where the output is: what the caller named without links, what nobody did below the model's
- * folder. */
-static epctx_status epctx__preflight_real(epctx__preflight *p, size_t index,
-                                          char real[EPCTX_PATH_MAX])
-{
-    char folder[EPCTX_PATH_MAX];
-    char place[EPCTX_PATH_MAX];
-    epctx_str parts[3];
-    if (index == 0 && p->given) {
-        return epctx__path_real(p->io, p->paths[0], real, p->error);
-    }
-    parts[0] = epctx_str_of(p->paths[index]);
-    parts[0].size = p->folder_size;
-    parts[1] = epctx_str_of(p->folder_size > 0 ? "" : ".");
-    EPCTX__TRY(epctx__path_join(folder, sizeof folder, parts, 2, p->error));
-    EPCTX__TRY(p->io->canonical_fn(p->io->user, folder, place, sizeof place, p->error));
-    parts[0] = epctx_str_of(place);
-    parts[1] = epctx_str_of(
-        parts[0].size > 0 && epctx__is_separator(place[parts[0].size - 1]) ? "" : "/");
-    parts[2] = epctx_str_of(p->paths[index] + p->folder_size);
-    p->inside = parts[0].size + parts[1].size;
-    EPCTX__TRY(epctx__path_join(real, EPCTX_PATH_MAX, parts, 3, p->error));
-    return epctx__path_plain(p->io, real, p->error);
-}
-
-/* The folder exists; the file does not, or it is one and may be replaced. */
+/* The folder exists; the file does not, or it is one and may be replaced. What the caller named may
+ * be a link, what nobody did is below the model's folder. */
 static epctx_status epctx__preflight_place(epctx__preflight *p, size_t index)
 {
-    const epctx_io *io = p->io;
+    epctx_overwrite overwrite = p->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL;
     char folder[EPCTX_PATH_MAX];
+    char place[EPCTX_PATH_MAX];
     char real[EPCTX_PATH_MAX];
-    epctx_str part = epctx_path_folder(epctx_str_of(p->paths[index]));
-    epctx_file_kind kind;
-    uint64_t size;
-    part = part.size > 0 ? part : epctx_str_of(".");
+    epctx_str part = epctx_str_of(p->folder_size > 0 ? p->paths[index] : ".");
+    EPCTX__TRY(epctx_output_check(p->io, p->paths[index], overwrite, p->error));
+    if (index == 0 && p->given) {
+        EPCTX__TRY(epctx_path_real(p->io, p->paths[0], real, sizeof real, p->error));
+        return epctx__copy(p->arena, epctx_str_of(real), &p->real[0], p->error);
+    }
+    part.size = p->folder_size > 0 ? p->folder_size : part.size;
     EPCTX__TRY(epctx__path_join(folder, sizeof folder, &part, 1, p->error));
-    EPCTX__TRY(io->stat_fn(io->user, folder, &kind, &size, p->error));
-    if (kind != EPCTX_FILE_FOLDER) {
-        return epctx_fail(p->error, EPCTX_ERR_NOT_FOUND, "its folder does not exist");
-    }
-    EPCTX__TRY(io->stat_fn(io->user, p->paths[index], &kind, &size, p->error));
-    if (kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
-        return epctx_fail(p->error, EPCTX_ERR_PATH,
-                          "is a folder or a device, a file is expected");
-    }
-    if (kind == EPCTX_FILE_REGULAR && !p->overwrite) {
-        return epctx_fail(p->error, EPCTX_ERR_EXISTS,
-                          "exists already: remove it or allow overwriting");
-    }
-    EPCTX__TRY(epctx__preflight_real(p, index, real));
+    EPCTX__TRY(p->io->canonical_fn(p->io->user, folder, place, sizeof place, p->error));
+    EPCTX__TRY(epctx_path_join(epctx_str_of(place), epctx_str_of(""), folder, sizeof folder,
+                               p->error));
+    p->inside = strlen(folder);
+    EPCTX__TRY(epctx_path_check_new(p->io, epctx_str_of(folder),
+                                    epctx_str_of(p->paths[index] + p->folder_size), overwrite,
+                                    real, p->error));
     return epctx__copy(p->arena, epctx_str_of(real), &p->real[index], p->error);
 }
 
@@ -19585,11 +18909,16 @@ static epctx_status epctx__preflight_clash(epctx__preflight *p, size_t index,
 static epctx_status epctx__preflight_write(epctx__preflight *p, size_t index)
 {
     epctx_io_file *file;
+    char root[EPCTX_PATH_MAX];
     EPCTX__NEW(file, epctx_io_file, 1, p->arena, p->error);
-    EPCTX__TRY(index == 0 && p->given
-                   ? p->io->create_fn(p->io->user, p->paths[index], file, p->error)
-                   : epctx__create_inside(p->io, p->real[index], p->inside, file, p->error));
-    p->io->abort_fn(p->io->user, file);
+    if (index == 0 && p->given) {
+        EPCTX__TRY(p->io->create_fn(p->io->user, NULL, p->paths[index], file, p->error));
+    } else {
+        memcpy(root, p->real[index], p->inside);
+        root[p->inside] = '\0';
+        EPCTX__TRY(p->io->create_fn(p->io->user, root, p->real[index] + p->inside, file, p->error));
+    }
+    p->io->close_fn(p->io->user, file);
     return EPCTX_OK;
 }
 
@@ -19767,7 +19096,7 @@ static epctx_status epctx__gen_paths(epctx__generation *g)
     epctx_preflight_in in;
     epctx_outputs out;
     memset(&in, 0, sizeof in);
-    in.io = g->model->io;
+    in.io = epctx_model_io(g->model);
     in.model_path = g->model->path;
     in.eps = &g->backend->short_name;
     in.ep_count = 1;
@@ -19796,7 +19125,7 @@ static bool epctx__is_ep_record(const epctx_node *node)
 /* Another EP's node stays. Its binary, too, must be beside the new model. */
 static epctx_status epctx__gen_foreign(epctx__generation *g, const epctx_epnode *node)
 {
-    const epctx_io *io = g->model->io;
+    const epctx_io *io = epctx_model_io(g->model);
     const uint32_t flags = g->model->path_flags;
     epctx_str name = node->ep_cache_context;
     char real[EPCTX_PATH_MAX];
@@ -19988,7 +19317,7 @@ static epctx_status epctx__gen_partition(epctx__generation *g)
  * its file name, which no path of the machine that compiles gets into. */
 static epctx_status epctx__gen_source_name(epctx__generation *g)
 {
-    const epctx_io *io = g->model->io;
+    const epctx_io *io = epctx_model_io(g->model);
     char folder[EPCTX_PATH_MAX];
     char real[EPCTX_PATH_MAX];
     char source[EPCTX_PATH_MAX];
@@ -20004,7 +19333,7 @@ static epctx_status epctx__gen_source_name(epctx__generation *g)
         io->canonical_fn(io->user, g->model->path, source, sizeof source, &ignored) == EPCTX_OK &&
         epctx__path_inside(real, source)) {
         size_t size = strlen(real);
-        name = epctx_str_of(source + size + !epctx__is_separator(real[size - 1]));
+        name = epctx_str_of(source + size + !epctx_path_is_separator(real[size - 1]));
     }
     return epctx__copy(g->arena, name, &g->source_model, g->error);
 }
@@ -20665,19 +19994,30 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
     return epctx__gen_stamp(g);
 }
 
-static epctx_status epctx__commit_moved(epctx__commit *c, const epctx__commit_file *file,
-                                        const epctx__aside *moved)
+/* The initializers that leave the model, with zeros in between, as parts of a file. */
+static epctx_status epctx__gen_moved(epctx_arena *arena, const epctx__aside *moved,
+                                     epctx_output_file *file, epctx_error *error)
 {
-    static const uint8_t zeros[64] = {0};
-    epctx__output *out = file->out;
-    uint64_t at = 0;
-    for (; moved != NULL; moved = moved->next) {
-        EPCTX__TRY(epctx__output_write(out, zeros, (size_t)(moved->offset - at)));
-        EPCTX__TRY(epctx__output_write(out, moved->bytes.data, moved->bytes.size));
-        at = moved->offset + moved->bytes.size;
+    const epctx__aside *it;
+    epctx_span *parts;
+    size_t count = 0;
+    for (it = moved; it != NULL; it = it->next) {
+        count += 2;
     }
-    EPCTX__TRY(epctx__output_flush(out));
-    return c->io->sync_fn(c->io->user, &out->file, c->error);
+    parts = (epctx_span *)epctx_arena_array(arena, count, sizeof *parts);
+    if (parts == NULL) {
+        return epctx__nomem(error, arena->missing);
+    }
+    file->parts = parts;
+    file->part_count = count;
+    for (it = moved; it != NULL; it = it->next) {
+        parts[0].data = NULL;
+        parts[0].size = (size_t)(it->offset - file->size);
+        parts[1] = it->bytes;
+        file->size = it->offset + it->bytes.size;
+        parts += 2;
+    }
+    return EPCTX_OK;
 }
 
 static epctx_overwrite epctx__gen_overwrite(const epctx__generation *g)
@@ -20691,34 +20031,50 @@ static bool epctx__gen_derived(const epctx__generation *g)
     return g->opts->context_file_path == NULL || g->opts->context_file_path[0] == '\0';
 }
 
-static epctx_status epctx__gen_fill(epctx__generation *g, epctx__commit *c)
+static epctx_status epctx__gen_put(epctx__generation *g, epctx_commit *c,
+                                   epctx_output_file files[2], epctx_span *binary)
 {
-    epctx_span binary = epctx_ep_binary(&g->ep);
-    epctx__commit_file *model;
-    epctx__commit_file *file;
-    EPCTX__TRY(epctx__commit_model(c, g->report->context_path, epctx__gen_derived(g),
-                                   epctx__gen_overwrite(g), &model));
+    epctx_overwrite overwrite = epctx__gen_overwrite(g);
+    epctx_write_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.overwrite = overwrite;
+    opts.derived = epctx__gen_derived(g);
+    opts.allow_huge = true;
+    opts.lock = g->opts->lock;
+    EPCTX__TRY(epctx_commit_put_model(c, g->model, g->report->context_path, &opts, g->error));
     if (!g->opts->embed && g->part_count > 0) {
-        EPCTX__TRY(epctx__commit_beside(c, g->report->binary_path, epctx_str_of(g->binary),
-                                        epctx__gen_overwrite(g), true, &file));
-        EPCTX__TRY(epctx__commit_bytes(c, file, binary.data, binary.size));
+        *binary = epctx_ep_binary(&g->ep);
+        files[0].path = g->report->binary_path;
+        files[0].name = g->binary;
+        files[0].parts = binary;
+        files[0].part_count = 1;
+        EPCTX__TRY(epctx_commit_put_file(c, &files[0], overwrite, g->error));
     }
-    if (g->moved != NULL) {
-        EPCTX__TRY(epctx__commit_beside(c, g->report->initializers_path,
-                                        epctx_str_of(g->opts->initializers_file_name),
-                                        epctx__gen_overwrite(g), true, &file));
-        EPCTX__TRY(epctx__commit_moved(c, file, g->moved));
+    if (g->moved == NULL) {
+        return EPCTX_OK;
     }
-    model->model = g->model;
-    return epctx__output_model(model->out, g->model);
+    files[1].path = g->report->initializers_path;
+    files[1].name = g->opts->initializers_file_name;
+    EPCTX__TRY(epctx__gen_moved(g->arena, g->moved, &files[1], g->error));
+    return epctx_commit_put_file(c, &files[1], overwrite, g->error);
 }
 
 static epctx_status epctx__gen_commit(epctx__generation *g)
 {
-    epctx__commit c;
-    EPCTX__TRY(epctx__commit_begin(&c, g->model->io, g->arena, 3, g->opts->hooks, g->error));
-    c.held = g->opts->lock;
-    return epctx__commit_end(&c, epctx__gen_fill(g, &c));
+    epctx_output_file files[2];
+    epctx_commit c;
+    epctx_span binary;
+    epctx_status status = epctx_commit_begin(&c, epctx_model_io(g->model), g->arena, g->error);
+    memset(files, 0, sizeof files);
+    c.hooks = g->opts->hooks;
+    if (status == EPCTX_OK) {
+        status = epctx__gen_put(g, &c, files, &binary);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx_commit_run(&c, g->error);
+    }
+    epctx_commit_close(&c);
+    return status;
 }
 
 /* Is there a model to write? */
@@ -20771,7 +20127,7 @@ static epctx_status epctx__gen_begin(epctx__generation *g, epctx_model *model,
 {
     memset(g, 0, sizeof *g);
     if (model == NULL || backend == NULL || backend->version != EPCTX_BACKEND_VERSION ||
-        model->root == NULL || model->io == NULL) {
+        model->root == NULL || epctx_model_io(model) == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "an open model with an io and a backend of version %u are expected",
                           (uint64_t)EPCTX_BACKEND_VERSION);
@@ -20822,28 +20178,24 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 static epctx_freshness epctx__fresh_file(const epctx_model *model, const epctx__stamp_line *line,
                                          const char *path, bool fast, epctx_error *why)
 {
-    const epctx_io *io = model->io;
-    epctx_file_kind kind;
+    const epctx_io *io = epctx_model_io(model);
+    epctx_file_info info, own;
     epctx_mapping mapping;
-    uint64_t size, changed, written, ignored;
     bool same;
-    if (io->stat_fn(io->user, path, &kind, &size, why) != EPCTX_OK ||
-        kind != EPCTX_FILE_REGULAR) {
+    if (io->stat_fn(io->user, path, &info, why) != EPCTX_OK || info.kind != EPCTX_FILE_REGULAR) {
         epctx_fail(why, EPCTX_ERR_NOT_FOUND, "'%s' is not there to compare with", path);
         return EPCTX_FRESH_UNKNOWN;
     }
-    if (size != line->size) {
-        epctx_fail(why, EPCTX_ERR_VERSION, "'%s' has %u bytes, it was compiled from %u", path, size,
-                   line->size);
+    if (info.size != line->size) {
+        epctx_fail(why, EPCTX_ERR_VERSION, "'%s' has %u bytes, it was compiled from %u", path,
+                   info.size, line->size);
         return EPCTX_STALE;
     }
-    if (fast && io->times_fn != NULL &&
-        io->times_fn(io->user, path, &ignored, &changed, NULL) == EPCTX_OK &&
-        io->times_fn(io->user, model->path, &written, &ignored, NULL) == EPCTX_OK &&
-        changed < written) {
+    if (fast && info.changed != 0 && io->stat_fn(io->user, model->path, &own, NULL) == EPCTX_OK &&
+        info.changed < own.written) {
         return EPCTX_FRESH;
     }
-    if (io->map_fn(io->user, path, &mapping, why) != EPCTX_OK) {
+    if (io->map_fn(io->user, NULL, path, false, &mapping, why) != EPCTX_OK) {
         return EPCTX_FRESH_UNKNOWN;
     }
     same = epctx_hash(mapping.data, mapping.size, 0) == line->hash;
@@ -21486,7 +20838,7 @@ static epctx_status epctx__binary_read(const epctx_binary_file *binary, epctx_ma
                                         error);
     }
     EPCTX__TRY(epctx__path_join(name, sizeof name, &binary->name, 1, error));
-    EPCTX__TRY(io->map_fn(io->user, name, out, error));
+    EPCTX__TRY(io->map_fn(io->user, NULL, name, false, out, error));
     if (out->size == 0 || out->data == NULL) {
         io->unmap_fn(io->user, out);
         return epctx_fail(error, EPCTX_ERR_CONTEXT, "'%S' is empty", &binary->name);
@@ -21705,7 +21057,8 @@ typedef struct epctx__pending {
 #ifndef EPCTX_NO_EDIT
     epctx_buffer model;
     bool derived, overwrite;
-    epctx__commit_file initializers; /* a temporary file; none while `out` is NULL */
+    epctx_output_file file, initializers;
+    epctx_span bytes; /* of `model`, when that is complete */
 #endif
 } epctx__pending;
 
@@ -21732,15 +21085,13 @@ typedef struct epctx__group {
     epctx__pending *pending; /* in order */
     epctx__pending **pending_end;
     size_t pending_count;
+    epctx_commit commit;
 } epctx__group;
 
 static void epctx__pending_drop(epctx__pending *p)
 {
 #ifndef EPCTX_NO_EDIT
     epctx_buffer_free(&p->model);
-    if (p->initializers.out != NULL) {
-        epctx__output_abort(p->initializers.out);
-    }
 #else
     (void)p;
 #endif
@@ -21753,6 +21104,7 @@ static void epctx__group_free(epctx_workspace *w, epctx__group *group)
     if (group->build != NULL) {
         group->backend->discard_fn(group->backend->self, group->build);
     }
+    epctx_commit_close(&group->commit);
     for (p = group->pending; p != NULL; p = p->next) {
         epctx__pending_drop(p);
     }
@@ -21855,6 +21207,9 @@ static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
     *out = group;
     if (group->name == NULL) {
         epctx__nomem(error, group->arena.missing);
+    }
+    if (group->name == NULL ||
+        epctx_commit_begin(&group->commit, io, &group->arena, error) != EPCTX_OK) {
         epctx__group_free(w, group);
         return EPCTX_ERR_NOMEM;
     }
@@ -22035,17 +21390,6 @@ static void epctx__group_append(epctx__group *group, epctx__pending *p)
     group->pending_count++;
 }
 
-static epctx_status epctx__group_binary(const epctx__group *group, epctx__commit *c,
-                                        const epctx_buffer *binary)
-{
-    epctx__commit_file *file;
-    EPCTX__TRY(epctx__commit_beside(c, group->binary_path, epctx_str_of(group->binary),
-                                    group->overwrite ? EPCTX_OVERWRITE_REPLACE
-                                                     : EPCTX_OVERWRITE_FAIL,
-                                    true, &file));
-    return epctx__commit_bytes(c, file, binary->data, binary->size);
-}
-
 #ifndef EPCTX_NO_EDIT
 
 static bool epctx__buffer_stream(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
@@ -22070,19 +21414,18 @@ static epctx_status epctx__buffer_model(epctx_buffer *buffer, epctx_model *model
                : epctx__nomem(error, epctx_model_size(model));
 }
 
-/* The initializers go into a temporary file at once: they may be gigabytes. */
-static epctx_status epctx__pending_initializers(const epctx__group *group, epctx__pending *p,
-                                                epctx__generation *g, epctx_arena *arena)
+/* The session's initializers go into a temporary file at once: its model will not be there when the
+ * group is written. */
+static epctx_status epctx__pending_initializers(epctx__group *group, epctx__pending *p,
+                                                epctx__generation *g)
 {
-    epctx__commit_file *file = NULL;
-    epctx__commit c;
-    EPCTX__TRY(epctx__commit_begin(&c, group->io, arena, 1, NULL, g->error));
-    EPCTX__TRY(epctx__commit_root(&c, epctx_str_of(group->folder)));
-    EPCTX__TRY(epctx__commit_beside(&c, p->initializers_path,
-                                    epctx_str_of(g->opts->initializers_file_name),
-                                    epctx__gen_overwrite(g), true, &file));
-    p->initializers = *file;
-    return epctx__commit_moved(&c, file, g->moved);
+    p->initializers.path = p->initializers_path;
+    p->initializers.name = epctx_path_file(epctx_str_of(p->initializers_path)).data;
+    EPCTX__TRY(epctx__gen_moved(&group->arena, g->moved, &p->initializers, g->error));
+    EPCTX__TRY(epctx_commit_set_folder(&group->commit, group->folder, g->error));
+    EPCTX__TRY(epctx_commit_put_file(&group->commit, &p->initializers, epctx__gen_overwrite(g),
+                                     g->error));
+    return epctx_commit_fill(&group->commit, g->error);
 }
 
 static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p,
@@ -22093,7 +21436,7 @@ static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p,
     p->derived = epctx__gen_derived(g);
     p->overwrite = g->opts->overwrite;
     group->overwrite = group->pending_count == 0 ? p->overwrite : group->overwrite;
-    return g->moved != NULL ? epctx__pending_initializers(group, p, g, &group->arena) : EPCTX_OK;
+    return g->moved != NULL ? epctx__pending_initializers(group, p, g) : EPCTX_OK;
 }
 
 /* What the session would write, kept until the group is written. */
@@ -22190,28 +21533,20 @@ static epctx_status epctx__pending_complete(epctx_workspace *w, const epctx__gro
     return status;
 }
 
-/* The models of sessions that came through epctx_share_generate. */
-static epctx_status epctx__group_models(epctx__group *group, epctx__commit *c, epctx_error *error)
+/* The session's own model. */
+static epctx_status epctx__pending_put(epctx__group *group, epctx__pending *p, epctx_error *error)
 {
-    epctx__pending *p;
-    for (p = group->pending; p != NULL; p = p->next) {
-        epctx__commit_file *file;
-        if (p->hosted) {
-            continue;
-        }
-        if (p->initializers.out != NULL) {
-            c->files[c->count] = p->initializers;
-            c->files[c->count++].out->error = error;
-        }
-        EPCTX__TRY(epctx__commit_model(c, p->path, p->derived,
-                                       p->overwrite ? EPCTX_OVERWRITE_REPLACE
-                                                    : EPCTX_OVERWRITE_FAIL,
-                                       &file));
-        file->bytes.data = p->model.data;
-        file->bytes.size = p->model.size;
-        EPCTX__TRY(epctx__commit_bytes(c, file, p->model.data, p->model.size));
-    }
-    return EPCTX_OK;
+    p->bytes.data = p->model.data;
+    p->bytes.size = p->model.size;
+    p->file.path = p->path;
+    p->file.name = p->derived ? epctx_path_file(epctx_str_of(p->path)).data : NULL;
+    p->file.parts = &p->bytes;
+    p->file.part_count = 1;
+    p->file.size = p->bytes.size;
+    p->file.is_model = true;
+    return epctx_commit_put_file(&group->commit, &p->file,
+                                 p->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL,
+                                 error);
 }
 
 /* Models that are still here get what was not known when they were made. */
@@ -22232,20 +21567,34 @@ static epctx_status epctx__group_complete(epctx_workspace *w, const epctx__group
 static epctx_status epctx__group_commit(epctx__group *group, const epctx_buffer *binary,
                                         const epctx_hooks *hooks, epctx_error *error)
 {
-    epctx__commit c;
-    epctx_status status;
-    EPCTX__TRY(epctx__commit_begin(&c, group->io, &group->arena, 2 * group->pending_count + 1,
-                                   hooks, error));
-    status = epctx__commit_root(&c, epctx_str_of(group->folder));
-    if (status == EPCTX_OK && group->known.graphs.size > 0) {
-        status = epctx__group_binary(group, &c, binary);
+    epctx_commit *c = &group->commit;
+    epctx_output_file file;
+    epctx_span bytes;
+#ifndef EPCTX_NO_EDIT
+    epctx__pending *p;
+#endif
+    memset(&file, 0, sizeof file);
+    bytes.data = binary->data;
+    bytes.size = binary->size;
+    file.path = group->binary_path;
+    file.name = group->binary;
+    file.parts = &bytes;
+    file.part_count = 1;
+    file.size = bytes.size;
+    c->hooks = hooks;
+    EPCTX__TRY(epctx_commit_set_folder(c, group->folder, error));
+    if (group->known.graphs.size > 0) {
+        EPCTX__TRY(epctx_commit_put_file(
+            c, &file, group->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL, error));
     }
 #ifndef EPCTX_NO_EDIT
-    if (status == EPCTX_OK) {
-        status = epctx__group_models(group, &c, error);
+    for (p = group->pending; p != NULL; p = p->next) {
+        if (!p->hosted) {
+            EPCTX__TRY(epctx__pending_put(group, p, error));
+        }
     }
 #endif
-    return epctx__commit_end(&c, status);
+    return epctx_commit_run(c, error);
 }
 
 static epctx_status epctx__group_output(epctx_workspace *w, epctx__group *group,
@@ -22293,54 +21642,37 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
 
 /* -- a session whose model somebody else has -- */
 
-/* May the binary be written? */
-static epctx_status epctx__group_probe(const epctx__group *group, bool overwrite, const char *name,
-                                       const char *path, epctx_error *error)
-{
-    const epctx_io *io = group->io;
-    epctx_io_file probe;
-    epctx_file_kind kind;
-    char inside[EPCTX_PATH_MAX];
-    epctx_str parts[3];
-    uint64_t size;
-    EPCTX__TRY(io->stat_fn(io->user, path, &kind, &size, error));
-    if (kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
-        return epctx_fail(error, EPCTX_ERR_PATH, "is a folder or a device, a file is expected");
-    }
-    if (kind == EPCTX_FILE_REGULAR && !overwrite) {
-        return epctx_fail(error, EPCTX_ERR_EXISTS,
-                          "exists already: remove it or allow overwriting");
-    }
-    parts[0] = epctx_str_of(group->folder);
-    parts[1] = epctx_str_of(
-        parts[0].size > 0 && epctx__is_separator(group->folder[parts[0].size - 1]) ? "" : "/");
-    parts[2] = epctx_str_of(name);
-    EPCTX__TRY(epctx__path_join(inside, sizeof inside, parts, 3, error));
-    EPCTX__TRY(epctx__create_inside(io, inside, parts[0].size + parts[1].size, &probe, error));
-    io->abort_fn(io->user, &probe);
-    return EPCTX_OK;
-}
-
 /* Where the first session's binary goes: what would fail after a long compile fails now. */
 EPCTX__APART static epctx_status epctx__group_target(const epctx__group *group,
                                                      const epctx_share_opts *opts, char *name,
                                                      char *path, epctx_error *error)
 {
-    char beside[EPCTX_PATH_MAX];
-    epctx_str parts[2];
-    epctx_status status =
-        epctx_path_binary(epctx_str_of(opts->context_path),
-                          epctx_str_of(group->backend->short_name), name, EPCTX_PATH_MAX, error);
+    const epctx_io *io = group->io;
+    epctx_io_file probe;
+    char room[EPCTX_PATH_MAX];
+    epctx_status status;
     path[0] = '\0'; /* what fails before it is known names no file */
+    status = epctx_path_binary(epctx_str_of(opts->context_path),
+                               epctx_str_of(group->backend->short_name), name, EPCTX_PATH_MAX,
+                               error);
     if (status == EPCTX_OK) {
-        parts[0] = epctx__path_beside(group->io, opts->context_path, beside);
-        parts[1] = epctx_str_of(name);
-        status = epctx__path_join(path, EPCTX_PATH_MAX, parts, 2, error);
+        status = epctx_path_join(epctx__path_beside(io, opts->context_path, room),
+                                 epctx_str_of(name), path, EPCTX_PATH_MAX, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(error, opts->context_path, NULL, NULL);
+        return status;
+    }
+    status = epctx_path_check_new(io, epctx_str_of(group->folder), epctx_str_of(name),
+                                  opts->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL,
+                                  NULL, error);
+    if (status == EPCTX_OK) {
+        status = io->create_fn(io->user, group->folder, name, &probe, error);
     }
     if (status == EPCTX_OK) {
-        status = epctx__group_probe(group, opts->overwrite, name, path, error);
+        io->close_fn(io->user, &probe);
     }
-    epctx_blame(error, path[0] != '\0' ? path : opts->context_path, NULL, NULL);
+    epctx_blame(error, status == EPCTX_OK ? NULL : path, NULL, NULL);
     return status;
 }
 
@@ -22549,7 +21881,7 @@ static epctx_status epctx__share_generate(epctx_workspace *w, const char *name,
     epctx__group *group;
     size_t mark = epctx_edit_mark(g->model);
     epctx_status status;
-    EPCTX__TRY(epctx__group_join(w, name, g->backend, g->model->io, g->opts->prepare_only,
+    EPCTX__TRY(epctx__group_join(w, name, g->backend, epctx_model_io(g->model), g->opts->prepare_only,
                                  g->opts->weightless, &group, g->error));
     status = epctx__group_session(w, group, g);
     if (status == EPCTX_OK && stop) {
@@ -23162,7 +22494,7 @@ static epctx_status epctx__weights_find(const epctx__weight_user *from, epctx_st
     status = epctx_path_base(epctx_str_of(model->path), epctx_str_of(opts->context_file_path),
                              &folder, error);
     if (status == EPCTX_OK) {
-        status = epctx_path_find(model->io, folder, name, model->path_flags, path, EPCTX_PATH_MAX,
+        status = epctx_path_find(epctx_model_io(model), folder, name, model->path_flags, path, EPCTX_PATH_MAX,
                                  error);
     }
     if (status != EPCTX_OK) {
@@ -23186,7 +22518,7 @@ static epctx_status epctx__weights_open(const epctx__weight_user *from, const ch
     epctx_str folder = epctx_str_of(NULL);
     memset(&how, 0, sizeof how);
     how.allocator = &arena->allocator;
-    how.io = model->io;
+    how.io = epctx_model_io(model);
     how.path_flags = model->path_flags;
     how.limits = model->limits;
     how.external_folder = model->external_folder;
@@ -23364,11 +22696,10 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
     EPCTX__TRY(epctx__load_begin(&l, loaded, backend, opts, error));
     l.model_path = model->path;
     if (l.opts.io == NULL) {
-        l.file.io = model->io;
+        l.file.io = epctx_model_io(model);
         l.file.path_flags = model->path_flags;
     }
-    l.changes = model->mapping.handle != NULL && model->io->read_inside_fn != NULL &&
-                (model->path_flags & EPCTX_PATH_IN_PLACE) == 0;
+    l.changes = model->mapping.shared && (model->path_flags & EPCTX_PATH_IN_PLACE) == 0;
     memset(&weights, 0, sizeof weights);
     weights.l = &l;
     weights.model = model;
@@ -23404,9 +22735,8 @@ static bool epctx__open_cache(epctx_opened *opened, const char *model_path, cons
     const epctx_io *io = o->open != NULL && o->open->io != NULL ? o->open->io : epctx_io_files();
     epctx_fresh_opts fresh;
     epctx_load_opts load;
-    epctx_file_kind kind = EPCTX_FILE_NONE;
     epctx_freshness verdict = EPCTX_STALE;
-    uint64_t size;
+    epctx_file_info info;
     bool ok = epctx_model_open_file(&opened->model, path, o->open, &opened->reason) == EPCTX_OK;
     memset(&fresh, 0, sizeof fresh);
     fresh.source_path = model_path;
@@ -23416,8 +22746,8 @@ static bool epctx__open_cache(epctx_opened *opened, const char *model_path, cons
         verdict = epctx_check_fresh(&opened->model, backend->source, backend, &fresh,
                                     &opened->reason);
         if (verdict == EPCTX_FRESH_UNKNOWN &&
-            io->stat_fn(io->user, model_path, &kind, &size, NULL) == EPCTX_OK &&
-            kind == EPCTX_FILE_NONE) {
+            io->stat_fn(io->user, model_path, &info, NULL) == EPCTX_OK &&
+            info.kind == EPCTX_FILE_NONE) {
             verdict = EPCTX_FRESH; /* delivered without its source */
         }
     }

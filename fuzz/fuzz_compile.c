@@ -53,14 +53,13 @@ static void limited_free(void *user, void *memory)
 static const epctx_allocator limited = {NULL, limited_alloc, limited_free};
 
 /* No file is there. */
-static epctx_status no_stat(void *user, const char *path, epctx_file_kind *kind, uint64_t *size,
+static epctx_status no_stat(void *user, const char *path, epctx_file_info *info,
                             epctx_error *error)
 {
     (void)user;
     (void)path;
     (void)error;
-    *kind = EPCTX_FILE_NONE;
-    *size = 0;
+    memset(info, 0, sizeof *info);
     return EPCTX_OK;
 }
 

@@ -31,10 +31,16 @@ static void require(bool condition)
 
 /* -- one folder, /m, where every file has the same bytes and "m.onnx" is the model -- */
 
-static epctx_status map(void *user, const char *path, epctx_mapping *out, epctx_error *error)
+static epctx_status map(void *user, const char *root, const char *name, bool copy,
+                        epctx_mapping *out, epctx_error *error)
 {
     const input *in = (const input *)user;
-    (void)error;
+    char path[EPCTX_PATH_MAX];
+    epctx_status status =
+        epctx_path_join(epctx_str_of(root), epctx_str_of(name), path, sizeof path, error);
+    (void)copy;
+    if (status != EPCTX_OK) return status;
+    memset(out, 0, sizeof *out);
     out->data = in->data;
     out->size = strcmp(path, "/m/m.onnx") == 0 ? in->size : in->size / 2;
     out->handle = NULL;
@@ -46,13 +52,13 @@ static void unmap(void *user, epctx_mapping *mapping)
     (void)user, (void)mapping;
 }
 
-static epctx_status look(void *user, const char *path, epctx_file_kind *kind, uint64_t *size,
-                         epctx_error *error)
+static epctx_status look(void *user, const char *path, epctx_file_info *info, epctx_error *error)
 {
     const input *in = (const input *)user;
     (void)error;
-    *kind = path[strlen(path) - 1] == '/' ? EPCTX_FILE_FOLDER : EPCTX_FILE_REGULAR;
-    *size = in->size / 2;
+    memset(info, 0, sizeof *info);
+    info->kind = path[strlen(path) - 1] == '/' ? EPCTX_FILE_FOLDER : EPCTX_FILE_REGULAR;
+    info->size = in->size / 2;
     return EPCTX_OK;
 }
 

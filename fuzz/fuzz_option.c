@@ -94,18 +94,18 @@ static bool same(const epctx_options *a, const epctx_options *b)
 
 /* -- a disk with one folder, /m, where half of the names exist -- */
 
-static epctx_status look(void *user, const char *path, epctx_file_kind *kind, uint64_t *size,
-                         epctx_error *error)
+static epctx_status look(void *user, const char *path, epctx_file_info *info, epctx_error *error)
 {
     size_t length = strlen(path);
     (void)user;
     (void)error;
-    *size = 1;
-    *kind = length == 0 || path[length - 1] == '/' || strcmp(path, ".") == 0 ||
-                    strcmp(path, "/m") == 0
-                ? EPCTX_FILE_FOLDER
-            : (epctx_hash(path, length, 0) & 1) != 0 ? EPCTX_FILE_REGULAR
-                                                     : EPCTX_FILE_NONE;
+    memset(info, 0, sizeof *info);
+    info->size = 1;
+    info->kind = length == 0 || path[length - 1] == '/' || strcmp(path, ".") == 0 ||
+                         strcmp(path, "/m") == 0
+                     ? EPCTX_FILE_FOLDER
+                 : (epctx_hash(path, length, 0) & 1) != 0 ? EPCTX_FILE_REGULAR
+                                                          : EPCTX_FILE_NONE;
     return EPCTX_OK;
 }
 
@@ -118,9 +118,10 @@ static epctx_status canonical(void *user, const char *path, char *out, size_t ca
     return EPCTX_OK;
 }
 
-static epctx_status create(void *user, const char *path, epctx_io_file *file, epctx_error *error)
+static epctx_status create(void *user, const char *root, const char *name, epctx_io_file *file,
+                           epctx_error *error)
 {
-    (void)path;
+    (void)root, (void)name;
     (void)file;
     (void)error;
     ++*(int *)user;
@@ -150,7 +151,7 @@ static void preflight(const epctx_options *options, bool many)
     io.stat_fn = look;
     io.canonical_fn = canonical;
     io.create_fn = create;
-    io.abort_fn = give_up;
+    io.close_fn = give_up;
     in.io = &io;
     in.model_path = many ? "/m/model.onnx" : NULL;
     in.inputs = inputs;

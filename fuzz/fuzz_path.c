@@ -108,14 +108,15 @@ static const struct entry *walk(const char *path)
     return e;
 }
 
-static epctx_status tree_stat(void *user, const char *path, epctx_file_kind *kind, uint64_t *size,
+static epctx_status tree_stat(void *user, const char *path, epctx_file_info *info,
                               epctx_error *error)
 {
     const struct entry *e = walk(path);
     (void)user;
     (void)error;
-    *kind = e != NULL ? e->kind : EPCTX_FILE_NONE;
-    *size = 4;
+    memset(info, 0, sizeof *info);
+    info->kind = e != NULL ? e->kind : EPCTX_FILE_NONE;
+    info->size = 4;
     return EPCTX_OK;
 }
 
@@ -131,25 +132,21 @@ static epctx_status tree_canonical(void *user, const char *path, char *out, size
 }
 
 /* `user` gets what was mapped last. */
-static epctx_status tree_map(void *user, const char *path, epctx_mapping *out, epctx_error *error)
+static epctx_status tree_map(void *user, const char *root, const char *name, bool copy,
+                             epctx_mapping *out, epctx_error *error)
 {
-    const struct entry *e = walk(path);
+    const struct entry *e;
+    char path[EPCTX_PATH_MAX];
+    (void)copy;
+    require(root != NULL);
+    require(epctx_path_join(epctx_str_of(root), epctx_str_of(name), path, sizeof path, error) ==
+            EPCTX_OK);
+    e = walk(path);
     if (e == NULL) return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "nothing there");
     *(const struct entry **)user = e;
     out->data = (const uint8_t *)"data";
     out->size = 4;
     return EPCTX_OK;
-}
-
-static epctx_status tree_map_inside(void *user, const char *root, const char *name,
-                                    epctx_mapping *out, epctx_error *error)
-{
-    char path[2 * EPCTX_PATH_MAX];
-    strcpy(path, root);
-    strcat(path, "/");
-    strcat(path, name);
-    require(strlen(path) < EPCTX_PATH_MAX);
-    return tree_map(user, path, out, error);
 }
 
 static void tree_unmap(void *user, epctx_mapping *mapping)
@@ -187,7 +184,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     io.canonical_fn = tree_canonical;
     io.map_fn = tree_map;
     io.unmap_fn = tree_unmap;
-    if ((data[0] & 2) != 0) io.map_inside_fn = tree_map_inside;
 
     status = epctx_path_map(&io, folder, name, flags, &mapping, out, sizeof out, &error);
     require((status == EPCTX_OK) == (error.message[0] == '\0'));

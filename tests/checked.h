@@ -39,15 +39,16 @@ static const fake_file *fake_find(const char *path)
     return NULL;
 }
 
-static epctx_status fake_stat(void *user, const char *path, epctx_file_kind *kind, uint64_t *size,
+static epctx_status fake_stat(void *user, const char *path, epctx_file_info *info,
                               epctx_error *error)
 {
     const fake_file *file = fake_find(path);
     (void)user;
+    memset(info, 0, sizeof *info);
     if (strstr(path, "unreadable") != NULL)
         return epctx_fail(error, EPCTX_ERR_IO, "the disk is broken");
-    *kind = file != NULL ? file->kind : EPCTX_FILE_NONE;
-    *size = file != NULL ? file->size : 0;
+    info->kind = file != NULL ? file->kind : EPCTX_FILE_NONE;
+    info->size = file != NULL ? file->size : 0;
     return EPCTX_OK;
 }
 

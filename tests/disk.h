@@ -96,12 +96,21 @@ static epctx_status disk_missing(const char *path, epctx_error *error)
     return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "there is no '%s'", path);
 }
 
+static void disk_path(const char *root, const char *name, char path[200])
+{
+    if (epctx_path_join(epctx_str_of(root), epctx_str_of(name), path, 200, NULL) != EPCTX_OK)
+        abort();
+}
+
 /* A copy of exactly that size for each mapping: a byte touched too many is found. */
-static epctx_status disk_map(void *user, const char *path, epctx_mapping *out, epctx_error *error)
+static epctx_status disk_map(void *user, const char *root, const char *name, bool copy,
+                             epctx_mapping *out, epctx_error *error)
 {
     disk *d = (disk *)user;
-    const disk_file *f = disk_find(d, path);
+    char path[200];
+    const disk_file *f = (disk_path(root, name, path), disk_find(d, path));
     bool now = disk_now(d);
+    (void)copy;
     memset(out, 0, sizeof *out);
     if (now && d->fault == DISK_FAILS)
         return epctx_fail(error, EPCTX_ERR_IO, "the injected failure");
@@ -129,18 +138,22 @@ static bool disk_is_folder(const char *path)
     return strcmp(path, "/d") == 0 || strcmp(path, "/d/") == 0 || strcmp(path, "/") == 0;
 }
 
-static epctx_status disk_stat(void *user, const char *path, epctx_file_kind *kind, uint64_t *size,
+static epctx_status disk_stat(void *user, const char *path, epctx_file_info *info,
                               epctx_error *error)
 {
     disk *d = (disk *)user;
     const disk_file *f = disk_find(d, path);
     bool now = disk_now(d);
-    *kind = f != NULL ? EPCTX_FILE_REGULAR
-                      : disk_is_folder(path) ? EPCTX_FILE_FOLDER : EPCTX_FILE_NONE;
-    *size = f != NULL ? f->size : 0;
+    memset(info, 0, sizeof *info);
+    info->kind = f != NULL ? EPCTX_FILE_REGULAR
+                           : disk_is_folder(path) ? EPCTX_FILE_FOLDER : EPCTX_FILE_NONE;
+    if (f != NULL) {
+        info->size = f->size;
+        info->written = info->changed = f->written;
+    }
     if (!now) return EPCTX_OK;
-    if (d->fault == DISK_SHORT) *size /= 2;
-    if (d->fault == DISK_CHANGED) *size ^= (uint64_t)1 << d->place % 64;
+    if (d->fault == DISK_SHORT) info->size /= 2;
+    if (d->fault == DISK_CHANGED) info->size ^= (uint64_t)1 << d->place % 64;
     return d->fault == DISK_FAILS ? epctx_fail(error, EPCTX_ERR_IO, "the injected failure")
                                   : EPCTX_OK;
 }
@@ -164,33 +177,24 @@ static epctx_status disk_canonical(void *user, const char *path, char *out, size
 typedef struct disk_writer {
     uint8_t *data, *old;
     size_t size, old_size;
-    bool existed, swapped;
+    bool existed, changed;
 } disk_writer;
 
-static epctx_status disk_create(void *user, const char *path, epctx_io_file *file,
-                                epctx_error *error)
+static epctx_status disk_create(void *user, const char *root, const char *name,
+                                epctx_io_file *file, epctx_error *error)
 {
     disk *d = (disk *)user;
+    char path[200];
     memset(file, 0, sizeof *file);
     if (disk_fails(d, error)) return EPCTX_ERR_IO;
+    disk_path(root, name, path);
     if (strncmp(path, "/d/", 3) != 0 || strchr(path + 3, '/') != NULL)
         return disk_missing(path, error);
     strcpy(file->path, path);
-    file->way_back = true;
     file->handle = calloc(1, sizeof(disk_writer));
     if (file->handle == NULL) abort();
     d->writers++;
     return EPCTX_OK;
-}
-
-static epctx_status disk_create_inside(void *user, const char *root, const char *name,
-                                       epctx_io_file *file, epctx_error *error)
-{
-    char path[200];
-    if (strcmp(root, "/d") != 0 || strlen(name) + 4 > sizeof path) abort();
-    strcpy(path, "/d/");
-    strcat(path, name);
-    return disk_create(user, path, file, error);
 }
 
 static epctx_status disk_write(void *user, epctx_io_file *file, const void *data, size_t size,
@@ -215,69 +219,89 @@ static epctx_status disk_sync(void *user, epctx_io_file *file, epctx_error *erro
     return disk_fails((disk *)user, error) ? EPCTX_ERR_IO : EPCTX_OK;
 }
 
-static void disk_abort(void *user, epctx_io_file *file)
+/* What is there is remembered, or has its backup. */
+static epctx_status disk_hold(disk *d, epctx_io_file *file, epctx_overwrite overwrite,
+                              epctx_error *error)
 {
     disk_writer *w = (disk_writer *)file->handle;
-    char path[200] = "/d/";
-    disk_file *second = disk_find((disk *)user, strcat(path, file->second));
-    if (second != NULL) disk_take_away((disk *)user, second);
-    ((disk *)user)->writers--;
-    free(w->data);
-    free(w->old);
-    free(w);
-    file->handle = NULL;
-}
-
-static epctx_status disk_commit(void *user, epctx_io_file *file, epctx_error *error)
-{
-    disk *d = (disk *)user;
-    disk_writer *w = (disk_writer *)file->handle;
-    bool fails = disk_fails(d, error);
-    if (!fails) disk_put(d, file->path, w->data, w->size);
-    disk_abort(user, file);
-    return fails ? EPCTX_ERR_IO : EPCTX_OK;
+    disk_file *old = disk_find(d, file->path);
+    if (old != NULL && overwrite == EPCTX_OVERWRITE_FAIL)
+        return epctx_fail(error, EPCTX_ERR_EXISTS, "'%s' exists", file->path);
+    if (old == NULL || w->existed || w->changed) return EPCTX_OK;
+    w->existed = true;
+    w->old = (uint8_t *)malloc(old->size + 1);
+    if (w->old == NULL) abort();
+    memcpy(w->old, old->data, old->size);
+    w->old_size = old->size;
+    if (overwrite == EPCTX_OVERWRITE_BACKUP) {
+        char name[200];
+        strcpy(name, file->path);
+        strcat(name, "~");
+        strcpy(file->kept, name + 3);
+        disk_put(d, name, w->old, w->old_size);
+    }
+    return EPCTX_OK;
 }
 
 /* Fails before anything is done, or when the names cannot be made durable. */
-static epctx_status disk_swap(void *user, epctx_io_file *file, epctx_overwrite overwrite,
-                              epctx_error *error)
+static epctx_status disk_commit(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                                epctx_error *error)
 {
     disk *d = (disk *)user;
     disk_writer *w = (disk_writer *)file->handle;
-    disk_file *old = disk_find(d, file->path);
+    epctx_status status;
     if (disk_fails(d, error)) return EPCTX_ERR_IO;
-    if (old != NULL && overwrite == EPCTX_OVERWRITE_FAIL)
-        return epctx_fail(error, EPCTX_ERR_EXISTS, "'%s' exists", file->path);
-    if (old != NULL) {
-        w->existed = true;
-        w->old = (uint8_t *)malloc(old->size + 1);
-        if (w->old == NULL) abort();
-        memcpy(w->old, old->data, old->size);
-        w->old_size = old->size;
-        if (overwrite == EPCTX_OVERWRITE_BACKUP) {
-            char name[200];
-            strcpy(name, file->path);
-            strcat(name, "~");
-            strcpy(file->kept, name + 3);
-            disk_put(d, name, w->old, w->old_size);
-        }
-    }
+    status = disk_hold(d, file, overwrite, error);
+    if (status != EPCTX_OK) return status;
     disk_put(d, file->path, w->data, w->size);
-    w->swapped = true;
+    w->changed = true;
     return disk_fails(d, error) ? EPCTX_ERR_IO : EPCTX_OK;
 }
 
-static bool disk_settle(void *user, epctx_io_file *file, bool back)
+static epctx_status disk_clear(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                               epctx_error *error)
+{
+    disk *d = (disk *)user;
+    disk_writer *w = (disk_writer *)file->handle;
+    epctx_status status;
+    if (disk_fails(d, error)) return EPCTX_ERR_IO;
+    status = disk_hold(d, file, overwrite, error);
+    if (status != EPCTX_OK) return status;
+    if (w->existed) disk_take_away(d, disk_find(d, file->path));
+    w->changed = true;
+    return disk_fails(d, error) ? EPCTX_ERR_IO : EPCTX_OK;
+}
+
+static bool disk_back(void *user, epctx_io_file *file)
 {
     disk *d = (disk *)user;
     disk_writer *w = (disk_writer *)file->handle;
     char name[200] = "/d/";
-    if (!back) return true;
-    if (w->swapped && w->existed) disk_put(d, file->path, w->old, w->old_size);
-    if (w->swapped && !w->existed) disk_take_away(d, disk_find(d, file->path));
+    if (w->changed && w->existed) disk_put(d, file->path, w->old, w->old_size);
+    if (w->changed && !w->existed && disk_find(d, file->path) != NULL)
+        disk_take_away(d, disk_find(d, file->path));
     strcat(name, file->kept);
     if (file->kept[0] != '\0' && disk_find(d, name) != NULL) disk_take_away(d, disk_find(d, name));
     return true;
+}
+
+/* A file, or a lock, which has no writer. */
+static void disk_close(void *user, epctx_io_file *file)
+{
+    disk *d = (disk *)user;
+    disk_writer *w = (disk_writer *)file->handle;
+    char path[200] = "/d/";
+    disk_file *second = disk_find(d, strcat(path, file->second));
+    if (w == NULL) {
+        d->locks--;
+        return;
+    }
+    if (second != NULL) disk_take_away(d, second);
+    d->writers--;
+    free(w->data);
+    free(w->old);
+    free(w);
+    file->handle = NULL;
 }
 
 static epctx_status disk_second(void *user, epctx_io_file *file, const char *name,
@@ -294,30 +318,29 @@ static epctx_status disk_second(void *user, epctx_io_file *file, const char *nam
     return EPCTX_OK;
 }
 
-static epctx_status disk_remove(void *user, const char *path, epctx_error *error)
+static epctx_status disk_remove(void *user, const char *root, const char *name,
+                                epctx_error *error)
 {
     disk *d = (disk *)user;
-    disk_file *f = disk_find(d, path);
+    char path[200];
+    disk_file *f = (disk_path(root, name, path), disk_find(d, path));
     if (disk_fails(d, error)) return EPCTX_ERR_IO;
     if (f == NULL) return disk_missing(path, error);
     disk_take_away(d, f);
     return EPCTX_OK;
 }
 
-static epctx_status disk_sync_folder(void *user, const char *path, epctx_error *error)
-{
-    (void)path;
-    return disk_fails((disk *)user, error) ? EPCTX_ERR_IO : EPCTX_OK;
-}
-
-static epctx_status disk_link(void *user, const char *from, const char *to, epctx_error *error)
+static epctx_status disk_link(void *user, const char *root, const char *from, const char *to,
+                              epctx_error *error)
 {
     disk *d = (disk *)user;
-    const disk_file *f = disk_find(d, from);
+    char old[200], made[200];
+    const disk_file *f = (disk_path(root, from, old), disk_find(d, old));
+    disk_path(root, to, made);
     if (disk_fails(d, error)) return EPCTX_ERR_IO;
-    if (f == NULL) return disk_missing(from, error);
-    if (disk_find(d, to) != NULL) return epctx_fail(error, EPCTX_ERR_EXISTS, "'%s' exists", to);
-    disk_put(d, to, f->data, f->size);
+    if (f == NULL) return disk_missing(old, error);
+    if (disk_find(d, made) != NULL) return epctx_fail(error, EPCTX_ERR_EXISTS, "'%s' exists", made);
+    disk_put(d, made, f->data, f->size);
     return EPCTX_OK;
 }
 
@@ -336,35 +359,19 @@ static epctx_status disk_list(void *user, const char *folder,
     return EPCTX_OK;
 }
 
-static epctx_status disk_times(void *user, const char *path, uint64_t *written, uint64_t *changed,
-                               epctx_error *error)
+static epctx_status disk_lock(void *user, const char *root, const char *name, epctx_io_file *lock,
+                              epctx_error *error)
 {
     disk *d = (disk *)user;
-    const disk_file *f = disk_find(d, path);
-    bool now = disk_now(d);
-    if (now && d->fault == DISK_FAILS)
-        return epctx_fail(error, EPCTX_ERR_IO, "the injected failure");
-    if (f == NULL) return disk_missing(path, error);
-    *written = *changed = f->written;
-    return EPCTX_OK;
-}
-
-static epctx_status disk_lock(void *user, const char *path, epctx_io_file *lock, epctx_error *error)
-{
-    disk *d = (disk *)user;
+    char path[200];
     memset(lock, 0, sizeof *lock);
     if (disk_fails(d, error)) return EPCTX_ERR_IO;
+    disk_path(root, name, path);
     for (int i = 0; i < d->locks; i++)
         if (strcmp(d->locked[i], path) == 0) abort(); /* one process waits for itself */
-    if (d->locks == 8 || strlen(path) >= sizeof d->locked[0]) abort();
+    if (d->locks == 8) abort();
     strcpy(d->locked[d->locks++], path);
     return EPCTX_OK;
-}
-
-static void disk_unlock(void *user, epctx_io_file *lock)
-{
-    (void)lock;
-    ((disk *)user)->locks--;
 }
 
 DISK_UNUSED static epctx_io disk_io(disk *d)
@@ -380,18 +387,14 @@ DISK_UNUSED static epctx_io disk_io(disk *d)
     io.write_fn = disk_write;
     io.sync_fn = disk_sync;
     io.commit_fn = disk_commit;
-    io.abort_fn = disk_abort;
+    io.back_fn = disk_back;
+    io.close_fn = disk_close;
+    io.clear_fn = disk_clear;
     io.remove_fn = disk_remove;
-    io.sync_folder_fn = disk_sync_folder;
+    io.second_fn = disk_second;
     io.link_fn = disk_link;
     io.list_fn = disk_list;
-    io.times_fn = disk_times;
     io.lock_fn = disk_lock;
-    io.unlock_fn = disk_unlock;
-    io.create_inside_fn = disk_create_inside;
-    io.swap_fn = disk_swap;
-    io.settle_fn = disk_settle;
-    io.second_fn = disk_second;
     return io;
 }
 

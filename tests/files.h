@@ -148,17 +148,10 @@ TEST_UNUSED static epctx_status no_sync(void *user, epctx_io_file *file, epctx_e
     return EPCTX_OK;
 }
 
-TEST_UNUSED static epctx_status no_sync_folder(void *user, const char *path, epctx_error *error)
-{
-    (void)user, (void)path, (void)error;
-    return EPCTX_OK;
-}
-
 TEST_UNUSED static epctx_io quick_io(void)
 {
     epctx_io io = *epctx_io_files();
     io.sync_fn = no_sync;
-    io.sync_folder_fn = no_sync_folder;
     return io;
 }
 

@@ -1,5 +1,4 @@
-/* The files of the machine, where one call fails as told. Without map_inside_fn: every map is
- * counted. */
+/* The files of the machine, where one call fails as told. */
 #ifndef EPCTX_TEST_FLAKY_H
 #define EPCTX_TEST_FLAKY_H
 
@@ -27,12 +26,13 @@ static bool flaky_fails(flaky *f, epctx_error *error)
     return true;
 }
 
-static epctx_status flaky_map(void *user, const char *path, epctx_mapping *out, epctx_error *error)
+static epctx_status flaky_map(void *user, const char *folder, const char *name, bool copy,
+                              epctx_mapping *out, epctx_error *error)
 {
     flaky *f = (flaky *)user;
     epctx_status status;
     if (flaky_fails(f, error)) return EPCTX_ERR_IO;
-    status = f->files->map_fn(f->files->user, path, out, error);
+    status = f->files->map_fn(f->files->user, folder, name, copy, out, error);
     f->maps += status == EPCTX_OK;
     f->mapped += status == EPCTX_OK;
     return status;
@@ -45,12 +45,12 @@ static void flaky_unmap(void *user, epctx_mapping *mapping)
     f->files->unmap_fn(f->files->user, mapping);
 }
 
-static epctx_status flaky_stat(void *user, const char *path, epctx_file_kind *kind, uint64_t *size,
+static epctx_status flaky_stat(void *user, const char *path, epctx_file_info *info,
                                epctx_error *error)
 {
     flaky *f = (flaky *)user;
     if (flaky_fails(f, error)) return EPCTX_ERR_IO;
-    return f->files->stat_fn(f->files->user, path, kind, size, error);
+    return f->files->stat_fn(f->files->user, path, info, error);
 }
 
 static epctx_status flaky_canonical(void *user, const char *path, char *out, size_t capacity,
@@ -60,13 +60,13 @@ static epctx_status flaky_canonical(void *user, const char *path, char *out, siz
     return f->files->canonical_fn(f->files->user, path, out, capacity, error);
 }
 
-static epctx_status flaky_create(void *user, const char *path, epctx_io_file *file,
-                                 epctx_error *error)
+static epctx_status flaky_create(void *user, const char *folder, const char *name,
+                                 epctx_io_file *file, epctx_error *error)
 {
     flaky *f = (flaky *)user;
     epctx_status status;
     if (flaky_fails(f, error)) return EPCTX_ERR_IO;
-    status = f->files->create_fn(f->files->user, path, file, error);
+    status = f->files->create_fn(f->files->user, folder, name, file, error);
     f->opens += status == EPCTX_OK;
     return status;
 }
@@ -86,43 +86,60 @@ static epctx_status flaky_sync(void *user, epctx_io_file *file, epctx_error *err
     return f->files->sync_fn(f->files->user, file, error);
 }
 
-static epctx_status flaky_commit(void *user, epctx_io_file *file, epctx_error *error)
+/* Fails before anything is done, or when the names cannot be made durable. */
+static epctx_status flaky_commit(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                                 epctx_error *error)
+{
+    flaky *f = (flaky *)user;
+    epctx_status status;
+    if (flaky_fails(f, error)) return EPCTX_ERR_IO;
+    status = f->files->commit_fn(f->files->user, file, overwrite, error);
+    return status == EPCTX_OK && flaky_fails(f, error) ? EPCTX_ERR_IO : status;
+}
+
+static epctx_status flaky_clear(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                                epctx_error *error)
+{
+    flaky *f = (flaky *)user;
+    if (flaky_fails(f, error)) return EPCTX_ERR_IO;
+    return f->files->clear_fn(f->files->user, file, overwrite, error);
+}
+
+static bool flaky_back(void *user, epctx_io_file *file)
+{
+    flaky *f = (flaky *)user;
+    return f->files->back_fn(f->files->user, file);
+}
+
+static void flaky_close(void *user, epctx_io_file *file)
 {
     flaky *f = (flaky *)user;
     f->opens--;
-    if (flaky_fails(f, error)) {
-        f->files->abort_fn(f->files->user, file); /* a failed commit releases the file, too */
-        return EPCTX_ERR_IO;
-    }
-    return f->files->commit_fn(f->files->user, file, error);
+    f->files->close_fn(f->files->user, file);
 }
 
-static void flaky_abort(void *user, epctx_io_file *file)
-{
-    flaky *f = (flaky *)user;
-    f->opens--;
-    f->files->abort_fn(f->files->user, file);
-}
-
-static epctx_status flaky_link(void *user, const char *from, const char *to, epctx_error *error)
+static epctx_status flaky_second(void *user, epctx_io_file *file, const char *name,
+                                 epctx_error *error)
 {
     flaky *f = (flaky *)user;
     if (flaky_fails(f, error)) return EPCTX_ERR_IO;
-    return f->files->link_fn(f->files->user, from, to, error);
+    return f->files->second_fn(f->files->user, file, name, error);
 }
 
-static epctx_status flaky_remove(void *user, const char *path, epctx_error *error)
+static epctx_status flaky_link(void *user, const char *folder, const char *from, const char *to,
+                               epctx_error *error)
 {
     flaky *f = (flaky *)user;
     if (flaky_fails(f, error)) return EPCTX_ERR_IO;
-    return f->files->remove_fn(f->files->user, path, error);
+    return f->files->link_fn(f->files->user, folder, from, to, error);
 }
 
-static epctx_status flaky_sync_folder(void *user, const char *path, epctx_error *error)
+static epctx_status flaky_remove(void *user, const char *folder, const char *name,
+                                 epctx_error *error)
 {
     flaky *f = (flaky *)user;
     if (flaky_fails(f, error)) return EPCTX_ERR_IO;
-    return f->files->sync_folder_fn(f->files->user, path, error);
+    return f->files->remove_fn(f->files->user, folder, name, error);
 }
 
 BUILD_UNUSED static epctx_io flaky_io(flaky *f)
@@ -139,9 +156,11 @@ BUILD_UNUSED static epctx_io flaky_io(flaky *f)
     io.write_fn = flaky_write;
     io.sync_fn = flaky_sync;
     io.commit_fn = flaky_commit;
-    io.abort_fn = flaky_abort;
+    io.back_fn = flaky_back;
+    io.close_fn = flaky_close;
+    io.clear_fn = flaky_clear;
     io.remove_fn = flaky_remove;
-    io.sync_folder_fn = flaky_sync_folder;
+    io.second_fn = f->no_links ? NULL : flaky_second;
     io.link_fn = f->no_links ? NULL : flaky_link;
     return io;
 }

@@ -377,14 +377,15 @@ static inline bytes rich_model(bool noise)
 
 /* -- its files: each is there, with 40 bytes -- */
 
-static epctx_status rich_stat(void *user, const char *path, epctx_file_kind *kind, uint64_t *size,
+static epctx_status rich_stat(void *user, const char *path, epctx_file_info *info,
                               epctx_error *error)
 {
     (void)user;
     (void)path;
     (void)error;
-    *kind = EPCTX_FILE_REGULAR;
-    *size = 40;
+    memset(info, 0, sizeof *info);
+    info->kind = EPCTX_FILE_REGULAR;
+    info->size = 40;
     return EPCTX_OK;
 }
 
@@ -398,12 +399,12 @@ static epctx_status rich_canonical(void *user, const char *path, char *out, size
     return EPCTX_OK;
 }
 
-static epctx_status rich_map(void *user, const char *path, epctx_mapping *out, epctx_error *error)
+static epctx_status rich_map(void *user, const char *folder, const char *name, bool copy,
+                             epctx_mapping *out, epctx_error *error)
 {
     static const uint8_t data[40] = {0};
-    (void)user;
-    (void)path;
-    (void)error;
+    (void)user, (void)folder, (void)name, (void)copy, (void)error;
+    memset(out, 0, sizeof *out);
     out->data = data;
     out->size = sizeof data;
     out->handle = NULL;
@@ -423,7 +424,6 @@ BUILD_UNUSED static epctx_io rich_io(void)
     io.canonical_fn = rich_canonical;
     io.map_fn = rich_map;
     io.unmap_fn = rich_unmap;
-    io.map_inside_fn = NULL;
     return io;
 }
 

@@ -219,8 +219,7 @@ TEST(names)
     epctx_buffer_io callbacks = app_callbacks(&a);
     epctx_io io = epctx_io_buffers(&callbacks);
     epctx_io_file file;
-    epctx_file_kind kind;
-    uint64_t size;
+    epctx_file_info info;
     static char longest[EPCTX_PATH_MAX + 1];
     size_t bound;
     epctx_error error;
@@ -229,22 +228,24 @@ TEST(names)
         char want[200];
         a.log[0] = '\0';
         snprintf(want, sizeof want, "write %s;", cases[i].name);
-        CHECK_INT(io.create_fn(io.user, cases[i].path, &file, NULL), EPCTX_OK);
-        CHECK_INT(io.commit_fn(io.user, &file, NULL), EPCTX_OK);
+        CHECK_INT(io.create_fn(io.user, NULL, cases[i].path, &file, NULL), EPCTX_OK);
+        file.alone = true;
+        CHECK_INT(io.commit_fn(io.user, &file, EPCTX_OVERWRITE_REPLACE, NULL), EPCTX_OK);
+        io.close_fn(io.user, &file);
         CHECK_STR(a.log, want);
-        CHECK_INT(io.stat_fn(io.user, cases[i].path, &kind, &size, NULL), EPCTX_OK);
-        CHECK(kind == EPCTX_FILE_REGULAR, "%s: not found again", cases[i].path);
+        CHECK_INT(io.stat_fn(io.user, cases[i].path, &info, NULL), EPCTX_OK);
+        CHECK(info.kind == EPCTX_FILE_REGULAR, "%s: not found again", cases[i].path);
         app_end(&a);
     }
-    CHECK_INT(io.stat_fn(io.user, "nothing", &kind, &size, NULL), EPCTX_OK);
-    CHECK_INT(kind, EPCTX_FILE_NONE);
-    CHECK_INT(io.stat_fn(io.user, "folder/", &kind, &size, NULL), EPCTX_OK);
-    CHECK_INT(kind, EPCTX_FILE_FOLDER);
-    CHECK_INT(io.stat_fn(io.user, "a/..", &kind, &size, NULL), EPCTX_OK);
-    CHECK_INT(kind, EPCTX_FILE_FOLDER);
+    CHECK_INT(io.stat_fn(io.user, "nothing", &info, NULL), EPCTX_OK);
+    CHECK_INT(info.kind, EPCTX_FILE_NONE);
+    CHECK_INT(io.stat_fn(io.user, "folder/", &info, NULL), EPCTX_OK);
+    CHECK_INT(info.kind, EPCTX_FILE_FOLDER);
+    CHECK_INT(io.stat_fn(io.user, "a/..", &info, NULL), EPCTX_OK);
+    CHECK_INT(info.kind, EPCTX_FILE_FOLDER);
     memset(longest, 'a', EPCTX_PATH_MAX);
     epctx_error_clear(&error);
-    CHECK_INT(io.create_fn(io.user, longest, &file, &error), EPCTX_ERR_LIMIT);
+    CHECK_INT(io.create_fn(io.user, NULL, longest, &file, &error), EPCTX_ERR_LIMIT);
 
     app_source(&a, "in/m.onnx", 0);
     opts.context_file_path = "out/m_ctx.onnx";
@@ -371,41 +372,40 @@ TEST(odd_buffers)
     epctx_buffer_io callbacks = {0};
     epctx_io io = epctx_io_buffers(&callbacks);
     epctx_mapping m;
-    epctx_file_kind kind;
+    epctx_file_info info;
     epctx_error error;
-    uint64_t size;
     char small[4];
     callbacks.read_fn = odd_read;
     memset(longest, 'a', EPCTX_PATH_MAX);
     /* Without data, but with a size: an error, not a mapping of what is not there. */
     epctx_error_clear(&error);
-    CHECK_INT(io.map_fn(io.user, "none", &m, &error), EPCTX_ERR_IO);
+    CHECK_INT(io.map_fn(io.user, NULL, "none", false, &m, &error), EPCTX_ERR_IO);
     CHECK_HAS(error.message, "none: the application gave a size and no data");
     CHECK_TRUE(m.data == NULL && m.handle == NULL && m.size == 0);
     epctx_error_clear(&error);
-    CHECK_INT(io.stat_fn(io.user, "none", &kind, &size, &error), EPCTX_ERR_IO);
+    CHECK_INT(io.stat_fn(io.user, "none", &info, &error), EPCTX_ERR_IO);
     CHECK_HAS(error.message, "a size and no data");
-    CHECK_INT(io.stat_fn(io.user, "none", &kind, &size, NULL), EPCTX_ERR_IO);
+    CHECK_INT(io.stat_fn(io.user, "none", &info, NULL), EPCTX_ERR_IO);
     /* An empty one is mapped like any other. */
-    CHECK_INT(io.map_fn(io.user, "empty", &m, NULL), EPCTX_OK);
+    CHECK_INT(io.map_fn(io.user, NULL, "empty", false, &m, NULL), EPCTX_OK);
     CHECK_UINT(m.size, 0);
     CHECK_TRUE(m.handle != NULL);
     io.unmap_fn(io.user, &m);
     CHECK_TRUE(m.handle == NULL);
     /* Without a free_fn the buffers stay the application's. */
-    CHECK_INT(io.map_fn(io.user, "text", &m, NULL), EPCTX_OK);
+    CHECK_INT(io.map_fn(io.user, NULL, "text", false, &m, NULL), EPCTX_OK);
     CHECK_MEM(m.data, m.size, "text", 4);
     io.unmap_fn(io.user, &m);
-    CHECK_INT(io.stat_fn(io.user, "text", &kind, &size, NULL), EPCTX_OK);
-    CHECK_INT(kind, EPCTX_FILE_REGULAR);
-    CHECK_UINT(size, 4);
+    CHECK_INT(io.stat_fn(io.user, "text", &info, NULL), EPCTX_OK);
+    CHECK_INT(info.kind, EPCTX_FILE_REGULAR);
+    CHECK_UINT(info.size, 4);
     /* Paths without room. */
     epctx_error_clear(&error);
-    CHECK_INT(io.stat_fn(io.user, longest, &kind, &size, &error), EPCTX_ERR_LIMIT);
+    CHECK_INT(io.stat_fn(io.user, longest, &info, &error), EPCTX_ERR_LIMIT);
     CHECK_HAS(error.message, "the path is too long");
-    CHECK_INT(kind, EPCTX_FILE_NONE);
-    CHECK_INT(io.map_fn(io.user, longest, &m, NULL), EPCTX_ERR_LIMIT);
-    CHECK_INT(io.remove_fn(io.user, longest, NULL), EPCTX_ERR_LIMIT);
+    CHECK_INT(info.kind, EPCTX_FILE_NONE);
+    CHECK_INT(io.map_fn(io.user, NULL, longest, false, &m, NULL), EPCTX_ERR_LIMIT);
+    CHECK_INT(io.remove_fn(io.user, NULL, longest, NULL), EPCTX_ERR_LIMIT);
     epctx_error_clear(&error);
     CHECK_INT(io.canonical_fn(io.user, "a", small, 3, &error), EPCTX_ERR_LIMIT);
     CHECK_HAS(error.message, "no room for a path");
@@ -426,15 +426,15 @@ TEST(no_memory)
     callbacks.allocator = &allocator;
     memory.fail_at = 1;
     epctx_error_clear(&error);
-    CHECK_INT(io.create_fn(io.user, "b", &file, &error), EPCTX_ERR_NOMEM);
+    CHECK_INT(io.create_fn(io.user, NULL, "b", &file, &error), EPCTX_ERR_NOMEM);
     CHECK_HAS(error.message, "no memory for a buffer to write");
     memory.calls = 0;
     memory.fail_at = 2;
     epctx_error_clear(&error);
-    CHECK_INT(io.create_fn(io.user, "b", &file, &error), EPCTX_OK);
+    CHECK_INT(io.create_fn(io.user, NULL, "b", &file, &error), EPCTX_OK);
     CHECK_INT(io.write_fn(io.user, &file, "text", 4, &error), EPCTX_ERR_NOMEM);
     CHECK_HAS(error.message, "b: no memory for a buffer to write");
-    io.abort_fn(io.user, &file);
+    io.close_fn(io.user, &file);
     CHECK_STR(a.log, "");
     CHECK_UINT(memory.alive, 0);
     app_end(&a);
@@ -451,11 +451,11 @@ TEST(removing)
     a.status = EPCTX_ERR_IO;
     a.silent = true;
     epctx_error_clear(&error);
-    CHECK_INT(io.remove_fn(io.user, "x/../m.onnx", &error), EPCTX_ERR_IO);
+    CHECK_INT(io.remove_fn(io.user, NULL, "x/../m.onnx", &error), EPCTX_ERR_IO);
     CHECK_HAS(error.message, "m.onnx: the application did not remove the buffer");
     a.fails = NULL;
-    CHECK_INT(io.remove_fn(io.user, "x/../m.onnx", NULL), EPCTX_OK);
-    CHECK_INT(io.remove_fn(io.user, "m.onnx", NULL), EPCTX_ERR_NOT_FOUND);
+    CHECK_INT(io.remove_fn(io.user, NULL, "x/../m.onnx", NULL), EPCTX_OK);
+    CHECK_INT(io.remove_fn(io.user, NULL, "m.onnx", NULL), EPCTX_ERR_NOT_FOUND);
     app_end(&a);
 }
 

@@ -66,4 +66,51 @@ gcc -O0 -DPB_BUFFER_ONLY -I"$nanopb" -I"$top" -fsyntax-only open.c >log 2>&1
 if grep -q 'define EPCTX_NO_EDIT' log; then ok "PB_BUFFER_ONLY cannot write"
 else fail "PB_BUFFER_ONLY cannot write" "nothing says that EPCTX_NO_EDIT is needed"; fi
 cd "$top" && rm -rf "$work"
+# -- a reader of models in memory: a fixed buffer, the source of each EPContext node --
+cd "$work" || exit 1
+cat >reader.c <<'E2'
+#include "epctx.h"
+#include <stdio.h>
+int main(void)
+{
+    static const unsigned char bytes[] = {0x08, 0x0a, 0x3a, 0x03, 0x12, 0x01, 'g'};
+    static unsigned char arena[65536];
+    epctx_open_opts opts = {0};
+    epctx_model model;
+    epctx_walk walk;
+    epctx_node_view node;
+    epctx_epnode ep;
+    epctx_error error;
+    opts.buffer = arena;
+    opts.buffer_size = sizeof arena;
+    if (epctx_model_open_memory(&model, bytes, sizeof bytes, &opts, &error) != EPCTX_OK) return 1;
+    epctx_walk_begin(&walk, &model);
+    while (epctx_walk_epnode(&walk, &node))
+        if (epctx_epnode_read(&node, &ep, &error) == EPCTX_OK)
+            printf("%.*s\n", (int)ep.source.size, ep.source.data);
+    epctx_model_close(&model);
+    return 0;
+}
+E2
+small() {
+    gcc "$1" -DNDEBUG -ffunction-sections -fdata-sections -I"$nanopb" -I"$top" \
+        -DEPCTX_IMPLEMENTATION -x c -c "$top/epctx.h" -o small.o || exit 1
+    gcc "$1" -DNDEBUG -ffunction-sections -fdata-sections -I"$nanopb" -I"$top" -c reader.c || exit 1
+    for file in common decode encode; do
+        gcc "$1" -ffunction-sections -fdata-sections -I"$nanopb" -c "$nanopb/pb_$file.c" \
+            -o small_$file.o || exit 1
+    done
+    gcc -Wl,--gc-sections reader.o small.o small_common.o small_decode.o small_encode.o \
+        -o reader || exit 1
+    code=$(size -A reader | sed -n 's/^\.text *\([0-9]*\).*/\1/p')
+    echo "note reader of memory: $code bytes of code with $1"
+}
+small -O2
+small -Os
+if ! ./reader; then fail "reader of memory" "does not read"
+elif nm reader | grep -E ' U (open|mmap|rename|stat|fstat|unlink|link|realpath|flock|fsync)'; then
+    fail "reader of memory" "these file functions are linked"
+elif [ "$(uname -m)" = x86_64 ] && [ "$code" -gt 12288 ]; then
+    fail "reader of memory" "has $code bytes of code, at most 12288 are allowed"
+else ok "reader of memory"; fi
 exit $status

@@ -56,31 +56,12 @@ static void strike(void)
 static const epctx_io *inner;
 static epctx_backend npu_backend;
 
-static epctx_status late_map(void *user, const char *path, epctx_mapping *out, epctx_error *error)
+static epctx_status late_map(void *user, const char *folder, const char *name, bool copy,
+                             epctx_mapping *out, epctx_error *error)
 {
     epctx_status status;
     strike();
-    status = inner->map_fn(user, path, out, error);
-    strike();
-    return status;
-}
-
-static epctx_status late_map_inside(void *user, const char *folder, const char *name,
-                                    epctx_mapping *out, epctx_error *error)
-{
-    epctx_status status;
-    strike();
-    status = inner->map_inside_fn(user, folder, name, out, error);
-    strike();
-    return status;
-}
-
-static epctx_status late_read_inside(void *user, const char *folder, const char *name,
-                                     epctx_mapping *out, epctx_error *error)
-{
-    epctx_status status;
-    strike();
-    status = inner->read_inside_fn(user, folder, name, out, error);
+    status = inner->map_fn(user, folder, name, copy, out, error);
     strike();
     return status;
 }
@@ -114,8 +95,6 @@ static epctx_io late_io(const epctx_io *files)
     epctx_io io = *files;
     inner = files;
     io.map_fn = late_map;
-    io.map_inside_fn = late_map_inside;
-    if (files->read_inside_fn != NULL) io.read_inside_fn = late_read_inside;
     return io;
 }
 
@@ -333,19 +312,20 @@ TEST(reading)
     epctx_mapping m;
     epctx_error error;
     make_file(at("r"), "some bytes", 10);
-    CHECK_INT(io->map_fn(io->user, at("r"), &m, &error), EPCTX_OK);
+    CHECK_INT(io->map_fn(io->user, NULL, at("r"), false, &m, &error), EPCTX_OK);
     make_file(at("r"), "other", 5);
     CHECK_MEM(m.data, m.size, "some bytes", 10);
     io->unmap_fn(io->user, &m);
-    CHECK_INT(io->map_fn(io->user, at("none"), &m, &error), EPCTX_ERR_NOT_FOUND);
+    CHECK_INT(io->map_fn(io->user, NULL, at("none"), false, &m, &error), EPCTX_ERR_NOT_FOUND);
     make_file(at("r"), "", 0);
-    CHECK_INT(io->map_fn(io->user, at("r"), &m, &error), EPCTX_OK);
+    CHECK_INT(io->map_fn(io->user, NULL, at("r"), false, &m, &error), EPCTX_OK);
     CHECK_UINT(m.size, 0);
-    CHECK_TRUE(io->read_inside_fn == NULL);
+    CHECK_TRUE(!m.shared);
     /* Files of the kernel tell a size that is not theirs. */
     epctx_error_clear(&error);
     if (access("/sys/kernel/mm/transparent_hugepage/enabled", R_OK) == 0) {
-        CHECK_INT(io->map_fn(io->user, "/sys/kernel/mm/transparent_hugepage/enabled", &m, &error),
+        CHECK_INT(io->map_fn(io->user, NULL, "/sys/kernel/mm/transparent_hugepage/enabled", false, &m,
+                             &error),
                   EPCTX_ERR_IO);
         CHECK_HAS(error.message, "changed while it was read");
     }

@@ -507,10 +507,11 @@ TEST(nothing_is_opened_through_a_link)
     CHECK_MEM(mapping.data, mapping.size, "inside", 6);
     io->unmap_fn(io->user, &mapping);
     epctx_error_clear(&error);
-    CHECK_INT(io->map_inside_fn(io->user, canonical, "way/a.bin", &mapping, &error),
+    CHECK_INT(io->map_fn(io->user, canonical, "way/a.bin", false, &mapping, &error),
               EPCTX_ERR_PATH);
     epctx_error_clear(&error);
-    CHECK_INT(io->map_inside_fn(io->user, canonical, "real/a.bin", &mapping, &error), EPCTX_OK);
+    CHECK_INT(io->map_fn(io->user, canonical, "real/a.bin", false, &mapping, &error),
+              EPCTX_OK);
     io->unmap_fn(io->user, &mapping);
     CHECK_INT(epctx_path_map(io, epctx_str_of(root), epctx_str_of("out/passwd"), 0, &mapping, NULL,
                              0, &error),

@@ -626,11 +626,12 @@ typedef struct shelf {
     char real[16];
 } shelf;
 
-static epctx_status shelf_map(void *user, const char *path, epctx_mapping *out, epctx_error *error)
+static epctx_status shelf_map(void *user, const char *folder, const char *name, bool copy,
+                              epctx_mapping *out, epctx_error *error)
 {
     const shelf *s = (const shelf *)user;
-    bool model = strcmp(path, "a.onnx") == 0;
-    (void)error;
+    bool model = strcmp(name, "a.onnx") == 0;
+    (void)folder, (void)copy, (void)error;
     memset(out, 0, sizeof *out);
     out->data = model ? s->model->data : s->data;
     out->size = model ? s->model->size : sizeof s->data;
@@ -643,13 +644,14 @@ static void shelf_unmap(void *user, epctx_mapping *mapping)
     memset(mapping, 0, sizeof *mapping);
 }
 
-static epctx_status shelf_stat(void *user, const char *path, epctx_file_kind *kind, uint64_t *size,
+static epctx_status shelf_stat(void *user, const char *path, epctx_file_info *info,
                                epctx_error *error)
 {
     (void)error;
     (void)path;
-    *kind = EPCTX_FILE_REGULAR;
-    *size = sizeof((const shelf *)user)->data;
+    memset(info, 0, sizeof *info);
+    info->kind = EPCTX_FILE_REGULAR;
+    info->size = sizeof((const shelf *)user)->data;
     return EPCTX_OK;
 }
 
@@ -690,7 +692,6 @@ TEST(merge_of_long_names)
         io[i].unmap_fn = shelf_unmap;
         io[i].stat_fn = shelf_stat;
         io[i].canonical_fn = shelf_canonical;
-        io[i].map_inside_fn = NULL;
         opts.io = &io[i];
         parts[i].model = &models[i];
         CHECK_OK(epctx_model_open_file(&models[i], "a.onnx", &opts, &error), error);

@@ -2337,24 +2337,23 @@ TEST(stamps_at_their_limits)
 /* A source of another size is told from one with other bytes, and not read. */
 static int maps_counted; /* of the source */
 
-static epctx_status counting_map(void *user, const char *path, epctx_mapping *out,
-                                 epctx_error *error)
+static epctx_status counting_map(void *user, const char *folder, const char *name, bool copy,
+                                 epctx_mapping *out, epctx_error *error)
 {
-    maps_counted += strcmp(path, at("m.onnx")) == 0;
-    return epctx_io_files()->map_fn(user, path, out, error);
+    maps_counted += strcmp(name, at("m.onnx")) == 0;
+    return epctx_io_files()->map_fn(user, folder, name, copy, out, error);
 }
 
 /* The model was written after the source was changed, or before. */
 static uint64_t source_changed;
 
-static epctx_status told_times(void *user, const char *path, uint64_t *when_written,
-                               uint64_t *changed, epctx_error *error)
+static epctx_status told_times(void *user, const char *path, epctx_file_info *info,
+                               epctx_error *error)
 {
-    (void)user;
-    (void)error;
-    *when_written = strstr(path, "_ctx") != NULL ? 100 : 1;
-    *changed = strstr(path, "_ctx") != NULL ? 100 : source_changed;
-    return EPCTX_OK;
+    epctx_status status = epctx_io_files()->stat_fn(user, path, info, error);
+    info->written = strstr(path, "_ctx") != NULL ? 100 : 1;
+    info->changed = strstr(path, "_ctx") != NULL ? 100 : source_changed;
+    return status;
 }
 
 TEST(fresh_by_size_and_time)
@@ -2375,7 +2374,7 @@ TEST(fresh_by_size_and_time)
     make_source(0);
     CHECK_INT(generate(&f, NULL, NULL, NULL, &error), EPCTX_OK);
     io.map_fn = counting_map;
-    io.times_fn = told_times;
+    io.stat_fn = told_times;
     open.io = &io;
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), &open, NULL), EPCTX_OK);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -40,6 +40,7 @@ static int sys_maps;  /* alive */
 static int sys_renamed;
 static int sys_opens;
 static bool all_named; /* no file without a name */
+static bool one_name;  /* and no second one */
 
 /* What is to go wrong in this call, or 0. An errno is set. */
 static int sys_wrong(const char *call)
@@ -98,7 +99,7 @@ static int sys_openat(int fd, const char *path, int flags, ...)
     va_start(args, flags);
     if ((flags & (O_CREAT | UNNAMED)) != 0) mode = (mode_t)va_arg(args, int);
     va_end(args);
-    if ((flags & UNNAMED) != 0 && all_named) {
+    if ((flags & UNNAMED) != 0 && (all_named || one_name)) {
         errno = EOPNOTSUPP;
         return -1;
     }
@@ -175,11 +176,6 @@ static int sys_fsync(int fd)
     return sys_wrong("fsync") != 0 ? -1 : fsync(fd);
 }
 
-static int sys_unlink(const char *path)
-{
-    return sys_wrong("unlink") != 0 ? -1 : unlink(path);
-}
-
 static int sys_unlinkat(int fd, const char *path, int flags)
 {
     return sys_wrong("unlinkat") != 0 ? -1 : unlinkat(fd, path, flags);
@@ -188,12 +184,10 @@ static int sys_unlinkat(int fd, const char *path, int flags)
 /* "name" gives a file without a name one, "linkat" a file a second one. */
 static int sys_linkat(int a, const char *from, int b, const char *to, int flags)
 {
-    return sys_wrong(flags != 0 ? "name" : "linkat") != 0 ? -1 : linkat(a, from, b, to, flags);
-}
-
-static int sys_link(const char *from, const char *to)
-{
-    return sys_wrong("link") != 0 ? -1 : link(from, to);
+    if (one_name) errno = EPERM;
+    return one_name || sys_wrong(flags != 0 ? "name" : "linkat") != 0
+               ? -1
+               : linkat(a, from, b, to, flags);
 }
 
 static int sys_flock(int fd, int how)
@@ -221,9 +215,7 @@ static DIR *sys_opendir(const char *path)
 #define fchown(fd, owner, group)    sys_fchown(fd, owner, group)
 #define fchmod(fd, mode)            sys_fchmod(fd, mode)
 #define fsync(fd)                   sys_fsync(fd)
-#define unlink(path)                sys_unlink(path)
 #define unlinkat(fd, path, flags)   sys_unlinkat(fd, path, flags)
-#define link(from, to)              sys_link(from, to)
 #define linkat(a, from, b, to, f)   sys_linkat(a, from, b, to, f)
 #define flock(fd, how)              sys_flock(fd, how)
 #define opendir(path)               sys_opendir(path)
@@ -246,9 +238,7 @@ static DIR *sys_opendir(const char *path)
 #undef fchown
 #undef fchmod
 #undef fsync
-#undef unlink
 #undef unlinkat
-#undef link
 #undef linkat
 #undef flock
 #undef opendir
@@ -271,7 +261,7 @@ static epctx_status map(void)
 {
     const epctx_io *io = epctx_io_files();
     epctx_mapping m;
-    epctx_status status = io->map_fn(io->user, at("file"), &m, &error);
+    epctx_status status = io->map_fn(io->user, NULL, at("file"), false, &m, &error);
     return taken(status, io, &m);
 }
 
@@ -279,7 +269,7 @@ static epctx_status read_all(void)
 {
     const epctx_io *io = epctx_io_private();
     epctx_mapping m;
-    epctx_status status = io->map_fn(io->user, at("file"), &m, &error);
+    epctx_status status = io->map_fn(io->user, NULL, at("file"), false, &m, &error);
     return taken(status, io, &m);
 }
 
@@ -287,29 +277,60 @@ static epctx_status map_inside(void)
 {
     const epctx_io *io = epctx_io_files();
     epctx_mapping m;
-    epctx_status status = io->map_inside_fn(io->user, root, "file", &m, &error);
+    epctx_status status = io->map_fn(io->user, root, "file", false, &m, &error);
     return taken(status, io, &m);
 }
 
 static epctx_status examine(void)
 {
     const epctx_io *io = epctx_io_files();
-    epctx_file_kind kind;
-    uint64_t size;
-    epctx_status status = io->stat_fn(io->user, at("file"), &kind, &size, &error);
-    return status == EPCTX_OK && size != 4 ? EPCTX_ERR_CONFIG : status;
+    epctx_file_info info;
+    epctx_status status = io->stat_fn(io->user, at("file"), &info, &error);
+    return status == EPCTX_OK && info.size != 4 ? EPCTX_ERR_CONFIG : status;
+}
+
+/* With the way back, which is taken after a failure. */
+static epctx_status put_file(const char *folder, const char *name, bool second,
+                             epctx_overwrite overwrite)
+{
+    static epctx_io_file file;
+    const epctx_io *io = epctx_io_files();
+    epctx_status status = io->create_fn(io->user, folder, name, &file, &error);
+    if (status != EPCTX_OK) return status;
+    status = io->write_fn(io->user, &file, "new text", 8, &error);
+    if (status == EPCTX_OK) status = io->sync_fn(io->user, &file, &error);
+    if (status == EPCTX_OK && second) status = io->second_fn(io->user, &file, "second", &error);
+    if (status == EPCTX_OK) status = io->commit_fn(io->user, &file, overwrite, &error);
+    if (status != EPCTX_OK) io->back_fn(io->user, &file);
+    io->close_fn(io->user, &file);
+    return status;
 }
 
 static epctx_status replace_file(const char *path)
 {
+    return put_file(NULL, path, false, EPCTX_OVERWRITE_REPLACE);
+}
+
+static epctx_status swap_file(const char *name, epctx_overwrite overwrite)
+{
+    return put_file(root, name, true, overwrite);
+}
+
+/* What is there goes first. */
+static epctx_status clear(void)
+{
     static epctx_io_file file;
     const epctx_io *io = epctx_io_files();
-    epctx_status status = io->create_fn(io->user, path, &file, &error);
+    epctx_status status = io->create_fn(io->user, root, "file", &file, &error);
     if (status != EPCTX_OK) return status;
     status = io->write_fn(io->user, &file, "new text", 8, &error);
-    if (status == EPCTX_OK) status = io->sync_fn(io->user, &file, &error);
-    if (status == EPCTX_OK) return io->commit_fn(io->user, &file, &error);
-    io->abort_fn(io->user, &file);
+    if (status == EPCTX_OK)
+        status = io->clear_fn(io->user, &file, EPCTX_OVERWRITE_REPLACE, &error);
+    if (status == EPCTX_OK && strcmp(listing(), "file.old ") != 0) status = EPCTX_ERR_CONFIG;
+    if (status == EPCTX_OK)
+        status = io->commit_fn(io->user, &file, EPCTX_OVERWRITE_REPLACE, &error);
+    if (status != EPCTX_OK) io->back_fn(io->user, &file);
+    io->close_fn(io->user, &file);
     return status;
 }
 
@@ -332,22 +353,6 @@ static epctx_status replace_named(void)
     return status;
 }
 
-/* With a way back, which is taken after a failure. */
-static epctx_status swap_file(const char *name, epctx_overwrite overwrite)
-{
-    static epctx_io_file file;
-    const epctx_io *io = epctx_io_files();
-    epctx_status status = io->create_inside_fn(io->user, root, name, &file, &error);
-    if (status != EPCTX_OK) return status;
-    status = io->write_fn(io->user, &file, "new text", 8, &error);
-    if (status == EPCTX_OK) status = io->sync_fn(io->user, &file, &error);
-    if (status == EPCTX_OK) status = io->second_fn(io->user, &file, "second", &error);
-    if (status == EPCTX_OK) status = io->swap_fn(io->user, &file, overwrite, &error);
-    io->settle_fn(io->user, &file, status != EPCTX_OK);
-    io->abort_fn(io->user, &file);
-    return status;
-}
-
 static epctx_status swap(void)
 {
     return swap_file("file", EPCTX_OVERWRITE_REPLACE);
@@ -365,6 +370,11 @@ static epctx_status swap_named(void)
 static epctx_status swap_backup(void)
 {
     return swap_file("file", EPCTX_OVERWRITE_BACKUP);
+}
+
+static epctx_status swap_backup_alone(void)
+{
+    return put_file(root, "file", false, EPCTX_OVERWRITE_BACKUP);
 }
 
 static epctx_status swap_new(void)
@@ -389,32 +399,19 @@ static epctx_status swap_none(void)
 static epctx_status link_inside(void)
 {
     const epctx_io *io = epctx_io_files();
-    return io->link_inside_fn(io->user, root, "file", "made", &error);
+    return io->link_fn(io->user, root, "file", "made", &error);
 }
 
 static epctx_status remove_inside(void)
 {
     const epctx_io *io = epctx_io_files();
-    return io->remove_inside_fn(io->user, root, "file", &error);
-}
-
-static epctx_status identify(void)
-{
-    const epctx_io *io = epctx_io_files();
-    epctx_file_id id;
-    return io->identify_fn(io->user, at("file"), &id, &error);
+    return io->remove_fn(io->user, root, "file", &error);
 }
 
 static epctx_status second_name(void)
 {
     const epctx_io *io = epctx_io_files();
-    return io->link_fn(io->user, at("file"), at("made"), &error);
-}
-
-static epctx_status sync_folder(void)
-{
-    const epctx_io *io = epctx_io_files();
-    return io->sync_folder_fn(io->user, at("file"), &error);
+    return io->link_fn(io->user, NULL, at("file"), at("made"), &error);
 }
 
 static epctx_status resolve(void)
@@ -427,14 +424,7 @@ static epctx_status resolve(void)
 static epctx_status take_away(void)
 {
     const epctx_io *io = epctx_io_files();
-    return io->remove_fn(io->user, at("file"), &error);
-}
-
-static epctx_status times(void)
-{
-    const epctx_io *io = epctx_io_files();
-    uint64_t written, changed;
-    return io->times_fn(io->user, at("file"), &written, &changed, &error);
+    return io->remove_fn(io->user, NULL, at("file"), &error);
 }
 
 static bool no_name(void *state, const char *name)
@@ -455,7 +445,7 @@ static epctx_status lock(void)
 {
     static epctx_io_file held;
     const epctx_io *io = epctx_io_files();
-    epctx_status status = io->lock_fn(io->user, at("lock"), &held, &error);
+    epctx_status status = io->lock_fn(io->user, NULL, at("lock"), &held, &error);
     int fd;
     if (status != EPCTX_OK) {
         remove(at("lock"));
@@ -464,7 +454,7 @@ static epctx_status lock(void)
     fd = open(at("lock"), O_RDWR);
     if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0) status = EPCTX_ERR_CONFIG;
     if (fd >= 0) close(fd);
-    io->unlock_fn(io->user, &held);
+    io->close_fn(io->user, &held);
     return status;
 }
 
@@ -492,6 +482,10 @@ static const struct io_case {
     {map_inside, {"openat", 1, ELOOP, 0}, EPCTX_ERR_PATH, "'file' became a link"},
     {map_inside, {"openat", 1, ENOTDIR, 0}, EPCTX_ERR_PATH, "'file' became a link"},
     {map_inside, {"mmap", 1, ENOMEM, 0}, EPCTX_ERR_IO, "cannot map"},
+    {clear, {"renameat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot keep"},
+    {clear, {"fsync", 1, EIO, 0}, EPCTX_ERR_IO, "cannot flush"}, /* of the folder */
+    {clear, {"fsync", 2, EIO, 0}, EPCTX_ERR_IO, "cannot flush"},
+    {clear, {"name", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
     {examine, {"stat", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot examine"},
     {resolve, {"realpath", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot resolve"},
     {replace, {"realpath", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot resolve"},
@@ -516,7 +510,7 @@ static const struct io_case {
     {replace, {"write", 1, ENOSPC, 0}, EPCTX_ERR_IO, "cannot write"},
     {replace, {"fsync", 1, EIO, 0}, EPCTX_ERR_IO, "cannot flush"},
     {replace, {"renameat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
-    {create, {"renameat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
+    {create, {"name", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
     {create, {"open", 1, ENOENT, 0}, EPCTX_ERR_NOT_FOUND, "its folder does not exist"},
     {create, {"open", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open the folder of"},
     {swap, {"open", 1, ENOENT, 0}, EPCTX_ERR_NOT_FOUND, "its folder does not exist"},
@@ -530,12 +524,14 @@ static const struct io_case {
     {swap, {"fsync", 3, EINVAL, 0}, EPCTX_OK, ""},
     {swap, {"linkat", 1, EEXIST, 998}, EPCTX_OK, ""},
     {swap, {"linkat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot keep"},
-    {swap, {"linkat", 1, EPERM, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
+    {swap, {"linkat", 1, EPERM, 0}, EPCTX_OK, ""}, /* then it is a copy */
+    {swap, {"linkat", 1, EMLINK, 0}, EPCTX_OK, ""},
     {swap, {"linkat", 1, ENOENT, 0}, EPCTX_OK, ""},
     {swap, {"renameat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
     {swap_named, {"linkat", 2, EIO, 0}, EPCTX_ERR_IO, "cannot keep"},
     {swap_named, {"renameat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
     {swap_backup, {"linkat", 1, EEXIST, 999}, EPCTX_ERR_EXISTS, "has 999 backups"},
+    {swap_backup, {"linkat", 1, EOPNOTSUPP, 0}, EPCTX_OK, ""},
     {swap_backup, {"renameat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
     {swap_backup, {"fsync", 3, EIO, 0}, EPCTX_ERR_IO, "cannot flush"},
     {swap_new, {"name", 2, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
@@ -548,21 +544,15 @@ static const struct io_case {
     {link_inside, {"linkat", 1, EPERM, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
     {link_inside, {"linkat", 1, EEXIST, 0}, EPCTX_ERR_EXISTS, "exists already"},
     {remove_inside, {"unlinkat", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot remove"},
-    {identify, {"stat", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot examine"},
-    {take_away, {"unlink", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot remove"},
-    {second_name, {"link", 1, EPERM, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
-    {second_name, {"link", 1, EMLINK, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
-    {second_name, {"link", 1, EXDEV, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
-    {second_name, {"link", 1, ENOSYS, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
-    {second_name, {"link", 1, EOPNOTSUPP, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
-    {second_name, {"link", 1, EIO, 0}, EPCTX_ERR_IO, "cannot link"},
-    {sync_folder, {"open", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open"},
-    {sync_folder, {"fsync", 1, EIO, 0}, EPCTX_ERR_IO, "cannot flush"},
-    {sync_folder, {"fsync", 1, EINVAL, 0}, EPCTX_OK, ""}, /* nothing more can be done there */
-    {times, {"stat", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot examine"},
-    {times, {"stat", 1, ENOENT, 0}, EPCTX_ERR_NOT_FOUND, "cannot examine"},
+    {take_away, {"unlinkat", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot remove"},
+    {second_name, {"linkat", 1, EPERM, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
+    {second_name, {"linkat", 1, EMLINK, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
+    {second_name, {"linkat", 1, EXDEV, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
+    {second_name, {"linkat", 1, ENOSYS, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
+    {second_name, {"linkat", 1, EOPNOTSUPP, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
+    {second_name, {"linkat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot link"},
     {list, {"opendir", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot list"},
-    {lock, {"open", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open the folder of the lock"},
+    {lock, {"open", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open the folder of"},
     {lock, {"openat", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open the lock"},
     {lock, {"flock", 1, EIO, 0}, EPCTX_ERR_IO, "cannot lock"},
     {lock, {"flock", 1, EINTR, 2}, EPCTX_OK, ""},
@@ -633,20 +623,43 @@ TEST(system_calls)
     }
 }
 
-/* A name without a folder is in the current one, also when there is no such file yet. */
-TEST(current_folder)
+/* Where files have one name only what is replaced is copied: what the copy meets. */
+static epctx_status copied(const char *call, int at_call, int what)
 {
-    const epctx_io *io = epctx_io_files();
+    epctx_status status;
     clear_root();
-    CHECK_INT(chdir(root), 0);
-    CHECK_INT(io->sync_folder_fn(io->user, "gone", &error), EPCTX_OK);
-    sys_plan = (sys_fault){"fsync", 1, EIO, 0};
-    sys_seen = 0;
+    make_file(at("file"), "text", 4);
+    if (chmod(at("file"), 0640) != 0) return EPCTX_ERR_CONFIG;
     epctx_error_clear(&error);
-    CHECK_INT(io->sync_folder_fn(io->user, "gone", &error), EPCTX_ERR_IO);
+    one_name = true;
+    sys_plan = (sys_fault){call, at_call, what, 0};
+    sys_seen = 0;
+    status = swap_backup_alone();
     sys_plan.call = NULL;
-    CHECK_HAS(error.message, "cannot flush");
-    CHECK_INT(chdir("/"), 0);
+    one_name = false;
+    return status;
+}
+
+TEST(copies)
+{
+    static const struct {
+        const char *call;
+        int at, what;
+    } steps[] = {{"openat", 2, EACCES}, {"openat", 3, EACCES}, {"fstat", 3, EIO},
+                 {"fchmod", 2, EPERM},  {"write", 2, ENOSPC},  {"fsync", 2, EIO},
+                 {"mmap", 1, ENOMEM}};
+    struct stat info;
+    CHECK_OK(copied("none", 1, 0), error);
+    CHECK_STR(listing(), "file file~ ");
+    CHECK_INT(stat(at("file~"), &info), 0);
+    CHECK_INT(info.st_mode & 0777, 0640);
+    CHECK_INT(info.st_size, 4);
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        CHECK(copied(steps[i].call, steps[i].at, steps[i].what) == EPCTX_ERR_IO, "%s: %s",
+              steps[i].call, error.message);
+        CHECK(strcmp(listing(), "file ") == 0, "%s: there is %s", steps[i].call, listing());
+        CHECK_INT(sys_maps, 0);
+    }
 }
 
 TEST(long_lock)
@@ -656,8 +669,8 @@ TEST(long_lock)
     const epctx_io *io = epctx_io_files();
     memset(path, 'x', sizeof path - 1);
     epctx_error_clear(&error);
-    CHECK_INT(io->lock_fn(io->user, path, &held, &error), EPCTX_ERR_LIMIT);
-    CHECK_HAS(error.message, "the path of a lock is too long");
+    CHECK_INT(io->lock_fn(io->user, NULL, path, &held, &error), EPCTX_ERR_LIMIT);
+    CHECK_HAS(error.message, "a path is longer");
 }
 
 int main(int argc, char **argv)
@@ -667,7 +680,7 @@ int main(int argc, char **argv)
         return 1;
     }
     RUN(system_calls);
-    RUN(current_folder);
+    RUN(copies);
     RUN(long_lock);
     remove_root();
     return test_end();

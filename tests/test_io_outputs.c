@@ -600,13 +600,13 @@ TEST(nothing_to_leave)
     static epctx_io_file file;
     const epctx_io *io = epctx_io_files();
     make_tree();
-    CHECK_INT(io->create_fn(io->user, at("in/x"), &file, &error), EPCTX_OK);
+    CHECK_INT(io->create_fn(io->user, NULL, at("in/x"), &file, &error), EPCTX_OK);
     CHECK_INT(io->write_fn(io->user, &file, "half", 4, &error), EPCTX_OK);
     if (strcmp(names_in("in"), "") != 0) {
-        io->abort_fn(io->user, &file);
+        io->close_fn(io->user, &file);
         SKIP("files without a name cannot be made here");
     }
-    io->abort_fn(io->user, &file);
+    io->close_fn(io->user, &file);
     CHECK_STR(names_in("in"), "");
 }
 
@@ -619,18 +619,17 @@ TEST(removed_by_a_handler)
     epctx_io io = epctx_io_listed(&list);
     make_tree();
     make_file(at("in/old"), "old", 3);
-    CHECK_INT(io.create_fn(io.user, at("in/new"), &made, &error), EPCTX_OK);
-    CHECK_INT(io.create_inside_fn(io.user, at("in"), "old", &swapped, &error), EPCTX_OK);
-    CHECK_INT(io.swap_fn(io.user, &swapped, EPCTX_OVERWRITE_REPLACE, &error), EPCTX_OK);
-    CHECK_INT(io.lock_fn(io.user, at("in/x.lock"), &lock, &error), EPCTX_OK);
+    CHECK_INT(io.create_fn(io.user, NULL, at("in/new"), &made, &error), EPCTX_OK);
+    CHECK_INT(io.create_fn(io.user, at("in"), "old", &swapped, &error), EPCTX_OK);
+    CHECK_INT(io.commit_fn(io.user, &swapped, EPCTX_OVERWRITE_REPLACE, &error), EPCTX_OK);
+    CHECK_INT(io.lock_fn(io.user, NULL, at("in/x.lock"), &lock, &error), EPCTX_OK);
     CHECK_HAS(names_in("in"), "x.lock");
     CHECK_HAS(names_in("in"), ".tmp"); /* the old file */
     epctx_open_files_remove(&list);
     CHECK_STR(names_in("in"), "old ");
-    io.settle_fn(io.user, &swapped, false);
-    io.abort_fn(io.user, &swapped);
-    io.abort_fn(io.user, &made);
-    io.unlock_fn(io.user, &lock);
+    io.close_fn(io.user, &swapped);
+    io.close_fn(io.user, &made);
+    io.close_fn(io.user, &lock);
     for (size_t i = 0; i < EPCTX_LISTED_MAX; i++)
         CHECK_TRUE(list.files[i] == NULL);
     CHECK_STR(names_in("in"), "old ");

@@ -753,7 +753,8 @@ TEST(cache_killed)
     child = fork();
     if (child == 0) {
         epctx_io_file lock = {0};
-        locked = epctx_io_files()->lock_fn(NULL, at("m_ctx.onnx.lock"), &lock, NULL) == EPCTX_OK
+        locked = epctx_io_files()->lock_fn(NULL, NULL, at("m_ctx.onnx.lock"), &lock, NULL) ==
+                         EPCTX_OK
                      ? 'y'
                      : 'n';
         if (write(ends[1], &locked, 1) == 1) pause();

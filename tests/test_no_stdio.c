@@ -59,7 +59,7 @@ TEST(buffers_need_an_allocator)
     epctx_error error;
     callbacks.write_fn = take_buffer;
     epctx_error_clear(&error);
-    CHECK_INT(io.create_fn(io.user, "b", &file, &error), EPCTX_ERR_NOMEM);
+    CHECK_INT(io.create_fn(io.user, NULL, "b", &file, &error), EPCTX_ERR_NOMEM);
     CHECK_HAS(error.message, "no memory for a buffer to write");
 }
 

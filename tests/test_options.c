@@ -622,11 +622,10 @@ TEST(outputs_spare_inputs)
 }
 
 /* The machine's files, but creating fails as in a folder that is read-only. */
-static epctx_status refuse(void *user, const char *path, epctx_io_file *file, epctx_error *error)
+static epctx_status refuse(void *user, const char *folder, const char *name, epctx_io_file *file,
+                           epctx_error *error)
 {
-    (void)user;
-    (void)path;
-    (void)file;
+    (void)user, (void)folder, (void)name, (void)file;
     return epctx_fail(error, EPCTX_ERR_IO, "cannot create: read-only");
 }
 
@@ -636,7 +635,6 @@ TEST(output_writable)
     place p;
     CHECK_TRUE(enter(&p));
     io.create_fn = refuse;
-    io.create_inside_fn = NULL;
     p.in.io = &io;
     CHECK_INT(preflight(&p), EPCTX_ERR_IO);
     CHECK_STR(p.s.error.message, "model_ctx.onnx: cannot create: read-only");
@@ -777,12 +775,12 @@ static bool few_fails(void *user, epctx_error *error)
     return true;
 }
 
-static epctx_status few_stat(void *user, const char *path, epctx_file_kind *kind, uint64_t *size,
+static epctx_status few_stat(void *user, const char *path, epctx_file_info *info,
                              epctx_error *error)
 {
     const epctx_io *files = epctx_io_files();
     return few_fails(user, error) ? EPCTX_ERR_IO
-                                  : files->stat_fn(files->user, path, kind, size, error);
+                                  : files->stat_fn(files->user, path, info, error);
 }
 
 static epctx_status few_canonical(void *user, const char *path, char *out, size_t capacity,

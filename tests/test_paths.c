@@ -298,11 +298,10 @@ TEST(resolve_capacity)
 }
 
 /* A file that is emptied between the look at it and the mapping. */
-static epctx_status map_empty(void *user, const char *path, epctx_mapping *out, epctx_error *error)
+static epctx_status map_empty(void *user, const char *folder, const char *name, bool copy,
+                              epctx_mapping *out, epctx_error *error)
 {
-    (void)user;
-    (void)path;
-    (void)error;
+    (void)user, (void)folder, (void)name, (void)copy, (void)error;
     memset(out, 0, sizeof *out);
     return EPCTX_OK;
 }
@@ -316,7 +315,6 @@ TEST(emptied)
     make_tree();
     snprintf(folder, sizeof folder, "%s/model", root);
     io.map_fn = map_empty;
-    io.map_inside_fn = NULL;
     CHECK_INT(epctx_path_map(&io, epctx_str_of(folder), epctx_str_of("a.bin"), 0, &mapping, NULL,
                              0, &error),
               EPCTX_ERR_PATH);

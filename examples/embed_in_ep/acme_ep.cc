@@ -197,24 +197,6 @@ epctx_backend LoadingBackend()
 
 // ------------------------------------------------------------------------------------------ files
 
-// A file that appears complete under its name or not at all.
-epctx_status WriteFile(const std::string &path, const std::string &bytes, epctx_error &error)
-{
-    const epctx_io *io = epctx_io_files();
-    epctx_io_file file;
-    epctx_error_clear(&error);
-    epctx_status status = io->create_fn(io->user, path.c_str(), &file, &error);
-    if (status != EPCTX_OK) return status;
-    status = io->write_fn(io->user, &file, bytes.data(), bytes.size(), &error);
-    if (status == EPCTX_OK) status = io->sync_fn(io->user, &file, &error);
-    if (status != EPCTX_OK) {
-        io->abort_fn(io->user, &file);
-        return status;
-    }
-    status = io->commit_fn(io->user, &file, &error);
-    if (status == EPCTX_OK) status = io->sync_folder_fn(io->user, path.c_str(), &error);
-    return status;
-}
 
 // --------------------------------------------------------------------------------------------- EP
 
@@ -298,7 +280,11 @@ host::Status AcmeExecutionProvider::Generate(const std::vector<host::FusedNodeAn
                                                 sizeof binary_name, &error);
         if (status != EPCTX_OK) return ToStatus(status, error);
         const epctx_str folder = epctx_path_folder(View(model));
-        status = WriteFile(std::string(folder.data, folder.size) + binary_name, bytes, error);
+        const std::string target = std::string(folder.data, folder.size) + binary_name;
+        epctx_write_opts opts{};
+        opts.derived = true; // nobody chose this name: never through a link
+        status = epctx_write_bytes(nullptr, target.c_str(), bytes.data(), bytes.size(), &opts,
+                                   &error);
         if (status != EPCTX_OK) return ToStatus(status, error);
     }
 

@@ -86,16 +86,15 @@ static epctx_status read_buffer(void *user, const char *name, void **data, size_
     const vault *v = (const vault *)user;
     const epctx_io *files = epctx_io_files();
     char path[EPCTX_PATH_MAX];
-    epctx_file_kind kind;
+    epctx_file_info info;
     epctx_mapping file;
-    uint64_t bytes;
     bool sealed;
     epctx_status status = sealed_path(name, path, error);
-    if (status == EPCTX_OK) status = files->stat_fn(files->user, path, &kind, &bytes, error);
+    if (status == EPCTX_OK) status = files->stat_fn(files->user, path, &info, error);
     if (status != EPCTX_OK) return status;
-    sealed = kind == EPCTX_FILE_REGULAR;
+    sealed = info.kind == EPCTX_FILE_REGULAR;
     if (!sealed && !v->plain_sources) return EPCTX_ERR_NOT_FOUND;
-    status = files->map_fn(files->user, sealed ? path : name, &file, error);
+    status = files->map_fn(files->user, NULL, sealed ? path : name, false, &file, error);
     if (status != EPCTX_OK) return status;
     status = sealed ? open_sealed(v, name, &file, data, size, error)
                     : copy_plain(&file, data, size, error);
@@ -108,24 +107,6 @@ static void free_buffer(void *user, void *data, size_t size)
     (void)user;
     sodium_memzero(data, size);
     free(data);
-}
-
-/* Complete and durable under its name, or not there at all: the files' io does that. */
-static epctx_status write_sealed(const char *path, const unsigned char *data, size_t size,
-                                 epctx_error *error)
-{
-    const epctx_io *files = epctx_io_files();
-    epctx_io_file file;
-    epctx_status status = files->create_fn(files->user, path, &file, error);
-    if (status != EPCTX_OK) return status;
-    status = files->write_fn(files->user, &file, data, size, error);
-    if (status == EPCTX_OK) status = files->sync_fn(files->user, &file, error);
-    if (status != EPCTX_OK) {
-        files->abort_fn(files->user, &file);
-        return status;
-    }
-    status = files->commit_fn(files->user, &file, error);
-    return status == EPCTX_OK ? files->sync_folder_fn(files->user, path, error) : status;
 }
 
 static epctx_status write_buffer(void *user, const char *name, const void *data, size_t size,
@@ -146,7 +127,7 @@ static epctx_status write_buffer(void *user, const char *name, const void *data,
                                                (const unsigned char *)data, size,
                                                (const unsigned char *)as.data, as.size, NULL,
                                                sealed + MAGIC_SIZE, v->key);
-    status = write_sealed(path, sealed, HEAD_SIZE + size + TAG_SIZE, error);
+    status = epctx_write_bytes(NULL, path, sealed, HEAD_SIZE + size + TAG_SIZE, NULL, error);
     free(sealed);
     return status;
 }
@@ -157,7 +138,7 @@ static epctx_status remove_buffer(void *user, const char *name, epctx_error *err
     char path[EPCTX_PATH_MAX];
     epctx_status status = sealed_path(name, path, error);
     (void)user;
-    return status == EPCTX_OK ? files->remove_fn(files->user, path, error) : status;
+    return status == EPCTX_OK ? files->remove_fn(files->user, NULL, path, error) : status;
 }
 
 static epctx_buffer_io callbacks(vault *v)

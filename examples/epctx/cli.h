@@ -151,9 +151,8 @@ uint64_t cli_file_size(const char *file);
 /* The io of everything that is written: the files', with progress. A signal that ends the tool
  * removes what is unfinished; while names change it waits until the tool is done. */
 const epctx_io *cli_io(void);
-/* Files that are no models: all of them or, where the file system can take a change back, none. With
- * a folder they are names in it, and never written through links; without one `name` is a path that
- * the user gave. Existing ones are replaced. */
+/* Files with these names in a folder, all of them or none; existing ones are replaced, links are
+ * not followed. */
 typedef struct cli_file {
     const char *name;
     const void *data;

@@ -175,9 +175,8 @@ void tell_steps(output *out, const epctx_combined *combined, size_t parts)
 static bool is_missing(const char *folder)
 {
     const epctx_io *io = epctx_io_files();
-    epctx_file_kind kind = EPCTX_FILE_NONE;
-    uint64_t size;
-    return io->stat_fn(io->user, folder, &kind, &size, NULL) == EPCTX_OK && kind == EPCTX_FILE_NONE;
+    epctx_file_info info;
+    return io->stat_fn(io->user, folder, &info, NULL) == EPCTX_OK && info.kind == EPCTX_FILE_NONE;
 }
 
 /* Makes the folders of a file that the model names with one. `made` gets them, one per line of

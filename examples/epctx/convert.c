@@ -55,7 +55,7 @@ static epctx_status check_left_behind(const output *out, epctx_model *model,
         bool found = !files[i].required || files[i].status != EPCTX_OK;
         for (k = 0; k < changes->file_count && !found; k++)
             found = epctx_str_is(files[i].name, changes->files[k].name);
-        if (found || epctx_path_find(model->io, folder, files[i].name, cli_path_flags(), path,
+        if (found || epctx_path_find(epctx_model_io(model), folder, files[i].name, cli_path_flags(), path,
                                      sizeof path, NULL) == EPCTX_OK)
             continue;
         status = epctx_fail(error, EPCTX_ERR_NOT_FOUND,

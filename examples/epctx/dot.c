@@ -132,16 +132,15 @@ static void put_file_size(const picture *p, epctx_str name)
 {
     const epctx_io *io = epctx_io_files();
     char path[EPCTX_PATH_MAX];
-    epctx_file_kind kind;
-    uint64_t size;
+    epctx_file_info info;
     if (epctx_path_find(io, epctx_path_folder(epctx_str_of(p->file)), name, cli_path_flags(), path,
                         sizeof path, NULL) != EPCTX_OK ||
-        io->stat_fn(io->user, path, &kind, &size, NULL) != EPCTX_OK) {
+        io->stat_fn(io->user, path, &info, NULL) != EPCTX_OK) {
         fputs(", not found", stdout);
         return;
     }
     fputs(", ", stdout);
-    put_size(size);
+    put_size(info.size);
 }
 
 static void put_epnode(const picture *p, const epctx_node_view *view, uint32_t id)

@@ -104,23 +104,13 @@ void cli_signals_end(void)
 
 /* -- the io -- */
 
-static epctx_status create(void *user, const char *path, epctx_io_file *file, epctx_error *error)
+static epctx_status create(void *user, const char *root, const char *name, epctx_io_file *file,
+                           epctx_error *error)
 {
     sigset_t before;
     epctx_status status;
     block(&before);
-    status = base()->create_fn(user, path, file, error);
-    unblock(&before);
-    return status;
-}
-
-static epctx_status create_inside(void *user, const char *root, const char *name,
-                                  epctx_io_file *file, epctx_error *error)
-{
-    sigset_t before;
-    epctx_status status;
-    block(&before);
-    status = base()->create_inside_fn(user, root, name, file, error);
+    status = base()->create_fn(user, root, name, file, error);
     unblock(&before);
     return status;
 }
@@ -144,19 +134,27 @@ static epctx_status write_parts(void *user, epctx_io_file *file, const void *dat
     return status;
 }
 
-static void abort_file(void *user, epctx_io_file *file)
+static void close_file(void *user, epctx_io_file *file)
 {
     sigset_t before;
     block(&before);
-    base()->abort_fn(user, file);
+    base()->close_fn(user, file);
     unblock(&before);
 }
 
 /* From here on names change, until all of them have changed or are as they were. */
-static epctx_status commit(void *user, epctx_io_file *file, epctx_error *error)
+static epctx_status commit(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                           epctx_error *error)
 {
     state.late = 1;
-    return base()->commit_fn(user, file, error);
+    return base()->commit_fn(user, file, overwrite, error);
+}
+
+static epctx_status clear(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                          epctx_error *error)
+{
+    state.late = 1;
+    return base()->clear_fn(user, file, overwrite, error);
 }
 
 static epctx_status second(void *user, epctx_io_file *file, const char *name, epctx_error *error)
@@ -165,66 +163,31 @@ static epctx_status second(void *user, epctx_io_file *file, const char *name, ep
     return base()->second_fn(user, file, name, error);
 }
 
-static epctx_status swap(void *user, epctx_io_file *file, epctx_overwrite overwrite,
-                         epctx_error *error)
-{
-    state.late = 1;
-    return base()->swap_fn(user, file, overwrite, error);
-}
-
-static epctx_status remove_file(void *user, const char *path, epctx_error *error)
-{
-    state.late = 1;
-    return base()->remove_fn(user, path, error);
-}
-
-static epctx_status remove_inside(void *user, const char *root, const char *name,
-                                  epctx_error *error)
-{
-    state.late = 1;
-    return base()->remove_inside_fn(user, root, name, error);
-}
-
-static epctx_status link_file(void *user, const char *from, const char *to, epctx_error *error)
-{
-    state.late = 1;
-    return base()->link_fn(user, from, to, error);
-}
-
-static epctx_status link_inside(void *user, const char *root, const char *from, const char *to,
+static epctx_status remove_file(void *user, const char *root, const char *name,
                                 epctx_error *error)
 {
     state.late = 1;
-    return base()->link_inside_fn(user, root, from, to, error);
+    return base()->remove_fn(user, root, name, error);
+}
+
+static epctx_status link_file(void *user, const char *root, const char *from, const char *to,
+                              epctx_error *error)
+{
+    state.late = 1;
+    return base()->link_fn(user, root, from, to, error);
 }
 
 /* Waiting for a lock ends with a signal like anything else. */
-static epctx_status lock(void *user, const char *path, epctx_io_file *file, epctx_error *error)
+static epctx_status lock(void *user, const char *root, const char *name, epctx_io_file *file,
+                         epctx_error *error)
 {
     epctx_status status;
-    if (strlen(path) < sizeof state.lock) strcpy(state.lock, path);
-    status = base()->lock_fn(user, path, file, error);
+    if (epctx_path_join(epctx_str_of(root), epctx_str_of(name), state.lock, sizeof state.lock,
+                        NULL) != EPCTX_OK)
+        state.lock[0] = '\0';
+    status = base()->lock_fn(user, root, name, file, error);
     state.lock[0] = '\0';
     return status;
-}
-
-static epctx_status lock_inside(void *user, const char *root, const char *name,
-                                epctx_io_file *file, epctx_error *error)
-{
-    epctx_status status;
-    int used = snprintf(state.lock, sizeof state.lock, "%s/%s", root, name);
-    if (used < 0 || (size_t)used >= sizeof state.lock) state.lock[0] = '\0';
-    status = base()->lock_inside_fn(user, root, name, file, error);
-    state.lock[0] = '\0';
-    return status;
-}
-
-static void unlock(void *user, epctx_io_file *file)
-{
-    sigset_t before;
-    block(&before);
-    base()->unlock_fn(user, file);
-    unblock(&before);
 }
 
 const epctx_io *cli_io(void)
@@ -232,79 +195,46 @@ const epctx_io *cli_io(void)
     static epctx_io io;
     io = *base();
     io.create_fn = create;
-    io.create_inside_fn = create_inside;
-    io.second_fn = second;
     io.write_fn = write_parts;
-    io.abort_fn = abort_file;
+    io.close_fn = close_file;
     io.commit_fn = commit;
-    io.swap_fn = swap;
+    io.clear_fn = clear;
+    io.second_fn = second;
     io.remove_fn = remove_file;
-    io.remove_inside_fn = remove_inside;
     io.link_fn = link_file;
-    io.link_inside_fn = link_inside;
     io.lock_fn = lock;
-    io.lock_inside_fn = lock_inside;
-    io.unlock_fn = unlock;
     return &io;
 }
 
 /* -- files that are no models -- */
 
-/* Complete and durable, but not visible yet. */
-static epctx_status prepare(const char *root, const cli_file *from, epctx_io_file *file,
-                            epctx_error *error)
-{
-    const epctx_io *io = cli_io();
-    epctx_status status = root != NULL
-                              ? io->create_inside_fn(io->user, root, from->name, file, error)
-                              : io->create_fn(io->user, from->name, file, error);
-    if (status != EPCTX_OK) return status;
-    if (from->size > 0) status = io->write_fn(io->user, file, from->data, from->size, error);
-    if (status == EPCTX_OK) status = io->sync_fn(io->user, file, error);
-    if (status != EPCTX_OK) io->abort_fn(io->user, file);
-    return status;
-}
-
-/* Visible and durable; `kept` when there is a way back. */
-static epctx_status show(const char *path, epctx_io_file *file, bool *kept, epctx_error *error)
-{
-    const epctx_io *io = cli_io();
-    epctx_status status = EPCTX_ERR_UNSUPPORTED;
-    if (file->way_back) status = io->swap_fn(io->user, file, EPCTX_OVERWRITE_REPLACE, error);
-    *kept = status != EPCTX_ERR_UNSUPPORTED;
-    if (*kept) return status;
-    epctx_error_clear(error);
-    status = io->commit_fn(io->user, file, error);
-    return status == EPCTX_OK ? io->sync_folder_fn(io->user, path, error) : status;
-}
-
 epctx_status cli_write_files(const char *folder, const cli_file *files, size_t count,
                              epctx_error *error)
 {
-    const epctx_io *io = cli_io();
-    epctx_io_file *made = (epctx_io_file *)calloc(count, sizeof *made);
-    bool *kept = (bool *)calloc(count, sizeof *kept);
-    static char root[EPCTX_PATH_MAX];
-    epctx_status status = EPCTX_OK;
-    size_t ready = 0, shown = 0, i;
-    epctx_error_clear(error);
-    if (made == NULL || kept == NULL)
+    epctx_arena arena;
+    epctx_commit commit;
+    epctx_output_file *outputs;
+    epctx_span *parts;
+    epctx_status status;
+    size_t i;
+    epctx_arena_init(&arena, NULL);
+    outputs = (epctx_output_file *)epctx_arena_array(&arena, count, sizeof *outputs);
+    parts = (epctx_span *)epctx_arena_array(&arena, count, sizeof *parts);
+    status = epctx_commit_begin(&commit, cli_io(), &arena, error);
+    if (outputs == NULL || parts == NULL)
         status = epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
-    if (status == EPCTX_OK && folder != NULL)
-        status = io->canonical_fn(io->user, folder, root, sizeof root, error);
-    while (status == EPCTX_OK && ready < count) {
-        status = prepare(folder != NULL ? root : NULL, &files[ready], &made[ready], error);
-        ready += status == EPCTX_OK;
+    if (status == EPCTX_OK) status = epctx_commit_set_folder(&commit, folder, error);
+    for (i = 0; status == EPCTX_OK && i < count; i++) {
+        parts[i].data = (const uint8_t *)files[i].data;
+        parts[i].size = files[i].size;
+        outputs[i].path = outputs[i].name = files[i].name;
+        outputs[i].parts = &parts[i];
+        outputs[i].part_count = 1;
+        outputs[i].size = files[i].size;
+        status = epctx_commit_put_file(&commit, &outputs[i], EPCTX_OVERWRITE_REPLACE, error);
     }
-    while (status == EPCTX_OK && shown < count) {
-        status = show(folder != NULL ? root : files[shown].name, &made[shown], &kept[shown], error);
-        shown++;
-    }
-    for (i = ready; i-- > 0;) {
-        if (i < shown && kept[i]) io->settle_fn(io->user, &made[i], status != EPCTX_OK);
-        if (i >= shown || kept[i]) io->abort_fn(io->user, &made[i]);
-    }
-    free(kept);
-    free(made);
+    if (status == EPCTX_OK) status = epctx_commit_run(&commit, error);
+    epctx_commit_close(&commit);
+    epctx_arena_free(&arena);
     return status;
 }

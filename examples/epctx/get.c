@@ -103,20 +103,15 @@ static bool get_attr(const epctx_node_view *view, const char *name, char digits[
 
 static epctx_status write_file(const char *path, epctx_str value, epctx_error *error)
 {
-    cli_file file;
-    file.name = path;
-    file.data = value.data;
-    file.size = value.size;
     cli_progress_begin("get", value.size);
-    return cli_write_files(NULL, &file, 1, error);
+    return epctx_write_bytes(cli_io(), path, value.data, value.size, NULL, error);
 }
 
 static bool exists(const char *path)
 {
-    epctx_file_kind kind = EPCTX_FILE_NONE;
-    uint64_t size;
+    epctx_file_info info;
     const epctx_io *io = epctx_io_files();
-    return io->stat_fn(io->user, path, &kind, &size, NULL) != EPCTX_OK || kind != EPCTX_FILE_NONE;
+    return io->stat_fn(io->user, path, &info, NULL) != EPCTX_OK || info.kind != EPCTX_FILE_NONE;
 }
 
 static void put_base64(epctx_str bytes)

@@ -154,12 +154,11 @@ static epctx_status find_models(const char *const *files, int count, epctx_error
 {
     const epctx_io *io = epctx_io_files();
     epctx_status status = EPCTX_OK;
-    epctx_file_kind kind;
-    uint64_t size;
+    epctx_file_info info;
     int i;
     for (i = 0; status == EPCTX_OK && i < count; i++) {
-        status = io->stat_fn(io->user, files[i], &kind, &size, error);
-        if (status != EPCTX_OK || kind != EPCTX_FILE_NONE) continue;
+        status = io->stat_fn(io->user, files[i], &info, error);
+        if (status != EPCTX_OK || info.kind != EPCTX_FILE_NONE) continue;
         status = epctx_fail(error, EPCTX_ERR_NOT_FOUND, "cannot open: there is no such file");
         epctx_blame(error, files[i], NULL, NULL);
     }

@@ -590,7 +590,7 @@ static int info_binary(const char *file, bool json)
     size_t size = 0;
     void *memory;
     epctx_status status;
-    if (io->map_fn(io->user, file, &mapping, &error) != EPCTX_OK) return -1;
+    if (io->map_fn(io->user, NULL, file, false, &mapping, &error) != EPCTX_OK) return -1;
     span.data = mapping.data;
     span.size = mapping.size;
     status = epctx_npu_peek(span, &blob, &error);

@@ -64,12 +64,12 @@ epctx_write_opts output_options(const output *out)
 static bool is_replaced(const output *out, const char *file)
 {
     const epctx_io *io = epctx_io_files();
-    epctx_file_id result, source;
+    epctx_file_info result, source;
     if (out->path == NULL || out->to_stdout || out->dry_run) return false;
     return out->in_place ||
-           (io->identify_fn(io->user, out->path, &result, NULL) == EPCTX_OK &&
-            io->identify_fn(io->user, file, &source, NULL) == EPCTX_OK &&
-            memcmp(&result, &source, sizeof result) == 0);
+           (io->stat_fn(io->user, out->path, &result, NULL) == EPCTX_OK &&
+            io->stat_fn(io->user, file, &source, NULL) == EPCTX_OK &&
+            epctx_file_same(&result, &source));
 }
 
 epctx_status output_open(output *out, epctx_model *model, const char *file, epctx_error *error)
@@ -241,7 +241,7 @@ static int plan_model(output *out, epctx_model *model)
     epctx_error error;
     if (out->size > (uint64_t)EPCTX_MODEL_MAX && !out->allow_huge) return refuse_size(out);
     if (out->path != NULL && !out->to_stdout &&
-        epctx_output_check(model->io, out->path, out->policy, &error) != EPCTX_OK)
+        epctx_output_check(epctx_model_io(model), out->path, out->policy, &error) != EPCTX_OK)
         return fail(out, &error);
     if (out->path != NULL) output_file(out, "write", out->path, &out->size, NULL);
     return output_done(out);

@@ -122,7 +122,7 @@ static bool add_piece(package *p, piece_set *set, const char *from, epctx_str na
     pieces[at].from = epctx_arena_copy(&p->arena, epctx_str_of(from));
     pieces[at].name = plain;
     if (pieces[at].from == NULL) return no_memory(p);
-    if (io->map_fn(io->user, from, &pieces[at].bytes, &p->error) != EPCTX_OK) return false;
+    if (io->map_fn(io->user, NULL, from, false, &pieces[at].bytes, &p->error) != EPCTX_OK) return false;
     put_hash(pieces[at].bytes.data, pieces[at].bytes.size, pieces[at].hash);
     return true;
 }
@@ -315,10 +315,6 @@ static bool make_folders(package *p, const char *path)
 /* In the folder that is being made, which is the current one: nobody can put a link in its place. */
 static bool write_file(package *p, const char *name, const void *data, size_t size)
 {
-    cli_file file;
-    file.name = name;
-    file.data = data;
-    file.size = size;
     if (p->json) {
         fprintf(p->report, "%s\n  {\"path\": ", p->files > 0 ? "," : "");
         cli_put_json(p->report, epctx_str_of(name));
@@ -332,8 +328,8 @@ static bool write_file(package *p, const char *name, const void *data, size_t si
     }
     p->files++;
     p->size += size;
-    return p->dry_run || (make_folders(p, name) &&
-                          cli_write_files(NULL, &file, 1, &p->error) == EPCTX_OK);
+    return p->dry_run || (make_folders(p, name) && epctx_write_bytes(cli_io(), name, data, size, NULL,
+                                                                     &p->error) == EPCTX_OK);
 }
 
 /* A set goes where it belongs: an asset once, anything else into the variant's folder. */
@@ -514,15 +510,14 @@ static bool stop_at_name(void *state, const char *name)
 static bool target_free(package *p)
 {
     const epctx_io *io = epctx_io_files();
-    epctx_file_kind kind;
-    uint64_t size;
+    epctx_file_info info;
     bool empty = true;
-    if (io->stat_fn(io->user, p->path, &kind, &size, &p->error) != EPCTX_OK) return false;
-    if (kind == EPCTX_FILE_NONE) return true;
-    if (kind == EPCTX_FILE_FOLDER &&
+    if (io->stat_fn(io->user, p->path, &info, &p->error) != EPCTX_OK) return false;
+    if (info.kind == EPCTX_FILE_NONE) return true;
+    if (info.kind == EPCTX_FILE_FOLDER &&
         io->list_fn(io->user, p->path, stop_at_name, &empty, &p->error) != EPCTX_OK)
         return false;
-    if (kind == EPCTX_FILE_FOLDER && empty) return true;
+    if (info.kind == EPCTX_FILE_FOLDER && empty) return true;
     epctx_fail(&p->error, EPCTX_ERR_EXISTS,
                "exists already: choose another folder, or remove it first");
     epctx_blame(&p->error, p->path, NULL, NULL);
@@ -552,12 +547,30 @@ static bool name_folder(package *p)
     return true;
 }
 
+/* The folder that has the new name, or the current one. */
+static bool sync_folder(package *p)
+{
+    char folder[EPCTX_PATH_MAX];
+    epctx_str path = epctx_str_of(p->path);
+    bool good;
+    int fd;
+    while (path.size > 1 && path.data[path.size - 1] == '/')
+        path.size--;
+    if (epctx_path_join(epctx_path_folder(path), epctx_str_of("."), folder, sizeof folder,
+                        &p->error) != EPCTX_OK)
+        return false;
+    fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    good = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL); /* some file systems cannot */
+    if (!good) fail_system(p, p->path);
+    if (fd >= 0) close(fd);
+    return good;
+}
+
 /* The finished folder gets its name, or loses it again when that cannot be made durable. */
 static bool name_package(package *p)
 {
-    const epctx_io *io = epctx_io_files();
     if (rename(p->folder, p->path) != 0) return fail_system(p, p->path);
-    if (io->sync_folder_fn(io->user, p->path, &p->error) == EPCTX_OK) return true;
+    if (sync_folder(p)) return true;
     if (rename(p->path, p->folder) != 0) return fail_system(p, p->path);
     return false;
 }

@@ -299,12 +299,12 @@ bool compile_lock(const char *first, const compile_settings *set, const epctx_ba
     snprintf(name, sizeof name, "%.200s.compile.lock", path + part.size);
     memset(lock, 0, sizeof *lock);
     return io->canonical_fn(io->user, folder, root, sizeof root, NULL) == EPCTX_OK &&
-           io->lock_inside_fn(io->user, root, name, lock, NULL) == EPCTX_OK;
+           io->lock_fn(io->user, root, name, lock, NULL) == EPCTX_OK;
 }
 
 void compile_unlock(epctx_io_file *lock)
 {
-    cli_io()->unlock_fn(cli_io()->user, lock);
+    cli_io()->close_fn(cli_io()->user, lock);
 }
 
 epctx_status compile_check_binary(const char *const *files, int count, const compile_settings *set,

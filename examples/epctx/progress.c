@@ -158,7 +158,6 @@ void cli_progress_forbid(void)
 uint64_t cli_file_size(const char *file)
 {
     const epctx_io *io = epctx_io_files();
-    epctx_file_kind kind;
-    uint64_t size;
-    return io->stat_fn(io->user, file, &kind, &size, NULL) == EPCTX_OK ? size : 0;
+    epctx_file_info info;
+    return io->stat_fn(io->user, file, &info, NULL) == EPCTX_OK ? info.size : 0;
 }

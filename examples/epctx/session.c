@@ -10,10 +10,10 @@ static epctx_status no_memory(epctx_error *error)
 
 /* -- compile in memory: the files' io for reading, and nothing is ever written -- */
 
-static epctx_status quiet_create(void *user, const char *path, epctx_io_file *file,
-                                 epctx_error *error)
+static epctx_status quiet_create(void *user, const char *root, const char *name,
+                                 epctx_io_file *file, epctx_error *error)
 {
-    (void)user, (void)path, (void)file, (void)error;
+    (void)user, (void)root, (void)name, (void)file, (void)error;
     return EPCTX_OK;
 }
 
@@ -24,21 +24,28 @@ static epctx_status quiet_write(void *user, epctx_io_file *file, const void *dat
     return EPCTX_OK;
 }
 
-static epctx_status quiet_file(void *user, epctx_io_file *file, epctx_error *error)
+static epctx_status quiet_sync(void *user, epctx_io_file *file, epctx_error *error)
 {
     (void)user, (void)file, (void)error;
     return EPCTX_OK;
 }
 
-static void quiet_abort(void *user, epctx_io_file *file)
+static epctx_status quiet_commit(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                                 epctx_error *error)
 {
-    (void)user, (void)file;
+    (void)user, (void)file, (void)overwrite, (void)error;
+    return EPCTX_OK;
 }
 
-static epctx_status quiet_path(void *user, const char *path, epctx_error *error)
+static bool quiet_back(void *user, epctx_io_file *file)
 {
-    (void)user, (void)path, (void)error;
-    return EPCTX_OK;
+    (void)user, (void)file;
+    return true;
+}
+
+static void quiet_close(void *user, epctx_io_file *file)
+{
+    (void)user, (void)file;
 }
 
 static epctx_io quiet_io(void)
@@ -46,12 +53,11 @@ static epctx_io quiet_io(void)
     epctx_io io = *epctx_io_files();
     io.create_fn = quiet_create;
     io.write_fn = quiet_write;
-    io.sync_fn = quiet_file;
-    io.commit_fn = quiet_file;
-    io.abort_fn = quiet_abort;
-    io.remove_fn = quiet_path;
-    io.sync_folder_fn = quiet_path;
-    io.create_inside_fn = NULL;
+    io.sync_fn = quiet_sync;
+    io.commit_fn = quiet_commit;
+    io.back_fn = quiet_back;
+    io.close_fn = quiet_close;
+    io.clear_fn = quiet_commit;
     io.lock_fn = NULL;
     return io;
 }

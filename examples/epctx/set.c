@@ -58,7 +58,7 @@ static bool read_text(target_work *work, const char *text, epctx_str *value)
     if (text == work->mapped) {
         mapping--;
     } else {
-        if (refused(work, io->map_fn(io->user, text + 1, mapping, &work->error))) return false;
+        if (refused(work, io->map_fn(io->user, NULL, text + 1, false, mapping, &work->error))) return false;
         work->mapping_count++;
         work->mapped = text;
     }

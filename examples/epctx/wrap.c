@@ -231,7 +231,7 @@ static bool read_io(wrap_wish *w)
     size_t at = 0;
     bool ok = false;
     epctx_error_clear(&error);
-    if (io->map_fn(io->user, w->io, &mapping, &error) != EPCTX_OK) {
+    if (io->map_fn(io->user, NULL, w->io, false, &mapping, &error) != EPCTX_OK) {
         cli_fail(&error);
         return false;
     }
@@ -311,7 +311,7 @@ static int wrap(wrap_wish *w, const char *file)
     int code = CLI_FAILED;
     error.status = EPCTX_OK;
     epctx_error_clear(&error);
-    if (io->map_fn(io->user, file, &mapping, &error) != EPCTX_OK) {
+    if (io->map_fn(io->user, NULL, file, false, &mapping, &error) != EPCTX_OK) {
         epctx_blame(&error, file, NULL, NULL);
         return cli_fail(&error);
     }

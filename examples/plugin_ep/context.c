@@ -49,14 +49,16 @@ static void unmap_binary(void *user, epctx_mapping *mapping)
 }
 
 /* Binaries that are in no file: the one that was compiled just now, or the application's. */
-static epctx_status map_binary(void *user, const char *name, epctx_mapping *out,
-                               epctx_error *error)
+static epctx_status map_binary(void *user, const char *root, const char *name, bool copy,
+                               epctx_mapping *out, epctx_error *error)
 {
     ep_context *context = (ep_context *)user;
     const ep_session *session = context->session;
     const epctx_span made = epctx_ep_binary(&context->made);
     given_bytes *given;
     epctx_status status = EPCTX_OK;
+    (void)root;
+    (void)copy;
     memset(out, 0, sizeof *out);
     out->data = made.data;
     out->size = made.size;
@@ -493,7 +495,7 @@ static OrtStatus *binary_open(const ep_session *session, const char *model_path,
         return ep_fail(api, EPCTX_ERR_LIMIT, "the path of the context binary is too long");
     }
     if (session->buffers.write_fn) return NULL; /* the application has its own place */
-    EP_TRY(ep_status(api, io->create_fn(io->user, out->path, &out->file, &error), &error));
+    EP_TRY(ep_status(api, io->create_fn(io->user, NULL, out->path, &out->file, &error), &error));
     out->open = true;
     return NULL;
 }
@@ -501,7 +503,7 @@ static OrtStatus *binary_open(const ep_session *session, const char *model_path,
 static void binary_abort(binary_file *binary)
 {
     const epctx_io *io = epctx_io_files();
-    if (binary->open) io->abort_fn(io->user, &binary->file);
+    if (binary->open) io->close_fn(io->user, &binary->file);
     binary->open = false;
 }
 
@@ -519,9 +521,9 @@ static OrtStatus *binary_commit(const ep_api *api, binary_file *binary, epctx_sp
         binary_abort(binary);
         return ep_status(api, status, &error);
     }
-    status = io->commit_fn(io->user, &binary->file, &error); /* releases the file either way */
-    binary->open = false;
-    if (status == EPCTX_OK) status = io->sync_folder_fn(io->user, binary->path, &error);
+    status = io->commit_fn(io->user, &binary->file, EPCTX_OVERWRITE_REPLACE, &error);
+    if (status != EPCTX_OK) io->back_fn(io->user, &binary->file);
+    binary_abort(binary);
     return ep_status(api, status, &error);
 }
 

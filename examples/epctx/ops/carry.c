@@ -101,7 +101,7 @@ static epctx_status choose_name(carry *c, const epctx_dependency *dep, epctx_str
 /* Puts a file among those that are written, unless it is where it should be. */
 static epctx_status put_output(carry *c, const carry_file *file)
 {
-    const epctx_io *io = c->result->io;
+    const epctx_io *io = epctx_model_io(c->result);
     epctx_output_file out;
     char real[EPCTX_PATH_MAX];
     OPS_TRY(ops_file_of(c->result, c->path, file->name, file->bytes, &out, c->error));

@@ -37,11 +37,10 @@ static epctx_status lint_only_dots(linter *l, epctx_str name, bool *only, bool *
 /* ORT takes a location with '..' when it leads back into the folder. */
 static epctx_status lint_detour(linter *l, epctx_dependency *file)
 {
-    const epctx_io *io = l->model->io;
+    const epctx_io *io = epctx_model_io(l->model);
     uint32_t flags = l->model->path_flags | (l->opts != NULL ? l->opts->path_flags : 0);
     char path[EPCTX_PATH_MAX];
-    epctx_file_kind kind;
-    uint64_t size = 0;
+    epctx_file_info info;
     bool only;
     bool stays;
     OPS_TRY(lint_only_dots(l, file->name, &only, &stays));
@@ -52,9 +51,9 @@ static epctx_status lint_detour(linter *l, epctx_dependency *file)
         file->status = stays ? EPCTX_OK : EPCTX_ERR_PATH;
     } else if (epctx_path_find(io, epctx_str_of(file->folder), file->name,
                                flags | EPCTX_PATH_DETOURS, path, sizeof path, NULL) == EPCTX_OK &&
-               io->stat_fn(io->user, path, &kind, &size, NULL) == EPCTX_OK) {
+               io->stat_fn(io->user, path, &info, NULL) == EPCTX_OK) {
         file->path = epctx_arena_copy(&l->arena, epctx_str_of(path));
-        file->size = size;
+        file->size = info.size;
         file->status = EPCTX_OK;
     }
     return EPCTX_OK;
@@ -91,7 +90,7 @@ static void lint_join_path(char out[EPCTX_PATH_MAX], epctx_str folder, epctx_str
 /* The rule that a file which cannot be used breaks. */
 static epctx_rule lint_file_rule(const linter *l, const epctx_dependency *file)
 {
-    const epctx_io *io = l->model->io;
+    const epctx_io *io = epctx_model_io(l->model);
     epctx_str tag = epctx_str_of("*/");
     if (file->name.size >= tag.size && memcmp(file->name.data, tag.data, tag.size) == 0) {
         return EPCTX_RULE_MEMORY_LOCATION;
@@ -106,13 +105,12 @@ static epctx_rule lint_file_rule(const linter *l, const epctx_dependency *file)
         return EPCTX_RULE_FILE_MISSING;
     }
     if (file->status == EPCTX_ERR_PATH) { /* no safe name gets it without an io */
-        epctx_file_kind kind = EPCTX_FILE_NONE;
-        uint64_t size = 0;
+        epctx_file_info info;
         char path[EPCTX_PATH_MAX];
         lint_join_path(path, epctx_str_of(file->folder), file->name);
-        (void)io->stat_fn(io->user, path, &kind, &size, NULL);
-        if (kind == EPCTX_FILE_REGULAR) {
-            return size == 0 ? EPCTX_RULE_FILE_EMPTY : EPCTX_RULE_PATH_LINK;
+        if (io->stat_fn(io->user, path, &info, NULL) == EPCTX_OK &&
+            info.kind == EPCTX_FILE_REGULAR) {
+            return info.size == 0 ? EPCTX_RULE_FILE_EMPTY : EPCTX_RULE_PATH_LINK;
         }
     }
     return EPCTX_RULE_FILE_IRREGULAR;

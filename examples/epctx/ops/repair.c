@@ -214,7 +214,8 @@ static epctx_status repair_like_path(repair *r, const epctx_node_view *node, epc
     if (r->opts->check.no_files || model_path.size == 0 ||
         epctx_epnode_read(node, &ep, NULL) != EPCTX_OK || ep.embed_mode != 1 ||
         ep.ep_cache_context.size == 0 || ep.ep_cache_context.size >= 1024 ||
-        epctx_path_find(r->model->io, epctx_path_folder(model_path), ep.ep_cache_context,
+        epctx_path_find(epctx_model_io(r->model), epctx_path_folder(model_path),
+                        ep.ep_cache_context,
                         r->model->path_flags, path, sizeof path, NULL) != EPCTX_OK) {
         return EPCTX_OK;
     }
@@ -408,7 +409,8 @@ static epctx_str repair_candidate(const repair *r, const epctx_dependency *file,
         name.data = text + start;
         name.size = size - start;
         if (!epctx_str_eq(name, file->name) &&
-            epctx_path_find(r->model->io, epctx_str_of(file->folder), name, r->model->path_flags,
+            epctx_path_find(epctx_model_io(r->model), epctx_str_of(file->folder), name,
+                            r->model->path_flags,
                             path, sizeof path, NULL) == EPCTX_OK) {
             return name;
         }
@@ -461,7 +463,7 @@ static epctx_status repair_files(repair *r, epctx_error *error)
     size_t rename_count = 0;
     size_t count = 0;
     size_t i;
-    if (r->opts->check.no_files || r->model->io == NULL) {
+    if (r->opts->check.no_files || epctx_model_io(r->model) == NULL) {
         return EPCTX_OK;
     }
     OPS_TRY(epctx_model_files(r->model, &r->opts->check, r->arena, &files, &count, error));

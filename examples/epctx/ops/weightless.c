@@ -140,11 +140,11 @@ static epctx_status weightless_open_source(weightless_work *w, epctx_model *sour
     char path[EPCTX_PATH_MAX];
     epctx_open_opts opts;
     memset(&opts, 0, sizeof opts);
-    opts.io = w->model->io;
+    opts.io = epctx_model_io(w->model);
     opts.limits = w->model->limits;
     opts.path_flags = w->model->path_flags;
     opts.allocator = w->arena->allocator.alloc_fn != NULL ? &w->arena->allocator : NULL;
-    OPS_TRY(epctx_path_find(w->model->io, folder, w->source, w->model->path_flags, path,
+    OPS_TRY(epctx_path_find(epctx_model_io(w->model), folder, w->source, w->model->path_flags, path,
                             sizeof path, w->error));
     return epctx_model_open_file(source, path, &opts, w->error);
 }
