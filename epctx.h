@@ -7183,6 +7183,28 @@ typedef struct epctx__file {
     uint64_t whole;  /* and the hash of all, 0: not known yet */
 } epctx__file;
 
+/* Links a slot into its parent behind `previous` (NULL: first). */
+static void epctx__link_slot(epctx_slot *parent, epctx_slot *previous, epctx_slot *slot)
+{
+    epctx_slot **place = previous != NULL ? &previous->next : &parent->message->first;
+    slot->parent = parent;
+    slot->next = *place;
+    *place = slot;
+    if (parent->message->last == previous) {
+        parent->message->last = slot;
+    }
+}
+
+/* The first field from `slot` on that has this number and a payload, NULL when there is none. */
+static epctx_slot *epctx__live(epctx_slot *slot, uint32_t number)
+{
+    while (slot != NULL &&
+           (slot->number != number || slot->wire != EPCTX_WIRE_LEN || slot->removed)) {
+        slot = slot->next;
+    }
+    return slot;
+}
+
 static epctx_slot *epctx__append_slot(epctx_arena *arena, epctx_slot *parent, const epctx__token *t,
                                       const uint8_t *after)
 {
@@ -7190,8 +7212,6 @@ static epctx_slot *epctx__append_slot(epctx_arena *arena, epctx_slot *parent, co
     if (slot == NULL) {
         return NULL;
     }
-    slot->next = NULL;
-    slot->parent = parent;
     slot->data = t->start;
     slot->size = (size_t)(after - t->start);
     slot->message = NULL;
@@ -7200,12 +7220,7 @@ static epctx_slot *epctx__append_slot(epctx_arena *arena, epctx_slot *parent, co
     slot->head = (uint8_t)(t->wire == EPCTX_WIRE_LEN ? t->body - t->start : 0);
     slot->split = 0;
     slot->removed = false;
-    if (parent->message->last != NULL) {
-        parent->message->last->next = slot;
-    } else {
-        parent->message->first = slot;
-    }
-    parent->message->last = slot;
+    epctx__link_slot(parent, parent->message->last, slot);
     return slot;
 }
 
@@ -7322,14 +7337,9 @@ static epctx_status epctx__refused(const epctx_model *model, const epctx__check 
     return check->status;
 }
 
-static epctx_slot *epctx__find_graph(epctx_slot *root)
+static epctx_slot *epctx__find_graph(const epctx_slot *root)
 {
-    epctx_slot *slot = root->message->first;
-    while (slot != NULL && (slot->number != EPCTX_FIELD_MODEL_GRAPH ||
-                            slot->wire != EPCTX_WIRE_LEN || slot->removed)) {
-        slot = slot->next;
-    }
-    return slot;
+    return epctx__live(root->message->first, EPCTX_FIELD_MODEL_GRAPH);
 }
 
 static epctx_slot *epctx__new_root(epctx_model *model)
@@ -7611,13 +7621,16 @@ static void epctx__read_field(const epctx__member *members, const epctx_field *f
     }
 }
 
-static void epctx__read_members(epctx_view view, const epctx__member *members, void *out)
+/* Reads a message into a zeroed struct of `size`. */
+static void epctx__read_members(epctx_view view, const epctx__member *members, void *out,
+                                size_t size)
 {
     epctx_cursor it = epctx_fields(view, 0);
     const uint8_t *p = it.next;
     const epctx__member *member;
     uint32_t numbers = 0; /* of fields to look at: most others are many */
     epctx_field field;
+    memset(out, 0, size);
     for (member = members; member->number != 0; member++) {
         numbers |= UINT32_C(1) << member->number;
     }
@@ -7654,10 +7667,10 @@ EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model)
         {EPCTX_FIELD_MODEL_DOC_STRING, EPCTX__STR, offsetof(epctx_model_info, doc_string)},
         {EPCTX_FIELD_MODEL_FUNCTIONS, EPCTX__COUNT, offsetof(epctx_model_info, function_count)},
         {0, EPCTX__STR, 0}};
+    epctx_view view = epctx__slot_view(model->shown);
     epctx_model_info info;
-    memset(&info, 0, sizeof info);
-    info.view = epctx__slot_view(model->shown);
-    epctx__read_members(info.view, members, &info);
+    epctx__read_members(view, members, &info, sizeof info);
+    info.view = view;
     return info;
 }
 
@@ -7677,56 +7690,62 @@ EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model)
     return epctx_graph_of(epctx__main_view(model));
 }
 
-EPCTX_API epctx_graph_view epctx_graph_of(epctx_view view)
-{
-    static const epctx__member members[] = {
-        {EPCTX_FIELD_GRAPH_NAME, EPCTX__STR, offsetof(epctx_graph_view, name)},
-        {EPCTX_FIELD_GRAPH_DOC_STRING, EPCTX__STR, offsetof(epctx_graph_view, doc_string)},
-        {0, EPCTX__STR, 0}};
-    epctx_graph_view graph;
-    memset(&graph, 0, sizeof graph);
-    graph.view = view;
-    epctx__read_members(view, members, &graph);
-    return graph;
-}
+static const epctx__member epctx__graph_members[] = {
+    {EPCTX_FIELD_GRAPH_NAME, EPCTX__STR, offsetof(epctx_graph_view, name)},
+    {EPCTX_FIELD_GRAPH_DOC_STRING, EPCTX__STR, offsetof(epctx_graph_view, doc_string)},
+    {0, EPCTX__STR, 0}};
 
-EPCTX_API epctx_node_view epctx_node_of(epctx_view view)
-{
-    static const epctx__member members[] = {
-        {EPCTX_FIELD_NODE_INPUT, EPCTX__COUNT, offsetof(epctx_node_view, input_count)},
-        {EPCTX_FIELD_NODE_OUTPUT, EPCTX__COUNT, offsetof(epctx_node_view, output_count)},
-        {EPCTX_FIELD_NODE_NAME, EPCTX__STR, offsetof(epctx_node_view, name)},
-        {EPCTX_FIELD_NODE_OP_TYPE, EPCTX__STR, offsetof(epctx_node_view, op_type)},
-        {EPCTX_FIELD_NODE_ATTRIBUTE, EPCTX__COUNT, offsetof(epctx_node_view, attr_count)},
-        {EPCTX_FIELD_NODE_DOC_STRING, EPCTX__STR, offsetof(epctx_node_view, doc_string)},
-        {EPCTX_FIELD_NODE_DOMAIN, EPCTX__STR, offsetof(epctx_node_view, domain)},
-        {EPCTX_FIELD_NODE_OVERLOAD, EPCTX__STR, offsetof(epctx_node_view, overload)},
-        {0, EPCTX__STR, 0}};
-    epctx_node_view node;
-    memset(&node, 0, sizeof node);
-    node.view = view;
-    epctx__read_members(view, members, &node);
-    return node;
-}
+static const epctx__member epctx__node_members[] = {
+    {EPCTX_FIELD_NODE_INPUT, EPCTX__COUNT, offsetof(epctx_node_view, input_count)},
+    {EPCTX_FIELD_NODE_OUTPUT, EPCTX__COUNT, offsetof(epctx_node_view, output_count)},
+    {EPCTX_FIELD_NODE_NAME, EPCTX__STR, offsetof(epctx_node_view, name)},
+    {EPCTX_FIELD_NODE_OP_TYPE, EPCTX__STR, offsetof(epctx_node_view, op_type)},
+    {EPCTX_FIELD_NODE_ATTRIBUTE, EPCTX__COUNT, offsetof(epctx_node_view, attr_count)},
+    {EPCTX_FIELD_NODE_DOC_STRING, EPCTX__STR, offsetof(epctx_node_view, doc_string)},
+    {EPCTX_FIELD_NODE_DOMAIN, EPCTX__STR, offsetof(epctx_node_view, domain)},
+    {EPCTX_FIELD_NODE_OVERLOAD, EPCTX__STR, offsetof(epctx_node_view, overload)},
+    {0, EPCTX__STR, 0}};
 
-EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view)
-{
-    static const epctx__member members[] = {
-        {EPCTX_FIELD_ATTR_NAME, EPCTX__STR, offsetof(epctx_attr_view, name)},
-        {EPCTX_FIELD_ATTR_F, EPCTX__FLOAT, offsetof(epctx_attr_view, f)},
-        {EPCTX_FIELD_ATTR_I, EPCTX__INT64, offsetof(epctx_attr_view, i)},
-        {EPCTX_FIELD_ATTR_S, EPCTX__STR, offsetof(epctx_attr_view, s)},
-        {EPCTX_FIELD_ATTR_T, EPCTX__BODY, offsetof(epctx_attr_view, t)},
-        {EPCTX_FIELD_ATTR_G, EPCTX__BODY, offsetof(epctx_attr_view, g)},
-        {EPCTX_FIELD_ATTR_TYPE, EPCTX__TYPE, offsetof(epctx_attr_view, type)},
-        {EPCTX_FIELD_ATTR_REF_ATTR_NAME, EPCTX__STR, offsetof(epctx_attr_view, ref_attr_name)},
-        {0, EPCTX__STR, 0}};
-    epctx_attr_view attr;
-    memset(&attr, 0, sizeof attr);
-    attr.view = view;
-    epctx__read_members(view, members, &attr);
-    return attr;
-}
+static const epctx__member epctx__attr_members[] = {
+    {EPCTX_FIELD_ATTR_NAME, EPCTX__STR, offsetof(epctx_attr_view, name)},
+    {EPCTX_FIELD_ATTR_F, EPCTX__FLOAT, offsetof(epctx_attr_view, f)},
+    {EPCTX_FIELD_ATTR_I, EPCTX__INT64, offsetof(epctx_attr_view, i)},
+    {EPCTX_FIELD_ATTR_S, EPCTX__STR, offsetof(epctx_attr_view, s)},
+    {EPCTX_FIELD_ATTR_T, EPCTX__BODY, offsetof(epctx_attr_view, t)},
+    {EPCTX_FIELD_ATTR_G, EPCTX__BODY, offsetof(epctx_attr_view, g)},
+    {EPCTX_FIELD_ATTR_TYPE, EPCTX__TYPE, offsetof(epctx_attr_view, type)},
+    {EPCTX_FIELD_ATTR_REF_ATTR_NAME, EPCTX__STR, offsetof(epctx_attr_view, ref_attr_name)},
+    {0, EPCTX__STR, 0}};
+
+static const epctx__member epctx__function_members[] = {
+    {EPCTX_FIELD_FUNCTION_NAME, EPCTX__STR, offsetof(epctx_function_view, name)},
+    {EPCTX_FIELD_FUNCTION_INPUT, EPCTX__COUNT, offsetof(epctx_function_view, input_count)},
+    {EPCTX_FIELD_FUNCTION_OUTPUT, EPCTX__COUNT, offsetof(epctx_function_view, output_count)},
+    {EPCTX_FIELD_FUNCTION_NODE, EPCTX__COUNT, offsetof(epctx_function_view, node_count)},
+    {EPCTX_FIELD_FUNCTION_DOC_STRING, EPCTX__STR, offsetof(epctx_function_view, doc_string)},
+    {EPCTX_FIELD_FUNCTION_DOMAIN, EPCTX__STR, offsetof(epctx_function_view, domain)},
+    {EPCTX_FIELD_FUNCTION_OVERLOAD, EPCTX__STR, offsetof(epctx_function_view, overload)},
+    {0, EPCTX__STR, 0}};
+
+static const epctx__member epctx__annotation_members[] = {
+    {EPCTX_FIELD_ANNOTATION_TENSOR_NAME, EPCTX__STR,
+     offsetof(epctx_annotation_view, tensor_name)},
+    {0, EPCTX__STR, 0}};
+
+#define EPCTX__VIEW(name)                                                                          \
+    EPCTX_API epctx_##name##_view epctx_##name##_of(epctx_view view)                               \
+    {                                                                                              \
+        epctx_##name##_view out;                                                                   \
+        epctx__read_members(view, epctx__##name##_members, &out, sizeof out);                      \
+        out.view = view;                                                                           \
+        return out;                                                                                \
+    }
+EPCTX__VIEW(graph)
+EPCTX__VIEW(node)
+EPCTX__VIEW(attr)
+EPCTX__VIEW(function)
+EPCTX__VIEW(annotation)
+#undef EPCTX__VIEW
 
 /* As external_data stores it; UINT64_MAX when it is not a number. */
 static void epctx__decimal(epctx_str text, uint64_t *out)
@@ -7836,8 +7855,7 @@ static epctx__named_type epctx__named_type_of(epctx_view view)
         {EPCTX_FIELD_VALUE_TYPE, EPCTX__BODY, offsetof(epctx__named_type, type)},
         {0, EPCTX__STR, 0}};
     epctx__named_type typed;
-    memset(&typed, 0, sizeof typed);
-    epctx__read_members(view, members, &typed);
+    epctx__read_members(view, members, &typed, sizeof typed);
     return typed;
 }
 
@@ -7888,8 +7906,7 @@ EPCTX_API epctx_pair epctx_pair_of(epctx_view view)
         {EPCTX_FIELD_PAIR_VALUE, EPCTX__STR, offsetof(epctx_pair, value)},
         {0, EPCTX__STR, 0}};
     epctx_pair pair;
-    memset(&pair, 0, sizeof pair);
-    epctx__read_members(view, members, &pair);
+    epctx__read_members(view, members, &pair, sizeof pair);
     return pair;
 }
 
@@ -7900,27 +7917,8 @@ EPCTX_API epctx_opset epctx_opset_of(epctx_view view)
         {EPCTX_FIELD_OPSET_VERSION, EPCTX__INT64, offsetof(epctx_opset, version)},
         {0, EPCTX__STR, 0}};
     epctx_opset opset;
-    memset(&opset, 0, sizeof opset);
-    epctx__read_members(view, members, &opset);
+    epctx__read_members(view, members, &opset, sizeof opset);
     return opset;
-}
-
-EPCTX_API epctx_function_view epctx_function_of(epctx_view view)
-{
-    static const epctx__member members[] = {
-        {EPCTX_FIELD_FUNCTION_NAME, EPCTX__STR, offsetof(epctx_function_view, name)},
-        {EPCTX_FIELD_FUNCTION_INPUT, EPCTX__COUNT, offsetof(epctx_function_view, input_count)},
-        {EPCTX_FIELD_FUNCTION_OUTPUT, EPCTX__COUNT, offsetof(epctx_function_view, output_count)},
-        {EPCTX_FIELD_FUNCTION_NODE, EPCTX__COUNT, offsetof(epctx_function_view, node_count)},
-        {EPCTX_FIELD_FUNCTION_DOC_STRING, EPCTX__STR, offsetof(epctx_function_view, doc_string)},
-        {EPCTX_FIELD_FUNCTION_DOMAIN, EPCTX__STR, offsetof(epctx_function_view, domain)},
-        {EPCTX_FIELD_FUNCTION_OVERLOAD, EPCTX__STR, offsetof(epctx_function_view, overload)},
-        {0, EPCTX__STR, 0}};
-    epctx_function_view function;
-    memset(&function, 0, sizeof function);
-    function.view = view;
-    epctx__read_members(view, members, &function);
-    return function;
 }
 
 EPCTX_API epctx_sparse_view epctx_sparse_of(epctx_view view)
@@ -7930,25 +7928,11 @@ EPCTX_API epctx_sparse_view epctx_sparse_of(epctx_view view)
         {EPCTX_FIELD_SPARSE_INDICES, EPCTX__BODY, offsetof(epctx_sparse_view, indices.view)},
         {0, EPCTX__STR, 0}};
     epctx_sparse_view sparse;
-    memset(&sparse, 0, sizeof sparse);
+    epctx__read_members(view, members, &sparse, sizeof sparse);
     sparse.view = view;
-    epctx__read_members(view, members, &sparse);
     sparse.values = epctx_tensor_of(sparse.values.view);
     sparse.indices = epctx_tensor_of(sparse.indices.view);
     return sparse;
-}
-
-EPCTX_API epctx_annotation_view epctx_annotation_of(epctx_view view)
-{
-    static const epctx__member members[] = {
-        {EPCTX_FIELD_ANNOTATION_TENSOR_NAME, EPCTX__STR,
-         offsetof(epctx_annotation_view, tensor_name)},
-        {0, EPCTX__STR, 0}};
-    epctx_annotation_view annotation;
-    memset(&annotation, 0, sizeof annotation);
-    annotation.view = view;
-    epctx__read_members(view, members, &annotation);
-    return annotation;
 }
 
 EPCTX_API epctx_training_view epctx_training_of(epctx_view view)
@@ -7959,9 +7943,8 @@ EPCTX_API epctx_training_view epctx_training_of(epctx_view view)
         {EPCTX_FIELD_TRAINING_ALGORITHM, EPCTX__BODY, offsetof(epctx_training_view, algorithm.view)},
         {0, EPCTX__STR, 0}};
     epctx_training_view training;
-    memset(&training, 0, sizeof training);
+    epctx__read_members(view, members, &training, sizeof training);
     training.view = view;
-    epctx__read_members(view, members, &training);
     training.initialization = epctx_graph_of(training.initialization.view);
     training.algorithm = epctx_graph_of(training.algorithm.view);
     return training;
@@ -8018,110 +8001,39 @@ EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char 
                : epctx_str_of(NULL);
 }
 
-EPCTX_API epctx_cursor epctx_model_opsets(const epctx_model *model)
-{
-    return epctx_fields(epctx__slot_view(model->shown), EPCTX_FIELD_MODEL_OPSET_IMPORT);
-}
+/* The fields of one number in a message. */
+#define EPCTX__LISTS(X)                                                                            \
+    X(model_opsets, const epctx_model *, epctx__slot_view(of->shown), MODEL_OPSET_IMPORT)          \
+    X(model_functions, const epctx_model *, epctx__slot_view(of->shown), MODEL_FUNCTIONS)          \
+    X(model_trainings, const epctx_model *, epctx__slot_view(of->shown), MODEL_TRAINING_INFO)      \
+    X(graph_nodes, epctx_graph_view, of.view, GRAPH_NODE)                                          \
+    X(graph_inputs, epctx_graph_view, of.view, GRAPH_INPUT)                                        \
+    X(graph_outputs, epctx_graph_view, of.view, GRAPH_OUTPUT)                                      \
+    X(graph_values, epctx_graph_view, of.view, GRAPH_VALUE_INFO)                                   \
+    X(graph_initializers, epctx_graph_view, of.view, GRAPH_INITIALIZER)                            \
+    X(graph_sparse, epctx_graph_view, of.view, GRAPH_SPARSE_INITIALIZER)                           \
+    X(graph_annotations, epctx_graph_view, of.view, GRAPH_QUANTIZATION_ANNOTATION)                 \
+    X(node_inputs, const epctx_node_view *, of->view, NODE_INPUT)                                  \
+    X(node_outputs, const epctx_node_view *, of->view, NODE_OUTPUT)                                \
+    X(node_attrs, const epctx_node_view *, of->view, NODE_ATTRIBUTE)                               \
+    X(tensor_dims, const epctx_tensor_view *, of->view, TENSOR_DIMS)                               \
+    X(value_dims, const epctx_value_view *, of->shape, SHAPE_DIM)                                  \
+    X(type_dims, const epctx_type_view *, of->shape, SHAPE_DIM)                                    \
+    X(function_opsets, const epctx_function_view *, of->view, FUNCTION_OPSET_IMPORT)               \
+    X(function_nodes, const epctx_function_view *, of->view, FUNCTION_NODE)                        \
+    X(function_inputs, const epctx_function_view *, of->view, FUNCTION_INPUT)                      \
+    X(function_outputs, const epctx_function_view *, of->view, FUNCTION_OUTPUT)                    \
+    X(annotation_pairs, const epctx_annotation_view *, of->view,                                   \
+      ANNOTATION_QUANT_PARAMETER_TENSOR_NAMES)
 
-EPCTX_API epctx_cursor epctx_model_functions(const epctx_model *model)
-{
-    return epctx_fields(epctx__slot_view(model->shown), EPCTX_FIELD_MODEL_FUNCTIONS);
-}
-
-EPCTX_API epctx_cursor epctx_model_trainings(const epctx_model *model)
-{
-    return epctx_fields(epctx__slot_view(model->shown), EPCTX_FIELD_MODEL_TRAINING_INFO);
-}
-
-EPCTX_API epctx_cursor epctx_graph_nodes(epctx_graph_view graph)
-{
-    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_NODE);
-}
-
-EPCTX_API epctx_cursor epctx_graph_inputs(epctx_graph_view graph)
-{
-    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_INPUT);
-}
-
-EPCTX_API epctx_cursor epctx_graph_outputs(epctx_graph_view graph)
-{
-    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_OUTPUT);
-}
-
-EPCTX_API epctx_cursor epctx_graph_values(epctx_graph_view graph)
-{
-    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_VALUE_INFO);
-}
-
-EPCTX_API epctx_cursor epctx_graph_initializers(epctx_graph_view graph)
-{
-    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_INITIALIZER);
-}
-
-EPCTX_API epctx_cursor epctx_graph_sparse(epctx_graph_view graph)
-{
-    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER);
-}
-
-EPCTX_API epctx_cursor epctx_graph_annotations(epctx_graph_view graph)
-{
-    return epctx_fields(graph.view, EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION);
-}
-
-EPCTX_API epctx_cursor epctx_node_inputs(const epctx_node_view *node)
-{
-    return epctx_fields(node->view, EPCTX_FIELD_NODE_INPUT);
-}
-
-EPCTX_API epctx_cursor epctx_node_outputs(const epctx_node_view *node)
-{
-    return epctx_fields(node->view, EPCTX_FIELD_NODE_OUTPUT);
-}
-
-EPCTX_API epctx_cursor epctx_node_attrs(const epctx_node_view *node)
-{
-    return epctx_fields(node->view, EPCTX_FIELD_NODE_ATTRIBUTE);
-}
-
-EPCTX_API epctx_cursor epctx_tensor_dims(const epctx_tensor_view *tensor)
-{
-    return epctx_fields(tensor->view, EPCTX_FIELD_TENSOR_DIMS);
-}
-
-EPCTX_API epctx_cursor epctx_value_dims(const epctx_value_view *value)
-{
-    return epctx_fields(value->shape, EPCTX_FIELD_SHAPE_DIM);
-}
-
-EPCTX_API epctx_cursor epctx_type_dims(const epctx_type_view *type)
-{
-    return epctx_fields(type->shape, EPCTX_FIELD_SHAPE_DIM);
-}
-
-EPCTX_API epctx_cursor epctx_function_opsets(const epctx_function_view *function)
-{
-    return epctx_fields(function->view, EPCTX_FIELD_FUNCTION_OPSET_IMPORT);
-}
-
-EPCTX_API epctx_cursor epctx_function_nodes(const epctx_function_view *function)
-{
-    return epctx_fields(function->view, EPCTX_FIELD_FUNCTION_NODE);
-}
-
-EPCTX_API epctx_cursor epctx_function_inputs(const epctx_function_view *function)
-{
-    return epctx_fields(function->view, EPCTX_FIELD_FUNCTION_INPUT);
-}
-
-EPCTX_API epctx_cursor epctx_function_outputs(const epctx_function_view *function)
-{
-    return epctx_fields(function->view, EPCTX_FIELD_FUNCTION_OUTPUT);
-}
-
-EPCTX_API epctx_cursor epctx_annotation_pairs(const epctx_annotation_view *annotation)
-{
-    return epctx_fields(annotation->view, EPCTX_FIELD_ANNOTATION_QUANT_PARAMETER_TENSOR_NAMES);
-}
+#define EPCTX__LIST(name, type, message, field)                                                    \
+    EPCTX_API epctx_cursor epctx_##name(type of)                                                   \
+    {                                                                                              \
+        return epctx_fields(message, EPCTX_FIELD_##field);                                         \
+    }
+EPCTX__LISTS(EPCTX__LIST)
+#undef EPCTX__LIST
+#undef EPCTX__LISTS
 
 EPCTX_API epctx_cursor epctx_training_bindings(const epctx_training_view *training, bool updates)
 {
@@ -8425,43 +8337,27 @@ EPCTX_API bool epctx_walk_step(epctx_walk *walk)
     return false;
 }
 
-EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node)
-{
-    while (epctx_walk_step(walk)) {
-        if (walk->kind == EPCTX_KIND_NODE) {
-            *node = epctx_node_of(walk->view);
-            return true;
-        }
+/* The next message of one kind as a view. */
+#define EPCTX__WALK(name, of, of_kind)                                                             \
+    EPCTX_API bool epctx_walk_##name(epctx_walk *walk, epctx_##of##_view *out)                     \
+    {                                                                                              \
+        while (epctx_walk_step(walk)) {                                                            \
+            if (walk->kind == of_kind) {                                                           \
+                *out = epctx_##of##_of(walk->view);                                                \
+                return true;                                                                       \
+            }                                                                                      \
+        }                                                                                          \
+        return false;                                                                              \
     }
-    return false;
-}
+EPCTX__WALK(next, node, EPCTX_KIND_NODE)
+EPCTX__WALK(tensor, tensor, EPCTX_KIND_TENSOR)
+EPCTX__WALK(graph, graph, EPCTX_KIND_GRAPH)
+#undef EPCTX__WALK
 
 EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node)
 {
     while (epctx_walk_next(walk, node)) {
         if (epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-EPCTX_API bool epctx_walk_tensor(epctx_walk *walk, epctx_tensor_view *tensor)
-{
-    while (epctx_walk_step(walk)) {
-        if (walk->kind == EPCTX_KIND_TENSOR) {
-            *tensor = epctx_tensor_of(walk->view);
-            return true;
-        }
-    }
-    return false;
-}
-
-EPCTX_API bool epctx_walk_graph(epctx_walk *walk, epctx_graph_view *graph)
-{
-    while (epctx_walk_step(walk)) {
-        if (walk->kind == EPCTX_KIND_GRAPH) {
-            *graph = epctx_graph_of(walk->view);
             return true;
         }
     }
@@ -8577,22 +8473,6 @@ static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, ep
     return l;
 }
 
-/* The lists are counted first. In a mapped file that somebody changes, the second pass may find
- * fewer. */
-static epctx_status epctx__load_strs(const epctx__loader *l, epctx_cursor it, const epctx_str **out,
-                                     size_t *count)
-{
-    epctx_str *strs;
-    size_t n = 0;
-    *count = epctx_cursor_count(it);
-    EPCTX__NEW(strs, epctx_str, *count, l->arena, l->error);
-    *out = strs;
-    while (n < *count && epctx_next_str(&it, &strs[n])) {
-        n++;
-    }
-    return EPCTX_OK;
-}
-
 static size_t epctx__scalar_count(epctx_cursor it, epctx_wire wire)
 {
     uint64_t bits;
@@ -8603,33 +8483,26 @@ static size_t epctx__scalar_count(epctx_cursor it, epctx_wire wire)
     return count;
 }
 
-static epctx_status epctx__load_ints(const epctx__loader *l, epctx_cursor it, const int64_t **out,
-                                     size_t *count)
-{
-    int64_t *ints;
-    size_t n = 0;
-    *count = epctx__scalar_count(it, EPCTX_WIRE_VARINT);
-    EPCTX__NEW(ints, int64_t, *count, l->arena, l->error);
-    *out = ints;
-    while (n < *count && epctx_next_int(&it, &ints[n])) {
-        n++;
+/* Lists are counted first. In a mapped file that somebody changes, the second pass may find
+ * fewer. */
+#define EPCTX__LOAD_LIST(name, type, next, counted)                                                \
+    static epctx_status epctx__load_##name(const epctx__loader *l, epctx_cursor it,                \
+                                           const type **out, size_t *count)                        \
+    {                                                                                              \
+        type *items;                                                                               \
+        size_t n = 0;                                                                              \
+        *count = counted;                                                                          \
+        EPCTX__NEW(items, type, *count, l->arena, l->error);                                       \
+        *out = items;                                                                              \
+        while (n < *count && next(&it, &items[n])) {                                               \
+            n++;                                                                                   \
+        }                                                                                          \
+        return EPCTX_OK;                                                                           \
     }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__load_floats(const epctx__loader *l, epctx_cursor it, const float **out,
-                                       size_t *count)
-{
-    float *floats;
-    size_t n = 0;
-    *count = epctx__scalar_count(it, EPCTX_WIRE_FIXED32);
-    EPCTX__NEW(floats, float, *count, l->arena, l->error);
-    *out = floats;
-    while (n < *count && epctx_next_float(&it, &floats[n])) {
-        n++;
-    }
-    return EPCTX_OK;
-}
+EPCTX__LOAD_LIST(strs, epctx_str, epctx_next_str, epctx_cursor_count(it))
+EPCTX__LOAD_LIST(ints, int64_t, epctx_next_int, epctx__scalar_count(it, EPCTX_WIRE_VARINT))
+EPCTX__LOAD_LIST(floats, float, epctx_next_float, epctx__scalar_count(it, EPCTX_WIRE_FIXED32))
+#undef EPCTX__LOAD_LIST
 
 /* -- record: tensors -- */
 
@@ -13429,15 +13302,7 @@ static epctx_status epctx__insert(epctx_model *model, epctx_slot *parent, epctx_
 {
     slot->parent = parent;
     EPCTX__TRY(epctx__record(model, slot, previous, true, error));
-    slot->next = previous != NULL ? previous->next : parent->message->first;
-    if (previous != NULL) {
-        previous->next = slot;
-    } else {
-        parent->message->first = slot;
-    }
-    if (parent->message->last == previous) {
-        parent->message->last = slot;
-    }
+    epctx__link_slot(parent, previous, slot);
     epctx__graph_moved(model, slot);
     return EPCTX_OK;
 }
@@ -13564,17 +13429,7 @@ static epctx_slot *epctx__field_from(epctx_slot *slot, uint32_t number)
     return slot;
 }
 
-/* The same with a payload. */
-static epctx_slot *epctx__live(epctx_slot *slot, uint32_t number)
-{
-    while (slot != NULL &&
-           (slot->number != number || slot->wire != EPCTX_WIRE_LEN || slot->removed)) {
-        slot = slot->next;
-    }
-    return slot;
-}
-
-/* The same whose field 1 is the text `key`: an attribute, an opset import, a pair. */
+/* The same with a payload whose field 1 is the text `key`: an attribute, an opset import, a pair. */
 static epctx_slot *epctx__keyed_from(epctx_slot *slot, uint32_t number, epctx_str key)
 {
     for (slot = epctx__live(slot, number); slot != NULL; slot = epctx__live(slot->next, number)) {
@@ -13686,16 +13541,10 @@ static epctx_slot *epctx__new_slot(epctx__builder *b, epctx_slot *parent, uint32
         b->failed = true;
         return NULL;
     }
-    slot->parent = parent;
     slot->number = number;
     slot->wire = (uint8_t)wire;
     if (parent != NULL) {
-        if (parent->message->last != NULL) {
-            parent->message->last->next = slot;
-        } else {
-            parent->message->first = slot;
-        }
-        parent->message->last = slot;
+        epctx__link_slot(parent, parent->message->last, slot);
     }
     return slot;
 }
