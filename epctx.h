@@ -7444,16 +7444,10 @@ static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
 
 static epctx_limits epctx__limits(const epctx_limits *limits)
 {
-    epctx_limits out = {100, UINT64_MAX, UINT64_MAX};
-    if (limits->max_depth != 0 && limits->max_depth < out.max_depth) {
-        out.max_depth = limits->max_depth;
-    }
-    if (limits->max_size != 0) {
-        out.max_size = limits->max_size;
-    }
-    if (limits->max_fields != 0) {
-        out.max_fields = limits->max_fields;
-    }
+    epctx_limits out = *limits;
+    out.max_depth = out.max_depth != 0 && out.max_depth < 100 ? out.max_depth : 100;
+    out.max_size = out.max_size != 0 ? out.max_size : UINT64_MAX;
+    out.max_fields = out.max_fields != 0 ? out.max_fields : UINT64_MAX;
     return out;
 }
 
@@ -8964,12 +8958,13 @@ typedef struct epctx__scope {
 
 typedef struct epctx__capturing {
     epctx_arena *arena;
+    epctx_error *error;
     epctx__scope *scope;
     epctx_list found; /* of epctx_str */
 } epctx__capturing;
 
-/* A body reads this name. False without memory. */
-static bool epctx__capture_name(epctx__capturing *c, epctx_str name)
+/* A body reads this name. */
+static epctx_status epctx__capture_name(epctx__capturing *c, epctx_str name)
 {
     const epctx__scope *scope = c->scope;
     epctx_str *found;
@@ -8977,88 +8972,77 @@ static bool epctx__capture_name(epctx__capturing *c, epctx_str name)
         scope = scope->outer;
     }
     if (scope != NULL || name.size == 0) {
-        return true; /* its own, or an optional input that is not there */
+        return EPCTX_OK; /* its own, or an optional input that is not there */
     }
     found = (epctx_str *)epctx_list_add(&c->found, c->arena, sizeof *found);
-    if (found != NULL) {
-        *found = name;
+    if (found == NULL) {
+        return epctx__nomem(c->error, c->arena->missing);
     }
-    return found != NULL;
+    *found = name;
+    return EPCTX_OK;
+}
+
+/* The name that a field of a graph defines, empty for nodes and for what defines none. */
+static epctx_str epctx__defined_name(const epctx_field *field)
+{
+    switch (field->number) {
+    case EPCTX_FIELD_GRAPH_INPUT:
+        return epctx_value_of(field->body).name;
+    case EPCTX_FIELD_GRAPH_INITIALIZER:
+        return epctx_tensor_of(field->body).name;
+    case EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER:
+        return epctx_sparse_of(field->body).values.name;
+    default:
+        return epctx_str_of(NULL);
+    }
 }
 
 /* Inputs, initializers and node outputs of a body. */
-static bool epctx__scope_fill(epctx_map *names, epctx_view graph)
+static epctx_status epctx__scope_fill(epctx__capturing *c, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 0);
     epctx_field field;
     while (epctx_next_field(&it, &field)) {
-        epctx_cursor outputs = epctx_fields(epctx_view_none(), 0);
-        epctx_str name = epctx_str_of(NULL);
-        if (field.wire != EPCTX_WIRE_LEN) {
-            continue;
+        bool node = field.number == EPCTX_FIELD_GRAPH_NODE;
+        epctx_cursor outputs =
+            epctx_fields(node ? field.body : epctx_view_none(), EPCTX_FIELD_NODE_OUTPUT);
+        epctx_str name = epctx__defined_name(&field);
+        if (name.size > 0) {
+            EPCTX__TRY(epctx__map_set(&c->scope->names, name, 1, c->error));
         }
-        switch (field.number) {
-        case EPCTX_FIELD_GRAPH_INPUT:
-            name = epctx_value_of(field.body).name;
-            break;
-        case EPCTX_FIELD_GRAPH_INITIALIZER:
-            name = epctx_tensor_of(field.body).name;
-            break;
-        case EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER:
-            name = epctx_sparse_of(field.body).values.name;
-            break;
-        case EPCTX_FIELD_GRAPH_NODE:
-            outputs = epctx_fields(field.body, EPCTX_FIELD_NODE_OUTPUT);
-            if (!epctx_next_str(&outputs, &name)) {
-                continue;
-            }
-            break;
-        default:
-            continue;
+        while (epctx_next_str(&outputs, &name)) {
+            EPCTX__TRY(epctx__map_set(&c->scope->names, name, 1, c->error));
         }
-        do {
-            if (epctx_map_put(names, name, 1) != EPCTX_OK) {
-                return false;
-            }
-        } while (epctx_next_str(&outputs, &name));
     }
-    return true;
+    return EPCTX_OK;
 }
 
-static bool epctx__capture_graph(epctx__capturing *c, const epctx_walk *walk)
+static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *walk)
 {
     epctx_cursor outputs = epctx_fields(walk->view, EPCTX_FIELD_GRAPH_OUTPUT);
-    epctx__scope *scope = (epctx__scope *)epctx_arena_alloc(c->arena, sizeof *scope);
+    epctx__scope *scope;
     epctx_value_view value;
-    if (scope == NULL) {
-        return false;
-    }
+    EPCTX__NEW(scope, epctx__scope, 1, c->arena, c->error);
     scope->outer = c->scope;
     scope->level = walk->level;
     c->scope = scope;
     epctx_map_init(&scope->names, c->arena);
-    if (!epctx__scope_fill(&scope->names, walk->view)) {
-        return false;
-    }
+    EPCTX__TRY(epctx__scope_fill(c, walk->view));
     /* A body may hand an outer value straight through. */
     while (epctx_next_value(&outputs, &value)) {
-        if (!epctx__capture_name(c, value.name)) {
-            return false;
-        }
+        EPCTX__TRY(epctx__capture_name(c, value.name));
     }
-    return true;
+    return EPCTX_OK;
 }
 
-static bool epctx__capture_node(epctx__capturing *c, epctx_view node)
+static epctx_status epctx__capture_node(epctx__capturing *c, epctx_view node)
 {
     epctx_cursor inputs = epctx_fields(node, EPCTX_FIELD_NODE_INPUT);
     epctx_str name;
     while (epctx_next_str(&inputs, &name)) {
-        if (!epctx__capture_name(c, name)) {
-            return false;
-        }
+        EPCTX__TRY(epctx__capture_name(c, name));
     }
-    return true;
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
@@ -9066,24 +9050,26 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
 {
     epctx__capturing c;
     epctx_walk walk;
-    bool good = true;
     memset(&c, 0, sizeof c);
     c.arena = arena;
+    c.error = error;
+    *out = NULL;
+    *count = 0;
     epctx_error_clear(error);
     epctx_walk_below(&walk, node, EPCTX_KIND_NODE);
-    while (good && epctx_walk_step(&walk)) {
+    while (epctx_walk_step(&walk)) {
         while (c.scope != NULL && c.scope->level >= walk.level) {
             c.scope = c.scope->outer;
         }
         if (walk.kind == EPCTX_KIND_GRAPH) {
-            good = epctx__capture_graph(&c, &walk);
+            EPCTX__TRY(epctx__capture_graph(&c, &walk));
         } else if (walk.kind == EPCTX_KIND_NODE && walk.level > 0) {
-            good = epctx__capture_node(&c, walk.view);
+            EPCTX__TRY(epctx__capture_node(&c, walk.view));
         }
     }
     *out = (const epctx_str *)c.found.items;
     *count = c.found.count;
-    return good ? EPCTX_OK : epctx__nomem(error, arena->missing);
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__load_node(epctx__loader *l, const epctx_node_view *view, epctx_node *out)
@@ -9265,21 +9251,19 @@ static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *k
 /* Units in an order where each stands behind those it waits for, by key where that leaves a choice.
  * A unit with key EPCTX__NO_UNIT does not exist. `count` falls short of the units that exist when
  * there is a cycle. */
-static bool epctx__sort_units(epctx_arena *arena, epctx_error *error, const uint32_t *key,
-                              size_t units, const epctx__edges *edges, uint32_t *sequence,
-                              size_t *count)
+static epctx_status epctx__sort_units(epctx_arena *arena, epctx_error *error, const uint32_t *key,
+                                      size_t units, const epctx__edges *edges,
+                                      uint32_t *sequence, size_t *count)
 {
-    uint32_t *missing = (uint32_t *)epctx_arena_array(arena, units, sizeof *missing);
-    uint32_t *heap = (uint32_t *)epctx_arena_array(arena, units, sizeof *heap);
-    size_t *first = (size_t *)epctx_arena_array(arena, units, sizeof *first); /* 1 + edge, or 0 */
-    size_t *next = (size_t *)epctx_arena_array(arena, edges->count, sizeof *next);
+    uint32_t *missing, *heap;
+    size_t *first, *next; /* 1 + edge, or 0 */
     size_t heaped = 0;
     size_t i;
     *count = 0;
-    if (missing == NULL || heap == NULL || first == NULL || next == NULL) {
-        epctx__nomem(error, arena->missing);
-        return false;
-    }
+    EPCTX__NEW(missing, uint32_t, units, arena, error);
+    EPCTX__NEW(heap, uint32_t, units, arena, error);
+    EPCTX__NEW(first, size_t, units, arena, error);
+    EPCTX__NEW(next, size_t, edges->count, arena, error);
     for (i = 0; i < edges->count; i++) {
         missing[edges->to[i]]++;
         next[i] = first[edges->from[i]];
@@ -9300,7 +9284,7 @@ static bool epctx__sort_units(epctx_arena *arena, epctx_error *error, const uint
             }
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
 /* Edges between the nodes of a record; `sorted` tells whether the nodes are in order already. */
@@ -9358,9 +9342,8 @@ static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
     for (i = 0; i < graph->node_count; i++) {
         key[i] = (uint32_t)i;
     }
-    if (!epctx__sort_units(l->arena, l->error, key, graph->node_count, &edges, sequence, &count)) {
-        return EPCTX_ERR_NOMEM;
-    }
+    EPCTX__TRY(epctx__sort_units(l->arena, l->error, key, graph->node_count, &edges, sequence,
+                                 &count));
     if (count != graph->node_count) {
         return epctx_fail(l->error, EPCTX_ERR_GRAPH,
                           "%u nodes depend on themselves: the graph has a cycle",
@@ -13872,23 +13855,37 @@ static epctx_status epctx__check_fresh(epctx_model *model, const epctx_slot *par
                             "in this message a field that must be single stands twice");
 }
 
-static epctx_status epctx__link(epctx_model *model, epctx_slot *parent, epctx_slot *previous,
-                                epctx_slot *fresh, epctx_error *error)
+/* Whether `fresh` takes the place of a field; one with another wire type is an unknown field. */
+static bool epctx__is_former(epctx_kind type, const epctx_slot *slot, const epctx_slot *fresh)
+{
+    return !slot->removed && slot != fresh &&
+           ((slot->number == fresh->number && slot->wire == fresh->wire) ||
+            (epctx__is_choice(type, fresh->number, (epctx_wire)fresh->wire) &&
+             epctx__is_choice(type, slot->number, (epctx_wire)slot->wire)));
+}
+
+/* Removes what `fresh` takes the place of. */
+static epctx_status epctx__drop_former(epctx_model *model, const epctx_slot *parent,
+                                       const epctx_slot *fresh, epctx_error *error)
 {
     epctx_kind type = epctx__slot_type(parent);
     epctx_slot *slot;
-    EPCTX__TRY(epctx__insert(model, parent, previous, fresh, error));
-    if (!epctx__is_choice(type, fresh->number, (epctx_wire)fresh->wire)) {
-        return EPCTX_OK;
-    }
-    /* A new member of a oneof takes the place of whichever is there. */
     for (slot = parent->message->first; slot != NULL; slot = slot->next) {
-        if (slot != fresh && !slot->removed &&
-            epctx__is_choice(type, slot->number, (epctx_wire)slot->wire)) {
+        if (epctx__is_former(type, slot, fresh)) {
             EPCTX__TRY(epctx__remove_slot(model, slot, error));
         }
     }
     return EPCTX_OK;
+}
+
+/* A new member of a oneof takes the place of whichever is there. */
+static epctx_status epctx__link(epctx_model *model, epctx_slot *parent, epctx_slot *previous,
+                                epctx_slot *fresh, epctx_error *error)
+{
+    EPCTX__TRY(epctx__insert(model, parent, previous, fresh, error));
+    return epctx__is_choice(epctx__slot_type(parent), fresh->number, (epctx_wire)fresh->wire)
+               ? epctx__drop_former(model, parent, fresh, error)
+               : EPCTX_OK;
 }
 
 /* Links what was built into the tree. */
@@ -13967,29 +13964,6 @@ static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
     return x.value == y.value;
 }
 
-/* Whether `fresh` takes the place of a field; one with another wire type is an unknown field. */
-static bool epctx__is_former(epctx_kind type, const epctx_slot *slot, const epctx_slot *fresh)
-{
-    return !slot->removed && slot != fresh &&
-           ((slot->number == fresh->number && slot->wire == fresh->wire) ||
-            (epctx__is_choice(type, fresh->number, (epctx_wire)fresh->wire) &&
-             epctx__is_choice(type, slot->number, (epctx_wire)slot->wire)));
-}
-
-/* Removes what `fresh` takes the place of. */
-static epctx_status epctx__drop_former(epctx_model *model, const epctx_slot *parent,
-                                       const epctx_slot *fresh, epctx_error *error)
-{
-    epctx_kind type = epctx__slot_type(parent);
-    epctx_slot *slot;
-    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
-        if (epctx__is_former(type, slot, fresh)) {
-            EPCTX__TRY(epctx__remove_slot(model, slot, error));
-        }
-    }
-    return EPCTX_OK;
-}
-
 /* Makes `fresh` the only field of its number, in the place of the last one. A field that says the
  * same already keeps its bytes. */
 static epctx_status epctx__set_field(epctx_model *model, epctx__builder *b, epctx_slot *parent,
@@ -14032,33 +14006,19 @@ static epctx_status epctx__plain_field(epctx_model *model, epctx_view message, u
                             (uint64_t)number);
 }
 
-EPCTX_API epctx_status epctx_set_str(epctx_model *model, epctx_view message, uint32_t number,
-                                     epctx_str text, epctx_error *error)
-{
-    epctx__builder b = epctx__builder_of(model);
-    epctx_slot *slot;
-    EPCTX__TRY(epctx__plain_field(model, message, number, &slot, error));
-    return epctx__set_field(model, &b, slot, epctx__add_str(&b, NULL, number, text), error);
-}
-
-EPCTX_API epctx_status epctx_set_data(epctx_model *model, epctx_view message, uint32_t number,
-                                      epctx_span data, epctx_error *error)
-{
-    epctx__builder b = epctx__builder_of(model);
-    epctx_slot *slot;
-    EPCTX__TRY(epctx__plain_field(model, message, number, &slot, error));
-    return epctx__set_field(model, &b, slot,
-                            epctx__add_bytes(&b, NULL, number, data.data, data.size), error);
-}
-
-EPCTX_API epctx_status epctx_set_int(epctx_model *model, epctx_view message, uint32_t number,
-                                     int64_t value, epctx_error *error)
-{
-    epctx__builder b = epctx__builder_of(model);
-    epctx_slot *slot;
-    EPCTX__TRY(epctx__plain_field(model, message, number, &slot, error));
-    return epctx__set_field(model, &b, slot, epctx__add_varint(&b, NULL, number, value), error);
-}
+#define EPCTX__SET(name, type, added)                                                              \
+    EPCTX_API epctx_status epctx_set_##name(epctx_model *model, epctx_view message,                \
+                                            uint32_t number, type value, epctx_error *error)       \
+    {                                                                                              \
+        epctx__builder b = epctx__builder_of(model);                                               \
+        epctx_slot *slot;                                                                          \
+        EPCTX__TRY(epctx__plain_field(model, message, number, &slot, error));                      \
+        return epctx__set_field(model, &b, slot, added, error);                                    \
+    }
+EPCTX__SET(str, epctx_str, epctx__add_str(&b, NULL, number, value))
+EPCTX__SET(data, epctx_span, epctx__add_bytes(&b, NULL, number, value.data, value.size))
+EPCTX__SET(int, int64_t, epctx__add_varint(&b, NULL, number, value))
+#undef EPCTX__SET
 
 EPCTX_API epctx_status epctx_clear_field(epctx_model *model, epctx_view message, uint32_t number,
                                          epctx_error *error)
@@ -14409,27 +14369,21 @@ EPCTX_API epctx_status epctx_set_attr_copy(epctx_model *model, epctx_view node, 
     return epctx__end_edits(model, mark, epctx__set_attr(model, node, NULL, attr, error));
 }
 
-EPCTX_API epctx_status epctx_node_set_int(epctx_model *model, epctx_view node, const char *name,
-                                          int64_t value, epctx_error *error)
-{
-    epctx_attr attr;
-    memset(&attr, 0, sizeof attr);
-    attr.name = epctx_str_of(name);
-    attr.type = EPCTX_ATTR_INT;
-    attr.i = value;
-    return epctx_set_attr(model, node, &attr, error);
-}
-
-EPCTX_API epctx_status epctx_node_set_str(epctx_model *model, epctx_view node, const char *name,
-                                          epctx_str value, epctx_error *error)
-{
-    epctx_attr attr;
-    memset(&attr, 0, sizeof attr);
-    attr.name = epctx_str_of(name);
-    attr.type = EPCTX_ATTR_STRING;
-    attr.s = value;
-    return epctx_set_attr(model, node, &attr, error);
-}
+#define EPCTX__SET_ATTR(set_name, value_type, attr_type, member)                                   \
+    EPCTX_API epctx_status epctx_node_##set_name(epctx_model *model, epctx_view node,              \
+                                                 const char *name, value_type value,               \
+                                                 epctx_error *error)                               \
+    {                                                                                              \
+        epctx_attr attr;                                                                           \
+        memset(&attr, 0, sizeof attr);                                                             \
+        attr.name = epctx_str_of(name);                                                            \
+        attr.type = attr_type;                                                                     \
+        attr.member = value;                                                                       \
+        return epctx_set_attr(model, node, &attr, error);                                          \
+    }
+EPCTX__SET_ATTR(set_int, int64_t, EPCTX_ATTR_INT, i)
+EPCTX__SET_ATTR(set_str, epctx_str, EPCTX_ATTR_STRING, s)
+#undef EPCTX__SET_ATTR
 
 EPCTX_API epctx_status epctx_unset_attr(epctx_model *model, epctx_view node, epctx_str name,
                                         epctx_error *error)
@@ -14482,27 +14436,18 @@ static epctx_status epctx__put_typed(epctx_model *model, epctx_view graph, uint3
                            placed, error);
 }
 
-EPCTX_API epctx_status epctx_put_input(epctx_model *model, epctx_view graph,
-                                       const epctx_value *value, epctx_view after,
-                                       epctx_view *placed, epctx_error *error)
-{
-    return epctx__put_typed(model, graph, EPCTX_FIELD_GRAPH_INPUT, value, after, placed, error);
-}
-
-EPCTX_API epctx_status epctx_put_output(epctx_model *model, epctx_view graph,
-                                        const epctx_value *value, epctx_view after,
-                                        epctx_view *placed, epctx_error *error)
-{
-    return epctx__put_typed(model, graph, EPCTX_FIELD_GRAPH_OUTPUT, value, after, placed, error);
-}
-
-EPCTX_API epctx_status epctx_put_value(epctx_model *model, epctx_view graph,
-                                       const epctx_value *value, epctx_view after,
-                                       epctx_view *placed, epctx_error *error)
-{
-    return epctx__put_typed(model, graph, EPCTX_FIELD_GRAPH_VALUE_INFO, value, after, placed,
-                            error);
-}
+#define EPCTX__PUT(name, field)                                                                    \
+    EPCTX_API epctx_status epctx_put_##name(epctx_model *model, epctx_view graph,                  \
+                                            const epctx_value *value, epctx_view after,            \
+                                            epctx_view *placed, epctx_error *error)                \
+    {                                                                                              \
+        return epctx__put_typed(model, graph, EPCTX_FIELD_GRAPH_##field, value, after, placed,     \
+                                error);                                                            \
+    }
+EPCTX__PUT(input, INPUT)
+EPCTX__PUT(output, OUTPUT)
+EPCTX__PUT(value, VALUE_INFO)
+#undef EPCTX__PUT
 
 EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
                                         const epctx_tensor *tensor, epctx_view after,
@@ -14738,6 +14683,20 @@ EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubl
 
 /* -- edits: opset imports, key/value pairs -- */
 
+/* The last entry with that key, else a new one. */
+static epctx_status epctx__keyed_entry(epctx_model *model, epctx_slot *owner, uint32_t number,
+                                       epctx_str key, epctx_slot **entry, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    *entry = epctx__keyed_last(owner, number, key);
+    if (*entry != NULL) {
+        return EPCTX_OK;
+    }
+    *entry = epctx__add_message(&b, NULL, number);
+    epctx__add_str(&b, *entry, EPCTX_FIELD_PAIR_KEY, key);
+    return epctx__place(model, &b, owner, epctx__last_of(owner, number), *entry, error);
+}
+
 EPCTX_API epctx_status epctx_put_opset(epctx_model *model, epctx_str domain, int64_t version,
                                        epctx_error *error)
 {
@@ -14749,21 +14708,15 @@ EPCTX_API epctx_status epctx_put_opset(epctx_model *model, epctx_str domain, int
 EPCTX_API epctx_status epctx_set_opset(epctx_model *model, epctx_str domain, int64_t version,
                                        epctx_error *error)
 {
-    const uint32_t number = EPCTX_FIELD_MODEL_OPSET_IMPORT;
-    epctx__builder b = epctx__builder_of(model);
-    epctx_slot *root = model->root;
+    size_t mark = epctx_edit_mark(model);
     epctx_slot *slot;
     epctx_error_clear(error);
     EPCTX__TRY(epctx__editable(model, error));
-    slot = epctx__keyed_last(root, number, domain);
-    if (slot != NULL) {
-        return epctx_set_int(model, epctx__slot_view(slot), EPCTX_FIELD_OPSET_VERSION, version,
-                             error);
-    }
-    slot = epctx__add_message(&b, NULL, number);
-    epctx__add_str(&b, slot, EPCTX_FIELD_OPSET_DOMAIN, domain);
-    epctx__add_varint(&b, slot, EPCTX_FIELD_OPSET_VERSION, version);
-    return epctx__place(model, &b, root, epctx__last_of(root, number), slot, error);
+    EPCTX__TRY(epctx__keyed_entry(model, model->root, EPCTX_FIELD_MODEL_OPSET_IMPORT, domain, &slot,
+                                  error));
+    return epctx__end_edits(model, mark,
+                            epctx_set_int(model, epctx__slot_view(slot), EPCTX_FIELD_OPSET_VERSION,
+                                          version, error));
 }
 
 EPCTX_API epctx_status epctx_unset_opset(epctx_model *model, epctx_str domain, epctx_error *error)
@@ -14791,16 +14744,10 @@ static epctx_status epctx__pair_owner(epctx_model *model, epctx_view message, ui
 static epctx_status epctx__set_pair(epctx_model *model, epctx_slot *owner, uint32_t number,
                                     epctx_str key, epctx_str value, epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
-    epctx_slot *slot = epctx__keyed_last(owner, number, key);
+    epctx_slot *slot;
+    EPCTX__TRY(epctx__keyed_entry(model, owner, number, key, &slot, error));
     EPCTX__TRY(epctx__drop_keyed(model, owner, number, key, slot, error));
-    if (slot != NULL) {
-        return epctx_set_str(model, epctx__slot_view(slot), EPCTX_FIELD_PAIR_VALUE, value, error);
-    }
-    slot = epctx__add_message(&b, NULL, number);
-    epctx__add_str(&b, slot, EPCTX_FIELD_PAIR_KEY, key);
-    epctx__add_str(&b, slot, EPCTX_FIELD_PAIR_VALUE, value);
-    return epctx__place(model, &b, owner, epctx__last_of(owner, number), slot, error);
+    return epctx_set_str(model, epctx__slot_view(slot), EPCTX_FIELD_PAIR_VALUE, value, error);
 }
 
 EPCTX_API epctx_status epctx_set_pair(epctx_model *model, epctx_view message, uint32_t number,
@@ -14862,9 +14809,7 @@ typedef struct epctx__contexts {
 static epctx_status epctx__count_up(epctx_map *map, epctx_str key, epctx_error *error)
 {
     uint32_t count = epctx_map_get(map, key);
-    return epctx_map_put(map, key, count == EPCTX_MAP_NONE ? 1 : count + 1) == EPCTX_OK
-               ? EPCTX_OK
-               : epctx__nomem(error, map->arena->missing);
+    return epctx__map_set(map, key, count == EPCTX_MAP_NONE ? 1 : count + 1, error);
 }
 
 static epctx_status epctx__find_contexts(epctx_model *model, const epctx_name_opts *opts,
@@ -15012,32 +14957,21 @@ static epctx_status epctx__prefixed(epctx_model *model, epctx_str prefix, epctx_
     return EPCTX_OK;
 }
 
-/* Checks every node and that no new name meets one that stays. */
-static epctx_status epctx__check_prefix(epctx_model *model, epctx_str prefix,
-                                        const epctx_name_opts *opts, epctx_error *error)
+/* Checks every node, and collects the names that stay. */
+static epctx_status epctx__check_prefix(epctx_model *model, const epctx_name_opts *opts,
+                                        epctx_map *staying, epctx_error *error)
 {
     epctx__contexts contexts;
     epctx_node_view node;
-    epctx_map staying;
     epctx_walk walk;
     EPCTX__TRY(epctx__find_contexts(model, opts, &contexts, error));
-    epctx_map_init(&staying, &model->arena);
+    epctx_map_init(staying, &model->arena);
     epctx_walk_begin(&walk, model);
     while (epctx_walk_next(&walk, &node)) {
         if (epctx__takes_prefix(opts, &node)) {
             EPCTX__TRY(epctx__check_name(model, &contexts, opts, &node, error));
-        } else if (epctx_map_put(&staying, node.name, 1) != EPCTX_OK) {
-            return epctx__nomem(error, model->arena.missing);
-        }
-    }
-    epctx_walk_begin(&walk, model);
-    while (staying.count > 0 && epctx_walk_next(&walk, &node)) {
-        epctx_str name;
-        if (epctx__takes_prefix(opts, &node)) {
-            EPCTX__TRY(epctx__prefixed(model, prefix, node.name, &name, error));
-            if (epctx_map_get(&staying, name) != EPCTX_MAP_NONE) {
-                return epctx__name_taken(model, node.name, name, error);
-            }
+        } else {
+            EPCTX__TRY(epctx__map_set(staying, node.name, 1, error));
         }
     }
     return EPCTX_OK;
@@ -15048,13 +14982,18 @@ static epctx_status epctx__put_prefix(epctx_model *model, epctx_str prefix,
                                       epctx_error *error)
 {
     epctx_node_view node;
+    epctx_map staying;
     epctx_walk walk;
+    EPCTX__TRY(epctx__check_prefix(model, opts, &staying, error));
     epctx_walk_begin(&walk, model);
     while (epctx_walk_next(&walk, &node)) {
         if (epctx__takes_prefix(opts, &node)) {
             epctx_span text;
             epctx_str name;
             EPCTX__TRY(epctx__prefixed(model, prefix, node.name, &name, error));
+            if (epctx_map_get(&staying, name) != EPCTX_MAP_NONE) {
+                return epctx__name_taken(model, node.name, name, error);
+            }
             text.data = (const uint8_t *)name.data; /* in the arena already */
             text.size = name.size;
             EPCTX__TRY(epctx_set_data(model, node.view, EPCTX_FIELD_NODE_NAME, text, error));
@@ -15078,7 +15017,6 @@ EPCTX_API epctx_status epctx_prefix(epctx_model *model, epctx_str prefix,
         return epctx_fail(error, EPCTX_ERR_ARG, "the prefix is empty");
     }
     EPCTX__TRY(epctx__editable(model, error));
-    EPCTX__TRY(epctx__check_prefix(model, prefix, &o, error));
     EPCTX__TRY(epctx__end_edits(model, mark, epctx__put_prefix(model, prefix, &o, &done, error)));
     if (count != NULL) {
         *count = done;
@@ -15144,7 +15082,6 @@ EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
 {
     size_t mark = epctx_edit_mark(model);
     epctx__file_names names;
-    epctx_status status;
     size_t i;
     epctx_error_clear(error);
     names.renames = renames;
@@ -15153,19 +15090,12 @@ EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
     for (i = 0; i < count; i++) {
         epctx_map *map =
             renames[i].use == EPCTX_USE_INITIALIZERS ? &names.tensors : &names.contexts;
-        if (renames[i].from.size > 0 &&
-            epctx_map_put(map, renames[i].from, (uint32_t)i) != EPCTX_OK) {
-            return epctx__nomem(error, model->arena.missing);
+        if (renames[i].from.size > 0) {
+            EPCTX__TRY(epctx__map_set(map, renames[i].from, i, error));
         }
     }
-    status = epctx__rename_data(model, &names, error);
-    if (status == EPCTX_OK) {
-        status = epctx__rename_contexts(model, &names, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-    }
-    return status;
+    EPCTX__TRY(epctx__end_edits(model, mark, epctx__rename_data(model, &names, error)));
+    return epctx__end_edits(model, mark, epctx__rename_contexts(model, &names, error));
 }
 
 /* -- edits: a new model -- */
@@ -19364,9 +19294,7 @@ static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence,
             key[unit] = g->graph.nodes[i].id;
         }
     }
-    return epctx__sort_units(g->arena, g->error, key, units, &edges, *sequence, count)
-               ? EPCTX_OK
-               : g->error->status;
+    return epctx__sort_units(g->arena, g->error, key, units, &edges, *sequence, count);
 }
 
 static epctx_status epctx__drop(epctx__rewrite *w, epctx_slot *slot)
