@@ -13505,23 +13505,39 @@ static epctx_status epctx__place_of(epctx_model *model, epctx_slot *parent, uint
 
 typedef struct epctx__builder {
     epctx_arena *arena;
-    bool failed; /* out of memory */
+    epctx_error *error;
+    epctx_status status; /* the first failure: nothing is added any more */
+    uint32_t depth;      /* how deep graphs of records may still be nested */
 } epctx__builder;
 
-static epctx__builder epctx__builder_of(epctx_model *model)
+/* Each graph of a record takes three levels of messages. */
+#define EPCTX__RECORD_DEPTH 33u
+
+static epctx__builder epctx__builder_of(epctx_model *model, epctx_error *error)
 {
     epctx__builder b;
     b.arena = &model->arena;
-    b.failed = false;
+    b.error = error;
+    b.status = EPCTX_OK;
+    b.depth = EPCTX__RECORD_DEPTH;
     return b;
+}
+
+/* Zeroed memory; NULL after a failure. */
+static void *epctx__build_alloc(epctx__builder *b, size_t size)
+{
+    void *memory = b->status == EPCTX_OK ? epctx_arena_alloc(b->arena, size) : NULL;
+    if (memory == NULL && b->status == EPCTX_OK) {
+        b->status = epctx__nomem(b->error, b->arena->missing);
+    }
+    return memory;
 }
 
 static epctx_slot *epctx__new_slot(epctx__builder *b, epctx_slot *parent, uint32_t number,
                                    epctx_wire wire)
 {
-    epctx_slot *slot = (epctx_slot *)epctx_arena_alloc(b->arena, sizeof *slot);
+    epctx_slot *slot = (epctx_slot *)epctx__build_alloc(b, sizeof *slot);
     if (slot == NULL) {
-        b->failed = true;
         return NULL;
     }
     slot->number = number;
@@ -13536,7 +13552,7 @@ static epctx_slot *epctx__new_slot(epctx__builder *b, epctx_slot *parent, uint32
 static epctx_slot *epctx__add_bytes(epctx__builder *b, epctx_slot *parent, uint32_t number,
                                     const void *data, size_t size)
 {
-    epctx_slot *slot = b->failed ? NULL : epctx__new_slot(b, parent, number, EPCTX_WIRE_LEN);
+    epctx_slot *slot = epctx__new_slot(b, parent, number, EPCTX_WIRE_LEN);
     if (slot != NULL) {
         slot->data = (const uint8_t *)(data != NULL ? data : "");
         slot->size = size;
@@ -13549,10 +13565,9 @@ static epctx_slot *epctx__add_bytes(epctx__builder *b, epctx_slot *parent, uint3
 static epctx_slot *epctx__add_str(epctx__builder *b, epctx_slot *parent, uint32_t number,
                                   epctx_str text)
 {
-    const char *copy = "";
-    if (!b->failed && text.size > 0) {
-        copy = epctx_arena_copy(b->arena, text);
-        b->failed = copy == NULL;
+    char *copy = text.size > 0 ? (char *)epctx__build_alloc(b, text.size) : NULL;
+    if (copy != NULL) {
+        memcpy(copy, text.data, text.size);
     }
     return epctx__add_bytes(b, parent, number, copy, text.size);
 }
@@ -13564,7 +13579,7 @@ static epctx_slot *epctx__add_scalar(epctx__builder *b, epctx_slot *parent, uint
     uint8_t bytes[16];
     pb_ostream_t stream = pb_ostream_from_buffer(bytes, sizeof bytes);
     uint32_t word = (uint32_t)value;
-    epctx_slot *slot = b->failed ? NULL : epctx__new_slot(b, parent, number, wire);
+    epctx_slot *slot = epctx__new_slot(b, parent, number, wire);
     uint8_t *copy;
     if (slot == NULL) {
         return NULL;
@@ -13576,14 +13591,12 @@ static epctx_slot *epctx__add_scalar(epctx__builder *b, epctx_slot *parent, uint
         (void)pb_encode_tag(&stream, PB_WT_32BIT, number);
         (void)pb_encode_fixed32(&stream, &word);
     }
-    copy = (uint8_t *)epctx_arena_alloc(b->arena, stream.bytes_written);
-    if (copy == NULL) {
-        b->failed = true;
-        return slot;
+    copy = (uint8_t *)epctx__build_alloc(b, stream.bytes_written);
+    if (copy != NULL) {
+        memcpy(copy, bytes, stream.bytes_written);
+        slot->data = copy;
+        slot->size = stream.bytes_written;
     }
-    memcpy(copy, bytes, stream.bytes_written);
-    slot->data = copy;
-    slot->size = stream.bytes_written;
     return slot;
 }
 
@@ -13603,31 +13616,29 @@ static void epctx__add_float(epctx__builder *b, epctx_slot *parent, uint32_t num
 /* An empty list of slots for a payload without source bytes. */
 static void epctx__make_message(epctx__builder *b, epctx_slot *slot)
 {
-    slot->message = (epctx__message *)epctx_arena_alloc(b->arena, sizeof *slot->message);
-    if (slot->message == NULL) {
-        b->failed = true;
-        return;
+    slot->message = (epctx__message *)epctx__build_alloc(b, sizeof *slot->message);
+    if (slot->message != NULL) {
+        slot->message->edits = 1; /* it has no source bytes to fall back to */
     }
-    slot->message->edits = 1; /* it has no source bytes to fall back to */
 }
 
 /* A message to be filled; NULL after a failure. */
 static epctx_slot *epctx__add_message(epctx__builder *b, epctx_slot *parent, uint32_t number)
 {
-    epctx_slot *slot = b->failed ? NULL : epctx__new_slot(b, parent, number, EPCTX_WIRE_LEN);
+    epctx_slot *slot = epctx__new_slot(b, parent, number, EPCTX_WIRE_LEN);
     if (slot == NULL) {
         return NULL;
     }
     slot->split = 1;
     epctx__make_message(b, slot);
-    return b->failed ? NULL : slot;
+    return b->status == EPCTX_OK ? slot : NULL;
 }
 
 static void epctx__build_dims(epctx__builder *b, epctx_slot *tensor, const epctx_value *value)
 {
     epctx_slot *shape = epctx__add_message(b, tensor, EPCTX_FIELD_TYPE_TENSOR_SHAPE);
     int32_t i;
-    for (i = 0; i < value->rank && !b->failed; i++) {
+    for (i = 0; i < value->rank && b->status == EPCTX_OK; i++) {
         epctx_slot *dim = epctx__add_message(b, shape, EPCTX_FIELD_SHAPE_DIM);
         if (value->dims[i] >= 0) {
             epctx__add_varint(b, dim, EPCTX_FIELD_DIM_DIM_VALUE, value->dims[i]);
@@ -13652,12 +13663,37 @@ static epctx_slot *epctx__build_value(epctx__builder *b, epctx_slot *graph, uint
     return slot;
 }
 
+static epctx_status epctx__check_tensor_record(const epctx_tensor *tensor, epctx_error *error)
+{
+    uint64_t count;
+    size_t width = tensor != NULL ? epctx_elem_size(tensor->elem_type) : 0;
+    if (tensor == NULL || tensor->elem_type == EPCTX_ONNX_STRING ||
+        (tensor->data == NULL && tensor->size > 0)) {
+        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                          "a tensor of strings or without data cannot be written from a record");
+    }
+    if (!epctx__elements(tensor->dims, tensor->rank, &count) ||
+        (width > 0 &&
+         (count > (uint64_t)(SIZE_MAX / 2) / width || count * width != tensor->size))) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "tensor '%S': %u bytes do not fit its dimensions",
+                          &tensor->name, (uint64_t)tensor->size);
+    }
+    return EPCTX_OK;
+}
+
 /* TensorProto; borrows the data. */
 static epctx_slot *epctx__build_tensor(epctx__builder *b, epctx_slot *parent, uint32_t number,
                                        const epctx_tensor *tensor)
 {
-    epctx_slot *slot = epctx__add_message(b, parent, number);
+    epctx_slot *slot;
     int32_t i;
+    if (b->status == EPCTX_OK) {
+        b->status = epctx__check_tensor_record(tensor, b->error);
+    }
+    slot = epctx__add_message(b, parent, number);
+    if (slot == NULL) {
+        return NULL;
+    }
     for (i = 0; i < tensor->rank; i++) {
         epctx__add_varint(b, slot, EPCTX_FIELD_TENSOR_DIMS, tensor->dims[i]);
     }
@@ -13676,48 +13712,79 @@ static void epctx__build_graph(epctx__builder *b, epctx_slot *attr, const epctx_
 {
     epctx_slot *slot = epctx__add_message(b, attr, EPCTX_FIELD_ATTR_G);
     size_t i;
-    for (i = 0; i < graph->node_count && !b->failed; i++) {
+    if (slot == NULL) {
+        return;
+    }
+    if (graph == NULL || b->depth == 0) {
+        b->status = graph == NULL ? epctx_fail(b->error, EPCTX_ERR_UNSUPPORTED,
+                                               "a graph attribute has no record")
+                                  : epctx_fail(b->error, EPCTX_ERR_LIMIT,
+                                               "graphs are nested too deep");
+        return;
+    }
+    b->depth--;
+    for (i = 0; i < graph->node_count && b->status == EPCTX_OK; i++) {
         epctx__build_node_fields(b, epctx__add_message(b, slot, EPCTX_FIELD_GRAPH_NODE),
                                  &graph->nodes[i]);
     }
     epctx__add_str(b, slot, EPCTX_FIELD_GRAPH_NAME, graph->name);
-    for (i = 0; i < graph->initializer_count && !b->failed; i++) {
+    for (i = 0; i < graph->initializer_count && b->status == EPCTX_OK; i++) {
         epctx__build_tensor(b, slot, EPCTX_FIELD_GRAPH_INITIALIZER, &graph->initializers[i]);
     }
-    for (i = 0; i < graph->input_count && !b->failed; i++) {
+    for (i = 0; i < graph->input_count && b->status == EPCTX_OK; i++) {
         epctx__build_value(b, slot, EPCTX_FIELD_GRAPH_INPUT, &graph->inputs[i]);
     }
-    for (i = 0; i < graph->output_count && !b->failed; i++) {
+    for (i = 0; i < graph->output_count && b->status == EPCTX_OK; i++) {
         epctx__build_value(b, slot, EPCTX_FIELD_GRAPH_OUTPUT, &graph->outputs[i]);
     }
-    for (i = 0; i < graph->value_count && !b->failed; i++) {
+    for (i = 0; i < graph->value_count && b->status == EPCTX_OK; i++) {
         epctx__build_value(b, slot, EPCTX_FIELD_GRAPH_VALUE_INFO, &graph->values[i]);
     }
+    b->depth++;
 }
 
 /* The fields of an AttributeProto that hold its value. */
 static void epctx__build_payload(epctx__builder *b, epctx_slot *slot, const epctx_attr *attr)
 {
     size_t i;
-    if (attr->type == EPCTX_ATTR_INT) {
+    switch (attr->type) {
+    case EPCTX_ATTR_INT:
         epctx__add_varint(b, slot, EPCTX_FIELD_ATTR_I, attr->i);
-    } else if (attr->type == EPCTX_ATTR_FLOAT) {
+        break;
+    case EPCTX_ATTR_FLOAT:
         epctx__add_float(b, slot, EPCTX_FIELD_ATTR_F, attr->f);
-    } else if (attr->type == EPCTX_ATTR_STRING) {
+        break;
+    case EPCTX_ATTR_STRING:
         epctx__add_bytes(b, slot, EPCTX_FIELD_ATTR_S, attr->s.data, attr->s.size);
-    } else if (attr->type == EPCTX_ATTR_TENSOR) {
+        break;
+    case EPCTX_ATTR_TENSOR:
         epctx__build_tensor(b, slot, EPCTX_FIELD_ATTR_T, attr->t);
-    } else if (attr->type == EPCTX_ATTR_GRAPH) {
+        break;
+    case EPCTX_ATTR_GRAPH:
         epctx__build_graph(b, slot, attr->g);
-    }
-    for (i = 0; i < attr->count && !b->failed; i++) {
-        if (attr->type == EPCTX_ATTR_INTS) {
+        break;
+    case EPCTX_ATTR_INTS:
+        for (i = 0; i < attr->count && b->status == EPCTX_OK; i++) {
             epctx__add_varint(b, slot, EPCTX_FIELD_ATTR_INTS, attr->ints[i]);
-        } else if (attr->type == EPCTX_ATTR_FLOATS) {
+        }
+        break;
+    case EPCTX_ATTR_FLOATS:
+        for (i = 0; i < attr->count && b->status == EPCTX_OK; i++) {
             epctx__add_float(b, slot, EPCTX_FIELD_ATTR_FLOATS, attr->floats[i]);
-        } else if (attr->type == EPCTX_ATTR_STRINGS) {
+        }
+        break;
+    case EPCTX_ATTR_STRINGS:
+        for (i = 0; i < attr->count && b->status == EPCTX_OK; i++) {
             epctx__add_bytes(b, slot, EPCTX_FIELD_ATTR_STRINGS, attr->strings[i].data,
                              attr->strings[i].size);
+        }
+        break;
+    default:
+        if (b->status == EPCTX_OK) {
+            b->status = epctx_fail(b->error, EPCTX_ERR_UNSUPPORTED,
+                                   "attribute '%S' has type %s: a record cannot hold it, copy it "
+                                   "from a view",
+                                   &attr->name, epctx_attr_type_name((int32_t)attr->type));
         }
     }
 }
@@ -13736,15 +13803,15 @@ static epctx_slot *epctx__build_attr(epctx__builder *b, epctx_slot *node, const 
 static void epctx__build_node_fields(epctx__builder *b, epctx_slot *slot, const epctx_node *node)
 {
     size_t i;
-    for (i = 0; i < node->input_count && !b->failed; i++) {
+    for (i = 0; i < node->input_count && b->status == EPCTX_OK; i++) {
         epctx__add_str(b, slot, EPCTX_FIELD_NODE_INPUT, node->inputs[i]);
     }
-    for (i = 0; i < node->output_count && !b->failed; i++) {
+    for (i = 0; i < node->output_count && b->status == EPCTX_OK; i++) {
         epctx__add_str(b, slot, EPCTX_FIELD_NODE_OUTPUT, node->outputs[i]);
     }
     epctx__add_str(b, slot, EPCTX_FIELD_NODE_NAME, node->name);
     epctx__add_str(b, slot, EPCTX_FIELD_NODE_OP_TYPE, node->op_type);
-    for (i = 0; i < node->attr_count && !b->failed; i++) {
+    for (i = 0; i < node->attr_count && b->status == EPCTX_OK; i++) {
         epctx__build_attr(b, slot, &node->attrs[i]);
     }
     if (node->domain.size > 0) {
@@ -13785,7 +13852,7 @@ static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx
 {
     const epctx_slot *child;
     epctx__make_message(b, to);
-    for (child = from->message->first; child != NULL && !b->failed; child = child->next) {
+    for (child = from->message->first; child != NULL && b->status == EPCTX_OK; child = child->next) {
         if (!child->removed) {
             epctx__clone(b, to, child);
         }
@@ -13893,9 +13960,7 @@ static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_sl
                                  epctx_slot *previous, epctx_slot *slot, epctx_error *error)
 {
     size_t mark = epctx_edit_mark(model);
-    if (b->failed) {
-        return epctx__nomem(error, model->arena.missing);
-    }
+    EPCTX__TRY(b->status);
     EPCTX__TRY(epctx__check_fresh(model, parent, slot, error));
     if (parent == model->root && slot->number == EPCTX_FIELD_MODEL_GRAPH && slot->message == NULL &&
         !epctx__open_slot(&model->arena, slot, EPCTX_KIND_GRAPH, NULL, 100)) {
@@ -13974,9 +14039,7 @@ static epctx_status epctx__set_field(epctx_model *model, epctx__builder *b, epct
     epctx_slot *last = NULL;
     epctx_slot *slot;
     size_t count = 0;
-    if (b->failed) {
-        return epctx__nomem(error, model->arena.missing);
-    }
+    EPCTX__TRY(b->status);
     for (slot = parent->message->first; slot != NULL; slot = slot->next) {
         if (epctx__is_former(type, slot, fresh)) {
             last = slot;
@@ -14010,7 +14073,7 @@ static epctx_status epctx__plain_field(epctx_model *model, epctx_view message, u
     EPCTX_API epctx_status epctx_set_##name(epctx_model *model, epctx_view message,                \
                                             uint32_t number, type value, epctx_error *error)       \
     {                                                                                              \
-        epctx__builder b = epctx__builder_of(model);                                               \
+        epctx__builder b = epctx__builder_of(model, error);                                               \
         epctx_slot *slot;                                                                          \
         EPCTX__TRY(epctx__plain_field(model, message, number, &slot, error));                      \
         return epctx__set_field(model, &b, slot, added, error);                                    \
@@ -14038,7 +14101,7 @@ EPCTX_API epctx_status epctx_clear_field(epctx_model *model, epctx_view message,
 EPCTX_API epctx_status epctx_put_str(epctx_model *model, epctx_view message, uint32_t number,
                                      epctx_str text, epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
+    epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot;
     EPCTX__TRY(epctx__plain_field(model, message, number, &slot, error));
     return epctx__place(model, &b, slot, epctx__last_of(slot, number),
@@ -14058,7 +14121,7 @@ static epctx_status epctx__exchange(epctx_model *model, epctx__builder *b, epctx
 static epctx_status epctx__replace(epctx_model *model, epctx__builder *b, epctx_slot *old,
                                    epctx_slot *fresh, epctx_error *error)
 {
-    if (!b->failed) {
+    if (b->status == EPCTX_OK) {
         fresh->split = (uint8_t)epctx__length_width(old);
     }
     return epctx__exchange(model, b, old, old, fresh, error);
@@ -14068,7 +14131,7 @@ static epctx_status epctx__replace(epctx_model *model, epctx__builder *b, epctx_
 static epctx_status epctx__replace_text(epctx_model *model, epctx_view field, epctx_str text,
                                         epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
+    epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot;
     EPCTX__TRY(epctx__locate(model, field, &slot, error));
     if (slot->parent == NULL ||
@@ -14094,7 +14157,7 @@ static epctx_status epctx__put_slot(epctx_model *model, epctx__builder *b, epctx
                                     epctx_error *error)
 {
     epctx_slot *previous = NULL;
-    if (!b->failed) {
+    if (b->status == EPCTX_OK) {
         EPCTX__TRY(epctx__place_of(model, parent, slot->number, after, &previous, error));
     }
     EPCTX__TRY(epctx__place(model, b, parent, previous, slot, error));
@@ -14108,7 +14171,7 @@ EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uin
                                       epctx_view other, epctx_view after, epctx_view *placed,
                                       epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
+    epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *owner;
     const epctx_field_info *info;
     epctx_error_clear(error);
@@ -14140,7 +14203,7 @@ EPCTX_API epctx_status epctx_message_put(epctx_model *model, epctx_view parent, 
 EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_view after,
                                   epctx_view *placed, epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
+    epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot, *previous, *next;
     epctx_error_clear(error);
     EPCTX__TRY(epctx__locate(model, view, &slot, error));
@@ -14161,82 +14224,6 @@ EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_vie
 }
 
 /* -- edits: attributes -- */
-
-static epctx_status epctx__check_node_record(const epctx_node *node, uint32_t depth,
-                                             epctx_error *error);
-
-static epctx_status epctx__check_tensor_record(const epctx_tensor *tensor, epctx_error *error)
-{
-    uint64_t count;
-    size_t width = tensor != NULL ? epctx_elem_size(tensor->elem_type) : 0;
-    if (tensor == NULL || tensor->elem_type == EPCTX_ONNX_STRING ||
-        (tensor->data == NULL && tensor->size > 0)) {
-        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                          "a tensor of strings or without data cannot be written from a record");
-    }
-    if (!epctx__elements(tensor->dims, tensor->rank, &count) ||
-        (width > 0 &&
-         (count > (uint64_t)(SIZE_MAX / 2) / width || count * width != tensor->size))) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "tensor '%S': %u bytes do not fit its dimensions",
-                          &tensor->name, (uint64_t)tensor->size);
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__check_graph_record(const epctx_graph *graph, uint32_t depth,
-                                              epctx_error *error)
-{
-    size_t i;
-    if (graph == NULL) {
-        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "a graph attribute has no record");
-    }
-    if (depth == 0) {
-        return epctx_fail(error, EPCTX_ERR_LIMIT, "graphs are nested too deep");
-    }
-    for (i = 0; i < graph->node_count; i++) {
-        EPCTX__TRY(epctx__check_node_record(&graph->nodes[i], depth - 1, error));
-    }
-    for (i = 0; i < graph->initializer_count; i++) {
-        EPCTX__TRY(epctx__check_tensor_record(&graph->initializers[i], error));
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__check_attr_record(const epctx_attr *attr, uint32_t depth,
-                                             epctx_error *error)
-{
-    switch (attr->type) {
-    case EPCTX_ATTR_INT:
-    case EPCTX_ATTR_FLOAT:
-    case EPCTX_ATTR_STRING:
-    case EPCTX_ATTR_INTS:
-    case EPCTX_ATTR_FLOATS:
-    case EPCTX_ATTR_STRINGS:
-        return EPCTX_OK;
-    case EPCTX_ATTR_TENSOR:
-        return epctx__check_tensor_record(attr->t, error);
-    case EPCTX_ATTR_GRAPH:
-        return epctx__check_graph_record(attr->g, depth, error);
-    default:
-        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                          "attribute '%S' has type %s: a record cannot hold it, copy it from a "
-                          "view",
-                          &attr->name, epctx_attr_type_name((int32_t)attr->type));
-    }
-}
-
-static epctx_status epctx__check_node_record(const epctx_node *node, uint32_t depth,
-                                             epctx_error *error)
-{
-    size_t i;
-    for (i = 0; i < node->attr_count; i++) {
-        EPCTX__TRY(epctx__check_attr_record(&node->attrs[i], depth, error));
-    }
-    return EPCTX_OK;
-}
-
-/* Graphs in a record: each takes three levels of messages. */
-#define EPCTX__RECORD_DEPTH 33u
 
 /* Fields of an AttributeProto that hold a value; with other wire types they are unknown fields. */
 static bool epctx__is_value_field(const epctx_slot *slot)
@@ -14306,15 +14293,13 @@ static epctx_status epctx__set_values(epctx_model *model, epctx__builder *b, epc
 static epctx_status epctx__change_attr(epctx_model *model, epctx_slot *slot, const epctx_attr *attr,
                                        epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
+    epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *fresh = epctx__add_message(&b, NULL, EPCTX_FIELD_NODE_ATTRIBUTE);
     EPCTX__TRY(epctx__open_message(model, slot, error));
     if (fresh != NULL) {
         epctx__build_payload(&b, fresh, attr);
     }
-    if (b.failed) {
-        return epctx__nomem(error, model->arena.missing);
-    }
+    EPCTX__TRY(b.status);
     if (!epctx__same_values(slot, fresh)) {
         EPCTX__TRY(epctx__set_values(model, &b, slot, fresh, error));
     }
@@ -14328,14 +14313,11 @@ static epctx_status epctx__set_attr(epctx_model *model, epctx_view node, const e
                                     epctx_view copy, epctx_error *error)
 {
     const uint32_t number = EPCTX_FIELD_NODE_ATTRIBUTE;
-    epctx__builder b = epctx__builder_of(model);
+    epctx__builder b = epctx__builder_of(model, error);
     epctx_str name = attr != NULL ? attr->name : epctx_attr_of(copy).name;
     epctx_slot *owner, *old;
     epctx_slot *fresh = NULL;
     EPCTX__TRY(epctx__locate_kind(model, node, EPCTX_KIND_NODE, &owner, error));
-    if (attr != NULL) {
-        EPCTX__TRY(epctx__check_attr_record(attr, EPCTX__RECORD_DEPTH, error));
-    }
     old = epctx__keyed_from(owner->message->first, number, name);
     if (old == NULL || attr == NULL) {
         fresh = attr != NULL ? epctx__build_attr(&b, NULL, attr)
@@ -14402,11 +14384,10 @@ EPCTX_API epctx_status epctx_unset_attr(epctx_model *model, epctx_view node, epc
 EPCTX_API epctx_status epctx_put_node(epctx_model *model, epctx_view graph, const epctx_node *node,
                                       epctx_view after, epctx_view *placed, epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
+    epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *owner, *slot;
     epctx_error_clear(error);
     EPCTX__TRY(epctx__locate_graph(model, graph, &owner, error));
-    EPCTX__TRY(epctx__check_node_record(node, EPCTX__RECORD_DEPTH, error));
     slot = epctx__build_node(&b, node);
     if (slot != NULL && epctx__slot_type(owner) == EPCTX_KIND_FUNCTION) {
         slot->number = EPCTX_FIELD_FUNCTION_NODE;
@@ -14429,7 +14410,7 @@ static epctx_status epctx__put_typed(epctx_model *model, epctx_view graph, uint3
                                      const epctx_value *value, epctx_view after, epctx_view *placed,
                                      epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
+    epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *owner;
     EPCTX__TRY(epctx__graph_only(model, graph, &owner, error));
     return epctx__put_slot(model, &b, owner, epctx__build_value(&b, NULL, number, value), after,
@@ -14453,10 +14434,9 @@ EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
                                         const epctx_tensor *tensor, epctx_view after,
                                         epctx_view *placed, epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
+    epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *owner;
     EPCTX__TRY(epctx__graph_only(model, graph, &owner, error));
-    EPCTX__TRY(epctx__check_tensor_record(tensor, error));
     return epctx__put_slot(model, &b, owner,
                            epctx__build_tensor(&b, NULL, EPCTX_FIELD_GRAPH_INITIALIZER, tensor),
                            after, placed, error);
@@ -14487,7 +14467,7 @@ static epctx_status epctx__put_sorted(epctx_model *model, epctx__builder *b, epc
                                       epctx_slot *fresh, epctx_error *error)
 {
     epctx_slot *previous = NULL;
-    epctx_slot *slot = b->failed ? NULL : parent->message->first;
+    epctx_slot *slot = b->status != EPCTX_OK ? NULL : parent->message->first;
     while (slot != NULL && (slot->removed || slot->number <= fresh->number)) {
         previous = slot;
         slot = slot->next;
@@ -14512,7 +14492,7 @@ static epctx_status epctx__drop_data(epctx_model *model, epctx_view view, epctx_
 static epctx_status epctx__set_raw(epctx_model *model, epctx_view view, epctx_span data,
                                    epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
+    epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *tensor;
     EPCTX__TRY(epctx__drop_data(model, view, &tensor, error));
     return epctx__put_sorted(model, &b, tensor,
@@ -14524,7 +14504,7 @@ static epctx_status epctx__set_raw(epctx_model *model, epctx_view view, epctx_sp
 static epctx_status epctx__put_external(epctx_model *model, epctx_slot *tensor, const char *key,
                                         epctx_str value, epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
+    epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *entry = epctx__add_message(&b, NULL, EPCTX_FIELD_TENSOR_EXTERNAL_DATA);
     epctx__add_str(&b, entry, EPCTX_FIELD_PAIR_KEY, epctx_str_of(key));
     epctx__add_str(&b, entry, EPCTX_FIELD_PAIR_VALUE, value);
@@ -14543,7 +14523,7 @@ static epctx_status epctx__put_decimal(epctx_model *model, epctx_slot *tensor, c
 static epctx_status epctx__set_external(epctx_model *model, epctx_view view, epctx_str location,
                                         uint64_t offset, uint64_t length, epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
+    epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *tensor;
     EPCTX__TRY(epctx__drop_data(model, view, &tensor, error));
     EPCTX__TRY(epctx__put_external(model, tensor, "location", location, error));
@@ -14588,15 +14568,13 @@ static epctx_status epctx__merge_into(epctx__doubled *d, epctx_slot *first, epct
     EPCTX__TRY(epctx__open_message(d->model, first, d->error));
     EPCTX__TRY(epctx__open_message(d->model, second, d->error));
     for (child = second->message->first; child != NULL; child = child->next) {
-        epctx__builder b = epctx__builder_of(d->model);
+        epctx__builder b = epctx__builder_of(d->model, d->error);
         epctx_slot *copy;
         if (EPCTX__NEVER(child->removed)) { /* nobody could edit the model before */
             continue;
         }
         copy = epctx__clone(&b, NULL, child);
-        if (b.failed) {
-            return epctx__nomem(d->error, d->model->arena.missing);
-        }
+        EPCTX__TRY(b.status);
         EPCTX__TRY(epctx__insert(d->model, first, first->message->last, copy, d->error));
     }
     return epctx__remove_slot(d->model, second, d->error);
@@ -14687,7 +14665,7 @@ EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubl
 static epctx_status epctx__keyed_entry(epctx_model *model, epctx_slot *owner, uint32_t number,
                                        epctx_str key, epctx_slot **entry, epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
+    epctx__builder b = epctx__builder_of(model, error);
     *entry = epctx__keyed_last(owner, number, key);
     if (*entry != NULL) {
         return EPCTX_OK;
@@ -19323,7 +19301,7 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequ
         previous = slot;
     }
     for (i = 0; i < count; i++) {
-        epctx__builder b = epctx__builder_of(model);
+        epctx__builder b = epctx__builder_of(model, g->error);
         uint32_t unit = sequence[i];
         uint32_t at = unit < g->part_count ? 0 : g->graph.nodes[unit - g->part_count].id;
         if (unit < g->part_count) {
@@ -19409,17 +19387,17 @@ static epctx_status epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot,
                                         const epctx_tensor *tensor, bool outside)
 {
     epctx__generation *g = w->g;
-    epctx__builder b = epctx__builder_of(g->model);
+    epctx__builder b = epctx__builder_of(g->model, g->error);
     epctx_slot *fresh = epctx__add_message(&b, NULL, slot->number);
     epctx_view body = epctx__slot_view(slot);
     const uint8_t *p = body.data;
     const uint8_t *end = body.data + body.size;
-    while (!b.failed && p != NULL && p < end) {
+    while (b.status == EPCTX_OK && p != NULL && p < end) {
         epctx__token t;
         const uint8_t *after = epctx__next(p, end, 100, &t);
         if (after != NULL && !epctx__is_data(t.number) &&
             epctx__append_slot(b.arena, fresh, &t, after) == NULL) {
-            b.failed = true;
+            b.status = epctx__nomem(g->error, b.arena->missing);
         }
         p = after;
     }
