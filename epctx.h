@@ -7353,58 +7353,118 @@ static epctx_slot *epctx__new_root(epctx_model *model)
     return root;
 }
 
-/* libprotobuf merges a singular message that stands twice: the fields of the second follow those of
- * the first. In TypeProto, where the messages are a oneof, another member in between throws the
- * first away. Opens everything, which only models with such fields pay for. The nesting was checked
- * when they were opened. */
-static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx_kind type)
+/* Opens a message that has no slots yet. */
+static epctx_status epctx__open_as(epctx_model *model, epctx_slot *slot, epctx_kind type,
+                                   epctx_error *error)
 {
-    epctx_slot *seen[24] = {NULL};
+    return slot->message != NULL || epctx__open_slot(&model->arena, slot, type, NULL, 100)
+               ? EPCTX_OK
+               : epctx__nomem(error, model->arena.missing);
+}
+
+/* How fields become one that must be single and stand twice: in the tree that is read only
+ * messages, without a journal; in the one that is written all of them, with it (>>edit). */
+typedef struct epctx__doubled {
+    epctx_model *model;
+    epctx_error *error;
+    /* The fields of `second` go behind those of `first`, as libprotobuf merges them. */
+    epctx_status (*merge_fn)(const struct epctx__doubled *d, epctx_slot *first, epctx_slot *second,
+                             epctx_kind type);
+    epctx_status (*remove_fn)(epctx_model *model, epctx_slot *slot, epctx_error *error);
+    bool scalars;
+    epctx_status (*doubled_fn)(void *user, const epctx_field_info *field, epctx_str node,
+                               epctx_error *error); /* may be NULL */
+    void *user;
+} epctx__doubled;
+
+static epctx_status epctx__remove_shown(epctx_model *model, epctx_slot *slot, epctx_error *error)
+{
+    (void)model;
+    (void)error;
+    slot->removed = true;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__merge_shown(const epctx__doubled *d, epctx_slot *first,
+                                       epctx_slot *second, epctx_kind type)
+{
+    bool good;
+    EPCTX__TRY(epctx__open_as(d->model, first, type, d->error));
+    second->message = first->message;
+    good = epctx__fill_message(&d->model->arena, second, type, NULL, 100);
+    second->message = NULL;
+    second->removed = true;
+    return good ? EPCTX_OK : epctx__nomem(d->error, d->model->arena.missing);
+}
+
+/* Of fields that may stand once one stays in an open message. `node`: its name, if it is one. */
+EPCTX__APART static epctx_status epctx__single_fields(const epctx__doubled *d, epctx_slot *slot,
+                                                      epctx_kind type, epctx_str *node)
+{
+    epctx_slot *seen[32];
     epctx_slot *child;
-    uint32_t i;
-    if (slot->message == NULL && !epctx__open_slot(arena, slot, type, NULL, 100)) {
-        return false;
+    memset(seen, 0, sizeof seen);
+    if (type == EPCTX_KIND_NODE && d->doubled_fn != NULL) {
+        *node = epctx_node_of(epctx__slot_view(slot)).name;
     }
     for (child = slot->message->first; child != NULL; child = child->next) {
-        uint32_t kind = epctx__field_kind(type, child->number);
+        const epctx_field_info *info = epctx_field_find(type, child->number);
+        bool message = info != NULL && info->kind < EPCTX_KIND_INT;
         epctx_slot *first;
-        bool good;
-        if (child->wire != EPCTX_WIRE_LEN || !epctx__is_message(kind) ||
-            (kind & EPCTX__ONE) == 0) {
+        uint32_t at;
+        if (child->removed || info == NULL || info->repeated || (!message && !d->scalars) ||
+            !epctx_field_fits(info, (epctx_wire)child->wire)) {
             continue;
         }
-        for (i = 0; type == EPCTX_KIND_TYPE && i < 24; i++) {
-            if (seen[i] != NULL && i != child->number) {
-                seen[i]->removed = true;
-                seen[i] = NULL;
-            }
-        }
-        first = seen[child->number];
+        at = type == EPCTX_KIND_TYPE && message ? 31 : child->number; /* oneof */
+        first = seen[at];
+        seen[at] = child;
         if (first == NULL) {
-            seen[child->number] = child;
             continue;
         }
-        if (first->message == NULL &&
-            !epctx__open_slot(arena, first, epctx__message_kind(kind), NULL, 100)) {
-            return false;
+        if (message && first->number == child->number) {
+            seen[at] = first;
+            EPCTX__TRY(d->merge_fn(d, first, child, (epctx_kind)info->kind));
+        } else {
+            EPCTX__TRY(d->remove_fn(d->model, first, d->error));
         }
-        /* Its fields go straight behind those of the first. */
-        child->message = first->message;
-        good = epctx__fill_message(arena, child, epctx__message_kind(kind), NULL, 100);
-        child->message = NULL;
-        child->removed = true;
-        if (!good) {
-            return false;
+        if (d->doubled_fn != NULL) {
+            EPCTX__TRY(d->doubled_fn(d->user, info, *node, d->error));
         }
     }
+    return EPCTX_OK;
+}
+
+/* Opens everything, which only models with such fields pay for. The nesting was checked when they
+ * were opened. */
+static epctx_status epctx__single_below(const epctx__doubled *d, epctx_slot *slot, epctx_kind type,
+                                        epctx_str node)
+{
+    epctx_slot *child;
+    EPCTX__TRY(epctx__open_as(d->model, slot, type, d->error));
+    EPCTX__TRY(epctx__single_fields(d, slot, type, &node));
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind = epctx__field_kind(type, child->number);
-        if (child->wire == EPCTX_WIRE_LEN && epctx__is_message(kind) && !child->removed &&
-            !epctx__merge_doubled(arena, child, epctx__message_kind(kind))) {
-            return false;
+        if (!child->removed && child->wire == EPCTX_WIRE_LEN && epctx__is_message(kind)) {
+            EPCTX__TRY(epctx__single_below(d, child, epctx__message_kind(kind), node));
         }
     }
-    return true;
+    return EPCTX_OK;
+}
+
+/* The tree that is read, with doubled messages merged. */
+static epctx_status epctx__merge_read(epctx_model *model, epctx_error *error)
+{
+    epctx__doubled d;
+    memset(&d, 0, sizeof d);
+    d.model = model;
+    d.error = error;
+    d.merge_fn = epctx__merge_shown;
+    d.remove_fn = epctx__remove_shown;
+    model->shown = epctx__new_root(model);
+    return model->shown != NULL
+               ? epctx__single_below(&d, model->shown, EPCTX_KIND_MODEL, epctx_str_of(NULL))
+               : epctx__nomem(error, model->arena.missing);
 }
 
 /* Builds the tree over model->source. */
@@ -7431,11 +7491,7 @@ static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
     }
     model->duplicate = check.duplicate;
     if (model->duplicate) {
-        model->shown = epctx__new_root(model);
-        if (model->shown == NULL ||
-            !epctx__merge_doubled(&model->arena, model->shown, EPCTX_KIND_MODEL)) {
-            return epctx__nomem(error, model->arena.missing);
-        }
+        EPCTX__TRY(epctx__merge_read(model, error));
     }
     model->graph = epctx__find_graph(model->root);
     model->shown_graph = epctx__find_graph(model->shown);
@@ -8851,16 +8907,20 @@ static epctx_status epctx__digest(epctx__loader *l, epctx_kind type, epctx_view 
     return EPCTX_OK;
 }
 
+/* Adds what an attribute or a call stands for to the hash of the rest. */
+static void epctx__rest_add(uint64_t *rest, uint64_t digest)
+{
+    *rest = epctx__hash_number(*rest, digest);
+    *rest = *rest != 0 ? *rest : 1;
+}
+
 /* What bodies and calls mean depends on the model's functions and opset imports. */
-static epctx_status epctx__digest_around(epctx__loader *l)
+static epctx_status epctx__rest_around(epctx__loader *l, epctx_node *node)
 {
     epctx_cursor it = epctx_fields(epctx__slot_view(l->model->shown), 0);
     epctx_field field;
     uint64_t sum = 1;
-    if (l->around != 0) {
-        return EPCTX_OK;
-    }
-    while (epctx_next_field(&it, &field)) {
+    while (l->around == 0 && epctx_next_field(&it, &field)) {
         uint32_t kind = field.wire == EPCTX_WIRE_LEN
                             ? epctx__field_kind(EPCTX_KIND_MODEL, field.number)
                             : 0;
@@ -8870,20 +8930,9 @@ static epctx_status epctx__digest_around(epctx__loader *l)
             sum += value;
         }
     }
-    l->around = sum != 0 ? sum : 1;
-    return EPCTX_OK;
-}
-
-/* Adds what an attribute or a call stands for to the hash of the rest. */
-static void epctx__rest_add(uint64_t *rest, uint64_t digest)
-{
-    *rest = epctx__hash_number(*rest, digest);
-    *rest = *rest != 0 ? *rest : 1;
-}
-
-static epctx_status epctx__rest_around(epctx__loader *l, epctx_node *node)
-{
-    EPCTX__TRY(epctx__digest_around(l));
+    if (l->around == 0) {
+        l->around = sum != 0 ? sum : 1;
+    }
     epctx__rest_add(&node->rest, l->around);
     return EPCTX_OK;
 }
@@ -13314,11 +13363,7 @@ static uint32_t epctx__depth_left(const epctx_model *model, const epctx_slot *sl
 /* Opens a message that has no slots yet. */
 static epctx_status epctx__open_message(epctx_model *model, epctx_slot *slot, epctx_error *error)
 {
-    if (slot->message == NULL &&
-        !epctx__open_slot(&model->arena, slot, epctx__slot_type(slot), NULL, 100)) {
-        return epctx__nomem(error, model->arena.missing);
-    }
-    return EPCTX_OK;
+    return epctx__open_as(model, slot, epctx__slot_type(slot), error);
 }
 
 static epctx_status epctx__editable(const epctx_model *model, epctx_error *error)
@@ -13962,9 +14007,8 @@ static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_sl
     size_t mark = epctx_edit_mark(model);
     EPCTX__TRY(b->status);
     EPCTX__TRY(epctx__check_fresh(model, parent, slot, error));
-    if (parent == model->root && slot->number == EPCTX_FIELD_MODEL_GRAPH && slot->message == NULL &&
-        !epctx__open_slot(&model->arena, slot, EPCTX_KIND_GRAPH, NULL, 100)) {
-        return epctx__nomem(error, model->arena.missing);
+    if (parent == model->root && slot->number == EPCTX_FIELD_MODEL_GRAPH) {
+        EPCTX__TRY(epctx__open_as(model, slot, EPCTX_KIND_GRAPH, error));
     }
     return epctx__end_edits(model, mark, epctx__link(model, parent, previous, slot, error));
 }
@@ -14127,12 +14171,12 @@ static epctx_status epctx__replace(epctx_model *model, epctx__builder *b, epctx_
     return epctx__exchange(model, b, old, old, fresh, error);
 }
 
-/* For text that was located already. */
-static epctx_status epctx__replace_text(epctx_model *model, epctx_view field, epctx_str text,
-                                        epctx_error *error)
+EPCTX_API epctx_status epctx_replace_str(epctx_model *model, epctx_view field, epctx_str text,
+                                         epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot;
+    epctx_error_clear(error);
     EPCTX__TRY(epctx__locate(model, field, &slot, error));
     if (slot->parent == NULL ||
         epctx__field_kind(epctx__slot_type(slot->parent), slot->number) != 0) {
@@ -14142,13 +14186,6 @@ static epctx_status epctx__replace_text(epctx_model *model, epctx_view field, ep
                ? EPCTX_OK
                : epctx__replace(model, &b, slot, epctx__add_str(&b, NULL, slot->number, text),
                                 error);
-}
-
-EPCTX_API epctx_status epctx_replace_str(epctx_model *model, epctx_view field, epctx_str text,
-                                         epctx_error *error)
-{
-    epctx_error_clear(error);
-    return epctx__replace_text(model, field, text, error);
 }
 
 /* Adds what was built. `after` as everywhere. */
@@ -14554,19 +14591,12 @@ EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view 
 
 /* -- edits: fields that stand twice -- */
 
-typedef struct epctx__doubled {
-    epctx_model *model;
-    epctx_doubled_fn doubled_fn;
-    void *user;
-    epctx_error *error;
-} epctx__doubled;
-
-/* The fields of `second` behind those of `first`, as libprotobuf merges them. */
-static epctx_status epctx__merge_into(epctx__doubled *d, epctx_slot *first, epctx_slot *second)
+static epctx_status epctx__merge_into(const epctx__doubled *d, epctx_slot *first,
+                                      epctx_slot *second, epctx_kind type)
 {
     const epctx_slot *child;
-    EPCTX__TRY(epctx__open_message(d->model, first, d->error));
-    EPCTX__TRY(epctx__open_message(d->model, second, d->error));
+    EPCTX__TRY(epctx__open_as(d->model, first, type, d->error));
+    EPCTX__TRY(epctx__open_as(d->model, second, type, d->error));
     for (child = second->message->first; child != NULL; child = child->next) {
         epctx__builder b = epctx__builder_of(d->model, d->error);
         epctx_slot *copy;
@@ -14578,58 +14608,6 @@ static epctx_status epctx__merge_into(epctx__doubled *d, epctx_slot *first, epct
         EPCTX__TRY(epctx__insert(d->model, first, first->message->last, copy, d->error));
     }
     return epctx__remove_slot(d->model, second, d->error);
-}
-
-/* Of fields that may stand once one stays in an open message. `node`: its name, if it is one. */
-EPCTX__APART static epctx_status epctx__single_fields(epctx__doubled *d, epctx_slot *slot,
-                                                      epctx_kind type, epctx_str *node)
-{
-    epctx_slot *seen[32];
-    epctx_slot *child;
-    memset(seen, 0, sizeof seen);
-    if (type == EPCTX_KIND_NODE) {
-        *node = epctx_node_of(epctx__slot_view(slot)).name;
-    }
-    for (child = slot->message->first; child != NULL; child = child->next) {
-        const epctx_field_info *info = epctx_field_find(type, child->number);
-        epctx_slot *first;
-        uint32_t at;
-        if (child->removed || info == NULL || info->repeated ||
-            !epctx_field_fits(info, (epctx_wire)child->wire)) {
-            continue;
-        }
-        at = type == EPCTX_KIND_TYPE && info->kind < EPCTX_KIND_INT ? 31 : child->number; /* oneof */
-        first = seen[at];
-        seen[at] = child;
-        if (first == NULL) {
-            continue;
-        }
-        if (info->kind < EPCTX_KIND_INT && first->number == child->number) {
-            seen[at] = first;
-            EPCTX__TRY(epctx__merge_into(d, first, child));
-        } else {
-            EPCTX__TRY(epctx__remove_slot(d->model, first, d->error));
-        }
-        if (d->doubled_fn != NULL) {
-            EPCTX__TRY(d->doubled_fn(d->user, info, *node, d->error));
-        }
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__single_below(epctx__doubled *d, epctx_slot *slot, epctx_kind type,
-                                        epctx_str node)
-{
-    epctx_slot *child;
-    EPCTX__TRY(epctx__open_message(d->model, slot, d->error));
-    EPCTX__TRY(epctx__single_fields(d, slot, type, &node));
-    for (child = slot->message->first; child != NULL; child = child->next) {
-        epctx_kind kind = epctx__slot_type(child);
-        if (!child->removed && kind != EPCTX_KIND_NONE) {
-            EPCTX__TRY(epctx__single_below(d, child, kind, node));
-        }
-    }
-    return EPCTX_OK;
 }
 
 EPCTX_API bool epctx_model_is_editable(const epctx_model *model)
@@ -14644,9 +14622,12 @@ EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubl
     size_t mark = epctx_edit_mark(model);
     epctx_error_clear(error);
     d.model = model;
+    d.error = error;
+    d.merge_fn = epctx__merge_into;
+    d.remove_fn = epctx__remove_slot;
+    d.scalars = true;
     d.doubled_fn = doubled_fn;
     d.user = user;
-    d.error = error;
     if (model->duplicate) { /* epctx_undo brings it back */
         model->merged = model->shown;
         model->merged_at = mark;
@@ -15094,29 +15075,25 @@ EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
 }
 
 /* Opens every message below `slot` and marks it as changed, so that nothing is copied whole. */
-static bool epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx_kind type)
+static epctx_status epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx_kind type,
+                                        epctx_error *error)
 {
     epctx_slot *child;
-    if (slot->message == NULL && !epctx__open_slot(&model->arena, slot, type, NULL, 100)) {
-        return false;
-    }
+    EPCTX__TRY(epctx__open_as(model, slot, type, error));
     slot->message->edits++;
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind = epctx__field_kind(type, child->number);
-        if (child->wire == EPCTX_WIRE_LEN && epctx__is_message(kind) &&
-            !epctx__rebuild_slot(model, child, epctx__message_kind(kind))) {
-            return false;
+        if (child->wire == EPCTX_WIRE_LEN && epctx__is_message(kind)) {
+            EPCTX__TRY(epctx__rebuild_slot(model, child, epctx__message_kind(kind), error));
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_rebuild(epctx_model *model, epctx_error *error)
 {
     epctx_error_clear(error);
-    return epctx__rebuild_slot(model, model->root, EPCTX_KIND_MODEL)
-               ? EPCTX_OK
-               : epctx__nomem(error, model->arena.missing);
+    return epctx__rebuild_slot(model, model->root, EPCTX_KIND_MODEL, error);
 }
 
 /* -- writing -- */
@@ -19460,10 +19437,7 @@ static epctx_status epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx_kin
     if (depth == 0 || !epctx__needs_settling(epctx__slot_view(slot), type, all)) {
         return EPCTX_OK;
     }
-    if (slot->message == NULL &&
-        !epctx__open_slot(&w->g->model->arena, slot, type, NULL, 100)) {
-        return epctx__nomem(w->g->error, w->g->model->arena.missing);
-    }
+    EPCTX__TRY(epctx__open_as(w->g->model, slot, type, w->g->error));
     for (child = slot->message->first; child != NULL; child = next) {
         uint32_t kind =
             child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
