@@ -2169,7 +2169,8 @@ EPCTX_API epctx_status epctx_set_opset(epctx_model *model, epctx_str domain, int
                                        epctx_error *error);
 EPCTX_API epctx_status epctx_unset_opset(epctx_model *model, epctx_str domain, epctx_error *error);
 /* Sets or removes an entry of a list of key/value pairs: metadata of any message (`number` is its
- * epctx_metadata_field), external_data of a tensor (13). An entry with that key keeps its place. */
+ * epctx_metadata_field), EPCTX_FIELD_TENSOR_EXTERNAL_DATA. An entry with that key keeps its
+ * place. */
 EPCTX_API epctx_status epctx_set_pair(epctx_model *model, epctx_view message, uint32_t number,
                                       epctx_str key, epctx_str value, epctx_error *error);
 EPCTX_API epctx_status epctx_unset_pair(epctx_model *model, epctx_view message, uint32_t number,
@@ -7541,28 +7542,35 @@ EPCTX_API const epctx_io *epctx_model_io(const epctx_model *model)
     return model->io != NULL ? model->io : epctx_io_files();
 }
 
+/* `path` NULL: from `bytes` in memory. */
+static epctx_status epctx__model_open(epctx_model *model, const char *path, epctx_span bytes,
+                                      const epctx_open_opts *opts, epctx_error *error)
+{
+    EPCTX__TRY(epctx__model_init(model, path != NULL ? path : "", opts, error));
+    if (path != NULL) {
+        model->io = epctx_model_io(model);
+        if (model->io == NULL) {
+            return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
+        }
+        EPCTX__TRY(model->io->map_fn(model->io->user, NULL, path, false, &model->mapping, error));
+        model->id = model->mapping.info;
+        bytes.data = model->mapping.data;
+        bytes.size = model->mapping.size;
+    }
+    model->source = bytes;
+    return epctx__model_parse(model, error);
+}
+
 EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *path,
                                              const epctx_open_opts *opts, epctx_error *error)
 {
+    epctx_span none = {NULL, 0};
     epctx_status status;
     if (model == NULL || path == NULL) {
         epctx_error_clear(error);
         return epctx_fail(error, EPCTX_ERR_ARG, "model and path must not be NULL");
     }
-    status = epctx__model_init(model, path, opts, error);
-    model->io = epctx_model_io(model);
-    if (status == EPCTX_OK && model->io == NULL) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
-    }
-    if (status == EPCTX_OK) {
-        status = model->io->map_fn(model->io->user, NULL, path, false, &model->mapping, error);
-    }
-    if (status == EPCTX_OK) {
-        model->id = model->mapping.info;
-        model->source.data = model->mapping.data;
-        model->source.size = model->mapping.size;
-        status = epctx__model_parse(model, error);
-    }
+    status = epctx__model_open(model, path, none, opts, error);
     if (status != EPCTX_OK) {
         epctx_blame(error, path, NULL, NULL);
         epctx_model_close(model);
@@ -7573,17 +7581,15 @@ EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *pat
 EPCTX_API epctx_status epctx_model_open_memory(epctx_model *model, const void *data, size_t size,
                                                const epctx_open_opts *opts, epctx_error *error)
 {
+    epctx_span bytes;
     epctx_status status;
     if (model == NULL || (data == NULL && size > 0)) {
         epctx_error_clear(error);
         return epctx_fail(error, EPCTX_ERR_ARG, "model and data must not be NULL");
     }
-    status = epctx__model_init(model, "", opts, error);
-    if (status == EPCTX_OK) {
-        model->source.data = (const uint8_t *)data;
-        model->source.size = size;
-        status = epctx__model_parse(model, error);
-    }
+    bytes.data = (const uint8_t *)data;
+    bytes.size = size;
+    status = epctx__model_open(model, NULL, bytes, opts, error);
     if (status != EPCTX_OK) {
         epctx_model_close(model);
     }
@@ -14538,37 +14544,41 @@ static epctx_status epctx__set_raw(epctx_model *model, epctx_view view, epctx_sp
                              error);
 }
 
-static epctx_status epctx__put_external(epctx_model *model, epctx_slot *tensor, const char *key,
-                                        epctx_str value, epctx_error *error)
+/* An entry of external_data. */
+static epctx_slot *epctx__add_pair(epctx__builder *b, epctx_slot *tensor, const char *key,
+                                   epctx_str value)
 {
-    epctx__builder b = epctx__builder_of(model, error);
-    epctx_slot *entry = epctx__add_message(&b, NULL, EPCTX_FIELD_TENSOR_EXTERNAL_DATA);
-    epctx__add_str(&b, entry, EPCTX_FIELD_PAIR_KEY, epctx_str_of(key));
-    epctx__add_str(&b, entry, EPCTX_FIELD_PAIR_VALUE, value);
-    return epctx__put_sorted(model, &b, tensor, entry, error);
+    epctx_slot *entry = epctx__add_message(b, tensor, EPCTX_FIELD_TENSOR_EXTERNAL_DATA);
+    epctx__add_str(b, entry, EPCTX_FIELD_PAIR_KEY, epctx_str_of(key));
+    epctx__add_str(b, entry, EPCTX_FIELD_PAIR_VALUE, value);
+    return entry;
 }
 
-static epctx_status epctx__put_decimal(epctx_model *model, epctx_slot *tensor, const char *key,
-                                       uint64_t number, epctx_error *error)
+static epctx_slot *epctx__add_decimal(epctx__builder *b, epctx_slot *tensor, const char *key,
+                                      uint64_t number)
 {
     char digits[24];
     epctx_text text = epctx_text_of(digits, sizeof digits);
     epctx_text_put_number(&text, number);
-    return epctx__put_external(model, tensor, key, epctx_text_str(&text), error);
+    return epctx__add_pair(b, tensor, key, epctx_text_str(&text));
 }
 
 static epctx_status epctx__set_external(epctx_model *model, epctx_view view, epctx_str location,
                                         uint64_t offset, uint64_t length, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model, error);
+    epctx_slot *slots[4];
     epctx_slot *tensor;
+    size_t i;
     EPCTX__TRY(epctx__drop_data(model, view, &tensor, error));
-    EPCTX__TRY(epctx__put_external(model, tensor, "location", location, error));
-    EPCTX__TRY(epctx__put_decimal(model, tensor, "offset", offset, error));
-    EPCTX__TRY(epctx__put_decimal(model, tensor, "length", length, error));
-    return epctx__put_sorted(model, &b, tensor,
-                             epctx__add_varint(&b, NULL, EPCTX_FIELD_TENSOR_DATA_LOCATION, 1),
-                             error);
+    slots[0] = epctx__add_pair(&b, NULL, "location", location);
+    slots[1] = epctx__add_decimal(&b, NULL, "offset", offset);
+    slots[2] = epctx__add_decimal(&b, NULL, "length", length);
+    slots[3] = epctx__add_varint(&b, NULL, EPCTX_FIELD_TENSOR_DATA_LOCATION, 1);
+    for (i = 0; i < 4; i++) {
+        EPCTX__TRY(epctx__put_sorted(model, &b, tensor, slots[i], error));
+    }
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tensor, epctx_span data,
@@ -19301,23 +19311,6 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequ
 
 /* -- external data: the new model must not depend on the source's files (EP-context design) -- */
 
-/* Takes a field anywhere in the model out, as epctx_remove does for the main graph's. */
-static epctx_status epctx__drop_slot(epctx__rewrite *w, epctx_slot *slot)
-{
-    EPCTX__TRY(epctx__record(w->g->model, slot, NULL, false, w->g->error));
-    slot->removed = true;
-    return EPCTX_OK;
-}
-
-static void epctx__add_pair(epctx__builder *b, epctx_slot *tensor, const char *key, epctx_str value)
-{
-    epctx_slot *pair = epctx__add_message(b, tensor, 13);
-    if (pair != NULL) {
-        epctx__add_str(b, pair, 1, epctx_str_of(key));
-        epctx__add_str(b, pair, 2, value);
-    }
-}
-
 /* Space for a tensor in the file of initializers, aligned like a cache line. */
 static epctx_status epctx__set_aside(epctx__generation *g, const epctx_tensor *tensor,
                                      uint64_t *offset)
@@ -19337,15 +19330,6 @@ static epctx_status epctx__set_aside(epctx__generation *g, const epctx_tensor *t
     return EPCTX_OK;
 }
 
-static void epctx__add_number(epctx__builder *b, epctx_slot *tensor, const char *key,
-                              uint64_t number)
-{
-    char digits[24];
-    epctx_text text = epctx_text_of(digits, sizeof digits);
-    epctx_text_put_number(&text, number);
-    epctx__add_pair(b, tensor, key, epctx_text_str(&text));
-}
-
 /* Says that the bytes of a tensor are in the file of initializers. */
 static epctx_status epctx__refer_tensor(epctx__generation *g, epctx__builder *b, epctx_slot *slot,
                                         const epctx_tensor *tensor)
@@ -19353,8 +19337,8 @@ static epctx_status epctx__refer_tensor(epctx__generation *g, epctx__builder *b,
     uint64_t at;
     EPCTX__TRY(epctx__set_aside(g, tensor, &at));
     epctx__add_pair(b, slot, "location", epctx_str_of(g->opts->initializers_file_name));
-    epctx__add_number(b, slot, "offset", at);
-    epctx__add_number(b, slot, "length", tensor->size);
+    epctx__add_decimal(b, slot, "offset", at);
+    epctx__add_decimal(b, slot, "length", tensor->size);
     epctx__add_varint(b, slot, EPCTX_FIELD_TENSOR_DATA_LOCATION, 1);
     return EPCTX_OK;
 }
@@ -19384,7 +19368,7 @@ static epctx_status epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot,
         epctx__add_bytes(&b, fresh, EPCTX_FIELD_TENSOR_RAW_DATA, tensor->data, tensor->size);
     }
     EPCTX__TRY(epctx__place(g->model, &b, slot->parent, slot, fresh, g->error));
-    return epctx__drop_slot(w, slot);
+    return epctx__remove_slot(g->model, slot, g->error);
 }
 
 /* A tensor of the new model: initializers may go out, external data comes in or moves. */
