@@ -1151,7 +1151,8 @@ typedef struct epctx_walk_level {
 } epctx_walk_level;
 
 /* Position in a walk over graphs, nodes, attributes, tensors, sparse tensors, functions and training
- * of a model; messages of other kinds are passed over. Edits on the way are allowed: a message is read as it was when the walk went into it. */
+ * of a model; messages of other kinds are passed over. Edits on the way are allowed: a message is
+ * read as it was when the walk went into it. */
 typedef struct epctx_walk {
     epctx_kind kind;  /* of the message just given: EPCTX_KIND_GRAPH, NODE, ATTR, TENSOR, SPARSE, */
     epctx_view view;  /* FUNCTION or TRAINING */
