@@ -8843,6 +8843,7 @@ static epctx_status epctx__load_shape(const epctx__loader *l, const epctx_tensor
 {
     size_t width = epctx_elem_size(t->elem_type);
     size_t rank;
+    *count = 0;
     memset(out, 0, sizeof *out);
     out->name = t->name;
     out->elem_type = t->elem_type;
@@ -15153,13 +15154,13 @@ static epctx_status epctx__prefixed(epctx_model *model, epctx_str prefix, epctx_
                                     epctx_str *out, epctx_error *error)
 {
     char *text = (char *)epctx__arena_raw(&model->arena, prefix.size + name.size);
+    out->data = text;
+    out->size = prefix.size + name.size;
     if (text == NULL) {
         return epctx__nomem(error, model->arena.missing);
     }
     memcpy(text, prefix.data, prefix.size);
     memcpy(text + prefix.size, name.data, name.size);
-    out->data = text;
-    out->size = prefix.size + name.size;
     return EPCTX_OK;
 }
 
