@@ -96,8 +96,9 @@
  *   full disk, moves back what was there. Writers of one name wait for each other (FILE.lock while
  *   finished files are put into place), and EPCTX_ERR_CHANGED says that somebody else wrote a model
  *   since it was opened; epctx_file_lock_take makes reading, changing and writing one step. After a
- *   kill there may be FILE.<process>-<number>.tmp and FILE.lock, to be removed, and FILE.new, which
- *   a model may use until it is written again. epctx_io_listed is for programs that signals end.
+ *   kill there may be FILE.<process>-<number>.tmp and FILE.lock, to be removed; FILE.new, which a
+ *   model may use until it is written again; and where files have one name only FILE.old, the former
+ *   model. epctx_io_listed is for programs that signals end.
  *
  * LOSSLESS
  *   Open + write without an edit gives the same bytes for every accepted input. An edit changes
