@@ -1006,10 +1006,10 @@ TEST(mv_outside_is_not_left)
     char from[400], to[400], path[400];
     epctx_error error;
     clear_root();
-    CHECK_INT(mkdir(at("b"), 0700) | mkdir(at("bb"), 0700), 0);
+    CHECK_INT(mkdir(at("b"), 0700) | mkdir(at("c"), 0700), 0);
     make_parts(one, 1);
     snprintf(path, sizeof path, "%s", at("b/m.onnx"));
-    snprintf(from, sizeof from, "%s", at("bb/old.bin"));
+    snprintf(from, sizeof from, "%s", at("c/old.bin"));
     snprintf(to, sizeof to, "%s", at("b/c.bin"));
     model = path;
     make_text("c.bin", "context");
@@ -1018,7 +1018,7 @@ TEST(mv_outside_is_not_left)
     CHECK_HAS(error.message, "nothing is renamed");
     CHECK_INT(access(from, F_OK) | access(to, F_OK), 0);
     CHECK_INT(unlink(from) | unlink(to) | unlink(path), 0);
-    CHECK_INT(rmdir(at("b")) | rmdir(at("bb")), 0);
+    CHECK_INT(rmdir(at("b")) | rmdir(at("c")), 0);
 }
 
 /* At every failure each model finds its binary, and all is as before but after the last step. */
