@@ -19569,23 +19569,6 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequ
 
 /* -- external data: the new model must not depend on the source's files (EP-context design) -- */
 
-/* Takes a field anywhere in the model out, as epctx_remove does for the main graph's. */
-static epctx_status epctx__drop_slot(epctx__rewrite *w, epctx_slot *slot)
-{
-    EPCTX__TRY(epctx__record(w->g->model, slot, NULL, false, w->g->error));
-    slot->removed = true;
-    return EPCTX_OK;
-}
-
-static void epctx__add_pair(epctx__builder *b, epctx_slot *tensor, const char *key, epctx_str value)
-{
-    epctx_slot *pair = epctx__add_message(b, tensor, 13);
-    if (pair != NULL) {
-        epctx__add_str(b, pair, 1, epctx_str_of(key));
-        epctx__add_str(b, pair, 2, value);
-    }
-}
-
 /* Space for a tensor in the file of initializers, aligned like a cache line. */
 static epctx_status epctx__set_aside(epctx__generation *g, const epctx_tensor *tensor,
                                      uint64_t *offset)
@@ -19605,138 +19588,39 @@ static epctx_status epctx__set_aside(epctx__generation *g, const epctx_tensor *t
     return EPCTX_OK;
 }
 
-static void epctx__add_number(epctx__builder *b, epctx_slot *tensor, const char *key,
-                              uint64_t number)
-{
-    char digits[24];
-    epctx_text text = epctx_text_of(digits, sizeof digits);
-    epctx_text_put_number(&text, number);
-    epctx__add_pair(b, tensor, key, epctx_text_str(&text));
-}
-
-/* Says that the bytes of a tensor are in the file of initializers. */
-static epctx_status epctx__refer_tensor(epctx__generation *g, epctx__builder *b, epctx_slot *slot,
-                                        const epctx_tensor *tensor)
-{
-    uint64_t at;
-    EPCTX__TRY(epctx__set_aside(g, tensor, &at));
-    epctx__add_pair(b, slot, "location", epctx_str_of(g->opts->initializers_file_name));
-    epctx__add_number(b, slot, "offset", at);
-    epctx__add_number(b, slot, "length", tensor->size);
-    epctx__add_varint(b, slot, EPCTX_FIELD_TENSOR_DATA_LOCATION, 1);
-    return EPCTX_OK;
-}
-
-/* Replaces a tensor by one with the same head and its bytes inside or in the new file. */
-static epctx_status epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot,
-                                        const epctx_tensor *tensor, bool outside)
-{
-    epctx__generation *g = w->g;
-    epctx__builder b = epctx__builder_of(g->model);
-    epctx_slot *fresh = epctx__add_message(&b, NULL, slot->number);
-    epctx_view body = epctx__slot_view(slot);
-    const uint8_t *p = body.data;
-    const uint8_t *end = body.data + body.size;
-    while (!b.failed && p != NULL && p < end) {
-        epctx__token t;
-        const uint8_t *after = epctx__next(p, end, 100, &t);
-        if (after != NULL && !epctx__is_data(t.number) &&
-            epctx__append_slot(b.arena, fresh, &t, after) == NULL) {
-            b.failed = true;
-        }
-        p = after;
-    }
-    if (fresh != NULL && outside) {
-        EPCTX__TRY(epctx__refer_tensor(g, &b, fresh, tensor));
-    } else if (fresh != NULL) {
-        epctx__add_bytes(&b, fresh, EPCTX_FIELD_TENSOR_RAW_DATA, tensor->data, tensor->size);
-    }
-    EPCTX__TRY(epctx__place(g->model, &b, slot->parent, slot, fresh, g->error));
-    return epctx__drop_slot(w, slot);
-}
-
 /* A tensor of the new model: initializers may go out, external data comes in or moves. */
-EPCTX__APART static epctx_status epctx__settle_tensor(epctx__rewrite *w, epctx_slot *slot,
-                                                      bool initializer)
+static epctx_status epctx__settle_tensor(epctx__generation *g, const epctx_tensor_view *view,
+                                         bool initializer)
 {
-    epctx__generation *g = w->g;
-    epctx_tensor_view view = epctx_tensor_of(epctx__slot_view(slot));
     bool outside = initializer && g->report->initializers_path[0] != '\0' &&
-                   view.elem_type != EPCTX_ONNX_STRING;
+                   view->elem_type != EPCTX_ONNX_STRING;
     epctx_tensor tensor;
-    if (!outside && !view.external) {
+    epctx_span bytes;
+    uint64_t at;
+    if (!outside && !view->external) {
         return EPCTX_OK;
     }
-    EPCTX__TRY(epctx_tensor_load(g->model, epctx__slot_view(slot), g->arena, &tensor, g->error));
-    outside = outside && tensor.size > 0 && tensor.size >= g->opts->initializers_min_size;
-    return outside || view.external ? epctx__store_tensor(w, slot, &tensor, outside) : EPCTX_OK;
+    EPCTX__TRY(epctx_tensor_load(g->model, view->view, g->arena, &tensor, g->error));
+    bytes.data = tensor.data;
+    bytes.size = tensor.size;
+    if (outside && tensor.size > 0 && tensor.size >= g->opts->initializers_min_size) {
+        EPCTX__TRY(epctx__set_aside(g, &tensor, &at));
+        return epctx__set_external(g->model, view->view,
+                                   epctx_str_of(g->opts->initializers_file_name), at, tensor.size,
+                                   g->error);
+    }
+    return view->external ? epctx__set_raw(g->model, view->view, bytes, g->error) : EPCTX_OK;
 }
 
-/* Messages below a graph or a function that can hold tensors. */
-static bool epctx__holds_tensors(epctx_kind type)
+/* Settles every tensor but those of training: initializers of bodies, constants, sparse tensors. */
+static epctx_status epctx__settle_model(epctx__generation *g)
 {
-    return type == EPCTX_KIND_GRAPH || type == EPCTX_KIND_NODE || type == EPCTX_KIND_ATTR ||
-           type == EPCTX_KIND_TENSOR || type == EPCTX_KIND_SPARSE;
-}
-
-/* Is there a tensor to settle somewhere in a message? `all`: also initializers that are inside. Apart:
- * the stack of what calls itself. */
-EPCTX__APART static bool epctx__needs_settling(epctx_view message, epctx_kind type, bool all)
-{
-    epctx_walk walk;
     epctx_tensor_view tensor;
-    epctx_walk_below(&walk, message, type);
-    while (epctx_walk_tensor(&walk, &tensor)) {
-        if (tensor.external || (all && walk.around == EPCTX_KIND_GRAPH)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Settles every tensor below a field: initializers of bodies, constants, sparse tensors. Opens only
- * what it has to change. */
-static epctx_status epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx_kind type, uint32_t depth)
-{
-    bool all = w->g->report->initializers_path[0] != '\0';
-    epctx_slot *child;
-    epctx_slot *next;
-    /* not taken: open bounds the nesting */
-    if (depth == 0 || !epctx__needs_settling(epctx__slot_view(slot), type, all)) {
-        return EPCTX_OK;
-    }
-    if (slot->message == NULL &&
-        !epctx__open_slot(&w->g->model->arena, slot, type, NULL, 100)) {
-        return epctx__nomem(w->g->error, w->g->model->arena.missing);
-    }
-    for (child = slot->message->first; child != NULL; child = next) {
-        uint32_t kind =
-            child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
-        epctx_kind inner = epctx__is_message(kind) ? epctx__message_kind(kind) : EPCTX_KIND_NONE;
-        next = child->next;
-        if (child->removed || !epctx__holds_tensors(inner)) {
-            continue;
-        }
-        if (inner == EPCTX_KIND_TENSOR) {
-            EPCTX__TRY(epctx__settle_tensor(w, child, type == EPCTX_KIND_GRAPH));
-        } else {
-            EPCTX__TRY(epctx__settle(w, child, inner, depth - 1));
-        }
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__settle_model(epctx__rewrite *w)
-{
-    epctx_slot *slot;
-    w->g->model->external_asked = 0;
-    for (slot = w->g->model->root->message->first; slot != NULL; slot = slot->next) {
-        epctx_kind type = slot->number == EPCTX_FIELD_MODEL_GRAPH       ? EPCTX_KIND_GRAPH
-                          : slot->number == EPCTX_FIELD_MODEL_FUNCTIONS ? EPCTX_KIND_FUNCTION
-                                                                        : EPCTX_KIND_NONE;
-        if (slot->wire == EPCTX_WIRE_LEN && !slot->removed && type != EPCTX_KIND_NONE) {
-            EPCTX__TRY(epctx__settle(w, slot, type, 100));
-        }
+    epctx_walk walk;
+    g->model->external_asked = 0;
+    epctx_walk_begin(&walk, g->model);
+    while (epctx_walk_tensor(&walk, &tensor) && !walk.in_training) {
+        EPCTX__TRY(epctx__settle_tensor(g, &tensor, walk.around == EPCTX_KIND_GRAPH));
     }
     return EPCTX_OK;
 }
@@ -19975,7 +19859,7 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
     EPCTX__TRY(epctx__rewrite_begin(&w, g));
     EPCTX__TRY(epctx__rewrite_graph(&w));
     EPCTX__TRY(epctx__rewrite_metadata(&w));
-    EPCTX__TRY(epctx__settle_model(&w));
+    EPCTX__TRY(epctx__settle_model(g));
     for (i = 0; i < g->graph.node_count; i++) {
         if (w.unit[i] < g->part_count || w.unit[i] == EPCTX__GONE) {
             g->report->compiled_nodes++;
