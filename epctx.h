@@ -3004,36 +3004,6 @@ EPCTX_API void epctx_workspace_close(epctx_workspace *workspace);
 /* Empties it: the next session is a first one. Graphs in use stay with their sessions. */
 EPCTX_API void epctx_workspace_clear(epctx_workspace *workspace);
 
-/* -- loading -- */
-
-/* A context binary in a file. */
-typedef struct epctx_binary_file {
-    const epctx_io *io;
-    epctx_str folder, name; /* as for epctx_path_find */
-    uint32_t path_flags;
-} epctx_binary_file;
-
-/* A graph that was moved out of the workspace. `graph` and `info` are valid until it is given
- * back. */
-typedef struct epctx_shared {
-    void *graph;
-    epctx_graph_info info;
-    struct epctx__entry *entry;
-} epctx_shared;
-
-/* Takes the graph `key` (EPContext attribute partition_name or node name) with `hash` (0: any) of a
- * binary. It comes from the workspace when it waits there, and then no file is opened; otherwise
- * the binary is loaded. epctx_load and epctx_load_nodes do it for the nodes of a model.
- * `backend` and the io must live as long as any graph of the binary is in use, also by others.
- * Errors: those of epctx_path_find and of the backend as they are, PATH, NOMEM, and CONTEXT when
- * the graph is taken under EPCTX_TAKEN_ERROR or the call comes from whoever loads the binary. */
-EPCTX_API epctx_status epctx_share_take(epctx_workspace *workspace, const epctx_backend *backend,
-                                        const epctx_binary_file *binary, epctx_str key,
-                                        uint64_t hash, epctx_shared *out, epctx_error *error);
-/* Gives a graph back, so that another session can have it; the context goes with the last graph
- * that is in use. Once for every take, before the session's last hold on the workspace ends. */
-EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared);
-
 #ifndef EPCTX_NO_EDIT
 
 /* -- generating: a session of the group has its model -- */
@@ -20367,6 +20337,13 @@ typedef struct epctx__entry {
     bool closed;        /* not to be found any more */
 } epctx__entry;
 
+/* A context binary in a file. */
+typedef struct epctx__binary_file {
+    const epctx_io *io;
+    epctx_str folder, name; /* as for epctx_path_find */
+    uint32_t path_flags;
+} epctx__binary_file;
+
 /* Names under which a binary is known. */
 typedef struct epctx__names {
     char path[EPCTX_PATH_MAX];  /* canonical; empty: the file is not there */
@@ -20379,11 +20356,11 @@ typedef struct epctx__names {
 /* A graph that a session asks for, and what came of it. */
 typedef struct epctx__asked {
     const epctx_backend *backend;
-    const epctx_binary_file *binary;
+    const epctx__binary_file *binary;
     const char *path, *alias; /* of epctx__names */
     uint64_t size;            /* bytes of the binary that is wanted; 0: any */
-    const epctx_map *own;     /* graphs that the session has already, or NULL: nodes of one model
-                                 may name the same graph */
+    const epctx_map *own;     /* graphs that the session has already: nodes of one model may name
+                                 the same graph */
     epctx_str key;
     uint64_t hash;
     bool missed; /* no context has the graph, or (`used`) another session has it */
@@ -20642,7 +20619,7 @@ static void epctx__entry_leave(epctx_workspace *w, epctx__entry *entry)
     }
 }
 
-static epctx_status epctx__names_find(const epctx_binary_file *binary, epctx__names *place,
+static epctx_status epctx__names_find(const epctx__binary_file *binary, epctx__names *place,
                                       epctx_error *error)
 {
     const epctx_io *io = binary->io;
@@ -20712,7 +20689,7 @@ static epctx__entry *epctx__entry_make(epctx_workspace *w, const epctx__asked *a
 }
 
 /* Bytes of a binary outside of the model. */
-static epctx_status epctx__binary_read(const epctx_binary_file *binary, epctx_mapping *out,
+static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_mapping *out,
                                        epctx_error *error)
 {
     const epctx_io *io = binary->io;
@@ -20759,7 +20736,7 @@ static epctx_status epctx__entry_open(epctx__entry *entry, const epctx__asked *a
 /* Looks for the graph in an entry that the caller holds. Of a graph that the session has already
  * `out` has no entry, as nothing is to be given back. */
 static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, epctx__asked *asked,
-                                     epctx_shared *out, epctx_error *error)
+                                     epctx_bound *out, epctx_error *error)
 {
     const epctx_backend *b = &entry->backend;
     bool listed = !entry->turn.busy && !entry->closed;
@@ -20777,8 +20754,8 @@ static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, ep
         return EPCTX_ERR_CONTEXT;
     }
     if (epctx__is_taken(entry, out->graph)) {
-        bool own = asked->own != NULL &&
-                   epctx_map_get(asked->own, epctx__handle_key(&out->graph)) != EPCTX_MAP_NONE;
+        bool own =
+            epctx_map_get(asked->own, epctx__handle_key(&out->graph)) != EPCTX_MAP_NONE;
         asked->missed = asked->used = !own;
         return own ? EPCTX_OK : EPCTX_ERR_CONTEXT;
     }
@@ -20789,7 +20766,7 @@ static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, ep
 }
 
 /* Loads a binary and takes a graph of it. */
-static epctx_status epctx__take_loaded(epctx_workspace *w, epctx__asked *asked, epctx_shared *out,
+static epctx_status epctx__take_loaded(epctx_workspace *w, epctx__asked *asked, epctx_bound *out,
                                        epctx_error *error)
 {
     const epctx_span none = {NULL, 0};
@@ -20812,7 +20789,7 @@ static epctx_status epctx__take_loaded(epctx_workspace *w, epctx__asked *asked, 
 
 /* Asks every entry of this binary that is loaded. The lock is given up in between: an entry stays
  * in the list as long as it is held, and each is held until the next one is. */
-static epctx_status epctx__entries_ask(epctx_workspace *w, epctx__asked *asked, epctx_shared *out,
+static epctx_status epctx__entries_ask(epctx_workspace *w, epctx__asked *asked, epctx_bound *out,
                                        epctx_error *error)
 {
     epctx__entry *entry = w->entries;
@@ -20844,7 +20821,7 @@ static const epctx__turn *epctx__entries_loading(const epctx_workspace *w,
 
 /* Takes a graph of a binary. Without `load` only when it waits in the workspace. */
 static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool load,
-                                epctx_shared *out, epctx_error *error)
+                                epctx_bound *out, epctx_error *error)
 {
     for (;;) {
         size_t loads = w->loads;
@@ -20885,49 +20862,6 @@ static void epctx__give(epctx_workspace *w, epctx__entry *entry, void *graph)
         entry->taken--;
     }
     epctx__entry_release(w, entry);
-}
-
-EPCTX_API epctx_status epctx_share_take(epctx_workspace *workspace, const epctx_backend *backend,
-                                        const epctx_binary_file *binary, epctx_str key,
-                                        uint64_t hash, epctx_shared *out, epctx_error *error)
-{
-    epctx__names place;
-    epctx__asked asked;
-    epctx_status status;
-    epctx_error_clear(error);
-    memset(out, 0, sizeof *out);
-    if (workspace == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "a workspace is expected");
-    }
-    EPCTX__TRY(epctx__backend_check(backend, error));
-    EPCTX__TRY(epctx__names_find(binary, &place, error));
-    memset(&asked, 0, sizeof asked);
-    asked.backend = backend;
-    asked.binary = binary;
-    asked.path = place.path;
-    asked.alias = place.alias;
-    asked.key = key;
-    asked.hash = hash;
-    epctx__workspace_lock(workspace);
-    workspace->holds++;
-    status = epctx__take(workspace, &asked, true, out, error);
-    epctx__workspace_unlock(workspace);
-    if (out->entry == NULL) {
-        epctx__workspace_leave(workspace);
-    }
-    return status;
-}
-
-EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared)
-{
-    if (shared->entry == NULL) {
-        return;
-    }
-    epctx__workspace_lock(workspace);
-    epctx__give(workspace, shared->entry, shared->graph);
-    epctx__workspace_unlock(workspace);
-    memset(shared, 0, sizeof *shared);
-    epctx__workspace_leave(workspace);
 }
 
 /* -- generating -- */
@@ -21844,7 +21778,7 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 
 /* A node with a context of its own. */
 typedef struct epctx__owner {
-    epctx_binary_file file; /* no name: the context is in the node */
+    epctx__binary_file file; /* no name: the context is in the node */
     const char *path, *alias;
     epctx__entry *entry; /* its context, held until everything is loaded */
 } epctx__owner;
@@ -21854,7 +21788,7 @@ typedef struct epctx__loading {
     epctx_loaded *loaded;
     epctx_load_opts opts;
     const char *model_path;
-    epctx_binary_file file; /* where files are */
+    epctx__binary_file file; /* where files are */
     bool changes;           /* embedded contexts are in a mapped file */
     uint64_t size;          /* of the binary that the model was compiled with; 0: not known */
     epctx__owner *owners;
@@ -22065,27 +21999,23 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
     const char *about = owner == bound->owner ? NULL : "main_context";
     epctx_workspace *w = l->loaded->workspace;
     epctx__asked asked = epctx__load_asked(l, bound, owner);
-    epctx_shared shared;
     epctx_status status;
-    memset(&shared, 0, sizeof shared);
     epctx_error_clear(error);
     epctx__workspace_lock(w);
     if (how == EPCTX__LOAD_OPEN) {
         asked.loaded = true;
-        status = epctx__entry_ask(w, owner->entry, &asked, &shared, error);
+        status = epctx__entry_ask(w, owner->entry, &asked, bound, error);
     } else {
-        status = epctx__take(w, &asked, how == EPCTX__LOAD_NOW, &shared, error);
-        if (owner->entry == NULL && shared.entry != NULL) {
-            owner->entry = shared.entry;
-            shared.entry->users++;
+        status = epctx__take(w, &asked, how == EPCTX__LOAD_NOW, bound, error);
+        if (owner->entry == NULL && bound->entry != NULL) {
+            owner->entry = bound->entry;
+            bound->entry->users++;
         }
     }
     epctx__workspace_unlock(w);
     l->attribute = asked.loaded ? about : "ep_cache_context";
     EPCTX__TRY(status);
-    bound->graph = shared.graph;
-    bound->info = shared.info;
-    bound->entry = shared.entry; /* epctx_unload gives it back, also after a failure */
+    /* epctx_unload gives it back, also after a failure */
     return epctx_map_put(&l->taken, epctx__handle_key(&bound->graph), 1) == EPCTX_OK
                ? EPCTX_OK
                : epctx__nomem(error, l->loaded->arena.missing);
@@ -22504,7 +22434,7 @@ static epctx_status epctx__weight_get(void *user, const epctx_bound *bound,
 static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *made,
                               epctx_status status, epctx_error *error)
 {
-    epctx_binary_file file = l->file;
+    epctx__binary_file file = l->file;
     epctx_mapping mapping;
     epctx_error why;
     file.name = made->name;
