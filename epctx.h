@@ -17853,18 +17853,9 @@ EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend,
 
 EPCTX_API const char *epctx_compat_name(epctx_compat compat)
 {
-    switch (compat) {
-    case EPCTX_COMPAT_NOT_APPLICABLE:
-        return "EP_NOT_APPLICABLE";
-    case EPCTX_COMPAT_OPTIMAL:
-        return "EP_SUPPORTED_OPTIMAL";
-    case EPCTX_COMPAT_PREFER_RECOMPILATION:
-        return "EP_SUPPORTED_PREFER_RECOMPILATION";
-    case EPCTX_COMPAT_UNSUPPORTED:
-        return "EP_UNSUPPORTED";
-    default:
-        return "unknown";
-    }
+    static const char *const names[] = {"EP_NOT_APPLICABLE", "EP_SUPPORTED_OPTIMAL",
+                                        "EP_SUPPORTED_PREFER_RECOMPILATION", "EP_UNSUPPORTED"};
+    return (size_t)compat < sizeof names / sizeof names[0] ? names[compat] : "unknown";
 }
 
 static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value)
@@ -18746,6 +18737,22 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep)
 
 /* -- preflight -- */
 
+static epctx_overwrite epctx__overwrite(bool allowed)
+{
+    return allowed ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL;
+}
+
+/* A file of one part. */
+static void epctx__output_one(epctx_output_file *file, const char *path, const char *name,
+                              const epctx_span *bytes)
+{
+    file->path = path;
+    file->name = name;
+    file->parts = bytes;
+    file->part_count = 1;
+    file->size = bytes->size;
+}
+
 typedef struct epctx__preflight {
     const epctx_io *io;
     bool overwrite;
@@ -18826,7 +18833,7 @@ static epctx_status epctx__preflight_names(epctx__preflight *p, const epctx_opti
  * be a link, what nobody did is below the model's folder. */
 static epctx_status epctx__preflight_place(epctx__preflight *p, size_t index)
 {
-    epctx_overwrite overwrite = p->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL;
+    epctx_overwrite overwrite = epctx__overwrite(p->overwrite);
     char folder[EPCTX_PATH_MAX];
     char place[EPCTX_PATH_MAX];
     char real[EPCTX_PATH_MAX];
@@ -18982,12 +18989,6 @@ typedef struct epctx__aside {
     epctx_span bytes;
 } epctx__aside;
 
-/* A file of another EP's nodes: none of our outputs may replace it. */
-typedef struct epctx__foreign {
-    struct epctx__foreign *next;
-    const char *path; /* canonical */
-} epctx__foreign;
-
 /* In epctx__generation.take: a constant that stays beside the nodes that read it. */
 #define EPCTX__BESIDE 2
 
@@ -19009,7 +19010,8 @@ typedef struct epctx__generation {
     bool joins;              /* the group has begun: it knows its binary */
     const char *binary;      /* name of the group's binary; NULL: to be made */
     const char *source_model; /* onnx_model_filename of weightless nodes */
-    epctx__foreign *foreign;
+    const char **foreign;     /* canonical paths of other EPs' files: no output may replace them */
+    size_t foreign_count;
     epctx__aside *moved;
     epctx__aside *moved_last;
 } epctx__generation;
@@ -19038,21 +19040,17 @@ static epctx_status epctx__gen_context_path(epctx__generation *g)
 static epctx_status epctx__gen_inputs(epctx__generation *g, epctx_preflight_in *in)
 {
     const epctx__file *file;
-    const epctx__foreign *other;
     const char **inputs;
-    size_t count = 0;
+    size_t count = g->foreign_count;
     for (file = g->model->files; file != NULL; file = file->next) {
-        count++;
-    }
-    for (other = g->foreign; other != NULL; other = other->next) {
         count++;
     }
     EPCTX__NEW(inputs, const char *, count, g->arena, g->error);
     for (file = g->model->files; file != NULL; file = file->next) {
         inputs[in->input_count++] = file->path;
     }
-    for (other = g->foreign; other != NULL; other = other->next) {
-        inputs[in->input_count++] = other->path;
+    while (in->input_count < count) {
+        inputs[in->input_count++] = g->foreign[--g->foreign_count];
     }
     in->inputs = inputs;
     return EPCTX_OK;
@@ -19101,7 +19099,6 @@ static epctx_status epctx__gen_foreign(epctx__generation *g, const epctx_epnode 
     char real[EPCTX_PATH_MAX];
     char from[EPCTX_PATH_MAX];
     char to[EPCTX_PATH_MAX];
-    epctx__foreign *file;
     epctx_status status;
     if (node->embed_mode != 0 || name.size == 0) {
         return EPCTX_OK;
@@ -19120,10 +19117,7 @@ static epctx_status epctx__gen_foreign(epctx__generation *g, const epctx_epnode 
     }
     EPCTX__TRY(status);
     EPCTX__TRY(io->canonical_fn(io->user, to, real, sizeof real, g->error));
-    EPCTX__NEW(file, epctx__foreign, 1, g->arena, g->error);
-    file->next = g->foreign;
-    g->foreign = file;
-    return epctx__copy(g->arena, epctx_str_of(real), &file->path, g->error);
+    return epctx__copy(g->arena, epctx_str_of(real), &g->foreign[g->foreign_count++], g->error);
 }
 
 /* A node of the source is no EPContext node, or one of another EP. One of this EP means that it is
@@ -19154,6 +19148,7 @@ static epctx_status epctx__gen_source(epctx__generation *g)
     EPCTX__TRY(epctx_graph_load(g->model, &g->graph, g->error));
     EPCTX__TRY(epctx__editable(g->model, g->error));
     EPCTX__TRY(epctx__gen_context_path(g));
+    EPCTX__NEW(g->foreign, const char *, g->graph.node_count, g->arena, g->error);
     for (i = 0; i < g->graph.node_count; i++) {
         epctx_status status = epctx__gen_source_node(g, &g->graph.nodes[i]);
         epctx_blame(g->error, g->model->path, &g->graph.nodes[i].name, NULL);
@@ -19858,10 +19853,7 @@ static epctx_status epctx__gen_moved(epctx_arena *arena, const epctx__aside *mov
     for (it = moved; it != NULL; it = it->next) {
         count += 2;
     }
-    parts = (epctx_span *)epctx_arena_array(arena, count, sizeof *parts);
-    if (parts == NULL) {
-        return epctx__nomem(error, arena->missing);
-    }
+    EPCTX__NEW(parts, epctx_span, count, arena, error);
     file->parts = parts;
     file->part_count = count;
     for (it = moved; it != NULL; it = it->next) {
@@ -19874,11 +19866,6 @@ static epctx_status epctx__gen_moved(epctx_arena *arena, const epctx__aside *mov
     return EPCTX_OK;
 }
 
-static epctx_overwrite epctx__gen_overwrite(const epctx__generation *g)
-{
-    return g->opts->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL;
-}
-
 /* Whether the EPContext model has the name that nobody chose. */
 static bool epctx__gen_derived(const epctx__generation *g)
 {
@@ -19888,7 +19875,7 @@ static bool epctx__gen_derived(const epctx__generation *g)
 static epctx_status epctx__gen_put(epctx__generation *g, epctx_commit *c,
                                    epctx_output_file files[2], epctx_span *binary)
 {
-    epctx_overwrite overwrite = epctx__gen_overwrite(g);
+    epctx_overwrite overwrite = epctx__overwrite(g->opts->overwrite);
     epctx_write_opts opts;
     memset(&opts, 0, sizeof opts);
     opts.overwrite = overwrite;
@@ -19898,10 +19885,7 @@ static epctx_status epctx__gen_put(epctx__generation *g, epctx_commit *c,
     EPCTX__TRY(epctx_commit_put_model(c, g->model, g->report->context_path, &opts, g->error));
     if (!g->opts->embed && g->part_count > 0) {
         *binary = epctx_ep_binary(&g->ep);
-        files[0].path = g->report->binary_path;
-        files[0].name = g->binary;
-        files[0].parts = binary;
-        files[0].part_count = 1;
+        epctx__output_one(&files[0], g->report->binary_path, g->binary, binary);
         EPCTX__TRY(epctx_commit_put_file(c, &files[0], overwrite, g->error));
     }
     if (g->moved == NULL) {
@@ -19918,12 +19902,11 @@ static epctx_status epctx__gen_commit(epctx__generation *g)
     epctx_output_file files[2];
     epctx_commit c;
     epctx_span binary;
-    epctx_status status = epctx_commit_begin(&c, epctx_model_io(g->model), g->arena, g->error);
+    epctx_status status;
+    EPCTX__TRY(epctx_commit_begin(&c, epctx_model_io(g->model), g->arena, g->error));
     memset(files, 0, sizeof files);
     c.hooks = g->opts->hooks;
-    if (status == EPCTX_OK) {
-        status = epctx__gen_put(g, &c, files, &binary);
-    }
+    status = epctx__gen_put(g, &c, files, &binary);
     if (status == EPCTX_OK) {
         status = epctx_commit_run(&c, g->error);
     }
@@ -20121,6 +20104,7 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
     epctx_fresh_opts defaults;
     epctx__stamp_line line;
     epctx_freshness verdict;
+    epctx_status made;
     epctx_str rest;
     bool has_source = false;
     epctx_error_clear(why);
@@ -20131,18 +20115,11 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
         epctx_blame(why, model->path, NULL, NULL);
         return EPCTX_FRESH_UNKNOWN;
     }
-    switch (epctx__check_made(model, epctx_str_of(source), NULL, opts->fast, why)) {
-    case EPCTX_OK:
-        verdict = EPCTX_FRESH;
-        break;
-    case EPCTX_ERR_VERSION:
-    case EPCTX_ERR_PATH: /* an empty file, a folder: no model loads from that */
-        verdict = EPCTX_STALE;
-        break;
-    default:
-        verdict = EPCTX_FRESH_UNKNOWN;
-        break;
-    }
+    made = epctx__check_made(model, epctx_str_of(source), NULL, opts->fast, why);
+    /* PATH: an empty file, a folder: no model loads from that */
+    verdict = made == EPCTX_OK                                           ? EPCTX_FRESH
+              : made == EPCTX_ERR_VERSION || made == EPCTX_ERR_PATH ? EPCTX_STALE
+                                                                         : EPCTX_FRESH_UNKNOWN;
     while (verdict == EPCTX_FRESH && epctx__stamp_next(&rest, &line)) {
         has_source = has_source || epctx_str_is(line.word, "source");
         verdict = epctx__fresh_line(model, &line, backend, opts, why);
@@ -20572,15 +20549,10 @@ static epctx_status epctx__mark_taken(epctx__entry *entry, void *graph, epctx_er
 {
     void **key = &graph;
     if (epctx_map_get(&entry->graphs, epctx__handle_key(key)) == EPCTX_MAP_NONE) {
-        key = (void **)epctx_arena_alloc(&entry->arena, sizeof *key);
-        if (key == NULL) {
-            return epctx__nomem(error, entry->arena.missing);
-        }
+        EPCTX__NEW(key, void *, 1, &entry->arena, error);
         *key = graph;
     }
-    if (epctx_map_put(&entry->graphs, epctx__handle_key(key), 1) != EPCTX_OK) {
-        return epctx__nomem(error, entry->arena.missing);
-    }
+    EPCTX__TRY(epctx__map_set(&entry->graphs, epctx__handle_key(key), 1, error));
     entry->taken++;
     return EPCTX_OK;
 }
@@ -21241,8 +21213,8 @@ static epctx_status epctx__pending_initializers(epctx__group *group, epctx__pend
     p->initializers.name = epctx_path_file(epctx_str_of(p->initializers_path)).data;
     EPCTX__TRY(epctx__gen_moved(&group->arena, g->moved, &p->initializers, g->error));
     EPCTX__TRY(epctx_commit_set_folder(&group->commit, group->folder, g->error));
-    EPCTX__TRY(epctx_commit_put_file(&group->commit, &p->initializers, epctx__gen_overwrite(g),
-                                     g->error));
+    EPCTX__TRY(epctx_commit_put_file(&group->commit, &p->initializers,
+                                     epctx__overwrite(g->opts->overwrite), g->error));
     return epctx_commit_fill(&group->commit, g->error);
 }
 
@@ -21356,15 +21328,10 @@ static epctx_status epctx__pending_put(epctx__group *group, epctx__pending *p, e
 {
     p->bytes.data = p->model.data;
     p->bytes.size = p->model.size;
-    p->file.path = p->path;
-    p->file.name = p->derived ? epctx_path_file(epctx_str_of(p->path)).data : NULL;
-    p->file.parts = &p->bytes;
-    p->file.part_count = 1;
-    p->file.size = p->bytes.size;
+    epctx__output_one(&p->file, p->path,
+                      p->derived ? epctx_path_file(epctx_str_of(p->path)).data : NULL, &p->bytes);
     p->file.is_model = true;
-    return epctx_commit_put_file(&group->commit, &p->file,
-                                 p->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL,
-                                 error);
+    return epctx_commit_put_file(&group->commit, &p->file, epctx__overwrite(p->overwrite), error);
 }
 
 /* Models that are still here get what was not known when they were made. */
@@ -21382,28 +21349,20 @@ static epctx_status epctx__group_complete(epctx_workspace *w, const epctx__group
 
 #endif /* EPCTX_NO_EDIT */
 
-static epctx_status epctx__group_commit(epctx__group *group, const epctx_buffer *binary,
+static epctx_status epctx__group_commit(epctx__group *group, epctx_span bytes,
                                         const epctx_hooks *hooks, epctx_error *error)
 {
     epctx_commit *c = &group->commit;
     epctx_output_file file;
-    epctx_span bytes;
 #ifndef EPCTX_NO_EDIT
     epctx__pending *p;
 #endif
     memset(&file, 0, sizeof file);
-    bytes.data = binary->data;
-    bytes.size = binary->size;
-    file.path = group->binary_path;
-    file.name = group->binary;
-    file.parts = &bytes;
-    file.part_count = 1;
-    file.size = bytes.size;
+    epctx__output_one(&file, group->binary_path, group->binary, &bytes);
     c->hooks = hooks;
     EPCTX__TRY(epctx_commit_set_folder(c, group->folder, error));
     if (group->known.graphs.size > 0) {
-        EPCTX__TRY(epctx_commit_put_file(
-            c, &file, group->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL, error));
+        EPCTX__TRY(epctx_commit_put_file(c, &file, epctx__overwrite(group->overwrite), error));
     }
 #ifndef EPCTX_NO_EDIT
     for (p = group->pending; p != NULL; p = p->next) {
@@ -21436,7 +21395,7 @@ static epctx_status epctx__group_output(epctx_workspace *w, epctx__group *group,
 #else
     (void)w;
 #endif
-    return epctx__group_commit(group, binary, hooks, error);
+    return epctx__group_commit(group, bytes, hooks, error);
 }
 
 /* Writes a group. Its turn ends afterwards, and with it the group, whether or not that succeeds. */
@@ -21460,38 +21419,29 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
 
 /* -- a session whose model somebody else has -- */
 
-/* Where the first session's binary goes: what would fail after a long compile fails now. */
-EPCTX__APART static epctx_status epctx__group_target(const epctx__group *group,
-                                                     const epctx_share_opts *opts, char *name,
-                                                     char *path, epctx_error *error)
+/* What the first session's binary is called, and where it goes. */
+static epctx_status epctx__group_place(const epctx__group *group, const char *context_path,
+                                       char *name, char *path, epctx_error *error)
+{
+    char room[EPCTX_PATH_MAX];
+    EPCTX__TRY(epctx_path_binary(epctx_str_of(context_path),
+                                 epctx_str_of(group->backend->short_name), name, EPCTX_PATH_MAX,
+                                 error));
+    return epctx_path_join(epctx__path_beside(group->io, context_path, room), epctx_str_of(name),
+                           path, EPCTX_PATH_MAX, error);
+}
+
+/* What would fail after a long compile fails now. */
+EPCTX__APART static epctx_status epctx__group_target(const epctx__group *group, const char *name,
+                                                     bool overwrite, epctx_error *error)
 {
     const epctx_io *io = group->io;
     epctx_io_file probe;
-    char room[EPCTX_PATH_MAX];
-    epctx_status status;
-    path[0] = '\0'; /* what fails before it is known names no file */
-    status = epctx_path_binary(epctx_str_of(opts->context_path),
-                               epctx_str_of(group->backend->short_name), name, EPCTX_PATH_MAX,
-                               error);
-    if (status == EPCTX_OK) {
-        status = epctx_path_join(epctx__path_beside(io, opts->context_path, room),
-                                 epctx_str_of(name), path, EPCTX_PATH_MAX, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_blame(error, opts->context_path, NULL, NULL);
-        return status;
-    }
-    status = epctx_path_check_new(io, epctx_str_of(group->folder), epctx_str_of(name),
-                                  opts->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL,
-                                  NULL, error);
-    if (status == EPCTX_OK) {
-        status = io->create_fn(io->user, group->folder, name, &probe, error);
-    }
-    if (status == EPCTX_OK) {
-        io->close_fn(io->user, &probe);
-    }
-    epctx_blame(error, status == EPCTX_OK ? NULL : path, NULL, NULL);
-    return status;
+    EPCTX__TRY(epctx_path_check_new(io, epctx_str_of(group->folder), epctx_str_of(name),
+                                    epctx__overwrite(overwrite), NULL, error));
+    EPCTX__TRY(io->create_fn(io->user, group->folder, name, &probe, error));
+    io->close_fn(io->user, &probe);
+    return EPCTX_OK;
 }
 
 /* Hash of all pieces, which is what there is of the model. */
@@ -21546,9 +21496,15 @@ static epctx_status epctx__group_compile(epctx_workspace *w, epctx__group *group
     char name[EPCTX_PATH_MAX];
     char path[EPCTX_PATH_MAX];
     epctx__pending *p;
+    epctx_status status;
     EPCTX__TRY(epctx__group_accepts(group, opts->context_path, error));
     if (group->binary == NULL) {
-        EPCTX__TRY(epctx__group_target(group, opts, name, path, error));
+        status = epctx__group_place(group, opts->context_path, name, path, error);
+        epctx_blame(error, opts->context_path, NULL, NULL);
+        EPCTX__TRY(status);
+        status = epctx__group_target(group, name, opts->overwrite, error);
+        epctx_blame(error, path, NULL, NULL);
+        EPCTX__TRY(status);
     }
     EPCTX__TRY(epctx__pending_make(w, group, opts->context_path, "", &p, error));
     EPCTX__TRY(epctx__group_pieces(group, pieces, count, opts,
@@ -21681,7 +21637,7 @@ static epctx_status epctx__group_session(epctx_workspace *w, epctx__group *group
     EPCTX__TRY(epctx__group_accepts(group, g->report->context_path, g->error));
     EPCTX__TRY(epctx__group_accepts_aside(group, g));
     EPCTX__TRY(epctx__gen_make(g));
-    if (g->part_count > 0 || g->opts->no_nodes == EPCTX_NO_NODES_COPY) {
+    if (epctx__gen_writes(g)) {
         EPCTX__TRY(epctx__group_add(w, group, g));
     } else {
         g->report->context_path[0] = '\0';
@@ -22016,9 +21972,7 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
     l->attribute = asked.loaded ? about : "ep_cache_context";
     EPCTX__TRY(status);
     /* epctx_unload gives it back, also after a failure */
-    return epctx_map_put(&l->taken, epctx__handle_key(&bound->graph), 1) == EPCTX_OK
-               ? EPCTX_OK
-               : epctx__nomem(error, l->loaded->arena.missing);
+    return epctx__map_set(&l->taken, epctx__handle_key(&bound->graph), 1, error);
 }
 
 /* A secondary node may belong to any context: those that are open come first. */
@@ -22351,27 +22305,23 @@ static epctx_status epctx__weights_open(const epctx__weight_user *from, const ch
 }
 
 /* Where the initializers of the source are. */
-static bool epctx__weights_index(epctx_loaded *loaded, epctx__weight_model *source)
+static epctx_status epctx__weights_index(epctx_arena *arena, epctx__weight_model *source,
+                                         epctx_error *error)
 {
     epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&source->model));
     size_t room = epctx_cursor_count(it);
-    epctx_view *views = (epctx_view *)epctx_arena_array(&loaded->arena, room, sizeof *views);
     epctx_tensor_view tensor;
+    epctx_view *views;
     uint32_t count = 0;
-    source->verified =
-        (epctx__verified *)epctx_arena_array(&loaded->arena, room, sizeof *source->verified);
-    if (views == NULL || source->verified == NULL) {
-        return false;
-    }
-    epctx_map_init(&source->names, &loaded->arena);
+    EPCTX__NEW(views, epctx_view, room, arena, error);
+    EPCTX__NEW(source->verified, epctx__verified, room, arena, error);
+    source->views = views;
+    epctx_map_init(&source->names, arena);
     while (epctx_next_tensor(&it, &tensor)) {
         views[count] = tensor.view;
-        if (epctx_map_put(&source->names, tensor.name, count++) != EPCTX_OK) {
-            return false;
-        }
+        EPCTX__TRY(epctx__map_set(&source->names, tensor.name, count++, error));
     }
-    source->views = views;
-    return true;
+    return EPCTX_OK;
 }
 
 /* The source of a node. Nodes may write the path of one model in many ways: it is opened once. */
@@ -22393,8 +22343,7 @@ static epctx_status epctx__weights_source(epctx__weight_user *from, epctx_str na
     EPCTX__TRY(epctx__weights_open(from, path, &source->model, error));
     source->next = loaded->sources;
     loaded->sources = from->found = source;
-    return epctx__weights_index(loaded, source) ? EPCTX_OK
-                                                : epctx__nomem(error, loaded->arena.missing);
+    return epctx__weights_index(&loaded->arena, source, error);
 }
 
 /* One weight that a node names, from the source, verified: once, however often it is named. */
@@ -22541,29 +22490,26 @@ EPCTX_API void epctx_opened_close(epctx_opened *opened)
     epctx_model_close(&opened->model);
 }
 
-/* Opens and loads the EPContext model when it is there, fresh and complete. What is wrong stays in
- * opened->reason. */
-static bool epctx__open_cache(epctx_opened *opened, const char *model_path, const char *path,
-                              const epctx_backend *backend, const epctx_cache_opts *o)
+static epctx_status epctx__cache_load(epctx_opened *opened, const char *model_path,
+                                      const char *path, const epctx_backend *backend,
+                                      const epctx_cache_opts *o, epctx_error *why)
 {
-    const epctx_io *io = o->open != NULL && o->open->io != NULL ? o->open->io : epctx_io_files();
     epctx_fresh_opts fresh;
     epctx_load_opts load;
-    epctx_freshness verdict = EPCTX_STALE;
+    epctx_freshness verdict;
     epctx_file_info info;
-    bool ok = epctx_model_open_file(&opened->model, path, o->open, &opened->reason) == EPCTX_OK;
+    const epctx_io *io;
+    EPCTX__TRY(epctx_model_open_file(&opened->model, path, o->open, why));
+    io = epctx_model_io(&opened->model);
     memset(&fresh, 0, sizeof fresh);
     fresh.source_path = model_path;
     fresh.gen = o->gen;
     fresh.fast = o->fast;
-    if (ok) {
-        verdict = epctx_check_fresh(&opened->model, backend->source, backend, &fresh,
-                                    &opened->reason);
-        if (verdict == EPCTX_FRESH_UNKNOWN &&
-            io->stat_fn(io->user, model_path, &info, NULL) == EPCTX_OK &&
-            info.kind == EPCTX_FILE_NONE) {
-            verdict = EPCTX_FRESH; /* delivered without its source */
-        }
+    verdict = epctx_check_fresh(&opened->model, backend->source, backend, &fresh, why);
+    if (verdict != EPCTX_FRESH &&
+        (verdict == EPCTX_STALE || io->stat_fn(io->user, model_path, &info, NULL) != EPCTX_OK ||
+         info.kind != EPCTX_FILE_NONE)) { /* else it is delivered without its source */
+        return EPCTX_ERR_VERSION;
     }
     memset(&load, 0, sizeof load);
     if (o->load != NULL) {
@@ -22572,17 +22518,25 @@ static bool epctx__open_cache(epctx_opened *opened, const char *model_path, cons
     if (load.source_model.data == NULL && load.source_model_path == NULL) {
         load.source_model_path = model_path; /* only weightless contexts look there */
     }
-    if (verdict == EPCTX_FRESH && epctx_load(&opened->loaded, &opened->model, backend, &load,
-                                             &opened->reason) == EPCTX_OK) {
-        if (opened->loaded.bound_count > 0) {
-            return true;
-        }
-        epctx_fail(&opened->reason, EPCTX_ERR_GRAPH, "the model has no node of %s",
-                   backend->source);
-        epctx_blame(&opened->reason, path, NULL, NULL);
+    EPCTX__TRY(epctx_load(&opened->loaded, &opened->model, backend, &load, why));
+    if (opened->loaded.bound_count == 0) {
+        epctx_fail(why, EPCTX_ERR_GRAPH, "the model has no node of %s", backend->source);
+        epctx_blame(why, path, NULL, NULL);
+        return EPCTX_ERR_GRAPH;
     }
-    epctx_opened_close(opened);
-    return false;
+    return EPCTX_OK;
+}
+
+/* Opens and loads the EPContext model when it is there, fresh and complete. What is wrong stays in
+ * opened->reason. */
+static bool epctx__open_cache(epctx_opened *opened, const char *model_path, const char *path,
+                              const epctx_backend *backend, const epctx_cache_opts *o)
+{
+    bool ok = epctx__cache_load(opened, model_path, path, backend, o, &opened->reason) == EPCTX_OK;
+    if (!ok) {
+        epctx_opened_close(opened);
+    }
+    return ok;
 }
 
 EPCTX__APART static epctx_status epctx__cache_compile(const char *model_path,
