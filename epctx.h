@@ -96,8 +96,9 @@
  *   full disk, moves back what was there. Writers of one name wait for each other (FILE.lock while
  *   finished files are put into place), and EPCTX_ERR_CHANGED says that somebody else wrote a model
  *   since it was opened; epctx_file_lock_take makes reading, changing and writing one step. After a
- *   kill there may be FILE.<process>-<number>.tmp and FILE.lock, to be removed, and FILE.new, which
- *   a model may use until it is written again. epctx_io_listed is for programs that signals end.
+ *   kill there may be FILE.<process>-<number>.tmp and FILE.lock, to be removed; FILE.new, which a
+ *   model may use until it is written again; and where files have one name only FILE.old, the former
+ *   model. epctx_io_listed is for programs that signals end.
  *
  * LOSSLESS
  *   Open + write without an edit gives the same bytes for every accepted input. An edit changes
@@ -2353,33 +2354,6 @@ EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
 EPCTX_API epctx_status epctx_check_group(epctx_model *model, const char *path,
                                          const epctx_write_opts *opts, epctx_output_file *files,
                                          size_t count, epctx_overwrite overwrite,
-                                         epctx_error *error);
-
-typedef struct epctx_move_opts {
-    const epctx_profile *profile;     /* default: each node by its source */
-    const epctx_io *io;               /* default epctx_io_files() */
-    const epctx_allocator *allocator; /* default malloc */
-    bool dry_run;                     /* judge only */
-} epctx_move_opts;
-
-typedef struct epctx_move_report {
-    size_t model_count; /* models that named the file, */
-    size_t node_count;  /* with how many nodes */
-    uint64_t size;      /* of the file */
-    bool linked;        /* nothing had to be copied */
-} epctx_move_report;
-
-/* Renames a context binary, also into another folder, together with every node of `models` that
- * names it. The new name is made first, then each model is replaced, then the old name goes: every
- * state in between loads, and the same call again completes what a crash interrupted. Models that
- * do not name the file are left alone; EPCTX_ERR_NOT_FOUND when none does. `moved_fn` (may be NULL)
- * hears the path of each model with its number of nodes. `report` may be NULL. */
-EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
-                                         const char *const *models, size_t count,
-                                         const epctx_move_opts *opts,
-                                         void (*moved_fn)(void *user, const char *model,
-                                                          size_t nodes),
-                                         void *user, epctx_move_report *report,
                                          epctx_error *error);
 
 #endif /* EPCTX_NO_EDIT */
@@ -8813,6 +8787,7 @@ static epctx_status epctx__load_shape(const epctx__loader *l, const epctx_tensor
 {
     size_t width = epctx_elem_size(t->elem_type);
     size_t rank;
+    *count = 0;
     memset(out, 0, sizeof *out);
     out->name = t->name;
     out->elem_type = t->elem_type;
@@ -12225,12 +12200,6 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
     return EPCTX_OK;
 }
 
-/* Whether an EP refuses a name for its dots. */
-static EPCTX__UNUSED bool epctx__dots_refused(const epctx_profile *profile, epctx_str name)
-{
-    return (profile->traits & EPCTX_NO_DOTS) != 0 && epctx_path_has_dots(name);
-}
-
 #endif /* EPCTX_NO_WIRE */
 
 /* ================================================================================================
@@ -15123,13 +15092,13 @@ static epctx_status epctx__prefixed(epctx_model *model, epctx_str prefix, epctx_
                                     epctx_str *out, epctx_error *error)
 {
     char *text = (char *)epctx__arena_raw(&model->arena, prefix.size + name.size);
+    out->data = text;
+    out->size = prefix.size + name.size;
     if (text == NULL) {
         return epctx__nomem(error, model->arena.missing);
     }
     memcpy(text, prefix.data, prefix.size);
     memcpy(text + prefix.size, name.data, name.size);
-    out->data = text;
-    out->size = prefix.size + name.size;
     return EPCTX_OK;
 }
 
@@ -15743,7 +15712,8 @@ EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
         return epctx_fail(error, EPCTX_ERR_PATH, "new file: %s; choose another name",
                           reason.message);
     }
-    if (profile != NULL && epctx__dots_refused(profile, name)) {
+    if (profile != NULL && (profile->traits & EPCTX_NO_DOTS) != 0 &&
+        epctx_path_has_dots(name)) {
         return epctx_fail(error, EPCTX_ERR_PATH,
                           "new file '%S': the EP %s refuses '..' anywhere in a name; choose another",
                           &name, profile->name);
@@ -16430,320 +16400,6 @@ EPCTX_API epctx_status epctx_check_group(epctx_model *model, const char *path,
     epctx_status status =
         epctx__group_put(&commit, model, path, opts, files, count, overwrite, error);
     epctx_commit_close(&commit);
-    return status;
-}
-
-/* -- a binary gets another name -- */
-
-typedef struct epctx__moved {
-    epctx_model model;
-    const char *path;
-    const char *real; /* where it is: its files are beside it */
-    size_t nodes; /* 0: the model does not name the binary */
-} epctx__moved;
-
-typedef struct epctx__move {
-    const epctx_io *io;
-    const epctx_move_opts *opts;
-    epctx_arena arena;
-    char *from; /* without links; each path has EPCTX_PATH_MAX bytes in the arena */
-    char *to;
-    char *path; /* of what is looked at just now */
-    size_t inside; /* of both names: what is below the folder of the first model that names them */
-    bool renamed;  /* a node has it already */
-    epctx__moved *models;
-    size_t count;
-    epctx_move_report report;
-    epctx_error *error;
-} epctx__move;
-
-/* `to` without links: its folder's, and its own name. Where `from` is a link into another folder,
- * what is beside the link goes beside the file. */
-EPCTX__APART static epctx_status epctx__move_target(epctx__move *m, const char *from, const char *to)
-{
-    char given[EPCTX_PATH_MAX];
-    char folder[EPCTX_PATH_MAX];
-    epctx_str name = epctx_path_file(epctx_str_of(to));
-    if (name.size == 0) {
-        return epctx_fail(m->error, EPCTX_ERR_PATH, "is a folder, a file's name is expected");
-    }
-    EPCTX__TRY(epctx_output_check(m->io, to, EPCTX_OVERWRITE_REPLACE, m->error));
-    EPCTX__TRY(epctx__path_place(m->io, to, m->to, EPCTX_PATH_MAX, m->error));
-    EPCTX__TRY(epctx__path_place(m->io, from, given, sizeof given, m->error));
-    EPCTX__TRY(epctx_path_real_folder(m->io, from, folder, sizeof folder, m->error));
-    m->to[epctx_path_folder(epctx_str_of(m->to)).size] = '\0';
-    given[epctx_path_folder(epctx_str_of(given)).size] = '\0';
-    if (strcmp(m->to, given) != 0) {
-        memcpy(folder, m->to, strlen(m->to) + 1);
-    }
-    return epctx_path_join(epctx_str_of(folder), name, m->to, EPCTX_PATH_MAX, m->error);
-}
-
-/* Whether the EP of a node would take the new name. */
-static epctx_status epctx__move_allowed(epctx__move *m, const epctx_epnode *node, epctx_str name)
-{
-    const epctx_profile *profile =
-        m->opts->profile != NULL ? m->opts->profile : epctx_profile_of(node->source);
-    epctx_status status = epctx_path_check(name, m->error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    if (epctx__dots_refused(profile, name)) {
-        return epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
-                          "the EP %s refuses '..' anywhere in a name: choose another",
-                          profile->name);
-    }
-    if ((profile->traits & EPCTX_XML_PAIR) != 0 &&
-        epctx__ends_with(node->ep_cache_context, ".xml")) {
-        return epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
-                          "is an OpenVINO IR: the .bin beside it has to keep the same name, so "
-                          "rename the two by hand and set ep_cache_context");
-    }
-    if ((profile->traits & EPCTX_STRIPPED_ENGINE) != 0 &&
-        epctx__ends_with(node->ep_cache_context, ".stripped.engine") !=
-            epctx__ends_with(name, ".stripped.engine")) {
-        return epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
-                          "TensorRT knows engines without weights by the end .stripped.engine: "
-                          "keep it, or do not add it");
-    }
-    return EPCTX_OK;
-}
-
-/* The new name as a model in `folder` (without links) stores it: with slashes on every system. */
-static epctx_status epctx__move_name(epctx__move *m, epctx_str folder, epctx_str *name)
-{
-    char *copy;
-    if (epctx_path_relative(folder, epctx_str_of(m->to), name, NULL) != EPCTX_OK) {
-        return epctx_fail(m->error, EPCTX_ERR_PATH,
-                          "'%s' is outside of the model's folder %S, where the model cannot name "
-                          "it: choose a place inside",
-                          m->to, &folder);
-    }
-    copy = epctx_arena_copy(&m->arena, *name);
-    if (copy == NULL) {
-        return epctx__nomem(m->error, m->arena.missing);
-    }
-    name->data = copy;
-#ifdef _WIN32
-    for (; *copy != '\0'; copy++) {
-        *copy = *copy == '\\' ? '/' : *copy;
-    }
-#endif
-    return EPCTX_OK;
-}
-
-/* Renames in one node, when it names the binary. */
-static epctx_status epctx__move_node(epctx__move *m, epctx__moved *moved, epctx_str folder,
-                                     const epctx_node_view *view)
-{
-    epctx_epnode node;
-    epctx_error ignored;
-    epctx_attr attr;
-    epctx_status status;
-    if (!epctx_is_epnode(view) || epctx_epnode_read(view, &node, &ignored) != EPCTX_OK ||
-        node.embed_mode != 0) {
-        return EPCTX_OK;
-    }
-    status = epctx_path_find(m->io, folder, node.ep_cache_context, moved->model.path_flags,
-                             m->path, EPCTX_PATH_MAX, &ignored);
-    if (status != EPCTX_OK && status != EPCTX_ERR_NOT_FOUND && status != EPCTX_ERR_PATH) {
-        /* It may be the binary, and a model left out would lose it. */
-        epctx_fail(m->error, status, "%s", ignored.message);
-        epctx_blame(m->error, moved->path, &node.name, "ep_cache_context");
-        return status;
-    }
-    if (status == EPCTX_OK && strcmp(m->path, m->to) == 0 && m->report.node_count == 0) {
-        m->renamed = true;
-        m->inside = m->inside == 0 || folder.size < m->inside ? folder.size : m->inside;
-    }
-    if (status != EPCTX_OK || strcmp(m->path, m->from) != 0) {
-        return EPCTX_OK;
-    }
-    memset(&attr, 0, sizeof attr);
-    attr.name = epctx_str_of("ep_cache_context");
-    attr.type = EPCTX_ATTR_STRING;
-    status = epctx__move_name(m, folder, &attr.s);
-    if (status == EPCTX_OK) {
-        status = epctx__move_allowed(m, &node, attr.s);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx_set_attr(&moved->model, view->view, &attr, m->error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_blame(m->error, moved->path, &node.name, "ep_cache_context");
-    }
-    moved->nodes++;
-    m->inside = m->inside == 0 || folder.size < m->inside ? folder.size : m->inside;
-    return status;
-}
-
-/* Opens a model and renames in it; nothing is written yet. */
-static epctx_status epctx__move_edit(epctx__move *m, epctx__moved *moved)
-{
-    epctx_open_opts opts;
-    epctx_walk walk;
-    epctx_node_view view;
-    char real[EPCTX_PATH_MAX];
-    epctx_str folder;
-    epctx_status status;
-    memset(&opts, 0, sizeof opts);
-    opts.io = m->io;
-    opts.allocator = m->opts->allocator;
-    status = epctx_model_open_file(&moved->model, moved->path, &opts, m->error);
-    if (status == EPCTX_OK) {
-        status = m->io->canonical_fn(m->io->user, moved->path, real, sizeof real, m->error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    moved->real = epctx_arena_copy(&m->arena, epctx_str_of(real));
-    if (moved->real == NULL) {
-        return epctx__nomem(m->error, m->arena.missing);
-    }
-    folder = epctx_path_folder(epctx_str_of(moved->real));
-    epctx_walk_begin(&walk, &moved->model);
-    while (status == EPCTX_OK && epctx_walk_epnode(&walk, &view)) {
-        status = epctx__move_node(m, moved, folder, &view);
-    }
-    m->report.model_count += moved->nodes > 0;
-    m->report.node_count += moved->nodes;
-    return status;
-}
-
-/* The old name of a binary whose new one is in use already: a move that ended in between. */
-static bool epctx__move_left(const epctx__move *m)
-{
-    epctx_file_info from, to;
-    return m->renamed && m->io->stat_fn(m->io->user, m->from, &from, NULL) == EPCTX_OK &&
-           m->io->stat_fn(m->io->user, m->to, &to, NULL) == EPCTX_OK &&
-           epctx_file_same(&from, &to);
-}
-
-static epctx_status epctx__move_edits(epctx__move *m)
-{
-    epctx_status status = EPCTX_OK;
-    size_t i;
-    for (i = 0; i < m->count && status == EPCTX_OK; i++) {
-        status = epctx__move_edit(m, &m->models[i]);
-    }
-    if (status == EPCTX_OK && m->report.node_count == 0 && !epctx__move_left(m)) {
-        status = epctx_fail(m->error, EPCTX_ERR_NOT_FOUND,
-                            "no EPContext node of these models names it: nothing is renamed");
-        epctx_blame(m->error, m->from, NULL, NULL);
-    }
-    return status;
-}
-
-/* The models with the new name, and the new name itself. */
-static epctx_status epctx__move_put(epctx__move *m, epctx_commit *c)
-{
-    char root[EPCTX_PATH_MAX];
-    epctx_str folder;
-    size_t i;
-    for (i = 0; i < m->count; i++) {
-        if (m->models[i].nodes > 0) {
-            EPCTX__TRY(epctx_commit_put_model(c, &m->models[i].model, m->models[i].path, NULL,
-                                              m->error));
-        }
-    }
-    folder.data = m->from;
-    folder.size = m->inside;
-    EPCTX__TRY(epctx_path_join(folder, epctx_str_of(""), root, sizeof root, m->error));
-    EPCTX__TRY(epctx_commit_set_folder(c, root, m->error));
-    return epctx_commit_rename(c, m->from + m->inside, m->to + m->inside, m->error);
-}
-
-static epctx_status epctx__move_run(epctx__move *m)
-{
-    epctx_commit c;
-    epctx_status status = epctx__move_edits(m);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    status = epctx_commit_begin(&c, m->io, &m->arena, m->error);
-    if (status == EPCTX_OK) {
-        status = epctx__move_put(m, &c);
-    }
-    if (status == EPCTX_OK && !m->opts->dry_run) {
-        status = epctx_commit_run(&c, m->error);
-    }
-    m->report.linked = c.linked;
-    epctx_commit_close(&c);
-    return status;
-}
-
-/* Resolves both names. */
-static epctx_status epctx__move_begin(epctx__move *m, const char *from, const char *to)
-{
-    epctx_file_info info;
-    epctx_status status = epctx__path_usable(m->io, from, epctx_str_of(from), m->error);
-    if (status == EPCTX_OK) {
-        status = m->io->canonical_fn(m->io->user, from, m->from, EPCTX_PATH_MAX, m->error);
-    }
-    if (status == EPCTX_OK) {
-        status = m->io->stat_fn(m->io->user, m->from, &info, m->error);
-        m->report.size = info.size;
-    }
-    if (status != EPCTX_OK) {
-        epctx_blame(m->error, from, NULL, NULL);
-        return status;
-    }
-    status = epctx__move_target(m, from, to);
-    if (status == EPCTX_OK && strcmp(m->from, m->to) == 0) {
-        status = epctx_fail(m->error, EPCTX_ERR_ARG, "has this name already");
-    }
-    epctx_blame(m->error, status == EPCTX_OK ? NULL : to, NULL, NULL);
-    return status;
-}
-
-EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
-                                         const char *const *models, size_t count,
-                                         const epctx_move_opts *opts,
-                                         void (*moved_fn)(void *user, const char *model,
-                                                          size_t nodes),
-                                         void *user, epctx_move_report *report,
-                                         epctx_error *error)
-{
-    static const epctx_move_opts defaults = {NULL, NULL, NULL, false};
-    epctx__move m;
-    epctx_error local;
-    epctx_status status;
-    size_t i;
-    memset(&m, 0, sizeof m);
-    m.opts = opts != NULL ? opts : &defaults;
-    m.error = error != NULL ? error : &local;
-    m.io = m.opts->io != NULL ? m.opts->io : epctx_io_files();
-    epctx_error_clear(m.error);
-    if (m.io == NULL) { /* not taken: only under EPCTX_NO_STDIO */
-        return epctx_fail(m.error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
-    }
-    epctx_arena_init(&m.arena, m.opts->allocator);
-    m.models = (epctx__moved *)epctx_arena_array(&m.arena, count, sizeof *m.models);
-    m.from = (char *)epctx_arena_array(&m.arena, 3, EPCTX_PATH_MAX);
-    if (m.models == NULL || m.from == NULL) {
-        status = epctx__nomem(m.error, m.arena.missing);
-        epctx_arena_free(&m.arena);
-        return status;
-    }
-    m.to = m.from + EPCTX_PATH_MAX;
-    m.path = m.to + EPCTX_PATH_MAX;
-    for (m.count = 0; m.count < count; m.count++) {
-        m.models[m.count].path = models[m.count];
-    }
-    status = epctx__move_begin(&m, from, to);
-    if (status == EPCTX_OK) {
-        status = epctx__move_run(&m);
-    }
-    for (i = 0; i < count; i++) {
-        if (status == EPCTX_OK && moved_fn != NULL && m.models[i].nodes > 0) {
-            moved_fn(user, m.models[i].path, m.models[i].nodes);
-        }
-        epctx_model_close(&m.models[i].model);
-    }
-    epctx_arena_free(&m.arena);
-    if (report != NULL) {
-        *report = m.report;
-    }
     return status;
 }
 
