@@ -1796,7 +1796,7 @@ TEST(share_arguments)
         CHECK_INT(take_graph(w, &old, NULL, "a.bin", g, 0, &loaded, &error), EPCTX_ERR_ARG);
         CHECK_HAS(error.message, "a backend of version");
         CHECK_INT(take_graph(w, &backend, at("m"), "../a_fake.bin", g, 0, &loaded, &error),
-                  EPCTX_ERR_CONTEXT);
+                  EPCTX_ERR_PATH);
         CHECK_HAS(error.message, "'..'");
         CHECK_INT(take_graph(w, &backend, "m", "no_such.bin", g, 0, &loaded, &error),
                   EPCTX_ERR_CONTEXT); /* in the current folder */
