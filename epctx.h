@@ -2980,36 +2980,6 @@ EPCTX_API void epctx_workspace_close(epctx_workspace *workspace);
 /* Empties it: the next session is a first one. Graphs in use stay with their sessions. */
 EPCTX_API void epctx_workspace_clear(epctx_workspace *workspace);
 
-/* -- loading -- */
-
-/* A context binary in a file. */
-typedef struct epctx_binary_file {
-    const epctx_io *io;
-    epctx_str folder, name; /* as for epctx_path_find */
-    uint32_t path_flags;
-} epctx_binary_file;
-
-/* A graph that was moved out of the workspace. `graph` and `info` are valid until it is given
- * back. */
-typedef struct epctx_shared {
-    void *graph;
-    epctx_graph_info info;
-    struct epctx__entry *entry;
-} epctx_shared;
-
-/* Takes the graph `key` (EPContext attribute partition_name or node name) with `hash` (0: any) of a
- * binary. It comes from the workspace when it waits there, and then no file is opened; otherwise
- * the binary is loaded. epctx_load and epctx_load_nodes do it for the nodes of a model.
- * `backend` and the io must live as long as any graph of the binary is in use, also by others.
- * Errors: those of epctx_path_find and of the backend as they are, PATH, NOMEM, and CONTEXT when
- * the graph is taken under EPCTX_TAKEN_ERROR or the call comes from whoever loads the binary. */
-EPCTX_API epctx_status epctx_share_take(epctx_workspace *workspace, const epctx_backend *backend,
-                                        const epctx_binary_file *binary, epctx_str key,
-                                        uint64_t hash, epctx_shared *out, epctx_error *error);
-/* Gives a graph back, so that another session can have it; the context goes with the last graph
- * that is in use. Once for every take, before the session's last hold on the workspace ends. */
-EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared);
-
 #ifndef EPCTX_NO_EDIT
 
 /* -- generating: a session of the group has its model -- */
@@ -17284,18 +17254,9 @@ EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend,
 
 EPCTX_API const char *epctx_compat_name(epctx_compat compat)
 {
-    switch (compat) {
-    case EPCTX_COMPAT_NOT_APPLICABLE:
-        return "EP_NOT_APPLICABLE";
-    case EPCTX_COMPAT_OPTIMAL:
-        return "EP_SUPPORTED_OPTIMAL";
-    case EPCTX_COMPAT_PREFER_RECOMPILATION:
-        return "EP_SUPPORTED_PREFER_RECOMPILATION";
-    case EPCTX_COMPAT_UNSUPPORTED:
-        return "EP_UNSUPPORTED";
-    default:
-        return "unknown";
-    }
+    static const char *const names[] = {"EP_NOT_APPLICABLE", "EP_SUPPORTED_OPTIMAL",
+                                        "EP_SUPPORTED_PREFER_RECOMPILATION", "EP_UNSUPPORTED"};
+    return (size_t)compat < sizeof names / sizeof names[0] ? names[compat] : "unknown";
 }
 
 static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value)
@@ -18177,6 +18138,22 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep)
 
 /* -- preflight -- */
 
+static epctx_overwrite epctx__overwrite(bool allowed)
+{
+    return allowed ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL;
+}
+
+/* A file of one part. */
+static void epctx__output_one(epctx_output_file *file, const char *path, const char *name,
+                              const epctx_span *bytes)
+{
+    file->path = path;
+    file->name = name;
+    file->parts = bytes;
+    file->part_count = 1;
+    file->size = bytes->size;
+}
+
 typedef struct epctx__preflight {
     const epctx_io *io;
     bool overwrite;
@@ -18257,7 +18234,7 @@ static epctx_status epctx__preflight_names(epctx__preflight *p, const epctx_opti
  * be a link, what nobody did is below the model's folder. */
 static epctx_status epctx__preflight_place(epctx__preflight *p, size_t index)
 {
-    epctx_overwrite overwrite = p->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL;
+    epctx_overwrite overwrite = epctx__overwrite(p->overwrite);
     char folder[EPCTX_PATH_MAX];
     char place[EPCTX_PATH_MAX];
     char real[EPCTX_PATH_MAX];
@@ -18413,12 +18390,6 @@ typedef struct epctx__aside {
     epctx_span bytes;
 } epctx__aside;
 
-/* A file of another EP's nodes: none of our outputs may replace it. */
-typedef struct epctx__foreign {
-    struct epctx__foreign *next;
-    const char *path; /* canonical */
-} epctx__foreign;
-
 /* In epctx__generation.take: a constant that stays beside the nodes that read it. */
 #define EPCTX__BESIDE 2
 
@@ -18440,7 +18411,8 @@ typedef struct epctx__generation {
     bool joins;              /* the group has begun: it knows its binary */
     const char *binary;      /* name of the group's binary; NULL: to be made */
     const char *source_model; /* onnx_model_filename of weightless nodes */
-    epctx__foreign *foreign;
+    const char **foreign;     /* canonical paths of other EPs' files: no output may replace them */
+    size_t foreign_count;
     epctx__aside *moved;
     epctx__aside *moved_last;
 } epctx__generation;
@@ -18469,21 +18441,17 @@ static epctx_status epctx__gen_context_path(epctx__generation *g)
 static epctx_status epctx__gen_inputs(epctx__generation *g, epctx_preflight_in *in)
 {
     const epctx__file *file;
-    const epctx__foreign *other;
     const char **inputs;
-    size_t count = 0;
+    size_t count = g->foreign_count;
     for (file = g->model->files; file != NULL; file = file->next) {
-        count++;
-    }
-    for (other = g->foreign; other != NULL; other = other->next) {
         count++;
     }
     EPCTX__NEW(inputs, const char *, count, g->arena, g->error);
     for (file = g->model->files; file != NULL; file = file->next) {
         inputs[in->input_count++] = file->path;
     }
-    for (other = g->foreign; other != NULL; other = other->next) {
-        inputs[in->input_count++] = other->path;
+    while (in->input_count < count) {
+        inputs[in->input_count++] = g->foreign[--g->foreign_count];
     }
     in->inputs = inputs;
     return EPCTX_OK;
@@ -18532,7 +18500,6 @@ static epctx_status epctx__gen_foreign(epctx__generation *g, const epctx_epnode 
     char real[EPCTX_PATH_MAX];
     char from[EPCTX_PATH_MAX];
     char to[EPCTX_PATH_MAX];
-    epctx__foreign *file;
     epctx_status status;
     if (node->embed_mode != 0 || name.size == 0) {
         return EPCTX_OK;
@@ -18551,10 +18518,7 @@ static epctx_status epctx__gen_foreign(epctx__generation *g, const epctx_epnode 
     }
     EPCTX__TRY(status);
     EPCTX__TRY(io->canonical_fn(io->user, to, real, sizeof real, g->error));
-    EPCTX__NEW(file, epctx__foreign, 1, g->arena, g->error);
-    file->next = g->foreign;
-    g->foreign = file;
-    return epctx__copy(g->arena, epctx_str_of(real), &file->path, g->error);
+    return epctx__copy(g->arena, epctx_str_of(real), &g->foreign[g->foreign_count++], g->error);
 }
 
 /* A node of the source is no EPContext node, or one of another EP. One of this EP means that it is
@@ -18585,6 +18549,7 @@ static epctx_status epctx__gen_source(epctx__generation *g)
     EPCTX__TRY(epctx_graph_load(g->model, &g->graph, g->error));
     EPCTX__TRY(epctx__editable(g->model, g->error));
     EPCTX__TRY(epctx__gen_context_path(g));
+    EPCTX__NEW(g->foreign, const char *, g->graph.node_count, g->arena, g->error);
     for (i = 0; i < g->graph.node_count; i++) {
         epctx_status status = epctx__gen_source_node(g, &g->graph.nodes[i]);
         epctx_blame(g->error, g->model->path, &g->graph.nodes[i].name, NULL);
@@ -18987,126 +18952,39 @@ static epctx_status epctx__set_aside(epctx__generation *g, const epctx_tensor *t
     return EPCTX_OK;
 }
 
-/* Says that the bytes of a tensor are in the file of initializers. */
-static epctx_status epctx__refer_tensor(epctx__generation *g, epctx__builder *b, epctx_slot *slot,
-                                        const epctx_tensor *tensor)
-{
-    uint64_t at;
-    EPCTX__TRY(epctx__set_aside(g, tensor, &at));
-    epctx__add_pair(b, slot, "location", epctx_str_of(g->opts->initializers_file_name));
-    epctx__add_decimal(b, slot, "offset", at);
-    epctx__add_decimal(b, slot, "length", tensor->size);
-    epctx__add_varint(b, slot, EPCTX_FIELD_TENSOR_DATA_LOCATION, 1);
-    return EPCTX_OK;
-}
-
-/* Replaces a tensor by one with the same head and its bytes inside or in the new file. */
-static epctx_status epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot,
-                                        const epctx_tensor *tensor, bool outside)
-{
-    epctx__generation *g = w->g;
-    epctx__builder b = epctx__builder_of(g->model, g->error);
-    epctx_slot *fresh = epctx__add_message(&b, NULL, slot->number);
-    epctx_view body = epctx__slot_view(slot);
-    const uint8_t *p = body.data;
-    const uint8_t *end = body.data + body.size;
-    while (b.status == EPCTX_OK && p != NULL && p < end) {
-        epctx__token t;
-        const uint8_t *after = epctx__next(p, end, 100, &t);
-        if (after != NULL && !epctx__is_data(t.number) &&
-            epctx__append_slot(b.arena, fresh, &t, after) == NULL) {
-            b.status = epctx__nomem(g->error, b.arena->missing);
-        }
-        p = after;
-    }
-    if (fresh != NULL && outside) {
-        EPCTX__TRY(epctx__refer_tensor(g, &b, fresh, tensor));
-    } else if (fresh != NULL) {
-        epctx__add_bytes(&b, fresh, EPCTX_FIELD_TENSOR_RAW_DATA, tensor->data, tensor->size);
-    }
-    EPCTX__TRY(epctx__place(g->model, &b, slot->parent, slot, fresh, g->error));
-    return epctx__remove_slot(g->model, slot, g->error);
-}
-
 /* A tensor of the new model: initializers may go out, external data comes in or moves. */
-EPCTX__APART static epctx_status epctx__settle_tensor(epctx__rewrite *w, epctx_slot *slot,
-                                                      bool initializer)
+static epctx_status epctx__settle_tensor(epctx__generation *g, const epctx_tensor_view *view,
+                                         bool initializer)
 {
-    epctx__generation *g = w->g;
-    epctx_tensor_view view = epctx_tensor_of(epctx__slot_view(slot));
     bool outside = initializer && g->report->initializers_path[0] != '\0' &&
-                   view.elem_type != EPCTX_ONNX_STRING;
+                   view->elem_type != EPCTX_ONNX_STRING;
     epctx_tensor tensor;
-    if (!outside && !view.external) {
+    epctx_span bytes;
+    uint64_t at;
+    if (!outside && !view->external) {
         return EPCTX_OK;
     }
-    EPCTX__TRY(epctx_tensor_load(g->model, epctx__slot_view(slot), g->arena, &tensor, g->error));
-    outside = outside && tensor.size > 0 && tensor.size >= g->opts->initializers_min_size;
-    return outside || view.external ? epctx__store_tensor(w, slot, &tensor, outside) : EPCTX_OK;
+    EPCTX__TRY(epctx_tensor_load(g->model, view->view, g->arena, &tensor, g->error));
+    bytes.data = tensor.data;
+    bytes.size = tensor.size;
+    if (outside && tensor.size > 0 && tensor.size >= g->opts->initializers_min_size) {
+        EPCTX__TRY(epctx__set_aside(g, &tensor, &at));
+        return epctx__set_external(g->model, view->view,
+                                   epctx_str_of(g->opts->initializers_file_name), at, tensor.size,
+                                   g->error);
+    }
+    return view->external ? epctx__set_raw(g->model, view->view, bytes, g->error) : EPCTX_OK;
 }
 
-/* Messages below a graph or a function that can hold tensors. */
-static bool epctx__holds_tensors(epctx_kind type)
+/* Settles every tensor but those of training: initializers of bodies, constants, sparse tensors. */
+static epctx_status epctx__settle_model(epctx__generation *g)
 {
-    return type == EPCTX_KIND_GRAPH || type == EPCTX_KIND_NODE || type == EPCTX_KIND_ATTR ||
-           type == EPCTX_KIND_TENSOR || type == EPCTX_KIND_SPARSE;
-}
-
-/* Is there a tensor to settle somewhere in a message? `all`: also initializers that are inside. Apart:
- * the stack of what calls itself. */
-EPCTX__APART static bool epctx__needs_settling(epctx_view message, epctx_kind type, bool all)
-{
-    epctx_walk walk;
     epctx_tensor_view tensor;
-    epctx_walk_below(&walk, message, type);
-    while (epctx_walk_tensor(&walk, &tensor)) {
-        if (tensor.external || (all && walk.around == EPCTX_KIND_GRAPH)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Settles every tensor below a field: initializers of bodies, constants, sparse tensors. Opens only
- * what it has to change. */
-static epctx_status epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx_kind type, uint32_t depth)
-{
-    bool all = w->g->report->initializers_path[0] != '\0';
-    epctx_slot *child;
-    epctx_slot *next;
-    /* not taken: open bounds the nesting */
-    if (depth == 0 || !epctx__needs_settling(epctx__slot_view(slot), type, all)) {
-        return EPCTX_OK;
-    }
-    EPCTX__TRY(epctx__open_as(w->g->model, slot, type, w->g->error));
-    for (child = slot->message->first; child != NULL; child = next) {
-        uint32_t kind =
-            child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
-        epctx_kind inner = epctx__is_message(kind) ? epctx__message_kind(kind) : EPCTX_KIND_NONE;
-        next = child->next;
-        if (child->removed || !epctx__holds_tensors(inner)) {
-            continue;
-        }
-        if (inner == EPCTX_KIND_TENSOR) {
-            EPCTX__TRY(epctx__settle_tensor(w, child, type == EPCTX_KIND_GRAPH));
-        } else {
-            EPCTX__TRY(epctx__settle(w, child, inner, depth - 1));
-        }
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__settle_model(epctx__rewrite *w)
-{
-    epctx_slot *slot;
-    w->g->model->external_asked = 0;
-    for (slot = w->g->model->root->message->first; slot != NULL; slot = slot->next) {
-        epctx_kind type = slot->number == EPCTX_FIELD_MODEL_GRAPH       ? EPCTX_KIND_GRAPH
-                          : slot->number == EPCTX_FIELD_MODEL_FUNCTIONS ? EPCTX_KIND_FUNCTION
-                                                                        : EPCTX_KIND_NONE;
-        if (slot->wire == EPCTX_WIRE_LEN && !slot->removed && type != EPCTX_KIND_NONE) {
-            EPCTX__TRY(epctx__settle(w, slot, type, 100));
-        }
+    epctx_walk walk;
+    g->model->external_asked = 0;
+    epctx_walk_begin(&walk, g->model);
+    while (epctx_walk_tensor(&walk, &tensor) && !walk.in_training) {
+        EPCTX__TRY(epctx__settle_tensor(g, &tensor, walk.around == EPCTX_KIND_GRAPH));
     }
     return EPCTX_OK;
 }
@@ -19345,7 +19223,7 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
     EPCTX__TRY(epctx__rewrite_begin(&w, g));
     EPCTX__TRY(epctx__rewrite_graph(&w));
     EPCTX__TRY(epctx__rewrite_metadata(&w));
-    EPCTX__TRY(epctx__settle_model(&w));
+    EPCTX__TRY(epctx__settle_model(g));
     for (i = 0; i < g->graph.node_count; i++) {
         if (w.unit[i] < g->part_count || w.unit[i] == EPCTX__GONE) {
             g->report->compiled_nodes++;
@@ -19374,10 +19252,7 @@ static epctx_status epctx__gen_moved(epctx_arena *arena, const epctx__aside *mov
     for (it = moved; it != NULL; it = it->next) {
         count += 2;
     }
-    parts = (epctx_span *)epctx_arena_array(arena, count, sizeof *parts);
-    if (parts == NULL) {
-        return epctx__nomem(error, arena->missing);
-    }
+    EPCTX__NEW(parts, epctx_span, count, arena, error);
     file->parts = parts;
     file->part_count = count;
     for (it = moved; it != NULL; it = it->next) {
@@ -19390,11 +19265,6 @@ static epctx_status epctx__gen_moved(epctx_arena *arena, const epctx__aside *mov
     return EPCTX_OK;
 }
 
-static epctx_overwrite epctx__gen_overwrite(const epctx__generation *g)
-{
-    return g->opts->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL;
-}
-
 /* Whether the EPContext model has the name that nobody chose. */
 static bool epctx__gen_derived(const epctx__generation *g)
 {
@@ -19404,7 +19274,7 @@ static bool epctx__gen_derived(const epctx__generation *g)
 static epctx_status epctx__gen_put(epctx__generation *g, epctx_commit *c,
                                    epctx_output_file files[2], epctx_span *binary)
 {
-    epctx_overwrite overwrite = epctx__gen_overwrite(g);
+    epctx_overwrite overwrite = epctx__overwrite(g->opts->overwrite);
     epctx_write_opts opts;
     memset(&opts, 0, sizeof opts);
     opts.overwrite = overwrite;
@@ -19414,10 +19284,7 @@ static epctx_status epctx__gen_put(epctx__generation *g, epctx_commit *c,
     EPCTX__TRY(epctx_commit_put_model(c, g->model, g->report->context_path, &opts, g->error));
     if (!g->opts->embed && g->part_count > 0) {
         *binary = epctx_ep_binary(&g->ep);
-        files[0].path = g->report->binary_path;
-        files[0].name = g->binary;
-        files[0].parts = binary;
-        files[0].part_count = 1;
+        epctx__output_one(&files[0], g->report->binary_path, g->binary, binary);
         EPCTX__TRY(epctx_commit_put_file(c, &files[0], overwrite, g->error));
     }
     if (g->moved == NULL) {
@@ -19434,12 +19301,11 @@ static epctx_status epctx__gen_commit(epctx__generation *g)
     epctx_output_file files[2];
     epctx_commit c;
     epctx_span binary;
-    epctx_status status = epctx_commit_begin(&c, epctx_model_io(g->model), g->arena, g->error);
+    epctx_status status;
+    EPCTX__TRY(epctx_commit_begin(&c, epctx_model_io(g->model), g->arena, g->error));
     memset(files, 0, sizeof files);
     c.hooks = g->opts->hooks;
-    if (status == EPCTX_OK) {
-        status = epctx__gen_put(g, &c, files, &binary);
-    }
+    status = epctx__gen_put(g, &c, files, &binary);
     if (status == EPCTX_OK) {
         status = epctx_commit_run(&c, g->error);
     }
@@ -19637,6 +19503,7 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
     epctx_fresh_opts defaults;
     epctx__stamp_line line;
     epctx_freshness verdict;
+    epctx_status made;
     epctx_str rest;
     bool has_source = false;
     epctx_error_clear(why);
@@ -19647,18 +19514,11 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
         epctx_blame(why, model->path, NULL, NULL);
         return EPCTX_FRESH_UNKNOWN;
     }
-    switch (epctx__check_made(model, epctx_str_of(source), NULL, opts->fast, why)) {
-    case EPCTX_OK:
-        verdict = EPCTX_FRESH;
-        break;
-    case EPCTX_ERR_VERSION:
-    case EPCTX_ERR_PATH: /* an empty file, a folder: no model loads from that */
-        verdict = EPCTX_STALE;
-        break;
-    default:
-        verdict = EPCTX_FRESH_UNKNOWN;
-        break;
-    }
+    made = epctx__check_made(model, epctx_str_of(source), NULL, opts->fast, why);
+    /* PATH: an empty file, a folder: no model loads from that */
+    verdict = made == EPCTX_OK                                           ? EPCTX_FRESH
+              : made == EPCTX_ERR_VERSION || made == EPCTX_ERR_PATH ? EPCTX_STALE
+                                                                         : EPCTX_FRESH_UNKNOWN;
     while (verdict == EPCTX_FRESH && epctx__stamp_next(&rest, &line)) {
         has_source = has_source || epctx_str_is(line.word, "source");
         verdict = epctx__fresh_line(model, &line, backend, opts, why);
@@ -19853,6 +19713,13 @@ typedef struct epctx__entry {
     bool closed;        /* not to be found any more */
 } epctx__entry;
 
+/* A context binary in a file. */
+typedef struct epctx__binary_file {
+    const epctx_io *io;
+    epctx_str folder, name; /* as for epctx_path_find */
+    uint32_t path_flags;
+} epctx__binary_file;
+
 /* Names under which a binary is known. */
 typedef struct epctx__names {
     char path[EPCTX_PATH_MAX];  /* canonical; empty: the file is not there */
@@ -19865,11 +19732,11 @@ typedef struct epctx__names {
 /* A graph that a session asks for, and what came of it. */
 typedef struct epctx__asked {
     const epctx_backend *backend;
-    const epctx_binary_file *binary;
+    const epctx__binary_file *binary;
     const char *path, *alias; /* of epctx__names */
     uint64_t size;            /* bytes of the binary that is wanted; 0: any */
-    const epctx_map *own;     /* graphs that the session has already, or NULL: nodes of one model
-                                 may name the same graph */
+    const epctx_map *own;     /* graphs that the session has already: nodes of one model may name
+                                 the same graph */
     epctx_str key;
     uint64_t hash;
     bool missed; /* no context has the graph, or (`used`) another session has it */
@@ -20081,15 +19948,10 @@ static epctx_status epctx__mark_taken(epctx__entry *entry, void *graph, epctx_er
 {
     void **key = &graph;
     if (epctx_map_get(&entry->graphs, epctx__handle_key(key)) == EPCTX_MAP_NONE) {
-        key = (void **)epctx_arena_alloc(&entry->arena, sizeof *key);
-        if (key == NULL) {
-            return epctx__nomem(error, entry->arena.missing);
-        }
+        EPCTX__NEW(key, void *, 1, &entry->arena, error);
         *key = graph;
     }
-    if (epctx_map_put(&entry->graphs, epctx__handle_key(key), 1) != EPCTX_OK) {
-        return epctx__nomem(error, entry->arena.missing);
-    }
+    EPCTX__TRY(epctx__map_set(&entry->graphs, epctx__handle_key(key), 1, error));
     entry->taken++;
     return EPCTX_OK;
 }
@@ -20128,7 +19990,7 @@ static void epctx__entry_leave(epctx_workspace *w, epctx__entry *entry)
     }
 }
 
-static epctx_status epctx__names_find(const epctx_binary_file *binary, epctx__names *place,
+static epctx_status epctx__names_find(const epctx__binary_file *binary, epctx__names *place,
                                       epctx_error *error)
 {
     const epctx_io *io = binary->io;
@@ -20198,7 +20060,7 @@ static epctx__entry *epctx__entry_make(epctx_workspace *w, const epctx__asked *a
 }
 
 /* Bytes of a binary outside of the model. */
-static epctx_status epctx__binary_read(const epctx_binary_file *binary, epctx_mapping *out,
+static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_mapping *out,
                                        epctx_error *error)
 {
     const epctx_io *io = binary->io;
@@ -20245,7 +20107,7 @@ static epctx_status epctx__entry_open(epctx__entry *entry, const epctx__asked *a
 /* Looks for the graph in an entry that the caller holds. Of a graph that the session has already
  * `out` has no entry, as nothing is to be given back. */
 static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, epctx__asked *asked,
-                                     epctx_shared *out, epctx_error *error)
+                                     epctx_bound *out, epctx_error *error)
 {
     const epctx_backend *b = &entry->backend;
     bool listed = !entry->turn.busy && !entry->closed;
@@ -20263,8 +20125,8 @@ static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, ep
         return EPCTX_ERR_CONTEXT;
     }
     if (epctx__is_taken(entry, out->graph)) {
-        bool own = asked->own != NULL &&
-                   epctx_map_get(asked->own, epctx__handle_key(&out->graph)) != EPCTX_MAP_NONE;
+        bool own =
+            epctx_map_get(asked->own, epctx__handle_key(&out->graph)) != EPCTX_MAP_NONE;
         asked->missed = asked->used = !own;
         return own ? EPCTX_OK : EPCTX_ERR_CONTEXT;
     }
@@ -20275,7 +20137,7 @@ static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, ep
 }
 
 /* Loads a binary and takes a graph of it. */
-static epctx_status epctx__take_loaded(epctx_workspace *w, epctx__asked *asked, epctx_shared *out,
+static epctx_status epctx__take_loaded(epctx_workspace *w, epctx__asked *asked, epctx_bound *out,
                                        epctx_error *error)
 {
     const epctx_span none = {NULL, 0};
@@ -20298,7 +20160,7 @@ static epctx_status epctx__take_loaded(epctx_workspace *w, epctx__asked *asked, 
 
 /* Asks every entry of this binary that is loaded. The lock is given up in between: an entry stays
  * in the list as long as it is held, and each is held until the next one is. */
-static epctx_status epctx__entries_ask(epctx_workspace *w, epctx__asked *asked, epctx_shared *out,
+static epctx_status epctx__entries_ask(epctx_workspace *w, epctx__asked *asked, epctx_bound *out,
                                        epctx_error *error)
 {
     epctx__entry *entry = w->entries;
@@ -20330,7 +20192,7 @@ static const epctx__turn *epctx__entries_loading(const epctx_workspace *w,
 
 /* Takes a graph of a binary. Without `load` only when it waits in the workspace. */
 static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool load,
-                                epctx_shared *out, epctx_error *error)
+                                epctx_bound *out, epctx_error *error)
 {
     for (;;) {
         size_t loads = w->loads;
@@ -20371,49 +20233,6 @@ static void epctx__give(epctx_workspace *w, epctx__entry *entry, void *graph)
         entry->taken--;
     }
     epctx__entry_release(w, entry);
-}
-
-EPCTX_API epctx_status epctx_share_take(epctx_workspace *workspace, const epctx_backend *backend,
-                                        const epctx_binary_file *binary, epctx_str key,
-                                        uint64_t hash, epctx_shared *out, epctx_error *error)
-{
-    epctx__names place;
-    epctx__asked asked;
-    epctx_status status;
-    epctx_error_clear(error);
-    memset(out, 0, sizeof *out);
-    if (workspace == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "a workspace is expected");
-    }
-    EPCTX__TRY(epctx__backend_check(backend, error));
-    EPCTX__TRY(epctx__names_find(binary, &place, error));
-    memset(&asked, 0, sizeof asked);
-    asked.backend = backend;
-    asked.binary = binary;
-    asked.path = place.path;
-    asked.alias = place.alias;
-    asked.key = key;
-    asked.hash = hash;
-    epctx__workspace_lock(workspace);
-    workspace->holds++;
-    status = epctx__take(workspace, &asked, true, out, error);
-    epctx__workspace_unlock(workspace);
-    if (out->entry == NULL) {
-        epctx__workspace_leave(workspace);
-    }
-    return status;
-}
-
-EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared)
-{
-    if (shared->entry == NULL) {
-        return;
-    }
-    epctx__workspace_lock(workspace);
-    epctx__give(workspace, shared->entry, shared->graph);
-    epctx__workspace_unlock(workspace);
-    memset(shared, 0, sizeof *shared);
-    epctx__workspace_leave(workspace);
 }
 
 /* -- generating -- */
@@ -20793,8 +20612,8 @@ static epctx_status epctx__pending_initializers(epctx__group *group, epctx__pend
     p->initializers.name = epctx_path_file(epctx_str_of(p->initializers_path)).data;
     EPCTX__TRY(epctx__gen_moved(&group->arena, g->moved, &p->initializers, g->error));
     EPCTX__TRY(epctx_commit_set_folder(&group->commit, group->folder, g->error));
-    EPCTX__TRY(epctx_commit_put_file(&group->commit, &p->initializers, epctx__gen_overwrite(g),
-                                     g->error));
+    EPCTX__TRY(epctx_commit_put_file(&group->commit, &p->initializers,
+                                     epctx__overwrite(g->opts->overwrite), g->error));
     return epctx_commit_fill(&group->commit, g->error);
 }
 
@@ -20908,15 +20727,10 @@ static epctx_status epctx__pending_put(epctx__group *group, epctx__pending *p, e
 {
     p->bytes.data = p->model.data;
     p->bytes.size = p->model.size;
-    p->file.path = p->path;
-    p->file.name = p->derived ? epctx_path_file(epctx_str_of(p->path)).data : NULL;
-    p->file.parts = &p->bytes;
-    p->file.part_count = 1;
-    p->file.size = p->bytes.size;
+    epctx__output_one(&p->file, p->path,
+                      p->derived ? epctx_path_file(epctx_str_of(p->path)).data : NULL, &p->bytes);
     p->file.is_model = true;
-    return epctx_commit_put_file(&group->commit, &p->file,
-                                 p->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL,
-                                 error);
+    return epctx_commit_put_file(&group->commit, &p->file, epctx__overwrite(p->overwrite), error);
 }
 
 /* Models that are still here get what was not known when they were made. */
@@ -20934,28 +20748,20 @@ static epctx_status epctx__group_complete(epctx_workspace *w, const epctx__group
 
 #endif /* EPCTX_NO_EDIT */
 
-static epctx_status epctx__group_commit(epctx__group *group, const epctx_buffer *binary,
+static epctx_status epctx__group_commit(epctx__group *group, epctx_span bytes,
                                         const epctx_hooks *hooks, epctx_error *error)
 {
     epctx_commit *c = &group->commit;
     epctx_output_file file;
-    epctx_span bytes;
 #ifndef EPCTX_NO_EDIT
     epctx__pending *p;
 #endif
     memset(&file, 0, sizeof file);
-    bytes.data = binary->data;
-    bytes.size = binary->size;
-    file.path = group->binary_path;
-    file.name = group->binary;
-    file.parts = &bytes;
-    file.part_count = 1;
-    file.size = bytes.size;
+    epctx__output_one(&file, group->binary_path, group->binary, &bytes);
     c->hooks = hooks;
     EPCTX__TRY(epctx_commit_set_folder(c, group->folder, error));
     if (group->known.graphs.size > 0) {
-        EPCTX__TRY(epctx_commit_put_file(
-            c, &file, group->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL, error));
+        EPCTX__TRY(epctx_commit_put_file(c, &file, epctx__overwrite(group->overwrite), error));
     }
 #ifndef EPCTX_NO_EDIT
     for (p = group->pending; p != NULL; p = p->next) {
@@ -20988,7 +20794,7 @@ static epctx_status epctx__group_output(epctx_workspace *w, epctx__group *group,
 #else
     (void)w;
 #endif
-    return epctx__group_commit(group, binary, hooks, error);
+    return epctx__group_commit(group, bytes, hooks, error);
 }
 
 /* Writes a group. Its turn ends afterwards, and with it the group, whether or not that succeeds. */
@@ -21012,38 +20818,29 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
 
 /* -- a session whose model somebody else has -- */
 
-/* Where the first session's binary goes: what would fail after a long compile fails now. */
-EPCTX__APART static epctx_status epctx__group_target(const epctx__group *group,
-                                                     const epctx_share_opts *opts, char *name,
-                                                     char *path, epctx_error *error)
+/* What the first session's binary is called, and where it goes. */
+static epctx_status epctx__group_place(const epctx__group *group, const char *context_path,
+                                       char *name, char *path, epctx_error *error)
+{
+    char room[EPCTX_PATH_MAX];
+    EPCTX__TRY(epctx_path_binary(epctx_str_of(context_path),
+                                 epctx_str_of(group->backend->short_name), name, EPCTX_PATH_MAX,
+                                 error));
+    return epctx_path_join(epctx__path_beside(group->io, context_path, room), epctx_str_of(name),
+                           path, EPCTX_PATH_MAX, error);
+}
+
+/* What would fail after a long compile fails now. */
+EPCTX__APART static epctx_status epctx__group_target(const epctx__group *group, const char *name,
+                                                     bool overwrite, epctx_error *error)
 {
     const epctx_io *io = group->io;
     epctx_io_file probe;
-    char room[EPCTX_PATH_MAX];
-    epctx_status status;
-    path[0] = '\0'; /* what fails before it is known names no file */
-    status = epctx_path_binary(epctx_str_of(opts->context_path),
-                               epctx_str_of(group->backend->short_name), name, EPCTX_PATH_MAX,
-                               error);
-    if (status == EPCTX_OK) {
-        status = epctx_path_join(epctx__path_beside(io, opts->context_path, room),
-                                 epctx_str_of(name), path, EPCTX_PATH_MAX, error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_blame(error, opts->context_path, NULL, NULL);
-        return status;
-    }
-    status = epctx_path_check_new(io, epctx_str_of(group->folder), epctx_str_of(name),
-                                  opts->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL,
-                                  NULL, error);
-    if (status == EPCTX_OK) {
-        status = io->create_fn(io->user, group->folder, name, &probe, error);
-    }
-    if (status == EPCTX_OK) {
-        io->close_fn(io->user, &probe);
-    }
-    epctx_blame(error, status == EPCTX_OK ? NULL : path, NULL, NULL);
-    return status;
+    EPCTX__TRY(epctx_path_check_new(io, epctx_str_of(group->folder), epctx_str_of(name),
+                                    epctx__overwrite(overwrite), NULL, error));
+    EPCTX__TRY(io->create_fn(io->user, group->folder, name, &probe, error));
+    io->close_fn(io->user, &probe);
+    return EPCTX_OK;
 }
 
 /* Hash of all pieces, which is what there is of the model. */
@@ -21098,9 +20895,15 @@ static epctx_status epctx__group_compile(epctx_workspace *w, epctx__group *group
     char name[EPCTX_PATH_MAX];
     char path[EPCTX_PATH_MAX];
     epctx__pending *p;
+    epctx_status status;
     EPCTX__TRY(epctx__group_accepts(group, opts->context_path, error));
     if (group->binary == NULL) {
-        EPCTX__TRY(epctx__group_target(group, opts, name, path, error));
+        status = epctx__group_place(group, opts->context_path, name, path, error);
+        epctx_blame(error, opts->context_path, NULL, NULL);
+        EPCTX__TRY(status);
+        status = epctx__group_target(group, name, opts->overwrite, error);
+        epctx_blame(error, path, NULL, NULL);
+        EPCTX__TRY(status);
     }
     EPCTX__TRY(epctx__pending_make(w, group, opts->context_path, "", &p, error));
     EPCTX__TRY(epctx__group_pieces(group, pieces, count, opts,
@@ -21233,7 +21036,7 @@ static epctx_status epctx__group_session(epctx_workspace *w, epctx__group *group
     EPCTX__TRY(epctx__group_accepts(group, g->report->context_path, g->error));
     EPCTX__TRY(epctx__group_accepts_aside(group, g));
     EPCTX__TRY(epctx__gen_make(g));
-    if (g->part_count > 0 || g->opts->no_nodes == EPCTX_NO_NODES_COPY) {
+    if (epctx__gen_writes(g)) {
         EPCTX__TRY(epctx__group_add(w, group, g));
     } else {
         g->report->context_path[0] = '\0';
@@ -21330,7 +21133,7 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 
 /* A node with a context of its own. */
 typedef struct epctx__owner {
-    epctx_binary_file file; /* no name: the context is in the node */
+    epctx__binary_file file; /* no name: the context is in the node */
     const char *path, *alias;
     epctx__entry *entry; /* its context, held until everything is loaded */
 } epctx__owner;
@@ -21340,7 +21143,7 @@ typedef struct epctx__loading {
     epctx_loaded *loaded;
     epctx_load_opts opts;
     const char *model_path;
-    epctx_binary_file file; /* where files are */
+    epctx__binary_file file; /* where files are */
     bool changes;           /* embedded contexts are in a mapped file */
     uint64_t size;          /* of the binary that the model was compiled with; 0: not known */
     epctx__owner *owners;
@@ -21551,30 +21354,24 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
     const char *about = owner == bound->owner ? NULL : "main_context";
     epctx_workspace *w = l->loaded->workspace;
     epctx__asked asked = epctx__load_asked(l, bound, owner);
-    epctx_shared shared;
     epctx_status status;
-    memset(&shared, 0, sizeof shared);
     epctx_error_clear(error);
     epctx__workspace_lock(w);
     if (how == EPCTX__LOAD_OPEN) {
         asked.loaded = true;
-        status = epctx__entry_ask(w, owner->entry, &asked, &shared, error);
+        status = epctx__entry_ask(w, owner->entry, &asked, bound, error);
     } else {
-        status = epctx__take(w, &asked, how == EPCTX__LOAD_NOW, &shared, error);
-        if (owner->entry == NULL && shared.entry != NULL) {
-            owner->entry = shared.entry;
-            shared.entry->users++;
+        status = epctx__take(w, &asked, how == EPCTX__LOAD_NOW, bound, error);
+        if (owner->entry == NULL && bound->entry != NULL) {
+            owner->entry = bound->entry;
+            bound->entry->users++;
         }
     }
     epctx__workspace_unlock(w);
     l->attribute = asked.loaded ? about : "ep_cache_context";
     EPCTX__TRY(status);
-    bound->graph = shared.graph;
-    bound->info = shared.info;
-    bound->entry = shared.entry; /* epctx_unload gives it back, also after a failure */
-    return epctx_map_put(&l->taken, epctx__handle_key(&bound->graph), 1) == EPCTX_OK
-               ? EPCTX_OK
-               : epctx__nomem(error, l->loaded->arena.missing);
+    /* epctx_unload gives it back, also after a failure */
+    return epctx__map_set(&l->taken, epctx__handle_key(&bound->graph), 1, error);
 }
 
 /* A secondary node may belong to any context: those that are open come first. */
@@ -21907,27 +21704,23 @@ static epctx_status epctx__weights_open(const epctx__weight_user *from, const ch
 }
 
 /* Where the initializers of the source are. */
-static bool epctx__weights_index(epctx_loaded *loaded, epctx__weight_model *source)
+static epctx_status epctx__weights_index(epctx_arena *arena, epctx__weight_model *source,
+                                         epctx_error *error)
 {
     epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&source->model));
     size_t room = epctx_cursor_count(it);
-    epctx_view *views = (epctx_view *)epctx_arena_array(&loaded->arena, room, sizeof *views);
     epctx_tensor_view tensor;
+    epctx_view *views;
     uint32_t count = 0;
-    source->verified =
-        (epctx__verified *)epctx_arena_array(&loaded->arena, room, sizeof *source->verified);
-    if (views == NULL || source->verified == NULL) {
-        return false;
-    }
-    epctx_map_init(&source->names, &loaded->arena);
+    EPCTX__NEW(views, epctx_view, room, arena, error);
+    EPCTX__NEW(source->verified, epctx__verified, room, arena, error);
+    source->views = views;
+    epctx_map_init(&source->names, arena);
     while (epctx_next_tensor(&it, &tensor)) {
         views[count] = tensor.view;
-        if (epctx_map_put(&source->names, tensor.name, count++) != EPCTX_OK) {
-            return false;
-        }
+        EPCTX__TRY(epctx__map_set(&source->names, tensor.name, count++, error));
     }
-    source->views = views;
-    return true;
+    return EPCTX_OK;
 }
 
 /* The source of a node. Nodes may write the path of one model in many ways: it is opened once. */
@@ -21949,8 +21742,7 @@ static epctx_status epctx__weights_source(epctx__weight_user *from, epctx_str na
     EPCTX__TRY(epctx__weights_open(from, path, &source->model, error));
     source->next = loaded->sources;
     loaded->sources = from->found = source;
-    return epctx__weights_index(loaded, source) ? EPCTX_OK
-                                                : epctx__nomem(error, loaded->arena.missing);
+    return epctx__weights_index(&loaded->arena, source, error);
 }
 
 /* One weight that a node names, from the source, verified: once, however often it is named. */
@@ -21990,7 +21782,7 @@ static epctx_status epctx__weight_get(void *user, const epctx_bound *bound,
 static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *made,
                               epctx_status status, epctx_error *error)
 {
-    epctx_binary_file file = l->file;
+    epctx__binary_file file = l->file;
     epctx_mapping mapping;
     epctx_error why;
     file.name = made->name;
@@ -22097,29 +21889,26 @@ EPCTX_API void epctx_opened_close(epctx_opened *opened)
     epctx_model_close(&opened->model);
 }
 
-/* Opens and loads the EPContext model when it is there, fresh and complete. What is wrong stays in
- * opened->reason. */
-static bool epctx__open_cache(epctx_opened *opened, const char *model_path, const char *path,
-                              const epctx_backend *backend, const epctx_cache_opts *o)
+static epctx_status epctx__cache_load(epctx_opened *opened, const char *model_path,
+                                      const char *path, const epctx_backend *backend,
+                                      const epctx_cache_opts *o, epctx_error *why)
 {
-    const epctx_io *io = o->open != NULL && o->open->io != NULL ? o->open->io : epctx_io_files();
     epctx_fresh_opts fresh;
     epctx_load_opts load;
-    epctx_freshness verdict = EPCTX_STALE;
+    epctx_freshness verdict;
     epctx_file_info info;
-    bool ok = epctx_model_open_file(&opened->model, path, o->open, &opened->reason) == EPCTX_OK;
+    const epctx_io *io;
+    EPCTX__TRY(epctx_model_open_file(&opened->model, path, o->open, why));
+    io = epctx_model_io(&opened->model);
     memset(&fresh, 0, sizeof fresh);
     fresh.source_path = model_path;
     fresh.gen = o->gen;
     fresh.fast = o->fast;
-    if (ok) {
-        verdict = epctx_check_fresh(&opened->model, backend->source, backend, &fresh,
-                                    &opened->reason);
-        if (verdict == EPCTX_FRESH_UNKNOWN &&
-            io->stat_fn(io->user, model_path, &info, NULL) == EPCTX_OK &&
-            info.kind == EPCTX_FILE_NONE) {
-            verdict = EPCTX_FRESH; /* delivered without its source */
-        }
+    verdict = epctx_check_fresh(&opened->model, backend->source, backend, &fresh, why);
+    if (verdict != EPCTX_FRESH &&
+        (verdict == EPCTX_STALE || io->stat_fn(io->user, model_path, &info, NULL) != EPCTX_OK ||
+         info.kind != EPCTX_FILE_NONE)) { /* else it is delivered without its source */
+        return EPCTX_ERR_VERSION;
     }
     memset(&load, 0, sizeof load);
     if (o->load != NULL) {
@@ -22128,17 +21917,25 @@ static bool epctx__open_cache(epctx_opened *opened, const char *model_path, cons
     if (load.source_model.data == NULL && load.source_model_path == NULL) {
         load.source_model_path = model_path; /* only weightless contexts look there */
     }
-    if (verdict == EPCTX_FRESH && epctx_load(&opened->loaded, &opened->model, backend, &load,
-                                             &opened->reason) == EPCTX_OK) {
-        if (opened->loaded.bound_count > 0) {
-            return true;
-        }
-        epctx_fail(&opened->reason, EPCTX_ERR_GRAPH, "the model has no node of %s",
-                   backend->source);
-        epctx_blame(&opened->reason, path, NULL, NULL);
+    EPCTX__TRY(epctx_load(&opened->loaded, &opened->model, backend, &load, why));
+    if (opened->loaded.bound_count == 0) {
+        epctx_fail(why, EPCTX_ERR_GRAPH, "the model has no node of %s", backend->source);
+        epctx_blame(why, path, NULL, NULL);
+        return EPCTX_ERR_GRAPH;
     }
-    epctx_opened_close(opened);
-    return false;
+    return EPCTX_OK;
+}
+
+/* Opens and loads the EPContext model when it is there, fresh and complete. What is wrong stays in
+ * opened->reason. */
+static bool epctx__open_cache(epctx_opened *opened, const char *model_path, const char *path,
+                              const epctx_backend *backend, const epctx_cache_opts *o)
+{
+    bool ok = epctx__cache_load(opened, model_path, path, backend, o, &opened->reason) == EPCTX_OK;
+    if (!ok) {
+        epctx_opened_close(opened);
+    }
+    return ok;
 }
 
 EPCTX__APART static epctx_status epctx__cache_compile(const char *model_path,

@@ -10,6 +10,7 @@
 #include "../tests/disk.h"
 #include "../tests/fake.h"
 #include "../tests/files.h"
+#include "../tests/take.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -45,7 +46,7 @@ typedef struct world {
     epctx_workspace *workspaces[WORKSPACES]; /* the handle, which can be given back early */
     epctx_workspace *alive[WORKSPACES];      /* sessions may still hold it */
     session sessions[SESSIONS];
-    epctx_shared taken[TAKEN];
+    session taken[TAKEN];
     int taken_from[TAKEN]; /* -1: nothing */
     bool grouped;          /* models share a binary; whoever replaces it breaks the others */
     bool spoiled;          /* somebody else changed a file, or a shared binary was replaced */
@@ -173,17 +174,16 @@ static void stop(session *s)
 static void take(world *w, int slot, int at, uint8_t how)
 {
     static const char *const binaries[] = {"a_fake.bin", "b_fake.bin", "c_fake.bin"};
-    epctx_binary_file file;
+    session *s = &w->taken[slot];
+    epctx_open_opts open = open_opts(w);
+    epctx_load_opts opts;
     epctx_error error;
     epctx_str key = epctx_str_of("");
+    take_node t;
     const disk_file *found;
     char path[40] = "/d/";
     char name[100];
     if (w->taken_from[slot] >= 0) return;
-    memset(&file, 0, sizeof file);
-    file.io = &w->io;
-    file.folder = epctx_str_of("/d/");
-    file.name = epctx_str_of(binaries[how % 3]);
     strcat(path, binaries[how % 3]);
     found = disk_find(&w->disk, path);
     if (found != NULL && (how & 4) != 0) { /* the name of the first graph: the third line */
@@ -193,16 +193,27 @@ static void take(world *w, int slot, int at, uint8_t how)
             if (!fake_line(&text, name, sizeof name)) name[0] = '\0';
         key = epctx_str_of(name);
     }
-    if (judge(w, epctx_share_take(w->workspaces[at], &w->backend, &file, key, 0, &w->taken[slot],
-                                  &error),
-              &error) == EPCTX_OK)
+    memset(&opts, 0, sizeof opts);
+    opts.workspace = w->workspaces[at];
+    opts.context_file_path = "/d/t_ctx.onnx";
+    opts.allocator = &w->allocator;
+    take_node_make(&t, w->backend.source, epctx_str_of(binaries[how % 3]), key, 0);
+    if (judge(w, epctx_model_new(&s->model, 8, &open, &error), &error) != EPCTX_OK) return;
+    if (judge(w, epctx_put_node(&s->model, epctx_view_none(), &t.node, epctx_view_none(), NULL,
+                                &error),
+              &error) == EPCTX_OK &&
+        judge(w, epctx_load(&s->loaded, &s->model, &w->backend, &opts, &error), &error) ==
+            EPCTX_OK)
         w->taken_from[slot] = at;
+    else
+        epctx_model_close(&s->model);
 }
 
 static void give(world *w, int slot)
 {
     if (w->taken_from[slot] < 0) return;
-    epctx_share_give(w->alive[w->taken_from[slot]], &w->taken[slot]);
+    epctx_unload(&w->taken[slot].loaded);
+    epctx_model_close(&w->taken[slot].model);
     w->taken_from[slot] = -1;
 }
 
@@ -291,11 +302,12 @@ static void check_sessions(const world *w)
         }
     }
     for (i = 0; i < TAKEN; i++) {
+        const epctx_bound *b = w->taken[i].loaded.bound;
         if (w->taken_from[i] < 0) continue;
-        require(w->taken[i].graph != NULL && w->taken[i].info.name.size > 0);
+        require(b->graph != NULL && b->info.name.size > 0);
         for (n = 0; n < count; n++)
-            require(seen[n] != w->taken[i].graph);
-        if (count < 64) seen[count++] = w->taken[i].graph;
+            require(seen[n] != b->graph);
+        if (count < 64) seen[count++] = b->graph;
     }
 }
 

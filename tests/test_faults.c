@@ -805,28 +805,6 @@ static epctx_status op_share_load(stage *s, epctx_error *error)
     return status;
 }
 
-static epctx_status op_share_take(stage *s, epctx_error *error)
-{
-    epctx_workspace *w = NULL;
-    epctx_binary_file file = {0};
-    epctx_shared shared;
-    epctx_epnode ep;
-    epctx_node_view node;
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(&s->model));
-    epctx_status status = with_workspace(s, &w, error);
-    file.io = &s->io;
-    file.folder = epctx_str_of("/d/");
-    file.name = epctx_str_of("m_fake.bin");
-    while (epctx_next_node(&it, &node) && !epctx_is_epnode(&node)) {
-    }
-    if (epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) abort();
-    if (status == EPCTX_OK)
-        status = epctx_share_take(w, &s->backend, &file, ep.partition_name, 0, &shared, error);
-    if (status == EPCTX_OK) epctx_share_give(w, &shared);
-    epctx_workspace_close(w);
-    return status;
-}
-
 /* Two sessions and the end of the group. */
 static epctx_status op_share_generate(stage *s, epctx_error *error)
 {
@@ -931,7 +909,6 @@ static const operation operations[] = {
     {"open_or_compile, fresh", op_cache_hit, NULL, NULL, false},
     {"open_or_compile, new", op_cache_miss, NULL, NULL, false},
     {"share_load", op_share_load, "/d/m_ctx.onnx", NULL, true},
-    {"share_take", op_share_take, "/d/m_ctx.onnx", NULL, true},
     {"share_generate", op_share_generate, "/d/m.onnx", "/d/n.onnx", false},
     {"share_generate, files aside", op_share_generate_aside, "/d/m.onnx", "/d/n.onnx", false},
     {"share_compile", op_share_compile, "/d/m.onnx", NULL, false},

@@ -5,6 +5,7 @@
 #include "fake.h"
 #include "files.h"
 #include "flaky.h"
+#include "take.h"
 #include "test.h"
 
 static const float numbers[2] = {1, 2};
@@ -613,32 +614,28 @@ TEST(share_weightless_twice)
 }
 
 /* Folders and names that are too long for any path. */
-TEST(share_take_long_paths)
+TEST(share_long_paths)
 {
     static char folder[EPCTX_PATH_MAX + 8], name[EPCTX_PATH_MAX];
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
-    epctx_binary_file file = {0};
-    epctx_shared shared;
+    epctx_loaded loaded;
     epctx_error error;
+    epctx_str part = epctx_str_of("part");
     clear_root();
     memset(folder, 'f', sizeof folder - 1);
+    folder[sizeof folder - 2] = '/';
     memset(name, 'n', sizeof name - 1);
     for (size_t i = 200; i < sizeof name - 1; i += 200)
         name[i] = '/';
-    file.io = epctx_io_files();
-    file.folder = epctx_str_of(folder);
-    file.name = epctx_str_of("p.bin");
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_share_take(w, &backend, &file, epctx_str_of("part"), 0, &shared, &error),
-              EPCTX_ERR_LIMIT);
-    CHECK_TRUE(shared.entry == NULL && error.message[0] != '\0');
-    file.folder = epctx_str_of(root);
-    file.name = epctx_str_of(name);
-    CHECK_INT(epctx_share_take(w, &backend, &file, epctx_str_of("part"), 0, &shared, &error),
-              EPCTX_ERR_LIMIT);
-    CHECK_TRUE(shared.entry == NULL && error.message[0] != '\0');
+    CHECK_INT(take_graph(w, &backend, folder, "p.bin", part, 0, &loaded, &error),
+              EPCTX_ERR_CONTEXT);
+    CHECK_HAS(error.message, "too long");
+    CHECK_INT(take_graph(w, &backend, at("m.onnx"), name, part, 0, &loaded, &error),
+              EPCTX_ERR_CONTEXT);
+    CHECK_HAS(error.message, "too long");
     CHECK_INT(f.loads, 0);
     epctx_workspace_close(w);
 }

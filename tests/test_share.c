@@ -8,6 +8,7 @@
 #include "fake.h"
 #include "files.h"
 #include "flaky.h"
+#include "take.h"
 #include "test.h"
 
 #include <stdatomic.h>
@@ -211,7 +212,7 @@ static void save_hashed(const char *name, const char *partition, char digit, con
 
 /* A node says which graph by name and by hash. A name that now stands for a graph of another
  * generation is refused: out of the binary, out of the workspace, for nodes with and without a
- * context of their own, and when the application takes the graph itself. */
+ * context of their own, and when an EP takes the graph with a node of its own. */
 TEST(graph_of_another_generation)
 {
     static const char binary[] = "FAKE1\n2\none\na1\n1\nx\n1\ny\ntwo\na2\n1\nx\n1\ny\n";
@@ -227,17 +228,11 @@ TEST(graph_of_another_generation)
                   {"one", "two", '1', '3', false}, {"two", "one", '2', '2', false}};
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
-    epctx_binary_file file = {0};
     epctx_error error;
-    char here[200];
     clear_root();
     make_file(at("p.bin"), binary, strlen(binary));
     save_hashed("first.onnx", "one", '1', NULL, 0);
     save_hashed("other.onnx", "two", '2', NULL, 0);
-    snprintf(here, sizeof here, "%s/", root);
-    file.io = epctx_io_files();
-    file.folder = epctx_str_of(here);
-    file.name = epctx_str_of("p.bin");
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         const bool only_two = models[i].second == NULL && strcmp(models[i].partition, "two") == 0;
         save_hashed("m.onnx", models[i].partition, models[i].digit, models[i].second,
@@ -269,19 +264,21 @@ TEST(graph_of_another_generation)
     }
     for (int round = 0; round < 2; round++) {
         epctx_workspace *w;
-        epctx_shared shared, other;
+        epctx_loaded shared, other;
         CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
         if (round == 1) {
-            CHECK_OK(
-                epctx_share_take(w, &backend, &file, epctx_str_of("one"), 0xa1, &other, &error),
-                error);
+            CHECK_OK(take_graph(w, &backend, at("m.onnx"), "p.bin", epctx_str_of("one"), 0xa1,
+                                &other, &error),
+                     error);
         }
-        CHECK_INT(epctx_share_take(w, &backend, &file, epctx_str_of("two"), 0xa1, &shared, &error),
+        CHECK_INT(take_graph(w, &backend, at("m.onnx"), "p.bin", epctx_str_of("two"), 0xa1, &shared,
+                             &error),
                   EPCTX_ERR_VERSION);
-        CHECK_OK(epctx_share_take(w, &backend, &file, epctx_str_of("two"), 0xa2, &shared, &error),
+        CHECK_OK(take_graph(w, &backend, at("m.onnx"), "p.bin", epctx_str_of("two"), 0xa2, &shared,
+                            &error),
                  error);
-        epctx_share_give(w, &shared);
-        if (round == 1) epctx_share_give(w, &other);
+        epctx_unload(&shared);
+        if (round == 1) epctx_unload(&other);
         epctx_workspace_close(w);
         CHECK_INT(f.alive, 0);
     }
@@ -918,7 +915,6 @@ TEST(hosted)
     epctx_error error;
     epctx_arena arena;
     uint64_t size = 0;
-    epctx_binary_file binary;
     epctx_epnode all[6];
     clear_root();
     epctx_arena_init(&arena, NULL);
@@ -952,20 +948,16 @@ TEST(hosted)
     CHECK_INT(f.alive, 0);
     CHECK_UINT(epctx_share_waiting(w, NULL, "FakeEP"), 0);
     /* All six graphs are in it, under the names and hashes of the nodes. */
-    memset(&binary, 0, sizeof binary);
-    binary.io = epctx_io_files();
-    binary.folder = epctx_path_folder(epctx_str_of(at("x")));
-    binary.name = epctx_str_of("a_fake.bin");
     {
-        epctx_shared shared[6];
+        epctx_loaded loaded[6];
         for (int i = 0; i < 6; i++) {
-            CHECK_OK(epctx_share_take(w, &loader, &binary, all[i].partition_name,
-                                      epctx_notes_hash(all[i].notes), &shared[i], &error),
+            CHECK_OK(take_graph(w, &loader, at("x"), "a_fake.bin", all[i].partition_name,
+                                epctx_notes_hash(all[i].notes), &loaded[i], &error),
                      error);
         }
         CHECK_INT(g.loads, 1);
         for (int i = 0; i < 6; i++)
-            epctx_share_give(w, &shared[i]);
+            epctx_unload(&loaded[i]);
     }
     CHECK_INT(g.alive, 0);
     epctx_workspace_close(w);
@@ -1395,20 +1387,14 @@ static epctx_status use_from_thread(nested *n)
 /* Wants what the caller is at. */
 static epctx_status use_the_same(nested *n)
 {
-    epctx_binary_file file = {0};
     epctx_gen_opts opts = {0};
-    epctx_shared shared;
+    epctx_loaded loaded;
     epctx_error error;
-    char folder[TEST_TEMP + 8];
     size_t waiting = epctx_share_waiting(n->workspace, NULL, "FakeEP");
     if (waiting > 1) return EPCTX_ERR_GRAPH;
     if (n->step == FAKE_LOAD) {
-        snprintf(folder, sizeof folder, "%s/", root);
-        file.io = epctx_io_files();
-        file.folder = epctx_str_of(folder);
-        file.name = epctx_str_of("a_fake.bin");
-        return epctx_share_take(n->workspace, n->backend, &file, epctx_str_of("any"), 0, &shared,
-                                &error) == EPCTX_ERR_CONTEXT &&
+        return take_graph(n->workspace, n->backend, at("m.onnx"), "a_fake.bin",
+                          epctx_str_of("any"), 0, &loaded, &error) == EPCTX_ERR_CONTEXT &&
                        strstr(error.message, "this very call") != NULL
                    ? EPCTX_OK
                    : EPCTX_ERR_GRAPH;
@@ -1787,10 +1773,8 @@ TEST(share_arguments)
 {
     fake f = {0};
     epctx_backend backend = fake_backend(&f), old = backend;
-    epctx_binary_file file = {0};
     epctx_share_opts opts = {0};
     epctx_load_opts load = {0};
-    epctx_shared shared;
     epctx_model model;
     epctx_loaded loaded;
     epctx_workspace *w;
@@ -1805,28 +1789,23 @@ TEST(share_arguments)
     epctx_arena_init(&arena, NULL);
     CHECK(make_group(&f, 1, &error), "%s", error.message);
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
-    /* take */
-    CHECK_INT(epctx_share_take(w, &backend, &file, epctx_str_of("g"), 0, &shared, &error),
-              EPCTX_ERR_ARG);
-    file.io = epctx_io_files();
-    CHECK_INT(epctx_share_take(NULL, &backend, &file, epctx_str_of("g"), 0, &shared, &error),
-              EPCTX_ERR_ARG);
-    CHECK_INT(epctx_share_take(w, NULL, &file, epctx_str_of("g"), 0, &shared, &error),
-              EPCTX_ERR_ARG);
-    CHECK_INT(epctx_share_take(w, &old, &file, epctx_str_of("g"), 0, &shared, &error),
-              EPCTX_ERR_ARG);
-    CHECK_HAS(error.message, "a backend of version");
-    file.name = epctx_str_of("../a_fake.bin");
-    CHECK_INT(epctx_share_take(w, &backend, &file, epctx_str_of("g"), 0, &shared, &error),
-              EPCTX_ERR_PATH);
-    file.name = epctx_str_of("there_is_no_such.bin"); /* in the current folder */
-    CHECK_INT(epctx_share_take(w, &backend, &file, epctx_str_of("g"), 0, &shared, &error),
-              EPCTX_ERR_NOT_FOUND);
-    file.folder = epctx_str_of("no_such_folder/");
-    CHECK_INT(epctx_share_take(w, &backend, &file, epctx_str_of("g"), 0, &shared, &error),
-              EPCTX_ERR_NOT_FOUND);
-    CHECK_TRUE(shared.entry == NULL);
-    epctx_share_give(w, &shared); /* nothing to give */
+    /* a node */
+    {
+        epctx_str g = epctx_str_of("g");
+        CHECK_INT(take_graph(w, NULL, NULL, "a.bin", g, 0, &loaded, &error), EPCTX_ERR_ARG);
+        CHECK_INT(take_graph(w, &old, NULL, "a.bin", g, 0, &loaded, &error), EPCTX_ERR_ARG);
+        CHECK_HAS(error.message, "a backend of version");
+        CHECK_INT(take_graph(w, &backend, at("m"), "../a_fake.bin", g, 0, &loaded, &error),
+                  EPCTX_ERR_PATH);
+        CHECK_HAS(error.message, "'..'");
+        CHECK_INT(take_graph(w, &backend, "m", "no_such.bin", g, 0, &loaded, &error),
+                  EPCTX_ERR_CONTEXT); /* in the current folder */
+        CHECK_HAS(error.message, "no_such.bin");
+        CHECK_INT(take_graph(w, &backend, "no_folder/m", "no.bin", g, 0, &loaded, &error),
+                  EPCTX_ERR_CONTEXT);
+        CHECK_TRUE(loaded.bound == NULL);
+        epctx_unload(&loaded); /* nothing to give */
+    }
     /* load */
     CHECK_INT(epctx_model_open_file(&model, at("a_ctx.onnx"), NULL, &error), EPCTX_OK);
     load.workspace = w;
@@ -1955,8 +1934,8 @@ TEST(large_binary)
     epctx_backend backend = fake_backend(&f);
     const size_t size = (size_t)3 << 19; /* 1.5 MB */
     uint8_t *data = (uint8_t *)calloc(1, size);
-    epctx_binary_file file = {0};
-    epctx_shared one, two;
+    epctx_str key = epctx_str_of("g");
+    epctx_loaded one, two;
     epctx_workspace_opts opts = {0};
     epctx_workspace *w;
     epctx_error error;
@@ -1965,26 +1944,23 @@ TEST(large_binary)
     make_file(at("large.bin"), data, size);
     free(data);
     backend.load_fn = any_load;
-    file.io = epctx_io_files();
-    file.folder = epctx_path_folder(epctx_str_of(at("x")));
-    file.name = epctx_str_of("large.bin");
     opts.taken = EPCTX_TAKEN_ERROR;
     CHECK_INT(epctx_workspace_open(&w, &opts, &error), EPCTX_OK);
-    CHECK_OK(epctx_share_take(w, &backend, &file, epctx_str_of("g"), 0, &one, &error), error);
-    CHECK_INT(epctx_share_take(w, &backend, &file, epctx_str_of("g"), 0, &two, &error),
+    CHECK_OK(take_graph(w, &backend, at("x"), "large.bin", key, 0, &one, &error), error);
+    CHECK_INT(take_graph(w, &backend, at("x"), "large.bin", key, 0, &two, &error),
               EPCTX_ERR_CONTEXT);
     /* Another EP and another device do not meet this one. */
     backend.source = "OtherEP";
-    CHECK_INT(epctx_share_take(w, &backend, &file, epctx_str_of("g"), 0, &two, &error), EPCTX_OK);
+    CHECK_INT(take_graph(w, &backend, at("x"), "large.bin", key, 0, &two, &error), EPCTX_OK);
     CHECK_INT(f.loads, 2);
-    epctx_share_give(w, &two);
+    epctx_unload(&two);
     backend.source = "FakeEP";
     /* Closed: what is in use is not found any more. */
     epctx_workspace_clear(w);
-    CHECK_INT(epctx_share_take(w, &backend, &file, epctx_str_of("g"), 0, &two, &error), EPCTX_OK);
+    CHECK_INT(take_graph(w, &backend, at("x"), "large.bin", key, 0, &two, &error), EPCTX_OK);
     CHECK_INT(f.loads, 3);
-    epctx_share_give(w, &two);
-    epctx_share_give(w, &one);
+    epctx_unload(&two);
+    epctx_unload(&one);
     epctx_workspace_close(w);
     CHECK_INT(f.alive, 0);
 }
@@ -2165,10 +2141,10 @@ static bool time_graphs(size_t count, double *compile, double *give)
     fake f = {0};
     epctx_backend backend = many_backend(&f);
     const epctx_graph **pieces = (const epctx_graph **)calloc(count, sizeof *pieces);
-    epctx_shared *taken = (epctx_shared *)calloc(count, sizeof *taken);
+    epctx_load_opts load = {0};
+    epctx_loaded loaded = {0};
     const epctx_node *nodes = NULL;
     epctx_share_opts opts = {0};
-    epctx_binary_file binary = {0};
     epctx_workspace *w;
     epctx_arena arena = {0};
     epctx_graph graph = {0};
@@ -2186,20 +2162,15 @@ static bool time_graphs(size_t count, double *compile, double *give)
                                    &error) == EPCTX_OK;
     *compile = seconds_of(start);
     ok = ok && epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error) == EPCTX_OK;
-    binary.io = epctx_io_files();
-    binary.folder = epctx_str_of(at(""));
-    binary.name = epctx_str_of("m_fake.bin");
-    for (size_t i = 0; ok && i < count; i++)
-        ok = epctx_share_take(w, &backend, &binary, nodes[i].name, 0, &taken[i], &error) ==
-             EPCTX_OK;
+    load.workspace = w;
+    load.model_path = at("m_ctx.onnx");
+    ok = ok && epctx_load_nodes(&loaded, nodes, count, &backend, &load, &error) == EPCTX_OK;
     start = clock();
-    for (size_t i = 0; i < count; i++)
-        epctx_share_give(w, &taken[i]);
+    epctx_unload(&loaded);
     *give = seconds_of(start);
     epctx_workspace_close(w);
     epctx_arena_free(&arena);
     free((void *)pieces);
-    free(taken);
     return ok;
 }
 
