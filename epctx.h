@@ -4518,6 +4518,15 @@ static EPCTX__UNUSED void epctx__arena_free_fn(void *user, void *memory)
     (void)memory;
 }
 
+static EPCTX__UNUSED epctx_allocator epctx__in_arena(epctx_arena *arena)
+{
+    epctx_allocator in_arena;
+    in_arena.user = arena;
+    in_arena.alloc_fn = epctx__arena_alloc_fn;
+    in_arena.free_fn = epctx__arena_free_fn;
+    return in_arena;
+}
+
 /* ================================================================================================
  * >>io
  * ============================================================================================== */
@@ -12479,9 +12488,7 @@ typedef struct epctx__stamp_text {
 
 static void epctx__stamp_begin(epctx__stamp_text *s, epctx_arena *arena)
 {
-    s->in_arena.user = arena;
-    s->in_arena.alloc_fn = epctx__arena_alloc_fn;
-    s->in_arena.free_fn = epctx__arena_free_fn;
+    s->in_arena = epctx__in_arena(arena);
     s->failed = false;
     epctx_buffer_init(&s->text, &s->in_arena);
 }
@@ -15578,12 +15585,11 @@ EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path
 {
     char room[EPCTX_PATH_MAX];
     char whole[EPCTX_PATH_MAX];
-    epctx_str join[2];
+    epctx_str folder;
     size_t i;
-    join[0] = epctx__path_beside(epctx_model_io(model), path != NULL ? path : model->path, room);
-    join[1] = name;
+    folder = epctx__path_beside(epctx_model_io(model), path != NULL ? path : model->path, room);
     memset(out, 0, sizeof *out);
-    EPCTX__TRY(epctx__path_join(whole, sizeof whole, join, 2, error));
+    EPCTX__TRY(epctx_path_join(folder, name, whole, sizeof whole, error));
     EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(whole), &out->path, error));
     EPCTX__TRY(epctx__copy(&model->arena, name, &out->name, error));
     out->parts = parts;
@@ -16146,35 +16152,33 @@ EPCTX_API epctx_status epctx_extract(epctx_model *model, const epctx_convert_opt
 
 /* -- several files at once -- */
 
-/* The files that the model at `path` names; none of what is no model. It stays open. */
+/* The files that the model at `path` names; none of what is no model. */
 static epctx_status epctx__files_at(const epctx_io *io, const char *path, epctx_arena *arena,
-                                    epctx_model *model, epctx_dependency **files, size_t *count,
-                                    epctx_error *error)
+                                    epctx_dependency **files, size_t *count, epctx_error *error)
 {
-    epctx_allocator in_arena;
+    epctx_allocator in_arena = epctx__in_arena(arena);
+    epctx_model model;
     epctx_open_opts open;
     epctx_check_opts check;
-    epctx_error why;
     epctx_status status;
     *count = 0;
     memset(&open, 0, sizeof open);
     memset(&check, 0, sizeof check);
-    in_arena.user = arena;
-    in_arena.alloc_fn = epctx__arena_alloc_fn;
-    in_arena.free_fn = epctx__arena_free_fn;
     open.io = io;
     open.allocator = &in_arena;
     open.path_flags = EPCTX_PATH_HUGGING_FACE;
     check.allocator = &in_arena;
-    status = epctx_model_open_file(model, path, &open, &why);
-    if (status == EPCTX_ERR_NOMEM || status == EPCTX_ERR_IO) {
-        if (error != NULL) {
-            *error = why;
-        }
+    status = epctx_model_open_file(&model, path, &open, error);
+    if (status == EPCTX_OK) {
+        status = epctx_model_files(&model, &check, arena, files, count, error);
+        epctx_model_close(&model);
         return status;
     }
-    return status == EPCTX_OK ? epctx_model_files(model, &check, arena, files, count, error)
-                              : EPCTX_OK;
+    if (status == EPCTX_ERR_NOMEM || status == EPCTX_ERR_IO) {
+        return status;
+    }
+    epctx_error_clear(error);
+    return EPCTX_OK;
 }
 
 /* No file that the model itself is read from is written over: what it names, as it is in its file. */
@@ -16204,35 +16208,24 @@ static epctx_status epctx__group_source(const epctx_commit *c, epctx_model *mode
                : EPCTX_OK;
 }
 
-static epctx_status epctx__group_files(epctx_commit *c, epctx_model *model,
-                                       epctx_output_file *files, size_t count,
-                                       epctx_overwrite overwrite)
-{
-    epctx_model old;
-    epctx_dependency *used = NULL;
-    size_t used_count = 0;
-    size_t i;
-    if (count > 0 && model->path[0] != '\0') {
-        epctx_status status = epctx__files_at(c->io, model->path, &model->arena, &old, &used,
-                                              &used_count, c->error);
-        epctx_model_close(&old); /* the list is in the arena of the other */
-        EPCTX__TRY(status);
-    }
-    c->keep = true;
-    for (i = 0; i < count; i++) {
-        EPCTX__TRY(epctx_commit_put_file(c, &files[i], overwrite, c->error));
-        EPCTX__TRY(epctx__group_source(c, model, used, used_count));
-    }
-    return EPCTX_OK;
-}
-
 static epctx_status epctx__group_put(epctx_commit *c, epctx_model *model, const char *path,
                                      const epctx_write_opts *opts, epctx_output_file *files,
                                      size_t count, epctx_overwrite overwrite, epctx_error *error)
 {
+    epctx_dependency *used = NULL;
+    size_t used_count = 0;
+    size_t i;
     EPCTX__TRY(epctx_commit_begin(c, epctx_model_io(model), &model->arena, error));
     EPCTX__TRY(epctx_commit_put_model(c, model, path, opts, error));
-    return epctx__group_files(c, model, files, count, overwrite);
+    if (count > 0 && model->path[0] != '\0') {
+        EPCTX__TRY(epctx__files_at(c->io, model->path, &model->arena, &used, &used_count, error));
+    }
+    c->keep = true;
+    for (i = 0; i < count; i++) {
+        EPCTX__TRY(epctx_commit_put_file(c, &files[i], overwrite, error));
+        EPCTX__TRY(epctx__group_source(c, model, used, used_count));
+    }
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
@@ -16584,16 +16577,14 @@ static bool epctx__detour_counts(const epctx__commit_file *entry)
     return !entry->is_model && entry->out != NULL && entry->of == NULL;
 }
 
-/* Which files that are replaced does the model name that is there? */
+/* Marks the files to be replaced that the model in the place of `entry` names. */
 static epctx_status epctx__detour_look(epctx_commit *c, epctx__commit_file *entry)
 {
-    epctx_model old;
     epctx_dependency *used = NULL;
     epctx__commit_file *other;
     size_t count, k;
-    epctx_status status =
-        epctx__files_at(c->io, entry->real, c->arena, &old, &used, &count, c->error);
-    for (other = c->files; other != NULL && status == EPCTX_OK; other = other->next) {
+    EPCTX__TRY(epctx__files_at(c->io, entry->real, c->arena, &used, &count, c->error));
+    for (other = c->files; other != NULL; other = other->next) {
         for (k = 0; k < count && epctx__detour_counts(other); k++) {
             if (used[k].path != NULL && strcmp(used[k].path, other->real) == 0) {
                 other->second = true;
@@ -16601,8 +16592,7 @@ static epctx_status epctx__detour_look(epctx_commit *c, epctx__commit_file *entr
             }
         }
     }
-    epctx_model_close(&old);
-    return status;
+    return EPCTX_OK;
 }
 
 /* FILE.new, or when that is taken FILE.new2 ... */
@@ -16651,8 +16641,8 @@ static epctx_status epctx__detour_name(const epctx_commit *c, const epctx__commi
     EPCTX__TRY(epctx_path_join(epctx_path_folder(epctx_str_of(other->real + folder.size)),
                                epctx_str_of(other->out->file.second), given, sizeof given,
                                c->error));
-    *to = epctx_str_of(epctx_arena_copy(arena, epctx_str_of(given)));
-    return to->data != NULL ? EPCTX_OK : epctx__nomem(c->error, arena->missing);
+    to->size = strlen(given);
+    return epctx__copy(arena, epctx_str_of(given), &to->data, c->error);
 }
 
 /* Gives files in a model their second names. */
@@ -16660,18 +16650,13 @@ EPCTX__APART static epctx_status epctx__detour_rename(epctx_commit *c,
                                                       const epctx__commit_file *entry,
                                                       epctx_model *model)
 {
-    epctx_check_opts check;
     epctx_dependency *used = NULL;
     epctx_file_rename *renames;
     size_t count = 0;
     size_t rename_count = 0;
     size_t i;
-    memset(&check, 0, sizeof check);
-    EPCTX__TRY(epctx_model_files(model, &check, &model->arena, &used, &count, c->error));
-    renames = (epctx_file_rename *)epctx_arena_array(&model->arena, count, sizeof *renames);
-    if (renames == NULL) {
-        return epctx__nomem(c->error, model->arena.missing);
-    }
+    EPCTX__TRY(epctx_model_files(model, NULL, &model->arena, &used, &count, c->error));
+    EPCTX__NEW(renames, epctx_file_rename, count, &model->arena, c->error);
     for (i = 0; i < count; i++) {
         epctx_file_rename *next = &renames[rename_count];
         next->use = used[i].use;
@@ -16687,7 +16672,7 @@ EPCTX__APART static epctx_status epctx__detour_rename(epctx_commit *c,
 /* The new model with second names, complete and durable. */
 static epctx_status epctx__detour_model(epctx_commit *c, epctx__commit_file *entry)
 {
-    epctx_allocator in_arena;
+    epctx_allocator in_arena = epctx__in_arena(c->arena);
     epctx_open_opts open;
     epctx_model bytes;
     epctx_model *model = entry->model;
@@ -16697,9 +16682,6 @@ static epctx_status epctx__detour_model(epctx_commit *c, epctx__commit_file *ent
     memset(&bytes, 0, sizeof bytes);
     if (model == NULL) { /* in one part */
         memset(&open, 0, sizeof open);
-        in_arena.user = c->arena;
-        in_arena.alloc_fn = epctx__arena_alloc_fn;
-        in_arena.free_fn = epctx__arena_free_fn;
         open.allocator = &in_arena;
         open.io = c->io;
         EPCTX__TRY(epctx_model_open_memory(&bytes, entry->file->parts[0].data,
@@ -18182,16 +18164,13 @@ static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
                                    const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
                                    epctx_error *error)
 {
-    epctx_allocator in_arena;
+    epctx_allocator in_arena = epctx__in_arena(arena);
     memset(ep, 0, sizeof *ep);
     ep->backend = backend;
     ep->opts = *opts;
     ep->arena = arena;
     ep->room = room;
     EPCTX__TRY(epctx__weightless_agree(backend, &ep->opts.weightless, error));
-    in_arena.user = arena;
-    in_arena.alloc_fn = epctx__arena_alloc_fn;
-    in_arena.free_fn = epctx__arena_free_fn;
     epctx_buffer_init(&ep->binary, opts->embed ? &in_arena : opts->allocator);
     EPCTX__NEW(ep->pieces, epctx__piece, room, arena, error);
     EPCTX__NEW(ep->graphs, epctx__known_graph, room, arena, error);
