@@ -2250,11 +2250,11 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
 /* ================================================================================================
  * >>payload: embed and extract contexts
  *
- * A conversion edits an open model and tells in epctx_changes what it did and which files must
- * stand beside the result; nothing is written. epctx_write_group then writes model and files so
- * that no crash can mix generations. Payloads are not copied: they stay in the mapped files until
- * they are written, so that a conversion of gigabytes needs no memory. epctx_undo takes back a
- * conversion as any other edit; one that fails leaves the model as it was.
+ * A conversion edits an open model; epctx_changes lists what it did and the files that belong beside
+ * the result. It writes nothing: epctx_write_group then writes model and files so that no crash can
+ * mix generations. Contexts are not copied but stay in the mapped files until they are written: a
+ * conversion of gigabytes needs no memory. epctx_undo takes a conversion back like any other edit;
+ * one that fails leaves the model as it was.
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_EDIT
@@ -2264,8 +2264,9 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
 EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path, epctx_str name,
                                             const epctx_span *parts, size_t part_count,
                                             epctx_output_file *out, epctx_error *error);
-/* May a model that is written to `path` name a new file so? A name that may occur in a model, no
- * folder, not the model itself; `profile` (may be NULL): and its EP takes it. EPCTX_ERR_PATH. */
+/* Whether a model that is written to `path` may name a new file `name`: a valid name in a model, no
+ * folder, not the model itself, and one that the EP of `profile` (may be NULL) accepts.
+ * EPCTX_ERR_PATH. */
 EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
                                                const epctx_profile *profile, epctx_error *error);
 
@@ -2342,10 +2343,9 @@ EPCTX_API epctx_status epctx_extract(epctx_model *model, const epctx_convert_opt
  * durable before the first one is replaced. After a crash at any point there is the old set or the
  * new one, or the old model beside files that it does not name, or the new model with a second name
  * of a new file (FILE.new): never a model with a file of another generation, and never none.
- * `opts` are those of epctx_model_write_file, for the model; `overwrite` says what happens to files:
- * one that stands there with the same bytes is kept in any case, one that the model `path` was read
- * from uses is EPCTX_ERR_PATH. A failure puts back what was there. A file is one call of write_fn
- * where it is one part. */
+ * `opts` are those of epctx_model_write_file, for the model; `overwrite` is for the files: an existing
+ * one with the same bytes is kept in any case, one that the opened model itself uses is
+ * EPCTX_ERR_PATH. A failure puts back what was there. A file of one part is one call of write_fn. */
 EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
                                          const epctx_write_opts *opts, epctx_output_file *files,
                                          size_t count, epctx_overwrite overwrite,
@@ -15753,6 +15753,27 @@ static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view
     return EPCTX_OK;
 }
 
+/* Finds whether the conversion concerns a node; notes what it leaves alone. */
+static epctx_status epctx__convert_judge(epctx__convert *c, epctx__context_node *n)
+{
+    const epctx_epnode *node = &n->node;
+    const char *reason;
+    n->due = n->chosen && n->owner && node->embed_mode != c->mode;
+    if (n->due || !n->chosen || (n->secondary && c->opts.node == NULL)) {
+        return EPCTX_OK;
+    }
+    if (n->secondary) {
+        reason = "is secondary: the context is in its primary node";
+    } else if (n->owner) {
+        reason = c->mode == 1 ? "is embedded already" : "is in a file already";
+    } else {
+        reason = node->main_context == 0 ? "is secondary: its EP does not read this context"
+                                         : "wraps a DLC, not a context";
+    }
+    return epctx__convert_note(c, EPCTX_CHANGE_SKIPPED, n, epctx_str_of(NULL),
+                               node->ep_cache_context.size, reason);
+}
+
 /* Every EPContext node of the model. */
 static epctx_status epctx__convert_collect(epctx__convert *c)
 {
@@ -15775,35 +15796,16 @@ static epctx_status epctx__convert_collect(epctx__convert *c)
     epctx_walk_begin(&walk, c->model);
     while (epctx_walk_epnode(&walk, &view)) {
         if (epctx_is_epnode(&view)) {
-            EPCTX__TRY(epctx__convert_read(c, &view, &eps, &c->nodes[c->node_count]));
-            chosen += c->nodes[c->node_count++].chosen;
+            epctx__context_node *n = &c->nodes[c->node_count++];
+            EPCTX__TRY(epctx__convert_read(c, &view, &eps, n));
+            EPCTX__TRY(epctx__convert_judge(c, n));
+            chosen += n->chosen;
         }
     }
     return chosen > 0 ? EPCTX_OK
                       : epctx_fail(c->error, EPCTX_ERR_NO_NODES,
                                    "there is no EPContext node '%s', but for example '%S'",
                                    c->opts.node, &c->nodes[0].node.name);
-}
-
-/* Finds whether the conversion concerns a node; notes what it leaves alone. */
-static epctx_status epctx__convert_judge(epctx__convert *c, epctx__context_node *n)
-{
-    const epctx_epnode *node = &n->node;
-    const char *reason;
-    n->due = n->chosen && n->owner && node->embed_mode != c->mode;
-    if (n->due || !n->chosen || (n->secondary && c->opts.node == NULL)) {
-        return EPCTX_OK;
-    }
-    if (n->secondary) {
-        reason = "is secondary: the context is in its primary node";
-    } else if (n->owner) {
-        reason = c->mode == 1 ? "is embedded already" : "is in a file already";
-    } else {
-        reason = node->main_context == 0 ? "is secondary: its EP does not read this context"
-                                         : "wraps a DLC, not a context";
-    }
-    return epctx__convert_note(c, EPCTX_CHANGE_SKIPPED, n, epctx_str_of(NULL),
-                               node->ep_cache_context.size, reason);
 }
 
 /* Gives a node its new ep_cache_context: the bytes, or the name of their file. */
@@ -15948,7 +15950,6 @@ static epctx_status epctx__embed_contexts(epctx__convert *c)
     EPCTX__TRY(epctx__convert_collect(c));
     for (i = 0; i < c->node_count; i++) {
         epctx__context_node *n = &c->nodes[i];
-        EPCTX__TRY(epctx__convert_judge(c, n));
         if (n->due) {
             EPCTX__TRY(epctx_path_base(epctx_str_of(c->model->path),
                                        epctx_str_of(c->opts.context_file_path), &folder,
@@ -16112,7 +16113,6 @@ static epctx_status epctx__extract_plan(epctx__convert *c, epctx_map *taken)
     }
     for (i = 0; i < c->node_count; i++) {
         epctx__context_node *n = &c->nodes[i];
-        EPCTX__TRY(epctx__convert_judge(c, n));
         if (n->due) {
             EPCTX__TRY(epctx__convert_blame(c, n, epctx__extract_find(c, n, &sizes, &seen)));
         }
