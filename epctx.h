@@ -2252,11 +2252,11 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
 /* ================================================================================================
  * >>payload: embed and extract contexts
  *
- * A conversion edits an open model and tells in epctx_changes what it did and which files must
- * stand beside the result; nothing is written. epctx_write_group then writes model and files so
- * that no crash can mix generations. Payloads are not copied: they stay in the mapped files until
- * they are written, so that a conversion of gigabytes needs no memory. epctx_undo takes back a
- * conversion as any other edit; one that fails leaves the model as it was.
+ * A conversion edits an open model; epctx_changes lists what it did and the files that belong beside
+ * the result. It writes nothing: epctx_write_group then writes model and files so that no crash can
+ * mix generations. Contexts are not copied but stay in the mapped files until they are written: a
+ * conversion of gigabytes needs no memory. epctx_undo takes a conversion back like any other edit;
+ * one that fails leaves the model as it was.
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_EDIT
@@ -2266,8 +2266,9 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
 EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path, epctx_str name,
                                             const epctx_span *parts, size_t part_count,
                                             epctx_output_file *out, epctx_error *error);
-/* May a model that is written to `path` name a new file so? A name that may occur in a model, no
- * folder, not the model itself; `profile` (may be NULL): and its EP takes it. EPCTX_ERR_PATH. */
+/* Whether a model that is written to `path` may name a new file `name`: a valid name in a model, no
+ * folder, not the model itself, and one that the EP of `profile` (may be NULL) accepts.
+ * EPCTX_ERR_PATH. */
 EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
                                                const epctx_profile *profile, epctx_error *error);
 
@@ -2344,10 +2345,9 @@ EPCTX_API epctx_status epctx_extract(epctx_model *model, const epctx_convert_opt
  * durable before the first one is replaced. After a crash at any point there is the old set or the
  * new one, or the old model beside files that it does not name, or the new model with a second name
  * of a new file (FILE.new): never a model with a file of another generation, and never none.
- * `opts` are those of epctx_model_write_file, for the model; `overwrite` says what happens to files:
- * one that stands there with the same bytes is kept in any case, one that the model `path` was read
- * from uses is EPCTX_ERR_PATH. A failure puts back what was there. A file is one call of write_fn
- * where it is one part. */
+ * `opts` are those of epctx_model_write_file, for the model; `overwrite` is for the files: an existing
+ * one with the same bytes is kept in any case, one that the opened model itself uses is
+ * EPCTX_ERR_PATH. A failure puts back what was there. A file of one part is one call of write_fn. */
 EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
                                          const epctx_write_opts *opts, epctx_output_file *files,
                                          size_t count, epctx_overwrite overwrite,
@@ -4462,6 +4462,15 @@ static EPCTX__UNUSED void epctx__arena_free_fn(void *user, void *memory)
 {
     (void)user;
     (void)memory;
+}
+
+static EPCTX__UNUSED epctx_allocator epctx__in_arena(epctx_arena *arena)
+{
+    epctx_allocator in_arena;
+    in_arena.user = arena;
+    in_arena.alloc_fn = epctx__arena_alloc_fn;
+    in_arena.free_fn = epctx__arena_free_fn;
+    return in_arena;
 }
 
 /* ================================================================================================
@@ -10573,7 +10582,7 @@ static void epctx__commit_add(epctx_commit *c, epctx__commit_file *entry)
 
 #ifndef EPCTX_NO_EDIT
 
-static epctx_status epctx__check_huge(epctx_model *model, epctx_error *error);
+static epctx_status epctx__check_huge(epctx_model *model, const char *cure, epctx_error *error);
 static epctx_status epctx__output_model(epctx__output *out, epctx_model *model);
 
 static epctx_status epctx__commit_model(epctx_commit *c, epctx_model *model, const char *path,
@@ -10582,7 +10591,10 @@ static epctx_status epctx__commit_model(epctx_commit *c, epctx_model *model, con
     epctx__commit_file *entry;
     char real[EPCTX_PATH_MAX];
     if (!o->allow_huge) {
-        EPCTX__TRY(epctx__check_huge(model, c->error));
+        EPCTX__TRY(epctx__check_huge(model,
+                                     "keep the context in its own file (embed_mode 0) and large "
+                                     "initializers in an external file, or allow it",
+                                     c->error));
     }
     if (o->derived) {
         EPCTX__TRY(epctx__commit_beside(c, path));
@@ -12327,9 +12339,7 @@ typedef struct epctx__stamp_text {
 
 static void epctx__stamp_begin(epctx__stamp_text *s, epctx_arena *arena)
 {
-    s->in_arena.user = arena;
-    s->in_arena.alloc_fn = epctx__arena_alloc_fn;
-    s->in_arena.free_fn = epctx__arena_free_fn;
+    s->in_arena = epctx__in_arena(arena);
     s->failed = false;
     epctx_buffer_init(&s->text, &s->in_arena);
 }
@@ -15193,17 +15203,16 @@ static epctx_status epctx__output_model(epctx__output *out, epctx_model *model)
                                                                       : out->status;
 }
 
-static epctx_status epctx__check_huge(epctx_model *model, epctx_error *error)
+/* Consumers read no model of 2 GiB or more. */
+static epctx_status epctx__check_huge(epctx_model *model, const char *cure, epctx_error *error)
 {
     uint64_t size = epctx_model_size(model);
-    if (size <= (uint64_t)EPCTX_MODEL_MAX) {
-        return EPCTX_OK;
-    }
-    return epctx_fail(error, EPCTX_ERR_LIMIT,
-                      "the model would have %u bytes, protobuf readers such as ONNX Runtime take "
-                      "at most %u: keep the context in its own file (embed_mode 0) and large "
-                      "initializers in an external file, or allow it",
-                      size, (uint64_t)EPCTX_MODEL_MAX);
+    return size <= (uint64_t)EPCTX_MODEL_MAX
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_LIMIT,
+                            "the model would have %u bytes, protobuf readers such as ONNX Runtime "
+                            "take at most %u: %s",
+                            size, (uint64_t)EPCTX_MODEL_MAX, cure);
 }
 
 EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *path,
@@ -15252,161 +15261,7 @@ EPCTX_API epctx_status epctx_changes_put_file(epctx_changes *changes, epctx_aren
     return EPCTX_OK;
 }
 
-/* -- what conversions share -- */
-
-/* EPContext nodes of one EP: they have their contexts in common. */
-typedef struct epctx__ep_nodes {
-    const epctx_profile *profile;
-    size_t carriers[2]; /* nodes with a context of their own, by embed mode */
-    size_t converted;
-    size_t bare; /* secondary nodes without one */
-    size_t first;            /* embedding: number of the first node that is converted, */
-    const epctx__file *file; /* its binary, */
-    bool several;            /* and whether another node has another one */
-    uint32_t payload;        /* extracting: the first payload, or EPCTX_MAP_NONE */
-    bool stamped;            /* the build stamp knows the binary, */
-    bool verified;           /* and it was compared, */
-    epctx__stamp_line made;  /* with this line; */
-    epctx_str context;       /* ep_cache_context of the node that has it */
-} epctx__ep_nodes;
-
-typedef struct epctx__job {
-    epctx_view view;
-    epctx_epnode node;
-    const epctx_profile *profile;
-    uint32_t group;
-    bool chosen;
-    bool carrier; /* has a context of its own */
-    bool bare;    /* takes its graph from another node's context */
-    const epctx__file *file; /* embedding: where the context is */
-    uint32_t payload;        /* extracting: number of the payload, or EPCTX_MAP_NONE */
-} epctx__job;
-
-/* A different embedded context. */
-typedef struct epctx__payload {
-    epctx_span bytes;
-    epctx_str name; /* of its file */
-    uint32_t next;  /* one of the same size and hash, or EPCTX_MAP_NONE */
-} epctx__payload;
-
-typedef struct epctx__convert {
-    epctx_model *model;
-    epctx_arena *arena;
-    epctx_error *error;
-    epctx_convert_opts opts;
-    epctx_str path;   /* of the result */
-    epctx__job *jobs;
-    size_t job_count;
-    epctx__ep_nodes *groups;
-    size_t group_count;
-    epctx_list payloads;
-    epctx_list items;
-    size_t done; /* items that are not SKIPPED */
-    epctx_list files;
-    epctx_list parts; /* of the file with the weights */
-    uint64_t data_size;
-    bool name_used; /* by weights that are in a file already */
-    bool inner;     /* past the main graph, in its bodies */
-} epctx__convert;
-
-static bool epctx__convert_nomem(epctx__convert *c)
-{
-    epctx__nomem(c->error, c->arena->missing);
-    return false;
-}
-
-static void *epctx__convert_array(epctx__convert *c, size_t count, size_t size)
-{
-    void *memory = epctx_arena_array(c->arena, count, size);
-    if (memory == NULL) {
-        epctx__convert_nomem(c);
-    }
-    return memory;
-}
-
-/* A zeroed element at the end of a list, or NULL. */
-static void *epctx__convert_add(epctx__convert *c, epctx_list *list, size_t size)
-{
-    void *item = epctx_list_add(list, c->arena, size);
-    if (item == NULL) {
-        epctx__convert_nomem(c);
-    }
-    return item;
-}
-
-/* An empty name is none. */
-static bool epctx__convert_put(epctx__convert *c, epctx_map *map, epctx_str key, uint32_t value)
-{
-    if (key.size > 0 && epctx_map_put(map, key, value) != EPCTX_OK) {
-        return epctx__convert_nomem(c);
-    }
-    return true;
-}
-
-static bool epctx__convert_note(epctx__convert *c, epctx_change_kind kind, epctx_str name,
-                                epctx_str file, uint64_t size, const char *reason)
-{
-    epctx_change *item = (epctx_change *)epctx__convert_add(c, &c->items, sizeof *item);
-    if (item == NULL) {
-        return false;
-    }
-    item->kind = kind;
-    item->name = name;
-    item->file = file;
-    item->size = size;
-    item->reason = reason;
-    c->done += kind != EPCTX_CHANGE_SKIPPED;
-    return true;
-}
-
-static bool epctx__convert_skip(epctx__convert *c, epctx_str name, uint64_t size,
-                                const char *reason)
-{
-    return epctx__convert_note(c, EPCTX_CHANGE_SKIPPED, name, epctx_str_of(NULL), size, reason);
-}
-
-/* A refusal that names a node; the caller returns it. */
-static bool epctx__convert_refuse(epctx__convert *c, const epctx_epnode *node,
-                                  const char *attribute)
-{
-    epctx_blame(c->error, NULL, &node->name, attribute);
-    return false;
-}
-
-static bool epctx__convert_int(epctx__convert *c, epctx_view node, const char *name, int64_t value)
-{
-    epctx_attr attr;
-    memset(&attr, 0, sizeof attr);
-    attr.name = epctx_str_of(name);
-    attr.type = EPCTX_ATTR_INT;
-    attr.i = value;
-    return epctx_set_attr(c->model, node, &attr, c->error) == EPCTX_OK;
-}
-
-static bool epctx__convert_str(epctx__convert *c, epctx_view node, const char *name,
-                               epctx_str value)
-{
-    epctx_attr attr;
-    memset(&attr, 0, sizeof attr);
-    attr.name = epctx_str_of(name);
-    attr.type = EPCTX_ATTR_STRING;
-    attr.s = value;
-    return epctx_set_attr(c->model, node, &attr, c->error) == EPCTX_OK;
-}
-
-/* Consumers read no model of 2 GiB or more. */
-static bool epctx__convert_fits(epctx__convert *c, const char *cure)
-{
-    uint64_t size = epctx_model_size(c->model);
-    if (size <= (uint64_t)EPCTX_MODEL_MAX) {
-        return true;
-    }
-    epctx_fail(c->error, EPCTX_ERR_LIMIT,
-               "the model would have %u bytes, protobuf readers such as ONNX Runtime take at most "
-               "%u: %s",
-               size, (uint64_t)EPCTX_MODEL_MAX, cure);
-    return false;
-}
+/* -- new files beside a model -- */
 
 EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path, epctx_str name,
                                             const epctx_span *parts, size_t part_count,
@@ -15414,12 +15269,11 @@ EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path
 {
     char room[EPCTX_PATH_MAX];
     char whole[EPCTX_PATH_MAX];
-    epctx_str join[2];
+    epctx_str folder;
     size_t i;
-    join[0] = epctx__path_beside(epctx_model_io(model), path != NULL ? path : model->path, room);
-    join[1] = name;
+    folder = epctx__path_beside(epctx_model_io(model), path != NULL ? path : model->path, room);
     memset(out, 0, sizeof *out);
-    EPCTX__TRY(epctx__path_join(whole, sizeof whole, join, 2, error));
+    EPCTX__TRY(epctx_path_join(folder, name, whole, sizeof whole, error));
     EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(whole), &out->path, error));
     EPCTX__TRY(epctx__copy(&model->arena, name, &out->name, error));
     out->parts = parts;
@@ -15428,25 +15282,6 @@ EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path
         out->size += parts[i].size;
     }
     return EPCTX_OK;
-}
-
-static bool epctx__convert_file(epctx__convert *c, epctx_str name, const epctx_span *parts,
-                                size_t part_count)
-{
-    epctx_output_file *file = (epctx_output_file *)epctx__convert_add(c, &c->files, sizeof *file);
-    return file != NULL && epctx_output_file_of(c->model, c->path.data, name, parts, part_count,
-                                                file, c->error) == EPCTX_OK;
-}
-
-/* -- names of new files -- */
-
-/* Fills a pattern in. `job` NULL: there is no node; `star`: a * is to be filled in, too. */
-static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const epctx__job *job,
-                                bool star, char out[EPCTX_PATH_MAX])
-{
-    return epctx_profile_fill_name(pattern, star ? job->profile : NULL,
-                                   job != NULL ? &job->node : NULL, epctx_path_file(c->path), out,
-                                   EPCTX_PATH_MAX, c->error) == EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
@@ -15474,593 +15309,561 @@ EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
     return EPCTX_OK;
 }
 
-static bool epctx__convert_name(epctx__convert *c, epctx_str name, const epctx_profile *profile)
+/* -- what embedding and extracting share -- */
+
+struct epctx__context_node;
+
+/* The EPContext nodes with one `source`: they share contexts. */
+typedef struct epctx__context_ep {
+    const epctx_profile *profile;
+    size_t owners[2];   /* nodes with a context of their own, by embed mode */
+    size_t secondaries; /* nodes that take their graph from another node's context */
+    size_t converted;
+    struct epctx__context_node *first; /* that is converted */
+    bool several;                      /* embedding: another node has another file */
+    bool unverified;                   /* the context still has to be compared with the stamp: */
+    epctx__stamp_line made;
+    epctx_str context; /* ep_cache_context of the node that has it */
+} epctx__context_ep;
+
+typedef struct epctx__context_node {
+    epctx_view view;
+    epctx_epnode node;
+    epctx__context_ep *ep;
+    bool chosen;
+    bool owner;
+    bool secondary;
+    bool due;                /* is converted */
+    const epctx__file *file; /* embedding: where the context is */
+    /* Extracting: */
+    uint64_t key[3]; /* size of the context, number of its EP, hash */
+    struct epctx__context_node *same; /* the first node with the same context, */
+    epctx_span bytes;                 /* which has it */
+    epctx_str name;                   /* and the name of its file */
+    uint32_t next;                    /* another first one with this key, or EPCTX_MAP_NONE */
+} epctx__context_node;
+
+typedef struct epctx__convert {
+    epctx_model *model;
+    epctx_arena *arena;
+    epctx_error *error;
+    epctx_convert_opts opts;
+    epctx_changes *changes;
+    epctx_str path; /* of the result */
+    int64_t mode;   /* the new embed mode */
+    epctx__context_node *nodes;
+    size_t node_count;
+    epctx__context_ep *eps;
+    size_t ep_count;
+} epctx__convert;
+
+static epctx_status epctx__convert_note(epctx__convert *c, epctx_change_kind kind,
+                                        const epctx__context_node *n, epctx_str file,
+                                        uint64_t size, const char *reason)
 {
-    return epctx_output_name_check(name, c->path, profile, c->error) == EPCTX_OK;
+    epctx_change change;
+    change.kind = kind;
+    change.name = n->node.name;
+    change.file = file;
+    change.size = size;
+    change.reason = reason;
+    return epctx_changes_put(c->changes, c->arena, &change, c->error);
 }
 
-static bool epctx__convert_begin(epctx__convert *c, epctx_model *model,
-                                 const epctx_convert_opts *opts, epctx_error *error)
+/* A refusal names the node. */
+static epctx_status epctx__convert_blame(epctx__convert *c, const epctx__context_node *n,
+                                         epctx_status status)
 {
-    memset(c, 0, sizeof *c);
-    c->model = model;
-    c->arena = &model->arena;
-    c->error = error;
-    if (opts != NULL) {
-        c->opts = *opts;
+    if (status != EPCTX_OK) {
+        epctx_blame(c->error, NULL, &n->node.name, "ep_cache_context");
     }
-    c->path = epctx_str_of(c->opts.output_path != NULL ? c->opts.output_path : model->path);
-    return epctx__editable(model, error) == EPCTX_OK;
+    return status;
 }
 
-typedef bool (*epctx__convert_step)(epctx__convert *c);
-
-/* Runs a conversion; a failure takes its edits back. */
-static epctx_status epctx__convert_run(epctx_model *model, const epctx_convert_opts *opts,
-                                       epctx__convert_step step, epctx_changes *changes,
-                                       epctx_error *error)
+/* What moves must be the binary that the model was compiled with, where the build stamp tells: a
+ * model with another one would look right until it is loaded. */
+static epctx_status epctx__convert_verify(epctx__convert *c, const epctx__context_node *n,
+                                          const void *data, size_t size)
 {
-    epctx__convert c;
-    epctx_error local;
-    size_t mark = epctx_edit_mark(model);
-    epctx_error *use = error != NULL ? error : &local;
-    epctx_error_clear(use);
-    model->external_asked = 0;
-    if (changes != NULL) {
-        memset(changes, 0, sizeof *changes);
+    epctx_str context = n->node.ep_cache_context;
+    bool made = n->node.embed_mode == 1 ? context.data == n->ep->context.data
+                                        : epctx_str_eq(context, n->ep->context);
+    if (!n->ep->unverified || !made) {
+        return EPCTX_OK;
     }
-    if (!epctx__convert_begin(&c, model, opts, use) || !step(&c)) {
-        epctx_undo(model, mark);
-        epctx_blame(use, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
-        return use->status;
+    n->ep->unverified = false;
+    return epctx__stamp_verify(&n->ep->made, data, size, false, c->error);
+}
+
+/* The EP of a node; `eps` has the numbers by source. */
+static epctx_status epctx__convert_ep(epctx__convert *c, epctx_map *eps, epctx__context_node *n)
+{
+    epctx_str source = n->node.source;
+    epctx__context_ep *ep = &c->eps[c->ep_count];
+    epctx_epnode made;
+    uint32_t at = epctx_map_get(eps, source);
+    if (at != EPCTX_MAP_NONE) {
+        n->ep = &c->eps[at];
+        return EPCTX_OK;
     }
-    if (changes != NULL) {
-        changes->items = (epctx_change *)c.items.items;
-        changes->count = c.items.count;
-        changes->done = c.done;
-        changes->files = (epctx_output_file *)c.files.items;
-        changes->file_count = c.files.count;
+    EPCTX__TRY(epctx__map_set(eps, source, c->ep_count++, c->error));
+    n->ep = ep;
+    ep->profile = c->opts.profile != NULL ? c->opts.profile : epctx_profile_of(source);
+    ep->unverified = !c->opts.allow_stale && c->ep_count <= EPCTX__STAMPS_MAX &&
+                     epctx__stamp_binary(c->model, source, &ep->made, &made);
+    if (ep->unverified) {
+        ep->context = made.ep_cache_context;
     }
     return EPCTX_OK;
 }
 
-/* -- contexts -- */
-
-/* What moves must be the binary that the model was compiled with, where the build stamp tells: a
- * model with another one would look right until it is loaded. */
-static bool epctx__convert_verify(epctx__convert *c, const epctx__job *job, const uint8_t *data,
-                                  size_t size)
+static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view *view,
+                                        epctx_map *eps, epctx__context_node *n)
 {
-    epctx__ep_nodes *group = &c->groups[job->group];
-    epctx_str context = job->node.ep_cache_context;
-    if (!group->stamped || group->verified ||
-        (job->node.embed_mode == 1 ? context.data != group->context.data
-                                   : !epctx_str_eq(context, group->context))) {
-        return true;
-    }
-    group->verified = true;
-    if (epctx__stamp_verify(&group->made, data, size, false, c->error) == EPCTX_OK) {
-        return true;
-    }
-    return epctx__convert_refuse(c, &job->node, "ep_cache_context");
-}
-
-static bool epctx__job_read(epctx__convert *c, const epctx_node_view *view, epctx__job *job,
-                            epctx_map *groups)
-{
-    epctx_str parts[2];
-    epctx_str key;
-    epctx_epnode made;
-    memset(job, 0, sizeof *job);
-    if (epctx_epnode_read(view, &job->node, c->error) != EPCTX_OK) {
-        return false;
-    }
-    job->view = view->view;
-    job->profile = c->opts.profile != NULL ? c->opts.profile : epctx_profile_of(job->node.source);
-    job->chosen = c->opts.node == NULL || epctx_str_is(job->node.name, c->opts.node);
-    job->payload = EPCTX_MAP_NONE;
+    const epctx_profile *profile;
+    EPCTX__TRY(epctx_epnode_read(view, &n->node, c->error));
+    EPCTX__TRY(epctx__convert_ep(c, eps, n));
+    profile = n->ep->profile;
+    n->view = view->view;
+    n->chosen = c->opts.node == NULL || epctx_str_is(n->node.name, c->opts.node);
     if (epctx_node_attr_str(view, "ep_dlc_context").size == 0) {
-        bool own = job->node.main_context == 1 || job->profile->payload == EPCTX_PAYLOAD_EACH ||
-                   (job->profile->traits & EPCTX_SECONDARY_CONTEXT) != 0;
-        job->carrier = own;
-        job->bare = !own && job->node.ep_cache_context.size == 0;
+        n->owner = n->node.main_context == 1 || profile->payload == EPCTX_PAYLOAD_EACH ||
+                   (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0;
+        n->secondary = !n->owner && n->node.ep_cache_context.size == 0;
     }
-    parts[0] = epctx_str_of(job->profile->name);
-    parts[1] = job->node.source;
-    if (!epctx__join_key(c->arena, parts, 2, &key)) {
-        return epctx__convert_nomem(c);
-    }
-    job->group = epctx_map_get(groups, key);
-    if (job->group == EPCTX_MAP_NONE) {
-        job->group = (uint32_t)c->group_count++;
-        c->groups[job->group].profile = job->profile;
-        c->groups[job->group].payload = EPCTX_MAP_NONE;
-        if (!epctx__convert_put(c, groups, key, job->group)) {
-            return false;
-        }
-        if (!c->opts.allow_stale && c->group_count <= EPCTX__STAMPS_MAX &&
-            epctx__stamp_binary(c->model, job->node.source, &c->groups[job->group].made, &made)) {
-            c->groups[job->group].stamped = true;
-            c->groups[job->group].context = made.ep_cache_context;
-        }
-    }
-    c->groups[job->group].carriers[job->node.embed_mode] += job->carrier;
-    c->groups[job->group].bare += job->bare;
-    return true;
+    n->ep->owners[n->node.embed_mode] += n->owner;
+    n->ep->secondaries += n->secondary;
+    return EPCTX_OK;
 }
 
-static bool epctx__jobs_missing(epctx__convert *c)
+/* Finds whether the conversion concerns a node; notes what it leaves alone. */
+static epctx_status epctx__convert_judge(epctx__convert *c, epctx__context_node *n)
 {
-    if (c->job_count == 0) {
-        epctx_fail(c->error, EPCTX_ERR_NO_NODES,
-                   "there is no EPContext node: compile the model first");
-    } else {
-        epctx_fail(c->error, EPCTX_ERR_NO_NODES,
-                   "there is no EPContext node '%s', but for example '%S'", c->opts.node,
-                   &c->jobs[0].node.name);
+    const epctx_epnode *node = &n->node;
+    const char *reason;
+    n->due = n->chosen && n->owner && node->embed_mode != c->mode;
+    if (n->due || !n->chosen || (n->secondary && c->opts.node == NULL)) {
+        return EPCTX_OK;
     }
-    return false;
+    if (n->secondary) {
+        reason = "is secondary: the context is in its primary node";
+    } else if (n->owner) {
+        reason = c->mode == 1 ? "is embedded already" : "is in a file already";
+    } else {
+        reason = node->main_context == 0 ? "is secondary: its EP does not read this context"
+                                         : "wraps a DLC, not a context";
+    }
+    return epctx__convert_note(c, EPCTX_CHANGE_SKIPPED, n, epctx_str_of(NULL),
+                               node->ep_cache_context.size, reason);
 }
 
 /* Every EPContext node of the model. */
-static bool epctx__jobs_collect(epctx__convert *c)
+static epctx_status epctx__convert_collect(epctx__convert *c)
 {
     epctx_walk walk;
     epctx_node_view view;
-    epctx_map groups;
+    epctx_map eps;
     size_t count = 0;
     size_t chosen = 0;
     epctx_walk_begin(&walk, c->model);
     while (epctx_walk_epnode(&walk, &view)) {
         count += epctx_is_epnode(&view);
     }
-    c->jobs = (epctx__job *)epctx__convert_array(c, count, sizeof *c->jobs);
-    c->groups = (epctx__ep_nodes *)epctx__convert_array(c, count, sizeof *c->groups);
-    if (c->jobs == NULL || c->groups == NULL) {
-        return false;
+    if (count == 0) {
+        return epctx_fail(c->error, EPCTX_ERR_NO_NODES,
+                          "there is no EPContext node: compile the model first");
     }
-    epctx_map_init(&groups, c->arena);
+    EPCTX__NEW(c->nodes, epctx__context_node, count, c->arena, c->error);
+    EPCTX__NEW(c->eps, epctx__context_ep, count, c->arena, c->error);
+    epctx_map_init(&eps, c->arena);
     epctx_walk_begin(&walk, c->model);
     while (epctx_walk_epnode(&walk, &view)) {
-        if (!epctx_is_epnode(&view)) {
-            continue;
+        if (epctx_is_epnode(&view)) {
+            epctx__context_node *n = &c->nodes[c->node_count++];
+            EPCTX__TRY(epctx__convert_read(c, &view, &eps, n));
+            EPCTX__TRY(epctx__convert_judge(c, n));
+            chosen += n->chosen;
         }
-        if (!epctx__job_read(c, &view, &c->jobs[c->job_count], &groups)) {
-            return false;
-        }
-        chosen += c->jobs[c->job_count++].chosen;
     }
-    if (chosen == 0) {
-        return epctx__jobs_missing(c);
-    }
-    return true;
+    return chosen > 0 ? EPCTX_OK
+                      : epctx_fail(c->error, EPCTX_ERR_NO_NODES,
+                                   "there is no EPContext node '%s', but for example '%S'",
+                                   c->opts.node, &c->nodes[0].node.name);
 }
 
-/* Whether the conversion to `mode` concerns a node; what it leaves alone it notes. */
-static bool epctx__job_due(epctx__convert *c, const epctx__job *job, int64_t mode, bool *due)
+/* Gives a node its new ep_cache_context: the bytes, or the name of their file. */
+static epctx_status epctx__convert_store(epctx__convert *c, const epctx__context_node *n,
+                                         epctx_str context)
 {
-    const epctx_epnode *node = &job->node;
-    *due = job->chosen && job->carrier && node->embed_mode != mode;
-    if (*due || !job->chosen || (job->bare && c->opts.node == NULL)) {
-        return true;
-    }
-    if (job->bare) {
-        return epctx__convert_skip(c, node->name, 0,
-                                   "is secondary: the context is in its primary node");
-    }
-    if (job->carrier) {
-        return epctx__convert_skip(c, node->name, node->ep_cache_context.size,
-                                   mode == 1 ? "is embedded already" : "is in a file already");
-    }
-    return epctx__convert_skip(c, node->name, node->ep_cache_context.size,
-                               node->main_context == 0
-                                   ? "is secondary: its EP does not read this context"
-                                   : "wraps a DLC, not a context");
+    EPCTX__TRY(epctx_node_set_str(c->model, n->view, "ep_cache_context", context, c->error));
+    return epctx_node_set_int(c->model, n->view, "embed_mode", c->mode, c->error);
 }
 
 /* After the contexts: secondary nodes repeat the mode of their primary one, and EPs that take one
  * mode only must find one. */
-static bool epctx__jobs_settle(epctx__convert *c, int64_t mode)
+static epctx_status epctx__convert_settle(epctx__convert *c)
 {
     size_t i;
-    for (i = 0; i < c->job_count; i++) {
-        epctx__job *job = &c->jobs[i];
-        const epctx__ep_nodes *group = &c->groups[job->group];
-        bool mixed = group->carriers[!mode] > group->converted;
-        if (group->converted == 0) {
+    for (i = 0; i < c->node_count; i++) {
+        const epctx__context_node *n = &c->nodes[i];
+        const epctx_profile *profile = n->ep->profile;
+        bool mixed = n->ep->owners[!c->mode] > n->ep->converted;
+        if (n->ep->converted == 0) {
             continue;
         }
-        if (mixed && (group->profile->traits & EPCTX_NO_MIX) != 0) {
-            epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                       "the EP %s refuses models with embedded and external contexts: convert all "
-                       "of its nodes",
-                       group->profile->name);
-            return false;
+        if (mixed && (profile->traits & EPCTX_NO_MIX) != 0) {
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                              "the EP %s refuses models with embedded and external contexts: "
+                              "convert all of its nodes",
+                              profile->name);
         }
-        if (job->bare && !mixed && job->node.embed_mode != mode &&
-            (job->node.present & EPCTX__BIT(EMBED_MODE)) != 0) {
-            if (!epctx__convert_int(c, job->view, "embed_mode", mode) ||
-                !epctx__convert_note(c, EPCTX_CHANGE_FOLLOWED, job->node.name, epctx_str_of(NULL),
-                                     0, NULL)) {
-                return false;
-            }
+        if (n->secondary && !mixed && n->node.embed_mode != c->mode &&
+            (n->node.present & EPCTX__BIT(EMBED_MODE)) != 0) {
+            EPCTX__TRY(epctx_node_set_int(c->model, n->view, "embed_mode", c->mode, c->error));
+            EPCTX__TRY(epctx__convert_note(c, EPCTX_CHANGE_FOLLOWED, n, epctx_str_of(NULL), 0,
+                                           NULL));
         }
     }
-    return true;
+    return EPCTX_OK;
+}
+
+/* Runs a conversion; a failure takes its edits back. */
+static epctx_status epctx__convert_run(epctx_model *model, const epctx_convert_opts *opts,
+                                       epctx_status (*convert_fn)(epctx__convert *c),
+                                       int64_t mode, epctx_changes *changes, epctx_error *error)
+{
+    epctx__convert c;
+    epctx_changes ignored;
+    size_t mark = epctx_edit_mark(model);
+    epctx_status status;
+    memset(&c, 0, sizeof c);
+    c.model = model;
+    c.arena = &model->arena;
+    c.error = error;
+    c.mode = mode;
+    c.changes = changes != NULL ? changes : &ignored;
+    if (opts != NULL) {
+        c.opts = *opts;
+    }
+    c.path = epctx_str_of(c.opts.output_path != NULL ? c.opts.output_path : model->path);
+    epctx_error_clear(error);
+    memset(c.changes, 0, sizeof *c.changes);
+    status = epctx__editable(model, error);
+    if (status == EPCTX_OK) {
+        status = epctx__end_edits(model, mark, convert_fn(&c));
+    }
+    if (status != EPCTX_OK) {
+        memset(c.changes, 0, sizeof *c.changes);
+        epctx_blame(error, model->path, NULL, NULL);
+    }
+    return status;
 }
 
 /* -- embed -- */
 
-static bool epctx__embed_allowed(epctx__convert *c, const epctx__job *job)
+static epctx_status epctx__embed_allowed(const epctx__context_node *n, epctx_error *error)
 {
-    const epctx_epnode *node = &job->node;
-    const epctx__ep_nodes *group = &c->groups[job->group];
-    if ((job->profile->traits & EPCTX_XML_PAIR) != 0 &&
-        epctx__ends_with(node->ep_cache_context, ".xml")) {
-        epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                   "names an OpenVINO IR, whose weights are in a .bin beside it: the two must stay "
-                   "files");
-    } else if ((job->profile->traits & EPCTX_STRIPPED_ENGINE) != 0 &&
-               epctx__ends_with(node->ep_cache_context, ".stripped.engine")) {
-        epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                   "names an engine without weights, which TensorRT knows by its file name: it "
-                   "must stay a file");
-    } else if ((job->profile->traits & EPCTX_EMBED_ONE) != 0 && group->bare > 0) {
-        epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                   "%u more nodes take their graphs from this context, and the EP %s finds them in "
-                   "a file only (ORT issue 31977): keep the binary",
-                   (uint64_t)group->bare, job->profile->name);
-    } else {
-        return true;
+    uint32_t traits = n->ep->profile->traits;
+    epctx_str name = n->node.ep_cache_context;
+    if ((traits & EPCTX_XML_PAIR) != 0 && epctx__ends_with(name, ".xml")) {
+        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                          "names an OpenVINO IR, whose weights are in a .bin beside it: the two "
+                          "must stay files");
     }
-    return epctx__convert_refuse(c, node, "ep_cache_context");
+    if ((traits & EPCTX_STRIPPED_ENGINE) != 0 && epctx__ends_with(name, ".stripped.engine")) {
+        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                          "names an engine without weights, which TensorRT knows by its file "
+                          "name: it must stay a file");
+    }
+    if ((traits & EPCTX_EMBED_ONE) != 0 && n->ep->secondaries > 0) {
+        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                          "%u more nodes take their graphs from this context, and the EP %s finds "
+                          "them in a file only (ORT issue 31977): keep the binary",
+                          (uint64_t)n->ep->secondaries, n->ep->profile->name);
+    }
+    return EPCTX_OK;
 }
 
-static bool epctx__embed_map(epctx__convert *c, epctx_str folder, size_t index)
+/* Maps the file with the context of a node. */
+static epctx_status epctx__embed_map(epctx__convert *c, epctx_str folder, epctx__context_node *n)
 {
-    epctx__job *job = &c->jobs[index];
     epctx__file *file;
-    epctx__ep_nodes *group = &c->groups[job->group];
-    if (epctx__model_map(c->model, folder, job->node.ep_cache_context, &file, c->error) !=
-        EPCTX_OK) {
-        return epctx__convert_refuse(c, &job->node, "ep_cache_context");
+    EPCTX__TRY(epctx__embed_allowed(n, c->error));
+    EPCTX__TRY(epctx__model_map(c->model, folder, n->node.ep_cache_context, &file, c->error));
+    if (file->mapping.size > (uint64_t)EPCTX_MODEL_MAX) {
+        return epctx_fail(c->error, EPCTX_ERR_LIMIT,
+                          "the context has %u bytes, and an embedded one cannot have more than "
+                          "%u: keep the binary",
+                          (uint64_t)file->mapping.size, (uint64_t)EPCTX_MODEL_MAX);
     }
-    job->file = file;
-    if (job->file->mapping.size > (uint64_t)EPCTX_MODEL_MAX) {
-        epctx_fail(c->error, EPCTX_ERR_LIMIT,
-                   "the context has %u bytes, and an embedded one cannot have more than %u: keep "
-                   "the binary",
-                   (uint64_t)job->file->mapping.size, (uint64_t)EPCTX_MODEL_MAX);
-        return epctx__convert_refuse(c, &job->node, "ep_cache_context");
+    EPCTX__TRY(epctx__convert_verify(c, n, file->mapping.data, file->mapping.size));
+    n->file = file;
+    if (n->ep->converted++ == 0) {
+        n->ep->first = n;
     }
-    if (!epctx__convert_verify(c, job, job->file->mapping.data, job->file->mapping.size)) {
-        return false;
-    }
-    if (group->converted++ == 0) {
-        group->first = index;
-        group->file = job->file;
-    }
-    group->several = group->several || group->file != job->file;
-    return true;
+    n->ep->several = n->ep->several || n->ep->first->file != file;
+    return EPCTX_OK;
 }
 
 /* Where all nodes name one binary (OpenVINO), the first takes it and the others store nothing. */
-static bool epctx__embed_store(epctx__convert *c, size_t index)
+static epctx_status epctx__embed_store(epctx__convert *c, epctx__context_node *n)
 {
-    epctx__job *job = &c->jobs[index];
-    const epctx__ep_nodes *group = &c->groups[job->group];
-    epctx_str bytes = epctx__str(job->file->mapping.data, job->file->mapping.size);
-    bool emptied = (job->profile->traits & EPCTX_ALL_NAME) != 0 && index != group->first;
-    if (emptied && group->several) {
-        epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                   "the EP %s loads one embedded context, and its nodes name several binaries: "
-                   "keep them",
-                   job->profile->name);
-        return epctx__convert_refuse(c, &job->node, "ep_cache_context");
-    }
-    if (emptied) {
+    epctx_str bytes = epctx__str(n->file->mapping.data, n->file->mapping.size);
+    epctx_change_kind kind = EPCTX_CHANGE_EMBEDDED;
+    if ((n->ep->profile->traits & EPCTX_ALL_NAME) != 0 && n != n->ep->first) {
+        kind = EPCTX_CHANGE_FOLLOWED;
         bytes.size = 0;
-        if (!epctx__convert_int(c, job->view, "main_context", 0)) {
-            return false;
+        if (n->ep->several) {
+            epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                       "the EP %s loads one embedded context, and its nodes name several "
+                       "binaries: keep them",
+                       n->ep->profile->name);
+            return epctx__convert_blame(c, n, EPCTX_ERR_UNSUPPORTED);
         }
+        EPCTX__TRY(epctx_node_set_int(c->model, n->view, "main_context", 0, c->error));
     }
-    return epctx__convert_str(c, job->view, "ep_cache_context", bytes) &&
-           epctx__convert_int(c, job->view, "embed_mode", 1) &&
-           epctx__convert_note(c, emptied ? EPCTX_CHANGE_FOLLOWED : EPCTX_CHANGE_EMBEDDED,
-                               job->node.name, job->node.ep_cache_context, bytes.size, NULL);
+    EPCTX__TRY(epctx__convert_store(c, n, bytes));
+    return epctx__convert_note(c, kind, n, n->node.ep_cache_context, bytes.size, NULL);
 }
 
-static bool epctx__embed_step(epctx__convert *c)
+static epctx_status epctx__embed_contexts(epctx__convert *c)
 {
-    epctx_str folder = epctx_str_of(NULL);
+    epctx_str folder;
     size_t i;
-    bool due;
-    if (!epctx__jobs_collect(c)) {
-        return false;
-    }
-    for (i = 0; i < c->job_count; i++) {
-        epctx__job *job = &c->jobs[i];
-        if (!epctx__job_due(c, job, 1, &due)) {
-            return false;
-        }
-        if (!due) {
-            continue;
-        }
-        if (epctx_path_base(epctx_str_of(c->model->path),
-                            epctx_str_of(c->opts.context_file_path), &folder,
-                            c->error) != EPCTX_OK ||
-            !epctx__embed_allowed(c, job) || !epctx__embed_map(c, folder, i)) {
-            return false;
+    EPCTX__TRY(epctx__convert_collect(c));
+    for (i = 0; i < c->node_count; i++) {
+        epctx__context_node *n = &c->nodes[i];
+        if (n->due) {
+            EPCTX__TRY(epctx_path_base(epctx_str_of(c->model->path),
+                                       epctx_str_of(c->opts.context_file_path), &folder,
+                                       c->error));
+            EPCTX__TRY(epctx__convert_blame(c, n, epctx__embed_map(c, folder, n)));
         }
     }
-    for (i = 0; i < c->job_count; i++) {
-        if (c->jobs[i].file != NULL && !epctx__embed_store(c, i)) {
-            return false;
+    for (i = 0; i < c->node_count; i++) {
+        if (c->nodes[i].due) {
+            EPCTX__TRY(epctx__embed_store(c, &c->nodes[i]));
         }
     }
-    return epctx__jobs_settle(c, 1) &&
-           epctx__convert_fits(c, "keep contexts in files, or choose a node");
+    EPCTX__TRY(epctx__convert_settle(c));
+    return epctx__check_huge(c->model, "keep contexts in files, or choose a node", c->error);
 }
 
 EPCTX_API epctx_status epctx_embed(epctx_model *model, const epctx_convert_opts *opts,
                                    epctx_changes *changes, epctx_error *error)
 {
-    return epctx__convert_run(model, opts, epctx__embed_step, changes, error);
+    return epctx__convert_run(model, opts, epctx__embed_contexts, 1, changes, error);
 }
 
 /* -- extract -- */
 
-static epctx__payload *epctx__payload_at(const epctx__convert *c, uint32_t at)
+static epctx_status epctx__extract_allowed(const epctx__context_node *n, epctx_error *error)
 {
-    return (epctx__payload *)c->payloads.items + at;
+    const epctx__context_ep *ep = n->ep;
+    if ((ep->profile->traits & EPCTX_ONLY_EMBEDDED) != 0) {
+        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                          "the EP %s reads embedded contexts only: leave the model as it is",
+                          ep->profile->name);
+    }
+    if (n->node.ep_cache_context.size == 0) {
+        return epctx_fail(error, EPCTX_ERR_GRAPH,
+                          "is empty: there is no context to extract; compile the model again");
+    }
+    if ((ep->profile->traits & EPCTX_ALL_NAME) != 0 && ep->secondaries > 0 &&
+        ep->owners[0] + ep->owners[1] > 1) {
+        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                          "the EP %s wants every node to name its binary, and %u nodes do not "
+                          "tell which of several it is: set it by hand",
+                          ep->profile->name, (uint64_t)ep->secondaries);
+    }
+    return EPCTX_OK;
 }
 
-/* Equal contexts of one EP get one number. Only contexts of a size that occurs twice are hashed. */
-static bool epctx__extract_number(epctx__convert *c, epctx__job *job, const epctx_map *sizes,
-                                  epctx_map *seen)
+/* A key of the first `count` numbers; it borrows from the node. */
+static epctx_str epctx__extract_key(const epctx__context_node *n, size_t count)
 {
-    epctx__payload *payload;
-    uint64_t *key = (uint64_t *)epctx__convert_array(c, 3, sizeof *key);
-    epctx_str name;
-    uint32_t at;
-    uint32_t tries = 0;
-    if (key == NULL) {
-        return false;
+    return epctx__str((const uint8_t *)n->key, count * sizeof *n->key);
+}
+
+/* Finds the first node of the EP with the same context. Only contexts of a size that occurs twice
+ * are hashed. */
+static epctx_status epctx__extract_find(epctx__convert *c, epctx__context_node *n,
+                                        const epctx_map *sizes, epctx_map *seen)
+{
+    epctx_str context = n->node.ep_cache_context;
+    uint32_t at, tries;
+    EPCTX__TRY(epctx__extract_allowed(n, c->error));
+    EPCTX__TRY(epctx__convert_verify(c, n, context.data, context.size));
+    if (n->ep->converted++ == 0) {
+        n->ep->first = n;
     }
-    key[0] = job->node.ep_cache_context.size;
-    name = epctx__str((const uint8_t *)key, sizeof *key);
-    key[1] = job->group;
-    if (epctx_map_get(sizes, name) > 1) {
-        key[2] = epctx_hash(job->node.ep_cache_context.data, job->node.ep_cache_context.size, 0);
+    n->key[1] = (uint64_t)(n->ep - c->eps);
+    if (epctx_map_get(sizes, epctx__extract_key(n, 1)) > 1) {
+        n->key[2] = epctx_hash(context.data, context.size, 0);
     }
-    name.size = 3 * sizeof *key;
+    n->next = epctx_map_get(seen, epctx__extract_key(n, 3));
     /* A hash can be forged: contexts of one hash beyond a few are not looked through. */
-    for (at = epctx_map_get(seen, name); at != EPCTX_MAP_NONE && tries < 16; tries++) {
-        payload = epctx__payload_at(c, at);
-        if (memcmp(payload->bytes.data, job->node.ep_cache_context.data, payload->bytes.size) ==
-            0) {
-            job->payload = at;
-            return true;
+    for (at = n->next, tries = 0; at != EPCTX_MAP_NONE && tries < 16; tries++) {
+        n->same = &c->nodes[at];
+        if (memcmp(n->same->bytes.data, context.data, context.size) == 0) {
+            return EPCTX_OK;
         }
-        at = payload->next;
+        at = n->same->next;
     }
-    job->payload = (uint32_t)c->payloads.count;
-    payload = (epctx__payload *)epctx__convert_add(c, &c->payloads, sizeof *payload);
-    if (payload == NULL) {
-        return false;
-    }
-    payload->bytes.data = (const uint8_t *)job->node.ep_cache_context.data;
-    payload->bytes.size = job->node.ep_cache_context.size;
-    payload->next = epctx_map_get(seen, name);
-    return epctx__convert_put(c, seen, name, job->payload);
+    n->same = n;
+    n->bytes.data = (const uint8_t *)context.data;
+    n->bytes.size = context.size;
+    return epctx__map_set(seen, epctx__extract_key(n, 3), (size_t)(n - c->nodes), c->error);
 }
-
-static bool epctx__extract_allowed(epctx__convert *c, const epctx__job *job)
-{
-    const epctx__ep_nodes *group = &c->groups[job->group];
-    if ((job->profile->traits & EPCTX_ONLY_EMBEDDED) != 0) {
-        epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                   "the EP %s reads embedded contexts only: leave the model as it is",
-                   job->profile->name);
-    } else if (job->node.ep_cache_context.size == 0) {
-        epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                   "is empty: there is no context to extract; compile the model again");
-    } else if ((job->profile->traits & EPCTX_ALL_NAME) != 0 && group->bare > 0 &&
-               group->carriers[0] + group->carriers[1] > 1) {
-        epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                   "the EP %s wants every node to name its binary, and %u nodes do not tell which "
-                   "of several it is: set it by hand",
-                   job->profile->name, (uint64_t)group->bare);
-    } else {
-        return true;
-    }
-    return epctx__convert_refuse(c, &job->node, "ep_cache_context");
-}
-
 
 /* The first name of its kind that no other context of the model has; `taken` maps a name to the
  * next number to try. */
-static bool epctx__extract_name(epctx__convert *c, const epctx__job *job, epctx_map *taken)
+static epctx_status epctx__extract_name(epctx__convert *c, epctx__context_node *n,
+                                        epctx_map *taken)
 {
-    epctx__payload *payload = epctx__payload_at(c, job->payload);
-    const char *pattern = c->opts.name != NULL ? c->opts.name : job->profile->binary;
+    const epctx_profile *profile = n->ep->profile;
+    const char *pattern = c->opts.name != NULL ? c->opts.name : profile->binary;
     char base[EPCTX_PATH_MAX];
     char name[EPCTX_PATH_MAX];
-    char *kept;
     uint32_t number;
-    if (!epctx__fill_pattern(c, pattern, job, c->opts.name == NULL, base)) {
-        return false;
-    }
+    EPCTX__TRY(epctx_profile_fill_name(pattern, c->opts.name == NULL ? profile : NULL, &n->node,
+                                       epctx_path_file(c->path), base, sizeof base, c->error));
     memcpy(name, base, strlen(base) + 1);
-    number = epctx_map_get(taken, epctx_str_of(name));
-    if (number != EPCTX_MAP_NONE && c->opts.name != NULL) {
-        epctx_fail(c->error, EPCTX_ERR_PATH,
-                   "'%s' is the name of another context of this model: choose a node, or a name "
-                   "with {node}",
-                   name);
-        return epctx__convert_refuse(c, &job->node, "ep_cache_context");
-    }
-    while (number != EPCTX_MAP_NONE && epctx_map_get(taken, epctx_str_of(name)) != EPCTX_MAP_NONE) {
-        if (epctx_path_numbered(epctx_str_of(base), number++, name, sizeof name, c->error) !=
-            EPCTX_OK) {
-            return false;
+    number = epctx_map_get(taken, epctx_str_of(base));
+    if (number != EPCTX_MAP_NONE) {
+        if (c->opts.name != NULL) {
+            epctx_fail(c->error, EPCTX_ERR_PATH,
+                       "'%s' is the name of another context of this model: choose a node, or a "
+                       "name with {node}",
+                       name);
+            return epctx__convert_blame(c, n, EPCTX_ERR_PATH);
         }
-    }
-    if (number != EPCTX_MAP_NONE) { /* the key of `taken` is borrowed, and this one is there */
+        while (epctx__has(taken, epctx_str_of(name))) {
+            EPCTX__TRY(epctx_path_numbered(epctx_str_of(base), number++, name, sizeof name,
+                                           c->error));
+        }
+        /* The map borrows its keys and has this one: it keeps the one that lives. */
         epctx_map_put(taken, epctx_str_of(base), number);
     }
-    kept = epctx_arena_copy(c->arena, epctx_str_of(name));
-    if (kept == NULL) {
-        return epctx__convert_nomem(c);
-    }
-    payload->name = epctx_str_of(kept);
-    return epctx__convert_put(c, taken, payload->name, 1) &&
-           epctx__convert_name(c, payload->name, job->profile) &&
-           epctx__convert_file(c, payload->name, &payload->bytes, 1);
+    EPCTX__TRY(epctx__copy(c->arena, epctx_str_of(name), &n->name.data, c->error));
+    n->name.size = strlen(name);
+    EPCTX__TRY(epctx_output_name_check(n->name, c->path, profile, c->error));
+    return epctx__map_set(taken, n->name, 1, c->error);
 }
 
-static bool epctx__extract_store(epctx__convert *c, epctx__job *job)
+static epctx_status epctx__extract_store(epctx__convert *c, epctx__context_node *n,
+                                         epctx_map *taken)
 {
-    const epctx__payload *payload = epctx__payload_at(c, job->payload);
-    return epctx__convert_str(c, job->view, "ep_cache_context", payload->name) &&
-           epctx__convert_int(c, job->view, "embed_mode", 0) &&
-           epctx__convert_note(c, EPCTX_CHANGE_EXTRACTED, job->node.name, payload->name,
-                               payload->bytes.size, NULL);
+    epctx_output_file file;
+    if (n->same == n) {
+        EPCTX__TRY(epctx__extract_name(c, n, taken));
+        EPCTX__TRY(epctx_output_file_of(c->model, c->path.data, n->name, &n->bytes, 1, &file,
+                                        c->error));
+        EPCTX__TRY(epctx_changes_put_file(c->changes, c->arena, &file, c->error));
+    }
+    EPCTX__TRY(epctx__convert_store(c, n, n->same->name));
+    return epctx__convert_note(c, EPCTX_CHANGE_EXTRACTED, n, n->same->name, n->same->bytes.size,
+                               NULL);
 }
 
 /* EPs that want every node to name the binary: secondary nodes become primary ones. */
-static bool epctx__extract_bare(epctx__convert *c, epctx__job *job)
+static epctx_status epctx__extract_secondary(epctx__convert *c, epctx__context_node *n)
 {
-    uint32_t at = c->groups[job->group].payload;
-    epctx_str name;
-    if (at == EPCTX_MAP_NONE) {
-        return true;
-    }
-    job->bare = false;
-    name = epctx__payload_at(c, at)->name;
-    return epctx__convert_int(c, job->view, "main_context", 1) &&
-           epctx__convert_str(c, job->view, "ep_cache_context", name) &&
-           epctx__convert_int(c, job->view, "embed_mode", 0) &&
-           epctx__convert_note(c, EPCTX_CHANGE_FOLLOWED, job->node.name, name, 0, NULL);
+    epctx_str name = n->ep->first->same->name;
+    n->secondary = false;
+    EPCTX__TRY(epctx_node_set_int(c->model, n->view, "main_context", 1, c->error));
+    EPCTX__TRY(epctx__convert_store(c, n, name));
+    return epctx__convert_note(c, EPCTX_CHANGE_FOLLOWED, n, name, 0, NULL);
 }
 
-/* Contexts to be extracted are numbered, names of files that stay are taken. */
-static bool epctx__extract_plan(epctx__convert *c, epctx_map *taken)
+/* Finds the different contexts that are extracted, and the names of files that stay. */
+static epctx_status epctx__extract_plan(epctx__convert *c, epctx_map *taken)
 {
     epctx_map sizes, seen;
     size_t i;
-    bool due;
     epctx_map_init(&sizes, c->arena);
     epctx_map_init(&seen, c->arena);
-    for (i = 0; i < c->job_count; i++) {
-        epctx_epnode *node = &c->jobs[i].node;
-        epctx_str key;
-        uint64_t *size = (uint64_t *)epctx__convert_array(c, 1, sizeof *size);
-        uint32_t count;
-        if (size == NULL) {
-            return false;
-        }
-        *size = node->ep_cache_context.size;
-        key = epctx__str((const uint8_t *)size, sizeof *size);
-        count = epctx_map_get(&sizes, key);
-        if (node->embed_mode == 1
-                ? !epctx__convert_put(c, &sizes, key, count == EPCTX_MAP_NONE ? 1 : 2)
-                : !epctx__convert_put(c, taken, node->ep_cache_context, 1)) {
-            return false;
+    for (i = 0; i < c->node_count; i++) {
+        epctx__context_node *n = &c->nodes[i];
+        epctx_str context = n->node.ep_cache_context;
+        n->key[0] = context.size;
+        if (n->node.embed_mode == 1) {
+            epctx_str key = epctx__extract_key(n, 1);
+            EPCTX__TRY(epctx__map_set(&sizes, key, epctx__has(&sizes, key) ? 2 : 1, c->error));
+        } else if (context.size > 0) {
+            EPCTX__TRY(epctx__map_set(taken, context, 1, c->error));
         }
     }
-    for (i = 0; i < c->job_count; i++) {
-        epctx__job *job = &c->jobs[i];
-        if (!epctx__job_due(c, job, 0, &due)) {
-            return false;
-        }
-        if (due) {
-            const epctx_str bytes = job->node.ep_cache_context;
-            if (!epctx__extract_allowed(c, job) ||
-                !epctx__convert_verify(c, job, (const uint8_t *)bytes.data, bytes.size) ||
-                !epctx__extract_number(c, job, &sizes, &seen)) {
-                return false;
-            }
-            if (c->groups[job->group].converted++ == 0) {
-                c->groups[job->group].payload = job->payload;
-            }
+    for (i = 0; i < c->node_count; i++) {
+        epctx__context_node *n = &c->nodes[i];
+        if (n->due) {
+            EPCTX__TRY(epctx__convert_blame(c, n, epctx__extract_find(c, n, &sizes, &seen)));
         }
     }
-    return true;
+    return EPCTX_OK;
 }
 
-static bool epctx__extract_step(epctx__convert *c)
+static epctx_status epctx__extract_contexts(epctx__convert *c)
 {
     epctx_map taken;
     size_t i;
     epctx_map_init(&taken, c->arena);
-    if (!epctx__jobs_collect(c)) {
-        return false;
-    }
+    EPCTX__TRY(epctx__convert_collect(c));
     if (epctx_path_file(c->path).size == 0) {
-        epctx_fail(c->error, EPCTX_ERR_PATH,
-                   "the model came from memory: say where it will be written (output_path)");
-        return false;
+        return epctx_fail(c->error, EPCTX_ERR_PATH,
+                          "the model came from memory: say where it will be written (output_path)");
     }
-    if (!epctx__extract_plan(c, &taken)) {
-        return false;
-    }
-    for (i = 0; i < c->job_count; i++) {
-        epctx__job *job = &c->jobs[i];
-        if (job->payload != EPCTX_MAP_NONE &&
-            ((epctx__payload_at(c, job->payload)->name.size == 0 &&
-              !epctx__extract_name(c, job, &taken)) ||
-             !epctx__extract_store(c, job))) {
-            return false;
+    EPCTX__TRY(epctx__extract_plan(c, &taken));
+    for (i = 0; i < c->node_count; i++) {
+        if (c->nodes[i].due) {
+            EPCTX__TRY(epctx__extract_store(c, &c->nodes[i], &taken));
         }
     }
-    for (i = 0; i < c->job_count; i++) {
-        epctx__job *job = &c->jobs[i];
-        if (job->bare && (job->profile->traits & EPCTX_ALL_NAME) != 0 &&
-            !epctx__extract_bare(c, job)) {
-            return false;
+    for (i = 0; i < c->node_count; i++) {
+        epctx__context_node *n = &c->nodes[i];
+        if (n->secondary && n->ep->converted > 0 &&
+            (n->ep->profile->traits & EPCTX_ALL_NAME) != 0) {
+            EPCTX__TRY(epctx__extract_secondary(c, n));
         }
     }
-    return epctx__jobs_settle(c, 0);
+    return epctx__convert_settle(c);
 }
 
 EPCTX_API epctx_status epctx_extract(epctx_model *model, const epctx_convert_opts *opts,
                                      epctx_changes *changes, epctx_error *error)
 {
-    return epctx__convert_run(model, opts, epctx__extract_step, changes, error);
+    return epctx__convert_run(model, opts, epctx__extract_contexts, 0, changes, error);
 }
 
 /* -- several files at once -- */
 
-/* The files that the model at `path` names; none of what is no model. It stays open. */
+/* The files that the model at `path` names; none of what is no model. */
 static epctx_status epctx__files_at(const epctx_io *io, const char *path, epctx_arena *arena,
-                                    epctx_model *model, epctx_dependency **files, size_t *count,
-                                    epctx_error *error)
+                                    epctx_dependency **files, size_t *count, epctx_error *error)
 {
-    epctx_allocator in_arena;
+    epctx_allocator in_arena = epctx__in_arena(arena);
+    epctx_model model;
     epctx_open_opts open;
     epctx_check_opts check;
-    epctx_error why;
     epctx_status status;
     *count = 0;
     memset(&open, 0, sizeof open);
     memset(&check, 0, sizeof check);
-    in_arena.user = arena;
-    in_arena.alloc_fn = epctx__arena_alloc_fn;
-    in_arena.free_fn = epctx__arena_free_fn;
     open.io = io;
     open.allocator = &in_arena;
     open.path_flags = EPCTX_PATH_HUGGING_FACE;
     check.allocator = &in_arena;
-    status = epctx_model_open_file(model, path, &open, &why);
-    if (status == EPCTX_ERR_NOMEM || status == EPCTX_ERR_IO) {
-        if (error != NULL) {
-            *error = why;
-        }
+    status = epctx_model_open_file(&model, path, &open, error);
+    if (status == EPCTX_OK) {
+        status = epctx_model_files(&model, &check, arena, files, count, error);
+        epctx_model_close(&model);
         return status;
     }
-    return status == EPCTX_OK ? epctx_model_files(model, &check, arena, files, count, error)
-                              : EPCTX_OK;
+    if (status == EPCTX_ERR_NOMEM || status == EPCTX_ERR_IO) {
+        return status;
+    }
+    epctx_error_clear(error);
+    return EPCTX_OK;
 }
 
 /* No file that the model itself is read from is written over: what it names, as it is in its file. */
@@ -16090,35 +15893,24 @@ static epctx_status epctx__group_source(const epctx_commit *c, epctx_model *mode
                : EPCTX_OK;
 }
 
-static epctx_status epctx__group_files(epctx_commit *c, epctx_model *model,
-                                       epctx_output_file *files, size_t count,
-                                       epctx_overwrite overwrite)
-{
-    epctx_model old;
-    epctx_dependency *used = NULL;
-    size_t used_count = 0;
-    size_t i;
-    if (count > 0 && model->path[0] != '\0') {
-        epctx_status status = epctx__files_at(c->io, model->path, &model->arena, &old, &used,
-                                              &used_count, c->error);
-        epctx_model_close(&old); /* the list is in the arena of the other */
-        EPCTX__TRY(status);
-    }
-    c->keep = true;
-    for (i = 0; i < count; i++) {
-        EPCTX__TRY(epctx_commit_put_file(c, &files[i], overwrite, c->error));
-        EPCTX__TRY(epctx__group_source(c, model, used, used_count));
-    }
-    return EPCTX_OK;
-}
-
 static epctx_status epctx__group_put(epctx_commit *c, epctx_model *model, const char *path,
                                      const epctx_write_opts *opts, epctx_output_file *files,
                                      size_t count, epctx_overwrite overwrite, epctx_error *error)
 {
+    epctx_dependency *used = NULL;
+    size_t used_count = 0;
+    size_t i;
     EPCTX__TRY(epctx_commit_begin(c, epctx_model_io(model), &model->arena, error));
     EPCTX__TRY(epctx_commit_put_model(c, model, path, opts, error));
-    return epctx__group_files(c, model, files, count, overwrite);
+    if (count > 0 && model->path[0] != '\0') {
+        EPCTX__TRY(epctx__files_at(c->io, model->path, &model->arena, &used, &used_count, error));
+    }
+    c->keep = true;
+    for (i = 0; i < count; i++) {
+        EPCTX__TRY(epctx_commit_put_file(c, &files[i], overwrite, error));
+        EPCTX__TRY(epctx__group_source(c, model, used, used_count));
+    }
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
@@ -16156,16 +15948,14 @@ static bool epctx__detour_counts(const epctx__commit_file *entry)
     return !entry->is_model && entry->out != NULL && entry->of == NULL;
 }
 
-/* Which files that are replaced does the model name that is there? */
+/* Marks the files to be replaced that the model in the place of `entry` names. */
 static epctx_status epctx__detour_look(epctx_commit *c, epctx__commit_file *entry)
 {
-    epctx_model old;
     epctx_dependency *used = NULL;
     epctx__commit_file *other;
     size_t count, k;
-    epctx_status status =
-        epctx__files_at(c->io, entry->real, c->arena, &old, &used, &count, c->error);
-    for (other = c->files; other != NULL && status == EPCTX_OK; other = other->next) {
+    EPCTX__TRY(epctx__files_at(c->io, entry->real, c->arena, &used, &count, c->error));
+    for (other = c->files; other != NULL; other = other->next) {
         for (k = 0; k < count && epctx__detour_counts(other); k++) {
             if (used[k].path != NULL && strcmp(used[k].path, other->real) == 0) {
                 other->second = true;
@@ -16173,8 +15963,7 @@ static epctx_status epctx__detour_look(epctx_commit *c, epctx__commit_file *entr
             }
         }
     }
-    epctx_model_close(&old);
-    return status;
+    return EPCTX_OK;
 }
 
 /* FILE.new, or when that is taken FILE.new2 ... */
@@ -16223,8 +16012,8 @@ static epctx_status epctx__detour_name(const epctx_commit *c, const epctx__commi
     EPCTX__TRY(epctx_path_join(epctx_path_folder(epctx_str_of(other->real + folder.size)),
                                epctx_str_of(other->out->file.second), given, sizeof given,
                                c->error));
-    *to = epctx_str_of(epctx_arena_copy(arena, epctx_str_of(given)));
-    return to->data != NULL ? EPCTX_OK : epctx__nomem(c->error, arena->missing);
+    to->size = strlen(given);
+    return epctx__copy(arena, epctx_str_of(given), &to->data, c->error);
 }
 
 /* Gives files in a model their second names. */
@@ -16232,18 +16021,13 @@ EPCTX__APART static epctx_status epctx__detour_rename(epctx_commit *c,
                                                       const epctx__commit_file *entry,
                                                       epctx_model *model)
 {
-    epctx_check_opts check;
     epctx_dependency *used = NULL;
     epctx_file_rename *renames;
     size_t count = 0;
     size_t rename_count = 0;
     size_t i;
-    memset(&check, 0, sizeof check);
-    EPCTX__TRY(epctx_model_files(model, &check, &model->arena, &used, &count, c->error));
-    renames = (epctx_file_rename *)epctx_arena_array(&model->arena, count, sizeof *renames);
-    if (renames == NULL) {
-        return epctx__nomem(c->error, model->arena.missing);
-    }
+    EPCTX__TRY(epctx_model_files(model, NULL, &model->arena, &used, &count, c->error));
+    EPCTX__NEW(renames, epctx_file_rename, count, &model->arena, c->error);
     for (i = 0; i < count; i++) {
         epctx_file_rename *next = &renames[rename_count];
         next->use = used[i].use;
@@ -16259,7 +16043,7 @@ EPCTX__APART static epctx_status epctx__detour_rename(epctx_commit *c,
 /* The new model with second names, complete and durable. */
 static epctx_status epctx__detour_model(epctx_commit *c, epctx__commit_file *entry)
 {
-    epctx_allocator in_arena;
+    epctx_allocator in_arena = epctx__in_arena(c->arena);
     epctx_open_opts open;
     epctx_model bytes;
     epctx_model *model = entry->model;
@@ -16269,9 +16053,6 @@ static epctx_status epctx__detour_model(epctx_commit *c, epctx__commit_file *ent
     memset(&bytes, 0, sizeof bytes);
     if (model == NULL) { /* in one part */
         memset(&open, 0, sizeof open);
-        in_arena.user = c->arena;
-        in_arena.alloc_fn = epctx__arena_alloc_fn;
-        in_arena.free_fn = epctx__arena_free_fn;
         open.allocator = &in_arena;
         open.io = c->io;
         EPCTX__TRY(epctx_model_open_memory(&bytes, entry->file->parts[0].data,
@@ -17745,16 +17526,13 @@ static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
                                    const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
                                    epctx_error *error)
 {
-    epctx_allocator in_arena;
+    epctx_allocator in_arena = epctx__in_arena(arena);
     memset(ep, 0, sizeof *ep);
     ep->backend = backend;
     ep->opts = *opts;
     ep->arena = arena;
     ep->room = room;
     EPCTX__TRY(epctx__weightless_agree(backend, &ep->opts.weightless, error));
-    in_arena.user = arena;
-    in_arena.alloc_fn = epctx__arena_alloc_fn;
-    in_arena.free_fn = epctx__arena_free_fn;
     epctx_buffer_init(&ep->binary, opts->embed ? &in_arena : opts->allocator);
     EPCTX__NEW(ep->pieces, epctx__piece, room, arena, error);
     EPCTX__NEW(ep->graphs, epctx__known_graph, room, arena, error);
