@@ -96,8 +96,9 @@
  *   full disk, moves back what was there. Writers of one name wait for each other (FILE.lock while
  *   finished files are put into place), and EPCTX_ERR_CHANGED says that somebody else wrote a model
  *   since it was opened; epctx_file_lock_take makes reading, changing and writing one step. After a
- *   kill there may be FILE.<process>-<number>.tmp and FILE.lock, to be removed, and FILE.new, which
- *   a model may use until it is written again. epctx_io_listed is for programs that signals end.
+ *   kill there may be FILE.<process>-<number>.tmp and FILE.lock, to be removed; FILE.new, which a
+ *   model may use until it is written again; and where files have one name only FILE.old, the former
+ *   model. epctx_io_listed is for programs that signals end.
  *
  * LOSSLESS
  *   Open + write without an edit gives the same bytes for every accepted input. An edit changes
@@ -8843,6 +8844,7 @@ static epctx_status epctx__load_shape(const epctx__loader *l, const epctx_tensor
 {
     size_t width = epctx_elem_size(t->elem_type);
     size_t rank;
+    *count = 0;
     memset(out, 0, sizeof *out);
     out->name = t->name;
     out->elem_type = t->elem_type;
@@ -15153,13 +15155,13 @@ static epctx_status epctx__prefixed(epctx_model *model, epctx_str prefix, epctx_
                                     epctx_str *out, epctx_error *error)
 {
     char *text = (char *)epctx__arena_raw(&model->arena, prefix.size + name.size);
+    out->data = text;
+    out->size = prefix.size + name.size;
     if (text == NULL) {
         return epctx__nomem(error, model->arena.missing);
     }
     memcpy(text, prefix.data, prefix.size);
     memcpy(text + prefix.size, name.data, name.size);
-    out->data = text;
-    out->size = prefix.size + name.size;
     return EPCTX_OK;
 }
 

@@ -155,7 +155,7 @@ static OrtStatus *make_allocator(ep_factory *factory, const OrtMemoryInfo *info,
 {
     const ep_api *api = &factory->api;
     ep_allocator *allocator;
-    size_t bytes, i;
+    size_t bytes = 0, i;
     *out = NULL;
     if (!info) return NULL; /* the CPU's */
     for (i = 0; i < EP_MEMORY_COUNT && !(factory->memory[i] && is_info(factory, info, i)); i++) {

@@ -69,12 +69,13 @@ static inline epctx_status ops_join(epctx_arena *arena, epctx_str a, epctx_str b
 {
     char *text = a.size < SIZE_MAX - b.size ? (char *)epctx_arena_alloc(arena, a.size + b.size + 1)
                                             : NULL;
+    out->data = text;
+    out->size = 0;
     if (text == NULL) {
         return ops_nomem(arena, error);
     }
     memcpy(text, a.size > 0 ? a.data : "", a.size);
     memcpy(text + a.size, b.size > 0 ? b.data : "", b.size);
-    out->data = text;
     out->size = a.size + b.size;
     return EPCTX_OK;
 }
