@@ -823,37 +823,11 @@ static bytes source_model(void)
     return model;
 }
 
-/* Every allocation of the first or of the second model fails once. */
-static const char *starve_either(int which, const bytes *a, const bytes *b, bool second)
+static int operation; /* of the runs to come */
+
+static epctx_status run_operation(epctx_model *a, epctx_model *b, epctx_error *error)
 {
-    static uint64_t memory[2][HUNGRY_BUFFER / 8];
-    static epctx_error error;
-    size_t room = 0, rounds;
-    for (rounds = 0; rounds < 20000; rounds++) {
-        epctx_model models[2];
-        epctx_status status;
-        size_t left, missing;
-        if (open_hungry(&models[0], NULL, a, memory[0], second ? SIZE_MAX : room, &error) !=
-                EPCTX_OK ||
-            open_hungry(&models[1], NULL, b, memory[1], second ? room : SIZE_MAX, &error) !=
-                EPCTX_OK)
-            return "a model cannot be opened";
-        models[second].arena.missing = 0;
-        status = operate(which, &models[0], &models[1], &error);
-        left = models[second].arena.left;
-        missing = models[second].arena.missing;
-        models[0].arena.left += 4096; /* for writing */
-        models[1].arena.left += 4096;
-        if (status == EPCTX_OK && missing == 0) return NULL;
-        if (status != EPCTX_OK && status != EPCTX_ERR_NOMEM) return error.message;
-        if (status != EPCTX_OK && !untouched(&models[0], a)) return "a failure left an edit";
-        if (!untouched(&models[1], b)) return "the second model changed";
-        if (left + missing == 0) return "a failure without a request";
-        room += missing;
-        epctx_model_close(&models[0]);
-        epctx_model_close(&models[1]);
-    }
-    return "it never ends";
+    return operate(operation, a, b, error);
 }
 
 /* With more and more names, so that tables grow at every place. */
@@ -864,7 +838,7 @@ TEST(every_allocation_fails)
     } cases[] = {{MERGE, 0, 1},        {CHAIN, 0, 2},     {CONNECT, 0, 3}, {SPLIT_BEHIND, 0, 1},
                  {SPLIT_BEFORE, 0, 1}, {SPLIT_ALL, 0, 1}, {REPAIR, 4, 5}};
     bytes models[6];
-    size_t fillers, i;
+    size_t fillers, i, runs = 0;
     for (fillers = 0; fillers < 12; fillers += 6) {
         models[0] = rich_model("x", "t", "y", "EpctxNpuExecutionProvider", 8, true, fillers);
         models[1] = rich_model("x", "t", "y", "Unknown", 3, false, fillers / 2);
@@ -873,13 +847,12 @@ TEST(every_allocation_fails)
         models[4] = misfit_model();
         models[5] = source_model();
         for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-            const bytes *a = &models[cases[i].a], *b = &models[cases[i].b];
-            const char *problem;
-            if (cases[i].which == REPAIR && fillers > 0) continue;
-            problem = starve_either(cases[i].which, a, b, false);
-            CHECK(problem == NULL, "operation %d: %s", cases[i].which, problem);
-            problem = starve_either(cases[i].which, a, b, true);
-            CHECK(problem == NULL, "operation %d, second model: %s", cases[i].which, problem);
+            starve_in in = {{&models[cases[i].a], &models[cases[i].b]}, {NULL, NULL}};
+            const char *wrong;
+            operation = cases[i].which;
+            if (operation == REPAIR && fillers > 0) continue;
+            wrong = starve_models(run_operation, &in, &runs);
+            CHECK(wrong == NULL, "operation %d: %s", operation, wrong);
         }
         for (i = 0; i < 6; i++)
             bytes_free(&models[i]);
