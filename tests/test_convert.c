@@ -5,6 +5,7 @@
 #include "examples/epctx/ops/weightless.h"
 #include "flaky.h"
 #include "examples/epctx/ops/lint.h"
+#include "examples/epctx/ops/move.h"
 #include "temp.h"
 #include "test.h"
 
@@ -945,7 +946,7 @@ static epctx_status mv(const char *from, const char *to, const epctx_io *io, boo
         paths[i] = at(mv_models[i]);
     opts.io = io;
     opts.dry_run = dry_run;
-    return epctx_move_binary(at(from), at(to), paths, 3, &opts, NULL, NULL, report, error);
+    return epctx_move_binary(at(from), at(to), paths, 3, &opts, report, error);
 }
 
 TEST(mv_with_every_model)
@@ -995,6 +996,29 @@ TEST(mv_again_completes)
     CHECK_OK(mv("b.bin", "c.bin", NULL, false, NULL, &error), error);
     CHECK_STR(listing(), "c.bin m.onnx n.onnx other.onnx ");
     CHECK_STR(nodes_of("n.onnx"), "1/0/c.bin 1/0/c.bin ");
+}
+
+/* A second name where the model could never have found it is not what a move left. */
+TEST(mv_outside_is_not_left)
+{
+    static const part one[] = {{"a", 1, 0, "X", "c.bin"}};
+    const char *model;
+    char from[400], to[400], path[400];
+    epctx_error error;
+    clear_root();
+    CHECK_INT(mkdir(at("b"), 0700) | mkdir(at("c"), 0700), 0);
+    make_parts(one, 1);
+    snprintf(path, sizeof path, "%s", at("b/m.onnx"));
+    snprintf(from, sizeof from, "%s", at("c/old.bin"));
+    snprintf(to, sizeof to, "%s", at("b/c.bin"));
+    model = path;
+    make_text("c.bin", "context");
+    CHECK_INT(rename(at("m.onnx"), path) | rename(at("c.bin"), to) | link(to, from), 0);
+    CHECK_INT(epctx_move_binary(from, to, &model, 1, NULL, NULL, &error), EPCTX_ERR_NOT_FOUND);
+    CHECK_HAS(error.message, "nothing is renamed");
+    CHECK_INT(access(from, F_OK) | access(to, F_OK), 0);
+    CHECK_INT(unlink(from) | unlink(to) | unlink(path), 0);
+    CHECK_INT(rmdir(at("b")) | rmdir(at("c")), 0);
 }
 
 /* At every failure each model finds its binary, and all is as before but after the last step. */
@@ -1332,15 +1356,15 @@ TEST(mv_in_this_folder)
     bytes_free(&data);
     CHECK_TRUE(getcwd(before, sizeof before) != NULL && chdir(root) == 0);
     opts.dry_run = true;
-    CHECK_INT(epctx_move_binary("b.bin", "/x.bin", models, 3, &opts, NULL, NULL, NULL, &error),
+    CHECK_INT(epctx_move_binary("b.bin", "/x.bin", models, 3, &opts, NULL, &error),
               EPCTX_ERR_PATH);
     CHECK_HAS(error.message, "outside of the model's folder");
-    CHECK_INT(epctx_move_binary("b.bin", "a\\..\\c.bin", models, 3, &opts, NULL, NULL, NULL,
-                                &error),
+    CHECK_INT(epctx_move_binary("b.bin", "a\\..\\c.bin", models, 3, &opts, NULL, &error),
               EPCTX_ERR_PATH);
     opts.dry_run = false;
-    CHECK_INT(epctx_move_binary("b.bin", "c.bin", models, 3, NULL, mv_heard, &heard, NULL, NULL),
-              EPCTX_OK);
+    opts.moved_fn = mv_heard;
+    opts.user = &heard;
+    CHECK_INT(epctx_move_binary("b.bin", "c.bin", models, 3, &opts, NULL, NULL), EPCTX_OK);
     CHECK_UINT(heard, 3 + 2 * strlen("m.onnx"));
     CHECK_INT(chdir(before), 0);
     CHECK_STR(nodes_of("m.onnx"), "1/0/c.bin ");
@@ -1724,7 +1748,7 @@ TEST(mv_asks_the_ep)
              memory.fail_at++) {
             memory.calls = 0;
             status = epctx_move_binary(at(cases[i].from), at(cases[i].to), &model, 1, &opts, NULL,
-                                       NULL, NULL, &error);
+                                       &error);
             CHECK(memory.alive == 0, "memory leaks");
         }
         if (cases[i].text == NULL) {
@@ -1735,7 +1759,7 @@ TEST(mv_asks_the_ep)
         }
         rmdir(at("sub"));
     }
-    CHECK_INT(epctx_move_binary(at("gone"), at("x"), NULL, 0, NULL, NULL, NULL, NULL, NULL),
+    CHECK_INT(epctx_move_binary(at("gone"), at("x"), NULL, 0, NULL, NULL, NULL),
               EPCTX_ERR_NOT_FOUND);
 }
 
@@ -2259,6 +2283,7 @@ int main(int argc, char **argv)
     RUN(mv_with_every_model);
     RUN(mv_refuses);
     RUN(mv_again_completes);
+    RUN(mv_outside_is_not_left);
     RUN(mv_failing_io);
     RUN(names_of_nodes);
     RUN(long_names_of_models);

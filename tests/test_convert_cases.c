@@ -2,6 +2,7 @@
  * already; what the models of the other tests do not have. */
 #define _XOPEN_SOURCE 700
 #include "examples/epctx/ops/init.h"
+#include "examples/epctx/ops/move.h"
 #include "examples/epctx/ops/weightless.h"
 #include "disk.h"
 #include "files.h"
@@ -555,8 +556,8 @@ TEST(moves)
             desk_put(&d, models[1], named_model("c.bin"));
             opts.io = &d.io;
             d.disk.fail_at = at_call;
-            status = epctx_move_binary("/d/c.bin", "/d/e.bin", models, 2, &opts, NULL, NULL,
-                                       &report, &d.error);
+            status = epctx_move_binary("/d/c.bin", "/d/e.bin", models, 2, &opts, &report,
+                                       &d.error);
             reached = d.disk.calls >= at_call;
             CHECK(reached || status == cases[i].status, "case %zu: %s", i, d.error.message);
             CHECK(status == EPCTX_OK || d.error.message[0] != '\0', "case %zu: no message", i);
@@ -612,7 +613,7 @@ TEST(moves_that_fail_twice)
         opts.io = &d.io;
         commits_left = i / 10 + 1;
         backs_left = i % 10 + 1;
-        status = epctx_move_binary("/d/c.bin", "/d/e.bin", models, 3, &opts, NULL, NULL, &report,
+        status = epctx_move_binary("/d/c.bin", "/d/e.bin", models, 3, &opts, &report,
                                    &d.error);
         CHECK((status == EPCTX_OK) == (commits_left > 0), "run %d: %s", i,
               d.error.message);
@@ -639,8 +640,8 @@ TEST(moves_to_a_folder)
     disk_put(&d.disk, "/d/c.bin", "binary", 6);
     desk_put(&d, models[0], named_model("c.bin"));
     opts.io = &d.io;
-    CHECK(epctx_move_binary("/d/c.bin", "/d", models, 1, &opts, NULL, NULL, &report, &d.error) !=
-              EPCTX_OK, "a binary has the name of its folder");
+    CHECK(epctx_move_binary("/d/c.bin", "/d", models, 1, &opts, &report, &d.error) != EPCTX_OK,
+          "a binary has the name of its folder");
     CHECK_TRUE(d.error.message[0] != '\0');
     disk_free(&d.disk);
 }

@@ -19,6 +19,7 @@
 
 #include "disk.h"
 #include "examples/epctx/ops/lint.h"
+#include "examples/epctx/ops/move.h"
 #include "fake.h"
 #include "files.h"
 
@@ -468,8 +469,7 @@ static epctx_status move_with(const epctx_io *io, stage *s, epctx_error *error)
     epctx_move_report report;
     opts.io = io;
     opts.allocator = &s->allocator;
-    return epctx_move_binary("/d/m_fake.bin", "/d/other.bin", models, 2, &opts, NULL, NULL, &report,
-                             error);
+    return epctx_move_binary("/d/m_fake.bin", "/d/other.bin", models, 2, &opts, &report, error);
 }
 
 static epctx_status op_move_binary(stage *s, epctx_error *error)

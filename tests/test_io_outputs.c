@@ -2,6 +2,7 @@
  * others who write the same files. */
 #define _XOPEN_SOURCE 700
 #include "examples/epctx/ops/init.h"
+#include "examples/epctx/ops/move.h"
 #include "fake.h"
 #include "files.h"
 
@@ -196,7 +197,7 @@ static epctx_status move(const char *name)
     const char *model = at("in/m.onnx");
     char to[100];
     snprintf(to, sizeof to, "in/%s", name);
-    return epctx_move_binary(at("in/c.bin"), at(to), &model, 1, NULL, NULL, NULL, NULL, &error);
+    return epctx_move_binary(at("in/c.bin"), at(to), &model, 1, NULL, NULL, &error);
 }
 
 static void save_inside(void)
@@ -393,8 +394,8 @@ TEST(beside_the_file)
     make_linked(save_outside);
     CHECK_INT(symlink("../real/c.bin", at("in/c.bin")), 0);
     model = at("in/m.onnx");
-    CHECK_OK(epctx_move_binary(at("in/c.bin"), at("in/d.bin"), &model, 1, NULL, NULL, NULL, NULL,
-                               &error), error);
+    CHECK_OK(epctx_move_binary(at("in/c.bin"), at("in/d.bin"), &model, 1, NULL, NULL, &error),
+             error);
     CHECK_STR(names_in("real"), "d.bin m.onnx ");
     CHECK_TRUE(loads("real/m.onnx"));
     make_tree(); /* the EPContext model is a link */

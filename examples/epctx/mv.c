@@ -3,6 +3,8 @@
 
 #include "output.h"
 
+#include "ops/move.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -132,9 +134,11 @@ static int move(output *out, const char *from, const char *to, const char *const
     opts.profile = profile;
     opts.io = cli_io();
     opts.dry_run = out->dry_run;
+    opts.moved_fn = tell;
+    opts.user = out;
     /* A model that somebody else changed meanwhile is read again. */
     for (i = 0; i < ATTEMPTS && status == EPCTX_ERR_CHANGED; i++)
-        status = epctx_move_binary(from, to, models, count, &opts, tell, out, &report, &error);
+        status = epctx_move_binary(from, to, models, count, &opts, &report, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
     output_file(out, "rename", from, &report.size, to);
     return output_done(out);
