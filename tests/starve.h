@@ -221,6 +221,16 @@ BUILD_UNUSED static const char *starve(starve_fn run, const starve_in *in, size_
     return wrong;
 }
 
+/* Only by the buffers of the models. */
+BUILD_UNUSED static const char *starve_models(starve_fn run, const starve_in *in, size_t *runs)
+{
+    starve_whole whole = {{0}, {0}};
+    const char *wrong = starve_not(run, in, &whole);
+    if (wrong == NULL) wrong = starve_buffers(run, in, &whole, runs);
+    starve_forget(&whole);
+    return wrong;
+}
+
 /* Only by the allocator. */
 BUILD_UNUSED static const char *starve_allocator(starve_fn run, const starve_in *in, size_t *runs)
 {

@@ -304,6 +304,22 @@ TEST(sources)
     CHECK_STR(epctx_profile_of(epctx_str_of("whatever"))->name, "generic");
 }
 
+/* As many sources as a profile can have. */
+TEST(four_sources)
+{
+    epctx_profile own = *epctx_profile_find(epctx_str_of("npu"));
+    epctx_epnode node = epctx_epnode_default();
+    own.sources[0] = "A";
+    own.sources[1] = "B";
+    own.sources[2] = "C";
+    own.sources[3] = "D";
+    node.present |= 1u << EPCTX_EP_SOURCE;
+    node.source = epctx_str_of("D");
+    CHECK_INT(epctx_profile_claims(&own, &node), EPCTX_CLAIM_YES);
+    node.source = epctx_str_of("E");
+    CHECK_INT(epctx_profile_claims(&own, &node), EPCTX_CLAIM_NO);
+}
+
 /* One context for all nodes, or one for each: as the sources of each EP say (EPC-012). */
 TEST(whose_context)
 {
@@ -648,6 +664,7 @@ int main(int argc, char **argv)
     RUN(binaries_to_deliver);
     RUN(profiles_are_complete);
     RUN(sources);
+    RUN(four_sources);
     RUN(whose_context);
     RUN(compatibility_of_own_strings);
     RUN(state);

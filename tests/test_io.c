@@ -1,30 +1,687 @@
-/* >>io: what the file back-end does when the file system refuses. */
+/* >>io: what the file back-end does when the file system refuses, and when a call of the system
+ * fails, is interrupted, does half of its work, or meets a file that changes under it. The status,
+ * the message, and what is left: no descriptor, no mapping, no temporary file, and the file of
+ * before or the new one. */
 #define _XOPEN_SOURCE 700
-#include "epctx.h"
-#include "temp.h"
-#include "test.h"
-
+#define _FILE_OFFSET_BITS 64
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char root[TEST_TEMP];
+/* -- the system, with one thing that goes wrong -- */
 
-static char *at(const char *name)
+enum {
+    SHORT = -1, /* half of what was asked for */
+    NOTHING = -2,
+    OTHER_SIZE = -3, /* of the file that is examined */
+    OTHER_TIME = -4,
+    OTHER_FILE = -5,
+    OTHER_DEVICE = -6
+};
+
+typedef struct sys_fault {
+    const char *call; /* NULL: all goes well */
+    int at;           /* its call number, from 1 */
+    int what;         /* an errno, or one of the above */
+    int times;        /* how often; 0: once */
+} sys_fault;
+
+static sys_fault sys_plan;
+static int sys_seen;      /* calls of it */
+static int sys_maps;  /* alive */
+static int sys_renamed;
+static int sys_opens;
+static bool all_named; /* no file without a name */
+static bool one_name;  /* and no second one */
+
+/* What is to go wrong in this call, or 0. An errno is set. */
+static int sys_wrong(const char *call)
 {
-    static char path[3][1000];
-    static int turn;
-    turn = (turn + 1) % 3;
-    snprintf(path[turn], sizeof path[turn], "%s/%s", root, name);
-    return path[turn];
+    int what = sys_plan.what;
+    if (sys_plan.call == NULL || strcmp(sys_plan.call, call) != 0) return 0;
+    sys_seen++;
+    if (sys_seen < sys_plan.at) return 0;
+    if (sys_seen >= sys_plan.at + (sys_plan.times > 0 ? sys_plan.times : 1)) return 0;
+    if (what > 0) errno = what;
+    return what;
 }
+
+static void distort(int what, struct stat *info)
+{
+    if (what == OTHER_SIZE) info->st_size++;
+    if (what == OTHER_TIME) info->st_mtim.tv_nsec ^= 1;
+    if (what == OTHER_FILE) info->st_ino++;
+    if (what == OTHER_DEVICE) info->st_dev++;
+}
+
+static int sys_fstat(int fd, struct stat *info)
+{
+    int what = sys_wrong("fstat"), result = what > 0 ? -1 : fstat(fd, info);
+    distort(what, info);
+    return result;
+}
+
+static int sys_stat(const char *path, struct stat *info)
+{
+    int what = sys_wrong("stat"), result = what > 0 ? -1 : stat(path, info);
+    distort(what, info);
+    return result;
+}
+
+static int sys_open(const char *path, int flags, ...)
+{
+    va_list args;
+    int mode = 0;
+    va_start(args, flags);
+    if ((flags & O_CREAT) != 0) mode = va_arg(args, int);
+    va_end(args);
+    return sys_wrong("open") != 0 ? -1 : open(path, flags, mode);
+}
+
+#ifdef __O_TMPFILE
+#define UNNAMED __O_TMPFILE
+#else
+#define UNNAMED 0
+#endif
+
+static int sys_openat(int fd, const char *path, int flags, ...)
+{
+    va_list args;
+    mode_t mode = 0;
+    va_start(args, flags);
+    if ((flags & (O_CREAT | UNNAMED)) != 0) mode = (mode_t)va_arg(args, int);
+    va_end(args);
+    if ((flags & UNNAMED) != 0 && (all_named || one_name)) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    sys_opens++;
+    return sys_wrong((flags & UNNAMED) != 0 ? "tmpfile" : "openat") != 0
+               ? -1
+               : openat(fd, path, flags, mode);
+}
+
+static int sys_fstatat(int fd, const char *path, struct stat *info, int flags)
+{
+    int what = sys_wrong("fstatat"), result = what > 0 ? -1 : fstatat(fd, path, info, flags);
+    distort(what, info);
+    return result;
+}
+
+static int sys_access(const char *path, int mode)
+{
+    return sys_wrong("access") != 0 ? -1 : access(path, mode);
+}
+
+static ssize_t sys_pread(int fd, void *out, size_t size, off_t at)
+{
+    int what = sys_wrong("pread");
+    if (what == NOTHING) return 0;
+    return what > 0 ? -1 : pread(fd, out, what == SHORT && size > 1 ? size / 2 : size, at);
+}
+
+static ssize_t sys_write(int fd, const void *data, size_t size)
+{
+    int what = sys_wrong("write");
+    if (what == NOTHING) return 0;
+    return what > 0 ? -1 : write(fd, data, what == SHORT && size > 1 ? size / 2 : size);
+}
+
+static void *sys_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    void *data = MAP_FAILED;
+    if (sys_wrong("mmap") == 0) data = mmap(at, size, protection, flags, fd, offset);
+    sys_maps += data != MAP_FAILED;
+    return data;
+}
+
+static int sys_munmap(void *data, size_t size)
+{
+    sys_maps--;
+    return munmap(data, size);
+}
+
+static char *sys_realpath(const char *path, char *out)
+{
+    return sys_wrong("realpath") != 0 ? NULL : realpath(path, out);
+}
+
+static int sys_renameat(int a, const char *from, int b, const char *to)
+{
+    int result = sys_wrong("renameat") != 0 ? -1 : renameat(a, from, b, to);
+    sys_renamed += result == 0;
+    return result;
+}
+
+static int sys_fchown(int fd, uid_t owner, gid_t group)
+{
+    return sys_wrong("fchown") != 0 ? -1 : fchown(fd, owner, group);
+}
+
+static int sys_fchmod(int fd, mode_t mode)
+{
+    return sys_wrong("fchmod") != 0 ? -1 : fchmod(fd, mode);
+}
+
+static int sys_fsync(int fd)
+{
+    return sys_wrong("fsync") != 0 ? -1 : fsync(fd);
+}
+
+static int sys_unlinkat(int fd, const char *path, int flags)
+{
+    return sys_wrong("unlinkat") != 0 ? -1 : unlinkat(fd, path, flags);
+}
+
+/* "name" gives a file without a name one, "linkat" a file a second one. */
+static int sys_linkat(int a, const char *from, int b, const char *to, int flags)
+{
+    if (one_name) errno = EPERM;
+    return one_name || sys_wrong(flags != 0 ? "name" : "linkat") != 0
+               ? -1
+               : linkat(a, from, b, to, flags);
+}
+
+static int sys_flock(int fd, int how)
+{
+    return sys_wrong("flock") != 0 ? -1 : flock(fd, how);
+}
+
+static DIR *sys_opendir(const char *path)
+{
+    return sys_wrong("opendir") != 0 ? NULL : opendir(path);
+}
+
+#define fstat(fd, info)             sys_fstat(fd, info)
+#define stat(path, info)            sys_stat(path, info)
+#define open(...)                   sys_open(__VA_ARGS__)
+#define openat(...)                 sys_openat(__VA_ARGS__)
+#define fstatat(fd, path, info, f)  sys_fstatat(fd, path, info, f)
+#define access(path, mode)          sys_access(path, mode)
+#define pread(fd, out, size, at)    sys_pread(fd, out, size, at)
+#define write(fd, data, size)       sys_write(fd, data, size)
+#define mmap(a, size, p, f, fd, at) sys_mmap(a, size, p, f, fd, at)
+#define munmap(data, size)          sys_munmap(data, size)
+#define realpath(path, out)         sys_realpath(path, out)
+#define renameat(a, from, b, to)    sys_renameat(a, from, b, to)
+#define fchown(fd, owner, group)    sys_fchown(fd, owner, group)
+#define fchmod(fd, mode)            sys_fchmod(fd, mode)
+#define fsync(fd)                   sys_fsync(fd)
+#define unlinkat(fd, path, flags)   sys_unlinkat(fd, path, flags)
+#define linkat(a, from, b, to, f)   sys_linkat(a, from, b, to, f)
+#define flock(fd, how)              sys_flock(fd, how)
+#define opendir(path)               sys_opendir(path)
+
+#define EPCTX_IMPLEMENTATION
+#include "epctx.h"
+
+#undef fstat
+#undef stat
+#undef open
+#undef openat
+#undef fstatat
+#undef access
+#undef pread
+#undef write
+#undef mmap
+#undef munmap
+#undef realpath
+#undef renameat
+#undef fchown
+#undef fchmod
+#undef fsync
+#undef unlinkat
+#undef linkat
+#undef flock
+#undef opendir
+
+#include "files.h"
+
+/* -- what is done with it -- */
+
+static epctx_error error;
+
+static epctx_status taken(epctx_status status, const epctx_io *io, epctx_mapping *m)
+{
+    if (status != EPCTX_OK) return m->handle == NULL ? status : EPCTX_ERR_CONFIG;
+    if (m->size != 4 || memcmp(m->data, "text", 4) != 0) status = EPCTX_ERR_CONFIG;
+    io->unmap_fn(io->user, m);
+    return status;
+}
+
+static epctx_status map(void)
+{
+    const epctx_io *io = epctx_io_files();
+    epctx_mapping m;
+    epctx_status status = io->map_fn(io->user, NULL, at("file"), false, &m, &error);
+    return taken(status, io, &m);
+}
+
+static epctx_status read_all(void)
+{
+    const epctx_io *io = epctx_io_private();
+    epctx_mapping m;
+    epctx_status status = io->map_fn(io->user, NULL, at("file"), false, &m, &error);
+    return taken(status, io, &m);
+}
+
+static epctx_status map_inside(void)
+{
+    const epctx_io *io = epctx_io_files();
+    epctx_mapping m;
+    epctx_status status = io->map_fn(io->user, root, "file", false, &m, &error);
+    return taken(status, io, &m);
+}
+
+static epctx_status examine(void)
+{
+    const epctx_io *io = epctx_io_files();
+    epctx_file_info info;
+    epctx_status status = io->stat_fn(io->user, at("file"), &info, &error);
+    return status == EPCTX_OK && info.size != 4 ? EPCTX_ERR_CONFIG : status;
+}
+
+/* With the way back, which is taken after a failure. */
+static epctx_status put_file(const char *folder, const char *name, bool second,
+                             epctx_overwrite overwrite)
+{
+    static epctx_io_file file;
+    const epctx_io *io = epctx_io_files();
+    epctx_status status = io->create_fn(io->user, folder, name, &file, &error);
+    if (status != EPCTX_OK) return status;
+    status = io->write_fn(io->user, &file, "new text", 8, &error);
+    if (status == EPCTX_OK) status = io->sync_fn(io->user, &file, &error);
+    if (status == EPCTX_OK && second) status = io->second_fn(io->user, &file, "second", &error);
+    if (status == EPCTX_OK) status = io->commit_fn(io->user, &file, overwrite, &error);
+    if (status != EPCTX_OK) io->back_fn(io->user, &file);
+    io->close_fn(io->user, &file);
+    return status;
+}
+
+static epctx_status replace_file(const char *path)
+{
+    return put_file(NULL, path, false, EPCTX_OVERWRITE_REPLACE);
+}
+
+static epctx_status swap_file(const char *name, epctx_overwrite overwrite)
+{
+    return put_file(root, name, true, overwrite);
+}
+
+/* What is there goes first. */
+static epctx_status clear(void)
+{
+    static epctx_io_file file;
+    const epctx_io *io = epctx_io_files();
+    epctx_status status = io->create_fn(io->user, root, "file", &file, &error);
+    if (status != EPCTX_OK) return status;
+    status = io->write_fn(io->user, &file, "new text", 8, &error);
+    if (status == EPCTX_OK)
+        status = io->clear_fn(io->user, &file, EPCTX_OVERWRITE_REPLACE, &error);
+    if (status == EPCTX_OK && strcmp(listing(), "file.old ") != 0) status = EPCTX_ERR_CONFIG;
+    if (status == EPCTX_OK)
+        status = io->commit_fn(io->user, &file, EPCTX_OVERWRITE_REPLACE, &error);
+    if (status != EPCTX_OK) io->back_fn(io->user, &file);
+    io->close_fn(io->user, &file);
+    return status;
+}
+
+static epctx_status replace(void)
+{
+    return replace_file(at("file"));
+}
+
+static epctx_status create(void)
+{
+    return replace_file(at("made"));
+}
+
+static epctx_status replace_named(void)
+{
+    epctx_status status;
+    all_named = true;
+    status = replace_file(at("file"));
+    all_named = false;
+    return status;
+}
+
+static epctx_status swap(void)
+{
+    return swap_file("file", EPCTX_OVERWRITE_REPLACE);
+}
+
+static epctx_status swap_named(void)
+{
+    epctx_status status;
+    all_named = true;
+    status = swap();
+    all_named = false;
+    return status;
+}
+
+static epctx_status swap_backup(void)
+{
+    return swap_file("file", EPCTX_OVERWRITE_BACKUP);
+}
+
+static epctx_status swap_backup_alone(void)
+{
+    return put_file(root, "file", false, EPCTX_OVERWRITE_BACKUP);
+}
+
+static epctx_status swap_new(void)
+{
+    return swap_file("made", EPCTX_OVERWRITE_FAIL);
+}
+
+static epctx_status swap_new_named(void)
+{
+    epctx_status status;
+    all_named = true;
+    status = swap_new();
+    all_named = false;
+    return status;
+}
+
+static epctx_status swap_none(void)
+{
+    return swap_file("file", EPCTX_OVERWRITE_FAIL);
+}
+
+static epctx_status link_inside(void)
+{
+    const epctx_io *io = epctx_io_files();
+    return io->link_fn(io->user, root, "file", "made", &error);
+}
+
+static epctx_status remove_inside(void)
+{
+    const epctx_io *io = epctx_io_files();
+    return io->remove_fn(io->user, root, "file", &error);
+}
+
+static epctx_status second_name(void)
+{
+    const epctx_io *io = epctx_io_files();
+    return io->link_fn(io->user, NULL, at("file"), at("made"), &error);
+}
+
+static epctx_status resolve(void)
+{
+    char out[EPCTX_PATH_MAX];
+    const epctx_io *io = epctx_io_files();
+    return io->canonical_fn(io->user, at("file"), out, sizeof out, &error);
+}
+
+static epctx_status take_away(void)
+{
+    const epctx_io *io = epctx_io_files();
+    return io->remove_fn(io->user, NULL, at("file"), &error);
+}
+
+static bool no_name(void *state, const char *name)
+{
+    (void)state;
+    (void)name;
+    return true;
+}
+
+static epctx_status list(void)
+{
+    const epctx_io *io = epctx_io_files();
+    return io->list_fn(io->user, root, no_name, NULL, &error);
+}
+
+/* Holds the lock, which a lock of another descriptor shows. */
+static epctx_status lock(void)
+{
+    static epctx_io_file held;
+    const epctx_io *io = epctx_io_files();
+    epctx_status status = io->lock_fn(io->user, NULL, at("lock"), &held, &error);
+    int fd;
+    if (status != EPCTX_OK) {
+        remove(at("lock"));
+        return status;
+    }
+    fd = open(at("lock"), O_RDWR);
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0) status = EPCTX_ERR_CONFIG;
+    if (fd >= 0) close(fd);
+    io->close_fn(io->user, &held);
+    return status;
+}
+
+/* -- the cases -- */
+
+static const struct io_case {
+    epctx_status (*run)(void);
+    sys_fault fault;
+    epctx_status status;
+    const char *message;
+} cases[] = {
+    {map, {"open", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open"},
+    {map, {"fstat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot examine"},
+    {map, {"mmap", 1, ENOMEM, 0}, EPCTX_ERR_IO, "cannot map"},
+    {read_all, {"mmap", 1, ENOMEM, 0}, EPCTX_ERR_IO, "cannot find memory for"},
+    {read_all, {"pread", 1, EIO, 0}, EPCTX_ERR_IO, "cannot read"},
+    {read_all, {"pread", 1, EINTR, 2}, EPCTX_OK, ""},
+    {read_all, {"pread", 1, SHORT, 2}, EPCTX_OK, ""},
+    {read_all, {"pread", 1, NOTHING, 0}, EPCTX_ERR_IO, "was changed while it was read"},
+    {read_all, {"fstat", 2, EIO, 0}, EPCTX_ERR_IO, "was changed while it was read"},
+    {read_all, {"fstat", 2, OTHER_SIZE, 0}, EPCTX_ERR_IO, "was changed while it was read"},
+    {read_all, {"fstat", 2, OTHER_TIME, 0}, EPCTX_ERR_IO, "was changed while it was read"},
+    {map_inside, {"open", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open"},
+    {map_inside, {"openat", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open"},
+    {map_inside, {"openat", 1, ELOOP, 0}, EPCTX_ERR_PATH, "'file' became a link"},
+    {map_inside, {"openat", 1, ENOTDIR, 0}, EPCTX_ERR_PATH, "'file' became a link"},
+    {map_inside, {"mmap", 1, ENOMEM, 0}, EPCTX_ERR_IO, "cannot map"},
+    {clear, {"renameat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot keep"},
+    {clear, {"fsync", 1, EIO, 0}, EPCTX_ERR_IO, "cannot flush"}, /* of the folder */
+    {clear, {"fsync", 2, EIO, 0}, EPCTX_ERR_IO, "cannot flush"},
+    {clear, {"name", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
+    {examine, {"stat", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot examine"},
+    {resolve, {"realpath", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot resolve"},
+    {replace, {"realpath", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot resolve"},
+    {replace, {"fchmod", 1, EPERM, 0}, EPCTX_ERR_IO, "cannot set the mode of"},
+    {replace, {"open", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open the folder of"},
+    {replace, {"fstat", 1, EIO, 0}, EPCTX_OK, ""}, /* then the group's rights are dropped */
+    {replace_named, {"openat", 1, ENOSPC, 0}, EPCTX_ERR_IO,
+     "cannot create a temporary file beside it"},
+    {replace_named, {"openat", 1, EEXIST, 999}, EPCTX_OK, ""},
+    {replace_named, {"openat", 1, EEXIST, 1000}, EPCTX_ERR_IO,
+     "cannot create a temporary file beside it"},
+    {replace_named, {"fchmod", 1, EPERM, 0}, EPCTX_ERR_IO, "cannot set the mode of"},
+    {replace_named, {"renameat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
+    {replace, {"tmpfile", 1, EOPNOTSUPP, 0}, EPCTX_OK, ""},
+    {replace, {"access", 1, ENOENT, 0}, EPCTX_OK, ""}, /* no /proc */
+    {replace, {"name", 1, EEXIST, 999}, EPCTX_OK, ""},
+    {replace, {"name", 1, EEXIST, 1000}, EPCTX_ERR_IO, "cannot replace"},
+    {replace, {"name", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
+    {replace, {"write", 1, EINTR, 3}, EPCTX_OK, ""},
+    {replace, {"write", 1, SHORT, 3}, EPCTX_OK, ""},
+    {replace, {"write", 1, NOTHING, 0}, EPCTX_ERR_IO, "cannot write"},
+    {replace, {"write", 1, ENOSPC, 0}, EPCTX_ERR_IO, "cannot write"},
+    {replace, {"fsync", 1, EIO, 0}, EPCTX_ERR_IO, "cannot flush"},
+    {replace, {"renameat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
+    {create, {"name", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
+    {create, {"open", 1, ENOENT, 0}, EPCTX_ERR_NOT_FOUND, "its folder does not exist"},
+    {create, {"open", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open the folder of"},
+    {swap, {"open", 1, ENOENT, 0}, EPCTX_ERR_NOT_FOUND, "its folder does not exist"},
+    {swap, {"open", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open the folder of"},
+    {swap, {"name", 1, EEXIST, 0}, EPCTX_ERR_EXISTS, "its second name is taken"},
+    {swap, {"name", 1, EPERM, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
+    {swap, {"name", 1, EIO, 0}, EPCTX_ERR_IO, "cannot link"},
+    {swap, {"name", 2, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
+    {swap, {"fsync", 2, EIO, 0}, EPCTX_ERR_IO, "cannot flush"}, /* of the folder, */
+    {swap, {"fsync", 3, EIO, 0}, EPCTX_ERR_IO, "cannot flush"}, /* when the new file is there */
+    {swap, {"fsync", 3, EINVAL, 0}, EPCTX_OK, ""},
+    {swap, {"linkat", 1, EEXIST, 998}, EPCTX_OK, ""},
+    {swap, {"linkat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot keep"},
+    {swap, {"linkat", 1, EPERM, 0}, EPCTX_OK, ""}, /* then it is a copy */
+    {swap, {"linkat", 1, EMLINK, 0}, EPCTX_OK, ""},
+    {swap, {"linkat", 1, ENOENT, 0}, EPCTX_OK, ""},
+    {swap, {"renameat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
+    {swap_named, {"linkat", 2, EIO, 0}, EPCTX_ERR_IO, "cannot keep"},
+    {swap_named, {"renameat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
+    {swap_backup, {"linkat", 1, EEXIST, 999}, EPCTX_ERR_EXISTS, "has 999 backups"},
+    {swap_backup, {"linkat", 1, EOPNOTSUPP, 0}, EPCTX_OK, ""},
+    {swap_backup, {"renameat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
+    {swap_backup, {"fsync", 3, EIO, 0}, EPCTX_ERR_IO, "cannot flush"},
+    {swap_new, {"name", 2, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
+    {swap_new, {"name", 2, EEXIST, 99}, EPCTX_OK, ""},
+    {swap_new, {"name", 2, EEXIST, 100}, EPCTX_ERR_IO, "comes and goes"},
+    {swap_new, {"fsync", 3, EIO, 0}, EPCTX_ERR_IO, "cannot flush"},
+    {swap_new_named, {"linkat", 2, EPERM, 0}, EPCTX_OK, ""},
+    {swap_none, {"fstatat", 1, ENOENT, 0}, EPCTX_ERR_EXISTS, "exists already"},
+    {link_inside, {"open", 2, EACCES, 0}, EPCTX_ERR_IO, "cannot open the folder of"},
+    {link_inside, {"linkat", 1, EPERM, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
+    {link_inside, {"linkat", 1, EEXIST, 0}, EPCTX_ERR_EXISTS, "exists already"},
+    {remove_inside, {"unlinkat", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot remove"},
+    {take_away, {"unlinkat", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot remove"},
+    {second_name, {"linkat", 1, EPERM, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
+    {second_name, {"linkat", 1, EMLINK, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
+    {second_name, {"linkat", 1, EXDEV, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
+    {second_name, {"linkat", 1, ENOSYS, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
+    {second_name, {"linkat", 1, EOPNOTSUPP, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
+    {second_name, {"linkat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot link"},
+    {list, {"opendir", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot list"},
+    {lock, {"open", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open the folder of"},
+    {lock, {"openat", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open the lock"},
+    {lock, {"flock", 1, EIO, 0}, EPCTX_ERR_IO, "cannot lock"},
+    {lock, {"flock", 1, EINTR, 2}, EPCTX_OK, ""},
+    /* Who waited may hold the lock of a file that is gone, or of another one: again. */
+    {lock, {"fstat", 1, EIO, 0}, EPCTX_OK, ""},
+    {lock, {"fstatat", 1, ENOENT, 2}, EPCTX_OK, ""},
+    {lock, {"fstatat", 1, OTHER_FILE, 0}, EPCTX_OK, ""},
+    {lock, {"fstatat", 1, OTHER_DEVICE, 0}, EPCTX_OK, ""},
+};
+
+/* Something that a case left behind, or NULL. */
+static const char *left_behind(bool failed, int first_free)
+{
+    static char text[2100];
+    bytes now = read_file(at("file"));
+    bool replaced = bytes_equal(&now, "new text", 8), old = bytes_equal(&now, "text", 4);
+    int fd = dup(0);
+    close(fd);
+    bytes_free(&now);
+    if (fd != first_free) return "a descriptor is open";
+    if (sys_maps != 0) return "a mapping is left";
+    if (failed && (!old || strcmp(listing(), "file ") != 0)) {
+        snprintf(text, sizeof text, "after a failure there is: %s(%s)", listing(),
+                 old ? "file as before" : "file changed");
+        return text;
+    }
+    return old || replaced ? NULL : "the file is neither the old one nor the new one";
+}
+
+TEST(system_calls)
+{
+    struct stat info;
+    int first_free = dup(0);
+    close(first_free);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct io_case *c = &cases[i];
+        const char *left;
+        epctx_status status;
+        clear_root();
+        make_file(at("file"), "text", 4);
+        CHECK_INT(chmod(at("file"), 0640), 0);
+        epctx_error_clear(&error);
+        sys_plan = c->fault;
+        sys_seen = sys_renamed = sys_opens = 0;
+        status = c->run();
+        sys_plan.call = NULL;
+        CHECK(sys_seen >= c->fault.at, "case %zu: %s is called %d times only", i, c->fault.call,
+              sys_seen);
+        CHECK(status == c->status, "case %zu, %s: %s (%s), expected %s", i, c->fault.call,
+              epctx_status_name(status), error.message, epctx_status_name(c->status));
+        CHECK(strstr(error.message, c->message) != NULL && (status == EPCTX_OK) ==
+              (error.message[0] == '\0'), "case %zu, %s: the message is \"%s\", expected \"%s\"", i,
+              c->fault.call, error.message, c->message);
+        if (status != EPCTX_OK && status != EPCTX_ERR_PATH && c->run != map_inside)
+            CHECK_HAS(error.message, root); /* which file */
+        left = left_behind(status != EPCTX_OK, first_free);
+        CHECK(left == NULL, "case %zu, %s: %s", i, c->fault.call, left);
+        /* A lock of another file is given up, and the file opened again. */
+        if (c->run == lock && status == EPCTX_OK && strstr(c->fault.call, "stat") != NULL)
+            CHECK_INT(sys_opens, c->fault.times > 0 ? c->fault.times + 1 : 2);
+        if ((c->run == replace || c->run == swap) && status == EPCTX_OK) {
+            CHECK_INT(sys_renamed, 1);
+            CHECK_INT(stat(at("file"), &info), 0);
+            /* The mode is kept, unless the group is not known. */
+            CHECK_INT(info.st_mode & 0777, strcmp(c->fault.call, "fstat") == 0 ? 0600 : 0640);
+            CHECK_INT(info.st_size, 8);
+        }
+    }
+}
+
+/* Where files have one name only what is replaced is copied: what the copy meets. */
+static epctx_status copied(const char *call, int at_call, int what)
+{
+    epctx_status status;
+    clear_root();
+    make_file(at("file"), "text", 4);
+    if (chmod(at("file"), 0640) != 0) return EPCTX_ERR_CONFIG;
+    epctx_error_clear(&error);
+    one_name = true;
+    sys_plan = (sys_fault){call, at_call, what, 0};
+    sys_seen = 0;
+    status = swap_backup_alone();
+    sys_plan.call = NULL;
+    one_name = false;
+    return status;
+}
+
+TEST(copies)
+{
+    static const struct {
+        const char *call;
+        int at, what;
+    } steps[] = {{"openat", 2, EACCES}, {"openat", 3, EACCES}, {"fstat", 3, EIO},
+                 {"fchmod", 2, EPERM},  {"write", 2, ENOSPC},  {"fsync", 2, EIO},
+                 {"mmap", 1, ENOMEM}};
+    struct stat info;
+    CHECK_OK(copied("none", 1, 0), error);
+    CHECK_STR(listing(), "file file~ ");
+    CHECK_INT(stat(at("file~"), &info), 0);
+    CHECK_INT(info.st_mode & 0777, 0640);
+    CHECK_INT(info.st_size, 4);
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        CHECK(copied(steps[i].call, steps[i].at, steps[i].what) == EPCTX_ERR_IO, "%s: %s",
+              steps[i].call, error.message);
+        CHECK(strcmp(listing(), "file ") == 0, "%s: there is %s", steps[i].call, listing());
+        CHECK_INT(sys_maps, 0);
+    }
+}
+
+TEST(long_lock)
+{
+    static char path[EPCTX_PATH_MAX + 1];
+    static epctx_io_file held;
+    const epctx_io *io = epctx_io_files();
+    memset(path, 'x', sizeof path - 1);
+    epctx_error_clear(&error);
+    CHECK_INT(io->lock_fn(io->user, NULL, path, &held, &error), EPCTX_ERR_LIMIT);
+    CHECK_HAS(error.message, "a path is longer");
+}
+
+/* -- what the file system refuses -- */
 
 static void make_tree(void)
 {
-    FILE *file;
-    if (!test_temp(root) || mkdir(at("sub"), 0777) != 0) abort();
-    file = fopen(at("file"), "wb");
-    if (file == NULL || fputs("text", file) < 0 || fclose(file) != 0) abort();
+    clear_root();
+    make_file(at("file"), "text", 4);
+    if (mkdir(at("sub"), 0777) != 0) abort();
     if (mkfifo(at("pipe"), 0666) != 0 || symlink("sub", at("link")) != 0) abort();
 }
 
@@ -33,7 +690,7 @@ static void remove_tree(void)
     static const char *const names[] = {"file", "second", "pipe", "link", "sub/new", "sub"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         remove(at(names[i]));
-    if (rmdir(root) != 0) abort(); /* a temporary file was left behind */
+    if (listing()[0] != '\0') abort(); /* a temporary file was left behind */
 }
 
 TEST(reading)
@@ -140,9 +797,17 @@ TEST(second_names)
 
 int main(int argc, char **argv)
 {
+    if (!make_root()) {
+        printf("FAIL test_io: no folder to work in\n");
+        return 1;
+    }
     RUN(reading);
     RUN(no_descriptors);
     RUN(writing);
     RUN(second_names);
+    RUN(system_calls);
+    RUN(copies);
+    RUN(long_lock);
+    remove_root();
     return test_end();
 }

@@ -1294,6 +1294,14 @@ TEST(owners_of_metadata)
         CHECK_UINT(epctx_metadata_field(owners[i].owner), owners[i].number);
 }
 
+TEST(names_of_types)
+{
+    CHECK_STR(epctx_attr_type_name(-1), "unknown");
+    CHECK_STR(epctx_attr_type_name(0), "UNDEFINED");
+    CHECK_STR(epctx_attr_type_name(14), "TYPE_PROTOS");
+    CHECK_STR(epctx_attr_type_name(15), "unknown");
+}
+
 int main(int argc, char **argv)
 {
     RUN(model_info);
@@ -1324,5 +1332,6 @@ int main(int argc, char **argv)
     RUN(many_doubled_fields);
     RUN(many_opsets);
     RUN(owners_of_metadata);
+    RUN(names_of_types);
     return test_end();
 }

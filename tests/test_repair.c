@@ -1,13 +1,9 @@
-/* Repair, case by case: what is left alone because it was not asked for, is not ours to choose or
- * is right, and what the source model says. */
+/* Repair: what it does and undoes; what is left alone because it was not asked for, is not ours to
+ * choose or is right; and what the source model says. */
 #define _XOPEN_SOURCE 700
 #include "examples/epctx/ops/repair.h"
-#include "files.h"
+#include "combine.h"
 #include "examples/epctx/ops/lint.h"
-
-static const float weights[] = {1, 2, 3, 4};
-static const char npu[] = "EpctxNpuExecutionProvider";
-static const char ov[] = "OpenVINOExecutionProvider";
 
 /* One compiled node of a source that makes y from x. */
 static bytes one_node(const char *source, const char *cache, int64_t embed)
@@ -103,6 +99,104 @@ static bool job_untouched(job *j)
     return same;
 }
 
+/* -- by rule, and undone -- */
+
+static size_t count_metadata(const epctx_model *model)
+{
+    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    epctx_pair entry;
+    size_t count = 0;
+    while (epctx_next_pair(&it, &entry))
+        count++;
+    return count;
+}
+
+/* Without options: every rule that is no hint. */
+TEST(defaults)
+{
+    bytes data = one_node(npu, "c", 1);
+    epctx_model model;
+    size_t done = 9, left = 9;
+    add_metadata(&data, "ep_compatibility_info.none", "x");
+    CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, NULL), EPCTX_OK);
+    CHECK_INT(epctx_repair(&model, NULL, NULL, NULL, &done, &left, NULL), EPCTX_OK);
+    CHECK_UINT(done, 1);
+    CHECK_UINT(count_metadata(&model), 0);
+    epctx_model_close(&model);
+    bytes_free(&data);
+}
+
+typedef struct tally {
+    size_t done, left;
+    epctx_rule last;
+} tally;
+
+static void count_note(void *user, const epctx_repair_note *n)
+{
+    tally *all = (tally *)user;
+    all->done += n->done;
+    all->left += !n->done;
+    all->last = n->rule;
+}
+
+/* The graph stands twice: what can only be read becomes what can be edited, and back. */
+TEST(repair_and_undo)
+{
+    bytes data = compiled_model("EpctxNpuExecutionProvider"), graph = {0}, now;
+    epctx_repair_opts opts = {0};
+    epctx_model model;
+    epctx_error error;
+    tally all = {0, 0, EPCTX_RULE_COUNT};
+    size_t done, left;
+    opts.check.no_files = true;
+    add_node(&graph, "Relu", "extra", "y", "z");
+    put_child(&data, 7, &graph);
+    CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_put_metadata(&model, epctx_str_of("a"), epctx_str_of("b"), &error),
+              EPCTX_ERR_GRAPH);
+    CHECK_OK(epctx_repair(&model, &opts, count_note, &all, &done, &left, &error), error);
+    CHECK_TRUE(done > 0 && done == all.done && left == all.left);
+    CHECK_INT(count_of(epctx_graph_nodes(epctx_model_graph(&model))), 3);
+    CHECK_INT(epctx_put_metadata(&model, epctx_str_of("a"), epctx_str_of("b"), &error), EPCTX_OK);
+    epctx_undo(&model, 0);
+    now = written(&model);
+    CHECK_MEM(now.data, now.size, data.data, data.size);
+    CHECK_INT(count_of(epctx_graph_nodes(epctx_model_graph(&model))), 3);
+    CHECK_INT(epctx_put_metadata(&model, epctx_str_of("a"), epctx_str_of("b"), &error),
+              EPCTX_ERR_GRAPH);
+    bytes_free(&now);
+    epctx_model_close(&model);
+    bytes_free(&data);
+}
+
+/* A rule that was not asked for is left alone; a hint is repaired when it is named. */
+TEST(repair_by_rule)
+{
+    bytes graph = {0}, data;
+    epctx_rule rule = EPCTX_RULE_DEFAULTS;
+    epctx_repair_opts opts = {0};
+    epctx_model model;
+    epctx_error error;
+    tally all = {0, 0, EPCTX_RULE_COUNT};
+    add_epnode(&graph, "n", "x", "y", -1, -1, "QNN", "n", "payload", 7);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
+    data = new_model(&graph); /* com.microsoft is not imported */
+    opts.check.no_files = true;
+    opts.rules = &rule;
+    opts.rule_count = 1;
+    CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_repair(&model, &opts, count_note, &all, NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(all.done, 2);
+    CHECK_INT(all.last, EPCTX_RULE_DEFAULTS);
+    CHECK_INT(epctx_model_opset(&model, epctx_str_of("com.microsoft")), 0);
+    rule = EPCTX_RULE_EPCONTEXT_OPSET;
+    CHECK_INT(epctx_repair(&model, &opts, count_note, &all, NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_model_opset(&model, epctx_str_of("com.microsoft")), 1);
+    epctx_model_close(&model);
+    bytes_free(&data);
+}
+
 /* -- fields that stand twice -- */
 
 /* Of two types only the last counts; of two graphs both; a model with such fields can only be
@@ -181,7 +275,8 @@ TEST(doubled_entries)
     CHECK_UINT(j.left, 1);
     CHECK(job_untouched(&j), "one of two different attributes went");
     job_rule(&j, EPCTX_RULE_DOUBLED_OPSET);
-    CHECK_HAS(job_run(&j), "'com.microsoft' occurred twice with the same content; one was removed; ");
+    CHECK_HAS(job_run(&j),
+              "'com.microsoft' occurred twice with the same content; one was removed; ");
     CHECK(strstr(j.notes, "'key'") == NULL, "metadata went that nobody asked for: %s", j.notes);
     job_close(&j);
 }
@@ -401,6 +496,113 @@ TEST(names_by_rule)
     remove_root();
 }
 
+/* Names that are wrong, of files that are there. */
+static void make_misnamed(void)
+{
+    static char deep[6000];
+    bytes graph = {0}, model, attr = {0}, node;
+    size_t i;
+    for (i = 0; i < sizeof deep - 1; i++)
+        deep[i] = i % 2 == 0 ? 'd' : '/';
+    mkdir(at("sub"), 0700);
+    save_sixteen("ctx.bin", 1);
+    save_sixteen("sub/two.bin", 2);
+    save_sixteen("three.bin", 3);
+    save_sixteen("w.bin", 4);
+    add_epnode(&graph, "a", "x", "a", 1, 1, NULL, "p0", "ctx.bin", 7); /* embed_mode is wrong */
+    add_epnode(&graph, "b", "x", "b", 1, 0, NULL, "p1", "C:\\build\\sub\\two.bin", 20);
+    add_epnode(&graph, "c", "x", "c", 1, 0, NULL, "p2", "/build//three.bin", 17);
+    add_epnode(&graph, "d", "x", "d", 1, 0, NULL, "p3", "gone/three.bin", 14);
+    add_epnode(&graph, "e", "x", "e", 1, 0, NULL, "p4", deep, sizeof deep - 1);
+    add_epnode(&graph, "f", "x", "f", 1, 0, NULL, "p5", "nowhere.bin", 11);
+    node = new_node("EPContext", "com.microsoft", "g", "x", "g");
+    add_attr_str(&node, "onnx_model_filename", "C:\\build/old\\m.onnx", 19);
+    add_attr_str(&node, "ep_cache_context", "", 0);
+    put_child(&graph, 1, &node);
+    node = new_node("EPContext", "com.microsoft", "", "x", "h"); /* has a type that is wrong */
+    put_str(&attr, 1, "embed_mode");
+    put_str(&attr, 4, "no");
+    put_int(&attr, 20, EPCTX_ATTR_STRING);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    add_epnode(&graph, "", "x", "i", 0, 1, NULL, NULL, NULL, 0);
+    put_outside(&graph, 5, "w", "old/w.bin");
+    add_node(&graph, "Use", "use", "w", "y");
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
+    model = new_model(&graph);
+    add_opset(&model, "com.microsoft", 1);
+    save_bytes("m.onnx", &model);
+}
+
+/* "name embed_mode context" of every EPContext node that can be read. */
+static const char *contexts_of(const epctx_model *model)
+{
+    static char text[12000];
+    epctx_walk walk;
+    epctx_node_view node;
+    epctx_epnode ep;
+    text[0] = '\0';
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_epnode(&walk, &node)) {
+        size_t used = strlen(text);
+        if (epctx_epnode_read(&node, &ep, NULL) == EPCTX_OK)
+            snprintf(text + used, sizeof text - used, "%.*s %d %.*s; ", (int)ep.name.size,
+                     ep.name.data, (int)ep.embed_mode, (int)ep.ep_cache_context.size,
+                     ep.ep_cache_context.data);
+    }
+    return text;
+}
+
+TEST(repair_of_names_of_files)
+{
+    static uint64_t memory[HUNGRY_BUFFER / 8];
+    static epctx_profile strict;
+    static epctx_error error;
+    const epctx_profile *profiles[3] = {NULL, NULL, NULL};
+    epctx_rule rules[EPCTX_RULE_COUNT];
+    epctx_repair_opts opts = {0};
+    tally all = {0, 0, EPCTX_RULE_COUNT};
+    size_t i, room, done, left;
+    int turn;
+    CHECK_TRUE(make_root());
+    make_misnamed();
+    strict = *epctx_profile_find(epctx_str_of("npu"));
+    strict.required = (1u << EPCTX_EP_ATTR_COUNT) - 1;
+    profiles[1] = epctx_profile_find(epctx_str_of("tensorrt"));
+    profiles[2] = &strict;
+    for (i = 0; i < EPCTX_RULE_COUNT; i++)
+        rules[i] = (epctx_rule)i;
+    for (turn = 0; turn < 4; turn++) {
+        opts.check.profile = profiles[turn % 3];
+        opts.rules = rules;
+        opts.rule_count = turn < 2 ? EPCTX_RULE_COUNT : turn == 2 ? 0 : 1;
+        for (room = 0;;) { /* every allocation fails once */
+            epctx_model model;
+            epctx_status status;
+            size_t missing;
+            CHECK_OK(open_hungry(&model, at("m.onnx"), NULL, memory, room, &error), error);
+            status = epctx_repair(&model, &opts, count_note, &all, &done, &left, &error);
+            missing = model.arena.missing;
+            if (status == EPCTX_OK && turn < 3) {
+                CHECK_HAS(contexts_of(&model), "a 0 ctx.bin; b 0 sub/two.bin; c 0 three.bin; "
+                                               "d 0 three.bin; e 0 d/d/");
+                CHECK_HAS(contexts_of(&model), "f 0 nowhere.bin; ");
+            }
+            epctx_model_close(&model);
+            if (status == EPCTX_OK) break;
+            CHECK(status == EPCTX_ERR_NOMEM, "%s", error.message);
+            CHECK(missing > 0, "a failure without a request");
+            room += missing;
+        }
+        CHECK(turn == 3 || (done > 5 && left > 0), "%zu repaired, %zu left", done, left);
+    }
+    remove(at("sub/two.bin"));
+    rmdir(at("sub"));
+    clear_root();
+    rmdir(root);
+}
+
 /* -- what the source model knows -- */
 
 static void add_tensor(bytes *graph, const char *name, int32_t elem, int64_t d0, int64_t d1)
@@ -460,6 +662,48 @@ TEST(data_of_the_source)
         CHECK(cases[i].repaired || job_untouched(&j), "case %zu: a model was changed", i);
         job_close(&j);
     }
+}
+
+/* Initializers that only bodies read come back in the order of the bodies, whatever the addresses
+ * are. */
+TEST(repair_order)
+{
+    bytes graph = {0}, source = {0}, body = {0}, node, a, b;
+    epctx_repair_opts opts = {0};
+    epctx_model model, before;
+    epctx_tensor_view tensor;
+    epctx_cursor it;
+    char name[16];
+    int i;
+    for (i = 0; i < 40; i++) {
+        snprintf(name, sizeof name, "w%d", i * 7 % 40);
+        add_node(&body, "Relu", "", name, "");
+        add_floats(&source, name, weights, 4);
+    }
+    add_value(&body, GRAPH_OUTPUT, "w0", EPCTX_ONNX_FLOAT, vector);
+    node = new_node("If", "", "if", "x", "y");
+    add_attr_graph(&node, "then_branch", &body);
+    put_child(&graph, 1, &node);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_BOOL, NULL);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
+    a = new_model(&graph);
+    b = new_model(&source);
+    CHECK_INT(epctx_model_open_memory(&before, b.data, b.size, NULL, NULL), EPCTX_OK);
+    CHECK_INT(epctx_model_open_memory(&model, a.data, a.size, NULL, NULL), EPCTX_OK);
+    opts.source = &before;
+    opts.check.no_files = true;
+    CHECK_INT(epctx_repair(&model, &opts, NULL, NULL, NULL, NULL, NULL), EPCTX_OK);
+    it = epctx_graph_initializers(epctx_model_graph(&model));
+    for (i = 0; i < 40; i++) {
+        snprintf(name, sizeof name, "w%d", i * 7 % 40);
+        CHECK_TRUE(epctx_next_tensor(&it, &tensor));
+        CHECK(epctx_str_is(tensor.name, name), "initializer %d is '%.*s', expected '%s'", i,
+              (int)tensor.name.size, tensor.name.data, name);
+    }
+    epctx_model_close(&model);
+    epctx_model_close(&before);
+    bytes_free(&a);
+    bytes_free(&b);
 }
 
 /* -- types -- */
@@ -532,7 +776,6 @@ TEST(types_of_graph_outputs)
         "'q' now has its type from the source model",
         "(the source model does not have it: compile that again, the EP knows it, or run type "
         "inference on it first)"};
-    static const int64_t vector[] = {4, -1};
     for (int kind = 0; kind < 3; kind++) { /* no source, one that tells, one that does not */
         bytes graph = {0}, source = {0}, untyped = {0};
         epctx_cursor it;
@@ -563,33 +806,69 @@ TEST(types_of_graph_outputs)
     }
 }
 
-static size_t count_metadata(const epctx_model *model)
+/* The type of an output that only DequantizeLinear reads is that of its zero point. */
+TEST(repair_type_from_reader)
 {
-    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
-    epctx_pair pair;
-    size_t count = 0;
-    while (epctx_next_pair(&it, &pair))
-        count++;
-    return count;
+    static const uint8_t zero = 0;
+    bytes graph = {0}, data, tensor = {0};
+    epctx_repair_opts opts = {0};
+    epctx_cursor it;
+    epctx_value_view value;
+    epctx_model model;
+    epctx_error error;
+    opts.check.no_files = true;
+    add_epnode(&graph, "n", "x", "q", 1, 1, "QNN", "n", "payload", 7);
+    add_node(&graph, "DequantizeLinear", "dq", "q,s,z", "y");
+    add_floats(&graph, "s", weights, 1);
+    put_int(&tensor, 2, EPCTX_ONNX_UINT8);
+    put_str(&tensor, 8, "z");
+    put_data(&tensor, 9, &zero, 1);
+    put_child(&graph, 5, &tensor);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
+    data = new_model(&graph);
+    CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_repair(&model, &opts, NULL, NULL, NULL, NULL, &error), EPCTX_OK);
+    it = epctx_graph_values(epctx_model_graph(&model));
+    CHECK_TRUE(epctx_next_value(&it, &value));
+    CHECK_TRUE(epctx_str_is(value.name, "q") && value.elem_type == EPCTX_ONNX_UINT8);
+    epctx_model_close(&model);
+    bytes_free(&data);
 }
 
-/* Without options: every rule that is no hint. */
-TEST(defaults)
+/* -- many -- */
+
+/* Thousands of nodes of one name take memory in proportion. */
+TEST(repair_of_many_names)
 {
-    bytes data = one_node(npu, "c", 1);
+    enum { MANY = 5000 };
+    bytes graph = {0}, data;
+    epctx_repair_opts opts = {0};
+    epctx_rule rule = EPCTX_RULE_DOUBLED_NODE, none = (epctx_rule)EPCTX_RULE_COUNT;
     epctx_model model;
-    size_t done = 9, left = 9;
-    add_metadata(&data, "ep_compatibility_info.none", "x");
-    CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, NULL), EPCTX_OK);
-    CHECK_INT(epctx_repair(&model, NULL, NULL, NULL, &done, &left, NULL), EPCTX_OK);
-    CHECK_UINT(done, 1);
-    CHECK_UINT(count_metadata(&model), 0);
+    epctx_error error;
+    size_t done, i;
+    for (i = 0; i < MANY; i++)
+        add_node(&graph, "Relu", "same", "x", "");
+    data = new_model(&graph);
+    CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
+    opts.rules = &none;
+    opts.rule_count = 1;
+    CHECK_INT(epctx_repair(&model, &opts, NULL, NULL, NULL, NULL, &error), EPCTX_ERR_ARG);
+    opts.rules = &rule;
+    opts.check.no_files = true;
+    CHECK_OK(epctx_repair(&model, &opts, NULL, NULL, &done, NULL, &error), error);
+    CHECK_UINT(done, MANY - 1);
+    CHECK(model.arena.used < MANY * 2000u, "%zu bytes for %d names", model.arena.used, MANY);
     epctx_model_close(&model);
     bytes_free(&data);
 }
 
 int main(int argc, char **argv)
 {
+    RUN(defaults);
+    RUN(repair_and_undo);
+    RUN(repair_by_rule);
     RUN(doubled_fields);
     RUN(doubled_entries);
     RUN(doubled_entries_of_any_size);
@@ -600,9 +879,12 @@ int main(int argc, char **argv)
     RUN(files_that_cannot_be_looked_for);
     RUN(payloads_that_are_names);
     RUN(names_by_rule);
+    RUN(repair_of_names_of_files);
     RUN(data_of_the_source);
+    RUN(repair_order);
     RUN(types_by_reader);
     RUN(types_of_graph_outputs);
-    RUN(defaults);
+    RUN(repair_type_from_reader);
+    RUN(repair_of_many_names);
     return test_end();
 }

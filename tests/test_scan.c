@@ -612,6 +612,194 @@ TEST(a_name_too_long_takes_no_room)
     bytes_free(&model);
 }
 
+static const char npu[] = "EpctxNpuExecutionProvider";
+
+typedef struct broken_stream {
+    const bytes *data;
+    size_t at;
+    size_t broken_at; /* reading fails there; SIZE_MAX: it ends */
+} broken_stream;
+
+static bool read_broken(pb_istream_t *stream, pb_byte_t *out, size_t count)
+{
+    broken_stream *s = (broken_stream *)stream->state;
+    if (s->broken_at < s->at + count) return false;
+    if (count > s->data->size - s->at) {
+        stream->bytes_left = 0;
+        return false;
+    }
+    if (out != NULL) memcpy(out, s->data->data + s->at, count);
+    s->at += count;
+    return true;
+}
+
+static char strings_found[3 * EPCTX_SCAN_TEXT]; /* name, source, partition */
+
+/* The last event, and the node of the main graph that was found last. */
+static epctx_scan_event scan_all(epctx_scan *scan, epctx_scan *found, epctx_error *error)
+{
+    epctx_scan_event event;
+    epctx_error_clear(error);
+    while ((event = epctx_scan_next(scan, error)) != EPCTX_SCAN_END && event != EPCTX_SCAN_FAILED)
+        if (event == EPCTX_SCAN_EPNODE && scan->depth == 0) {
+            *found = *scan; /* its strings are those of `scan`, which goes on */
+            snprintf(strings_found, sizeof strings_found, "%.*s %.*s %.*s",
+                     (int)scan->node.name.size, scan->node.name.data, (int)scan->node.source.size,
+                     scan->node.source.data, (int)scan->node.partition_name.size,
+                     scan->node.partition_name.data);
+        }
+    return event;
+}
+
+/* A stream of unknown length may end between two fields of the model, and nowhere else; one that
+ * fails has not ended. */
+TEST(streams_that_end)
+{
+    bytes graph = {0}, data;
+    size_t ends = 0;
+    add_epnode(&graph, "n", "x", "y", 1, 1, npu, "p", "c", 1);
+    data = end_model(&graph);
+    for (size_t size = 0; size <= data.size; size++) {
+        for (int broken = 0; broken < 2; broken++) {
+            bytes part = {data.data, size, 0};
+            broken_stream s = {&part, 0, SIZE_MAX};
+            pb_istream_t stream = {0};
+            epctx_scan scan, found;
+            epctx_error error;
+            epctx_scan_event event;
+            if (broken) {
+                part.size = data.size;
+                s.broken_at = size;
+            }
+            stream.callback = read_broken;
+            stream.state = &s;
+            stream.bytes_left = SIZE_MAX;
+            epctx_scan_begin_stream(&scan, &stream);
+            event = scan_all(&scan, &found, &error);
+            ends += event == EPCTX_SCAN_END;
+            CHECK(event == EPCTX_SCAN_END || error.message[0] != '\0', "%zu bytes: no message",
+                  size);
+            if (broken)
+                CHECK(event == EPCTX_SCAN_FAILED && error.status == EPCTX_ERR_IO,
+                      "broken at %zu: %s", size, epctx_status_name(error.status));
+            else if (size == 0)
+                CHECK(event == EPCTX_SCAN_FAILED, "an empty stream is a model");
+            else if (size == data.size)
+                CHECK(event == EPCTX_SCAN_END, "%s", error.message);
+        }
+    }
+    CHECK_UINT(ends, 5); /* behind each of five fields */
+    bytes_free(&data);
+}
+
+/* Numbers that do not end; attributes that no node has; a tensor in segments: the verdict is that
+ * of the index. */
+TEST(odd_fields)
+{
+    static const uint8_t endless[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+                                      0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+    for (int turn = 0; turn < 6; turn++) {
+        bytes graph = {0}, data, function = {0}, attr = {0}, tensor = {0}, segment = {0};
+        bytes entry = {0};
+        memory_source m;
+        epctx_model model;
+        epctx_scan scan, found;
+        epctx_error error;
+        epctx_status status;
+        epctx_scan_event event;
+        add_epnode(&graph, "n", "x", "y", 1, 1, npu, "p", "c", 1);
+        if (turn == 4) {
+            put_int(&tensor, 1, 1);
+            put_int(&tensor, 2, EPCTX_ONNX_FLOAT);
+            put_int(&segment, 1, 0);
+            put_int(&segment, 2, 1);
+            put_child(&tensor, 3, &segment);
+            put_str(&tensor, 8, "w");
+            put_data(&tensor, 9, "1234", 4);
+            put_str(&entry, 1, "offset"); /* metadata, not a place in a file */
+            put_str(&entry, 2, "not a number");
+            put_child(&tensor, 16, &entry);
+            put_child(&graph, 5, &tensor);
+        }
+        data = end_model(&graph);
+        if (turn == 1) bytes_add(&data, endless, sizeof endless); /* a tag, */
+        if (turn == 2) { /* a value, a length */
+            put_tag(&data, 1, 0);
+            bytes_add(&data, endless, sizeof endless);
+        }
+        if (turn == 3) {
+            put_tag(&data, 6, 2);
+            bytes_add(&data, endless, sizeof endless);
+        }
+        if (turn == 5) {
+            put_str(&function, 1, "F");
+            put_str(&attr, 1, "source");
+            put_str(&attr, 4, "value");
+            put_int(&attr, 20, EPCTX_ATTR_STRING);
+            put_child(&function, 11, &attr);
+            put_child(&data, 25, &function);
+        }
+        memset(&found, 0, sizeof found);
+        begin_memory(&scan, &m, &data);
+        event = scan_all(&scan, &found, &error);
+        status = epctx_model_open_memory(&model, data.data, data.size, NULL, NULL);
+        CHECK((event == EPCTX_SCAN_END) == (status == EPCTX_OK), "turn %d: scan %s, open %s", turn,
+              error.message, epctx_status_name(status));
+        CHECK((status == EPCTX_OK) == (turn == 0 || turn > 3), "turn %d: %s", turn,
+              epctx_status_name(status));
+        epctx_model_close(&model);
+        bytes_free(&data);
+    }
+}
+
+/* A graph inside of a compiled node, and the node's attributes behind it. */
+TEST(attributes_behind_a_graph)
+{
+    bytes graph = {0}, node = new_node("EPContext", "com.microsoft", "n", "x", "y"), data;
+    bytes body = {0};
+    memory_source m;
+    epctx_scan scan, found;
+    epctx_error error;
+    add_epnode(&body, "inner", "x", "z", 1, 1, "QNN", "inside", "d", 1);
+    add_attr_graph(&node, "body", &body);
+    add_attr_str(&node, "source", npu, strlen(npu));
+    add_attr_str(&node, "partition_name", "p", 1);
+    put_child(&graph, 1, &node);
+    data = end_model(&graph);
+    memset(&found, 0, sizeof found);
+    begin_memory(&scan, &m, &data);
+    CHECK(scan_all(&scan, &found, &error) == EPCTX_SCAN_END, "%s", error.message);
+    CHECK_STR(strings_found, "n EpctxNpuExecutionProvider p");
+    bytes_free(&data);
+}
+
+/* Strings of a node that are longer together than there is room: the places of all are known, and
+ * what fits is kept. */
+TEST(more_text_than_room)
+{
+    static char half[EPCTX_SCAN_TEXT * 6 / 10 + 1], whole[EPCTX_SCAN_TEXT + 2];
+    for (int turn = 0; turn < 2; turn++) {
+        bytes graph = {0}, data;
+        memory_source m;
+        epctx_scan scan, found;
+        epctx_error error;
+        const char *first = half, *second = turn == 0 ? half : whole;
+        memset(half, 'h', sizeof half - 1);
+        memset(whole, 'w', sizeof whole - 1);
+        add_epnode(&graph, "n", "x", "y", 1, 1, second, first, "c", 1);
+        data = end_model(&graph);
+        memset(&found, 0, sizeof found);
+        begin_memory(&scan, &m, &data);
+        CHECK(scan_all(&scan, &found, &error) == EPCTX_SCAN_END, "%s", error.message);
+        CHECK_UINT(found.ranges[EPCTX_EP_SOURCE].length, strlen(second));
+        CHECK_UINT(found.ranges[EPCTX_EP_PARTITION_NAME].length, strlen(first));
+        CHECK_MEM(data.data + found.ranges[EPCTX_EP_SOURCE].offset, strlen(second), second,
+                  strlen(second));
+        CHECK_TRUE(found.node.source.size == 0 || found.node.partition_name.size == 0);
+        bytes_free(&data);
+    }
+}
+
 TEST(state_is_small)
 {
     CHECK(sizeof(epctx_scan) <= 1536, "epctx_scan has %zu bytes, at most 1536 are promised",
@@ -635,6 +823,10 @@ int main(int argc, char **argv)
     RUN(a_source_has_an_end);
     RUN(read_failure_is_an_io_error);
     RUN(a_name_too_long_takes_no_room);
+    RUN(streams_that_end);
+    RUN(odd_fields);
+    RUN(attributes_behind_a_graph);
+    RUN(more_text_than_room);
     RUN(state_is_small);
     return test_end();
 }

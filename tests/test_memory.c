@@ -1,17 +1,11 @@
-/* Merge, split, wrap and repair with every allocation failing in turn, on models that have
- * something of everything, and with more and more names, so that every table grows at every
- * place. */
+/* Merge, split and repair with every allocation failing in turn, on models that have something of
+ * everything, and with more and more names, so that every table grows at every place; and with
+ * bytes of the models damaged. */
 #define _XOPEN_SOURCE 700
-#include "examples/epctx/ops/merge.h"
-#include "examples/epctx/ops/split.h"
-#include "examples/epctx/ops/wrap.h"
 #include "examples/epctx/ops/repair.h"
-#include "files.h"
+#include "combine.h"
 #include "examples/epctx/ops/lint.h"
 #include "starve.h"
-
-static const int64_t vector[] = {4, -1};
-static const float weights[] = {1, 2, 3, 4};
 
 /* -- parts of models -- */
 
@@ -245,7 +239,7 @@ static epctx_status say_combined(epctx_status status, const epctx_combined *out)
     return status;
 }
 
-static epctx_merge_opts merge_opts; /* of the runs to come */
+static epctx_merge_opts wish_opts; /* of the runs to come */
 static const char *merge_prefix[2];
 
 static epctx_status run_merge(epctx_model *a, epctx_model *b, epctx_error *error)
@@ -256,7 +250,7 @@ static epctx_status run_merge(epctx_model *a, epctx_model *b, epctx_error *error
     parts[1].model = b;
     parts[0].prefix = merge_prefix[0];
     parts[1].prefix = merge_prefix[1];
-    return say_combined(epctx_merge(parts, 2, &merge_opts, &out, error), &out);
+    return say_combined(epctx_merge(parts, 2, &wish_opts, &out, error), &out);
 }
 
 /* How many more of everything there are in turn: with these, every table of the operations is full
@@ -281,11 +275,11 @@ static const char *starve_merge(look a, look b, size_t *runs)
         snprintf(path[1], sizeof path[1], "%s", at("sub/b.onnx"));
         in.path[0] = path[0];
         in.path[1] = path[1];
-        merge_opts.output_path = path[0];
+        wish_opts.output_path = path[0];
         wrong = fill > 0          ? starve_tables(run_merge, &in, runs)
                 : merge_prefix[0] == NULL ? starve(run_merge, &in, runs)
                                           : starve_allocator(run_merge, &in, runs);
-        merge_opts.output_path = NULL;
+        wish_opts.output_path = NULL;
         remove_pair();
         if (wrong != NULL) {
             snprintf(text, sizeof text, "fill %d: %s", fill, wrong);
@@ -297,19 +291,16 @@ static const char *starve_merge(look a, look b, size_t *runs)
 
 static void merge_wish(const char *first, const char *second, epctx_metadata_policy rule)
 {
-    memset(&merge_opts, 0, sizeof merge_opts);
-    merge_opts.metadata = rule;
-    merge_opts.force_opset = true;
+    memset(&wish_opts, 0, sizeof wish_opts);
+    wish_opts.metadata = rule;
+    wish_opts.force_opset = true;
     merge_prefix[0] = first;
     merge_prefix[1] = second;
 }
 
-static const char npu[] = "EpctxNpuExecutionProvider";
-static const char ov[] = "OpenVINOExecutionProvider";
-
 /* The second model's bodies have names of the first one's main graph. */
-static const look first = {"x", "t", "y", "a", npu, 3, "c.bin", "w.bin", "v.bin", "one", 13, 0};
-static const look second = {"x", "t", "z", "t", npu, 8, "c.bin", "w.bin", "v.bin", "two", 17, 0};
+static const look one = {"x", "t", "y", "a", npu, 3, "c.bin", "w.bin", "v.bin", "one", 13, 0};
+static const look two = {"x", "t", "z", "t", npu, 8, "c.bin", "w.bin", "v.bin", "two", 17, 0};
 /* The second model's EP finds values by name. */
 static const look feeds = {"p", "q", "y", "a", npu, 8, "c.bin", "w.bin", "v.bin", "one", 0, 0};
 static const look fed = {"x", "t", "z", "t", ov, 8, "c.bin", "w.bin", "v.bin", "two", 17, 0};
@@ -319,7 +310,7 @@ TEST(merge_side_by_side)
     size_t runs = 0;
     const char *wrong;
     merge_wish(NULL, NULL, EPCTX_METADATA_PREFIX);
-    wrong = starve_merge(first, second, &runs);
+    wrong = starve_merge(one, two, &runs);
     CHECK(wrong == NULL, "%s", wrong);
     printf("note %zu runs\n", runs);
 }
@@ -329,7 +320,7 @@ TEST(merge_with_prefixes)
     size_t runs = 0;
     const char *wrong;
     merge_wish("left_", "right_", EPCTX_METADATA_FIRST);
-    wrong = starve_merge(second, first, &runs);
+    wrong = starve_merge(two, one, &runs);
     CHECK(wrong == NULL, "%s", wrong);
 }
 
@@ -343,8 +334,8 @@ TEST(merge_with_bridges)
     link.from = link.to = EPCTX_ANY_PART;
     link.output = epctx_str_of("y");
     link.input = epctx_str_of("x");
-    merge_opts.connections = &link;
-    merge_opts.connection_count = 1;
+    wish_opts.connections = &link;
+    wish_opts.connection_count = 1;
     wrong = starve_merge(feeds, fed, &runs);
     CHECK(wrong == NULL, "%s", wrong);
 }
@@ -606,6 +597,296 @@ TEST(repair_of_everything)
     printf("note %zu runs\n", runs);
 }
 
+/* -- every operation, on any two models -- */
+
+enum { MERGE, CHAIN, CONNECT, SPLIT_BEHIND, SPLIT_BEFORE, SPLIT_ALL, REPAIR, OPERATIONS };
+
+/* One of the operations on two models; the models may be anything. */
+static epctx_status operate(int which, epctx_model *a, epctx_model *b,
+                            epctx_error *error)
+{
+    epctx_connection link = {0};
+    epctx_merge_opts merge_opts = {0};
+    epctx_repair_opts repair_opts = {0};
+    epctx_part parts[2];
+    epctx_combined out;
+    epctx_rule rules[EPCTX_RULE_COUNT];
+    memset(parts, 0, sizeof parts);
+    parts[0].model = a;
+    parts[1].model = b;
+    repair_opts.source = b;
+    repair_opts.check.no_files = true;
+    repair_opts.check.allocator = a->arena.allocator.alloc_fn ? &a->arena.allocator : NULL;
+    repair_opts.rules = rules;
+    for (; repair_opts.rule_count < EPCTX_RULE_COUNT; repair_opts.rule_count++)
+        rules[repair_opts.rule_count] = (epctx_rule)repair_opts.rule_count;
+    merge_opts.metadata = EPCTX_METADATA_PREFIX;
+    merge_opts.force_opset = true;
+    link.output = epctx_str_of("y");
+    link.to = EPCTX_ANY_PART;
+    link.input = epctx_str_of("y");
+    switch (which) {
+    case CHAIN:
+        merge_opts.chain = merge_opts.share_inputs = true;
+        return epctx_merge(parts, 2, &merge_opts, &out, error);
+    case CONNECT:
+        parts[1].prefix = "right_";
+        merge_opts.connections = &link;
+        merge_opts.connection_count = 1;
+        return epctx_merge(parts, 2, &merge_opts, &out, error);
+    case MERGE:
+        return epctx_merge(parts, 2, &merge_opts, NULL, error);
+    case SPLIT_BEHIND:
+        return split_at(a, "t", "y", error);
+    case SPLIT_BEFORE:
+        return split_at(a, "", "t", error);
+    case SPLIT_ALL:
+        return epctx_split(a, NULL, &out, error);
+    default:
+        return epctx_repair(a, &repair_opts, NULL, NULL, NULL, NULL, error);
+    }
+}
+
+/* Whatever becomes of the operation: undo restores, and a failure has nothing to undo. */
+static const char *operate_on(int which, const bytes *a, const bytes *b, counting *memory)
+{
+    epctx_allocator allocator = counting_allocator(memory);
+    epctx_open_opts opts = {0};
+    epctx_model first, second;
+    epctx_status status;
+    const char *problem = NULL;
+    size_t fail_at = memory->fail_at;
+    memset(&second, 0, sizeof second);
+    opts.allocator = &allocator;
+    memory->fail_at = 0;
+    if (epctx_model_open_memory(&first, a->data, a->size, &opts, NULL) == EPCTX_OK &&
+        epctx_model_open_memory(&second, b->data, b->size, &opts, NULL) == EPCTX_OK) {
+        memory->calls = 0;
+        memory->fail_at = fail_at;
+        status = operate(which, &first, &second, NULL);
+        memory->fail_at = 0;
+        if (status != EPCTX_OK && !untouched(&first, a)) problem = "a failure left an edit";
+        if (!untouched(&second, b)) problem = "the second model changed";
+        epctx_undo(&first, 0);
+        if (!untouched(&first, a)) problem = "undo does not restore";
+        if (fail_at != 0 && memory->calls >= fail_at && status == EPCTX_OK)
+            problem = "out of memory is a success";
+    }
+    epctx_model_close(&first);
+    epctx_model_close(&second);
+    if (memory->alive != 0) problem = "memory leaks";
+    memory->fail_at = fail_at;
+    return problem;
+}
+
+TEST(allocator_fails)
+{
+    bytes a = chain_model("x", "y", 17), b = chain_model("y", "z", 17);
+    int which;
+    add_metadata(&b, "ep_compatibility_info.none", "x");
+    for (which = 0; which < 2 * OPERATIONS; which++) {
+        counting memory = {0};
+        const char *problem;
+        memory.once = which >= OPERATIONS;
+        do {
+            memory.fail_at++;
+            problem = operate_on(which % OPERATIONS, &a, &b, &memory);
+            CHECK(problem == NULL, "operation %d, call %zu: %s", which, memory.fail_at, problem);
+        } while (memory.calls >= memory.fail_at && memory.fail_at < 500);
+        CHECK(memory.fail_at > 1, "operation %d asks for no memory", which);
+    }
+    bytes_free(&a);
+    bytes_free(&b);
+}
+
+/* Something of everything: x -> compiled -> t -> Called -> If -> y, a second compiled node beside
+ * them, functions, a sparse and a plain initializer, annotations, metadata, training. */
+static bytes rich_model(const char *x, const char *t, const char *y, const char *source,
+                        int64_t ir_version, bool training, size_t fillers)
+{
+    bytes graph = {0}, model = {0}, node, info = {0}, algorithm = {0};
+    char names[64], side[64];
+    size_t i;
+    snprintf(names, sizeof names, "%s,w", t);
+    snprintf(side, sizeof side, "%s_side", t);
+    put_str(&graph, 2, "rich");
+    for (i = 0; i < fillers; i++) {
+        char filler[32];
+        snprintf(filler, sizeof filler, "%s%zu", i % 2 == 0 ? "in" : "init", i);
+        if (i % 2 == 0)
+            add_value(&graph, GRAPH_INPUT, filler, EPCTX_ONNX_FLOAT, vector);
+        else
+            add_floats(&graph, filler, weights, 4);
+        add_node(&graph, "Relu", filler, filler, "");
+    }
+    add_epnode(&graph, "n0", x, t, 1, 1, source, "p0", "payload", 7);
+    add_epnode(&graph, "n1", x, side, 0, 1, source, "p1", NULL, 0);
+    node = new_node("Called", "mine", "call", names, "u");
+    put_child(&graph, 1, &node);
+    add_node(&graph, "Sparse", "", "u,sp", "v");
+    add_own_body(&graph, "if", "v", y, "w");
+    add_floats(&graph, "w", weights, 4);
+    add_floats(&graph, "scale", weights, 1);
+    add_sparse_floats(&graph, "sp");
+    add_value(&graph, GRAPH_INPUT, x, EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_INPUT, "w", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, y, EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, side, EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_VALUE, t, EPCTX_ONNX_FLOAT, vector);
+    add_scale(&graph, t, "scale");
+    add_scale(&graph, "u", "scale");
+    put_int(&model, 1, ir_version);
+    add_opset(&model, "", 17);
+    add_opset(&model, "mine", 1);
+    add_opset(&model, "com.microsoft", 1);
+    add_opset(&model, source, 1);
+    put_child(&model, 7, &graph);
+    add_function(&model, "Called", "Inner", NULL);
+    add_function(&model, "Inner", "Leaf", NULL);
+    add_function(&model, "Leaf", "Nothing", NULL);
+    add_function(&model, "Idle", "Leaf", NULL);
+    add_metadata(&model, "author", training ? "one" : "two");
+    add_metadata(&model, "same", "same");
+    add_metadata(&model, EPCTX_BUILD_PREFIX "x", "1");
+    add_metadata(&model, "ep_compatibility_info.none", "x");
+    if (training) {
+        add_node(&algorithm, "Step", "step", "w", "w2");
+        put_child(&info, 2, &algorithm);
+        put_child(&model, 20, &info);
+    }
+    return model;
+}
+
+/* What repair can put right, as far as it stands in the model or its source. */
+static bytes misfit_model(void)
+{
+    bytes graph = {0}, model = {0}, node, tensor = {0};
+    put_str(&graph, 2, "broken");
+    node = new_node("EPContext", "", "same", "x", "q"); /* wrong domain, no attribute but these */
+    add_attr_str(&node, "source", "qnn", 3);
+    add_attr_str(&node, "ep_cache_context", "payload", 7);
+    add_attr_str(&node, "ep_cache_context", "payload", 7);
+    put_child(&graph, 1, &node);
+    add_epnode(&graph, "same", "x", "r", -1, -1, "VitisAIExecutionProvider", "p", "c", 1);
+    add_epnode(&graph, "", "x", "r2", 0, 1, "OpenVINOExecutionProvider", "p", NULL, 0);
+    node = new_node("DequantizeLinear", "", "dq", "q,w,z", "dqy");
+    put_child(&graph, 1, &node);
+    add_node(&graph, "Add", "dq", "r,w", "s");
+    add_node(&graph, "Else", "", "r2", "s2");
+    node = new_node("Other", "mine", "other", "s", "y");
+    put_child(&graph, 1, &node);
+    add_own_body(&graph, "if", "y", "y2", "lost");
+    add_floats(&graph, "w", weights, 4);
+    add_floats(&graph, "w", weights, 4);
+    add_floats(&graph, "idle", weights, 4);
+    put_int(&tensor, 2, EPCTX_ONNX_UINT8);
+    put_str(&tensor, 8, "z");
+    put_data(&tensor, 9, "", 1);
+    put_child(&graph, 5, &tensor);
+    add_external(&graph, "far", 4, "*/_ORT_MEM_ADDR_/*", "0", "16");
+    add_node(&graph, "Use", "use", "far", "used");
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "y2", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_VALUE, "s", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_VALUE, "s", EPCTX_ONNX_FLOAT, vector);
+    add_scale(&graph, "gone", "w");
+    add_scale(&graph, "s", "gone");
+    put_int(&model, 1, 8);
+    put_int(&model, 1, 8);
+    add_opset(&model, "", 17);
+    add_opset(&model, "", 17);
+    put_child(&model, 7, &graph);
+    add_metadata(&model, "twice", "x");
+    add_metadata(&model, "twice", "x");
+    add_metadata(&model, "ep_compatibility_info.none", "x");
+    return model;
+}
+
+/* What the broken model was compiled from. */
+static bytes source_model(void)
+{
+    bytes graph = {0}, model = {0}, tensor = {0};
+    add_node(&graph, "Relu", "n", "x", "r2");
+    add_floats(&graph, "lost", weights, 4);
+    put_int(&tensor, 1, 4);
+    put_int(&tensor, 2, EPCTX_ONNX_FLOAT);
+    put_data(&tensor, 4, weights, sizeof weights); /* float_data: takes memory to read */
+    put_str(&tensor, 8, "far");
+    put_child(&graph, 5, &tensor);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "y2", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_VALUE, "r2", EPCTX_ONNX_FLOAT, vector);
+    put_int(&model, 1, 8);
+    add_opset(&model, "", 17);
+    add_opset(&model, "mine", 3);
+    put_child(&model, 7, &graph);
+    return model;
+}
+
+static int operation; /* of the runs to come */
+
+static epctx_status run_operation(epctx_model *a, epctx_model *b, epctx_error *error)
+{
+    return operate(operation, a, b, error);
+}
+
+/* With more and more names, so that tables grow at every place. */
+TEST(every_allocation_fails)
+{
+    static const struct {
+        int which, a, b;
+    } cases[] = {{MERGE, 0, 1},        {CHAIN, 0, 2},     {CONNECT, 0, 3}, {SPLIT_BEHIND, 0, 1},
+                 {SPLIT_BEFORE, 0, 1}, {SPLIT_ALL, 0, 1}, {REPAIR, 4, 5}};
+    bytes models[6];
+    size_t fillers, i, runs = 0;
+    for (fillers = 0; fillers < 12; fillers += 6) {
+        models[0] = rich_model("x", "t", "y", "EpctxNpuExecutionProvider", 8, true, fillers);
+        models[1] = rich_model("x", "t", "y", "Unknown", 3, false, fillers / 2);
+        models[2] = rich_model("y", "t2", "z", "OpenVINOExecutionProvider", 8, false, 11 - fillers);
+        models[3] = rich_model("y", "t2", "z", "Unknown", 8, false, fillers);
+        models[4] = misfit_model();
+        models[5] = source_model();
+        for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            starve_in in = {{&models[cases[i].a], &models[cases[i].b]}, {NULL, NULL}};
+            const char *wrong;
+            operation = cases[i].which;
+            if (operation == REPAIR && fillers > 0) continue;
+            wrong = starve_models(run_operation, &in, &runs);
+            CHECK(wrong == NULL, "operation %d: %s", operation, wrong);
+        }
+        for (i = 0; i < 6; i++)
+            bytes_free(&models[i]);
+    }
+}
+
+TEST(damaged_models)
+{
+    bytes models[3];
+    uint32_t state = 20261121;
+    size_t tries, i;
+    models[0] = chain_model("x", "y", 17);
+    models[1] = compiled_model("EpctxNpuExecutionProvider");
+    models[2] = compiled_model("QNN");
+    for (tries = 0; tries < 6000; tries++) {
+        bytes a = {0}, b = {0};
+        counting memory = {0};
+        const char *problem;
+        bytes_add(&a, models[tries % 3].data, models[tries % 3].size);
+        bytes_add(&b, models[tries / 3 % 3].data, models[tries / 3 % 3].size);
+        for (i = 1 + random_below(&state, 3); i > 0; i--) {
+            bytes *victim = random_below(&state, 2) == 0 ? &a : &b;
+            victim->data[random_below(&state, (uint32_t)victim->size)] =
+                (uint8_t)random_below(&state, 256);
+        }
+        problem = operate_on((int)(tries / 9 % OPERATIONS), &a, &b, &memory);
+        bytes_free(&a);
+        bytes_free(&b);
+        CHECK(problem == NULL, "try %zu: %s", tries, problem);
+    }
+    for (i = 0; i < 3; i++)
+        bytes_free(&models[i]);
+}
+
 int main(int argc, char **argv)
 {
     RUN(merge_side_by_side);
@@ -613,5 +894,8 @@ int main(int argc, char **argv)
     RUN(merge_with_bridges);
     RUN(split_behind_a_context);
     RUN(repair_of_everything);
+    RUN(allocator_fails);
+    RUN(every_allocation_fails);
+    RUN(damaged_models);
     return test_end();
 }
