@@ -3759,12 +3759,11 @@ EPCTX_API void epctx_blame(epctx_error *error, const char *file, const epctx_str
 /* Something more to say about a failure. */
 static void epctx__error_add(epctx_error *error, const char *text)
 {
-    epctx_error both;
     if (error != NULL && error->status != EPCTX_OK) {
-        both = *error; /* where it was found stays */
-        both.status = EPCTX_OK;
-        (void)epctx_fail(&both, error->status, "%s; %s", error->message, text);
-        *error = both;
+        size_t at = strlen(error->message);
+        epctx_text more = epctx_text_of(error->message + at, sizeof error->message - at);
+        epctx_text_put(&more, epctx_str_of("; "));
+        epctx_text_put(&more, epctx_str_of(text));
     }
 }
 

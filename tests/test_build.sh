@@ -65,9 +65,8 @@ E2
 gcc -O0 -DPB_BUFFER_ONLY -I"$nanopb" -I"$top" -fsyntax-only open.c >log 2>&1
 if grep -q 'define EPCTX_NO_EDIT' log; then ok "PB_BUFFER_ONLY cannot write"
 else fail "PB_BUFFER_ONLY cannot write" "nothing says that EPCTX_NO_EDIT is needed"; fi
-cd "$top" && rm -rf "$work"
+
 # -- a reader of models in memory: a fixed buffer, the source of each EPContext node --
-cd "$work" || exit 1
 cat >reader.c <<'E2'
 #include "epctx.h"
 #include <stdio.h>
@@ -113,4 +112,5 @@ elif nm reader | grep -E ' U (open|mmap|rename|stat|fstat|unlink|link|realpath|f
 elif [ "$(uname -m)" = x86_64 ] && [ "$code" -gt 12288 ]; then
     fail "reader of memory" "has $code bytes of code, at most 12288 are allowed"
 else ok "reader of memory"; fi
+cd "$top" && rm -rf "$work"
 exit $status
