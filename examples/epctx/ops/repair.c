@@ -321,8 +321,8 @@ typedef struct repair_entry_list {
     const char *what;
 } repair_entry_list;
 
-/* Entries that equal an earlier one go; others are not ours to choose. `node` is around the list, or
- * empty. */
+/* Entries that equal the one before of that name go; others are not ours to choose. `node` is around
+ * the list, or empty. */
 static epctx_status repair_equal(repair *r, const repair_entry_list *list, epctx_view owner,
                                  epctx_str node, epctx_error *error)
 {
@@ -343,10 +343,10 @@ static epctx_status repair_equal(repair *r, const repair_entry_list *list, epctx
             name = epctx_str_of("ai.onnx");
         }
         at = epctx_map_get(&names, name);
-        if (at == EPCTX_MAP_NONE) {
+        if (at == EPCTX_MAP_NONE || !epctx_view_equal(ops_view_at(&all, at), view)) {
             OPS_TRY(ops_put(&names, name, (uint32_t)all.count, error));
             OPS_TRY(ops_add_view(&all, r->arena, view, error));
-        } else if (epctx_view_equal(ops_view_at(&all, at), view)) {
+        } else { /* the same as the one before: which one comes last does not change */
             OPS_TRY(ops_add_view(&gone, r->arena, view, error));
             repair_say(r, list->rule, node.size > 0 ? node : name,
                        "%s '%S' occurred twice with the same content; one was removed",
