@@ -10116,9 +10116,6 @@ static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epc
     if (io == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     }
-    if (io == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
-    }
     EPCTX__TRY(epctx_path_join(part, name, full, sizeof full, error));
     EPCTX__TRY(epctx__path_usable(io, full, name, error));
     EPCTX__TRY(io->canonical_fn(io->user, full, out, capacity, error));
