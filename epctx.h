@@ -1,4 +1,4 @@
-/* epctx.h - read, edit, build, generate and load ONNX Runtime EPContext models. Version 0.1.0
+/* epctx.h - read, edit, build, generate and load ONNX Runtime EPContext models. Version 0.2.0
  *
  * Single header, C99 and C++17, on top of nanopb. MIT licence, text in LICENSE.
  * Search for ">>" to jump from section to section.
@@ -36,7 +36,7 @@
  *       epctx_node_view node;
  *       epctx_epnode ep;
  *       while (epctx_next_node(&it, &node)) {
- *           if (epctx_is_epnode(&node) && epctx_epnode_read(&node, &ep, &err) == EPCTX_OK) {
+ *           if (epctx_node_is_epnode(&node) && epctx_epnode_read(&node, &ep, &err) == EPCTX_OK) {
  *               printf("%.*s\n", (int)ep.source.size, ep.source.data);
  *           }
  *       }
@@ -53,7 +53,7 @@
  *   EPCTX_NO_WIRE                 leaves out everything that reads or
  *                                 writes model bytes, and nanopb with it    every file
  *   EPCTX_NO_EDIT                 leaves out what makes, changes or writes
- *                                 models: edit (but epctx_graph_load),
+ *                                 models: edit (but epctx_model_load_graph),
  *                                 payload, gen, the cache of load,
  *                                 epctx_share_generate                      every file
  *   EPCTX_ARENA_BLOCK 4096        bytes of an arena's first block; the next
@@ -103,7 +103,7 @@
  * LOSSLESS
  *   Open + write without an edit gives the same bytes for every accepted input. An edit changes
  *   only what it says, at any depth; unknown fields, field order, odd varints, functions and
- *   producer survive. epctx_undo() restores the former bytes exactly.
+ *   producer survive. epctx_model_undo() restores the former bytes exactly.
  *
  * NANOPB
  *   Used at tag, varint and stream level, never through message descriptors. PB_NO_ERRMSG must be
@@ -127,9 +127,9 @@
  * ============================================================================================== */
 
 #define EPCTX_VERSION_MAJOR  0
-#define EPCTX_VERSION_MINOR  1
+#define EPCTX_VERSION_MINOR  2
 #define EPCTX_VERSION_PATCH  0
-#define EPCTX_VERSION_STRING "0.1.0"
+#define EPCTX_VERSION_STRING "0.2.0"
 
 /* The file back-end needs POSIX declarations and 64-bit offsets. Feature macros only count before
  * the first system header; when it is too late the implementation stops with the cure. */
@@ -857,7 +857,7 @@ EPCTX_API const char *epctx_message_name(epctx_kind message);
 /* -- reading -- */
 
 /* Fields of a message in file order; `number` 0 means all. Groups are fields of wire GROUP. */
-EPCTX_API epctx_cursor epctx_fields(epctx_view message, uint32_t number);
+EPCTX_API epctx_cursor epctx_view_fields(epctx_view message, uint32_t number);
 EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field);
 
 /* Repeated scalars and strings of a message, packed or not, in order; false at the end. */
@@ -899,7 +899,7 @@ typedef struct epctx_model {
     epctx_span source;
     const char *path; /* empty when opened from memory */
     const char *external_folder;
-    struct epctx__file *files; /* external data that epctx_graph_load mapped */
+    struct epctx__file *files; /* external data that epctx_model_load_graph mapped */
     epctx_map file_paths;      /* canonical path -> position in `file_list`, of pointers */
     void *file_list;
     size_t file_room;
@@ -963,7 +963,7 @@ typedef struct epctx_attr_view {
     epctx_view t, g; /* data NULL and slot NULL when absent */
 } epctx_attr_view;
 
-/* TensorProto. Exactly one storage is in use: raw, typed fields (epctx_fields on `view`), or an
+/* TensorProto. Exactly one storage is in use: raw, typed fields (epctx_view_fields on `view`), or an
  * external file. */
 typedef struct epctx_tensor_view {
     epctx_view view;
@@ -1002,7 +1002,7 @@ EPCTX_API epctx_view epctx_model_root(const epctx_model *model);
 /* The main graph; all members empty when the model has none. */
 EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model);
 EPCTX_API bool epctx_model_has_graph(const epctx_model *model);
-/* A GraphProto, NodeProto ... found through epctx_fields, e.g. a subgraph of an attribute. */
+/* A GraphProto, NodeProto ... found through epctx_view_fields, e.g. a subgraph of an attribute. */
 EPCTX_API epctx_graph_view epctx_graph_of(epctx_view view);
 EPCTX_API epctx_node_view epctx_node_of(epctx_view view);
 EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view);
@@ -1115,10 +1115,10 @@ EPCTX_API bool epctx_next_annotation(epctx_cursor *cursor, epctx_annotation_view
 EPCTX_API bool epctx_next_training(epctx_cursor *cursor, epctx_training_view *training);
 
 /* The number of metadata_props of a message (MODEL, GRAPH, NODE, TENSOR, VALUE, FUNCTION), e.g. for
- * epctx_set_pair; 0: it has none. */
+ * epctx_message_set_pair; 0: it has none. */
 EPCTX_API uint32_t epctx_metadata_field(epctx_kind message);
 /* The pairs, for epctx_next_pair; `message` says what the view is. */
-EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_kind message);
+EPCTX_API epctx_cursor epctx_view_metadata(epctx_view view, epctx_kind message);
 /* Quantization parameters: "SCALE_TENSOR" -> value name. For epctx_next_pair. */
 EPCTX_API epctx_cursor epctx_annotation_pairs(const epctx_annotation_view *annotation);
 /* The type of a value; kind EPCTX_TYPE_NONE when it has none. */
@@ -1178,7 +1178,7 @@ EPCTX_API bool epctx_walk_step(epctx_walk *walk);
 /* Passes over what is in the message just given. */
 EPCTX_API void epctx_walk_skip(epctx_walk *walk);
 /* The next message of one kind. epctx_walk_epnode: the next node of op_type EPContext, whatever its
- * domain; epctx_is_epnode tells the real ones. */
+ * domain; epctx_node_is_epnode tells the real ones. */
 EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node);
 EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node);
 EPCTX_API bool epctx_walk_tensor(epctx_walk *walk, epctx_tensor_view *tensor);
@@ -1197,7 +1197,7 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
 /* ================================================================================================
  * >>record: a graph as plain structs
  *
- * What a backend compiles. Made from model bytes by epctx_graph_load, or by an EP from its own
+ * What a backend compiles. Made from model bytes by epctx_model_load_graph, or by an EP from its own
  * graph objects (ORT's OrtGraph). All pointers are borrowed from whoever made the record.
  * ============================================================================================== */
 
@@ -1266,7 +1266,8 @@ typedef struct epctx_attr {
     float f;
     epctx_str s;
     const epctx_tensor *t;
-    const struct epctx_graph *g; /* for edits; NULL in what epctx_graph_load makes (epctx_node.rest) */
+    const struct epctx_graph
+        *g;       /* for edits; NULL in what epctx_model_load_graph makes (epctx_node.rest) */
     size_t count; /* of ints, floats or strings, whichever `type` says */
     const int64_t *ints;
     const float *floats;
@@ -1315,7 +1316,8 @@ EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float
  * Everything lives until the model is closed. EPCTX_ERR_GRAPH for a malformed tensor, a cycle, or a
  * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data, LIMIT where the tensors in it
  * lie over each other: together they may have 1 GiB and 16 times the bytes of their files. */
-EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error);
+EPCTX_API epctx_status epctx_model_load_graph(epctx_model *model, epctx_graph *out,
+                                              epctx_error *error);
 /* The same for one tensor, wherever it is. out->data is NULL for strings and for typed fields of half
  * bytes. `arena` (NULL: the model's) gets what is not in the model or a file. */
 EPCTX_API epctx_status epctx_tensor_load(epctx_model *model, epctx_view tensor, epctx_arena *arena,
@@ -1371,7 +1373,7 @@ typedef struct epctx_epnode {
 /* An epnode without attributes and with the schema defaults as effective values. */
 EPCTX_API epctx_epnode epctx_epnode_default(void);
 /* The present attributes as records, in schema order; returns how many (<= 10). `out` borrows from
- * `node`. What an EP hands to OrtApi::CreateOpAttr, and what epctx_put_node writes. */
+ * `node`. What an EP hands to OrtApi::CreateOpAttr, and what epctx_graph_put_node writes. */
 EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node,
                                     epctx_attr out[EPCTX_EP_ATTR_COUNT]);
 /* The same from an epctx_node record. EPCTX_ERR_GRAPH names the attribute that has a wrong type or
@@ -1380,7 +1382,7 @@ EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_
                                                 epctx_error *error);
 #ifndef EPCTX_NO_WIRE
 /* op_type EPContext in domain com.microsoft. */
-EPCTX_API bool epctx_is_epnode(const epctx_node_view *node);
+EPCTX_API bool epctx_node_is_epnode(const epctx_node_view *node);
 EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epnode *out,
                                          epctx_error *error);
 #endif
@@ -1926,8 +1928,8 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
  * tells), or several binaries for one EP, as a model has that was put together.
  * EPCTX_ERR_VERSION names file, node, what was expected and what was found; other errors are those
  * of epctx_path_map. `context_file_path` as in epctx_check_opts; may be NULL. */
-EPCTX_API epctx_status epctx_check_binary(const epctx_model *model, const char *context_file_path,
-                                          epctx_error *error);
+EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
+                                                const char *context_file_path, epctx_error *error);
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -2061,7 +2063,7 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
  *
  * Names and other text are copied into the model's arena. Payloads are borrowed and must stay valid
  * until the model is closed: the values of STRING and STRINGS attributes, the data of tensors,
- * epctx_set_data, and everything that is copied from a view.
+ * epctx_message_set_data, and everything that is copied from a view.
  *
  * `after` says where a new field goes: behind that field; an empty view: behind the last of its
  * kind; the view of the message it goes into: in front of the first of its kind. Whoever adds many
@@ -2075,25 +2077,25 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
 EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
                                        const epctx_open_opts *opts, epctx_error *error);
 
-/* Number to hand to epctx_undo; undo takes back every edit made since, to the byte. */
-EPCTX_API size_t epctx_edit_mark(const epctx_model *model);
-EPCTX_API void epctx_undo(epctx_model *model, size_t mark);
+/* Number to hand to epctx_model_undo; undo takes back every edit made since, to the byte. */
+EPCTX_API size_t epctx_model_mark(const epctx_model *model);
+EPCTX_API void epctx_model_undo(epctx_model *model, size_t mark);
 
 /* What was edited since a view was made shows in it again; `parent` (may be NULL) gets the message
  * around it, an empty view around the ModelProto. */
 EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, epctx_view *parent,
                                           epctx_error *error);
 /* Removes the field that holds `view`. */
-EPCTX_API epctx_status epctx_remove(epctx_model *model, epctx_view view, epctx_error *error);
+EPCTX_API epctx_status epctx_view_remove(epctx_model *model, epctx_view view, epctx_error *error);
 /* Moves a field to another place in its message: nodes, graph inputs and outputs ... */
-EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_view after,
-                                  epctx_view *placed, epctx_error *error);
+EPCTX_API epctx_status epctx_view_move(epctx_model *model, epctx_view view, epctx_view after,
+                                       epctx_view *placed, epctx_error *error);
 /* Adds the payload of `other` to `parent` as field `number`. `other` may be a view of this or of
  * another model, which must stay open as long as this one; it is copied as it is now. In a TypeProto
  * it takes the place of a type of another kind. */
-EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uint32_t number,
-                                      epctx_view other, epctx_view after, epctx_view *placed,
-                                      epctx_error *error);
+EPCTX_API epctx_status epctx_message_put_copy(epctx_model *model, epctx_view parent,
+                                              uint32_t number, epctx_view other, epctx_view after,
+                                              epctx_view *placed, epctx_error *error);
 
 /* Adds an empty message to `parent` as field `number`. */
 EPCTX_API epctx_status epctx_message_put(epctx_model *model, epctx_view parent, uint32_t number,
@@ -2103,57 +2105,58 @@ EPCTX_API epctx_status epctx_message_put(epctx_model *model, epctx_view parent, 
  * stands there, one is left, in the place of the last; one that says the same stays as it is. Other
  * members of a oneof go. What has the number and another wire type is an unknown field and stays. An
  * over-long length keeps its width when the new one fits. */
-EPCTX_API epctx_status epctx_set_str(epctx_model *model, epctx_view message, uint32_t number,
-                                     epctx_str text, epctx_error *error);
-EPCTX_API epctx_status epctx_set_int(epctx_model *model, epctx_view message, uint32_t number,
-                                     int64_t value, epctx_error *error);
-/* epctx_set_str that borrows. */
-EPCTX_API epctx_status epctx_set_data(epctx_model *model, epctx_view message, uint32_t number,
-                                      epctx_span data, epctx_error *error);
+EPCTX_API epctx_status epctx_message_set_str(epctx_model *model, epctx_view message,
+                                             uint32_t number, epctx_str text, epctx_error *error);
+EPCTX_API epctx_status epctx_message_set_int(epctx_model *model, epctx_view message,
+                                             uint32_t number, int64_t value, epctx_error *error);
+/* epctx_message_set_str that borrows. */
+EPCTX_API epctx_status epctx_message_set_data(epctx_model *model, epctx_view message,
+                                              uint32_t number, epctx_span data, epctx_error *error);
 /* Removes every field of that number, whatever its wire type. */
-EPCTX_API epctx_status epctx_clear_field(epctx_model *model, epctx_view message, uint32_t number,
-                                         epctx_error *error);
+EPCTX_API epctx_status epctx_message_remove_field(epctx_model *model, epctx_view message,
+                                                  uint32_t number, epctx_error *error);
 /* Adds one string to a repeated field, e.g. an input to a node. */
-EPCTX_API epctx_status epctx_put_str(epctx_model *model, epctx_view message, uint32_t number,
-                                     epctx_str text, epctx_error *error);
+EPCTX_API epctx_status epctx_message_put_str(epctx_model *model, epctx_view message,
+                                             uint32_t number, epctx_str text, epctx_error *error);
 /* Replaces one string, given by the body of its field, e.g. one input of a node. */
-EPCTX_API epctx_status epctx_replace_str(epctx_model *model, epctx_view field, epctx_str text,
-                                         epctx_error *error);
+EPCTX_API epctx_status epctx_view_set_str(epctx_model *model, epctx_view field, epctx_str text,
+                                          epctx_error *error);
 
 /* Sets an attribute of a node. One that is there keeps its place, its doc string and its unknown
  * fields; its type may change. All types that a record holds: numbers, strings and lists of them,
  * a tensor with its data (not of strings), a graph. Others are ERR_UNSUPPORTED: copy them. */
-EPCTX_API epctx_status epctx_set_attr(epctx_model *model, epctx_view node, const epctx_attr *attr,
-                                      epctx_error *error);
+EPCTX_API epctx_status epctx_node_set_attr(epctx_model *model, epctx_view node,
+                                           const epctx_attr *attr, epctx_error *error);
 /* The same from an attribute of any node of any model. */
-EPCTX_API epctx_status epctx_set_attr_copy(epctx_model *model, epctx_view node, epctx_view attr,
-                                           epctx_error *error);
-/* epctx_set_attr of one number or string; the string is borrowed. */
+EPCTX_API epctx_status epctx_node_copy_attr(epctx_model *model, epctx_view node, epctx_view attr,
+                                            epctx_error *error);
+/* epctx_node_set_attr of one number or string; the string is borrowed. */
 EPCTX_API epctx_status epctx_node_set_int(epctx_model *model, epctx_view node, const char *name,
                                           int64_t value, epctx_error *error);
 EPCTX_API epctx_status epctx_node_set_str(epctx_model *model, epctx_view node, const char *name,
                                           epctx_str value, epctx_error *error);
 /* Removes an attribute; no error when there is none. */
-EPCTX_API epctx_status epctx_unset_attr(epctx_model *model, epctx_view node, epctx_str name,
-                                        epctx_error *error);
+EPCTX_API epctx_status epctx_node_remove_attr(epctx_model *model, epctx_view node, epctx_str name,
+                                              epctx_error *error);
 
 /* Adds a node to a graph or function; an empty view is the main graph, here and below. Attributes
- * as in epctx_set_attr. */
-EPCTX_API epctx_status epctx_put_node(epctx_model *model, epctx_view graph, const epctx_node *node,
-                                      epctx_view after, epctx_view *placed, epctx_error *error);
+ * as in epctx_node_set_attr. */
+EPCTX_API epctx_status epctx_graph_put_node(epctx_model *model, epctx_view graph,
+                                            const epctx_node *node, epctx_view after,
+                                            epctx_view *placed, epctx_error *error);
 /* Adds a graph input, graph output, value_info, initializer (raw data). elem_type 0: no type. */
-EPCTX_API epctx_status epctx_put_input(epctx_model *model, epctx_view graph,
-                                       const epctx_value *value, epctx_view after,
-                                       epctx_view *placed, epctx_error *error);
-EPCTX_API epctx_status epctx_put_output(epctx_model *model, epctx_view graph,
-                                        const epctx_value *value, epctx_view after,
-                                        epctx_view *placed, epctx_error *error);
-EPCTX_API epctx_status epctx_put_value(epctx_model *model, epctx_view graph,
-                                       const epctx_value *value, epctx_view after,
-                                       epctx_view *placed, epctx_error *error);
-EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
-                                        const epctx_tensor *tensor, epctx_view after,
-                                        epctx_view *placed, epctx_error *error);
+EPCTX_API epctx_status epctx_graph_put_input(epctx_model *model, epctx_view graph,
+                                             const epctx_value *value, epctx_view after,
+                                             epctx_view *placed, epctx_error *error);
+EPCTX_API epctx_status epctx_graph_put_output(epctx_model *model, epctx_view graph,
+                                              const epctx_value *value, epctx_view after,
+                                              epctx_view *placed, epctx_error *error);
+EPCTX_API epctx_status epctx_graph_put_value(epctx_model *model, epctx_view graph,
+                                             const epctx_value *value, epctx_view after,
+                                             epctx_view *placed, epctx_error *error);
+EPCTX_API epctx_status epctx_graph_put_initializer(epctx_model *model, epctx_view graph,
+                                                   const epctx_tensor *tensor, epctx_view after,
+                                                   epctx_view *placed, epctx_error *error);
 
 /* Gives a tensor, wherever it is, raw data (borrowed) or a reference to bytes in a file (the location
  * is copied) instead of the data that it has. */
@@ -2164,44 +2167,49 @@ EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view 
                                                  uint64_t length, epctx_error *error);
 
 /* Adds an opset import, or does nothing when the domain is already imported. */
-EPCTX_API epctx_status epctx_put_opset(epctx_model *model, epctx_str domain, int64_t version,
-                                       epctx_error *error);
+EPCTX_API epctx_status epctx_model_put_opset(epctx_model *model, epctx_str domain, int64_t version,
+                                             epctx_error *error);
 /* Adds an opset import, or changes the version of the one that is there. */
-EPCTX_API epctx_status epctx_set_opset(epctx_model *model, epctx_str domain, int64_t version,
-                                       epctx_error *error);
-EPCTX_API epctx_status epctx_unset_opset(epctx_model *model, epctx_str domain, epctx_error *error);
+EPCTX_API epctx_status epctx_model_set_opset(epctx_model *model, epctx_str domain, int64_t version,
+                                             epctx_error *error);
+EPCTX_API epctx_status epctx_model_remove_opset(epctx_model *model, epctx_str domain,
+                                                epctx_error *error);
 /* Sets or removes an entry of a list of key/value pairs: metadata of any message (`number` is its
  * epctx_metadata_field), EPCTX_FIELD_TENSOR_EXTERNAL_DATA. An entry with that key keeps its
  * place. */
-EPCTX_API epctx_status epctx_set_pair(epctx_model *model, epctx_view message, uint32_t number,
-                                      epctx_str key, epctx_str value, epctx_error *error);
-EPCTX_API epctx_status epctx_unset_pair(epctx_model *model, epctx_view message, uint32_t number,
-                                        epctx_str key, epctx_error *error);
+EPCTX_API epctx_status epctx_message_set_pair(epctx_model *model, epctx_view message,
+                                              uint32_t number, epctx_str key, epctx_str value,
+                                              epctx_error *error);
+EPCTX_API epctx_status epctx_message_remove_pair(epctx_model *model, epctx_view message,
+                                                 uint32_t number, epctx_str key,
+                                                 epctx_error *error);
 /* The same for the metadata_props of the model. */
-EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epctx_str value,
-                                          epctx_error *error);
-EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, epctx_error *error);
+EPCTX_API epctx_status epctx_model_set_metadata(epctx_model *model, epctx_str key, epctx_str value,
+                                                epctx_error *error);
+EPCTX_API epctx_status epctx_model_remove_metadata(epctx_model *model, epctx_str key,
+                                                   epctx_error *error);
 
 /* How values and nodes get other names. NULL stands for all defaults. */
 typedef struct epctx_name_opts {
     const epctx_profile *profile; /* default: of each node's source */
     bool one_graph; /* every binary holds the graph of one node: the caller knows */
     bool any_io;    /* values at EPContext nodes may change in spite of EPCTX_IO_NAMES */
-    bool all_nodes; /* epctx_prefix: not the EPContext nodes alone */
+    bool all_nodes; /* epctx_model_prefix: not the EPContext nodes alone */
 } epctx_name_opts;
 
 /* Renames a node. The name of an EPContext node may be the key into its binary (epctx_profile.key):
  * EPCTX_ERR_UNSUPPORTED, unless the binary holds the graph of this node alone. That no other node of
  * the model uses it is no proof; the build stamp of this very binary (>>gen) is, or opts->one_graph
  * says so. EPCTX_ERR_EXISTS when another node has the name. */
-EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, epctx_str name,
+EPCTX_API epctx_status epctx_node_rename(epctx_model *model, epctx_view node, epctx_str name,
                                          const epctx_name_opts *opts, epctx_error *error);
 /* Puts a prefix in front of the names of EPContext nodes, or of all nodes (functions, subgraphs and
  * training graphs included) that have a name. Refused as above; then no name changes.
  * partition_name stays: where it is a key, it is one into the binary. `count` (may be NULL) gets
  * the number of nodes. */
-EPCTX_API epctx_status epctx_prefix(epctx_model *model, epctx_str prefix,
-                                    const epctx_name_opts *opts, size_t *count, epctx_error *error);
+EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
+                                          const epctx_name_opts *opts, size_t *count,
+                                          epctx_error *error);
 
 /* A file that a model names, and the name that it gets there. */
 typedef struct epctx_file_rename {
@@ -2228,7 +2236,7 @@ EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubl
 
 /* Expands every message of the model, so that writing re-emits each one from its parts. The bytes
  * stay the same; tests use it. */
-EPCTX_API epctx_status epctx_rebuild(epctx_model *model, epctx_error *error);
+EPCTX_API epctx_status epctx_model_rebuild(epctx_model *model, epctx_error *error);
 
 /* Exact size of the model as it would be written. */
 EPCTX_API uint64_t epctx_model_size(epctx_model *model);
@@ -2255,7 +2263,7 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
  * A conversion edits an open model; epctx_changes lists what it did and the files that belong beside
  * the result. It writes nothing: epctx_write_group then writes model and files so that no crash can
  * mix generations. Contexts are not copied but stay in the mapped files until they are written: a
- * conversion of gigabytes needs no memory. epctx_undo takes a conversion back like any other edit;
+ * conversion of gigabytes needs no memory. epctx_model_undo takes a conversion back like any other edit;
  * one that fails leaves the model as it was.
  * ============================================================================================== */
 
@@ -2333,13 +2341,13 @@ typedef struct epctx_convert_opts {
  * (OpenVINO) the first one takes it. EPCTX_ERR_UNSUPPORTED where the EP could not load the result,
  * EPCTX_ERR_LIMIT where the model would have 2 GiB or more, EPCTX_ERR_NO_NODES without an EPContext
  * node, EPCTX_ERR_NOT_FOUND / PATH for the node or a file, EPCTX_ERR_VERSION where the binary is
- * not that of the build stamp (epctx_check_binary). `opts` may be NULL, here and below. */
-EPCTX_API epctx_status epctx_embed(epctx_model *model, const epctx_convert_opts *opts,
-                                   epctx_changes *changes, epctx_error *error);
+ * not that of the build stamp (epctx_model_check_binary). `opts` may be NULL, here and below. */
+EPCTX_API epctx_status epctx_model_embed(epctx_model *model, const epctx_convert_opts *opts,
+                                         epctx_changes *changes, epctx_error *error);
 /* The way back: embedded contexts into files, embed_mode 0. Equal contexts become one file. Errors
  * as above. */
-EPCTX_API epctx_status epctx_extract(epctx_model *model, const epctx_convert_opts *opts,
-                                     epctx_changes *changes, epctx_error *error);
+EPCTX_API epctx_status epctx_model_extract(epctx_model *model, const epctx_convert_opts *opts,
+                                           epctx_changes *changes, epctx_error *error);
 
 /* Writes a model to `path` and `files` beside it, all or nothing: every file is complete and
  * durable before the first one is replaced. After a crash at any point there is the old set or the
@@ -2378,7 +2386,7 @@ typedef struct epctx_partition {
  * only where there is no other. Results live in `arena`.
  * Errors: GRAPH when a value is produced twice or read before it is produced, LIMIT when copies of
  * constant nodes would be many times the graph, NOMEM. */
-EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uint8_t *take,
+EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uint8_t *take,
                                              epctx_arena *arena, epctx_partition **partitions,
                                              size_t *count, epctx_error *error);
 
@@ -2667,7 +2675,7 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
 
 /* Hash that an EPContext node records in `notes` ("graph_hash=<16 hex digits>") and that the binary
  * repeats: names, types, attributes, bodies and constants of a graph, the same on every platform.
- * Whoever makes records without epctx_graph_load fills `rest` of nodes and tensors. */
+ * Whoever makes records without epctx_model_load_graph fills `rest` of nodes and tensors. */
 EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph);
 /* The hash in `notes`, or 0. */
 EPCTX_API uint64_t epctx_notes_hash(epctx_str notes);
@@ -3113,7 +3121,7 @@ typedef struct epctx_loaded {
     const epctx_view *others; /* epctx_load only: nodes of the main graph that are not ours, in
                                  order, for epctx_node_of */
     size_t other_nodes;
-    size_t cpu_nodes; /* of them for the CPU; the rest (epctx_is_epnode) are of other EPs */
+    size_t cpu_nodes; /* of them for the CPU; the rest (epctx_node_is_epnode) are of other EPs */
 #endif
     const epctx_backend *backend;
     epctx_arena arena;
@@ -3185,7 +3193,7 @@ typedef struct epctx_opened {
 
 /* Uses <stem>_ctx.onnx (or gen->context_file_path) when it is there, loads, and is what the source
  * would give now; otherwise compiles and writes it. Where contexts and initializers stand is not
- * compared (embed, binary, initializers_file_name): epctx_embed and epctx_extract leave a model
+ * compared (embed, binary, initializers_file_name): epctx_model_embed and epctx_model_extract leave a model
  * fresh. A source that is gone needs no comparing. Models that share a binary (>>share) leave the
  * group one by one: compiling that one after which the binary is named makes the others stale, and
  * they compile for themselves. Safe when several processes start at once: one compiles, the others
@@ -6895,7 +6903,7 @@ EPCTX_API bool epctx_view_exists(epctx_view view)
     return view.slot != NULL || view.data != NULL;
 }
 
-EPCTX_API epctx_cursor epctx_fields(epctx_view message, uint32_t number)
+EPCTX_API epctx_cursor epctx_view_fields(epctx_view message, uint32_t number)
 {
     epctx_cursor cursor = {NULL, NULL, NULL, NULL, NULL, NULL, 0};
     cursor.number = number;
@@ -7634,7 +7642,7 @@ static void epctx__read_field(const epctx__member *members, const epctx_field *f
 static void epctx__read_members(epctx_view view, const epctx__member *members, void *out,
                                 size_t size)
 {
-    epctx_cursor it = epctx_fields(view, 0);
+    epctx_cursor it = epctx_view_fields(view, 0);
     const uint8_t *p = it.next;
     const epctx__member *member;
     uint32_t numbers = 0; /* of fields to look at: most others are many */
@@ -7782,7 +7790,7 @@ static void epctx__external_entry(epctx_tensor_view *tensor, epctx_view view)
 EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view)
 {
     epctx_tensor_view tensor;
-    epctx_cursor it = epctx_fields(view, 0);
+    epctx_cursor it = epctx_view_fields(view, 0);
     epctx_field f;
     int64_t dim;
     memset(&tensor, 0, sizeof tensor);
@@ -7817,7 +7825,7 @@ EPCTX_API epctx_type_view epctx_type_of(epctx_view view)
 {
     epctx_type_view type;
     epctx_view member = epctx_view_none();
-    epctx_cursor it = epctx_fields(view, 0);
+    epctx_cursor it = epctx_view_fields(view, 0);
     epctx_field f;
     bool tensor;
     memset(&type, 0, sizeof type);
@@ -7832,7 +7840,7 @@ EPCTX_API epctx_type_view epctx_type_of(epctx_view view)
         }
     }
     tensor = type.kind == EPCTX_TYPE_TENSOR || type.kind == EPCTX_TYPE_SPARSE;
-    it = epctx_fields(type.kind == EPCTX_TYPE_OPAQUE ? epctx_view_none() : member, 0);
+    it = epctx_view_fields(type.kind == EPCTX_TYPE_OPAQUE ? epctx_view_none() : member, 0);
     while (epctx_next_field(&it, &f)) {
         /* The same numbers in all of them. */
         if (f.number == EPCTX_FIELD_TYPE_TENSOR_ELEM_TYPE && f.wire == EPCTX_WIRE_VARINT) {
@@ -7895,7 +7903,7 @@ EPCTX_API epctx_type_view epctx_value_type(const epctx_value_view *value)
 EPCTX_API epctx_dim epctx_dim_of(epctx_view view)
 {
     epctx_dim dim;
-    epctx_cursor it = epctx_fields(view, 0);
+    epctx_cursor it = epctx_view_fields(view, 0);
     epctx_field f;
     memset(&dim, 0, sizeof dim);
     while (epctx_next_field(&it, &f)) {
@@ -8038,7 +8046,7 @@ EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char 
 #define EPCTX__LIST(name, type, message, field)                                                    \
     EPCTX_API epctx_cursor epctx_##name(type of)                                                   \
     {                                                                                              \
-        return epctx_fields(message, EPCTX_FIELD_##field);                                         \
+        return epctx_view_fields(message, EPCTX_FIELD_##field);                                    \
     }
 EPCTX__LISTS(EPCTX__LIST)
 #undef EPCTX__LIST
@@ -8046,9 +8054,9 @@ EPCTX__LISTS(EPCTX__LIST)
 
 EPCTX_API epctx_cursor epctx_training_bindings(const epctx_training_view *training, bool updates)
 {
-    return epctx_fields(training->view, updates
-                                            ? (uint32_t)EPCTX_FIELD_TRAINING_UPDATE_BINDING
-                                            : (uint32_t)EPCTX_FIELD_TRAINING_INITIALIZATION_BINDING);
+    return epctx_view_fields(training->view,
+                             updates ? (uint32_t)EPCTX_FIELD_TRAINING_UPDATE_BINDING
+                                     : (uint32_t)EPCTX_FIELD_TRAINING_INITIALIZATION_BINDING);
 }
 
 EPCTX_API uint32_t epctx_metadata_field(epctx_kind message)
@@ -8069,10 +8077,10 @@ EPCTX_API uint32_t epctx_metadata_field(epctx_kind message)
     }
 }
 
-EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_kind message)
+EPCTX_API epctx_cursor epctx_view_metadata(epctx_view view, epctx_kind message)
 {
     uint32_t number = epctx_metadata_field(message);
-    return epctx_fields(number != 0 ? view : epctx_view_none(), number);
+    return epctx_view_fields(number != 0 ? view : epctx_view_none(), number);
 }
 
 /* The default domain has two spellings. */
@@ -8098,7 +8106,7 @@ EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain)
 
 EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value)
 {
-    epctx_cursor it = epctx_metadata(epctx__slot_view(model->shown), EPCTX_KIND_MODEL);
+    epctx_cursor it = epctx_view_metadata(epctx__slot_view(model->shown), EPCTX_KIND_MODEL);
     epctx_pair pair;
     bool found = false;
     while (epctx_next_pair(&it, &pair)) {
@@ -8178,7 +8186,7 @@ static epctx_kind epctx__slot_type(const epctx_slot *slot)
 /* The field of a message that holds a place, itself or further inside. */
 static bool epctx__field_around(epctx_view message, const uint8_t *place, epctx_field *field)
 {
-    epctx_cursor it = epctx_fields(message, 0);
+    epctx_cursor it = epctx_view_fields(message, 0);
     uintptr_t at = (uintptr_t)place;
     while (epctx_next_field(&it, field)) {
         uintptr_t start = (uintptr_t)field->body.data;
@@ -8221,8 +8229,8 @@ EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b)
         return a.size == b.size &&
                (a.data == b.data || a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
     }
-    it_a = epctx_fields(a, 0);
-    it_b = epctx_fields(b, 0);
+    it_a = epctx_view_fields(a, 0);
+    it_b = epctx_view_fields(b, 0);
     for (;;) {
         more = epctx_next_field(&it_a, &x);
         if (epctx_next_field(&it_b, &y) != more) {
@@ -8252,7 +8260,7 @@ static void epctx__walk_enter(epctx_walk *walk)
     level->kind = walk->kind;
     level->view = walk->view;
     level->depth = walk->depth;
-    level->fields = epctx_fields(walk->view, 0);
+    level->fields = epctx_view_fields(walk->view, 0);
     walk->entering = false;
 }
 
@@ -8338,7 +8346,7 @@ EPCTX_API bool epctx_walk_step(epctx_walk *walk)
             return true;
         }
         if (level->kind == EPCTX_KIND_MODEL && walk->root < 2) {
-            level->fields = epctx_fields(level->view, epctx__walk_roots[++walk->root]);
+            level->fields = epctx_view_fields(level->view, epctx__walk_roots[++walk->root]);
         } else {
             walk->count--;
         }
@@ -8579,7 +8587,7 @@ static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, e
 {
     epctx_wire wire;
     size_t width;
-    epctx_cursor it = epctx_fields(view, epctx__typed_field(tensor->elem_type, &wire, &width));
+    epctx_cursor it = epctx_view_fields(view, epctx__typed_field(tensor->elem_type, &wire, &width));
     uint64_t found = 0; /* also what does not fit */
     uint64_t bits;
     uint8_t *out;
@@ -8705,8 +8713,8 @@ static epctx_status epctx__load_external(const epctx__loader *l, const epctx_ten
 /* Strings, and typed fields of half bytes. */
 static uint64_t epctx__hash_elements(epctx_view tensor)
 {
-    epctx_cursor strings = epctx_fields(tensor, EPCTX_FIELD_TENSOR_STRING_DATA);
-    epctx_cursor numbers = epctx_fields(tensor, EPCTX_FIELD_TENSOR_INT32_DATA);
+    epctx_cursor strings = epctx_view_fields(tensor, EPCTX_FIELD_TENSOR_STRING_DATA);
+    epctx_cursor numbers = epctx_view_fields(tensor, EPCTX_FIELD_TENSOR_INT32_DATA);
     uint64_t h = 1;
     int64_t number;
     epctx_str text;
@@ -8841,7 +8849,7 @@ EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_
 static epctx_status epctx__digest(epctx__loader *l, epctx_kind type, epctx_view message,
                                   uint64_t *out)
 {
-    epctx_cursor it = epctx_fields(message, 0);
+    epctx_cursor it = epctx_view_fields(message, 0);
     uint32_t places[32];
     uint64_t sum = 1;
     epctx_field field;
@@ -8877,7 +8885,7 @@ static void epctx__rest_add(uint64_t *rest, uint64_t digest)
 /* What bodies and calls mean depends on the model's functions and opset imports. */
 static epctx_status epctx__rest_around(epctx__loader *l, epctx_node *node)
 {
-    epctx_cursor it = epctx_fields(epctx__slot_view(l->model->shown), 0);
+    epctx_cursor it = epctx_view_fields(epctx__slot_view(l->model->shown), 0);
     epctx_field field;
     uint64_t sum = 1;
     while (l->around == 0 && epctx_next_field(&it, &field)) {
@@ -8917,13 +8925,13 @@ static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *vi
     case EPCTX_ATTR_STRING:
         return EPCTX_OK;
     case EPCTX_ATTR_INTS:
-        return epctx__load_ints(l, epctx_fields(view->view, EPCTX_FIELD_ATTR_INTS), &out->ints,
+        return epctx__load_ints(l, epctx_view_fields(view->view, EPCTX_FIELD_ATTR_INTS), &out->ints,
                                 &out->count);
     case EPCTX_ATTR_FLOATS:
-        return epctx__load_floats(l, epctx_fields(view->view, EPCTX_FIELD_ATTR_FLOATS),
+        return epctx__load_floats(l, epctx_view_fields(view->view, EPCTX_FIELD_ATTR_FLOATS),
                                   &out->floats, &out->count);
     case EPCTX_ATTR_STRINGS:
-        return epctx__load_strs(l, epctx_fields(view->view, EPCTX_FIELD_ATTR_STRINGS),
+        return epctx__load_strs(l, epctx_view_fields(view->view, EPCTX_FIELD_ATTR_STRINGS),
                                 &out->strings, &out->count);
     case EPCTX_ATTR_TENSOR:
         EPCTX__NEW(tensor, epctx_tensor, 1, l->arena, l->error);
@@ -9009,12 +9017,12 @@ static epctx_str epctx__defined_name(const epctx_field *field)
 /* Inputs, initializers and node outputs of a body. */
 static epctx_status epctx__scope_fill(epctx__capturing *c, epctx_view graph)
 {
-    epctx_cursor it = epctx_fields(graph, 0);
+    epctx_cursor it = epctx_view_fields(graph, 0);
     epctx_field field;
     while (epctx_next_field(&it, &field)) {
         bool node = field.number == EPCTX_FIELD_GRAPH_NODE;
         epctx_cursor outputs =
-            epctx_fields(node ? field.body : epctx_view_none(), EPCTX_FIELD_NODE_OUTPUT);
+            epctx_view_fields(node ? field.body : epctx_view_none(), EPCTX_FIELD_NODE_OUTPUT);
         epctx_str name = epctx__defined_name(&field);
         if (name.size > 0) {
             EPCTX__TRY(epctx__map_set(&c->scope->names, name, 1, c->error));
@@ -9028,7 +9036,7 @@ static epctx_status epctx__scope_fill(epctx__capturing *c, epctx_view graph)
 
 static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *walk)
 {
-    epctx_cursor outputs = epctx_fields(walk->view, EPCTX_FIELD_GRAPH_OUTPUT);
+    epctx_cursor outputs = epctx_view_fields(walk->view, EPCTX_FIELD_GRAPH_OUTPUT);
     epctx__scope *scope;
     epctx_value_view value;
     EPCTX__NEW(scope, epctx__scope, 1, c->arena, c->error);
@@ -9046,7 +9054,7 @@ static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *
 
 static epctx_status epctx__capture_node(epctx__capturing *c, epctx_view node)
 {
-    epctx_cursor inputs = epctx_fields(node, EPCTX_FIELD_NODE_INPUT);
+    epctx_cursor inputs = epctx_view_fields(node, EPCTX_FIELD_NODE_INPUT);
     epctx_str name;
     while (epctx_next_str(&inputs, &name)) {
         EPCTX__TRY(epctx__capture_name(c, name));
@@ -9385,7 +9393,8 @@ static epctx_status epctx__load_graph(epctx__loader *l, epctx_graph *out)
     return epctx__sort_nodes(l, out);
 }
 
-EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error)
+EPCTX_API epctx_status epctx_model_load_graph(epctx_model *model, epctx_graph *out,
+                                              epctx_error *error)
 {
     epctx__loader l = epctx__loader_of(model, &model->arena, error);
     epctx__file *file;
@@ -9532,7 +9541,7 @@ EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_
 
 #ifndef EPCTX_NO_WIRE
 
-EPCTX_API bool epctx_is_epnode(const epctx_node_view *node)
+EPCTX_API bool epctx_node_is_epnode(const epctx_node_view *node)
 {
     return epctx_str_is(node->op_type, EPCTX_OP_TYPE) && epctx_str_is(node->domain, EPCTX_DOMAIN);
 }
@@ -11743,7 +11752,7 @@ static epctx_status epctx__gather_nodes(epctx__gather *g, const epctx_model *mod
             g->state->other_nodes++;
             continue;
         }
-        if (!epctx_is_epnode(&node) || epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) {
+        if (!epctx_node_is_epnode(&node) || epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) {
             g->state->broken_nodes++;
             continue;
         }
@@ -11759,7 +11768,7 @@ static epctx_status epctx__gather_nodes(epctx__gather *g, const epctx_model *mod
 
 static epctx_status epctx__gather_compat(epctx__gather *g, const epctx_model *model)
 {
-    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
     epctx_list list;
     epctx_pair pair;
     memset(&list, 0, sizeof list);
@@ -12080,7 +12089,7 @@ static epctx_status epctx__files_model(epctx__files *f)
     epctx_walk_begin(&walk, f->model);
     while (epctx_walk_epnode(&walk, &node)) {
         f->optional = walk.in_training;
-        if (epctx_is_epnode(&node)) {
+        if (epctx_node_is_epnode(&node)) {
             EPCTX__TRY(epctx__files_epnode(f, &node));
         }
     }
@@ -12192,7 +12201,7 @@ static bool epctx__only_context(const epctx_model *model, epctx_str source, epct
     epctx_epnode node;
     bool found = false;
     while (epctx_next_node(&it, &view)) {
-        if (!epctx_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK ||
+        if (!epctx_node_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK ||
             !epctx_str_eq(node.source, source) || node.main_context == 0) {
             continue;
         }
@@ -12304,10 +12313,10 @@ static epctx_status epctx__check_made(const epctx_model *model, epctx_str source
 /* A model has nodes of a few EPs; a hostile one may have stamps of a million. */
 #define EPCTX__STAMPS_MAX 16
 
-EPCTX_API epctx_status epctx_check_binary(const epctx_model *model, const char *context_file_path,
-                                          epctx_error *error)
+EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
+                                                const char *context_file_path, epctx_error *error)
 {
-    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
     epctx_pair pair;
     epctx_status status = EPCTX_OK;
     int stamps = 0;
@@ -12419,7 +12428,7 @@ static epctx_status epctx__ep_metadata(epctx_model *model, const char *prefix, c
     key = epctx_text_of(memory, size);
     epctx_text_put(&key, epctx_str_of(prefix));
     epctx_text_put(&key, epctx_str_of(source));
-    return epctx_put_metadata(model, epctx_text_str(&key), value, error);
+    return epctx_model_set_metadata(model, epctx_text_str(&key), value, error);
 }
 
 static epctx_status epctx__stamp_write(const epctx__stamp_text *s, epctx_model *model,
@@ -13215,7 +13224,7 @@ static epctx_status epctx__record(epctx_model *model, epctx_slot *slot, epctx_sl
     return EPCTX_OK;
 }
 
-EPCTX_API size_t epctx_edit_mark(const epctx_model *model)
+EPCTX_API size_t epctx_model_mark(const epctx_model *model)
 {
     return model->edit_count;
 }
@@ -13242,7 +13251,7 @@ static void epctx__graph_moved(epctx_model *model, const epctx_slot *slot)
     }
 }
 
-EPCTX_API void epctx_undo(epctx_model *model, size_t mark)
+EPCTX_API void epctx_model_undo(epctx_model *model, size_t mark)
 {
     while (model->edit_count > mark) {
         epctx__edit *edit = model->edits;
@@ -13267,7 +13276,7 @@ EPCTX_API void epctx_undo(epctx_model *model, size_t mark)
 static epctx_status epctx__end_edits(epctx_model *model, size_t mark, epctx_status status)
 {
     if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
+        epctx_model_undo(model, mark);
     }
     return status;
 }
@@ -13413,7 +13422,7 @@ static epctx_slot *epctx__field_from(epctx_slot *slot, uint32_t number)
 static epctx_slot *epctx__keyed_from(epctx_slot *slot, uint32_t number, epctx_str key)
 {
     for (slot = epctx__live(slot, number); slot != NULL; slot = epctx__live(slot->next, number)) {
-        epctx_cursor it = epctx_fields(epctx__slot_view(slot), EPCTX_FIELD_PAIR_KEY);
+        epctx_cursor it = epctx_view_fields(epctx__slot_view(slot), EPCTX_FIELD_PAIR_KEY);
         epctx_str name = epctx_str_of(NULL);
         while (epctx_next_str(&it, &name)) {
         }
@@ -13956,7 +13965,7 @@ static epctx_status epctx__link(epctx_model *model, epctx_slot *parent, epctx_sl
 static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_slot *parent,
                                  epctx_slot *previous, epctx_slot *slot, epctx_error *error)
 {
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     EPCTX__TRY(b->status);
     EPCTX__TRY(epctx__check_fresh(model, parent, slot, error));
     if (parent == model->root && slot->number == EPCTX_FIELD_MODEL_GRAPH) {
@@ -13967,7 +13976,7 @@ static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_sl
 
 /* -- edits: fields -- */
 
-EPCTX_API epctx_status epctx_remove(epctx_model *model, epctx_view view, epctx_error *error)
+EPCTX_API epctx_status epctx_view_remove(epctx_model *model, epctx_view view, epctx_error *error)
 {
     epctx_slot *slot;
     epctx_error_clear(error);
@@ -14030,7 +14039,7 @@ static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
 static epctx_status epctx__set_field(epctx_model *model, epctx__builder *b, epctx_slot *parent,
                                      epctx_slot *fresh, epctx_error *error)
 {
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     epctx_kind type = epctx__slot_type(parent);
     epctx_slot *last = NULL;
     epctx_slot *slot;
@@ -14066,10 +14075,10 @@ static epctx_status epctx__plain_field(epctx_model *model, epctx_view message, u
 }
 
 #define EPCTX__SET(name, type, added)                                                              \
-    EPCTX_API epctx_status epctx_set_##name(epctx_model *model, epctx_view message,                \
-                                            uint32_t number, type value, epctx_error *error)       \
+    EPCTX_API epctx_status epctx_message_set_##name(                                               \
+        epctx_model *model, epctx_view message, uint32_t number, type value, epctx_error *error)   \
     {                                                                                              \
-        epctx__builder b = epctx__builder_of(model, error);                                               \
+        epctx__builder b = epctx__builder_of(model, error);                                        \
         epctx_slot *slot;                                                                          \
         EPCTX__TRY(epctx__plain_field(model, message, number, &slot, error));                      \
         return epctx__set_field(model, &b, slot, added, error);                                    \
@@ -14079,10 +14088,10 @@ EPCTX__SET(data, epctx_span, epctx__add_bytes(&b, NULL, number, value.data, valu
 EPCTX__SET(int, int64_t, epctx__add_varint(&b, NULL, number, value))
 #undef EPCTX__SET
 
-EPCTX_API epctx_status epctx_clear_field(epctx_model *model, epctx_view message, uint32_t number,
-                                         epctx_error *error)
+EPCTX_API epctx_status epctx_message_remove_field(epctx_model *model, epctx_view message,
+                                                  uint32_t number, epctx_error *error)
 {
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     epctx_status status = EPCTX_OK;
     epctx_slot *owner, *slot;
     epctx_error_clear(error);
@@ -14094,8 +14103,8 @@ EPCTX_API epctx_status epctx_clear_field(epctx_model *model, epctx_view message,
     return epctx__end_edits(model, mark, status);
 }
 
-EPCTX_API epctx_status epctx_put_str(epctx_model *model, epctx_view message, uint32_t number,
-                                     epctx_str text, epctx_error *error)
+EPCTX_API epctx_status epctx_message_put_str(epctx_model *model, epctx_view message,
+                                             uint32_t number, epctx_str text, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot;
@@ -14108,7 +14117,7 @@ EPCTX_API epctx_status epctx_put_str(epctx_model *model, epctx_view message, uin
 static epctx_status epctx__exchange(epctx_model *model, epctx__builder *b, epctx_slot *previous,
                                     epctx_slot *old, epctx_slot *fresh, epctx_error *error)
 {
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     EPCTX__TRY(epctx__place(model, b, old->parent, previous, fresh, error));
     return epctx__end_edits(model, mark, epctx__remove_slot(model, old, error));
 }
@@ -14123,8 +14132,8 @@ static epctx_status epctx__replace(epctx_model *model, epctx__builder *b, epctx_
     return epctx__exchange(model, b, old, old, fresh, error);
 }
 
-EPCTX_API epctx_status epctx_replace_str(epctx_model *model, epctx_view field, epctx_str text,
-                                         epctx_error *error)
+EPCTX_API epctx_status epctx_view_set_str(epctx_model *model, epctx_view field, epctx_str text,
+                                          epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot;
@@ -14156,9 +14165,9 @@ static epctx_status epctx__put_slot(epctx_model *model, epctx__builder *b, epctx
     return EPCTX_OK;
 }
 
-EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uint32_t number,
-                                      epctx_view other, epctx_view after, epctx_view *placed,
-                                      epctx_error *error)
+EPCTX_API epctx_status epctx_message_put_copy(epctx_model *model, epctx_view parent,
+                                              uint32_t number, epctx_view other, epctx_view after,
+                                              epctx_view *placed, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *owner;
@@ -14186,11 +14195,11 @@ EPCTX_API epctx_status epctx_message_put(epctx_model *model, epctx_view parent, 
         return epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no message",
                           (uint64_t)number);
     }
-    return epctx_put_copy(model, parent, number, epctx_view_none(), after, placed, error);
+    return epctx_message_put_copy(model, parent, number, epctx_view_none(), after, placed, error);
 }
 
-EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_view after,
-                                  epctx_view *placed, epctx_error *error)
+EPCTX_API epctx_status epctx_view_move(epctx_model *model, epctx_view view, epctx_view after,
+                                       epctx_view *placed, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *slot, *previous, *next;
@@ -14323,19 +14332,19 @@ static epctx_status epctx__set_attr(epctx_model *model, epctx_view node, const e
     return epctx__drop_keyed(model, owner, number, name, attr != NULL ? old : fresh, error);
 }
 
-EPCTX_API epctx_status epctx_set_attr(epctx_model *model, epctx_view node, const epctx_attr *attr,
-                                      epctx_error *error)
+EPCTX_API epctx_status epctx_node_set_attr(epctx_model *model, epctx_view node,
+                                           const epctx_attr *attr, epctx_error *error)
 {
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     epctx_error_clear(error);
     return epctx__end_edits(model, mark,
                             epctx__set_attr(model, node, attr, epctx_view_none(), error));
 }
 
-EPCTX_API epctx_status epctx_set_attr_copy(epctx_model *model, epctx_view node, epctx_view attr,
-                                           epctx_error *error)
+EPCTX_API epctx_status epctx_node_copy_attr(epctx_model *model, epctx_view node, epctx_view attr,
+                                            epctx_error *error)
 {
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     epctx_error_clear(error);
     return epctx__end_edits(model, mark, epctx__set_attr(model, node, NULL, attr, error));
 }
@@ -14350,17 +14359,17 @@ EPCTX_API epctx_status epctx_set_attr_copy(epctx_model *model, epctx_view node, 
         attr.name = epctx_str_of(name);                                                            \
         attr.type = attr_type;                                                                     \
         attr.member = value;                                                                       \
-        return epctx_set_attr(model, node, &attr, error);                                          \
+        return epctx_node_set_attr(model, node, &attr, error);                                     \
     }
 EPCTX__SET_ATTR(set_int, int64_t, EPCTX_ATTR_INT, i)
 EPCTX__SET_ATTR(set_str, epctx_str, EPCTX_ATTR_STRING, s)
 #undef EPCTX__SET_ATTR
 
-EPCTX_API epctx_status epctx_unset_attr(epctx_model *model, epctx_view node, epctx_str name,
-                                        epctx_error *error)
+EPCTX_API epctx_status epctx_node_remove_attr(epctx_model *model, epctx_view node, epctx_str name,
+                                              epctx_error *error)
 {
     epctx_slot *owner;
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     epctx_error_clear(error);
     EPCTX__TRY(epctx__locate_kind(model, node, EPCTX_KIND_NODE, &owner, error));
     return epctx__end_edits(model, mark,
@@ -14370,8 +14379,9 @@ EPCTX_API epctx_status epctx_unset_attr(epctx_model *model, epctx_view node, epc
 
 /* -- edits: nodes, values, initializers -- */
 
-EPCTX_API epctx_status epctx_put_node(epctx_model *model, epctx_view graph, const epctx_node *node,
-                                      epctx_view after, epctx_view *placed, epctx_error *error)
+EPCTX_API epctx_status epctx_graph_put_node(epctx_model *model, epctx_view graph,
+                                            const epctx_node *node, epctx_view after,
+                                            epctx_view *placed, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *owner, *slot;
@@ -14407,9 +14417,9 @@ static epctx_status epctx__put_typed(epctx_model *model, epctx_view graph, uint3
 }
 
 #define EPCTX__PUT(name, field)                                                                    \
-    EPCTX_API epctx_status epctx_put_##name(epctx_model *model, epctx_view graph,                  \
-                                            const epctx_value *value, epctx_view after,            \
-                                            epctx_view *placed, epctx_error *error)                \
+    EPCTX_API epctx_status epctx_graph_put_##name(epctx_model *model, epctx_view graph,            \
+                                                  const epctx_value *value, epctx_view after,      \
+                                                  epctx_view *placed, epctx_error *error)          \
     {                                                                                              \
         return epctx__put_typed(model, graph, EPCTX_FIELD_GRAPH_##field, value, after, placed,     \
                                 error);                                                            \
@@ -14419,9 +14429,9 @@ EPCTX__PUT(output, OUTPUT)
 EPCTX__PUT(value, VALUE_INFO)
 #undef EPCTX__PUT
 
-EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
-                                        const epctx_tensor *tensor, epctx_view after,
-                                        epctx_view *placed, epctx_error *error)
+EPCTX_API epctx_status epctx_graph_put_initializer(epctx_model *model, epctx_view graph,
+                                                   const epctx_tensor *tensor, epctx_view after,
+                                                   epctx_view *placed, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model, error);
     epctx_slot *owner;
@@ -14530,7 +14540,7 @@ static epctx_status epctx__set_external(epctx_model *model, epctx_view view, epc
 EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tensor, epctx_span data,
                                             epctx_error *error)
 {
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     epctx_error_clear(error);
     return epctx__end_edits(model, mark, epctx__set_raw(model, tensor, data, error));
 }
@@ -14539,7 +14549,7 @@ EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view 
                                                  epctx_str location, uint64_t offset,
                                                  uint64_t length, epctx_error *error)
 {
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     epctx_error_clear(error);
     return epctx__end_edits(model, mark, epctx__set_external(model, tensor, location, offset,
                                                              length, error));
@@ -14575,7 +14585,7 @@ EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubl
                                                  void *user, epctx_error *error)
 {
     epctx__doubled d;
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     epctx_error_clear(error);
     d.model = model;
     d.error = error;
@@ -14584,7 +14594,7 @@ EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubl
     d.scalars = true;
     d.doubled_fn = doubled_fn;
     d.user = user;
-    if (model->duplicate) { /* epctx_undo brings it back */
+    if (model->duplicate) { /* epctx_model_undo brings it back */
         model->merged = model->shown;
         model->merged_at = mark;
         model->duplicate = false;
@@ -14612,31 +14622,33 @@ static epctx_status epctx__keyed_entry(epctx_model *model, epctx_slot *owner, ui
     return epctx__place(model, &b, owner, epctx__last_of(owner, number), *entry, error);
 }
 
-EPCTX_API epctx_status epctx_put_opset(epctx_model *model, epctx_str domain, int64_t version,
-                                       epctx_error *error)
+EPCTX_API epctx_status epctx_model_put_opset(epctx_model *model, epctx_str domain, int64_t version,
+                                             epctx_error *error)
 {
     epctx_error_clear(error);
-    return epctx_model_opset(model, domain) != 0 ? EPCTX_OK
-                                                 : epctx_set_opset(model, domain, version, error);
+    return epctx_model_opset(model, domain) != 0
+               ? EPCTX_OK
+               : epctx_model_set_opset(model, domain, version, error);
 }
 
-EPCTX_API epctx_status epctx_set_opset(epctx_model *model, epctx_str domain, int64_t version,
-                                       epctx_error *error)
+EPCTX_API epctx_status epctx_model_set_opset(epctx_model *model, epctx_str domain, int64_t version,
+                                             epctx_error *error)
 {
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     epctx_slot *slot;
     epctx_error_clear(error);
     EPCTX__TRY(epctx__editable(model, error));
     EPCTX__TRY(epctx__keyed_entry(model, model->root, EPCTX_FIELD_MODEL_OPSET_IMPORT, domain, &slot,
                                   error));
     return epctx__end_edits(model, mark,
-                            epctx_set_int(model, epctx__slot_view(slot), EPCTX_FIELD_OPSET_VERSION,
-                                          version, error));
+                            epctx_message_set_int(model, epctx__slot_view(slot),
+                                                  EPCTX_FIELD_OPSET_VERSION, version, error));
 }
 
-EPCTX_API epctx_status epctx_unset_opset(epctx_model *model, epctx_str domain, epctx_error *error)
+EPCTX_API epctx_status epctx_model_remove_opset(epctx_model *model, epctx_str domain,
+                                                epctx_error *error)
 {
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     epctx_error_clear(error);
     EPCTX__TRY(epctx__editable(model, error));
     return epctx__end_edits(model, mark,
@@ -14662,39 +14674,42 @@ static epctx_status epctx__set_pair(epctx_model *model, epctx_slot *owner, uint3
     epctx_slot *slot;
     EPCTX__TRY(epctx__keyed_entry(model, owner, number, key, &slot, error));
     EPCTX__TRY(epctx__drop_keyed(model, owner, number, key, slot, error));
-    return epctx_set_str(model, epctx__slot_view(slot), EPCTX_FIELD_PAIR_VALUE, value, error);
+    return epctx_message_set_str(model, epctx__slot_view(slot), EPCTX_FIELD_PAIR_VALUE, value,
+                                 error);
 }
 
-EPCTX_API epctx_status epctx_set_pair(epctx_model *model, epctx_view message, uint32_t number,
-                                      epctx_str key, epctx_str value, epctx_error *error)
+EPCTX_API epctx_status epctx_message_set_pair(epctx_model *model, epctx_view message,
+                                              uint32_t number, epctx_str key, epctx_str value,
+                                              epctx_error *error)
 {
     epctx_slot *owner;
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     EPCTX__TRY(epctx__pair_owner(model, message, number, &owner, error));
     return epctx__end_edits(model, mark, epctx__set_pair(model, owner, number, key, value, error));
 }
 
-EPCTX_API epctx_status epctx_unset_pair(epctx_model *model, epctx_view message, uint32_t number,
-                                        epctx_str key, epctx_error *error)
+EPCTX_API epctx_status epctx_message_remove_pair(epctx_model *model, epctx_view message,
+                                                 uint32_t number, epctx_str key, epctx_error *error)
 {
     epctx_slot *owner;
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     EPCTX__TRY(epctx__pair_owner(model, message, number, &owner, error));
     return epctx__end_edits(model, mark,
                             epctx__drop_keyed(model, owner, number, key, NULL, error));
 }
 
-EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epctx_str value,
-                                          epctx_error *error)
+EPCTX_API epctx_status epctx_model_set_metadata(epctx_model *model, epctx_str key, epctx_str value,
+                                                epctx_error *error)
 {
-    return epctx_set_pair(model, epctx__slot_view(model->root), EPCTX_FIELD_MODEL_METADATA_PROPS,
-                          key, value, error);
+    return epctx_message_set_pair(model, epctx__slot_view(model->root),
+                                  EPCTX_FIELD_MODEL_METADATA_PROPS, key, value, error);
 }
 
-EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, epctx_error *error)
+EPCTX_API epctx_status epctx_model_remove_metadata(epctx_model *model, epctx_str key,
+                                                   epctx_error *error)
 {
-    return epctx_unset_pair(model, epctx__slot_view(model->root), EPCTX_FIELD_MODEL_METADATA_PROPS,
-                            key, error);
+    return epctx_message_remove_pair(model, epctx__slot_view(model->root),
+                                     EPCTX_FIELD_MODEL_METADATA_PROPS, key, error);
 }
 
 /* -- edits: names of values -- */
@@ -14738,7 +14753,7 @@ static epctx_status epctx__find_contexts(epctx_model *model, const epctx_name_op
     epctx_walk_begin(&walk, model);
     while (epctx_walk_epnode(&walk, &view)) {
         epctx_epnode node;
-        if (!epctx_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK) {
+        if (!epctx_node_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK) {
             continue;
         }
         EPCTX__TRY(epctx__count_up(node.main_context == 0 ? &out->secondaries : &out->primaries,
@@ -14803,7 +14818,7 @@ static epctx_status epctx__check_name(const epctx_model *model, const epctx__con
     epctx_epnode node;
     const char *why;
     epctx_status status;
-    if (!epctx_is_epnode(view)) {
+    if (!epctx_node_is_epnode(view)) {
         return EPCTX_OK;
     }
     status = epctx_epnode_read(view, &node, error);
@@ -14826,7 +14841,7 @@ static epctx_status epctx__name_taken(const epctx_model *model, epctx_str node, 
     return EPCTX_ERR_EXISTS;
 }
 
-EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, epctx_str name,
+EPCTX_API epctx_status epctx_node_rename(epctx_model *model, epctx_view node, epctx_str name,
                                          const epctx_name_opts *opts, epctx_error *error)
 {
     epctx_name_opts o = epctx__name_opts(opts);
@@ -14848,13 +14863,13 @@ EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, ep
             return epctx__name_taken(model, view.name, name, error);
         }
     }
-    return epctx_set_str(model, view.view, EPCTX_FIELD_NODE_NAME, name, error);
+    return epctx_message_set_str(model, view.view, EPCTX_FIELD_NODE_NAME, name, error);
 }
 
-/* Nodes that epctx_prefix renames. */
+/* Nodes that epctx_model_prefix renames. */
 static bool epctx__takes_prefix(const epctx_name_opts *opts, const epctx_node_view *node)
 {
-    return node->name.size > 0 && (opts->all_nodes || epctx_is_epnode(node));
+    return node->name.size > 0 && (opts->all_nodes || epctx_node_is_epnode(node));
 }
 
 /* What a name becomes, in the arena. */
@@ -14911,18 +14926,20 @@ static epctx_status epctx__put_prefix(epctx_model *model, epctx_str prefix,
             }
             text.data = (const uint8_t *)name.data; /* in the arena already */
             text.size = name.size;
-            EPCTX__TRY(epctx_set_data(model, node.view, EPCTX_FIELD_NODE_NAME, text, error));
+            EPCTX__TRY(
+                epctx_message_set_data(model, node.view, EPCTX_FIELD_NODE_NAME, text, error));
             ++*count;
         }
     }
     return EPCTX_OK;
 }
 
-EPCTX_API epctx_status epctx_prefix(epctx_model *model, epctx_str prefix,
-                                    const epctx_name_opts *opts, size_t *count, epctx_error *error)
+EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
+                                          const epctx_name_opts *opts, size_t *count,
+                                          epctx_error *error)
 {
     epctx_name_opts o = epctx__name_opts(opts);
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     size_t done = 0;
     if (count != NULL) {
         *count = 0;
@@ -14964,8 +14981,8 @@ static epctx_status epctx__rename_data(epctx_model *model, const epctx__file_nam
         const epctx_str *to =
             tensor.external ? epctx__new_name(names, &names->tensors, tensor.location) : NULL;
         if (to != NULL) {
-            EPCTX__TRY(epctx_set_pair(model, tensor.view, EPCTX_FIELD_TENSOR_EXTERNAL_DATA,
-                                      epctx_str_of("location"), *to, error));
+            EPCTX__TRY(epctx_message_set_pair(model, tensor.view, EPCTX_FIELD_TENSOR_EXTERNAL_DATA,
+                                              epctx_str_of("location"), *to, error));
         }
     }
     return EPCTX_OK;
@@ -14995,7 +15012,7 @@ EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
                                                 const epctx_file_rename *renames, size_t count,
                                                 epctx_error *error)
 {
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     epctx__file_names names;
     size_t i;
     epctx_error_clear(error);
@@ -15021,8 +15038,8 @@ EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
     static const uint8_t graph[2] = {0x3a, 0x00};
     epctx_status status = epctx_model_open_memory(model, graph, sizeof graph, opts, error);
     if (status == EPCTX_OK) {
-        status = epctx_set_int(model, epctx__slot_view(model->root), EPCTX_FIELD_MODEL_IR_VERSION,
-                               ir_version, error);
+        status = epctx_message_set_int(model, epctx__slot_view(model->root),
+                                       EPCTX_FIELD_MODEL_IR_VERSION, ir_version, error);
         if (status != EPCTX_OK) {
             epctx_model_close(model);
         }
@@ -15046,7 +15063,7 @@ static epctx_status epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, ep
     return EPCTX_OK;
 }
 
-EPCTX_API epctx_status epctx_rebuild(epctx_model *model, epctx_error *error)
+EPCTX_API epctx_status epctx_model_rebuild(epctx_model *model, epctx_error *error)
 {
     epctx_error_clear(error);
     return epctx__rebuild_slot(model, model->root, EPCTX_KIND_MODEL, error);
@@ -15463,7 +15480,7 @@ static epctx_status epctx__convert_collect(epctx__convert *c)
     size_t chosen = 0;
     epctx_walk_begin(&walk, c->model);
     while (epctx_walk_epnode(&walk, &view)) {
-        count += epctx_is_epnode(&view);
+        count += epctx_node_is_epnode(&view);
     }
     if (count == 0) {
         return epctx_fail(c->error, EPCTX_ERR_NO_NODES,
@@ -15474,7 +15491,7 @@ static epctx_status epctx__convert_collect(epctx__convert *c)
     epctx_map_init(&eps, c->arena);
     epctx_walk_begin(&walk, c->model);
     while (epctx_walk_epnode(&walk, &view)) {
-        if (epctx_is_epnode(&view)) {
+        if (epctx_node_is_epnode(&view)) {
             epctx__context_node *n = &c->nodes[c->node_count++];
             EPCTX__TRY(epctx__convert_read(c, &view, &eps, n));
             EPCTX__TRY(epctx__convert_judge(c, n));
@@ -15530,7 +15547,7 @@ static epctx_status epctx__convert_run(epctx_model *model, const epctx_convert_o
 {
     epctx__convert c;
     epctx_changes ignored;
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     epctx_status status;
     memset(&c, 0, sizeof c);
     c.model = model;
@@ -15645,8 +15662,8 @@ static epctx_status epctx__embed_contexts(epctx__convert *c)
     return epctx__check_huge(c->model, "keep contexts in files, or choose a node", c->error);
 }
 
-EPCTX_API epctx_status epctx_embed(epctx_model *model, const epctx_convert_opts *opts,
-                                   epctx_changes *changes, epctx_error *error)
+EPCTX_API epctx_status epctx_model_embed(epctx_model *model, const epctx_convert_opts *opts,
+                                         epctx_changes *changes, epctx_error *error)
 {
     return epctx__convert_run(model, opts, epctx__embed_contexts, 1, changes, error);
 }
@@ -15825,8 +15842,8 @@ static epctx_status epctx__extract_contexts(epctx__convert *c)
     return epctx__convert_settle(c);
 }
 
-EPCTX_API epctx_status epctx_extract(epctx_model *model, const epctx_convert_opts *opts,
-                                     epctx_changes *changes, epctx_error *error)
+EPCTX_API epctx_status epctx_model_extract(epctx_model *model, const epctx_convert_opts *opts,
+                                           epctx_changes *changes, epctx_error *error)
 {
     return epctx__convert_run(model, opts, epctx__extract_contexts, 0, changes, error);
 }
@@ -16055,12 +16072,12 @@ static epctx_status epctx__detour_model(epctx_commit *c, epctx__commit_file *ent
                                            entry->file->parts[0].size, &open, c->error));
         model = &bytes;
     }
-    mark = epctx_edit_mark(model);
+    mark = epctx_model_mark(model);
     status = epctx__detour_rename(c, entry, model);
     if (status == EPCTX_OK) {
         status = epctx__output_model(entry->via, model);
     }
-    epctx_undo(model, mark);
+    epctx_model_undo(model, mark);
     epctx_model_close(&bytes);
     return status;
 }
@@ -16548,7 +16565,7 @@ static epctx_status epctx__partition(const epctx_graph *graph, const uint8_t *ta
     return epctx__group_collect(&g, partitions, count);
 }
 
-EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uint8_t *take,
+EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uint8_t *take,
                                              epctx_arena *arena, epctx_partition **partitions,
                                              size_t *count, epctx_error *error)
 {
@@ -18320,7 +18337,7 @@ static epctx_status epctx__gen_source_node(epctx__generation *g, const epctx_nod
 static epctx_status epctx__gen_source(epctx__generation *g)
 {
     size_t i;
-    EPCTX__TRY(epctx_graph_load(g->model, &g->graph, g->error));
+    EPCTX__TRY(epctx_model_load_graph(g->model, &g->graph, g->error));
     EPCTX__TRY(epctx__editable(g->model, g->error));
     EPCTX__TRY(epctx__gen_context_path(g));
     EPCTX__NEW(g->foreign, const char *, g->graph.node_count, g->arena, g->error);
@@ -18660,7 +18677,7 @@ static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence,
 
 static epctx_status epctx__drop(epctx__rewrite *w, epctx_slot *slot)
 {
-    return epctx_remove(w->g->model, epctx__slot_view(slot), w->g->error);
+    return epctx_view_remove(w->g->model, epctx__slot_view(slot), w->g->error);
 }
 
 /* Brings the node fields of the graph into the new sequence: nodes that keep their relative place
@@ -18765,7 +18782,7 @@ static epctx_status epctx__settle_model(epctx__generation *g)
 
 static epctx_str epctx__last_str(epctx_view message, uint32_t number)
 {
-    epctx_cursor it = epctx_fields(message, number);
+    epctx_cursor it = epctx_view_fields(message, number);
     epctx_str text = epctx_str_of(NULL);
     while (epctx_next_str(&it, &text)) {
     }
@@ -18814,7 +18831,7 @@ static epctx_status epctx__rewrite_fields(epctx__rewrite *w, uint32_t number, ui
     for (; slot != NULL; slot = epctx__live(slot->next, number)) {
         epctx_view body = epctx__slot_view(slot);
         if (number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER) { /* it has the name of its values */
-            epctx_cursor it = epctx_fields(body, EPCTX_FIELD_SPARSE_VALUES);
+            epctx_cursor it = epctx_view_fields(body, EPCTX_FIELD_SPARSE_VALUES);
             if (!epctx_next_view(&it, &body)) {
                 continue;
             }
@@ -18835,8 +18852,8 @@ static epctx_status epctx__rewrite_values(epctx__rewrite *w)
         for (k = 0; k < part->output_count; k++) {
             const epctx_value *value = types != NULL ? &types[k] : &part->outputs[k];
             if (value->elem_type != 0 && !epctx__has(&w->typed, value->name)) {
-                EPCTX__TRY(epctx_put_value(g->model, epctx_view_none(), value, epctx_view_none(),
-                                           NULL, g->error));
+                EPCTX__TRY(epctx_graph_put_value(g->model, epctx_view_none(), value,
+                                                 epctx_view_none(), NULL, g->error));
             }
         }
     }
@@ -19011,7 +19028,7 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
     if (g->part_count == 0) {
         return EPCTX_OK;
     }
-    EPCTX__TRY(epctx_put_opset(g->model, epctx_str_of(EPCTX_DOMAIN), 1, g->error));
+    EPCTX__TRY(epctx_model_put_opset(g->model, epctx_str_of(EPCTX_DOMAIN), 1, g->error));
     EPCTX__TRY(epctx__gen_compatibility(g));
     return epctx__gen_stamp(g);
 }
@@ -19165,7 +19182,7 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
     memset(&defaults, 0, sizeof defaults);
     EPCTX__TRY(epctx__gen_begin(&g, model, backend, opts != NULL ? opts : &defaults,
                                 error != NULL ? error : &local));
-    mark = epctx_edit_mark(model);
+    mark = epctx_model_mark(model);
     status = epctx__gen_make(&g);
     if (status == EPCTX_OK && epctx__gen_writes(&g)) {
         status = epctx__gen_commit(&g);
@@ -19174,7 +19191,7 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
     }
     if (status != EPCTX_OK) {
         epctx_fail(g.error, status, "%s failed without a message", backend->source);
-        epctx_undo(model, mark);
+        epctx_model_undo(model, mark);
     } else if (report != NULL) {
         *report = *g.report;
     }
@@ -20432,11 +20449,11 @@ static epctx_status epctx__pending_resize(const epctx__group *group, epctx_model
     max_size.i = group->known.max_size;
     while (epctx_next_node(&it, &view)) {
         epctx_epnode ep;
-        if (epctx_is_epnode(&view) &&
+        if (epctx_node_is_epnode(&view) &&
             epctx_str_is(epctx_node_attr_str(&view, "source"), group->backend->source) &&
             EPCTX__ALWAYS(epctx_epnode_read(&view, &ep, NULL) == EPCTX_OK) && /* we made it */
             ep.max_size != group->known.max_size) {
-            EPCTX__TRY(epctx_set_attr(model, view.view, &max_size, error));
+            EPCTX__TRY(epctx_node_set_attr(model, view.view, &max_size, error));
         }
     }
     return EPCTX_OK;
@@ -20826,7 +20843,7 @@ static epctx_status epctx__share_generate(epctx_workspace *w, const char *name,
                                           epctx__generation *g, bool stop)
 {
     epctx__group *group;
-    size_t mark = epctx_edit_mark(g->model);
+    size_t mark = epctx_model_mark(g->model);
     epctx_status status;
     EPCTX__TRY(epctx__group_join(w, name, g->backend, epctx_model_io(g->model), g->opts->prepare_only,
                                  g->opts->weightless, &group, g->error));
@@ -20836,7 +20853,7 @@ static epctx_status epctx__share_generate(epctx_workspace *w, const char *name,
     }
     status = epctx__group_leave(w, group, status, g->error);
     if (status != EPCTX_OK) {
-        epctx_undo(g->model, mark);
+        epctx_model_undo(g->model, mark);
     }
     return status;
 }
@@ -21580,7 +21597,7 @@ static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *
 
 static bool epctx__load_is_ours(const epctx__loading *l, const epctx_node_view *node)
 {
-    return epctx_is_epnode(node) && epctx__load_claims(l, epctx_node_attr_str(node, "source"));
+    return epctx_node_is_epnode(node) && epctx__load_claims(l, epctx_node_attr_str(node, "source"));
 }
 
 static epctx_status epctx__load_views(epctx__loading *l, const epctx_model *model,
@@ -21603,7 +21620,7 @@ static epctx_status epctx__load_views(epctx__loading *l, const epctx_model *mode
         epctx_bound *bound = &loaded->bound[loaded->bound_count];
         if (!epctx__load_is_ours(l, &node)) {
             others[loaded->other_nodes++] = node.view;
-            loaded->cpu_nodes += !epctx_is_epnode(&node);
+            loaded->cpu_nodes += !epctx_node_is_epnode(&node);
             continue;
         }
         EPCTX__TRY(epctx_epnode_read(&node, &bound->node, error));

@@ -1,5 +1,5 @@
 /* epctx_npu.h - the reference NPU of epctx: a compiler from ONNX subgraphs to a context binary, and
- * an executor that runs it without heap. Version 0.1.0
+ * an executor that runs it without heap. Version 0.2.0
  *
  * Single header, C99 and C++17, on top of epctx.h. MIT licence, text in LICENSE.
  * Search for ">>" to jump from section to section.
@@ -159,8 +159,8 @@
 
 #include "epctx.h"
 
-#if EPCTX_VERSION_MAJOR != 0 || EPCTX_VERSION_MINOR != 1 || EPCTX_VERSION_PATCH != 0
-#error "epctx_npu.h 0.1.0 needs epctx.h 0.1.0: take both headers from one release"
+#if EPCTX_VERSION_MAJOR != 0 || EPCTX_VERSION_MINOR != 2 || EPCTX_VERSION_PATCH != 0
+#error "epctx_npu.h 0.2.0 needs epctx.h 0.2.0: take both headers from one release"
 #endif
 
 #ifdef __cplusplus
@@ -11827,8 +11827,8 @@ static epctx_status epctx_npu__judge_parts(epctx_npu__judging *judging, uint8_t 
     if (given == NULL) {
         return epctx_fail(judging->error, EPCTX_ERR_NOMEM, "judging needs more memory");
     }
-    EPCTX_NPU__TRY(epctx_partition_graph(graph, take, &judging->arena, &parts, &count,
-                                         judging->error));
+    EPCTX_NPU__TRY(
+        epctx_graph_partition(graph, take, &judging->arena, &parts, &count, judging->error));
     for (i = 0; i < count; i++) {
         const epctx_graph *part = &parts[i].graph;
         EPCTX_NPU__TRY(epctx_npu__judge(judging, part, part->node_count, NULL));

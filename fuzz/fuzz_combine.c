@@ -174,7 +174,7 @@ static void merge(epctx_model *model, input *in, const uint8_t *other, size_t si
     if (status == EPCTX_OK) {
         check_result(&out);
         require(reopen(into) == 0 || errors > 0);
-        epctx_undo(into, 0);
+        epctx_model_undo(into, 0);
     }
     require_same(model, in->data, in->size);
     require_same(&second, other, size);
@@ -223,7 +223,7 @@ static void split(epctx_model *model, input *in)
     if (status == EPCTX_OK) {
         check_result(&out);
         require(reopen(model) == 0 || in->errors > 0);
-        epctx_undo(model, 0);
+        epctx_model_undo(model, 0);
     }
     require_same(model, in->data, in->size);
 }
@@ -294,7 +294,7 @@ static void repair(epctx_model *model, input *in, epctx_model *source)
     if (epctx_repair(model, &opts, NULL, NULL, &done, &left, &error) == EPCTX_OK) {
         require(reopen(model) == 0 || in->errors > 0);
         require(epctx_repair(model, &opts, tell_repair, NULL, &done, &left, &error) == EPCTX_OK);
-        epctx_undo(model, 0);
+        epctx_model_undo(model, 0);
     } else {
         require(error.message[0] != '\0');
     }

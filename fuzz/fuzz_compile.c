@@ -137,7 +137,7 @@ static void copy_field(bytes *out, const epctx_field *field)
 
 static void copy_message(rewrite *w, bytes *out, epctx_view view, int type)
 {
-    epctx_cursor it = epctx_fields(view, 0);
+    epctx_cursor it = epctx_view_fields(view, 0);
     epctx_field field, last;
     bool have_last = false;
     while (epctx_next_field(&it, &field)) {
@@ -243,10 +243,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(epctx_npu_init(&npu, &npu_opts, &backend, &error) == EPCTX_OK, &error);
     epctx_arena_init(&arena, &limited);
     if (epctx_model_open_memory(&model, data, size, &opts, NULL) == EPCTX_OK &&
-        epctx_graph_load(&model, &graph, NULL) == EPCTX_OK) {
+        epctx_model_load_graph(&model, &graph, NULL) == EPCTX_OK) {
         uint8_t *take = (uint8_t *)calloc(graph.node_count + 1, 1);
         if (backend.capability_fn(backend.self, &graph, take, &error) == EPCTX_OK &&
-            epctx_partition_graph(&graph, take, &arena, &parts, &count, &error) == EPCTX_OK)
+            epctx_graph_partition(&graph, take, &arena, &parts, &count, &error) == EPCTX_OK)
             for (i = 0; i < count; i++)
                 compile(&backend, &parts[i].graph);
         free(take);

@@ -1,7 +1,7 @@
 /*
  * Opens any bytes as a model and uses everything that a model offers:
  *   - every view through every cursor: it lies inside the input, and counts agree;
- *   - untouched, and taken apart with epctx_rebuild, it is written as it was read;
+ *   - untouched, and taken apart with epctx_model_rebuild, it is written as it was read;
  *   - random edits are seen at once, what is written opens again, and undoing them
  *     restores the bytes;
  *   - a fixed arena of a size that the input chooses is enough or EPCTX_ERR_NOMEM;
@@ -48,7 +48,7 @@ static void see_str(walk *w, epctx_str text)
 
 static void see_fields(walk *w, epctx_view view)
 {
-    epctx_cursor it = epctx_fields(view, 0);
+    epctx_cursor it = epctx_view_fields(view, 0);
     epctx_field field;
     while (epctx_next_field(&it, &field)) {
         require(field.number > 0);
@@ -70,7 +70,7 @@ static void see_tensor(walk *w, epctx_view view)
 {
     epctx_tensor_view tensor = epctx_tensor_of(view);
     epctx_cursor it = epctx_tensor_dims(&tensor);
-    epctx_cursor floats = epctx_fields(view, 4), ints = epctx_fields(view, 7);
+    epctx_cursor floats = epctx_view_fields(view, 4), ints = epctx_view_fields(view, 7);
     uint32_t rank = 0;
     int64_t number;
     float real;
@@ -106,8 +106,8 @@ static void see_graph(walk *w, epctx_graph_view graph);
 
 static void see_attr(walk *w, const epctx_attr_view *attr)
 {
-    epctx_cursor graphs = epctx_fields(attr->view, 11);
-    epctx_cursor floats = epctx_fields(attr->view, 7), ints = epctx_fields(attr->view, 8);
+    epctx_cursor graphs = epctx_view_fields(attr->view, 11);
+    epctx_cursor floats = epctx_view_fields(attr->view, 7), ints = epctx_view_fields(attr->view, 8);
     epctx_field field;
     int64_t number;
     float real;
@@ -119,7 +119,7 @@ static void see_attr(walk *w, const epctx_attr_view *attr)
         w->sum += (uint64_t)number;
     while (epctx_next_float(&floats, &real))
         w->sum++;
-    see_names(w, epctx_fields(attr->view, 9));
+    see_names(w, epctx_view_fields(attr->view, 9));
     if (attr->t.data != NULL || attr->t.slot != NULL) see_tensor(w, attr->t);
     if (attr->g.data != NULL || attr->g.slot != NULL) see_graph(w, epctx_graph_of(attr->g));
     while (epctx_next_field(&graphs, &field))
@@ -131,7 +131,7 @@ static void see_epnode(walk *w, const epctx_node_view *node)
     epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
     epctx_epnode ep;
     epctx_error error;
-    if (!epctx_is_epnode(node)) return;
+    if (!epctx_node_is_epnode(node)) return;
     if (epctx_epnode_read(node, &ep, &error) != EPCTX_OK) {
         require(error.status == EPCTX_ERR_GRAPH && error.message[0] != '\0');
         return;
@@ -267,7 +267,7 @@ static epctx_status put_node(epctx_model *model, uint64_t *random)
     node.output_count = 1;
     node.attrs = attr;
     node.attr_count = next_random(random, 3);
-    status = epctx_put_node(model, no_view, &node, after, &placed, NULL);
+    status = epctx_graph_put_node(model, no_view, &node, after, &placed, NULL);
     if (status == EPCTX_OK) {
         epctx_node_view seen = epctx_node_of(placed);
         require(epctx_str_is(seen.name, "added") && seen.attr_count == node.attr_count);
@@ -281,7 +281,7 @@ static epctx_view any_view(const epctx_model *model, uint64_t *random)
     epctx_view view = epctx_model_read(model).view;
     uint32_t depth = next_random(random, 9);
     while (depth-- > 0) {
-        epctx_cursor it = epctx_fields(view, 0);
+        epctx_cursor it = epctx_view_fields(view, 0);
         epctx_field field;
         uint32_t at = next_random(random, 12);
         epctx_view found = no_view;
@@ -343,7 +343,7 @@ static epctx_status set_attr(epctx_model *model, uint64_t *random)
     attr.ints = dims;
     attr.floats = floats;
     attr.strings = strings;
-    status = epctx_set_attr(model, view, &attr, NULL);
+    status = epctx_node_set_attr(model, view, &attr, NULL);
     if (status == EPCTX_OK) {
         bool found = false;
         node = epctx_node_of(view);
@@ -366,9 +366,11 @@ static epctx_status put_copy(epctx_model *model, uint64_t *random)
     epctx_status status;
     if (epctx_model_size(model) > 1 << 15) return EPCTX_ERR_LIMIT;
     if (next_random(random, 3) == 0) after = parent;
-    status = epctx_put_copy(model, parent, next_random(random, 27), other, after, &placed, NULL);
+    status =
+        epctx_message_put_copy(model, parent, next_random(random, 27), other, after, &placed, NULL);
     if (status == EPCTX_OK && next_random(random, 2) != 0) {
-        status = epctx_remove(model, placed, NULL); /* remembered for undo, which takes memory */
+        status =
+            epctx_view_remove(model, placed, NULL); /* remembered for undo, which takes memory */
         require(status == EPCTX_OK || status == EPCTX_ERR_NOMEM);
     }
     return status;
@@ -378,7 +380,7 @@ static epctx_status rename_value(epctx_model *model, uint64_t *random)
 {
     epctx_str from[2], to[2];
     epctx_view scope = next_random(random, 2) != 0 ? any_view(model, random) : no_view;
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     size_t uses;
     epctx_status status;
     from[0] = any_name(model, random);
@@ -387,7 +389,7 @@ static epctx_status rename_value(epctx_model *model, uint64_t *random)
     to[1] = any_name(model, random);
     status =
         epctx_rename_values(model, scope, from, to, 1 + next_random(random, 2), NULL, &uses, NULL);
-    require(status == EPCTX_OK || epctx_edit_mark(model) == mark);
+    require(status == EPCTX_OK || epctx_model_mark(model) == mark);
     return status;
 }
 
@@ -403,11 +405,11 @@ static epctx_status put_value(epctx_model *model, uint64_t *random)
     value.dims = dims;
     switch (next_random(random, 3)) {
     case 0:
-        return epctx_put_input(model, no_view, &value, after, NULL, NULL);
+        return epctx_graph_put_input(model, no_view, &value, after, NULL, NULL);
     case 1:
-        return epctx_put_output(model, no_view, &value, after, NULL, NULL);
+        return epctx_graph_put_output(model, no_view, &value, after, NULL, NULL);
     default:
-        return epctx_put_value(model, no_view, &value, no_view, NULL, NULL);
+        return epctx_graph_put_value(model, no_view, &value, no_view, NULL, NULL);
     }
 }
 
@@ -420,19 +422,19 @@ static epctx_status set_field(epctx_model *model, uint64_t *random)
     epctx_str value = epctx_str_of(text + next_random(random, sizeof text));
     switch (next_random(random, 7)) {
     case 0:
-        return epctx_set_str(model, view, number, value, NULL);
+        return epctx_message_set_str(model, view, number, value, NULL);
     case 1:
-        return epctx_set_int(model, view, number, -1, NULL);
+        return epctx_message_set_int(model, view, number, -1, NULL);
     case 2:
-        return epctx_clear_field(model, view, number, NULL);
+        return epctx_message_remove_field(model, view, number, NULL);
     case 3:
-        return epctx_put_str(model, view, number, value, NULL);
+        return epctx_message_put_str(model, view, number, value, NULL);
     case 4:
-        return epctx_replace_str(model, view, value, NULL);
+        return epctx_view_set_str(model, view, value, NULL);
     case 5:
-        return epctx_set_pair(model, view, number, epctx_str_of("k"), value, NULL);
+        return epctx_message_set_pair(model, view, number, epctx_str_of("k"), value, NULL);
     default:
-        return epctx_unset_pair(model, view, number, epctx_str_of("k"), NULL);
+        return epctx_message_remove_pair(model, view, number, epctx_str_of("k"), NULL);
     }
 }
 
@@ -441,18 +443,18 @@ static epctx_status edit_nodes(epctx_model *model, uint64_t *random)
     epctx_view node = any_node(model, random);
     switch (next_random(random, 5)) {
     case 0:
-        return epctx_set_attr_copy(model, node, any_view(model, random), NULL);
+        return epctx_node_copy_attr(model, node, any_view(model, random), NULL);
     case 1:
-        return epctx_unset_attr(model, node, epctx_str_of("text"), NULL);
+        return epctx_node_remove_attr(model, node, epctx_str_of("text"), NULL);
     case 2:
-        return epctx_move(model, any_view(model, random), any_view(model, random), NULL, NULL);
+        return epctx_view_move(model, any_view(model, random), any_view(model, random), NULL, NULL);
     case 3:
-        return epctx_move(model, node, no_view, NULL, NULL);
+        return epctx_view_move(model, node, no_view, NULL, NULL);
     default: {
         epctx_name_opts opts;
         memset(&opts, 0, sizeof opts);
         opts.all_nodes = next_random(random, 2) != 0;
-        return epctx_prefix(model, epctx_str_of("p_"), &opts, NULL, NULL);
+        return epctx_model_prefix(model, epctx_str_of("p_"), &opts, NULL, NULL);
     }
     }
 }
@@ -464,16 +466,16 @@ static void edit(epctx_model *model, uint64_t *random)
         (void)put_node(model, random);
         break;
     case 1:
-        (void)epctx_remove(model, any_view(model, random), NULL);
+        (void)epctx_view_remove(model, any_view(model, random), NULL);
         break;
     case 2:
         (void)put_value(model, random);
         break;
     case 3:
-        (void)epctx_put_opset(model, epctx_str_of("com.microsoft"), 1, NULL);
+        (void)epctx_model_put_opset(model, epctx_str_of("com.microsoft"), 1, NULL);
         break;
     case 4:
-        (void)epctx_put_metadata(model, epctx_str_of("k"), epctx_str_of("value"), NULL);
+        (void)epctx_model_set_metadata(model, epctx_str_of("k"), epctx_str_of("value"), NULL);
         break;
     case 5:
         (void)set_attr(model, random);
@@ -492,7 +494,7 @@ static void edit(epctx_model *model, uint64_t *random)
         (void)set_field(model, random);
         break;
     default:
-        (void)epctx_rebuild(model, NULL);
+        (void)epctx_model_rebuild(model, NULL);
         break;
     }
 }
@@ -530,24 +532,24 @@ static void reopen(epctx_model *model)
 
 static void edit_and_undo(epctx_model *model, const uint8_t *data, size_t size, uint64_t *random)
 {
-    size_t start = epctx_edit_mark(model);
+    size_t start = epctx_model_mark(model);
     uint32_t rounds = 1 + next_random(random, 4);
     while (rounds-- > 0) {
         walk w = {NULL, 0, 0};
         uint32_t edits = 1 + next_random(random, 6);
-        size_t mark = epctx_edit_mark(model);
+        size_t mark = epctx_model_mark(model);
         copy before = write_model(model);
         while (edits-- > 0)
             edit(model, random);
         see_model(&w, model);
         reopen(model);
         if (next_random(random, 2) != 0) {
-            epctx_undo(model, mark);
+            epctx_model_undo(model, mark);
             require_same(model, before.data, before.size);
         }
         free(before.data);
     }
-    epctx_undo(model, start);
+    epctx_model_undo(model, start);
     require_same(model, data, size);
 }
 
@@ -567,11 +569,11 @@ static void in_fixed_arena(const uint8_t *data, size_t size, uint64_t *random)
         walk w = {data, size, 0};
         see_model(&w, &model);
         require_same(&model, data, size);
-        (void)epctx_graph_load(&model, &graph, NULL);
-        (void)epctx_rebuild(&model, NULL);
+        (void)epctx_model_load_graph(&model, &graph, NULL);
+        (void)epctx_model_rebuild(&model, NULL);
         require_same(&model, data, size);
         edit(&model, random);
-        epctx_undo(&model, 0);
+        epctx_model_undo(&model, 0);
         require_same(&model, data, size);
     } else {
         require(error.status == EPCTX_ERR_NOMEM);
@@ -593,15 +595,15 @@ static void changed_while_open(const uint8_t *data, size_t size, uint64_t *rando
     require(bytes != NULL);
     memcpy(bytes, data, size);
     if (epctx_model_open_memory(&model, bytes, size, NULL, NULL) == EPCTX_OK && size > 0) {
-        if (next_random(random, 2) != 0) (void)epctx_rebuild(&model, NULL);
+        if (next_random(random, 2) != 0) (void)epctx_model_rebuild(&model, NULL);
         while (changes-- > 0)
             bytes[next_random(random, (uint32_t)size)] = (uint8_t)next_random(random, 256);
         see_model(&w, &model);
-        (void)epctx_graph_load(&model, &graph, NULL);
-        (void)epctx_rebuild(&model, NULL);
+        (void)epctx_model_load_graph(&model, &graph, NULL);
+        (void)epctx_model_rebuild(&model, NULL);
         (void)epctx_model_size(&model);
         (void)epctx_model_write_stream(&model, &sizing, NULL);
-        epctx_undo(&model, 0);
+        epctx_model_undo(&model, 0);
         see_model(&w, &model);
     }
     epctx_model_close(&model);
@@ -622,9 +624,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     see_model(&w, &model);
     require_same(&model, data, size);
-    if (epctx_graph_load(&model, &graph, &error) != EPCTX_OK) require(error.message[0] != '\0');
+    if (epctx_model_load_graph(&model, &graph, &error) != EPCTX_OK)
+        require(error.message[0] != '\0');
     edit_and_undo(&model, data, size, &random);
-    require(epctx_rebuild(&model, NULL) == EPCTX_OK);
+    require(epctx_model_rebuild(&model, NULL) == EPCTX_OK);
     require_same(&model, data, size);
     edit_and_undo(&model, data, size, &random);
     epctx_model_close(&model);

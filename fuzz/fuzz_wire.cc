@@ -117,7 +117,7 @@ static std::string text(epctx_str s)
 static std::vector<uint64_t> our_numbers(epctx_view view, const Field *f)
 {
     std::vector<uint64_t> all;
-    epctx_cursor it = epctx_fields(view, (uint32_t)f->number());
+    epctx_cursor it = epctx_view_fields(view, (uint32_t)f->number());
     epctx_field field;
     int64_t i;
     float v;
@@ -150,7 +150,7 @@ static void same_repeated(const pb::Message &m, epctx_view view, const Field *f,
                           const std::string &where)
 {
     const pb::Reflection *r = m.GetReflection();
-    epctx_cursor it = epctx_fields(view, (uint32_t)f->number());
+    epctx_cursor it = epctx_view_fields(view, (uint32_t)f->number());
     epctx_field field;
     epctx_str s;
     int count = r->FieldSize(m, f), i = 0;
@@ -189,7 +189,7 @@ static bool is_known(const Field *f, const epctx_field &field)
 /* The last field that counts for `f`; a later member of the same oneof takes its place. */
 static bool last_of(epctx_view view, const pb::Descriptor *type, const Field *f, epctx_field *out)
 {
-    epctx_cursor it = epctx_fields(view, 0);
+    epctx_cursor it = epctx_view_fields(view, 0);
     epctx_field field;
     bool found = false;
     while (epctx_next_field(&it, &field)) {
@@ -228,7 +228,7 @@ static void same_unknown(const pb::Message &m, epctx_view view, const std::strin
         pb::UnknownField::TYPE_LENGTH_DELIMITED, pb::UnknownField::TYPE_GROUP,
         pb::UnknownField::TYPE_GROUP /* end tags are no fields */, pb::UnknownField::TYPE_FIXED32};
     const pb::UnknownFieldSet &set = m.GetReflection()->GetUnknownFields(m);
-    epctx_cursor it = epctx_fields(view, 0);
+    epctx_cursor it = epctx_view_fields(view, 0);
     epctx_field field;
     int i = 0;
     while (epctx_next_field(&it, &field)) {

@@ -229,7 +229,7 @@ Work open_ours(const std::string &path)
         while (epctx_next_node(&nodes, &node)) {
             epctx_epnode ep;
             sink += node.name.size + node.input_count;
-            if (!epctx_is_epnode(&node)) continue;
+            if (!epctx_node_is_epnode(&node)) continue;
             must(epctx_epnode_read(&node, &ep, &error), error);
             sink += ep.ep_cache_context.size + ep.source.size;
         }
@@ -279,7 +279,7 @@ Work set_ours(const std::string &path, const std::string &out)
         attr.name = epctx_str_of("ep_sdk_version");
         attr.type = EPCTX_ATTR_STRING;
         attr.s = epctx_str_of("2.0");
-        must(epctx_set_attr(&model, node.view, &attr, &error), error);
+        must(epctx_node_set_attr(&model, node.view, &attr, &error), error);
         must(epctx_model_write_file(&model, out.c_str(), nullptr, &error), error);
         done();
         epctx_model_close(&model);
@@ -361,8 +361,9 @@ void writing()
     row("change an attribute, write 256 MiB durably", "libprotobuf", set,
         best(set_theirs(path, out)));
     row("the same", "cp + fsync", set, cp);
-    row("extract 256 MiB durably", "cp + fsync", best(convert(epctx_extract, path, apart)), cp);
-    row("embed 256 MiB durably", "cp + fsync", best(convert(epctx_embed, apart, out)), cp);
+    row("extract 256 MiB durably", "cp + fsync", best(convert(epctx_model_extract, path, apart)),
+        cp);
+    row("embed 256 MiB durably", "cp + fsync", best(convert(epctx_model_embed, apart, out)), cp);
 }
 
 void growing()

@@ -38,7 +38,7 @@ TEST_UNUSED static epctx_node_view node_at(const epctx_model *model, int number)
 /* The field with the name of the first node. */
 TEST_UNUSED static epctx_view node_name(const epctx_model *model)
 {
-    epctx_cursor it = epctx_fields(node_at(model, 0).view, 3);
+    epctx_cursor it = epctx_view_fields(node_at(model, 0).view, 3);
     epctx_field field = {0};
     (void)epctx_next_field(&it, &field);
     return field.body;

@@ -266,20 +266,20 @@ TEST(embed_and_back)
     clear_root();
     make_parts(parts, 3);
     make_text("m_fakeep.bin", "binary");
-    CHECK_OK(convert(epctx_embed, "m.onnx", "e.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(epctx_model_embed, "m.onnx", "e.onnx", NULL, NULL, &error), error);
     CHECK_STR(told, "embedded a; followed b; ");
     CHECK_STR(nodes_of("e.onnx"), "1/1/binary 0/1/- 0/1/- ");
     CHECK_TRUE(lint_clean("e.onnx"));
     remove(at("m.onnx"));
-    CHECK_OK(convert(epctx_extract, "e.onnx", "m.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(epctx_model_extract, "e.onnx", "m.onnx", NULL, NULL, &error), error);
     CHECK_STR(nodes_of("m.onnx"), "1/0/m_fakeep.bin 0/0/- 0/1/- ");
     CHECK_STR(listing(), "e.onnx m.onnx m_fakeep.bin ");
     CHECK_TRUE(lint_clean("m.onnx"));
-    CHECK_INT(convert(epctx_embed, "m.onnx", "e2.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(epctx_model_embed, "m.onnx", "e2.onnx", NULL, NULL, &error), EPCTX_OK);
     CHECK_TRUE(same_files("e.onnx", "e2.onnx"));
-    CHECK_INT(convert(epctx_extract, "e2.onnx", "m.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(epctx_model_extract, "e2.onnx", "m.onnx", NULL, NULL, &error), EPCTX_OK);
     make_parts(parts, 3);
-    CHECK_INT(convert(epctx_embed, "m.onnx", "e3.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(epctx_model_embed, "m.onnx", "e3.onnx", NULL, NULL, &error), EPCTX_OK);
     CHECK_TRUE(same_files("e.onnx", "e3.onnx"));
 }
 
@@ -298,8 +298,8 @@ TEST(inverse_restores_bytes)
             bytes_add(&big, "0123456789", 10);
         make_file("m_fakeep.bin", big.data, big.size);
         rename(at("m.onnx"), at("first.onnx"));
-        CHECK_INT(convert(epctx_embed, "first.onnx", "e.onnx", NULL, NULL, &error), EPCTX_OK);
-        CHECK_INT(convert(epctx_extract, "e.onnx", "m.onnx", NULL, NULL, &error), EPCTX_OK);
+        CHECK_INT(convert(epctx_model_embed, "first.onnx", "e.onnx", NULL, NULL, &error), EPCTX_OK);
+        CHECK_INT(convert(epctx_model_extract, "e.onnx", "m.onnx", NULL, NULL, &error), EPCTX_OK);
         CHECK(same_files("first.onnx", "m.onnx"), "%zu bytes: the model differs", big.size);
     }
     bytes_free(&big);
@@ -314,10 +314,10 @@ TEST(equal_contexts_are_one_file)
     epctx_error error;
     clear_root();
     make_parts(parts, 3);
-    CHECK_OK(convert(epctx_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(epctx_model_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     CHECK_STR(nodes_of("o.onnx"), "1/0/a.mxr 1/0/b.mxr 1/0/a.mxr ");
     CHECK_STR(listing(), "a.mxr b.mxr m.onnx o.onnx ");
-    CHECK_INT(convert(epctx_embed, "o.onnx", "back.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(epctx_model_embed, "o.onnx", "back.onnx", NULL, NULL, &error), EPCTX_OK);
     CHECK_TRUE(same_files("back.onnx", "m.onnx"));
 }
 
@@ -356,7 +356,7 @@ TEST(names_of_binaries)
         p.source = cases[i].source;
         opts.name = cases[i].name;
         make_parts(&p, 1);
-        status = convert(epctx_extract, "m.onnx", "net_ctx.onnx", &opts, NULL, &error);
+        status = convert(epctx_model_extract, "m.onnx", "net_ctx.onnx", &opts, NULL, &error);
         if (cases[i].want == NULL) {
             CHECK(status != EPCTX_OK, "%s was taken", cases[i].name);
             CHECK_STR(listing(), "m.onnx ");
@@ -378,32 +378,35 @@ TEST(profiles_forbid)
         part parts[2];
         const char *text;
     } cases[] = {
-        {epctx_embed, NULL, {{"a", 1, 0, "QNN", "a.bin"}, {"b", 0, 0, "QNN", NULL}}, "31977"},
-        {epctx_embed, NULL, {{"a", 1, 0, "OpenVINOExecutionProvider", "a.xml"}}, "OpenVINO IR"},
-        {epctx_embed,
+        {epctx_model_embed, NULL, {{"a", 1, 0, "QNN", "a.bin"}, {"b", 0, 0, "QNN", NULL}}, "31977"},
+        {epctx_model_embed,
+         NULL,
+         {{"a", 1, 0, "OpenVINOExecutionProvider", "a.xml"}},
+         "OpenVINO IR"},
+        {epctx_model_embed,
          NULL,
          {{"a", 1, 0, "TensorrtExecutionProvider", "a.stripped.engine"}},
          "engine without weights"},
-        {epctx_embed,
+        {epctx_model_embed,
          NULL,
          {{"a", 1, 0, "OpenVINOExecutionProvider", "a.bin"},
           {"b", 1, 0, "OpenVINOExecutionProvider", "b.bin"}},
          "several binaries"},
-        {epctx_embed,
+        {epctx_model_embed,
          "a",
          {{"a", 1, 0, "OpenVINOExecutionProvider", "a.bin"},
           {"b", 1, 0, "OpenVINOExecutionProvider", "a.bin"}},
          "convert all"},
-        {epctx_embed, "z", {{"a", 1, 0, "X", "a.bin"}}, "no EPContext node 'z'"},
-        {epctx_embed, NULL, {{"a", 1, 0, "X", "../a.bin"}}, "'..'"},
-        {epctx_embed, NULL, {{"a", 1, 0, "X", "/a.bin"}}, "absolute"},
-        {epctx_embed, NULL, {{"a", 1, 0, "X", "missing.bin"}}, "does not exist"},
-        {epctx_embed, NULL, {{"a", 1, 0, "X", "empty.bin"}}, "empty"},
-        {epctx_embed, NULL, {{"a", 1, 0, "X", NULL}}, "is empty"},
-        {epctx_extract, NULL, {{"a", 1, 1, "telum", "text"}}, "embedded contexts only"},
-        {epctx_extract, NULL, {{"a", 1, 1, "X", NULL}}, "compile the model again"},
-        {epctx_extract, NULL, {{"a", 1, 1, "X", ""}}, "compile the model again"},
-        {epctx_embed, NULL, {{"a", 1, 2, "X", "a.bin"}}, "embed_mode"},
+        {epctx_model_embed, "z", {{"a", 1, 0, "X", "a.bin"}}, "no EPContext node 'z'"},
+        {epctx_model_embed, NULL, {{"a", 1, 0, "X", "../a.bin"}}, "'..'"},
+        {epctx_model_embed, NULL, {{"a", 1, 0, "X", "/a.bin"}}, "absolute"},
+        {epctx_model_embed, NULL, {{"a", 1, 0, "X", "missing.bin"}}, "does not exist"},
+        {epctx_model_embed, NULL, {{"a", 1, 0, "X", "empty.bin"}}, "empty"},
+        {epctx_model_embed, NULL, {{"a", 1, 0, "X", NULL}}, "is empty"},
+        {epctx_model_extract, NULL, {{"a", 1, 1, "telum", "text"}}, "embedded contexts only"},
+        {epctx_model_extract, NULL, {{"a", 1, 1, "X", NULL}}, "compile the model again"},
+        {epctx_model_extract, NULL, {{"a", 1, 1, "X", ""}}, "compile the model again"},
+        {epctx_model_embed, NULL, {{"a", 1, 2, "X", "a.bin"}}, "embed_mode"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         epctx_convert_opts opts = {0};
@@ -436,10 +439,10 @@ TEST(openvino_shares_one_container)
     make_parts(parts, 2);
     make_text("m_OpenVINOExecutionProvider.bin", "container");
     rename(at("m.onnx"), at("first.onnx"));
-    CHECK_OK(convert(epctx_embed, "first.onnx", "e.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(epctx_model_embed, "first.onnx", "e.onnx", NULL, NULL, &error), error);
     CHECK_STR(nodes_of("e.onnx"), "1/1/container 0/1/ ");
     CHECK_TRUE(lint_clean("e.onnx"));
-    CHECK_OK(convert(epctx_extract, "e.onnx", "m.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(epctx_model_extract, "e.onnx", "m.onnx", NULL, NULL, &error), error);
     CHECK_TRUE(same_files("first.onnx", "m.onnx"));
 }
 
@@ -451,15 +454,16 @@ TEST(qnn_of_two_contexts)
     epctx_error error;
     clear_root();
     make_parts(parts, 2);
-    CHECK_OK(convert(epctx_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(epctx_model_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     CHECK_STR(nodes_of("o.onnx"), "1/0/o_qnn.bin 1/0/o_qnn_1.bin ");
-    CHECK_INT(convert(epctx_embed, "o.onnx", "back.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(epctx_model_embed, "o.onnx", "back.onnx", NULL, NULL, &error), EPCTX_OK);
     CHECK_TRUE(same_files("m.onnx", "back.onnx"));
     opts.name = "one.bin";
-    CHECK_INT(convert(epctx_extract, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_ERR_PATH);
+    CHECK_INT(convert(epctx_model_extract, "m.onnx", "p.onnx", &opts, NULL, &error),
+              EPCTX_ERR_PATH);
     CHECK_HAS(error.message, "{node}");
     opts.node = "b";
-    CHECK_INT(convert(epctx_extract, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(epctx_model_extract, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_OK);
     CHECK_STR(nodes_of("p.onnx"), "1/1/one 1/0/one.bin ");
     CHECK_TRUE(file_is("one.bin", "two"));
 }
@@ -480,17 +484,17 @@ TEST(bodies_and_memory)
     model_bytes = new_model(&graph);
     CHECK_INT(epctx_model_open_memory(&model, model_bytes.data, model_bytes.size, NULL, &error),
               EPCTX_OK);
-    CHECK_INT(epctx_extract(&model, NULL, &changes, &error), EPCTX_ERR_PATH);
+    CHECK_INT(epctx_model_extract(&model, NULL, &changes, &error), EPCTX_ERR_PATH);
     CHECK_HAS(error.message, "memory");
     opts.output_path = at("m.onnx");
-    CHECK_OK(epctx_extract(&model, &opts, &changes, &error), error);
+    CHECK_OK(epctx_model_extract(&model, &opts, &changes, &error), error);
     CHECK_UINT(changes.file_count, 1);
     CHECK_STR(changes.files[0].name, "m_fakeep.bin");
     CHECK_INT(epctx_write_group(&model, at("m.onnx"), NULL, changes.files, 1, EPCTX_OVERWRITE_FAIL,
                                 &error),
               EPCTX_OK);
     CHECK_STR(nodes_of("m.onnx"), "1/0/m_fakeep.bin ");
-    epctx_undo(&model, 0);
+    epctx_model_undo(&model, 0);
     out = written(&model);
     CHECK_MEM(out.data, out.size, model_bytes.data, model_bytes.size);
     bytes_free(&out);
@@ -701,7 +705,7 @@ TEST(weightless_and_back)
     CHECK(size.size < 64 * 4 + 200, "the weights are still inside: %zu bytes", size.size);
     bytes_free(&size);
     CHECK_INT(epctx_model_open_file(&model, at("w.onnx"), NULL, &error), EPCTX_OK);
-    CHECK_OK(epctx_graph_load(&model, &graph, &error), error);
+    CHECK_OK(epctx_model_load_graph(&model, &graph, &error), error);
     CHECK_MEM(graph.initializers[0].data, graph.initializers[0].size, data, sizeof data);
     epctx_model_close(&model);
     CHECK_INT(convert(epctx_self_contained, "w.onnx", "s.onnx", NULL, NULL, &error), EPCTX_OK);
@@ -771,7 +775,7 @@ TEST(group_keeps_and_refuses)
     make_text("m_x.bin", "another");
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
     opts.output_path = at("m.onnx");
-    CHECK_INT(epctx_extract(&model, &opts, &changes, &error), EPCTX_OK);
+    CHECK_INT(epctx_model_extract(&model, &opts, &changes, &error), EPCTX_OK);
     CHECK_INT(epctx_check_group(&model, at("m.onnx"), NULL, changes.files, changes.file_count,
                                 EPCTX_OVERWRITE_FAIL, &error),
               EPCTX_ERR_EXISTS);
@@ -808,12 +812,14 @@ TEST(group_spares_its_sources)
     make_parts(parts, 2);
     make_text("m_x.bin", "other");
     opts.output_path = at("m.onnx");
-    CHECK_OK(convert(epctx_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(epctx_model_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     CHECK_STR(nodes_of("o.onnx"), "1/0/o_x.bin 1/0/m_x.bin ");
     opts.name = "m_x.bin";
-    CHECK_INT(convert(epctx_extract, "m.onnx", "o.onnx", &opts, NULL, &error), EPCTX_ERR_PATH);
+    CHECK_INT(convert(epctx_model_extract, "m.onnx", "o.onnx", &opts, NULL, &error),
+              EPCTX_ERR_PATH);
     opts.name = "m.onnx";
-    CHECK_INT(convert(epctx_extract, "m.onnx", "o.onnx", &opts, NULL, &error), EPCTX_ERR_EXISTS);
+    CHECK_INT(convert(epctx_model_extract, "m.onnx", "o.onnx", &opts, NULL, &error),
+              EPCTX_ERR_EXISTS);
     CHECK_TRUE(file_is("m_x.bin", "other"));
 }
 
@@ -828,8 +834,9 @@ typedef enum flaky_kind {
 
 static epctx_status flaky_convert(flaky_kind kind, const epctx_io *io, epctx_error *error)
 {
-    static const convert_fn functions[KINDS] = {epctx_embed, epctx_extract, epctx_extract,
-                                                epctx_extract, epctx_init_external};
+    static const convert_fn functions[KINDS] = {epctx_model_embed, epctx_model_extract,
+                                                epctx_model_extract, epctx_model_extract,
+                                                epctx_init_external};
     epctx_convert_opts opts = {0};
     epctx_open_opts open = {0};
     epctx_changes changes;
@@ -1057,7 +1064,8 @@ TEST(out_of_memory)
 {
     static const part parts[] = {{"a", 1, 0, "FakeEP", "m_fakeep.bin"},
                                  {"b", 0, 0, "FakeEP", NULL}};
-    static const convert_fn functions[] = {epctx_embed, epctx_init_prune, epctx_init_external};
+    static const convert_fn functions[] = {epctx_model_embed, epctx_init_prune,
+                                           epctx_init_external};
     clear_root();
     make_text("m_fakeep.bin", "binary");
     for (size_t f = 0; f < 3; f++) {
@@ -1110,39 +1118,40 @@ TEST(contexts_at_the_edge)
     bytes data, second = {0};
     clear_root();
     make_parts(all_name, 3);
-    CHECK_INT(convert(epctx_extract, "m.onnx", "o.onnx", NULL, NULL, &error),
+    CHECK_INT(convert(epctx_model_extract, "m.onnx", "o.onnx", NULL, NULL, &error),
               EPCTX_ERR_UNSUPPORTED);
     CHECK_HAS(error.message, "1 nodes do not tell which of several it is");
     make_parts(lone, 2);
-    CHECK_INT(convert(epctx_extract, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(epctx_model_extract, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
     CHECK_STR(nodes_of("o.onnx"), "1/0/o_x.bin 0/1/- ");
     clear_root();
     make_parts(mixed, 5);
     opts.node = "a"; /* the other context stays inside, so secondary nodes keep their mode */
-    CHECK_INT(convert(epctx_extract, "m.onnx", "o.onnx", &opts, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(epctx_model_extract, "m.onnx", "o.onnx", &opts, NULL, &error), EPCTX_OK);
     CHECK_STR(nodes_of("o.onnx"), "1/0/o_x.bin 1/1/two 0/1/- 0/1/- 0/0/- ");
-    CHECK_INT(convert(epctx_extract, "m.onnx", "p.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(epctx_model_extract, "m.onnx", "p.onnx", NULL, NULL, &error), EPCTX_OK);
     CHECK_STR(nodes_of("p.onnx"), "1/0/p_x.bin 1/0/p_x_1.bin 0/0/- 0/1/- 0/0/- ");
     opts.node = NULL;
     own = *epctx_profile_find(epctx_str_of("npu"));
     own.traits |= EPCTX_SECONDARY_CONTEXT;
     opts.profile = &own;
-    CHECK_INT(convert(epctx_extract, "p.onnx", "q.onnx", &opts, NULL, &error), EPCTX_ERR_GRAPH);
+    CHECK_INT(convert(epctx_model_extract, "p.onnx", "q.onnx", &opts, NULL, &error),
+              EPCTX_ERR_GRAPH);
     opts.profile = NULL;
     clear_root();
     make_parts(engine, 1);
     make_text("a.engine", "engine");
-    CHECK_INT(convert(epctx_embed, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(epctx_model_embed, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
     data = read_file("m.onnx");
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_embed(&model, NULL, NULL, &error), EPCTX_ERR_PATH);
-    CHECK_INT(epctx_embed(&model, NULL, NULL, NULL), EPCTX_ERR_PATH);
+    CHECK_INT(epctx_model_embed(&model, NULL, NULL, &error), EPCTX_ERR_PATH);
+    CHECK_INT(epctx_model_embed(&model, NULL, NULL, NULL), EPCTX_ERR_PATH);
     CHECK_INT(epctx_init_external(&model, NULL, NULL, &error), EPCTX_ERR_PATH);
     CHECK_HAS(error.message, "say where it will be written");
     epctx_model_close(&model);
     put_child(&data, 7, &second);
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_embed(&model, NULL, NULL, &error), EPCTX_ERR_GRAPH);
+    CHECK_INT(epctx_model_embed(&model, NULL, NULL, &error), EPCTX_ERR_GRAPH);
     epctx_model_close(&model);
     bytes_free(&data);
     /* Numbers make a name too long. */
@@ -1151,7 +1160,7 @@ TEST(contexts_at_the_edge)
     strcpy(long_path + EPCTX_PATH_MAX - 1 - 7, ".onnx");
     opts.output_path = long_path;
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_extract(&model, &opts, NULL, &error), EPCTX_ERR_LIMIT);
+    CHECK_INT(epctx_model_extract(&model, &opts, NULL, &error), EPCTX_ERR_LIMIT);
     CHECK_HAS(error.message, "a path is longer");
     epctx_model_close(&model);
     opts.output_path = NULL;
@@ -1162,12 +1171,12 @@ TEST(contexts_at_the_edge)
         CHECK_INT(truncate(at("a.bin"), INT64_C(0x70000000)), 0);
         CHECK_INT(truncate(at("b.bin"), INT64_C(0x60000000)), 0);
         CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
-        CHECK_INT(epctx_embed(&model, NULL, NULL, &error), EPCTX_ERR_LIMIT);
+        CHECK_INT(epctx_model_embed(&model, NULL, NULL, &error), EPCTX_ERR_LIMIT);
         CHECK_HAS(error.message, "keep contexts in files");
         CHECK_INT(truncate(at("a.bin"), INT64_C(0x80000000)), 0);
         epctx_model_close(&model);
         CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
-        CHECK_INT(epctx_embed(&model, NULL, NULL, &error), EPCTX_ERR_LIMIT);
+        CHECK_INT(epctx_model_embed(&model, NULL, NULL, &error), EPCTX_ERR_LIMIT);
         CHECK_HAS(error.message, "keep the binary");
         epctx_model_close(&model);
     }
@@ -1407,7 +1416,7 @@ TEST(names_of_nodes)
         bytes_free(&model);
         opts.profile = epctx_profile_find(epctx_str_of(cases[i].profile));
         opts.name = cases[i].name;
-        status = convert(epctx_extract, "m.onnx", "o.onnx", &opts, NULL, &error);
+        status = convert(epctx_model_extract, "m.onnx", "o.onnx", &opts, NULL, &error);
         if (cases[i].want[0] == '!') {
             CHECK(status != EPCTX_OK, "case %zu was taken", i);
             CHECK_HAS(error.message, cases[i].want + 1);
@@ -1429,7 +1438,7 @@ TEST(long_names_of_models)
     memset(name, 'm', 230);
     strcpy(name + 230, "\x01.onnx");
     make_parts(&one, 1);
-    CHECK_OK(convert(epctx_extract, "m.onnx", name, NULL, NULL, &error), error);
+    CHECK_OK(convert(epctx_model_extract, "m.onnx", name, NULL, NULL, &error), error);
     snprintf(want, sizeof want, "1/0/%.231s_my.bin ", name);
     CHECK_STR(nodes_of(name), want);
 }
@@ -1463,20 +1472,21 @@ TEST(left_alone)
             make_file("m.onnx", model.data, model.size);
             bytes_free(&model);
         }
-        CHECK_OK(convert(epctx_embed, "m.onnx", "o.onnx", &opts, NULL, &error), error);
+        CHECK_OK(convert(epctx_model_embed, "m.onnx", "o.onnx", &opts, NULL, &error), error);
         CHECK_STR(told, cases[i].want);
         remove(at("o.onnx"));
     }
     CHECK_STR(epctx_change_name(EPCTX_CHANGE_COUNT), "unknown");
     make_text("m.onnx", "");
     make_parts(parts, 1);
-    CHECK_INT(convert(epctx_embed, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(epctx_model_embed, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
     graph.size = 0;
     add_node(&graph, "Relu", "n", "x", "y");
     model = new_model(&graph);
     make_file("m.onnx", model.data, model.size);
     bytes_free(&model);
-    CHECK_INT(convert(epctx_embed, "m.onnx", "p.onnx", NULL, NULL, &error), EPCTX_ERR_NO_NODES);
+    CHECK_INT(convert(epctx_model_embed, "m.onnx", "p.onnx", NULL, NULL, &error),
+              EPCTX_ERR_NO_NODES);
     CHECK_HAS(error.message, "compile the model first");
 }
 
@@ -1522,7 +1532,7 @@ TEST(forged_hashes_are_no_equals)
     model = new_model(&graph);
     make_file("m.onnx", model.data, model.size);
     bytes_free(&model);
-    CHECK_OK(convert(epctx_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
+    CHECK_OK(convert(epctx_model_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     for (size_t i = 0; i < FORGED; i++) {
         bytes got;
         snprintf(name, sizeof name, i == 0 ? "o_my.bin" : "o_my_%zu.bin", i);
@@ -1788,7 +1798,7 @@ TEST(external_data_in_field_order)
     CHECK_INT(epctx_model_open_file(&out, at("o.onnx"), NULL, &error), EPCTX_OK);
     it = epctx_graph_initializers(epctx_model_graph(&out));
     CHECK_TRUE(epctx_next_tensor(&it, &view) && view.external);
-    for (it = epctx_fields(view.view, 0); epctx_next_field(&it, &field); fields++) {
+    for (it = epctx_view_fields(view.view, 0); epctx_next_field(&it, &field); fields++) {
         CHECK(field.number >= last, "field %u stands behind field %u", (unsigned)field.number,
               (unsigned)last);
         last = field.number;
@@ -1882,8 +1892,8 @@ static epctx_status open_stamped(epctx_model *model, const char *stamp, epctx_er
 {
     epctx_status status = epctx_model_open_file(model, at("m.onnx"), NULL, error);
     if (status == EPCTX_OK && stamp != NULL)
-        status = epctx_put_metadata(model, epctx_str_of(EPCTX_BUILD_PREFIX "X"),
-                                    epctx_str_of(stamp), error);
+        status = epctx_model_set_metadata(model, epctx_str_of(EPCTX_BUILD_PREFIX "X"),
+                                          epctx_str_of(stamp), error);
     return status;
 }
 
@@ -1933,23 +1943,23 @@ TEST(binary_of_the_stamp)
             make_text("m_x.bin", cases[i].binary);
             make_text("n_x.bin", "another");
             CHECK_INT(open_stamped(&model, cases[i].stamp, &error), EPCTX_OK);
-            CHECK_INT(epctx_check_binary(&model, NULL, &error), cases[i].want);
+            CHECK_INT(epctx_model_check_binary(&model, NULL, &error), cases[i].want);
             CHECK_INT(epctx_check_fresh(&model, "X", NULL, NULL, &error), verdict);
             opts.allow_stale = allow != 0;
-            mark = epctx_edit_mark(&model);
-            CHECK(epctx_embed(&model, &opts, &changes, &error) == want, "case %zu: %s", i,
+            mark = epctx_model_mark(&model);
+            CHECK(epctx_model_embed(&model, &opts, &changes, &error) == want, "case %zu: %s", i,
                   error.message);
             if (!allow) CHECK_HAS(error.message, cases[i].file);
             if (want != EPCTX_OK) {
                 CHECK_HAS(error.message, "m.onnx: node 'a': attribute 'ep_cache_context'");
-                CHECK_TRUE(epctx_edit_mark(&model) == mark);
+                CHECK_TRUE(epctx_model_mark(&model) == mark);
                 opts.allow_stale = true;
-                CHECK_INT(epctx_embed(&model, &opts, &changes, &error), EPCTX_OK);
+                CHECK_INT(epctx_model_embed(&model, &opts, &changes, &error), EPCTX_OK);
                 opts.allow_stale = false;
             }
-            CHECK_INT(epctx_check_binary(&model, NULL, &error), cases[i].want);
+            CHECK_INT(epctx_model_check_binary(&model, NULL, &error), cases[i].want);
             CHECK_INT(epctx_check_fresh(&model, "X", NULL, NULL, &error), verdict);
-            CHECK(epctx_extract(&model, &opts, &changes, &error) == want, "case %zu: %s", i,
+            CHECK(epctx_model_extract(&model, &opts, &changes, &error) == want, "case %zu: %s", i,
                   error.message);
             if (!allow) CHECK_HAS(error.message, cases[i].embedded);
             epctx_model_close(&model);
@@ -1982,12 +1992,13 @@ TEST(binaries_of_many_stamps)
             char key[500];
             make_text(files[i], i == cases[c].other ? "abd" : "abc");
             snprintf(key, sizeof key, EPCTX_BUILD_PREFIX "%s", names[i]);
-            CHECK_INT(epctx_put_metadata(&model, epctx_str_of(key), epctx_str_of(ABC_STAMP),
-                                         &error),
+            CHECK_INT(epctx_model_set_metadata(&model, epctx_str_of(key), epctx_str_of(ABC_STAMP),
+                                               &error),
                       EPCTX_OK);
         }
-        CHECK_INT(epctx_check_binary(&model, NULL, &error), cases[c].want);
-        CHECK(epctx_embed(&model, NULL, &changes, &error) == cases[c].want, "%s", error.message);
+        CHECK_INT(epctx_model_check_binary(&model, NULL, &error), cases[c].want);
+        CHECK(epctx_model_embed(&model, NULL, &changes, &error) == cases[c].want, "%s",
+              error.message);
         epctx_model_close(&model);
     }
 }
@@ -2005,13 +2016,13 @@ TEST(binary_beside_the_one_of_the_stamp)
     make_text("a.engine", "abc");
     make_text("b.engine", "another");
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_put_metadata(&model,
-                                 epctx_str_of(EPCTX_BUILD_PREFIX "NvTensorRTRTXExecutionProvider"),
-                                 epctx_str_of(ABC_STAMP), &error),
+    CHECK_INT(epctx_model_set_metadata(
+                  &model, epctx_str_of(EPCTX_BUILD_PREFIX "NvTensorRTRTXExecutionProvider"),
+                  epctx_str_of(ABC_STAMP), &error),
               EPCTX_OK);
-    CHECK_OK(epctx_embed(&model, NULL, &changes, &error), error);
+    CHECK_OK(epctx_model_embed(&model, NULL, &changes, &error), error);
     CHECK_UINT(changes.done, 2);
-    CHECK_OK(epctx_extract(&model, NULL, &changes, &error), error);
+    CHECK_OK(epctx_model_extract(&model, NULL, &changes, &error), error);
     CHECK_UINT(changes.done, 2);
     epctx_model_close(&model);
 }
@@ -2026,18 +2037,18 @@ TEST(binary_that_cannot_be_read)
     clear_root();
     make_parts(parts, 1);
     CHECK_INT(open_stamped(&model, ABC_STAMP, &error), EPCTX_OK);
-    CHECK_INT(epctx_check_binary(&model, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_model_check_binary(&model, NULL, &error), EPCTX_OK);
     CHECK_INT(epctx_check_fresh(&model, "X", NULL, NULL, &error), EPCTX_FRESH_UNKNOWN);
     CHECK_HAS(error.message, "names no source");
     make_text("m_x.bin", "");
-    CHECK_INT(epctx_check_binary(&model, NULL, &error), EPCTX_ERR_PATH);
+    CHECK_INT(epctx_model_check_binary(&model, NULL, &error), EPCTX_ERR_PATH);
     CHECK_INT(epctx_check_fresh(&model, "X", NULL, NULL, &error), EPCTX_STALE);
     CHECK_HAS(error.message, "is empty (0 bytes)");
     make_text("m_x.bin", "abc");
-    CHECK_INT(epctx_check_binary(&model, "/nowhere/x_ctx.onnx", &error), EPCTX_OK);
-    CHECK_INT(epctx_check_binary(&model, at("x_ctx.onnx"), &error), EPCTX_OK);
+    CHECK_INT(epctx_model_check_binary(&model, "/nowhere/x_ctx.onnx", &error), EPCTX_OK);
+    CHECK_INT(epctx_model_check_binary(&model, at("x_ctx.onnx"), &error), EPCTX_OK);
     make_text("m_x.bin", "abd");
-    CHECK_INT(epctx_check_binary(&model, at("x_ctx.onnx"), &error), EPCTX_ERR_VERSION);
+    CHECK_INT(epctx_model_check_binary(&model, at("x_ctx.onnx"), &error), EPCTX_ERR_VERSION);
     epctx_model_close(&model);
 }
 
@@ -2114,8 +2125,8 @@ static void stamp_size(epctx_model *model, convert_fn function, const epctx_conv
     snprintf(stamp, sizeof stamp, "binary %lld 0000000000000000", (long long)size);
     for (int i = 0; i < 2; i++) {
         const char *hash;
-        if (epctx_put_metadata(model, epctx_str_of(EPCTX_BUILD_PREFIX "X"), epctx_str_of(stamp),
-                               &error) != EPCTX_OK)
+        if (epctx_model_set_metadata(model, epctx_str_of(EPCTX_BUILD_PREFIX "X"),
+                                     epctx_str_of(stamp), &error) != EPCTX_OK)
             abort();
         if (i == 1) break;
         CHECK_INT(function(model, opts, &changes, &error), EPCTX_ERR_VERSION);
@@ -2131,7 +2142,7 @@ static void stamp_size(epctx_model *model, convert_fn function, const epctx_conv
 TEST(gigabyte_in_constant_memory)
 {
     static const part parts[] = {{"a", 1, 0, "X", "m_x.bin"}};
-    static const convert_fn functions[] = {epctx_embed, epctx_extract};
+    static const convert_fn functions[] = {epctx_model_embed, epctx_model_extract};
     const int64_t size = INT64_C(1000000000);
     uint64_t sum = 0;
     epctx_io io = *epctx_io_files();
@@ -2235,8 +2246,8 @@ TEST(genuine_models)
     const char *models = test_models();
     if (models == NULL) SKIP("EPCTX_TEST_MODELS is not set");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        convert_fn there = cases[i].embedded ? epctx_extract : epctx_embed;
-        convert_fn back = cases[i].embedded ? epctx_embed : epctx_extract;
+        convert_fn there = cases[i].embedded ? epctx_model_extract : epctx_model_embed;
+        convert_fn back = cases[i].embedded ? epctx_model_embed : epctx_model_extract;
         char path[600], first[1000];
         epctx_error error;
         clear_root();

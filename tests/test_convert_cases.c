@@ -181,7 +181,7 @@ TEST(weights_of_some_nodes)
     CHECK_INT(d.changes.items[0].kind, EPCTX_CHANGE_INLINED);
     CHECK_TRUE(epctx_str_is(d.changes.items[0].name, "w"));
     CHECK_TRUE(epctx_str_is(d.changes.items[1].name, "a"));
-    epctx_undo(&d.model, 0);
+    epctx_model_undo(&d.model, 0);
     d.opts.node = "c";
     CHECK_INT(epctx_self_contained(&d.model, &d.opts, &d.changes, &d.error), EPCTX_OK);
     CHECK_UINT(d.changes.count, 1); /* it names no source */
@@ -223,7 +223,7 @@ TEST(names_from_nodes)
     add_epnode(&graph, "a-b_c.1/~", "x", "y", 1, 1, "FakeEP", "p", "payload", 7);
     CHECK_TRUE(desk_open(&d, end_model(&graph)));
     d.opts.name = "{node}.bin";
-    CHECK_OK(epctx_extract(&d.model, &d.opts, &d.changes, &d.error), d.error);
+    CHECK_OK(epctx_model_extract(&d.model, &d.opts, &d.changes, &d.error), d.error);
     CHECK_STR(d.changes.files[0].name, "a-b_c.1__.bin");
     desk_close(&d);
 }
@@ -247,10 +247,10 @@ TEST(external_after_an_edit)
     CHECK_TRUE(desk_open(&d, end_model(&graph)));
     it = epctx_graph_initializers(epctx_model_graph(&d.model));
     CHECK_TRUE(epctx_next_tensor(&it, &tensor));
-    CHECK_INT(epctx_clear_field(&d.model, tensor.view, 9, &d.error), EPCTX_OK);
+    CHECK_INT(epctx_message_remove_field(&d.model, tensor.view, 9, &d.error), EPCTX_OK);
     it = epctx_graph_initializers(epctx_model_graph(&d.model));
     CHECK_TRUE(epctx_next_tensor(&it, &tensor));
-    CHECK_INT(epctx_set_data(&d.model, tensor.view, 9, other, &d.error), EPCTX_OK);
+    CHECK_INT(epctx_message_set_data(&d.model, tensor.view, 9, other, &d.error), EPCTX_OK);
     d.opts.threshold = 0;
     CHECK_OK(epctx_init_external(&d.model, &d.opts, &d.changes, &d.error), d.error);
     CHECK_UINT(d.changes.file_count, 1);
@@ -259,7 +259,7 @@ TEST(external_after_an_edit)
     CHECK_TRUE(tensor.external && !tensor.has_raw && tensor.length == 16);
     CHECK_UINT(d.changes.count, 2);
     CHECK_INT(d.changes.items[1].kind, EPCTX_CHANGE_SKIPPED);
-    epctx_undo(&d.model, 0);
+    epctx_model_undo(&d.model, 0);
     d.opts.threshold = 1000; /* neither is missed */
     CHECK_INT(epctx_init_external(&d.model, &d.opts, &d.changes, &d.error), EPCTX_OK);
     CHECK_UINT(d.changes.count + d.changes.file_count, 0);
@@ -348,9 +348,9 @@ static epctx_status run_convert(epctx_model *a, epctx_model *b, epctx_error *err
 
 TEST(out_of_memory)
 {
-    static const convert_fn functions[] = {epctx_init_external, epctx_init_inline, epctx_weightless,
-                                           epctx_self_contained, epctx_extract, epctx_embed,
-                                           epctx_init_external};
+    static const convert_fn functions[] = {
+        epctx_init_external, epctx_init_inline, epctx_weightless,   epctx_self_contained,
+        epctx_model_extract, epctx_model_embed, epctx_init_external};
     size_t runs = 0;
     for (int fill = 0; fill < 15; fill++) {
         for (size_t k = 0; k < sizeof functions / sizeof functions[0]; k++) {
@@ -364,7 +364,7 @@ TEST(out_of_memory)
                 epctx_changes changes;
                 CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, NULL),
                           EPCTX_OK);
-                CHECK_INT(epctx_extract(&model, &convert_opts, &changes, NULL), EPCTX_OK);
+                CHECK_INT(epctx_model_extract(&model, &convert_opts, &changes, NULL), EPCTX_OK);
                 ext = written(&model);
                 epctx_model_close(&model);
                 bytes_free(&data);
@@ -424,7 +424,7 @@ TEST(groups_that_replace)
             add_epnode(&graph, "n", "x", "y", 1, 1, "FakeEP", "p", "c", 1);
             add_external(&graph, "w", 4, "w.bin", "0", "16");
             CHECK_TRUE(desk_open(&d, end_model(&graph)));
-            CHECK_INT(epctx_graph_load(&d.model, &record, &d.error), EPCTX_OK);
+            CHECK_INT(epctx_model_load_graph(&d.model, &record, &d.error), EPCTX_OK);
             memset(files, 0, sizeof files);
             files[0].path = "/d/a.bin";
             files[0].name = "a.bin";
@@ -474,14 +474,14 @@ TEST(too_large)
     CHECK_TRUE(desk_open(&d, end_model(&graph)));
     payload.data = d.before.data;
     payload.size = (size_t)EPCTX_MODEL_MAX;
-    CHECK_INT(epctx_set_data(&d.model, epctx_model_read(&d.model).view, 6, payload, NULL),
+    CHECK_INT(epctx_message_set_data(&d.model, epctx_model_read(&d.model).view, 6, payload, NULL),
               EPCTX_OK);
     CHECK_INT(epctx_init_inline(&d.model, NULL, &d.changes, &d.error), EPCTX_ERR_LIMIT);
     CHECK_HAS(d.error.message, "keep initializers in a file");
     CHECK_INT(epctx_write_group(&d.model, "/d/new.onnx", NULL, &none, 0, EPCTX_OVERWRITE_FAIL,
                                 &d.error), EPCTX_ERR_LIMIT);
     CHECK_TRUE(disk_find(&d.disk, "/d/new.onnx") == NULL);
-    epctx_undo(&d.model, 0);
+    epctx_model_undo(&d.model, 0);
     CHECK_TRUE(desk_untouched(&d));
     desk_close(&d);
 }

@@ -156,7 +156,7 @@ static epctx_status put_simple(epctx_model *model, const char *name, epctx_view 
     node.output_count = 1;
     node.attrs = attrs;
     node.attr_count = 6;
-    return epctx_put_node(model, no_view, &node, after, NULL, NULL);
+    return epctx_graph_put_node(model, no_view, &node, after, NULL, NULL);
 }
 
 static bool writes(epctx_model *model, const bytes *want)
@@ -173,9 +173,9 @@ TEST(untouched)
     bytes b;
     CHECK_TRUE(open_sample(&model, &b));
     CHECK_TRUE(writes(&model, &b));
-    CHECK_INT(epctx_rebuild(&model, NULL), EPCTX_OK);
+    CHECK_INT(epctx_model_rebuild(&model, NULL), EPCTX_OK);
     CHECK_TRUE(writes(&model, &b));
-    CHECK_INT(epctx_rebuild(&model, NULL), EPCTX_OK);
+    CHECK_INT(epctx_model_rebuild(&model, NULL), EPCTX_OK);
     CHECK_TRUE(writes(&model, &b));
     CHECK_STR(node_names(&model), "first,second,third");
     epctx_model_close(&model);
@@ -237,7 +237,7 @@ static epctx_status set_attr(epctx_model *model, epctx_view node, const char *na
         static const epctx_str strings[] = {{"one", 3}, {"two", 3}};
         attr.strings = strings;
     }
-    return epctx_set_attr(model, node, &attr, NULL);
+    return epctx_node_set_attr(model, node, &attr, NULL);
 }
 
 static epctx_status put_tensor(epctx_model *model)
@@ -251,7 +251,7 @@ static epctx_status put_tensor(epctx_model *model)
     tensor.dims = dims;
     tensor.data = (const uint8_t *)data;
     tensor.size = sizeof data;
-    return epctx_put_tensor(model, no_view, &tensor, no_view, NULL, NULL);
+    return epctx_graph_put_initializer(model, no_view, &tensor, no_view, NULL, NULL);
 }
 
 static epctx_status rename_two(epctx_model *model)
@@ -280,9 +280,9 @@ static epctx_status edit_deep(epctx_model *model, int kind)
     value.dims = dims;
     switch (kind) {
     case 0:
-        return epctx_remove(model, inner_node(model).view, NULL);
+        return epctx_view_remove(model, inner_node(model).view, NULL);
     case 1:
-        return epctx_set_str(model, inner_node(model).view, 3, epctx_str_of("other"), NULL);
+        return epctx_message_set_str(model, inner_node(model).view, 3, epctx_str_of("other"), NULL);
     case 2:
         return set_attr(model, first, "number", EPCTX_ATTR_INT);
     case 3:
@@ -294,32 +294,32 @@ static epctx_status edit_deep(epctx_model *model, int kind)
     case 6:
         return set_attr(model, inner_node(model).view, "new", EPCTX_ATTR_GRAPH);
     case 7:
-        return epctx_unset_attr(model, first, epctx_str_of("text"), NULL);
+        return epctx_node_remove_attr(model, first, epctx_str_of("text"), NULL);
     case 8:
-        return epctx_set_int(model, root, 1, 9, NULL);
+        return epctx_message_set_int(model, root, 1, 9, NULL);
     case 9:
-        return epctx_put_copy(model, main_graph(model), 1, inner_node(model).view, first, NULL,
-                              NULL);
+        return epctx_message_put_copy(model, main_graph(model), 1, inner_node(model).view, first,
+                                      NULL, NULL);
     case 10:
-        return epctx_move(model, node_at(model, 2).view, main_graph(model), NULL, NULL);
+        return epctx_view_move(model, node_at(model, 2).view, main_graph(model), NULL, NULL);
     case 11:
-        return epctx_put_input(model, no_view, &value, main_graph(model), NULL, NULL);
+        return epctx_graph_put_input(model, no_view, &value, main_graph(model), NULL, NULL);
     case 12:
-        return epctx_put_output(model, no_view, &value, no_view, NULL, NULL);
+        return epctx_graph_put_output(model, no_view, &value, no_view, NULL, NULL);
     case 13:
         return put_tensor(model);
     case 14:
         return rename_two(model);
     case 15:
-        return epctx_prefix(model, epctx_str_of("p_"), &all, NULL, NULL);
+        return epctx_model_prefix(model, epctx_str_of("p_"), &all, NULL, NULL);
     case 16:
-        return epctx_set_opset(model, epctx_str_of("ai.onnx"), 18, NULL);
+        return epctx_model_set_opset(model, epctx_str_of("ai.onnx"), 18, NULL);
     case 17:
-        return epctx_unset_metadata(model, epctx_str_of("key"), NULL);
+        return epctx_model_remove_metadata(model, epctx_str_of("key"), NULL);
     case 18:
-        return epctx_clear_field(model, root, 2, NULL);
+        return epctx_message_remove_field(model, root, 2, NULL);
     default:
-        return epctx_put_str(model, first, 1, epctx_str_of("input"), NULL);
+        return epctx_message_put_str(model, first, 1, epctx_str_of("input"), NULL);
     }
 }
 
@@ -333,7 +333,7 @@ static epctx_status edit(epctx_model *model, int kind)
     epctx_value added;
     switch (kind) {
     case 0:
-        return epctx_remove(model, node_at(model, 1).view, NULL);
+        return epctx_view_remove(model, node_at(model, 1).view, NULL);
     case 1:
         return put_simple(model, "new", no_view);
     case 2:
@@ -344,21 +344,22 @@ static epctx_status edit(epctx_model *model, int kind)
         added.elem_type = EPCTX_ONNX_FLOAT;
         added.rank = 3;
         added.dims = dims;
-        return epctx_put_value(model, no_view, &added, no_view, NULL, NULL);
+        return epctx_graph_put_value(model, no_view, &added, no_view, NULL, NULL);
     case 4:
-        return epctx_put_opset(model, epctx_str_of("com.microsoft"), 1, NULL);
+        return epctx_model_put_opset(model, epctx_str_of("com.microsoft"), 1, NULL);
     case 5:
-        return epctx_put_metadata(model, epctx_str_of("key"), epctx_str_of("a new value"), NULL);
+        return epctx_model_set_metadata(model, epctx_str_of("key"), epctx_str_of("a new value"),
+                                        NULL);
     case 6:
-        return epctx_put_metadata(model, epctx_str_of("other"), epctx_str_of("added"), NULL);
+        return epctx_model_set_metadata(model, epctx_str_of("other"), epctx_str_of("added"), NULL);
     case 7:
         it = epctx_graph_values(epctx_model_graph(model));
         if (!epctx_next_value(&it, &value)) return EPCTX_ERR_BACKEND;
-        return epctx_remove(model, value.view, NULL);
+        return epctx_view_remove(model, value.view, NULL);
     case 8:
         it = epctx_graph_initializers(epctx_model_graph(model));
         if (!epctx_next_tensor(&it, &tensor)) return EPCTX_ERR_BACKEND;
-        return epctx_remove(model, tensor.view, NULL);
+        return epctx_view_remove(model, tensor.view, NULL);
     default:
         return edit_deep(model, kind - 9);
     }
@@ -374,11 +375,11 @@ TEST(undo_restores)
             bytes b;
             size_t mark;
             CHECK_TRUE(open_sample(&model, &b));
-            if (rebuilt) CHECK_INT(epctx_rebuild(&model, NULL), EPCTX_OK);
-            mark = epctx_edit_mark(&model);
+            if (rebuilt) CHECK_INT(epctx_model_rebuild(&model, NULL), EPCTX_OK);
+            mark = epctx_model_mark(&model);
             CHECK(edit(&model, kind) == EPCTX_OK, "edit %d", kind);
             CHECK(!writes(&model, &b), "edit %d changed nothing", kind);
-            epctx_undo(&model, mark);
+            epctx_model_undo(&model, mark);
             CHECK(writes(&model, &b), "edit %d is not undone", kind);
             CHECK_STR(node_names(&model), "first,second,third");
             epctx_model_close(&model);
@@ -414,7 +415,7 @@ TEST(rest_survives)
               "the attribute's length changed its width");
         CHECK_INT(epctx_model_open_memory(&again, out.data, out.size, NULL, NULL), EPCTX_OK);
         {
-            epctx_cursor it = epctx_fields(epctx_model_read(&again).view, 7);
+            epctx_cursor it = epctx_view_fields(epctx_model_read(&again).view, 7);
             epctx_field graph;
             CHECK_TRUE(epctx_next_field(&it, &graph));
             CHECK(graph.body.data[-1] < 0x80 && (graph.body.data[-2] & 0x80) &&
@@ -442,7 +443,7 @@ TEST(placing_nodes)
     CHECK_STR(node_names(&model), "first,n0,second,third,n1");
     CHECK_INT(put_simple(&model, "n2", node_at(&model, 1).view), EPCTX_OK);
     CHECK_STR(node_names(&model), "first,n0,n2,second,third,n1");
-    CHECK_INT(epctx_remove(&model, node_at(&model, 1).view, NULL), EPCTX_OK);
+    CHECK_INT(epctx_view_remove(&model, node_at(&model, 1).view, NULL), EPCTX_OK);
     CHECK_STR(node_names(&model), "first,n2,second,third,n1");
     node = node_at(&model, 1);
     CHECK_UINT(node.attr_count, 6);
@@ -460,11 +461,11 @@ TEST(remove_every_node)
     bytes b;
     CHECK_TRUE(open_sample(&model, &b));
     for (int i = 0; i < 3; i++)
-        CHECK_INT(epctx_remove(&model, node_at(&model, 0).view, NULL), EPCTX_OK);
+        CHECK_INT(epctx_view_remove(&model, node_at(&model, 0).view, NULL), EPCTX_OK);
     CHECK_STR(node_names(&model), "");
     CHECK_INT(put_simple(&model, "only", no_view), EPCTX_OK);
     CHECK_STR(node_names(&model), "only");
-    epctx_undo(&model, 0);
+    epctx_model_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
@@ -484,7 +485,7 @@ static void print_view(bytes *out, const epctx_model *model)
     while (epctx_walk_next(&walk, &node)) {
         epctx_attr_view attr;
         epctx_str name;
-        it = epctx_fields(node.view, 0);
+        it = epctx_view_fields(node.view, 0);
         bytes_add(out, node.name.data, node.name.size);
         for (it = epctx_node_inputs(&node); epctx_next_str(&it, &name);)
             bytes_add(out, name.data, name.size);
@@ -502,7 +503,7 @@ static void print_view(bytes *out, const epctx_model *model)
                  (long long)opset.version);
         bytes_add(out, line, strlen(line));
     }
-    it = epctx_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    it = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
     while (epctx_next_pair(&it, &pair))
         bytes_add(out, pair.value.data, pair.value.size);
 }
@@ -538,18 +539,20 @@ TEST(metadata_and_opsets)
     epctx_str value;
     size_t mark;
     CHECK_TRUE(open_sample(&model, &b));
-    CHECK_INT(epctx_put_metadata(&model, epctx_str_of("key"), epctx_str_of("new"), NULL), EPCTX_OK);
+    CHECK_INT(epctx_model_set_metadata(&model, epctx_str_of("key"), epctx_str_of("new"), NULL),
+              EPCTX_OK);
     CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of("key"), &value));
     CHECK_TRUE(epctx_str_is(value, "new"));
-    CHECK_INT(epctx_put_metadata(&model, epctx_str_of("k2"), epctx_str_of("v2"), NULL), EPCTX_OK);
+    CHECK_INT(epctx_model_set_metadata(&model, epctx_str_of("k2"), epctx_str_of("v2"), NULL),
+              EPCTX_OK);
     CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of("k2"), &value));
     CHECK_TRUE(epctx_str_is(value, "v2"));
-    mark = epctx_edit_mark(&model);
-    CHECK_INT(epctx_put_opset(&model, epctx_str_of(""), 3, NULL), EPCTX_OK);
-    CHECK_INT(epctx_put_opset(&model, epctx_str_of("ai.onnx"), 3, NULL), EPCTX_OK);
+    mark = epctx_model_mark(&model);
+    CHECK_INT(epctx_model_put_opset(&model, epctx_str_of(""), 3, NULL), EPCTX_OK);
+    CHECK_INT(epctx_model_put_opset(&model, epctx_str_of("ai.onnx"), 3, NULL), EPCTX_OK);
     CHECK_INT(epctx_model_opset(&model, epctx_str_of("")), 17);
-    CHECK_UINT(epctx_edit_mark(&model), mark);
-    CHECK_INT(epctx_put_opset(&model, epctx_str_of("com.microsoft"), 1, NULL), EPCTX_OK);
+    CHECK_UINT(epctx_model_mark(&model), mark);
+    CHECK_INT(epctx_model_put_opset(&model, epctx_str_of("com.microsoft"), 1, NULL), EPCTX_OK);
     CHECK_INT(epctx_model_opset(&model, epctx_str_of("com.microsoft")), 1);
     epctx_model_close(&model);
     bytes_free(&b);
@@ -572,7 +575,7 @@ TEST(length_width)
         CHECK_UINT(epctx_model_size(&model), out.size);
         CHECK_INT(epctx_model_open_memory(&again, out.data, out.size, NULL, NULL), EPCTX_OK);
         CHECK_STR(node_names(&again), "first,new");
-        epctx_undo(&model, 0);
+        epctx_model_undo(&model, 0);
         CHECK_TRUE(writes(&model, &b));
         epctx_model_close(&again);
         epctx_model_close(&model);
@@ -592,13 +595,13 @@ TEST(random_scripts)
         size_t marks[STEPS + 1];
         size_t count = 0;
         CHECK_TRUE(open_sample(&model, &b));
-        if (round % 2) CHECK_INT(epctx_rebuild(&model, NULL), EPCTX_OK);
+        if (round % 2) CHECK_INT(epctx_model_rebuild(&model, NULL), EPCTX_OK);
         for (int step = 0; step < STEPS; step++) {
-            marks[count] = epctx_edit_mark(&model);
+            marks[count] = epctx_model_mark(&model);
             states[count++] = written(&model);
             if (random_below(&random, 4) == 0) {
                 size_t back = random_below(&random, (uint32_t)count);
-                epctx_undo(&model, marks[back]);
+                epctx_model_undo(&model, marks[back]);
                 while (count > back) {
                     count--;
                     if (count == back)
@@ -610,7 +613,7 @@ TEST(random_scripts)
                 (void)edit(&model, (int)random_below(&random, EDITS));
             }
         }
-        epctx_undo(&model, 0);
+        epctx_model_undo(&model, 0);
         CHECK(writes(&model, &b), "round %d: not undone at the end", round);
         while (count > 0)
             bytes_free(&states[--count]);
@@ -648,7 +651,7 @@ TEST(allocator_fails)
             if (extra == 0) whole = written(&model);
             CHECK(writes(&model, status == EPCTX_OK ? &whole : &b),
                   status == EPCTX_OK ? "edit %d is not whole" : "edit %d left traces", kind);
-            epctx_undo(&model, 0);
+            epctx_model_undo(&model, 0);
             CHECK(writes(&model, &b), "edit %d is not undone", kind);
             epctx_model_close(&model);
             CHECK_UINT(c.alive, 0);
@@ -673,12 +676,12 @@ TEST(fixed_arena_full)
         opts.buffer_size = size;
         if (epctx_model_open_memory(&model, b.data, b.size, &opts, NULL) != EPCTX_OK) continue;
         for (int i = 0; i < 3; i++) {
-            failed += epctx_rebuild(&model, NULL) != EPCTX_OK;
+            failed += epctx_model_rebuild(&model, NULL) != EPCTX_OK;
             CHECK(writes(&model, &b), "arena of %zu: rebuild %d", size, i);
         }
         for (int kind = 0; kind < EDITS; kind++) {
             (void)edit(&model, kind);
-            epctx_undo(&model, 0);
+            epctx_model_undo(&model, 0);
             CHECK(writes(&model, &b), "arena of %zu: edit %d", size, kind);
         }
         epctx_model_close(&model);
@@ -698,14 +701,14 @@ TEST(bad_views)
     epctx_cursor it;
     epctx_attr_view attr;
     CHECK_TRUE(open_sample(&model, &b));
-    CHECK_INT(epctx_remove(&model, no_view, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_view_remove(&model, no_view, &error), EPCTX_ERR_ARG);
     wild.data = (const uint8_t *)"elsewhere";
     wild.size = 9;
-    CHECK_INT(epctx_remove(&model, wild, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_view_remove(&model, wild, &error), EPCTX_ERR_ARG);
     node = node_at(&model, 1);
     it = epctx_node_attrs(&node);
     if (epctx_next_attr(&it, &attr))
-        CHECK_INT(epctx_remove(&model, attr.view, &error), EPCTX_ERR_ARG);
+        CHECK_INT(epctx_view_remove(&model, attr.view, &error), EPCTX_ERR_ARG);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
@@ -775,16 +778,17 @@ TEST(edits_in_subgraphs)
     attr.name = epctx_str_of("added");
     attr.type = EPCTX_ATTR_INT;
     attr.i = 5;
-    CHECK_OK(epctx_set_attr(&model, node.view, &attr, &error), error);
+    CHECK_OK(epctx_node_set_attr(&model, node.view, &attr, &error), error);
     CHECK_TRUE(has_text(&model, "added"));
-    CHECK_OK(epctx_remove(&model, node.view, &error), error);
+    CHECK_OK(epctx_view_remove(&model, node.view, &error), error);
     CHECK_TRUE(!has_text(&model, "shadow") && has_text(&model, "in_else"));
-    CHECK_INT(epctx_remove(&model, node.view, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_view_remove(&model, node.view, &error), EPCTX_ERR_ARG);
     /* The view that was made before the edits still finds its place. */
     CHECK_TRUE(epctx_next_node(&it, &node) && epctx_str_is(node.name, "in_else"));
-    CHECK_INT(epctx_set_str(&model, node.view, 3, epctx_str_of("renamed"), &error), EPCTX_OK);
+    CHECK_INT(epctx_message_set_str(&model, node.view, 3, epctx_str_of("renamed"), &error),
+              EPCTX_OK);
     CHECK_TRUE(!has_text(&model, "in_else") && has_text(&model, "renamed"));
-    epctx_undo(&model, 0);
+    epctx_model_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
@@ -812,7 +816,7 @@ TEST(rename_values)
     CHECK_TRUE(epctx_next_node(&it, &node) && epctx_next_node(&it, &node));
     it = epctx_node_inputs(&node);
     CHECK_TRUE(epctx_next_str(&it, &name) && epctx_str_is(name, "x"));
-    epctx_undo(&model, 0);
+    epctx_model_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     CHECK_INT(epctx_rename_values(&model, no_view, from, &to[1], 1, NULL, NULL, &error),
               EPCTX_ERR_EXISTS);
@@ -888,7 +892,7 @@ TEST(rename_in_rare_places)
     CHECK_UINT(occurrences(&model, "input"), 3);
     CHECK_UINT(occurrences(&model, "other"), 0);
     CHECK_UINT(uses, 8);
-    epctx_undo(&model, 0);
+    epctx_model_undo(&model, 0);
     it = epctx_model_functions(&model);
     CHECK_TRUE(epctx_next_function(&it, &function));
     CHECK_INT(epctx_rename_values(&model, function.view, from, to, 2, NULL, &uses, &error),
@@ -897,13 +901,15 @@ TEST(rename_in_rare_places)
     CHECK_UINT(occurrences(&model, "weights"), 2);
     added.name = epctx_str_of("added here");
     added.op_type = epctx_str_of("Relu");
-    CHECK_INT(epctx_put_node(&model, function.view, &added, function.view, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_graph_put_node(&model, function.view, &added, function.view, NULL, &error),
+              EPCTX_OK);
     it = epctx_model_functions(&model);
     CHECK_TRUE(epctx_next_function(&it, &function));
     CHECK_UINT(function.node_count, 2);
-    CHECK_INT(epctx_put_input(&model, function.view, &(epctx_value){0}, no_view, NULL, &error),
-              EPCTX_ERR_ARG);
-    epctx_undo(&model, 0);
+    CHECK_INT(
+        epctx_graph_put_input(&model, function.view, &(epctx_value){0}, no_view, NULL, &error),
+        EPCTX_ERR_ARG);
+    epctx_model_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
@@ -969,7 +975,7 @@ TEST(names_that_are_in_use)
     CHECK_TRUE(writes(&model, &b));
     CHECK_INT(rename_one(&model, no_view, "b", "free", &uses, &error), EPCTX_OK);
     CHECK_UINT(uses, 3); /* an output, an input, a value */
-    epctx_undo(&model, 0);
+    epctx_model_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
@@ -988,7 +994,7 @@ static epctx_view body_of(const epctx_model *model)
 
 static epctx_view first_in(epctx_view graph)
 {
-    epctx_cursor it = epctx_fields(graph, 1);
+    epctx_cursor it = epctx_view_fields(graph, 1);
     epctx_node_view node = {0};
     epctx_next_node(&it, &node);
     return node.view;
@@ -1007,7 +1013,7 @@ TEST(names_around_a_body)
     CHECK_INT(rename_one(&model, body, "t", "sp", NULL, &error), EPCTX_ERR_EXISTS);
     CHECK_HAS(error.message, "a graph around it has that name");
     CHECK_INT(rename_one(&model, body, "t", "free", NULL, &error), EPCTX_OK);
-    epctx_undo(&model, 0);
+    epctx_model_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
@@ -1059,10 +1065,10 @@ TEST(views_to_anywhere)
         epctx_status status;
         made.data = b.data + i;
         made.size = 1;
-        status = epctx_remove(&model, made, &error);
+        status = epctx_view_remove(&model, made, &error);
         CHECK(status == EPCTX_OK || status == EPCTX_ERR_ARG, "byte %zu: %s", i, error.message);
         removed += status == EPCTX_OK;
-        epctx_undo(&model, 0);
+        epctx_model_undo(&model, 0);
         if (i % 64 == 0) CHECK(writes(&model, &b), "byte %zu: not as before", i);
     }
     CHECK(removed > 500, "only %zu fields were found", removed);
@@ -1092,56 +1098,60 @@ TEST(edits_refused)
     graph = epctx_model_graph(&model).view;
     loop = node_at(&model, 3).view;
     /* fields */
-    CHECK_INT(epctx_set_str(&model, root, 7, ok, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_message_set_str(&model, root, 7, ok, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "is no string or number");
-    CHECK_INT(epctx_set_int(&model, root, 0, 1, &error), EPCTX_ERR_ARG);
-    CHECK_INT(epctx_set_data(&model, loop, 5, (epctx_span){b.data, 4}, &error), EPCTX_ERR_ARG);
-    CHECK_INT(epctx_put_str(&model, loop, 5, ok, &error), EPCTX_ERR_ARG);
-    CHECK_INT(epctx_replace_str(&model, root, ok, &error), EPCTX_ERR_ARG);
-    CHECK_INT(epctx_replace_str(&model, loop, ok, &error), EPCTX_ERR_ARG);
-    CHECK_HAS(error.message, "the view is no string");
-    CHECK_INT(epctx_replace_str(&model, no_view, ok, &error), EPCTX_ERR_ARG);
-    CHECK_INT(epctx_remove(&model, root, &error), EPCTX_ERR_ARG);
-    CHECK_INT(epctx_move(&model, root, no_view, NULL, &error), EPCTX_ERR_ARG);
-    CHECK_INT(epctx_move(&model, loop, root, NULL, &error), EPCTX_ERR_ARG);
-    CHECK_INT(epctx_put_copy(&model, graph, 0, loop, no_view, NULL, &error), EPCTX_ERR_ARG);
-    CHECK_INT(epctx_put_copy(&model, root, 7, graph, no_view, NULL, &error), EPCTX_ERR_ARG);
-    CHECK_HAS(error.message, "has a field 7 already");
-    CHECK_INT(epctx_set_attr_copy(&model, graph, loop, &error), EPCTX_ERR_ARG);
-    CHECK_HAS(error.message, "the view is no NodeProto");
-    CHECK_INT(epctx_put_node(&model, (epctx_view){NULL, b.data, b.size}, &node, no_view, NULL,
-                             &error),
+    CHECK_INT(epctx_message_set_int(&model, root, 0, 1, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_message_set_data(&model, loop, 5, (epctx_span){b.data, 4}, &error),
               EPCTX_ERR_ARG);
-    CHECK_INT(epctx_put_node(&model, loop, &node, no_view, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_message_put_str(&model, loop, 5, ok, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_view_set_str(&model, root, ok, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_view_set_str(&model, loop, ok, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "the view is no string");
+    CHECK_INT(epctx_view_set_str(&model, no_view, ok, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_view_remove(&model, root, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_view_move(&model, root, no_view, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_view_move(&model, loop, root, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_message_put_copy(&model, graph, 0, loop, no_view, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_message_put_copy(&model, root, 7, graph, no_view, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "has a field 7 already");
+    CHECK_INT(epctx_node_copy_attr(&model, graph, loop, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "the view is no NodeProto");
+    CHECK_INT(epctx_graph_put_node(&model, (epctx_view){NULL, b.data, b.size}, &node, no_view, NULL,
+                                   &error),
+              EPCTX_ERR_ARG);
+    CHECK_INT(epctx_graph_put_node(&model, loop, &node, no_view, NULL, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "the view is no graph");
-    CHECK_INT(epctx_set_pair(&model, loop, 5, ok, ok, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_message_set_pair(&model, loop, 5, ok, ok, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "holds no pairs");
     /* tensors and attributes of records */
     attr.name = ok;
     attr.type = EPCTX_ATTR_TENSOR;
-    CHECK_INT(epctx_set_attr(&model, loop, &attr, &error), EPCTX_ERR_UNSUPPORTED);
+    CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_ERR_UNSUPPORTED);
     attr.t = &tensor;
     tensor.elem_type = EPCTX_ONNX_STRING;
-    CHECK_INT(epctx_set_attr(&model, loop, &attr, &error), EPCTX_ERR_UNSUPPORTED);
+    CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_ERR_UNSUPPORTED);
     tensor.elem_type = EPCTX_ONNX_FLOAT;
     tensor.rank = 1;
     tensor.dims = two;
     tensor.size = 8;
-    CHECK_INT(epctx_set_attr(&model, loop, &attr, &error), EPCTX_ERR_UNSUPPORTED);
+    CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_ERR_UNSUPPORTED);
     tensor.data = (const uint8_t *)data;
-    CHECK_INT(epctx_set_attr(&model, loop, &attr, &error), EPCTX_OK);
+    CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_OK);
     tensor.size = 7;
-    CHECK_INT(epctx_put_tensor(&model, no_view, &tensor, no_view, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_graph_put_initializer(&model, no_view, &tensor, no_view, NULL, &error),
+              EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "7 bytes do not fit its dimensions");
     tensor.dims = negative;
-    CHECK_INT(epctx_put_tensor(&model, no_view, &tensor, no_view, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_graph_put_initializer(&model, no_view, &tensor, no_view, NULL, &error),
+              EPCTX_ERR_ARG);
     tensor.dims = huge;
-    CHECK_INT(epctx_put_tensor(&model, no_view, &tensor, no_view, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_graph_put_initializer(&model, no_view, &tensor, no_view, NULL, &error),
+              EPCTX_ERR_ARG);
     attr.type = EPCTX_ATTR_GRAPH;
-    CHECK_INT(epctx_set_attr(&model, loop, &attr, &error), EPCTX_ERR_UNSUPPORTED);
+    CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_ERR_UNSUPPORTED);
     CHECK_HAS(error.message, "has no record");
     attr.type = EPCTX_ATTR_TYPE_PROTO;
-    CHECK_INT(epctx_set_attr(&model, loop, &attr, &error), EPCTX_ERR_UNSUPPORTED);
+    CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_ERR_UNSUPPORTED);
     CHECK_HAS(error.message, "a record cannot hold it");
     /* a graph with a bad tensor and behind it others, then too many graphs in each other */
     memset(nested, 0, sizeof nested);
@@ -1151,7 +1161,7 @@ TEST(edits_refused)
     attr.g = &graphs[0];
     graphs[0].initializers = &tensor;
     graphs[0].initializer_count = 2;
-    CHECK_INT(epctx_set_attr(&model, loop, &attr, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_ERR_ARG);
     graphs[0].initializer_count = 0;
     for (size_t i = 0; i < 50; i++) {
         graphs[i].nodes = &nested[i];
@@ -1161,25 +1171,27 @@ TEST(edits_refused)
         inner[i].type = EPCTX_ATTR_GRAPH;
         inner[i].g = i < 49 ? &graphs[i + 1] : NULL;
     }
-    CHECK_INT(epctx_set_attr(&model, loop, &attr, &error), EPCTX_ERR_LIMIT);
+    CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_ERR_LIMIT);
     CHECK_HAS(error.message, "graphs are nested too deep");
     graphs[32].node_count = 0;
-    CHECK_INT(epctx_set_attr(&model, loop, &attr, &error), EPCTX_OK);
-    epctx_undo(&model, 0);
-    CHECK_INT(epctx_set_attr(&model, first_in(body_of(&model)), &attr, &error), EPCTX_ERR_LIMIT);
+    CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_OK);
+    epctx_model_undo(&model, 0);
+    CHECK_INT(epctx_node_set_attr(&model, first_in(body_of(&model)), &attr, &error),
+              EPCTX_ERR_LIMIT);
     CHECK_HAS(error.message, "messages are nested too deep");
     /* packed numbers that are none, and a message where a number is */
-    CHECK_INT(epctx_put_copy(&model, loop, 5, loop, no_view, NULL, &error), EPCTX_ERR_GRAPH);
-    epctx_undo(&model, 0);
+    CHECK_INT(epctx_message_put_copy(&model, loop, 5, loop, no_view, NULL, &error),
+              EPCTX_ERR_GRAPH);
+    epctx_model_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     /* what can be read, but not edited */
     doubled = rich_model(false);
     put_data(&doubled, 7, "", 0);
     CHECK_INT(epctx_model_open_memory(&other, doubled.data, doubled.size, NULL, NULL), EPCTX_OK);
-    CHECK_INT(epctx_set_opset(&other, ok, 1, &error), EPCTX_ERR_GRAPH);
+    CHECK_INT(epctx_model_set_opset(&other, ok, 1, &error), EPCTX_ERR_GRAPH);
     CHECK_HAS(error.message, "it can be read, not edited");
-    CHECK_INT(epctx_unset_opset(&other, ok, &error), EPCTX_ERR_GRAPH);
-    CHECK_INT(epctx_prefix(&other, ok, NULL, NULL, &error), EPCTX_ERR_GRAPH);
+    CHECK_INT(epctx_model_remove_opset(&other, ok, &error), EPCTX_ERR_GRAPH);
+    CHECK_INT(epctx_model_prefix(&other, ok, NULL, NULL, &error), EPCTX_ERR_GRAPH);
     epctx_model_close(&other);
     epctx_model_close(&model);
     bytes_free(&doubled);
@@ -1207,67 +1219,67 @@ TEST(edits_that_compare)
     attr.type = EPCTX_ATTR_INTS;
     attr.ints = ints;
     attr.count = 2;
-    CHECK_INT(epctx_set_attr(&model, loop, &attr, &error), EPCTX_OK);
-    mark = epctx_edit_mark(&model);
-    CHECK_INT(epctx_set_attr(&model, loop, &attr, &error), EPCTX_OK);
-    CHECK(epctx_edit_mark(&model) == mark, "setting the same is an edit");
+    CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_OK);
+    mark = epctx_model_mark(&model);
+    CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_OK);
+    CHECK(epctx_model_mark(&model) == mark, "setting the same is an edit");
     for (size_t count = 0; count < 4; count++) {
         int64_t got;
         attr.count = count;
-        CHECK_INT(epctx_set_attr(&model, loop, &attr, &error), EPCTX_OK);
+        CHECK_INT(epctx_node_set_attr(&model, loop, &attr, &error), EPCTX_OK);
         for (it = epctx_node_attrs(&(epctx_node_view){.view = loop}); epctx_next_attr(&it, &view);)
             if (epctx_str_is(view.name, "ints")) break;
-        it = epctx_fields(view.view, 8);
+        it = epctx_view_fields(view.view, 8);
         for (size_t i = 0; i < count; i++)
             CHECK(epctx_next_int(&it, &got) && got == ints[i], "value %zu of %zu is lost", i,
                   count);
         CHECK_TRUE(!epctx_next_int(&it, &got));
     }
-    epctx_undo(&model, 0);
+    epctx_model_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     /* pairs: two of a key become one, or none */
     for (int i = 0; i < 3; i++) {
-        CHECK_INT(epctx_put_metadata(&model, i == 1 ? value : key, value, &error), EPCTX_OK);
-        it = epctx_metadata(root, EPCTX_KIND_MODEL);
+        CHECK_INT(epctx_model_set_metadata(&model, i == 1 ? value : key, value, &error), EPCTX_OK);
+        it = epctx_view_metadata(root, EPCTX_KIND_MODEL);
     }
     for (int set = 0; set < 2; set++) {
         epctx_view first = no_view;
         epctx_pair pair;
         epctx_field field;
         size_t found = 0;
-        epctx_undo(&model, 0);
-        CHECK_INT(epctx_put_metadata(&model, key, value, &error), EPCTX_OK);
-        for (it = epctx_metadata(root, EPCTX_KIND_MODEL); epctx_next_field(&it, &field);)
+        epctx_model_undo(&model, 0);
+        CHECK_INT(epctx_model_set_metadata(&model, key, value, &error), EPCTX_OK);
+        for (it = epctx_view_metadata(root, EPCTX_KIND_MODEL); epctx_next_field(&it, &field);)
             first = field.body;
-        CHECK_INT(epctx_put_copy(&model, root, epctx_metadata_field(EPCTX_KIND_MODEL), first, no_view,
-                                 NULL, &error),
+        CHECK_INT(epctx_message_put_copy(&model, root, epctx_metadata_field(EPCTX_KIND_MODEL),
+                                         first, no_view, NULL, &error),
                   EPCTX_OK);
-        CHECK_INT(set ? epctx_put_metadata(&model, key, key, &error)
-                      : epctx_unset_metadata(&model, key, &error),
+        CHECK_INT(set ? epctx_model_set_metadata(&model, key, key, &error)
+                      : epctx_model_remove_metadata(&model, key, &error),
                   EPCTX_OK);
-        for (it = epctx_metadata(root, EPCTX_KIND_MODEL); epctx_next_pair(&it, &pair);)
+        for (it = epctx_view_metadata(root, EPCTX_KIND_MODEL); epctx_next_pair(&it, &pair);)
             found += epctx_str_eq(pair.key, key);
         CHECK_UINT(found, set);
     }
-    epctx_undo(&model, 0);
+    epctx_model_undo(&model, 0);
     /* opsets: every import of a domain goes, whichever way it is spelled */
-    CHECK_INT(epctx_put_opset(&model, epctx_str_of("mine"), 7, &error), EPCTX_OK);
+    CHECK_INT(epctx_model_put_opset(&model, epctx_str_of("mine"), 7, &error), EPCTX_OK);
     CHECK_INT(epctx_model_opset(&model, epctx_str_of("mine")), 1);
-    CHECK_INT(epctx_set_opset(&model, epctx_str_of("mine"), 7, &error), EPCTX_OK);
+    CHECK_INT(epctx_model_set_opset(&model, epctx_str_of("mine"), 7, &error), EPCTX_OK);
     CHECK_INT(epctx_model_opset(&model, epctx_str_of("mine")), 7);
-    CHECK_INT(epctx_unset_opset(&model, epctx_str_of("ai.onnx"), &error), EPCTX_OK);
+    CHECK_INT(epctx_model_remove_opset(&model, epctx_str_of("ai.onnx"), &error), EPCTX_OK);
     CHECK_INT(epctx_model_opset(&model, epctx_str_of("")), 0);
-    epctx_undo(&model, 0);
+    epctx_model_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     /* a number where a string belongs is an unknown field beside it */
-    CHECK_INT(epctx_set_int(&model, root, 2, 5, &error), EPCTX_OK);
+    CHECK_INT(epctx_message_set_int(&model, root, 2, 5, &error), EPCTX_OK);
     CHECK_UINT(epctx_model_read(&model).producer_name.size, 8);
-    epctx_undo(&model, 0);
+    epctx_model_undo(&model, 0);
     /* the graph goes and comes again */
-    CHECK_INT(epctx_clear_field(&model, root, 7, &error), EPCTX_OK);
+    CHECK_INT(epctx_message_remove_field(&model, root, 7, &error), EPCTX_OK);
     CHECK_TRUE(!epctx_model_has_graph(&model));
     CHECK_INT(put_simple(&model, "new", no_view), EPCTX_ERR_GRAPH);
-    epctx_undo(&model, 0);
+    epctx_model_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
@@ -1284,9 +1296,9 @@ TEST(many_opsets_of_a_domain)
     for (int i = 0; i < COUNT; i++)
         put_data(&b, 8, "", 0);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-    CHECK_INT(epctx_unset_opset(&model, epctx_str_of(""), NULL), EPCTX_OK);
+    CHECK_INT(epctx_model_remove_opset(&model, epctx_str_of(""), NULL), EPCTX_OK);
     CHECK_TRUE(epctx_model_size(&model) < 100);
-    epctx_undo(&model, 0);
+    epctx_model_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
@@ -1304,17 +1316,19 @@ TEST(names_that_stay)
     epctx_str part2 = {"part2", 5};
     bytes b;
     CHECK_TRUE(open_rich(&model, &b, &io, NULL, false));
-    CHECK_INT(epctx_rename_node(&model, node_at(&model, 2).view, part2, NULL, &error), EPCTX_OK);
-    CHECK_UINT(epctx_edit_mark(&model), 0);
-    CHECK_INT(epctx_rename_node(&model, node_at(&model, 2).view, epctx_str_of("loop"), NULL,
-                                &error),
-              EPCTX_ERR_EXISTS);
-    CHECK_INT(epctx_prefix(&model, epctx_str_of(""), NULL, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_node_rename(&model, node_at(&model, 2).view, part2, NULL, &error), EPCTX_OK);
+    CHECK_UINT(epctx_model_mark(&model), 0);
+    CHECK_INT(
+        epctx_node_rename(&model, node_at(&model, 2).view, epctx_str_of("loop"), NULL, &error),
+        EPCTX_ERR_EXISTS);
+    CHECK_INT(epctx_model_prefix(&model, epctx_str_of(""), NULL, NULL, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "the prefix is empty");
     opts.profile = epctx_profile_find(epctx_str_of("generic"));
-    CHECK_INT(epctx_set_str(&model, node_at(&model, 3).view, 3, epctx_str_of("a_part2"), &error),
-              EPCTX_OK);
-    CHECK_INT(epctx_prefix(&model, epctx_str_of("a_"), &opts, NULL, &error), EPCTX_ERR_EXISTS);
+    CHECK_INT(
+        epctx_message_set_str(&model, node_at(&model, 3).view, 3, epctx_str_of("a_part2"), &error),
+        EPCTX_OK);
+    CHECK_INT(epctx_model_prefix(&model, epctx_str_of("a_"), &opts, NULL, &error),
+              EPCTX_ERR_EXISTS);
     CHECK_HAS(error.message, "cannot be called 'a_part2'");
     epctx_model_close(&model);
     bytes_free(&b);
@@ -1347,25 +1361,25 @@ static epctx_status rich_edit(epctx_model *model, int kind)
     all.all_nodes = all.any_io = all.one_graph = true;
     switch (kind) {
     case 0:
-        return epctx_unset_opset(model, mine, NULL);
+        return epctx_model_remove_opset(model, mine, NULL);
     case 1:
         return rename_one(model, no_view, "x", "free", NULL, NULL);
     case 2:
         if (!epctx_next_function(&it, &function)) return EPCTX_ERR_BACKEND;
         return rename_one(model, function.view, "p", "free", NULL, NULL);
     case 3:
-        return epctx_rename_node(model, node_at(model, 2).view, mine, &all, NULL);
+        return epctx_node_rename(model, node_at(model, 2).view, mine, &all, NULL);
     case 4:
         all.all_nodes = false;
         all.profile = epctx_profile_find(epctx_str_of("generic"));
-        return epctx_prefix(model, name, &all, NULL, NULL);
+        return epctx_model_prefix(model, name, &all, NULL, NULL);
     case 5:
-        return epctx_put_copy(model, epctx_model_graph(model).view, 1, node_at(model, 3).view,
-                              no_view, NULL, NULL);
+        return epctx_message_put_copy(model, epctx_model_graph(model).view, 1,
+                                      node_at(model, 3).view, no_view, NULL, NULL);
     case 6:
         return rename_one(model, no_view, "w", "free", NULL, NULL);
     default:
-        return epctx_set_attr_copy(model, node_at(model, 0).view, node_at(model, 3).view, NULL);
+        return epctx_node_copy_attr(model, node_at(model, 0).view, node_at(model, 3).view, NULL);
     }
 }
 
@@ -1427,11 +1441,11 @@ TEST(new_models)
     CHECK_INT(epctx_model_open_memory(&other, b.data, b.size, NULL, NULL), EPCTX_OK);
     CHECK_INT(epctx_model_new(&model, 10, NULL, &error), EPCTX_OK);
     CHECK_INT(epctx_model_read(&model).ir_version, 10);
-    CHECK_INT(epctx_remove(&model, epctx_model_graph(&model).view, &error), EPCTX_OK);
+    CHECK_INT(epctx_view_remove(&model, epctx_model_graph(&model).view, &error), EPCTX_OK);
     CHECK_TRUE(!epctx_model_has_graph(&model));
     CHECK_INT(put_simple(&model, "nowhere", no_view), EPCTX_ERR_GRAPH);
-    CHECK_INT(epctx_put_copy(&model, epctx_model_read(&model).view, 7,
-                             epctx_model_graph(&other).view, no_view, &graph, &error),
+    CHECK_INT(epctx_message_put_copy(&model, epctx_model_read(&model).view, 7,
+                                     epctx_model_graph(&other).view, no_view, &graph, &error),
               EPCTX_OK);
     CHECK_STR(node_names(&model), "branch");
     CHECK_INT(put_simple(&model, "here", no_view), EPCTX_OK);
@@ -1440,7 +1454,7 @@ TEST(new_models)
     out = written(&model);
     CHECK_TRUE(bytes_contain(&out, "in_else", 7));
     bytes_free(&out);
-    epctx_undo(&model, 0);
+    epctx_model_undo(&model, 0);
     CHECK_TRUE(epctx_model_has_graph(&model));
     CHECK_STR(node_names(&model), "");
     epctx_model_close(&model);
@@ -1474,30 +1488,30 @@ TEST(names_of_epnodes)
                 add_node(&graph, "Relu", "other", "y", "r");
                 b = new_model(&graph);
                 CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-                CHECK_INT(epctx_prefix(&model, epctx_str_of("p_"), NULL, &count, &error),
+                CHECK_INT(epctx_model_prefix(&model, epctx_str_of("p_"), NULL, &count, &error),
                           free_name ? EPCTX_OK : EPCTX_ERR_UNSUPPORTED);
                 CHECK_UINT(count, free_name ? nodes : 0);
                 CHECK_STR(node_names(&model),
                           !free_name   ? (nodes == 1 ? "first,other" : "first,second,other")
                           : nodes == 1 ? "p_first,other"
                                        : "p_first,p_second,other");
-                epctx_undo(&model, 0);
+                epctx_model_undo(&model, 0);
                 opts.one_graph = true;
                 CHECK_INT(
-                    epctx_rename_node(&model, node_at(&model, 0).view, image[0], &opts, &error),
+                    epctx_node_rename(&model, node_at(&model, 0).view, image[0], &opts, &error),
                     npu || nodes == 1 ? EPCTX_OK : EPCTX_ERR_UNSUPPORTED);
-                CHECK_INT(epctx_rename_node(&model, node_at(&model, 0).view, epctx_str_of("other"),
+                CHECK_INT(epctx_node_rename(&model, node_at(&model, 0).view, epctx_str_of("other"),
                                             &opts, &error),
                           npu || nodes == 1 ? EPCTX_ERR_EXISTS : EPCTX_ERR_UNSUPPORTED);
-                epctx_undo(&model, 0);
+                epctx_model_undo(&model, 0);
                 CHECK_INT(epctx_rename_values(&model, no_view, x, image, 1, NULL, NULL, &error),
                           npu ? EPCTX_OK : EPCTX_ERR_UNSUPPORTED);
                 if (!npu) CHECK_HAS(error.message, "qnn finds it in its binary by name");
                 opts.any_io = true;
-                epctx_undo(&model, 0);
+                epctx_model_undo(&model, 0);
                 CHECK_INT(epctx_rename_values(&model, no_view, x, image, 1, &opts, NULL, &error),
                           EPCTX_OK);
-                epctx_undo(&model, 0);
+                epctx_model_undo(&model, 0);
                 CHECK_TRUE(writes(&model, &b));
                 epctx_model_close(&model);
                 bytes_free(&b);
@@ -1519,13 +1533,14 @@ TEST(attributes)
     attr.name = epctx_str_of("then_branch");
     attr.type = EPCTX_ATTR_STRING;
     attr.s = epctx_str_of("now a string");
-    CHECK_OK(epctx_set_attr(&model, node_at(&model, 0).view, &attr, &error), error);
+    CHECK_OK(epctx_node_set_attr(&model, node_at(&model, 0).view, &attr, &error), error);
     node = node_at(&model, 0);
     it = epctx_node_attrs(&node);
     CHECK_TRUE(epctx_next_attr(&it, &seen) && epctx_str_is(seen.name, "then_branch"));
     CHECK_INT(seen.type, EPCTX_ATTR_STRING);
     CHECK_TRUE(epctx_str_is(seen.s, "now a string") && !has_text(&model, "in_then"));
-    CHECK_INT(epctx_unset_attr(&model, node.view, epctx_str_of("else_branch"), &error), EPCTX_OK);
+    CHECK_INT(epctx_node_remove_attr(&model, node.view, epctx_str_of("else_branch"), &error),
+              EPCTX_OK);
     CHECK_TRUE(!has_text(&model, "in_else"));
     /* Every field that can hold a value goes with the old value. */
     {
@@ -1548,7 +1563,7 @@ TEST(attributes)
             node = node_at(&one, 0);
             it = epctx_node_attrs(&node);
             CHECK_TRUE(epctx_next_attr(&it, &seen) && seen.i == 8);
-            it = epctx_fields(seen.view, 0);
+            it = epctx_view_fields(seen.view, 0);
             {
                 epctx_field field;
                 size_t count = 0;
@@ -1563,10 +1578,10 @@ TEST(attributes)
     attr.name = epctx_str_of("number");
     attr.type = EPCTX_ATTR_INT;
     attr.i = 7; /* what it is already */
-    CHECK_INT(epctx_set_attr(&model, node_at(&model, 0).view, &attr, &error), EPCTX_OK);
-    epctx_undo(&model, 0);
-    CHECK_INT(epctx_set_attr(&model, node_at(&model, 0).view, &attr, &error), EPCTX_OK);
-    CHECK_UINT(epctx_edit_mark(&model), 0);
+    CHECK_INT(epctx_node_set_attr(&model, node_at(&model, 0).view, &attr, &error), EPCTX_OK);
+    epctx_model_undo(&model, 0);
+    CHECK_INT(epctx_node_set_attr(&model, node_at(&model, 0).view, &attr, &error), EPCTX_OK);
+    CHECK_UINT(epctx_model_mark(&model), 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
@@ -1581,31 +1596,33 @@ TEST(copies)
     epctx_error error;
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
     CHECK_TRUE(open_sample(&other, &c));
-    CHECK_OK(epctx_put_copy(&model, epctx_model_graph(&model).view, 1, node_at(&other, 1).view,
-                            epctx_model_graph(&model).view, &placed, &error),
+    CHECK_OK(epctx_message_put_copy(&model, epctx_model_graph(&model).view, 1,
+                                    node_at(&other, 1).view, epctx_model_graph(&model).view,
+                                    &placed, &error),
              error);
     CHECK_STR(node_names(&model), "second,branch");
-    CHECK_INT(epctx_set_str(&model, placed, 3, epctx_str_of("again"), &error), EPCTX_OK);
-    CHECK_INT(epctx_put_copy(&model, epctx_model_graph(&model).view, 1, node_at(&model, 0).view,
-                             no_view, NULL, &error),
+    CHECK_INT(epctx_message_set_str(&model, placed, 3, epctx_str_of("again"), &error), EPCTX_OK);
+    CHECK_INT(epctx_message_put_copy(&model, epctx_model_graph(&model).view, 1,
+                                     node_at(&model, 0).view, no_view, NULL, &error),
               EPCTX_OK);
     CHECK_STR(node_names(&model), "again,branch,again");
     {
-        size_t mark = epctx_edit_mark(&model);
+        size_t mark = epctx_model_mark(&model);
         epctx_view gone;
-        CHECK_INT(epctx_put_copy(&model, main_graph(&model), 1, node_at(&model, 0).view, no_view,
-                                 &gone, &error),
+        CHECK_INT(epctx_message_put_copy(&model, main_graph(&model), 1, node_at(&model, 0).view,
+                                         no_view, &gone, &error),
                   EPCTX_OK);
-        epctx_undo(&model, mark);
-        CHECK_INT(epctx_remove(&model, gone, &error), EPCTX_ERR_ARG);
+        epctx_model_undo(&model, mark);
+        CHECK_INT(epctx_view_remove(&model, gone, &error), EPCTX_ERR_ARG);
     }
-    CHECK_INT(epctx_move(&model, node_at(&model, 0).view, no_view, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_view_move(&model, node_at(&model, 0).view, no_view, NULL, &error), EPCTX_OK);
     CHECK_STR(node_names(&model), "branch,again,again");
     root = epctx_model_read(&model).view;
-    CHECK_INT(epctx_put_copy(&model, root, 7, root, no_view, NULL, &error), EPCTX_ERR_ARG);
-    CHECK_INT(epctx_put_copy(&model, root, 14, node_at(&model, 0).view, no_view, NULL, &error),
-              EPCTX_OK);
-    epctx_undo(&model, 0);
+    CHECK_INT(epctx_message_put_copy(&model, root, 7, root, no_view, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(
+        epctx_message_put_copy(&model, root, 14, node_at(&model, 0).view, no_view, NULL, &error),
+        EPCTX_OK);
+    epctx_model_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&other);
     epctx_model_close(&model);
@@ -1655,7 +1672,7 @@ TEST(write_over_source)
     CHECK_INT(put_simple(&model, "new", no_view), EPCTX_OK);
     CHECK_OK(epctx_model_write_file(&model, path, NULL, &error), error);
     CHECK_STR(node_names(&model), "first,second,third,new");
-    epctx_undo(&model, 0);
+    epctx_model_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     CHECK_INT(epctx_model_open_file(&model, path, NULL, &error), EPCTX_OK);
@@ -1891,7 +1908,8 @@ TEST(huge_models)
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
     payload.data = b.data;
     payload.size = (size_t)EPCTX_MODEL_MAX;
-    CHECK_INT(epctx_set_data(&model, node_at(&model, 0).view, 6, payload, &error), EPCTX_OK);
+    CHECK_INT(epctx_message_set_data(&model, node_at(&model, 0).view, 6, payload, &error),
+              EPCTX_OK);
     CHECK_INT(epctx_model_write_file(&model, path, NULL, &error), EPCTX_ERR_LIMIT);
     CHECK_HAS(error.message, "2147483647");
     CHECK_STR(folder_names(folder, false), "");
@@ -1935,13 +1953,13 @@ TEST(values_that_look_alike)
         epctx_field field;
         attr.type = types[i];
         tensor.data = (const uint8_t *)data[i % 2];
-        CHECK_OK(epctx_set_attr(&model, node, &attr, &error), error);
+        CHECK_OK(epctx_node_set_attr(&model, node, &attr, &error), error);
         it = epctx_node_attrs(&(epctx_node_view){.view = node});
         while (epctx_next_attr(&it, &view) && !epctx_str_is(view.name, "alike")) {
         }
         CHECK_TRUE(epctx_str_is(view.name, "alike"));
         CHECK_INT(view.type, types[i]);
-        it = epctx_fields(view.view, fields[i]);
+        it = epctx_view_fields(view.view, fields[i]);
         CHECK(epctx_next_field(&it, &field), "value %d is not there", i);
         if (fields[i] == 5) {
             bytes now = written(&model);
@@ -1949,7 +1967,7 @@ TEST(values_that_look_alike)
             bytes_free(&now);
         }
     }
-    epctx_undo(&model, 0);
+    epctx_model_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
@@ -1964,9 +1982,9 @@ TEST(strings_are_no_messages)
     epctx_field name;
     bytes b;
     CHECK_TRUE(open_sample(&model, &b));
-    it = epctx_fields(node_at(&model, 1).view, 4);
+    it = epctx_view_fields(node_at(&model, 1).view, 4);
     CHECK_TRUE(epctx_next_field(&it, &name));
-    CHECK_INT(epctx_set_int(&model, name.body, 1, 5, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_message_set_int(&model, name.body, 1, 5, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "a string or a number");
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
@@ -1999,10 +2017,10 @@ TEST(copies_with_doubled_fields)
         CHECK_TRUE(epctx_next_attr(&it, &holder));
         other.data = (const uint8_t *)holder.s.data;
         other.size = holder.s.size;
-        CHECK_INT(epctx_put_copy(&model, view.view, 5, other, no_view, NULL, &error),
+        CHECK_INT(epctx_message_put_copy(&model, view.view, 5, other, no_view, NULL, &error),
                   i == 0 ? EPCTX_OK : EPCTX_ERR_GRAPH);
         if (i == 1) CHECK_HAS(error.message, "stands twice");
-        epctx_undo(&model, 0);
+        epctx_model_undo(&model, 0);
     }
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
@@ -2023,9 +2041,9 @@ TEST(names_of_nodes_of_one_binary)
         b = new_model(&graph);
         opts.one_graph = true;
         CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-        CHECK_INT(epctx_rename_node(&model, node_at(&model, 0).view, epctx_str_of("new"), &opts,
-                                    &error),
-                  same ? EPCTX_ERR_UNSUPPORTED : EPCTX_OK);
+        CHECK_INT(
+            epctx_node_rename(&model, node_at(&model, 0).view, epctx_str_of("new"), &opts, &error),
+            same ? EPCTX_ERR_UNSUPPORTED : EPCTX_OK);
         if (same) CHECK_HAS(error.message, "several nodes name this binary");
         epctx_model_close(&model);
         bytes_free(&b);
@@ -2136,7 +2154,7 @@ static bytes open_dims(void)
 static const char *dims_of(const epctx_model *model, uint32_t number)
 {
     static char text[100];
-    epctx_cursor it = epctx_fields(epctx_model_graph(model).view, number), dims;
+    epctx_cursor it = epctx_view_fields(epctx_model_graph(model).view, number), dims;
     epctx_value_view value;
     epctx_dim dim;
     size_t used = 0;
@@ -2191,7 +2209,7 @@ TEST(dimensions_get_numbers)
         epctx_status status;
         bytes out;
         CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-        mark = epctx_edit_mark(&model);
+        mark = epctx_model_mark(&model);
         status = cases[i].axis < 0
                      ? epctx_fix_dim(&model, name, cases[i].value, &count, &error)
                      : epctx_fix_input_dim(&model, name, (uint32_t)cases[i].axis, cases[i].value,
@@ -2209,7 +2227,7 @@ TEST(dimensions_get_numbers)
             CHECK_STR(dims_of(&again, GRAPH_VALUE), cases[i].v);
             CHECK_TRUE(bytes_contain(&out, "DATA_BATCH", 10)); /* the denotation stays */
             epctx_model_close(&again);
-            epctx_undo(&model, mark);
+            epctx_model_undo(&model, mark);
             CHECK_TRUE(writes(&model, &b));
         }
         bytes_free(&out);

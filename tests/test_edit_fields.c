@@ -21,7 +21,7 @@ TEST(odd_tensors_and_shapes)
     put_child(&graph, 5, &tensor);
     add_ends(&graph);
     CHECK_TRUE(desk_open(&d, new_model(&graph)));
-    CHECK_INT(epctx_graph_load(&d.model, &record, &d.error), EPCTX_ERR_GRAPH);
+    CHECK_INT(epctx_model_load_graph(&d.model, &record, &d.error), EPCTX_ERR_GRAPH);
     CHECK_HAS(d.error.message, "'d': its typed field holds bytes: 0, its shape needs 8");
     desk_close(&d);
     put_int(&dim, 1, -5);
@@ -38,7 +38,7 @@ TEST(odd_tensors_and_shapes)
     put_child(&graph, GRAPH_INPUT, &value);
     put_str(&graph, 2, "g");
     CHECK_TRUE(desk_open(&d, new_model(&graph)));
-    CHECK_INT(epctx_graph_load(&d.model, &record, &d.error), EPCTX_OK);
+    CHECK_INT(epctx_model_load_graph(&d.model, &record, &d.error), EPCTX_OK);
     CHECK_INT(record.inputs[0].rank, 3);
     CHECK_INT(record.inputs[0].dims[0], -1);
     CHECK_INT(record.inputs[0].dims[1], -1);
@@ -77,7 +77,7 @@ TEST(typed_fields)
         put_child(&graph, 5, &tensor);
         add_ends(&graph);
         CHECK_TRUE(desk_open(&d, new_model(&graph)));
-        CHECK(epctx_graph_load(&d.model, &record, &d.error) == EPCTX_OK, "type %d: %s",
+        CHECK(epctx_model_load_graph(&d.model, &record, &d.error) == EPCTX_OK, "type %d: %s",
               (int)cases[i].elem, d.error.message);
         CHECK_UINT(record.initializers[0].size, cases[i].size);
         CHECK(record.initializers[0].data[cases[i].field == 4 ? 2 : 0] ==
@@ -104,11 +104,11 @@ TEST(offsets_of_edited_data)
         opts.buffer = memory + (side == 0 ? 0 : ROOM + data.size);
         opts.buffer_size = ROOM;
         CHECK_INT(epctx_model_open_memory(&model, memory + ROOM, data.size, &opts, NULL), EPCTX_OK);
-        CHECK_INT(epctx_graph_load(&model, &record, NULL), EPCTX_OK);
+        CHECK_INT(epctx_model_load_graph(&model, &record, NULL), EPCTX_OK);
         CHECK(record.initializers[0].offset > 0, "a tensor of the file has offset 0");
         CHECK_MEM(data.data + record.initializers[0].offset, 16, weights, 16);
-        CHECK_INT(epctx_set_data(&model, tensor_at(&model), 9, other, NULL), EPCTX_OK);
-        CHECK_INT(epctx_graph_load(&model, &record, NULL), EPCTX_OK);
+        CHECK_INT(epctx_message_set_data(&model, tensor_at(&model), 9, other, NULL), EPCTX_OK);
+        CHECK_INT(epctx_model_load_graph(&model, &record, NULL), EPCTX_OK);
         CHECK_MEM(record.initializers[0].data, record.initializers[0].size, other.data, 16);
         CHECK_UINT(record.initializers[0].offset, 0);
         epctx_model_close(&model);
@@ -156,15 +156,18 @@ TEST(records_refused)
         tensor.dims = cases[i].dims;
         tensor.data = (const uint8_t *)cases[i].data;
         tensor.size = cases[i].size;
-        CHECK(epctx_put_tensor(&d.model, no_view(), &tensor, no_view(), NULL, &d.error) ==
-                  cases[i].status, "case %zu: %s", i, d.error.message);
-        CHECK_UINT(epctx_edit_mark(&d.model), cases[i].status == EPCTX_OK);
-        epctx_undo(&d.model, 0);
+        CHECK(epctx_graph_put_initializer(&d.model, no_view(), &tensor, no_view(), NULL,
+                                          &d.error) == cases[i].status,
+              "case %zu: %s", i, d.error.message);
+        CHECK_UINT(epctx_model_mark(&d.model), cases[i].status == EPCTX_OK);
+        epctx_model_undo(&d.model, 0);
         CHECK(desk_untouched(&d), "case %zu changes something", i);
     }
     tensor.elem_type = EPCTX_ONNX_FLOAT;
-    REFUSES(&d, epctx_put_tensor(&d.model, node_at(&d.model, 0).view, &tensor, no_view(), NULL,
-                                 &d.error), EPCTX_ERR_ARG, "graph");
+    REFUSES(&d,
+            epctx_graph_put_initializer(&d.model, node_at(&d.model, 0).view, &tensor, no_view(),
+                                        NULL, &d.error),
+            EPCTX_ERR_ARG, "graph");
     /* The first of two attributes, the first of two nodes of a body. */
     node.op_type = inner[0].op_type = inner[1].op_type = epctx_str_of("Op");
     node.attrs = attrs;
@@ -173,7 +176,7 @@ TEST(records_refused)
     attrs[0].type = EPCTX_ATTR_TENSOR;
     attrs[1].name = epctx_str_of("right");
     attrs[1].type = EPCTX_ATTR_INT;
-    REFUSES(&d, epctx_put_node(&d.model, no_view(), &node, no_view(), NULL, &d.error),
+    REFUSES(&d, epctx_graph_put_node(&d.model, no_view(), &node, no_view(), NULL, &d.error),
             EPCTX_ERR_UNSUPPORTED, "tensor");
     inner[0].attrs = attrs;
     inner[0].attr_count = 1;
@@ -183,7 +186,7 @@ TEST(records_refused)
     attrs[1].g = &graph;
     node.attrs = attrs + 1;
     node.attr_count = 1;
-    REFUSES(&d, epctx_put_node(&d.model, no_view(), &node, no_view(), NULL, &d.error),
+    REFUSES(&d, epctx_graph_put_node(&d.model, no_view(), &node, no_view(), NULL, &d.error),
             EPCTX_ERR_UNSUPPORTED, "tensor");
     desk_close(&d);
 }
@@ -196,22 +199,27 @@ TEST(places_of_fields)
     epctx_view graph, placed;
     CHECK_TRUE(desk_open(&d, sample()) && desk_open(&other, sample()));
     graph = epctx_model_graph(&d.model).view;
-    REFUSES(&d, epctx_put_copy(&d.model, graph, 1, node_at(&d.model, 0).view,
-                               node_at(&other.model, 0).view, NULL, &d.error), EPCTX_ERR_ARG, "");
-    REFUSES(&d, epctx_put_copy(&d.model, graph, 1, node_at(&d.model, 0).view,
-                               epctx_model_read(&d.model).view, NULL, &d.error), EPCTX_ERR_ARG,
-            "`after` is a field of another message");
+    REFUSES(&d,
+            epctx_message_put_copy(&d.model, graph, 1, node_at(&d.model, 0).view,
+                                   node_at(&other.model, 0).view, NULL, &d.error),
+            EPCTX_ERR_ARG, "");
+    REFUSES(&d,
+            epctx_message_put_copy(&d.model, graph, 1, node_at(&d.model, 0).view,
+                                   epctx_model_read(&d.model).view, NULL, &d.error),
+            EPCTX_ERR_ARG, "`after` is a field of another message");
     /* In front of the first of a kind that the message has not, of one that went, of others. */
-    CHECK_INT(epctx_put_copy(&d.model, graph, 14, node_at(&d.model, 0).view, graph, NULL, &d.error),
+    CHECK_INT(epctx_message_put_copy(&d.model, graph, 14, node_at(&d.model, 0).view, graph, NULL,
+                                     &d.error),
               EPCTX_ERR_GRAPH);
-    CHECK_INT(epctx_put_copy(&d.model, graph, 13, no_view(), graph, &placed, &d.error), EPCTX_OK);
-    CHECK_INT(epctx_remove(&d.model, node_at(&d.model, 0).view, &d.error), EPCTX_OK);
-    CHECK_OK(
-        epctx_put_copy(&d.model, graph, 1, node_at(&other.model, 0).view, graph, &placed, &d.error),
-        d.error);
+    CHECK_INT(epctx_message_put_copy(&d.model, graph, 13, no_view(), graph, &placed, &d.error),
+              EPCTX_OK);
+    CHECK_INT(epctx_view_remove(&d.model, node_at(&d.model, 0).view, &d.error), EPCTX_OK);
+    CHECK_OK(epctx_message_put_copy(&d.model, graph, 1, node_at(&other.model, 0).view, graph,
+                                    &placed, &d.error),
+             d.error);
     CHECK_TRUE(epctx_str_is(node_at(&d.model, 0).name, "first"));
     CHECK_TRUE(epctx_str_is(node_at(&d.model, 1).name, "second"));
-    epctx_undo(&d.model, 0);
+    epctx_model_undo(&d.model, 0);
     CHECK_TRUE(desk_untouched(&d));
     desk_close(&other);
     desk_close(&d);
@@ -232,18 +240,22 @@ TEST(copies_refused)
     add_ends(&graph);
     CHECK_TRUE(desk_open(&d, sample()) && desk_open(&other, new_model(&graph)));
     CHECK_TRUE(other.model.duplicate);
-    REFUSES(&d, epctx_put_copy(&d.model, epctx_model_graph(&d.model).view, 1,
-                               node_at(&other.model, 0).view, no_view(), NULL, &d.error),
+    REFUSES(&d,
+            epctx_message_put_copy(&d.model, epctx_model_graph(&d.model).view, 1,
+                                   node_at(&other.model, 0).view, no_view(), NULL, &d.error),
             EPCTX_ERR_GRAPH, "in this message a field that must be single stands twice");
     /* Packed numbers. */
     packed.slot = NULL;
     packed.data = cut;
     packed.size = sizeof cut;
-    REFUSES(&d, epctx_put_copy(&d.model, tensor_at(&d.model), 7, packed, no_view(), NULL, &d.error),
-            EPCTX_ERR_GRAPH, "cannot become field 7");
+    REFUSES(
+        &d,
+        epctx_message_put_copy(&d.model, tensor_at(&d.model), 7, packed, no_view(), NULL, &d.error),
+        EPCTX_ERR_GRAPH, "cannot become field 7");
     packed.size = 0;
-    CHECK_INT(epctx_put_copy(&d.model, tensor_at(&d.model), 7, packed, no_view(), NULL, &d.error),
-              EPCTX_OK);
+    CHECK_INT(
+        epctx_message_put_copy(&d.model, tensor_at(&d.model), 7, packed, no_view(), NULL, &d.error),
+        EPCTX_OK);
     desk_close(&other);
     desk_close(&d);
     /* One graph is enough; it may go and come back. */
@@ -251,15 +263,17 @@ TEST(copies_refused)
     CHECK_TRUE(desk_open(&other, sample()));
     {
         epctx_view whole = epctx_model_read(&d.model).view;
-        REFUSES(&d, epctx_put_copy(&d.model, whole, 7, epctx_model_graph(&other.model).view,
-                                   no_view(), NULL, &d.error), EPCTX_ERR_ARG,
-                "the message has a field 7 already");
-        CHECK_INT(epctx_remove(&d.model, epctx_model_graph(&d.model).view, &d.error), EPCTX_OK);
-        CHECK_OK(epctx_put_copy(&d.model, whole, 7, epctx_model_graph(&other.model).view, no_view(),
-                                NULL, &d.error),
+        REFUSES(&d,
+                epctx_message_put_copy(&d.model, whole, 7, epctx_model_graph(&other.model).view,
+                                       no_view(), NULL, &d.error),
+                EPCTX_ERR_ARG, "the message has a field 7 already");
+        CHECK_INT(epctx_view_remove(&d.model, epctx_model_graph(&d.model).view, &d.error),
+                  EPCTX_OK);
+        CHECK_OK(epctx_message_put_copy(&d.model, whole, 7, epctx_model_graph(&other.model).view,
+                                        no_view(), NULL, &d.error),
                  d.error);
         CHECK_TRUE(epctx_str_is(node_at(&d.model, 1).name, "second"));
-        epctx_undo(&d.model, 0);
+        epctx_model_undo(&d.model, 0);
         CHECK_TRUE(desk_untouched(&d));
     }
     desk_close(&other);
@@ -269,8 +283,9 @@ TEST(copies_refused)
     put_int(&model, 1, 8);
     CHECK_TRUE(desk_open(&other, sample()));
     if (desk_open(&d, model)) {
-        CHECK_OK(epctx_put_copy(&d.model, epctx_model_read(&d.model).view, 7,
-                                epctx_model_graph(&other.model).view, no_view(), NULL, &d.error),
+        CHECK_OK(epctx_message_put_copy(&d.model, epctx_model_read(&d.model).view, 7,
+                                        epctx_model_graph(&other.model).view, no_view(), NULL,
+                                        &d.error),
                  d.error);
         CHECK_TRUE(epctx_str_is(node_at(&d.model, 0).name, "first"));
     }
@@ -306,8 +321,8 @@ TEST(copies_of_every_age)
     view = node_at(&other.model, 0);
     it = epctx_node_attrs(&view);
     CHECK_TRUE(epctx_next_attr(&it, &found));
-    CHECK_OK(epctx_put_copy(&d.model, node_at(&d.model, 0).view, 5, found.view, no_view(), &place,
-                            &d.error),
+    CHECK_OK(epctx_message_put_copy(&d.model, node_at(&d.model, 0).view, 5, found.view, no_view(),
+                                    &place, &d.error),
              d.error);
     view = node_at(&d.model, 0);
     it = epctx_node_attrs(&view);
@@ -316,15 +331,19 @@ TEST(copies_of_every_age)
     view = node_at(&other.model, 0);
     it = epctx_node_attrs(&view);
     CHECK_TRUE(epctx_next_attr(&it, &found));
-    CHECK_INT(epctx_replace_str(&other.model, node_name(&other.model), epctx_str_of("n"),
-                                &d.error), EPCTX_OK);
-    CHECK_UINT(epctx_edit_mark(&other.model), 0); /* it is called so already */
-    CHECK_INT(epctx_replace_str(&other.model, node_name(&other.model), epctx_str_of("nn"),
-                                &d.error), EPCTX_OK);
-    CHECK_INT(epctx_replace_str(&other.model, node_at(&d.model, 0).view, epctx_str_of("nn"),
-                                &d.error), EPCTX_ERR_ARG);
-    CHECK_INT(epctx_put_copy(&d.model, node_at(&d.model, 1).view, 5, found.view, no_view(), NULL,
-                             &d.error), EPCTX_OK);
+    CHECK_INT(
+        epctx_view_set_str(&other.model, node_name(&other.model), epctx_str_of("n"), &d.error),
+        EPCTX_OK);
+    CHECK_UINT(epctx_model_mark(&other.model), 0); /* it is called so already */
+    CHECK_INT(
+        epctx_view_set_str(&other.model, node_name(&other.model), epctx_str_of("nn"), &d.error),
+        EPCTX_OK);
+    CHECK_INT(
+        epctx_view_set_str(&other.model, node_at(&d.model, 0).view, epctx_str_of("nn"), &d.error),
+        EPCTX_ERR_ARG);
+    CHECK_INT(epctx_message_put_copy(&d.model, node_at(&d.model, 1).view, 5, found.view, no_view(),
+                                     NULL, &d.error),
+              EPCTX_OK);
     view = node_at(&d.model, 1);
     it = epctx_node_attrs(&view);
     CHECK_TRUE(epctx_next_attr(&it, &found) && epctx_str_is(found.name, "a") && found.i == 7);
@@ -339,32 +358,35 @@ TEST(copies_of_every_age)
     data.data = (const uint8_t *)weights;
     data.size = sizeof weights;
     view = node_at(&other.model, 0);
-    CHECK_INT(epctx_set_attr(&other.model, view.view, &record, &d.error), EPCTX_OK);
+    CHECK_INT(epctx_node_set_attr(&other.model, view.view, &record, &d.error), EPCTX_OK);
     /* The first field of a message. */
     it = epctx_graph_inputs(epctx_model_graph(&other.model));
     CHECK_TRUE(epctx_next_value(&it, &input));
     it = epctx_graph_values(epctx_model_graph(&other.model));
     CHECK_TRUE(epctx_next_value(&it, &value));
-    it = epctx_fields(input.view, 2);
+    it = epctx_view_fields(input.view, 2);
     {
         epctx_field type;
         CHECK_TRUE(epctx_next_field(&it, &type));
-        CHECK_OK(epctx_put_copy(&other.model, value.view, 2, type.body, no_view(), NULL, &d.error),
+        CHECK_OK(epctx_message_put_copy(&other.model, value.view, 2, type.body, no_view(), NULL,
+                                        &d.error),
                  d.error);
     }
     it = epctx_graph_values(epctx_model_graph(&other.model));
     CHECK_TRUE(epctx_next_value(&it, &value) && value.elem_type == EPCTX_ONNX_FLOAT);
     /* The edited graph in a model whose own one went. */
-    CHECK_INT(epctx_remove(&d.model, epctx_model_graph(&d.model).view, &d.error), EPCTX_OK);
-    CHECK_OK(epctx_put_copy(&d.model, epctx_model_read(&d.model).view, 7,
-                            epctx_model_graph(&other.model).view, no_view(), NULL, &d.error),
+    CHECK_INT(epctx_view_remove(&d.model, epctx_model_graph(&d.model).view, &d.error), EPCTX_OK);
+    CHECK_OK(epctx_message_put_copy(&d.model, epctx_model_read(&d.model).view, 7,
+                                    epctx_model_graph(&other.model).view, no_view(), NULL,
+                                    &d.error),
              d.error);
     CHECK_TRUE(epctx_str_is(node_at(&d.model, 0).name, "nn"));
     /* A node may lose its name. */
-    CHECK_INT(epctx_rename_node(&d.model, node_at(&d.model, 0).view, epctx_str_of(""), NULL,
-                                &d.error), EPCTX_OK);
+    CHECK_INT(
+        epctx_node_rename(&d.model, node_at(&d.model, 0).view, epctx_str_of(""), NULL, &d.error),
+        EPCTX_OK);
     CHECK_UINT(node_at(&d.model, 0).name.size, 0);
-    epctx_undo(&d.model, 0);
+    epctx_model_undo(&d.model, 0);
     CHECK_TRUE(desk_untouched(&d));
     desk_close(&other);
     desk_close(&d);
@@ -384,11 +406,11 @@ TEST(attributes_that_are_equal)
     for (i = 0; i < 3; i++) {
         attr.s.size = i == 0 ? 0 : i == 1 ? 10 : LARGE;
         attr.s.data = texts[0];
-        CHECK_INT(epctx_set_attr(&d.model, node_at(&d.model, 0).view, &attr, NULL), EPCTX_OK);
-        edits = epctx_edit_mark(&d.model);
+        CHECK_INT(epctx_node_set_attr(&d.model, node_at(&d.model, 0).view, &attr, NULL), EPCTX_OK);
+        edits = epctx_model_mark(&d.model);
         attr.s.data = texts[1];
-        CHECK_INT(epctx_set_attr(&d.model, node_at(&d.model, 0).view, &attr, NULL), EPCTX_OK);
-        CHECK(epctx_edit_mark(&d.model) == edits, "%zu bytes", attr.s.size);
+        CHECK_INT(epctx_node_set_attr(&d.model, node_at(&d.model, 0).view, &attr, NULL), EPCTX_OK);
+        CHECK(epctx_model_mark(&d.model) == edits, "%zu bytes", attr.s.size);
     }
     desk_close(&d);
 }
@@ -418,7 +440,7 @@ static bytes dim_model(const bytes *dim, const bytes *type)
 
 static epctx_view child_of(epctx_view view, uint32_t number)
 {
-    epctx_cursor it = epctx_fields(view, number);
+    epctx_cursor it = epctx_view_fields(view, number);
     epctx_field field;
     field.body = no_view();
     while (epctx_next_field(&it, &field)) {
@@ -477,13 +499,13 @@ TEST(members_of_a_oneof)
             CHECK_TRUE(desk_open(&d, dim_model(&dim, &type)));
             view = dim_at(&d.model, sharded);
             CHECK_TRUE(view.data != NULL);
-            CHECK_OK(text ? epctx_set_str(&d.model, view, 2, epctx_str_of(same ? "N" : "M"),
-                                          &d.error)
-                          : epctx_set_int(&d.model, view, 1, same ? 5 : 6, &d.error),
+            CHECK_OK(text ? epctx_message_set_str(&d.model, view, 2, epctx_str_of(same ? "N" : "M"),
+                                                  &d.error)
+                          : epctx_message_set_int(&d.model, view, 1, same ? 5 : 6, &d.error),
                      d.error);
             /* one member is left, with everything that was unknown */
             {
-                epctx_cursor it = epctx_fields(dim_at(&d.model, sharded), 0);
+                epctx_cursor it = epctx_view_fields(dim_at(&d.model, sharded), 0);
                 size_t members = 0, unknown = 0;
                 epctx_field f;
                 while (epctx_next_field(&it, &f)) {
@@ -501,7 +523,7 @@ TEST(members_of_a_oneof)
                 CHECK(unknown == (strchr(before[i], 'u') != NULL ? 4u : 0u),
                       "'%s', way %d: %zu unknown fields are left", before[i], way, unknown);
             }
-            epctx_undo(&d.model, 0);
+            epctx_model_undo(&d.model, 0);
             CHECK(desk_untouched(&d), "'%s', way %d: undo does not restore", before[i], way);
             desk_close(&d);
             bytes_free(&dim);
@@ -533,17 +555,17 @@ TEST(kinds_of_a_type)
                 bytes_free(&type);
                 view = child_of(child_of(epctx_model_graph(&d.model).view, 13), 2);
                 other = child_of(view, kinds[i]);
-                CHECK_OK(epctx_put_copy(&d.model, view, kinds[k], other, front ? view : no_view(),
-                                        NULL, &d.error),
+                CHECK_OK(epctx_message_put_copy(&d.model, view, kinds[k], other,
+                                                front ? view : no_view(), NULL, &d.error),
                          d.error);
                 view = child_of(child_of(epctx_model_graph(&d.model).view, 13), 2);
-                for (members = 0, it = epctx_fields(view, 0); epctx_next_field(&it, &f);) {
+                for (members = 0, it = epctx_view_fields(view, 0); epctx_next_field(&it, &f);) {
                     CHECK(f.number == kinds[k] || f.number == 6, "kind %u is still there",
                           (unsigned)f.number);
                     members += f.wire == EPCTX_WIRE_LEN && f.number != 6;
                 }
                 CHECK(members == 1, "%zu members of kind %u", members, (unsigned)kinds[k]);
-                epctx_undo(&d.model, 0);
+                epctx_model_undo(&d.model, 0);
                 CHECK_TRUE(desk_untouched(&d));
                 desk_close(&d);
                 if (front) break;
@@ -575,27 +597,30 @@ TEST(unknown_fields_of_known_numbers)
     data = new_model(&graph);
     put_str(&data, 1, "no IR version");
     CHECK_TRUE(desk_open(&d, data));
-    CHECK_OK(epctx_set_int(&d.model, epctx_model_read(&d.model).view, 1, 9, &d.error), d.error);
+    CHECK_OK(epctx_message_set_int(&d.model, epctx_model_read(&d.model).view, 1, 9, &d.error),
+             d.error);
     CHECK_INT(epctx_model_read(&d.model).ir_version, 9);
-    for (it = epctx_fields(epctx_model_read(&d.model).view, 1); epctx_next_field(&it, &f);)
+    for (it = epctx_view_fields(epctx_model_read(&d.model).view, 1); epctx_next_field(&it, &f);)
         count += f.wire == EPCTX_WIRE_LEN && f.body.size == 13;
     CHECK(count == 1, "the unknown field of the model is gone");
-    CHECK_OK(epctx_set_str(&d.model, node_at(&d.model, 0).view, 3, epctx_str_of("new"), &d.error),
+    CHECK_OK(epctx_message_set_str(&d.model, node_at(&d.model, 0).view, 3, epctx_str_of("new"),
+                                   &d.error),
              d.error);
     CHECK_TRUE(epctx_str_is(node_at(&d.model, 0).name, "new"));
     attr.name = epctx_str_of("a");
     attr.type = EPCTX_ATTR_STRING;
     attr.s = epctx_str_of("text");
-    CHECK_OK(epctx_set_attr(&d.model, node_at(&d.model, 0).view, &attr, &d.error), d.error);
+    CHECK_OK(epctx_node_set_attr(&d.model, node_at(&d.model, 0).view, &attr, &d.error), d.error);
     count = 0;
-    for (it = epctx_fields(node_at(&d.model, 0).view, 3); epctx_next_field(&it, &f);)
+    for (it = epctx_view_fields(node_at(&d.model, 0).view, 3); epctx_next_field(&it, &f);)
         count += f.wire == EPCTX_WIRE_FIXED32;
     CHECK(count == 1, "the unknown field of the node is gone");
     count = 0;
-    for (it = epctx_fields(child_of(node_at(&d.model, 0).view, 5), 0); epctx_next_field(&it, &f);)
+    for (it = epctx_view_fields(child_of(node_at(&d.model, 0).view, 5), 0);
+         epctx_next_field(&it, &f);)
         count += f.number == 2 || f.wire == EPCTX_WIRE_FIXED32;
     CHECK(count == 3, "%zu of three unknown fields of the attribute are left", count);
-    epctx_undo(&d.model, 0);
+    epctx_model_undo(&d.model, 0);
     CHECK_TRUE(desk_untouched(&d));
     desk_close(&d);
 }
@@ -631,18 +656,23 @@ TEST(names_that_are_keys)
     for (odd = 0; odd < 4; odd++) {
         desk d;
         CHECK_TRUE(desk_open(&d, keys_model(odd)));
-        REFUSES(&d, epctx_rename_node(&d.model, node_at(&d.model, 0).view, epctx_str_of("new"),
-                                      &opts, &d.error), EPCTX_ERR_UNSUPPORTED,
+        REFUSES(&d,
+                epctx_node_rename(&d.model, node_at(&d.model, 0).view, epctx_str_of("new"), &opts,
+                                  &d.error),
+                EPCTX_ERR_UNSUPPORTED,
                 odd == 3 ? "several nodes share a context" : "several nodes name this binary");
         if (odd == 2) {
-            REFUSES(&d, epctx_rename_node(&d.model, node_at(&d.model, 3).view, epctx_str_of("new"),
-                                          &opts, &d.error), EPCTX_ERR_GRAPH, "main_context");
+            REFUSES(&d,
+                    epctx_node_rename(&d.model, node_at(&d.model, 3).view, epctx_str_of("new"),
+                                      &opts, &d.error),
+                    EPCTX_ERR_GRAPH, "main_context");
         } else if (odd == 3) {
-            REFUSES(&d, epctx_rename_node(&d.model, node_at(&d.model, 4).view, epctx_str_of("new"),
-                                          &opts, &d.error), EPCTX_ERR_UNSUPPORTED,
-                    "several nodes share a context");
+            REFUSES(&d,
+                    epctx_node_rename(&d.model, node_at(&d.model, 4).view, epctx_str_of("new"),
+                                      &opts, &d.error),
+                    EPCTX_ERR_UNSUPPORTED, "several nodes share a context");
         } else {
-            CHECK_OK(epctx_rename_node(&d.model, node_at(&d.model, 2).view, epctx_str_of("new"),
+            CHECK_OK(epctx_node_rename(&d.model, node_at(&d.model, 2).view, epctx_str_of("new"),
                                        &opts, &d.error),
                      d.error);
             CHECK_TRUE(epctx_str_is(node_at(&d.model, 2).name, "new"));
@@ -689,7 +719,7 @@ static epctx_status run_load(epctx_model *a, epctx_model *b, epctx_error *error)
 {
     epctx_graph graph;
     (void)b;
-    return epctx_graph_load(a, &graph, error);
+    return epctx_model_load_graph(a, &graph, error);
 }
 
 static epctx_status run_names(epctx_model *a, epctx_model *b, epctx_error *error)
@@ -703,16 +733,16 @@ static epctx_status run_names(epctx_model *a, epctx_model *b, epctx_error *error
     memset(&last, 0, sizeof last);
     while (epctx_next_node(&it, &node))
         last = node;
-    status = epctx_rename_node(a, last.view, epctx_str_of("another"), &opts, error);
+    status = epctx_node_rename(a, last.view, epctx_str_of("another"), &opts, error);
     if (status == EPCTX_OK)
         status = epctx_rename_values(a, no_view(), &from, &to, 1, &opts, NULL, error);
     if (status == EPCTX_OK) { /* the graph of one model as that of another */
-        status = epctx_remove(a, epctx_model_graph(a).view, error);
+        status = epctx_view_remove(a, epctx_model_graph(a).view, error);
         if (status == EPCTX_OK)
-            status = epctx_put_copy(a, epctx_model_read(a).view, 7, epctx_model_graph(b).view,
-                                    no_view(), NULL, error);
+            status = epctx_message_put_copy(a, epctx_model_read(a).view, 7,
+                                            epctx_model_graph(b).view, no_view(), NULL, error);
     }
-    if (status != EPCTX_OK) epctx_undo(a, 0);
+    if (status != EPCTX_OK) epctx_model_undo(a, 0);
     return status;
 }
 

@@ -15,7 +15,7 @@ static epctx_status read_node(bytes *node, epctx_model *model, bytes *b, epctx_e
     if (epctx_model_open_memory(model, b->data, b->size, NULL, error) != EPCTX_OK)
         return EPCTX_ERR_BACKEND;
     it = epctx_graph_nodes(epctx_model_graph(model));
-    if (!epctx_next_node(&it, &view) || !epctx_is_epnode(&view)) return EPCTX_ERR_BACKEND;
+    if (!epctx_next_node(&it, &view) || !epctx_node_is_epnode(&view)) return EPCTX_ERR_BACKEND;
     return epctx_epnode_read(&view, out, error);
 }
 
@@ -203,7 +203,7 @@ TEST(other_domains)
         body.data = node.data;
         body.size = node.size;
         view = epctx_node_of(body);
-        is = epctx_is_epnode(&view);
+        is = epctx_node_is_epnode(&view);
         bytes_free(&node);
         CHECK(is == list[i].is, "'%s' of domain '%s'", list[i].op_type, list[i].domain);
     }
@@ -215,7 +215,7 @@ TEST(other_domains)
         *letter = (char)(i % 2 == 0 ? *letter ^ 0x20 : '_');
         view.op_type = epctx_str_of(op_type);
         view.domain = epctx_str_of(domain);
-        CHECK(!epctx_is_epnode(&view), "'%s' of domain '%s'", op_type, domain);
+        CHECK(!epctx_node_is_epnode(&view), "'%s' of domain '%s'", op_type, domain);
     }
 }
 
@@ -278,11 +278,11 @@ TEST(many_inputs)
         record.output_count = 1;
         record.attrs = attrs;
         record.attr_count = epctx_epnode_attrs(&ep, attrs);
-        CHECK_OK(epctx_put_node(&model, none, &record, none, &placed, &error), error);
+        CHECK_OK(epctx_graph_put_node(&model, none, &record, none, &placed, &error), error);
         result = written(&model);
         CHECK_INT(epctx_model_open_memory(&again, result.data, result.size, NULL, NULL), EPCTX_OK);
         it = epctx_graph_nodes(epctx_model_graph(&again));
-        CHECK_TRUE(epctx_next_node(&it, &view) && epctx_is_epnode(&view));
+        CHECK_TRUE(epctx_next_node(&it, &view) && epctx_node_is_epnode(&view));
         CHECK_INT(epctx_epnode_read(&view, &ep, &error), EPCTX_OK);
         CHECK_UINT(view.input_count, counts[k]);
         it = epctx_node_inputs(&view);
@@ -330,7 +330,7 @@ TEST(round_trip)
     record.output_count = 1;
     record.attrs = attrs;
     record.attr_count = epctx_epnode_attrs(&ep, attrs);
-    CHECK_OK(epctx_put_node(&model, none, &record, none, &placed, &error), error);
+    CHECK_OK(epctx_graph_put_node(&model, none, &record, none, &placed, &error), error);
     view = epctx_node_of(placed);
     CHECK_TRUE(epctx_str_is(view.name, "new"));
     result = written(&model);
@@ -338,7 +338,7 @@ TEST(round_trip)
     CHECK_INT(epctx_model_open_memory(&again, result.data, result.size, NULL, NULL), EPCTX_OK);
     it = epctx_graph_nodes(epctx_model_graph(&again));
     CHECK_TRUE(epctx_next_node(&it, &view) && epctx_str_is(view.name, "relu"));
-    CHECK_TRUE(epctx_next_node(&it, &view) && epctx_is_epnode(&view));
+    CHECK_TRUE(epctx_next_node(&it, &view) && epctx_node_is_epnode(&view));
     CHECK_INT(epctx_epnode_read(&view, &back, &error), EPCTX_OK);
     CHECK_UINT(back.present, ep.present);
     CHECK_INT(back.main_context, 0);
@@ -374,7 +374,7 @@ TEST(genuine)
         CHECK_OK(epctx_model_open_file(&model, path, NULL, &error), error);
         it = epctx_graph_nodes(epctx_model_graph(&model));
         while (epctx_next_node(&it, &node)) {
-            if (!epctx_is_epnode(&node)) continue;
+            if (!epctx_node_is_epnode(&node)) continue;
             CHECK_OK(epctx_epnode_read(&node, &ep, &error), error);
             if (cases[i].source != NULL) CHECK_TRUE(epctx_str_is(ep.source, cases[i].source));
         }

@@ -260,7 +260,7 @@ static epctx_status op_new(stage *s, epctx_error *error)
 static epctx_status op_graph_load(stage *s, epctx_error *error)
 {
     epctx_graph graph;
-    return epctx_graph_load(&s->model, &graph, error);
+    return epctx_model_load_graph(&s->model, &graph, error);
 }
 
 static void ignore_finding(void *user, const epctx_finding *finding)
@@ -347,7 +347,7 @@ static epctx_status op_edit(stage *s, epctx_error *error)
     epctx_value value = {0};
     epctx_tensor tensor = {0};
     epctx_name_opts names = {0};
-    size_t mark = epctx_edit_mark(m), count;
+    size_t mark = epctx_model_mark(m), count;
     epctx_span data = {(const uint8_t *)"data", 4};
     epctx_status status;
     names.all_nodes = true;
@@ -372,41 +372,41 @@ static epctx_status op_edit(stage *s, epctx_error *error)
     do {                                                                                           \
         if (status == EPCTX_OK) status = (call);                                                   \
     } while (0)
-    status = epctx_set_str(m, model, 6, epctx_str_of("another doc"), error);
-    STEP(epctx_set_int(m, model, 5, 7, error));
-    STEP(epctx_set_data(m, model, 4, data, error));
-    STEP(epctx_put_str(m, view.view, 1, epctx_str_of("x2"), error));
-    STEP(epctx_set_attr(m, view.view, &attr, error));
-    STEP(epctx_put_node(m, none, &node, none, &placed, error));
+    status = epctx_message_set_str(m, model, 6, epctx_str_of("another doc"), error);
+    STEP(epctx_message_set_int(m, model, 5, 7, error));
+    STEP(epctx_message_set_data(m, model, 4, data, error));
+    STEP(epctx_message_put_str(m, view.view, 1, epctx_str_of("x2"), error));
+    STEP(epctx_node_set_attr(m, view.view, &attr, error));
+    STEP(epctx_graph_put_node(m, none, &node, none, &placed, error));
     if (status == EPCTX_OK) {
         epctx_node_view seen = epctx_node_of(view.view);
         epctx_attr_view first;
         it = epctx_node_attrs(&seen);
         if (!epctx_next_attr(&it, &first)) abort();
-        status = epctx_set_attr_copy(m, placed, first.view, error);
+        status = epctx_node_copy_attr(m, placed, first.view, error);
     }
-    STEP(epctx_unset_attr(m, placed, attr.name, error));
-    STEP(epctx_move(m, placed, view.view, &placed, error));
-    STEP(epctx_put_copy(m, epctx_model_graph(m).view, 1, view.view, none, &placed, error));
-    STEP(epctx_remove(m, placed, error));
-    STEP(epctx_put_input(m, none, &value, none, NULL, error));
-    STEP(epctx_put_output(m, none, &value, none, NULL, error));
-    STEP(epctx_put_value(m, none, &value, none, NULL, error));
-    STEP(epctx_put_tensor(m, none, &tensor, none, NULL, error));
-    STEP(epctx_put_opset(m, epctx_str_of("d"), 1, error));
-    STEP(epctx_set_opset(m, epctx_str_of("d"), 2, error));
-    STEP(epctx_unset_opset(m, epctx_str_of("d"), error));
-    STEP(epctx_set_pair(m, model, epctx_metadata_field(EPCTX_KIND_MODEL), epctx_str_of("k"),
-                        epctx_str_of("1"), error));
-    STEP(epctx_put_metadata(m, epctx_str_of("k"), epctx_str_of("2"), error));
-    STEP(epctx_unset_metadata(m, epctx_str_of("k"), error));
+    STEP(epctx_node_remove_attr(m, placed, attr.name, error));
+    STEP(epctx_view_move(m, placed, view.view, &placed, error));
+    STEP(epctx_message_put_copy(m, epctx_model_graph(m).view, 1, view.view, none, &placed, error));
+    STEP(epctx_view_remove(m, placed, error));
+    STEP(epctx_graph_put_input(m, none, &value, none, NULL, error));
+    STEP(epctx_graph_put_output(m, none, &value, none, NULL, error));
+    STEP(epctx_graph_put_value(m, none, &value, none, NULL, error));
+    STEP(epctx_graph_put_initializer(m, none, &tensor, none, NULL, error));
+    STEP(epctx_model_put_opset(m, epctx_str_of("d"), 1, error));
+    STEP(epctx_model_set_opset(m, epctx_str_of("d"), 2, error));
+    STEP(epctx_model_remove_opset(m, epctx_str_of("d"), error));
+    STEP(epctx_message_set_pair(m, model, epctx_metadata_field(EPCTX_KIND_MODEL), epctx_str_of("k"),
+                                epctx_str_of("1"), error));
+    STEP(epctx_model_set_metadata(m, epctx_str_of("k"), epctx_str_of("2"), error));
+    STEP(epctx_model_remove_metadata(m, epctx_str_of("k"), error));
     STEP(epctx_rename_values(m, none, from, to, 1, NULL, &count, error));
-    STEP(epctx_rename_node(m, view.view, epctx_str_of("renamed"), NULL, error));
-    STEP(epctx_prefix(m, epctx_str_of("p_"), &names, &count, error));
-    STEP(epctx_clear_field(m, model, 6, error));
-    STEP(epctx_rebuild(m, error));
+    STEP(epctx_node_rename(m, view.view, epctx_str_of("renamed"), NULL, error));
+    STEP(epctx_model_prefix(m, epctx_str_of("p_"), &names, &count, error));
+    STEP(epctx_message_remove_field(m, model, 6, error));
+    STEP(epctx_model_rebuild(m, error));
 #undef STEP
-    if (status != EPCTX_OK) epctx_undo(m, mark);
+    if (status != EPCTX_OK) epctx_model_undo(m, mark);
     return status;
 }
 
@@ -437,7 +437,7 @@ static epctx_status convert(stage *s,
                             epctx_error *error)
 {
     epctx_changes changes;
-    size_t mark = epctx_edit_mark(&s->model);
+    size_t mark = epctx_model_mark(&s->model);
     epctx_status status = function(&s->model, NULL, &changes, error);
     if (status == EPCTX_OK)
         status = epctx_check_group(&s->model, s->model.path, NULL, changes.files,
@@ -445,22 +445,22 @@ static epctx_status convert(stage *s,
     if (status == EPCTX_OK)
         status = epctx_write_group(&s->model, s->model.path, NULL, changes.files,
                                    changes.file_count, EPCTX_OVERWRITE_REPLACE, error);
-    if (status != EPCTX_OK) epctx_undo(&s->model, mark);
+    if (status != EPCTX_OK) epctx_model_undo(&s->model, mark);
     return status;
 }
 
-#define CONVERT(name)                                                                              \
+#define CONVERT(name, function)                                                                    \
     static epctx_status op_##name(stage *s, epctx_error *error)                                    \
     {                                                                                              \
-        return convert(s, epctx_##name, error);                                                    \
+        return convert(s, function, error);                                                        \
     }
-CONVERT(embed)
-CONVERT(extract)
-CONVERT(init_inline)
-CONVERT(init_external)
-CONVERT(init_prune)
-CONVERT(weightless)
-CONVERT(self_contained)
+CONVERT(embed, epctx_model_embed)
+CONVERT(extract, epctx_model_extract)
+CONVERT(init_inline, epctx_init_inline)
+CONVERT(init_external, epctx_init_external)
+CONVERT(init_prune, epctx_init_prune)
+CONVERT(weightless, epctx_weightless)
+CONVERT(self_contained, epctx_self_contained)
 
 static epctx_status move_with(const epctx_io *io, stage *s, epctx_error *error)
 {
@@ -555,10 +555,10 @@ static epctx_status op_partition(stage *s, epctx_error *error)
     epctx_partition *parts;
     size_t count;
     uint8_t take[4] = {1, 1, 0, 1};
-    epctx_status status = epctx_graph_load(&s->model, &graph, error);
+    epctx_status status = epctx_model_load_graph(&s->model, &graph, error);
     epctx_arena_init(&arena, &s->allocator);
     if (status == EPCTX_OK)
-        status = epctx_partition_graph(&graph, take, &arena, &parts, &count, error);
+        status = epctx_graph_partition(&graph, take, &arena, &parts, &count, error);
     epctx_arena_free(&arena);
     return status;
 }
@@ -588,7 +588,7 @@ static epctx_status op_ep(stage *s, epctx_error *error)
     epctx_ep_opts opts = {0};
     epctx_ep ep = {0};
     epctx_graph graph;
-    epctx_status status = epctx_graph_load(&s->model, &graph, error);
+    epctx_status status = epctx_model_load_graph(&s->model, &graph, error);
     opts.binary = "b.bin";
     opts.allocator = &s->allocator;
     epctx_arena_init(&arena, &s->allocator);
@@ -694,7 +694,7 @@ static epctx_status op_share_compile(stage *s, epctx_error *error)
     epctx_graph graph;
     const epctx_graph *pieces[1];
     const epctx_node *nodes;
-    epctx_status status = epctx_graph_load(&s->model, &graph, error);
+    epctx_status status = epctx_model_load_graph(&s->model, &graph, error);
     pieces[0] = &graph;
     opts.context_path = "/d/h_ctx.onnx";
     opts.source_model = "m.onnx";

@@ -108,7 +108,7 @@ TEST(two_partitions)
     CHECK_STR(nodes_of(&model), "EPContext:x,x2,->b,b2,;Keep:b,k,->c,;EPContext:c,b2,->y,;");
     it = epctx_graph_nodes(epctx_model_graph(&model));
     while (epctx_next_node(&it, &node))
-        if (epctx_is_epnode(&node))
+        if (epctx_node_is_epnode(&node))
             CHECK_INT(epctx_epnode_read(&node, &ep[count++], &error), EPCTX_OK);
     CHECK_UINT(count, 2);
     CHECK_INT(ep[0].main_context, 1);
@@ -421,13 +421,14 @@ TEST(new_node_moves)
     node.input_count = 1;
     node.outputs = &c;
     node.output_count = 1;
-    CHECK_INT(epctx_put_node(&model, epctx_model_graph(&model).view, &node, view.view, NULL,
-                             &error), EPCTX_OK);
+    CHECK_INT(epctx_graph_put_node(&model, epctx_model_graph(&model).view, &node, view.view, NULL,
+                                   &error),
+              EPCTX_OK);
     before = written(&model);
     CHECK_OK(epctx_generate(&model, &backend, NULL, NULL, &error), error);
     CHECK_STR(nodes_of(&model),
               "Keep:x,->b,;EPContext:x,->a,d,;Keep:a,->c,;Keep:b,c,d,->y,;");
-    epctx_undo(&model, 1);
+    epctx_model_undo(&model, 1);
     after = written(&model);
     CHECK_MEM(after.data, after.size, before.data, before.size);
     epctx_model_close(&model);
@@ -527,7 +528,7 @@ TEST(initializers_as_inputs)
     CHECK_STR(f.log, "x->y;");
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
     CHECK_STR(nodes_of(&model), "EPContext:x,->y,;");
-    CHECK_INT(epctx_graph_load(&model, &record, &error), EPCTX_OK);
+    CHECK_INT(epctx_model_load_graph(&model, &record, &error), EPCTX_OK);
     CHECK_UINT(record.input_count, 1);
     CHECK_UINT(record.initializer_count, 0);
     epctx_model_close(&model);
@@ -887,11 +888,11 @@ TEST(load_other_body)
 static epctx_status try_prefix(epctx_model *model, bool one_graph, epctx_error *error)
 {
     epctx_name_opts opts = {0};
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     epctx_status status;
     opts.one_graph = one_graph;
-    status = epctx_prefix(model, epctx_str_of("p_"), &opts, NULL, error);
-    epctx_undo(model, mark);
+    status = epctx_model_prefix(model, epctx_str_of("p_"), &opts, NULL, error);
+    epctx_model_undo(model, mark);
     return status;
 }
 
@@ -905,8 +906,8 @@ static epctx_status prefix_after(const char *name, route how, bool one_graph, ep
     epctx_model model;
     epctx_status status = epctx_model_open_file(&model, at(name), NULL, error);
     if (status != EPCTX_OK) return status;
-    if (how == EMBEDDED) status = epctx_embed(&model, NULL, NULL, error);
-    if (how == EXTRACTED) status = epctx_extract(&model, NULL, NULL, error);
+    if (how == EMBEDDED) status = epctx_model_embed(&model, NULL, NULL, error);
+    if (how == EXTRACTED) status = epctx_model_extract(&model, NULL, NULL, error);
     if (how == SPLIT || how == SPLIT_EMBEDDED) { /* at what the node in the middle makes: the second graph is left */
         epctx_value inputs[2];
         memset(inputs, 0, sizeof inputs);
@@ -920,7 +921,7 @@ static epctx_status prefix_after(const char *name, route how, bool one_graph, ep
         status = epctx_split(&model, &cut, NULL, error);
     }
     if (status == EPCTX_OK && how == SPLIT_EMBEDDED)
-        status = epctx_embed(&model, NULL, NULL, error);
+        status = epctx_model_embed(&model, NULL, NULL, error);
     if (status == EPCTX_OK) status = try_prefix(&model, one_graph, error);
     epctx_model_close(&model);
     return status;
@@ -1394,7 +1395,7 @@ TEST(three_folders)
     remove(at("model/m.onnx"));
     remove(at("data/w.data"));
     CHECK_INT(epctx_model_open_file(&model, at("out/m_ctx.onnx"), NULL, &error), EPCTX_OK);
-    CHECK_OK(epctx_graph_load(&model, &g, &error), error);
+    CHECK_OK(epctx_model_load_graph(&model, &g, &error), error);
     CHECK_UINT(g.initializer_count, 1);
     CHECK_TRUE(epctx_str_is(g.initializers[0].name, "k"));
     CHECK_MEM(g.initializers[0].data, g.initializers[0].size, &values[2], 8);

@@ -45,7 +45,7 @@ static void make_plain(const char *name)
 static const char *names_in(const epctx_model *model, uint32_t number)
 {
     static char text[500];
-    epctx_cursor it = epctx_fields(epctx_model_graph(model).view, number);
+    epctx_cursor it = epctx_view_fields(epctx_model_graph(model).view, number);
     epctx_field field;
     text[0] = '\0';
     while (epctx_next_field(&it, &field)) {
@@ -106,7 +106,7 @@ static bool remove_gone(epctx_model *model)
     epctx_field field;
     for (size_t i = 0; i < 5; i++) {
         bool found = false;
-        it = epctx_fields(epctx_model_graph(model).view, numbers_of[i]);
+        it = epctx_view_fields(epctx_model_graph(model).view, numbers_of[i]);
         while (!found && epctx_next_field(&it, &field)) {
             epctx_str name;
             if (field.wire != EPCTX_WIRE_LEN) continue;
@@ -115,9 +115,9 @@ static bool remove_gone(epctx_model *model)
                                         : epctx_value_of(field.body).name;
             found = epctx_str_is(name, "gone") || epctx_str_is(name, "nowhere");
         }
-        if (!found || epctx_remove(model, field.body, &error) != EPCTX_OK) return false;
+        if (!found || epctx_view_remove(model, field.body, &error) != EPCTX_OK) return false;
     }
-    return epctx_unset_metadata(model, epctx_str_of("epctx.build.Gone"), &error) == EPCTX_OK;
+    return epctx_model_remove_metadata(model, epctx_str_of("epctx.build.Gone"), &error) == EPCTX_OK;
 }
 
 /* An edited model gives what its bytes give: removed fields are no fields, and fields of other wire
@@ -152,8 +152,10 @@ TEST(noisy_and_edited)
     /* All but the stamp, which names the file of the source and its hash. */
     CHECK_INT(epctx_model_open_memory(&model, first.data, first.size, NULL, &error), EPCTX_OK);
     CHECK_INT(epctx_model_open_memory(&again, second.data, second.size, NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_unset_metadata(&model, epctx_str_of("epctx.build.FakeEP"), &error), EPCTX_OK);
-    CHECK_INT(epctx_unset_metadata(&again, epctx_str_of("epctx.build.FakeEP"), &error), EPCTX_OK);
+    CHECK_INT(epctx_model_remove_metadata(&model, epctx_str_of("epctx.build.FakeEP"), &error),
+              EPCTX_OK);
+    CHECK_INT(epctx_model_remove_metadata(&again, epctx_str_of("epctx.build.FakeEP"), &error),
+              EPCTX_OK);
     bare_first = written(&model);
     bare_second = written(&again);
     CHECK_MEM(bare_first.data, bare_first.size, bare_second.data, bare_second.size);
@@ -231,7 +233,7 @@ TEST(unread)
     {
         epctx_cursor it = epctx_graph_nodes(epctx_model_graph(&model));
         epctx_node_view node;
-        CHECK_TRUE(epctx_next_node(&it, &node) && epctx_is_epnode(&node));
+        CHECK_TRUE(epctx_next_node(&it, &node) && epctx_node_is_epnode(&node));
         CHECK_TRUE(epctx_next_node(&it, &node) && epctx_str_is(node.name, "unread"));
         CHECK_TRUE(!epctx_next_node(&it, &node));
     }
@@ -261,7 +263,7 @@ TEST(out_of_order)
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, &error), EPCTX_OK);
     it = epctx_graph_nodes(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_node(&it, &node) && epctx_str_is(node.name, "apart"));
-    CHECK_TRUE(epctx_next_node(&it, &node) && epctx_is_epnode(&node));
+    CHECK_TRUE(epctx_next_node(&it, &node) && epctx_node_is_epnode(&node));
     CHECK_TRUE(epctx_next_node(&it, &node) && epctx_str_is(node.name, "last"));
     epctx_model_close(&model);
 }
@@ -306,7 +308,7 @@ TEST(empty_initializers)
     CHECK_TRUE(epctx_next_tensor(&it, &tensor) && epctx_str_is(tensor.name, "typed"));
     CHECK_TRUE(tensor.external);
     {
-        epctx_cursor fields = epctx_fields(tensor.view, 7);
+        epctx_cursor fields = epctx_view_fields(tensor.view, 7);
         epctx_field field;
         CHECK_TRUE(!epctx_next_field(&fields, &field));
     }

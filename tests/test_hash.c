@@ -149,7 +149,7 @@ static uint64_t hash_of(bytes b, epctx_error *error)
     uint64_t hash = 0;
     opts.external_folder = root;
     if (epctx_model_open_memory(&model, b.data, b.size, &opts, error) == EPCTX_OK &&
-        epctx_graph_load(&model, &graph, error) == EPCTX_OK)
+        epctx_model_load_graph(&model, &graph, error) == EPCTX_OK)
         hash = epctx_graph_hash(&graph);
     epctx_model_close(&model);
     bytes_free(&b);

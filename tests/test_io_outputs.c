@@ -179,12 +179,12 @@ static epctx_status convert_at(convert_fn function, const char *path, const char
 
 static epctx_status extract(const char *name)
 {
-    return convert_at(epctx_extract, "in/m.onnx", name, EPCTX_OVERWRITE_REPLACE);
+    return convert_at(epctx_model_extract, "in/m.onnx", name, EPCTX_OVERWRITE_REPLACE);
 }
 
 static epctx_status extract_backup(const char *name)
 {
-    return convert_at(epctx_extract, "in/m.onnx", name, EPCTX_OVERWRITE_BACKUP);
+    return convert_at(epctx_model_extract, "in/m.onnx", name, EPCTX_OVERWRITE_BACKUP);
 }
 
 static epctx_status external(const char *name)
@@ -646,8 +646,10 @@ TEST(changed_since_read)
     save_source();
     CHECK_INT(epctx_model_open_file(&one, at("in/m.onnx"), NULL, &error), EPCTX_OK);
     CHECK_INT(epctx_model_open_file(&two, at("in/m.onnx"), NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_put_metadata(&one, epctx_str_of("a"), epctx_str_of("1"), &error), EPCTX_OK);
-    CHECK_INT(epctx_put_metadata(&two, epctx_str_of("b"), epctx_str_of("2"), &error), EPCTX_OK);
+    CHECK_INT(epctx_model_set_metadata(&one, epctx_str_of("a"), epctx_str_of("1"), &error),
+              EPCTX_OK);
+    CHECK_INT(epctx_model_set_metadata(&two, epctx_str_of("b"), epctx_str_of("2"), &error),
+              EPCTX_OK);
     CHECK_OK(epctx_model_write_file(&one, at("in/m.onnx"), NULL, &error), error);
     before = read_file(at("in/m.onnx"));
     CHECK_INT(epctx_model_write_file(&two, at("in/m.onnx"), NULL, &error), EPCTX_ERR_CHANGED);
@@ -679,7 +681,8 @@ static void *change_one(void *user)
     bool good = epctx_file_lock_take(&lock, NULL, in_model, &e) == EPCTX_OK;
     opts.lock = &lock;
     good = good && epctx_model_open_file(&model, in_model, NULL, &e) == EPCTX_OK;
-    good = good && epctx_put_metadata(&model, epctx_str_of(key), epctx_str_of("x"), &e) == EPCTX_OK &&
+    good = good &&
+           epctx_model_set_metadata(&model, epctx_str_of(key), epctx_str_of("x"), &e) == EPCTX_OK &&
            epctx_model_write_file(&model, in_model, &opts, &e) == EPCTX_OK;
     epctx_model_close(&model);
     epctx_file_lock_drop(&lock);
@@ -688,7 +691,7 @@ static void *change_one(void *user)
 
 static bool has_metadata(const epctx_model *model, const char *key)
 {
-    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
     epctx_pair pair;
     while (epctx_next_pair(&it, &pair))
         if (epctx_str_is(pair.key, key)) return true;

@@ -167,7 +167,7 @@ TEST(primaries)
     CHECK_UINT(loaded.cpu_nodes, 1);
     node = epctx_node_of(loaded.others[0]);
     CHECK_TRUE(epctx_str_is(node.name, "foreign"));
-    CHECK_TRUE(epctx_is_epnode(&node));
+    CHECK_TRUE(epctx_node_is_epnode(&node));
     node = epctx_node_of(loaded.others[1]);
     CHECK_TRUE(epctx_str_is(node.name, "cpu"));
     CHECK_TRUE(epctx_str_is(loaded.bound[MANY + 1].info.name, "left"));

@@ -77,7 +77,7 @@ TEST(merge_side_by_side)
     CHECK_INT(count_of(epctx_graph_initializers(graph)), 2);
     CHECK_TRUE(has_input(&p.models[0], "x") && has_input(&p.models[0], "m2_x"));
     CHECK_INT(p.out.file_count, 0);
-    epctx_undo(&p.models[0], 0);
+    epctx_model_undo(&p.models[0], 0);
     CHECK(pair_untouched(&p), "undo does not restore the bytes, or the second model changed");
     pair_close(&p);
 }
@@ -120,7 +120,7 @@ TEST(chain)
     CHECK_INT(count_of(epctx_graph_outputs(epctx_model_graph(&p.models[0]))), 1);
     /* t, its namesake, and y, which is no output any more */
     CHECK_INT(count_of(epctx_graph_values(epctx_model_graph(&p.models[0]))), 3);
-    epctx_undo(&p.models[0], 0);
+    epctx_model_undo(&p.models[0], 0);
     opts.keep_outputs = true;
     CHECK_OK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error), p.error);
     CHECK_INT(count_of(epctx_graph_outputs(epctx_model_graph(&p.models[0]))), 2);
@@ -268,7 +268,7 @@ TEST(merge_of_an_old_model)
     CHECK_TRUE(has_input(&p.models[0], "p") && has_input(&p.models[0], "x"));
     CHECK(!has_input(&p.models[0], "v"), "the weight is an input of the result");
     CHECK_INT(epctx_model_read(&p.models[0]).ir_version, 8);
-    epctx_undo(&p.models[0], 0);
+    epctx_model_undo(&p.models[0], 0);
     p.parts[0].model = &p.models[1]; /* the other way round, with names that change */
     p.parts[1].model = &p.models[0];
     p.parts[1].prefix = "old_";
@@ -286,12 +286,13 @@ TEST(merge_of_too_much)
     CHECK_TRUE(pair_open(&p, small_model("n", "x", "y"), small_model("m", "u", "v")));
     payload.data = p.data[0].data;
     payload.size = (size_t)EPCTX_MODEL_MAX;
-    CHECK_INT(epctx_set_data(&p.models[0], epctx_model_read(&p.models[0]).view, 6, payload, NULL),
-              EPCTX_OK);
+    CHECK_INT(
+        epctx_message_set_data(&p.models[0], epctx_model_read(&p.models[0]).view, 6, payload, NULL),
+        EPCTX_OK);
     CHECK_INT(pair_merge(&p), EPCTX_ERR_LIMIT);
     CHECK_HAS(p.error.message, "move contexts and initializers into files beforehand");
-    CHECK_UINT(epctx_edit_mark(&p.models[0]), 1);
-    epctx_undo(&p.models[0], 0);
+    CHECK_UINT(epctx_model_mark(&p.models[0]), 1);
+    epctx_model_undo(&p.models[0], 0);
     CHECK(pair_untouched(&p), "a refusal changes something");
     pair_close(&p);
 }
@@ -524,7 +525,7 @@ TEST(chain_keeps_names_of_binaries)
         epctx_str name = {NULL, 0};
         epctx_next_str(&inputs, &name);
         bridge = bridge || (epctx_str_is(node.op_type, "Identity") && epctx_str_is(name, "y"));
-        wanted = wanted || (epctx_is_epnode(&node) && epctx_str_is(name, "a"));
+        wanted = wanted || (epctx_node_is_epnode(&node) && epctx_str_is(name, "a"));
     }
     CHECK(bridge && wanted, "the EPContext node has not its input 'a' from an Identity of 'y'");
     pair_close(&p);
@@ -551,7 +552,7 @@ TEST(merge_names_are_new)
     CHECK_TRUE(pair_open(&p, new_model(&a), new_model(&b)));
     CHECK_OK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error), p.error);
     CHECK_TRUE(has_input(&p.models[0], "x") && has_input(&p.models[0], "m2_m2_m2_x"));
-    epctx_undo(&p.models[0], 0);
+    epctx_model_undo(&p.models[0], 0);
     p.parts[1].prefix = "";
     CHECK_INT(epctx_merge(p.parts, 2, &opts, NULL, &p.error), EPCTX_ERR_EXISTS);
     CHECK(pair_untouched(&p), "a refusal changes something");
@@ -754,7 +755,7 @@ TEST(merge_metadata)
     CHECK_TRUE(epctx_model_metadata(&p.models[0], epctx_str_of("key"), &value));
     CHECK_TRUE(epctx_str_is(value, "1"));
     CHECK_TRUE(epctx_model_metadata(&p.models[0], epctx_str_of("new"), &value));
-    epctx_undo(&p.models[0], 0);
+    epctx_model_undo(&p.models[0], 0);
     opts.metadata = EPCTX_METADATA_PREFIX;
     CHECK_OK(epctx_merge(p.parts, 2, &opts, NULL, &p.error), p.error);
     CHECK_TRUE(epctx_model_metadata(&p.models[0], epctx_str_of("m2_key"), &value));
@@ -800,7 +801,7 @@ TEST(merge_metadata_prefix_taken)
                   "case %zu: '%s' is '%.*s', expected %s", i, keys[k], (int)value.size, value.data,
                   wants[k] == NULL ? "nothing" : wants[k]);
         }
-        epctx_undo(&p.models[0], 0);
+        epctx_model_undo(&p.models[0], 0);
         p.parts[1].prefix = "";
         opts.share_inputs = true;
         CHECK_TRUE(epctx_merge(p.parts, 2, &opts, NULL, &p.error) == EPCTX_ERR_EXISTS);
@@ -815,8 +816,8 @@ TEST(merge_newer_operator_sets)
     pair p;
     add_opset(&b, "idle", 2); /* nothing of it is used: its version is nobody's business */
     CHECK_TRUE(pair_open(&p, small_model("n", "x", "y"), b));
-    CHECK_INT(epctx_set_opset(&p.models[0], epctx_str_of(""), 13, NULL), EPCTX_OK);
-    CHECK_INT(epctx_put_opset(&p.models[0], epctx_str_of("idle"), 1, NULL), EPCTX_OK);
+    CHECK_INT(epctx_model_set_opset(&p.models[0], epctx_str_of(""), 13, NULL), EPCTX_OK);
+    CHECK_INT(epctx_model_put_opset(&p.models[0], epctx_str_of("idle"), 1, NULL), EPCTX_OK);
     CHECK_INT(pair_merge(&p), EPCTX_ERR_GRAPH);
     CHECK_HAS(p.error.message, "operator set ai.onnx version 17, those of earlier models of "
                                "version 13");
@@ -874,7 +875,7 @@ TEST(merge_metadata_of_graphs)
     REFUSED(&p, EPCTX_ERR_GRAPH, "use a prefix, or change one of them");
     p.opts.metadata = EPCTX_METADATA_PREFIX;
     MERGES(&p);
-    it = epctx_metadata(epctx_model_graph(&p.models[0]).view, EPCTX_KIND_GRAPH);
+    it = epctx_view_metadata(epctx_model_graph(&p.models[0]).view, EPCTX_KIND_GRAPH);
     for (int i = 0; i < 3; i++)
         CHECK(epctx_next_pair(&it, &pairs[i]), "%d entries, expected 3", i);
     CHECK_TRUE(epctx_str_is(pairs[1].key, EPCTX_BUILD_PREFIX "x"));

@@ -451,7 +451,7 @@ TEST(merge_of_long_names)
     CHECK_UINT(out.file_count, MODELS - 3); /* the first is where it should be */
     CHECK_UINT(strlen(out.files[MODELS - 4].name), EPCTX_PATH_MAX - 1);
     CHECK_HAS(out.files[MODELS - 4].name, "nnn_9");
-    epctx_undo(&models[0], 0);
+    epctx_model_undo(&models[0], 0);
     CHECK_INT(epctx_merge(parts, MODELS, NULL, NULL, &error), EPCTX_ERR_LIMIT);
     CHECK_HAS(error.message, "a path is longer than 4095 bytes");
     for (int i = 0; i < MODELS; i++) {

@@ -228,7 +228,7 @@ TEST(no_graph)
     CHECK_TRUE(!epctx_model_has_graph(&model));
     it = epctx_graph_nodes(epctx_model_graph(&model));
     CHECK_TRUE(!epctx_next_node(&it, &node));
-    CHECK_INT(epctx_graph_load(&model, &graph, &error), EPCTX_ERR_GRAPH);
+    CHECK_INT(epctx_model_load_graph(&model, &graph, &error), EPCTX_ERR_GRAPH);
     epctx_model_close(&model);
 }
 
@@ -331,7 +331,7 @@ TEST(shuffled_nodes)
         opts.allocator = &allocator;
         c.fail_at = n;
         status = epctx_model_open_memory(&model, b.data, b.size, &opts, NULL);
-        if (status == EPCTX_OK) status = epctx_graph_load(&model, &g, NULL);
+        if (status == EPCTX_OK) status = epctx_model_load_graph(&model, &g, NULL);
         for (size_t i = 0; status == EPCTX_OK && i < g.node_count; i++) {
             int node = atoi(g.nodes[i].name.data + 1);
             CHECK(node < 3 || made[node / 3], "v%d stands before what it reads", node);
@@ -364,7 +364,7 @@ static epctx_status load_tensor(int32_t elem, int64_t dim, int64_t other, uint32
     put_child(&graph, 5, &tensor);
     b = new_model(&graph);
     status = epctx_model_open_memory(&model, b.data, b.size, NULL, error);
-    if (status == EPCTX_OK) status = epctx_graph_load(&model, &g, error);
+    if (status == EPCTX_OK) status = epctx_model_load_graph(&model, &g, error);
     epctx_model_close(&model);
     bytes_free(&b);
     return status;
@@ -459,7 +459,7 @@ TEST(record)
     model = new_model(&graph);
     b = model;
     CHECK_INT(epctx_model_open_memory(&m, b.data, b.size, NULL, NULL), EPCTX_OK);
-    CHECK_OK(epctx_graph_load(&m, &g, &error), error);
+    CHECK_OK(epctx_model_load_graph(&m, &g, &error), error);
     CHECK_UINT(g.node_count, 1);
     CHECK_UINT(g.input_count, 1);
     CHECK_INT(g.inputs[0].rank, 2);
@@ -510,7 +510,7 @@ TEST(record_bad_tensors)
         add_node(&graph, "Foo", "n", "culprit", "y");
         b = new_model(&graph);
         CHECK_INT(epctx_model_open_memory(&m, b.data, b.size, NULL, NULL), EPCTX_OK);
-        CHECK(epctx_graph_load(&m, &g, &error) == EPCTX_ERR_GRAPH, "case %zu: %s", i,
+        CHECK(epctx_model_load_graph(&m, &g, &error) == EPCTX_ERR_GRAPH, "case %zu: %s", i,
               error.message);
         CHECK_HAS(error.message, "culprit");
         epctx_model_close(&m);
@@ -542,7 +542,7 @@ static epctx_status load_external(const char *folder, int64_t count, const char 
     write_file(path, b.data, b.size);
     bytes_free(&b);
     status = epctx_model_open_file(&m, path, NULL, error);
-    if (status == EPCTX_OK) status = epctx_graph_load(&m, &g, error);
+    if (status == EPCTX_OK) status = epctx_model_load_graph(&m, &g, error);
     if (status == EPCTX_OK) {
         const epctx_tensor *t = initializer(&g, "w");
         if (t == NULL || t->size != (size_t)count * 4) status = EPCTX_ERR_BACKEND;
@@ -602,13 +602,13 @@ TEST(external_data_from_memory)
     add_node(&graph, "Foo", "n", "w", "y");
     b = new_model(&graph);
     CHECK_INT(epctx_model_open_memory(&m, b.data, b.size, NULL, &e), EPCTX_OK);
-    CHECK_TRUE(epctx_graph_load(&m, &g, &e) != EPCTX_OK);
+    CHECK_TRUE(epctx_model_load_graph(&m, &g, &e) != EPCTX_OK);
     CHECK_HAS(e.message, "session.model_external_initializers_file_folder_path");
     CHECK_HAS(e.message, "w.bin");
     epctx_model_close(&m);
     opts.external_folder = folder;
     CHECK_INT(epctx_model_open_memory(&m, b.data, b.size, &opts, &e), EPCTX_OK);
-    CHECK(epctx_graph_load(&m, &g, &e) == EPCTX_OK, "%s", e.message);
+    CHECK(epctx_model_load_graph(&m, &g, &e) == EPCTX_OK, "%s", e.message);
     CHECK_MEM(g.initializers[0].data, g.initializers[0].size, "01234567", 8);
     epctx_model_close(&m);
     bytes_free(&b);
@@ -624,8 +624,8 @@ static epctx_status open_and_load(const bytes *b, const epctx_open_opts *opts, s
     epctx_graph graph;
     epctx_error error;
     epctx_status status = epctx_model_open_memory(&model, b->data, b->size, opts, &error);
-    if (status == EPCTX_OK) status = epctx_rebuild(&model, &error);
-    if (status == EPCTX_OK) status = epctx_graph_load(&model, &graph, &error);
+    if (status == EPCTX_OK) status = epctx_model_rebuild(&model, &error);
+    if (status == EPCTX_OK) status = epctx_model_load_graph(&model, &graph, &error);
     *used = model.arena.used;
     epctx_model_close(&model);
     epctx_model_close(&model);
@@ -707,7 +707,7 @@ TEST(subgraph)
     {
         epctx_graph g;
         epctx_error error;
-        CHECK_OK(epctx_graph_load(&model, &g, &error), error);
+        CHECK_OK(epctx_model_load_graph(&model, &g, &error), error);
         CHECK_TRUE(g.nodes[0].capture_count > 0);
         for (size_t i = 0; i < g.nodes[0].capture_count; i++)
             CHECK_TRUE(epctx_str_is(g.nodes[0].captures[i], "outer"));
@@ -737,7 +737,7 @@ TEST(captures_are_exact)
     put_child(&graph, 1, &node);
     b = new_model(&graph);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-    CHECK_OK(epctx_graph_load(&model, &g, &error), error);
+    CHECK_OK(epctx_model_load_graph(&model, &g, &error), error);
     CHECK_INT(g.nodes[0].capture_count, 2);
     CHECK_TRUE(epctx_str_is(g.nodes[0].captures[0], "near"));
     CHECK_TRUE(epctx_str_is(g.nodes[0].captures[1], "far"));
@@ -757,7 +757,7 @@ TEST(unsorted_nodes)
     add_node(&graph, "Relu", "second", "a", "b");
     b = new_model(&graph);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-    CHECK_OK(epctx_graph_load(&model, &g, &error), error);
+    CHECK_OK(epctx_model_load_graph(&model, &g, &error), error);
     CHECK_INT(g.node_count, 3);
     for (size_t i = 0; i < 3; i++)
         CHECK(epctx_str_is(g.nodes[i].name, order[i]), "node %zu is '%.*s', expected '%s'", i,
@@ -777,7 +777,7 @@ TEST(cycle)
     add_node(&graph, "Relu", "two", "a", "b");
     b = new_model(&graph);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-    CHECK_INT(epctx_graph_load(&model, &g, &error), EPCTX_ERR_GRAPH);
+    CHECK_INT(epctx_model_load_graph(&model, &g, &error), EPCTX_ERR_GRAPH);
     CHECK_HAS(error.message, "cycle");
     epctx_model_close(&model);
     bytes_free(&b);
@@ -806,7 +806,7 @@ TEST(genuine_models)
         CHECK_OK(epctx_model_open_file(&model, path, NULL, &error), error);
         it = epctx_graph_nodes(epctx_model_graph(&model));
         for (; epctx_next_node(&it, &node); nodes++)
-            epnodes += epctx_is_epnode(&node);
+            epnodes += epctx_node_is_epnode(&node);
         if (cases[i].nodes > 0) CHECK_UINT(nodes, cases[i].nodes);
         if (cases[i].epnodes > 0) CHECK_UINT(epnodes, cases[i].epnodes);
         CHECK_TRUE(epnodes > 0);
@@ -890,7 +890,7 @@ static void say_value(bytes *out, const epctx_value_view *value)
         (int)value->elem_type);
     say_dims(out, epctx_value_dims(value));
     say_type(out, &type);
-    say_pairs(out, epctx_metadata(value->view, EPCTX_KIND_VALUE));
+    say_pairs(out, epctx_view_metadata(value->view, EPCTX_KIND_VALUE));
 }
 
 static void say_tensor(bytes *out, const epctx_tensor_view *t)
@@ -906,7 +906,7 @@ static void say_graph(bytes *out, epctx_graph_view graph);
 
 static void say_attr(bytes *out, const epctx_attr_view *attr)
 {
-    epctx_cursor it = epctx_fields(attr->view, 8);
+    epctx_cursor it = epctx_view_fields(attr->view, 8);
     epctx_view graph;
     epctx_field field;
     int64_t i;
@@ -918,16 +918,16 @@ static void say_attr(bytes *out, const epctx_attr_view *attr)
     say_str(out, "ref", attr->ref_attr_name);
     while (epctx_next_int(&it, &i))
         say(out, " %d", (int)i);
-    for (it = epctx_fields(attr->view, 7); epctx_next_float(&it, &f);)
+    for (it = epctx_view_fields(attr->view, 7); epctx_next_float(&it, &f);)
         say(out, " %g", f);
-    for (it = epctx_fields(attr->view, 9); epctx_next_str(&it, &s);)
+    for (it = epctx_view_fields(attr->view, 9); epctx_next_str(&it, &s);)
         say_str(out, "string", s);
     if (attr->t.data != NULL) {
         epctx_tensor_view tensor = epctx_tensor_of(attr->t);
         say_tensor(out, &tensor);
     }
     if (attr->g.data != NULL) say_graph(out, epctx_graph_of(attr->g));
-    for (it = epctx_fields(attr->view, 11); epctx_next_field(&it, &field);) {
+    for (it = epctx_view_fields(attr->view, 11); epctx_next_field(&it, &field);) {
         graph = field.body;
         if (field.wire == EPCTX_WIRE_LEN) say_graph(out, epctx_graph_of(graph));
     }
@@ -946,10 +946,10 @@ static void say_nodes(bytes *out, epctx_cursor it)
         say_str(out, "overload", node.overload);
         say_str(out, "doc", node.doc_string);
         say(out, " %d %d %d", (int)node.input_count, (int)node.output_count, (int)node.attr_count);
-        say_pairs(out, epctx_metadata(node.view, EPCTX_KIND_NODE));
+        say_pairs(out, epctx_view_metadata(node.view, EPCTX_KIND_NODE));
         while (epctx_next_attr(&attrs, &attr))
             say_attr(out, &attr);
-        if (epctx_is_epnode(&node) && epctx_epnode_read(&node, &ep, NULL) == EPCTX_OK)
+        if (epctx_node_is_epnode(&node) && epctx_epnode_read(&node, &ep, NULL) == EPCTX_OK)
             say_str(out, "source", ep.source);
     }
 }
@@ -963,7 +963,7 @@ static void say_graph(bytes *out, epctx_graph_view graph)
     epctx_annotation_view annotation;
     say_str(out, "\ngraph", graph.name);
     say_str(out, "doc", graph.doc_string);
-    say_pairs(out, epctx_metadata(graph.view, EPCTX_KIND_GRAPH));
+    say_pairs(out, epctx_view_metadata(graph.view, EPCTX_KIND_GRAPH));
     say_nodes(out, epctx_graph_nodes(graph));
     for (it = epctx_graph_inputs(graph); epctx_next_value(&it, &value);)
         say_value(out, &value);
@@ -1000,7 +1000,7 @@ static void say_model(bytes *out, const epctx_model *model)
         say_str(out, "\nopset", opset.domain);
         say(out, " %d", (int)opset.version);
     }
-    say_pairs(out, epctx_metadata(info.view, EPCTX_KIND_MODEL));
+    say_pairs(out, epctx_view_metadata(info.view, EPCTX_KIND_MODEL));
     say_graph(out, epctx_model_graph(model));
     for (it = epctx_model_functions(model); epctx_next_function(&it, &f);) {
         epctx_cursor imports = epctx_function_opsets(&f);
@@ -1070,7 +1070,7 @@ static epctx_status say_all(bool noise, bool doubled, const epctx_allocator *all
     status = epctx_model_open_memory(&model, b.data, b.size, &opts, &error);
     if (status == EPCTX_OK) {
         say_model(out, &model);
-        status = epctx_graph_load(&model, &g, &error);
+        status = epctx_model_load_graph(&model, &g, &error);
         if (status == EPCTX_OK) say_record(out, &g);
         epctx_model_close(&model);
     }
@@ -1183,9 +1183,9 @@ TEST(the_rest_of_the_schema)
     it = epctx_model_opsets(&m);
     CHECK_TRUE(epctx_next_opset(&it, &import));
     CHECK_INT(import.version, 17);
-    it = epctx_metadata(epctx_model_read(&m).view, EPCTX_KIND_MODEL);
+    it = epctx_view_metadata(epctx_model_read(&m).view, EPCTX_KIND_MODEL);
     CHECK_TRUE(epctx_next_pair(&it, &pair) && epctx_str_is(pair.value, "model"));
-    it = epctx_metadata(g.view, EPCTX_KIND_GRAPH);
+    it = epctx_view_metadata(g.view, EPCTX_KIND_GRAPH);
     CHECK_TRUE(epctx_next_pair(&it, &pair) && epctx_str_is(pair.value, "graph"));
     it = epctx_model_functions(&m);
     CHECK_TRUE(epctx_next_function(&it, &f));
@@ -1210,7 +1210,7 @@ TEST(the_rest_of_the_schema)
     CHECK_TRUE(epctx_next_pair(&it, &pair) && epctx_str_is(pair.value, "w_new"));
     it = epctx_graph_values(g);
     CHECK_TRUE(epctx_next_value(&it, &v));
-    it = epctx_metadata(v.view, EPCTX_KIND_VALUE);
+    it = epctx_view_metadata(v.view, EPCTX_KIND_VALUE);
     CHECK_TRUE(epctx_next_pair(&it, &pair) && epctx_str_is(pair.value, "value"));
     type = epctx_value_type(&v);
     CHECK_INT(type.kind, EPCTX_TYPE_SEQUENCE);
@@ -1272,7 +1272,7 @@ TEST(many_opsets)
     }
     add_opset(&b, "ai.onnx", 18);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-    CHECK_OK(epctx_graph_load(&model, &g, &error), error);
+    CHECK_OK(epctx_model_load_graph(&model, &g, &error), error);
     CHECK_UINT(g.node_count, COUNT);
     CHECK_INT(g.nodes[COUNT - 1].version, 18);
     CHECK_INT(epctx_model_opset(&model, epctx_str_of("")), 18);

@@ -268,7 +268,7 @@ TEST(random_graphs)
         size_t count;
         random_graph(&p, &random);
         epctx_arena_init(&arena, NULL);
-        CHECK(epctx_partition_graph(&p.graph, p.take, &arena, &parts, &count, &error) == EPCTX_OK,
+        CHECK(epctx_graph_partition(&p.graph, p.take, &arena, &parts, &count, &error) == EPCTX_OK,
               "round %d: %s", round, error.message);
         for (size_t i = 0; i < p.graph.node_count; i++) {
             bool inside = unit_of(parts, count, i) >= 0;
@@ -317,16 +317,16 @@ TEST(classic_cycle)
     }
     p.outputs[0].name = p.node_outputs[2][0];
     epctx_arena_init(&arena, NULL);
-    CHECK_INT(epctx_partition_graph(&p.graph, p.take, &arena, &parts, &count, NULL), EPCTX_OK);
+    CHECK_INT(epctx_graph_partition(&p.graph, p.take, &arena, &parts, &count, NULL), EPCTX_OK);
     CHECK_UINT(count, 2);
     CHECK_UINT(parts[0].nodes[0], 0);
     CHECK_UINT(parts[1].nodes[0], 2);
     p.take[1] = 1;
-    CHECK_INT(epctx_partition_graph(&p.graph, p.take, &arena, &parts, &count, NULL), EPCTX_OK);
+    CHECK_INT(epctx_graph_partition(&p.graph, p.take, &arena, &parts, &count, NULL), EPCTX_OK);
     CHECK_UINT(count, 1);
     CHECK_UINT(parts[0].node_count, 3);
     memset(p.take, 0, sizeof p.take);
-    CHECK_INT(epctx_partition_graph(&p.graph, p.take, &arena, &parts, &count, NULL), EPCTX_OK);
+    CHECK_INT(epctx_graph_partition(&p.graph, p.take, &arena, &parts, &count, NULL), EPCTX_OK);
     CHECK_UINT(count, 0);
     epctx_arena_free(&arena);
 }
@@ -351,7 +351,7 @@ TEST(not_sorted)
     p.node_inputs[1][0] = p.inputs[0].name;
     p.nodes[1].output_count = 1;
     epctx_arena_init(&arena, NULL);
-    CHECK_INT(epctx_partition_graph(&p.graph, p.take, &arena, &parts, &count, &error),
+    CHECK_INT(epctx_graph_partition(&p.graph, p.take, &arena, &parts, &count, &error),
               EPCTX_ERR_GRAPH);
     CHECK_HAS(error.message, "late");
     epctx_arena_free(&arena);
@@ -403,7 +403,7 @@ TEST(types_of_boundaries)
         epctx_arena arena;
         CHECK_TRUE(size <= sizeof space);
         epctx_arena_init_fixed(&arena, space, size);
-        status = epctx_partition_graph(&graph, take, &arena, &parts, &count, &error);
+        status = epctx_graph_partition(&graph, take, &arena, &parts, &count, &error);
     }
     CHECK_INT(status, EPCTX_OK);
     CHECK_UINT(count, 1);
@@ -413,7 +413,7 @@ TEST(types_of_boundaries)
     {
         epctx_arena arena;
         epctx_arena_init(&arena, NULL);
-        CHECK_INT(epctx_partition_graph(&graph, take, &arena, &parts, &count, &error),
+        CHECK_INT(epctx_graph_partition(&graph, take, &arena, &parts, &count, &error),
                   EPCTX_ERR_LIMIT);
         epctx_arena_free(&arena);
     }
@@ -434,7 +434,7 @@ TEST(allocator_fails)
             size_t count;
             CHECK_TRUE(size <= sizeof space);
             epctx_arena_init_fixed(&arena, space, size);
-            status = epctx_partition_graph(&p.graph, p.take, &arena, &parts, &count, &error);
+            status = epctx_graph_partition(&p.graph, p.take, &arena, &parts, &count, &error);
             CHECK(status == EPCTX_OK || status == EPCTX_ERR_NOMEM, "%s", error.message);
         }
     }
@@ -483,7 +483,7 @@ TEST(defined_twice)
             p->node_outputs[3][0] = p->node_inputs[4][0] = p->inputs[0].name;
         }
         epctx_arena_init(&arena, NULL);
-        CHECK_INT(epctx_partition_graph(&p->graph, p->take, &arena, &parts, &count, &error),
+        CHECK_INT(epctx_graph_partition(&p->graph, p->take, &arena, &parts, &count, &error),
                   EPCTX_ERR_GRAPH);
         CHECK_HAS(error.message, loop == 2 ? "'x'" : loop == 3 ? "'w2'" : "'w'");
         epctx_arena_free(&arena);
@@ -539,7 +539,7 @@ TEST(constant_made_again)
         graph.outputs = &y;
         graph.input_count = graph.output_count = 1;
         epctx_arena_init(&arena, NULL);
-        status = epctx_partition_graph(&graph, take, &arena, &parts, &count, &error);
+        status = epctx_graph_partition(&graph, take, &arena, &parts, &count, &error);
         if (round == 0) {
             CHECK_OK(status, error);
             CHECK_UINT(count, 1);
@@ -576,7 +576,7 @@ TEST(capture_of_later)
     p.node_inputs[1][0] = epctx_str_of("y");
     p.take[1] = 1;
     epctx_arena_init(&arena, NULL);
-    CHECK_INT(epctx_partition_graph(&p.graph, p.take, &arena, &parts, &count, &error),
+    CHECK_INT(epctx_graph_partition(&p.graph, p.take, &arena, &parts, &count, &error),
               EPCTX_ERR_GRAPH);
     CHECK_HAS(error.message, "not sorted");
     epctx_arena_free(&arena);
@@ -617,7 +617,7 @@ TEST(many_constants)
     graph.input_count = 1;
     graph.outputs = &input;
     epctx_arena_init(&arena, NULL);
-    CHECK_OK(epctx_partition_graph(&graph, take, &arena, &parts, &count, &error), error);
+    CHECK_OK(epctx_graph_partition(&graph, take, &arena, &parts, &count, &error), error);
     CHECK_UINT(count, 1);
     CHECK_UINT(parts[0].graph.node_count, N + 2);
     epctx_arena_free(&arena);
@@ -660,8 +660,7 @@ TEST(constants_times_partitions)
     graph.inputs = &input;
     graph.input_count = 1;
     epctx_arena_init(&arena, NULL);
-    CHECK_INT(epctx_partition_graph(&graph, take, &arena, &parts, &count, &error),
-              EPCTX_ERR_LIMIT);
+    CHECK_INT(epctx_graph_partition(&graph, take, &arena, &parts, &count, &error), EPCTX_ERR_LIMIT);
     CHECK_HAS(error.message, "constant");
     epctx_arena_free(&arena);
     free(nodes);

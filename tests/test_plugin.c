@@ -1424,7 +1424,7 @@ static bool set_metadata(const char *from, const char *to, const char *key, cons
     epctx_error error;
     epctx_status status = epctx_model_open_file(&model, in_folder(from), NULL, &error);
     if (status == EPCTX_OK) {
-        status = epctx_put_metadata(&model, epctx_str_of(key), epctx_str_of(value), &error);
+        status = epctx_model_set_metadata(&model, epctx_str_of(key), epctx_str_of(value), &error);
     }
     if (status == EPCTX_OK) status = epctx_model_write_file(&model, in_folder(to), NULL, &error);
     epctx_model_close(&model);

@@ -939,8 +939,9 @@ static bool binary_of(const char *path, char *out, size_t size)
     if (epctx_model_open_file(&model, path, NULL, &error) != EPCTX_OK) return false;
     it = epctx_graph_nodes(epctx_model_graph(&model));
     while (!found && epctx_next_node(&it, &view)) {
-        found = epctx_is_epnode(&view) && epctx_epnode_read(&view, &node, &error) == EPCTX_OK &&
-                node.embed_mode == 0 && node.ep_cache_context.size > 0;
+        found = epctx_node_is_epnode(&view) &&
+                epctx_epnode_read(&view, &node, &error) == EPCTX_OK && node.embed_mode == 0 &&
+                node.ep_cache_context.size > 0;
     }
     if (found) {
         snprintf(out, size, "%.*s%.*s", (int)base.size, base.data, (int)node.ep_cache_context.size,

@@ -103,7 +103,7 @@ static bool job_untouched(job *j)
 
 static size_t count_metadata(const epctx_model *model)
 {
-    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
     epctx_pair entry;
     size_t count = 0;
     while (epctx_next_pair(&it, &entry))
@@ -152,17 +152,18 @@ TEST(repair_and_undo)
     add_node(&graph, "Relu", "extra", "y", "z");
     put_child(&data, 7, &graph);
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_put_metadata(&model, epctx_str_of("a"), epctx_str_of("b"), &error),
+    CHECK_INT(epctx_model_set_metadata(&model, epctx_str_of("a"), epctx_str_of("b"), &error),
               EPCTX_ERR_GRAPH);
     CHECK_OK(epctx_repair(&model, &opts, count_note, &all, &done, &left, &error), error);
     CHECK_TRUE(done > 0 && done == all.done && left == all.left);
     CHECK_INT(count_of(epctx_graph_nodes(epctx_model_graph(&model))), 3);
-    CHECK_INT(epctx_put_metadata(&model, epctx_str_of("a"), epctx_str_of("b"), &error), EPCTX_OK);
-    epctx_undo(&model, 0);
+    CHECK_INT(epctx_model_set_metadata(&model, epctx_str_of("a"), epctx_str_of("b"), &error),
+              EPCTX_OK);
+    epctx_model_undo(&model, 0);
     now = written(&model);
     CHECK_MEM(now.data, now.size, data.data, data.size);
     CHECK_INT(count_of(epctx_graph_nodes(epctx_model_graph(&model))), 3);
-    CHECK_INT(epctx_put_metadata(&model, epctx_str_of("a"), epctx_str_of("b"), &error),
+    CHECK_INT(epctx_model_set_metadata(&model, epctx_str_of("a"), epctx_str_of("b"), &error),
               EPCTX_ERR_GRAPH);
     bytes_free(&now);
     epctx_model_close(&model);
@@ -241,13 +242,13 @@ TEST(doubled_fields)
     CHECK_TRUE(epctx_str_is(node_at(&j.model, 1).name, "m"));
     /* Undoing less than the repair leaves it a model that can be edited. */
     {
-        size_t mark = epctx_edit_mark(&j.model);
-        CHECK_INT(epctx_put_opset(&j.model, epctx_str_of("d"), 1, &j.error), EPCTX_OK);
-        epctx_undo(&j.model, mark);
+        size_t mark = epctx_model_mark(&j.model);
+        CHECK_INT(epctx_model_put_opset(&j.model, epctx_str_of("d"), 1, &j.error), EPCTX_OK);
+        epctx_model_undo(&j.model, mark);
         CHECK(!j.model.duplicate && epctx_str_is(node_at(&j.model, 1).name, "m"),
               "undoing an edit undoes the repair");
     }
-    epctx_undo(&j.model, 0);
+    epctx_model_undo(&j.model, 0);
     CHECK_TRUE(j.model.duplicate && job_untouched(&j));
     job_close(&j);
 }
@@ -309,8 +310,9 @@ TEST(doubled_entries_of_any_size)
         it = epctx_graph_initializers(epctx_model_graph(&j.model));
         CHECK_TRUE(epctx_next_tensor(&it, &tensor));
         if (variant == 2)
-            CHECK_INT(epctx_set_str(&j.model, tensor.view, 12, epctx_str_of("doc"), &j.error),
-                      EPCTX_OK);
+            CHECK_INT(
+                epctx_message_set_str(&j.model, tensor.view, 12, epctx_str_of("doc"), &j.error),
+                EPCTX_OK);
         CHECK_STR(job_run(&j), variant == 0 ? "W026 initializer 'w' occurred twice with the same "
                                               "content; one was removed; "
                                             : "");
@@ -335,7 +337,7 @@ TEST(spelling_of_sources)
     CHECK_UINT(j.done, 1);
     CHECK_TRUE(epctx_str_is(epnode_at(&j.model, 0).source, "openvinoexecutionprovider"));
     CHECK_TRUE(epctx_str_is(epnode_at(&j.model, 1).source, ov));
-    epctx_undo(&j.model, 0);
+    epctx_model_undo(&j.model, 0);
     j.rules[0] = EPCTX_RULE_SOURCE_SPELLING;
     job_run(&j);
     CHECK_UINT(j.done, 1);

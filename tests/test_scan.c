@@ -118,7 +118,7 @@ static summary index_memory(const void *data, size_t size, bool *merged)
         epctx_range ranges[EPCTX_EP_ATTR_COUNT];
         memset(ranges, 0, sizeof ranges);
         out.nodes++;
-        if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK || !epctx_is_epnode(&view)) {
+        if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK || !epctx_node_is_epnode(&view)) {
             out.broken++;
             continue;
         }

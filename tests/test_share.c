@@ -108,7 +108,7 @@ TEST(n_plus_one)
         CHECK_INT(epctx_model_open_file(&model, at(contexts[i]), NULL, &error), EPCTX_OK);
         it = epctx_graph_nodes(epctx_model_graph(&model));
         while (epctx_next_node(&it, &node)) {
-            if (!epctx_is_epnode(&node)) continue;
+            if (!epctx_node_is_epnode(&node)) continue;
             CHECK_INT(epctx_epnode_read(&node, &ep, &error), EPCTX_OK);
             mains += ep.main_context == 1;
             if (ep.main_context == 1)
@@ -788,7 +788,7 @@ TEST(max_size)
         CHECK_INT(epctx_model_open_file(&model, at(contexts[k]), NULL, &error), EPCTX_OK);
         it = epctx_graph_nodes(epctx_model_graph(&model));
         while (epctx_next_node(&it, &node)) {
-            if (!epctx_is_epnode(&node)) continue;
+            if (!epctx_node_is_epnode(&node)) continue;
             CHECK_INT(epctx_epnode_read(&node, &ep, &error), EPCTX_OK);
             CHECK_INT(ep.max_size, 900);
             seen++;
@@ -1989,7 +1989,7 @@ TEST(a_failed_session_leaves_no_edit)
         CHECK_HAS(error.message, "fails as told");
         after = written(&model);
         CHECK_MEM(after.data, after.size, before.data, before.size);
-        CHECK_UINT(epctx_edit_mark(&model), 0);
+        CHECK_UINT(epctx_model_mark(&model), 0);
         epctx_model_close(&model);
         epctx_workspace_close(w);
         CHECK_INT(f.alive, 0);

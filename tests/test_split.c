@@ -12,11 +12,11 @@ TEST(split)
     CHECK_OK(split_at(&model, "", "t", &error), error);
     CHECK_INT(count_of(epctx_graph_nodes(epctx_model_graph(&model))), 1);
     CHECK_INT(count_of(epctx_graph_initializers(epctx_model_graph(&model))), 1);
-    epctx_undo(&model, 0);
+    epctx_model_undo(&model, 0);
     CHECK_OK(split_at(&model, "t", "", &error), error);
     CHECK_TRUE(has_input(&model, "t"));
     CHECK_INT(count_of(epctx_graph_initializers(epctx_model_graph(&model))), 0);
-    epctx_undo(&model, 0);
+    epctx_model_undo(&model, 0);
     now = written(&model);
     CHECK_MEM(now.data, now.size, data.data, data.size);
     bytes_free(&now);
@@ -232,7 +232,7 @@ static bool cut_open(cut *c, bytes data)
 /* A type (0: none) as the wish says. */
 static epctx_status cut_at(cut *c, const char *input, int32_t elem, const char *output)
 {
-    epctx_undo(&c->model, 0);
+    epctx_model_undo(&c->model, 0);
     c->values[0].name = epctx_str_of(input);
     c->values[0].elem_type = elem;
     c->values[0].rank = elem != 0 ? 1 : -1;
@@ -281,7 +281,7 @@ TEST(split_at_initializers)
     c.values[0].name = epctx_str_of("w");
     c.values[1] = c.values[0];
     c.values[1].name = epctx_str_of("x");
-    epctx_undo(&c.model, 0);
+    epctx_model_undo(&c.model, 0);
     c.values[3].name = epctx_str_of("y");
     c.opts.inputs = c.values;
     c.opts.input_count = 2;
@@ -297,7 +297,7 @@ TEST(split_at_initializers)
     /* That of a sparse one must be said. */
     c.values[0].name = epctx_str_of("sp");
     c.values[3].name = epctx_str_of("z");
-    epctx_undo(&c.model, 0);
+    epctx_model_undo(&c.model, 0);
     CHECK_INT(epctx_split(&c.model, &c.opts, &c.out, &c.error), EPCTX_ERR_GRAPH);
     CHECK_HAS(c.error.message, "the model does not say of which type 'sp' is");
     CHECK(untouched(&c.model, &c.data), "a refusal changes something");

@@ -181,7 +181,7 @@ static bytes attribute(const char *name, size_t index, char *source, size_t capa
     it = epctx_graph_nodes(epctx_model_graph(&model));
     while (epctx_next_node(&it, &node)) {
         epctx_cursor attrs = epctx_node_attrs(&node);
-        if (!epctx_is_epnode(&node) || index-- != 0) continue;
+        if (!epctx_node_is_epnode(&node) || index-- != 0) continue;
         while (epctx_next_attr(&attrs, &attr)) {
             if (epctx_str_is(attr.name, EPCTX_WEIGHTS_ATTR))
                 bytes_add(&text, attr.s.data, attr.s.size);
@@ -542,7 +542,7 @@ TEST(one_weight_named_often)
     attr.type = EPCTX_ATTR_STRING;
     attr.s.data = (const char *)text.data;
     attr.s.size = text.size;
-    CHECK_INT(epctx_set_attr(&model, node.view, &attr, &error), EPCTX_OK);
+    CHECK_INT(epctx_node_set_attr(&model, node.view, &attr, &error), EPCTX_OK);
     opts.source_model_path = at("large.onnx");
     start = clock();
     CHECK_INT(epctx_load(&loaded, &model, &backend, &opts, &error), EPCTX_ERR_CONTEXT);
@@ -739,15 +739,16 @@ TEST(bad_references)
         CHECK_INT(epctx_npu_init(&npu, NULL, &backend, &error), EPCTX_OK);
         CHECK_INT(epctx_model_open_file(&model, at("w_ctx.onnx"), NULL, &error), EPCTX_OK);
         it = epctx_graph_nodes(epctx_model_graph(&model));
-        while (epctx_next_node(&it, &node) && !epctx_is_epnode(&node)) {
+        while (epctx_next_node(&it, &node) && !epctx_node_is_epnode(&node)) {
         }
         memset(&attr, 0, sizeof attr);
         attr.name = epctx_str_of(EPCTX_WEIGHTS_ATTR);
         attr.type = EPCTX_ATTR_STRING;
         attr.s = epctx_str_of(cases[i].weights);
-        CHECK_INT(epctx_set_attr(&model, node.view, &attr, &error), EPCTX_OK);
-        CHECK_INT(epctx_unset_attr(&model, node.view, epctx_str_of("onnx_model_filename"), &error),
-                  EPCTX_OK);
+        CHECK_INT(epctx_node_set_attr(&model, node.view, &attr, &error), EPCTX_OK);
+        CHECK_INT(
+            epctx_node_remove_attr(&model, node.view, epctx_str_of("onnx_model_filename"), &error),
+            EPCTX_OK);
         CHECK_INT(epctx_status_to_ort(epctx_load(&loaded, &model, &backend, NULL, NULL)), 10);
         CHECK_INT(epctx_status_to_ort(epctx_load(&loaded, &model, &backend, NULL, &error)), 10);
         CHECK_HAS(error.message, cases[i].message);

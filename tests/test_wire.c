@@ -12,7 +12,7 @@ static epctx_status verdict(bytes *b, epctx_error *error)
         bytes out = written(&model);
         if (!bytes_equal(&out, b->data, b->size)) status = EPCTX_ERR_BACKEND;
         bytes_free(&out);
-        if (status == EPCTX_OK && epctx_rebuild(&model, NULL) == EPCTX_OK) {
+        if (status == EPCTX_OK && epctx_model_rebuild(&model, NULL) == EPCTX_OK) {
             out = written(&model);
             if (!bytes_equal(&out, b->data, b->size)) status = EPCTX_ERR_BACKEND;
             bytes_free(&out);
@@ -248,7 +248,7 @@ TEST(fields_cursor)
     put_tag(&b, 9, 4);
     put_float(&b, 3, 1.0f);
     put_int(&b, 1, 5);
-    it = epctx_fields(view_of(&b), 0);
+    it = epctx_view_fields(view_of(&b), 0);
     CHECK_TRUE(epctx_next_field(&it, &f) && f.number == 1 && f.wire == EPCTX_WIRE_VARINT);
     CHECK_INT((int64_t)f.value, -2);
     CHECK_TRUE(epctx_next_field(&it, &f) && f.number == 2 && f.wire == EPCTX_WIRE_LEN);
@@ -259,11 +259,11 @@ TEST(fields_cursor)
     CHECK_TRUE(epctx_next_field(&it, &f) && f.number == 1 && f.value == 5);
     CHECK_TRUE(!epctx_next_field(&it, &f));
     CHECK_TRUE(!epctx_next_field(&it, &f));
-    it = epctx_fields(view_of(&b), 1);
+    it = epctx_view_fields(view_of(&b), 1);
     CHECK_TRUE(epctx_next_field(&it, &f) && (int64_t)f.value == -2);
     CHECK_TRUE(epctx_next_field(&it, &f) && f.value == 5);
     CHECK_TRUE(!epctx_next_field(&it, &f));
-    it = epctx_fields(view_of(&b), 4);
+    it = epctx_view_fields(view_of(&b), 4);
     CHECK_TRUE(!epctx_next_field(&it, &f));
     bytes_free(&b);
 }
@@ -284,7 +284,7 @@ TEST(packed_and_not)
     put_varint(&packed, 0);
     put_varint(&packed, 8);
     put_child(&b, 1, &packed);
-    it = epctx_fields(view_of(&b), 1);
+    it = epctx_view_fields(view_of(&b), 1);
     for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
         CHECK(epctx_next_int(&it, &value), "only %zu numbers", i);
         CHECK_INT(value, want[i]);
@@ -302,7 +302,7 @@ TEST(packed_floats)
     put_float(&b, 7, 0.5f);
     put_data(&b, 7, raw, sizeof raw);
     put_float(&b, 7, 3.0f);
-    it = epctx_fields(view_of(&b), 7);
+    it = epctx_view_fields(view_of(&b), 7);
     CHECK_TRUE(epctx_next_float(&it, &value) && value == 0.5f);
     CHECK_TRUE(epctx_next_float(&it, &value) && value == 1.0f);
     CHECK_TRUE(epctx_next_float(&it, &value) && value == -2.0f);
@@ -321,10 +321,10 @@ TEST(packed_cut_off)
     put_data(&b, 7, "\0\0\x80\x3f\0\0", 6);
     put_data(&b, 8, "\x05\x80", 2);
     put_int(&b, 8, 6);
-    it = epctx_fields(view_of(&b), 7);
+    it = epctx_view_fields(view_of(&b), 7);
     CHECK_TRUE(epctx_next_float(&it, &f) && f == 1.0f);
     CHECK_TRUE(!epctx_next_float(&it, &f));
-    it = epctx_fields(view_of(&b), 8);
+    it = epctx_view_fields(view_of(&b), 8);
     CHECK_TRUE(epctx_next_int(&it, &i) && i == 5);
     CHECK_TRUE(epctx_next_int(&it, &i) && i == 6);
     CHECK_TRUE(!epctx_next_int(&it, &i));
@@ -371,7 +371,7 @@ TEST(strings_cursor)
     put_int(&b, 1, 4); /* no string */
     put_data(&b, 1, "", 0);
     put_data(&b, 1, "x\0y", 3);
-    it = epctx_fields(view_of(&b), 1);
+    it = epctx_view_fields(view_of(&b), 1);
     CHECK_TRUE(epctx_next_str(&it, &s) && epctx_str_is(s, "a"));
     CHECK_TRUE(epctx_next_str(&it, &s) && s.size == 0);
     CHECK_TRUE(epctx_next_str(&it, &s) && s.size == 3);

@@ -267,7 +267,7 @@ int cli_fail_stale(const epctx_error *error, const char *option)
 void cli_warn_stale(const epctx_model *model, const char *context_path)
 {
     epctx_error error;
-    if (epctx_check_binary(model, context_path, &error) != EPCTX_ERR_VERSION) return;
+    if (epctx_model_check_binary(model, context_path, &error) != EPCTX_ERR_VERSION) return;
     cli_say("epctx: warning: %s; compile the model again\n", error.message);
 }
 
@@ -357,7 +357,7 @@ void cli_put_json(FILE *out, epctx_str text)
 
 epctx_str cli_field_str(epctx_view message, uint32_t number)
 {
-    epctx_cursor it = epctx_fields(message, number);
+    epctx_cursor it = epctx_view_fields(message, number);
     epctx_str last = epctx_str_of(NULL);
     epctx_str value;
     while (epctx_next_str(&it, &value))
@@ -367,7 +367,7 @@ epctx_str cli_field_str(epctx_view message, uint32_t number)
 
 epctx_view cli_field_message(epctx_view message, uint32_t number)
 {
-    epctx_cursor it = epctx_fields(message, number);
+    epctx_cursor it = epctx_view_fields(message, number);
     epctx_view last = {NULL, NULL, 0};
     epctx_field field;
     while (epctx_next_field(&it, &field))
@@ -377,7 +377,7 @@ epctx_view cli_field_message(epctx_view message, uint32_t number)
 
 int64_t cli_field_int(epctx_view message, uint32_t number)
 {
-    epctx_cursor it = epctx_fields(message, number);
+    epctx_cursor it = epctx_view_fields(message, number);
     epctx_field field;
     int64_t last = 0;
     while (epctx_next_field(&it, &field))
@@ -442,7 +442,7 @@ bool cli_first_epnode(const epctx_model *model, epctx_node_view *node)
 {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     while (epctx_next_node(&it, node))
-        if (epctx_is_epnode(node)) return true;
+        if (epctx_node_is_epnode(node)) return true;
     return false;
 }
 
@@ -485,7 +485,7 @@ epctx_status cli_optional_inputs(epctx_model *model, bool remove, size_t *count,
     while (status == EPCTX_OK && epctx_next_value(&it, &value)) {
         if (epctx_map_get(&names, value.name) == EPCTX_MAP_NONE) continue;
         ++*count;
-        if (remove) status = epctx_remove(model, value.view, error);
+        if (remove) status = epctx_view_remove(model, value.view, error);
     }
     epctx_arena_free(&arena);
     return status;

@@ -83,7 +83,8 @@ static int convert(output *out, epctx_model *model, epctx_convert_opts *opts, co
     size_t i;
     if (out->path != NULL && !out->to_stdout) opts->output_path = out->path;
     if (function(model, opts, &changes, &error) != EPCTX_OK)
-        return (function == epctx_embed || function == epctx_extract) && !opts->allow_stale
+        return (function == epctx_model_embed || function == epctx_model_extract) &&
+                       !opts->allow_stale
                    ? cli_fail_stale(&error, "--allow-stale")
                    : cli_fail(&error);
     for (i = 0; i < changes.count; i++)
@@ -107,7 +108,7 @@ int convert_file(output *out, const char *file, epctx_convert_opts *opts, conver
 
 int convert_contexts(const cli_command *command, int argc, char **argv, convert_fn function)
 {
-    bool embed = function == epctx_embed;
+    bool embed = function == epctx_model_embed;
     const char *file = NULL;
     const char *ep = NULL;
     epctx_convert_opts opts;

@@ -246,7 +246,7 @@ static void add_pairs(facts *f, const char *owner, const char *word, epctx_curso
 /* -- tensors: the elements, wherever and however they are stored -- */
 
 /* Tensors that lie over each other in a file must not make the time that it takes theirs times their
- * number: what epctx_graph_load refuses is not compared either. */
+ * number: what epctx_model_load_graph refuses is not compared either. */
 static epctx_status count_external(facts *f, const epctx_tensor_view *tensor, uint64_t size,
                                    uint64_t length, epctx_error *error)
 {
@@ -304,7 +304,7 @@ static epctx_str tensor_text(facts *f, const epctx_tensor_view *tensor)
 static epctx_str sparse_text(facts *f, const epctx_sparse_view *sparse)
 {
     return text(f, "%s, values %s, indices %s",
-                dims_text(f, epctx_fields(sparse->view, CLI_SPARSE_DIMS)).data,
+                dims_text(f, epctx_view_fields(sparse->view, CLI_SPARSE_DIMS)).data,
                 tensor_text(f, &sparse->values).data, tensor_text(f, &sparse->indices).data);
 }
 
@@ -316,7 +316,7 @@ static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t
 static epctx_str numbers_text(facts *f, const epctx_attr_view *attr)
 {
     bool ints = attr->type == EPCTX_ATTR_INTS;
-    epctx_cursor it = epctx_fields(attr->view, ints ? CLI_ATTR_INTS : CLI_ATTR_FLOATS);
+    epctx_cursor it = epctx_view_fields(attr->view, ints ? CLI_ATTR_INTS : CLI_ATTR_FLOATS);
     char list[16 * 24 + 8] = "[";
     size_t used = 1, count = 0;
     int64_t number = 0;
@@ -345,7 +345,7 @@ static void add_members(facts *f, epctx_str key, const epctx_attr_view *attr)
 {
     static const uint8_t numbers[EPCTX_ATTR_TYPE_PROTOS + 1] = {
         0, 0, 0, 0, 5, 0, 0, 0, 9, 10, 0, 22, 23, 14, 15}; /* by type, of AttributeProto */
-    epctx_cursor it = epctx_fields(attr->view, numbers[attr->type]);
+    epctx_cursor it = epctx_view_fields(attr->view, numbers[attr->type]);
     epctx_tensor_view tensor;
     epctx_sparse_view sparse;
     epctx_field field;
@@ -376,7 +376,7 @@ static void add_members(facts *f, epctx_str key, const epctx_attr_view *attr)
 
 static void add_graphs(facts *f, epctx_str key, const epctx_attr_view *attr, uint32_t depth)
 {
-    epctx_cursor it = epctx_fields(attr->view, CLI_ATTR_GRAPHS);
+    epctx_cursor it = epctx_view_fields(attr->view, CLI_ATTR_GRAPHS);
     epctx_field field;
     uint64_t i = 0;
     if (depth == 0) return;
@@ -446,7 +446,7 @@ static void add_node(facts *f, const char *at, const epctx_node_view *node, uint
              node->overload.size > 0 ? ":" : "", name_of(f, node->overload).data));
     add_names(f, owner, "input", epctx_node_inputs(node));
     add_names(f, owner, "output", epctx_node_outputs(node));
-    add_pairs(f, owner, ": metadata", epctx_metadata(node->view, EPCTX_KIND_NODE));
+    add_pairs(f, owner, ": metadata", epctx_view_metadata(node->view, EPCTX_KIND_NODE));
     while (!stopped(f) && epctx_next_attr(&attrs, &attr))
         add_attr(f, owner, &attr, depth);
     end_thing(f, number);
@@ -479,7 +479,7 @@ static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t
     if (at[0] != '\0') prefix = keep(f, text(f, "%s > ", name_of(f, epctx_str_of(at)).data));
     if (f->short_of_memory) return;
     add(f, text(f, "%sgraph name", prefix), value_of(f, graph.name));
-    add_pairs(f, prefix, "graph metadata", epctx_metadata(graph.view, EPCTX_KIND_GRAPH));
+    add_pairs(f, prefix, "graph metadata", epctx_view_metadata(graph.view, EPCTX_KIND_GRAPH));
     add_values(f, prefix, "graph input", epctx_graph_inputs(graph), true);
     add_values(f, prefix, "graph output", epctx_graph_outputs(graph), true);
     add_values(f, prefix, "value", epctx_graph_values(graph), false);
@@ -508,7 +508,7 @@ static void add_opsets(facts *f, const char *owner, epctx_cursor opsets)
 
 static void add_function(facts *f, const epctx_function_view *function)
 {
-    epctx_cursor attrs = epctx_fields(function->view, CLI_FUNCTION_DEFAULTS);
+    epctx_cursor attrs = epctx_view_fields(function->view, CLI_FUNCTION_DEFAULTS);
     epctx_attr_view attr;
     const char *owner =
         keep(f, text(f, "function %s:%s%s%s", domain_of(f, function->domain).data,
@@ -520,9 +520,9 @@ static void add_function(facts *f, const epctx_function_view *function)
         text(f, "%" PRIu32 " node%s", function->node_count, cli_plural(function->node_count)));
     add_names(f, owner, "input", epctx_function_inputs(function));
     add_names(f, owner, "output", epctx_function_outputs(function));
-    add_names(f, owner, "attribute", epctx_fields(function->view, CLI_FUNCTION_ATTRS));
+    add_names(f, owner, "attribute", epctx_view_fields(function->view, CLI_FUNCTION_ATTRS));
     add_opsets(f, prefix, epctx_function_opsets(function));
-    add_values(f, prefix, "value", epctx_fields(function->view, CLI_FUNCTION_VALUES), false);
+    add_values(f, prefix, "value", epctx_view_fields(function->view, CLI_FUNCTION_VALUES), false);
     while (!stopped(f) && epctx_next_attr(&attrs, &attr))
         add_attr(f, owner, &attr, 100);
     add_nodes(f, prefix, epctx_function_nodes(function), 100);
@@ -541,7 +541,7 @@ static void add_model(facts *f)
     add(f, text(f, "model domain"), value_of(f, info.domain));
     add(f, text(f, "model version"), text(f, "%" PRId64, info.model_version));
     add_opsets(f, "", epctx_model_opsets(&f->model));
-    add_pairs(f, "", "metadata", epctx_metadata(info.view, EPCTX_KIND_MODEL));
+    add_pairs(f, "", "metadata", epctx_view_metadata(info.view, EPCTX_KIND_MODEL));
     if (epctx_model_has_graph(&f->model)) add_graph(f, "", epctx_model_graph(&f->model), 100);
     while (!stopped(f) && epctx_next_function(&it, &function))
         add_function(f, &function);

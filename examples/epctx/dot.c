@@ -177,7 +177,7 @@ static void put_bodies(picture *p, const epctx_node_view *node, uint32_t id, con
     epctx_cursor attrs = epctx_node_attrs(node);
     epctx_attr_view attr;
     while (depth > 0 && epctx_next_attr(&attrs, &attr)) {
-        epctx_cursor fields = epctx_fields(attr.view, 0);
+        epctx_cursor fields = epctx_view_fields(attr.view, 0);
         epctx_field field;
         while (epctx_next_field(&fields, &field)) {
             epctx_graph_view body;
@@ -223,7 +223,7 @@ static void put_nodes(picture *p, epctx_graph_view graph, scope *where, uint32_t
     epctx_node_view node;
     while (epctx_next_node(&it, &node)) {
         uint32_t id = p->next++;
-        if (epctx_is_epnode(&node)) {
+        if (epctx_node_is_epnode(&node)) {
             put_epnode(p, &node, id);
         } else {
             printf("  n%" PRIu32 " [shape=box label=\"", id);

@@ -257,7 +257,7 @@ static bool next_element(const epctx_attr_view *attr, epctx_cursor *it, int64_t 
 static void put_elements_of(const dumper *d, const epctx_attr_view *attr)
 {
     const uint32_t numbers[] = {CLI_ATTR_FLOATS, CLI_ATTR_INTS, CLI_ATTR_STRINGS};
-    epctx_cursor it = epctx_fields(attr->view, numbers[attr->type - EPCTX_ATTR_FLOATS]);
+    epctx_cursor it = epctx_view_fields(attr->view, numbers[attr->type - EPCTX_ATTR_FLOATS]);
     epctx_cursor ahead = it;
     const char *comma = "";
     value_sum sum;
@@ -330,14 +330,14 @@ static void put_tensor(dumper *d, const char *word, const epctx_tensor_view *ten
     end(d);
     if (!d->values) return;
     put_more(d, "doc_string", cli_field_str(tensor->view, CLI_TENSOR_DOC));
-    put_pairs(d, "meta", epctx_metadata(tensor->view, EPCTX_KIND_TENSOR));
+    put_pairs(d, "meta", epctx_view_metadata(tensor->view, EPCTX_KIND_TENSOR));
 }
 
 static void put_sparse(dumper *d, const epctx_sparse_view *sparse)
 {
     begin(d, "sparse");
     put_str(d, "name", "", sparse->values.name);
-    if (d->values) put_dims(d, epctx_fields(sparse->view, CLI_SPARSE_DIMS));
+    if (d->values) put_dims(d, epctx_view_fields(sparse->view, CLI_SPARSE_DIMS));
     end(d);
     if (!d->values) return;
     put_tensor(d, "tensor", &sparse->values);
@@ -352,7 +352,7 @@ static void put_value(dumper *d, const char *word, const epctx_value_view *value
     put_type_field(d, &type);
     end(d);
     put_more(d, "doc_string", cli_field_str(value->view, CLI_VALUE_DOC));
-    put_pairs(d, "meta", epctx_metadata(value->view, EPCTX_KIND_VALUE));
+    put_pairs(d, "meta", epctx_view_metadata(value->view, EPCTX_KIND_VALUE));
 }
 
 static void put_values(dumper *d, const char *word, epctx_cursor values)
@@ -380,7 +380,7 @@ static void put_members(dumper *d, const epctx_attr_view *attr)
 {
     static const uint8_t numbers[EPCTX_ATTR_TYPE_PROTOS + 1] = {
         0, 0, 0, 0, 5, 0, 0, 0, 0, 10, 0, 22, 23, 14, 15}; /* by type, of AttributeProto */
-    epctx_cursor it = epctx_fields(attr->view, numbers[attr->type]);
+    epctx_cursor it = epctx_view_fields(attr->view, numbers[attr->type]);
     epctx_tensor_view tensor;
     epctx_sparse_view sparse;
     epctx_field field;
@@ -471,7 +471,7 @@ static void put_nodes(dumper *d, epctx_cursor nodes)
         end(d);
         put_more(d, "overload", node.overload);
         put_more(d, "doc_string", node.doc_string);
-        put_pairs(d, "meta", epctx_metadata(node.view, EPCTX_KIND_NODE));
+        put_pairs(d, "meta", epctx_view_metadata(node.view, EPCTX_KIND_NODE));
         put_attrs(d, epctx_node_attrs(&node));
     }
 }
@@ -513,7 +513,7 @@ static void put_graph(dumper *d, epctx_graph_view graph, const place *at);
 
 static void put_attr_graphs(dumper *d, const epctx_attr_view *attr, place *at)
 {
-    epctx_cursor graphs = epctx_fields(attr->view, CLI_ATTR_GRAPHS);
+    epctx_cursor graphs = epctx_view_fields(attr->view, CLI_ATTR_GRAPHS);
     epctx_field field;
     at->attr = attr->name;
     at->position = -1;
@@ -565,7 +565,7 @@ static void put_graph(dumper *d, epctx_graph_view graph, const place *at)
     put_str(d, "name", "", graph.name);
     end(d);
     put_more(d, "doc_string", graph.doc_string);
-    put_pairs(d, "meta", epctx_metadata(graph.view, EPCTX_KIND_GRAPH));
+    put_pairs(d, "meta", epctx_view_metadata(graph.view, EPCTX_KIND_GRAPH));
     put_values(d, "input", epctx_graph_inputs(graph));
     put_values(d, "output", epctx_graph_outputs(graph));
     put_values(d, "value", epctx_graph_values(graph));
@@ -606,7 +606,7 @@ static void put_model(dumper *d, const epctx_model *model)
     put_more(d, "producer_version", info.producer_version);
     put_more(d, "domain", info.domain);
     put_more(d, "doc_string", info.doc_string);
-    put_pairs(d, "meta", epctx_metadata(info.view, EPCTX_KIND_MODEL));
+    put_pairs(d, "meta", epctx_view_metadata(info.view, EPCTX_KIND_MODEL));
 }
 
 static void put_function(dumper *d, const epctx_function_view *function, int64_t index)
@@ -618,16 +618,16 @@ static void put_function(dumper *d, const epctx_function_view *function, int64_t
     if (d->values) {
         put_names(d, "inputs", "in=", epctx_function_inputs(function));
         put_names(d, "outputs", "out=", epctx_function_outputs(function));
-        put_names(d, "attributes", "attrs=", epctx_fields(function->view, CLI_FUNCTION_ATTRS));
+        put_names(d, "attributes", "attrs=", epctx_view_fields(function->view, CLI_FUNCTION_ATTRS));
     }
     end(d);
     put_more(d, "overload", function->overload);
     put_more(d, "doc_string", function->doc_string);
-    put_pairs(d, "meta", epctx_metadata(function->view, EPCTX_KIND_FUNCTION));
+    put_pairs(d, "meta", epctx_view_metadata(function->view, EPCTX_KIND_FUNCTION));
     if (d->values) {
         put_opsets(d, epctx_function_opsets(function));
-        put_values(d, "value", epctx_fields(function->view, CLI_FUNCTION_VALUES));
-        put_attrs(d, epctx_fields(function->view, CLI_FUNCTION_DEFAULTS));
+        put_values(d, "value", epctx_view_fields(function->view, CLI_FUNCTION_VALUES));
+        put_attrs(d, epctx_view_fields(function->view, CLI_FUNCTION_DEFAULTS));
     }
     put_nodes(d, epctx_function_nodes(function));
     if (d->values) put_bodies(d, epctx_function_nodes(function), &top);

@@ -3,7 +3,7 @@
 
 static int run(int argc, char **argv)
 {
-    return convert_contexts(&cli_embed, argc, argv, epctx_embed);
+    return convert_contexts(&cli_embed, argc, argv, epctx_model_embed);
 }
 
 const cli_command cli_embed = {

@@ -193,7 +193,7 @@ static const explain_entry entries[] = {
     {{"set nodes that cannot be fused together", NULL, NULL},
      "The EP's partition is not convex: it depends on itself through nodes outside. One such group "
      "makes ORT drop all of them.",
-     "Form groups that stay free of cycles when contracted (epctx_partition_graph does)."},
+     "Form groups that stay free of cycles when contracted (epctx_graph_partition does)."},
     {{"The requested API version", "is not available", NULL},
      "The program or EP library was built with headers of a newer ORT than the one that runs.",
      "Use that ORT or a newer one, or build with the older headers."},

@@ -3,7 +3,7 @@
 
 static int run(int argc, char **argv)
 {
-    return convert_contexts(&cli_extract, argc, argv, epctx_extract);
+    return convert_contexts(&cli_extract, argc, argv, epctx_model_extract);
 }
 
 const cli_command cli_extract = {

@@ -60,7 +60,7 @@ static void put_values(const char *word, epctx_cursor values)
 
 static void put_opsets(epctx_view model)
 {
-    epctx_cursor it = epctx_fields(model, CLI_MODEL_OPSET_IMPORT);
+    epctx_cursor it = epctx_view_fields(model, CLI_MODEL_OPSET_IMPORT);
     const char *comma = "";
     epctx_field field;
     printf("%-14s ", "opsets");
@@ -283,7 +283,7 @@ static void put_state(const epctx_state *state)
 /* Entries that nothing else here shows. */
 static void put_metadata(const report *all)
 {
-    epctx_cursor it = epctx_metadata(epctx_model_read(all->model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it = epctx_view_metadata(epctx_model_read(all->model).view, EPCTX_KIND_MODEL);
     epctx_pair pair;
     while (epctx_next_pair(&it, &pair)) {
         if (is_compat(pair.key)) continue;
@@ -334,7 +334,7 @@ static void json_str(const char *key, epctx_str text, const char *after)
 static void json_head(const report *all)
 {
     epctx_model_info info = epctx_model_read(all->model);
-    epctx_cursor it = epctx_fields(info.view, CLI_MODEL_OPSET_IMPORT);
+    epctx_cursor it = epctx_view_fields(info.view, CLI_MODEL_OPSET_IMPORT);
     const char *comma = "";
     epctx_field field;
     json_str("file", epctx_str_of(all->file), ",\n");
@@ -502,7 +502,8 @@ static void json_state(const epctx_state *state)
 static void print_json(const report *all, const epctx_state *state)
 {
     epctx_graph_view graph = epctx_model_graph(all->model);
-    epctx_cursor metadata = epctx_metadata(epctx_model_read(all->model).view, EPCTX_KIND_MODEL);
+    epctx_cursor metadata =
+        epctx_view_metadata(epctx_model_read(all->model).view, EPCTX_KIND_MODEL);
     epctx_pair pair;
     const char *comma;
     size_t i;

@@ -205,7 +205,7 @@ static bool find_ep(package *p, variant *v)
         const epctx_profile *profile;
         const char *name;
         epctx_str source;
-        if (!epctx_is_epnode(&node)) continue;
+        if (!epctx_node_is_epnode(&node)) continue;
         if (epctx_epnode_read(&node, &ep, &p->error) != EPCTX_OK) return false;
         profile = epctx_profile_of(ep.source);
         source = ep.source;
@@ -242,7 +242,7 @@ static bool read_variant(package *p, variant *v)
     size_t count = 0, i;
     epctx_str name = epctx_path_file(epctx_str_of(v->file));
     if (cli_open(&v->model, v->file, &p->error) != EPCTX_OK || !find_ep(p, v) ||
-        (!p->allow_stale && epctx_check_binary(&v->model, NULL, &p->error) != EPCTX_OK) ||
+        (!p->allow_stale && epctx_model_check_binary(&v->model, NULL, &p->error) != EPCTX_OK) ||
         epctx_model_files(&v->model, NULL, &p->arena, &files, &count, &p->error) != EPCTX_OK)
         return false;
     v->model_name = epctx_arena_copy(&p->arena, name);
@@ -413,7 +413,8 @@ static const char *source_name(const piece_set *set, const epctx_model *model)
     size_t i;
     while (epctx_next_node(&it, &node)) {
         epctx_str file;
-        if (!epctx_is_epnode(&node) || epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) continue;
+        if (!epctx_node_is_epnode(&node) || epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK)
+            continue;
         file = epctx_path_file(ep.onnx_model_filename);
         for (i = 0; i < set->count && file.size > 0; i++)
             if (epctx_str_is(file, set->pieces[i].name)) return set->pieces[i].name;

@@ -70,7 +70,7 @@ static bool next_graph(epctx_cursor *nodes, epctx_str *name)
     epctx_node_view view;
     epctx_epnode node;
     while (epctx_next_node(nodes, &view))
-        if (epctx_is_epnode(&view) && epctx_epnode_read(&view, &node, NULL) == EPCTX_OK) {
+        if (epctx_node_is_epnode(&view) && epctx_epnode_read(&view, &node, NULL) == EPCTX_OK) {
             *name = node.partition_name;
             return true;
         }

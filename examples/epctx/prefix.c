@@ -17,7 +17,7 @@ static void report(prefix_work *work)
     epctx_node_view node;
     epctx_walk_begin(&walk, &work->model);
     while (epctx_walk_next(&walk, &node))
-        if (node.name.size > 0 && (work->opts.all_nodes || epctx_is_epnode(&node)))
+        if (node.name.size > 0 && (work->opts.all_nodes || epctx_node_is_epnode(&node)))
             output_change(&work->out, "node '%.*s': now '%s%.*s'", (int)node.name.size,
                           node.name.data, work->prefix, (int)node.name.size, node.name.data);
 }
@@ -38,8 +38,8 @@ static int prefix(prefix_work *work)
     if (output_open(&work->out, &work->model, work->file, &work->error) != EPCTX_OK)
         return cli_fail(&work->error);
     report(work);
-    if (epctx_prefix(&work->model, epctx_str_of(work->prefix), &work->opts, &count, &work->error) !=
-        EPCTX_OK)
+    if (epctx_model_prefix(&work->model, epctx_str_of(work->prefix), &work->opts, &count,
+                           &work->error) != EPCTX_OK)
         code = fail(work);
     else if (count == 0)
         code = cli_fail_text("%s: there is no %snode with a name", work->file,

@@ -110,7 +110,7 @@ static int rename_node(rename_work *work, const char *from, const char *to)
     while (epctx_walk_next(&walk, &node))
         if (epctx_str_is(node.name, from) && count++ == 0) found = node;
     if (count != 1) return cli_fail_text("%s: %zu nodes are called '%s'", work->file, count, from);
-    if (epctx_rename_node(&work->model, found.view, epctx_str_of(to), &work->opts, &work->error) !=
+    if (epctx_node_rename(&work->model, found.view, epctx_str_of(to), &work->opts, &work->error) !=
         EPCTX_OK) {
         if (strstr(work->error.message, "one_graph") != NULL)
             return cli_fail_text("%s (--one-graph)", work->error.message);

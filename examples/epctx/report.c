@@ -145,7 +145,7 @@ static epctx_status add_nodes(report *out, epctx_error *error)
     while (epctx_walk_next(&walk, &node)) {
         bool inside = walk.depth > 0 || walk.in_function || walk.in_training;
         epctx_status status = EPCTX_OK;
-        if (epctx_is_epnode(&node))
+        if (epctx_node_is_epnode(&node))
             status = add_part(out, &node,
                               inside ? epctx_walk_graph_name(&walk) : epctx_str_of(""), error);
         else if (inside)

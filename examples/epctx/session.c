@@ -109,7 +109,7 @@ static void needed_eps(const session *s, char *text, size_t capacity)
     memset(&first, 0, sizeof first);
     for (i = 0; i < s->loaded.other_nodes; i++) {
         epctx_node_view node = epctx_node_of(s->loaded.others[i]);
-        if (!epctx_is_epnode(&node)) {
+        if (!epctx_node_is_epnode(&node)) {
             cpu = true;
         } else if (epctx_epnode_read(&node, &ep, NULL) == EPCTX_OK) {
             more = more || (found && !epctx_str_eq(ep.source, first.source));
@@ -395,7 +395,7 @@ static epctx_status connect(session *s, epctx_error *error)
     const size_t alignment = 64; /* what run_fn wants for its scratch memory */
     epctx_graph graph;
     uint8_t *scratch;
-    epctx_status status = epctx_graph_load(&s->model, &graph, error);
+    epctx_status status = epctx_model_load_graph(&s->model, &graph, error);
     if (status != EPCTX_OK) return status;
     epctx_map_init(&s->names, &s->arena);
     s->values =
@@ -423,7 +423,7 @@ static bool is_weightless(const epctx_model *model)
     while (epctx_next_node(&it, &node)) {
         epctx_cursor attrs = epctx_node_attrs(&node);
         epctx_attr_view attr;
-        while (epctx_is_epnode(&node) && epctx_next_attr(&attrs, &attr))
+        while (epctx_node_is_epnode(&node) && epctx_next_attr(&attrs, &attr))
             if (epctx_str_is(attr.name, EPCTX_WEIGHTS_ATTR)) return true;
     }
     return false;

@@ -221,7 +221,7 @@ static bool choose_type(target_work *work, const epctx_node_view *node, epctx_at
     epctx_attr_view old;
     size_t i;
     bool said = type_of_suffix(&attr->name, &attr->type);
-    if (epctx_is_epnode(node) && type_of_schema(attr->name, &schema)) {
+    if (epctx_node_is_epnode(node) && type_of_schema(attr->name, &schema)) {
         if (said && attr->type != schema)
             return misuse(work, node->name, attr->name,
                           "has another type by the schema of EPContext");
@@ -230,7 +230,7 @@ static bool choose_type(target_work *work, const epctx_node_view *node, epctx_at
     }
     if (said) return true;
     if (!target_attr(node, attr->name, &old)) {
-        const char *similar = epctx_is_epnode(node) ? similar_attr(attr->name) : NULL;
+        const char *similar = epctx_node_is_epnode(node) ? similar_attr(attr->name) : NULL;
         if (similar != NULL)
             cli_say("epctx: there is no attribute '%.*s', did you mean '%s'?\n",
                     (int)attr->name.size, attr->name.data, similar);
@@ -253,7 +253,7 @@ enum { SHOWN = 60 };
 static void describe_list(const epctx_attr_view *attr, char *text, size_t size)
 {
     bool ints = attr->type == EPCTX_ATTR_INTS;
-    epctx_cursor it = epctx_fields(attr->view, ints ? CLI_ATTR_INTS : CLI_ATTR_FLOATS);
+    epctx_cursor it = epctx_view_fields(attr->view, ints ? CLI_ATTR_INTS : CLI_ATTR_FLOATS);
     const char *comma = "[";
     int64_t number = 0;
     float real = 0;
@@ -299,9 +299,10 @@ static bool set_attr(target_work *work, size_t index, epctx_str name, const char
     if (!choose_type(work, node, &attr) || !read_value(work, value, &attr)) return false;
     had = target_attr(node, attr.name, &old);
     if (had) describe(&old, before, sizeof before);
-    if (refused(work, epctx_set_attr(&work->model, node->view, &attr, &work->error))) return false;
+    if (refused(work, epctx_node_set_attr(&work->model, node->view, &attr, &work->error)))
+        return false;
     *node = epctx_node_of(node->view);
-    if (epctx_is_epnode(node) && refused(work, epctx_epnode_read(node, &check, &work->error)))
+    if (epctx_node_is_epnode(node) && refused(work, epctx_epnode_read(node, &check, &work->error)))
         return false;
     if (target_attr(node, attr.name, &now)) describe(&now, after, sizeof after);
     output_change(&work->out, "node '%.*s': %.*s = %s%s%s%s", (int)node->name.size, node->name.data,
@@ -323,7 +324,7 @@ static bool set_attrs(target_work *work, epctx_str name, const char *value)
 
 static bool find_value(epctx_view graph, uint32_t number, epctx_str name, epctx_view *found)
 {
-    epctx_cursor it = epctx_fields(graph, number);
+    epctx_cursor it = epctx_view_fields(graph, number);
     epctx_value_view value;
     while (epctx_next_value(&it, &value)) {
         if (!epctx_str_eq(value.name, name)) continue;
@@ -337,7 +338,7 @@ static bool find_value(epctx_view graph, uint32_t number, epctx_str name, epctx_
 static bool set_order(target_work *work, const target *what, const char *value)
 {
     epctx_view graph = epctx_model_graph(&work->model).view;
-    epctx_cursor it = epctx_fields(graph, what->number);
+    epctx_cursor it = epctx_view_fields(graph, what->number);
     epctx_view after = graph; /* the first one goes in front */
     epctx_view found;
     epctx_field field;
@@ -353,12 +354,12 @@ static bool set_order(target_work *work, const target *what, const char *value)
     for (rest = value; next_part(&rest, &work->arena, &name);) {
         if (!find_value(graph, what->number, name, &found))
             return misuse(work, what->name, name, "is not one of them");
-        if (refused(work, epctx_move(&work->model, found, after, &after, &work->error)))
+        if (refused(work, epctx_view_move(&work->model, found, after, &after, &work->error)))
             return false;
         graph = epctx_model_graph(&work->model).view;
     }
     /* A name that stands twice in VALUE takes the place of one that is missing. */
-    it = epctx_fields(graph, what->number);
+    it = epctx_view_fields(graph, what->number);
     for (rest = value; next_part(&rest, &work->arena, &name) && epctx_next_field(&it, &field);)
         if (!epctx_str_eq(epctx_value_of(field.body).name, name))
             return misuse(work, what->name, epctx_str_of(value), "does not name each one once");
@@ -376,11 +377,11 @@ static bool set_field(target_work *work, const target *what, const char *value)
     int64_t number;
     if (what->is_text) {
         if (!read_text(work, value, &text) || !is_utf8(work, what->name, text)) return false;
-        status = epctx_set_str(&work->model, message, what->number, text, &work->error);
+        status = epctx_message_set_str(&work->model, message, what->number, text, &work->error);
     } else {
         if (!read_int(value, strlen(value), &number))
             return misuse(work, what->name, epctx_str_of(value), "is no whole number");
-        status = epctx_set_int(&work->model, message, what->number, number, &work->error);
+        status = epctx_message_set_int(&work->model, message, what->number, number, &work->error);
     }
     output_change(&work->out, "%s: %.*s = '%s'", scope, (int)what->name.size, what->name.data,
                   value);
@@ -396,7 +397,7 @@ static bool set_opset(target_work *work, const target *what, const char *value)
     output_change(&work->out, "opset '%.*s': version %" PRId64 " (was %" PRId64 ")",
                   (int)what->name.size, what->name.data, version,
                   epctx_model_opset(&work->model, what->name));
-    return !refused(work, epctx_set_opset(&work->model, what->name, version, &work->error));
+    return !refused(work, epctx_model_set_opset(&work->model, what->name, version, &work->error));
 }
 
 static bool set_metadata(target_work *work, const target *what, const char *value)
@@ -405,7 +406,7 @@ static bool set_metadata(target_work *work, const target *what, const char *valu
     if (!read_text(work, value, &text) || !is_utf8(work, what->name, text)) return false;
     output_change(&work->out, "metadata: '%.*s' = '%.*s'", (int)what->name.size, what->name.data,
                   (int)(text.size < SHOWN ? text.size : SHOWN), text.data);
-    return !refused(work, epctx_put_metadata(&work->model, what->name, text, &work->error));
+    return !refused(work, epctx_model_set_metadata(&work->model, what->name, text, &work->error));
 }
 
 static bool assign(target_work *work, const char *text)

@@ -19,7 +19,8 @@ static void list_names(const epctx_model *model)
     epctx_walk_begin(&walk, model);
     fputs(only ? "EPContext nodes:" : "nodes:", stderr);
     while (epctx_walk_next(&walk, &node)) {
-        if (node.name.size == 0 || (only && !epctx_is_epnode(&node)) || count++ >= LISTED) continue;
+        if (node.name.size == 0 || (only && !epctx_node_is_epnode(&node)) || count++ >= LISTED)
+            continue;
         fputs(" '", stderr);
         cli_put(stderr, node.name);
         fputc('\'', stderr);
@@ -31,7 +32,7 @@ static void list_names(const epctx_model *model)
 
 static bool wanted(const epctx_node_view *node, const char *name)
 {
-    return name != NULL ? epctx_str_is(node->name, name) : epctx_is_epnode(node);
+    return name != NULL ? epctx_str_is(node->name, name) : epctx_node_is_epnode(node);
 }
 
 bool target_find(const epctx_model *model, const char *file, const char *name, bool all,

@@ -12,7 +12,7 @@ static bool unset_attr(target_work *work, epctx_node_view *node, epctx_str name,
     ++*found;
     output_change(&work->out, "node '%.*s': without %.*s", (int)node->name.size, node->name.data,
                   (int)name.size, name.data);
-    if (epctx_unset_attr(&work->model, node->view, name, &work->error) != EPCTX_OK)
+    if (epctx_node_remove_attr(&work->model, node->view, name, &work->error) != EPCTX_OK)
         return cli_fail(&work->error) == CLI_OK;
     *node = epctx_node_of(node->view);
     return true;
@@ -66,18 +66,18 @@ static bool unset(target_work *work, const char *text)
     case TARGET_METADATA:
         if (!epctx_model_metadata(&work->model, what.name, &value))
             return missing(work, "metadata key", what.name);
-        status = epctx_unset_metadata(&work->model, what.name, &work->error);
+        status = epctx_model_remove_metadata(&work->model, what.name, &work->error);
         break;
     case TARGET_OPSET:
         if (epctx_model_opset(&work->model, what.name) == 0)
             return missing(work, "opset import", what.name);
-        status = epctx_unset_opset(&work->model, what.name, &work->error);
+        status = epctx_model_remove_opset(&work->model, what.name, &work->error);
         break;
     default:
         if (!what.is_text && what.kind == TARGET_GRAPH)
             return missing(work, "way to take away", what.name);
-        status = epctx_clear_field(&work->model, target_message(&work->model, &what), what.number,
-                                   &work->error);
+        status = epctx_message_remove_field(&work->model, target_message(&work->model, &what),
+                                            what.number, &work->error);
         break;
     }
     output_change(&work->out, "without %s", text);

@@ -118,7 +118,7 @@ static void add_fixed(value_sum *sum, epctx_cursor it, epctx_wire wire, size_t b
 void value_add_tensor(value_sum *sum, const epctx_tensor_view *tensor)
 {
     storage typed = storage_of(tensor->elem_type);
-    epctx_cursor it = epctx_fields(tensor->view, typed.field);
+    epctx_cursor it = epctx_view_fields(tensor->view, typed.field);
     epctx_str text;
     int64_t number;
     if (tensor->has_raw && tensor->elem_type != EPCTX_ONNX_STRING) {

@@ -163,7 +163,7 @@ static epctx_status add_contexts(work *w, uint32_t from)
     epctx_epnode ep;
     epctx_walk_begin(&walk, &w->sources[from].model);
     while (status == EPCTX_OK && epctx_walk_epnode(&walk, &node)) {
-        if (!epctx_is_epnode(&node)) continue;
+        if (!epctx_node_is_epnode(&node)) continue;
         status = epctx_epnode_read(&node, &ep, w->error);
         if (status != EPCTX_OK || ep.main_context != 1 ||
             strcmp(epctx_profile_of(ep.source)->name, "npu") != 0)
@@ -182,7 +182,7 @@ static epctx_status add_source(work *w, uint32_t from)
     epctx_status status = cli_open(&s->model, s->file, w->error);
     /* What callers may override is a weight all the same. */
     if (status == EPCTX_OK) status = cli_optional_inputs(&s->model, true, &optional, w->error);
-    if (status == EPCTX_OK) status = epctx_graph_load(&s->model, &graph, w->error);
+    if (status == EPCTX_OK) status = epctx_model_load_graph(&s->model, &graph, w->error);
     for (i = 0; status == EPCTX_OK && i < graph.initializer_count; i++)
         status = add_item(w, from, &graph.initializers[i], graph.initializers[i].name);
     for (i = 0; status == EPCTX_OK && i < graph.node_count; i++) {

@@ -225,7 +225,7 @@ static OrtStatus *group(const ep_record *record, const uint8_t *take, epctx_aren
     if (!constant) return ep_no_memory(record->api);
     epctx_error_clear(&error);
     EP_TRY(ep_status(record->api,
-                     epctx_partition_graph(graph, take, arena, &parts, group_count, &error),
+                     epctx_graph_partition(graph, take, arena, &parts, group_count, &error),
                      &error));
     for (i = 0; i < graph->node_count; i++)
         owner[i] = NOBODY;

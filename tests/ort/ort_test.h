@@ -361,7 +361,7 @@ ORT_UNUSED static bool read_nodes(const char *name, nodes *out)
     }
     it = epctx_graph_nodes(epctx_model_graph(&out->model));
     while (epctx_next_node(&it, &view)) {
-        if (!epctx_is_epnode(&view)) {
+        if (!epctx_node_is_epnode(&view)) {
             out->others++;
         } else if (out->count < 8) {
             out->views[out->count] = view;

@@ -11,14 +11,14 @@ typedef struct dims_work {
 static epctx_status dims_set(dims_work *w, epctx_view dim)
 {
     w->count++;
-    return epctx_set_int(w->model, dim, EPCTX_FIELD_DIM_DIM_VALUE, w->value, w->error);
+    return epctx_message_set_int(w->model, dim, EPCTX_FIELD_DIM_DIM_VALUE, w->value, w->error);
 }
 
 /* The dimensions called `param` of values that are field `number` of a graph. */
 static epctx_status dims_of_values(dims_work *w, epctx_view graph, uint32_t number,
                                    epctx_str param)
 {
-    epctx_cursor values = epctx_fields(graph, number);
+    epctx_cursor values = epctx_view_fields(graph, number);
     epctx_value_view value;
     while (epctx_next_value(&values, &value)) {
         epctx_cursor dims = epctx_value_dims(&value);
@@ -120,7 +120,7 @@ static epctx_status dims_end(dims_work *w, size_t mark, epctx_status status, siz
 epctx_status epctx_fix_dim(epctx_model *model, epctx_str param, int64_t value, size_t *count,
                            epctx_error *error)
 {
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     dims_work w;
     OPS_TRY(dims_begin(&w, model, value, count, error));
     return dims_end(&w, mark, dims_fix_named(&w, param), count);
@@ -129,7 +129,7 @@ epctx_status epctx_fix_dim(epctx_model *model, epctx_str param, int64_t value, s
 epctx_status epctx_fix_input_dim(epctx_model *model, epctx_str input, uint32_t axis, int64_t value,
                                  size_t *count, epctx_error *error)
 {
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     dims_work w;
     OPS_TRY(dims_begin(&w, model, value, count, error));
     return dims_end(&w, mark, dims_fix_input(&w, input, axis), count);

@@ -37,7 +37,7 @@ static bool init_next_graph(epctx_walk *walk, epctx_graph_view *graph)
 static epctx_status init_run(epctx_model *model, const epctx_convert_opts *opts, init_step step,
                              epctx_changes *changes, epctx_error *error)
 {
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     epctx_changes ignored;
     init_work w;
     epctx_error_clear(error);
@@ -273,7 +273,7 @@ static epctx_status init_prune_one(init_work *w, const epctx_map *used, epctx_vi
     if (ops_has(used, name)) {
         return EPCTX_OK;
     }
-    OPS_TRY(epctx_remove(w->model, view, w->error));
+    OPS_TRY(epctx_view_remove(w->model, view, w->error));
     return init_note(w, EPCTX_CHANGE_PRUNED, name, epctx_str_of(NULL), view.size);
 }
 

@@ -72,7 +72,7 @@ void lint_attr_text(char out[LINT_ATTR_TEXT], epctx_str name)
 static void lint_fields(linter *l, epctx_kind type, epctx_view message, epctx_str node,
                         epctx_str attr)
 {
-    epctx_cursor it = epctx_fields(message, 0);
+    epctx_cursor it = epctx_view_fields(message, 0);
     epctx_field field;
     uint32_t seen = 0;
     char attribute[LINT_ATTR_TEXT];
@@ -208,7 +208,7 @@ epctx_status lint_domain(linter *l, const epctx_node_view *node, bool inner)
 
 static epctx_status lint_metadata(linter *l)
 {
-    epctx_cursor it = epctx_metadata(epctx_model_read(l->model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it = epctx_view_metadata(epctx_model_read(l->model).view, EPCTX_KIND_MODEL);
     epctx_map keys;
     epctx_pair pair;
     uint32_t before;
@@ -230,7 +230,7 @@ static epctx_status lint_model(linter *l)
     epctx_str none = epctx_str_of("");
     epctx_cursor configs = epctx_model_device_configs(l->model);
     epctx_device_config_view config;
-    epctx_cursor ir = epctx_fields(info.view, EPCTX_FIELD_MODEL_IR_VERSION);
+    epctx_cursor ir = epctx_view_fields(info.view, EPCTX_FIELD_MODEL_IR_VERSION);
     epctx_field field;
     l->ir_version = info.ir_version;
     if (info.ir_version > 13) {

@@ -40,7 +40,7 @@ static epctx_status lint_note_type(linter *l, lint_frame *scope, const epctx_val
 /* Types from a list of ValueInfoProtos. */
 epctx_status lint_note_list(linter *l, lint_frame *scope, epctx_view owner, uint32_t number)
 {
-    epctx_cursor it = epctx_fields(owner, number);
+    epctx_cursor it = epctx_view_fields(owner, number);
     epctx_value_view value;
     if (!scope->typed) {
         epctx_map_init(&scope->types, &l->arena);
@@ -612,7 +612,7 @@ static epctx_status lint_compat_entry(linter *l, epctx_str key, epctx_str value,
 
 epctx_status lint_compat(linter *l)
 {
-    epctx_cursor it = epctx_metadata(epctx_model_read(l->model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it = epctx_view_metadata(epctx_model_read(l->model).view, EPCTX_KIND_MODEL);
     epctx_map sources;
     epctx_map told;
     epctx_pair pair;

@@ -136,12 +136,12 @@ static epctx_status lint_calls(linter *l, epctx_cursor nodes, uint32_t caller, e
             OPS_TRY(lint_add_edge(l, calls, callee, caller));
         }
         while (epctx_next_view(&attrs, &attr)) {
-            epctx_cursor parts = epctx_fields(attr, 0);
+            epctx_cursor parts = epctx_view_fields(attr, 0);
             epctx_field field;
             while (epctx_next_field(&parts, &field)) {
                 if (lint_is_body(&field)) {
-                    OPS_TRY(lint_calls(l, epctx_fields(field.body, EPCTX_FIELD_GRAPH_NODE), caller,
-                                       calls));
+                    OPS_TRY(lint_calls(l, epctx_view_fields(field.body, EPCTX_FIELD_GRAPH_NODE),
+                                       caller, calls));
                 }
             }
         }
@@ -233,7 +233,7 @@ epctx_status lint_callees(linter *l)
 /* Inputs and outputs of every function, whether something calls it or not. */
 static epctx_status lint_parameters(linter *l, epctx_view function, lint_frame *scope)
 {
-    epctx_cursor it = epctx_fields(function, EPCTX_FIELD_FUNCTION_INPUT);
+    epctx_cursor it = epctx_view_fields(function, EPCTX_FIELD_FUNCTION_INPUT);
     epctx_map outputs;
     epctx_str name;
     epctx_map_init(&outputs, &l->arena);
@@ -244,7 +244,7 @@ static epctx_status lint_parameters(linter *l, epctx_view function, lint_frame *
                      "name");
         }
     }
-    it = epctx_fields(function, EPCTX_FIELD_FUNCTION_OUTPUT);
+    it = epctx_view_fields(function, EPCTX_FIELD_FUNCTION_OUTPUT);
     while (epctx_next_str(&it, &name)) {
         uint32_t made = epctx_map_get(&scope->names, name);
         if (made == EPCTX_MAP_NONE || name.size == 0) {
@@ -272,11 +272,11 @@ epctx_status lint_function(linter *l, const lint_callee *callee)
     l->in_function = true;
     l->unread = callee->replaced;
     l->demoted = callee->replaced ? EPCTX_RULE_IDLE_FUNCTION : EPCTX_RULE_COUNT;
-    OPS_TRY(lint_opsets(l, epctx_fields(function, EPCTX_FIELD_FUNCTION_OPSET_IMPORT)));
+    OPS_TRY(lint_opsets(l, epctx_view_fields(function, EPCTX_FIELD_FUNCTION_OPSET_IMPORT)));
     epctx_map_init(&scope.names, &l->arena);
     epctx_map_init(&scope.used, &l->arena);
     l->demoted = callee->called ? l->demoted : EPCTX_RULE_IDLE_FUNCTION;
-    it = epctx_fields(function, EPCTX_FIELD_FUNCTION_INPUT);
+    it = epctx_view_fields(function, EPCTX_FIELD_FUNCTION_INPUT);
     while (epctx_next_str(&it, &name)) {
         OPS_TRY(lint_set(l, &scope.names, name, 0)); /* ORT takes a name that is there twice */
     }
@@ -284,11 +284,11 @@ epctx_status lint_function(linter *l, const lint_callee *callee)
         lint_say(l, EPCTX_RULE_FUNCTION_FORM, callee->view.name, NULL,
                  "the function has no outputs");
     }
-    OPS_TRY(lint_scope_nodes(l, &scope, epctx_fields(function, EPCTX_FIELD_FUNCTION_NODE)));
+    OPS_TRY(lint_scope_nodes(l, &scope, epctx_view_fields(function, EPCTX_FIELD_FUNCTION_NODE)));
     OPS_TRY(lint_note_list(
         l, &scope, function,
         EPCTX_FIELD_FUNCTION_VALUE_INFO)); /* value_info, of inputs and outputs, too */
-    OPS_TRY(lint_nodes(l, &scope, epctx_fields(function, EPCTX_FIELD_FUNCTION_NODE),
+    OPS_TRY(lint_nodes(l, &scope, epctx_view_fields(function, EPCTX_FIELD_FUNCTION_NODE),
                        epctx_view_none()));
     l->demoted = callee->replaced ? EPCTX_RULE_IDLE_FUNCTION : EPCTX_RULE_COUNT;
     OPS_TRY(lint_parameters(l, function, &scope));

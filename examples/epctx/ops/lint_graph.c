@@ -130,7 +130,7 @@ static epctx_status lint_constant(linter *l, lint_frame *scope, const epctx_node
     } else if (attr.type == EPCTX_ATTR_TENSOR && epctx_view_exists(attr.t)) {
         OPS_TRY(lint_add_constant(l, scope, attr.t, name));
     } else if (attr.type == 11) {
-        epctx_cursor tensors = epctx_fields(attr.view, EPCTX_FIELD_ATTR_SPARSE_TENSOR);
+        epctx_cursor tensors = epctx_view_fields(attr.view, EPCTX_FIELD_ATTR_SPARSE_TENSOR);
         epctx_sparse_view sparse;
         memset(&sparse, 0, sizeof sparse);
         while (epctx_next_sparse(&tensors, &sparse)) {
@@ -142,7 +142,7 @@ static epctx_status lint_constant(linter *l, lint_frame *scope, const epctx_node
 
 static epctx_status lint_dense_values(linter *l, lint_frame *scope, epctx_view graph, bool main)
 {
-    epctx_cursor it = epctx_fields(graph, EPCTX_FIELD_GRAPH_INITIALIZER);
+    epctx_cursor it = epctx_view_fields(graph, EPCTX_FIELD_GRAPH_INITIALIZER);
     epctx_tensor_view tensor;
     epctx_map_init(&scope->tensors, &l->arena);
     while (epctx_next_tensor(&it, &tensor)) {
@@ -161,13 +161,13 @@ static epctx_status lint_dense_values(linter *l, lint_frame *scope, epctx_view g
 
 static epctx_status lint_inputs(linter *l, lint_frame *scope, epctx_view graph, bool main)
 {
-    epctx_cursor it = epctx_fields(graph, EPCTX_FIELD_GRAPH_INPUT);
+    epctx_cursor it = epctx_view_fields(graph, EPCTX_FIELD_GRAPH_INPUT);
     bool body = scope->outer != NULL && !scope->joined;
     epctx_value_view value;
     uint32_t before;
     epctx_map_init(&scope->inputs, &l->arena);
     while (epctx_next_value(&it, &value)) {
-        epctx_cursor named = epctx_fields(value.view, EPCTX_FIELD_VALUE_NAME);
+        epctx_cursor named = epctx_view_fields(value.view, EPCTX_FIELD_VALUE_NAME);
         epctx_view text;
         if (body ? value.name.size == 0 : !epctx_next_view(&named, &text)) {
             lint_say(l, EPCTX_RULE_NO_VALUE_NAME, value.name, NULL, "a graph input has no name");
@@ -191,7 +191,7 @@ static epctx_status lint_inputs(linter *l, lint_frame *scope, epctx_view graph, 
 
 static epctx_status lint_sparse_values(linter *l, lint_frame *scope, epctx_view graph, bool main)
 {
-    epctx_cursor it = epctx_fields(graph, EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER);
+    epctx_cursor it = epctx_view_fields(graph, EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER);
     epctx_sparse_view sparse;
     epctx_map names;
     epctx_map_init(&names, &l->arena);
@@ -203,7 +203,7 @@ static epctx_status lint_sparse_values(linter *l, lint_frame *scope, epctx_view 
         lint_sparse(l, &sparse, name);
         if (dense != EPCTX_MAP_NONE) {
             lint_equal(l, scope, dense, name, sparse.values.elem_type,
-                       epctx_fields(sparse.view, EPCTX_FIELD_SPARSE_DIMS));
+                       epctx_view_fields(sparse.view, EPCTX_FIELD_SPARSE_DIMS));
         }
         if (twice != EPCTX_MAP_NONE || dense != EPCTX_MAP_NONE) {
             lint_say(l,
@@ -218,7 +218,7 @@ static epctx_status lint_sparse_values(linter *l, lint_frame *scope, epctx_view 
 
 static epctx_status lint_infos(linter *l, epctx_view graph)
 {
-    epctx_cursor it = epctx_fields(graph, EPCTX_FIELD_GRAPH_VALUE_INFO);
+    epctx_cursor it = epctx_view_fields(graph, EPCTX_FIELD_GRAPH_VALUE_INFO);
     epctx_value_view value;
     epctx_map infos;
     uint32_t before;
@@ -237,7 +237,7 @@ static epctx_status lint_infos(linter *l, epctx_view graph)
 LINT_APART static epctx_status lint_scope_values(linter *l, lint_frame *scope, epctx_view graph)
 {
     bool main = lint_is_main(l, scope) && !l->in_training;
-    epctx_cursor it = epctx_fields(graph, EPCTX_FIELD_GRAPH_INITIALIZER);
+    epctx_cursor it = epctx_view_fields(graph, EPCTX_FIELD_GRAPH_INITIALIZER);
     epctx_tensor_view tensor;
     OPS_TRY(lint_dense_values(l, scope, graph, main));
     OPS_TRY(lint_inputs(l, scope, graph, main));
@@ -298,7 +298,7 @@ epctx_status lint_scope_nodes(linter *l, lint_frame *scope, epctx_cursor nodes)
             OPS_TRY(lint_constant(l, scope, &node, value));
         }
         if (node.name.size > 0 && !constant) {
-            uint32_t kind = epctx_is_epnode(&node) ? 2 : 1;
+            uint32_t kind = epctx_node_is_epnode(&node) ? 2 : 1;
             uint32_t other;
             OPS_TRY(lint_add(l, &names, node.name, kind, &other));
             if (other != EPCTX_MAP_NONE && (other != 2 || kind != 2)) { /* two EPContext: E007 */
@@ -345,7 +345,7 @@ static bool lint_type_known(epctx_type_view type, int32_t *found)
 /* Graph outputs with a type: an input that is an output, too, has it from there. */
 static epctx_status lint_typed_outputs(linter *l, epctx_view graph, epctx_map *names)
 {
-    epctx_cursor it = epctx_fields(graph, EPCTX_FIELD_GRAPH_OUTPUT);
+    epctx_cursor it = epctx_view_fields(graph, EPCTX_FIELD_GRAPH_OUTPUT);
     epctx_value_view value;
     epctx_map_init(names, &l->arena);
     while (epctx_next_value(&it, &value)) {
@@ -369,7 +369,7 @@ LINT_APART static epctx_status lint_declared(linter *l, lint_frame *scope, epctx
     typed.arena = NULL;
     epctx_map_init(&scope->declared, &l->arena);
     for (i = 0; i < 3; i++) {
-        epctx_cursor it = epctx_fields(graph, lists[i]);
+        epctx_cursor it = epctx_view_fields(graph, lists[i]);
         epctx_value_view value;
         while (epctx_next_value(&it, &value)) {
             uint32_t made = epctx_map_get(&scope->names, value.name);
@@ -420,7 +420,7 @@ static epctx_status lint_bodies(linter *l, const epctx_node_view *node, lint_fra
     epctx_cursor attrs = epctx_node_attrs(node);
     epctx_view attr;
     while (epctx_next_view(&attrs, &attr)) {
-        epctx_cursor parts = epctx_fields(attr, 0);
+        epctx_cursor parts = epctx_view_fields(attr, 0);
         epctx_field field;
         while (epctx_next_field(&parts, &field)) {
             if (lint_is_body(&field)) {
@@ -498,7 +498,7 @@ static int32_t lint_attr_field_type(const epctx_field *field)
 static void lint_attr(linter *l, const epctx_node_view *node, const epctx_attr_view *attr,
                       bool inner)
 {
-    epctx_cursor it = epctx_fields(attr->view, 0);
+    epctx_cursor it = epctx_view_fields(attr->view, 0);
     epctx_field field;
     uint32_t used = 0;
     char text[LINT_ATTR_TEXT];
@@ -634,7 +634,7 @@ epctx_status lint_nodes(linter *l, lint_frame *scope, epctx_cursor nodes, epctx_
 
 LINT_APART static epctx_status lint_outputs(linter *l, lint_frame *scope, epctx_view graph)
 {
-    epctx_cursor it = epctx_fields(graph, EPCTX_FIELD_GRAPH_OUTPUT);
+    epctx_cursor it = epctx_view_fields(graph, EPCTX_FIELD_GRAPH_OUTPUT);
     epctx_value_view value;
     scope->at = UINT32_MAX;
     while (epctx_next_value(&it, &value)) {
@@ -659,7 +659,7 @@ LINT_APART static epctx_status lint_outputs(linter *l, lint_frame *scope, epctx_
 /* Quantization annotations name the value and the values of its parameters. */
 LINT_APART static epctx_status lint_annotations(linter *l, lint_frame *scope, epctx_view graph)
 {
-    epctx_cursor it = epctx_fields(graph, EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION);
+    epctx_cursor it = epctx_view_fields(graph, EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION);
     epctx_annotation_view annotation;
     epctx_pair pair;
     while (epctx_next_annotation(&it, &annotation)) {
@@ -688,7 +688,7 @@ static epctx_status lint_judge_frame(linter *l, lint_frame *scope, epctx_view gr
 /* Names of a list of values. */
 static epctx_status lint_name_values(linter *l, epctx_map *names, epctx_view graph, uint32_t list)
 {
-    epctx_cursor it = epctx_fields(graph, list);
+    epctx_cursor it = epctx_view_fields(graph, list);
     epctx_value_view value;
     while (epctx_next_value(&it, &value)) {
         OPS_TRY(lint_set(l, names, value.name, 1));
@@ -836,13 +836,13 @@ LINT_APART static epctx_status lint_initializers(linter *l, lint_frame *scope, e
 {
     bool body = scope->outer != NULL;
     epctx_rule before = l->demoted;
-    epctx_cursor it = epctx_fields(graph, EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER);
+    epctx_cursor it = epctx_view_fields(graph, EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER);
     epctx_sparse_view sparse;
     size_t i;
     while (epctx_next_sparse(&it, &sparse)) {
         lint_listed(l, scope, sparse.values.name);
         lint_declaration(l, scope, sparse.values.name, sparse.values.elem_type,
-                         epctx_fields(sparse.view, EPCTX_FIELD_SPARSE_DIMS));
+                         epctx_view_fields(sparse.view, EPCTX_FIELD_SPARSE_DIMS));
     }
     for (i = 0; i < scope->tensor_list.count; i++) {
         const lint_constant_note *constant =
@@ -905,9 +905,9 @@ static epctx_status lint_judge_frame(linter *l, lint_frame *scope, epctx_view gr
     epctx_map_init(&scope->names, &l->arena);
     epctx_map_init(&scope->used, &l->arena);
     OPS_TRY(lint_scope_values(l, scope, graph));
-    OPS_TRY(lint_scope_nodes(l, scope, epctx_fields(graph, EPCTX_FIELD_GRAPH_NODE)));
+    OPS_TRY(lint_scope_nodes(l, scope, epctx_view_fields(graph, EPCTX_FIELD_GRAPH_NODE)));
     OPS_TRY(lint_declared(l, scope, graph));
-    OPS_TRY(lint_nodes(l, scope, epctx_fields(graph, EPCTX_FIELD_GRAPH_NODE), graph));
+    OPS_TRY(lint_nodes(l, scope, epctx_view_fields(graph, EPCTX_FIELD_GRAPH_NODE), graph));
     OPS_TRY(lint_order(l, scope, scope->at));
     OPS_TRY(lint_outputs(l, scope, graph));
     return lint_annotations(l, scope, graph);
@@ -921,7 +921,7 @@ epctx_status lint_graph(linter *l, epctx_view graph, lint_frame *outer)
     OPS_TRY(lint_judge_frame(l, &scope, graph));
     if (outer == NULL) {
         if (epctx_view_exists(graph) && scope.node_count == 0 &&
-            epctx_cursor_count(epctx_fields(graph, EPCTX_FIELD_GRAPH_OUTPUT)) == 0) {
+            epctx_cursor_count(epctx_view_fields(graph, EPCTX_FIELD_GRAPH_OUTPUT)) == 0) {
             lint_say(l, EPCTX_RULE_NO_NODES, epctx_str_of(""), NULL,
                      "the graph has neither nodes that run nor outputs");
         }

@@ -63,7 +63,7 @@ static const struct {
 static void lint_count_data(epctx_view view, uint64_t counts[LINT_DATA_FIELDS],
                             bool present[LINT_DATA_FIELDS])
 {
-    epctx_cursor it = epctx_fields(view, 0);
+    epctx_cursor it = epctx_view_fields(view, 0);
     epctx_field f;
     size_t i, k;
     memset(counts, 0, LINT_DATA_FIELDS * sizeof counts[0]);
@@ -171,7 +171,7 @@ void lint_tensor_form(linter *l, epctx_view view, epctx_str node)
 /* Entries of external data that ORT does not take (tensor_external_data_info.cc). */
 static void lint_entries(linter *l, const epctx_tensor_view *tensor)
 {
-    epctx_cursor it = epctx_fields(tensor->view, EPCTX_FIELD_TENSOR_EXTERNAL_DATA);
+    epctx_cursor it = epctx_view_fields(tensor->view, EPCTX_FIELD_TENSOR_EXTERNAL_DATA);
     epctx_pair pair;
     bool located = false;
     while (epctx_next_pair(&it, &pair)) {
@@ -312,9 +312,9 @@ static const char *lint_indices_fault(epctx_view sparse, const epctx_tensor_view
                                       int64_t rank, int64_t total, int64_t count)
 {
     epctx_cursor it = epctx_tensor_dims(indices);
-    epctx_cursor typed = epctx_fields(indices->view, indices->elem_type == EPCTX_ONNX_INT64
-                                                         ? EPCTX_FIELD_TENSOR_INT64_DATA
-                                                         : EPCTX_FIELD_TENSOR_INT32_DATA);
+    epctx_cursor typed = epctx_view_fields(indices->view, indices->elem_type == EPCTX_ONNX_INT64
+                                                              ? EPCTX_FIELD_TENSOR_INT64_DATA
+                                                              : EPCTX_FIELD_TENSOR_INT32_DATA);
     int64_t dims[2] = {1, 1};
     int64_t index;
     uint64_t found = 0;
@@ -330,11 +330,11 @@ static const char *lint_indices_fault(epctx_view sparse, const epctx_tensor_view
     if (indices->external) {
         return NULL;
     }
-    it = epctx_fields(sparse, EPCTX_FIELD_SPARSE_DIMS);
+    it = epctx_view_fields(sparse, EPCTX_FIELD_SPARSE_DIMS);
     for (; lint_next_index(indices, &typed, &at, &index); found++) {
         int64_t limit = total;
         if (indices->rank == 2 && !epctx_next_int(&it, &limit)) {
-            it = epctx_fields(sparse, EPCTX_FIELD_SPARSE_DIMS);
+            it = epctx_view_fields(sparse, EPCTX_FIELD_SPARSE_DIMS);
             (void)epctx_next_int(&it, &limit);
         }
         if (index < 0 || index >= limit) {
@@ -350,7 +350,7 @@ static const char *lint_sparse_fault(const epctx_sparse_view *sparse)
 {
     const epctx_tensor_view *values = &sparse->values;
     const epctx_tensor_view *indices = &sparse->indices;
-    epctx_cursor it = epctx_fields(sparse->view, EPCTX_FIELD_SPARSE_DIMS);
+    epctx_cursor it = epctx_view_fields(sparse->view, EPCTX_FIELD_SPARSE_DIMS);
     int64_t total = 1;
     int64_t rank = 0;
     int64_t count = -1;

@@ -91,7 +91,7 @@ static epctx_status guest_fixed(guest *g)
     while (epctx_next_node(&nodes, &node)) {
         epctx_cursor inputs = epctx_node_inputs(&node);
         epctx_cursor outputs = epctx_node_outputs(&node);
-        if (!epctx_is_epnode(&node) || (profile_of(&node)->traits & EPCTX_IO_NAMES) == 0) {
+        if (!epctx_node_is_epnode(&node) || (profile_of(&node)->traits & EPCTX_IO_NAMES) == 0) {
             continue;
         }
         while (epctx_next_str(&inputs, &name) || epctx_next_str(&outputs, &name)) {
@@ -237,7 +237,7 @@ static epctx_status guest_node_name(guest *g, const epctx_node_view *node, epctx
     if (node->name.size == 0) {
         return EPCTX_OK;
     }
-    if (!epctx_is_epnode(node) || profile_of(node)->key != EPCTX_KEY_NODE_NAME) {
+    if (!epctx_node_is_epnode(node) || profile_of(node)->key != EPCTX_KEY_NODE_NAME) {
         return guest_name(g, "node", &names, node->name, out);
     }
     return !is_taken(&names, node->name)
@@ -479,7 +479,7 @@ static epctx_status guest_nodes(guest *g)
         }
         OPS_TRY(ops_say(&g->w->report, g->number, node.name, g->error, "node '%S' is now '%S'",
                         &node.name, &name));
-        OPS_TRY(epctx_set_str(g->model, node.view, EPCTX_FIELD_NODE_NAME, name, g->error));
+        OPS_TRY(epctx_message_set_str(g->model, node.view, EPCTX_FIELD_NODE_NAME, name, g->error));
     }
     return EPCTX_OK;
 }
@@ -490,7 +490,7 @@ static epctx_status guest_nodes(guest *g)
 static bool by_partition(const epctx_node_view *node, epctx_epnode *ep)
 {
     const epctx_profile *profile = profile_of(node);
-    return epctx_is_epnode(node) && profile->key == EPCTX_KEY_PARTITION &&
+    return epctx_node_is_epnode(node) && profile->key == EPCTX_KEY_PARTITION &&
            profile->payload == EPCTX_PAYLOAD_SHARED &&
            epctx_epnode_read(node, ep, NULL) == EPCTX_OK;
 }
@@ -617,10 +617,10 @@ static epctx_status guest_bridge(guest *g, const epctx_value_view *input, epctx_
     node.output_count = 1;
     OPS_TRY(ops_put(&w->nodes, node.name, 1, g->error));
     OPS_TRY(ops_put(&w->domains, epctx_str_of("ai.onnx"), 1, g->error));
-    OPS_TRY(epctx_put_opset(w->model, epctx_str_of(""), 13, g->error));
-    OPS_TRY(epctx_put_node(w->model, none, &node, *last, last, g->error));
-    OPS_TRY(epctx_put_copy(w->model, w->graph, EPCTX_FIELD_GRAPH_VALUE_INFO, input->view, none,
-                           NULL, g->error));
+    OPS_TRY(epctx_model_put_opset(w->model, epctx_str_of(""), 13, g->error));
+    OPS_TRY(epctx_graph_put_node(w->model, none, &node, *last, last, g->error));
+    OPS_TRY(epctx_message_put_copy(w->model, w->graph, EPCTX_FIELD_GRAPH_VALUE_INFO, input->view,
+                                   none, NULL, g->error));
     return ops_say(&w->report, g->number, input->name, g->error,
                    "node '%S' gives '%S' the name '%S', under which the EP finds it", &node.name,
                    &now, &input->name);
@@ -649,7 +649,7 @@ static epctx_status guest_bridges(guest *g, epctx_map *fed, epctx_view *last)
 
 static epctx_status guest_copy(guest *g)
 {
-    epctx_cursor fields = epctx_fields(main_graph(g->model), 0);
+    epctx_cursor fields = epctx_view_fields(main_graph(g->model), 0);
     epctx_view last[EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER + 1]; /* that was placed, by number */
     epctx_map fed;
     epctx_field field;
@@ -658,8 +658,8 @@ static epctx_status guest_copy(guest *g)
     OPS_TRY(guest_bridges(g, &fed, &last[EPCTX_FIELD_GRAPH_NODE]));
     while (epctx_next_field(&fields, &field)) {
         if (field.wire == EPCTX_WIRE_LEN && guest_copies(g, &field, &fed)) {
-            OPS_TRY(epctx_put_copy(g->w->model, g->w->graph, field.number, field.body,
-                                   last[field.number], &last[field.number], g->error));
+            OPS_TRY(epctx_message_put_copy(g->w->model, g->w->graph, field.number, field.body,
+                                           last[field.number], &last[field.number], g->error));
         }
     }
     return EPCTX_OK;
@@ -727,7 +727,8 @@ static epctx_status guest_import(guest *g, merge_import *have, epctx_str domain,
                           &domain, version, before);
     }
     if (before == 0 || (here && (!there || before < version))) {
-        OPS_TRY(epctx_set_int(w->model, have->view, EPCTX_FIELD_OPSET_VERSION, version, g->error));
+        OPS_TRY(epctx_message_set_int(w->model, have->view, EPCTX_FIELD_OPSET_VERSION, version,
+                                      g->error));
         have->version = version;
     }
     return before == 0 ? EPCTX_OK
@@ -760,9 +761,9 @@ static epctx_status guest_opsets(guest *g)
                                  ops_has(&used, domain)));
             continue;
         }
-        OPS_TRY(epctx_put_copy(w->model, epctx_model_root(w->model),
-                               EPCTX_FIELD_MODEL_OPSET_IMPORT, view, known.last, &known.last,
-                               g->error));
+        OPS_TRY(epctx_message_put_copy(w->model, epctx_model_root(w->model),
+                                       EPCTX_FIELD_MODEL_OPSET_IMPORT, view, known.last,
+                                       &known.last, g->error));
         OPS_TRY(know_import(w, &known, known.last));
     }
     return EPCTX_OK;
@@ -791,10 +792,10 @@ static epctx_status know_pair(merge *w, merge_pairs *known, epctx_str key, epctx
 static epctx_status put_pair(merge *w, merge_pairs *known, epctx_view view, epctx_str key)
 {
     epctx_pair pair = epctx_pair_of(view);
-    OPS_TRY(epctx_put_copy(w->model, known->owner, epctx_metadata_field(known->kind), view,
-                           known->last, &known->last, w->error));
+    OPS_TRY(epctx_message_put_copy(w->model, known->owner, epctx_metadata_field(known->kind), view,
+                                   known->last, &known->last, w->error));
     if (!epctx_str_eq(pair.key, key)) {
-        OPS_TRY(epctx_set_str(w->model, known->last, EPCTX_FIELD_PAIR_KEY, key, w->error));
+        OPS_TRY(epctx_message_set_str(w->model, known->last, EPCTX_FIELD_PAIR_KEY, key, w->error));
     }
     return know_pair(w, known, key, pair.value);
 }
@@ -851,8 +852,8 @@ static epctx_status guest_pair(guest *g, merge_pairs *known, epctx_view view)
 
 static epctx_status guest_metadata(guest *g, epctx_view from, epctx_view into, epctx_kind kind)
 {
-    epctx_cursor theirs = epctx_metadata(from, kind);
-    epctx_cursor ours = epctx_metadata(into, kind);
+    epctx_cursor theirs = epctx_view_metadata(from, kind);
+    epctx_cursor ours = epctx_view_metadata(into, kind);
     merge_pairs known;
     epctx_pair pair;
     epctx_view view;
@@ -892,9 +893,9 @@ static epctx_status guest_functions(guest *g)
             OPS_TRY(ops_put(&w->functions, key, (uint32_t)w->function_views.count, g->error));
             OPS_TRY(ops_add_view(&w->function_views, w->arena, function.view, g->error));
             if (g->number > 0) {
-                OPS_TRY(epctx_put_copy(w->model, epctx_model_root(w->model),
-                                       EPCTX_FIELD_MODEL_FUNCTIONS, function.view,
-                                       epctx_view_none(), NULL, g->error));
+                OPS_TRY(epctx_message_put_copy(w->model, epctx_model_root(w->model),
+                                               EPCTX_FIELD_MODEL_FUNCTIONS, function.view,
+                                               epctx_view_none(), NULL, g->error));
             }
         } else if (!epctx_view_equal(ops_view_at(&w->function_views, at), function.view)) {
             return epctx_fail(g->error, EPCTX_ERR_GRAPH,
@@ -1007,8 +1008,8 @@ static epctx_status guest_first(guest *g)
     OPS_TRY(ops_remove_views(w->model, &gone, g->error));
     return epctx_model_read(w->model).ir_version == w->ir_version
                ? EPCTX_OK
-               : epctx_set_int(w->model, epctx_model_root(w->model), EPCTX_FIELD_MODEL_IR_VERSION,
-                               w->ir_version, g->error);
+               : epctx_message_set_int(w->model, epctx_model_root(w->model),
+                                       EPCTX_FIELD_MODEL_IR_VERSION, w->ir_version, g->error);
 }
 
 static epctx_status guest_next(guest *g)
@@ -1029,14 +1030,14 @@ static epctx_status guest_next(guest *g)
 static epctx_status merge_part(merge *w, size_t number)
 {
     guest g;
-    size_t mark = epctx_edit_mark(w->parts[number].model);
+    size_t mark = epctx_model_mark(w->parts[number].model);
     epctx_status status;
     guest_begin(&g, w, number);
     if (number == 0) {
         return guest_end(&g, guest_first(&g));
     }
     status = guest_end(&g, guest_next(&g));
-    epctx_undo(g.model, mark);
+    epctx_model_undo(g.model, mark);
     return status;
 }
 
@@ -1067,8 +1068,8 @@ static epctx_status merge_outputs(merge *w)
     for (i = 0; i < gone.count; i++) {
         value = epctx_value_of(ops_view_at(&gone, i));
         if (value.has_type && !ops_has(&typed, value.name)) {
-            OPS_TRY(epctx_put_copy(model, w->graph, EPCTX_FIELD_GRAPH_VALUE_INFO, value.view,
-                                   epctx_view_none(), NULL, w->error));
+            OPS_TRY(epctx_message_put_copy(model, w->graph, EPCTX_FIELD_GRAPH_VALUE_INFO,
+                                           value.view, epctx_view_none(), NULL, w->error));
         }
     }
     OPS_TRY(ops_remove_views(model, &gone, w->error));
@@ -1102,7 +1103,7 @@ static epctx_status check_part(merge *w, size_t number)
                           "training information cannot be merged");
     }
     if (!w->opts.allow_stale) {
-        OPS_TRY(epctx_check_binary(model, NULL, w->error));
+        OPS_TRY(epctx_model_check_binary(model, NULL, w->error));
     }
     OPS_TRY(epctx_lint_count(model, NULL, w->allowed, w->error));
     w->ir_version = info.ir_version > w->ir_version ? info.ir_version : w->ir_version;
@@ -1225,10 +1226,10 @@ epctx_status epctx_merge(const epctx_part *parts, size_t count, const epctx_merg
         return epctx_fail(error, EPCTX_ERR_ARG, "at least one model is expected");
     }
     merge_begin(&w, parts, count, opts, error);
-    mark = epctx_edit_mark(w.model);
+    mark = epctx_model_mark(w.model);
     status = merge_run(&w);
     if (status != EPCTX_OK) {
-        epctx_undo(w.model, mark);
+        epctx_model_undo(w.model, mark);
         return status;
     }
     ops_report_end(&w.report, out);

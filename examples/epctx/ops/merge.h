@@ -54,7 +54,7 @@ typedef struct epctx_merge_opts {
  * Errors: EXISTS for names that clash and may not change, GRAPH for models that do not go together
  * (opsets, functions, metadata, types of a connection, rules of the EP), NOT_FOUND for a connection
  * that fits nothing or a missing file, UNSUPPORTED for training information, VERSION where a binary
- * is not that of the build stamp (epctx_check_binary): the result has no stamp. `opts` and `out`
+ * is not that of the build stamp (epctx_model_check_binary): the result has no stamp. `opts` and `out`
  * may be NULL. */
 epctx_status epctx_merge(const epctx_part *parts, size_t count, const epctx_merge_opts *opts,
                          epctx_combined *out, epctx_error *error);

@@ -161,7 +161,7 @@ static epctx_status move_node(move_work *m, move_model *moved, epctx_str folder,
     char path[EPCTX_PATH_MAX];
     epctx_epnode node;
     epctx_status status;
-    if (!epctx_is_epnode(view) || epctx_epnode_read(view, &node, NULL) != EPCTX_OK ||
+    if (!epctx_node_is_epnode(view) || epctx_epnode_read(view, &node, NULL) != EPCTX_OK ||
         node.embed_mode != 0) {
         return EPCTX_OK;
     }

@@ -3,7 +3,7 @@
  *
  * An operation edits an open model and tells what it did and which files must stand beside the
  * result; nothing is written (epctx_write_group does that). One that fails leaves the model as it
- * was, epctx_undo takes back one that succeeded. Results live in the arena of the model. */
+ * was, epctx_model_undo takes back one that succeeded. Results live in the arena of the model. */
 #ifndef EPCTX_OPS_H
 #define EPCTX_OPS_H
 
@@ -87,7 +87,7 @@ static inline epctx_status ops_end(epctx_model *model, size_t mark, epctx_status
                                    epctx_error *error)
 {
     if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
+        epctx_model_undo(model, mark);
         epctx_blame(error, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
     }
     return status;
@@ -180,7 +180,7 @@ static inline epctx_status ops_remove_views(epctx_model *model, const epctx_list
 {
     size_t i;
     for (i = 0; i < views->count; i++) {
-        OPS_TRY(epctx_remove(model, ops_view_at(views, i), error));
+        OPS_TRY(epctx_view_remove(model, ops_view_at(views, i), error));
     }
     return EPCTX_OK;
 }
@@ -199,7 +199,7 @@ static inline ops_definitions ops_definitions_of(epctx_view graph)
     d.tensors = epctx_graph_initializers(view);
     d.sparses = epctx_graph_sparse(view);
     d.nodes = epctx_graph_nodes(view);
-    d.outputs = epctx_fields(epctx_view_none(), 0);
+    d.outputs = epctx_view_fields(epctx_view_none(), 0);
     return d;
 }
 
@@ -229,7 +229,7 @@ static inline bool ops_next_definition(ops_definitions *d, epctx_str *name)
             if (!epctx_next_view(&d->nodes, &node)) {
                 return false;
             }
-            d->outputs = epctx_fields(node, EPCTX_FIELD_NODE_OUTPUT);
+            d->outputs = epctx_view_fields(node, EPCTX_FIELD_NODE_OUTPUT);
             continue;
         }
         if (name->size > 0) {
@@ -306,7 +306,7 @@ static inline epctx_status ops_put_file(ops_report *report, const epctx_output_f
 static inline epctx_status ops_drop_builds(ops_report *report, epctx_model *model,
                                            epctx_error *error)
 {
-    epctx_cursor it = epctx_metadata(epctx_model_root(model), EPCTX_KIND_MODEL);
+    epctx_cursor it = epctx_view_metadata(epctx_model_root(model), EPCTX_KIND_MODEL);
     epctx_list gone;
     epctx_view view;
     memset(&gone, 0, sizeof gone);

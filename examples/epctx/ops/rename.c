@@ -76,14 +76,14 @@ static epctx_status rename_field(rename_work *w, epctx_view field)
                                           : rename_in_use(w, name, "that name is in use");
     }
     w->uses++;
-    return w->apply ? epctx_replace_str(w->model, field, w->to[i], w->error) : EPCTX_OK;
+    return w->apply ? epctx_view_set_str(w->model, field, w->to[i], w->error) : EPCTX_OK;
 }
 
 /* The fields of a message that `fields` leads to, of which `left` are left. */
 static epctx_status rename_fields(rename_work *w, epctx_view message, const uint32_t *fields,
                                   size_t left)
 {
-    epctx_cursor it = epctx_fields(message, fields[0]);
+    epctx_cursor it = epctx_view_fields(message, fields[0]);
     epctx_view view;
     while (epctx_next_view(&it, &view)) {
         OPS_TRY(left == 1 || fields[1] == 0 ? rename_field(w, view)
@@ -148,7 +148,7 @@ static epctx_status rename_allowed(const rename_work *w, epctx_view message)
     const epctx_profile *profile = w->opts.profile;
     epctx_epnode ep;
     epctx_str name;
-    if (w->opts.any_io || !epctx_is_epnode(&node) ||
+    if (w->opts.any_io || !epctx_node_is_epnode(&node) ||
         epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) {
         return EPCTX_OK;
     }
@@ -296,7 +296,7 @@ epctx_status epctx_rename_values(epctx_model *model, epctx_view scope, const epc
                                  const epctx_str *to, size_t count, const epctx_name_opts *opts,
                                  size_t *uses, epctx_error *error)
 {
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     epctx_status status;
     rename_work w;
     epctx_error_clear(error);

@@ -80,8 +80,8 @@ static epctx_status repair_doubled_fields(repair *r, epctx_error *error)
 static epctx_status repair_domain(repair *r, const epctx_node_view *node, epctx_error *error)
 {
     if (!epctx_str_is(node->domain, EPCTX_DOMAIN)) {
-        OPS_TRY(epctx_set_str(r->model, node->view, EPCTX_FIELD_NODE_DOMAIN,
-                              epctx_str_of(EPCTX_DOMAIN), error));
+        OPS_TRY(epctx_message_set_str(r->model, node->view, EPCTX_FIELD_NODE_DOMAIN,
+                                      epctx_str_of(EPCTX_DOMAIN), error));
         repair_say(r, EPCTX_RULE_WRONG_DOMAIN, node->name, "domain '%S' is now com.microsoft",
                    &node->domain);
     }
@@ -91,7 +91,7 @@ static epctx_status repair_domain(repair *r, const epctx_node_view *node, epctx_
 static epctx_status repair_import(repair *r, epctx_error *error)
 {
     epctx_str domain = epctx_str_of(EPCTX_DOMAIN);
-    OPS_TRY(epctx_put_opset(r->model, domain, 1, error));
+    OPS_TRY(epctx_model_put_opset(r->model, domain, 1, error));
     repair_say(r, EPCTX_RULE_EPCONTEXT_OPSET, domain, "com.microsoft is imported, version 1");
     return EPCTX_OK;
 }
@@ -107,7 +107,7 @@ static epctx_status repair_imports(repair *r, epctx_error *error)
         if (walk.in_function || version == 0 || epctx_model_opset(r->model, node.domain) != 0) {
             continue;
         }
-        OPS_TRY(epctx_put_opset(r->model, node.domain, version, error));
+        OPS_TRY(epctx_model_put_opset(r->model, node.domain, version, error));
         repair_say(r,
                    epctx_lint_opset(node.domain) > 0 ? EPCTX_RULE_DEFAULT_OPSET
                                                      : EPCTX_RULE_NO_OPSET,
@@ -270,7 +270,7 @@ static epctx_status repair_free_name(repair *r, epctx_map *names, epctx_str name
 static epctx_status repair_name(repair *r, repair_name_maps *maps, const epctx_node_view *node,
                                 epctx_error *error)
 {
-    bool compiled = epctx_is_epnode(node);
+    bool compiled = epctx_node_is_epnode(node);
     epctx_rule rule = !compiled ? EPCTX_RULE_DOUBLED_NODE
                       : node->name.size > 0 ? EPCTX_RULE_DOUBLED_EPNODE
                                             : EPCTX_RULE_NO_NAME;
@@ -287,7 +287,7 @@ static epctx_status repair_name(repair *r, repair_name_maps *maps, const epctx_n
         return EPCTX_OK;
     }
     OPS_TRY(repair_free_name(r, &maps->all, name, &name, error));
-    OPS_TRY(epctx_set_str(r->model, node->view, EPCTX_FIELD_NODE_NAME, name, error));
+    OPS_TRY(epctx_message_set_str(r->model, node->view, EPCTX_FIELD_NODE_NAME, name, error));
     repair_say(r, rule, node->name, "the node's name is now '%S'", &name);
     return EPCTX_OK;
 }
@@ -326,7 +326,7 @@ typedef struct repair_entry_list {
 static epctx_status repair_equal(repair *r, const repair_entry_list *list, epctx_view owner,
                                  epctx_str node, epctx_error *error)
 {
-    epctx_cursor it = epctx_fields(owner, list->number);
+    epctx_cursor it = epctx_view_fields(owner, list->number);
     epctx_list all, gone;
     epctx_map names;
     epctx_view view;
@@ -334,7 +334,7 @@ static epctx_status repair_equal(repair *r, const repair_entry_list *list, epctx
     memset(&gone, 0, sizeof gone);
     epctx_map_init(&names, r->arena);
     while (epctx_next_view(&it, &view)) {
-        epctx_cursor strings = epctx_fields(view, list->field);
+        epctx_cursor strings = epctx_view_fields(view, list->field);
         epctx_str name = epctx_str_of(NULL);
         uint32_t at;
         while (epctx_next_str(&strings, &name)) { /* the last one counts */
@@ -594,8 +594,8 @@ static epctx_status repair_dropped(repair *r, epctx_error *error)
         epctx_tensor data;
         OPS_TRY(repair_data(r, name, &data, error));
         if (data.data != NULL) {
-            OPS_TRY(epctx_put_tensor(r->model, epctx_view_none(), &data, epctx_view_none(), NULL,
-                                     error));
+            OPS_TRY(epctx_graph_put_initializer(r->model, epctx_view_none(), &data,
+                                                epctx_view_none(), NULL, error));
             repair_say(r, EPCTX_RULE_DROPPED_VALUE, name,
                        "the initializer comes from the source model, %u bytes",
                        (uint64_t)data.size);
@@ -716,7 +716,7 @@ static epctx_status typing_wanted(repair *r, typing *t, epctx_error *error)
     epctx_str name;
     while (epctx_next_node(&nodes, &node)) {
         epctx_cursor outputs = epctx_node_outputs(&node);
-        while (epctx_is_epnode(&node) && epctx_next_str(&outputs, &name)) {
+        while (epctx_node_is_epnode(&node) && epctx_next_str(&outputs, &name)) {
             if (!ops_has(&t->known, name)) {
                 OPS_TRY(ops_put(&t->wanted, name, 0, error));
             }
@@ -740,9 +740,9 @@ static epctx_status repair_type(repair *r, const typing *t, epctx_str node, epct
     uint32_t at = epctx_map_get(&t->source, name);
     epctx_value value;
     if (at != EPCTX_MAP_NONE) {
-        OPS_TRY(epctx_put_copy(r->model, epctx_model_graph(r->model).view,
-                               EPCTX_FIELD_GRAPH_VALUE_INFO, ops_view_at(&t->views, at), none,
-                               NULL, error));
+        OPS_TRY(epctx_message_put_copy(r->model, epctx_model_graph(r->model).view,
+                                       EPCTX_FIELD_GRAPH_VALUE_INFO, ops_view_at(&t->views, at),
+                                       none, NULL, error));
         repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, node,
                    "'%S' now has its type from the source model", &name);
     } else if (elem != 0) {
@@ -750,7 +750,7 @@ static epctx_status repair_type(repair *r, const typing *t, epctx_str node, epct
         value.name = name;
         value.elem_type = (int32_t)elem;
         value.rank = -1;
-        OPS_TRY(epctx_put_value(r->model, none, &value, none, NULL, error));
+        OPS_TRY(epctx_graph_put_value(r->model, none, &value, none, NULL, error));
         repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, node,
                    "'%S' is now %s: the node that reads it takes nothing else", &name,
                    epctx_elem_name(value.elem_type));
@@ -773,7 +773,7 @@ static epctx_status repair_types(repair *r, epctx_error *error)
     OPS_TRY(typing_wanted(r, &t, error));
     while (epctx_next_node(&nodes, &node)) {
         epctx_cursor outputs = epctx_node_outputs(&node);
-        while (epctx_is_epnode(&node) && epctx_next_str(&outputs, &name)) {
+        while (epctx_node_is_epnode(&node) && epctx_next_str(&outputs, &name)) {
             uint32_t elem = epctx_map_get(&t.wanted, name);
             if (elem != EPCTX_MAP_NONE) { /* once, also where two nodes give it */
                 OPS_TRY(repair_type(r, &t, node.name, name, elem, error));
@@ -827,7 +827,7 @@ static epctx_status stale_keys(epctx_model *model, stale *s, epctx_error *error)
         OPS_TRY(epctx_lint(model, &opts, stale_found, s, NULL, error));
         return s->status;
     }
-    pairs = epctx_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    pairs = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
     while (epctx_next_pair(&pairs, &pair)) {
         if (epctx_str_starts(pair.key, EPCTX_COMPAT_PREFIX)) {
             OPS_TRY(stale_add(s, pair.key));
@@ -843,7 +843,7 @@ epctx_status ops_drop_stale(ops_report *report, epctx_model *model, epctx_error 
     OPS_TRY(stale_keys(model, &s, error));
     for (i = 0; i < s.names.count; i++) {
         epctx_str name = ops_name_at(&s.names, i);
-        OPS_TRY(epctx_unset_metadata(model, name, error));
+        OPS_TRY(epctx_model_remove_metadata(model, name, error));
         OPS_TRY(ops_say(report, 0, name, error,
                         "metadata '%S' was removed: that EP has no node here", &name));
     }
@@ -856,7 +856,7 @@ static epctx_status repair_stale(repair *r, epctx_error *error)
     size_t i;
     OPS_TRY(stale_keys(r->model, &s, error));
     for (i = 0; i < s.names.count; i++) {
-        OPS_TRY(epctx_unset_metadata(r->model, ops_name_at(&s.names, i), error));
+        OPS_TRY(epctx_model_remove_metadata(r->model, ops_name_at(&s.names, i), error));
         repair_say(r, EPCTX_RULE_STALE_COMPAT, ops_name_at(&s.names, i),
                    "the entry was removed: that EP has no node here");
     }
@@ -885,7 +885,7 @@ static epctx_status repair_annotations(repair *r, epctx_error *error)
     OPS_TRY(ops_put_definitions(&names, ops_definitions_of(graph.view), error));
     while (epctx_next_annotation(&it, &annotation)) {
         if (!repair_names_exist(&names, &annotation)) {
-            OPS_TRY(epctx_remove(r->model, annotation.view, error));
+            OPS_TRY(epctx_view_remove(r->model, annotation.view, error));
             repair_say(r, EPCTX_RULE_ANNOTATION, annotation.tensor_name,
                        "the annotation was removed: a value that it names does not exist");
         }
@@ -1049,7 +1049,7 @@ epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts *opts,
                           epctx_error *error)
 {
     static const epctx_repair_opts defaults;
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     repair r;
     epctx_error_clear(error);
     memset(&r, 0, sizeof r);

@@ -3,53 +3,53 @@
 
 epctx_cursor epctx_model_device_configs(const epctx_model *model)
 {
-    return epctx_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_CONFIGURATION);
+    return epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_CONFIGURATION);
 }
 
 epctx_cursor epctx_device_config_devices(const epctx_device_config_view *config)
 {
-    return epctx_fields(config->view, EPCTX_FIELD_DEVICE_CONFIG_DEVICE);
+    return epctx_view_fields(config->view, EPCTX_FIELD_DEVICE_CONFIG_DEVICE);
 }
 
 epctx_cursor epctx_node_configs(const epctx_node_view *node)
 {
-    return epctx_fields(node->view, EPCTX_FIELD_NODE_DEVICE_CONFIGURATIONS);
+    return epctx_view_fields(node->view, EPCTX_FIELD_NODE_DEVICE_CONFIGURATIONS);
 }
 
 epctx_cursor epctx_node_config_shardings(const epctx_node_config_view *config)
 {
-    return epctx_fields(config->view, EPCTX_FIELD_NODE_CONFIG_SHARDING_SPEC);
+    return epctx_view_fields(config->view, EPCTX_FIELD_NODE_CONFIG_SHARDING_SPEC);
 }
 
 epctx_cursor epctx_sharding_devices(const epctx_sharding_view *sharding)
 {
-    return epctx_fields(sharding->view, EPCTX_FIELD_SHARDING_DEVICE);
+    return epctx_view_fields(sharding->view, EPCTX_FIELD_SHARDING_DEVICE);
 }
 
 epctx_cursor epctx_sharding_groups(const epctx_sharding_view *sharding)
 {
-    return epctx_fields(sharding->view, EPCTX_FIELD_SHARDING_INDEX_TO_DEVICE_GROUP_MAP);
+    return epctx_view_fields(sharding->view, EPCTX_FIELD_SHARDING_INDEX_TO_DEVICE_GROUP_MAP);
 }
 
 epctx_cursor epctx_sharding_dims(const epctx_sharding_view *sharding)
 {
-    return epctx_fields(sharding->view, EPCTX_FIELD_SHARDING_SHARDED_DIM);
+    return epctx_view_fields(sharding->view, EPCTX_FIELD_SHARDING_SHARDED_DIM);
 }
 
 epctx_cursor epctx_device_group_devices(const epctx_device_group_view *group)
 {
-    return epctx_fields(group->view, EPCTX_FIELD_DEVICE_GROUP_VALUE);
+    return epctx_view_fields(group->view, EPCTX_FIELD_DEVICE_GROUP_VALUE);
 }
 
 epctx_cursor epctx_sharded_dim_parts(const epctx_sharded_dim_view *dim)
 {
-    return epctx_fields(dim->view, EPCTX_FIELD_SHARDED_DIM_SIMPLE_SHARDING);
+    return epctx_view_fields(dim->view, EPCTX_FIELD_SHARDED_DIM_SIMPLE_SHARDING);
 }
 
 /* The last string in a field, as libprotobuf reads it. */
 static epctx_str sharding_str(epctx_view message, uint32_t number)
 {
-    epctx_cursor it = epctx_fields(message, number);
+    epctx_cursor it = epctx_view_fields(message, number);
     epctx_str text = epctx_str_of(NULL);
     while (epctx_next_str(&it, &text)) {
     }
@@ -59,7 +59,7 @@ static epctx_str sharding_str(epctx_view message, uint32_t number)
 /* The same for a number; false when it is not stored. */
 static bool sharding_int(epctx_view message, uint32_t number, int64_t *value)
 {
-    epctx_cursor it = epctx_fields(message, number);
+    epctx_cursor it = epctx_view_fields(message, number);
     epctx_field field;
     bool found = false;
     *value = 0;

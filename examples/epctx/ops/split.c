@@ -212,7 +212,7 @@ static epctx_status promote(split *s, const epctx_node_view *from, const epctx_n
         epctx_attr_view attr;
         while (epctx_next_attr(&attrs, &attr)) {
             if (epctx_str_is(attr.name, names[i])) {
-                OPS_TRY(epctx_set_attr_copy(s->model, to->view, attr.view, s->error));
+                OPS_TRY(epctx_node_copy_attr(s->model, to->view, attr.view, s->error));
             }
         }
     }
@@ -226,7 +226,7 @@ static epctx_status context_of(split *s, size_t number, int64_t main_context, ep
                                epctx_str *key, bool *is)
 {
     const epctx_node_view *node = &s->nodes[number];
-    *is = epctx_is_epnode(node) && epctx_epnode_read(node, ep, NULL) == EPCTX_OK &&
+    *is = epctx_node_is_epnode(node) && epctx_epnode_read(node, ep, NULL) == EPCTX_OK &&
           ep->main_context == main_context;
     /* A source may be empty, which no map takes as a key. */
     return *is ? ops_join(s->arena, ep->source, epctx_str_of("\n"), key, s->error) : EPCTX_OK;
@@ -328,9 +328,9 @@ static epctx_status put_end(split *s, const epctx_value *wish, bool input,
     epctx_view none = epctx_view_none();
     epctx_value value = *wish;
     if (wish->elem_type == 0 && at != EPCTX_MAP_NONE) {
-        return epctx_put_copy(s->model, s->graph,
-                              input ? EPCTX_FIELD_GRAPH_INPUT : EPCTX_FIELD_GRAPH_OUTPUT,
-                              ops_view_at(&types->values, at), *last, last, s->error);
+        return epctx_message_put_copy(s->model, s->graph,
+                                      input ? EPCTX_FIELD_GRAPH_INPUT : EPCTX_FIELD_GRAPH_OUTPUT,
+                                      ops_view_at(&types->values, at), *last, last, s->error);
     }
     if (wish->elem_type == 0) {
         memset(&value, 0, sizeof value);
@@ -351,8 +351,8 @@ static epctx_status put_end(split *s, const epctx_value *wish, bool input,
                         "one",
                         &wish->name));
     }
-    return (input ? epctx_put_input : epctx_put_output)(s->model, none, &value, *last, last,
-                                                        s->error);
+    return (input ? epctx_graph_put_input : epctx_graph_put_output)(s->model, none, &value, *last,
+                                                                    last, s->error);
 }
 
 /* Whether an input of the model is one of the result. Those that only make an initializer
@@ -593,7 +593,7 @@ epctx_status epctx_split(epctx_model *model, const epctx_split_opts *opts, epctx
                          epctx_error *error)
 {
     split s;
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     epctx_error_clear(error);
     memset(&s, 0, sizeof s);
     if (out != NULL) {

@@ -43,7 +43,7 @@ static epctx_status weightless_find_nodes(weightless_work *w)
     epctx_walk_begin(&walk, w->model);
     while (epctx_walk_epnode(&walk, &view)) {
         weightless_node *node;
-        if (!epctx_is_epnode(&view)) {
+        if (!epctx_node_is_epnode(&view)) {
             continue;
         }
         OPS_TRY(ops_add(&w->nodes, w->arena, sizeof *node, &node, w->error));
@@ -76,7 +76,7 @@ static epctx_status weightless_find_weights(weightless_work *w)
     }
     for (i = 0; i < w->nodes.count; i++) {
         weightless_node *node = weightless_node_at(w, i);
-        epctx_cursor inputs = epctx_fields(node->view, EPCTX_FIELD_NODE_INPUT);
+        epctx_cursor inputs = epctx_view_fields(node->view, EPCTX_FIELD_NODE_INPUT);
         while (node->chosen && epctx_next_str(&inputs, &name)) {
             if (ops_has(&initializers, name)) {
                 node->takes = true;
@@ -91,7 +91,7 @@ static epctx_status weightless_run(epctx_model *model, const epctx_convert_opts 
                                    weightless_step step, epctx_changes *changes,
                                    epctx_error *error)
 {
-    size_t mark = epctx_edit_mark(model);
+    size_t mark = epctx_model_mark(model);
     epctx_changes ignored;
     epctx_status status;
     weightless_work w;
@@ -314,8 +314,8 @@ static epctx_status weightless_in(weightless_work *w)
         const weightless_node *node = weightless_node_at(w, i);
         OPS_TRY(weightless_check_binary(w, node));
         if (node->takes && (node->node.present & 1u << EPCTX_EP_ONNX_MODEL_FILENAME) != 0) {
-            OPS_TRY(epctx_unset_attr(w->model, node->view, epctx_str_of("onnx_model_filename"),
-                                     w->error));
+            OPS_TRY(epctx_node_remove_attr(w->model, node->view,
+                                           epctx_str_of("onnx_model_filename"), w->error));
             OPS_TRY(weightless_note(w, EPCTX_CHANGE_SOURCE, node->node.name, epctx_str_of(NULL), 0,
                                     NULL));
         }

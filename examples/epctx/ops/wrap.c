@@ -97,14 +97,14 @@ static epctx_status put_scalar(wrap *w, epctx_str name, int32_t elem_type, uint6
         data[i] = (uint8_t)(bits >> 8 * i);
     }
     tensor.data = data;
-    return epctx_put_tensor(w->model, epctx_view_none(), &tensor, epctx_view_none(), NULL,
-                            w->error);
+    return epctx_graph_put_initializer(w->model, epctx_view_none(), &tensor, epctx_view_none(),
+                                       NULL, w->error);
 }
 
 static epctx_status put_graph_value(wrap *w, const epctx_value *value, bool input)
 {
-    return (input ? epctx_put_input : epctx_put_output)(w->model, epctx_view_none(), value,
-                                                        epctx_view_none(), NULL, w->error);
+    return (input ? epctx_graph_put_input : epctx_graph_put_output)(
+        w->model, epctx_view_none(), value, epctx_view_none(), NULL, w->error);
 }
 
 /* The node between a value of the binary and its float32 form. */
@@ -129,8 +129,8 @@ static epctx_status put_quantizer(wrap *w, const epctx_wrap_value *v, bool input
     node.output_count = 1;
     OPS_TRY(put_scalar(w, names[1], EPCTX_ONNX_FLOAT, scale));
     OPS_TRY(put_scalar(w, names[2], v->value.elem_type, (uint64_t)v->zero_point));
-    OPS_TRY(epctx_put_value(w->model, none, &v->value, none, NULL, w->error));
-    OPS_TRY(epctx_put_node(w->model, none, &node, none, NULL, w->error));
+    OPS_TRY(epctx_graph_put_value(w->model, none, &v->value, none, NULL, w->error));
+    OPS_TRY(epctx_graph_put_node(w->model, none, &node, none, NULL, w->error));
     return ops_say(&w->report, 0, outside, w->error, "%s '%S' is float32, the binary has %s",
                    input ? "input" : "output", &outside, epctx_elem_name(v->value.elem_type));
 }
@@ -211,7 +211,8 @@ static epctx_status put_epnode(wrap *w, epctx_span binary)
     node.output_count = o->output_count;
     node.attrs = attrs;
     node.attr_count = epctx_epnode_attrs(&ep, attrs);
-    OPS_TRY(epctx_put_node(w->model, epctx_view_none(), &node, epctx_view_none(), NULL, w->error));
+    OPS_TRY(epctx_graph_put_node(w->model, epctx_view_none(), &node, epctx_view_none(), NULL,
+                                 w->error));
     return ops_say(&w->report, 0, node.name, w->error,
                    "node '%S' of EP '%s' around %u bytes, %u inputs, %u outputs", &node.name,
                    o->profile->name, (uint64_t)binary.size, (uint64_t)o->input_count,
@@ -246,12 +247,12 @@ static epctx_status wrap_run(wrap *w, epctx_span binary)
         OPS_TRY(put_value(w, &o->outputs[i], false));
     }
     /* QuantizeLinear takes 16 bits since version 21, which came with IR version 10. */
-    OPS_TRY(epctx_put_opset(model, epctx_str_of(""), w->wide ? 21 : 13, w->error));
-    OPS_TRY(epctx_put_opset(model, epctx_str_of(EPCTX_DOMAIN), 1, w->error));
-    OPS_TRY(epctx_set_int(model, epctx_model_root(model), EPCTX_FIELD_MODEL_IR_VERSION,
-                          w->wide ? 10 : 8, w->error));
-    OPS_TRY(epctx_set_str(model, epctx_model_graph(model).view, EPCTX_FIELD_GRAPH_NAME,
-                          epctx_str_of(o->name), w->error));
+    OPS_TRY(epctx_model_put_opset(model, epctx_str_of(""), w->wide ? 21 : 13, w->error));
+    OPS_TRY(epctx_model_put_opset(model, epctx_str_of(EPCTX_DOMAIN), 1, w->error));
+    OPS_TRY(epctx_message_set_int(model, epctx_model_root(model), EPCTX_FIELD_MODEL_IR_VERSION,
+                                  w->wide ? 10 : 8, w->error));
+    OPS_TRY(epctx_message_set_str(model, epctx_model_graph(model).view, EPCTX_FIELD_GRAPH_NAME,
+                                  epctx_str_of(o->name), w->error));
     OPS_TRY(put_binary(w, binary));
     OPS_TRY(epctx_lint_verify(model, o->profile, NULL, w->error));
     return ops_check_size(model, "do not embed the binary", w->error);
