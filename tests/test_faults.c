@@ -675,12 +675,13 @@ static epctx_status op_share_generate_aside(stage *s, epctx_error *error)
     s->backend.max_size_fn = more_each;
     opts.verify = true;
     opts.initializers_file_name = "one.data";
-    if (status == EPCTX_OK)
-        status = epctx_share_generate(w, "g", &s->model, &s->backend, &opts, false, NULL, error);
+    opts.workspace = w;
+    opts.group = "g";
+    if (status == EPCTX_OK) status = epctx_generate(&s->model, &s->backend, &opts, NULL, error);
     opts.initializers_file_name = "two.data";
     opts.name_prefix = "two_";
-    if (status == EPCTX_OK)
-        status = epctx_share_generate(w, "g", &s->second, &s->backend, &opts, true, NULL, error);
+    opts.stop = true;
+    if (status == EPCTX_OK) status = epctx_generate(&s->second, &s->backend, &opts, NULL, error);
     epctx_workspace_close(w);
     return status;
 }
@@ -702,8 +703,10 @@ static epctx_status op_share_compile(stage *s, epctx_error *error)
     opts.verify = true;
     epctx_arena_init(&arena, &s->allocator);
     if (status == EPCTX_OK) status = with_workspace(s, &w, error);
+    opts.pieces = pieces;
+    opts.piece_count = 1;
     if (status == EPCTX_OK)
-        status = epctx_share_compile(w, NULL, &s->backend, pieces, 1, &opts, &arena, &nodes, error);
+        status = epctx_share_compile(w, &s->backend, &opts, &arena, &nodes, error);
     if (status == EPCTX_OK)
         status = epctx_share_finish(w, NULL, s->backend.source, NULL, NULL, error);
     epctx_workspace_close(w);
@@ -811,10 +814,9 @@ static epctx_status op_share_generate(stage *s, epctx_error *error)
     epctx_gen_opts opts = gen_opts(s);
     epctx_workspace *w = NULL;
     epctx_status status = with_workspace(s, &w, error);
-    if (status == EPCTX_OK)
-        status = epctx_share_generate(w, NULL, &s->model, &s->backend, &opts, false, NULL, error);
-    if (status == EPCTX_OK)
-        status = epctx_share_generate(w, NULL, &s->second, &s->backend, &opts, false, NULL, error);
+    opts.workspace = w;
+    if (status == EPCTX_OK) status = epctx_generate(&s->model, &s->backend, &opts, NULL, error);
+    if (status == EPCTX_OK) status = epctx_generate(&s->second, &s->backend, &opts, NULL, error);
     if (status == EPCTX_OK)
         status = epctx_share_finish(w, NULL, s->backend.source, NULL, NULL, error);
     epctx_workspace_close(w);
