@@ -2762,20 +2762,18 @@ typedef struct epctx_preflight_in {
     const char *model_path;    /* NULL or empty: from memory */
     const char *const *inputs; /* further files that are read (external data): never replaced */
     size_t input_count;
-    const char *const *eps;    /* short names of the EPs that write a binary */
-    size_t ep_count;
-    const char *binary; /* the binary of the only EP, relative to the EPContext model, its folder
-                           must exist; default [model]_[ep].bin */
+    const char *ep;     /* its short name */
+    const char *binary; /* relative to the EPContext model, its folder must exist; default
+                           [model]_[ep].bin */
     bool binary_joined; /* an earlier session of the group has named and checked the binary, it may
-                           stand there already: only clashes are looked for */
+                           be there: only clashes are looked for */
 } epctx_preflight_in;
 
 /* The files that will be written. Strings live in the arena. */
 typedef struct epctx_outputs {
     const char *model;
-    const char *initializers;    /* NULL: inside the model */
-    const char *const *binaries; /* one for each EP, none when embedded */
-    size_t binary_count;
+    const char *initializers; /* NULL: inside the model */
+    const char *binary;       /* NULL: embedded */
 } epctx_outputs;
 
 /* To be called before anything is compiled: checks the options for generation and makes and checks
@@ -18006,28 +18004,20 @@ static epctx_status epctx__preflight_add(epctx__preflight *p, epctx_str name, co
     return status;
 }
 
-static epctx_status epctx__preflight_binaries(epctx__preflight *p, epctx_outputs *out)
+static epctx_status epctx__preflight_binary(epctx__preflight *p, epctx_outputs *out)
 {
-    const epctx_preflight_in *in = p->in;
-    epctx_str binary = epctx_str_of(in->binary);
+    epctx_str binary = epctx_str_of(p->in->binary);
     char name[EPCTX_PATH_MAX];
-    const char **binaries;
-    EPCTX__NEW(binaries, const char *, in->ep_count, p->commit.arena, p->error);
-    out->binaries = binaries;
-    p->joined = in->binary_joined;
+    p->joined = p->in->binary_joined;
     p->overwrite = p->joined ? EPCTX_OVERWRITE_REPLACE : p->overwrite;
-    for (; out->binary_count < in->ep_count; out->binary_count++) {
-        if (epctx_str_of(in->binary).size == 0) {
-            EPCTX__TRY(epctx_path_binary(epctx_str_of(out->model),
-                                         epctx_str_of(in->eps[out->binary_count]), name,
-                                         sizeof name, p->error));
-            binary = epctx_str_of(name);
-        } else {
-            EPCTX__TRY(epctx_path_check(binary, p->error));
-        }
-        EPCTX__TRY(epctx__preflight_add(p, binary, &binaries[out->binary_count]));
+    if (binary.size > 0) {
+        EPCTX__TRY(epctx_path_check(binary, p->error));
+    } else {
+        EPCTX__TRY(epctx_path_binary(epctx_str_of(out->model), epctx_str_of(p->in->ep), name,
+                                     sizeof name, p->error));
+        binary = epctx_str_of(name);
     }
-    return EPCTX_OK;
+    return epctx__preflight_add(p, binary, &out->binary);
 }
 
 EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx_preflight_in *in,
@@ -18045,9 +18035,6 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
     p.error = error;
     EPCTX__TRY(epctx_options_check(options, EPCTX_PHASE_GENERATE, in->model_path, error));
     EPCTX__TRY(epctx_commit_begin(&p.commit, in->io, arena, error));
-    if (in->binary != NULL && in->ep_count > 1) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "one name for the binaries of several EPs");
-    }
     if (p.given) {
         EPCTX__TRY(epctx__preflight_add(&p, epctx_str_of(wanted), &out->model));
         p.folder = epctx__path_beside(p.commit.io, out->model, room);
@@ -18063,7 +18050,7 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
     }
     return epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE)
                ? EPCTX_OK
-               : epctx__preflight_binaries(&p, out);
+               : epctx__preflight_binary(&p, out);
 }
 
 #ifndef EPCTX_NO_EDIT
@@ -18231,17 +18218,16 @@ static epctx_status epctx__gen_paths(epctx__generation *g)
     in.model_path = g->model->path;
     in.inputs = g->inputs;
     in.input_count = g->input_count;
-    in.eps = &g->backend->short_name;
-    in.ep_count = 1;
+    in.ep = g->backend->short_name;
     in.binary = g->joins ? g->binary : g->opts->binary;
     in.binary_joined = g->joins;
     EPCTX__TRY(epctx_preflight(&g->options, &in, g->arena, &out, g->error));
     /* Paths of the preflight fit. */
-    if (out.binary_count > 0) {
-        memcpy(r->binary_path, out.binaries[0], strlen(out.binaries[0]) + 1);
+    if (out.binary != NULL) {
+        memcpy(r->binary_path, out.binary, strlen(out.binary) + 1);
         g->binary = epctx_str_of(in.binary).size > 0
                         ? in.binary
-                        : epctx_path_file(epctx_str_of(out.binaries[0])).data;
+                        : epctx_path_file(epctx_str_of(out.binary)).data;
     }
     if (out.initializers != NULL) {
         memcpy(r->initializers_path, out.initializers, strlen(out.initializers) + 1);
@@ -18359,20 +18345,16 @@ static epctx_status epctx__gen_partition(epctx__generation *g)
 static epctx_status epctx__gen_source_name(epctx__generation *g, const char **out)
 {
     const epctx_io *io = epctx_model_io(g->model);
-    char folder[EPCTX_PATH_MAX];
-    char real[EPCTX_PATH_MAX];
+    const char *path = g->model->path;
+    char beside[EPCTX_PATH_MAX];
     char source[EPCTX_PATH_MAX];
-    epctx_str parts[2];
-    epctx_str name = epctx_path_file(epctx_str_of(g->model->path));
-    parts[0] = epctx_path_folder(epctx_str_of(g->report->context_path));
-    parts[1] = epctx_str_of(".");
-    if (g->model->path[0] != '\0' &&
-        EPCTX__ALWAYS(epctx__path_join(folder, sizeof folder, parts, 2, NULL) == EPCTX_OK) &&
-        io->canonical_fn(io->user, folder, real, sizeof real, NULL) == EPCTX_OK &&
-        io->canonical_fn(io->user, g->model->path, source, sizeof source, NULL) == EPCTX_OK &&
-        epctx__path_inside(real, source)) {
-        size_t size = strlen(real);
-        name = epctx_str_of(source + size + !epctx_path_is_separator(real[size - 1]));
+    epctx_str name;
+    if (path[0] == '\0' ||
+        epctx__path_place(io, g->report->context_path, beside, sizeof beside, NULL) != EPCTX_OK ||
+        io->canonical_fn(io->user, path, source, sizeof source, NULL) != EPCTX_OK ||
+        epctx_path_relative(epctx_path_folder(epctx_str_of(beside)), epctx_str_of(source), &name,
+                            NULL) != EPCTX_OK) {
+        name = epctx_path_file(epctx_str_of(path));
     }
     return epctx__copy(g->arena, name, out, g->error);
 }
@@ -19500,13 +19482,12 @@ static bool epctx__entry_is(const epctx__entry *entry, const epctx__asked *asked
 }
 
 /* A new entry, to be loaded by the caller; others find it and wait. */
-static epctx__entry *epctx__entry_make(epctx_workspace *w, const epctx__asked *asked,
-                                       epctx_error *error)
+static epctx_status epctx__entry_make(epctx_workspace *w, const epctx__asked *asked,
+                                      epctx__entry **out, epctx_error *error)
 {
     epctx__entry *entry = (epctx__entry *)w->memory.alloc_fn(w->memory.user, sizeof *entry);
     if (entry == NULL) {
-        epctx__nomem(error, sizeof *entry);
-        return NULL;
+        return epctx__nomem(error, sizeof *entry);
     }
     memset(entry, 0, sizeof *entry);
     entry->backend = *asked->backend;
@@ -19516,14 +19497,14 @@ static epctx__entry *epctx__entry_make(epctx_workspace *w, const epctx__asked *a
         epctx__copy(&entry->arena, epctx_str_of(asked->alias), &entry->alias, error) != EPCTX_OK) {
         epctx_arena_free(&entry->arena);
         w->memory.free_fn(w->memory.user, entry);
-        return NULL;
+        return EPCTX_ERR_NOMEM;
     }
     entry->users = 1;
     epctx__turn_begin(w, &entry->turn);
     entry->next = w->entries;
-    w->entries = entry;
+    w->entries = *out = entry;
     w->loads++;
-    return entry;
+    return EPCTX_OK;
 }
 
 /* Bytes of a binary outside of the model. */
@@ -19606,28 +19587,6 @@ static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, ep
     return EPCTX_OK;
 }
 
-/* Loads a binary and takes a graph of it. */
-static epctx_status epctx__take_loaded(epctx_workspace *w, epctx__asked *asked, epctx_bound *out,
-                                       epctx_error *error)
-{
-    const epctx_span none = {NULL, 0};
-    epctx__entry *entry = epctx__entry_make(w, asked, error);
-    epctx_status status;
-    if (entry == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
-    epctx__workspace_unlock(w);
-    status = epctx__entry_open(entry, asked, none, error);
-    epctx__workspace_lock(w);
-    asked->loaded = status == EPCTX_OK;
-    if (asked->loaded) {
-        status = epctx__entry_ask(w, entry, asked, out, error);
-    }
-    epctx__turn_end(w, &entry->turn);
-    epctx__entry_leave(w, entry);
-    return status;
-}
-
 /* Asks every entry of this binary that is loaded. The lock is given up in between: an entry stays
  * in the list as long as it is held, and each is held until the next one is. */
 static epctx_status epctx__entries_ask(epctx_workspace *w, epctx__asked *asked, epctx_bound *out,
@@ -19653,40 +19612,51 @@ static epctx_status epctx__entries_ask(epctx_workspace *w, epctx__asked *asked, 
 static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool load,
                                 epctx_bound *out, epctx_error *error)
 {
+    const epctx_span none = {NULL, 0};
+    epctx__entry *entry;
+    epctx_status status;
     for (;;) {
         size_t loads = w->loads;
-        const epctx__entry *loading;
-        epctx_status status;
         asked->used = false;
         asked->loaded = true;
         status = epctx__entries_ask(w, asked, out, error);
         if (status == EPCTX_OK || !asked->missed) {
             return status;
         }
-        for (loading = w->entries; loading != NULL; loading = loading->next) {
-            if (loading->turn.busy && epctx__entry_is(loading, asked)) {
-                break;
-            }
+        entry = w->entries;
+        while (entry != NULL && !(entry->turn.busy && epctx__entry_is(entry, asked))) {
+            entry = entry->next;
         }
-        if (loading != NULL && epctx__turn_wait(w, &loading->turn)) {
-            continue;
-        }
-        epctx_error_clear(error);
-        if (loading != NULL) {
+        if (entry != NULL && !epctx__turn_wait(w, &entry->turn)) {
+            epctx_error_clear(error);
             return epctx_fail(error, EPCTX_ERR_CONTEXT,
                               "'%S' is being loaded, and that waits for this very call",
                               &asked->binary->name);
         }
-        if (loads != w->loads) {
-            continue; /* somebody has loaded it since we looked */
+        if (entry == NULL && loads == w->loads) {
+            break; /* else somebody loads it, or has loaded it since we looked */
         }
-        if (asked->used && w->taken == EPCTX_TAKEN_ERROR) {
-            return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                              "graph '%S' of '%S' is in use by another session of this workspace",
-                              &asked->key, &asked->binary->name);
-        }
-        return load ? epctx__take_loaded(w, asked, out, error) : EPCTX_ERR_CONTEXT;
     }
+    epctx_error_clear(error);
+    if (asked->used && w->taken == EPCTX_TAKEN_ERROR) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "graph '%S' of '%S' is in use by another session of this workspace",
+                          &asked->key, &asked->binary->name);
+    }
+    if (!load) {
+        return EPCTX_ERR_CONTEXT;
+    }
+    EPCTX__TRY(epctx__entry_make(w, asked, &entry, error));
+    epctx__workspace_unlock(w);
+    status = epctx__entry_open(entry, asked, none, error);
+    epctx__workspace_lock(w);
+    asked->loaded = status == EPCTX_OK;
+    if (asked->loaded) {
+        status = epctx__entry_ask(w, entry, asked, out, error);
+    }
+    epctx__turn_end(w, &entry->turn);
+    epctx__entry_leave(w, entry);
+    return status;
 }
 
 static void epctx__give(epctx_workspace *w, epctx__entry *entry, void *graph)
@@ -19705,9 +19675,11 @@ typedef struct epctx__pending {
     struct epctx__pending *next;
     const char *path; /* of its EPContext model */
     const char *initializers_path;
-    bool hosted;        /* somebody else writes the model; else it is here: */
+    const char *binary, *binary_path; /* of the group, if this is the first session */
+    bool overwrite;
+    bool hosted; /* somebody else writes the model; else it is here: */
+    bool derived;
     epctx_buffer model;
-    bool derived, overwrite;
     epctx_output_file file, initializers;
     epctx_span bytes; /* of `model`, when that is complete */
 } epctx__pending;
@@ -19844,46 +19816,39 @@ static epctx_status epctx__group_leave(epctx_workspace *w, epctx__group *group, 
     return status;
 }
 
-/* A group that nobody knows yet, and nothing is in it. On failure, too, it is the caller's. */
-static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
-                                      const epctx_backend *backend, const epctx_io *io,
-                                      epctx__group **out, epctx_error *error)
-{
-    epctx__group *group = (epctx__group *)w->allocator.alloc_fn(w->allocator.user, sizeof *group);
-    *out = group;
-    if (group == NULL) {
-        return epctx__nomem(error, sizeof *group);
-    }
-    memset(group, 0, sizeof *group);
-    group->backend = backend;
-    group->io = io;
-    epctx_arena_init(&group->arena, &w->allocator);
-    epctx_buffer_init(&group->known.graphs, &w->allocator);
-    epctx_map_init(&group->known.index, &group->arena);
-    EPCTX__TRY(epctx__copy(&group->arena, epctx_str_of(name), &group->name, error));
-    return epctx_commit_begin(&group->commit, io, &group->arena, error);
-}
-
 /* The group that a session joins, or begins. It is the session's turn until epctx__group_leave. */
 static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
                                       const epctx_backend *backend, const epctx_io *io,
                                       bool prepare_only, epctx_weightless_support weightless,
                                       epctx__group **out, epctx_error *error)
 {
-    epctx__group *fresh; /* in case there is none */
+    epctx__group *fresh = (epctx__group *)w->allocator.alloc_fn(w->allocator.user, sizeof *fresh);
     epctx__group *group = NULL;
     epctx_build_opts how;
-    epctx_status status = epctx__group_make(w, name, backend, io, &fresh, error);
+    epctx_status status;
+    if (fresh == NULL) {
+        return epctx__nomem(error, sizeof *fresh);
+    }
+    memset(fresh, 0, sizeof *fresh); /* in case there is none */
+    fresh->backend = backend;
+    fresh->io = io;
+    fresh->weightless = weightless;
+    epctx_arena_init(&fresh->arena, &w->allocator);
+    epctx_buffer_init(&fresh->known.graphs, &w->allocator);
+    epctx_map_init(&fresh->known.index, &fresh->arena);
+    status = epctx__copy(&fresh->arena, epctx_str_of(name), &fresh->name, error);
+    if (status == EPCTX_OK) {
+        status = epctx_commit_begin(&fresh->commit, io, &fresh->arena, error);
+    }
     if (status == EPCTX_OK) {
         status = epctx__group_enter(w, name, backend->source, fresh, &group, error);
     }
-    if (fresh != NULL && group != fresh) {
+    if (group != fresh) {
         epctx__group_free(w, fresh);
     }
     EPCTX__TRY(status);
     *out = group;
     if (group == fresh) {
-        group->weightless = weightless;
         how.hooks = NULL; /* the group outlives the session whose hooks they would be */
         how.prepare_only = prepare_only;
         how.weightless = weightless;
@@ -19945,32 +19910,30 @@ static epctx_status epctx__group_accepts(epctx__group *group, const char *path, 
 
 /* The new session's entry, not yet one of the group. */
 static epctx_status epctx__pending_make(epctx__group *group, const char *path,
-                                        const char *initializers_path, epctx__pending **out,
+                                        const char *initializers_path, const char *binary,
+                                        const char *binary_path, epctx__pending **out,
                                         epctx_error *error)
 {
-    EPCTX__NEW(*out, epctx__pending, 1, &group->arena, error);
-    EPCTX__TRY(epctx__copy(&group->arena, epctx_str_of(path), &(*out)->path, error));
-    return epctx__copy(&group->arena, epctx_str_of(initializers_path), &(*out)->initializers_path,
-                       error);
+    epctx_arena *arena = &group->arena;
+    epctx__pending *p;
+    EPCTX__NEW(p, epctx__pending, 1, arena, error);
+    epctx_buffer_init(&p->model, &arena->allocator);
+    *out = p;
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(path), &p->path, error));
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(binary), &p->binary, error));
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(binary_path), &p->binary_path, error));
+    return epctx__copy(arena, epctx_str_of(initializers_path), &p->initializers_path, error);
 }
 
-/* The first session is through: its binary is the group's. */
-static epctx_status epctx__group_name(epctx__group *group, const char *name, const char *path,
-                                      bool overwrite, epctx_error *error)
-{
-    const char *copy;
-    if (group->binary == NULL) {
-        EPCTX__TRY(epctx__copy(&group->arena, epctx_str_of(name), &copy, error));
-        EPCTX__TRY(epctx__copy(&group->arena, epctx_str_of(path), &group->binary_path, error));
-        group->overwrite = overwrite;
-        group->binary = copy;
-    }
-    return EPCTX_OK;
-}
-
+/* The first session's binary is the group's. */
 static void epctx__group_append(epctx__group *group, epctx__pending *p)
 {
     epctx__pending **link = &group->pending;
+    if (group->binary == NULL) {
+        group->binary = p->binary;
+        group->binary_path = p->binary_path;
+        group->overwrite = p->overwrite;
+    }
     while (*link != NULL) {
         link = &(*link)->next;
     }
@@ -19998,8 +19961,6 @@ static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p,
 {
     p->derived = g->derived;
     p->overwrite = g->opts->overwrite;
-    EPCTX__TRY(epctx__group_name(group, g->binary, g->report->binary_path, p->overwrite,
-                                 g->error));
     EPCTX__TRY(epctx__buffer_model(&p->model, g->model, g->error));
     if (g->aside.size == 0) {
         return EPCTX_OK;
@@ -20135,33 +20096,26 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
 
 /* -- a session whose model somebody else has -- */
 
-/* What the first session's binary is called, and where it goes. What would fail after a long
- * compile fails now. */
-EPCTX__APART static epctx_status epctx__group_target(const epctx__group *group,
-                                                     const epctx_share_opts *opts, char *name,
-                                                     char *path, epctx_error *error)
+/* Names the group's binary and judges it: what would fail after a long compile fails now. */
+static epctx_status epctx__group_target(epctx__group *group, const epctx_share_opts *opts,
+                                        epctx_outputs *out, epctx_error *error)
 {
-    const epctx_io *io = group->io;
+    epctx_preflight_in in;
+    epctx__preflight p;
     char room[EPCTX_PATH_MAX];
-    epctx_io_file probe;
-    epctx_status status =
-        epctx_path_binary(epctx_str_of(opts->context_path),
-                          epctx_str_of(group->backend->short_name), name, EPCTX_PATH_MAX, error);
-    if (status == EPCTX_OK) {
-        status = epctx_path_join(epctx__path_beside(io, opts->context_path, room),
-                                 epctx_str_of(name), path, EPCTX_PATH_MAX, error);
-    }
+    epctx_status status;
+    memset(&in, 0, sizeof in);
+    memset(&p, 0, sizeof p);
+    in.ep = group->backend->short_name;
+    p.in = &in;
+    p.folder = epctx__path_beside(group->io, opts->context_path, room);
+    p.overwrite = epctx__overwrite(opts->overwrite);
+    p.error = error;
+    out->model = opts->context_path;
+    EPCTX__TRY(epctx_commit_begin(&p.commit, group->io, &group->arena, error));
+    status = epctx__preflight_binary(&p, out);
     epctx_blame(error, status == EPCTX_OK ? NULL : opts->context_path, NULL, NULL);
-    EPCTX__TRY(status);
-    status = epctx_path_check_new(io, epctx_str_of(group->folder), epctx_str_of(name),
-                                  epctx__overwrite(opts->overwrite), NULL, error);
-    if (status == EPCTX_OK) {
-        status = io->create_fn(io->user, group->folder, name, &probe, error);
-    }
-    epctx_blame(error, status == EPCTX_OK ? NULL : path, NULL, NULL);
-    EPCTX__TRY(status);
-    io->close_fn(io->user, &probe);
-    return EPCTX_OK;
+    return status;
 }
 
 static epctx_status epctx__group_pieces(epctx__group *group, const epctx_share_opts *opts,
@@ -20207,18 +20161,21 @@ static epctx_status epctx__group_compile(epctx__group *group, const epctx_share_
                                          epctx_arena *arena, const epctx_node **nodes,
                                          epctx_error *error)
 {
-    char name[EPCTX_PATH_MAX];
-    char path[EPCTX_PATH_MAX];
+    epctx_outputs out;
     epctx__pending *p;
     EPCTX__TRY(epctx__group_accepts(group, opts->context_path, error));
+    out.binary = group->binary;
     if (group->binary == NULL) {
-        EPCTX__TRY(epctx__group_target(group, opts, name, path, error));
+        EPCTX__TRY(epctx__group_target(group, opts, &out, error));
     }
-    EPCTX__TRY(epctx__pending_make(group, opts->context_path, "", &p, error));
-    EPCTX__TRY(epctx__group_pieces(group, opts, group->binary != NULL ? group->binary : name,
-                                   arena, nodes, error));
-    EPCTX__TRY(epctx__group_name(group, name, path, opts->overwrite, error));
+    EPCTX__TRY(epctx__pending_make(group, opts->context_path, "",
+                                   epctx_path_file(epctx_str_of(out.binary)).data, out.binary, &p,
+                                   error));
+    EPCTX__TRY(epctx__group_pieces(group, opts,
+                                   group->binary != NULL ? group->binary : p->binary, arena, nodes,
+                                   error));
     p->hosted = true;
+    p->overwrite = opts->overwrite;
     group->verify = group->verify || opts->verify;
     epctx__group_append(group, p);
     return EPCTX_OK;
@@ -20298,9 +20255,8 @@ static epctx_status epctx__group_session(epctx__group *group, epctx__generation 
     }
     EPCTX__TRY(epctx__gen_make(g));
     if (r->context_path[0] != '\0') {
-        EPCTX__TRY(epctx__pending_make(group, r->context_path, r->initializers_path, &p,
-                                       g->error));
-        epctx_buffer_init(&p->model, &group->arena.allocator);
+        EPCTX__TRY(epctx__pending_make(group, r->context_path, r->initializers_path, g->binary,
+                                       r->binary_path, &p, g->error));
         status = epctx__pending_fill(group, p, g);
         if (status != EPCTX_OK) {
             epctx_buffer_free(&p->model);
@@ -20469,9 +20425,9 @@ static epctx_status epctx__load_embedded(epctx__loading *l, const epctx_bound *b
 {
     const epctx_allocator *allocator = &l->loaded->workspace->allocator;
     epctx__asked asked = epctx__load_asked(l, bound, owner);
-    epctx__entry *entry;
+    epctx__entry *entry = NULL;
     epctx_span payload;
-    epctx_status status = EPCTX_OK;
+    epctx_status status;
     payload.data = (const uint8_t *)bound->node.ep_cache_context.data;
     payload.size = bound->node.ep_cache_context.size;
     if (payload.size == 0) {
@@ -20480,8 +20436,8 @@ static epctx_status epctx__load_embedded(epctx__loading *l, const epctx_bound *b
     }
     asked.path = asked.alias = "";
     epctx__workspace_lock(l->loaded->workspace);
-    entry = epctx__entry_make(l->loaded->workspace, &asked, error);
-    if (entry != NULL) {
+    status = epctx__entry_make(l->loaded->workspace, &asked, &entry, error);
+    if (status == EPCTX_OK) {
         epctx__turn_end(l->loaded->workspace, &entry->turn);
     }
     epctx__workspace_unlock(l->loaded->workspace);
@@ -20490,7 +20446,7 @@ static epctx_status epctx__load_embedded(epctx__loading *l, const epctx_bound *b
         entry->copy = allocator->alloc_fn(allocator->user, payload.size);
         status = entry->copy != NULL ? EPCTX_OK : epctx__nomem(error, payload.size);
     }
-    EPCTX__TRY(entry != NULL ? status : EPCTX_ERR_NOMEM);
+    EPCTX__TRY(status);
     if (l->changes) {
         memcpy(entry->copy, payload.data, payload.size);
         payload.data = (const uint8_t *)entry->copy;

@@ -313,14 +313,12 @@ static epctx_status op_options(stage *s, epctx_error *error)
     epctx_options options;
     epctx_preflight_in in = {0};
     epctx_outputs out;
-    const char *ep = "fake";
     epctx_status status;
     epctx_arena_init(&arena, &s->allocator);
     epctx_options_init(&options, &arena);
     in.io = &s->io;
     in.model_path = "/d/m.onnx";
-    in.eps = &ep;
-    in.ep_count = 1;
+    in.ep = "fake";
     status = epctx_options_set_list(&options, "ep.context_enable|1 epctx.overwrite|1", error);
     if (status == EPCTX_OK)
         status = epctx_options_set_env(&options, "EP_CONTEXT_NODE_NAME_PREFIX=p", error);

@@ -444,7 +444,7 @@ static const char *source_name(const char *model_path, const char *context, cons
 }
 
 /* A place that cannot be resolved is no reason to fail: then it is the file's name alone. */
-static int unresolved;
+static int unresolved, folders;
 
 static epctx_status some_canonical(void *user, const char *path, char *out, size_t capacity,
                                    epctx_error *error)
@@ -452,7 +452,7 @@ static epctx_status some_canonical(void *user, const char *path, char *out, size
     const epctx_io *files = epctx_io_files();
     size_t size = strlen(path);
     (void)user;
-    if (unresolved == 1 && strcmp(path + size - 2, "/.") == 0)
+    if (unresolved == 1 && path[size - 1] == '/' && ++folders == 2)
         return epctx_fail(error, EPCTX_ERR_IO, "not now");
     if (unresolved == 2 && strcmp(path + size - 6, "m.onnx") == 0)
         return epctx_fail(error, EPCTX_ERR_IO, "not now");

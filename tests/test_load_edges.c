@@ -649,10 +649,11 @@ static epctx_status host(epctx_workspace *w, const epctx_backend *backend,
     fake_piece p;
     const epctx_graph *piece = fake_make_piece(&p, "x", out);
     const epctx_node *nodes;
-    epctx_share_opts mine = *opts;
+    epctx_share_opts mine = {0};
+    if (opts != NULL) mine = *opts;
     mine.pieces = &piece;
     mine.piece_count = 1;
-    return epctx_share_compile(w, backend, &mine, arena, &nodes, error);
+    return epctx_share_compile(w, backend, opts != NULL ? &mine : NULL, arena, &nodes, error);
 }
 
 /* What cannot become a group, before anything is compiled. */
