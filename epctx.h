@@ -17965,41 +17965,41 @@ static epctx_status epctx__preflight_clash(epctx__preflight *p)
     return EPCTX_OK;
 }
 
-EPCTX__APART static epctx_status epctx__preflight_judge(epctx__preflight *p, const char *path)
+/* Adds the output `name` and judges it. */
+EPCTX__APART static epctx_status epctx__preflight_add(epctx__preflight *p, epctx_str name,
+                                                      const char **out)
 {
     const epctx_io *io = p->commit.io;
-    char folder[EPCTX_PATH_MAX];
-    epctx_output_file file;
-    epctx_io_file probe;
-    memset(&file, 0, sizeof file);
-    file.path = path;
-    file.name = p->given ? NULL : path + p->folder.size;
-    EPCTX__TRY(epctx_output_check(io, path, p->overwrite, p->error));
-    if (!p->given && p->commit.folder == NULL) {
-        EPCTX__TRY(epctx__path_join(folder, sizeof folder, &p->folder, 1, p->error));
-        EPCTX__TRY(epctx_commit_set_folder(&p->commit, folder, p->error));
-    }
-    EPCTX__TRY(epctx_commit_put_file(&p->commit, &file, p->overwrite, p->error));
-    EPCTX__TRY(epctx__preflight_clash(p));
-    if (!p->joined) { /* only writing tells whether one can write */
-        EPCTX__TRY(io->create_fn(io->user, p->commit.last->root, p->commit.last->name, &probe,
-                                 p->error));
-        io->close_fn(io->user, &probe);
-    }
-    return EPCTX_OK;
-}
-
-/* Adds the output `name` and judges it. */
-static epctx_status epctx__preflight_add(epctx__preflight *p, epctx_str name, const char **out)
-{
     char path[EPCTX_PATH_MAX];
     epctx_str parts[2];
+    epctx_output_file file;
+    epctx_io_file probe;
     epctx_status status;
+    memset(&file, 0, sizeof file);
     parts[0] = p->folder;
     parts[1] = name;
     EPCTX__TRY(epctx__path_join(path, sizeof path, parts, 2, p->error));
     EPCTX__TRY(epctx__copy(p->commit.arena, epctx_str_of(path), out, p->error));
-    status = epctx__preflight_judge(p, *out);
+    file.path = *out;
+    file.name = p->given ? NULL : *out + p->folder.size;
+    status = epctx_output_check(io, *out, p->overwrite, p->error);
+    if (status == EPCTX_OK && !p->given && p->commit.folder == NULL) {
+        path[p->folder.size] = '\0';
+        status = epctx_commit_set_folder(&p->commit, path, p->error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx_commit_put_file(&p->commit, &file, p->overwrite, p->error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__preflight_clash(p);
+    }
+    if (status == EPCTX_OK && !p->joined) { /* only writing tells whether one can write */
+        status = io->create_fn(io->user, p->commit.last->root, p->commit.last->name, &probe,
+                               p->error);
+        if (status == EPCTX_OK) {
+            io->close_fn(io->user, &probe);
+        }
+    }
     epctx_blame(p->error, *out, NULL, NULL);
     return status;
 }
@@ -18810,12 +18810,12 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
 
 /* The file of the initializers that leave the model. */
 static epctx_status epctx__gen_put_aside(const epctx__generation *g, epctx_commit *c,
-                                         epctx_output_file *file, const char *path)
+                                         epctx_output_file *file)
 {
     if (g->aside.size == 0) {
         return EPCTX_OK;
     }
-    file->path = path;
+    file->path = g->report->initializers_path;
     file->name = g->opts->initializers_file_name;
     file->parts = (const epctx_span *)(const void *)g->aside.data;
     file->part_count = g->aside.size / sizeof(epctx_span);
@@ -18839,7 +18839,7 @@ static epctx_status epctx__gen_put(epctx__generation *g, epctx_commit *c)
         epctx__output_one(&files[0], g->report->binary_path, g->binary, &binary);
         EPCTX__TRY(epctx_commit_put_file(c, &files[0], opts.overwrite, g->error));
     }
-    EPCTX__TRY(epctx__gen_put_aside(g, c, &files[1], g->report->initializers_path));
+    EPCTX__TRY(epctx__gen_put_aside(g, c, &files[1]));
     return epctx_commit_run(c, g->error);
 }
 
@@ -18936,8 +18936,8 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 /* -- freshness -- */
 
 /* Is the file that a line names, in the folder of the source, what the line says? */
-static epctx_freshness epctx__fresh_file(const epctx_model *model, const epctx__stamp_line *line,
-                                         const epctx_fresh_opts *opts, epctx_error *why)
+static epctx_status epctx__fresh_file(const epctx_model *model, const epctx__stamp_line *line,
+                                      const epctx_fresh_opts *opts, epctx_error *why)
 {
     const epctx_io *io = epctx_model_io(model);
     const char *given = opts->source_path;
@@ -18951,66 +18951,54 @@ static epctx_freshness epctx__fresh_file(const epctx_model *model, const epctx__
     parts[1] = epctx_str_of("");
     if (given == NULL || !epctx_str_is(line->word, "source")) {
         if (!epctx__stamp_plain(line->name, name, sizeof name)) {
-            epctx_fail(why, EPCTX_ERR_LIMIT, "a name in the build stamp is too long");
-            return EPCTX_FRESH_UNKNOWN;
+            return epctx_fail(why, EPCTX_ERR_LIMIT, "a name in the build stamp is too long");
         }
         parts[0] = epctx_path_folder(epctx_str_of(given != NULL ? given : model->path));
         parts[1] = epctx_str_of(name);
-        if (epctx_path_check(parts[1], why) != EPCTX_OK) { /* as hostile as the model */
-            return EPCTX_FRESH_UNKNOWN;
-        }
+        EPCTX__TRY(epctx_path_check(parts[1], why)); /* as hostile as the model */
     }
-    if (epctx__path_join(path, sizeof path, parts, 2, why) != EPCTX_OK) {
-        return EPCTX_FRESH_UNKNOWN;
-    }
+    EPCTX__TRY(epctx__path_join(path, sizeof path, parts, 2, why));
     if (io->stat_fn(io->user, path, &info, why) != EPCTX_OK || info.kind != EPCTX_FILE_REGULAR) {
-        epctx_fail(why, EPCTX_ERR_NOT_FOUND, "'%s' is not there to compare with", path);
-        return EPCTX_FRESH_UNKNOWN;
+        return epctx_fail(why, EPCTX_ERR_NOT_FOUND, "'%s' is not there to compare with", path);
     }
     if (info.size != line->size) {
-        epctx_fail(why, EPCTX_ERR_VERSION, "'%s' has %u bytes, it was compiled from %u", path,
-                   info.size, line->size);
-        return EPCTX_STALE;
+        return epctx_fail(why, EPCTX_ERR_VERSION, "'%s' has %u bytes, it was compiled from %u",
+                          path, info.size, line->size);
     }
     if (opts->fast && info.changed != 0 &&
         io->stat_fn(io->user, model->path, &own, NULL) == EPCTX_OK && info.changed < own.written) {
-        return EPCTX_FRESH;
+        return EPCTX_OK;
     }
-    if (io->map_fn(io->user, NULL, path, false, &mapping, why) != EPCTX_OK) {
-        return EPCTX_FRESH_UNKNOWN;
-    }
+    EPCTX__TRY(io->map_fn(io->user, NULL, path, false, &mapping, why));
     hash = epctx_hash(mapping.data, mapping.size, 0);
     io->unmap_fn(io->user, &mapping);
-    if (hash == line->hash) {
-        return EPCTX_FRESH;
-    }
-    epctx_fail(why, EPCTX_ERR_VERSION, "'%s' has changed since it was compiled", path);
-    return EPCTX_STALE;
+    return hash == line->hash ? EPCTX_OK
+                              : epctx_fail(why, EPCTX_ERR_VERSION,
+                                           "'%s' has changed since it was compiled", path);
 }
 
-static epctx_freshness epctx__fresh_line(const epctx_model *model, const epctx__stamp_line *line,
-                                         const epctx_backend *backend,
-                                         const epctx_fresh_opts *opts, epctx_error *why)
+static epctx_status epctx__fresh_line(const epctx_model *model, const epctx__stamp_line *line,
+                                      const epctx_backend *backend, const epctx_fresh_opts *opts,
+                                      epctx_error *why)
 {
     const bool sdk = epctx_str_is(line->word, "sdk");
-    const char *now = backend == NULL                     ? NULL
-                      : sdk                               ? backend->sdk_version
-                      : epctx_str_is(line->word, "arch") ? backend->hardware_architecture
-                                                          : NULL;
+    const char *now;
     if (epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data")) {
         return epctx__fresh_file(model, line, opts, why);
     }
-    if (opts->gen != NULL && epctx_str_is(line->word, "options") &&
-        line->hash != epctx__options_hash(opts->gen)) {
-        epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled with other options");
-        return EPCTX_STALE;
+    if (epctx_str_is(line->word, "options")) {
+        return opts->gen == NULL || line->hash == epctx__options_hash(opts->gen)
+                   ? EPCTX_OK
+                   : epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled with other options");
     }
-    if (now != NULL && !epctx__stamp_is(line->name, now)) {
-        epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled %s %S, this is %s",
-                   sdk ? "by SDK" : "for", &line->name, now);
-        return EPCTX_STALE;
+    if (backend == NULL || (!sdk && !epctx_str_is(line->word, "arch"))) {
+        return EPCTX_OK;
     }
-    return EPCTX_FRESH;
+    now = sdk ? backend->sdk_version : backend->hardware_architecture;
+    return epctx__stamp_is(line->name, now)
+               ? EPCTX_OK
+               : epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled %s %S, this is %s",
+                            sdk ? "by SDK" : "for", &line->name, now);
 }
 
 EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char *source,
@@ -19019,36 +19007,33 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
 {
     epctx_fresh_opts defaults;
     epctx__stamp_line line;
-    epctx_freshness verdict;
-    epctx_status made;
+    epctx_status status;
     epctx_str rest;
     bool has_source = false;
     epctx_error_clear(why);
     memset(&defaults, 0, sizeof defaults);
     opts = opts != NULL ? opts : &defaults;
     if (!epctx__stamp_of(model, epctx_str_of(source), &rest)) {
-        epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the model has no build stamp of %s", source);
-        epctx_blame(why, model->path, NULL, NULL);
-        return EPCTX_FRESH_UNKNOWN;
+        status = epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the model has no build stamp of %s", source);
+    } else {
+        status = epctx__check_made(model, epctx_str_of(source), NULL, opts->fast, why);
+        /* PATH: an empty file, a folder: no model loads from that */
+        status = status == EPCTX_ERR_PATH ? EPCTX_ERR_VERSION : status;
+        while (status == EPCTX_OK && epctx__stamp_next(&rest, &line)) {
+            has_source = has_source || epctx_str_is(line.word, "source");
+            status = epctx__fresh_line(model, &line, backend, opts, why);
+        }
+        if (status == EPCTX_OK && !has_source) {
+            status = epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the build stamp names no source");
+        }
     }
-    made = epctx__check_made(model, epctx_str_of(source), NULL, opts->fast, why);
-    /* PATH: an empty file, a folder: no model loads from that */
-    verdict = made == EPCTX_OK                                           ? EPCTX_FRESH
-              : made == EPCTX_ERR_VERSION || made == EPCTX_ERR_PATH ? EPCTX_STALE
-                                                                         : EPCTX_FRESH_UNKNOWN;
-    while (verdict == EPCTX_FRESH && epctx__stamp_next(&rest, &line)) {
-        has_source = has_source || epctx_str_is(line.word, "source");
-        verdict = epctx__fresh_line(model, &line, backend, opts, why);
-    }
-    if (verdict == EPCTX_FRESH && !has_source) {
-        epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the build stamp names no source");
-        verdict = EPCTX_FRESH_UNKNOWN;
-    }
-    if (verdict == EPCTX_FRESH) {
+    if (status == EPCTX_OK) {
         epctx_error_clear(why);
     }
     epctx_blame(why, model->path, NULL, NULL);
-    return verdict;
+    return status == EPCTX_OK            ? EPCTX_FRESH
+           : status == EPCTX_ERR_VERSION ? EPCTX_STALE
+                                         : EPCTX_FRESH_UNKNOWN;
 }
 
 #endif /* EPCTX_NO_EDIT */
@@ -19140,6 +19125,9 @@ EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *
 #if defined(EPCTX_PTHREAD_LOCK) || defined(EPCTX_WIN32_LOCK)
     epctx_allocator a = epctx__allocator(allocator);
     epctx__mutex *mutex;
+#ifdef EPCTX_PTHREAD_LOCK
+    bool made;
+#endif
     epctx_error_clear(error);
     memset(lock, 0, sizeof *lock);
     /* not taken: only under EPCTX_NO_MALLOC */
@@ -19150,16 +19138,14 @@ EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *
     memset(mutex, 0, sizeof *mutex);
     mutex->allocator = a;
 #ifdef EPCTX_PTHREAD_LOCK
-    /* not taken: needs a system without a mutex left */
-    if (pthread_mutex_init(&mutex->mutex, NULL) != 0) {
+    made = pthread_mutex_init(&mutex->mutex, NULL) == 0;
+    if (made && pthread_cond_init(&mutex->changed, NULL) != 0) {
+        pthread_mutex_destroy(&mutex->mutex);
+        made = false;
+    }
+    if (!made) { /* not taken: needs a system without a mutex left */
         a.free_fn(a.user, mutex);
         return epctx_fail(error, EPCTX_ERR_IO, "the system has no further mutex");
-    }
-    /* not taken: the same */
-    if (pthread_cond_init(&mutex->changed, NULL) != 0) {
-        pthread_mutex_destroy(&mutex->mutex);
-        a.free_fn(a.user, mutex);
-        return epctx_fail(error, EPCTX_ERR_IO, "the system has no further condition variable");
     }
 #else
     InitializeSRWLock(&mutex->mutex);
@@ -19673,8 +19659,8 @@ static void epctx__give(epctx_workspace *w, epctx__entry *entry, void *graph)
 /* A session that waits for the last one. */
 typedef struct epctx__pending {
     struct epctx__pending *next;
-    const char *path; /* of its EPContext model */
-    const char *initializers_path;
+    const char *path, *name; /* of its EPContext model, and the name in that */
+    const char *aside;       /* name of its file of initializers; "": none */
     const char *binary, *binary_path; /* of the group, if this is the first session */
     bool overwrite;
     bool hosted; /* somebody else writes the model; else it is here: */
@@ -19865,54 +19851,48 @@ static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
     return status == EPCTX_OK ? status : epctx__group_leave(w, group, status, error);
 }
 
-/* Does another session write this file? All are below one folder: what stands behind it tells. */
-static epctx_status epctx__group_clash(const epctx__group *group, const char *path, size_t folder,
+/* Does another session write a file of this name? All are in one folder. */
+static epctx_status epctx__group_clash(const epctx__group *group, const char *name,
                                        epctx_error *error)
 {
     const epctx__pending *p;
-    bool same = strcmp(path + folder, group->binary) == 0;
-    for (p = group->pending; p != NULL && !same; p = p->next) {
-        size_t other = epctx_path_folder(epctx_str_of(p->path)).size;
-        same = strcmp(path + folder, p->path + other) == 0 ||
-               (p->initializers_path[0] != '\0' &&
-                strcmp(path + folder, p->initializers_path + other) == 0);
+    bool same = strcmp(name, group->binary) == 0;
+    for (p = group->pending; p != NULL; p = p->next) {
+        same = same || strcmp(name, p->name) == 0 || strcmp(name, p->aside) == 0;
     }
     return same ? epctx_fail(error, EPCTX_ERR_ARG,
                              "another session of the group writes '%s': each needs a name of its "
                              "own",
-                             path)
+                             name)
                 : EPCTX_OK;
 }
 
 /* All files of a group are in one folder, and each model has a name of its own. */
 static epctx_status epctx__group_accepts(epctx__group *group, const char *path, epctx_error *error)
 {
-    const epctx_io *io = group->io;
+    char room[EPCTX_PATH_MAX];
     char folder[EPCTX_PATH_MAX];
-    char real[EPCTX_PATH_MAX];
-    char beside[EPCTX_PATH_MAX];
-    epctx_str part = epctx__path_beside(io, path, beside);
-    part = part.size > 0 ? part : epctx_str_of(".");
-    EPCTX__TRY(epctx__path_join(folder, sizeof folder, &part, 1, error));
-    EPCTX__TRY(io->canonical_fn(io->user, folder, real, sizeof real, error));
+    epctx_str beside = epctx__path_beside(group->io, path, room);
+    beside = beside.size > 0 ? beside : epctx_str_of(".");
+    EPCTX__TRY(epctx__path_join(folder, sizeof folder, &beside, 1, error));
+    EPCTX__TRY(group->io->canonical_fn(group->io->user, folder, room, sizeof room, error));
     if (group->binary == NULL) {
-        memcpy(group->folder, real, strlen(real) + 1);
+        memcpy(group->folder, room, strlen(room) + 1);
         return EPCTX_OK;
     }
-    if (strcmp(group->folder, real) != 0) {
+    if (strcmp(group->folder, room) != 0) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "'%s' is not in the group's folder '%s': models that share a binary are "
                           "beside it",
                           path, group->folder);
     }
-    return epctx__group_clash(group, path, epctx_path_folder(epctx_str_of(path)).size, error);
+    return epctx__group_clash(group, epctx_path_file(epctx_str_of(path)).data, error);
 }
 
 /* The new session's entry, not yet one of the group. */
-static epctx_status epctx__pending_make(epctx__group *group, const char *path,
-                                        const char *initializers_path, const char *binary,
-                                        const char *binary_path, epctx__pending **out,
-                                        epctx_error *error)
+static epctx_status epctx__pending_make(epctx__group *group, const char *path, const char *aside,
+                                        const char *binary, const char *binary_path,
+                                        epctx__pending **out, epctx_error *error)
 {
     epctx_arena *arena = &group->arena;
     epctx__pending *p;
@@ -19920,9 +19900,10 @@ static epctx_status epctx__pending_make(epctx__group *group, const char *path,
     epctx_buffer_init(&p->model, &arena->allocator);
     *out = p;
     EPCTX__TRY(epctx__copy(arena, epctx_str_of(path), &p->path, error));
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(aside), &p->aside, error));
     EPCTX__TRY(epctx__copy(arena, epctx_str_of(binary), &p->binary, error));
-    EPCTX__TRY(epctx__copy(arena, epctx_str_of(binary_path), &p->binary_path, error));
-    return epctx__copy(arena, epctx_str_of(initializers_path), &p->initializers_path, error);
+    p->name = epctx_path_file(epctx_str_of(p->path)).data;
+    return epctx__copy(arena, epctx_str_of(binary_path), &p->binary_path, error);
 }
 
 /* The first session's binary is the group's. */
@@ -19966,7 +19947,7 @@ static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p,
         return EPCTX_OK;
     }
     EPCTX__TRY(epctx_commit_set_folder(&group->commit, group->folder, g->error));
-    EPCTX__TRY(epctx__gen_put_aside(g, &group->commit, &p->initializers, p->initializers_path));
+    EPCTX__TRY(epctx__gen_put_aside(g, &group->commit, &p->initializers));
     return epctx_commit_fill(&group->commit, g->error);
 }
 
@@ -20029,7 +20010,7 @@ static epctx_status epctx__pending_put(epctx_workspace *w, epctx__group *group, 
     p->bytes.data = p->model.data;
     p->bytes.size = p->model.size;
     epctx__output_one(&p->file, p->path,
-                      p->derived ? epctx_path_file(epctx_str_of(p->path)).data : NULL, &p->bytes);
+                      p->derived ? p->name : NULL, &p->bytes);
     p->file.is_model = true;
     return epctx_commit_put_file(&group->commit, &p->file, epctx__overwrite(p->overwrite), error);
 }
@@ -20235,8 +20216,8 @@ EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *grou
 static epctx_status epctx__group_session(epctx__group *group, epctx__generation *g)
 {
     epctx_gen_report *r = g->report;
+    const char *aside = g->opts->initializers_file_name;
     epctx__pending *p;
-    epctx_str parts[2];
     epctx_status status;
     g->build = group->build;
     g->known = &group->known;
@@ -20245,18 +20226,14 @@ static epctx_status epctx__group_session(epctx__group *group, epctx__generation 
     EPCTX__TRY(epctx__group_accepts(group, r->context_path, g->error));
     if (g->joins) {
         EPCTX__TRY(epctx__copy(g->arena, epctx_str_of(group->binary), &g->binary, g->error));
-        parts[0] = epctx_path_folder(epctx_str_of(r->context_path));
-        parts[1] = epctx_str_of(g->opts->initializers_file_name);
-        if (parts[1].size > 0) { /* this file, too, is the session's own */
-            EPCTX__TRY(epctx__path_join(r->initializers_path, sizeof r->initializers_path, parts,
-                                        2, g->error));
-            EPCTX__TRY(epctx__group_clash(group, r->initializers_path, parts[0].size, g->error));
+        if (epctx_str_of(aside).size > 0) { /* this file, too, is the session's own */
+            EPCTX__TRY(epctx__group_clash(group, aside, g->error));
         }
     }
     EPCTX__TRY(epctx__gen_make(g));
     if (r->context_path[0] != '\0') {
-        EPCTX__TRY(epctx__pending_make(group, r->context_path, r->initializers_path, g->binary,
-                                       r->binary_path, &p, g->error));
+        EPCTX__TRY(epctx__pending_make(group, r->context_path, g->aside.size > 0 ? aside : "",
+                                       g->binary, r->binary_path, &p, g->error));
         status = epctx__pending_fill(group, p, g);
         if (status != EPCTX_OK) {
             epctx_buffer_free(&p->model);

@@ -1997,6 +1997,40 @@ TEST(a_failed_session_leaves_no_edit)
     }
 }
 
+/* A model that is written through a link has its files where the link leads. */
+TEST(members_behind_a_link)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_gen_opts opts = {0};
+    epctx_workspace *w;
+    epctx_error error;
+    char link[400];
+    clear_root();
+    for (int k = 0; k < 2; k++)
+        make_named(names[k], (float)k);
+    f.takes = "Take";
+    CHECK_INT(mkdir(at("a_folder_with_a_long_name"), 0777), 0);
+    snprintf(link, sizeof link, "%s", at("a_folder_with_a_long_name/a_ctx.onnx"));
+    make_file(at("a_ctx.onnx"), "old", 3);
+    CHECK_INT(symlink(at("a_ctx.onnx"), link), 0);
+    opts.initializers_file_name = "i.data";
+    opts.context_file_path = link;
+    opts.overwrite = true;
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    CHECK_OK(generate(w, NULL, "a.onnx", &backend, &opts, NULL, false, &error), error);
+    opts.context_file_path = NULL;
+    CHECK_INT(generate(w, NULL, "b.onnx", &backend, &opts, NULL, true, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "i.data': each needs a name of its own");
+    opts.initializers_file_name = "j.data";
+    CHECK_OK(generate(w, NULL, "b.onnx", &backend, &opts, NULL, true, &error), error);
+    epctx_workspace_close(w);
+    remove(link);
+    CHECK_INT(rmdir(at("a_folder_with_a_long_name")), 0);
+    CHECK_STR(listing(), "a.onnx a_ctx.onnx a_fake.bin b.onnx b_ctx.onnx i.data j.data ");
+    CHECK_INT(f.alive, 0);
+}
+
 /* Who is in the group, and who may come to it. */
 TEST(members)
 {
@@ -2317,6 +2351,7 @@ int main(int argc, char **argv)
     RUN(any_end);
     RUN(large_binary);
     RUN(a_failed_session_leaves_no_edit);
+    RUN(members_behind_a_link);
     RUN(members);
     RUN(linear_in_graphs);
     RUN(linear_in_secondaries);
