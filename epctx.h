@@ -2756,7 +2756,7 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep);
  * >>gen: ordinary model -> EPContext model
  * ============================================================================================== */
 
-/* What generation reads and what it is to write. Strings are borrowed during the call. */
+/* What generation reads and is to write. Strings are borrowed during the call. */
 typedef struct epctx_preflight_in {
     const epctx_io *io;        /* default epctx_io_files() */
     const char *model_path;    /* NULL or empty: from memory */
@@ -2765,8 +2765,7 @@ typedef struct epctx_preflight_in {
     const char *ep;     /* its short name */
     const char *binary; /* relative to the EPContext model, its folder must exist; default
                            [model]_[ep].bin */
-    bool binary_joined; /* an earlier session of the group has named and checked the binary, it may
-                           be there: only clashes are looked for */
+    bool binary_joined; /* an earlier session of the group has checked it: it may be there */
 } epctx_preflight_in;
 
 /* The files that will be written. Strings live in the arena. */
@@ -2776,9 +2775,9 @@ typedef struct epctx_outputs {
     const char *binary;       /* NULL: embedded */
 } epctx_outputs;
 
-/* To be called before anything is compiled: checks the options for generation and makes and checks
- * every output: its folder exists and a file can be made there (one is made and taken away again),
- * it is no folder, exists only where epctx.overwrite is 1, is no other output and no input.
+/* Before anything is compiled: checks the options for generation and names and checks every output:
+ * its folder exists, a file can be made there (one is made and taken away again), it is no folder,
+ * exists only where epctx.overwrite is 1, is no other output and no input.
  * Errors: ARG (options), NOT_FOUND (folder), EXISTS, PATH (clashes), IO (not writable), NOMEM. */
 EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx_preflight_in *in,
                                        epctx_arena *arena, epctx_outputs *out, epctx_error *error);
@@ -2813,9 +2812,7 @@ typedef struct epctx_gen_opts {
     bool stop; /* ep.stop_share_ep_contexts: the last session of the group */
 } epctx_gen_opts;
 
-/* Session options are the text form of what is asked for: these turn one into the other.
- * `options` as read with epctx_options_set; what they say nothing of is zero in `out`. Strings are
- * borrowed from the options, or from `opts`. */
+/* The same as session options, and back: what those do not tell is zero. Strings are borrowed. */
 EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options);
 EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts);
 
@@ -2838,15 +2835,14 @@ typedef struct epctx_gen_report {
 
 /* Compiles what the backend takes and writes the EPContext model by editing `model`, which then
  * holds it. One EPContext node per partition: exactly the partition's boundary, main_context 1 for
- * the first and 0 for the rest, one binary. EPContext nodes of other EPs stay as they are. What the
- * nodes that stay need from external data comes inside, in bodies of If, Loop and Scan and in
- * functions, too: the result needs no file of the source. Compatibility info and build stamp of
- * this EP are written, those of EPs without a node here removed.
+ * the first and 0 for the rest, one binary. EPContext nodes of other EPs stay. External data that
+ * is still needed comes inside, also in bodies and functions: the result needs no file of the
+ * source. Compatibility info and build stamp of this EP are written, those of EPs without a node
+ * here removed.
  *
- * Outputs are checked before anything is compiled, by epctx_preflight and with its errors;
- * all files are committed together, as by epctx_write_group. No node taken: see `no_nodes`. On
- * failure the model is as before and nothing was replaced. The same model and options give the same
- * bytes. `report` may be NULL. */
+ * Outputs are checked before anything is compiled, with the errors of epctx_preflight, and written
+ * together or not at all. On failure the model is as before. The same model and options give the
+ * same bytes. `report` may be NULL. */
 EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
                                       const epctx_gen_opts *opts, epctx_gen_report *report,
                                       epctx_error *error);
@@ -2988,24 +2984,21 @@ EPCTX_API void epctx_workspace_close(epctx_workspace *workspace);
  *
  * epctx_generate with `workspace`. The first session begins the group and names the binary after
  * its model; all EPContext models go beside it. The session with `stop` is the last: it writes the
- * binary and the EPContext models of all sessions, which are kept in memory until then, together.
- * A session that fails leaves the group as it was (graphs it had compiled stay in the context and
- * are used when it tries again). When the last one fails while writing, the group is given up.
- * `backend` and the model's io must live until the group ends. `report` has the binary's size only
- * for the last session.
+ * binary and the EPContext models of all sessions, which are in memory until then, together.
+ * A session that fails leaves the group as it was, but for compiled graphs, which are used when it
+ * tries again. When the last one fails while writing, the group is given up.
+ * `backend` and the model's io must live until the group ends.
  * Errors: ARG when embedded, with another backend object than the group's or in another folder. */
 
 /* -- generating: somebody else has the model --
  *
- * For an EP inside ONNX Runtime, which gets graphs, gives EPContext nodes, and leaves it to ORT to
- * write each EPContext model. A session of the group calls epctx_share_compile in Compile; the last
- * one, when its model is written, epctx_share_finish (OnSessionInitializationEnd). Until then the
- * models are there without their binary and do not load; the graph hashes in the nodes tell an
- * older one of that name apart. Such models have no build stamp.
- * A session that fails in epctx_share_compile is not in the group. One whose model is not written
- * must take itself back with epctx_share_withdraw, or its place stays taken; the last one, too: the
- * group then waits for another. When epctx_share_finish fails, the group is gone and nobody
- * withdraws: what was written of it does not load, and its sessions start over. */
+ * For an EP inside ONNX Runtime, which gets graphs, gives EPContext nodes, and leaves the EPContext
+ * models to ORT. A session calls epctx_share_compile in Compile; the last one, when its model is
+ * written, epctx_share_finish (OnSessionInitializationEnd). Until then the models do not load; the
+ * graph hashes in the nodes tell an older binary of that name apart. They have no build stamp.
+ * A session that fails in epctx_share_compile is not in the group. One whose model is not written,
+ * also the last one, must epctx_share_withdraw, or its place stays taken. When epctx_share_finish
+ * fails, the group is gone: what was written of it does not load, and its sessions start over. */
 
 typedef struct epctx_share_opts {
     const char *group; /* NULL: the only one of this EP */
@@ -3025,10 +3018,9 @@ typedef struct epctx_share_opts {
 } epctx_share_opts;
 
 /* Compiles the pieces of one model into the group's context. nodes[i] of pieces[i] is in `arena`,
- * as epctx_ep_context_nodes would give it, and names the group's binary; max_size is the largest of
- * the group so far. On failure the group is as before, but for compiled graphs, which are used when
- * the session tries again; a group without a session is given up. `opts` is borrowed during the
- * call, `backend` until the group ends.
+ * as epctx_ep_context_nodes would give it; max_size is the largest of the group so far. On failure
+ * the group is as before, but for compiled graphs; a group without a session is given up. `opts` is
+ * borrowed during the call, `backend` until the group ends.
  * Errors: ARG (another backend object, io or folder than the group's, a path that another session
  * has), EXISTS, NOT_FOUND, PATH, IO (where the binary goes, before anything is compiled). */
 EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const epctx_backend *backend,
@@ -17994,8 +17986,8 @@ EPCTX__APART static epctx_status epctx__preflight_add(epctx__preflight *p, epctx
         status = epctx__preflight_clash(p);
     }
     if (status == EPCTX_OK && !p->joined) { /* only writing tells whether one can write */
-        status = io->create_fn(io->user, p->commit.last->root, p->commit.last->name, &probe,
-                               p->error);
+        status =
+            io->create_fn(io->user, p->commit.last->root, p->commit.last->name, &probe, p->error);
         if (status == EPCTX_OK) {
             io->close_fn(io->user, &probe);
         }
@@ -18040,8 +18032,8 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
         p.folder = epctx__path_beside(p.commit.io, out->model, room);
         p.given = false;
     } else {
-        EPCTX__TRY(epctx_path_context_model(epctx_str_of(in->model_path), room, sizeof room,
-                                            error));
+        EPCTX__TRY(
+            epctx_path_context_model(epctx_str_of(in->model_path), room, sizeof room, error));
         p.folder = epctx_path_folder(epctx_str_of(room));
         EPCTX__TRY(epctx__preflight_add(&p, epctx_path_file(epctx_str_of(room)), &out->model));
     }
@@ -18112,7 +18104,6 @@ typedef struct epctx__generation {
     epctx_partition *parts;
     size_t part_count;
     epctx_ep ep;
-    const epctx_node *nodes; /* the EPContext nodes */
     void *build;             /* of the group; NULL: a context of its own */
     epctx__known *known;     /* what is in it */
     bool joins;              /* the group has begun: it knows its binary */
@@ -18129,10 +18120,10 @@ static epctx_status epctx__gen_context_path(epctx__generation *g)
     epctx_str wanted = epctx_str_of(g->opts->context_file_path);
     g->derived = wanted.size == 0;
     EPCTX__TRY(epctx_options_check(&g->options, EPCTX_PHASE_GENERATE, g->model->path, g->error));
-    return g->derived ? epctx_path_context_model(epctx_str_of(g->model->path), r->context_path,
-                                                 sizeof r->context_path, g->error)
-                      : epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1,
-                                         g->error);
+    return g->derived
+               ? epctx_path_context_model(epctx_str_of(g->model->path), r->context_path,
+                                          sizeof r->context_path, g->error)
+               : epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error);
 }
 
 static bool epctx__is_ep_record(const epctx_node *node)
@@ -18316,8 +18307,8 @@ static epctx_status epctx__gen_partition(epctx__generation *g)
             g->take[i] = 0;
         }
     }
-    EPCTX__TRY(epctx__partition(graph, g->take, g->arena, &g->parts, &g->part_count, &stays,
-                                g->error));
+    EPCTX__TRY(
+        epctx__partition(graph, g->take, g->arena, &g->parts, &g->part_count, &stays, g->error));
     for (i = 0; i < count; i++) {
         g->take[i] = stays[i] != 0 ? EPCTX__BESIDE : g->take[i];
     }
@@ -18390,7 +18381,7 @@ static epctx_status epctx__gen_compile(epctx__generation *g)
         EPCTX__TRY(epctx__verify_binary(g->backend, epctx_ep_binary(&g->ep), g->ep.graphs,
                                         g->ep.count, g->error));
     }
-    r->nodes = g->nodes = epctx_ep_context_nodes(&g->ep, &count);
+    r->nodes = epctx_ep_context_nodes(&g->ep, &count);
     r->max_size = g->ep.max_size;
     for (i = 0; i < g->part_count; i++) {
         for (k = 0; k < g->parts[i].graph.initializer_count; k++) {
@@ -18462,7 +18453,7 @@ static epctx_status epctx__rewrite_units(epctx__rewrite *w)
         for (k = 0; k < g->parts[i].node_count; k++) {
             w->unit[g->parts[i].nodes[k]] = (uint32_t)i;
         }
-        EPCTX__TRY(epctx__mark_node(w, &g->nodes[i]));
+        EPCTX__TRY(epctx__mark_node(w, &g->report->nodes[i]));
     }
     for (i = 0; i < graph->output_count; i++) {
         EPCTX__TRY(epctx__mark(w, graph->outputs[i].name, EPCTX__USED));
@@ -18559,7 +18550,7 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w)
         uint32_t unit = sequence[i];
         uint32_t at = unit < g->part_count ? 0 : g->graph.nodes[unit - g->part_count].id;
         if (unit < g->part_count) {
-            slot = epctx__build_node(&b, &g->nodes[unit]);
+            slot = epctx__build_node(&b, &g->report->nodes[unit]);
         } else if (at >= kept) {
             kept = (size_t)at + 1;
             previous = w->slots[at];
@@ -18587,8 +18578,7 @@ static epctx_status epctx__rewrite_fields(epctx__rewrite *w)
         {EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION, EPCTX_FIELD_ANNOTATION_TENSOR_NAME,
          EPCTX__USED | EPCTX__INPUT | EPCTX__MADE},
         {EPCTX_FIELD_GRAPH_INITIALIZER, EPCTX_FIELD_TENSOR_NAME, EPCTX__USED | EPCTX__INPUT},
-        {EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER, EPCTX_FIELD_TENSOR_NAME,
-         EPCTX__USED | EPCTX__INPUT},
+        {EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER, EPCTX_FIELD_TENSOR_NAME, EPCTX__USED | EPCTX__INPUT},
         {EPCTX_FIELD_GRAPH_INPUT, EPCTX_FIELD_VALUE_NAME, EPCTX__USED | EPCTX__INPUT},
         {EPCTX_FIELD_GRAPH_VALUE_INFO, EPCTX_FIELD_VALUE_NAME, EPCTX__USED | EPCTX__MADE}};
     size_t i;
@@ -18598,19 +18588,17 @@ static epctx_status epctx__rewrite_fields(epctx__rewrite *w)
         for (; slot != NULL; slot = epctx__live(slot->next, number)) {
             epctx_annotation_view annotation;
             epctx_str name = epctx_str_of(NULL);
+            epctx_view named;
             epctx_pair pair;
             epctx_cursor it;
             memset(&annotation, 0, sizeof annotation);
             annotation.view = epctx__slot_view(slot);
-            it = epctx_view_fields(annotation.view, fields[i].name);
-            if (number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER) { /* it has its values' name */
-                epctx_view values;
-                it = epctx_view_fields(annotation.view, EPCTX_FIELD_SPARSE_VALUES);
-                if (!epctx_next_view(&it, &values)) {
-                    continue;
-                }
-                it = epctx_view_fields(values, fields[i].name);
+            named = annotation.view;
+            it = epctx_view_fields(named, EPCTX_FIELD_SPARSE_VALUES);
+            if (number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER && !epctx_next_view(&it, &named)) {
+                continue; /* it would have the name of its values */
             }
+            it = epctx_view_fields(named, fields[i].name);
             while (epctx_next_str(&it, &name)) { /* the last one counts */
             }
             if (!epctx__is_marked(w, name, fields[i].marks)) {
@@ -18653,8 +18641,8 @@ static epctx_status epctx__settle_tensor(epctx__generation *g, const epctx_tenso
                                          bool initializer)
 {
     epctx_gen_report *r = g->report;
-    bool outside = initializer && r->initializers_path[0] != '\0' &&
-                   view->elem_type != EPCTX_ONNX_STRING;
+    bool outside =
+        initializer && r->initializers_path[0] != '\0' && view->elem_type != EPCTX_ONNX_STRING;
     uint64_t at = (r->initializers_size + 63) & ~(uint64_t)63; /* aligned like a cache line */
     epctx_tensor tensor;
     epctx_span parts[2];
@@ -18667,8 +18655,7 @@ static epctx_status epctx__settle_tensor(epctx__generation *g, const epctx_tenso
     parts[1].data = tensor.data;
     parts[1].size = tensor.size;
     if (!outside || tensor.size == 0 || tensor.size < g->opts->initializers_min_size) {
-        return view->external ? epctx__set_raw(g->model, view->view, parts[1], g->error)
-                              : EPCTX_OK;
+        return view->external ? epctx__set_raw(g->model, view->view, parts[1], g->error) : EPCTX_OK;
     }
     if (epctx_buffer_append(&g->aside, parts, sizeof parts) != EPCTX_OK) {
         return epctx__nomem(g->error, g->arena->missing);
@@ -18744,8 +18731,8 @@ static epctx_status epctx__gen_metadata(epctx__generation *g)
     EPCTX__TRY(epctx_model_put_opset(g->model, epctx_str_of(EPCTX_DOMAIN), 1, g->error));
     EPCTX__NEW(text, char, size, g->arena, g->error);
     EPCTX__TRY(epctx_backend_compatibility(b, text, size, g->error));
-    EPCTX__TRY(epctx__ep_metadata(g->model, EPCTX_COMPAT_PREFIX, b->source, epctx_str_of(text),
-                                  g->error));
+    EPCTX__TRY(
+        epctx__ep_metadata(g->model, EPCTX_COMPAT_PREFIX, b->source, epctx_str_of(text), g->error));
     epctx__stamp_begin(&s, g->arena);
     epctx__stamp_put_file(&s, "source", model->source, epctx_path_file(epctx_str_of(model->path)));
     for (file = model->files; file != NULL; file = file->next) {
@@ -18823,26 +18810,6 @@ static epctx_status epctx__gen_put_aside(const epctx__generation *g, epctx_commi
     return epctx_commit_put_file(c, file, epctx__overwrite(g->opts->overwrite), g->error);
 }
 
-static epctx_status epctx__gen_put(epctx__generation *g, epctx_commit *c)
-{
-    epctx_output_file files[2];
-    epctx_write_opts opts;
-    epctx_span binary = epctx_ep_binary(&g->ep);
-    memset(files, 0, sizeof files);
-    memset(&opts, 0, sizeof opts);
-    opts.overwrite = epctx__overwrite(g->opts->overwrite);
-    opts.derived = g->derived;
-    opts.allow_huge = true;
-    opts.lock = g->opts->lock;
-    EPCTX__TRY(epctx_commit_put_model(c, g->model, g->report->context_path, &opts, g->error));
-    if (!g->opts->embed && g->part_count > 0) {
-        epctx__output_one(&files[0], g->report->binary_path, g->binary, &binary);
-        EPCTX__TRY(epctx_commit_put_file(c, &files[0], opts.overwrite, g->error));
-    }
-    EPCTX__TRY(epctx__gen_put_aside(g, c, &files[1]));
-    return epctx_commit_run(c, g->error);
-}
-
 /* Everything but the writing. Without a model to write report.context_path is empty. */
 static epctx_status epctx__gen_make(epctx__generation *g)
 {
@@ -18861,14 +18828,10 @@ static epctx_status epctx__gen_make(epctx__generation *g)
     } else {
         r->context_path[0] = '\0';
     }
-    if (epctx_model_size(g->model) > INT32_MAX) { /* not taken: needs a model of 2 GiB */
-        return epctx_fail(g->error, EPCTX_ERR_LIMIT,
-                          "the EPContext model would have %u bytes, protobuf readers take less "
-                          "than 2 GiB: %s",
-                          epctx_model_size(g->model),
-                          g->opts->embed ? "do not embed the context binary"
-                                         : "give initializers a file of their own");
-    }
+    EPCTX__TRY(epctx__check_huge(g->model,
+                                 g->opts->embed ? "do not embed the context binary"
+                                                : "give initializers a file of their own",
+                                 g->error));
     r->partition_count = g->part_count;
     r->binary_size = epctx_ep_binary(&g->ep).size;
     if (g->part_count == 0) {
@@ -18879,15 +18842,31 @@ static epctx_status epctx__gen_make(epctx__generation *g)
 
 static epctx_status epctx__gen_alone(epctx__generation *g)
 {
+    epctx_output_file files[2];
+    epctx_write_opts opts;
     epctx_commit c;
+    epctx_span binary;
     epctx_status status;
     EPCTX__TRY(epctx__gen_make(g));
     if (g->report->context_path[0] == '\0') {
         return EPCTX_OK;
     }
+    memset(files, 0, sizeof files);
+    memset(&opts, 0, sizeof opts);
+    opts.overwrite = epctx__overwrite(g->opts->overwrite);
+    opts.derived = g->derived;
+    opts.allow_huge = true;
+    opts.lock = g->opts->lock;
+    binary = epctx_ep_binary(&g->ep);
     EPCTX__TRY(epctx_commit_begin(&c, epctx_model_io(g->model), g->arena, g->error));
     c.hooks = g->opts->hooks;
-    status = epctx__gen_put(g, &c);
+    EPCTX__TRY(epctx_commit_put_model(&c, g->model, g->report->context_path, &opts, g->error));
+    if (!g->opts->embed && g->part_count > 0) {
+        epctx__output_one(&files[0], g->report->binary_path, g->binary, &binary);
+        EPCTX__TRY(epctx_commit_put_file(&c, &files[0], opts.overwrite, g->error));
+    }
+    EPCTX__TRY(epctx__gen_put_aside(g, &c, &files[1]));
+    status = epctx_commit_run(&c, g->error);
     epctx_commit_close(&c);
     return status;
 }
@@ -18972,33 +18951,9 @@ static epctx_status epctx__fresh_file(const epctx_model *model, const epctx__sta
     EPCTX__TRY(io->map_fn(io->user, NULL, path, false, &mapping, why));
     hash = epctx_hash(mapping.data, mapping.size, 0);
     io->unmap_fn(io->user, &mapping);
-    return hash == line->hash ? EPCTX_OK
-                              : epctx_fail(why, EPCTX_ERR_VERSION,
-                                           "'%s' has changed since it was compiled", path);
-}
-
-static epctx_status epctx__fresh_line(const epctx_model *model, const epctx__stamp_line *line,
-                                      const epctx_backend *backend, const epctx_fresh_opts *opts,
-                                      epctx_error *why)
-{
-    const bool sdk = epctx_str_is(line->word, "sdk");
-    const char *now;
-    if (epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data")) {
-        return epctx__fresh_file(model, line, opts, why);
-    }
-    if (epctx_str_is(line->word, "options")) {
-        return opts->gen == NULL || line->hash == epctx__options_hash(opts->gen)
-                   ? EPCTX_OK
-                   : epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled with other options");
-    }
-    if (backend == NULL || (!sdk && !epctx_str_is(line->word, "arch"))) {
-        return EPCTX_OK;
-    }
-    now = sdk ? backend->sdk_version : backend->hardware_architecture;
-    return epctx__stamp_is(line->name, now)
+    return hash == line->hash
                ? EPCTX_OK
-               : epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled %s %S, this is %s",
-                            sdk ? "by SDK" : "for", &line->name, now);
+               : epctx_fail(why, EPCTX_ERR_VERSION, "'%s' has changed since it was compiled", path);
 }
 
 EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char *source,
@@ -19007,27 +18962,41 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
 {
     epctx_fresh_opts defaults;
     epctx__stamp_line line;
-    epctx_status status;
+    epctx_status status = EPCTX_ERR_NOT_FOUND;
     epctx_str rest;
+    bool stamped = epctx__stamp_of(model, epctx_str_of(source), &rest);
     bool has_source = false;
     epctx_error_clear(why);
     memset(&defaults, 0, sizeof defaults);
     opts = opts != NULL ? opts : &defaults;
-    if (!epctx__stamp_of(model, epctx_str_of(source), &rest)) {
-        status = epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the model has no build stamp of %s", source);
-    } else {
+    if (stamped) {
         status = epctx__check_made(model, epctx_str_of(source), NULL, opts->fast, why);
         /* PATH: an empty file, a folder: no model loads from that */
         status = status == EPCTX_ERR_PATH ? EPCTX_ERR_VERSION : status;
-        while (status == EPCTX_OK && epctx__stamp_next(&rest, &line)) {
-            has_source = has_source || epctx_str_is(line.word, "source");
-            status = epctx__fresh_line(model, &line, backend, opts, why);
-        }
-        if (status == EPCTX_OK && !has_source) {
-            status = epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the build stamp names no source");
+    }
+    while (status == EPCTX_OK && epctx__stamp_next(&rest, &line)) {
+        const bool sdk = epctx_str_is(line.word, "sdk");
+        const bool is_source = epctx_str_is(line.word, "source");
+        has_source = has_source || is_source;
+        if (is_source || epctx_str_is(line.word, "data")) {
+            status = epctx__fresh_file(model, &line, opts, why);
+        } else if (opts->gen != NULL && epctx_str_is(line.word, "options")) {
+            if (line.hash != epctx__options_hash(opts->gen)) {
+                status = epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled with other options");
+            }
+        } else if (backend != NULL && (sdk || epctx_str_is(line.word, "arch"))) {
+            const char *now = sdk ? backend->sdk_version : backend->hardware_architecture;
+            if (!epctx__stamp_is(line.name, now)) {
+                status = epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled %s %S, this is %s",
+                                    sdk ? "by SDK" : "for", &line.name, now);
+            }
         }
     }
-    if (status == EPCTX_OK) {
+    if (!stamped) {
+        epctx_fail(why, status, "the model has no build stamp of %s", source);
+    } else if (status == EPCTX_OK && !has_source) {
+        status = epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the build stamp names no source");
+    } else if (status == EPCTX_OK) {
         epctx_error_clear(why);
     }
     epctx_blame(why, model->path, NULL, NULL);
@@ -19659,8 +19628,8 @@ static void epctx__give(epctx_workspace *w, epctx__entry *entry, void *graph)
 /* A session that waits for the last one. */
 typedef struct epctx__pending {
     struct epctx__pending *next;
-    const char *path, *name; /* of its EPContext model, and the name in that */
-    const char *aside;       /* name of its file of initializers; "": none */
+    const char *path, *name;          /* of its EPContext model, and the name in that */
+    const char *aside;                /* name of its file of initializers; "": none */
     const char *binary, *binary_path; /* of the group, if this is the first session */
     bool overwrite;
     bool hosted; /* somebody else writes the model; else it is here: */
@@ -19686,7 +19655,7 @@ typedef struct epctx__group {
     bool verify;
     epctx_weightless_support weightless; /* as asked for */
     char folder[EPCTX_PATH_MAX];         /* canonical */
-    const char *binary;      /* as the nodes name it; NULL until the first session is through */
+    const char *binary; /* as the nodes name it; NULL until the first session is through */
     const char *binary_path;
     bool overwrite;          /* the binary may replace a file */
     epctx__pending *pending; /* in order */
@@ -19737,8 +19706,7 @@ EPCTX_API void epctx_workspace_close(epctx_workspace *workspace)
  * no `fresh` one to become it. ARG: somebody works on it who waits for this call; then `*out` is the
  * group when that is this very thread, else NULL. */
 static epctx_status epctx__group_enter(epctx_workspace *w, const char *name, const char *source,
-                                       epctx__group *fresh, epctx__group **out,
-                                       epctx_error *error)
+                                       epctx__group *fresh, epctx__group **out, epctx_error *error)
 {
     epctx__group *group;
     epctx_status status = EPCTX_OK;
@@ -19844,9 +19812,10 @@ static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
                             "the group was begun with another backend object (for other options of "
                             "the EP?) or another io");
     } else if (group->weightless != weightless) {
-        status = epctx_fail(error, EPCTX_ERR_ARG,
-                            "one session of the group is weightless (ep.enable_weightless), another "
-                            "is not");
+        status =
+            epctx_fail(error, EPCTX_ERR_ARG,
+                       "one session of the group is weightless (ep.enable_weightless), another "
+                       "is not");
     }
     return status == EPCTX_OK ? status : epctx__group_leave(w, group, status, error);
 }
@@ -20009,8 +19978,7 @@ static epctx_status epctx__pending_put(epctx_workspace *w, epctx__group *group, 
     EPCTX__TRY(status);
     p->bytes.data = p->model.data;
     p->bytes.size = p->model.size;
-    epctx__output_one(&p->file, p->path,
-                      p->derived ? p->name : NULL, &p->bytes);
+    epctx__output_one(&p->file, p->path, p->derived ? p->name : NULL, &p->bytes);
     p->file.is_model = true;
     return epctx_commit_put_file(&group->commit, &p->file, epctx__overwrite(p->overwrite), error);
 }
@@ -20099,29 +20067,39 @@ static epctx_status epctx__group_target(epctx__group *group, const epctx_share_o
     return status;
 }
 
-static epctx_status epctx__group_pieces(epctx__group *group, const epctx_share_opts *opts,
-                                        const char *binary, epctx_arena *arena,
-                                        const epctx_node **nodes, epctx_error *error)
+static epctx_status epctx__group_compile(epctx__group *group, const epctx_share_opts *opts,
+                                         epctx_arena *arena, const epctx_node **nodes,
+                                         epctx_error *error)
 {
+    const size_t count = opts->piece_count;
+    epctx_outputs out;
+    epctx__pending *p;
     epctx_ep ep;
     epctx_ep_opts how;
     epctx_status status;
-    size_t count = opts->piece_count;
     size_t i;
     memset(&how, 0, sizeof how);
+    EPCTX__TRY(epctx__group_accepts(group, opts->context_path, error));
+    out.binary = group->binary;
+    if (group->binary == NULL) {
+        EPCTX__TRY(epctx__group_target(group, opts, &out, error));
+    }
+    EPCTX__TRY(epctx__pending_make(group, opts->context_path, "",
+                                   epctx_path_file(epctx_str_of(out.binary)).data, out.binary, &p,
+                                   error));
+    p->hosted = true;
+    p->overwrite = opts->overwrite;
+    /* The nodes name them after this call. */
+    how.binary = group->binary != NULL ? group->binary : p->binary;
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(how.binary), &how.binary, error));
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(opts->source_model), &how.source_model, error));
     how.name_prefix = opts->name_prefix;
-    how.model_hash = opts->model_hash;
     how.weightless = opts->weightless;
     how.hooks = opts->hooks;
-    if (how.model_hash == 0) { /* all the pieces are what there is of the model */
-        how.model_hash = epctx__hash_number(0, count);
-        for (i = 0; i < count; i++) {
-            how.model_hash = epctx__hash_number(how.model_hash, epctx_graph_hash(opts->pieces[i]));
-        }
+    how.model_hash = opts->model_hash != 0 ? opts->model_hash : epctx__hash_number(0, count);
+    for (i = 0; opts->model_hash == 0 && i < count; i++) { /* the pieces are all there is of it */
+        how.model_hash = epctx__hash_number(how.model_hash, epctx_graph_hash(opts->pieces[i]));
     }
-    /* The nodes name them after this call. */
-    EPCTX__TRY(epctx__copy(arena, epctx_str_of(binary), &how.binary, error));
-    EPCTX__TRY(epctx__copy(arena, epctx_str_of(opts->source_model), &how.source_model, error));
     status = epctx__ep_open(&ep, group->backend, &how, count, arena, error);
     epctx__ep_share(&ep, group->build, &group->known);
     for (i = 0; status == EPCTX_OK && i < count; i++) {
@@ -20131,35 +20109,13 @@ static epctx_status epctx__group_pieces(epctx__group *group, const epctx_share_o
         status = epctx_ep_finish(&ep, error);
     }
     if (status == EPCTX_OK) {
-        *nodes = epctx_ep_context_nodes(&ep, &count);
+        *nodes = epctx_ep_context_nodes(&ep, &i);
         group->known.max_size = ep.max_size;
+        group->verify = group->verify || opts->verify;
+        epctx__group_append(group, p);
     }
     epctx_ep_end(&ep);
     return status;
-}
-
-static epctx_status epctx__group_compile(epctx__group *group, const epctx_share_opts *opts,
-                                         epctx_arena *arena, const epctx_node **nodes,
-                                         epctx_error *error)
-{
-    epctx_outputs out;
-    epctx__pending *p;
-    EPCTX__TRY(epctx__group_accepts(group, opts->context_path, error));
-    out.binary = group->binary;
-    if (group->binary == NULL) {
-        EPCTX__TRY(epctx__group_target(group, opts, &out, error));
-    }
-    EPCTX__TRY(epctx__pending_make(group, opts->context_path, "",
-                                   epctx_path_file(epctx_str_of(out.binary)).data, out.binary, &p,
-                                   error));
-    EPCTX__TRY(epctx__group_pieces(group, opts,
-                                   group->binary != NULL ? group->binary : p->binary, arena, nodes,
-                                   error));
-    p->hosted = true;
-    p->overwrite = opts->overwrite;
-    group->verify = group->verify || opts->verify;
-    epctx__group_append(group, p);
-    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const epctx_backend *backend,
@@ -20192,8 +20148,7 @@ EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *grou
 {
     epctx__group *found;
     /* Otherwise it is our turn already: a hook or a backend calls. */
-    bool entered =
-        epctx__group_enter(workspace, group, source, NULL, &found, NULL) == EPCTX_OK;
+    bool entered = epctx__group_enter(workspace, group, source, NULL, &found, NULL) == EPCTX_OK;
     epctx__pending **link;
     if (found == NULL || found->finishing) {
         return;
@@ -20258,9 +20213,8 @@ static epctx_status epctx__gen_grouped(epctx__generation *g)
                           "ep.context_embed_mode 1 and ep.share_ep_contexts exclude each other: a "
                           "shared binary is a file");
     }
-    EPCTX__TRY(epctx__group_join(opts->workspace, opts->group, g->backend,
-                                 epctx_model_io(g->model), opts->prepare_only, opts->weightless,
-                                 &group, g->error));
+    EPCTX__TRY(epctx__group_join(opts->workspace, opts->group, g->backend, epctx_model_io(g->model),
+                                 opts->prepare_only, opts->weightless, &group, g->error));
     status = epctx__group_session(group, g);
     if (status == EPCTX_OK && opts->stop) {
         status = epctx__group_finish(opts->workspace, group, opts->hooks, &g->report->binary_size,
