@@ -2792,18 +2792,15 @@ typedef struct epctx_gen_opts {
     bool overwrite;                /* replace existing outputs; default EPCTX_ERR_EXISTS */
     bool require_all;              /* a node left for the CPU is an error */
     const epctx_allocator *allocator; /* for the binary; default malloc */
-    const char *binary; /* the binary's path relative to the EPContext model, its folder must exist;
-                           default [model]_[ep].bin */
-    const char *initializers_file_name; /* ep.context_model_external_initializers_file_name: a file
-                                           beside the EPContext model for what stays; default: all
-                                           inside the model */
+    const char *binary;               /* as in epctx_preflight_in */
+    const char *initializers_file_name; /* ep.context_model_external_initializers_file_name: beside
+                                           the EPContext model; default: all are inside */
     uint64_t initializers_min_size; /* smaller ones stay inside; default 0: all go out */
     epctx_no_nodes no_nodes;        /* when nothing can be compiled */
-    const char *build_options; /* anything else that the binary depends on, for the build stamp */
+    const char *build_options; /* what else the binary depends on, for the build stamp */
     bool prepare_only;         /* as in epctx_build_opts */
     epctx_weightless_support weightless; /* ep.enable_weightless is ALL, its former name
-                                            EXTERNAL_ONLY: weights are left in the source model,
-                                            where loading needs them */
+                                            EXTERNAL_ONLY: loading needs the source model */
     bool verify; /* load the new binary and find every graph in it before anything is written */
     const epctx_hooks *hooks;
     const epctx_file_lock *lock; /* the caller has the lock of the EPContext model; may be NULL */
@@ -2847,28 +2844,25 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
                                       const epctx_gen_opts *opts, epctx_gen_report *report,
                                       epctx_error *error);
 
-/* -- is an EPContext model still what its source would give? --
- *
- * The build stamp tells. The fast way asks for the times of the files themselves
- * (epctx_io.times_fn). */
+/* -- is an EPContext model still what its source would give? The build stamp tells. -- */
 
 typedef enum epctx_freshness {
     EPCTX_FRESH = 0,
-    EPCTX_STALE, /* the source, the options, the SDK or the architecture changed, or the binary
-                    is another one, e.g. compiled again without this model */
+    EPCTX_STALE,        /* source, options, SDK or architecture changed, or the binary is another
+                           one, e.g. compiled again without this model */
     EPCTX_FRESH_UNKNOWN /* no stamp of this EP, or the source is not there */
 } epctx_freshness;
 
 typedef struct epctx_fresh_opts {
     const char *source_path; /* default: the file the stamp names, beside the EPContext model */
     const epctx_gen_opts *gen; /* compared when given */
-    bool fast; /* sizes, and no hash of the binary, nor of the source's files when none changed
-                  since the model was written */
+    bool fast; /* compares no hash of the binary, nor of a file that did not change since the model
+                  was written */
 } epctx_fresh_opts;
 
-/* Judges an open EPContext model that came from a file. `source` is the EP, `backend` (may be NULL)
+/* Of an open EPContext model that came from a file. `source` is the EP, `backend` (may be NULL)
  * gives SDK and architecture to compare. A binary that is not there is not judged: loading will.
- * `why` (may be NULL) says what differs. */
+ * `why` (may be NULL) gets what differs. */
 EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char *source,
                                             const epctx_backend *backend,
                                             const epctx_fresh_opts *opts, epctx_error *why);
@@ -2878,11 +2872,11 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
 /* ================================================================================================
  * >>share: one context for several sessions (EP-context design, weight sharing)
  *
- * A workspace is the "EP singleton" of the design document, as an object that the application or
- * the EP holds. Generating, the sessions of a group compile into one context, which the last one
- * writes: N models give N + 1 files. Loading, the first session loads that binary and uses its own
- * graph; the others wait in the workspace for the sessions that ask for them, which do not open the
- * binary. Everything is counted: workspace and sessions may end in any order.
+ * A workspace is the "EP singleton" of the design document, held by the application or the EP.
+ * Generating, the sessions of a group compile into one context, which the last one writes: N models
+ * give N + 1 files. Loading, the first session loads that binary and uses its own graph; the others
+ * wait in the workspace for the sessions that ask for them, which do not open the binary. Workspace
+ * and sessions may end in any order.
  *
  * QUICK START: two models compiled into one binary, and both loaded from it
  *       const char *files[2] = {"prefill.onnx", "decode.onnx"};
@@ -2924,18 +2918,16 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
  *       }
  *       epctx_workspace_close(workspace);
  *
- * `epctx weights` tells what sharing would save. The models of a group are always compiled
- * together: a binary that was compiled again without one of them lacks its graphs. The build stamps
- * of the models tell (>>gen), and loading says so.
+ * The models of a group are always compiled together: a binary that was compiled again without one
+ * of them lacks its graphs. The build stamps of the models tell, and loading says so.
  * ============================================================================================== */
 
 /* A lock of the caller's. All NULL: the workspace and its sessions are used from one thread.
  *
- * It is held for moments only, never while a backend, an io or a hook is called: these may use the
- * workspace, too. While one session loads a binary or compiles into a group, others that want it
- * wait without the lock. With thread_fn, who would wait for itself (a backend that asks for the
- * binary it is loading, a hook that wants the group it is called from, two threads that each want
- * what the other is at) gets an error instead. */
+ * It is never held while a backend, an io or a hook is called: these may use the workspace, too.
+ * While one session loads a binary or compiles into a group, others that want it wait without the
+ * lock. With thread_fn, who would wait for itself (a backend that asks for the binary it is
+ * loading, two threads that each want what the other is at) gets an error instead. */
 typedef struct epctx_lock {
     void *user;
     void (*lock_fn)(void *user);
