@@ -131,8 +131,8 @@
 #define EPCTX_VERSION_PATCH  0
 #define EPCTX_VERSION_STRING "0.2.0"
 
-/* The file back-end needs POSIX declarations and 64-bit offsets. Feature macros only count before
- * the first system header; when it is too late the implementation stops with the cure. */
+/* The file back-end needs POSIX declarations and 64-bit offsets: feature macros count only before the
+ * first system header. */
 #if defined(EPCTX_IMPLEMENTATION) && !defined(EPCTX_NO_STDIO) && !defined(_WIN32)
 #if defined(__STRICT_ANSI__) && !defined(_XOPEN_SOURCE) && !defined(_GNU_SOURCE) &&                \
     !defined(_DEFAULT_SOURCE)
@@ -148,12 +148,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Without model bytes there is nothing to edit. */
-#if defined(EPCTX_NO_WIRE) && !defined(EPCTX_NO_EDIT)
+#ifdef EPCTX_NO_WIRE
+#undef EPCTX_NO_EDIT /* without model bytes there is nothing to edit */
 #define EPCTX_NO_EDIT
-#endif
-
-#ifndef EPCTX_NO_WIRE
+#else
 #include <pb_decode.h>
 #include <pb_encode.h>
 #ifdef PB_WITHOUT_64BIT
@@ -177,8 +175,7 @@ extern "C" {
  * >>basics: status, error, strings, allocator, arena
  * ============================================================================================== */
 
-/* Name, OrtErrorCode value (onnxruntime_error_code.h), one-line meaning. Whatever goes wrong while
- * a context is loaded maps to ORT's INVALID_GRAPH (10), as the EP-context design demands. */
+/* Name, OrtErrorCode (what fails while a context is loaded is INVALID_GRAPH, 10), meaning. */
 #define EPCTX_STATUS_LIST(X)                                                                       \
     X(OK, 0, "success")                                                                            \
     X(ERR_ARG, 2, "the caller passed an argument that is not allowed")                             \
@@ -207,16 +204,15 @@ typedef enum epctx_status {
         EPCTX_STATUS_COUNT
 } epctx_status;
 
-/* Enumerator name ("EPCTX_ERR_PATH"), one-line meaning, OrtErrorCode value. Static strings, never
- * NULL; an unknown value gives "unknown status" and ORT_FAIL. */
+/* "EPCTX_ERR_PATH", its meaning, its OrtErrorCode. Static; "unknown status" and ORT_FAIL for others. */
 EPCTX_API const char *epctx_status_name(epctx_status status);
 EPCTX_API const char *epctx_status_text(epctx_status status);
 EPCTX_API int epctx_status_to_ort(epctx_status status);
 
 #define EPCTX_NO_OFFSET UINT64_MAX
 
-/* What went wrong. Pass NULL where it does not matter. All strings are terminated; `file`, `node`
- * and `attribute` are empty when they do not apply, and `message` already contains them. */
+/* What went wrong; NULL where it does not matter. Terminated strings: `file`, `node` and `attribute`
+ * are empty when they do not apply, `message` contains them. */
 typedef struct epctx_error {
     epctx_status status;
     uint64_t offset; /* byte position in `file`, or EPCTX_NO_OFFSET */
@@ -232,7 +228,7 @@ typedef struct epctx_span {
     size_t size;
 } epctx_span;
 
-/* Borrowed text, not terminated, may hold any byte. */
+/* Borrowed text, not terminated, of any bytes. */
 typedef struct epctx_str {
     const char *data;
     size_t size;
@@ -241,35 +237,30 @@ typedef struct epctx_str {
 EPCTX_API epctx_str epctx_str_of(const char *text); /* NULL gives the empty string */
 EPCTX_API bool epctx_str_is(epctx_str a, const char *b);
 EPCTX_API bool epctx_str_eq(epctx_str a, epctx_str b);
-EPCTX_API bool epctx_str_is_utf8(epctx_str text);
-
-/* Without regard to the case of ASCII letters. */
-EPCTX_API bool epctx_str_eq_nocase(epctx_str a, epctx_str b);
+EPCTX_API bool epctx_str_eq_nocase(epctx_str a, epctx_str b); /* ASCII letters */
 EPCTX_API bool epctx_str_starts(epctx_str text, const char *start);
-/* Takes what is in front of `separator` off `*rest`, and the separator with it; without one the
- * whole rest, which is NULL then. */
+EPCTX_API bool epctx_str_is_utf8(epctx_str text);
+/* Takes the part before `separator` off `*rest`, and the separator; without one the whole rest,
+ * whose data is NULL then. */
 EPCTX_API epctx_str epctx_str_cut(epctx_str *rest, char separator);
-/* The decimal number that the whole text is; false when it is none, or above 2^64 - 1. */
+/* The whole text as a decimal number; false when it is none, or above 2^64 - 1. */
 EPCTX_API bool epctx_str_number(epctx_str text, uint64_t *out);
-/* Takes the decimal number that `*rest` begins with off it; false, and `*rest` as it was, when it
- * begins with none, or one above 2^64 - 1. */
+/* Takes the decimal number at the start of `*rest` off it; false, and `*rest` unchanged, when there
+ * is none, or one above 2^64 - 1. */
 EPCTX_API bool epctx_str_take_number(epctx_str *rest, uint64_t *out);
-/* The same for a number of exactly 16 digits, 0 to 9 and a to f: a hash. */
+/* The same for a hash: exactly 16 digits, 0 to 9 and a to f. */
 EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out);
 
 #define EPCTX_NO_CHAR UINT32_MAX
-/* The code point that starts at text.data[at] and its bytes; EPCTX_NO_CHAR, of one byte, where there
- * is no UTF-8 (RFC 3629). */
+/* The code point at text.data[at] and its bytes; EPCTX_NO_CHAR, one byte, where it is not UTF-8. */
 EPCTX_API uint32_t epctx_str_char(epctx_str text, size_t at, size_t *size);
-/* Whether terminals, logs and editors show a character. They obey controls (C0, DEL, C1), marks that
- * turn the direction and separators of lines, and hide zero-width characters and tags: text of hostile
- * origin must not be printed with any of these. False for EPCTX_NO_CHAR. `before`: the character in
- * front, or 0; the joiners U+200C and U+200D belong to words of many scripts and to emoji, and are
- * shown behind such letters only. */
+/* Whether a terminal, log or editor shows a character: no control (C0, DEL, C1), mark of direction,
+ * separator of lines, zero-width character or tag, which text of hostile origin must not print, and
+ * not EPCTX_NO_CHAR. `before`: the character in front, or 0; the joiners U+200C and U+200D are shown
+ * only behind letters of scripts that join, and emoji. */
 EPCTX_API bool epctx_char_is_shown(uint32_t code, uint32_t before);
 
-/* XXH64 of the public specification (seed 0 unless given): the same value on every platform. Used
- * for graph hashes and checksums, not against deliberate collisions. */
+/* XXH64: the same value on every platform. Not against deliberate collisions. */
 EPCTX_API uint64_t epctx_hash(const void *data, size_t size, uint64_t seed);
 
 /* Caller's memory. alloc_fn returns memory aligned for any type, or NULL. */
@@ -279,9 +270,8 @@ typedef struct epctx_allocator {
     void (*free_fn)(void *user, void *memory);
 } epctx_allocator;
 
-/* Memory that is freed in one call: blocks from an allocator, or one fixed buffer. Zero-initialise,
- * then init. `used` is what was handed out; after EPCTX_ERR_NOMEM `missing` is the size of the
- * request that did not fit. */
+/* Memory that is freed in one call: blocks of an allocator, or one fixed buffer. `used`: bytes handed
+ * out; `missing`: after EPCTX_ERR_NOMEM, what the request lacked. */
 typedef struct epctx_arena {
     epctx_allocator allocator;
     void *blocks;
@@ -295,12 +285,10 @@ typedef struct epctx_arena {
 EPCTX_API void epctx_arena_init(epctx_arena *arena, const epctx_allocator *allocator);
 /* Borrows `buffer` until epctx_arena_free. */
 EPCTX_API void epctx_arena_init_fixed(epctx_arena *arena, void *buffer, size_t size);
-/* Zeroed memory, aligned to 16 bytes, or NULL. Valid until epctx_arena_free. */
+/* Zeroed memory, aligned to 16 bytes, until epctx_arena_free; NULL without memory. */
 EPCTX_API void *epctx_arena_alloc(epctx_arena *arena, size_t size);
-/* `count` elements of `size` bytes; NULL when the product overflows. */
 EPCTX_API void *epctx_arena_array(epctx_arena *arena, size_t count, size_t size);
-/* A terminated copy. */
-EPCTX_API char *epctx_arena_copy(epctx_arena *arena, epctx_str text);
+EPCTX_API char *epctx_arena_copy(epctx_arena *arena, epctx_str text); /* terminated */
 /* Legal on a zeroed arena and twice. */
 EPCTX_API void epctx_arena_free(epctx_arena *arena);
 
@@ -311,11 +299,10 @@ typedef struct epctx_list {
     size_t room;
 } epctx_list;
 
-/* A zeroed element of `size` bytes at the end of the list, or NULL without memory. It moves when the
- * next one is added. */
+/* A zeroed element of `size` bytes at the end, or NULL without memory; the next one may move it. */
 EPCTX_API void *epctx_list_add(epctx_list *list, epctx_arena *arena, size_t size);
 
-/* Bytes that grow, owned by the allocator that was given to epctx_buffer_init. */
+/* Bytes that grow. */
 typedef struct epctx_buffer {
     epctx_allocator allocator;
     uint8_t *data;
@@ -324,12 +311,12 @@ typedef struct epctx_buffer {
 } epctx_buffer;
 
 EPCTX_API void epctx_buffer_init(epctx_buffer *buffer, const epctx_allocator *allocator);
-/* Appends; `data` NULL appends zeros. EPCTX_ERR_NOMEM leaves the buffer as it was. */
+/* `data` NULL appends zeros. EPCTX_ERR_NOMEM leaves the buffer as it was. */
 EPCTX_API epctx_status epctx_buffer_append(epctx_buffer *buffer, const void *data, size_t size);
 EPCTX_API void epctx_buffer_free(epctx_buffer *buffer);
 
-/* String to number map (in an arena, insert only). Keys are borrowed. A call takes O(log n)
- * comparisons at worst, whoever chose the keys. */
+/* Strings (borrowed) to numbers, in an arena. A call takes O(log n) comparisons, whoever chose the
+ * strings. */
 typedef struct epctx_map {
     epctx_arena *arena;
     struct epctx__map_node *nodes;
@@ -341,20 +328,18 @@ typedef struct epctx_map {
 #define EPCTX_MAP_NONE UINT32_MAX
 
 EPCTX_API void epctx_map_init(epctx_map *map, epctx_arena *arena);
-/* Value stored for `key`, or EPCTX_MAP_NONE. */
-EPCTX_API uint32_t epctx_map_get(const epctx_map *map, epctx_str key);
-/* Adds or replaces. EPCTX_ERR_NOMEM when the arena is full. */
+EPCTX_API uint32_t epctx_map_get(const epctx_map *map, epctx_str key); /* or EPCTX_MAP_NONE */
+/* Adds or replaces. Errors: NOMEM. */
 EPCTX_API epctx_status epctx_map_put(epctx_map *map, epctx_str key, uint32_t value);
 
-/* Limits on hostile input; a zero member means its default. */
+/* Limits on hostile input; 0 means the default. */
 typedef struct epctx_limits {
-    uint32_t max_depth;    /* nested messages; default 100, libprotobuf's limit; at most 100 */
-    uint64_t max_size;     /* bytes of a model; default no limit */
-    uint64_t max_fields;   /* fields of the model and of its main graph; default no limit */
+    uint32_t max_depth;  /* nested messages; default and most 100, libprotobuf's limit */
+    uint64_t max_size;   /* bytes of a model; default no limit */
+    uint64_t max_fields; /* fields of the model and of its main graph; default no limit */
 } epctx_limits;
 
-/* Text that is made in a buffer of the caller's. It is always terminated; what does not fit is left
- * out, and `cut` set. */
+/* Text made in a buffer of the caller's, always terminated; `cut`: something did not fit. */
 typedef struct epctx_text {
     char *data;
     size_t capacity; /* with the terminator */
@@ -362,15 +347,13 @@ typedef struct epctx_text {
     bool cut;
 } epctx_text;
 
-/* Empty text in `buffer` of at least one byte; NULL has no room for any. */
+/* Empty text in `buffer`, at least one byte; NULL has no room. */
 EPCTX_API epctx_text epctx_text_of(char *buffer, size_t capacity);
-/* What was put so far; borrowed from the buffer. */
-EPCTX_API epctx_str epctx_text_str(const epctx_text *text);
+EPCTX_API epctx_str epctx_text_str(const epctx_text *text); /* borrowed from the buffer */
 EPCTX_API void epctx_text_put_char(epctx_text *text, char c);
-/* As it is. */
-EPCTX_API void epctx_text_put(epctx_text *text, epctx_str part);
-/* Text of hostile origin, to be read by people: what is not shown (epctx_char_is_shown) becomes
- * \xHH, and "..." follows the first 200 bytes. No character is cut. */
+EPCTX_API void epctx_text_put(epctx_text *text, epctx_str part); /* as it is */
+/* Text of hostile origin, for people: what is not shown (epctx_char_is_shown) becomes \xHH, and
+ * "..." follows the first 200 bytes. No character is cut. */
 EPCTX_API void epctx_text_put_shown(epctx_text *text, epctx_str part);
 EPCTX_API void epctx_text_put_number(epctx_text *text, uint64_t value);
 /* Hexadecimal, with at least `digits` digits (16 for hashes). */
@@ -379,11 +362,11 @@ EPCTX_API void epctx_text_put_hex(epctx_text *text, uint64_t value, unsigned dig
 EPCTX_API void epctx_text_put_format(epctx_text *text, const char *format, ...);
 EPCTX_API void epctx_text_put_args(epctx_text *text, const char *format, va_list args);
 
-/* Status setter for backends and callbacks: fills `error` (may be NULL, an error already set stays)
- * and returns `status`. The format knows %s (const char *), %S (const epctx_str *), %d (int64_t),
- * %u (uint64_t), %x (uint64_t) and %%: arguments must have exactly these types. */
+/* Fills `error` (may be NULL; an error already set stays) and returns `status`. The format knows %s
+ * (const char *), %S (const epctx_str *), %d (int64_t), %u and %x (uint64_t) and %%: arguments must
+ * have exactly these types. */
 EPCTX_API epctx_status epctx_fail(epctx_error *error, epctx_status status, const char *format, ...);
-/* Names the culprit of the error just set; NULL keeps a part. Prefixes the message with it. */
+/* Names the culprit of the error just set, before its message; NULL names none. */
 EPCTX_API void epctx_blame(epctx_error *error, const char *file, const epctx_str *node,
                            const char *attribute);
 /* Empties `error` (may be NULL). Every public function does this first. */
@@ -613,9 +596,8 @@ typedef enum epctx_wire {
     EPCTX_WIRE_FIXED32 = 5
 } epctx_wire;
 
-/* The payload of a field, mostly a message. `slot` is its place in the model's tree: the field
- * itself or, while nothing around it was edited, the nearest field outside; NULL for bytes of no
- * model. */
+/* The payload of a field, mostly a message. `slot` is its place in the model's tree, or, while nothing
+ * around it was edited, the nearest one outside; NULL for bytes of no model. */
 typedef struct epctx_view {
     const struct epctx_slot *slot;
     const uint8_t *data;
@@ -630,190 +612,109 @@ typedef struct epctx_field {
     epctx_view body; /* LEN: the payload */
 } epctx_field;
 
-/* Position in a message, optionally only the fields of one number. Copy it to keep a place. */
+/* Position in a message, among all fields or those of one number. Copy it to keep a place. */
 typedef struct epctx_cursor {
     const struct epctx_slot *owner; /* of the views it gives */
     const struct epctx_slot *slot;
     const uint8_t *next;
     const uint8_t *end;
-    const uint8_t *packed;     /* inside a packed field */
-    const uint8_t *packed_end;
-    uint32_t number; /* 0: every field */
+    const uint8_t *packed, *packed_end; /* inside a packed field */
+    uint32_t number;                    /* 0: every field */
 } epctx_cursor;
 
 #ifndef EPCTX_NO_WIRE
 
 /* -- the schema: onnx.proto, IR version 13 -- */
 
+/* clang-format off */
 /* The messages: symbol, name in onnx.proto. */
-#define EPCTX_MESSAGE_LIST(X)                                                                      \
-    X(MODEL, "ModelProto")                                                                         \
-    X(GRAPH, "GraphProto")                                                                         \
-    X(NODE, "NodeProto")                                                                           \
-    X(ATTR, "AttributeProto")                                                                      \
-    X(TENSOR, "TensorProto")                                                                       \
-    X(SEGMENT, "TensorProto.Segment")                                                              \
-    X(SPARSE, "SparseTensorProto")                                                                 \
-    X(VALUE, "ValueInfoProto")                                                                     \
-    X(TYPE, "TypeProto")                                                                           \
-    X(TYPE_TENSOR, "TypeProto.Tensor")                                                             \
-    X(TYPE_SPARSE, "TypeProto.SparseTensor")                                                       \
-    X(TYPE_SEQUENCE, "TypeProto.Sequence")                                                         \
-    X(TYPE_OPTIONAL, "TypeProto.Optional")                                                         \
-    X(TYPE_MAP, "TypeProto.Map")                                                                   \
-    X(TYPE_OPAQUE, "TypeProto.Opaque")                                                             \
-    X(SHAPE, "TensorShapeProto")                                                                   \
-    X(DIM, "TensorShapeProto.Dimension")                                                           \
-    X(FUNCTION, "FunctionProto")                                                                   \
-    X(TRAINING, "TrainingInfoProto")                                                               \
-    X(ANNOTATION, "TensorAnnotation")                                                              \
-    X(OPSET, "OperatorSetIdProto")                                                                 \
-    X(PAIR, "StringStringEntryProto")                                                              \
-    X(NODE_CONFIG, "NodeDeviceConfigurationProto")                                                 \
-    X(SHARDING, "ShardingSpecProto")                                                               \
-    X(SHARDED_DIM, "ShardedDimProto")                                                              \
-    X(SIMPLE_SHARDING, "SimpleShardedDimProto")                                                    \
-    X(DEVICE_GROUP, "IntIntListEntryProto")                                                        \
-    X(DEVICE_CONFIG, "DeviceConfigurationProto")
+#define EPCTX_MESSAGE_LIST(X) \
+    X(MODEL, "ModelProto") X(GRAPH, "GraphProto") X(NODE, "NodeProto") X(ATTR, "AttributeProto") \
+    X(TENSOR, "TensorProto") X(SEGMENT, "TensorProto.Segment") X(SPARSE, "SparseTensorProto") \
+    X(VALUE, "ValueInfoProto") X(TYPE, "TypeProto") X(TYPE_TENSOR, "TypeProto.Tensor") \
+    X(TYPE_SPARSE, "TypeProto.SparseTensor") X(TYPE_SEQUENCE, "TypeProto.Sequence") \
+    X(TYPE_OPTIONAL, "TypeProto.Optional") X(TYPE_MAP, "TypeProto.Map") \
+    X(TYPE_OPAQUE, "TypeProto.Opaque") X(SHAPE, "TensorShapeProto") \
+    X(DIM, "TensorShapeProto.Dimension") X(FUNCTION, "FunctionProto") \
+    X(TRAINING, "TrainingInfoProto") X(ANNOTATION, "TensorAnnotation") \
+    X(OPSET, "OperatorSetIdProto") X(PAIR, "StringStringEntryProto") \
+    X(NODE_CONFIG, "NodeDeviceConfigurationProto") X(SHARDING, "ShardingSpecProto") \
+    X(SHARDED_DIM, "ShardedDimProto") X(SIMPLE_SHARDING, "SimpleShardedDimProto") \
+    X(DEVICE_GROUP, "IntIntListEntryProto") X(DEVICE_CONFIG, "DeviceConfigurationProto")
 
-/* Their fields: message, symbol, name, number, ONE or MANY (repeated), what it holds: a message, or
- * INT (a varint), FLOAT, DOUBLE, STRING, BYTES. Whatever needs to know the schema is made from this
- * list. */
-#define EPCTX_FIELD_LIST(X)                                                                        \
-    X(MODEL, IR_VERSION, "ir_version", 1, ONE, INT)                                                \
-    X(MODEL, PRODUCER_NAME, "producer_name", 2, ONE, STRING)                                       \
-    X(MODEL, PRODUCER_VERSION, "producer_version", 3, ONE, STRING)                                 \
-    X(MODEL, DOMAIN, "domain", 4, ONE, STRING)                                                     \
-    X(MODEL, MODEL_VERSION, "model_version", 5, ONE, INT)                                          \
-    X(MODEL, DOC_STRING, "doc_string", 6, ONE, STRING)                                             \
-    X(MODEL, GRAPH, "graph", 7, ONE, GRAPH)                                                        \
-    X(MODEL, OPSET_IMPORT, "opset_import", 8, MANY, OPSET)                                         \
-    X(MODEL, METADATA_PROPS, "metadata_props", 14, MANY, PAIR)                                     \
-    X(MODEL, TRAINING_INFO, "training_info", 20, MANY, TRAINING)                                   \
-    X(MODEL, FUNCTIONS, "functions", 25, MANY, FUNCTION)                                           \
-    X(MODEL, CONFIGURATION, "configuration", 26, MANY, DEVICE_CONFIG)                              \
-    X(GRAPH, NODE, "node", 1, MANY, NODE)                                                          \
-    X(GRAPH, NAME, "name", 2, ONE, STRING)                                                         \
-    X(GRAPH, INITIALIZER, "initializer", 5, MANY, TENSOR)                                          \
-    X(GRAPH, DOC_STRING, "doc_string", 10, ONE, STRING)                                            \
-    X(GRAPH, INPUT, "input", 11, MANY, VALUE)                                                      \
-    X(GRAPH, OUTPUT, "output", 12, MANY, VALUE)                                                    \
-    X(GRAPH, VALUE_INFO, "value_info", 13, MANY, VALUE)                                            \
-    X(GRAPH, QUANTIZATION_ANNOTATION, "quantization_annotation", 14, MANY, ANNOTATION)             \
-    X(GRAPH, SPARSE_INITIALIZER, "sparse_initializer", 15, MANY, SPARSE)                           \
-    X(GRAPH, METADATA_PROPS, "metadata_props", 16, MANY, PAIR)                                     \
-    X(NODE, INPUT, "input", 1, MANY, STRING)                                                       \
-    X(NODE, OUTPUT, "output", 2, MANY, STRING)                                                     \
-    X(NODE, NAME, "name", 3, ONE, STRING)                                                          \
-    X(NODE, OP_TYPE, "op_type", 4, ONE, STRING)                                                    \
-    X(NODE, ATTRIBUTE, "attribute", 5, MANY, ATTR)                                                 \
-    X(NODE, DOC_STRING, "doc_string", 6, ONE, STRING)                                              \
-    X(NODE, DOMAIN, "domain", 7, ONE, STRING)                                                      \
-    X(NODE, OVERLOAD, "overload", 8, ONE, STRING)                                                  \
-    X(NODE, METADATA_PROPS, "metadata_props", 9, MANY, PAIR)                                       \
-    X(NODE, DEVICE_CONFIGURATIONS, "device_configurations", 10, MANY, NODE_CONFIG)                 \
-    X(ATTR, NAME, "name", 1, ONE, STRING)                                                          \
-    X(ATTR, F, "f", 2, ONE, FLOAT)                                                                 \
-    X(ATTR, I, "i", 3, ONE, INT)                                                                   \
-    X(ATTR, S, "s", 4, ONE, BYTES)                                                                 \
-    X(ATTR, T, "t", 5, ONE, TENSOR)                                                                \
-    X(ATTR, G, "g", 6, ONE, GRAPH)                                                                 \
-    X(ATTR, FLOATS, "floats", 7, MANY, FLOAT)                                                      \
-    X(ATTR, INTS, "ints", 8, MANY, INT)                                                            \
-    X(ATTR, STRINGS, "strings", 9, MANY, BYTES)                                                    \
-    X(ATTR, TENSORS, "tensors", 10, MANY, TENSOR)                                                  \
-    X(ATTR, GRAPHS, "graphs", 11, MANY, GRAPH)                                                     \
-    X(ATTR, DOC_STRING, "doc_string", 13, ONE, STRING)                                             \
-    X(ATTR, TP, "tp", 14, ONE, TYPE)                                                               \
-    X(ATTR, TYPE_PROTOS, "type_protos", 15, MANY, TYPE)                                            \
-    X(ATTR, TYPE, "type", 20, ONE, INT)                                                            \
-    X(ATTR, REF_ATTR_NAME, "ref_attr_name", 21, ONE, STRING)                                       \
-    X(ATTR, SPARSE_TENSOR, "sparse_tensor", 22, ONE, SPARSE)                                       \
-    X(ATTR, SPARSE_TENSORS, "sparse_tensors", 23, MANY, SPARSE)                                    \
-    X(TENSOR, DIMS, "dims", 1, MANY, INT)                                                          \
-    X(TENSOR, DATA_TYPE, "data_type", 2, ONE, INT)                                                 \
-    X(TENSOR, SEGMENT, "segment", 3, ONE, SEGMENT)                                                 \
-    X(TENSOR, FLOAT_DATA, "float_data", 4, MANY, FLOAT)                                            \
-    X(TENSOR, INT32_DATA, "int32_data", 5, MANY, INT)                                              \
-    X(TENSOR, STRING_DATA, "string_data", 6, MANY, BYTES)                                          \
-    X(TENSOR, INT64_DATA, "int64_data", 7, MANY, INT)                                              \
-    X(TENSOR, NAME, "name", 8, ONE, STRING)                                                        \
-    X(TENSOR, RAW_DATA, "raw_data", 9, ONE, BYTES)                                                 \
-    X(TENSOR, DOUBLE_DATA, "double_data", 10, MANY, DOUBLE)                                        \
-    X(TENSOR, UINT64_DATA, "uint64_data", 11, MANY, INT)                                           \
-    X(TENSOR, DOC_STRING, "doc_string", 12, ONE, STRING)                                           \
-    X(TENSOR, EXTERNAL_DATA, "external_data", 13, MANY, PAIR)                                      \
-    X(TENSOR, DATA_LOCATION, "data_location", 14, ONE, INT)                                        \
-    X(TENSOR, METADATA_PROPS, "metadata_props", 16, MANY, PAIR)                                    \
-    X(SEGMENT, BEGIN, "begin", 1, ONE, INT)                                                        \
-    X(SEGMENT, END, "end", 2, ONE, INT)                                                            \
-    X(SPARSE, VALUES, "values", 1, ONE, TENSOR)                                                    \
-    X(SPARSE, INDICES, "indices", 2, ONE, TENSOR)                                                  \
-    X(SPARSE, DIMS, "dims", 3, MANY, INT)                                                          \
-    X(VALUE, NAME, "name", 1, ONE, STRING)                                                         \
-    X(VALUE, TYPE, "type", 2, ONE, TYPE)                                                           \
-    X(VALUE, DOC_STRING, "doc_string", 3, ONE, STRING)                                             \
-    X(VALUE, METADATA_PROPS, "metadata_props", 4, MANY, PAIR)                                      \
-    X(TYPE, TENSOR_TYPE, "tensor_type", 1, ONE, TYPE_TENSOR)                                       \
-    X(TYPE, SEQUENCE_TYPE, "sequence_type", 4, ONE, TYPE_SEQUENCE)                                 \
-    X(TYPE, MAP_TYPE, "map_type", 5, ONE, TYPE_MAP)                                                \
-    X(TYPE, DENOTATION, "denotation", 6, ONE, STRING)                                              \
-    X(TYPE, OPAQUE_TYPE, "opaque_type", 7, ONE, TYPE_OPAQUE)                                       \
-    X(TYPE, SPARSE_TENSOR_TYPE, "sparse_tensor_type", 8, ONE, TYPE_SPARSE)                         \
-    X(TYPE, OPTIONAL_TYPE, "optional_type", 9, ONE, TYPE_OPTIONAL)                                 \
-    X(TYPE_TENSOR, ELEM_TYPE, "elem_type", 1, ONE, INT)                                            \
-    X(TYPE_TENSOR, SHAPE, "shape", 2, ONE, SHAPE)                                                  \
-    X(TYPE_SPARSE, ELEM_TYPE, "elem_type", 1, ONE, INT)                                            \
-    X(TYPE_SPARSE, SHAPE, "shape", 2, ONE, SHAPE)                                                  \
-    X(TYPE_SEQUENCE, ELEM_TYPE, "elem_type", 1, ONE, TYPE)                                         \
-    X(TYPE_OPTIONAL, ELEM_TYPE, "elem_type", 1, ONE, TYPE)                                         \
-    X(TYPE_MAP, KEY_TYPE, "key_type", 1, ONE, INT)                                                 \
-    X(TYPE_MAP, VALUE_TYPE, "value_type", 2, ONE, TYPE)                                            \
-    X(TYPE_OPAQUE, DOMAIN, "domain", 1, ONE, STRING)                                               \
-    X(TYPE_OPAQUE, NAME, "name", 2, ONE, STRING)                                                   \
-    X(SHAPE, DIM, "dim", 1, MANY, DIM)                                                             \
-    X(DIM, DIM_VALUE, "dim_value", 1, ONE, INT)                                                    \
-    X(DIM, DIM_PARAM, "dim_param", 2, ONE, STRING)                                                 \
-    X(DIM, DENOTATION, "denotation", 3, ONE, STRING)                                               \
-    X(FUNCTION, NAME, "name", 1, ONE, STRING)                                                      \
-    X(FUNCTION, INPUT, "input", 4, MANY, STRING)                                                   \
-    X(FUNCTION, OUTPUT, "output", 5, MANY, STRING)                                                 \
-    X(FUNCTION, ATTRIBUTE, "attribute", 6, MANY, STRING)                                           \
-    X(FUNCTION, NODE, "node", 7, MANY, NODE)                                                       \
-    X(FUNCTION, DOC_STRING, "doc_string", 8, ONE, STRING)                                          \
-    X(FUNCTION, OPSET_IMPORT, "opset_import", 9, MANY, OPSET)                                      \
-    X(FUNCTION, DOMAIN, "domain", 10, ONE, STRING)                                                 \
-    X(FUNCTION, ATTRIBUTE_PROTO, "attribute_proto", 11, MANY, ATTR)                                \
-    X(FUNCTION, VALUE_INFO, "value_info", 12, MANY, VALUE)                                         \
-    X(FUNCTION, OVERLOAD, "overload", 13, ONE, STRING)                                             \
-    X(FUNCTION, METADATA_PROPS, "metadata_props", 14, MANY, PAIR)                                  \
-    X(TRAINING, INITIALIZATION, "initialization", 1, ONE, GRAPH)                                   \
-    X(TRAINING, ALGORITHM, "algorithm", 2, ONE, GRAPH)                                             \
-    X(TRAINING, INITIALIZATION_BINDING, "initialization_binding", 3, MANY, PAIR)                   \
-    X(TRAINING, UPDATE_BINDING, "update_binding", 4, MANY, PAIR)                                   \
-    X(ANNOTATION, TENSOR_NAME, "tensor_name", 1, ONE, STRING)                                      \
-    X(ANNOTATION, QUANT_PARAMETER_TENSOR_NAMES, "quant_parameter_tensor_names", 2, MANY, PAIR)     \
-    X(OPSET, DOMAIN, "domain", 1, ONE, STRING)                                                     \
-    X(OPSET, VERSION, "version", 2, ONE, INT)                                                      \
-    X(PAIR, KEY, "key", 1, ONE, STRING)                                                            \
-    X(PAIR, VALUE, "value", 2, ONE, STRING)                                                        \
-    X(NODE_CONFIG, CONFIGURATION_ID, "configuration_id", 1, ONE, STRING)                           \
-    X(NODE_CONFIG, SHARDING_SPEC, "sharding_spec", 2, MANY, SHARDING)                              \
-    X(NODE_CONFIG, PIPELINE_STAGE, "pipeline_stage", 3, ONE, INT)                                  \
-    X(SHARDING, TENSOR_NAME, "tensor_name", 1, ONE, STRING)                                        \
-    X(SHARDING, DEVICE, "device", 2, MANY, INT)                                                    \
-    X(SHARDING, INDEX_TO_DEVICE_GROUP_MAP, "index_to_device_group_map", 3, MANY, DEVICE_GROUP)     \
-    X(SHARDING, SHARDED_DIM, "sharded_dim", 4, MANY, SHARDED_DIM)                                  \
-    X(SHARDED_DIM, AXIS, "axis", 1, ONE, INT)                                                      \
-    X(SHARDED_DIM, SIMPLE_SHARDING, "simple_sharding", 2, MANY, SIMPLE_SHARDING)                   \
-    X(SIMPLE_SHARDING, DIM_VALUE, "dim_value", 1, ONE, INT)                                        \
-    X(SIMPLE_SHARDING, DIM_PARAM, "dim_param", 2, ONE, STRING)                                     \
-    X(SIMPLE_SHARDING, NUM_SHARDS, "num_shards", 3, ONE, INT)                                      \
-    X(DEVICE_GROUP, KEY, "key", 1, ONE, INT)                                                       \
-    X(DEVICE_GROUP, VALUE, "value", 2, MANY, INT)                                                  \
-    X(DEVICE_CONFIG, NAME, "name", 1, ONE, STRING)                                                 \
-    X(DEVICE_CONFIG, NUM_DEVICES, "num_devices", 2, ONE, INT)                                      \
-    X(DEVICE_CONFIG, DEVICE, "device", 3, MANY, STRING)
+/* Their fields: message, symbol (the name in onnx.proto, in capitals), number, ONE or MANY (repeated),
+ * and what it holds: a message, or INT (a varint), FLOAT, DOUBLE, STRING, BYTES. All that needs to
+ * know the schema is made from this list. */
+#define EPCTX_FIELD_LIST(X) \
+    X(MODEL, IR_VERSION, 1, ONE, INT) X(MODEL, PRODUCER_NAME, 2, ONE, STRING) \
+    X(MODEL, PRODUCER_VERSION, 3, ONE, STRING) X(MODEL, DOMAIN, 4, ONE, STRING) \
+    X(MODEL, MODEL_VERSION, 5, ONE, INT) X(MODEL, DOC_STRING, 6, ONE, STRING) \
+    X(MODEL, GRAPH, 7, ONE, GRAPH) X(MODEL, OPSET_IMPORT, 8, MANY, OPSET) \
+    X(MODEL, METADATA_PROPS, 14, MANY, PAIR) X(MODEL, TRAINING_INFO, 20, MANY, TRAINING) \
+    X(MODEL, FUNCTIONS, 25, MANY, FUNCTION) X(MODEL, CONFIGURATION, 26, MANY, DEVICE_CONFIG) \
+    X(GRAPH, NODE, 1, MANY, NODE) X(GRAPH, NAME, 2, ONE, STRING) \
+    X(GRAPH, INITIALIZER, 5, MANY, TENSOR) X(GRAPH, DOC_STRING, 10, ONE, STRING) \
+    X(GRAPH, INPUT, 11, MANY, VALUE) X(GRAPH, OUTPUT, 12, MANY, VALUE) \
+    X(GRAPH, VALUE_INFO, 13, MANY, VALUE) X(GRAPH, QUANTIZATION_ANNOTATION, 14, MANY, ANNOTATION) \
+    X(GRAPH, SPARSE_INITIALIZER, 15, MANY, SPARSE) X(GRAPH, METADATA_PROPS, 16, MANY, PAIR) \
+    X(NODE, INPUT, 1, MANY, STRING) X(NODE, OUTPUT, 2, MANY, STRING) X(NODE, NAME, 3, ONE, STRING) \
+    X(NODE, OP_TYPE, 4, ONE, STRING) X(NODE, ATTRIBUTE, 5, MANY, ATTR) \
+    X(NODE, DOC_STRING, 6, ONE, STRING) X(NODE, DOMAIN, 7, ONE, STRING) \
+    X(NODE, OVERLOAD, 8, ONE, STRING) X(NODE, METADATA_PROPS, 9, MANY, PAIR) \
+    X(NODE, DEVICE_CONFIGURATIONS, 10, MANY, NODE_CONFIG) \
+    X(ATTR, NAME, 1, ONE, STRING) X(ATTR, F, 2, ONE, FLOAT) X(ATTR, I, 3, ONE, INT) \
+    X(ATTR, S, 4, ONE, BYTES) X(ATTR, T, 5, ONE, TENSOR) X(ATTR, G, 6, ONE, GRAPH) \
+    X(ATTR, FLOATS, 7, MANY, FLOAT) X(ATTR, INTS, 8, MANY, INT) X(ATTR, STRINGS, 9, MANY, BYTES) \
+    X(ATTR, TENSORS, 10, MANY, TENSOR) X(ATTR, GRAPHS, 11, MANY, GRAPH) \
+    X(ATTR, DOC_STRING, 13, ONE, STRING) X(ATTR, TP, 14, ONE, TYPE) \
+    X(ATTR, TYPE_PROTOS, 15, MANY, TYPE) X(ATTR, TYPE, 20, ONE, INT) \
+    X(ATTR, REF_ATTR_NAME, 21, ONE, STRING) X(ATTR, SPARSE_TENSOR, 22, ONE, SPARSE) \
+    X(ATTR, SPARSE_TENSORS, 23, MANY, SPARSE) \
+    X(TENSOR, DIMS, 1, MANY, INT) X(TENSOR, DATA_TYPE, 2, ONE, INT) \
+    X(TENSOR, SEGMENT, 3, ONE, SEGMENT) X(TENSOR, FLOAT_DATA, 4, MANY, FLOAT) \
+    X(TENSOR, INT32_DATA, 5, MANY, INT) X(TENSOR, STRING_DATA, 6, MANY, BYTES) \
+    X(TENSOR, INT64_DATA, 7, MANY, INT) X(TENSOR, NAME, 8, ONE, STRING) \
+    X(TENSOR, RAW_DATA, 9, ONE, BYTES) X(TENSOR, DOUBLE_DATA, 10, MANY, DOUBLE) \
+    X(TENSOR, UINT64_DATA, 11, MANY, INT) X(TENSOR, DOC_STRING, 12, ONE, STRING) \
+    X(TENSOR, EXTERNAL_DATA, 13, MANY, PAIR) X(TENSOR, DATA_LOCATION, 14, ONE, INT) \
+    X(TENSOR, METADATA_PROPS, 16, MANY, PAIR) \
+    X(SEGMENT, BEGIN, 1, ONE, INT) X(SEGMENT, END, 2, ONE, INT) X(SPARSE, VALUES, 1, ONE, TENSOR) \
+    X(SPARSE, INDICES, 2, ONE, TENSOR) X(SPARSE, DIMS, 3, MANY, INT) \
+    X(VALUE, NAME, 1, ONE, STRING) X(VALUE, TYPE, 2, ONE, TYPE) \
+    X(VALUE, DOC_STRING, 3, ONE, STRING) X(VALUE, METADATA_PROPS, 4, MANY, PAIR) \
+    X(TYPE, TENSOR_TYPE, 1, ONE, TYPE_TENSOR) X(TYPE, SEQUENCE_TYPE, 4, ONE, TYPE_SEQUENCE) \
+    X(TYPE, MAP_TYPE, 5, ONE, TYPE_MAP) X(TYPE, DENOTATION, 6, ONE, STRING) \
+    X(TYPE, OPAQUE_TYPE, 7, ONE, TYPE_OPAQUE) X(TYPE, SPARSE_TENSOR_TYPE, 8, ONE, TYPE_SPARSE) \
+    X(TYPE, OPTIONAL_TYPE, 9, ONE, TYPE_OPTIONAL) \
+    X(TYPE_TENSOR, ELEM_TYPE, 1, ONE, INT) X(TYPE_TENSOR, SHAPE, 2, ONE, SHAPE) \
+    X(TYPE_SPARSE, ELEM_TYPE, 1, ONE, INT) X(TYPE_SPARSE, SHAPE, 2, ONE, SHAPE) \
+    X(TYPE_SEQUENCE, ELEM_TYPE, 1, ONE, TYPE) X(TYPE_OPTIONAL, ELEM_TYPE, 1, ONE, TYPE) \
+    X(TYPE_MAP, KEY_TYPE, 1, ONE, INT) X(TYPE_MAP, VALUE_TYPE, 2, ONE, TYPE) \
+    X(TYPE_OPAQUE, DOMAIN, 1, ONE, STRING) X(TYPE_OPAQUE, NAME, 2, ONE, STRING) \
+    X(SHAPE, DIM, 1, MANY, DIM) X(DIM, DIM_VALUE, 1, ONE, INT) X(DIM, DIM_PARAM, 2, ONE, STRING) \
+    X(DIM, DENOTATION, 3, ONE, STRING) \
+    X(FUNCTION, NAME, 1, ONE, STRING) X(FUNCTION, INPUT, 4, MANY, STRING) \
+    X(FUNCTION, OUTPUT, 5, MANY, STRING) X(FUNCTION, ATTRIBUTE, 6, MANY, STRING) \
+    X(FUNCTION, NODE, 7, MANY, NODE) X(FUNCTION, DOC_STRING, 8, ONE, STRING) \
+    X(FUNCTION, OPSET_IMPORT, 9, MANY, OPSET) X(FUNCTION, DOMAIN, 10, ONE, STRING) \
+    X(FUNCTION, ATTRIBUTE_PROTO, 11, MANY, ATTR) X(FUNCTION, VALUE_INFO, 12, MANY, VALUE) \
+    X(FUNCTION, OVERLOAD, 13, ONE, STRING) X(FUNCTION, METADATA_PROPS, 14, MANY, PAIR) \
+    X(TRAINING, INITIALIZATION, 1, ONE, GRAPH) X(TRAINING, ALGORITHM, 2, ONE, GRAPH) \
+    X(TRAINING, INITIALIZATION_BINDING, 3, MANY, PAIR) X(TRAINING, UPDATE_BINDING, 4, MANY, PAIR) \
+    X(ANNOTATION, TENSOR_NAME, 1, ONE, STRING) \
+    X(ANNOTATION, QUANT_PARAMETER_TENSOR_NAMES, 2, MANY, PAIR) X(OPSET, DOMAIN, 1, ONE, STRING) \
+    X(OPSET, VERSION, 2, ONE, INT) X(PAIR, KEY, 1, ONE, STRING) X(PAIR, VALUE, 2, ONE, STRING) \
+    X(NODE_CONFIG, CONFIGURATION_ID, 1, ONE, STRING) \
+    X(NODE_CONFIG, SHARDING_SPEC, 2, MANY, SHARDING) X(NODE_CONFIG, PIPELINE_STAGE, 3, ONE, INT) \
+    X(SHARDING, TENSOR_NAME, 1, ONE, STRING) X(SHARDING, DEVICE, 2, MANY, INT) \
+    X(SHARDING, INDEX_TO_DEVICE_GROUP_MAP, 3, MANY, DEVICE_GROUP) \
+    X(SHARDING, SHARDED_DIM, 4, MANY, SHARDED_DIM) \
+    X(SHARDED_DIM, AXIS, 1, ONE, INT) X(SHARDED_DIM, SIMPLE_SHARDING, 2, MANY, SIMPLE_SHARDING) \
+    X(SIMPLE_SHARDING, DIM_VALUE, 1, ONE, INT) X(SIMPLE_SHARDING, DIM_PARAM, 2, ONE, STRING) \
+    X(SIMPLE_SHARDING, NUM_SHARDS, 3, ONE, INT) X(DEVICE_GROUP, KEY, 1, ONE, INT) \
+    X(DEVICE_GROUP, VALUE, 2, MANY, INT) X(DEVICE_CONFIG, NAME, 1, ONE, STRING) \
+    X(DEVICE_CONFIG, NUM_DEVICES, 2, ONE, INT) X(DEVICE_CONFIG, DEVICE, 3, MANY, STRING)
+/* clang-format on */
 
 /* What a field holds. */
 typedef enum epctx_kind {
@@ -831,7 +732,7 @@ typedef enum epctx_kind {
 
 /* The number of each field: EPCTX_FIELD_NODE_INPUT ... */
 enum epctx_field_number {
-#define EPCTX__FIELD_ENUM(message, symbol, name, number, count, kind)                              \
+#define EPCTX__FIELD_ENUM(message, symbol, number, count, kind)                                    \
     EPCTX_FIELD_##message##_##symbol = number,
     EPCTX_FIELD_LIST(EPCTX__FIELD_ENUM)
 #undef EPCTX__FIELD_ENUM
@@ -840,23 +741,23 @@ enum epctx_field_number {
 /* A field of the schema. */
 typedef struct epctx_field_info {
     epctx_kind message; /* that it belongs to */
-    const char *name;   /* as in onnx.proto; static */
+    const char *name;   /* in capitals: "IR_VERSION" */
     uint32_t number;
     bool repeated;
     epctx_kind kind;
 } epctx_field_info;
 
-/* The field of that number in messages of a kind, or NULL when the schema has none. Static. */
+/* The field of a kind of message, static, or NULL: not in the schema. */
 EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t number);
-/* Whether a field with this wire type holds a value of the schema's kind; else it is an unknown
- * field. Packed numbers are not asked for. */
+/* Whether a field with this wire type holds what the schema says, packed numbers apart; else it is
+ * an unknown field. */
 EPCTX_API bool epctx_field_fits(const epctx_field_info *info, epctx_wire wire);
-/* "ModelProto" ... of a message, "unknown" otherwise. Static. */
+/* "ModelProto" ..., or "unknown"; static. */
 EPCTX_API const char *epctx_message_name(epctx_kind message);
 
 /* -- reading -- */
 
-/* Fields of a message in file order; `number` 0 means all. Groups are fields of wire GROUP. */
+/* Fields of a message in file order; `number` 0 means all. */
 EPCTX_API epctx_cursor epctx_view_fields(epctx_view message, uint32_t number);
 EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field);
 
@@ -864,16 +765,13 @@ EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field);
 EPCTX_API bool epctx_next_int(epctx_cursor *cursor, int64_t *value);
 EPCTX_API bool epctx_next_float(epctx_cursor *cursor, float *value);
 EPCTX_API bool epctx_next_str(epctx_cursor *cursor, epctx_str *value);
-/* The next field that has a payload, mostly a message. */
+/* The next field with a payload, mostly a message, and how many there are. */
 EPCTX_API bool epctx_next_view(epctx_cursor *cursor, epctx_view *body);
-/* How many of these there are. */
 EPCTX_API size_t epctx_cursor_count(epctx_cursor cursor);
 
-/* A view of nothing, and whether a view is one of something. */
-EPCTX_API epctx_view epctx_view_none(void);
-EPCTX_API bool epctx_view_exists(epctx_view view);
-/* The payload as text. */
-EPCTX_API epctx_str epctx_view_str(epctx_view view);
+EPCTX_API epctx_view epctx_view_none(void); /* of nothing */
+EPCTX_API bool epctx_view_exists(epctx_view view); /* false: of nothing */
+EPCTX_API epctx_str epctx_view_str(epctx_view view); /* the payload as text */
 
 /* ================================================================================================
  * >>onnx: the model, and views over its messages
@@ -6657,7 +6555,7 @@ static inline uint32_t epctx__field_kind(epctx_kind message, uint32_t number)
 {
 #define EPCTX__CODE_ONE(kind)  ((kind) < EPCTX_KIND_INT ? (kind) | EPCTX__ONE : 0u)
 #define EPCTX__CODE_MANY(kind) ((kind) < EPCTX_KIND_STRING ? (kind) : 0u)
-#define EPCTX__FIELD_CASE(message, symbol, name, number, count, kind)                              \
+#define EPCTX__FIELD_CASE(message, symbol, number, count, kind)                                    \
     case (uint32_t)EPCTX_KIND_##message << 5 | number:                                             \
         return EPCTX__CODE_##count((uint32_t)EPCTX_KIND_##kind);
     switch (number < 32 ? (uint32_t)message << 5 | number : 0) {
@@ -6674,8 +6572,8 @@ EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t 
 {
 #define EPCTX__REPEATED_ONE  false
 #define EPCTX__REPEATED_MANY true
-#define EPCTX__FIELD_INFO(message, symbol, name, number, count, kind)                              \
-    {EPCTX_KIND_##message, name, number, EPCTX__REPEATED_##count, EPCTX_KIND_##kind},
+#define EPCTX__FIELD_INFO(message, symbol, number, count, kind)                                    \
+    {EPCTX_KIND_##message, #symbol, number, EPCTX__REPEATED_##count, EPCTX_KIND_##kind},
     static const epctx_field_info fields[] = {EPCTX_FIELD_LIST(EPCTX__FIELD_INFO)};
 #undef EPCTX__FIELD_INFO
 #undef EPCTX__REPEATED_MANY
