@@ -131,8 +131,8 @@
 #define EPCTX_VERSION_PATCH  0
 #define EPCTX_VERSION_STRING "0.2.0"
 
-/* The file back-end needs POSIX declarations and 64-bit offsets: feature macros count only before the
- * first system header. */
+/* The file back-end needs POSIX declarations and 64-bit offsets: feature macros count only before
+ * the first system header. */
 #if defined(EPCTX_IMPLEMENTATION) && !defined(EPCTX_NO_STDIO) && !defined(_WIN32)
 #if defined(__STRICT_ANSI__) && !defined(_XOPEN_SOURCE) && !defined(_GNU_SOURCE) &&                \
     !defined(_DEFAULT_SOURCE)
@@ -204,7 +204,7 @@ typedef enum epctx_status {
         EPCTX_STATUS_COUNT
 } epctx_status;
 
-/* "EPCTX_ERR_PATH", its meaning, its OrtErrorCode. Static; "unknown status" and ORT_FAIL for others. */
+/* "EPCTX_ERR_PATH", meaning, OrtErrorCode; static; of others "unknown status" and ORT_FAIL. */
 EPCTX_API const char *epctx_status_name(epctx_status status);
 EPCTX_API const char *epctx_status_text(epctx_status status);
 EPCTX_API int epctx_status_to_ort(epctx_status status);
@@ -252,7 +252,7 @@ EPCTX_API bool epctx_str_take_number(epctx_str *rest, uint64_t *out);
 EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out);
 
 #define EPCTX_NO_CHAR UINT32_MAX
-/* The code point at text.data[at] and its bytes; EPCTX_NO_CHAR, one byte, where it is not UTF-8. */
+/* The code point at text.data[at] and its bytes; EPCTX_NO_CHAR of one byte where it is no UTF-8. */
 EPCTX_API uint32_t epctx_str_char(epctx_str text, size_t at, size_t *size);
 /* Whether a terminal, log or editor shows a character: no control (C0, DEL, C1), mark of direction,
  * separator of lines, zero-width character or tag, which text of hostile origin must not print, and
@@ -596,8 +596,8 @@ typedef enum epctx_wire {
     EPCTX_WIRE_FIXED32 = 5
 } epctx_wire;
 
-/* The payload of a field, mostly a message. `slot` is its place in the model's tree, or, while nothing
- * around it was edited, the nearest one outside; NULL for bytes of no model. */
+/* The payload of a field, mostly a message. `slot` is its place in the model's tree, or, while
+ * nothing around it was edited, the nearest one outside; NULL for bytes of no model. */
 typedef struct epctx_view {
     const struct epctx_slot *slot;
     const uint8_t *data;
@@ -642,9 +642,9 @@ typedef struct epctx_cursor {
     X(SHARDED_DIM, "ShardedDimProto") X(SIMPLE_SHARDING, "SimpleShardedDimProto") \
     X(DEVICE_GROUP, "IntIntListEntryProto") X(DEVICE_CONFIG, "DeviceConfigurationProto")
 
-/* Their fields: message, symbol (the name in onnx.proto, in capitals), number, ONE or MANY (repeated),
- * and what it holds: a message, or INT (a varint), FLOAT, DOUBLE, STRING, BYTES. All that needs to
- * know the schema is made from this list. */
+/* Their fields: message, symbol (the name in onnx.proto, in capitals), number, ONE or MANY
+ * (repeated), and what it holds: a message, or INT (a varint), FLOAT, DOUBLE, STRING, BYTES. All
+ * that needs to know the schema is made from this list. */
 #define EPCTX_FIELD_LIST(X) \
     X(MODEL, IR_VERSION, 1, ONE, INT) X(MODEL, PRODUCER_NAME, 2, ONE, STRING) \
     X(MODEL, PRODUCER_VERSION, 3, ONE, STRING) X(MODEL, DOMAIN, 4, ONE, STRING) \
@@ -3231,51 +3231,44 @@ extern "C" {
  * >>basics
  * ============================================================================================== */
 
+static const struct {
+    const char *name, *text;
+    int ort;
+} epctx__statuses[] = {
+#define EPCTX__STATUS_ROW(name, ort, text) {"EPCTX_" #name, text, ort},
+    EPCTX_STATUS_LIST(EPCTX__STATUS_ROW)
+#undef EPCTX__STATUS_ROW
+        {"unknown status", "unknown status", 1}};
+
+static unsigned epctx__status_row(epctx_status status)
+{
+    return (unsigned)((unsigned)status < EPCTX_STATUS_COUNT ? status : EPCTX_STATUS_COUNT);
+}
+
 EPCTX_API const char *epctx_status_name(epctx_status status)
 {
-    switch (status) {
-#define EPCTX__STATUS_CASE(name, ort, text)                                                        \
-    case EPCTX_##name:                                                                             \
-        return "EPCTX_" #name;
-        EPCTX_STATUS_LIST(EPCTX__STATUS_CASE)
-#undef EPCTX__STATUS_CASE
-    default:
-        return "unknown status";
-    }
+    return epctx__statuses[epctx__status_row(status)].name;
 }
 
 EPCTX_API const char *epctx_status_text(epctx_status status)
 {
-    switch (status) {
-#define EPCTX__STATUS_CASE(name, ort, text)                                                        \
-    case EPCTX_##name:                                                                             \
-        return text;
-        EPCTX_STATUS_LIST(EPCTX__STATUS_CASE)
-#undef EPCTX__STATUS_CASE
-    default:
-        return "unknown status";
-    }
+    return epctx__statuses[epctx__status_row(status)].text;
 }
 
 EPCTX_API int epctx_status_to_ort(epctx_status status)
 {
-    switch (status) {
-#define EPCTX__STATUS_CASE(name, ort, text)                                                        \
-    case EPCTX_##name:                                                                             \
-        return ort;
-        EPCTX_STATUS_LIST(EPCTX__STATUS_CASE)
-#undef EPCTX__STATUS_CASE
-    default:
-        return 1;
-    }
+    return epctx__statuses[epctx__status_row(status)].ort;
+}
+
+static epctx_str epctx__str(const void *data, size_t size)
+{
+    epctx_str s = {(const char *)data, size};
+    return s;
 }
 
 EPCTX_API epctx_str epctx_str_of(const char *text)
 {
-    epctx_str s;
-    s.data = text;
-    s.size = text != NULL ? strlen(text) : 0;
-    return s;
+    return epctx__str(text, text != NULL ? strlen(text) : 0);
 }
 
 EPCTX_API bool epctx_str_eq(epctx_str a, epctx_str b)
@@ -3366,43 +3359,30 @@ EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out)
     uint64_t hash = 0;
     size_t i;
     *out = 0;
-    if (rest->size < 16) {
-        return false;
-    }
     for (i = 0; i < 16; i++) {
-        const char *digit = (const char *)memchr(digits, rest->data[i], 16);
+        const void *digit = i < rest->size ? memchr(digits, rest->data[i], 16) : NULL;
         if (digit == NULL) {
             return false;
         }
-        hash = hash << 4 | (uint64_t)(digit - digits);
+        hash = hash << 4 | (uint64_t)((const char *)digit - digits);
     }
     *out = hash;
     epctx__str_skip(rest, 16);
     return true;
 }
 
-/* Bytes of the character that starts with `lead`; 0: none does. */
-static size_t epctx__utf8_size(unsigned lead)
-{
-    return lead < 0x80   ? 1
-           : lead < 0xc2 ? 0
-           : lead < 0xe0 ? 2
-           : lead < 0xf0 ? 3
-           : lead < 0xf5 ? 4
-                         : 0;
-}
-
 /* RFC 3629: no longer forms than needed, no surrogates, nothing above U+10FFFF. */
 EPCTX_API uint32_t epctx_str_char(epctx_str text, size_t at, size_t *size)
 {
     const unsigned char *p = (const unsigned char *)text.data + at;
-    unsigned least = p[0] == 0xe0 ? 0xa0 : p[0] == 0xf0 ? 0x90 : 0x80;
-    unsigned most = p[0] == 0xed ? 0x9f : p[0] == 0xf4 ? 0x8f : 0xbf;
-    size_t n = epctx__utf8_size(p[0]);
-    uint32_t code = n < 2 ? p[0] : p[0] & (0x7fu >> n);
+    const unsigned lead = p[0];
+    unsigned least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+    unsigned most = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+    size_t n = lead < 0xc2 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    uint32_t code = n == 1 ? lead : lead & (0x7fu >> n);
     size_t k;
     *size = 1;
-    if (n == 0 || n > text.size - at) {
+    if ((lead >= 0x80 && lead < 0xc2) || lead > 0xf4 || n > text.size - at) {
         return EPCTX_NO_CHAR;
     }
     for (k = 1; k < n; k++) {
@@ -3457,11 +3437,7 @@ EPCTX_API bool epctx_char_is_shown(uint32_t code, uint32_t before)
 
 EPCTX_API epctx_text epctx_text_of(char *buffer, size_t capacity)
 {
-    epctx_text text;
-    text.data = buffer;
-    text.capacity = buffer != NULL ? capacity : 1;
-    text.size = 0;
-    text.cut = false;
+    epctx_text text = {buffer, buffer != NULL ? capacity : 1, 0, false};
     if (buffer != NULL) {
         buffer[0] = '\0';
     }
@@ -3470,18 +3446,12 @@ EPCTX_API epctx_text epctx_text_of(char *buffer, size_t capacity)
 
 EPCTX_API epctx_str epctx_text_str(const epctx_text *text)
 {
-    epctx_str s;
-    s.data = text->data;
-    s.size = text->size;
-    return s;
+    return epctx__str(text->data, text->size);
 }
 
 EPCTX_API void epctx_text_put_char(epctx_text *text, char c)
 {
-    epctx_str part;
-    part.data = &c;
-    part.size = 1;
-    epctx_text_put(text, part);
+    epctx_text_put(text, epctx__str(&c, 1));
 }
 
 EPCTX_API void epctx_text_put(epctx_text *text, epctx_str part)
@@ -3526,15 +3496,12 @@ EPCTX_API void epctx_text_put_shown(epctx_text *text, epctx_str part)
 static void epctx__text_digits(epctx_text *text, uint64_t value, unsigned base, size_t least)
 {
     char digits[20];
-    epctx_str part;
     size_t at = sizeof digits;
     do {
         digits[--at] = "0123456789abcdef"[value % base];
         value /= base;
     } while (value != 0 || sizeof digits - at < least);
-    part.data = digits + at;
-    part.size = sizeof digits - at;
-    epctx_text_put(text, part);
+    epctx_text_put(text, epctx__str(digits + at, sizeof digits - at));
 }
 
 EPCTX_API void epctx_text_put_number(epctx_text *text, uint64_t value)
@@ -3549,26 +3516,22 @@ EPCTX_API void epctx_text_put_hex(epctx_text *text, uint64_t value, unsigned dig
 
 EPCTX_API void epctx_text_put_args(epctx_text *text, const char *format, va_list args)
 {
-    const char *s;
-    int64_t value;
     for (; *format != '\0'; format++) {
+        int64_t value;
         if (*format != '%') {
             epctx_text_put_char(text, *format);
             continue;
         }
         switch (*++format) {
         case 's':
-            s = va_arg(args, const char *);
-            epctx_text_put_shown(text, epctx_str_of(s));
+            epctx_text_put_shown(text, epctx_str_of(va_arg(args, const char *)));
             break;
         case 'S':
             epctx_text_put_shown(text, *va_arg(args, const epctx_str *));
             break;
         case 'd':
             value = va_arg(args, int64_t);
-            if (value < 0) {
-                epctx_text_put_char(text, '-');
-            }
+            epctx_text_put(text, epctx_str_of(value < 0 ? "-" : ""));
             epctx_text_put_number(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
             break;
         case 'u':
@@ -3581,7 +3544,6 @@ EPCTX_API void epctx_text_put_args(epctx_text *text, const char *format, va_list
             return;
         default:
             epctx_text_put_char(text, *format);
-            break;
         }
     }
 }
@@ -3618,12 +3580,16 @@ EPCTX_API epctx_status epctx_fail(epctx_error *error, epctx_status status, const
     return status;
 }
 
-/* Puts "<what> '<name>': " (or "<name>: " without `what`) before the message. */
+/* Puts "<what> '<name>': " (or "<name>: " without `what`) before the message of a failure. */
 static void epctx__prefix(epctx_error *error, const char *what, const char *name)
 {
     char prefix[288];
     epctx_text text = epctx_text_of(prefix, sizeof prefix);
-    size_t rest = strlen(error->message);
+    size_t rest;
+    if (error == NULL || error->status == EPCTX_OK) {
+        return;
+    }
+    rest = strlen(error->message);
     epctx_text_put_format(&text, what != NULL ? "%s '%s': " : "%s%s: ", what, name);
     if (rest > sizeof error->message - 1 - text.size) {
         rest = sizeof error->message - 1 - text.size;
@@ -3636,29 +3602,26 @@ static void epctx__prefix(epctx_error *error, const char *what, const char *name
     error->message[text.size + rest] = '\0';
 }
 
-static void epctx__keep(char *out, size_t capacity, epctx_str name)
+/* Keeps the first name of a culprit, and says it. */
+static void epctx__blame_part(epctx_error *error, const char *what, epctx_str name, char *kept,
+                              size_t room)
 {
-    epctx_text text = epctx_text_of(out, capacity);
-    epctx_text_put_shown(&text, name);
+    if (name.size > 0 && kept[0] == '\0') {
+        epctx_text text = epctx_text_of(kept, room);
+        epctx_text_put_shown(&text, name);
+        epctx__prefix(error, what, kept);
+    }
 }
 
 EPCTX_API void epctx_blame(epctx_error *error, const char *file, const epctx_str *node,
                            const char *attribute)
 {
-    if (error == NULL || error->status == EPCTX_OK) {
-        return;
-    }
-    if (attribute != NULL && error->attribute[0] == '\0') {
-        epctx__keep(error->attribute, sizeof error->attribute, epctx_str_of(attribute));
-        epctx__prefix(error, "attribute", error->attribute);
-    }
-    if (node != NULL && node->size > 0 && error->node[0] == '\0') {
-        epctx__keep(error->node, sizeof error->node, *node);
-        epctx__prefix(error, "node", error->node);
-    }
-    if (file != NULL && file[0] != '\0' && error->file[0] == '\0') {
-        epctx__keep(error->file, sizeof error->file, epctx_str_of(file));
-        epctx__prefix(error, NULL, error->file);
+    if (error != NULL && error->status != EPCTX_OK) {
+        epctx__blame_part(error, "attribute", epctx_str_of(attribute), error->attribute,
+                          sizeof error->attribute);
+        epctx__blame_part(error, "node", node != NULL ? *node : epctx_str_of(NULL), error->node,
+                          sizeof error->node);
+        epctx__blame_part(error, NULL, epctx_str_of(file), error->file, sizeof error->file);
     }
 }
 
@@ -3673,24 +3636,15 @@ static void epctx__error_add(epctx_error *error, const char *text)
     }
 }
 
-/* A binary has another name than the model that names it. */
-static void epctx__blame_binary(epctx_error *error, const char *path)
-{
-    if (error != NULL && error->status != EPCTX_OK) {
-        epctx__prefix(error, "binary", path);
-    }
-}
-
 static epctx_status epctx__nomem(epctx_error *error, uint64_t size)
 {
-#ifdef EPCTX_NO_MALLOC
     return epctx_fail(error, EPCTX_ERR_NOMEM,
-                      "out of memory: %u more bytes were needed, and under EPCTX_NO_MALLOC all "
-                      "memory comes from the caller: a buffer or an allocator",
-                      size);
-#else
-    return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u more bytes were needed", size);
+                      "out of memory: %u more bytes were needed"
+#ifdef EPCTX_NO_MALLOC
+                      ", and under EPCTX_NO_MALLOC all memory comes from the caller: a buffer or an "
+                      "allocator"
 #endif
+                      , size);
 }
 
 /* -- hash: XXH64 as published, byte order independent -- */
@@ -3742,26 +3696,20 @@ static uint64_t epctx__hash_tail(uint64_t h, const uint8_t *p, size_t left)
 EPCTX_API uint64_t epctx_hash(const void *data, size_t size, uint64_t seed)
 {
     const uint8_t *p = (const uint8_t *)data;
-    uint64_t lanes[4];
-    uint64_t h;
-    size_t left = size;
-    size_t i;
-    if (size < 32) {
-        return epctx__hash_tail(seed + EPCTX__P5 + size, p, size);
-    }
-    lanes[0] = seed + EPCTX__P1 + EPCTX__P2;
-    lanes[1] = seed + EPCTX__P2;
-    lanes[2] = seed;
-    lanes[3] = seed - EPCTX__P1;
-    for (; left >= 32; p += 32, left -= 32) {
+    uint64_t lanes[4] = {seed + EPCTX__P1 + EPCTX__P2, seed + EPCTX__P2, seed, seed - EPCTX__P1};
+    uint64_t h = seed + EPCTX__P5;
+    size_t left, i;
+    for (left = size; left >= 32; p += 32, left -= 32) {
         for (i = 0; i < 4; i++) {
             lanes[i] = epctx__hash_lane(lanes[i], epctx__le64(p + 8 * i));
         }
     }
-    h = epctx__rotl(lanes[0], 1) + epctx__rotl(lanes[1], 7) + epctx__rotl(lanes[2], 12) +
-        epctx__rotl(lanes[3], 18);
-    for (i = 0; i < 4; i++) {
-        h = (h ^ epctx__hash_lane(0, lanes[i])) * EPCTX__P1 + EPCTX__P4;
+    if (size >= 32) {
+        h = epctx__rotl(lanes[0], 1) + epctx__rotl(lanes[1], 7) + epctx__rotl(lanes[2], 12) +
+            epctx__rotl(lanes[3], 18);
+        for (i = 0; i < 4; i++) {
+            h = (h ^ epctx__hash_lane(0, lanes[i])) * EPCTX__P1 + EPCTX__P4;
+        }
     }
     return epctx__hash_tail(h + size, p, left);
 }
@@ -3794,15 +3742,17 @@ static void epctx__mfree(void *user, void *memory)
 
 static epctx_allocator epctx__allocator(const epctx_allocator *allocator)
 {
-    epctx_allocator chosen = {NULL, NULL, NULL};
-    if (allocator != NULL) {
-        return *allocator;
-    }
-#ifndef EPCTX_NO_MALLOC
-    chosen.alloc_fn = epctx__malloc;
-    chosen.free_fn = epctx__mfree;
+#ifdef EPCTX_NO_MALLOC
+    static const epctx_allocator standard = {NULL, NULL, NULL};
+#else
+    static const epctx_allocator standard = {NULL, epctx__malloc, epctx__mfree};
 #endif
-    return chosen;
+    return allocator != NULL ? *allocator : standard;
+}
+
+static void *epctx__alloc(const epctx_allocator *allocator, size_t size)
+{
+    return allocator->alloc_fn != NULL ? allocator->alloc_fn(allocator->user, size) : NULL;
 }
 
 #define EPCTX__ALIGN 16u
@@ -3811,8 +3761,6 @@ static epctx_allocator epctx__allocator(const epctx_allocator *allocator)
 #define EPCTX_ARENA_BLOCK 4096
 #endif
 
-#define EPCTX__BLOCK_HEAD                                                                          \
-    ((sizeof(epctx__block) + EPCTX__ALIGN - 1) & ~(size_t)(EPCTX__ALIGN - 1))
 /* Bytes that are worth looking for their block; where each allocation is a block, all of them. */
 #define EPCTX__RELEASE (EPCTX_ARENA_BLOCK == 0 ? 1u : 65536u)
 
@@ -3828,9 +3776,15 @@ EPCTX_API void epctx_arena_init(epctx_arena *arena, const epctx_allocator *alloc
     arena->allocator = epctx__allocator(allocator);
 }
 
+/* Bytes to the next address that is a multiple of EPCTX__ALIGN. */
+static size_t epctx__padding(const void *memory)
+{
+    return (size_t)(0 - (uintptr_t)memory) & (EPCTX__ALIGN - 1);
+}
+
 EPCTX_API void epctx_arena_init_fixed(epctx_arena *arena, void *buffer, size_t size)
 {
-    size_t skip = buffer != NULL ? (size_t)(0 - (uintptr_t)buffer) & (EPCTX__ALIGN - 1) : 0;
+    size_t skip = epctx__padding(buffer);
     memset(arena, 0, sizeof *arena);
     if (skip < size) {
         arena->next = (uint8_t *)buffer + skip;
@@ -3838,11 +3792,9 @@ EPCTX_API void epctx_arena_init_fixed(epctx_arena *arena, void *buffer, size_t s
     }
 }
 
-/* Where the memory of a block begins. */
 static uint8_t *epctx__block_memory(epctx__block *block)
 {
-    uint8_t *memory = (uint8_t *)block + EPCTX__BLOCK_HEAD;
-    return memory + ((size_t)(0 - (uintptr_t)memory) & (EPCTX__ALIGN - 1));
+    return (uint8_t *)(block + 1) + epctx__padding(block + 1);
 }
 
 /* Adds a block with room for `size` bytes, which leaves 4096 for its head. Blocks double so that
@@ -3853,14 +3805,8 @@ static bool epctx__arena_grow(epctx_arena *arena, size_t size)
     epctx__block *block;
     size_t doubled = last == NULL ? 0 : last->doubled;
     size_t room = (size_t)EPCTX_ARENA_BLOCK << doubled;
-    if (room < size) {
-        room = size;
-    }
-    if (arena->allocator.alloc_fn == NULL) {
-        return false;
-    }
-    block = (epctx__block *)arena->allocator.alloc_fn(arena->allocator.user,
-                                                      room + EPCTX__BLOCK_HEAD + EPCTX__ALIGN);
+    room = room < size ? size : room;
+    block = (epctx__block *)epctx__alloc(&arena->allocator, sizeof *block + EPCTX__ALIGN + room);
     if (block == NULL) {
         return false;
     }
@@ -3873,38 +3819,32 @@ static bool epctx__arena_grow(epctx_arena *arena, size_t size)
     return true;
 }
 
-/* Gives back what a list has outgrown, when it is large enough to have a block of its own: a list
- * that doubles would otherwise leave as much as it needs. */
+/* Gives back what a list has outgrown when it has a block of its own, which is not the newest one:
+ * that says how large the next one is. A list that doubles would else leave as much as it needs. */
 static void epctx__arena_release(epctx_arena *arena, void *memory, size_t size)
 {
-    epctx__block *above = NULL;
-    epctx__block *block = (epctx__block *)arena->blocks;
-    if (size < EPCTX__RELEASE) {
-        return;
-    }
+    epctx__block *above = (epctx__block *)arena->blocks;
+    epctx__block *block = above != NULL && size >= EPCTX__RELEASE ? above->next : NULL;
     while (block != NULL && (void *)epctx__block_memory(block) != memory) {
         above = block;
         block = block->next;
     }
-    /* The newest block says how large the next one is: it stays. */
-    if (block == NULL || above == NULL || block->whole == 0) {
-        return;
+    if (block != NULL && block->whole != 0) {
+        above->next = block->next;
+        arena->used -= block->whole;
+        arena->allocator.free_fn(arena->allocator.user, block);
     }
-    above->next = block->next;
-    arena->used -= block->whole;
-    arena->allocator.free_fn(arena->allocator.user, block);
 }
 
 /* Arena memory that the caller fills completely. */
 static void *epctx__arena_raw(epctx_arena *arena, size_t size)
 {
     uint8_t *memory;
-    size_t padded;
+    size_t padded = (size + (size == 0) + EPCTX__ALIGN - 1) & ~(size_t)(EPCTX__ALIGN - 1);
     if (size > SIZE_MAX - 4096) {
         arena->missing = size;
         return NULL;
     }
-    padded = size == 0 ? EPCTX__ALIGN : (size + EPCTX__ALIGN - 1) & ~(size_t)(EPCTX__ALIGN - 1);
     if (padded > arena->left && !epctx__arena_grow(arena, padded)) {
         arena->missing = padded - arena->left;
         return NULL;
@@ -3957,8 +3897,6 @@ EPCTX_API void epctx_arena_free(epctx_arena *arena)
     memset(arena, 0, sizeof *arena);
 }
 
-/* -- state -- */
-
 /* Room for one more element of a list that grows in an arena. */
 static bool epctx__list_room(epctx_arena *arena, void **list, size_t count, size_t *room,
                              size_t size)
@@ -3995,17 +3933,14 @@ EPCTX_API void epctx_buffer_init(epctx_buffer *buffer, const epctx_allocator *al
     buffer->allocator = epctx__allocator(allocator);
 }
 
-static epctx_status epctx__buffer_reserve(epctx_buffer *buffer, size_t need)
+static epctx_status epctx__buffer_grow(epctx_buffer *buffer, size_t need)
 {
     size_t capacity = buffer->capacity < 256 ? 256 : buffer->capacity;
     uint8_t *data;
     while (capacity < need) {
         capacity = capacity > SIZE_MAX / 2 ? need : capacity * 2;
     }
-    if (buffer->allocator.alloc_fn == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
-    data = (uint8_t *)buffer->allocator.alloc_fn(buffer->allocator.user, capacity);
+    data = (uint8_t *)epctx__alloc(&buffer->allocator, capacity);
     if (data == NULL) {
         return EPCTX_ERR_NOMEM;
     }
@@ -4020,21 +3955,15 @@ static epctx_status epctx__buffer_reserve(epctx_buffer *buffer, size_t need)
 
 EPCTX_API epctx_status epctx_buffer_append(epctx_buffer *buffer, const void *data, size_t size)
 {
-    if (size == 0) {
-        return EPCTX_OK;
-    }
     if (size > SIZE_MAX - buffer->size) {
         return EPCTX_ERR_NOMEM;
     }
     if (buffer->size + size > buffer->capacity) {
-        epctx_status status = epctx__buffer_reserve(buffer, buffer->size + size);
-        if (status != EPCTX_OK) {
-            return status;
-        }
+        EPCTX__TRY(epctx__buffer_grow(buffer, buffer->size + size));
     }
-    if (data != NULL) {
+    if (size > 0 && data != NULL) {
         memcpy(buffer->data + buffer->size, data, size);
-    } else {
+    } else if (size > 0) {
         memset(buffer->data + buffer->size, 0, size);
     }
     buffer->size += size;
@@ -4052,20 +3981,20 @@ EPCTX_API void epctx_buffer_free(epctx_buffer *buffer)
 
 /* -- tables: hashed, and no slower than a balanced tree --
  *
- * Names come from files, so that somebody may have made them collide. No secret is needed against
- * that, which a library without global state could not get on every platform: what falls into one
- * slot of a table is in a balanced tree (an AA tree), not in a list. It is one node large as a rule;
- * a slot with n nodes, however they were chosen, costs log n. Time depends on no address and no
- * random number, so a run can be repeated. */
+ * Names come from files, so that somebody may have made them collide, and a library without global
+ * state has no secret against that on every platform: what falls into one slot of a table is in a
+ * balanced tree (an AA tree), as a rule of one node; among n nodes a search costs log n, however
+ * they were chosen. Time depends on no address and no random number: a run can be repeated. */
 
 #define EPCTX__NO_NODE    UINT32_MAX
 #define EPCTX__TREE_DEPTH 66 /* 2 log2(2^32 nodes), the new one and the head */
+#define EPCTX__TAG        0x3ffffffu
 
-/* The part of a node that its tree uses. Nodes are in one array and are known by their number. */
+/* The part of a node that its tree uses. Nodes are known by their number in an array. */
 typedef struct epctx__twig {
     uint32_t link[2];
     uint32_t level : 6;
-    uint32_t tag : 26; /* bits of the hash that choose no slot */
+    uint32_t tag : 26; /* of the hash */
 } epctx__twig;
 
 /* The links that were followed, from the head to the empty one where a new node belongs. */
@@ -4074,15 +4003,14 @@ typedef struct epctx__path {
     size_t depth;
 } epctx__path;
 
-/* The twigs are in an array of larger nodes. Nodes are in the order of their tags, those of one tag
- * in the order that order_fn tells: where what is looked for is, seen from a node. */
+/* Nodes are in the order of their tags, those of one tag in that of order_fn: above 0 when what is
+ * looked for is behind the node. */
 typedef struct epctx__table {
     epctx__twig *twigs;
     size_t stride;
     uint32_t *heads;
     size_t capacity; /* of the heads, a power of two */
     int (*order_fn)(void *search, uint32_t index);
-    uint64_t (*hash_fn)(const void *owner, uint32_t index);
 } epctx__table;
 
 static epctx__twig *epctx__twig_at(const epctx__table *table, uint32_t index)
@@ -4090,15 +4018,10 @@ static epctx__twig *epctx__twig_at(const epctx__table *table, uint32_t index)
     return (epctx__twig *)(void *)((uint8_t *)table->twigs + index * table->stride);
 }
 
-static uint32_t epctx__table_tag(uint64_t hash)
+/* The link to the root of the tree in which a tag is. */
+static uint32_t *epctx__table_start(const epctx__table *table, uint32_t tag, epctx__path *path)
 {
-    return (uint32_t)(hash >> 38) & 0x3ffffffu;
-}
-
-/* The link to the root of the tree in which a hash is. */
-static uint32_t *epctx__table_start(const epctx__table *table, uint64_t hash, epctx__path *path)
-{
-    path->link[0] = &table->heads[(size_t)hash & (table->capacity - 1)];
+    path->link[0] = &table->heads[tag & (table->capacity - 1)];
     path->depth = 1;
     return path->link[0];
 }
@@ -4107,48 +4030,47 @@ static uint32_t *epctx__table_start(const epctx__table *table, uint64_t hash, ep
 static uint32_t epctx__table_find(const epctx__table *table, uint64_t hash, void *search,
                                   epctx__path *path)
 {
-    uint32_t tag = epctx__table_tag(hash);
-    uint32_t *link = epctx__table_start(table, hash, path);
+    const uint32_t tag = hash & EPCTX__TAG;
+    uint32_t *link = epctx__table_start(table, tag, path);
     while (*link != EPCTX__NO_NODE) {
         epctx__twig *twig = epctx__twig_at(table, *link);
-        bool after = tag > twig->tag;
-        if (tag == twig->tag) {
-            int order = table->order_fn(search, *link);
-            if (order == 0) {
-                return *link;
-            }
-            after = order > 0;
+        int order = tag != twig->tag ? (tag > twig->tag) - (tag < twig->tag)
+                                     : table->order_fn(search, *link);
+        if (order == 0) {
+            break;
         }
-        link = &twig->link[after];
+        link = &twig->link[order > 0];
         path->link[path->depth++] = link;
     }
-    return EPCTX__NO_NODE;
+    return *link;
 }
 
-/* Turns a left child of the same level into the parent. */
-static void epctx__tree_skew(const epctx__table *table, uint32_t *link)
+static bool epctx__on_level(const epctx__table *table, uint32_t index, uint32_t level)
+{
+    return index != EPCTX__NO_NODE && epctx__twig_at(table, index)->level == level;
+}
+
+/* Turns a left child of the same level into the parent, then lifts the middle one of three nodes of
+ * one level. */
+static void epctx__tree_balance(const epctx__table *table, uint32_t *link)
 {
     epctx__twig *top = epctx__twig_at(table, *link);
-    uint32_t left = top->link[0];
-    if (left != EPCTX__NO_NODE && epctx__twig_at(table, left)->level == top->level) {
-        top->link[0] = epctx__twig_at(table, left)->link[1];
-        epctx__twig_at(table, left)->link[1] = *link;
-        *link = left;
+    uint32_t child = top->link[0];
+    epctx__twig *middle;
+    if (epctx__on_level(table, child, top->level)) {
+        middle = epctx__twig_at(table, child);
+        top->link[0] = middle->link[1];
+        middle->link[1] = *link;
+        *link = child;
+        top = middle;
     }
-}
-
-/* Lifts the middle one of three nodes of one level. */
-static void epctx__tree_split(const epctx__table *table, uint32_t *link)
-{
-    epctx__twig *top = epctx__twig_at(table, *link);
-    uint32_t right = top->link[1];
-    epctx__twig *middle = right != EPCTX__NO_NODE ? epctx__twig_at(table, right) : NULL;
-    if (middle != NULL && middle->link[1] != EPCTX__NO_NODE &&
-        epctx__twig_at(table, middle->link[1])->level == top->level) {
+    child = top->link[1];
+    middle = child != EPCTX__NO_NODE ? epctx__twig_at(table, child) : NULL;
+    if (middle != NULL && epctx__on_level(table, middle->link[1], top->level)) {
         top->link[1] = middle->link[0];
         middle->link[0] = *link;
         middle->level++;
-        *link = right;
+        *link = child;
     }
 }
 
@@ -4159,19 +4081,16 @@ static void epctx__table_add(const epctx__table *table, uint64_t hash, epctx__pa
     epctx__twig *twig = epctx__twig_at(table, index);
     twig->link[0] = twig->link[1] = EPCTX__NO_NODE;
     twig->level = 1;
-    twig->tag = epctx__table_tag(hash) & 0x3ffffffu;
+    twig->tag = hash & EPCTX__TAG;
     *path->link[--path->depth] = index;
     while (path->depth > 0) {
-        path->depth--;
-        epctx__tree_skew(table, path->link[path->depth]);
-        epctx__tree_split(table, path->link[path->depth]);
+        epctx__tree_balance(table, path->link[--path->depth]);
     }
 }
 
 /* Moves the nodes of a smaller table, whose heads were these, over: in their order, each to the end
  * of its new tree, so that nothing is compared. */
-static void epctx__table_fill(const epctx__table *table, const void *owner, const uint32_t *heads,
-                              size_t capacity)
+static void epctx__table_fill(const epctx__table *table, const uint32_t *heads, size_t capacity)
 {
     uint32_t left[EPCTX__TREE_DEPTH]; /* nodes of which only what is to their left was moved */
     epctx__path path;
@@ -4180,20 +4099,19 @@ static void epctx__table_fill(const epctx__table *table, const void *owner, cons
     for (slot = 0; slot < capacity; slot++) {
         uint32_t next = heads[slot];
         while (next != EPCTX__NO_NODE || depth > 0) {
-            uint32_t index, *link;
-            uint64_t hash;
+            epctx__twig *twig;
+            uint32_t *link;
             for (; next != EPCTX__NO_NODE; next = epctx__twig_at(table, next)->link[0]) {
                 left[depth++] = next;
             }
-            index = left[--depth];
-            next = epctx__twig_at(table, index)->link[1];
-            hash = table->hash_fn(owner, index);
-            link = epctx__table_start(table, hash, &path);
+            twig = epctx__twig_at(table, left[--depth]);
+            next = twig->link[1];
+            link = epctx__table_start(table, twig->tag, &path);
             while (*link != EPCTX__NO_NODE) {
                 link = &epctx__twig_at(table, *link)->link[1];
                 path.link[path.depth++] = link;
             }
-            epctx__table_add(table, hash, &path, index);
+            epctx__table_add(table, twig->tag, &path, left[depth]);
         }
     }
 }
@@ -4201,9 +4119,9 @@ static void epctx__table_fill(const epctx__table *table, const void *owner, cons
 /* -- map -- */
 
 struct epctx__map_node {
-    epctx_str key;
-    uint32_t value;
     epctx__twig twig;
+    uint32_t value;
+    epctx_str key;
 };
 
 typedef struct epctx__map_search {
@@ -4221,21 +4139,10 @@ static int epctx__map_order(void *search, uint32_t index)
     return key.size > 0 ? memcmp(s->key.data, key.data, key.size) : 0;
 }
 
-static uint64_t epctx__map_hash(const void *owner, uint32_t index)
-{
-    epctx_str key = ((const struct epctx__map_node *)owner)[index].key;
-    return epctx_hash(key.data, key.size, 0);
-}
-
 static epctx__table epctx__map_table(const epctx_map *map)
 {
-    epctx__table table;
-    table.twigs = &map->nodes->twig;
-    table.stride = sizeof *map->nodes;
-    table.heads = map->heads;
-    table.capacity = map->capacity;
-    table.order_fn = epctx__map_order;
-    table.hash_fn = epctx__map_hash;
+    epctx__table table = {(epctx__twig *)(void *)map->nodes, sizeof *map->nodes, map->heads,
+                          map->capacity, epctx__map_order};
     return table;
 }
 
@@ -4249,67 +4156,55 @@ static uint32_t epctx__map_find(const epctx_map *map, epctx_str key, uint64_t ha
                                 epctx__path *path)
 {
     epctx__table table = epctx__map_table(map);
-    epctx__map_search search;
-    search.nodes = map->nodes;
-    search.key = key;
-    return epctx__table_find(&table, hash, &search, path);
+    epctx__map_search search = {map->nodes, key};
+    return map->capacity > 0 ? epctx__table_find(&table, hash, &search, path) : EPCTX__NO_NODE;
 }
 
 EPCTX_API uint32_t epctx_map_get(const epctx_map *map, epctx_str key)
 {
     epctx__path path;
-    uint32_t index;
-    if (map->count == 0) {
-        return EPCTX_MAP_NONE;
-    }
-    index = epctx__map_find(map, key, epctx_hash(key.data, key.size, 0), &path);
+    uint32_t index = epctx__map_find(map, key, epctx_hash(key.data, key.size, 0), &path);
     return index != EPCTX__NO_NODE ? map->nodes[index].value : EPCTX_MAP_NONE;
 }
 
 static epctx_status epctx__map_grow(epctx_map *map)
 {
     const size_t each = sizeof *map->nodes + sizeof *map->heads;
-    size_t capacity = map->capacity == 0 ? 16 : map->capacity * 2;
-    struct epctx__map_node *nodes = NULL;
-    epctx_map former = *map;
+    const epctx_map former = *map;
     epctx__table table;
-    if (capacity <= (size_t)1 << 31 && capacity <= SIZE_MAX / each) {
-        nodes = (struct epctx__map_node *)epctx__arena_raw(map->arena, capacity * each);
+    map->capacity = former.capacity == 0 ? 16 : former.capacity * 2;
+    map->nodes = NULL;
+    if (map->capacity <= (size_t)1 << 31 && map->capacity <= SIZE_MAX / each) {
+        map->nodes = (struct epctx__map_node *)epctx__arena_raw(map->arena, map->capacity * each);
     }
-    if (nodes == NULL) {
+    if (map->nodes == NULL) {
+        *map = former;
         return EPCTX_ERR_NOMEM;
     }
-    map->nodes = nodes;
-    map->heads = (uint32_t *)(void *)(nodes + capacity);
-    map->capacity = capacity;
+    map->heads = (uint32_t *)(void *)(map->nodes + map->capacity);
+    if (map->count > 0) {
+        memcpy(map->nodes, former.nodes, map->count * sizeof *map->nodes);
+    }
     table = epctx__map_table(map);
-    if (map->count > 0) {
-        memcpy(nodes, former.nodes, map->count * sizeof *nodes);
-    }
-    epctx__table_fill(&table, nodes, former.heads, former.capacity);
-    if (map->count > 0) {
-        epctx__arena_release(map->arena, former.nodes, former.capacity * each);
-    }
+    epctx__table_fill(&table, former.heads, former.capacity);
+    epctx__arena_release(map->arena, former.nodes, former.capacity * each);
     return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_map_put(epctx_map *map, epctx_str key, uint32_t value)
 {
     uint64_t hash = epctx_hash(key.data, key.size, 0);
-    uint32_t index = EPCTX__NO_NODE;
     epctx__path path;
-    if (map->count > 0) {
-        index = epctx__map_find(map, key, hash, &path);
-    }
+    uint32_t index = epctx__map_find(map, key, hash, &path);
     if (index == EPCTX__NO_NODE) {
         epctx__table table;
         if (map->count == map->capacity) {
             EPCTX__TRY(epctx__map_grow(map));
             epctx__map_find(map, key, hash, &path);
         }
+        table = epctx__map_table(map);
         index = (uint32_t)map->count++;
         map->nodes[index].key = key;
-        table = epctx__map_table(map);
         epctx__table_add(&table, hash, &path, index);
     }
     map->nodes[index].value = value;
@@ -4371,10 +4266,7 @@ static EPCTX__UNUSED void epctx__arena_free_fn(void *user, void *memory)
 
 static EPCTX__UNUSED epctx_allocator epctx__in_arena(epctx_arena *arena)
 {
-    epctx_allocator in_arena;
-    in_arena.user = arena;
-    in_arena.alloc_fn = epctx__arena_alloc_fn;
-    in_arena.free_fn = epctx__arena_free_fn;
+    epctx_allocator in_arena = {arena, epctx__arena_alloc_fn, epctx__arena_free_fn};
     return in_arena;
 }
 
@@ -6417,14 +6309,6 @@ EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers)
  * number, and at most max_depth nested messages and groups.
  * ============================================================================================== */
 
-static epctx_str epctx__str(const uint8_t *data, size_t size)
-{
-    epctx_str s;
-    s.data = (const char *)data;
-    s.size = size;
-    return s;
-}
-
 typedef struct epctx__token {
     uint32_t number;
     epctx_wire wire;
@@ -6450,16 +6334,27 @@ static const uint8_t *epctx__varint(const uint8_t *p, const uint8_t *end, unsign
     return NULL;
 }
 
-/* A tag's bits beyond the 32nd are dropped, as libprotobuf drops them. There is a byte at `p`. */
+/* The same for a value of the wire types VARINT, FIXED64 and FIXED32. */
+static const uint8_t *epctx__number(const uint8_t *p, const uint8_t *end, epctx_wire wire,
+                                    uint64_t *value)
+{
+    size_t width = wire == EPCTX_WIRE_FIXED64 ? 8 : 4;
+    if (wire == EPCTX_WIRE_VARINT) {
+        return epctx__varint(p, end, 10, value);
+    }
+    if ((size_t)(end - p) < width) {
+        return NULL;
+    }
+    *value = width == 8 ? epctx__le64(p) : epctx__le32(p);
+    return p + width;
+}
+
+/* A tag's bits beyond the 32nd are dropped, as libprotobuf drops them. */
 static const uint8_t *epctx__tag(const uint8_t *p, const uint8_t *end, uint32_t *tag)
 {
-    uint64_t v;
-    if (*p < 0x80) {
-        *tag = *p;
-        return p + 1;
-    }
-    p = epctx__varint(p, end, 5, &v);
-    *tag = p != NULL ? (uint32_t)(v & UINT32_MAX) : 0;
+    uint64_t value = 0;
+    p = epctx__varint(p, end, 5, &value);
+    *tag = (uint32_t)(value & UINT32_MAX);
     return p;
 }
 
@@ -6484,28 +6379,14 @@ static const uint8_t *epctx__next_long(const uint8_t *p, const uint8_t *end, uin
     t->body = p;
     switch (tag & 7) {
     case EPCTX_WIRE_VARINT:
-        return epctx__varint(p, end, 10, &t->value);
     case EPCTX_WIRE_FIXED64:
-        if (end - p < 8) {
-            return NULL;
-        }
-        t->value = epctx__le64(p);
-        return p + 8;
+    case EPCTX_WIRE_FIXED32:
+        return epctx__number(p, end, t->wire, &t->value);
     case EPCTX_WIRE_LEN:
-        p = epctx__varint(p, end, 5, &size);
-        if (p == NULL || size > (uint64_t)(end - p)) {
-            return NULL;
-        }
-        t->body = p;
-        return p + size;
+        t->body = p = epctx__varint(p, end, 5, &size);
+        return p != NULL && size <= (uint64_t)(end - p) ? p + size : NULL;
     case EPCTX_WIRE_GROUP:
         return depth == 0 ? NULL : epctx__skip_group(p, end, t->number, depth - 1);
-    case EPCTX_WIRE_FIXED32:
-        if (end - p < 4) {
-            return NULL;
-        }
-        t->value = epctx__le32(p);
-        return p + 4;
     default:
         return NULL;
     }
@@ -6660,18 +6541,19 @@ static bool epctx__refuse(epctx__check *check, epctx_status status, const uint8_
 static bool epctx__check_packed(epctx__check *check, uint32_t kind, const uint8_t *p,
                                 const uint8_t *end)
 {
-    size_t width = kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8;
-    uint64_t value;
-    if (kind != (uint32_t)EPCTX_KIND_INT && (size_t)(end - p) % width != 0) {
-        return epctx__refuse(check, EPCTX_ERR_PROTOBUF, p, "a packed field ends inside a number");
+    const size_t width = kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8;
+    if (kind != (uint32_t)EPCTX_KIND_INT) {
+        return (size_t)(end - p) % width == 0 ||
+               epctx__refuse(check, EPCTX_ERR_PROTOBUF, p, "a packed field ends inside a number");
     }
-    while (kind == (uint32_t)EPCTX_KIND_INT && p < end) {
-        const uint8_t *after = epctx__varint(p, end, 10, &value);
-        if (after == NULL) {
-            return epctx__refuse(check, EPCTX_ERR_PROTOBUF, p,
+    while (p < end) {
+        uint64_t value;
+        const uint8_t *at = p;
+        p = epctx__varint(p, end, 10, &value);
+        if (p == NULL) {
+            return epctx__refuse(check, EPCTX_ERR_PROTOBUF, at,
                                  "a packed field ends inside a varint");
         }
-        p = after;
     }
     return true;
 }
@@ -6765,29 +6647,22 @@ typedef struct epctx__edit {
     bool inserted;        /* else removed */
 } epctx__edit;
 
+/* Bytes inside the payload of `owner`, which may be NULL. */
+static epctx_view epctx__bytes_view(const epctx_slot *owner, const uint8_t *data, size_t size)
+{
+    epctx_view view = {owner, data, size};
+    return view;
+}
+
 static epctx_view epctx__slot_view(const epctx_slot *slot)
 {
-    epctx_view view;
-    view.slot = slot;
-    view.data = slot->data != NULL ? slot->data + slot->head : NULL;
-    view.size = slot->size - slot->head;
-    return view;
+    const uint8_t *data = slot->data != NULL ? slot->data + slot->head : NULL;
+    return epctx__bytes_view(slot, data, slot->size - slot->head);
 }
 
 EPCTX_API epctx_view epctx_view_none(void)
 {
-    epctx_view view = {NULL, NULL, 0};
-    return view;
-}
-
-/* Bytes inside the payload of `owner`, which may be NULL. */
-static epctx_view epctx__bytes_view(const epctx_slot *owner, const uint8_t *data, size_t size)
-{
-    epctx_view view;
-    view.slot = owner;
-    view.data = data;
-    view.size = size;
-    return view;
+    return epctx__bytes_view(NULL, NULL, 0);
 }
 
 /* Whether a view is the payload of its slot, not something inside: that starts behind a tag. */
@@ -6803,9 +6678,7 @@ EPCTX_API bool epctx_view_exists(epctx_view view)
 
 EPCTX_API epctx_cursor epctx_view_fields(epctx_view message, uint32_t number)
 {
-    epctx_cursor cursor = {NULL, NULL, NULL, NULL, NULL, NULL, 0};
-    cursor.number = number;
-    cursor.owner = message.slot;
+    epctx_cursor cursor = {message.slot, NULL, NULL, NULL, NULL, NULL, number};
     if (message.slot != NULL && message.slot->message != NULL && epctx__is_whole(message)) {
         cursor.slot = message.slot->message->first;
     } else if (message.data != NULL) {
@@ -6864,28 +6737,13 @@ EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field)
     return false;
 }
 
-/* The first number of a packed field, and the byte after it; NULL where there is none. */
-static const uint8_t *epctx__packed_next(const uint8_t *p, const uint8_t *end, epctx_wire wire,
-                                         uint64_t *value)
-{
-    size_t width = wire == EPCTX_WIRE_FIXED64 ? 8 : 4;
-    if (wire == EPCTX_WIRE_VARINT) {
-        return epctx__varint(p, end, 10, value);
-    }
-    if ((size_t)(end - p) < width) {
-        return NULL;
-    }
-    *value = width == 8 ? epctx__le64(p) : epctx__le32(p);
-    return p + width;
-}
-
 /* The next repeated scalar of the given unpacked wire type, packed or not. */
 static bool epctx__next_scalar(epctx_cursor *cursor, epctx_wire wire, uint64_t *value)
 {
     epctx_field field;
     for (;;) {
         if (cursor->packed != NULL) {
-            cursor->packed = epctx__packed_next(cursor->packed, cursor->packed_end, wire, value);
+            cursor->packed = epctx__number(cursor->packed, cursor->packed_end, wire, value);
             if (cursor->packed != NULL) {
                 return true;
             }
@@ -6937,18 +6795,6 @@ EPCTX_API epctx_str epctx_view_str(epctx_view view)
     return epctx__str(view.data, view.size);
 }
 
-EPCTX_API bool epctx_next_str(epctx_cursor *cursor, epctx_str *value)
-{
-    epctx_field field;
-    while (epctx_next_field(cursor, &field)) {
-        if (field.wire == EPCTX_WIRE_LEN) {
-            *value = epctx_view_str(field.body);
-            return true;
-        }
-    }
-    return false;
-}
-
 EPCTX_API bool epctx_next_view(epctx_cursor *cursor, epctx_view *body)
 {
     epctx_field field;
@@ -6959,6 +6805,16 @@ EPCTX_API bool epctx_next_view(epctx_cursor *cursor, epctx_view *body)
         }
     }
     return false;
+}
+
+EPCTX_API bool epctx_next_str(epctx_cursor *cursor, epctx_str *value)
+{
+    epctx_view body;
+    if (!epctx_next_view(cursor, &body)) {
+        return false;
+    }
+    *value = epctx_view_str(body);
+    return true;
 }
 
 EPCTX_API size_t epctx_cursor_count(epctx_cursor cursor)
@@ -6973,60 +6829,41 @@ EPCTX_API size_t epctx_cursor_count(epctx_cursor cursor)
 
 /* -- nanopb: is the linked library built like the header we see? -- */
 
-typedef struct epctx__probe {
-    pb_istream_t stream;
-    uint8_t guard[32];
-    bool called;
-} epctx__probe;
-
-#ifndef PB_BUFFER_ONLY
+#if !defined(PB_BUFFER_ONLY)
 static bool epctx__probe_read(pb_istream_t *stream, pb_byte_t *out, size_t count)
 {
-    const uint8_t *p = (const uint8_t *)stream->state;
-    ((epctx__probe *)(void *)stream)->called = true;
-    memcpy(out, p, count);
-    stream->state = (void *)((uintptr_t)p + count);
+    (void)stream;
+    memset(out, 0x5a, count);
     return true;
 }
-#endif
-
-#if defined(PB_BUFFER_ONLY) && !defined(EPCTX_NO_EDIT)
+#elif !defined(EPCTX_NO_EDIT)
 #error "epctx.h: with PB_BUFFER_ONLY nanopb writes to memory only: define EPCTX_NO_EDIT"
 #endif
 
-/* PB_NO_ERRMSG and PB_BUFFER_ONLY change pb_istream_t but no symbol. Decoding a constant with our
- * own callback and then provoking an error shows both before a real stream is at stake. Where
- * nanopb sees a message that we do not, it must see NULL: it keeps the first one. */
+/* PB_NO_ERRMSG and PB_BUFFER_ONLY change pb_istream_t but no symbol. Reading a byte with our own
+ * callback and then provoking an error shows both before a real stream is at stake. */
 static bool epctx__nanopb_matches(void)
 {
-    static const uint8_t bytes[4] = {0x08, 0x96, 0x01, 0x0f};
-    static const uint8_t guard[sizeof((epctx__probe *)0)->guard] = {0};
-    epctx__probe probe;
-    pb_wire_type_t wire = PB_WT_STRING;
-    uint32_t tag = 0;
-    uint64_t value = 0;
-    bool eof = false;
-    bool refused;
+    pb_byte_t source = 0, byte = 0;
+    struct {
+        pb_istream_t stream;
+        const char *guard[4]; /* a nanopb with messages puts one here that we do not see */
+    } probe;
+    bool matches;
     memset(&probe, 0, sizeof probe);
 #ifdef PB_BUFFER_ONLY
-    probe.stream = pb_istream_from_buffer(bytes, sizeof bytes);
-    probe.called = true;
+    source = 0x5a;
+    probe.stream = pb_istream_from_buffer(&source, 1);
 #else
     probe.stream.callback = epctx__probe_read;
-    probe.stream.state = (void *)(uintptr_t)bytes;
-    probe.stream.bytes_left = sizeof bytes;
+    probe.stream.state = &source; /* that a nanopb without callbacks reads */
+    probe.stream.bytes_left = 1;
 #endif
-    /* What a call that fails leaves unset fails below. */
-    (void)pb_decode_tag(&probe.stream, &wire, &tag, &eof);
-    (void)pb_decode_varint(&probe.stream, &value);
-    refused = !pb_skip_field(&probe.stream, (pb_wire_type_t)7);
+    matches = pb_read(&probe.stream, &byte, 1) && byte == 0x5a && !pb_read(&probe.stream, &byte, 1);
 #ifndef PB_NO_ERRMSG
-    /* not taken: needs a nanopb that was built without messages */
-    refused = refused && probe.stream.errmsg != NULL;
+    matches = matches && probe.stream.errmsg != NULL;
 #endif
-    /* not taken: needs a nanopb that was built with other options */
-    return refused && probe.called && wire == PB_WT_VARINT && tag == 1 && value == 150 &&
-           memcmp(probe.guard, guard, sizeof guard) == 0;
+    return matches && probe.guard[0] == NULL;
 }
 
 /* ================================================================================================
@@ -8705,8 +8542,8 @@ EPCTX__APART static void epctx__digest_packed(const epctx_field *field, uint32_t
                       : kind == (uint32_t)EPCTX_KIND_FLOAT ? EPCTX_WIRE_FIXED32
                                                            : EPCTX_WIRE_FIXED64;
     uint64_t value;
-    for (p = epctx__packed_next(p, end, wire, &value); p != NULL;
-         p = epctx__packed_next(p, end, wire, &value)) {
+    for (p = epctx__number(p, end, wire, &value); p != NULL;
+         p = epctx__number(p, end, wire, &value)) {
         epctx__digest_add(sum, field->number, places, value);
     }
 }
@@ -16733,11 +16570,6 @@ static int epctx__weight_order(void *search, uint32_t index)
     return s->first ? 0 : epctx__weight_compare(s, index);
 }
 
-static uint64_t epctx__weight_hash(const void *owner, uint32_t index)
-{
-    return ((const struct epctx__weight *)owner)[index].key;
-}
-
 static epctx__table epctx__weight_table(const epctx_weights *w)
 {
     epctx__table table;
@@ -16746,7 +16578,6 @@ static epctx__table epctx__weight_table(const epctx_weights *w)
     table.heads = w->heads;
     table.capacity = w->capacity;
     table.order_fn = epctx__weight_order;
-    table.hash_fn = epctx__weight_hash;
     return table;
 }
 
@@ -16769,7 +16600,7 @@ static void epctx__weights_grow(epctx_weights *w)
     if (former.entries != NULL) {
         memcpy(w->entries, former.entries, w->count * sizeof *w->entries);
         table = epctx__weight_table(w);
-        epctx__table_fill(&table, w->entries, former.heads, former.capacity);
+        epctx__table_fill(&table, former.heads, former.capacity);
         w->allocator.free_fn(w->allocator.user, former.entries);
     }
 }
@@ -19787,7 +19618,7 @@ static epctx_status epctx__entry_open(epctx__entry *entry, const epctx__asked *a
     if (status != EPCTX_OK) {
         entry->context = NULL;
         if (entry->mapped) {
-            epctx__blame_binary(error, entry->path[0] != '\0' ? entry->path : entry->alias);
+            epctx__prefix(error, "binary", entry->path[0] != '\0' ? entry->path : entry->alias);
         }
     }
     return status;
