@@ -642,81 +642,73 @@ typedef struct epctx_cursor {
     X(SHARDED_DIM, "ShardedDimProto") X(SIMPLE_SHARDING, "SimpleShardedDimProto") \
     X(DEVICE_GROUP, "IntIntListEntryProto") X(DEVICE_CONFIG, "DeviceConfigurationProto")
 
-/* Their fields: message, symbol (the name in onnx.proto, in capitals), number, ONE or MANY
- * (repeated), and what it holds: a message, or INT (a varint), FLOAT, DOUBLE, STRING, BYTES. All
- * that needs to know the schema is made from this list. */
-#define EPCTX_FIELD_LIST(X) \
-    X(MODEL, IR_VERSION, 1, ONE, INT) X(MODEL, PRODUCER_NAME, 2, ONE, STRING) \
-    X(MODEL, PRODUCER_VERSION, 3, ONE, STRING) X(MODEL, DOMAIN, 4, ONE, STRING) \
-    X(MODEL, MODEL_VERSION, 5, ONE, INT) X(MODEL, DOC_STRING, 6, ONE, STRING) \
-    X(MODEL, GRAPH, 7, ONE, GRAPH) X(MODEL, OPSET_IMPORT, 8, MANY, OPSET) \
-    X(MODEL, METADATA_PROPS, 14, MANY, PAIR) X(MODEL, TRAINING_INFO, 20, MANY, TRAINING) \
-    X(MODEL, FUNCTIONS, 25, MANY, FUNCTION) X(MODEL, CONFIGURATION, 26, MANY, DEVICE_CONFIG) \
-    X(GRAPH, NODE, 1, MANY, NODE) X(GRAPH, NAME, 2, ONE, STRING) \
-    X(GRAPH, INITIALIZER, 5, MANY, TENSOR) X(GRAPH, DOC_STRING, 10, ONE, STRING) \
-    X(GRAPH, INPUT, 11, MANY, VALUE) X(GRAPH, OUTPUT, 12, MANY, VALUE) \
-    X(GRAPH, VALUE_INFO, 13, MANY, VALUE) X(GRAPH, QUANTIZATION_ANNOTATION, 14, MANY, ANNOTATION) \
-    X(GRAPH, SPARSE_INITIALIZER, 15, MANY, SPARSE) X(GRAPH, METADATA_PROPS, 16, MANY, PAIR) \
-    X(NODE, INPUT, 1, MANY, STRING) X(NODE, OUTPUT, 2, MANY, STRING) X(NODE, NAME, 3, ONE, STRING) \
-    X(NODE, OP_TYPE, 4, ONE, STRING) X(NODE, ATTRIBUTE, 5, MANY, ATTR) \
-    X(NODE, DOC_STRING, 6, ONE, STRING) X(NODE, DOMAIN, 7, ONE, STRING) \
-    X(NODE, OVERLOAD, 8, ONE, STRING) X(NODE, METADATA_PROPS, 9, MANY, PAIR) \
-    X(NODE, DEVICE_CONFIGURATIONS, 10, MANY, NODE_CONFIG) \
-    X(ATTR, NAME, 1, ONE, STRING) X(ATTR, F, 2, ONE, FLOAT) X(ATTR, I, 3, ONE, INT) \
-    X(ATTR, S, 4, ONE, BYTES) X(ATTR, T, 5, ONE, TENSOR) X(ATTR, G, 6, ONE, GRAPH) \
-    X(ATTR, FLOATS, 7, MANY, FLOAT) X(ATTR, INTS, 8, MANY, INT) X(ATTR, STRINGS, 9, MANY, BYTES) \
-    X(ATTR, TENSORS, 10, MANY, TENSOR) X(ATTR, GRAPHS, 11, MANY, GRAPH) \
-    X(ATTR, DOC_STRING, 13, ONE, STRING) X(ATTR, TP, 14, ONE, TYPE) \
-    X(ATTR, TYPE_PROTOS, 15, MANY, TYPE) X(ATTR, TYPE, 20, ONE, INT) \
-    X(ATTR, REF_ATTR_NAME, 21, ONE, STRING) X(ATTR, SPARSE_TENSOR, 22, ONE, SPARSE) \
-    X(ATTR, SPARSE_TENSORS, 23, MANY, SPARSE) \
-    X(TENSOR, DIMS, 1, MANY, INT) X(TENSOR, DATA_TYPE, 2, ONE, INT) \
-    X(TENSOR, SEGMENT, 3, ONE, SEGMENT) X(TENSOR, FLOAT_DATA, 4, MANY, FLOAT) \
-    X(TENSOR, INT32_DATA, 5, MANY, INT) X(TENSOR, STRING_DATA, 6, MANY, BYTES) \
-    X(TENSOR, INT64_DATA, 7, MANY, INT) X(TENSOR, NAME, 8, ONE, STRING) \
-    X(TENSOR, RAW_DATA, 9, ONE, BYTES) X(TENSOR, DOUBLE_DATA, 10, MANY, DOUBLE) \
-    X(TENSOR, UINT64_DATA, 11, MANY, INT) X(TENSOR, DOC_STRING, 12, ONE, STRING) \
-    X(TENSOR, EXTERNAL_DATA, 13, MANY, PAIR) X(TENSOR, DATA_LOCATION, 14, ONE, INT) \
-    X(TENSOR, METADATA_PROPS, 16, MANY, PAIR) \
-    X(SEGMENT, BEGIN, 1, ONE, INT) X(SEGMENT, END, 2, ONE, INT) X(SPARSE, VALUES, 1, ONE, TENSOR) \
-    X(SPARSE, INDICES, 2, ONE, TENSOR) X(SPARSE, DIMS, 3, MANY, INT) \
-    X(VALUE, NAME, 1, ONE, STRING) X(VALUE, TYPE, 2, ONE, TYPE) \
-    X(VALUE, DOC_STRING, 3, ONE, STRING) X(VALUE, METADATA_PROPS, 4, MANY, PAIR) \
-    X(TYPE, TENSOR_TYPE, 1, ONE, TYPE_TENSOR) X(TYPE, SEQUENCE_TYPE, 4, ONE, TYPE_SEQUENCE) \
-    X(TYPE, MAP_TYPE, 5, ONE, TYPE_MAP) X(TYPE, DENOTATION, 6, ONE, STRING) \
-    X(TYPE, OPAQUE_TYPE, 7, ONE, TYPE_OPAQUE) X(TYPE, SPARSE_TENSOR_TYPE, 8, ONE, TYPE_SPARSE) \
-    X(TYPE, OPTIONAL_TYPE, 9, ONE, TYPE_OPTIONAL) \
-    X(TYPE_TENSOR, ELEM_TYPE, 1, ONE, INT) X(TYPE_TENSOR, SHAPE, 2, ONE, SHAPE) \
-    X(TYPE_SPARSE, ELEM_TYPE, 1, ONE, INT) X(TYPE_SPARSE, SHAPE, 2, ONE, SHAPE) \
-    X(TYPE_SEQUENCE, ELEM_TYPE, 1, ONE, TYPE) X(TYPE_OPTIONAL, ELEM_TYPE, 1, ONE, TYPE) \
-    X(TYPE_MAP, KEY_TYPE, 1, ONE, INT) X(TYPE_MAP, VALUE_TYPE, 2, ONE, TYPE) \
-    X(TYPE_OPAQUE, DOMAIN, 1, ONE, STRING) X(TYPE_OPAQUE, NAME, 2, ONE, STRING) \
-    X(SHAPE, DIM, 1, MANY, DIM) X(DIM, DIM_VALUE, 1, ONE, INT) X(DIM, DIM_PARAM, 2, ONE, STRING) \
-    X(DIM, DENOTATION, 3, ONE, STRING) \
-    X(FUNCTION, NAME, 1, ONE, STRING) X(FUNCTION, INPUT, 4, MANY, STRING) \
-    X(FUNCTION, OUTPUT, 5, MANY, STRING) X(FUNCTION, ATTRIBUTE, 6, MANY, STRING) \
-    X(FUNCTION, NODE, 7, MANY, NODE) X(FUNCTION, DOC_STRING, 8, ONE, STRING) \
-    X(FUNCTION, OPSET_IMPORT, 9, MANY, OPSET) X(FUNCTION, DOMAIN, 10, ONE, STRING) \
-    X(FUNCTION, ATTRIBUTE_PROTO, 11, MANY, ATTR) X(FUNCTION, VALUE_INFO, 12, MANY, VALUE) \
-    X(FUNCTION, OVERLOAD, 13, ONE, STRING) X(FUNCTION, METADATA_PROPS, 14, MANY, PAIR) \
-    X(TRAINING, INITIALIZATION, 1, ONE, GRAPH) X(TRAINING, ALGORITHM, 2, ONE, GRAPH) \
-    X(TRAINING, INITIALIZATION_BINDING, 3, MANY, PAIR) X(TRAINING, UPDATE_BINDING, 4, MANY, PAIR) \
-    X(ANNOTATION, TENSOR_NAME, 1, ONE, STRING) \
-    X(ANNOTATION, QUANT_PARAMETER_TENSOR_NAMES, 2, MANY, PAIR) X(OPSET, DOMAIN, 1, ONE, STRING) \
-    X(OPSET, VERSION, 2, ONE, INT) X(PAIR, KEY, 1, ONE, STRING) X(PAIR, VALUE, 2, ONE, STRING) \
-    X(NODE_CONFIG, CONFIGURATION_ID, 1, ONE, STRING) \
-    X(NODE_CONFIG, SHARDING_SPEC, 2, MANY, SHARDING) X(NODE_CONFIG, PIPELINE_STAGE, 3, ONE, INT) \
-    X(SHARDING, TENSOR_NAME, 1, ONE, STRING) X(SHARDING, DEVICE, 2, MANY, INT) \
-    X(SHARDING, INDEX_TO_DEVICE_GROUP_MAP, 3, MANY, DEVICE_GROUP) \
-    X(SHARDING, SHARDED_DIM, 4, MANY, SHARDED_DIM) \
-    X(SHARDED_DIM, AXIS, 1, ONE, INT) X(SHARDED_DIM, SIMPLE_SHARDING, 2, MANY, SIMPLE_SHARDING) \
-    X(SIMPLE_SHARDING, DIM_VALUE, 1, ONE, INT) X(SIMPLE_SHARDING, DIM_PARAM, 2, ONE, STRING) \
-    X(SIMPLE_SHARDING, NUM_SHARDS, 3, ONE, INT) X(DEVICE_GROUP, KEY, 1, ONE, INT) \
-    X(DEVICE_GROUP, VALUE, 2, MANY, INT) X(DEVICE_CONFIG, NAME, 1, ONE, STRING) \
-    X(DEVICE_CONFIG, NUM_DEVICES, 2, ONE, INT) X(DEVICE_CONFIG, DEVICE, 3, MANY, STRING)
+/* Their fields, ONE or MANY (repeated): message, symbol (the name in onnx.proto, in capitals), number,
+ * what it holds: a message, or INT (a varint), FLOAT, DOUBLE, STRING, BYTES. */
+#define EPCTX_FIELD_LIST(ONE, MANY) \
+    ONE(MODEL, IR_VERSION, 1, INT) ONE(MODEL, PRODUCER_NAME, 2, STRING) \
+    ONE(MODEL, PRODUCER_VERSION, 3, STRING) ONE(MODEL, DOMAIN, 4, STRING) \
+    ONE(MODEL, MODEL_VERSION, 5, INT) ONE(MODEL, DOC_STRING, 6, STRING) \
+    ONE(MODEL, GRAPH, 7, GRAPH) MANY(MODEL, OPSET_IMPORT, 8, OPSET) \
+    MANY(MODEL, METADATA_PROPS, 14, PAIR) MANY(MODEL, TRAINING_INFO, 20, TRAINING) \
+    MANY(MODEL, FUNCTIONS, 25, FUNCTION) MANY(MODEL, CONFIGURATION, 26, DEVICE_CONFIG) \
+    MANY(GRAPH, NODE, 1, NODE) ONE(GRAPH, NAME, 2, STRING) MANY(GRAPH, INITIALIZER, 5, TENSOR) \
+    ONE(GRAPH, DOC_STRING, 10, STRING) MANY(GRAPH, INPUT, 11, VALUE) \
+    MANY(GRAPH, OUTPUT, 12, VALUE) MANY(GRAPH, VALUE_INFO, 13, VALUE) \
+    MANY(GRAPH, QUANTIZATION_ANNOTATION, 14, ANNOTATION) \
+    MANY(GRAPH, SPARSE_INITIALIZER, 15, SPARSE) MANY(GRAPH, METADATA_PROPS, 16, PAIR) \
+    MANY(NODE, INPUT, 1, STRING) MANY(NODE, OUTPUT, 2, STRING) ONE(NODE, NAME, 3, STRING) \
+    ONE(NODE, OP_TYPE, 4, STRING) MANY(NODE, ATTRIBUTE, 5, ATTR) ONE(NODE, DOC_STRING, 6, STRING) \
+    ONE(NODE, DOMAIN, 7, STRING) ONE(NODE, OVERLOAD, 8, STRING) \
+    MANY(NODE, METADATA_PROPS, 9, PAIR) MANY(NODE, DEVICE_CONFIGURATIONS, 10, NODE_CONFIG) \
+    ONE(ATTR, NAME, 1, STRING) ONE(ATTR, F, 2, FLOAT) ONE(ATTR, I, 3, INT) ONE(ATTR, S, 4, BYTES) \
+    ONE(ATTR, T, 5, TENSOR) ONE(ATTR, G, 6, GRAPH) MANY(ATTR, FLOATS, 7, FLOAT) \
+    MANY(ATTR, INTS, 8, INT) MANY(ATTR, STRINGS, 9, BYTES) MANY(ATTR, TENSORS, 10, TENSOR) \
+    MANY(ATTR, GRAPHS, 11, GRAPH) ONE(ATTR, DOC_STRING, 13, STRING) ONE(ATTR, TP, 14, TYPE) \
+    MANY(ATTR, TYPE_PROTOS, 15, TYPE) ONE(ATTR, TYPE, 20, INT) \
+    ONE(ATTR, REF_ATTR_NAME, 21, STRING) ONE(ATTR, SPARSE_TENSOR, 22, SPARSE) \
+    MANY(ATTR, SPARSE_TENSORS, 23, SPARSE) MANY(TENSOR, DIMS, 1, INT) \
+    ONE(TENSOR, DATA_TYPE, 2, INT) ONE(TENSOR, SEGMENT, 3, SEGMENT) \
+    MANY(TENSOR, FLOAT_DATA, 4, FLOAT) MANY(TENSOR, INT32_DATA, 5, INT) \
+    MANY(TENSOR, STRING_DATA, 6, BYTES) MANY(TENSOR, INT64_DATA, 7, INT) \
+    ONE(TENSOR, NAME, 8, STRING) ONE(TENSOR, RAW_DATA, 9, BYTES) \
+    MANY(TENSOR, DOUBLE_DATA, 10, DOUBLE) MANY(TENSOR, UINT64_DATA, 11, INT) \
+    ONE(TENSOR, DOC_STRING, 12, STRING) MANY(TENSOR, EXTERNAL_DATA, 13, PAIR) \
+    ONE(TENSOR, DATA_LOCATION, 14, INT) MANY(TENSOR, METADATA_PROPS, 16, PAIR) \
+    ONE(SEGMENT, BEGIN, 1, INT) ONE(SEGMENT, END, 2, INT) ONE(SPARSE, VALUES, 1, TENSOR) \
+    ONE(SPARSE, INDICES, 2, TENSOR) MANY(SPARSE, DIMS, 3, INT) ONE(VALUE, NAME, 1, STRING) \
+    ONE(VALUE, TYPE, 2, TYPE) ONE(VALUE, DOC_STRING, 3, STRING) \
+    MANY(VALUE, METADATA_PROPS, 4, PAIR) ONE(TYPE, TENSOR_TYPE, 1, TYPE_TENSOR) \
+    ONE(TYPE, SEQUENCE_TYPE, 4, TYPE_SEQUENCE) ONE(TYPE, MAP_TYPE, 5, TYPE_MAP) \
+    ONE(TYPE, DENOTATION, 6, STRING) ONE(TYPE, OPAQUE_TYPE, 7, TYPE_OPAQUE) \
+    ONE(TYPE, SPARSE_TENSOR_TYPE, 8, TYPE_SPARSE) ONE(TYPE, OPTIONAL_TYPE, 9, TYPE_OPTIONAL) \
+    ONE(TYPE_TENSOR, ELEM_TYPE, 1, INT) ONE(TYPE_TENSOR, SHAPE, 2, SHAPE) \
+    ONE(TYPE_SPARSE, ELEM_TYPE, 1, INT) ONE(TYPE_SPARSE, SHAPE, 2, SHAPE) \
+    ONE(TYPE_SEQUENCE, ELEM_TYPE, 1, TYPE) ONE(TYPE_OPTIONAL, ELEM_TYPE, 1, TYPE) \
+    ONE(TYPE_MAP, KEY_TYPE, 1, INT) ONE(TYPE_MAP, VALUE_TYPE, 2, TYPE) \
+    ONE(TYPE_OPAQUE, DOMAIN, 1, STRING) ONE(TYPE_OPAQUE, NAME, 2, STRING) MANY(SHAPE, DIM, 1, DIM) \
+    ONE(DIM, DIM_VALUE, 1, INT) ONE(DIM, DIM_PARAM, 2, STRING) ONE(DIM, DENOTATION, 3, STRING) \
+    ONE(FUNCTION, NAME, 1, STRING) MANY(FUNCTION, INPUT, 4, STRING) \
+    MANY(FUNCTION, OUTPUT, 5, STRING) MANY(FUNCTION, ATTRIBUTE, 6, STRING) \
+    MANY(FUNCTION, NODE, 7, NODE) ONE(FUNCTION, DOC_STRING, 8, STRING) \
+    MANY(FUNCTION, OPSET_IMPORT, 9, OPSET) ONE(FUNCTION, DOMAIN, 10, STRING) \
+    MANY(FUNCTION, ATTRIBUTE_PROTO, 11, ATTR) MANY(FUNCTION, VALUE_INFO, 12, VALUE) \
+    ONE(FUNCTION, OVERLOAD, 13, STRING) MANY(FUNCTION, METADATA_PROPS, 14, PAIR) \
+    ONE(TRAINING, INITIALIZATION, 1, GRAPH) ONE(TRAINING, ALGORITHM, 2, GRAPH) \
+    MANY(TRAINING, INITIALIZATION_BINDING, 3, PAIR) MANY(TRAINING, UPDATE_BINDING, 4, PAIR) \
+    ONE(ANNOTATION, TENSOR_NAME, 1, STRING) \
+    MANY(ANNOTATION, QUANT_PARAMETER_TENSOR_NAMES, 2, PAIR) ONE(OPSET, DOMAIN, 1, STRING) \
+    ONE(OPSET, VERSION, 2, INT) ONE(PAIR, KEY, 1, STRING) ONE(PAIR, VALUE, 2, STRING) \
+    ONE(NODE_CONFIG, CONFIGURATION_ID, 1, STRING) MANY(NODE_CONFIG, SHARDING_SPEC, 2, SHARDING) \
+    ONE(NODE_CONFIG, PIPELINE_STAGE, 3, INT) ONE(SHARDING, TENSOR_NAME, 1, STRING) \
+    MANY(SHARDING, DEVICE, 2, INT) MANY(SHARDING, INDEX_TO_DEVICE_GROUP_MAP, 3, DEVICE_GROUP) \
+    MANY(SHARDING, SHARDED_DIM, 4, SHARDED_DIM) ONE(SHARDED_DIM, AXIS, 1, INT) \
+    MANY(SHARDED_DIM, SIMPLE_SHARDING, 2, SIMPLE_SHARDING) ONE(SIMPLE_SHARDING, DIM_VALUE, 1, INT) \
+    ONE(SIMPLE_SHARDING, DIM_PARAM, 2, STRING) ONE(SIMPLE_SHARDING, NUM_SHARDS, 3, INT) \
+    ONE(DEVICE_GROUP, KEY, 1, INT) MANY(DEVICE_GROUP, VALUE, 2, INT) \
+    ONE(DEVICE_CONFIG, NAME, 1, STRING) ONE(DEVICE_CONFIG, NUM_DEVICES, 2, INT) \
+    MANY(DEVICE_CONFIG, DEVICE, 3, STRING)
 /* clang-format on */
 
-/* What a field holds. */
 typedef enum epctx_kind {
     EPCTX_KIND_NONE = 0, /* not in the schema */
 #define EPCTX__KIND_ENUM(message, name) EPCTX_KIND_##message,
@@ -732,9 +724,8 @@ typedef enum epctx_kind {
 
 /* The number of each field: EPCTX_FIELD_NODE_INPUT ... */
 enum epctx_field_number {
-#define EPCTX__FIELD_ENUM(message, symbol, number, count, kind)                                    \
-    EPCTX_FIELD_##message##_##symbol = number,
-    EPCTX_FIELD_LIST(EPCTX__FIELD_ENUM)
+#define EPCTX__FIELD_ENUM(message, symbol, number, kind) EPCTX_FIELD_##message##_##symbol = number,
+    EPCTX_FIELD_LIST(EPCTX__FIELD_ENUM, EPCTX__FIELD_ENUM)
 #undef EPCTX__FIELD_ENUM
 };
 
@@ -3933,33 +3924,27 @@ EPCTX_API void epctx_buffer_init(epctx_buffer *buffer, const epctx_allocator *al
     buffer->allocator = epctx__allocator(allocator);
 }
 
-static epctx_status epctx__buffer_grow(epctx_buffer *buffer, size_t need)
-{
-    size_t capacity = buffer->capacity < 256 ? 256 : buffer->capacity;
-    uint8_t *data;
-    while (capacity < need) {
-        capacity = capacity > SIZE_MAX / 2 ? need : capacity * 2;
-    }
-    data = (uint8_t *)epctx__alloc(&buffer->allocator, capacity);
-    if (data == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
-    if (buffer->data != NULL) {
-        memcpy(data, buffer->data, buffer->size);
-        buffer->allocator.free_fn(buffer->allocator.user, buffer->data);
-    }
-    buffer->data = data;
-    buffer->capacity = capacity;
-    return EPCTX_OK;
-}
-
 EPCTX_API epctx_status epctx_buffer_append(epctx_buffer *buffer, const void *data, size_t size)
 {
     if (size > SIZE_MAX - buffer->size) {
         return EPCTX_ERR_NOMEM;
     }
     if (buffer->size + size > buffer->capacity) {
-        EPCTX__TRY(epctx__buffer_grow(buffer, buffer->size + size));
+        epctx_buffer grown = *buffer;
+        grown.capacity = grown.capacity < 256 ? 256 : grown.capacity;
+        while (grown.capacity < buffer->size + size) {
+            grown.capacity = grown.capacity > SIZE_MAX / 2 ? buffer->size + size
+                                                          : grown.capacity * 2;
+        }
+        grown.data = (uint8_t *)epctx__alloc(&grown.allocator, grown.capacity);
+        if (grown.data == NULL) {
+            return EPCTX_ERR_NOMEM;
+        }
+        if (buffer->size > 0) {
+            memcpy(grown.data, buffer->data, buffer->size);
+        }
+        epctx_buffer_free(buffer);
+        *buffer = grown;
     }
     if (size > 0 && data != NULL) {
         memcpy(buffer->data + buffer->size, data, size);
@@ -4218,22 +4203,12 @@ static EPCTX__UNUSED bool epctx__has(const epctx_map *map, epctx_str key)
 
 /* -- with the error that says what was missing -- */
 
-static EPCTX__UNUSED void *epctx__array(epctx_arena *arena, size_t count, size_t size,
-                                        epctx_error *error)
-{
-    void *memory = epctx_arena_array(arena, count, size);
-    if (memory == NULL) {
-        epctx__nomem(error, arena->missing);
-    }
-    return memory;
-}
-
 /* Makes `out` an array of zeros. */
 #define EPCTX__NEW(out, type, count, arena, error)                                                 \
     do {                                                                                           \
-        (out) = (type *)epctx__array(arena, count, sizeof(type), error);                           \
+        (out) = (type *)epctx_arena_array(arena, count, sizeof(type));                             \
         if ((out) == NULL) {                                                                       \
-            return EPCTX_ERR_NOMEM;                                                                \
+            return epctx__nomem(error, (arena)->missing);                                          \
         }                                                                                          \
     } while (0)
 
@@ -6434,38 +6409,36 @@ static const uint8_t *epctx__skip_group(const uint8_t *p, const uint8_t *end, ui
  * of repeated numbers, which may be packed; else 0. A switch over constants becomes a table. */
 static inline uint32_t epctx__field_kind(epctx_kind message, uint32_t number)
 {
-#define EPCTX__CODE_ONE(kind)  ((kind) < EPCTX_KIND_INT ? (kind) | EPCTX__ONE : 0u)
-#define EPCTX__CODE_MANY(kind) ((kind) < EPCTX_KIND_STRING ? (kind) : 0u)
-#define EPCTX__FIELD_CASE(message, symbol, number, count, kind)                                    \
+#define EPCTX__CASE_ONE(message, symbol, number, kind)                                             \
     case (uint32_t)EPCTX_KIND_##message << 5 | number:                                             \
-        return EPCTX__CODE_##count((uint32_t)EPCTX_KIND_##kind);
+        return EPCTX_KIND_##kind < EPCTX_KIND_INT ? EPCTX_KIND_##kind | EPCTX__ONE : 0u;
+#define EPCTX__CASE_MANY(message, symbol, number, kind)                                            \
+    case (uint32_t)EPCTX_KIND_##message << 5 | number:                                             \
+        return EPCTX_KIND_##kind < EPCTX_KIND_STRING ? (uint32_t)EPCTX_KIND_##kind : 0u;
     switch (number < 32 ? (uint32_t)message << 5 | number : 0) {
-        EPCTX_FIELD_LIST(EPCTX__FIELD_CASE)
+        EPCTX_FIELD_LIST(EPCTX__CASE_ONE, EPCTX__CASE_MANY)
     default:
         return 0;
     }
-#undef EPCTX__FIELD_CASE
-#undef EPCTX__CODE_MANY
-#undef EPCTX__CODE_ONE
+#undef EPCTX__CASE_MANY
+#undef EPCTX__CASE_ONE
 }
 
 EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t number)
 {
-#define EPCTX__REPEATED_ONE  false
-#define EPCTX__REPEATED_MANY true
-#define EPCTX__FIELD_INFO(message, symbol, number, count, kind)                                    \
-    {EPCTX_KIND_##message, #symbol, number, EPCTX__REPEATED_##count, EPCTX_KIND_##kind},
-    static const epctx_field_info fields[] = {EPCTX_FIELD_LIST(EPCTX__FIELD_INFO)};
-#undef EPCTX__FIELD_INFO
-#undef EPCTX__REPEATED_MANY
-#undef EPCTX__REPEATED_ONE
-    size_t i;
-    for (i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        if (fields[i].message == message && fields[i].number == number) {
-            return &fields[i];
-        }
+#define EPCTX__ROW_ONE(message, symbol, number, kind)                                              \
+    {EPCTX_KIND_##message, #symbol, number, false, EPCTX_KIND_##kind},
+#define EPCTX__ROW_MANY(message, symbol, number, kind)                                             \
+    {EPCTX_KIND_##message, #symbol, number, true, EPCTX_KIND_##kind},
+    static const epctx_field_info fields[] = {EPCTX_FIELD_LIST(EPCTX__ROW_ONE, EPCTX__ROW_MANY)};
+#undef EPCTX__ROW_MANY
+#undef EPCTX__ROW_ONE
+    size_t i = 0;
+    while (i < sizeof fields / sizeof *fields &&
+           (fields[i].message != message || fields[i].number != number)) {
+        i++;
     }
-    return NULL;
+    return i < sizeof fields / sizeof *fields ? &fields[i] : NULL;
 }
 
 EPCTX_API bool epctx_field_fits(const epctx_field_info *info, epctx_wire wire)
@@ -6561,25 +6534,6 @@ static bool epctx__check_packed(epctx__check *check, uint32_t kind, const uint8_
 static bool epctx__check_message(epctx__check *check, epctx_kind type, const uint8_t *p,
                                  const uint8_t *end, uint32_t depth);
 
-/* What is inside a field that holds a message or packed numbers. */
-static bool epctx__check_payload(epctx__check *check, uint32_t kind, const epctx__token *t,
-                                 const uint8_t *end, uint32_t depth, uint32_t *seen)
-{
-    if (!epctx__is_message(kind)) {
-        return epctx__check_packed(check, kind, t->body, end);
-    }
-    if ((kind & EPCTX__ONE) != 0) {
-        uint32_t bit = UINT32_C(1) << t->number;
-        check->duplicate = check->duplicate || (*seen & bit) != 0;
-        *seen |= bit;
-    }
-    if (depth == 0) {
-        return epctx__refuse(check, EPCTX_ERR_PROTOBUF, t->start,
-                             "messages are nested deeper than the limit");
-    }
-    return epctx__check_message(check, epctx__message_kind(kind), t->body, end, depth - 1);
-}
-
 /* One field of a message of type `type`. */
 static inline bool epctx__check_field(epctx__check *check, epctx_kind type, const epctx__token *t,
                                       const uint8_t *end, uint32_t depth, uint32_t *seen)
@@ -6590,7 +6544,18 @@ static inline bool epctx__check_field(epctx__check *check, epctx_kind type, cons
                              "the model has more fields than epctx_limits.max_fields allows");
     }
     check->fields--;
-    return kind == 0 || epctx__check_payload(check, kind, t, end, depth, seen);
+    if (!epctx__is_message(kind)) {
+        return kind == 0 || epctx__check_packed(check, kind, t->body, end);
+    }
+    if ((kind & EPCTX__ONE) != 0) {
+        check->duplicate = check->duplicate || (*seen >> t->number & 1) != 0;
+        *seen |= UINT32_C(1) << t->number;
+    }
+    if (depth == 0) {
+        return epctx__refuse(check, EPCTX_ERR_PROTOBUF, t->start,
+                             "messages are nested deeper than the limit");
+    }
+    return epctx__check_message(check, epctx__message_kind(kind), t->body, end, depth - 1);
 }
 
 static bool epctx__check_message(epctx__check *check, epctx_kind type, const uint8_t *p,
@@ -6704,13 +6669,12 @@ static void epctx__field_of(const epctx__token *t, const uint8_t *after, const e
 static void epctx__slot_field(const epctx_slot *slot, epctx_field *field)
 {
     epctx__token t;
+    bool bytes = slot->wire == EPCTX_WIRE_LEN;
     field->number = slot->number;
     field->wire = (epctx_wire)slot->wire;
+    field->body = bytes ? epctx__slot_view(slot) : epctx_view_none();
     field->value = 0;
-    field->body = epctx_view_none();
-    if (slot->wire == EPCTX_WIRE_LEN) {
-        field->body = epctx__slot_view(slot);
-    } else if (epctx__next(slot->data, slot->data + slot->size, 100, &t) != NULL) {
+    if (!bytes && epctx__next(slot->data, slot->data + slot->size, 100, &t) != NULL) {
         field->value = t.value;
     }
 }
