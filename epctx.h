@@ -211,15 +211,12 @@ EPCTX_API int epctx_status_to_ort(epctx_status status);
 
 #define EPCTX_NO_OFFSET UINT64_MAX
 
-/* What went wrong; NULL where it does not matter. Terminated strings: `file`, `node` and `attribute`
- * are empty when they do not apply, `message` contains them. */
+/* What went wrong; NULL where it does not matter. `message` contains `file`, `node` and `attribute`,
+ * which may be empty; all are terminated. */
 typedef struct epctx_error {
     epctx_status status;
     uint64_t offset; /* byte position in `file`, or EPCTX_NO_OFFSET */
-    char file[256];
-    char node[128];
-    char attribute[64];
-    char message[640];
+    char file[256], node[128], attribute[64], message[640];
 } epctx_error;
 
 /* Borrowed bytes. */
@@ -243,21 +240,19 @@ EPCTX_API bool epctx_str_is_utf8(epctx_str text);
 /* Takes the part before `separator` off `*rest`, and the separator; without one the whole rest,
  * whose data is NULL then. */
 EPCTX_API epctx_str epctx_str_cut(epctx_str *rest, char separator);
-/* The whole text as a decimal number; false when it is none, or above 2^64 - 1. */
+/* The text as a decimal number; false when it is none, or above 2^64 - 1. */
 EPCTX_API bool epctx_str_number(epctx_str text, uint64_t *out);
-/* Takes the decimal number at the start of `*rest` off it; false, and `*rest` unchanged, when there
- * is none, or one above 2^64 - 1. */
+/* Takes a decimal number, or a hash (16 digits, 0 to 9 and a to f), off the start of `*rest`; false,
+ * and `*rest` unchanged, when there is none. */
 EPCTX_API bool epctx_str_take_number(epctx_str *rest, uint64_t *out);
-/* The same for a hash: exactly 16 digits, 0 to 9 and a to f. */
 EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out);
 
 #define EPCTX_NO_CHAR UINT32_MAX
 /* The code point at text.data[at] and its bytes; EPCTX_NO_CHAR of one byte where it is no UTF-8. */
 EPCTX_API uint32_t epctx_str_char(epctx_str text, size_t at, size_t *size);
-/* Whether a terminal, log or editor shows a character: no control (C0, DEL, C1), mark of direction,
- * separator of lines, zero-width character or tag, which text of hostile origin must not print, and
- * not EPCTX_NO_CHAR. `before`: the character in front, or 0; the joiners U+200C and U+200D are shown
- * only behind letters of scripts that join, and emoji. */
+/* Whether a terminal, log or editor shows a character: no control, mark of direction, separator of
+ * lines, zero-width character or tag, nor EPCTX_NO_CHAR. `before`: the character in front, or 0; the
+ * joiners U+200C and U+200D are shown behind letters of scripts that join, and emoji. */
 EPCTX_API bool epctx_char_is_shown(uint32_t code, uint32_t before);
 
 /* XXH64: the same value on every platform. Not against deliberate collisions. */
@@ -270,15 +265,13 @@ typedef struct epctx_allocator {
     void (*free_fn)(void *user, void *memory);
 } epctx_allocator;
 
-/* Memory that is freed in one call: blocks of an allocator, or one fixed buffer. `used`: bytes handed
+/* Memory that is freed in one call: blocks of an allocator, or one fixed buffer. `used`: bytes given
  * out; `missing`: after EPCTX_ERR_NOMEM, what the request lacked. */
 typedef struct epctx_arena {
     epctx_allocator allocator;
-    void *blocks;
+    struct epctx__block *blocks;
     uint8_t *next;
-    size_t left;
-    size_t used;
-    size_t missing;
+    size_t left, used, missing;
 } epctx_arena;
 
 /* NULL allocator: malloc and free (not under EPCTX_NO_MALLOC). */
@@ -295,8 +288,7 @@ EPCTX_API void epctx_arena_free(epctx_arena *arena);
 /* Elements of one size that grow, in an arena. Zero-initialised: none. */
 typedef struct epctx_list {
     void *items;
-    size_t count;
-    size_t room;
+    size_t count, room;
 } epctx_list;
 
 /* A zeroed element of `size` bytes at the end, or NULL without memory; the next one may move it. */
@@ -306,8 +298,7 @@ EPCTX_API void *epctx_list_add(epctx_list *list, epctx_arena *arena, size_t size
 typedef struct epctx_buffer {
     epctx_allocator allocator;
     uint8_t *data;
-    size_t size;
-    size_t capacity;
+    size_t size, capacity;
 } epctx_buffer;
 
 EPCTX_API void epctx_buffer_init(epctx_buffer *buffer, const epctx_allocator *allocator);
@@ -321,8 +312,7 @@ typedef struct epctx_map {
     epctx_arena *arena;
     struct epctx__map_node *nodes;
     uint32_t *heads;
-    size_t count;
-    size_t capacity;
+    size_t count, capacity;
 } epctx_map;
 
 #define EPCTX_MAP_NONE UINT32_MAX
@@ -342,8 +332,7 @@ typedef struct epctx_limits {
 /* Text made in a buffer of the caller's, always terminated; `cut`: something did not fit. */
 typedef struct epctx_text {
     char *data;
-    size_t capacity; /* with the terminator */
-    size_t size;
+    size_t capacity, size; /* the capacity with, the size without the terminator */
     bool cut;
 } epctx_text;
 
@@ -356,7 +345,7 @@ EPCTX_API void epctx_text_put(epctx_text *text, epctx_str part); /* as it is */
  * "..." follows the first 200 bytes. No character is cut. */
 EPCTX_API void epctx_text_put_shown(epctx_text *text, epctx_str part);
 EPCTX_API void epctx_text_put_number(epctx_text *text, uint64_t value);
-/* Hexadecimal, with at least `digits` digits (16 for hashes). */
+/* At least `digits` digits (16 for hashes). */
 EPCTX_API void epctx_text_put_hex(epctx_text *text, uint64_t value, unsigned digits);
 /* The formats of epctx_fail, %s and %S as epctx_text_put_shown. */
 EPCTX_API void epctx_text_put_format(epctx_text *text, const char *format, ...);
@@ -614,10 +603,8 @@ typedef struct epctx_field {
 
 /* Position in a message, among all fields or those of one number. Copy it to keep a place. */
 typedef struct epctx_cursor {
-    const struct epctx_slot *owner; /* of the views it gives */
-    const struct epctx_slot *slot;
-    const uint8_t *next;
-    const uint8_t *end;
+    const struct epctx_slot *owner, *slot; /* the owner of the views it gives, and the next one */
+    const uint8_t *next, *end;
     const uint8_t *packed, *packed_end; /* inside a packed field */
     uint32_t number;                    /* 0: every field */
 } epctx_cursor;
@@ -760,8 +747,8 @@ EPCTX_API bool epctx_next_str(epctx_cursor *cursor, epctx_str *value);
 EPCTX_API bool epctx_next_view(epctx_cursor *cursor, epctx_view *body);
 EPCTX_API size_t epctx_cursor_count(epctx_cursor cursor);
 
-EPCTX_API epctx_view epctx_view_none(void); /* of nothing */
-EPCTX_API bool epctx_view_exists(epctx_view view); /* false: of nothing */
+EPCTX_API epctx_view epctx_view_none(void);
+EPCTX_API bool epctx_view_exists(epctx_view view);   /* not epctx_view_none */
 EPCTX_API epctx_str epctx_view_str(epctx_view view); /* the payload as text */
 
 /* ================================================================================================
@@ -3630,12 +3617,7 @@ static void epctx__error_add(epctx_error *error, const char *text)
 static epctx_status epctx__nomem(epctx_error *error, uint64_t size)
 {
     return epctx_fail(error, EPCTX_ERR_NOMEM,
-                      "out of memory: %u more bytes were needed"
-#ifdef EPCTX_NO_MALLOC
-                      ", and under EPCTX_NO_MALLOC all memory comes from the caller: a buffer or an "
-                      "allocator"
-#endif
-                      , size);
+                      "out of memory: %u more bytes of the allocator or buffer were needed", size);
 }
 
 /* -- hash: XXH64 as published, byte order independent -- */
@@ -3757,8 +3739,7 @@ static void *epctx__alloc(const epctx_allocator *allocator, size_t size)
 
 typedef struct epctx__block {
     struct epctx__block *next;
-    size_t doubled; /* how often the size of the next block doubles */
-    size_t whole;   /* not 0: one allocation of so many bytes has the block to itself */
+    size_t size, after; /* of its memory, and of the next block's when no request is larger */
 } epctx__block;
 
 EPCTX_API void epctx_arena_init(epctx_arena *arena, const epctx_allocator *allocator)
@@ -3792,37 +3773,37 @@ static uint8_t *epctx__block_memory(epctx__block *block)
  * their number stays small; a large request does not make the blocks after it large. */
 static bool epctx__arena_grow(epctx_arena *arena, size_t size)
 {
-    epctx__block *last = (epctx__block *)arena->blocks;
-    epctx__block *block;
-    size_t doubled = last == NULL ? 0 : last->doubled;
-    size_t room = (size_t)EPCTX_ARENA_BLOCK << doubled;
-    room = room < size ? size : room;
-    block = (epctx__block *)epctx__alloc(&arena->allocator, sizeof *block + EPCTX__ALIGN + room);
+    size_t usual = arena->blocks != NULL ? arena->blocks->after : EPCTX_ARENA_BLOCK;
+    size_t room = usual < size ? size : usual;
+    epctx__block *block =
+        (epctx__block *)epctx__alloc(&arena->allocator, sizeof *block + EPCTX__ALIGN + room);
     if (block == NULL) {
         return false;
     }
-    block->next = last;
-    block->doubled = doubled < 8 ? doubled + 1 : 8;
-    block->whole = room == size ? size : 0;
+    block->next = arena->blocks;
+    block->size = room;
+    block->after = usual < 256 * (size_t)EPCTX_ARENA_BLOCK ? 2 * usual : usual;
     arena->blocks = block;
     arena->next = epctx__block_memory(block);
     arena->left = room;
     return true;
 }
 
-/* Gives back what a list has outgrown when it has a block of its own, which is not the newest one:
- * that says how large the next one is. A list that doubles would else leave as much as it needs. */
+/* Gives back what a list has outgrown when it has a block of its own: a list that doubles would else
+ * leave as much as it needs. */
 static void epctx__arena_release(epctx_arena *arena, void *memory, size_t size)
 {
-    epctx__block *above = (epctx__block *)arena->blocks;
-    epctx__block *block = above != NULL && size >= EPCTX__RELEASE ? above->next : NULL;
-    while (block != NULL && (void *)epctx__block_memory(block) != memory) {
-        above = block;
-        block = block->next;
+    epctx__block **link = &arena->blocks;
+    if (size < EPCTX__RELEASE) {
+        return;
     }
-    if (block != NULL && block->whole != 0) {
-        above->next = block->next;
-        arena->used -= block->whole;
+    while (*link != NULL && (void *)epctx__block_memory(*link) != memory) {
+        link = &(*link)->next;
+    }
+    if (*link != NULL && (*link)->size - size < EPCTX__ALIGN) {
+        epctx__block *block = *link;
+        *link = block->next;
+        arena->used -= block->size;
         arena->allocator.free_fn(arena->allocator.user, block);
     }
 }
@@ -3879,7 +3860,7 @@ EPCTX_API char *epctx_arena_copy(epctx_arena *arena, epctx_str text)
 
 EPCTX_API void epctx_arena_free(epctx_arena *arena)
 {
-    epctx__block *block = (epctx__block *)arena->blocks;
+    epctx__block *block = arena->blocks;
     while (block != NULL) {
         epctx__block *next = block->next;
         arena->allocator.free_fn(arena->allocator.user, block);
@@ -6333,10 +6314,6 @@ static const uint8_t *epctx__tag(const uint8_t *p, const uint8_t *end, uint32_t 
     return p;
 }
 
-/* Skips what follows a start-group tag up to and including its end-group tag. */
-static const uint8_t *epctx__skip_group(const uint8_t *p, const uint8_t *end, uint32_t number,
-                                        uint32_t depth);
-
 /* epctx__next for fields of any form. */
 static const uint8_t *epctx__next_long(const uint8_t *p, const uint8_t *end, uint32_t depth,
                                        epctx__token *t)
@@ -6361,14 +6338,21 @@ static const uint8_t *epctx__next_long(const uint8_t *p, const uint8_t *end, uin
         t->body = p = epctx__varint(p, end, 5, &size);
         return p != NULL && size <= (uint64_t)(end - p) ? p + size : NULL;
     case EPCTX_WIRE_GROUP:
-        return depth == 0 ? NULL : epctx__skip_group(p, end, t->number, depth - 1);
+        while (depth > 0 && p != NULL && p < end) {
+            epctx__token inner;
+            const uint8_t *after = epctx__tag(p, end, &tag);
+            if (after != NULL && (tag & 7) == 4) { /* the end of a group */
+                return tag >> 3 == t->number ? after : NULL;
+            }
+            p = epctx__next_long(p, end, depth - 1, &inner);
+        }
+        return NULL;
     default:
         return NULL;
     }
 }
 
-/* Reads one field. NULL: malformed. An end-group tag is malformed here; epctx__skip_group sees it
- * first. `depth` is how many more levels may open. Nearly every field of a real model has a tag and
+/* Reads one field. NULL: malformed. `depth` is how many more levels may open. Nearly every field of a real model has a tag and
  * a length, or a value, of one byte each. */
 static inline const uint8_t *epctx__next(const uint8_t *p, const uint8_t *end, uint32_t depth,
                                          epctx__token *t)
@@ -6384,21 +6368,6 @@ static inline const uint8_t *epctx__next(const uint8_t *p, const uint8_t *end, u
     t->value = wire == EPCTX_WIRE_VARINT ? p[1] : 0;
     t->body = p + 2;
     return wire == EPCTX_WIRE_VARINT ? p + 2 : p + 2 + p[1];
-}
-
-static const uint8_t *epctx__skip_group(const uint8_t *p, const uint8_t *end, uint32_t number,
-                                        uint32_t depth)
-{
-    while (p != NULL && p < end) {
-        epctx__token t;
-        uint32_t tag;
-        const uint8_t *after = epctx__tag(p, end, &tag);
-        if (after != NULL && (tag & 7) == 4) {
-            return tag >> 3 == number ? after : NULL;
-        }
-        p = epctx__next(p, end, depth, &t);
-    }
-    return NULL;
 }
 
 /* -- the schema -- */
@@ -6443,16 +6412,10 @@ EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t 
 
 EPCTX_API bool epctx_field_fits(const epctx_field_info *info, epctx_wire wire)
 {
-    switch (info->kind) {
-    case EPCTX_KIND_INT:
-        return wire == EPCTX_WIRE_VARINT;
-    case EPCTX_KIND_FLOAT:
-        return wire == EPCTX_WIRE_FIXED32;
-    case EPCTX_KIND_DOUBLE:
-        return wire == EPCTX_WIRE_FIXED64;
-    default:
-        return wire == EPCTX_WIRE_LEN;
-    }
+    return wire == (info->kind == EPCTX_KIND_INT      ? EPCTX_WIRE_VARINT
+                    : info->kind == EPCTX_KIND_FLOAT  ? EPCTX_WIRE_FIXED32
+                    : info->kind == EPCTX_KIND_DOUBLE ? EPCTX_WIRE_FIXED64
+                                                      : EPCTX_WIRE_LEN);
 }
 
 EPCTX_API const char *epctx_message_name(epctx_kind message)
@@ -6583,16 +6546,13 @@ static bool epctx__check_message(epctx__check *check, epctx_kind type, const uin
  * writes them back unless something inside it changed. Lists make edits and their undoing O(1). */
 
 typedef struct epctx__message {
-    struct epctx_slot *first;
-    struct epctx_slot *last;
-    struct epctx_slot *hint; /* last one that epctx__child_at found */
+    struct epctx_slot *first, *last, *hint; /* the hint: last one that epctx__child_at found */
     uint32_t edits; /* live edits in this message and below; 0: the source bytes are still right */
     uint64_t size;  /* of the payload, set by epctx__measure */
 } epctx__message;
 
 struct epctx_slot {
-    struct epctx_slot *next;
-    struct epctx_slot *parent;
+    struct epctx_slot *next, *parent;
     const uint8_t *data; /* whole field from the tag on; if `split`, only the payload */
     size_t size;
     epctx__message *message; /* opened payload, or NULL */
@@ -6630,12 +6590,6 @@ EPCTX_API epctx_view epctx_view_none(void)
     return epctx__bytes_view(NULL, NULL, 0);
 }
 
-/* Whether a view is the payload of its slot, not something inside: that starts behind a tag. */
-static bool epctx__is_whole(epctx_view view)
-{
-    return view.data == epctx__slot_view(view.slot).data;
-}
-
 EPCTX_API bool epctx_view_exists(epctx_view view)
 {
     return view.slot != NULL || view.data != NULL;
@@ -6644,7 +6598,8 @@ EPCTX_API bool epctx_view_exists(epctx_view view)
 EPCTX_API epctx_cursor epctx_view_fields(epctx_view message, uint32_t number)
 {
     epctx_cursor cursor = {message.slot, NULL, NULL, NULL, NULL, NULL, number};
-    if (message.slot != NULL && message.slot->message != NULL && epctx__is_whole(message)) {
+    if (message.slot != NULL && message.slot->message != NULL &&
+        message.data == epctx__slot_view(message.slot).data) { /* not something inside */
         cursor.slot = message.slot->message->first;
     } else if (message.data != NULL) {
         cursor.next = message.data;
