@@ -256,6 +256,21 @@ typedef struct ops_report {
     epctx_list files; /* epctx_output_file */
 } ops_report;
 
+typedef struct ops_name {
+    char text[32];
+} ops_name;
+
+/* A field's name as in onnx.proto. */
+static inline ops_name ops_field_name(const epctx_field_info *field)
+{
+    ops_name name = {""};
+    for (size_t i = 0; i < sizeof name.text - 1 && field->name[i] != '\0'; i++) {
+        char c = field->name[i];
+        name.text[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    }
+    return name;
+}
+
 /* A sentence in the arena, in the format of epctx_fail; NULL without memory. */
 static inline const char *ops_text(epctx_arena *arena, const char *format, va_list args)
 {

@@ -65,7 +65,7 @@ static epctx_status repair_doubled_field(void *user, const epctx_field_info *fie
     repair_say((repair *)user, EPCTX_RULE_DOUBLED_FIELD, node,
                field->kind < EPCTX_KIND_INT ? "field %s of a %s: both were merged into one"
                                             : "field %s of a %s: the last one was kept",
-               field->name, epctx_message_name(field->message));
+               ops_field_name(field).text, epctx_message_name(field->message));
     return EPCTX_OK;
 }
 
