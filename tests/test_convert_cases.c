@@ -8,6 +8,7 @@
 #include "files.h"
 #include "starve.h"
 
+static const epctx_write_opts judge = {.dry_run = true};
 static const int64_t vector[] = {4, -1};
 static const float weights[] = {1, 2, 3, 4};
 
@@ -502,7 +503,7 @@ TEST(groups_of_wrong_sizes)
     file.parts = &part;
     file.part_count = 1;
     file.size = 4;
-    CHECK_INT(epctx_check_group(&d.model, "/d/m.onnx", NULL, &file, 1, EPCTX_OVERWRITE_FAIL,
+    CHECK_INT(epctx_write_group(&d.model, "/d/m.onnx", &judge, &file, 1, EPCTX_OVERWRITE_FAIL,
                                 &d.error), EPCTX_ERR_EXISTS);
     CHECK_TRUE(!file.kept);
     desk_close(&d);
