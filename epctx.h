@@ -10187,23 +10187,16 @@ EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char
 
 /* -- where outputs are -- */
 
-/* The folder of `path`, or the current one. */
-static epctx_status epctx__path_parent(const char *path, char out[EPCTX_PATH_MAX],
-                                       epctx_error *error)
-{
-    epctx_str folder = epctx_path_folder(epctx_str_of(path));
-    folder = folder.size > 0 ? folder : epctx_str_of(".");
-    return epctx__path_join(out, EPCTX_PATH_MAX, &folder, 1, error);
-}
-
 /* The canonical folder of `path` and its name, whatever has that. */
 static epctx_status epctx__path_place(const epctx_io *io, const char *path,
                                       char out[EPCTX_PATH_MAX], epctx_error *error)
 {
-    char folder[EPCTX_PATH_MAX];
     char given[EPCTX_PATH_MAX];
+    char folder[EPCTX_PATH_MAX];
+    epctx_str part = epctx_path_folder(epctx_str_of(path));
     epctx_status status;
-    EPCTX__TRY(epctx__path_parent(path, given, error));
+    part = part.size > 0 ? part : epctx_str_of(".");
+    EPCTX__TRY(epctx__path_join(given, sizeof given, &part, 1, error));
     status = io->canonical_fn(io->user, given, folder, sizeof folder, error);
     if (status == EPCTX_ERR_NOT_FOUND) {
         epctx_error_clear(error);
@@ -10247,14 +10240,10 @@ static EPCTX__UNUSED epctx_str epctx__path_beside(const epctx_io *io, const char
 EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
                                           epctx_overwrite overwrite, epctx_error *error)
 {
-    char folder[EPCTX_PATH_MAX];
+    char place[EPCTX_PATH_MAX];
     epctx_file_info info;
     epctx_error_clear(error);
-    EPCTX__TRY(epctx__path_parent(path, folder, error));
-    EPCTX__TRY(io->stat_fn(io->user, folder, &info, error));
-    if (info.kind != EPCTX_FILE_FOLDER) {
-        return epctx__file_failed(error, EPCTX_ERR_NOT_FOUND, "its folder does not exist", path);
-    }
+    EPCTX__TRY(epctx__path_place(io, path, place, error));
     EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
     if (info.kind == EPCTX_FILE_REGULAR && overwrite == EPCTX_OVERWRITE_FAIL) {
         return epctx__file_failed(error, EPCTX_ERR_EXISTS,
@@ -10502,30 +10491,6 @@ static epctx_status epctx__commit_kept(epctx_commit *c, epctx__commit_file *entr
                             "allow overwriting");
 }
 
-#ifndef EPCTX_NO_EDIT
-
-static epctx_status epctx__commit_judge_model(epctx_commit *c, epctx__commit_file *entry)
-{
-    epctx_model *model = entry->model;
-    char real[EPCTX_PATH_MAX];
-    if (!entry->opts.allow_huge) {
-        EPCTX__TRY(epctx__check_huge(model,
-                                     "keep the context in its own file (embed_mode 0) and large "
-                                     "initializers in an external file, or allow it",
-                                     c->error));
-    }
-    /* Its own name, wherever that leads now, or the same file by another one. */
-    if (model->id.inode != 0 &&
-        (strcmp(model->path, entry->path) == 0 ||
-         (c->io->canonical_fn(c->io->user, model->path, real, sizeof real, NULL) == EPCTX_OK &&
-          strcmp(real, entry->real) == 0))) {
-        entry->seen = &model->id;
-    }
-    return epctx__commit_folder(c, epctx_path_folder(epctx_str_of(entry->real)));
-}
-
-#endif /* EPCTX_NO_EDIT */
-
 /* `name` is below the commit's folder; NULL: the caller chose the path. */
 static epctx_status epctx__commit_judge(epctx_commit *c, epctx__commit_file *entry,
                                         const char *name)
@@ -10539,6 +10504,14 @@ static epctx_status epctx__commit_judge(epctx_commit *c, epctx__commit_file *ent
         EPCTX__TRY(epctx__commit_folder(c, epctx_path_folder(epctx_str_of(real))));
         name = epctx_path_file(epctx_str_of(entry->path)).data;
     }
+#ifndef EPCTX_NO_EDIT
+    if (entry->model != NULL && !entry->opts.allow_huge) {
+        EPCTX__TRY(epctx__check_huge(entry->model,
+                                     "keep the context in its own file (embed_mode 0) and large "
+                                     "initializers in an external file, or allow it",
+                                     c->error));
+    }
+#endif
     if (name == NULL || name[0] == '\0') {
         EPCTX__TRY(epctx_output_check(c->io, entry->path, overwrite, c->error));
         EPCTX__TRY(epctx__path_real(c->io, entry->path, real, c->error));
@@ -10556,7 +10529,14 @@ static epctx_status epctx__commit_judge(epctx_commit *c, epctx__commit_file *ent
     entry->name = entry->root != NULL ? entry->real + entry->inside : entry->path;
 #ifndef EPCTX_NO_EDIT
     if (entry->model != NULL) {
-        return epctx__commit_judge_model(c, entry);
+        epctx_model *model = entry->model;
+        /* Its own name, wherever that leads now, or the same file by another one. */
+        bool own = strcmp(model->path, entry->path) == 0 ||
+                   (c->io->canonical_fn(c->io->user, model->path, lock, sizeof lock, NULL) ==
+                        EPCTX_OK &&
+                    strcmp(lock, real) == 0);
+        entry->seen = own && model->id.inode != 0 ? &model->id : NULL;
+        return epctx__commit_folder(c, epctx_path_folder(epctx_str_of(real)));
     }
 #endif
     return keep ? epctx__commit_kept(c, entry) : EPCTX_OK;
@@ -10625,7 +10605,9 @@ static epctx_status epctx__commit_put_file(epctx_commit *c, epctx_output_file *f
     file->kept = false;
     entry->file = file;
     entry->is_model = file->is_model;
-    entry->opts = *opts;
+    if (opts != NULL) {
+        entry->opts = *opts;
+    }
     return epctx__commit_put(c, entry, file->name);
 }
 
@@ -10803,22 +10785,6 @@ static epctx_status epctx__commit_all(epctx_commit *c)
     return EPCTX_OK;
 }
 
-/* The last one first: each state on the way is whole. What cannot go back ends the way; then files
- * keep the second names that a model may use. */
-static void epctx__commit_back(epctx_commit *c)
-{
-    epctx__commit_file *entry;
-    epctx__output *out;
-    for (out = c->placed; out != NULL && !c->stuck; out = out->before) {
-        c->stuck = !c->io->back_fn(c->io->user, &out->file);
-    }
-    for (entry = c->files; entry != NULL; entry = entry->next) {
-        if (c->stuck && entry->out != NULL) {
-            entry->out->file.second[0] = '\0';
-        }
-    }
-}
-
 /* What the callers want to know about a commit that went well. */
 static epctx_status epctx__commit_report(epctx_commit *c)
 {
@@ -10843,6 +10809,8 @@ static epctx_status epctx__commit_report(epctx_commit *c)
 
 EPCTX_API epctx_status epctx_commit_run(epctx_commit *commit, epctx_error *error)
 {
+    epctx__output *out;
+    epctx__commit_file *entry;
     epctx_status status;
     epctx_error_clear(error);
     commit->error = error;
@@ -10850,7 +10818,16 @@ EPCTX_API epctx_status epctx_commit_run(epctx_commit *commit, epctx_error *error
     if (status == EPCTX_OK) {
         return epctx__commit_report(commit);
     }
-    epctx__commit_back(commit);
+    /* The last one first: each state on the way is whole. What cannot go back ends the way; then
+     * files keep the second names that a model may use. */
+    for (out = commit->placed; out != NULL && !commit->stuck; out = out->before) {
+        commit->stuck = !commit->io->back_fn(commit->io->user, &out->file);
+    }
+    for (entry = commit->files; entry != NULL && commit->stuck; entry = entry->next) {
+        if (entry->out != NULL) {
+            entry->out->file.second[0] = '\0';
+        }
+    }
     epctx_commit_close(commit);
     return status;
 }
@@ -10874,25 +10851,22 @@ EPCTX_API epctx_status epctx_write_bytes(const epctx_io *io, const char *path, c
                                          size_t size, const epctx_write_opts *opts,
                                          epctx_error *error)
 {
-    epctx_write_opts o;
     epctx_output_file file;
     epctx_arena arena;
     epctx_commit commit;
     epctx_span part;
     epctx_status status;
-    memset(&o, 0, sizeof o);
     memset(&file, 0, sizeof file);
-    o = opts != NULL ? *opts : o;
     part.data = (const uint8_t *)data;
     part.size = size;
     file.path = path;
     file.parts = &part;
     file.part_count = 1;
     file.size = size;
-    epctx_arena_init(&arena, o.allocator);
+    epctx_arena_init(&arena, opts != NULL ? opts->allocator : NULL);
     status = epctx_commit_begin(&commit, io, &arena, error);
     if (status == EPCTX_OK) {
-        status = epctx__commit_put_file(&commit, &file, &o, error);
+        status = epctx__commit_put_file(&commit, &file, opts, error);
     }
     if (status == EPCTX_OK) {
         status = epctx_commit_run(&commit, error);
@@ -15622,40 +15596,31 @@ static epctx__commit_file *epctx__detour_file(const epctx_commit *c, const epctx
     return entry;
 }
 
-/* FILE.new, or when that is taken FILE.new2 ... */
-EPCTX__APART static epctx_status epctx__detour_second(const epctx_commit *c,
-                                                      epctx__commit_file *entry)
-{
-    char path[EPCTX_PATH_MAX];
-    char end[48];
-    epctx_status status = EPCTX_ERR_EXISTS;
-    unsigned number;
-    for (number = 1; status == EPCTX_ERR_EXISTS && number < EPCTX__ATTEMPTS; number++) {
-        epctx_error_clear(c->error);
-        epctx__name_attempt(end, ".new", number);
-        EPCTX__TRY(epctx__path_end(entry->real, end, path, c->error));
-        status = c->io->second_fn(c->io->user, &entry->out->file,
-                                  epctx_path_file(epctx_str_of(path)).data, c->error);
-    }
-    return status;
-}
-
 /* Looks for files to be replaced that the model in the place of `entry` names, and gives them second
- * names; `seconds`: while there are such names. */
-static epctx_status epctx__detour_look(const epctx_commit *c, epctx__commit_file *entry,
+ * names, FILE.new, or when that is taken FILE.new2 ...; `seconds`: while there are such names. */
+EPCTX__APART static epctx_status epctx__detour_look(const epctx_commit *c, epctx__commit_file *entry,
                                        bool *seconds)
 {
     epctx_dependency *used = NULL;
+    char path[EPCTX_PATH_MAX];
+    char end[48];
     size_t count, i;
     EPCTX__TRY(epctx__files_at(c->io, entry->real, c->arena, &used, &count, c->error));
     for (i = 0; i < count; i++) {
         epctx__commit_file *other = epctx__detour_file(c, &used[i]);
+        bool named = other == NULL || other->out->file.second[0] != '\0';
+        epctx_status status = named || !*seconds ? EPCTX_OK : EPCTX_ERR_EXISTS;
+        unsigned number;
         entry->meets = entry->meets || other != NULL;
-        if (other != NULL && *seconds && other->out->file.second[0] == '\0') {
-            epctx_status status = epctx__detour_second(c, other);
-            *seconds = status != EPCTX_ERR_UNSUPPORTED;
-            EPCTX__TRY(*seconds ? status : EPCTX_OK);
+        for (number = 1; status == EPCTX_ERR_EXISTS && number < EPCTX__ATTEMPTS; number++) {
+            epctx_error_clear(c->error);
+            epctx__name_attempt(end, ".new", number);
+            EPCTX__TRY(epctx__path_end(other->real, end, path, c->error));
+            status = c->io->second_fn(c->io->user, &other->out->file,
+                                      epctx_path_file(epctx_str_of(path)).data, c->error);
         }
+        *seconds = *seconds && status != EPCTX_ERR_UNSUPPORTED;
+        EPCTX__TRY(*seconds ? status : EPCTX_OK);
     }
     return EPCTX_OK;
 }
