@@ -1389,8 +1389,6 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
  * >>path: names from a model become paths, names of outputs are made
  * ============================================================================================== */
 
-/* '/' or '\\', on every system. */
-EPCTX_API bool epctx_path_is_separator(char c);
 /* `folder` and `name` with a separator in between, unless there is one; without a folder the name.
  * EPCTX_ERR_LIMIT when there is no room. */
 EPCTX_API epctx_status epctx_path_join(epctx_str folder, epctx_str name, char *out, size_t capacity,
@@ -1401,30 +1399,18 @@ EPCTX_API bool epctx_path_has_dots(epctx_str name);
  * disk: not empty, no NUL, not absolute (POSIX root, drive letter, UNC, backslash root), no ".."
  * component, no ORT in-memory tag. "a..b.bin" and subfolders are fine. EPCTX_ERR_PATH. */
 EPCTX_API epctx_status epctx_path_check(epctx_str name, epctx_error *error);
-/* Folder of a path including the last separator; "" for a bare name. Borrowed from `path`. */
+/* Folder of a path including the last separator, "" for a bare name; the name after it. Borrowed. */
 EPCTX_API epctx_str epctx_path_folder(epctx_str path);
-/* File name after the last separator. Borrowed. */
 EPCTX_API epctx_str epctx_path_file(epctx_str path);
 /* The folder against which names in a model are resolved: of `context_file_path` (session option
  * ep.context_file_path) when set, else of `model_path`. EPCTX_ERR_PATH when both are empty: a model
  * from memory needs ep.context_file_path (EP-context design, inference workflow). */
 EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_file_path,
                                        epctx_str *folder, epctx_error *error);
-/* Canonical path of a file that need not exist, in a folder that does. */
-EPCTX_API epctx_status epctx_path_real(const epctx_io *io, const char *path, char *out,
-                                       size_t capacity, epctx_error *error);
-/* The canonical folder, with a separator at its end, of the file at `path`: through a link that of
- * the file it leads to. The names that a model stores are relative to it. */
-EPCTX_API epctx_status epctx_path_real_folder(const epctx_io *io, const char *path, char *out,
-                                              size_t capacity, epctx_error *error);
 /* The name of `path` relative to `folder`, both canonical; borrowed from `path`. EPCTX_ERR_PATH when
  * it is not inside. */
 EPCTX_API epctx_status epctx_path_relative(epctx_str folder, epctx_str path, epctx_str *name,
                                            epctx_error *error);
-/* `folder` + `name` as the canonical path of an existing regular, non-empty file inside `folder`,
- * links resolved (a link out of the folder is EPCTX_ERR_PATH). `out` gets a terminated path. */
-EPCTX_API epctx_status epctx_path_resolve(const epctx_io *io, epctx_str folder, epctx_str name,
-                                          char *out, size_t capacity, epctx_error *error);
 /* A snapshot of the Hugging Face cache keeps its files as links into blobs/ beside snapshots/: such
  * links may leave the model's folder, for that folder only (as ORT allows, PR 28725). */
 #define EPCTX_PATH_HUGGING_FACE 1u
@@ -1435,15 +1421,16 @@ EPCTX_API epctx_status epctx_path_resolve(const epctx_io *io, epctx_str folder, 
 /* A name with ".." is fine when it leads back into the folder, as ORT reads the locations of external
  * data. */
 #define EPCTX_PATH_DETOURS 4u
-/* As epctx_path_resolve, with flags. */
+/* `folder` + `name` as the canonical path of an existing regular, non-empty file inside `folder`,
+ * links resolved (a link out of the folder is EPCTX_ERR_PATH). `out` gets a terminated path. */
 EPCTX_API epctx_status epctx_path_find(const epctx_io *io, epctx_str folder, epctx_str name,
                                        uint32_t flags, char *out, size_t capacity,
                                        epctx_error *error);
-/* Resolves and maps in one step, so that nobody can put another file or a link in between: what is
- * mapped lies inside the folder. `path` (may be NULL) gets the canonical path. */
+/* Finds and maps in one step, so that nobody can put another file or a link in between. `path` (may
+ * be NULL, else EPCTX_PATH_MAX bytes) gets the canonical path. */
 EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
                                       uint32_t flags, epctx_mapping *out, char *path,
-                                      size_t capacity, epctx_error *error);
+                                      epctx_error *error);
 /* "dir/model.onnx" -> "dir/model_ctx.onnx" (ep.context_file_path's default). */
 EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out, size_t capacity,
                                                 epctx_error *error);
@@ -1462,19 +1449,15 @@ EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char
  * or device (PATH), and `overwrite` allows it (EXISTS). */
 EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
                                           epctx_overwrite overwrite, epctx_error *error);
-/* The same for a name that nobody chose, below a canonical folder: no part of it may be a link
- * (PATH). `path` (may be NULL, else EPCTX_PATH_MAX bytes) gets the whole path. */
-EPCTX_API epctx_status epctx_path_check_new(const epctx_io *io, epctx_str folder, epctx_str name,
-                                            epctx_overwrite overwrite, char *path,
-                                            epctx_error *error);
 
 typedef struct epctx_write_opts {
     epctx_overwrite overwrite;
     bool allow_huge; /* a model of more than EPCTX_MODEL_MAX bytes is EPCTX_ERR_LIMIT otherwise */
+    bool derived;    /* nobody chose the path: the file must be no link */
+    bool dry_run;    /* epctx_write_group: judges as far as possible beforehand, changes nothing */
     char *backup;    /* gets the backup's path, "" when there is none; may be NULL */
     size_t backup_capacity;
-    const epctx_file_lock *lock; /* the caller has the lock of the file; NULL: taken meanwhile */
-    bool derived;                /* nobody chose the path: the file must be no link */
+    const epctx_file_lock *lock;      /* the caller has the file's lock; NULL: taken meanwhile */
     const epctx_allocator *allocator; /* of epctx_write_bytes; default malloc */
 } epctx_write_opts;
 
@@ -1496,28 +1479,25 @@ typedef struct epctx_output_file {
     bool is_model; /* an ONNX model: comes into place after all other files */
 } epctx_output_file;
 
-/* Files that come into place together or not at all (>>manual, WRITING). Models and files are put
- * into a commit, which judges them and writes nothing; closing it instead of running it is a dry
- * run. What is put is borrowed until the commit is filled or run, models until it is closed. */
+/* Files that come into place together or not at all (>>manual, WRITING). What is put into a commit
+ * is judged and borrowed until the commit is filled or run, models until it is closed; closing
+ * instead of running is a dry run. */
 typedef struct epctx_commit {
     /* These may be set after epctx_commit_begin. */
     const struct epctx_hooks *hooks;
     const epctx_file_lock *lock; /* the caller has it */
     bool keep;                   /* a file that is there with the same bytes stays */
     /* The rest is the library's. */
-    bool linked; /* for reading: epctx_commit_rename copied nothing */
+    bool stuck; /* for reading: something could not be put back */
     const epctx_io *io;
     epctx_arena *arena;
     epctx_error *error;
     const char *folder; /* canonical, with a separator at its end */
-    struct epctx__commit_file *files, *last;
+    struct epctx__commit_file *files;
     struct epctx__output *placed; /* the last one */
-    epctx_io_file *locks;
-    size_t lock_count;
-    bool stuck; /* something could not be put back */
 } epctx_commit;
 
-/* `io` NULL: the files'. `arena` gives some 25 KB for each file that is written. */
+/* `io` NULL: the files'. `arena` gives some 30 KB for each file that is written. */
 EPCTX_API epctx_status epctx_commit_begin(epctx_commit *commit, const epctx_io *io,
                                           epctx_arena *arena, epctx_error *error);
 /* The folder that epctx_output_file.name is relative to. A model that is put sets it to its own. */
@@ -1532,10 +1512,8 @@ EPCTX_API epctx_status epctx_commit_put_model(epctx_commit *commit, epctx_model 
 #endif
 EPCTX_API epctx_status epctx_commit_put_file(epctx_commit *commit, epctx_output_file *file,
                                              epctx_overwrite overwrite, epctx_error *error);
-/* The file `from` gets the name `to`, both in the folder of the commit: first there is `to`, as a
- * second name or a copy (the same bytes may be there already, others are EPCTX_ERR_EXISTS), then the
- * models come, and `from` goes last. */
-EPCTX_API epctx_status epctx_commit_rename(epctx_commit *commit, const char *from, const char *to,
+/* The file `name` in the commit's folder goes, after all others are in place. */
+EPCTX_API epctx_status epctx_commit_remove(epctx_commit *commit, const char *name,
                                            epctx_error *error);
 /* Writes what was put so far to temporary files, so that its bytes are not needed any more. On
  * failure all that is not written yet leaves the commit. */
@@ -2242,11 +2220,6 @@ EPCTX_API epctx_status epctx_model_extract(epctx_model *model, const epctx_conve
  * one with the same bytes is kept in any case, one that the opened model itself uses is
  * EPCTX_ERR_PATH. A failure puts back what was there. A file of one part is one call of write_fn. */
 EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
-                                         const epctx_write_opts *opts, epctx_output_file *files,
-                                         size_t count, epctx_overwrite overwrite,
-                                         epctx_error *error);
-/* Whether epctx_write_group could write, as far as can be known beforehand. Changes nothing. */
-EPCTX_API epctx_status epctx_check_group(epctx_model *model, const char *path,
                                          const epctx_write_opts *opts, epctx_output_file *files,
                                          size_t count, epctx_overwrite overwrite,
                                          epctx_error *error);
@@ -8284,7 +8257,7 @@ static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx
         !epctx__list_room(&model->arena, &model->file_list, at, &model->file_room, sizeof file)) {
         return epctx__nomem(error, model->arena.missing);
     }
-    EPCTX__TRY(epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL, 0,
+    EPCTX__TRY(epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL,
                               error));
     if (epctx_map_put(&model->file_paths, epctx_str_of(file->path), at) != EPCTX_OK) {
         model->io->unmap_fn(model->io->user, &file->mapping);
@@ -9553,18 +9526,13 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
  * >>path
  * ============================================================================================== */
 
-EPCTX_API bool epctx_path_is_separator(char c)
+/* On every system: models travel. */
+static bool epctx__is_separator(char c)
 {
     return c == '/' || c == '\\';
 }
 
-static bool epctx__is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-/* A model may have been written on Windows and be read elsewhere, or the other way round: both
- * kinds of root and both separators are refused or split at on every system. */
+/* Both kinds of root and both separators count on every system. */
 static const char *epctx__path_fault(epctx_str name, uint32_t flags)
 {
     size_t start = 0;
@@ -9575,8 +9543,8 @@ static const char *epctx__path_fault(epctx_str name, uint32_t flags)
     if (memchr(name.data, '\0', name.size) != NULL) {
         return "contains a NUL byte";
     }
-    if (epctx_path_is_separator(name.data[0]) ||
-        (name.size >= 2 && epctx__is_letter(name.data[0]) && name.data[1] == ':')) {
+    if (epctx__is_separator(name.data[0]) ||
+        (name.size >= 2 && name.data[1] == ':' && ((unsigned)name.data[0] | 0x20u) - 'a' < 26)) {
         return "is absolute, a path relative to the model is expected";
     }
     if (name.size >= 2 && memcmp(name.data, "*/", 2) == 0) {
@@ -9588,7 +9556,7 @@ static const char *epctx__path_fault(epctx_str name, uint32_t flags)
     }
 #endif
     for (i = 0; i <= name.size && (flags & EPCTX_PATH_DETOURS) == 0; i++) {
-        if (i == name.size || epctx_path_is_separator(name.data[i])) {
+        if (i == name.size || epctx__is_separator(name.data[i])) {
             if (i - start == 2 && memcmp(name.data + start, "..", 2) == 0) {
                 return "leaves the model's folder through '..'";
             }
@@ -9602,10 +9570,8 @@ static epctx_status epctx__path_check(epctx_str name, uint32_t flags, epctx_erro
 {
     const char *fault = epctx__path_fault(name, flags);
     epctx_error_clear(error);
-    if (fault == NULL) {
-        return EPCTX_OK;
-    }
-    return epctx_fail(error, EPCTX_ERR_PATH, "path '%S' %s", &name, fault);
+    return fault == NULL ? EPCTX_OK
+                         : epctx_fail(error, EPCTX_ERR_PATH, "path '%S' %s", &name, fault);
 }
 
 EPCTX_API epctx_status epctx_path_check(epctx_str name, epctx_error *error)
@@ -9627,7 +9593,7 @@ EPCTX_API bool epctx_path_has_dots(epctx_str name)
 EPCTX_API epctx_str epctx_path_folder(epctx_str path)
 {
 #ifdef _WIN32
-    while (path.size > 0 && !epctx_path_is_separator(path.data[path.size - 1]) &&
+    while (path.size > 0 && !epctx__is_separator(path.data[path.size - 1]) &&
            path.data[path.size - 1] != ':') {
 #else
     while (path.size > 0 && path.data[path.size - 1] != '/') {
@@ -9688,12 +9654,12 @@ EPCTX_API epctx_status epctx_path_join(epctx_str folder, epctx_str name, char *o
                                        epctx_error *error)
 {
     epctx_str parts[3];
+    char end = folder.size > 0 ? folder.data[folder.size - 1] : '/';
     parts[0] = folder;
-    parts[1] = epctx_str_of(
-        folder.size == 0 || epctx_path_is_separator(folder.data[folder.size - 1]) ? "" : "/");
+    parts[1] = epctx_str_of(epctx__is_separator(end) ? "" : "/");
     parts[2] = name;
 #ifdef _WIN32
-    if (folder.size > 0 && folder.data[folder.size - 1] == ':') {
+    if (end == ':') {
         parts[1] = epctx_str_of("./"); /* "C:" is the current folder of the drive, "C:/" its root */
     }
 #endif
@@ -9704,46 +9670,20 @@ EPCTX_API epctx_status epctx_path_relative(epctx_str folder, epctx_str path, epc
                                            epctx_error *error)
 {
     size_t size = folder.size;
-    while (size > 0 && epctx_path_is_separator(folder.data[size - 1])) {
+    while (size > 0 && epctx__is_separator(folder.data[size - 1])) {
         size--;
     }
     *name = path;
     if (path.size <= size || (size > 0 && memcmp(folder.data, path.data, size) != 0) ||
-        !epctx_path_is_separator(path.data[size])) {
+        !epctx__is_separator(path.data[size])) {
         return epctx_fail(error, EPCTX_ERR_PATH, "'%S' is outside of the folder '%S'", &path,
                           &folder);
     }
-    while (name->size > 0 && (name->size + size > path.size ||
-                              epctx_path_is_separator(name->data[0]))) {
-        name->data++;
-        name->size--;
+    while (size < path.size && epctx__is_separator(path.data[size])) {
+        size++;
     }
-    return EPCTX_OK;
-}
-
-/* Is the canonical path `file` inside the canonical folder `folder`? */
-static bool epctx__path_inside(const char *folder, const char *file)
-{
-    epctx_str name;
-    return epctx_path_relative(epctx_str_of(folder), epctx_str_of(file), &name, NULL) == EPCTX_OK;
-}
-
-static epctx_status epctx__path_usable(const epctx_io *io, const char *path, epctx_str name,
-                                       epctx_error *error)
-{
-    epctx_file_info info;
-    EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
-    if (info.kind == EPCTX_FILE_NONE) {
-        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "file '%S' does not exist (looked at %s)",
-                          &name, path);
-    }
-    if (info.kind != EPCTX_FILE_REGULAR) {
-        return epctx_fail(error, EPCTX_ERR_PATH, "'%s' is %s, a regular file is expected", path,
-                          info.kind == EPCTX_FILE_FOLDER ? "a folder" : "a device or pipe");
-    }
-    if (info.size == 0) {
-        return epctx_fail(error, EPCTX_ERR_PATH, "file '%s' is empty (0 bytes)", path);
-    }
+    name->data += size;
+    name->size -= size;
     return EPCTX_OK;
 }
 
@@ -9754,19 +9694,17 @@ static bool epctx__path_blob(char *folder, const char *file)
     static const char snapshots[] = "/snapshots/";
     static const char blobs[] = "/blobs/";
     size_t root = strlen(folder);
-    size_t size = strlen(file);
     while (root > 0 && strncmp(folder + root, snapshots, sizeof snapshots - 1) != 0) {
         root--;
     }
     if (root == 0 || strncmp(folder, file, root) != 0 ||
         strncmp(file + root, blobs, sizeof blobs - 1) != 0 ||
-        memchr(file + root + sizeof blobs - 1, '/', size - root - (sizeof blobs - 1)) != NULL) {
+        strchr(file + root + sizeof blobs - 1, '/') != NULL) {
         return false;
     }
     folder[root] = '\0';
     return true;
 }
-
 
 /* `out` gets the canonical path of the file, `root` the canonical folder that it lies in. */
 static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epctx_str name,
@@ -9774,17 +9712,29 @@ static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epc
                                        char root[EPCTX_PATH_MAX], epctx_error *error)
 {
     char full[EPCTX_PATH_MAX];
+    epctx_file_info info;
     epctx_str part = folder.size > 0 ? folder : epctx_str_of(".");
     EPCTX__TRY(epctx__path_check(name, flags, error));
     if (io == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     }
     EPCTX__TRY(epctx_path_join(part, name, full, sizeof full, error));
-    EPCTX__TRY(epctx__path_usable(io, full, name, error));
+    EPCTX__TRY(io->stat_fn(io->user, full, &info, error));
+    if (info.kind == EPCTX_FILE_NONE) {
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "file '%S' does not exist (looked at %s)",
+                          &name, full);
+    }
+    if (info.kind != EPCTX_FILE_REGULAR) {
+        return epctx_fail(error, EPCTX_ERR_PATH, "'%s' is %s, a regular file is expected", full,
+                          info.kind == EPCTX_FILE_FOLDER ? "a folder" : "a device or pipe");
+    }
+    if (info.size == 0) {
+        return epctx_fail(error, EPCTX_ERR_PATH, "file '%s' is empty (0 bytes)", full);
+    }
     EPCTX__TRY(io->canonical_fn(io->user, full, out, capacity, error));
     full[strlen(full) - name.size] = '\0'; /* the folder and its separator */
     EPCTX__TRY(io->canonical_fn(io->user, full, root, EPCTX_PATH_MAX, error));
-    if (!epctx__path_inside(root, out) &&
+    if (epctx_path_relative(epctx_str_of(root), epctx_str_of(out), &part, NULL) != EPCTX_OK &&
         !((flags & EPCTX_PATH_HUGGING_FACE) != 0 && epctx__path_blob(root, out))) {
         return epctx_fail(error, EPCTX_ERR_PATH,
                           "path '%S' leaves the model's folder through a link: it is %s", &name,
@@ -9801,16 +9751,12 @@ EPCTX_API epctx_status epctx_path_find(const epctx_io *io, epctx_str folder, epc
     return epctx__path_locate(io, folder, name, flags, out, capacity, root, error);
 }
 
-EPCTX_API epctx_status epctx_path_resolve(const epctx_io *io, epctx_str folder, epctx_str name,
-                                          char *out, size_t capacity, epctx_error *error)
-{
-    return epctx_path_find(io, folder, name, 0, out, capacity, error);
-}
+/* For epctx_path_map: into memory that nobody else can change. */
+#define EPCTX__PATH_COPY 0x20000000u
 
-/* Mapped, or read where mapped files may change. */
-static epctx_status epctx__path_take(const epctx_io *io, epctx_str folder, epctx_str name,
-                                     uint32_t flags, bool copy, epctx_mapping *out, char *path,
-                                     size_t capacity, epctx_error *error)
+EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
+                                      uint32_t flags, epctx_mapping *out, char *path,
+                                      epctx_error *error)
 {
     char root[EPCTX_PATH_MAX];
     char full[EPCTX_PATH_MAX];
@@ -9818,32 +9764,16 @@ static epctx_status epctx__path_take(const epctx_io *io, epctx_str folder, epctx
     memset(out, 0, sizeof *out);
     EPCTX__TRY(epctx__path_locate(io, folder, name, flags, full, sizeof full, root, error));
     if (path != NULL) {
-        epctx_str whole = epctx_str_of(full);
-        EPCTX__TRY(epctx__path_join(path, capacity, &whole, 1, error));
+        memcpy(path, full, strlen(full) + 1);
     }
     EPCTX__TRY(epctx_path_relative(epctx_str_of(root), epctx_str_of(full), &inside, error));
-    EPCTX__TRY(io->map_fn(io->user, root, inside.data, copy, out, error));
+    EPCTX__TRY(io->map_fn(io->user, root, inside.data, (flags & EPCTX__PATH_COPY) != 0, out,
+                          error));
     if (out->size == 0) {
         io->unmap_fn(io->user, out);
         return epctx_fail(error, EPCTX_ERR_PATH, "file '%s' is empty (0 bytes)", full);
     }
     return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
-                                      uint32_t flags, epctx_mapping *out, char *path,
-                                      size_t capacity, epctx_error *error)
-{
-    return epctx__path_take(io, folder, name, flags, false, out, path, capacity, error);
-}
-
-/* A context binary for a backend. */
-static epctx_status epctx__path_binary_bytes(const epctx_io *io, epctx_str folder, epctx_str name,
-                                             uint32_t flags, epctx_mapping *out,
-                                             epctx_error *error)
-{
-    return epctx__path_take(io, folder, name, flags, (flags & EPCTX_PATH_IN_PLACE) == 0, out, NULL,
-                            0, error);
 }
 
 /* File name without the extension; a leading dot is part of the name. */
@@ -9867,11 +9797,10 @@ EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out,
     parts[0] = epctx_path_folder(model_path);
     parts[1] = epctx__path_stem(epctx_path_file(model_path));
     parts[2] = epctx_str_of("_ctx.onnx");
-    if (parts[1].size == 0) {
-        return epctx_fail(error, EPCTX_ERR_PATH,
-                          "there is no model file name to start from: set ep.context_file_path");
-    }
-    return epctx__path_join(out, capacity, parts, 3, error);
+    return parts[1].size > 0
+               ? epctx__path_join(out, capacity, parts, 3, error)
+               : epctx_fail(error, EPCTX_ERR_PATH,
+                            "there is no model file name to start from: set ep.context_file_path");
 }
 
 EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str ep, char *out,
@@ -9883,7 +9812,7 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
     parts[1] = epctx_str_of("_");
     parts[2] = ep;
     parts[3] = epctx_str_of(".bin");
-    if (parts[0].size > 4 && memcmp(parts[0].data + parts[0].size - 4, "_ctx", 4) == 0) {
+    if (parts[0].size > 4 && epctx__ends_with(parts[0], "_ctx")) {
         parts[0].size -= 4;
     }
     if (parts[0].size == 0 || ep.size == 0) {
@@ -9893,127 +9822,6 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
     EPCTX__TRY(epctx__path_join(out, capacity, parts, 4, error));
     /* "C:m_ctx.onnx" is a fine file here, but readers would refuse the binary's name. */
     return epctx_path_check(epctx_str_of(out), error);
-}
-
-/* -- where outputs are -- */
-
-/* The folder of `path`, or the current one. */
-static epctx_status epctx__path_parent(const char *path, char out[EPCTX_PATH_MAX],
-                                       epctx_error *error)
-{
-    epctx_str folder = epctx_path_folder(epctx_str_of(path));
-    folder = folder.size > 0 ? folder : epctx_str_of(".");
-    return epctx__path_join(out, EPCTX_PATH_MAX, &folder, 1, error);
-}
-
-/* The canonical folder of `path` and its name, whatever has that. */
-static epctx_status epctx__path_place(const epctx_io *io, const char *path, char *real,
-                                      size_t capacity, epctx_error *error)
-{
-    char folder[EPCTX_PATH_MAX];
-    char given[EPCTX_PATH_MAX];
-    epctx_error why;
-    epctx_status status;
-    epctx_error_clear(&why);
-    EPCTX__TRY(epctx__path_parent(path, given, error));
-    status = io->canonical_fn(io->user, given, folder, sizeof folder, &why);
-    if (status == EPCTX_ERR_NOT_FOUND) {
-        return epctx__file_failed(error, status, "cannot be written, its folder does not exist",
-                                  path);
-    }
-    if (status != EPCTX_OK) {
-        if (error != NULL) {
-            *error = why;
-        }
-        return status;
-    }
-    return epctx_path_join(epctx_str_of(folder), epctx_path_file(epctx_str_of(path)), real,
-                           capacity, error);
-}
-
-EPCTX_API epctx_status epctx_path_real(const epctx_io *io, const char *path, char *out,
-                                       size_t capacity, epctx_error *error)
-{
-    epctx_error why;
-    epctx_status status;
-    epctx_error_clear(&why);
-    status = io->canonical_fn(io->user, path, out, capacity, &why);
-    if (status == EPCTX_ERR_NOT_FOUND) {
-        return epctx__path_place(io, path, out, capacity, error);
-    }
-    if (status != EPCTX_OK && error != NULL) {
-        *error = why;
-    }
-    return status;
-}
-
-EPCTX_API epctx_status epctx_path_real_folder(const epctx_io *io, const char *path, char *out,
-                                              size_t capacity, epctx_error *error)
-{
-    EPCTX__TRY(epctx_path_real(io, path, out, capacity, error));
-    out[epctx_path_folder(epctx_str_of(out)).size] = '\0';
-    return EPCTX_OK;
-}
-
-/* The folder of the files that a model at `path` names: the path's, or where the path is a link
- * into another folder that of the file; `room` holds it then. */
-static EPCTX__UNUSED epctx_str epctx__path_beside(const epctx_io *io, const char *path,
-                                                  char room[EPCTX_PATH_MAX])
-{
-    epctx_str folder = epctx_path_folder(epctx_str_of(path));
-    char place[EPCTX_PATH_MAX];
-    if (io == NULL || path[0] == '\0' ||
-        io->canonical_fn(io->user, path, room, EPCTX_PATH_MAX, NULL) != EPCTX_OK ||
-        epctx__path_place(io, path, place, sizeof place, NULL) != EPCTX_OK) {
-        return folder;
-    }
-    room[epctx_path_folder(epctx_str_of(room)).size] = '\0';
-    place[epctx_path_folder(epctx_str_of(place)).size] = '\0';
-    return strcmp(room, place) == 0 ? folder : epctx_str_of(room);
-}
-
-EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
-                                          epctx_overwrite overwrite, epctx_error *error)
-{
-    char folder[EPCTX_PATH_MAX];
-    epctx_file_info info;
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__path_parent(path, folder, error));
-    EPCTX__TRY(io->stat_fn(io->user, folder, &info, error));
-    if (info.kind != EPCTX_FILE_FOLDER) {
-        return epctx__file_failed(error, EPCTX_ERR_NOT_FOUND, "its folder does not exist", path);
-    }
-    EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
-    if (info.kind == EPCTX_FILE_REGULAR && overwrite == EPCTX_OVERWRITE_FAIL) {
-        return epctx__file_failed(error, EPCTX_ERR_EXISTS,
-                                  "exists already: remove it or allow overwriting", path);
-    }
-    if (info.kind != EPCTX_FILE_NONE && info.kind != EPCTX_FILE_REGULAR) {
-        return epctx__file_failed(error, EPCTX_ERR_PATH,
-                                  "is a folder or a device, a file is expected", path);
-    }
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_path_check_new(const epctx_io *io, epctx_str folder, epctx_str name,
-                                            epctx_overwrite overwrite, char *path,
-                                            epctx_error *error)
-{
-    char real[EPCTX_PATH_MAX];
-    char now[EPCTX_PATH_MAX];
-    EPCTX__TRY(epctx_path_join(folder, name, real, sizeof real, error));
-    EPCTX__TRY(epctx_output_check(io, real, overwrite, error));
-    EPCTX__TRY(epctx_path_real(io, real, now, sizeof now, error));
-    if (strcmp(now, real) != 0) {
-        return epctx_fail(error, EPCTX_ERR_PATH,
-                          "is a link to %s or lies behind one: a file whose name comes from a "
-                          "model is not written through links; remove it or choose another name",
-                          now);
-    }
-    if (path != NULL) {
-        memcpy(path, real, strlen(real) + 1);
-    }
-    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char *out,
@@ -10031,6 +9839,105 @@ EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char
     return epctx__path_join(out, capacity, parts, 3, error);
 }
 
+/* -- where outputs are -- */
+
+/* The canonical folder of `path` and its name, whatever has that. */
+static epctx_status epctx__path_place(const epctx_io *io, const char *path,
+                                      char out[EPCTX_PATH_MAX], epctx_error *error)
+{
+    char given[EPCTX_PATH_MAX];
+    char folder[EPCTX_PATH_MAX];
+    epctx_str part = epctx_path_folder(epctx_str_of(path));
+    epctx_status status;
+    part = part.size > 0 ? part : epctx_str_of(".");
+    EPCTX__TRY(epctx__path_join(given, sizeof given, &part, 1, error));
+    status = io->canonical_fn(io->user, given, folder, sizeof folder, error);
+    if (status == EPCTX_ERR_NOT_FOUND) {
+        epctx_error_clear(error);
+        return epctx__file_failed(error, status, "cannot be written, its folder does not exist",
+                                  path);
+    }
+    EPCTX__TRY(status);
+    return epctx_path_join(epctx_str_of(folder), epctx_path_file(epctx_str_of(path)), out,
+                           EPCTX_PATH_MAX, error);
+}
+
+/* Canonical path of a file that need not exist, in a folder that does. */
+static epctx_status epctx__path_real(const epctx_io *io, const char *path, char out[EPCTX_PATH_MAX],
+                                     epctx_error *error)
+{
+    epctx_status status = io->canonical_fn(io->user, path, out, EPCTX_PATH_MAX, error);
+    if (status != EPCTX_ERR_NOT_FOUND) {
+        return status;
+    }
+    epctx_error_clear(error);
+    return epctx__path_place(io, path, out, error);
+}
+
+/* The folder of the files that a model at `path` names: the path's, or where the path is a link
+ * into another folder that of the file; `room` holds it then. */
+static EPCTX__UNUSED epctx_str epctx__path_beside(const epctx_io *io, const char *path,
+                                                  char room[EPCTX_PATH_MAX])
+{
+    epctx_str folder = epctx_path_folder(epctx_str_of(path));
+    char place[EPCTX_PATH_MAX];
+    if (io == NULL || path[0] == '\0' ||
+        io->canonical_fn(io->user, path, room, EPCTX_PATH_MAX, NULL) != EPCTX_OK ||
+        epctx__path_place(io, path, place, NULL) != EPCTX_OK) {
+        return folder;
+    }
+    room[epctx_path_folder(epctx_str_of(room)).size] = '\0';
+    place[epctx_path_folder(epctx_str_of(place)).size] = '\0';
+    return strcmp(room, place) == 0 ? folder : epctx_str_of(room);
+}
+
+EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
+                                          epctx_overwrite overwrite, epctx_error *error)
+{
+    char place[EPCTX_PATH_MAX];
+    epctx_file_info info;
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__path_place(io, path, place, error));
+    EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
+    if (info.kind == EPCTX_FILE_REGULAR && overwrite == EPCTX_OVERWRITE_FAIL) {
+        return epctx__file_failed(error, EPCTX_ERR_EXISTS,
+                                  "exists already: remove it or allow overwriting", path);
+    }
+    if (info.kind != EPCTX_FILE_NONE && info.kind != EPCTX_FILE_REGULAR) {
+        return epctx__file_failed(error, EPCTX_ERR_PATH,
+                                  "is a folder or a device, a file is expected", path);
+    }
+    return EPCTX_OK;
+}
+
+/* The same for a name that nobody chose, below a canonical folder: no part of it may be a link. */
+static epctx_status epctx__path_check_new(const epctx_io *io, epctx_str folder, epctx_str name,
+                                          epctx_overwrite overwrite, char path[EPCTX_PATH_MAX],
+                                          epctx_error *error)
+{
+    char now[EPCTX_PATH_MAX];
+    EPCTX__TRY(epctx_path_join(folder, name, path, EPCTX_PATH_MAX, error));
+    EPCTX__TRY(epctx_output_check(io, path, overwrite, error));
+    EPCTX__TRY(epctx__path_real(io, path, now, error));
+    if (strcmp(now, path) != 0) {
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "is a link to %s or lies behind one: a file whose name comes from a "
+                          "model is not written through links; remove it or choose another name",
+                          now);
+    }
+    return EPCTX_OK;
+}
+
+/* `real` with `end` behind its name, which is cut where it gets too long. */
+static epctx_status epctx__path_end(const char *real, const char *end, char out[EPCTX_PATH_MAX],
+                                    epctx_error *error)
+{
+    char name[EPCTX_NAME_MAX];
+    epctx__name_end(name, epctx_path_file(epctx_str_of(real)).data, end, EPCTX__NAME_MOST);
+    return epctx_path_join(epctx_path_folder(epctx_str_of(real)), epctx_str_of(name), out,
+                           EPCTX_PATH_MAX, error);
+}
+
 /* -- several files become visible together --
  *
  * One engine for one file or many. Every new file is complete and durable beforehand. Then, under
@@ -10046,8 +9953,7 @@ typedef struct epctx__output {
     const epctx_io *io;
     epctx_io_file file;
     bool open;
-    bool placed; /* back_fn brings back what was there */
-    bool needed; /* by a model that could not go back: the new name of a file */
+    bool placed;                  /* back_fn brings back what was there */
     struct epctx__output *before; /* what was placed before it */
     size_t used;
     epctx_status status; /* of the last write */
@@ -10056,27 +9962,26 @@ typedef struct epctx__output {
 } epctx__output;
 
 typedef struct epctx__commit_file {
-    struct epctx__commit_file *next;
-    const char *path; /* as the caller says it */
-    const char *real; /* canonical folder and name */
-    const char *root; /* of `name` and `lock`, as the callbacks of an io take them */
+    struct epctx__commit_file *next; /* in the order of the locks */
+    const char *path;                /* as the caller says it */
+    const char *real;                /* canonical folder and name */
+    const char *root;                /* of `name` and the lock's, as the callbacks of an io take them */
     const char *name;
-    const char *lock;
-    bool is_model;
-    bool goes;          /* is removed when all else is in place */
-    bool filled;
+    const char *lock; /* its whole path */
+    size_t inside;    /* where the lock's name begins in it */
     epctx_write_opts opts;
-    struct epctx_model *model;     /* what is in it: a model, */
-    epctx_output_file *file;       /* bytes, */
-    const struct epctx__commit_file *of; /* or what this other file is */
-    bool linked;          /* a second name of `of`, made here */
+    struct epctx_model *model; /* what is in it: a model or bytes */
+    epctx_output_file *file;
+    bool is_model;
+    bool goes; /* is removed when all else is in place */
+    bool filled;
+    bool meets; /* a model that is there names a file that is replaced */
+    bool held;  /* `locked` */
     epctx_file_info there;
     epctx_file_info *seen; /* what must still be there; NULL: anything. A model's is renewed */
     epctx__output *out;
     epctx__output *via; /* a model with second names */
-    bool second;        /* a model that is replaced names it */
-    bool meets;         /* a model that is there names a file that is replaced */
-    bool clear;         /* it has to go first */
+    epctx_io_file locked;
 } epctx__commit_file;
 
 static void epctx__progress(const struct epctx_hooks *hooks, const char *work, uint64_t done,
@@ -10091,41 +9996,30 @@ static epctx_status epctx__output_flush(epctx__output *out)
                                          out->error);
 }
 
-static epctx_status epctx__output_write(epctx__output *out, const void *data, size_t size)
+/* Without data zeros. */
+static epctx_status epctx__output_write(epctx__output *out, const uint8_t *data, size_t size)
 {
-    if (size > sizeof out->gathered - out->used) {
+    if (data != NULL && size > sizeof out->gathered - out->used) {
         EPCTX__TRY(epctx__output_flush(out));
+        if (size > sizeof out->gathered) {
+            return out->io->write_fn(out->io->user, &out->file, data, size, out->error);
+        }
     }
-    if (size > sizeof out->gathered) {
-        return out->io->write_fn(out->io->user, &out->file, data, size, out->error);
-    }
-    if (size > 0) {
-        memcpy(out->gathered + out->used, data, size);
-    }
-    out->used += size;
-    return EPCTX_OK;
-}
-
-/* A part; without data it is zeros. */
-static epctx_status epctx__output_part(epctx__output *out, const epctx_span *part)
-{
-    static const uint8_t zeros[4096] = {0};
-    size_t left = part->size;
-    if (part->data != NULL) {
-        return epctx__output_write(out, part->data, part->size);
-    }
-    while (left > 0) {
-        size_t piece = left < sizeof zeros ? left : sizeof zeros;
-        EPCTX__TRY(epctx__output_write(out, zeros, piece));
-        left -= piece;
+    while (size > 0) {
+        size_t room = sizeof out->gathered - out->used;
+        size_t piece = size < room ? size : room;
+        if (data != NULL) {
+            memcpy(out->gathered + out->used, data, piece);
+        } else {
+            memset(out->gathered + out->used, 0, piece);
+        }
+        out->used += piece;
+        size -= piece;
+        if (out->used == sizeof out->gathered) {
+            EPCTX__TRY(epctx__output_flush(out));
+        }
     }
     return EPCTX_OK;
-}
-
-static epctx_status epctx__output_sync(epctx__output *out)
-{
-    EPCTX__TRY(epctx__output_flush(out));
-    return out->io->sync_fn(out->io->user, &out->file, out->error);
 }
 
 static void epctx__output_close(epctx__output *out)
@@ -10136,27 +10030,44 @@ static void epctx__output_close(epctx__output *out)
     }
 }
 
-/* `real` with `end` behind its name, which is cut where it gets too long. */
-static epctx_status epctx__path_end(const char *real, const char *end, char out[EPCTX_PATH_MAX],
-                                    epctx_error *error)
+#ifndef EPCTX_NO_EDIT
+static epctx_status epctx__check_huge(epctx_model *model, const char *cure, epctx_error *error);
+static epctx_status epctx__output_model(epctx__output *out, epctx_model *model);
+static epctx_status epctx__commit_detour(epctx_commit *c);
+#endif
+
+/* A temporary file for an entry, complete and durable: `model`, or without one its bytes. */
+static epctx_status epctx__output_make(const epctx_commit *c, const epctx__commit_file *entry,
+                                       struct epctx_model *model, epctx__output **made)
 {
-    char name[EPCTX_NAME_MAX];
-    epctx__name_end(name, epctx_path_file(epctx_str_of(real)).data, end, EPCTX__NAME_MOST);
-    return epctx_path_join(epctx_path_folder(epctx_str_of(real)), epctx_str_of(name), out,
-                           EPCTX_PATH_MAX, error);
+    epctx__output *out;
+    size_t i;
+    EPCTX__NEW(out, epctx__output, 1, c->arena, c->error);
+    *made = out;
+    out->io = c->io;
+    out->error = c->error;
+    EPCTX__TRY(c->io->create_fn(c->io->user, entry->root, entry->name, &out->file, c->error));
+    out->open = true;
+#ifndef EPCTX_NO_EDIT
+    if (model != NULL) {
+        EPCTX__TRY(epctx__output_model(out, model));
+    }
+#endif
+    for (i = 0; model == NULL && i < entry->file->part_count; i++) {
+        const epctx_span *part = &entry->file->parts[i];
+        EPCTX__TRY(epctx__output_write(out, part->data, part->size));
+    }
+    EPCTX__TRY(epctx__output_flush(out));
+    return c->io->sync_fn(c->io->user, &out->file, c->error);
 }
 
 /* -- what takes part -- */
 
-static epctx_status epctx__commit_nomem(const epctx_commit *c)
+static epctx_status epctx__io_of(const epctx_io *io, const epctx_io **out, epctx_error *error)
 {
-    return epctx__nomem(c->error, c->arena->missing);
-}
-
-static epctx_status epctx__commit_copy(const epctx_commit *c, const char *text, const char **out)
-{
-    *out = epctx_arena_copy(c->arena, epctx_str_of(text));
-    return *out != NULL ? EPCTX_OK : epctx__commit_nomem(c);
+    *out = io != NULL ? io : epctx_io_files();
+    return *out != NULL ? EPCTX_OK
+                        : epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
 }
 
 EPCTX_API epctx_status epctx_commit_begin(epctx_commit *commit, const epctx_io *io,
@@ -10164,11 +10075,8 @@ EPCTX_API epctx_status epctx_commit_begin(epctx_commit *commit, const epctx_io *
 {
     epctx_error_clear(error);
     memset(commit, 0, sizeof *commit);
-    commit->io = io != NULL ? io : epctx_io_files();
     commit->arena = arena;
-    return commit->io != NULL
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
+    return epctx__io_of(io, &commit->io, error);
 }
 
 /* `folder` is canonical. */
@@ -10176,7 +10084,7 @@ static epctx_status epctx__commit_folder(epctx_commit *c, epctx_str folder)
 {
     char whole[EPCTX_PATH_MAX];
     EPCTX__TRY(epctx_path_join(folder, epctx_str_of(""), whole, sizeof whole, c->error));
-    return epctx__commit_copy(c, whole, &c->folder);
+    return epctx__copy(c->arena, epctx_str_of(whole), &c->folder, c->error);
 }
 
 EPCTX_API epctx_status epctx_commit_set_folder(epctx_commit *commit, const char *folder,
@@ -10190,113 +10098,6 @@ EPCTX_API epctx_status epctx_commit_set_folder(epctx_commit *commit, const char 
     return epctx__commit_folder(commit, epctx_str_of(real));
 }
 
-/* The folder that `path` is in becomes the commit's. */
-static epctx_status epctx__commit_beside(epctx_commit *c, const char *path)
-{
-    char place[EPCTX_PATH_MAX];
-    EPCTX__TRY(epctx__path_place(c->io, path, place, sizeof place, c->error));
-    return epctx__commit_folder(c, epctx_path_folder(epctx_str_of(place)));
-}
-
-/* Judges a file; the caller lets it take part. `name` is below the commit's folder; NULL: the
- * caller chose `path`. */
-static epctx_status epctx__commit_entry(epctx_commit *c, const char *path, const char *name,
-                                        epctx_overwrite overwrite, epctx__commit_file **out)
-{
-    epctx__commit_file *entry = (epctx__commit_file *)epctx_arena_alloc(c->arena, sizeof *entry);
-    char real[EPCTX_PATH_MAX];
-    char lock[EPCTX_PATH_MAX];
-    size_t folder = name != NULL ? strlen(c->folder) : 0;
-    if (entry == NULL) {
-        return epctx__commit_nomem(c);
-    }
-    *out = entry;
-    if (name != NULL) {
-        EPCTX__TRY(epctx_path_check_new(c->io, epctx_str_of(c->folder), epctx_str_of(name),
-                                        overwrite, real, c->error));
-    } else {
-        EPCTX__TRY(epctx_output_check(c->io, path, overwrite, c->error));
-        EPCTX__TRY(epctx_path_real(c->io, path, real, sizeof real, c->error));
-    }
-    EPCTX__TRY(epctx__path_end(real, ".lock", lock, c->error));
-    EPCTX__TRY(epctx__commit_copy(c, path, &entry->path));
-    EPCTX__TRY(epctx__commit_copy(c, real, &entry->real));
-    EPCTX__TRY(epctx__commit_copy(c, lock, &entry->lock));
-    entry->root = name != NULL ? c->folder : NULL;
-    entry->name = name != NULL ? entry->real + folder : entry->path;
-    entry->lock += folder;
-    entry->opts.overwrite = overwrite;
-    return EPCTX_OK;
-}
-
-static void epctx__commit_add(epctx_commit *c, epctx__commit_file *entry)
-{
-    if (c->last != NULL) {
-        c->last->next = entry;
-    } else {
-        c->files = entry;
-    }
-    c->last = entry;
-}
-
-#ifndef EPCTX_NO_EDIT
-
-static epctx_status epctx__check_huge(epctx_model *model, const char *cure, epctx_error *error);
-static epctx_status epctx__output_model(epctx__output *out, epctx_model *model);
-
-static epctx_status epctx__commit_model(epctx_commit *c, epctx_model *model, const char *path,
-                                        const epctx_write_opts *o)
-{
-    epctx__commit_file *entry;
-    char real[EPCTX_PATH_MAX];
-    if (!o->allow_huge) {
-        EPCTX__TRY(epctx__check_huge(model,
-                                     "keep the context in its own file (embed_mode 0) and large "
-                                     "initializers in an external file, or allow it",
-                                     c->error));
-    }
-    if (o->derived) {
-        EPCTX__TRY(epctx__commit_beside(c, path));
-    }
-    EPCTX__TRY(epctx__commit_entry(c, path,
-                                   o->derived ? epctx_path_file(epctx_str_of(path)).data : NULL,
-                                   o->overwrite, &entry));
-    EPCTX__TRY(epctx__commit_folder(c, epctx_path_folder(epctx_str_of(entry->real))));
-    entry->model = model;
-    entry->is_model = true;
-    entry->opts = *o;
-    c->lock = o->lock != NULL ? o->lock : c->lock;
-    /* Its own name, wherever that leads now, or the same file by another one. */
-    if (model->id.inode != 0 &&
-        (strcmp(model->path, path) == 0 ||
-         (c->io->canonical_fn(c->io->user, model->path, real, sizeof real, NULL) == EPCTX_OK &&
-          strcmp(real, entry->real) == 0))) {
-        entry->seen = &model->id;
-    }
-    epctx__commit_add(c, entry);
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_commit_put_model(epctx_commit *commit, epctx_model *model,
-                                              const char *path, const epctx_write_opts *opts,
-                                              epctx_error *error)
-{
-    epctx_write_opts defaults;
-    epctx_status status;
-    epctx_error_clear(error);
-    commit->error = error;
-    memset(&defaults, 0, sizeof defaults);
-    opts = opts != NULL ? opts : &defaults;
-    if (opts->backup != NULL && opts->backup_capacity > 0) {
-        opts->backup[0] = '\0';
-    }
-    status = epctx__commit_model(commit, model, path, opts);
-    epctx_blame(error, status == EPCTX_OK ? NULL : path, NULL, NULL);
-    return status;
-}
-
-#endif /* EPCTX_NO_EDIT */
-
 static bool epctx__parts_equal(const epctx_output_file *file, const epctx_mapping *mapping)
 {
     uint64_t at = 0;
@@ -10306,10 +10107,8 @@ static bool epctx__parts_equal(const epctx_output_file *file, const epctx_mappin
     }
     for (i = 0; i < file->part_count; i++) {
         const epctx_span *part = &file->parts[i];
-        if (part->size > mapping->size - at) {
-            return false;
-        }
-        if (part->data != NULL && memcmp(mapping->data + at, part->data, part->size) != 0) {
+        if (part->size > mapping->size - at ||
+            (part->data != NULL && memcmp(mapping->data + at, part->data, part->size) != 0)) {
             return false;
         }
         for (k = 0; part->data == NULL && k < part->size; k++) {
@@ -10323,9 +10122,9 @@ static bool epctx__parts_equal(const epctx_output_file *file, const epctx_mappin
 }
 
 /* Is the file there already? Then it must be there still when all comes into place. */
-static epctx_status epctx__commit_kept(epctx_commit *c, epctx__commit_file *entry,
-                                       epctx_output_file *file)
+static epctx_status epctx__commit_kept(epctx_commit *c, epctx__commit_file *entry)
 {
+    epctx_output_file *file = entry->file;
     epctx_mapping old;
     memset(&old, 0, sizeof old);
     EPCTX__TRY(c->io->stat_fn(c->io->user, entry->real, &entry->there, c->error));
@@ -10346,175 +10145,56 @@ static epctx_status epctx__commit_kept(epctx_commit *c, epctx__commit_file *entr
                             "allow overwriting");
 }
 
-static epctx_status epctx__commit_judge(epctx_commit *c, epctx_output_file *file,
-                                       epctx_overwrite overwrite)
+/* `name` is below the commit's folder; NULL: the caller chose the path. */
+static epctx_status epctx__commit_judge(epctx_commit *c, epctx__commit_file *entry,
+                                        const char *name)
 {
-    epctx__commit_file *entry;
-    const char *name = file->name != NULL && file->name[0] != '\0' ? file->name : NULL;
-    file->kept = false;
-    if (name != NULL && c->folder == NULL) {
-        return epctx_fail(c->error, EPCTX_ERR_ARG, "the commit has no folder for this name");
+    bool keep = c->keep && entry->file != NULL;
+    epctx_overwrite overwrite = keep ? EPCTX_OVERWRITE_REPLACE : entry->opts.overwrite;
+    char real[EPCTX_PATH_MAX];
+    char lock[EPCTX_PATH_MAX];
+    if (entry->opts.derived) {
+        EPCTX__TRY(epctx__path_place(c->io, entry->path, real, c->error));
+        EPCTX__TRY(epctx__commit_folder(c, epctx_path_folder(epctx_str_of(real))));
+        name = epctx_path_file(epctx_str_of(entry->path)).data;
     }
-    EPCTX__TRY(epctx__commit_entry(c, file->path, name,
-                                   c->keep ? EPCTX_OVERWRITE_REPLACE : overwrite, &entry));
-    entry->file = file;
-    entry->is_model = file->is_model;
-    entry->opts.overwrite = overwrite;
-    if (c->keep) {
-        EPCTX__TRY(epctx__commit_kept(c, entry, file));
-    }
-    epctx__commit_add(c, entry);
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_commit_put_file(epctx_commit *commit, epctx_output_file *file,
-                                             epctx_overwrite overwrite, epctx_error *error)
-{
-    epctx_status status;
-    epctx_error_clear(error);
-    commit->error = error;
-    status = epctx__commit_judge(commit, file, overwrite);
-    epctx_blame(error, status == EPCTX_OK ? NULL : file->path, NULL, NULL);
-    return status;
-}
-
-/* What is at the new name: nothing, or the same bytes from an attempt that was interrupted. */
-static epctx_status epctx__commit_moved(epctx_commit *c, const epctx__commit_file *from,
-                                        epctx__commit_file *to)
-{
-    epctx_mapping old, now;
-    bool same = false;
-    epctx_status status;
-    EPCTX__TRY(c->io->stat_fn(c->io->user, to->real, &to->there, c->error));
-    if (to->there.kind == EPCTX_FILE_NONE) {
-        to->of = from;
-        return EPCTX_OK;
-    }
-    EPCTX__TRY(c->io->map_fn(c->io->user, from->root, from->name, false, &old, c->error));
-    status = c->io->map_fn(c->io->user, to->root, to->name, false, &now, c->error);
-    if (status == EPCTX_OK) {
-        same = old.size == now.size &&
-               (old.size == 0 || memcmp(old.data, now.data, old.size) == 0);
-        c->io->unmap_fn(c->io->user, &now);
-    }
-    c->io->unmap_fn(c->io->user, &old);
-    return same || status != EPCTX_OK
-               ? status
-               : epctx_fail(c->error, EPCTX_ERR_EXISTS,
-                             "exists already: choose another name, or remove it");
-}
-
-EPCTX_API epctx_status epctx_commit_rename(epctx_commit *commit, const char *from, const char *to,
-                                           epctx_error *error)
-{
-    epctx__commit_file *old;
-    epctx__commit_file *made;
-    epctx_status status;
-    epctx_error_clear(error);
-    commit->error = error;
-    if (commit->folder == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "the commit has no folder for these names");
-    }
-    status = epctx__commit_entry(commit, from, from, EPCTX_OVERWRITE_REPLACE, &old);
-    epctx_blame(error, status == EPCTX_OK ? NULL : from, NULL, NULL);
-    EPCTX__TRY(status);
-    status = epctx__commit_entry(commit, to, to, EPCTX_OVERWRITE_REPLACE, &made);
-    if (status == EPCTX_OK) {
-        status = epctx__commit_moved(commit, old, made);
-    }
-    epctx_blame(error, status == EPCTX_OK ? NULL : to, NULL, NULL);
-    EPCTX__TRY(status);
-    old->path = old->real; /* for messages */
-    made->path = made->real;
-    made->opts.overwrite = EPCTX_OVERWRITE_FAIL;
-    old->goes = true;
-    epctx__commit_add(commit, made);
-    epctx__commit_add(commit, old);
-    return EPCTX_OK;
-}
-
-/* -- filling -- */
-
-/* Opens a temporary file for it. */
-static epctx_status epctx__commit_open(epctx_commit *c, const epctx__commit_file *entry,
-                                       epctx__output **made)
-{
-    epctx__output *out = (epctx__output *)epctx_arena_alloc(c->arena, sizeof *out);
-    if (out == NULL) {
-        return epctx__commit_nomem(c);
-    }
-    *made = out;
-    out->io = c->io;
-    out->error = c->error;
-    EPCTX__TRY(c->io->create_fn(c->io->user, entry->root, entry->name, &out->file, c->error));
-    out->open = true;
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__commit_write(epctx_commit *c, epctx__commit_file *entry)
-{
-    size_t i;
-    EPCTX__TRY(epctx__commit_open(c, entry, &entry->out));
 #ifndef EPCTX_NO_EDIT
-    if (entry->model != NULL) {
-        return epctx__output_model(entry->out, entry->model);
+    if (entry->model != NULL && !entry->opts.allow_huge) {
+        EPCTX__TRY(epctx__check_huge(entry->model,
+                                     "keep the context in its own file (embed_mode 0) and large "
+                                     "initializers in an external file, or allow it",
+                                     c->error));
     }
 #endif
-    for (i = 0; i < entry->file->part_count; i++) {
-        EPCTX__TRY(epctx__output_part(entry->out, &entry->file->parts[i]));
+    if (name == NULL || name[0] == '\0') {
+        EPCTX__TRY(epctx_output_check(c->io, entry->path, overwrite, c->error));
+        EPCTX__TRY(epctx__path_real(c->io, entry->path, real, c->error));
+    } else if (c->folder != NULL) {
+        EPCTX__TRY(epctx__path_check_new(c->io, epctx_str_of(c->folder), epctx_str_of(name),
+                                         overwrite, real, c->error));
+        entry->root = c->folder;
+        entry->inside = strlen(c->folder);
+    } else {
+        return epctx_fail(c->error, EPCTX_ERR_ARG, "the commit has no folder for this name");
     }
-    return epctx__output_sync(entry->out);
+    EPCTX__TRY(epctx__path_end(real, ".lock", lock, c->error));
+    EPCTX__TRY(epctx__copy(c->arena, epctx_str_of(real), &entry->real, c->error));
+    EPCTX__TRY(epctx__copy(c->arena, epctx_str_of(lock), &entry->lock, c->error));
+    entry->name = entry->root != NULL ? entry->real + entry->inside : entry->path;
+#ifndef EPCTX_NO_EDIT
+    if (entry->model != NULL) {
+        epctx_model *model = entry->model;
+        /* Its own name, wherever that leads now, or the same file by another one. */
+        bool own = strcmp(model->path, entry->path) == 0 ||
+                   (c->io->canonical_fn(c->io->user, model->path, lock, sizeof lock, NULL) ==
+                        EPCTX_OK &&
+                    strcmp(lock, real) == 0);
+        entry->seen = own && model->id.inode != 0 ? &model->id : NULL;
+        return epctx__commit_folder(c, epctx_path_folder(epctx_str_of(real)));
+    }
+#endif
+    return keep ? epctx__commit_kept(c, entry) : EPCTX_OK;
 }
-
-/* What could not be written leaves the commit. */
-static void epctx__commit_drop(epctx_commit *c)
-{
-    epctx__commit_file **link = &c->files;
-    c->last = NULL;
-    while (*link != NULL) {
-        if ((*link)->filled) {
-            c->last = *link;
-            link = &c->last->next;
-        } else {
-            epctx__output_close((*link)->out);
-            *link = (*link)->next;
-        }
-    }
-}
-
-static epctx_status epctx__commit_fill(epctx_commit *c, bool models)
-{
-    epctx__commit_file *entry;
-    for (entry = c->files; entry != NULL; entry = entry->next) {
-        bool written = entry->model != NULL || (entry->file != NULL && !entry->file->kept);
-        if (entry->is_model != models || entry->filled) {
-            continue;
-        }
-        if (written) {
-            epctx_status status = epctx__commit_write(c, entry);
-            epctx_blame(c->error, status == EPCTX_OK ? NULL : entry->path, NULL, NULL);
-            EPCTX__TRY(status);
-        }
-        entry->filled = true;
-    }
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_commit_fill(epctx_commit *commit, epctx_error *error)
-{
-    epctx_status status;
-    commit->error = error;
-    status = epctx__commit_fill(commit, false);
-    if (status == EPCTX_OK) {
-        status = epctx__commit_fill(commit, true);
-    }
-    if (status != EPCTX_OK) {
-        epctx__commit_drop(commit);
-    }
-    return status;
-}
-
-/* -- locks -- */
 
 /* One order for everybody, so that nobody waits for somebody who waits for him: what is called a
  * model first, so that who holds the lock of a model already can wait for its files; then by name. */
@@ -10525,50 +10205,127 @@ static int epctx__lock_order(const char *a, const char *b)
     return first != second ? (first ? -1 : 1) : strcmp(a, b);
 }
 
-/* The whole path of an entry's lock. */
-static const char *epctx__lock_path(const epctx__commit_file *entry)
+static epctx_status epctx__commit_entry(epctx_commit *c, const char *path, epctx_error *error,
+                                        epctx__commit_file **out)
 {
-    return entry->lock - (entry->root != NULL ? strlen(entry->root) : 0);
+    epctx_error_clear(error);
+    c->error = error;
+    EPCTX__NEW(*out, epctx__commit_file, 1, c->arena, error);
+    return epctx__copy(c->arena, epctx_str_of(path), &(*out)->path, error);
 }
 
-EPCTX__APART static epctx_status epctx__commit_lock(epctx_commit *c)
+/* Judges an entry and lets it take part. */
+static epctx_status epctx__commit_put(epctx_commit *c, epctx__commit_file *entry, const char *name)
 {
-    const char *held = c->lock != NULL && c->lock->held ? c->lock->path : NULL;
-    const epctx__commit_file *last = NULL;
-    const epctx__commit_file *entry;
-    size_t count = 0;
-    if (c->io->lock_fn == NULL) {
-        return EPCTX_OK;
+    epctx__commit_file **link = &c->files;
+    epctx_status status = epctx__commit_judge(c, entry, name);
+    epctx_blame(c->error, entry->path, NULL, NULL);
+    EPCTX__TRY(status);
+    c->lock = entry->opts.lock != NULL ? entry->opts.lock : c->lock;
+    while (*link != NULL && epctx__lock_order((*link)->lock, entry->lock) <= 0) {
+        link = &(*link)->next;
     }
-    for (entry = c->files; entry != NULL; entry = entry->next) {
-        count++;
+    entry->next = *link;
+    *link = entry;
+    return EPCTX_OK;
+}
+
+#ifndef EPCTX_NO_EDIT
+
+EPCTX_API epctx_status epctx_commit_put_model(epctx_commit *commit, epctx_model *model,
+                                              const char *path, const epctx_write_opts *opts,
+                                              epctx_error *error)
+{
+    epctx__commit_file *entry;
+    if (opts != NULL && opts->backup != NULL && opts->backup_capacity > 0) {
+        opts->backup[0] = '\0';
     }
-    c->locks = (epctx_io_file *)epctx_arena_array(c->arena, count, sizeof *c->locks);
-    if (c->locks == NULL) {
-        return epctx__commit_nomem(c);
+    EPCTX__TRY(epctx__commit_entry(commit, path, error, &entry));
+    entry->model = model;
+    entry->is_model = true;
+    if (opts != NULL) {
+        entry->opts = *opts;
     }
-    for (;;) {
-        const epctx__commit_file *next = NULL;
-        for (entry = c->files; entry != NULL; entry = entry->next) {
-            const char *path = epctx__lock_path(entry);
-            if ((last == NULL || epctx__lock_order(path, epctx__lock_path(last)) > 0) &&
-                (next == NULL || epctx__lock_order(path, epctx__lock_path(next)) < 0)) {
-                next = entry;
+    return epctx__commit_put(commit, entry, NULL);
+}
+
+#endif /* EPCTX_NO_EDIT */
+
+static epctx_status epctx__commit_put_file(epctx_commit *c, epctx_output_file *file,
+                                           const epctx_write_opts *opts, epctx_error *error)
+{
+    epctx__commit_file *entry;
+    EPCTX__TRY(epctx__commit_entry(c, file->path, error, &entry));
+    file->kept = false;
+    entry->file = file;
+    entry->is_model = file->is_model;
+    if (opts != NULL) {
+        entry->opts = *opts;
+    }
+    return epctx__commit_put(c, entry, file->name);
+}
+
+EPCTX_API epctx_status epctx_commit_put_file(epctx_commit *commit, epctx_output_file *file,
+                                             epctx_overwrite overwrite, epctx_error *error)
+{
+    epctx_write_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.overwrite = overwrite;
+    return epctx__commit_put_file(commit, file, &opts, error);
+}
+
+EPCTX_API epctx_status epctx_commit_remove(epctx_commit *commit, const char *name,
+                                           epctx_error *error)
+{
+    epctx__commit_file *entry;
+    EPCTX__TRY(epctx__commit_entry(commit, name, error, &entry));
+    entry->goes = true;
+    EPCTX__TRY(epctx__commit_put(commit, entry, name));
+    entry->path = entry->real; /* for messages */
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_commit_fill(epctx_commit *commit, epctx_error *error)
+{
+    epctx__commit_file **link = &commit->files;
+    epctx__commit_file *entry;
+    epctx_status status = EPCTX_OK;
+    commit->error = error;
+    while ((entry = *link) != NULL) {
+        if (status == EPCTX_OK && !entry->filled) {
+            if (entry->model != NULL || (entry->file != NULL && !entry->file->kept)) {
+                status = epctx__output_make(commit, entry, entry->model, &entry->out);
+                epctx_blame(error, entry->path, NULL, NULL);
             }
+            entry->filled = status == EPCTX_OK;
         }
-        if (next == NULL) {
-            return EPCTX_OK;
+        if (entry->filled) {
+            link = &entry->next;
+        } else {
+            epctx__output_close(entry->out);
+            *link = entry->next;
         }
-        if (held == NULL || strcmp(held, epctx__lock_path(next)) != 0) {
-            epctx_io_file *lock = &c->locks[c->lock_count];
-            memset(lock, 0, sizeof *lock);
-            lock->try_only =
-                held != NULL && epctx__lock_order(epctx__lock_path(next), held) < 0;
-            EPCTX__TRY(c->io->lock_fn(c->io->user, next->root, next->lock, lock, c->error));
-            c->lock_count++;
-        }
-        last = next;
     }
+    return status;
+}
+
+/* -- locks -- */
+
+static epctx_status epctx__commit_lock(epctx_commit *c)
+{
+    const char *held = c->lock != NULL && c->lock->held ? c->lock->path : "";
+    const char *last = "";
+    epctx__commit_file *entry;
+    for (entry = c->files; entry != NULL && c->io->lock_fn != NULL; entry = entry->next) {
+        if (strcmp(entry->lock, last) != 0 && strcmp(entry->lock, held) != 0) {
+            entry->locked.try_only = held[0] != '\0' && epctx__lock_order(entry->lock, held) < 0;
+            EPCTX__TRY(c->io->lock_fn(c->io->user, entry->root, entry->lock + entry->inside,
+                                      &entry->locked, c->error));
+            entry->held = true;
+        }
+        last = entry->lock;
+    }
+    return EPCTX_OK;
 }
 
 /* `derived`: nobody chose the path. */
@@ -10577,9 +10334,9 @@ static epctx_status epctx__file_lock_as(epctx_file_lock *lock, const epctx_io *i
 {
     char real[EPCTX_PATH_MAX];
     memset(lock, 0, sizeof *lock);
-    lock->io = io;
-    EPCTX__TRY(derived ? epctx__path_place(io, path, real, sizeof real, error)
-                       : epctx_path_real(io, path, real, sizeof real, error));
+    EPCTX__TRY(epctx__io_of(io, &lock->io, error));
+    io = lock->io;
+    EPCTX__TRY((derived ? epctx__path_place : epctx__path_real)(io, path, real, error));
     EPCTX__TRY(epctx__path_end(real, ".lock", lock->path, error));
     if (io->lock_fn != NULL) {
         EPCTX__TRY(io->lock_fn(io->user, NULL, lock->path, &lock->file, error));
@@ -10592,10 +10349,7 @@ EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_i
                                             const char *path, epctx_error *error)
 {
     epctx_error_clear(error);
-    memset(lock, 0, sizeof *lock);
-    io = io != NULL ? io : epctx_io_files();
-    return io != NULL ? epctx__file_lock_as(lock, io, path, false, error)
-                      : epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
+    return epctx__file_lock_as(lock, io, path, false, error);
 }
 
 EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock)
@@ -10618,10 +10372,9 @@ static epctx_status epctx__commit_review(epctx_commit *c)
             continue;
         }
         EPCTX__TRY(c->io->stat_fn(c->io->user, entry->real, &now, c->error));
-        if (now.kind == EPCTX_FILE_NONE && entry->is_model) {
-            continue; /* nothing is lost */
-        }
-        if (!epctx_file_same(&now, entry->seen)) {
+        /* Where a model is gone nothing is lost. */
+        if (!(now.kind == EPCTX_FILE_NONE && entry->is_model) &&
+            !epctx_file_same(&now, entry->seen)) {
             return epctx__file_failed(c->error, EPCTX_ERR_CHANGED,
                                       "changed since it was read: somebody else wrote it; nothing "
                                       "is replaced, start again from the new file",
@@ -10631,112 +10384,32 @@ static epctx_status epctx__commit_review(epctx_commit *c)
     return EPCTX_OK;
 }
 
-#ifndef EPCTX_NO_EDIT
-static epctx_status epctx__commit_detour(epctx_commit *c);
-#endif
-
-/* From here on there is something to put back. */
-static void epctx__commit_step(epctx_commit *c, epctx__output *out)
+/* Puts a file into its place, or clears that; from here on there is something to put back. */
+static epctx_status epctx__commit_place(epctx_commit *c, const epctx__commit_file *entry,
+                                        epctx__output *out, bool clear)
 {
+    const epctx_io *io = c->io;
+    /* What this commit put or cleared there itself is replaced without further ado. */
+    bool ours = entry->meets && out == entry->out && !clear;
+    epctx_status status;
     if (!out->placed) {
         out->placed = true;
         out->before = c->placed;
         c->placed = out;
     }
-}
-
-static epctx_status epctx__commit_place(epctx_commit *c, const epctx__commit_file *entry,
-                                        epctx__output *out)
-{
-    /* What this commit put there itself is replaced without further ado. */
-    bool ours = entry->via != NULL && out == entry->out;
-    epctx_overwrite overwrite = ours || entry->clear ? EPCTX_OVERWRITE_REPLACE
-                                                     : entry->opts.overwrite;
-    epctx_status status;
-    epctx__commit_step(c, out);
     out->file.alone = c->files->next == NULL;
-    status = c->io->commit_fn(c->io->user, &out->file, overwrite, c->error);
-    epctx_blame(c->error, status == EPCTX_OK ? NULL : entry->path, NULL, NULL);
+    status = (clear ? io->clear_fn : io->commit_fn)(
+        io->user, &out->file, ours ? EPCTX_OVERWRITE_REPLACE : entry->opts.overwrite, c->error);
+    epctx_blame(c->error, entry->path, NULL, NULL);
     return status;
-}
-
-/* The new name of a file that is renamed. */
-EPCTX__APART static epctx_status epctx__commit_link(epctx_commit *c, epctx__commit_file *entry)
-{
-    const epctx_io *io = c->io;
-    epctx_output_file file;
-    epctx_mapping old;
-    epctx_span part;
-    epctx_status status = EPCTX_ERR_UNSUPPORTED;
-    epctx_error why;
-    epctx_error_clear(&why);
-    if (io->link_fn != NULL) {
-        status = io->link_fn(io->user, entry->root, entry->of->name, entry->name, &why);
-    }
-    if (status == EPCTX_OK || status == EPCTX_ERR_EXISTS || status == EPCTX_ERR_PATH) {
-        entry->linked = c->linked = status == EPCTX_OK;
-        if (status != EPCTX_OK && c->error != NULL) {
-            *c->error = why;
-        }
-        return status;
-    }
-    EPCTX__TRY(io->map_fn(io->user, entry->root, entry->of->name, false, &old, c->error));
-    memset(&file, 0, sizeof file);
-    part.data = old.data;
-    part.size = old.size;
-    file.parts = &part;
-    file.part_count = 1;
-    entry->file = &file;
-    status = epctx__commit_write(c, entry);
-    entry->file = NULL;
-    io->unmap_fn(io->user, &old);
-    EPCTX__TRY(status);
-    entry->out->needed = true;
-    return epctx__commit_place(c, entry, entry->out);
-}
-
-/* Ways around and new names, before anything else. */
-static epctx_status epctx__commit_first(epctx_commit *c)
-{
-    epctx__commit_file *entry;
-    for (entry = c->files; entry != NULL; entry = entry->next) {
-        epctx_status status = EPCTX_OK;
-        if (entry->via != NULL) {
-            status = epctx__commit_place(c, entry, entry->via);
-        } else if (entry->clear) {
-            epctx__commit_step(c, entry->out);
-            status = c->io->clear_fn(c->io->user, &entry->out->file, entry->opts.overwrite,
-                                     c->error);
-        } else if (entry->of != NULL) {
-            status = epctx__commit_link(c, entry);
-        }
-        epctx_blame(c->error, status == EPCTX_OK ? NULL : entry->path, NULL, NULL);
-        EPCTX__TRY(status);
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__commit_kind(epctx_commit *c, bool models, uint64_t *done)
-{
-    epctx__commit_file *entry;
-    uint64_t total = 0;
-    for (entry = c->files; entry != NULL; entry = entry->next) {
-        total += entry->out != NULL && entry->of == NULL;
-    }
-    for (entry = c->files; entry != NULL; entry = entry->next) {
-        if (entry->is_model == models && entry->out != NULL && entry->of == NULL) {
-            EPCTX__TRY(epctx__commit_place(c, entry, entry->out));
-            epctx__progress(c->hooks, "write", ++*done, total);
-        }
-    }
-    return EPCTX_OK;
 }
 
 static epctx_status epctx__commit_all(epctx_commit *c)
 {
-    const epctx_io *io = c->io;
     epctx__commit_file *entry;
     uint64_t done = 0;
+    uint64_t total = 0;
+    int models;
     EPCTX__TRY(epctx_commit_fill(c, c->error));
     EPCTX__TRY(epctx_cancelled(c->hooks, c->error));
     EPCTX__TRY(epctx__commit_lock(c));
@@ -10744,35 +10417,26 @@ static epctx_status epctx__commit_all(epctx_commit *c)
 #ifndef EPCTX_NO_EDIT
     EPCTX__TRY(epctx__commit_detour(c));
 #endif
-    EPCTX__TRY(epctx__commit_first(c));
-    EPCTX__TRY(epctx__commit_kind(c, false, &done));
-    EPCTX__TRY(epctx__commit_kind(c, true, &done));
+    for (entry = c->files; entry != NULL; entry = entry->next) {
+        total += entry->out != NULL;
+    }
+    for (models = 0; models < 2; models++) {
+        for (entry = c->files; entry != NULL; entry = entry->next) {
+            if (entry->is_model == (models == 1) && entry->out != NULL) {
+                EPCTX__TRY(epctx__commit_place(c, entry, entry->out, false));
+                epctx__progress(c->hooks, "write", ++done, total);
+            }
+        }
+    }
     for (entry = c->files; entry != NULL; entry = entry->next) {
         if (entry->goes) {
-            epctx_status status = io->remove_fn(io->user, entry->root, entry->name, c->error);
-            epctx_blame(c->error, status == EPCTX_OK ? NULL : entry->path, NULL, NULL);
+            epctx_status status =
+                c->io->remove_fn(c->io->user, entry->root, entry->name, c->error);
+            epctx_blame(c->error, entry->path, NULL, NULL);
             EPCTX__TRY(status);
         }
     }
     return EPCTX_OK;
-}
-
-/* Puts everything back, the last one first: each state on the way is whole. */
-static void epctx__commit_back(epctx_commit *c)
-{
-    const epctx_io *io = c->io;
-    epctx__commit_file *entry;
-    epctx__output *out;
-    for (out = c->placed; out != NULL; out = out->before) {
-        if (!out->needed || !c->stuck) {
-            c->stuck = !io->back_fn(io->user, &out->file) || c->stuck;
-        }
-    }
-    for (entry = c->files; entry != NULL; entry = entry->next) {
-        if (entry->linked && !c->stuck) { /* otherwise a model needs the new name */
-            (void)io->remove_fn(io->user, entry->root, entry->name, NULL);
-        }
-    }
 }
 
 /* What the callers want to know about a commit that went well. */
@@ -10799,16 +10463,27 @@ static epctx_status epctx__commit_report(epctx_commit *c)
 
 EPCTX_API epctx_status epctx_commit_run(epctx_commit *commit, epctx_error *error)
 {
+    epctx__output *out;
+    epctx__commit_file *entry;
     epctx_status status;
     epctx_error_clear(error);
     commit->error = error;
     status = epctx__commit_all(commit);
-    if (status != EPCTX_OK) {
-        epctx__commit_back(commit);
-        epctx_commit_close(commit);
-        return status;
+    if (status == EPCTX_OK) {
+        return epctx__commit_report(commit);
     }
-    return epctx__commit_report(commit);
+    /* The last one first: each state on the way is whole. What cannot go back ends the way; then
+     * files keep the second names that a model may use. */
+    for (out = commit->placed; out != NULL && !commit->stuck; out = out->before) {
+        commit->stuck = !commit->io->back_fn(commit->io->user, &out->file);
+    }
+    for (entry = commit->files; entry != NULL && commit->stuck; entry = entry->next) {
+        if (entry->out != NULL) {
+            entry->out->file.second[0] = '\0';
+        }
+    }
+    epctx_commit_close(commit);
+    return status;
 }
 
 EPCTX_API void epctx_commit_close(epctx_commit *commit)
@@ -10818,44 +10493,36 @@ EPCTX_API void epctx_commit_close(epctx_commit *commit)
         epctx__output_close(entry->out);
         epctx__output_close(entry->via);
     }
-    while (commit->lock_count > 0) {
-        commit->io->close_fn(commit->io->user, &commit->locks[--commit->lock_count]);
+    for (entry = commit->files; entry != NULL; entry = entry->next) {
+        if (entry->held) {
+            commit->io->close_fn(commit->io->user, &entry->locked);
+        }
     }
-    commit->files = commit->last = NULL;
+    commit->files = NULL;
 }
 
 EPCTX_API epctx_status epctx_write_bytes(const epctx_io *io, const char *path, const void *data,
                                          size_t size, const epctx_write_opts *opts,
                                          epctx_error *error)
 {
-    epctx_write_opts o;
     epctx_output_file file;
     epctx_arena arena;
     epctx_commit commit;
     epctx_span part;
     epctx_status status;
-    memset(&o, 0, sizeof o);
     memset(&file, 0, sizeof file);
-    o = opts != NULL ? *opts : o;
     part.data = (const uint8_t *)data;
     part.size = size;
     file.path = path;
-    file.name = o.derived ? epctx_path_file(epctx_str_of(path)).data : NULL;
     file.parts = &part;
     file.part_count = 1;
     file.size = size;
-    epctx_arena_init(&arena, o.allocator);
+    epctx_arena_init(&arena, opts != NULL ? opts->allocator : NULL);
     status = epctx_commit_begin(&commit, io, &arena, error);
-    commit.lock = o.lock;
-    commit.error = error;
-    if (status == EPCTX_OK && o.derived) {
-        status = epctx__commit_beside(&commit, path);
+    if (status == EPCTX_OK) {
+        status = epctx__commit_put_file(&commit, &file, opts, error);
     }
     if (status == EPCTX_OK) {
-        status = epctx_commit_put_file(&commit, &file, o.overwrite, error);
-    }
-    if (status == EPCTX_OK) {
-        commit.last->opts = o;
         status = epctx_commit_run(&commit, error);
     }
     epctx_commit_close(&commit);
@@ -11924,7 +11591,7 @@ static epctx_status epctx__stamp_verify_file(const epctx_model *model,
     if (fast || info.size != line->size) {
         return epctx__stamp_verify(line, NULL, (size_t)info.size, true, error);
     }
-    EPCTX__TRY(epctx_path_map(io, folder, line->name, model->path_flags, &mapping, NULL, 0, error));
+    EPCTX__TRY(epctx_path_map(io, folder, line->name, model->path_flags, &mapping, NULL, error));
     status = epctx__stamp_verify(line, mapping.data, mapping.size, false, error);
     io->unmap_fn(io->user, &mapping);
     return status;
@@ -14768,27 +14435,17 @@ typedef struct epctx__writer {
     size_t run_size;
 } epctx__writer;
 
-static bool epctx__flush_run(epctx__writer *w)
+/* Without data nothing waits any more. */
+static bool epctx__write_run(epctx__writer *w, const uint8_t *data, size_t size)
 {
-    bool ok = w->run_size == 0 || pb_write(w->stream, w->run, w->run_size);
-    w->run_size = 0;
-    return ok;
-}
-
-static bool epctx__write_bytes(epctx__writer *w, const uint8_t *data, size_t size)
-{
-    if (size == 0) {
-        return true;
+    if (w->run_size > 0 && data != w->run + w->run_size) {
+        if (!pb_write(w->stream, w->run, w->run_size)) {
+            return false;
+        }
+        w->run_size = 0;
     }
-    if (w->run_size > 0 && w->run + w->run_size == data) {
-        w->run_size += size;
-        return true;
-    }
-    if (!epctx__flush_run(w)) {
-        return false;
-    }
-    w->run = data;
-    w->run_size = size;
+    w->run = w->run_size > 0 ? w->run : data;
+    w->run_size += size;
     return true;
 }
 
@@ -14801,11 +14458,9 @@ static bool epctx__write_head(epctx__writer *w, const epctx_slot *slot, uint64_t
         length[i] = (uint8_t)((size & 0x7f) | (i + 1 < count ? 0x80 : 0));
         size >>= 7;
     }
-    if (slot->split) {
-        return epctx__flush_run(w) && pb_encode_tag(w->stream, PB_WT_STRING, slot->number) &&
-               pb_write(w->stream, length, count);
-    }
-    return epctx__write_bytes(w, slot->data, epctx__tag_size(slot)) && epctx__flush_run(w) &&
+    return (slot->split || epctx__write_run(w, slot->data, epctx__tag_size(slot))) &&
+           epctx__write_run(w, NULL, 0) &&
+           (!slot->split || pb_encode_tag(w->stream, PB_WT_STRING, slot->number)) &&
            pb_write(w->stream, length, count);
 }
 
@@ -14817,7 +14472,7 @@ static bool epctx__write_slot(epctx__writer *w, const epctx_slot *slot)
     }
     if (!epctx__is_changed(slot)) {
         return (!slot->split || epctx__write_head(w, slot, slot->size)) &&
-               epctx__write_bytes(w, slot->data, slot->size);
+               epctx__write_run(w, slot->data, slot->size);
     }
     if (slot->parent != NULL && !epctx__write_head(w, slot, slot->message->size)) {
         return false;
@@ -14838,7 +14493,7 @@ EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t
     memset(&w, 0, sizeof w);
     w.stream = stream;
     epctx__measure(model->root);
-    if (!epctx__write_slot(&w, model->root) || !epctx__flush_run(&w)) {
+    if (!epctx__write_slot(&w, model->root) || !epctx__write_run(&w, NULL, 0)) {
         return epctx_fail(error, EPCTX_ERR_IO, "the output stream failed: %s",
                           PB_GET_ERROR(stream)); /* not taken: nanopb always has a message */
     }
@@ -14854,20 +14509,15 @@ static bool epctx__output_stream(pb_ostream_t *stream, const pb_byte_t *data, si
     return out->status == EPCTX_OK;
 }
 
-/* The whole model into an open output, durable on return. */
 static epctx_status epctx__output_model(epctx__output *out, epctx_model *model)
 {
-    pb_ostream_t stream = {NULL, NULL, SIZE_MAX, 0
-#ifndef PB_NO_ERRMSG
-                           ,
-                           NULL
-#endif
-    };
+    pb_ostream_t stream;
+    memset(&stream, 0, sizeof stream);
     stream.callback = epctx__output_stream;
     stream.state = out;
+    stream.max_size = SIZE_MAX;
     /* The io's own message is better than the stream's, and is already in out->error. */
-    return epctx_model_write_stream(model, &stream, NULL) == EPCTX_OK ? epctx__output_sync(out)
-                                                                      : out->status;
+    return epctx_model_write_stream(model, &stream, NULL) == EPCTX_OK ? EPCTX_OK : out->status;
 }
 
 /* Consumers read no model of 2 GiB or more. */
@@ -14965,7 +14615,7 @@ EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
                           "new file '%S': the EP %s refuses '..' anywhere in a name; choose another",
                           &name, profile->name);
     }
-    if (epctx_path_is_separator(name.data[name.size - 1])) {
+    if (epctx__is_separator(name.data[name.size - 1])) {
         return epctx_fail(error, EPCTX_ERR_PATH,
                           "new file '%S' is a folder; choose a file's name", &name);
     }
@@ -15517,47 +15167,17 @@ static epctx_status epctx__files_at(const epctx_io *io, const char *path, epctx_
     memset(&open, 0, sizeof open);
     memset(&check, 0, sizeof check);
     open.io = io;
-    open.allocator = &in_arena;
+    open.allocator = check.allocator = &in_arena;
     open.path_flags = EPCTX_PATH_HUGGING_FACE;
-    check.allocator = &in_arena;
     status = epctx_model_open_file(&model, path, &open, error);
     if (status == EPCTX_OK) {
         status = epctx_model_files(&model, &check, arena, files, count, error);
         epctx_model_close(&model);
-        return status;
+    } else if (status != EPCTX_ERR_NOMEM && status != EPCTX_ERR_IO) {
+        epctx_error_clear(error);
+        status = EPCTX_OK;
     }
-    if (status == EPCTX_ERR_NOMEM || status == EPCTX_ERR_IO) {
-        return status;
-    }
-    epctx_error_clear(error);
-    return EPCTX_OK;
-}
-
-/* No file that the model itself is read from is written over: what it names, as it is in its file. */
-static epctx_status epctx__group_source(const epctx_commit *c, epctx_model *model,
-                                        const epctx_dependency *used, size_t count)
-{
-    const epctx__file *file;
-    const char *real = c->last->real;
-    char source[EPCTX_PATH_MAX];
-    bool same = strcmp(real, c->files->real) == 0;
-    size_t i;
-    for (i = 0; i < count && !same; i++) {
-        same = used[i].path != NULL && strcmp(real, used[i].path) == 0;
-    }
-    for (file = model->files; file != NULL && !same; file = file->next) {
-        same = strcmp(real, file->path) == 0;
-    }
-    same = same || (model->path[0] != '\0' &&
-                    c->io->canonical_fn(c->io->user, model->path, source, sizeof source, NULL) ==
-                        EPCTX_OK &&
-                    strcmp(real, source) == 0);
-    return same && !c->last->file->kept
-               ? epctx__file_failed(c->error, EPCTX_ERR_PATH,
-                                    "belongs to the model that is converted and would be "
-                                    "overwritten: choose another name",
-                                    c->last->path)
-               : EPCTX_OK;
+    return status;
 }
 
 static epctx_status epctx__group_put(epctx_commit *c, epctx_model *model, const char *path,
@@ -15566,16 +15186,38 @@ static epctx_status epctx__group_put(epctx_commit *c, epctx_model *model, const 
 {
     epctx_dependency *used = NULL;
     size_t used_count = 0;
+    char source[EPCTX_PATH_MAX] = "";
+    const epctx__commit_file *entry;
+    const char *target;
     size_t i;
     EPCTX__TRY(epctx_commit_begin(c, epctx_model_io(model), &model->arena, error));
     EPCTX__TRY(epctx_commit_put_model(c, model, path, opts, error));
+    target = c->files->real;
     if (count > 0 && model->path[0] != '\0') {
         EPCTX__TRY(epctx__files_at(c->io, model->path, &model->arena, &used, &used_count, error));
+        (void)c->io->canonical_fn(c->io->user, model->path, source, sizeof source, NULL);
     }
     c->keep = true;
     for (i = 0; i < count; i++) {
         EPCTX__TRY(epctx_commit_put_file(c, &files[i], overwrite, error));
-        EPCTX__TRY(epctx__group_source(c, model, used, used_count));
+    }
+    /* No file that the model itself is read from is written over: what it names, as it is in its
+     * file, and what it has open. */
+    for (entry = c->files; entry != NULL; entry = entry->next) {
+        const epctx__file *file = model->files;
+        bool same = strcmp(entry->real, target) == 0 || strcmp(entry->real, source) == 0;
+        for (i = 0; i < used_count && !same; i++) {
+            same = used[i].path != NULL && strcmp(entry->real, used[i].path) == 0;
+        }
+        for (; file != NULL && !same; file = file->next) {
+            same = strcmp(entry->real, file->path) == 0;
+        }
+        if (same && entry->file != NULL && !entry->file->kept) {
+            return epctx__file_failed(error, EPCTX_ERR_PATH,
+                                      "belongs to the model that is converted and would be "
+                                      "overwritten: choose another name",
+                                      entry->path);
+        }
     }
     return EPCTX_OK;
 }
@@ -15588,121 +15230,93 @@ EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
     epctx_commit commit;
     epctx_status status =
         epctx__group_put(&commit, model, path, opts, files, count, overwrite, error);
-    if (status == EPCTX_OK) {
+    if (status == EPCTX_OK && (opts == NULL || !opts->dry_run)) {
         status = epctx_commit_run(&commit, error);
     }
     epctx_commit_close(&commit);
     return status;
 }
 
-EPCTX_API epctx_status epctx_check_group(epctx_model *model, const char *path,
-                                         const epctx_write_opts *opts, epctx_output_file *files,
-                                         size_t count, epctx_overwrite overwrite,
-                                         epctx_error *error)
-{
-    epctx_commit commit;
-    epctx_status status =
-        epctx__group_put(&commit, model, path, opts, files, count, overwrite, error);
-    epctx_commit_close(&commit);
-    return status;
-}
-
 /* -- a new model where an old one is in use -- */
 
-/* A file that comes into place before the models. */
-static bool epctx__detour_counts(const epctx__commit_file *entry)
+/* The file that is replaced before the models and that a model names, or NULL. */
+static epctx__commit_file *epctx__detour_file(const epctx_commit *c, const epctx_dependency *used)
 {
-    return !entry->is_model && entry->out != NULL && entry->of == NULL;
+    epctx__commit_file *entry = used->path != NULL ? c->files : NULL;
+    while (entry != NULL &&
+           (entry->is_model || entry->out == NULL || strcmp(used->path, entry->real) != 0)) {
+        entry = entry->next;
+    }
+    return entry;
 }
 
-/* Marks the files to be replaced that the model in the place of `entry` names. */
-static epctx_status epctx__detour_look(epctx_commit *c, epctx__commit_file *entry)
+/* Looks for files to be replaced that the model in the place of `entry` names, and gives them second
+ * names, FILE.new, or when that is taken FILE.new2 ...; `seconds`: while there are such names. */
+EPCTX__APART static epctx_status epctx__detour_look(const epctx_commit *c, epctx__commit_file *entry,
+                                       bool *seconds)
 {
     epctx_dependency *used = NULL;
-    epctx__commit_file *other;
-    size_t count, k;
+    char path[EPCTX_PATH_MAX];
+    char end[48];
+    size_t count, i;
     EPCTX__TRY(epctx__files_at(c->io, entry->real, c->arena, &used, &count, c->error));
-    for (other = c->files; other != NULL; other = other->next) {
-        for (k = 0; k < count && epctx__detour_counts(other); k++) {
-            if (used[k].path != NULL && strcmp(used[k].path, other->real) == 0) {
-                other->second = true;
-                entry->meets = true;
-            }
+    for (i = 0; i < count; i++) {
+        epctx__commit_file *other = epctx__detour_file(c, &used[i]);
+        bool named = other == NULL || other->out->file.second[0] != '\0';
+        epctx_status status = named || !*seconds ? EPCTX_OK : EPCTX_ERR_EXISTS;
+        unsigned number;
+        entry->meets = entry->meets || other != NULL;
+        for (number = 1; status == EPCTX_ERR_EXISTS && number < EPCTX__ATTEMPTS; number++) {
+            epctx_error_clear(c->error);
+            epctx__name_attempt(end, ".new", number);
+            EPCTX__TRY(epctx__path_end(other->real, end, path, c->error));
+            status = c->io->second_fn(c->io->user, &other->out->file,
+                                      epctx_path_file(epctx_str_of(path)).data, c->error);
         }
+        *seconds = *seconds && status != EPCTX_ERR_UNSUPPORTED;
+        EPCTX__TRY(*seconds ? status : EPCTX_OK);
     }
     return EPCTX_OK;
 }
 
-/* FILE.new, or when that is taken FILE.new2 ... */
-EPCTX__APART static epctx_status epctx__detour_second(epctx_commit *c, epctx__commit_file *entry)
-{
-    char path[EPCTX_PATH_MAX];
-    char end[48];
-    epctx_error why;
-    epctx_status status = EPCTX_ERR_EXISTS;
-    unsigned number;
-    if (c->io->second_fn == NULL) {
-        return EPCTX_ERR_UNSUPPORTED;
-    }
-    for (number = 1; status == EPCTX_ERR_EXISTS && number < EPCTX__ATTEMPTS; number++) {
-        epctx_error_clear(&why);
-        epctx__name_attempt(end, ".new", number);
-        EPCTX__TRY(epctx__path_end(entry->real, end, path, c->error));
-        status = c->io->second_fn(c->io->user, &entry->out->file,
-                                  epctx_path_file(epctx_str_of(path)).data, &why);
-    }
-    if (status != EPCTX_OK && status != EPCTX_ERR_UNSUPPORTED && c->error != NULL) {
-        *c->error = why;
-    }
-    return status;
-}
-
-/* The second name of the file that a model calls `name`, in its arena; empty when it has none. */
-static epctx_status epctx__detour_name(const epctx_commit *c, const epctx__commit_file *entry,
-                                       epctx_arena *arena, epctx_str name, epctx_str *to)
-{
-    epctx_str folder = epctx_path_folder(epctx_str_of(entry->real));
-    char given[EPCTX_PATH_MAX];
-    char plain[EPCTX_PATH_MAX];
-    const epctx__commit_file *other = c->files;
-    *to = epctx_str_of(NULL);
-    if (epctx_path_join(folder, name, given, sizeof given, NULL) != EPCTX_OK ||
-        epctx__buffers_canonical(NULL, given, plain, sizeof plain, NULL) != EPCTX_OK) {
-        return EPCTX_OK;
-    }
-    while (other != NULL && (!other->second || strcmp(other->real, plain) != 0)) {
-        other = other->next;
-    }
-    if (other == NULL) {
-        return EPCTX_OK;
-    }
-    EPCTX__TRY(epctx_path_join(epctx_path_folder(epctx_str_of(other->real + folder.size)),
-                               epctx_str_of(other->out->file.second), given, sizeof given,
-                               c->error));
-    to->size = strlen(given);
-    return epctx__copy(arena, epctx_str_of(given), &to->data, c->error);
-}
-
 /* Gives files in a model their second names. */
-EPCTX__APART static epctx_status epctx__detour_rename(epctx_commit *c,
+EPCTX__APART static epctx_status epctx__detour_rename(const epctx_commit *c,
                                                       const epctx__commit_file *entry,
                                                       epctx_model *model)
 {
+    epctx_str folder = epctx_path_folder(epctx_str_of(entry->real));
+    char path[EPCTX_PATH_MAX];
+    epctx_check_opts check;
     epctx_dependency *used = NULL;
     epctx_file_rename *renames;
     size_t count = 0;
     size_t rename_count = 0;
     size_t i;
-    EPCTX__TRY(epctx_model_files(model, NULL, &model->arena, &used, &count, c->error));
+    EPCTX__TRY(epctx__path_join(path, sizeof path, &folder, 1, c->error));
+    memset(&check, 0, sizeof check);
+    check.context_file_path = entry->real;
+    check.external_folder = path;
+    check.path_flags = EPCTX_PATH_HUGGING_FACE | EPCTX_PATH_DETOURS;
+    EPCTX__TRY(epctx_model_files(model, &check, &model->arena, &used, &count, c->error));
     EPCTX__NEW(renames, epctx_file_rename, count, &model->arena, c->error);
     for (i = 0; i < count; i++) {
+        const epctx__commit_file *other = epctx__detour_file(c, &used[i]);
         epctx_file_rename *next = &renames[rename_count];
+        epctx_str name;
+        if (used[i].status == EPCTX_ERR_IO) {
+            return epctx_fail(c->error, EPCTX_ERR_IO, "%s", used[i].problem);
+        }
+        if (other == NULL || used[i].use == EPCTX_USE_SOURCE_MODEL ||
+            epctx_path_relative(folder, epctx_str_of(other->real), &name, NULL) != EPCTX_OK) {
+            continue;
+        }
+        EPCTX__TRY(epctx_path_join(epctx_path_folder(name), epctx_str_of(other->out->file.second),
+                                   path, sizeof path, c->error));
+        EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(path), &next->to.data, c->error));
+        next->to.size = strlen(path);
         next->use = used[i].use;
         next->from = used[i].name;
-        if (used[i].use != EPCTX_USE_SOURCE_MODEL) {
-            EPCTX__TRY(epctx__detour_name(c, entry, &model->arena, used[i].name, &next->to));
-            rename_count += next->to.size > 0;
-        }
+        rename_count++;
     }
     return epctx_model_rename_files(model, renames, rename_count, c->error);
 }
@@ -15716,7 +15330,6 @@ static epctx_status epctx__detour_model(epctx_commit *c, epctx__commit_file *ent
     epctx_model *model = entry->model;
     epctx_status status;
     size_t mark;
-    EPCTX__TRY(epctx__commit_open(c, entry, &entry->via));
     memset(&bytes, 0, sizeof bytes);
     if (model == NULL) { /* in one part */
         memset(&open, 0, sizeof open);
@@ -15729,49 +15342,35 @@ static epctx_status epctx__detour_model(epctx_commit *c, epctx__commit_file *ent
     mark = epctx_model_mark(model);
     status = epctx__detour_rename(c, entry, model);
     if (status == EPCTX_OK) {
-        status = epctx__output_model(entry->via, model);
+        status = epctx__output_make(c, entry, model, &entry->via);
     }
     epctx_model_undo(model, mark);
     epctx_model_close(&bytes);
     return status;
 }
 
-/* Finds old models that would meet new files. */
-static epctx_status epctx__detour_find_all(epctx_commit *c)
+/* A new model whose old one would meet new files comes by a way around; without second names the
+ * old one goes first. */
+static epctx_status epctx__commit_detour(epctx_commit *c)
 {
+    bool seconds = c->io->second_fn != NULL;
     bool others = false;
     epctx__commit_file *entry;
     for (entry = c->files; entry != NULL; entry = entry->next) {
-        others = others || epctx__detour_counts(entry);
+        others = others || (!entry->is_model && entry->out != NULL);
     }
     for (entry = c->files; entry != NULL && others; entry = entry->next) {
-        epctx_file_info info;
-        if (!entry->is_model || entry->out == NULL) {
-            continue;
-        }
-        EPCTX__TRY(c->io->stat_fn(c->io->user, entry->real, &info, c->error));
-        if (info.kind == EPCTX_FILE_REGULAR) {
-            EPCTX__TRY(epctx__detour_look(c, entry));
+        if (entry->is_model && entry->out != NULL) {
+            EPCTX__TRY(epctx__detour_look(c, entry, &seconds));
         }
     }
-    return EPCTX_OK;
-}
-
-/* Prepares the way around for them; without second names the old model goes first. */
-static epctx_status epctx__commit_detour(epctx_commit *c)
-{
-    bool seconds = true;
-    epctx__commit_file *entry;
-    EPCTX__TRY(epctx__detour_find_all(c));
-    for (entry = c->files; entry != NULL && seconds; entry = entry->next) {
-        epctx_status status = entry->second ? epctx__detour_second(c, entry) : EPCTX_OK;
-        seconds = status != EPCTX_ERR_UNSUPPORTED;
-        EPCTX__TRY(seconds ? status : EPCTX_OK);
-    }
+    epctx_error_clear(c->error); /* of second names that there are not */
     for (entry = c->files; entry != NULL; entry = entry->next) {
-        entry->clear = entry->meets && !seconds;
         if (entry->meets && seconds) {
             EPCTX__TRY(epctx__detour_model(c, entry));
+        }
+        if (entry->meets) {
+            EPCTX__TRY(epctx__commit_place(c, entry, seconds ? entry->via : entry->out, !seconds));
         }
     }
     return EPCTX_OK;
@@ -17680,7 +17279,7 @@ static epctx_status epctx__preflight_place(epctx__preflight *p, size_t index)
     epctx_str part = epctx_str_of(p->folder_size > 0 ? p->paths[index] : ".");
     EPCTX__TRY(epctx_output_check(p->io, p->paths[index], overwrite, p->error));
     if (index == 0 && p->given) {
-        EPCTX__TRY(epctx_path_real(p->io, p->paths[0], real, sizeof real, p->error));
+        EPCTX__TRY(epctx__path_real(p->io, p->paths[0], real, p->error));
         return epctx__copy(p->arena, epctx_str_of(real), &p->real[0], p->error);
     }
     part.size = p->folder_size > 0 ? p->folder_size : part.size;
@@ -17689,9 +17288,9 @@ static epctx_status epctx__preflight_place(epctx__preflight *p, size_t index)
     EPCTX__TRY(epctx_path_join(epctx_str_of(place), epctx_str_of(""), folder, sizeof folder,
                                p->error));
     p->inside = strlen(folder);
-    EPCTX__TRY(epctx_path_check_new(p->io, epctx_str_of(folder),
-                                    epctx_str_of(p->paths[index] + p->folder_size), overwrite,
-                                    real, p->error));
+    EPCTX__TRY(epctx__path_check_new(p->io, epctx_str_of(folder),
+                                     epctx_str_of(p->paths[index] + p->folder_size), overwrite,
+                                     real, p->error));
     return epctx__copy(p->arena, epctx_str_of(real), &p->real[index], p->error);
 }
 
@@ -18128,6 +17727,7 @@ static epctx_status epctx__gen_source_name(epctx__generation *g)
     char source[EPCTX_PATH_MAX];
     epctx_str parts[2];
     epctx_str name = epctx_path_file(epctx_str_of(g->model->path));
+    epctx_str inside;
     epctx_error ignored;
     epctx_error_clear(&ignored);
     parts[0] = epctx_path_folder(epctx_str_of(g->report->context_path));
@@ -18136,9 +17736,8 @@ static epctx_status epctx__gen_source_name(epctx__generation *g)
         EPCTX__ALWAYS(epctx__path_join(folder, sizeof folder, parts, 2, &ignored) == EPCTX_OK) &&
         io->canonical_fn(io->user, folder, real, sizeof real, &ignored) == EPCTX_OK &&
         io->canonical_fn(io->user, g->model->path, source, sizeof source, &ignored) == EPCTX_OK &&
-        epctx__path_inside(real, source)) {
-        size_t size = strlen(real);
-        name = epctx_str_of(source + size + !epctx_path_is_separator(real[size - 1]));
+        epctx_path_relative(epctx_str_of(real), epctx_str_of(source), &inside, NULL) == EPCTX_OK) {
+        name = inside;
     }
     return epctx__copy(g->arena, name, &g->source_model, g->error);
 }
@@ -19505,8 +19104,9 @@ static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_m
     const epctx_io *io = binary->io;
     char name[EPCTX_PATH_MAX];
     if ((binary->path_flags & EPCTX__PATH_BARE) == 0) {
-        return epctx__path_binary_bytes(io, binary->folder, binary->name, binary->path_flags, out,
-                                        error);
+        uint32_t copy = (binary->path_flags & EPCTX_PATH_IN_PLACE) == 0 ? EPCTX__PATH_COPY : 0;
+        return epctx_path_map(io, binary->folder, binary->name, binary->path_flags | copy, out,
+                              NULL, error);
     }
     EPCTX__TRY(epctx__path_join(name, sizeof name, &binary->name, 1, error));
     EPCTX__TRY(io->map_fn(io->user, NULL, name, false, out, error));
@@ -20275,8 +19875,9 @@ EPCTX__APART static epctx_status epctx__group_target(const epctx__group *group, 
 {
     const epctx_io *io = group->io;
     epctx_io_file probe;
-    EPCTX__TRY(epctx_path_check_new(io, epctx_str_of(group->folder), epctx_str_of(name),
-                                    epctx__overwrite(overwrite), NULL, error));
+    char path[EPCTX_PATH_MAX];
+    EPCTX__TRY(epctx__path_check_new(io, epctx_str_of(group->folder), epctx_str_of(name),
+                                     epctx__overwrite(overwrite), path, error));
     EPCTX__TRY(io->create_fn(io->user, group->folder, name, &probe, error));
     io->close_fn(io->user, &probe);
     return EPCTX_OK;

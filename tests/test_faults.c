@@ -430,6 +430,8 @@ static epctx_status op_write_backup(stage *s, epctx_error *error)
     return write_with(s, EPCTX_OVERWRITE_BACKUP, error);
 }
 
+static const epctx_write_opts judge = {.dry_run = true};
+
 /* A conversion and the files that it makes. */
 static epctx_status convert(stage *s,
                             epctx_status (*function)(epctx_model *, const epctx_convert_opts *,
@@ -440,7 +442,7 @@ static epctx_status convert(stage *s,
     size_t mark = epctx_model_mark(&s->model);
     epctx_status status = function(&s->model, NULL, &changes, error);
     if (status == EPCTX_OK)
-        status = epctx_check_group(&s->model, s->model.path, NULL, changes.files,
+        status = epctx_write_group(&s->model, s->model.path, &judge, changes.files,
                                    changes.file_count, EPCTX_OVERWRITE_REPLACE, error);
     if (status == EPCTX_OK)
         status = epctx_write_group(&s->model, s->model.path, NULL, changes.files,

@@ -272,7 +272,7 @@ static epctx_status add_external(facts *f, value_sum *sum, const epctx_tensor_vi
     epctx_status status =
         epctx_path_base(epctx_str_of(f->file), epctx_str_of(NULL), &folder, error);
     if (status == EPCTX_OK)
-        status = epctx_path_map(io, folder, tensor->location, cli_path_flags(), &mapping, NULL, 0,
+        status = epctx_path_map(io, folder, tensor->location, cli_path_flags(), &mapping, NULL,
                                 error);
     if (status != EPCTX_OK) return status;
     if (tensor->offset <= mapping.size && length == UINT64_MAX)

@@ -75,7 +75,7 @@ static epctx_status get_context(get_work *work, const epctx_node_view *view, epc
                              &work->error);
     if (status == EPCTX_OK)
         status = epctx_path_map(epctx_io_files(), folder, node.ep_cache_context, cli_path_flags(),
-                                &work->mapping, NULL, 0, &work->error);
+                                &work->mapping, NULL, &work->error);
     epctx_blame(&work->error, work->file, &node.name, "ep_cache_context");
     value->data = (const char *)work->mapping.data;
     value->size = work->mapping.size;
