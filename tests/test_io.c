@@ -484,7 +484,8 @@ static const struct io_case {
     {map_inside, {"openat", 1, ELOOP, 0}, EPCTX_ERR_PATH, "'file' became a link"},
     {map_inside, {"openat", 1, ENOTDIR, 0}, EPCTX_ERR_PATH, "'file' became a link"},
     {map_inside, {"mmap", 1, ENOMEM, 0}, EPCTX_ERR_IO, "cannot map"},
-    {clear, {"renameat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot keep"},
+    {clear, {"linkat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot keep"},
+    {clear, {"unlinkat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot remove"},
     {clear, {"fsync", 1, EIO, 0}, EPCTX_ERR_IO, "cannot flush"}, /* of the folder */
     {clear, {"fsync", 2, EIO, 0}, EPCTX_ERR_IO, "cannot flush"},
     {clear, {"name", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
