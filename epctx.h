@@ -4572,8 +4572,11 @@ static epctx_status epctx__io_error(epctx_error *error, const char *what, const 
 
 /* Names are UTF-8 outside and UTF-16 with the prefix that lifts the limit of 260 characters inside.
  * Paths that come back have "/" as their separator. */
-#define EPCTX__WIDE_MAX  (EPCTX_PATH_MAX + 8)
-#define EPCTX__NO_HANDLE INVALID_HANDLE_VALUE
+#define EPCTX__WIDE_MAX          (EPCTX_PATH_MAX + 8)
+#define EPCTX__NO_HANDLE         INVALID_HANDLE_VALUE
+#define EPCTX__CLOSE(file)       CloseHandle(file)
+#define EPCTX__UNMAP(data, size) UnmapViewOfFile(data)
+#define EPCTX__PROCESS()         GetCurrentProcessId()
 
 typedef HANDLE epctx__handle;
 typedef DWORD epctx__stat; /* attributes */
@@ -4607,37 +4610,28 @@ static epctx_status epctx__sys_status(const char *root)
 
 static const char *epctx__sys_text(char out[512])
 {
+    const DWORD how = FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS |
+                      FORMAT_MESSAGE_MAX_WIDTH_MASK; /* in one line */
     WCHAR wide[256];
     DWORD code = GetLastError();
-    epctx_text end;
-    int size = 0;
-    DWORD count = FormatMessageW(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS, NULL,
-                                 code, 0, wide, 256, NULL);
-    while (count > 0 && (wide[count - 1] <= L' ' || wide[count - 1] == L'.')) {
-        count--;
-    }
-    if (code == ERROR_NO_UNICODE_TRANSLATION) {
-        return "its name is not UTF-8";
-    }
-    if (count > 0) {
-        size = WideCharToMultiByte(CP_UTF8, 0, wide, (int)count, out, 480, NULL, NULL);
-    }
-    end = epctx_text_of(out + size, 512 - (size_t)size);
-    epctx_text_put_format(&end, size > 0 ? " (%u)" : "error %u", (uint64_t)code);
-    return out;
+    DWORD count = FormatMessageW(how, NULL, code, 0, wide, 256, NULL);
+    int size = count > 0 ? WideCharToMultiByte(CP_UTF8, 0, wide, (int)count, out, 480, NULL, NULL)
+                         : 0;
+    epctx_text end = epctx_text_of(out + size, 512 - (size_t)size);
+    epctx_text_put_format(&end, "(error %u)", (uint64_t)code);
+    return code == ERROR_NO_UNICODE_TRANSLATION ? "its name is not UTF-8" : out;
 }
 
-static void epctx__sys_end(HANDLE file)
+/* A path, or a name in the folder of `file`. */
+static bool epctx__wide(const epctx_io_file *file, const char *name, WCHAR out[EPCTX__WIDE_MAX])
 {
-    CloseHandle(file);
-}
-
-static bool epctx__wide(const char *path, WCHAR out[EPCTX__WIDE_MAX])
-{
+    char path[EPCTX_PATH_MAX];
     WCHAR given[EPCTX_PATH_MAX];
     WCHAR *full = out + 8;
+    const WCHAR *prefix = L"\\\\?\\";
+    epctx_str folder = epctx_path_folder(epctx_str_of(file != NULL ? file->path : ""));
     DWORD size = EPCTX_PATH_MAX;
-    if (strlen(path) < EPCTX_PATH_MAX) {
+    if (epctx_path_join(folder, epctx_str_of(name), path, sizeof path, NULL) == EPCTX_OK) {
         if (MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, given, EPCTX_PATH_MAX) ==
             0) {
             return false;
@@ -4646,38 +4640,30 @@ static bool epctx__wide(const char *path, WCHAR out[EPCTX__WIDE_MAX])
     }
     if (size >= EPCTX_PATH_MAX) {
         SetLastError(ERROR_FILENAME_EXCED_RANGE);
+    }
+    if (size == 0 || size >= EPCTX_PATH_MAX) {
         return false;
     }
     if (wcsncmp(full, L"\\\\?\\", 4) == 0 || wcsncmp(full, L"\\\\.\\", 4) == 0) {
-        memmove(out, full, (size + 1) * sizeof *out);
+        prefix = L"";
     } else if (wcsncmp(full, L"\\\\", 2) == 0) {
-        memcpy(out, L"\\\\?\\UNC\\", 8 * sizeof *out);
-        memmove(out + 8, full + 2, (size - 1) * sizeof *out);
-    } else {
-        memcpy(out, L"\\\\?\\", 4 * sizeof *out);
-        memmove(out + 4, full, (size + 1) * sizeof *out);
+        prefix = L"\\\\?\\UNC\\";
+        full += 2;
     }
-    return size > 0;
-}
-
-/* A file in the folder of file->path. */
-static bool epctx__wide_at(const epctx_io_file *file, const char *name, WCHAR out[EPCTX__WIDE_MAX])
-{
-    char path[EPCTX_PATH_MAX];
-    if (epctx_path_join(epctx_path_folder(epctx_str_of(file->path)), epctx_str_of(name), path,
-                        sizeof path, NULL) != EPCTX_OK) {
-        SetLastError(ERROR_FILENAME_EXCED_RANGE);
-        return false;
-    }
-    return epctx__wide(path, out);
+    memmove(out + wcslen(prefix), full, (wcslen(full) + 1) * sizeof *out);
+    memcpy(out, prefix, wcslen(prefix) * sizeof *out);
+    return true;
 }
 
 /* Opens a file or folder, through links. `access` 0: only to examine it. */
-static HANDLE epctx__wide_open(const WCHAR *path, DWORD access)
+static HANDLE epctx__wide_open(const epctx_io_file *file, const char *name, DWORD access)
 {
     DWORD share = FILE_SHARE_READ | FILE_SHARE_DELETE; /* who reads wants no changes */
-    return CreateFileW(path, access, access == 0 ? share | FILE_SHARE_WRITE : share, NULL,
-                       OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, NULL);
+    WCHAR wide[EPCTX__WIDE_MAX];
+    return epctx__wide(file, name, wide)
+               ? CreateFileW(wide, access, access == 0 ? share | FILE_SHARE_WRITE : share, NULL,
+                             OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, NULL)
+               : EPCTX__NO_HANDLE;
 }
 
 /* The path of an open file, without links, as "C:/folder/file" or "//server/share/file". */
@@ -4730,14 +4716,13 @@ static bool epctx__real_is(HANDLE file, const char *path, size_t size)
 /* Opens a file for reading; below `root` it looks afterwards where that really is. */
 static HANDLE epctx__sys_open(const char *root, const char *name)
 {
-    WCHAR wide[EPCTX__WIDE_MAX];
     char path[EPCTX_PATH_MAX];
     HANDLE file;
     if (epctx__io_path(root, name, path, NULL) != EPCTX_OK) {
         SetLastError(ERROR_FILENAME_EXCED_RANGE);
         return EPCTX__NO_HANDLE;
     }
-    file = epctx__wide(path, wide) ? epctx__wide_open(wide, GENERIC_READ) : EPCTX__NO_HANDLE;
+    file = epctx__wide_open(NULL, path, GENERIC_READ);
     return root == NULL || epctx__real_is(file, path, strlen(path)) ? file : EPCTX__NO_HANDLE;
 }
 
@@ -4745,20 +4730,13 @@ static HANDLE epctx__sys_open(const char *root, const char *name)
 static bool epctx__sys_stat(const char *path, HANDLE file, epctx_file_info *out)
 {
     BY_HANDLE_FILE_INFORMATION info;
-    WCHAR wide[EPCTX__WIDE_MAX];
-    bool done = true;
-    if (path != NULL) {
-        file = epctx__wide(path, wide) ? epctx__wide_open(wide, 0) : EPCTX__NO_HANDLE;
-        if (file == EPCTX__NO_HANDLE) {
-            return false;
-        }
+    file = path != NULL ? epctx__wide_open(NULL, path, 0) : file;
+    if (file == EPCTX__NO_HANDLE) {
+        return false;
     }
     memset(out, 0, sizeof *out);
     out->kind = EPCTX_FILE_OTHER;
-    if (GetFileType(file) == FILE_TYPE_DISK) {
-        done = GetFileInformationByHandle(file, &info) != 0;
-    }
-    if (done && GetFileType(file) == FILE_TYPE_DISK) {
+    if (GetFileType(file) == FILE_TYPE_DISK && GetFileInformationByHandle(file, &info)) {
         out->kind = (info.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? EPCTX_FILE_FOLDER
                                                                             : EPCTX_FILE_REGULAR;
         out->size = (uint64_t)info.nFileSizeHigh << 32 | info.nFileSizeLow;
@@ -4771,7 +4749,7 @@ static bool epctx__sys_stat(const char *path, HANDLE file, epctx_file_info *out)
     if (path != NULL) {
         CloseHandle(file);
     }
-    return done;
+    return true;
 }
 
 static int64_t epctx__sys_read(HANDLE file, void *out, uint64_t size, uint64_t at)
@@ -4804,16 +4782,9 @@ static void *epctx__sys_map(HANDLE file, size_t size)
     return data;
 }
 
-static void epctx__sys_unmap(void *data, size_t size)
-{
-    (void)size;
-    UnmapViewOfFile(data);
-}
-
 static bool epctx__sys_real(const char *path, char out[EPCTX_PATH_MAX])
 {
-    WCHAR wide[EPCTX__WIDE_MAX];
-    HANDLE file = epctx__wide(path, wide) ? epctx__wide_open(wide, 0) : EPCTX__NO_HANDLE;
+    HANDLE file = epctx__wide_open(NULL, path, 0);
     bool done = file != EPCTX__NO_HANDLE && epctx__real_of(file, out);
     if (file != EPCTX__NO_HANDLE) {
         CloseHandle(file);
@@ -4830,7 +4801,7 @@ static epctx_status epctx__file_list(void *user, const char *folder,
     char name[EPCTX_PATH_MAX];
     HANDLE search = INVALID_HANDLE_VALUE;
     (void)user;
-    if (epctx__wide(folder[0] != '\0' ? folder : ".", wide)) {
+    if (epctx__wide(NULL, folder[0] != '\0' ? folder : ".", wide)) {
         size_t size = wcslen(wide);
         bool open = wide[size - 1] == L'\\';
         memcpy(wide + size, open ? L"*" : L"\\*", (open ? 2 : 3) * sizeof *wide);
@@ -4853,38 +4824,20 @@ static epctx_status epctx__file_list(void *user, const char *folder,
 /* Below a folder: the folder of file->path really is there. */
 static bool epctx__sys_enter(const char *root, const char *folder, epctx_io_file *file)
 {
-    WCHAR wide[EPCTX__WIDE_MAX];
-    HANDLE there = EPCTX__NO_HANDLE;
+    HANDLE there = root != NULL ? epctx__wide_open(file, ".", 0) : EPCTX__NO_HANDLE;
+    size_t size = epctx_path_folder(epctx_str_of(file->path)).size;
     (void)folder;
-    if (root == NULL) {
-        return true;
-    }
-    if (epctx__wide_at(file, ".", wide)) {
-        there = epctx__wide_open(wide, 0);
-    }
-    if (!epctx__real_is(there, file->path, epctx_path_folder(epctx_str_of(file->path)).size)) {
-        return false;
-    }
-    CloseHandle(there);
-    return true;
+    return root == NULL || (epctx__real_is(there, file->path, size) && CloseHandle(there));
 }
 
-static size_t epctx__file_most(const epctx_io_file *file)
-{
-    (void)file;
-    return EPCTX__NAME_MOST;
-}
-
-static uint64_t epctx__sys_process(void)
-{
-    return GetCurrentProcessId();
-}
+#define epctx__file_most(file)     EPCTX__NAME_MOST
+#define epctx__sys_mode(file, old) true
 
 static int epctx__sys_look(const epctx_io_file *file, const char *name, DWORD *there)
 {
     WCHAR wide[EPCTX__WIDE_MAX];
     name = name != NULL ? name : epctx__file_base(file);
-    *there = epctx__wide_at(file, name, wide) ? GetFileAttributesW(wide) : INVALID_FILE_ATTRIBUTES;
+    *there = epctx__wide(file, name, wide) ? GetFileAttributesW(wide) : INVALID_FILE_ATTRIBUTES;
     if (*there == INVALID_FILE_ATTRIBUTES) {
         return EPCTX_FILE_NONE;
     }
@@ -4898,33 +4851,25 @@ static int epctx__sys_look(const epctx_io_file *file, const char *name, DWORD *t
 static HANDLE epctx__sys_make(const epctx_io_file *file, const char *name, int mode)
 {
     WCHAR wide[EPCTX__WIDE_MAX];
+    char path[EPCTX_PATH_MAX];
     HANDLE made;
-    if (name == NULL || !epctx__wide_at(file, name, wide)) {
-        return EPCTX__NO_HANDLE;
+    if (name == NULL || mode == 0) {
+        return name != NULL ? epctx__wide_open(file, name, GENERIC_READ) : EPCTX__NO_HANDLE;
     }
-    if (mode == 0) {
-        return epctx__wide_open(wide, GENERIC_READ);
+    if (!epctx__wide(file, name, wide)) {
+        return EPCTX__NO_HANDLE;
     }
     made = CreateFileW(wide, GENERIC_WRITE, FILE_SHARE_DELETE, NULL, CREATE_NEW,
                        FILE_ATTRIBUTE_NORMAL, NULL);
-    if (made != EPCTX__NO_HANDLE && (file->state & EPCTX__FILE_INSIDE) != 0) {
-        char path[EPCTX_PATH_MAX];
-        epctx_str folder = epctx_path_folder(epctx_str_of(file->path));
-        if (epctx_path_join(folder, epctx_str_of(name), path, sizeof path, NULL) == EPCTX_OK &&
-            !epctx__real_is(made, path, strlen(path))) {
-            DeleteFileW(wide);
-            SetLastError(ERROR_CANT_RESOLVE_FILENAME);
-            return EPCTX__NO_HANDLE;
-        }
+    if (made != EPCTX__NO_HANDLE && (file->state & EPCTX__FILE_INSIDE) != 0 &&
+        epctx_path_join(epctx_path_folder(epctx_str_of(file->path)), epctx_str_of(name), path,
+                        sizeof path, NULL) == EPCTX_OK &&
+        !epctx__real_is(made, path, strlen(path))) {
+        DeleteFileW(wide);
+        SetLastError(ERROR_CANT_RESOLVE_FILENAME);
+        made = EPCTX__NO_HANDLE;
     }
     return made;
-}
-
-static bool epctx__sys_mode(HANDLE file, const DWORD *old)
-{
-    (void)file;
-    (void)old;
-    return true;
 }
 
 /* MOVEFILE_WRITE_THROUGH has flushed a folder. */
@@ -4938,8 +4883,8 @@ static bool epctx__sys_link(const epctx_io_file *from, const char *name, const e
 {
     WCHAR old[EPCTX__WIDE_MAX];
     WCHAR wide[EPCTX__WIDE_MAX];
-    return epctx__wide_at(from, name != NULL ? name : from->temp, old) &&
-           epctx__wide_at(to, made, wide) && CreateHardLinkW(wide, old, NULL);
+    return epctx__wide(from, name != NULL ? name : from->temp, old) &&
+           epctx__wide(to, made, wide) && CreateHardLinkW(wide, old, NULL);
 }
 
 static void epctx__sys_close(epctx_io_file *file)
@@ -4956,7 +4901,7 @@ static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *t
     WCHAR old[EPCTX__WIDE_MAX];
     WCHAR wide[EPCTX__WIDE_MAX];
     epctx__sys_close(file);
-    return epctx__wide_at(file, from, old) && epctx__wide_at(file, to, wide) &&
+    return epctx__wide(file, from, old) && epctx__wide(file, to, wide) &&
            MoveFileExW(old, wide, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH);
 }
 
@@ -4966,18 +4911,19 @@ static bool epctx__sys_unlink(epctx_io_file *file, const char *name)
     if (name == file->temp) {
         epctx__sys_close(file);
     }
-    return epctx__wide_at(file, name, wide) && DeleteFileW(wide);
+    return epctx__wide(file, name, wide) && DeleteFileW(wide);
 }
 
 /* Whoever has the file open has the lock; it goes with the handle. */
 static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 {
     WCHAR wide[EPCTX__WIDE_MAX];
-    bool fits = epctx__wide(lock->path, wide);
+    if (!epctx__wide(NULL, lock->path, wide)) {
+        return epctx__io_error(error, "open the lock", lock->path);
+    }
     for (;;) {
-        HANDLE file = fits ? CreateFileW(wide, GENERIC_READ | DELETE, 0, NULL, OPEN_ALWAYS,
-                                         FILE_ATTRIBUTE_NORMAL, NULL)
-                           : EPCTX__NO_HANDLE;
+        HANDLE file = CreateFileW(wide, GENERIC_READ | DELETE, 0, NULL, OPEN_ALWAYS,
+                                  FILE_ATTRIBUTE_NORMAL, NULL);
         DWORD code = GetLastError();
         lock->descriptor = (intptr_t)file;
         if (file != EPCTX__NO_HANDLE) {
@@ -4990,7 +4936,7 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
             return EPCTX_OK;
         }
         /* ACCESS_DENIED: it is just being deleted. */
-        if (!fits || (code != ERROR_SHARING_VIOLATION && code != ERROR_ACCESS_DENIED)) {
+        if (code != ERROR_SHARING_VIOLATION && code != ERROR_ACCESS_DENIED) {
             return epctx__io_error(error, "open the lock", lock->path);
         }
         if (lock->try_only) {
@@ -5002,7 +4948,10 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 
 #else
 
-#define EPCTX__NO_HANDLE (-1)
+#define EPCTX__NO_HANDLE         (-1)
+#define EPCTX__CLOSE(file)       close(file)
+#define EPCTX__UNMAP(data, size) munmap(data, size)
+#define EPCTX__PROCESS()         getpid()
 
 typedef int epctx__handle;
 typedef struct stat epctx__stat;
@@ -5034,11 +4983,6 @@ static const char *epctx__sys_text(char out[512])
 {
     (void)out;
     return strerror(errno);
-}
-
-static void epctx__sys_end(int fd)
-{
-    close(fd);
 }
 
 /* Opens a file or folder for reading; below `root` one component at a time and through no link. A
@@ -5120,11 +5064,6 @@ static void *epctx__sys_map(int fd, size_t size)
     return data != MAP_FAILED ? data : NULL;
 }
 
-static void epctx__sys_unmap(void *data, size_t size)
-{
-    munmap(data, size);
-}
-
 static bool epctx__sys_real(const char *path, char out[EPCTX_PATH_MAX])
 {
     return realpath(path, out) != NULL; /* not into realpath's malloc */
@@ -5160,11 +5099,6 @@ static size_t epctx__file_most(const epctx_io_file *file)
     long most = strlen(epctx__file_base(file)) > 100 ? fpathconf((int)file->folder, _PC_NAME_MAX)
                                                      : -1;
     return most > 0 && most < EPCTX__NAME_MOST ? (size_t)most : EPCTX__NAME_MOST;
-}
-
-static uint64_t epctx__sys_process(void)
-{
-    return (uint64_t)getpid();
 }
 
 /* What has a name in the file's folder, itself if it is a link; NULL: what is open. */
@@ -5384,7 +5318,7 @@ static epctx_status epctx__map_handle(epctx__handle file, const char *path, bool
         status = epctx__read_handle(file, &info, (uint8_t *)data, path, error);
     }
     if (status != EPCTX_OK) {
-        epctx__sys_unmap(data, (size_t)info.size);
+        EPCTX__UNMAP(data, (size_t)info.size);
         return status;
     }
     out->data = (const uint8_t *)data;
@@ -5409,7 +5343,7 @@ static epctx_status epctx__file_map(void *user, const char *root, const char *na
                    : epctx__io_error(error, "open", name);
     }
     status = epctx__map_handle(file, name, copy, out, error);
-    epctx__sys_end(file);
+    EPCTX__CLOSE(file);
     return status;
 }
 
@@ -5425,7 +5359,7 @@ static void epctx__file_unmap(void *user, epctx_mapping *mapping)
 {
     (void)user;
     if (mapping->handle != NULL) {
-        epctx__sys_unmap(mapping->handle, mapping->size);
+        EPCTX__UNMAP(mapping->handle, mapping->size);
     }
     memset(mapping, 0, sizeof *mapping);
 }
@@ -5489,7 +5423,7 @@ static void epctx__temp_name(const epctx_io_file *file, unsigned attempt, char o
 {
     char end[64];
     epctx_text text = epctx_text_of(end, sizeof end);
-    epctx_text_put_format(&text, ".%u-%u.tmp", epctx__sys_process(), (uint64_t)attempt);
+    epctx_text_put_format(&text, ".%u-%u.tmp", (uint64_t)EPCTX__PROCESS(), (uint64_t)attempt);
     epctx__name_end(out, epctx__file_base(file), end, epctx__file_most(file));
 }
 
@@ -5595,40 +5529,24 @@ static epctx_status epctx__file_sync(void *user, epctx_io_file *file, epctx_erro
     return epctx__file_flush(file, false, error);
 }
 
-/* As epctx__sys_link. Without a message: EPCTX_ERR_EXISTS, and EPCTX_ERR_UNSUPPORTED where files
- * have one name only. */
+/* As epctx__sys_link. `exists` NULL: EPCTX_ERR_EXISTS, and EPCTX_ERR_UNSUPPORTED where files have one
+ * name only, come without a message. */
 static epctx_status epctx__link_names(const epctx_io_file *from, const char *name,
                                       const epctx_io_file *to, const char *made, const char *what,
-                                      epctx_error *error)
+                                      const char *exists, epctx_error *error)
 {
     epctx_status status;
     if (epctx__sys_link(from, name, to, made)) {
         return EPCTX_OK;
     }
     status = epctx__sys_status(NULL);
-    return status == EPCTX_ERR_EXISTS || status == EPCTX_ERR_UNSUPPORTED
-               ? status
-               : epctx__io_error(error, what, to->path);
-}
-
-/* Moves the new file over what is there. */
-static epctx_status epctx__file_rename(epctx_io_file *file, epctx_error *error)
-{
-    char name[EPCTX_NAME_MAX];
-    unsigned attempt;
-    for (attempt = 0; file->temp[0] == '\0'; attempt++) {
-        epctx__temp_name(file, attempt, name);
-        if (epctx__sys_link(file, NULL, file, name)) {
-            memcpy(file->temp, name, sizeof name);
-        } else if (epctx__sys_status(NULL) != EPCTX_ERR_EXISTS || attempt + 1 == EPCTX__ATTEMPTS) {
-            return epctx__io_error(error, "replace", file->path);
-        }
+    if (status != EPCTX_ERR_EXISTS && status != EPCTX_ERR_UNSUPPORTED) {
+        return epctx__io_error(error, what, to->path);
     }
-    if (!epctx__sys_move(file, file->temp, epctx__file_base(file))) {
-        return epctx__io_error(error, "replace", file->path);
-    }
-    file->temp[0] = '\0';
-    return EPCTX_OK;
+    return exists == NULL               ? status
+           : status == EPCTX_ERR_EXISTS ? epctx__file_failed(error, status, exists, to->path)
+                                        : epctx_fail(error, status,
+                                                     "'%s' cannot have a second name", to->path);
 }
 
 /* A durable copy of what has the file's name. */
@@ -5647,7 +5565,7 @@ static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to, 
     status = epctx__sys_look(&copy, NULL, &there) != EPCTX_FILE_NONE
                  ? epctx__map_handle(opened, file->path, false, &old, error)
                  : epctx__io_error(error, "keep", file->path);
-    epctx__sys_end(opened);
+    EPCTX__CLOSE(opened);
     EPCTX__TRY(status);
     opened = epctx__sys_make(file, to, 0600);
     if (opened == EPCTX__NO_HANDLE) {
@@ -5662,7 +5580,7 @@ static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to, 
         if (status == EPCTX_OK) {
             status = epctx__file_flush(&copy, false, error);
         }
-        epctx__sys_end(opened);
+        EPCTX__CLOSE(opened);
         if (status != EPCTX_OK) {
             epctx__sys_unlink(&copy, to);
         }
@@ -5671,30 +5589,49 @@ static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to, 
     return status;
 }
 
-/* What is there gets another name as well: a second one or, where files have one only, a copy.
- * `mark` NULL: a temporary one. */
-static epctx_status epctx__file_keep(epctx_io_file *file, const char *mark, epctx_error *error)
+/* Gives the file `from` in the folder, or (NULL) the new one, the first free one of the names FILE
+ * and `mark`, or (NULL) of the temporary ones. Where files have one name only it becomes a copy. */
+static epctx_status epctx__file_name(epctx_io_file *file, const char *from, const char *mark,
+                                     char out[EPCTX_NAME_MAX], epctx_error *error)
 {
-    const char *base = epctx__file_base(file);
+    const char *what = from != NULL ? "keep" : "replace";
     epctx_status status = EPCTX_ERR_EXISTS;
-    unsigned number;
+    char name[EPCTX_NAME_MAX];
     char end[48];
+    unsigned number;
     for (number = 1; status == EPCTX_ERR_EXISTS && number < EPCTX__ATTEMPTS; number++) {
         if (mark != NULL) {
             epctx__name_attempt(end, mark, number);
-            epctx__name_end(file->kept, base, end, epctx__file_most(file));
+            epctx__name_end(name, epctx__file_base(file), end, epctx__file_most(file));
         } else {
-            epctx__temp_name(file, number, file->kept);
+            epctx__temp_name(file, number, name);
         }
-        status = epctx__link_names(file, base, file, file->kept, "keep", error);
-        if (status == EPCTX_ERR_UNSUPPORTED) {
-            status = epctx__file_copy(file, file->kept, error);
+        status = epctx__link_names(file, from, file, name, what, NULL, error);
+        if (status == EPCTX_ERR_UNSUPPORTED && from != NULL) {
+            status = epctx__file_copy(file, name, error);
         }
     }
-    if (status != EPCTX_OK) {
-        file->kept[0] = '\0';
+    if (status == EPCTX_OK) {
+        memcpy(out, name, sizeof name);
+        return EPCTX_OK;
+    }
+    if (from == NULL && (status == EPCTX_ERR_EXISTS || status == EPCTX_ERR_UNSUPPORTED)) {
+        return epctx__io_error(error, what, file->path);
     }
     return status == EPCTX_ERR_EXISTS ? epctx__too_many_backups(file->path, error) : status;
+}
+
+/* Moves the new file over what is there. */
+static epctx_status epctx__file_rename(epctx_io_file *file, epctx_error *error)
+{
+    if (file->temp[0] == '\0') {
+        EPCTX__TRY(epctx__file_name(file, NULL, NULL, file->temp, error));
+    }
+    if (!epctx__sys_move(file, file->temp, epctx__file_base(file))) {
+        return epctx__io_error(error, "replace", file->path);
+    }
+    file->temp[0] = '\0';
+    return EPCTX_OK;
 }
 
 /* What is in the file's place, and whether it may go. */
@@ -5722,12 +5659,14 @@ static epctx_status epctx__file_place(epctx_io_file *file, epctx_overwrite overw
     int kind;
     EPCTX__TRY(epctx__file_free(file, overwrite, &kind, error));
     if (kind == EPCTX_FILE_NONE) { /* replaces nothing, whoever was quicker */
-        status = epctx__link_names(file, NULL, file, epctx__file_base(file), "replace", error);
+        status = epctx__link_names(file, NULL, file, epctx__file_base(file), "replace", NULL,
+                                   error);
         if (status != EPCTX_ERR_UNSUPPORTED) {
             return status == EPCTX_ERR_EXISTS ? EPCTX_ERR_CHANGED : status;
         }
     } else if (kind != EPCTX__FILE_LINK && file->kept[0] == '\0') {
-        status = epctx__file_keep(file, backup ? "~" : NULL, error);
+        status = epctx__file_name(file, epctx__file_base(file), backup ? "~" : NULL, file->kept,
+                                  error);
         if (status == EPCTX_ERR_NOT_FOUND) {
             epctx_error_clear(error);
             return EPCTX_ERR_CHANGED;
@@ -5759,6 +5698,7 @@ static epctx_status epctx__file_commit(void *user, epctx_io_file *file, epctx_ov
 static epctx_status epctx__file_clear(void *user, epctx_io_file *file, epctx_overwrite overwrite,
                                       epctx_error *error)
 {
+    const char *base = epctx__file_base(file);
     bool backup = overwrite == EPCTX_OVERWRITE_BACKUP;
     int kind;
     (void)user;
@@ -5766,8 +5706,8 @@ static epctx_status epctx__file_clear(void *user, epctx_io_file *file, epctx_ove
     if (kind == EPCTX_FILE_NONE) {
         return EPCTX_OK;
     }
-    EPCTX__TRY(epctx__file_keep(file, backup ? "~" : ".old", error));
-    if (!epctx__sys_unlink(file, epctx__file_base(file))) {
+    EPCTX__TRY(epctx__file_name(file, base, backup ? "~" : ".old", file->kept, error));
+    if (!epctx__sys_unlink(file, base)) {
         return epctx__io_error(error, "remove", file->path);
     }
     file->state |= EPCTX__FILE_CLEARED | (backup ? EPCTX__FILE_BACKUP : 0);
@@ -5789,25 +5729,11 @@ static bool epctx__file_back(void *user, epctx_io_file *file)
     return done;
 }
 
-static epctx_status epctx__link_failed(epctx_status status, const char *exists, const char *path,
-                                       epctx_error *error)
-{
-    if (status == EPCTX_ERR_EXISTS) {
-        return epctx__file_failed(error, status, exists, path);
-    }
-    return status == EPCTX_ERR_UNSUPPORTED
-               ? epctx_fail(error, status, "'%s' cannot have a second name", path)
-               : status;
-}
-
 static epctx_status epctx__file_second(void *user, epctx_io_file *file, const char *name,
                                        epctx_error *error)
 {
-    epctx_status status = epctx__link_names(file, NULL, file, name, "link", error);
     (void)user;
-    if (status != EPCTX_OK) {
-        return epctx__link_failed(status, "its second name is taken", file->path, error);
-    }
+    EPCTX__TRY(epctx__link_names(file, NULL, file, name, "link", "its second name is taken", error));
     memcpy(file->second, name, strlen(name) + 1);
     return epctx__file_flush(file, true, error);
 }
@@ -5838,8 +5764,8 @@ static epctx_status epctx__file_link(void *user, const char *root, const char *f
     status = epctx__file_at(root, to, &made, error);
     if (status == EPCTX_OK) {
         const char *base = epctx__file_base(&made);
-        status = epctx__link_names(&old, epctx__file_base(&old), &made, base, "link", error);
-        status = epctx__link_failed(status, "exists already", made.path, error);
+        status = epctx__link_names(&old, epctx__file_base(&old), &made, base, "link",
+                                   "exists already", error);
         if (status == EPCTX_OK) {
             status = epctx__file_flush(&made, true, error);
             if (status != EPCTX_OK) {
@@ -6014,7 +5940,6 @@ static epctx_status epctx__buffers_stat(void *user, const char *path, epctx_file
     char name[EPCTX_PATH_MAX];
     void *data;
     size_t bytes;
-    epctx_error why;
     epctx_status status;
     memset(info, 0, sizeof *info);
     EPCTX__TRY(epctx__buffers_name(NULL, path, name, error));
@@ -6022,12 +5947,11 @@ static epctx_status epctx__buffers_stat(void *user, const char *path, epctx_file
         info->kind = EPCTX_FILE_FOLDER;
         return EPCTX_OK;
     }
-    epctx_error_clear(&why);
     if (b->size_fn != NULL) {
-        status = epctx__buffers_done(b->size_fn(b->user, name, &info->size, &why),
-                                     "tell the size of", name, &why);
+        status = epctx__buffers_done(b->size_fn(b->user, name, &info->size, error),
+                                     "tell the size of", name, error);
     } else {
-        status = epctx__buffers_read(b, name, &data, &bytes, &why);
+        status = epctx__buffers_read(b, name, &data, &bytes, error);
         info->size = bytes;
         epctx__buffers_free(b, data, bytes);
     }
@@ -6036,10 +5960,11 @@ static epctx_status epctx__buffers_stat(void *user, const char *path, epctx_file
         return EPCTX_OK;
     }
     info->size = 0;
-    if (status != EPCTX_ERR_NOT_FOUND && error != NULL) {
-        *error = why;
+    if (status == EPCTX_ERR_NOT_FOUND) {
+        epctx_error_clear(error);
+        return EPCTX_OK;
     }
-    return status == EPCTX_ERR_NOT_FOUND ? EPCTX_OK : status;
+    return status;
 }
 
 /* A buffer that is being written, and the one that it replaces. */
