@@ -397,7 +397,8 @@ typedef enum epctx_file_kind {
     EPCTX_FILE_NONE = 0, /* nothing there */
     EPCTX_FILE_REGULAR,
     EPCTX_FILE_FOLDER,
-    EPCTX_FILE_OTHER /* pipe, device, socket */
+    EPCTX_FILE_OTHER, /* pipe, device, socket */
+    EPCTX_FILE_LINK   /* a link itself: never from stat_fn */
 } epctx_file_kind;
 
 /* What is under a path, through links. Times are in nanoseconds of one clock. */
@@ -412,39 +413,32 @@ typedef struct epctx_file_info {
 /* Whether both are one file with the same bytes; false when the io cannot tell. */
 EPCTX_API bool epctx_file_same(const epctx_file_info *a, const epctx_file_info *b);
 
-/* A whole file in memory, read-only. `handle` belongs to the io; with NULL there is nothing to give
- * back, and unmap_fn need not be called.
+/* A whole file in memory, read-only; with `handle` NULL there is nothing to give back.
  *
  * A mapping is the file itself: what another process writes into the file shows in it, and where it
- * cuts the file the next access ends this process (SIGBUS; not on Windows, which lets nobody cut a
- * mapped file). No check can prevent that, only memory of our own can. So:
- * - Files are replaced, never written in place (create_fn, commit_fn): who replaces a file as this
- *   library and every decent tool does disturbs no mapping.
- * - Context binaries, which a backend checks once and then trusts, are read into memory: what was
- *   checked is what runs. EPCTX_PATH_IN_PLACE leaves them mapped.
- * - Models and external data are mapped. Bytes that change under an open model can change what is
- *   read and written, but no access leaves the mapping.
- * - Where others may cut files, use epctx_io_private(), which maps nothing. */
+ * cuts the file the next access ends this process (SIGBUS; Windows lets nobody cut a mapped file).
+ * Only memory of our own prevents that. So files are replaced, never written in place, which
+ * disturbs no mapping; context binaries are read into memory, so that what was checked is what runs
+ * (EPCTX_PATH_IN_PLACE leaves them mapped); models and external data are mapped: bytes that change
+ * can change what is read and written, but no access leaves the mapping. Where others may cut files
+ * use epctx_io_private(), which maps nothing. */
 typedef struct epctx_mapping {
     const uint8_t *data;
     size_t size;
-    void *handle;
+    void *handle; /* the io's */
     bool shared; /* it is the file itself, which others can change */
     epctx_file_info info; /* of the file, when the io can tell */
 } epctx_mapping;
 
-/* Longest path this library builds, with its terminator. */
-#define EPCTX_PATH_MAX 4096
-
-/* Longest name of a file that is made, with its terminator. */
-#define EPCTX_NAME_MAX 256
+#define EPCTX_PATH_MAX 4096 /* longest path that is built, and name of a file that is made; */
+#define EPCTX_NAME_MAX 256  /* both with their terminator */
 
 /* A file being written, or a lock: storage that the library provides and the io fills as it likes,
  * but for `alone` and `try_only`. It must not move meanwhile. */
 typedef struct epctx_io_file {
     void *handle;
     intptr_t descriptor;
-    intptr_t folder;
+    intptr_t folder; /* POSIX: its folder's descriptor */
     uint32_t state;
     bool alone;    /* set before commit_fn: nobody will ask for the way back */
     bool try_only; /* set before lock_fn: EPCTX_ERR_CHANGED where it would have to wait */
@@ -461,8 +455,8 @@ typedef enum epctx_overwrite {
     EPCTX_OVERWRITE_BACKUP /* it stays as FILE~, or when that exists FILE~2, FILE~3 ... */
 } epctx_overwrite;
 
-/* File access as a table of callbacks. Paths are UTF-8. A callback that fails returns a status and
- * fills the error with epctx_fail.
+/* File access as callbacks. Paths are UTF-8. Who fails returns a status and fills the error with
+ * epctx_fail.
  *
  * With `root` NULL, `name` is a path that the caller chose, and leads through links. Otherwise
  * `root` is a canonical folder and `name` is below it: no part of it may be a link
@@ -489,8 +483,8 @@ typedef struct epctx_io {
     epctx_status (*write_fn)(void *user, epctx_io_file *file, const void *data, size_t size,
                              epctx_error *error);
     epctx_status (*sync_fn)(void *user, epctx_io_file *file, epctx_error *error);
-    /* Moves the file into place, durable on return; it keeps the mode of the file that it replaces.
-     * A backup has the name file->kept. EPCTX_ERR_EXISTS as `overwrite` says. */
+    /* Durable on return. The file keeps the mode of the one that it replaces; a backup of that has
+     * the name file->kept. EPCTX_ERR_EXISTS as `overwrite` says. */
     epctx_status (*commit_fn)(void *user, epctx_io_file *file, epctx_overwrite overwrite,
                               epctx_error *error);
     /* After commit_fn or clear_fn, also a failed one: what was there (or nothing) is there again,
@@ -504,14 +498,14 @@ typedef struct epctx_io {
     /* Durable on return. */
     epctx_status (*remove_fn)(void *user, const char *root, const char *name, epctx_error *error);
 
-    /* The following may be NULL. */
+    /* The following may be NULL. The first two: EPCTX_ERR_EXISTS when the name is taken,
+     * EPCTX_ERR_UNSUPPORTED where files have one name only; durable on return. */
 
-    /* Gives a complete file, before commit_fn, the further name `name` in its folder, durable on
-     * return and until close_fn. EPCTX_ERR_EXISTS, EPCTX_ERR_UNSUPPORTED as link_fn. */
+    /* Gives a complete file, before commit_fn, the further name `name` in its folder, until
+     * close_fn. */
     epctx_status (*second_fn)(void *user, epctx_io_file *file, const char *name,
                               epctx_error *error);
-    /* Makes `to` a second name of the file `from`, durable on return: EPCTX_ERR_EXISTS when there is
-     * a `to`, EPCTX_ERR_UNSUPPORTED where files have one name only. */
+    /* Makes `to` a second name of the file `from`. */
     epctx_status (*link_fn)(void *user, const char *root, const char *from, const char *to,
                             epctx_error *error);
     /* Hands the name of each entry of a folder ("" the current one) to `name_fn`, in any order,
@@ -526,19 +520,18 @@ typedef struct epctx_io {
                             epctx_error *error);
 } epctx_io;
 
-/* The file system of the machine (mmap, fsync, rename), or NULL under EPCTX_NO_STDIO. On Windows
- * names are UTF-8 all the same, canonical paths have "/", and a file that is mapped, such as the
- * source of an open model, cannot be replaced. */
+/* The file system of the machine (mmap, fsync, rename); NULL under EPCTX_NO_STDIO. On Windows names
+ * are UTF-8 all the same, canonical paths have "/", and a mapped file, such as the source of an open
+ * model, cannot be replaced. */
 EPCTX_API const epctx_io *epctx_io_files(void);
-/* The same, but every file is read into memory instead of being mapped. What others do to it
- * afterwards does not matter, and what they do meanwhile is EPCTX_ERR_IO. Costs the memory and the
- * time of a copy: a model of 2.5 GB takes that much, where a mapping takes what is looked at. */
+/* The same, but files are read into memory (which takes its size and the time of a copy) instead of
+ * being mapped: what others do to them afterwards does not matter, meanwhile it is EPCTX_ERR_IO. */
 EPCTX_API const epctx_io *epctx_io_private(void);
 
-/* The lock of a file that is written: whoever writes a file of that name with this library waits for
- * it, for as long as it takes to put finished files into place. A program takes it itself around
- * reading, changing and writing a model, and hands it to what writes (epctx_write_opts.lock), so
- * that no change of another one gets lost. */
+/* The lock of a file: whoever writes that name with this library waits for it, for as long as
+ * finished files take to come into place. A program takes it itself around reading, changing and
+ * writing a model, and hands it to what writes (epctx_write_opts.lock), so that no change of another
+ * one gets lost. */
 typedef struct epctx_file_lock {
     const epctx_io *io;
     epctx_io_file file;
@@ -552,36 +545,35 @@ EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_i
 /* Legal on a zeroed lock and twice. */
 EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock);
 
-/* Files that are buffers of the application: encrypted, in a database, in memory. Each buffer goes
- * through a callback as a whole, as with ONNX Runtime's OrtReadNamedBufferFunc and
- * OrtWriteNamedBufferFunc, to which these are forwarded in a line each. A name is the path without
- * ".", ".." and doubled "/" where they can be left out; it may come from a model: do not trust it.
- * A callback that fails returns a status and may fill the error. Calls come from whichever thread
- * calls the library, at the same time if several do. */
+/* Files that are buffers of the application: encrypted, in a database, in memory. Each goes through
+ * a callback as a whole, as with ONNX Runtime's OrtReadNamedBufferFunc and OrtWriteNamedBufferFunc,
+ * to which these are forwarded in a line each. A name is the path without ".", ".." and doubled "/"
+ * where they can be left out; it may come from a model: do not trust it. A callback that fails
+ * returns a status and may fill the error. Calls come from whichever thread calls the library, at
+ * the same time if several do. */
 typedef struct epctx_buffer_io {
     void *user;
-    /* The buffer called `name`; EPCTX_ERR_NOT_FOUND when there is none. It stays as it is until
-     * free_fn. NULL: there are none. */
+    /* EPCTX_ERR_NOT_FOUND when there is none. It stays as it is until free_fn. NULL: there are
+     * none. */
     epctx_status (*read_fn)(void *user, const char *name, void **data, size_t *size,
                             epctx_error *error);
     /* Takes back what read_fn gave, unless that was NULL. May be NULL. */
     void (*free_fn)(void *user, void *data, size_t size);
-    /* May be NULL: read_fn is asked. Size of a buffer, for callers who only want to know whether
-     * there is one; errors as read_fn. */
+    /* For who only wants to know whether there is one; errors as read_fn, which NULL leaves to do
+     * it. */
     epctx_status (*size_fn)(void *user, const char *name, uint64_t *size, epctx_error *error);
     /* One call for each buffer, with all of it; `data` is the library's. It replaces a buffer of
      * that name, in whole or, when it fails, not at all. NULL: nothing can be written. */
     epctx_status (*write_fn)(void *user, const char *name, const void *data, size_t size,
                              epctx_error *error);
-    /* May be NULL (ORT has no such callback): then nothing that needs a buffer to go, such as
-     * replacing a model and its binary, can be done. */
+    /* NULL (ORT has no such callback): what needs a buffer to go, such as replacing a model and its
+     * binary, cannot be done. */
     epctx_status (*remove_fn)(void *user, const char *name, epctx_error *error);
     const epctx_allocator *allocator; /* for what is being written; default malloc */
 } epctx_buffer_io;
 
-/* An io over the callbacks, for epctx_open_opts.io and wherever else an io is asked for. Every
- * folder exists and has no links. Borrows `buffers`. What is written is collected in memory and
- * handed over in commit_fn; what fails before that is never handed over. */
+/* An io over the callbacks; borrows `buffers`. Every folder exists and has no links. What is written
+ * is collected in memory and handed over in commit_fn, or never. */
 EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers);
 
 /* ================================================================================================
@@ -4555,9 +4547,6 @@ enum {
     EPCTX__FILE_LOCK = 16
 };
 
-/* An epctx_file_kind that epctx__sys_look finds as well. */
-#define EPCTX__FILE_LINK 4
-
 static const char *epctx__file_base(const epctx_io_file *file)
 {
     return epctx_path_file(epctx_str_of(file->path)).data;
@@ -4577,36 +4566,26 @@ static epctx_status epctx__io_error(epctx_error *error, const char *what, const 
 #define EPCTX__CLOSE(file)       CloseHandle(file)
 #define EPCTX__UNMAP(data, size) UnmapViewOfFile(data)
 #define EPCTX__PROCESS()         GetCurrentProcessId()
+#define EPCTX__REASON()          GetLastError()
+#define EPCTX__LINKED()          (GetLastError() == ERROR_CANT_RESOLVE_FILENAME) /* epctx__real_is */
 
 typedef HANDLE epctx__handle;
 typedef DWORD epctx__stat; /* attributes */
 
-static epctx_status epctx__sys_status(const char *root)
-{
-    (void)root;
-    switch (GetLastError()) {
-    case ERROR_FILE_NOT_FOUND:
-    case ERROR_PATH_NOT_FOUND:
-    case ERROR_INVALID_NAME:
-    case ERROR_BAD_NETPATH:
-    case ERROR_BAD_NET_NAME:
-        return EPCTX_ERR_NOT_FOUND;
-    case ERROR_ALREADY_EXISTS:
-    case ERROR_FILE_EXISTS:
-        return EPCTX_ERR_EXISTS;
-    case ERROR_NOT_SUPPORTED:
-    case ERROR_INVALID_FUNCTION:
-    case ERROR_TOO_MANY_LINKS:
-    case ERROR_NOT_SAME_DEVICE:
-        return EPCTX_ERR_UNSUPPORTED;
-    case ERROR_CANT_RESOLVE_FILENAME: /* as epctx__real_is says */
-    case ERROR_FILENAME_EXCED_RANGE:
-    case ERROR_NO_UNICODE_TRANSLATION:
-        return EPCTX_ERR_PATH;
-    default:
-        return EPCTX_ERR_IO;
-    }
-}
+static const struct epctx__reason {
+    DWORD code;
+    epctx_status status;
+} epctx__reasons[] = {
+    {ERROR_FILE_NOT_FOUND, EPCTX_ERR_NOT_FOUND}, {ERROR_PATH_NOT_FOUND, EPCTX_ERR_NOT_FOUND},
+    {ERROR_INVALID_NAME, EPCTX_ERR_NOT_FOUND},   {ERROR_BAD_NETPATH, EPCTX_ERR_NOT_FOUND},
+    {ERROR_BAD_NET_NAME, EPCTX_ERR_NOT_FOUND},   {ERROR_ALREADY_EXISTS, EPCTX_ERR_EXISTS},
+    {ERROR_FILE_EXISTS, EPCTX_ERR_EXISTS},       {ERROR_NOT_SUPPORTED, EPCTX_ERR_UNSUPPORTED},
+    {ERROR_INVALID_FUNCTION, EPCTX_ERR_UNSUPPORTED},
+    {ERROR_TOO_MANY_LINKS, EPCTX_ERR_UNSUPPORTED},
+    {ERROR_NOT_SAME_DEVICE, EPCTX_ERR_UNSUPPORTED},
+    {ERROR_CANT_RESOLVE_FILENAME, EPCTX_ERR_PATH},
+    {ERROR_FILENAME_EXCED_RANGE, EPCTX_ERR_PATH}, {ERROR_NO_UNICODE_TRANSLATION, EPCTX_ERR_PATH},
+};
 
 static const char *epctx__sys_text(char out[512])
 {
@@ -4833,7 +4812,8 @@ static bool epctx__sys_enter(const char *root, const char *folder, epctx_io_file
 #define epctx__file_most(file)     EPCTX__NAME_MOST
 #define epctx__sys_mode(file, old) true
 
-static int epctx__sys_look(const epctx_io_file *file, const char *name, DWORD *there)
+static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *name,
+                                       DWORD *there)
 {
     WCHAR wide[EPCTX__WIDE_MAX];
     name = name != NULL ? name : epctx__file_base(file);
@@ -4842,7 +4822,7 @@ static int epctx__sys_look(const epctx_io_file *file, const char *name, DWORD *t
         return EPCTX_FILE_NONE;
     }
     if ((*there & FILE_ATTRIBUTE_REPARSE_POINT) != 0) {
-        return EPCTX__FILE_LINK;
+        return EPCTX_FILE_LINK;
     }
     return (*there & FILE_ATTRIBUTE_DIRECTORY) != 0 ? EPCTX_FILE_FOLDER : EPCTX_FILE_REGULAR;
 }
@@ -4952,32 +4932,21 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 #define EPCTX__CLOSE(file)       close(file)
 #define EPCTX__UNMAP(data, size) munmap(data, size)
 #define EPCTX__PROCESS()         getpid()
+#define EPCTX__REASON()          errno
+#define EPCTX__LINKED()          (errno == ELOOP || errno == ENOTDIR) /* below a root */
 
 typedef int epctx__handle;
 typedef struct stat epctx__stat;
 
-/* Below `root` no part of a name may be a link, which is what these two say. */
-static epctx_status epctx__sys_status(const char *root)
-{
-    if (root != NULL && (errno == ELOOP || errno == ENOTDIR)) {
-        return EPCTX_ERR_PATH;
-    }
-    switch (errno) {
-    case ENOENT:
-    case ENOTDIR:
-        return EPCTX_ERR_NOT_FOUND;
-    case EEXIST:
-        return EPCTX_ERR_EXISTS;
-    case EPERM:
-    case EMLINK:
-    case EXDEV:
-    case ENOSYS:
-    case EOPNOTSUPP:
-        return EPCTX_ERR_UNSUPPORTED;
-    default:
-        return EPCTX_ERR_IO;
-    }
-}
+static const struct epctx__reason {
+    int code;
+    epctx_status status;
+} epctx__reasons[] = {
+    {ENOENT, EPCTX_ERR_NOT_FOUND},   {ENOTDIR, EPCTX_ERR_NOT_FOUND},
+    {EEXIST, EPCTX_ERR_EXISTS},      {EPERM, EPCTX_ERR_UNSUPPORTED},
+    {EMLINK, EPCTX_ERR_UNSUPPORTED}, {EXDEV, EPCTX_ERR_UNSUPPORTED},
+    {ENOSYS, EPCTX_ERR_UNSUPPORTED}, {EOPNOTSUPP, EPCTX_ERR_UNSUPPORTED},
+};
 
 static const char *epctx__sys_text(char out[512])
 {
@@ -5102,7 +5071,8 @@ static size_t epctx__file_most(const epctx_io_file *file)
 }
 
 /* What has a name in the file's folder, itself if it is a link; NULL: what is open. */
-static int epctx__sys_look(const epctx_io_file *file, const char *name, struct stat *there)
+static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *name,
+                                       struct stat *there)
 {
     if ((name != NULL ? fstatat((int)file->folder, name, there, AT_SYMLINK_NOFOLLOW)
                       : fstat((int)file->descriptor, there)) != 0) {
@@ -5110,7 +5080,7 @@ static int epctx__sys_look(const epctx_io_file *file, const char *name, struct s
     }
     return S_ISREG(there->st_mode)   ? EPCTX_FILE_REGULAR
            : S_ISDIR(there->st_mode) ? EPCTX_FILE_FOLDER
-           : S_ISLNK(there->st_mode) ? EPCTX__FILE_LINK
+           : S_ISLNK(there->st_mode) ? EPCTX_FILE_LINK
                                      : EPCTX_FILE_OTHER;
 }
 
@@ -5249,10 +5219,23 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 
 /* -- what the system's calls are for -- */
 
+/* Why a call failed. EPCTX_ERR_UNSUPPORTED: files have one name only; EPCTX_ERR_PATH: the path is
+ * impossible, or leads through a link. */
+static epctx_status epctx__sys_status(void)
+{
+    size_t i;
+    for (i = 0; i < sizeof epctx__reasons / sizeof epctx__reasons[0]; i++) {
+        if (epctx__reasons[i].code == EPCTX__REASON()) {
+            return epctx__reasons[i].status;
+        }
+    }
+    return EPCTX_ERR_IO;
+}
+
 static epctx_status epctx__io_error(epctx_error *error, const char *what, const char *path)
 {
     char text[512];
-    epctx_status status = epctx__sys_status(NULL);
+    epctx_status status = epctx__sys_status();
     if (status == EPCTX_ERR_EXISTS || status == EPCTX_ERR_UNSUPPORTED) {
         status = EPCTX_ERR_IO;
     }
@@ -5262,7 +5245,18 @@ static epctx_status epctx__io_error(epctx_error *error, const char *what, const 
     return status;
 }
 
-static epctx_status epctx__not_regular(int kind, const char *path, epctx_error *error)
+static epctx_status epctx__open_failed(const char *root, const char *what, const char *path,
+                                       epctx_error *error)
+{
+    return root != NULL && EPCTX__LINKED()
+               ? epctx__file_failed(error, EPCTX_ERR_PATH,
+                                    "is a link or lies behind one: names from a model stay inside "
+                                    "the model's folder",
+                                    path)
+               : epctx__io_error(error, what, path);
+}
+
+static epctx_status epctx__not_regular(epctx_file_kind kind, const char *path, epctx_error *error)
 {
     return epctx__file_failed(error, EPCTX_ERR_IO,
                               kind == EPCTX_FILE_FOLDER
@@ -5337,10 +5331,7 @@ static epctx_status epctx__file_map(void *user, const char *root, const char *na
     (void)user;
     memset(out, 0, sizeof *out);
     if (file == EPCTX__NO_HANDLE) {
-        return root != NULL && epctx__sys_status(root) == EPCTX_ERR_PATH
-                   ? epctx_fail(error, EPCTX_ERR_PATH, "'%s' became a link while it was opened",
-                                name)
-                   : epctx__io_error(error, "open", name);
+        return epctx__open_failed(root, "open", name, error);
     }
     status = epctx__map_handle(file, name, copy, out, error);
     EPCTX__CLOSE(file);
@@ -5370,7 +5361,7 @@ static epctx_status epctx__file_stat(void *user, const char *path, epctx_file_in
     (void)user;
     memset(info, 0, sizeof *info);
     return epctx__sys_stat(path, EPCTX__NO_HANDLE, info) ||
-                   epctx__sys_status(NULL) == EPCTX_ERR_NOT_FOUND
+                   epctx__sys_status() == EPCTX_ERR_NOT_FOUND
                ? EPCTX_OK
                : epctx__io_error(error, "examine", path);
 }
@@ -5395,27 +5386,15 @@ static epctx_status epctx__file_at(const char *root, const char *name, epctx_io_
                                    epctx_error *error)
 {
     char folder[EPCTX_PATH_MAX];
-    epctx_status status;
     memset(file, 0, sizeof *file);
     EPCTX__TRY(epctx__io_path(root, name, file->path, error));
     EPCTX__TRY(epctx_path_join(epctx_path_folder(epctx_str_of(name)), epctx_str_of("."), folder,
                                sizeof folder, error));
     file->descriptor = (intptr_t)EPCTX__NO_HANDLE;
     file->state = root != NULL ? EPCTX__FILE_INSIDE : 0;
-    if (epctx__sys_enter(root, folder, file)) {
-        return EPCTX_OK;
-    }
-    status = epctx__sys_status(root);
-    if (status == EPCTX_ERR_PATH && root != NULL) {
-        return epctx__file_failed(error, status,
-                                  "is a link or lies behind one: names from a model stay inside "
-                                  "the model's folder",
-                                  file->path);
-    }
-    return status == EPCTX_ERR_NOT_FOUND
-               ? epctx__file_failed(error, status, "cannot be written, its folder does not exist",
-                                    file->path)
-               : epctx__io_error(error, "open the folder of", file->path);
+    return epctx__sys_enter(root, folder, file)
+               ? EPCTX_OK
+               : epctx__open_failed(root, "open the folder of", file->path, error);
 }
 
 /* FILE.<process>-<attempt>.tmp */
@@ -5443,28 +5422,40 @@ static void epctx__file_close(void *user, epctx_io_file *file)
     epctx__sys_close(file);
 }
 
-/* Makes the new file: without a name, or with a temporary one. */
-static epctx_status epctx__file_make(epctx_io_file *file, epctx_error *error)
+/* What is in the file's place, and whether it may go. */
+static epctx_status epctx__file_free(const epctx_io_file *file, epctx_overwrite overwrite,
+                                     epctx_file_kind *kind, epctx__stat *there, epctx_error *error)
 {
-    epctx__stat old;
-    int kind = epctx__sys_look(file, epctx__file_base(file), &old);
-    /* A stricter mode holds from the start: who opens the file now could read it later. */
-    int mode = kind == EPCTX_FILE_REGULAR ? 0600 : 0666;
-    epctx__handle made;
-    unsigned attempt;
-    if (kind == EPCTX__FILE_LINK && (file->state & EPCTX__FILE_INSIDE) != 0) {
+    *kind = epctx__sys_look(file, epctx__file_base(file), there);
+    if (*kind == EPCTX_FILE_LINK && (file->state & EPCTX__FILE_INSIDE) != 0) {
         return epctx__file_failed(error, EPCTX_ERR_PATH,
                                   "is a link: a file whose name comes from a model is not written "
                                   "through links; remove it or choose another name",
                                   file->path);
     }
+    return *kind != EPCTX_FILE_NONE && overwrite == EPCTX_OVERWRITE_FAIL
+               ? epctx__file_exists(file->path, error)
+               : EPCTX_OK;
+}
+
+/* Makes the new file: without a name, or with a temporary one. */
+static epctx_status epctx__file_make(epctx_io_file *file, epctx_error *error)
+{
+    epctx__stat old;
+    epctx_file_kind kind;
+    epctx__handle made;
+    unsigned attempt;
+    int mode;
+    EPCTX__TRY(epctx__file_free(file, EPCTX_OVERWRITE_REPLACE, &kind, &old, error));
     if (kind == EPCTX_FILE_FOLDER || kind == EPCTX_FILE_OTHER) {
         return epctx__not_regular(kind, file->path, error);
     }
+    /* A stricter mode holds from the start: who opens the file now could read it later. */
+    mode = kind == EPCTX_FILE_REGULAR ? 0600 : 0666;
     made = epctx__sys_make(file, NULL, mode);
     for (attempt = 0; made == EPCTX__NO_HANDLE; attempt++) {
         if (attempt > 0 &&
-            (attempt == EPCTX__ATTEMPTS || epctx__sys_status(NULL) != EPCTX_ERR_EXISTS)) {
+            (attempt == EPCTX__ATTEMPTS || epctx__sys_status() != EPCTX_ERR_EXISTS)) {
             file->temp[0] = '\0';
             return epctx__io_error(error, "create a temporary file beside it", file->path);
         }
@@ -5487,7 +5478,7 @@ static epctx_status epctx__file_create(void *user, const char *root, const char 
     if (root == NULL && strlen(name) < EPCTX_PATH_MAX) {
         if (epctx__sys_real(name, real)) {
             name = real;
-        } else if (epctx__sys_status(NULL) != EPCTX_ERR_NOT_FOUND) {
+        } else if (epctx__sys_status() != EPCTX_ERR_NOT_FOUND) {
             return epctx__io_error(error, "resolve", name);
         }
     }
@@ -5539,7 +5530,7 @@ static epctx_status epctx__link_names(const epctx_io_file *from, const char *nam
     if (epctx__sys_link(from, name, to, made)) {
         return EPCTX_OK;
     }
-    status = epctx__sys_status(NULL);
+    status = epctx__sys_status();
     if (status != EPCTX_ERR_EXISTS && status != EPCTX_ERR_UNSUPPORTED) {
         return epctx__io_error(error, what, to->path);
     }
@@ -5569,7 +5560,7 @@ static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to, 
     EPCTX__TRY(status);
     opened = epctx__sys_make(file, to, 0600);
     if (opened == EPCTX__NO_HANDLE) {
-        status = epctx__sys_status(NULL) == EPCTX_ERR_EXISTS
+        status = epctx__sys_status() == EPCTX_ERR_EXISTS
                      ? EPCTX_ERR_EXISTS
                      : epctx__io_error(error, "keep", file->path);
     } else {
@@ -5634,21 +5625,6 @@ static epctx_status epctx__file_rename(epctx_io_file *file, epctx_error *error)
     return EPCTX_OK;
 }
 
-/* What is in the file's place, and whether it may go. */
-static epctx_status epctx__file_free(const epctx_io_file *file, epctx_overwrite overwrite,
-                                     int *kind, epctx_error *error)
-{
-    epctx__stat there;
-    *kind = epctx__sys_look(file, epctx__file_base(file), &there);
-    if (*kind == EPCTX__FILE_LINK && (file->state & EPCTX__FILE_INSIDE) != 0) {
-        return epctx__file_failed(error, EPCTX_ERR_PATH, "became a link while it was written",
-                                  file->path);
-    }
-    return *kind != EPCTX_FILE_NONE && overwrite == EPCTX_OVERWRITE_FAIL
-               ? epctx__file_exists(file->path, error)
-               : EPCTX_OK;
-}
-
 /* The new file comes into its place once. EPCTX_ERR_CHANGED, without a message: what is there came
  * or went in between. */
 static epctx_status epctx__file_place(epctx_io_file *file, epctx_overwrite overwrite,
@@ -5656,15 +5632,16 @@ static epctx_status epctx__file_place(epctx_io_file *file, epctx_overwrite overw
 {
     bool backup = overwrite == EPCTX_OVERWRITE_BACKUP;
     epctx_status status;
-    int kind;
-    EPCTX__TRY(epctx__file_free(file, overwrite, &kind, error));
+    epctx_file_kind kind;
+    epctx__stat there;
+    EPCTX__TRY(epctx__file_free(file, overwrite, &kind, &there, error));
     if (kind == EPCTX_FILE_NONE) { /* replaces nothing, whoever was quicker */
         status = epctx__link_names(file, NULL, file, epctx__file_base(file), "replace", NULL,
                                    error);
         if (status != EPCTX_ERR_UNSUPPORTED) {
             return status == EPCTX_ERR_EXISTS ? EPCTX_ERR_CHANGED : status;
         }
-    } else if (kind != EPCTX__FILE_LINK && file->kept[0] == '\0') {
+    } else if (kind != EPCTX_FILE_LINK && file->kept[0] == '\0') {
         status = epctx__file_name(file, epctx__file_base(file), backup ? "~" : NULL, file->kept,
                                   error);
         if (status == EPCTX_ERR_NOT_FOUND) {
@@ -5700,9 +5677,10 @@ static epctx_status epctx__file_clear(void *user, epctx_io_file *file, epctx_ove
 {
     const char *base = epctx__file_base(file);
     bool backup = overwrite == EPCTX_OVERWRITE_BACKUP;
-    int kind;
+    epctx_file_kind kind;
+    epctx__stat there;
     (void)user;
-    EPCTX__TRY(epctx__file_free(file, overwrite, &kind, error));
+    EPCTX__TRY(epctx__file_free(file, overwrite, &kind, &there, error));
     if (kind == EPCTX_FILE_NONE) {
         return EPCTX_OK;
     }
