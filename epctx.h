@@ -4480,43 +4480,29 @@ static epctx_status epctx__io_path(const char *root, const char *name, char out[
     return epctx_path_join(epctx_str_of(root), epctx_str_of(name), out, EPCTX_PATH_MAX, error);
 }
 
-/* `base` and `end` as one name of at most `most` bytes: what is too much goes from the end of
- * `base`, whole UTF-8 characters. */
-static void epctx__name_end(char out[EPCTX_NAME_MAX], const char *base, const char *end,
-                            size_t most)
+/* `base`, `mark` and, from 2 on, `number` as one name of at most `most` bytes: FILE~, FILE~2 ... What
+ * is too much goes from the end of `base`, whole UTF-8 characters. */
+static void epctx__name_end(char out[EPCTX_NAME_MAX], const char *base, const char *mark,
+                            unsigned number, size_t most)
 {
-    size_t tail = strlen(end);
+    char end[64];
+    epctx_text text = epctx_text_of(end, sizeof end);
     size_t size = strlen(base);
-    if (size + tail > most) {
-        size = most > tail ? most - tail : 0;
+    epctx_text_put_format(&text, number > 1 ? "%s%u" : "%s", mark, (uint64_t)number);
+    if (size + text.size > most) {
+        size = most > text.size ? most - text.size : 0;
         while (size > 0 && ((unsigned char)base[size] & 0xc0) == 0x80) {
             size--;
         }
     }
     memcpy(out, base, size);
-    memcpy(out + size, end, tail + 1);
-}
-
-/* `mark`, and from the second attempt on its number: FILE~, FILE~2 ... */
-static void epctx__name_attempt(char out[48], const char *mark, unsigned attempt)
-{
-    epctx_text text = epctx_text_of(out, 48);
-    epctx_text_put(&text, epctx_str_of(mark));
-    if (attempt > 1) {
-        epctx_text_put_number(&text, attempt);
-    }
+    memcpy(out + size, end, text.size + 1);
 }
 
 static epctx_status epctx__file_exists(const char *path, epctx_error *error)
 {
     return epctx__file_failed(error, EPCTX_ERR_EXISTS,
                               "exists already: remove it or allow overwriting", path);
-}
-
-static epctx_status epctx__too_many_backups(const char *path, epctx_error *error)
-{
-    return epctx__file_failed(error, EPCTX_ERR_EXISTS, "has 999 backups already: remove some",
-                              path);
 }
 
 #define EPCTX__NAME_MOST (EPCTX_NAME_MAX - 1)
@@ -4775,17 +4761,13 @@ static epctx_status epctx__file_list(void *user, const char *folder,
                                      bool (*name_fn)(void *state, const char *name), void *state,
                                      epctx_error *error)
 {
-    WCHAR wide[EPCTX__WIDE_MAX + 2];
+    WCHAR wide[EPCTX__WIDE_MAX];
     WIN32_FIND_DATAW entry;
     char name[EPCTX_PATH_MAX];
-    HANDLE search = INVALID_HANDLE_VALUE;
+    HANDLE search;
     (void)user;
-    if (epctx__wide(NULL, folder[0] != '\0' ? folder : ".", wide)) {
-        size_t size = wcslen(wide);
-        bool open = wide[size - 1] == L'\\';
-        memcpy(wide + size, open ? L"*" : L"\\*", (open ? 2 : 3) * sizeof *wide);
-        search = FindFirstFileW(wide, &entry);
-    }
+    EPCTX__TRY(epctx__io_path(folder, "*", name, error));
+    search = epctx__wide(NULL, name, wide) ? FindFirstFileW(wide, &entry) : INVALID_HANDLE_VALUE;
     if (search == INVALID_HANDLE_VALUE) {
         return epctx__io_error(error, "list", folder);
     }
@@ -5207,7 +5189,7 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
             ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) {
             /* A file with something in it is somebody's own and stays. */
             if (S_ISREG(ours.st_mode) && ours.st_size == 0) {
-                epctx__name_end(lock->temp, base, "", EPCTX__NAME_MOST);
+                epctx__name_end(lock->temp, base, "", 0, EPCTX__NAME_MOST);
             }
             return EPCTX_OK;
         }
@@ -5403,7 +5385,7 @@ static void epctx__temp_name(const epctx_io_file *file, unsigned attempt, char o
     char end[64];
     epctx_text text = epctx_text_of(end, sizeof end);
     epctx_text_put_format(&text, ".%u-%u.tmp", (uint64_t)EPCTX__PROCESS(), (uint64_t)attempt);
-    epctx__name_end(out, epctx__file_base(file), end, epctx__file_most(file));
+    epctx__name_end(out, epctx__file_base(file), end, 0, epctx__file_most(file));
 }
 
 static void epctx__file_close(void *user, epctx_io_file *file)
@@ -5588,12 +5570,10 @@ static epctx_status epctx__file_name(epctx_io_file *file, const char *from, cons
     const char *what = from != NULL ? "keep" : "replace";
     epctx_status status = EPCTX_ERR_EXISTS;
     char name[EPCTX_NAME_MAX];
-    char end[48];
     unsigned number;
     for (number = 1; status == EPCTX_ERR_EXISTS && number < EPCTX__ATTEMPTS; number++) {
         if (mark != NULL) {
-            epctx__name_attempt(end, mark, number);
-            epctx__name_end(name, epctx__file_base(file), end, epctx__file_most(file));
+            epctx__name_end(name, epctx__file_base(file), mark, number, epctx__file_most(file));
         } else {
             epctx__temp_name(file, number, name);
         }
@@ -5609,20 +5589,10 @@ static epctx_status epctx__file_name(epctx_io_file *file, const char *from, cons
     if (from == NULL && (status == EPCTX_ERR_EXISTS || status == EPCTX_ERR_UNSUPPORTED)) {
         return epctx__io_error(error, what, file->path);
     }
-    return status == EPCTX_ERR_EXISTS ? epctx__too_many_backups(file->path, error) : status;
-}
-
-/* Moves the new file over what is there. */
-static epctx_status epctx__file_rename(epctx_io_file *file, epctx_error *error)
-{
-    if (file->temp[0] == '\0') {
-        EPCTX__TRY(epctx__file_name(file, NULL, NULL, file->temp, error));
-    }
-    if (!epctx__sys_move(file, file->temp, epctx__file_base(file))) {
-        return epctx__io_error(error, "replace", file->path);
-    }
-    file->temp[0] = '\0';
-    return EPCTX_OK;
+    return status == EPCTX_ERR_EXISTS
+               ? epctx__file_failed(error, status, "has 999 backups already: remove some",
+                                    file->path)
+               : status;
 }
 
 /* The new file comes into its place once. EPCTX_ERR_CHANGED, without a message: what is there came
@@ -5630,20 +5600,19 @@ static epctx_status epctx__file_rename(epctx_io_file *file, epctx_error *error)
 static epctx_status epctx__file_place(epctx_io_file *file, epctx_overwrite overwrite,
                                       epctx_error *error)
 {
+    const char *base = epctx__file_base(file);
     bool backup = overwrite == EPCTX_OVERWRITE_BACKUP;
     epctx_status status;
     epctx_file_kind kind;
     epctx__stat there;
     EPCTX__TRY(epctx__file_free(file, overwrite, &kind, &there, error));
     if (kind == EPCTX_FILE_NONE) { /* replaces nothing, whoever was quicker */
-        status = epctx__link_names(file, NULL, file, epctx__file_base(file), "replace", NULL,
-                                   error);
+        status = epctx__link_names(file, NULL, file, base, "replace", NULL, error);
         if (status != EPCTX_ERR_UNSUPPORTED) {
             return status == EPCTX_ERR_EXISTS ? EPCTX_ERR_CHANGED : status;
         }
     } else if (kind != EPCTX_FILE_LINK && file->kept[0] == '\0') {
-        status = epctx__file_name(file, epctx__file_base(file), backup ? "~" : NULL, file->kept,
-                                  error);
+        status = epctx__file_name(file, base, backup ? "~" : NULL, file->kept, error);
         if (status == EPCTX_ERR_NOT_FOUND) {
             epctx_error_clear(error);
             return EPCTX_ERR_CHANGED;
@@ -5651,7 +5620,14 @@ static epctx_status epctx__file_place(epctx_io_file *file, epctx_overwrite overw
         EPCTX__TRY(status);
         file->state |= backup ? EPCTX__FILE_BACKUP : 0;
     }
-    return epctx__file_rename(file, error);
+    if (file->temp[0] == '\0') {
+        EPCTX__TRY(epctx__file_name(file, NULL, NULL, file->temp, error));
+    }
+    if (!epctx__sys_move(file, file->temp, base)) {
+        return epctx__io_error(error, "replace", file->path);
+    }
+    file->temp[0] = '\0';
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__file_commit(void *user, epctx_io_file *file, epctx_overwrite overwrite,
@@ -5953,7 +5929,6 @@ typedef struct epctx__buffers_file {
     bool held;    /* what was there is known: `old`, unless it did not exist */
     bool existed;
     bool changed; /* it has to come back after a failure */
-    bool backup;  /* it has the name file->kept as well */
 } epctx__buffers_file;
 
 static epctx_status epctx__buffers_create(void *user, const char *root, const char *name,
@@ -6022,31 +5997,6 @@ static epctx_status epctx__buffers_remove(void *user, const char *root, const ch
     return epctx__buffers_take((const epctx_buffer_io *)user, plain, error);
 }
 
-/* The old buffer under the first backup name that is free; file->kept gets its last part. */
-static epctx_status epctx__buffers_backup(epctx_buffer_io *b, epctx_io_file *file,
-                                          epctx_error *error)
-{
-    epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
-    epctx_str folder = epctx_path_folder(epctx_str_of(file->path));
-    unsigned number;
-    for (number = 1; number < EPCTX__ATTEMPTS; number++) {
-        char end[48];
-        char name[EPCTX_PATH_MAX];
-        epctx_file_info info;
-        epctx__name_attempt(end, "~", number);
-        epctx__name_end(file->kept, file->path + folder.size, end, EPCTX__NAME_MOST);
-        EPCTX__TRY(epctx_path_join(folder, epctx_str_of(file->kept), name, sizeof name, error));
-        EPCTX__TRY(epctx__buffers_stat(b, name, &info, error));
-        if (info.kind == EPCTX_FILE_NONE) {
-            EPCTX__TRY(epctx__buffers_put(b, name, f->old, f->old_size, error));
-            f->backup = true;
-            return EPCTX_OK;
-        }
-    }
-    file->kept[0] = '\0';
-    return epctx__too_many_backups(file->path, error);
-}
-
 /* Reads what is there, for the way back. */
 static epctx_status epctx__buffers_hold(epctx_buffer_io *b, epctx_io_file *file,
                                         epctx_overwrite overwrite, epctx_error *error)
@@ -6065,8 +6015,11 @@ static epctx_status epctx__buffers_hold(epctx_buffer_io *b, epctx_io_file *file,
     if (overwrite == EPCTX_OVERWRITE_FAIL) {
         return epctx__file_exists(file->path, error);
     }
-    EPCTX__TRY(epctx__buffers_read(b, file->path, &f->old, &f->old_size, error));
-    return overwrite == EPCTX_OVERWRITE_BACKUP ? epctx__buffers_backup(b, file, error) : EPCTX_OK;
+    if (overwrite == EPCTX_OVERWRITE_BACKUP) {
+        return epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED, "a buffer cannot have a backup",
+                                  file->path);
+    }
+    return epctx__buffers_read(b, file->path, &f->old, &f->old_size, error);
 }
 
 static epctx_status epctx__buffers_commit(void *user, epctx_io_file *file,
@@ -6097,19 +6050,10 @@ static bool epctx__buffers_back(void *user, epctx_io_file *file)
 {
     epctx_buffer_io *b = (epctx_buffer_io *)user;
     epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
-    char name[EPCTX_PATH_MAX];
-    bool done = true;
-    if (f->changed) {
-        done = (f->existed ? epctx__buffers_put(b, file->path, f->old, f->old_size, NULL)
-                           : epctx__buffers_take(b, file->path, NULL)) == EPCTX_OK;
-    }
-    if (f->backup && done &&
-        epctx_path_join(epctx_path_folder(epctx_str_of(file->path)), epctx_str_of(file->kept), name,
-                        sizeof name, NULL) == EPCTX_OK) {
-        (void)epctx__buffers_take(b, name, NULL);
-    }
-    f->changed = f->backup = false;
-    return done;
+    bool changed = f->changed;
+    f->changed = false;
+    return !changed || (f->existed ? epctx__buffers_put(b, file->path, f->old, f->old_size, NULL)
+                                   : epctx__buffers_take(b, file->path, NULL)) == EPCTX_OK;
 }
 
 static void epctx__buffers_close(void *user, epctx_io_file *file)
@@ -10113,7 +10057,7 @@ static epctx_status epctx__path_end(const char *real, const char *end, char out[
                                     epctx_error *error)
 {
     char name[EPCTX_NAME_MAX];
-    epctx__name_end(name, epctx_path_file(epctx_str_of(real)).data, end, EPCTX__NAME_MOST);
+    epctx__name_end(name, epctx_path_file(epctx_str_of(real)).data, end, 0, EPCTX__NAME_MOST);
     return epctx_path_join(epctx_path_folder(epctx_str_of(real)), epctx_str_of(name), out,
                            EPCTX_PATH_MAX, error);
 }
@@ -15608,8 +15552,7 @@ static epctx_status epctx__detour_look(epctx_commit *c, epctx__commit_file *entr
 /* FILE.new, or when that is taken FILE.new2 ... */
 EPCTX__APART static epctx_status epctx__detour_second(epctx_commit *c, epctx__commit_file *entry)
 {
-    char path[EPCTX_PATH_MAX];
-    char end[48];
+    char name[EPCTX_NAME_MAX];
     epctx_error why;
     epctx_status status = EPCTX_ERR_EXISTS;
     unsigned number;
@@ -15618,10 +15561,9 @@ EPCTX__APART static epctx_status epctx__detour_second(epctx_commit *c, epctx__co
     }
     for (number = 1; status == EPCTX_ERR_EXISTS && number < EPCTX__ATTEMPTS; number++) {
         epctx_error_clear(&why);
-        epctx__name_attempt(end, ".new", number);
-        EPCTX__TRY(epctx__path_end(entry->real, end, path, c->error));
-        status = c->io->second_fn(c->io->user, &entry->out->file,
-                                  epctx_path_file(epctx_str_of(path)).data, &why);
+        epctx__name_end(name, epctx_path_file(epctx_str_of(entry->real)).data, ".new", number,
+                        EPCTX__NAME_MOST);
+        status = c->io->second_fn(c->io->user, &entry->out->file, name, &why);
     }
     if (status != EPCTX_OK && status != EPCTX_ERR_UNSUPPORTED && c->error != NULL) {
         *c->error = why;
