@@ -5841,47 +5841,35 @@ static epctx_status epctx__buffers_done(epctx_status status, const char *what, c
     return status;
 }
 
-static void epctx__buffers_free(const epctx_buffer_io *b, void *data, size_t size)
-{
-    if (data != NULL && b->free_fn != NULL) {
-        b->free_fn(b->user, data, size);
-    }
-}
-
-static epctx_status epctx__buffers_read(const epctx_buffer_io *b, const char *name, void **data,
-                                        size_t *size, epctx_error *error)
-{
-    epctx_status status = EPCTX_ERR_NOT_FOUND;
-    *data = NULL;
-    *size = 0;
-    if (b->read_fn != NULL) {
-        status = b->read_fn(b->user, name, data, size, error);
-    }
-    if (status == EPCTX_OK && *data == NULL && *size > 0) {
-        *size = 0;
-        status = epctx_fail(error, EPCTX_ERR_IO, "the application gave a size and no data");
-    }
-    return epctx__buffers_done(status, "read", name, error);
-}
-
 static epctx_status epctx__buffers_map(void *user, const char *root, const char *name, bool copy,
                                        epctx_mapping *out, epctx_error *error)
 {
+    const epctx_buffer_io *b = (const epctx_buffer_io *)user;
+    epctx_status status = EPCTX_ERR_NOT_FOUND;
     char plain[EPCTX_PATH_MAX];
-    void *data;
+    void *data = NULL;
+    size_t size = 0;
     (void)copy; /* a buffer does not change */
     memset(out, 0, sizeof *out);
     EPCTX__TRY(epctx__buffers_name(root, name, plain, error));
-    EPCTX__TRY(epctx__buffers_read((epctx_buffer_io *)user, plain, &data, &out->size, error));
+    if (b->read_fn != NULL) {
+        status = b->read_fn(b->user, plain, &data, &size, error);
+    }
+    if (status == EPCTX_OK && data == NULL && size > 0) {
+        status = epctx_fail(error, EPCTX_ERR_IO, "the application gave a size and no data");
+    }
+    EPCTX__TRY(epctx__buffers_done(status, "read", plain, error));
     out->data = (const uint8_t *)data;
+    out->size = size;
     out->handle = data != NULL ? data : user; /* an empty buffer is mapped, too */
     return EPCTX_OK;
 }
 
 static void epctx__buffers_unmap(void *user, epctx_mapping *mapping)
 {
-    if (mapping->handle != user) {
-        epctx__buffers_free((epctx_buffer_io *)user, mapping->handle, mapping->size);
+    const epctx_buffer_io *b = (const epctx_buffer_io *)user;
+    if (mapping->handle != NULL && mapping->handle != user && b->free_fn != NULL) {
+        b->free_fn(b->user, mapping->handle, mapping->size);
     }
     memset(mapping, 0, sizeof *mapping);
 }
@@ -5889,11 +5877,11 @@ static void epctx__buffers_unmap(void *user, epctx_mapping *mapping)
 static epctx_status epctx__buffers_stat(void *user, const char *path, epctx_file_info *info,
                                         epctx_error *error)
 {
-    epctx_buffer_io *b = (epctx_buffer_io *)user;
+    const epctx_buffer_io *b = (const epctx_buffer_io *)user;
     epctx_str last = epctx_path_file(epctx_str_of(path));
     char name[EPCTX_PATH_MAX];
-    void *data;
-    size_t bytes;
+    uint64_t size = 0;
+    epctx_mapping mapping;
     epctx_status status;
     memset(info, 0, sizeof *info);
     EPCTX__TRY(epctx__buffers_name(NULL, path, name, error));
@@ -5902,30 +5890,27 @@ static epctx_status epctx__buffers_stat(void *user, const char *path, epctx_file
         return EPCTX_OK;
     }
     if (b->size_fn != NULL) {
-        status = epctx__buffers_done(b->size_fn(b->user, name, &info->size, error),
-                                     "tell the size of", name, error);
+        status = b->size_fn(b->user, name, &size, error);
+        epctx__buffers_done(status, "tell the size of", name, error);
     } else {
-        status = epctx__buffers_read(b, name, &data, &bytes, error);
-        info->size = bytes;
-        epctx__buffers_free(b, data, bytes);
+        status = epctx__buffers_map(user, NULL, name, false, &mapping, error);
+        size = mapping.size;
+        epctx__buffers_unmap(user, &mapping);
     }
-    if (status == EPCTX_OK) {
-        info->kind = EPCTX_FILE_REGULAR;
-        return EPCTX_OK;
-    }
-    info->size = 0;
     if (status == EPCTX_ERR_NOT_FOUND) {
         epctx_error_clear(error);
         return EPCTX_OK;
     }
-    return status;
+    EPCTX__TRY(status);
+    info->kind = EPCTX_FILE_REGULAR;
+    info->size = size;
+    return EPCTX_OK;
 }
 
 /* A buffer that is being written, and the one that it replaces. */
 typedef struct epctx__buffers_file {
     epctx_buffer pending;
-    void *old;
-    size_t old_size;
+    epctx_mapping old;
     bool held;    /* what was there is known: `old`, unless it did not exist */
     bool existed;
     bool changed; /* it has to come back after a failure */
@@ -5934,24 +5919,24 @@ typedef struct epctx__buffers_file {
 static epctx_status epctx__buffers_create(void *user, const char *root, const char *name,
                                           epctx_io_file *file, epctx_error *error)
 {
-    epctx_buffer_io *b = (epctx_buffer_io *)user;
-    epctx__buffers_file fresh;
-    const epctx_allocator *allocator = &fresh.pending.allocator;
+    const epctx_buffer_io *b = (const epctx_buffer_io *)user;
+    epctx_buffer pending;
     memset(file, 0, sizeof *file);
     EPCTX__TRY(epctx__buffers_name(root, name, file->path, error));
     if (b->write_fn == NULL) {
         return epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED, "the application takes no buffers",
                                   file->path);
     }
-    memset(&fresh, 0, sizeof fresh);
-    epctx_buffer_init(&fresh.pending, b->allocator);
-    if (allocator->alloc_fn != NULL) {
-        file->handle = allocator->alloc_fn(allocator->user, sizeof fresh);
+    epctx_buffer_init(&pending, b->allocator);
+    if (pending.allocator.alloc_fn != NULL) {
+        file->handle =
+            pending.allocator.alloc_fn(pending.allocator.user, sizeof(epctx__buffers_file));
     }
     if (file->handle == NULL) {
         return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for a buffer to write");
     }
-    memcpy(file->handle, &fresh, sizeof fresh);
+    memset(file->handle, 0, sizeof(epctx__buffers_file));
+    ((epctx__buffers_file *)file->handle)->pending = pending;
     return EPCTX_OK;
 }
 
@@ -5979,34 +5964,29 @@ static epctx_status epctx__buffers_put(const epctx_buffer_io *b, const char *nam
     return epctx__buffers_done(b->write_fn(b->user, name, data, size, error), "write", name, error);
 }
 
-static epctx_status epctx__buffers_take(const epctx_buffer_io *b, const char *name,
-                                        epctx_error *error)
-{
-    if (b->remove_fn == NULL) {
-        return epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED,
-                                  "the application has no callback that removes a buffer", name);
-    }
-    return epctx__buffers_done(b->remove_fn(b->user, name, error), "remove", name, error);
-}
-
 static epctx_status epctx__buffers_remove(void *user, const char *root, const char *name,
                                           epctx_error *error)
 {
+    const epctx_buffer_io *b = (const epctx_buffer_io *)user;
     char plain[EPCTX_PATH_MAX];
     EPCTX__TRY(epctx__buffers_name(root, name, plain, error));
-    return epctx__buffers_take((const epctx_buffer_io *)user, plain, error);
+    if (b->remove_fn == NULL) {
+        return epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED,
+                                  "the application has no callback that removes a buffer", plain);
+    }
+    return epctx__buffers_done(b->remove_fn(b->user, plain, error), "remove", plain, error);
 }
 
 /* Reads what is there, for the way back. */
-static epctx_status epctx__buffers_hold(epctx_buffer_io *b, epctx_io_file *file,
-                                        epctx_overwrite overwrite, epctx_error *error)
+static epctx_status epctx__buffers_hold(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                                        epctx_error *error)
 {
     epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
     epctx_file_info info;
     if (f->held || (file->alone && overwrite == EPCTX_OVERWRITE_REPLACE)) {
         return EPCTX_OK;
     }
-    EPCTX__TRY(epctx__buffers_stat(b, file->path, &info, error));
+    EPCTX__TRY(epctx__buffers_stat(user, file->path, &info, error));
     f->existed = info.kind != EPCTX_FILE_NONE;
     f->held = true;
     if (!f->existed) {
@@ -6015,20 +5995,19 @@ static epctx_status epctx__buffers_hold(epctx_buffer_io *b, epctx_io_file *file,
     if (overwrite == EPCTX_OVERWRITE_FAIL) {
         return epctx__file_exists(file->path, error);
     }
-    if (overwrite == EPCTX_OVERWRITE_BACKUP) {
-        return epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED, "a buffer cannot have a backup",
-                                  file->path);
-    }
-    return epctx__buffers_read(b, file->path, &f->old, &f->old_size, error);
+    return overwrite == EPCTX_OVERWRITE_BACKUP
+               ? epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED, "a buffer cannot have a backup",
+                                    file->path)
+               : epctx__buffers_map(user, NULL, file->path, false, &f->old, error);
 }
 
 static epctx_status epctx__buffers_commit(void *user, epctx_io_file *file,
                                           epctx_overwrite overwrite, epctx_error *error)
 {
-    epctx_buffer_io *b = (epctx_buffer_io *)user;
     epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
-    EPCTX__TRY(epctx__buffers_hold(b, file, overwrite, error));
-    EPCTX__TRY(epctx__buffers_put(b, file->path, f->pending.data, f->pending.size, error));
+    EPCTX__TRY(epctx__buffers_hold(user, file, overwrite, error));
+    EPCTX__TRY(epctx__buffers_put((const epctx_buffer_io *)user, file->path, f->pending.data,
+                                  f->pending.size, error));
     f->changed = f->held;
     return EPCTX_OK;
 }
@@ -6036,11 +6015,10 @@ static epctx_status epctx__buffers_commit(void *user, epctx_io_file *file,
 static epctx_status epctx__buffers_clear(void *user, epctx_io_file *file,
                                          epctx_overwrite overwrite, epctx_error *error)
 {
-    epctx_buffer_io *b = (epctx_buffer_io *)user;
     epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
-    EPCTX__TRY(epctx__buffers_hold(b, file, overwrite, error));
+    EPCTX__TRY(epctx__buffers_hold(user, file, overwrite, error));
     if (f->existed) {
-        EPCTX__TRY(epctx__buffers_take(b, file->path, error));
+        EPCTX__TRY(epctx__buffers_remove(user, NULL, file->path, error));
         f->changed = true;
     }
     return EPCTX_OK;
@@ -6048,19 +6026,20 @@ static epctx_status epctx__buffers_clear(void *user, epctx_io_file *file,
 
 static bool epctx__buffers_back(void *user, epctx_io_file *file)
 {
-    epctx_buffer_io *b = (epctx_buffer_io *)user;
     epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
     bool changed = f->changed;
     f->changed = false;
-    return !changed || (f->existed ? epctx__buffers_put(b, file->path, f->old, f->old_size, NULL)
-                                   : epctx__buffers_take(b, file->path, NULL)) == EPCTX_OK;
+    return !changed ||
+           (f->existed ? epctx__buffers_put((const epctx_buffer_io *)user, file->path, f->old.data,
+                                            f->old.size, NULL)
+                       : epctx__buffers_remove(user, NULL, file->path, NULL)) == EPCTX_OK;
 }
 
 static void epctx__buffers_close(void *user, epctx_io_file *file)
 {
     epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
     epctx_allocator allocator = f->pending.allocator;
-    epctx__buffers_free((const epctx_buffer_io *)user, f->old, f->old_size);
+    epctx__buffers_unmap(user, &f->old);
     epctx_buffer_free(&f->pending);
     allocator.free_fn(allocator.user, f);
     file->handle = NULL;
