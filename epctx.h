@@ -4506,6 +4506,7 @@ static epctx_status epctx__file_exists(const char *path, epctx_error *error)
 }
 
 #define EPCTX__NAME_MOST (EPCTX_NAME_MAX - 1)
+#define EPCTX__TEMP_MOST 140 /* fits into every file system */
 
 /* How many names are tried. */
 #define EPCTX__ATTEMPTS 1000u
@@ -4635,27 +4636,25 @@ static HANDLE epctx__wide_open(const epctx_io_file *file, const char *name, DWOR
 static bool epctx__real_of(HANDLE file, char out[EPCTX_PATH_MAX])
 {
     WCHAR wide[EPCTX__WIDE_MAX];
-    const WCHAR *from = wide;
+    WCHAR *from = wide;
     DWORD count = GetFinalPathNameByHandleW(file, wide, EPCTX__WIDE_MAX, 0);
-    if (count == 0) {
-        return false;
-    }
-    if (count < EPCTX__WIDE_MAX && wcsncmp(wide, L"\\\\?\\", 4) == 0) {
-        from = wide + 4;
-        if (wcsncmp(from, L"UNC\\", 4) == 0) {
-            from = wide + 6;
-            wide[6] = L'\\';
-        }
-    }
-    if (count >= EPCTX__WIDE_MAX ||
-        WideCharToMultiByte(CP_UTF8, 0, from, -1, out, EPCTX_PATH_MAX, NULL, NULL) == 0) {
+    if (count >= EPCTX__WIDE_MAX) {
         SetLastError(ERROR_FILENAME_EXCED_RANGE);
+    }
+    if (count == 0 || count >= EPCTX__WIDE_MAX) {
         return false;
     }
-    for (; *out != '\0'; out++) {
+    if (wcsncmp(wide, L"\\\\?\\UNC\\", 8) == 0) {
+        from = wide + 6;
+        *from = L'\\';
+    } else if (wcsncmp(wide, L"\\\\?\\", 4) == 0) {
+        from = wide + 4;
+    }
+    count = (DWORD)WideCharToMultiByte(CP_UTF8, 0, from, -1, out, EPCTX_PATH_MAX, NULL, NULL);
+    for (; count > 0 && *out != '\0'; out++) {
         *out = *out == '\\' ? '/' : *out;
     }
-    return true;
+    return count > 0;
 }
 
 /* Whether the open file really lies at the first `size` bytes of `path`, "/" aside; closes it when
@@ -4791,7 +4790,6 @@ static bool epctx__sys_enter(const char *root, const char *folder, epctx_io_file
     return root == NULL || (epctx__real_is(there, file->path, size) && CloseHandle(there));
 }
 
-#define epctx__file_most(file)     EPCTX__NAME_MOST
 #define epctx__sys_mode(file, old) true
 
 static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *name,
@@ -5044,14 +5042,6 @@ static bool epctx__sys_enter(const char *root, const char *folder, epctx_io_file
     return file->folder >= 0;
 }
 
-/* How long a name may be here; only of long ones the file system is asked. */
-static size_t epctx__file_most(const epctx_io_file *file)
-{
-    long most = strlen(epctx__file_base(file)) > 100 ? fpathconf((int)file->folder, _PC_NAME_MAX)
-                                                     : -1;
-    return most > 0 && most < EPCTX__NAME_MOST ? (size_t)most : EPCTX__NAME_MOST;
-}
-
 /* What has a name in the file's folder, itself if it is a link; NULL: what is open. */
 static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *name,
                                        struct stat *there)
@@ -5247,33 +5237,24 @@ static epctx_status epctx__not_regular(epctx_file_kind kind, const char *path, e
                               path);
 }
 
-/* The bytes of a file as it is now. */
-static epctx_status epctx__read_handle(epctx__handle file, const epctx_file_info *before,
-                                       uint8_t *out, const char *path, epctx_error *error)
+static void epctx__file_unmap(void *user, epctx_mapping *mapping)
 {
-    epctx_file_info now;
-    uint64_t at = 0;
-    int64_t count = 1;
-    while (at < before->size && count > 0) {
-        count = epctx__sys_read(file, out + at, before->size - at, at);
-        if (count < 0) {
-            return epctx__io_error(error, "read", path);
-        }
-        at += (uint64_t)count;
+    (void)user;
+    if (mapping->handle != NULL) {
+        EPCTX__UNMAP(mapping->handle, mapping->size);
     }
-    return at == before->size && epctx__sys_stat(NULL, file, &now) && now.size == before->size &&
-                   now.written == before->written
-               ? EPCTX_OK
-               : epctx__file_failed(error, EPCTX_ERR_IO, "was changed while it was read", path);
+    memset(mapping, 0, sizeof *mapping);
 }
 
-/* Maps an open file, or reads it into memory of the same kind. */
+/* Maps an open file, or reads it as it is now into memory of the same kind. */
 static epctx_status epctx__map_handle(epctx__handle file, const char *path, bool copy,
                                       epctx_mapping *out, epctx_error *error)
 {
-    epctx_file_info info;
+    epctx_file_info info, now;
     epctx_status status = EPCTX_OK;
-    void *data;
+    int64_t count = 1;
+    uint64_t at = 0;
+    uint8_t *data;
     if (!epctx__sys_stat(NULL, file, &info)) {
         return epctx__io_error(error, "examine", path);
     }
@@ -5286,23 +5267,29 @@ static epctx_status epctx__map_handle(epctx__handle file, const char *path, bool
     if (info.size == 0) {
         return EPCTX_OK;
     }
-    data = epctx__sys_map(copy ? EPCTX__NO_HANDLE : file, (size_t)info.size);
+    data = (uint8_t *)epctx__sys_map(copy ? EPCTX__NO_HANDLE : file, (size_t)info.size);
     if (data == NULL) {
         return epctx__io_error(error, copy ? "find memory for" : "map", path);
     }
-    if (copy) {
-        status = epctx__read_handle(file, &info, (uint8_t *)data, path, error);
-    }
-    if (status != EPCTX_OK) {
-        EPCTX__UNMAP(data, (size_t)info.size);
-        return status;
-    }
-    out->data = (const uint8_t *)data;
+    out->data = data;
     out->size = (size_t)info.size;
     out->handle = data;
     out->shared = !copy;
     out->info = info;
-    return EPCTX_OK;
+    while (copy && at < info.size && count > 0) {
+        count = epctx__sys_read(file, data + at, info.size - at, at);
+        at += count > 0 ? (uint64_t)count : 0;
+    }
+    if (count < 0) {
+        status = epctx__io_error(error, "read", path);
+    } else if (copy && (at < info.size || !epctx__sys_stat(NULL, file, &now) ||
+                        now.size != info.size || now.written != info.written)) {
+        status = epctx__file_failed(error, EPCTX_ERR_IO, "was changed while it was read", path);
+    }
+    if (status != EPCTX_OK) {
+        epctx__file_unmap(NULL, out);
+    }
+    return status;
 }
 
 static epctx_status epctx__file_map(void *user, const char *root, const char *name, bool copy,
@@ -5326,15 +5313,6 @@ static epctx_status epctx__file_read(void *user, const char *root, const char *n
 {
     (void)copy;
     return epctx__file_map(user, root, name, true, out, error);
-}
-
-static void epctx__file_unmap(void *user, epctx_mapping *mapping)
-{
-    (void)user;
-    if (mapping->handle != NULL) {
-        EPCTX__UNMAP(mapping->handle, mapping->size);
-    }
-    memset(mapping, 0, sizeof *mapping);
 }
 
 static epctx_status epctx__file_stat(void *user, const char *path, epctx_file_info *info,
@@ -5385,7 +5363,7 @@ static void epctx__temp_name(const epctx_io_file *file, unsigned attempt, char o
     char end[64];
     epctx_text text = epctx_text_of(end, sizeof end);
     epctx_text_put_format(&text, ".%u-%u.tmp", (uint64_t)EPCTX__PROCESS(), (uint64_t)attempt);
-    epctx__name_end(out, epctx__file_base(file), end, 0, epctx__file_most(file));
+    epctx__name_end(out, epctx__file_base(file), end, 0, EPCTX__TEMP_MOST);
 }
 
 static void epctx__file_close(void *user, epctx_io_file *file)
@@ -5573,7 +5551,7 @@ static epctx_status epctx__file_name(epctx_io_file *file, const char *from, cons
     unsigned number;
     for (number = 1; status == EPCTX_ERR_EXISTS && number < EPCTX__ATTEMPTS; number++) {
         if (mark != NULL) {
-            epctx__name_end(name, epctx__file_base(file), mark, number, epctx__file_most(file));
+            epctx__name_end(name, epctx__file_base(file), mark, number, EPCTX__NAME_MOST);
         } else {
             epctx__temp_name(file, number, name);
         }
