@@ -98,7 +98,7 @@
  *   since it was opened; epctx_file_lock_take makes reading, changing and writing one step. After a
  *   kill there may be FILE.<process>-<number>.tmp and FILE.lock, to be removed; FILE.new, which a
  *   model may use until it is written again; and where files have one name only FILE.old, the former
- *   model. epctx_io_listed is for programs that signals end.
+ *   model.
  *
  * LOSSLESS
  *   Open + write without an edit gives the same bytes for every accepted input. An edit changes
@@ -378,7 +378,8 @@ typedef enum epctx_file_kind {
     EPCTX_FILE_NONE = 0, /* nothing there */
     EPCTX_FILE_REGULAR,
     EPCTX_FILE_FOLDER,
-    EPCTX_FILE_OTHER /* pipe, device, socket */
+    EPCTX_FILE_OTHER, /* pipe, device, socket */
+    EPCTX_FILE_LINK   /* a link itself: never from stat_fn */
 } epctx_file_kind;
 
 /* What is under a path, through links. Times are in nanoseconds of one clock. */
@@ -393,39 +394,32 @@ typedef struct epctx_file_info {
 /* Whether both are one file with the same bytes; false when the io cannot tell. */
 EPCTX_API bool epctx_file_same(const epctx_file_info *a, const epctx_file_info *b);
 
-/* A whole file in memory, read-only. `handle` belongs to the io; with NULL there is nothing to give
- * back, and unmap_fn need not be called.
+/* A whole file in memory, read-only; with `handle` NULL there is nothing to give back.
  *
  * A mapping is the file itself: what another process writes into the file shows in it, and where it
- * cuts the file the next access ends this process (SIGBUS; not on Windows, which lets nobody cut a
- * mapped file). No check can prevent that, only memory of our own can. So:
- * - Files are replaced, never written in place (create_fn, commit_fn): who replaces a file as this
- *   library and every decent tool does disturbs no mapping.
- * - Context binaries, which a backend checks once and then trusts, are read into memory: what was
- *   checked is what runs. EPCTX_PATH_IN_PLACE leaves them mapped.
- * - Models and external data are mapped. Bytes that change under an open model can change what is
- *   read and written, but no access leaves the mapping.
- * - Where others may cut files, use epctx_io_private(), which maps nothing. */
+ * cuts the file the next access ends this process (SIGBUS; Windows lets nobody cut a mapped file).
+ * Only memory of our own prevents that. So files are replaced, never written in place, which
+ * disturbs no mapping; context binaries are read into memory, so that what was checked is what runs
+ * (EPCTX_PATH_IN_PLACE leaves them mapped); models and external data are mapped: bytes that change
+ * can change what is read and written, but no access leaves the mapping. Where others may cut files
+ * use epctx_io_private(), which maps nothing. */
 typedef struct epctx_mapping {
     const uint8_t *data;
     size_t size;
-    void *handle;
+    void *handle; /* the io's */
     bool shared; /* it is the file itself, which others can change */
     epctx_file_info info; /* of the file, when the io can tell */
 } epctx_mapping;
 
-/* Longest path this library builds, with its terminator. */
-#define EPCTX_PATH_MAX 4096
-
-/* Longest name of a file that is made, with its terminator. */
-#define EPCTX_NAME_MAX 256
+#define EPCTX_PATH_MAX 4096 /* longest path that is built, and name of a file that is made; */
+#define EPCTX_NAME_MAX 256  /* both with their terminator */
 
 /* A file being written, or a lock: storage that the library provides and the io fills as it likes,
  * but for `alone` and `try_only`. It must not move meanwhile. */
 typedef struct epctx_io_file {
     void *handle;
-    int64_t descriptor;
-    int64_t folder;
+    intptr_t descriptor;
+    intptr_t folder; /* POSIX: its folder's descriptor */
     uint32_t state;
     bool alone;    /* set before commit_fn: nobody will ask for the way back */
     bool try_only; /* set before lock_fn: EPCTX_ERR_CHANGED where it would have to wait */
@@ -433,7 +427,6 @@ typedef struct epctx_io_file {
     char temp[EPCTX_NAME_MAX];   /* its temporary name, "" when it has none */
     char kept[EPCTX_NAME_MAX];   /* the name of what was there before, "" when it has none */
     char second[EPCTX_NAME_MAX]; /* second_fn */
-    struct epctx_open_files *listed; /* where this file is, or NULL */
 } epctx_io_file;
 
 /* What happens to a file that an output would replace. */
@@ -443,8 +436,8 @@ typedef enum epctx_overwrite {
     EPCTX_OVERWRITE_BACKUP /* it stays as FILE~, or when that exists FILE~2, FILE~3 ... */
 } epctx_overwrite;
 
-/* File access as a table of callbacks. Paths are UTF-8. A callback that fails returns a status and
- * fills the error with epctx_fail.
+/* File access as callbacks. Paths are UTF-8. Who fails returns a status and fills the error with
+ * epctx_fail.
  *
  * With `root` NULL, `name` is a path that the caller chose, and leads through links. Otherwise
  * `root` is a canonical folder and `name` is below it: no part of it may be a link
@@ -471,8 +464,8 @@ typedef struct epctx_io {
     epctx_status (*write_fn)(void *user, epctx_io_file *file, const void *data, size_t size,
                              epctx_error *error);
     epctx_status (*sync_fn)(void *user, epctx_io_file *file, epctx_error *error);
-    /* Moves the file into place, durable on return; it keeps the mode of the file that it replaces.
-     * A backup has the name file->kept. EPCTX_ERR_EXISTS as `overwrite` says. */
+    /* Durable on return. The file keeps the mode of the one that it replaces; a backup of that has
+     * the name file->kept. EPCTX_ERR_EXISTS as `overwrite` says. */
     epctx_status (*commit_fn)(void *user, epctx_io_file *file, epctx_overwrite overwrite,
                               epctx_error *error);
     /* After commit_fn or clear_fn, also a failed one: what was there (or nothing) is there again,
@@ -486,14 +479,14 @@ typedef struct epctx_io {
     /* Durable on return. */
     epctx_status (*remove_fn)(void *user, const char *root, const char *name, epctx_error *error);
 
-    /* The following may be NULL. */
+    /* The following may be NULL. The first two: EPCTX_ERR_EXISTS when the name is taken,
+     * EPCTX_ERR_UNSUPPORTED where files have one name only; durable on return. */
 
-    /* Gives a complete file, before commit_fn, the further name `name` in its folder, durable on
-     * return and until close_fn. EPCTX_ERR_EXISTS, EPCTX_ERR_UNSUPPORTED as link_fn. */
+    /* Gives a complete file, before commit_fn, the further name `name` in its folder, until
+     * close_fn. */
     epctx_status (*second_fn)(void *user, epctx_io_file *file, const char *name,
                               epctx_error *error);
-    /* Makes `to` a second name of the file `from`, durable on return: EPCTX_ERR_EXISTS when there is
-     * a `to`, EPCTX_ERR_UNSUPPORTED where files have one name only. */
+    /* Makes `to` a second name of the file `from`. */
     epctx_status (*link_fn)(void *user, const char *root, const char *from, const char *to,
                             epctx_error *error);
     /* Hands the name of each entry of a folder ("" the current one) to `name_fn`, in any order,
@@ -508,19 +501,18 @@ typedef struct epctx_io {
                             epctx_error *error);
 } epctx_io;
 
-/* The file system of the machine (mmap, fsync, rename), or NULL under EPCTX_NO_STDIO. On Windows
- * names are UTF-8 all the same, canonical paths have "/", and a file that is mapped, such as the
- * source of an open model, cannot be replaced. */
+/* The file system of the machine (mmap, fsync, rename); NULL under EPCTX_NO_STDIO. On Windows names
+ * are UTF-8 all the same, canonical paths have "/", and a mapped file, such as the source of an open
+ * model, cannot be replaced. */
 EPCTX_API const epctx_io *epctx_io_files(void);
-/* The same, but every file is read into memory instead of being mapped. What others do to it
- * afterwards does not matter, and what they do meanwhile is EPCTX_ERR_IO. Costs the memory and the
- * time of a copy: a model of 2.5 GB takes that much, where a mapping takes what is looked at. */
+/* The same, but files are read into memory (which takes its size and the time of a copy) instead of
+ * being mapped: what others do to them afterwards does not matter, meanwhile it is EPCTX_ERR_IO. */
 EPCTX_API const epctx_io *epctx_io_private(void);
 
-/* The lock of a file that is written: whoever writes a file of that name with this library waits for
- * it, for as long as it takes to put finished files into place. A program takes it itself around
- * reading, changing and writing a model, and hands it to what writes (epctx_write_opts.lock), so
- * that no change of another one gets lost. */
+/* The lock of a file: whoever writes that name with this library waits for it, for as long as
+ * finished files take to come into place. A program takes it itself around reading, changing and
+ * writing a model, and hands it to what writes (epctx_write_opts.lock), so that no change of another
+ * one gets lost. */
 typedef struct epctx_file_lock {
     const epctx_io *io;
     epctx_io_file file;
@@ -534,52 +526,35 @@ EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_i
 /* Legal on a zeroed lock and twice. */
 EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock);
 
-/* The files being written and the locks of one thread, so that a signal handler can remove what has
- * a temporary name: on Linux mostly nothing, because files being written have no name there; on
- * other systems all. Zeroed at first; lives as long as its io. More than EPCTX_LISTED_MAX files at
- * once are not listed. */
-#define EPCTX_LISTED_MAX 256
-typedef struct epctx_open_files {
-    epctx_io_file *volatile files[EPCTX_LISTED_MAX];
-} epctx_open_files;
-
-/* epctx_io_files() for one thread, with a list, its `user`. All zeros under EPCTX_NO_STDIO. */
-EPCTX_API epctx_io epctx_io_listed(epctx_open_files *list);
-/* For the signal handler of a process that is about to end (async-signal-safe; on Windows for a
- * console handler): removes temporary files and locks. Finished files stay. Nothing of the library
- * may be called afterwards. */
-EPCTX_API void epctx_open_files_remove(epctx_open_files *list);
-
-/* Files that are buffers of the application: encrypted, in a database, in memory. Each buffer goes
- * through a callback as a whole, as with ONNX Runtime's OrtReadNamedBufferFunc and
- * OrtWriteNamedBufferFunc, to which these are forwarded in a line each. A name is the path without
- * ".", ".." and doubled "/" where they can be left out; it may come from a model: do not trust it.
- * A callback that fails returns a status and may fill the error. Calls come from whichever thread
- * calls the library, at the same time if several do. */
+/* Files that are buffers of the application: encrypted, in a database, in memory. Each goes through
+ * a callback as a whole, as with ONNX Runtime's OrtReadNamedBufferFunc and OrtWriteNamedBufferFunc,
+ * to which these are forwarded in a line each. A name is the path without ".", ".." and doubled "/"
+ * where they can be left out; it may come from a model: do not trust it. A callback that fails
+ * returns a status and may fill the error. Calls come from whichever thread calls the library, at
+ * the same time if several do. */
 typedef struct epctx_buffer_io {
     void *user;
-    /* The buffer called `name`; EPCTX_ERR_NOT_FOUND when there is none. It stays as it is until
-     * free_fn. NULL: there are none. */
+    /* EPCTX_ERR_NOT_FOUND when there is none. It stays as it is until free_fn. NULL: there are
+     * none. */
     epctx_status (*read_fn)(void *user, const char *name, void **data, size_t *size,
                             epctx_error *error);
     /* Takes back what read_fn gave, unless that was NULL. May be NULL. */
     void (*free_fn)(void *user, void *data, size_t size);
-    /* May be NULL: read_fn is asked. Size of a buffer, for callers who only want to know whether
-     * there is one; errors as read_fn. */
+    /* For who only wants to know whether there is one; errors as read_fn, which NULL leaves to do
+     * it. */
     epctx_status (*size_fn)(void *user, const char *name, uint64_t *size, epctx_error *error);
     /* One call for each buffer, with all of it; `data` is the library's. It replaces a buffer of
      * that name, in whole or, when it fails, not at all. NULL: nothing can be written. */
     epctx_status (*write_fn)(void *user, const char *name, const void *data, size_t size,
                              epctx_error *error);
-    /* May be NULL (ORT has no such callback): then nothing that needs a buffer to go, such as
-     * replacing a model and its binary, can be done. */
+    /* NULL (ORT has no such callback): what needs a buffer to go, such as replacing a model and its
+     * binary, cannot be done. */
     epctx_status (*remove_fn)(void *user, const char *name, epctx_error *error);
     const epctx_allocator *allocator; /* for what is being written; default malloc */
 } epctx_buffer_io;
 
-/* An io over the callbacks, for epctx_open_opts.io and wherever else an io is asked for. Every
- * folder exists and has no links. Borrows `buffers`. What is written is collected in memory and
- * handed over in commit_fn; what fails before that is never handed over. */
+/* An io over the callbacks; borrows `buffers`. Every folder exists and has no links. What is written
+ * is collected in memory and handed over in commit_fn, or never. */
 EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers);
 
 /* ================================================================================================
@@ -4224,50 +4199,33 @@ static epctx_status epctx__io_path(const char *root, const char *name, char out[
     return epctx_path_join(epctx_str_of(root), epctx_str_of(name), out, EPCTX_PATH_MAX, error);
 }
 
-/* `base` and `end` as one name of at most `most` bytes: what is too much goes from the end of
- * `base`, whole UTF-8 characters. */
-static void epctx__name_end(char out[EPCTX_NAME_MAX], const char *base, const char *end,
-                            size_t most)
+/* `base`, `mark` and, from 2 on, `number` as one name of at most `most` bytes: FILE~, FILE~2 ... What
+ * is too much goes from the end of `base`, whole UTF-8 characters. */
+static void epctx__name_end(char out[EPCTX_NAME_MAX], const char *base, const char *mark,
+                            unsigned number, size_t most)
 {
-    size_t tail = strlen(end);
+    char end[64];
+    epctx_text text = epctx_text_of(end, sizeof end);
     size_t size = strlen(base);
-    if (size + tail > most) {
-        size = most > tail ? most - tail : 0;
+    epctx_text_put_format(&text, number > 1 ? "%s%u" : "%s", mark, (uint64_t)number);
+    if (size + text.size > most) {
+        size = most > text.size ? most - text.size : 0;
         while (size > 0 && ((unsigned char)base[size] & 0xc0) == 0x80) {
             size--;
         }
     }
     memcpy(out, base, size);
-    memcpy(out + size, end, tail + 1);
+    memcpy(out + size, end, text.size + 1);
 }
 
-/* `before`, a number and `after`. */
-static void epctx__name_number(char out[48], const char *before, uint64_t number,
-                               const char *after)
+static epctx_status epctx__file_exists(const char *path, epctx_error *error)
 {
-    char digits[24];
-    size_t at = sizeof digits;
-    size_t size = strlen(before);
-    do {
-        digits[--at] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    memcpy(out, before, size);
-    memcpy(out + size, digits + at, sizeof digits - at);
-    memcpy(out + size + (sizeof digits - at), after, strlen(after) + 1);
-}
-
-/* `mark`, and from the second attempt on its number: FILE~, FILE~2 ... */
-static void epctx__name_attempt(char out[48], const char *mark, unsigned attempt)
-{
-    if (attempt > 1) {
-        epctx__name_number(out, mark, attempt, "");
-    } else {
-        memcpy(out, mark, strlen(mark) + 1);
-    }
+    return epctx__file_failed(error, EPCTX_ERR_EXISTS,
+                              "exists already: remove it or allow overwriting", path);
 }
 
 #define EPCTX__NAME_MOST (EPCTX_NAME_MAX - 1)
+#define EPCTX__TEMP_MOST 140 /* fits into every file system */
 
 /* How many names are tried. */
 #define EPCTX__ATTEMPTS 1000u
@@ -4282,19 +4240,6 @@ EPCTX_API const epctx_io *epctx_io_files(void)
 EPCTX_API const epctx_io *epctx_io_private(void)
 {
     return NULL;
-}
-
-EPCTX_API epctx_io epctx_io_listed(epctx_open_files *list)
-{
-    epctx_io io;
-    (void)list;
-    memset(&io, 0, sizeof io);
-    return io;
-}
-
-EPCTX_API void epctx_open_files_remove(epctx_open_files *list)
-{
-    (void)list;
 }
 
 #else
@@ -4313,352 +4258,238 @@ static const char *epctx__file_base(const epctx_io_file *file)
     return epctx_path_file(epctx_str_of(file->path)).data;
 }
 
-static void epctx__list_add(epctx_open_files *list, epctx_io_file *file)
-{
-    size_t i;
-    file->listed = list;
-    for (i = 0; i < EPCTX_LISTED_MAX; i++) {
-        if (list->files[i] == NULL) {
-            list->files[i] = file;
-            break;
-        }
-    }
-}
+/* The call that just failed was to do `what` with the file. */
+static epctx_status epctx__io_error(epctx_error *error, const char *what, const char *path);
 
-static void epctx__list_remove(epctx_io_file *file)
-{
-    epctx_open_files *list = file->listed;
-    size_t i;
-    for (i = 0; list != NULL && i < EPCTX_LISTED_MAX; i++) {
-        if (list->files[i] == file) {
-            list->files[i] = NULL;
-        }
-    }
-    file->listed = NULL;
-}
-
-static epctx_status epctx__not_regular(bool folder, const char *path, epctx_error *error)
-{
-    return epctx__file_failed(error, EPCTX_ERR_IO,
-                              folder ? "is a folder, a regular file was expected"
-                                     : "is a device or pipe, a regular file was expected",
-                              path);
-}
-
-static epctx_status epctx__too_large(uint64_t size, const char *path, epctx_error *error)
-{
-    epctx_fail(error, EPCTX_ERR_LIMIT, "has %u bytes, more than can be addressed", size);
-    epctx_blame(error, path, NULL, NULL);
-    return EPCTX_ERR_LIMIT;
-}
-
-static epctx_status epctx__path_out(const char *real, const char *path, char *out, size_t capacity,
-                                    epctx_error *error)
-{
-    if (strlen(real) >= capacity) {
-        epctx_fail(error, EPCTX_ERR_LIMIT, "the path is longer than %u bytes",
-                   (uint64_t)capacity - 1);
-        epctx_blame(error, path, NULL, NULL);
-        return EPCTX_ERR_LIMIT;
-    }
-    memcpy(out, real, strlen(real) + 1);
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__became_link(const char *name, epctx_error *error)
-{
-    return epctx_fail(error, EPCTX_ERR_PATH, "'%s' became a link while it was opened", name);
-}
-
-/* -- the system -- */
+/* -- the system: what fails leaves its reason in errno or GetLastError() -- */
 
 #ifdef _WIN32
 
 /* Names are UTF-8 outside and UTF-16 with the prefix that lifts the limit of 260 characters inside.
  * Paths that come back have "/" as their separator. */
-#define EPCTX__WIDE_MAX (EPCTX_PATH_MAX + 8)
+#define EPCTX__WIDE_MAX          (EPCTX_PATH_MAX + 8)
+#define EPCTX__NO_HANDLE         INVALID_HANDLE_VALUE
+#define EPCTX__CLOSE(file)       CloseHandle(file)
+#define EPCTX__UNMAP(data, size) UnmapViewOfFile(data)
+#define EPCTX__PROCESS()         GetCurrentProcessId()
+#define EPCTX__REASON()          GetLastError()
+#define EPCTX__LINKED()          (GetLastError() == ERROR_CANT_RESOLVE_FILENAME) /* epctx__real_is */
 
-static epctx_status epctx__io_error(epctx_error *error, const char *what, const char *path)
+typedef HANDLE epctx__handle;
+typedef DWORD epctx__stat; /* attributes */
+
+static const struct epctx__reason {
+    DWORD code;
+    epctx_status status;
+} epctx__reasons[] = {
+    {ERROR_FILE_NOT_FOUND, EPCTX_ERR_NOT_FOUND}, {ERROR_PATH_NOT_FOUND, EPCTX_ERR_NOT_FOUND},
+    {ERROR_INVALID_NAME, EPCTX_ERR_NOT_FOUND},   {ERROR_BAD_NETPATH, EPCTX_ERR_NOT_FOUND},
+    {ERROR_BAD_NET_NAME, EPCTX_ERR_NOT_FOUND},   {ERROR_ALREADY_EXISTS, EPCTX_ERR_EXISTS},
+    {ERROR_FILE_EXISTS, EPCTX_ERR_EXISTS},       {ERROR_NOT_SUPPORTED, EPCTX_ERR_UNSUPPORTED},
+    {ERROR_INVALID_FUNCTION, EPCTX_ERR_UNSUPPORTED},
+    {ERROR_TOO_MANY_LINKS, EPCTX_ERR_UNSUPPORTED},
+    {ERROR_NOT_SAME_DEVICE, EPCTX_ERR_UNSUPPORTED},
+    {ERROR_CANT_RESOLVE_FILENAME, EPCTX_ERR_PATH},
+    {ERROR_FILENAME_EXCED_RANGE, EPCTX_ERR_PATH}, {ERROR_NO_UNICODE_TRANSLATION, EPCTX_ERR_PATH},
+};
+
+static const char *epctx__sys_text(char out[512])
 {
-    DWORD code = GetLastError();
-    bool missing = code == ERROR_FILE_NOT_FOUND || code == ERROR_PATH_NOT_FOUND ||
-                   code == ERROR_INVALID_NAME || code == ERROR_BAD_NETPATH ||
-                   code == ERROR_BAD_NET_NAME;
-    epctx_status status = missing ? EPCTX_ERR_NOT_FOUND : EPCTX_ERR_IO;
+    const DWORD how = FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS |
+                      FORMAT_MESSAGE_MAX_WIDTH_MASK; /* in one line */
     WCHAR wide[256];
-    char text[512];
-    int size = 0;
-    DWORD count = FormatMessageW(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS, NULL,
-                                 code, 0, wide, 256, NULL);
-    while (count > 0 && (wide[count - 1] <= L' ' || wide[count - 1] == L'.')) {
-        count--;
-    }
-    if (count > 0) {
-        size = WideCharToMultiByte(CP_UTF8, 0, wide, (int)count, text, sizeof text - 1, NULL, NULL);
-    }
-    text[size > 0 ? size : 0] = '\0';
-    epctx_fail(error, status, "cannot %s: error %u%s%s", what, (uint64_t)code, size > 0 ? ", " : "",
-               text);
-    epctx_blame(error, path, NULL, NULL);
-    return status;
+    DWORD code = GetLastError();
+    DWORD count = FormatMessageW(how, NULL, code, 0, wide, 256, NULL);
+    int size = count > 0 ? WideCharToMultiByte(CP_UTF8, 0, wide, (int)count, out, 480, NULL, NULL)
+                         : 0;
+    epctx_text end = epctx_text_of(out + size, 512 - (size_t)size);
+    epctx_text_put_format(&end, "(error %u)", (uint64_t)code);
+    return code == ERROR_NO_UNICODE_TRANSLATION ? "its name is not UTF-8" : out;
 }
 
-static epctx_status epctx__wide(const char *path, WCHAR out[EPCTX__WIDE_MAX], epctx_error *error)
+/* A path, or a name in the folder of `file`. */
+static bool epctx__wide(const epctx_io_file *file, const char *name, WCHAR out[EPCTX__WIDE_MAX])
 {
+    char path[EPCTX_PATH_MAX];
     WCHAR given[EPCTX_PATH_MAX];
     WCHAR *full = out + 8;
-    DWORD size;
-    if (MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, given, EPCTX_PATH_MAX) == 0) {
-        epctx_fail(error, EPCTX_ERR_PATH, "the path is not UTF-8, or too long");
-        epctx_blame(error, path, NULL, NULL);
-        return EPCTX_ERR_PATH;
+    const WCHAR *prefix = L"\\\\?\\";
+    epctx_str folder = epctx_path_folder(epctx_str_of(file != NULL ? file->path : ""));
+    DWORD size = EPCTX_PATH_MAX;
+    if (epctx_path_join(folder, epctx_str_of(name), path, sizeof path, NULL) == EPCTX_OK) {
+        if (MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, given, EPCTX_PATH_MAX) ==
+            0) {
+            return false;
+        }
+        size = GetFullPathNameW(given, EPCTX_PATH_MAX, full, NULL);
     }
-    size = GetFullPathNameW(given, EPCTX_PATH_MAX, full, NULL);
+    if (size >= EPCTX_PATH_MAX) {
+        SetLastError(ERROR_FILENAME_EXCED_RANGE);
+    }
     if (size == 0 || size >= EPCTX_PATH_MAX) {
-        epctx_fail(error, EPCTX_ERR_PATH, "the path cannot be made absolute, or is too long");
-        epctx_blame(error, path, NULL, NULL);
-        return EPCTX_ERR_PATH;
+        return false;
     }
     if (wcsncmp(full, L"\\\\?\\", 4) == 0 || wcsncmp(full, L"\\\\.\\", 4) == 0) {
-        memmove(out, full, (size + 1) * sizeof *out);
+        prefix = L"";
     } else if (wcsncmp(full, L"\\\\", 2) == 0) {
-        memcpy(out, L"\\\\?\\UNC\\", 8 * sizeof *out);
-        memmove(out + 8, full + 2, (size - 1) * sizeof *out);
-    } else {
-        memcpy(out, L"\\\\?\\", 4 * sizeof *out);
-        memmove(out + 4, full, (size + 1) * sizeof *out);
+        prefix = L"\\\\?\\UNC\\";
+        full += 2;
     }
-    return EPCTX_OK;
+    memmove(out + wcslen(prefix), full, (wcslen(full) + 1) * sizeof *out);
+    memcpy(out, prefix, wcslen(prefix) * sizeof *out);
+    return true;
 }
 
-/* Opens a file or folder; through a link. */
-static epctx_status epctx__open(const char *path, DWORD access, HANDLE *out, epctx_error *error)
+/* Opens a file or folder, through links. `access` 0: only to examine it. */
+static HANDLE epctx__wide_open(const epctx_io_file *file, const char *name, DWORD access)
 {
+    DWORD share = FILE_SHARE_READ | FILE_SHARE_DELETE; /* who reads wants no changes */
     WCHAR wide[EPCTX__WIDE_MAX];
-    epctx_status status = epctx__wide(path, wide, error);
-    *out = INVALID_HANDLE_VALUE;
-    if (status == EPCTX_OK) {
-        DWORD share = FILE_SHARE_READ | FILE_SHARE_DELETE; /* who reads wants no changes */
-        *out = CreateFileW(wide, access, access == 0 ? share | FILE_SHARE_WRITE : share, NULL,
-                           OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, NULL);
-        if (*out == INVALID_HANDLE_VALUE) {
-            status = epctx__io_error(error, "open", path);
-        }
-    }
-    return status;
-}
-
-static epctx_status epctx__examine(HANDLE file, const char *path, epctx_file_info *out,
-                                   epctx_error *error)
-{
-    BY_HANDLE_FILE_INFORMATION info;
-    memset(out, 0, sizeof *out);
-    out->kind = EPCTX_FILE_OTHER;
-    if (GetFileType(file) != FILE_TYPE_DISK) {
-        return EPCTX_OK;
-    }
-    if (!GetFileInformationByHandle(file, &info)) {
-        return epctx__io_error(error, "examine", path);
-    }
-    out->kind = (info.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? EPCTX_FILE_FOLDER
-                                                                        : EPCTX_FILE_REGULAR;
-    out->size = (uint64_t)info.nFileSizeHigh << 32 | info.nFileSizeLow;
-    out->device = info.dwVolumeSerialNumber;
-    out->inode = (uint64_t)info.nFileIndexHigh << 32 | info.nFileIndexLow;
-    /* In units of 100 ns. When a file was moved Windows does not tell. */
-    out->written = ((uint64_t)info.ftLastWriteTime.dwHighDateTime << 32 |
-                    info.ftLastWriteTime.dwLowDateTime) * 100;
-    return EPCTX_OK;
-}
-
-/* Fills memory of the process's own, which is given back like a view of the file. */
-static epctx_status epctx__read_handle(HANDLE file, const char *path, uint64_t size,
-                                       epctx_mapping *out, epctx_error *error)
-{
-    HANDLE section = CreateFileMappingW(INVALID_HANDLE_VALUE, NULL, PAGE_READWRITE,
-                                        (DWORD)(size >> 32), (DWORD)(size & 0xffffffffu), NULL);
-    char *to = section == NULL ? NULL : (char *)MapViewOfFile(section, FILE_MAP_WRITE, 0, 0, 0);
-    epctx_status status = EPCTX_OK;
-    uint64_t at = 0;
-    if (to == NULL) {
-        status = epctx__io_error(error, "find memory for", path);
-    }
-    while (status == EPCTX_OK && at < size) {
-        DWORD part = size - at < 0x40000000 ? (DWORD)(size - at) : 0x40000000;
-        DWORD count = 0;
-        if (!ReadFile(file, to + at, part, &count, NULL)) {
-            status = epctx__io_error(error, "read", path);
-        } else if (count == 0) {
-            status = epctx__file_failed(error, EPCTX_ERR_IO, "was changed while it was read", path);
-        }
-        at += count;
-    }
-    if (section != NULL) {
-        CloseHandle(section);
-    }
-    if (status == EPCTX_OK) {
-        out->handle = to;
-        out->data = (const uint8_t *)to;
-        out->size = (size_t)size;
-    } else if (to != NULL) {
-        UnmapViewOfFile(to);
-    }
-    return status;
-}
-
-/* The file, or what is in it now. */
-static epctx_status epctx__map_handle(HANDLE file, const char *path, bool copy, epctx_mapping *out,
-                                      epctx_error *error)
-{
-    epctx_file_info info;
-    HANDLE section;
-    epctx_status status = EPCTX_OK;
-    EPCTX__TRY(epctx__examine(file, path, &info, error));
-    if (info.kind != EPCTX_FILE_REGULAR) {
-        return epctx__not_regular(info.kind == EPCTX_FILE_FOLDER, path, error);
-    }
-    if (info.size == 0) {
-        return EPCTX_OK;
-    }
-    if (info.size > SIZE_MAX) {
-        return epctx__too_large(info.size, path, error);
-    }
-    out->info = info;
-    if (copy) {
-        return epctx__read_handle(file, path, info.size, out, error);
-    }
-    section = CreateFileMappingW(file, NULL, PAGE_READONLY, 0, 0, NULL);
-    if (section != NULL) {
-        out->handle = MapViewOfFile(section, FILE_MAP_READ, 0, 0, (size_t)info.size);
-    }
-    if (section == NULL || out->handle == NULL) {
-        status = epctx__io_error(error, "map", path);
-    } else {
-        out->data = (const uint8_t *)out->handle;
-        out->size = (size_t)info.size;
-        out->shared = true;
-    }
-    if (section != NULL) {
-        CloseHandle(section);
-    }
-    return status;
-}
-
-static void epctx__file_unmap(void *user, epctx_mapping *mapping)
-{
-    (void)user;
-    if (mapping->handle != NULL) {
-        UnmapViewOfFile(mapping->handle);
-    }
-    memset(mapping, 0, sizeof *mapping);
-}
-
-static epctx_status epctx__file_stat(void *user, const char *path, epctx_file_info *info,
-                                     epctx_error *error)
-{
-    epctx_error reason;
-    HANDLE file;
-    epctx_status status;
-    (void)user;
-    epctx_error_clear(&reason);
-    memset(info, 0, sizeof *info);
-    status = epctx__open(path, 0, &file, &reason);
-    if (status == EPCTX_OK) {
-        status = epctx__examine(file, path, info, error);
-        CloseHandle(file);
-    } else if (status == EPCTX_ERR_NOT_FOUND) {
-        status = EPCTX_OK;
-    } else if (error != NULL) {
-        *error = reason;
-    }
-    return status;
+    return epctx__wide(file, name, wide)
+               ? CreateFileW(wide, access, access == 0 ? share | FILE_SHARE_WRITE : share, NULL,
+                             OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, NULL)
+               : EPCTX__NO_HANDLE;
 }
 
 /* The path of an open file, without links, as "C:/folder/file" or "//server/share/file". */
-static epctx_status epctx__path_of(HANDLE file, const char *path, char out[EPCTX_PATH_MAX],
-                                   epctx_error *error)
+static bool epctx__real_of(HANDLE file, char out[EPCTX_PATH_MAX])
 {
     WCHAR wide[EPCTX__WIDE_MAX];
-    const WCHAR *from = wide;
+    WCHAR *from = wide;
     DWORD count = GetFinalPathNameByHandleW(file, wide, EPCTX__WIDE_MAX, 0);
-    int size = 0;
-    int i;
-    if (count == 0) {
-        return epctx__io_error(error, "resolve", path);
+    if (count >= EPCTX__WIDE_MAX) {
+        SetLastError(ERROR_FILENAME_EXCED_RANGE);
     }
-    if (count < EPCTX__WIDE_MAX) {
-        if (wcsncmp(wide, L"\\\\?\\UNC\\", 8) == 0) {
-            from = wide + 6;
-            wide[6] = L'\\';
-        } else if (wcsncmp(wide, L"\\\\?\\", 4) == 0) {
-            from = wide + 4;
-        }
-        size = WideCharToMultiByte(CP_UTF8, 0, from, -1, out, EPCTX_PATH_MAX, NULL, NULL);
+    if (count == 0 || count >= EPCTX__WIDE_MAX) {
+        return false;
     }
-    if (size == 0) {
-        return epctx__file_failed(error, EPCTX_ERR_LIMIT, "the path is too long", path);
+    if (wcsncmp(wide, L"\\\\?\\UNC\\", 8) == 0) {
+        from = wide + 6;
+        *from = L'\\';
+    } else if (wcsncmp(wide, L"\\\\?\\", 4) == 0) {
+        from = wide + 4;
     }
-    for (i = 0; i < size; i++) {
-        out[i] = out[i] == '\\' ? '/' : out[i];
+    count = (DWORD)WideCharToMultiByte(CP_UTF8, 0, from, -1, out, EPCTX_PATH_MAX, NULL, NULL);
+    for (; count > 0 && *out != '\0'; out++) {
+        *out = *out == '\\' ? '/' : *out;
     }
-    return EPCTX_OK;
+    return count > 0;
 }
 
-static epctx_status epctx__file_canonical(void *user, const char *path, char *out, size_t capacity,
-                                          epctx_error *error)
+/* Whether the open file really lies at the first `size` bytes of `path`, "/" aside; closes it when
+ * it does not. */
+static bool epctx__real_is(HANDLE file, const char *path, size_t size)
 {
     char real[EPCTX_PATH_MAX];
-    HANDLE file;
-    epctx_status status;
-    (void)user;
-    EPCTX__TRY(epctx__open(path, 0, &file, error));
-    status = epctx__path_of(file, path, real, error);
+    if (file == EPCTX__NO_HANDLE) {
+        return false;
+    }
+    if (epctx__real_of(file, real)) {
+        size_t length = strlen(real);
+        if (strncmp(real, path, length) == 0 &&
+            (length == size || (length + 1 == size && path[length] == '/'))) {
+            return true;
+        }
+        SetLastError(ERROR_CANT_RESOLVE_FILENAME);
+    }
     CloseHandle(file);
-    return status == EPCTX_OK ? epctx__path_out(real, path, out, capacity, error) : status;
+    return false;
 }
 
-/* Below a folder: looks after opening where the file really is. */
-static epctx_status epctx__file_map(void *user, const char *root, const char *name, bool copy,
-                                    epctx_mapping *out, epctx_error *error)
+/* Opens a file for reading; below `root` it looks afterwards where that really is. */
+static HANDLE epctx__sys_open(const char *root, const char *name)
 {
     char path[EPCTX_PATH_MAX];
-    char real[EPCTX_PATH_MAX];
     HANDLE file;
-    epctx_status status;
-    (void)user;
+    if (epctx__io_path(root, name, path, NULL) != EPCTX_OK) {
+        SetLastError(ERROR_FILENAME_EXCED_RANGE);
+        return EPCTX__NO_HANDLE;
+    }
+    file = epctx__wide_open(NULL, path, GENERIC_READ);
+    return root == NULL || epctx__real_is(file, path, strlen(path)) ? file : EPCTX__NO_HANDLE;
+}
+
+/* Of what has that path, or (NULL) of an open file. */
+static bool epctx__sys_stat(const char *path, HANDLE file, epctx_file_info *out)
+{
+    BY_HANDLE_FILE_INFORMATION info;
+    file = path != NULL ? epctx__wide_open(NULL, path, 0) : file;
+    if (file == EPCTX__NO_HANDLE) {
+        return false;
+    }
     memset(out, 0, sizeof *out);
-    EPCTX__TRY(epctx__io_path(root, name, path, error));
-    EPCTX__TRY(epctx__open(path, GENERIC_READ, &file, error));
-    status = root != NULL ? epctx__path_of(file, path, real, error) : EPCTX_OK;
-    if (status == EPCTX_OK && root != NULL && strcmp(real, path) != 0) {
-        status = epctx__became_link(name, error);
+    out->kind = EPCTX_FILE_OTHER;
+    if (GetFileType(file) == FILE_TYPE_DISK && GetFileInformationByHandle(file, &info)) {
+        out->kind = (info.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? EPCTX_FILE_FOLDER
+                                                                            : EPCTX_FILE_REGULAR;
+        out->size = (uint64_t)info.nFileSizeHigh << 32 | info.nFileSizeLow;
+        out->device = info.dwVolumeSerialNumber;
+        out->inode = (uint64_t)info.nFileIndexHigh << 32 | info.nFileIndexLow;
+        /* In units of 100 ns. When a file was moved Windows does not tell. */
+        out->written = ((uint64_t)info.ftLastWriteTime.dwHighDateTime << 32 |
+                        info.ftLastWriteTime.dwLowDateTime) * 100;
     }
-    if (status == EPCTX_OK) {
-        status = epctx__map_handle(file, path, copy, out, error);
+    if (path != NULL) {
+        CloseHandle(file);
     }
-    CloseHandle(file);
-    return status;
+    return true;
+}
+
+static int64_t epctx__sys_read(HANDLE file, void *out, uint64_t size, uint64_t at)
+{
+    DWORD count = 0;
+    (void)at; /* where the last call ended */
+    return ReadFile(file, out, size < 0x40000000 ? (DWORD)size : 0x40000000, &count, NULL)
+               ? (int64_t)count
+               : -1;
+}
+
+static int64_t epctx__sys_write(HANDLE file, const void *data, size_t size)
+{
+    DWORD count = 0;
+    return WriteFile(file, data, (DWORD)size, &count, NULL) ? (int64_t)count : -1;
+}
+
+/* A view of a file, or (EPCTX__NO_HANDLE) memory of the process's own. */
+static void *epctx__sys_map(HANDLE file, size_t size)
+{
+    bool own = file == EPCTX__NO_HANDLE;
+    void *data = NULL;
+    HANDLE section = CreateFileMappingW(file, NULL, own ? PAGE_READWRITE : PAGE_READONLY,
+                                        (DWORD)((uint64_t)size >> 32), (DWORD)(size & 0xffffffffu),
+                                        NULL);
+    if (section != NULL) {
+        data = MapViewOfFile(section, own ? FILE_MAP_WRITE : FILE_MAP_READ, 0, 0, size);
+        CloseHandle(section);
+    }
+    return data;
+}
+
+static bool epctx__sys_real(const char *path, char out[EPCTX_PATH_MAX])
+{
+    HANDLE file = epctx__wide_open(NULL, path, 0);
+    bool done = file != EPCTX__NO_HANDLE && epctx__real_of(file, out);
+    if (file != EPCTX__NO_HANDLE) {
+        CloseHandle(file);
+    }
+    return done;
 }
 
 static epctx_status epctx__file_list(void *user, const char *folder,
                                      bool (*name_fn)(void *state, const char *name), void *state,
                                      epctx_error *error)
 {
-    WCHAR wide[EPCTX__WIDE_MAX + 2];
+    WCHAR wide[EPCTX__WIDE_MAX];
     WIN32_FIND_DATAW entry;
     char name[EPCTX_PATH_MAX];
     HANDLE search;
-    size_t size;
     (void)user;
-    EPCTX__TRY(epctx__wide(folder[0] != '\0' ? folder : ".", wide, error));
-    size = wcslen(wide);
-    memcpy(wide + size, wide[size - 1] == L'\\' ? L"*" : L"\\*",
-           wide[size - 1] == L'\\' ? 2 * sizeof *wide : 3 * sizeof *wide);
-    search = FindFirstFileW(wide, &entry);
+    EPCTX__TRY(epctx__io_path(folder, "*", name, error));
+    search = epctx__wide(NULL, name, wide) ? FindFirstFileW(wide, &entry) : INVALID_HANDLE_VALUE;
     if (search == INVALID_HANDLE_VALUE) {
         return epctx__io_error(error, "list", folder);
     }
-    do { /* a name that is not Unicode cannot be said */
+    do { /* a name that is not Unicode is left out */
         if (WideCharToMultiByte(CP_UTF8, WC_ERR_INVALID_CHARS, entry.cFileName, -1, name,
                                 sizeof name, NULL, NULL) > 0 &&
             !name_fn(state, name)) {
@@ -4669,258 +4500,120 @@ static epctx_status epctx__file_list(void *user, const char *folder,
     return EPCTX_OK;
 }
 
-/* A file beside file->path. */
-static epctx_status epctx__beside(const epctx_io_file *file, const char *name,
-                                  WCHAR out[EPCTX__WIDE_MAX], epctx_error *error)
+/* Below a folder: the folder of file->path really is there. */
+static bool epctx__sys_enter(const char *root, const char *folder, epctx_io_file *file)
 {
+    HANDLE there = root != NULL ? epctx__wide_open(file, ".", 0) : EPCTX__NO_HANDLE;
+    size_t size = epctx_path_folder(epctx_str_of(file->path)).size;
+    (void)folder;
+    return root == NULL || (epctx__real_is(there, file->path, size) && CloseHandle(there));
+}
+
+#define epctx__sys_mode(file, old) true
+
+static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *name,
+                                       DWORD *there)
+{
+    WCHAR wide[EPCTX__WIDE_MAX];
+    name = name != NULL ? name : epctx__file_base(file);
+    *there = epctx__wide(file, name, wide) ? GetFileAttributesW(wide) : INVALID_FILE_ATTRIBUTES;
+    if (*there == INVALID_FILE_ATTRIBUTES) {
+        return EPCTX_FILE_NONE;
+    }
+    if ((*there & FILE_ATTRIBUTE_REPARSE_POINT) != 0) {
+        return EPCTX_FILE_LINK;
+    }
+    return (*there & FILE_ATTRIBUTE_DIRECTORY) != 0 ? EPCTX_FILE_FOLDER : EPCTX_FILE_REGULAR;
+}
+
+/* Below a folder it looks afterwards where the new file really is. */
+static HANDLE epctx__sys_make(const epctx_io_file *file, const char *name, int mode)
+{
+    WCHAR wide[EPCTX__WIDE_MAX];
     char path[EPCTX_PATH_MAX];
-    EPCTX__TRY(epctx_path_join(epctx_path_folder(epctx_str_of(file->path)), epctx_str_of(name),
-                               path, sizeof path, error));
-    return epctx__wide(path, out, error);
+    HANDLE made;
+    if (name == NULL || mode == 0) {
+        return name != NULL ? epctx__wide_open(file, name, GENERIC_READ) : EPCTX__NO_HANDLE;
+    }
+    if (!epctx__wide(file, name, wide)) {
+        return EPCTX__NO_HANDLE;
+    }
+    made = CreateFileW(wide, GENERIC_WRITE, FILE_SHARE_DELETE, NULL, CREATE_NEW,
+                       FILE_ATTRIBUTE_NORMAL, NULL);
+    if (made != EPCTX__NO_HANDLE && (file->state & EPCTX__FILE_INSIDE) != 0 &&
+        epctx_path_join(epctx_path_folder(epctx_str_of(file->path)), epctx_str_of(name), path,
+                        sizeof path, NULL) == EPCTX_OK &&
+        !epctx__real_is(made, path, strlen(path))) {
+        DeleteFileW(wide);
+        SetLastError(ERROR_CANT_RESOLVE_FILENAME);
+        made = EPCTX__NO_HANDLE;
+    }
+    return made;
 }
 
-/* Whether something has that name, or a link has. */
-static bool epctx__attributes(const epctx_io_file *file, const char *name, bool *linked)
+/* MOVEFILE_WRITE_THROUGH has flushed a folder. */
+static bool epctx__sys_sync(const epctx_io_file *file, bool folder)
 {
+    return folder || FlushFileBuffers((HANDLE)file->descriptor);
+}
+
+static bool epctx__sys_link(const epctx_io_file *from, const char *name, const epctx_io_file *to,
+                            const char *made)
+{
+    WCHAR old[EPCTX__WIDE_MAX];
     WCHAR wide[EPCTX__WIDE_MAX];
-    DWORD attributes = epctx__beside(file, name, wide, NULL) == EPCTX_OK
-                           ? GetFileAttributesW(wide)
-                           : INVALID_FILE_ATTRIBUTES;
-    *linked = attributes != INVALID_FILE_ATTRIBUTES &&
-              (attributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0;
-    return attributes != INVALID_FILE_ATTRIBUTES;
+    return epctx__wide(from, name != NULL ? name : from->temp, old) &&
+           epctx__wide(to, made, wide) && CreateHardLinkW(wide, old, NULL);
 }
 
-static bool epctx__sys_look(const epctx_io_file *file, bool *linked)
+static void epctx__sys_close(epctx_io_file *file)
 {
-    return epctx__attributes(file, epctx__file_base(file), linked);
-}
-
-static bool epctx__sys_exists(const epctx_io_file *file, const char *name)
-{
-    bool linked;
-    return epctx__attributes(file, name, &linked);
-}
-
-/* Fills in the path. Below a folder: the folder is where its path says, and the file is no link. */
-static epctx_status epctx__file_at(const char *root, const char *name, epctx_io_file *file,
-                                   epctx_error *error)
-{
-    char folder[EPCTX_PATH_MAX];
-    char real[EPCTX_PATH_MAX];
-    size_t size;
-    bool linked;
-    EPCTX__TRY(epctx__io_path(root, name, file->path, error));
-    file->state = root != NULL ? EPCTX__FILE_INSIDE : 0;
-    if (root == NULL) {
-        return EPCTX_OK;
+    if ((HANDLE)file->descriptor != EPCTX__NO_HANDLE) {
+        CloseHandle((HANDLE)file->descriptor);
+        file->descriptor = (intptr_t)EPCTX__NO_HANDLE;
     }
-    size = epctx_path_folder(epctx_str_of(file->path)).size;
-    memcpy(folder, file->path, size);
-    folder[size] = '\0';
-    EPCTX__TRY(epctx__file_canonical(NULL, folder, real, sizeof real, error));
-    size = strlen(real);
-    (void)epctx__sys_look(file, &linked);
-    if (linked || strncmp(real, folder, size) != 0 ||
-        (folder[size] != '\0' && strcmp(folder + size, "/") != 0)) {
-        return epctx__file_failed(error, EPCTX_ERR_PATH,
-                                  "is a link or lies behind one: names from a model stay inside "
-                                  "the model's folder",
-                                  file->path);
-    }
-    return EPCTX_OK;
 }
 
-static size_t epctx__file_most(const epctx_io_file *file)
-{
-    (void)file;
-    return EPCTX__NAME_MOST;
-}
-
-static uint64_t epctx__sys_process(void)
-{
-    return GetCurrentProcessId();
-}
-
-static void epctx__temp_name(const epctx_io_file *file, unsigned attempt, char out[EPCTX_NAME_MAX]);
-
-/* Opens the new file; below a folder it looks afterwards where that really is. */
-static epctx_status epctx__sys_create(epctx_io_file *file, epctx_error *error)
-{
-    WCHAR wide[EPCTX__WIDE_MAX];
-    char real[EPCTX_PATH_MAX];
-    epctx_file_info info;
-    unsigned attempt = 0;
-    EPCTX__TRY(epctx__file_stat(NULL, file->path, &info, error));
-    if (info.kind != EPCTX_FILE_NONE && info.kind != EPCTX_FILE_REGULAR) {
-        return epctx__not_regular(info.kind == EPCTX_FILE_FOLDER, file->path, error);
-    }
-    do {
-        epctx__temp_name(file, attempt, file->temp);
-        EPCTX__TRY(epctx__beside(file, file->temp, wide, error));
-        file->handle = CreateFileW(wide, GENERIC_WRITE, FILE_SHARE_DELETE, NULL, CREATE_NEW,
-                                   FILE_ATTRIBUTE_NORMAL, NULL);
-    } while (file->handle == INVALID_HANDLE_VALUE && GetLastError() == ERROR_FILE_EXISTS &&
-             ++attempt < EPCTX__ATTEMPTS);
-    if (file->handle == INVALID_HANDLE_VALUE) {
-        file->handle = NULL;
-        file->temp[0] = '\0';
-        return epctx__io_error(error, "create a temporary file beside it", file->path);
-    }
-    if ((file->state & EPCTX__FILE_INSIDE) == 0) {
-        return EPCTX_OK;
-    }
-    EPCTX__TRY(epctx__path_of(file->handle, file->path, real, error));
-    return strncmp(real, file->path, epctx_path_folder(epctx_str_of(file->path)).size) == 0
-               ? EPCTX_OK
-               : epctx__became_link(file->path, error);
-}
-
-/* Through a link we replace the file that it points to, not the link. */
-static epctx_status epctx__file_target(const char *path, char real[EPCTX_PATH_MAX],
-                                       epctx_error *error)
-{
-    epctx_file_info info;
-    EPCTX__TRY(epctx__file_stat(NULL, path, &info, error));
-    return info.kind == EPCTX_FILE_REGULAR
-               ? epctx__file_canonical(NULL, path, real, EPCTX_PATH_MAX, error)
-               : EPCTX_OK;
-}
-
-static epctx_status epctx__file_write(void *user, epctx_io_file *file, const void *data,
-                                      size_t size, epctx_error *error)
-{
-    const char *p = (const char *)data;
-    (void)user;
-    while (size > 0) {
-        DWORD part = size < 0x40000000 ? (DWORD)size : 0x40000000;
-        DWORD written = 0;
-        if (!WriteFile(file->handle, p, part, &written, NULL) || written == 0) {
-            return epctx__io_error(error, "write", file->path);
-        }
-        p += written;
-        size -= written;
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__file_sync(void *user, epctx_io_file *file, epctx_error *error)
-{
-    (void)user;
-    return FlushFileBuffers(file->handle) ? EPCTX_OK
-                                          : epctx__io_error(error, "flush", file->path);
-}
-
-/* MOVEFILE_WRITE_THROUGH has done it. */
-static epctx_status epctx__sys_sync_folder(const epctx_io_file *file, epctx_error *error)
-{
-    (void)file;
-    (void)error;
-    return EPCTX_OK;
-}
-
-/* What CreateHardLinkW has done. */
-static epctx_status epctx__linked(BOOL done, const char *what, const char *path,
-                                  epctx_error *error)
-{
-    DWORD code = GetLastError();
-    if (done) {
-        return EPCTX_OK;
-    }
-    if (code == ERROR_ALREADY_EXISTS || code == ERROR_FILE_EXISTS) {
-        return EPCTX_ERR_EXISTS;
-    }
-    return code == ERROR_NOT_SUPPORTED || code == ERROR_INVALID_FUNCTION ||
-                   code == ERROR_TOO_MANY_LINKS || code == ERROR_NOT_SAME_DEVICE
-               ? EPCTX_ERR_UNSUPPORTED
-               : epctx__io_error(error, what, path);
-}
-
-/* Gives the file `from` in its folder, or the new one (NULL), the further name `to`. Without a
- * message: EPCTX_ERR_EXISTS, and EPCTX_ERR_UNSUPPORTED where files have one name only. */
-static epctx_status epctx__sys_link(const epctx_io_file *file, const char *from, const char *to,
-                                    const char *what, epctx_error *error)
-{
-    WCHAR wide_from[EPCTX__WIDE_MAX];
-    WCHAR wide_to[EPCTX__WIDE_MAX];
-    EPCTX__TRY(epctx__beside(file, from != NULL ? from : file->temp, wide_from, error));
-    EPCTX__TRY(epctx__beside(file, to, wide_to, error));
-    return epctx__linked(CreateHardLinkW(wide_to, wide_from, NULL), what, file->path, error);
-}
-
-/* A copy of what has the file's name. */
-static epctx_status epctx__sys_copy(const epctx_io_file *file, const char *to, epctx_error *error)
-{
-    WCHAR wide_from[EPCTX__WIDE_MAX];
-    WCHAR wide_to[EPCTX__WIDE_MAX];
-    EPCTX__TRY(epctx__beside(file, epctx__file_base(file), wide_from, error));
-    EPCTX__TRY(epctx__beside(file, to, wide_to, error));
-    return epctx__linked(CopyFileW(wide_from, wide_to, TRUE), "keep", file->path, error);
-}
-
-/* A file that somebody has mapped cannot be replaced on Windows. */
+/* What is open, or mapped by anybody, keeps its name on Windows. */
 static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *to)
 {
-    WCHAR wide_from[EPCTX__WIDE_MAX];
-    WCHAR wide_to[EPCTX__WIDE_MAX];
-    if (file->handle != NULL) {
-        CloseHandle(file->handle);
-        file->handle = NULL;
-    }
-    return epctx__beside(file, from, wide_from, NULL) == EPCTX_OK &&
-           epctx__beside(file, to, wide_to, NULL) == EPCTX_OK &&
-           MoveFileExW(wide_from, wide_to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH);
+    WCHAR old[EPCTX__WIDE_MAX];
+    WCHAR wide[EPCTX__WIDE_MAX];
+    epctx__sys_close(file);
+    return epctx__wide(file, from, old) && epctx__wide(file, to, wide) &&
+           MoveFileExW(old, wide, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH);
 }
 
 static bool epctx__sys_unlink(epctx_io_file *file, const char *name)
 {
     WCHAR wide[EPCTX__WIDE_MAX];
-    if (file->handle != NULL && name == file->temp) {
-        CloseHandle(file->handle);
-        file->handle = NULL;
+    if (name == file->temp) {
+        epctx__sys_close(file);
     }
-    return epctx__beside(file, name, wide, NULL) == EPCTX_OK && DeleteFileW(wide);
-}
-
-static void epctx__sys_close(epctx_io_file *file)
-{
-    if (file->handle != NULL) {
-        CloseHandle(file->handle);
-        file->handle = NULL;
-    }
-}
-
-/* Both names are below one folder. */
-static epctx_status epctx__sys_link_files(const epctx_io_file *from, const epctx_io_file *to,
-                                          epctx_error *error)
-{
-    WCHAR wide_from[EPCTX__WIDE_MAX];
-    WCHAR wide_to[EPCTX__WIDE_MAX];
-    EPCTX__TRY(epctx__wide(from->path, wide_from, error));
-    EPCTX__TRY(epctx__wide(to->path, wide_to, error));
-    return epctx__linked(CreateHardLinkW(wide_to, wide_from, NULL), "link", to->path, error);
+    return epctx__wide(file, name, wide) && DeleteFileW(wide);
 }
 
 /* Whoever has the file open has the lock; it goes with the handle. */
 static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 {
     WCHAR wide[EPCTX__WIDE_MAX];
-    EPCTX__TRY(epctx__wide(lock->path, wide, error));
+    if (!epctx__wide(NULL, lock->path, wide)) {
+        return epctx__io_error(error, "open the lock", lock->path);
+    }
     for (;;) {
-        DWORD code;
-        lock->handle = CreateFileW(wide, GENERIC_READ | DELETE, 0, NULL, OPEN_ALWAYS,
-                                   FILE_ATTRIBUTE_NORMAL, NULL);
-        if (lock->handle != INVALID_HANDLE_VALUE) {
+        HANDLE file = CreateFileW(wide, GENERIC_READ | DELETE, 0, NULL, OPEN_ALWAYS,
+                                  FILE_ATTRIBUTE_NORMAL, NULL);
+        DWORD code = GetLastError();
+        lock->descriptor = (intptr_t)file;
+        if (file != EPCTX__NO_HANDLE) {
             LARGE_INTEGER size;
             FILE_DISPOSITION_INFO gone;
             gone.DeleteFile = TRUE; /* with the handle; a file with something in it is somebody's */
-            if (GetFileSizeEx(lock->handle, &size) && size.QuadPart == 0) {
-                SetFileInformationByHandle(lock->handle, FileDispositionInfo, &gone, sizeof gone);
+            if (GetFileSizeEx(file, &size) && size.QuadPart == 0) {
+                SetFileInformationByHandle(file, FileDispositionInfo, &gone, sizeof gone);
             }
             return EPCTX_OK;
         }
-        lock->handle = NULL;
-        code = GetLastError();
         /* ACCESS_DENIED: it is just being deleted. */
         if (code != ERROR_SHARING_VIOLATION && code != ERROR_ACCESS_DENIED) {
             return epctx__io_error(error, "open the lock", lock->path);
@@ -4934,115 +4627,39 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 
 #else
 
-static epctx_status epctx__io_error(epctx_error *error, const char *what, const char *path)
+#define EPCTX__NO_HANDLE         (-1)
+#define EPCTX__CLOSE(file)       close(file)
+#define EPCTX__UNMAP(data, size) munmap(data, size)
+#define EPCTX__PROCESS()         getpid()
+#define EPCTX__REASON()          errno
+#define EPCTX__LINKED()          (errno == ELOOP || errno == ENOTDIR) /* below a root */
+
+typedef int epctx__handle;
+typedef struct stat epctx__stat;
+
+static const struct epctx__reason {
+    int code;
+    epctx_status status;
+} epctx__reasons[] = {
+    {ENOENT, EPCTX_ERR_NOT_FOUND},   {ENOTDIR, EPCTX_ERR_NOT_FOUND},
+    {EEXIST, EPCTX_ERR_EXISTS},      {EPERM, EPCTX_ERR_UNSUPPORTED},
+    {EMLINK, EPCTX_ERR_UNSUPPORTED}, {EXDEV, EPCTX_ERR_UNSUPPORTED},
+    {ENOSYS, EPCTX_ERR_UNSUPPORTED}, {EOPNOTSUPP, EPCTX_ERR_UNSUPPORTED},
+};
+
+static const char *epctx__sys_text(char out[512])
 {
-    int code = errno;
-    epctx_status status = code == ENOENT || code == ENOTDIR ? EPCTX_ERR_NOT_FOUND : EPCTX_ERR_IO;
-    epctx_fail(error, status, "cannot %s%s: %s", what, path[0] == '\0' ? " an empty path" : "",
-               strerror(code));
-    epctx_blame(error, path, NULL, NULL);
-    return status;
+    (void)out;
+    return strerror(errno);
 }
 
-static uint64_t epctx__nanoseconds(struct timespec time)
+/* Opens a file or folder for reading; below `root` one component at a time and through no link. A
+ * pipe must not block us before we see that it is one. */
+static int epctx__sys_open(const char *root, const char *name)
 {
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-static void epctx__file_info(const struct stat *from, epctx_file_info *info)
-{
-    info->kind = S_ISREG(from->st_mode)   ? EPCTX_FILE_REGULAR
-                 : S_ISDIR(from->st_mode) ? EPCTX_FILE_FOLDER
-                                          : EPCTX_FILE_OTHER;
-    info->size = (uint64_t)from->st_size;
-    info->device = (uint64_t)from->st_dev;
-    info->inode = (uint64_t)from->st_ino;
-#if defined(__APPLE__)
-    info->written = epctx__nanoseconds(from->st_mtimespec);
-    info->changed = epctx__nanoseconds(from->st_ctimespec);
-#else
-    info->written = epctx__nanoseconds(from->st_mtim);
-    info->changed = epctx__nanoseconds(from->st_ctim);
-#endif
-}
-
-/* The bytes of a file as it is now. */
-static epctx_status epctx__read_descriptor(int fd, const epctx_file_info *before, void *out,
-                                           const char *path, epctx_error *error)
-{
-    uint64_t at = 0;
-    struct stat after;
-    epctx_file_info now;
-    while (at < before->size) {
-        uint64_t left = before->size - at;
-        ssize_t n = pread(fd, (char *)out + at, left < 0x40000000 ? (size_t)left : 0x40000000,
-                          (off_t)at);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
-            return epctx__io_error(error, "read", path);
-        }
-        if (n == 0) {
-            break; /* shorter than it was */
-        }
-        at += (uint64_t)n;
-    }
-    if (at == before->size && fstat(fd, &after) == 0) {
-        epctx__file_info(&after, &now);
-        if (epctx_file_same(before, &now)) {
-            return EPCTX_OK;
-        }
-    }
-    return epctx__file_failed(error, EPCTX_ERR_IO, "was changed while it was read", path);
-}
-
-/* Maps an open file, or reads it into memory of the same kind. */
-static epctx_status epctx__map_descriptor(int fd, const char *path, bool copy, epctx_mapping *out,
-                                          epctx_error *error)
-{
-    struct stat from;
-    epctx_file_info info;
-    epctx_status status = EPCTX_OK;
-    void *data;
-    if (fstat(fd, &from) != 0) {
-        return epctx__io_error(error, "examine", path);
-    }
-    epctx__file_info(&from, &info);
-    if (info.kind != EPCTX_FILE_REGULAR) {
-        return epctx__not_regular(info.kind == EPCTX_FILE_FOLDER, path, error);
-    }
-    if (info.size > SIZE_MAX) {
-        return epctx__too_large(info.size, path, error);
-    }
-    if (info.size == 0) {
-        return EPCTX_OK;
-    }
-    data = copy ? mmap(NULL, (size_t)info.size, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | EPCTX__MAP_ANONYMOUS, -1, 0)
-                : mmap(NULL, (size_t)info.size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (data == MAP_FAILED) {
-        return epctx__io_error(error, copy ? "find memory for" : "map", path);
-    }
-    if (copy) {
-        status = epctx__read_descriptor(fd, &info, data, path, error);
-    }
-    if (status != EPCTX_OK) {
-        munmap(data, (size_t)info.size);
-        return status;
-    }
-    out->data = (const uint8_t *)data;
-    out->size = (size_t)info.size;
-    out->handle = data;
-    out->shared = !copy;
-    out->info = info;
-    return EPCTX_OK;
-}
-
-/* Opens `name` below the folder `fd`, one component at a time and through no link. Closes `fd`. */
-static int epctx__open_below(int fd, const char *name)
-{
-    while (fd >= 0) {
+    const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+    int fd = root != NULL ? open(root, flags | O_DIRECTORY) : open(name, flags);
+    while (root != NULL && fd >= 0) {
         char part[256];
         size_t size = strcspn(name, "/");
         bool last = name[size] == '\0';
@@ -5051,8 +4668,7 @@ static int epctx__open_below(int fd, const char *name)
         if (size < sizeof part) {
             memcpy(part, name, size);
             part[size] = '\0';
-            next = openat(fd, part, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW |
-                                        (last ? 0 : O_DIRECTORY));
+            next = openat(fd, part, flags | O_NOFOLLOW | (last ? 0 : O_DIRECTORY));
             code = errno;
         }
         close(fd);
@@ -5063,63 +4679,62 @@ static int epctx__open_below(int fd, const char *name)
         fd = next;
         name += size + 1;
     }
-    return -1;
+    return fd;
 }
 
-static int epctx__open_root(const char *root)
-{
-    return open(root, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
-}
-
-static epctx_status epctx__file_map(void *user, const char *root, const char *name, bool copy,
-                                    epctx_mapping *out, epctx_error *error)
-{
-    /* A pipe must not block us before we see that it is one. */
-    int fd = root != NULL ? epctx__open_below(epctx__open_root(root), name)
-                          : open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    epctx_status status;
-    (void)user;
-    memset(out, 0, sizeof *out);
-    if (fd < 0) {
-        return root != NULL && (errno == ELOOP || errno == ENOTDIR)
-                   ? epctx__became_link(name, error)
-                   : epctx__io_error(error, "open", name);
-    }
-    status = epctx__map_descriptor(fd, name, copy, out, error);
-    close(fd);
-    return status;
-}
-
-static void epctx__file_unmap(void *user, epctx_mapping *mapping)
-{
-    (void)user;
-    if (mapping->handle != NULL) {
-        munmap(mapping->handle, mapping->size);
-    }
-    memset(mapping, 0, sizeof *mapping);
-}
-
-static epctx_status epctx__file_stat(void *user, const char *path, epctx_file_info *info,
-                                     epctx_error *error)
+/* Of what has that path, or (NULL) of an open file. */
+static bool epctx__sys_stat(const char *path, int fd, epctx_file_info *info)
 {
     struct stat from;
-    (void)user;
-    memset(info, 0, sizeof *info);
-    if (stat(path, &from) == 0) {
-        epctx__file_info(&from, info);
-        return EPCTX_OK;
+    if ((path != NULL ? stat(path, &from) : fstat(fd, &from)) == 0) {
+#if defined(__APPLE__)
+        struct timespec written = from.st_mtimespec, changed = from.st_ctimespec;
+#else
+        struct timespec written = from.st_mtim, changed = from.st_ctim;
+#endif
+        info->kind = S_ISREG(from.st_mode)   ? EPCTX_FILE_REGULAR
+                     : S_ISDIR(from.st_mode) ? EPCTX_FILE_FOLDER
+                                             : EPCTX_FILE_OTHER;
+        info->size = (uint64_t)from.st_size;
+        info->device = (uint64_t)from.st_dev;
+        info->inode = (uint64_t)from.st_ino;
+        info->written = (uint64_t)written.tv_sec * 1000000000u + (uint64_t)written.tv_nsec;
+        info->changed = (uint64_t)changed.tv_sec * 1000000000u + (uint64_t)changed.tv_nsec;
+        return true;
     }
-    return errno == ENOENT || errno == ENOTDIR ? EPCTX_OK
-                                               : epctx__io_error(error, "examine", path);
+    return false;
 }
 
-static epctx_status epctx__file_canonical(void *user, const char *path, char *out, size_t capacity,
-                                          epctx_error *error)
+static int64_t epctx__sys_read(int fd, void *out, uint64_t size, uint64_t at)
 {
-    char real[EPCTX_PATH_MAX]; /* not from realpath's malloc */
-    (void)user;
-    return realpath(path, real) != NULL ? epctx__path_out(real, path, out, capacity, error)
-                                        : epctx__io_error(error, "resolve", path);
+    ssize_t count;
+    do {
+        count = pread(fd, out, size < 0x40000000 ? (size_t)size : 0x40000000, (off_t)at);
+    } while (count < 0 && errno == EINTR);
+    return count;
+}
+
+static int64_t epctx__sys_write(int fd, const void *data, size_t size)
+{
+    ssize_t count;
+    do {
+        count = write(fd, data, size);
+    } while (count < 0 && errno == EINTR);
+    return count;
+}
+
+/* A file, or (EPCTX__NO_HANDLE) memory of the process's own. */
+static void *epctx__sys_map(int fd, size_t size)
+{
+    void *data = fd < 0 ? mmap(NULL, size, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | EPCTX__MAP_ANONYMOUS, -1, 0)
+                        : mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    return data != MAP_FAILED ? data : NULL;
+}
+
+static bool epctx__sys_real(const char *path, char out[EPCTX_PATH_MAX])
+{
+    return realpath(path, out) != NULL; /* not into realpath's malloc */
 }
 
 static epctx_status epctx__file_list(void *user, const char *folder,
@@ -5139,62 +4754,69 @@ static epctx_status epctx__file_list(void *user, const char *folder,
     return EPCTX_OK;
 }
 
-/* Fills in the path and opens its folder. */
-static epctx_status epctx__file_at(const char *root, const char *name, epctx_io_file *file,
-                                   epctx_error *error)
+/* All names are taken in this descriptor of their folder, whatever becomes of its path. */
+static bool epctx__sys_enter(const char *root, const char *folder, epctx_io_file *file)
 {
-    char folder[EPCTX_PATH_MAX];
-    EPCTX__TRY(epctx__io_path(root, name, file->path, error));
-    EPCTX__TRY(epctx_path_join(epctx_path_folder(epctx_str_of(name)), epctx_str_of("."), folder,
-                               sizeof folder, error));
-    file->descriptor = -1;
-    file->state = root != NULL ? EPCTX__FILE_INSIDE : 0;
-    file->folder = root != NULL ? epctx__open_below(epctx__open_root(root), folder)
-                                : epctx__open_root(folder);
-    if (file->folder >= 0) {
-        return EPCTX_OK;
-    }
-    if (root != NULL && (errno == ELOOP || errno == ENOTDIR)) {
-        return epctx__file_failed(error, EPCTX_ERR_PATH,
-                                  "a folder in its name is a link or a file: names from a model "
-                                  "stay inside the model's folder",
-                                  file->path);
-    }
-    if (errno == ENOENT || errno == ENOTDIR) {
-        return epctx__file_failed(error, EPCTX_ERR_NOT_FOUND,
-                                  "cannot be written, its folder does not exist", file->path);
-    }
-    return epctx__io_error(error, "open the folder of", file->path);
+    file->folder = epctx__sys_open(root, folder);
+    return file->folder >= 0;
 }
 
-/* How long a name may be here; only of long ones the file system is asked. */
-static size_t epctx__file_most(const epctx_io_file *file)
+/* What has a name in the file's folder, itself if it is a link; NULL: what is open. */
+static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *name,
+                                       struct stat *there)
 {
-    long most = strlen(epctx__file_base(file)) > 100 ? fpathconf((int)file->folder, _PC_NAME_MAX)
-                                                     : -1;
-    return most > 0 && most < EPCTX__NAME_MOST ? (size_t)most : EPCTX__NAME_MOST;
+    if ((name != NULL ? fstatat((int)file->folder, name, there, AT_SYMLINK_NOFOLLOW)
+                      : fstat((int)file->descriptor, there)) != 0) {
+        return EPCTX_FILE_NONE;
+    }
+    return S_ISREG(there->st_mode)   ? EPCTX_FILE_REGULAR
+           : S_ISDIR(there->st_mode) ? EPCTX_FILE_FOLDER
+           : S_ISLNK(there->st_mode) ? EPCTX_FILE_LINK
+                                     : EPCTX_FILE_OTHER;
 }
 
-static uint64_t epctx__sys_process(void)
+#if defined(O_TMPFILE)
+#define EPCTX__TMPFILE O_TMPFILE
+#elif defined(__O_TMPFILE) /* strict feature macros hide it */
+#define EPCTX__TMPFILE (__O_TMPFILE | O_DIRECTORY)
+#endif
+
+/* The name by which a file without one can be linked. */
+static void epctx__proc_name(int fd, char out[48])
 {
-    return (uint64_t)getpid();
+    epctx_text text = epctx_text_of(out, 48);
+    epctx_text_put_format(&text, "/proc/self/fd/%u", (uint64_t)fd);
 }
 
-/* Whether something has the name of the file, or a link has. */
-static bool epctx__sys_look(const epctx_io_file *file, bool *linked)
+/* Makes a file in the folder and opens it for writing: without a name (NULL) where the system has
+ * that, so that nothing is left when the process ends. `mode` 0: opens what is there to read it. */
+static int epctx__sys_make(const epctx_io_file *file, const char *name, int mode)
 {
-    struct stat there;
-    bool exists =
-        fstatat((int)file->folder, epctx__file_base(file), &there, AT_SYMLINK_NOFOLLOW) == 0;
-    *linked = exists && S_ISLNK(there.st_mode);
-    return exists;
+    int fd = -1;
+    if (name != NULL) {
+        return openat((int)file->folder, name,
+                      O_CLOEXEC | O_NOFOLLOW |
+                          (mode == 0 ? O_RDONLY | O_NONBLOCK : O_WRONLY | O_CREAT | O_EXCL),
+                      (mode_t)mode);
+    }
+#ifdef EPCTX__TMPFILE
+    fd = openat((int)file->folder, ".", EPCTX__TMPFILE | O_WRONLY | O_CLOEXEC, (mode_t)mode);
+    if (fd >= 0) {
+        char proc[48];
+        epctx__proc_name(fd, proc);
+        if (access(proc, F_OK) != 0) {
+            close(fd);
+            fd = -1;
+        }
+    }
+#endif
+    return fd;
 }
 
 /* Nobody may do with the new file what he could not do with the old one: its mode without the bits
  * that lend rights; without the group's where the group cannot be kept; and nobody but us writes
  * where the old file belonged to somebody else. */
-static epctx_status epctx__file_mode(int fd, const struct stat *old, const char *path,
-                                     epctx_error *error)
+static bool epctx__sys_mode(int fd, const struct stat *old)
 {
     mode_t mode = old->st_mode & 0777;
     struct stat now;
@@ -5209,218 +4831,27 @@ static epctx_status epctx__file_mode(int fd, const struct stat *old, const char 
     if (!known || now.st_uid != old->st_uid) {
         mode &= 0755;
     }
-    return fchmod(fd, mode) == 0 ? EPCTX_OK : epctx__io_error(error, "set the mode of", path);
-}
-
-#if defined(O_TMPFILE)
-#define EPCTX__TMPFILE O_TMPFILE
-#elif defined(__O_TMPFILE) /* strict feature macros hide it */
-#define EPCTX__TMPFILE (__O_TMPFILE | O_DIRECTORY)
-#endif
-
-/* The name by which a file without one can be linked. */
-static void epctx__proc_name(int fd, char out[48])
-{
-    epctx__name_number(out, "/proc/self/fd/", (uint64_t)fd, "");
-}
-
-static void epctx__temp_name(const epctx_io_file *file, unsigned attempt, char out[EPCTX_NAME_MAX]);
-
-/* A new file in the folder: without a name where the system has that, so that nothing is left when
- * the process ends; else with a temporary one. */
-static int epctx__temp_open(epctx_io_file *file, mode_t mode)
-{
-    int folder = (int)file->folder;
-    int fd = -1;
-    unsigned attempt;
-#ifdef EPCTX__TMPFILE
-    char name[48];
-    fd = openat(folder, ".", EPCTX__TMPFILE | O_WRONLY | O_CLOEXEC, mode);
-    if (fd >= 0) {
-        epctx__proc_name(fd, name);
-        if (access(name, F_OK) == 0) {
-            return fd;
-        }
-        close(fd);
-    }
-#endif
-    for (attempt = 0; attempt < EPCTX__ATTEMPTS; attempt++) {
-        epctx__temp_name(file, attempt, file->temp);
-        fd = openat(folder, file->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-        if (fd >= 0) {
-            return fd;
-        }
-        if (errno != EEXIST) {
-            break;
-        }
-    }
-    file->temp[0] = '\0';
-    return -1;
-}
-
-/* Opens the new file. */
-static epctx_status epctx__sys_create(epctx_io_file *file, epctx_error *error)
-{
-    struct stat old;
-    bool exists = fstatat((int)file->folder, epctx__file_base(file), &old,
-                          AT_SYMLINK_NOFOLLOW) == 0;
-    bool linked = exists && S_ISLNK(old.st_mode);
-    if (linked && (file->state & EPCTX__FILE_INSIDE) != 0) {
-        return epctx__file_failed(error, EPCTX_ERR_PATH,
-                                  "is a link: a file whose name comes from a model is not written "
-                                  "through links; remove it or choose another name",
-                                  file->path);
-    }
-    if (exists && !linked && !S_ISREG(old.st_mode)) {
-        return epctx__not_regular(S_ISDIR(old.st_mode), file->path, error);
-    }
-    /* A stricter mode holds from the start: who opens the file now could read it later. */
-    file->descriptor = epctx__temp_open(file, exists && !linked ? old.st_mode & 0600 : 0666);
-    if (file->descriptor < 0) {
-        return epctx__io_error(error, "create a temporary file beside it", file->path);
-    }
-    return exists && !linked
-               ? epctx__file_mode((int)file->descriptor, &old, file->path, error)
-               : EPCTX_OK;
-}
-
-/* Through a link we replace the file that it points to, not the link. */
-static epctx_status epctx__file_target(const char *path, char real[EPCTX_PATH_MAX],
-                                       epctx_error *error)
-{
-    if (strlen(path) >= EPCTX_PATH_MAX || realpath(path, real) != NULL) {
-        return EPCTX_OK;
-    }
-    real[0] = '\0'; /* it has got as far as it could */
-    return errno == ENOENT || errno == ENOTDIR ? EPCTX_OK
-                                               : epctx__io_error(error, "resolve", path);
-}
-
-#define EPCTX__PIECE ((size_t)1 << 20)
-
-static epctx_status epctx__file_write(void *user, epctx_io_file *file, const void *data,
-                                      size_t size, epctx_error *error)
-{
-    const char *p = (const char *)data;
-    (void)user;
-    while (size > 0) {
-        /* In pieces: the pages of a mapped payload are read ahead of the call that wants them. */
-        ssize_t n = write((int)file->descriptor, p, size < EPCTX__PIECE ? size : EPCTX__PIECE);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            return epctx__io_error(error, "write", file->path);
-        }
-        p += n;
-        size -= (size_t)n;
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__file_sync(void *user, epctx_io_file *file, epctx_error *error)
-{
-    (void)user;
-    return fsync((int)file->descriptor) == 0 ? EPCTX_OK
-                                             : epctx__io_error(error, "flush", file->path);
+    return fchmod(fd, mode) == 0;
 }
 
 /* Some file systems cannot flush a folder and say EINVAL: nothing more can be done there. */
-static epctx_status epctx__sys_sync_folder(const epctx_io_file *file, epctx_error *error)
+static bool epctx__sys_sync(const epctx_io_file *file, bool folder)
 {
-    return fsync((int)file->folder) == 0 || errno == EINVAL
-               ? EPCTX_OK
-               : epctx__io_error(error, "flush", file->path);
+    return fsync((int)(folder ? file->folder : file->descriptor)) == 0 ||
+           (folder && errno == EINVAL);
 }
 
-/* What linkat has done. */
-static epctx_status epctx__linked(int result, const char *what, const char *path,
-                                  epctx_error *error)
+/* Gives the file `name` in the folder of `from`, NULL: the new one, the name `made`, too. */
+static bool epctx__sys_link(const epctx_io_file *from, const char *name, const epctx_io_file *to,
+                            const char *made)
 {
-    if (result == 0) {
-        return EPCTX_OK;
+    char proc[48];
+    if (name == NULL && from->temp[0] == '\0') {
+        epctx__proc_name((int)from->descriptor, proc);
+        return linkat(AT_FDCWD, proc, (int)to->folder, made, AT_SYMLINK_FOLLOW) == 0;
     }
-    if (errno == EEXIST) {
-        return EPCTX_ERR_EXISTS;
-    }
-    return errno == EPERM || errno == EMLINK || errno == EXDEV || errno == ENOSYS ||
-                   errno == EOPNOTSUPP
-               ? EPCTX_ERR_UNSUPPORTED
-               : epctx__io_error(error, what, path);
-}
-
-/* Gives the file `from` in its folder, or the new one (NULL), the further name `to`. Without a
- * message: EPCTX_ERR_EXISTS, and EPCTX_ERR_UNSUPPORTED where files have one name only. */
-static epctx_status epctx__sys_link(const epctx_io_file *file, const char *from, const char *to,
-                                    const char *what, epctx_error *error)
-{
-    int folder = (int)file->folder;
-    char name[48];
-    if (from == NULL && file->temp[0] == '\0') {
-        epctx__proc_name((int)file->descriptor, name);
-        return epctx__linked(linkat(AT_FDCWD, name, folder, to, AT_SYMLINK_FOLLOW), what,
-                             file->path, error);
-    }
-    return epctx__linked(linkat(folder, from != NULL ? from : file->temp, folder, to, 0), what,
-                         file->path, error);
-}
-
-/* A copy of what has the file's name, durable. */
-static epctx_status epctx__sys_copy(const epctx_io_file *file, const char *to, epctx_error *error)
-{
-    int folder = (int)file->folder;
-    epctx_io_file copy;
-    epctx_mapping old;
-    struct stat info;
-    epctx_status status;
-    int fd = openat(folder, epctx__file_base(file), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    memset(&old, 0, sizeof old);
-    if (fd < 0 || fstat(fd, &info) != 0) {
-        status = epctx__io_error(error, "keep", file->path);
-    } else {
-        status = epctx__map_descriptor(fd, file->path, false, &old, error);
-    }
-    if (fd >= 0) {
-        close(fd);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    memcpy(copy.path, file->path, strlen(file->path) + 1);
-    copy.descriptor = openat(folder, to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (copy.descriptor < 0) {
-        status = errno == EEXIST ? EPCTX_ERR_EXISTS : epctx__io_error(error, "keep", file->path);
-    } else {
-        status = epctx__file_mode((int)copy.descriptor, &info, file->path, error);
-        if (status == EPCTX_OK) {
-            status = epctx__file_write(NULL, &copy, old.data, old.size, error);
-        }
-        if (status == EPCTX_OK) {
-            status = epctx__file_sync(NULL, &copy, error);
-        }
-        if (status != EPCTX_OK) {
-            unlinkat(folder, to, 0);
-        }
-        close((int)copy.descriptor);
-    }
-    epctx__file_unmap(NULL, &old);
-    return status;
-}
-
-static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *to)
-{
-    return renameat((int)file->folder, from, (int)file->folder, to) == 0;
-}
-
-static bool epctx__sys_exists(const epctx_io_file *file, const char *name)
-{
-    struct stat there;
-    return fstatat((int)file->folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-static bool epctx__sys_unlink(epctx_io_file *file, const char *name)
-{
-    return unlinkat((int)file->folder, name, 0) == 0;
+    return linkat((int)from->folder, name != NULL ? name : from->temp, (int)to->folder, made, 0) ==
+           0;
 }
 
 static void epctx__sys_close(epctx_io_file *file)
@@ -5435,13 +4866,14 @@ static void epctx__sys_close(epctx_io_file *file)
     file->descriptor = file->folder = -1;
 }
 
-/* Both names are below one folder. */
-static epctx_status epctx__sys_link_files(const epctx_io_file *from, const epctx_io_file *to,
-                                          epctx_error *error)
+static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *to)
 {
-    return epctx__linked(linkat((int)from->folder, epctx__file_base(from), (int)to->folder,
-                                epctx__file_base(to), 0),
-                         "link", to->path, error);
+    return renameat((int)file->folder, from, (int)file->folder, to) == 0;
+}
+
+static bool epctx__sys_unlink(epctx_io_file *file, const char *name)
+{
+    return unlinkat((int)file->folder, name, 0) == 0;
 }
 
 /* The file of a lock goes when the lock is released, so who has waited may hold one that is gone:
@@ -5457,19 +4889,16 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
             return epctx__io_error(error, "open the lock", lock->path);
         }
         while (flock(fd, LOCK_EX | (lock->try_only ? LOCK_NB : 0)) != 0) {
-            if (errno == EWOULDBLOCK) {
-                return EPCTX_ERR_CHANGED;
-            }
             if (errno != EINTR) {
-                return epctx__io_error(error, "lock", lock->path);
+                return errno == EWOULDBLOCK ? EPCTX_ERR_CHANGED
+                                            : epctx__io_error(error, "lock", lock->path);
             }
         }
-        if (fstat(fd, &ours) == 0 &&
-            fstatat((int)lock->folder, base, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+        if (fstat(fd, &ours) == 0 && epctx__sys_look(lock, base, &there) != EPCTX_FILE_NONE &&
             ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) {
             /* A file with something in it is somebody's own and stays. */
             if (S_ISREG(ours.st_mode) && ours.st_size == 0) {
-                epctx__name_end(lock->temp, base, "", EPCTX__NAME_MOST);
+                epctx__name_end(lock->temp, base, "", 0, EPCTX__NAME_MOST);
             }
             return EPCTX_OK;
         }
@@ -5481,172 +4910,439 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 
 /* -- what the system's calls are for -- */
 
+/* Why a call failed. EPCTX_ERR_UNSUPPORTED: files have one name only; EPCTX_ERR_PATH: the path is
+ * impossible, or leads through a link. */
+static epctx_status epctx__sys_status(void)
+{
+    size_t i;
+    for (i = 0; i < sizeof epctx__reasons / sizeof epctx__reasons[0]; i++) {
+        if (epctx__reasons[i].code == EPCTX__REASON()) {
+            return epctx__reasons[i].status;
+        }
+    }
+    return EPCTX_ERR_IO;
+}
+
+static epctx_status epctx__io_error(epctx_error *error, const char *what, const char *path)
+{
+    char text[512];
+    epctx_status status = epctx__sys_status();
+    if (status == EPCTX_ERR_EXISTS || status == EPCTX_ERR_UNSUPPORTED) {
+        status = EPCTX_ERR_IO;
+    }
+    epctx_fail(error, status, "cannot %s%s: %s", what, path[0] == '\0' ? " an empty path" : "",
+               epctx__sys_text(text));
+    epctx_blame(error, path, NULL, NULL);
+    return status;
+}
+
+static epctx_status epctx__open_failed(const char *root, const char *what, const char *path,
+                                       epctx_error *error)
+{
+    return root != NULL && EPCTX__LINKED()
+               ? epctx__file_failed(error, EPCTX_ERR_PATH,
+                                    "is a link or lies behind one: names from a model stay inside "
+                                    "the model's folder",
+                                    path)
+               : epctx__io_error(error, what, path);
+}
+
+static epctx_status epctx__not_regular(epctx_file_kind kind, const char *path, epctx_error *error)
+{
+    return epctx__file_failed(error, EPCTX_ERR_IO,
+                              kind == EPCTX_FILE_FOLDER
+                                  ? "is a folder, a regular file was expected"
+                                  : "is a device or pipe, a regular file was expected",
+                              path);
+}
+
+static void epctx__file_unmap(void *user, epctx_mapping *mapping)
+{
+    (void)user;
+    if (mapping->handle != NULL) {
+        EPCTX__UNMAP(mapping->handle, mapping->size);
+    }
+    memset(mapping, 0, sizeof *mapping);
+}
+
+/* Maps an open file, or reads it as it is now into memory of the same kind. */
+static epctx_status epctx__map_handle(epctx__handle file, const char *path, bool copy,
+                                      epctx_mapping *out, epctx_error *error)
+{
+    epctx_file_info info, now;
+    epctx_status status = EPCTX_OK;
+    int64_t count = 1;
+    uint64_t at = 0;
+    uint8_t *data;
+    if (!epctx__sys_stat(NULL, file, &info)) {
+        return epctx__io_error(error, "examine", path);
+    }
+    if (info.kind != EPCTX_FILE_REGULAR) {
+        return epctx__not_regular(info.kind, path, error);
+    }
+    if (info.size > SIZE_MAX) {
+        return epctx__file_failed(error, EPCTX_ERR_LIMIT, "is larger than the address space", path);
+    }
+    if (info.size == 0) {
+        return EPCTX_OK;
+    }
+    data = (uint8_t *)epctx__sys_map(copy ? EPCTX__NO_HANDLE : file, (size_t)info.size);
+    if (data == NULL) {
+        return epctx__io_error(error, copy ? "find memory for" : "map", path);
+    }
+    out->data = data;
+    out->size = (size_t)info.size;
+    out->handle = data;
+    out->shared = !copy;
+    out->info = info;
+    while (copy && at < info.size && count > 0) {
+        count = epctx__sys_read(file, data + at, info.size - at, at);
+        at += count > 0 ? (uint64_t)count : 0;
+    }
+    if (count < 0) {
+        status = epctx__io_error(error, "read", path);
+    } else if (copy && (at < info.size || !epctx__sys_stat(NULL, file, &now) ||
+                        now.size != info.size || now.written != info.written)) {
+        status = epctx__file_failed(error, EPCTX_ERR_IO, "was changed while it was read", path);
+    }
+    if (status != EPCTX_OK) {
+        epctx__file_unmap(NULL, out);
+    }
+    return status;
+}
+
+static epctx_status epctx__file_map(void *user, const char *root, const char *name, bool copy,
+                                    epctx_mapping *out, epctx_error *error)
+{
+    epctx__handle file = epctx__sys_open(root, name);
+    epctx_status status;
+    (void)user;
+    memset(out, 0, sizeof *out);
+    if (file == EPCTX__NO_HANDLE) {
+        return epctx__open_failed(root, "open", name, error);
+    }
+    status = epctx__map_handle(file, name, copy, out, error);
+    EPCTX__CLOSE(file);
+    return status;
+}
+
+/* For epctx_io_private. */
+static epctx_status epctx__file_read(void *user, const char *root, const char *name, bool copy,
+                                     epctx_mapping *out, epctx_error *error)
+{
+    (void)copy;
+    return epctx__file_map(user, root, name, true, out, error);
+}
+
+static epctx_status epctx__file_stat(void *user, const char *path, epctx_file_info *info,
+                                     epctx_error *error)
+{
+    (void)user;
+    memset(info, 0, sizeof *info);
+    return epctx__sys_stat(path, EPCTX__NO_HANDLE, info) ||
+                   epctx__sys_status() == EPCTX_ERR_NOT_FOUND
+               ? EPCTX_OK
+               : epctx__io_error(error, "examine", path);
+}
+
+static epctx_status epctx__file_canonical(void *user, const char *path, char *out, size_t capacity,
+                                          epctx_error *error)
+{
+    char real[EPCTX_PATH_MAX];
+    (void)user;
+    if (!epctx__sys_real(path, real)) {
+        return epctx__io_error(error, "resolve", path);
+    }
+    if (strlen(real) >= capacity) {
+        return epctx__file_failed(error, EPCTX_ERR_LIMIT, "the path is too long", path);
+    }
+    memcpy(out, real, strlen(real) + 1);
+    return EPCTX_OK;
+}
+
+/* Fills in the path and enters its folder. */
+static epctx_status epctx__file_at(const char *root, const char *name, epctx_io_file *file,
+                                   epctx_error *error)
+{
+    char folder[EPCTX_PATH_MAX];
+    memset(file, 0, sizeof *file);
+    EPCTX__TRY(epctx__io_path(root, name, file->path, error));
+    EPCTX__TRY(epctx_path_join(epctx_path_folder(epctx_str_of(name)), epctx_str_of("."), folder,
+                               sizeof folder, error));
+    file->descriptor = (intptr_t)EPCTX__NO_HANDLE;
+    file->state = root != NULL ? EPCTX__FILE_INSIDE : 0;
+    return epctx__sys_enter(root, folder, file)
+               ? EPCTX_OK
+               : epctx__open_failed(root, "open the folder of", file->path, error);
+}
+
 /* FILE.<process>-<attempt>.tmp */
 static void epctx__temp_name(const epctx_io_file *file, unsigned attempt, char out[EPCTX_NAME_MAX])
 {
-    char first[48];
-    char end[48];
-    epctx__name_number(first, ".", epctx__sys_process(), "-");
-    epctx__name_number(end, first, attempt, ".tmp");
-    epctx__name_end(out, epctx__file_base(file), end, epctx__file_most(file));
+    char end[64];
+    epctx_text text = epctx_text_of(end, sizeof end);
+    epctx_text_put_format(&text, ".%u-%u.tmp", (uint64_t)EPCTX__PROCESS(), (uint64_t)attempt);
+    epctx__name_end(out, epctx__file_base(file), end, 0, EPCTX__TEMP_MOST);
 }
 
-/* Removes the names that nobody needs when the file is over. */
-static void epctx__file_forget(epctx_io_file *file)
+static void epctx__file_close(void *user, epctx_io_file *file)
 {
     bool only = (file->state & (EPCTX__FILE_CLEARED | EPCTX__FILE_PLACED)) == EPCTX__FILE_CLEARED;
-    if (file->temp[0] != '\0') {
+    (void)user;
+    if (file->second[0] != '\0') {
+        epctx__sys_unlink(file, file->second);
+    }
+    if (file->temp[0] != '\0') { /* a lock while it is held: who waits sees that it is gone */
         epctx__sys_unlink(file, file->temp);
     }
     if (file->kept[0] != '\0' && (file->state & EPCTX__FILE_BACKUP) == 0 && !only) {
         epctx__sys_unlink(file, file->kept);
     }
-}
-
-static void epctx__file_close(void *user, epctx_io_file *file)
-{
-    (void)user;
-    epctx__list_remove(file);
-    if (file->second[0] != '\0') {
-        epctx__sys_unlink(file, file->second);
-    }
-    epctx__file_forget(file); /* a lock while it is held: who waits sees that it is gone */
     epctx__sys_close(file);
 }
 
+/* What is in the file's place, and whether it may go. */
+static epctx_status epctx__file_free(const epctx_io_file *file, epctx_overwrite overwrite,
+                                     epctx_file_kind *kind, epctx__stat *there, epctx_error *error)
+{
+    *kind = epctx__sys_look(file, epctx__file_base(file), there);
+    if (*kind == EPCTX_FILE_LINK && (file->state & EPCTX__FILE_INSIDE) != 0) {
+        return epctx__file_failed(error, EPCTX_ERR_PATH,
+                                  "is a link: a file whose name comes from a model is not written "
+                                  "through links; remove it or choose another name",
+                                  file->path);
+    }
+    return *kind != EPCTX_FILE_NONE && overwrite == EPCTX_OVERWRITE_FAIL
+               ? epctx__file_exists(file->path, error)
+               : EPCTX_OK;
+}
+
+/* Makes the new file: without a name, or with a temporary one. */
+static epctx_status epctx__file_make(epctx_io_file *file, epctx_error *error)
+{
+    epctx__stat old;
+    epctx_file_kind kind;
+    epctx__handle made;
+    unsigned attempt;
+    int mode;
+    EPCTX__TRY(epctx__file_free(file, EPCTX_OVERWRITE_REPLACE, &kind, &old, error));
+    if (kind == EPCTX_FILE_FOLDER || kind == EPCTX_FILE_OTHER) {
+        return epctx__not_regular(kind, file->path, error);
+    }
+    /* A stricter mode holds from the start: who opens the file now could read it later. */
+    mode = kind == EPCTX_FILE_REGULAR ? 0600 : 0666;
+    made = epctx__sys_make(file, NULL, mode);
+    for (attempt = 0; made == EPCTX__NO_HANDLE; attempt++) {
+        if (attempt > 0 &&
+            (attempt == EPCTX__ATTEMPTS || epctx__sys_status() != EPCTX_ERR_EXISTS)) {
+            file->temp[0] = '\0';
+            return epctx__io_error(error, "create a temporary file beside it", file->path);
+        }
+        epctx__temp_name(file, attempt, file->temp);
+        made = epctx__sys_make(file, file->temp, mode);
+    }
+    file->descriptor = (intptr_t)made;
+    return kind != EPCTX_FILE_REGULAR || epctx__sys_mode(made, &old)
+               ? EPCTX_OK
+               : epctx__io_error(error, "set the mode of", file->path);
+}
+
+/* Through a link of the caller's we replace the file that it points to, not the link. */
 static epctx_status epctx__file_create(void *user, const char *root, const char *name,
                                        epctx_io_file *file, epctx_error *error)
 {
     char real[EPCTX_PATH_MAX];
     epctx_status status;
     (void)user;
-    memset(file, 0, sizeof *file);
-    real[0] = '\0';
-    if (root == NULL) {
-        EPCTX__TRY(epctx__file_target(name, real, error));
+    if (root == NULL && strlen(name) < EPCTX_PATH_MAX) {
+        if (epctx__sys_real(name, real)) {
+            name = real;
+        } else if (epctx__sys_status() != EPCTX_ERR_NOT_FOUND) {
+            return epctx__io_error(error, "resolve", name);
+        }
     }
-    EPCTX__TRY(epctx__file_at(root, real[0] != '\0' ? real : name, file, error));
-    status = epctx__sys_create(file, error);
+    EPCTX__TRY(epctx__file_at(root, name, file, error));
+    status = epctx__file_make(file, error);
     if (status != EPCTX_OK) {
         epctx__file_close(NULL, file);
     }
     return status;
 }
 
-/* Moves the new file over what is there. */
-static epctx_status epctx__file_rename(epctx_io_file *file, epctx_error *error)
+static epctx_status epctx__file_write(void *user, epctx_io_file *file, const void *data,
+                                      size_t size, epctx_error *error)
 {
-    char name[EPCTX_NAME_MAX];
-    unsigned attempt;
-    for (attempt = 0; file->temp[0] == '\0'; attempt++) {
-        epctx_status status;
-        epctx__temp_name(file, attempt, name);
-        status = epctx__sys_link(file, NULL, name, "replace", error);
+    /* In pieces: the pages of a mapped payload are read ahead of the call that wants them. */
+    const size_t piece = (size_t)1 << 20;
+    const char *from = (const char *)data;
+    (void)user;
+    while (size > 0) {
+        int64_t count = epctx__sys_write((epctx__handle)file->descriptor, from,
+                                         size < piece ? size : piece);
+        if (count <= 0) {
+            return epctx__io_error(error, "write", file->path);
+        }
+        from += count;
+        size -= (size_t)count;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__file_flush(const epctx_io_file *file, bool folder, epctx_error *error)
+{
+    return epctx__sys_sync(file, folder) ? EPCTX_OK : epctx__io_error(error, "flush", file->path);
+}
+
+static epctx_status epctx__file_sync(void *user, epctx_io_file *file, epctx_error *error)
+{
+    (void)user;
+    return epctx__file_flush(file, false, error);
+}
+
+/* As epctx__sys_link. `exists` NULL: EPCTX_ERR_EXISTS, and EPCTX_ERR_UNSUPPORTED where files have one
+ * name only, come without a message. */
+static epctx_status epctx__link_names(const epctx_io_file *from, const char *name,
+                                      const epctx_io_file *to, const char *made, const char *what,
+                                      const char *exists, epctx_error *error)
+{
+    epctx_status status;
+    if (epctx__sys_link(from, name, to, made)) {
+        return EPCTX_OK;
+    }
+    status = epctx__sys_status();
+    if (status != EPCTX_ERR_EXISTS && status != EPCTX_ERR_UNSUPPORTED) {
+        return epctx__io_error(error, what, to->path);
+    }
+    return exists == NULL               ? status
+           : status == EPCTX_ERR_EXISTS ? epctx__file_failed(error, status, exists, to->path)
+                                        : epctx_fail(error, status,
+                                                     "'%s' cannot have a second name", to->path);
+}
+
+/* A durable copy of what has the file's name. */
+static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to, epctx_error *error)
+{
+    epctx_io_file copy = *file;
+    epctx_mapping old;
+    epctx__stat there;
+    epctx__handle opened = epctx__sys_make(file, epctx__file_base(file), 0);
+    epctx_status status;
+    memset(&old, 0, sizeof old);
+    if (opened == EPCTX__NO_HANDLE) {
+        return epctx__io_error(error, "keep", file->path);
+    }
+    copy.descriptor = (intptr_t)opened;
+    status = epctx__sys_look(&copy, NULL, &there) != EPCTX_FILE_NONE
+                 ? epctx__map_handle(opened, file->path, false, &old, error)
+                 : epctx__io_error(error, "keep", file->path);
+    EPCTX__CLOSE(opened);
+    EPCTX__TRY(status);
+    opened = epctx__sys_make(file, to, 0600);
+    if (opened == EPCTX__NO_HANDLE) {
+        status = epctx__sys_status() == EPCTX_ERR_EXISTS
+                     ? EPCTX_ERR_EXISTS
+                     : epctx__io_error(error, "keep", file->path);
+    } else {
+        copy.descriptor = (intptr_t)opened;
+        status = epctx__sys_mode(opened, &there)
+                     ? epctx__file_write(NULL, &copy, old.data, old.size, error)
+                     : epctx__io_error(error, "set the mode of", file->path);
         if (status == EPCTX_OK) {
-            memcpy(file->temp, name, sizeof name);
-        } else if (status == EPCTX_ERR_UNSUPPORTED || attempt + 1 == EPCTX__ATTEMPTS) {
-            return epctx__io_error(error, "replace", file->path);
-        } else if (status != EPCTX_ERR_EXISTS) {
-            return status;
+            status = epctx__file_flush(&copy, false, error);
+        }
+        EPCTX__CLOSE(opened);
+        if (status != EPCTX_OK) {
+            epctx__sys_unlink(&copy, to);
         }
     }
-    if (!epctx__sys_move(file, file->temp, epctx__file_base(file))) {
+    epctx__file_unmap(NULL, &old);
+    return status;
+}
+
+/* Gives the file `from` in the folder, or (NULL) the new one, the first free one of the names FILE
+ * and `mark`, or (NULL) of the temporary ones. Where files have one name only it becomes a copy. */
+static epctx_status epctx__file_name(epctx_io_file *file, const char *from, const char *mark,
+                                     char out[EPCTX_NAME_MAX], epctx_error *error)
+{
+    const char *what = from != NULL ? "keep" : "replace";
+    epctx_status status = EPCTX_ERR_EXISTS;
+    char name[EPCTX_NAME_MAX];
+    unsigned number;
+    for (number = 1; status == EPCTX_ERR_EXISTS && number < EPCTX__ATTEMPTS; number++) {
+        if (mark != NULL) {
+            epctx__name_end(name, epctx__file_base(file), mark, number, EPCTX__NAME_MOST);
+        } else {
+            epctx__temp_name(file, number, name);
+        }
+        status = epctx__link_names(file, from, file, name, what, NULL, error);
+        if (status == EPCTX_ERR_UNSUPPORTED && from != NULL) {
+            status = epctx__file_copy(file, name, error);
+        }
+    }
+    if (status == EPCTX_OK) {
+        memcpy(out, name, sizeof name);
+        return EPCTX_OK;
+    }
+    if (from == NULL && (status == EPCTX_ERR_EXISTS || status == EPCTX_ERR_UNSUPPORTED)) {
+        return epctx__io_error(error, what, file->path);
+    }
+    return status == EPCTX_ERR_EXISTS
+               ? epctx__file_failed(error, status, "has 999 backups already: remove some",
+                                    file->path)
+               : status;
+}
+
+/* The new file comes into its place once. EPCTX_ERR_CHANGED, without a message: what is there came
+ * or went in between. */
+static epctx_status epctx__file_place(epctx_io_file *file, epctx_overwrite overwrite,
+                                      epctx_error *error)
+{
+    const char *base = epctx__file_base(file);
+    bool backup = overwrite == EPCTX_OVERWRITE_BACKUP;
+    epctx_status status;
+    epctx_file_kind kind;
+    epctx__stat there;
+    EPCTX__TRY(epctx__file_free(file, overwrite, &kind, &there, error));
+    if (kind == EPCTX_FILE_NONE) { /* replaces nothing, whoever was quicker */
+        status = epctx__link_names(file, NULL, file, base, "replace", NULL, error);
+        if (status != EPCTX_ERR_UNSUPPORTED) {
+            return status == EPCTX_ERR_EXISTS ? EPCTX_ERR_CHANGED : status;
+        }
+    } else if (kind != EPCTX_FILE_LINK && file->kept[0] == '\0') {
+        status = epctx__file_name(file, base, backup ? "~" : NULL, file->kept, error);
+        if (status == EPCTX_ERR_NOT_FOUND) {
+            epctx_error_clear(error);
+            return EPCTX_ERR_CHANGED;
+        }
+        EPCTX__TRY(status);
+        file->state |= backup ? EPCTX__FILE_BACKUP : 0;
+    }
+    if (file->temp[0] == '\0') {
+        EPCTX__TRY(epctx__file_name(file, NULL, NULL, file->temp, error));
+    }
+    if (!epctx__sys_move(file, file->temp, base)) {
         return epctx__io_error(error, "replace", file->path);
     }
     file->temp[0] = '\0';
     return EPCTX_OK;
 }
 
-static epctx_status epctx__too_many_backups(const epctx_io_file *file, epctx_error *error)
-{
-    return epctx__file_failed(error, EPCTX_ERR_EXISTS, "has 999 backups already: remove some",
-                              file->path);
-}
-
-/* What is there gets another name as well: a second one or, where files have one only, a copy. */
-static epctx_status epctx__file_keep(epctx_io_file *file, bool backup, epctx_error *error)
-{
-    const char *base = epctx__file_base(file);
-    epctx_status status = EPCTX_ERR_EXISTS;
-    unsigned number;
-    char end[48];
-    for (number = 1; status == EPCTX_ERR_EXISTS && number < EPCTX__ATTEMPTS; number++) {
-        if (backup) {
-            epctx__name_attempt(end, "~", number);
-            epctx__name_end(file->kept, base, end, epctx__file_most(file));
-        } else {
-            epctx__temp_name(file, number, file->kept);
-        }
-        status = epctx__sys_link(file, base, file->kept, "keep", error);
-        if (status == EPCTX_ERR_UNSUPPORTED) {
-            status = epctx__sys_copy(file, file->kept, error);
-        }
-    }
-    if (status == EPCTX_OK) {
-        file->state |= backup ? EPCTX__FILE_BACKUP : 0;
-        return EPCTX_OK;
-    }
-    file->kept[0] = '\0';
-    return status == EPCTX_ERR_EXISTS ? epctx__too_many_backups(file, error) : status;
-}
-
-static epctx_status epctx__file_free(const epctx_io_file *file, bool exists, bool linked,
-                                     epctx_overwrite overwrite, epctx_error *error)
-{
-    if (linked && (file->state & EPCTX__FILE_INSIDE) != 0) {
-        return epctx__file_failed(error, EPCTX_ERR_PATH, "became a link while it was written",
-                                  file->path);
-    }
-    if (exists && overwrite == EPCTX_OVERWRITE_FAIL) {
-        return epctx__file_failed(error, EPCTX_ERR_EXISTS,
-                                  "exists already: remove it or allow overwriting", file->path);
-    }
-    return EPCTX_OK;
-}
-
-/* The new file comes into its place once. `again`: something came there in between. */
-static epctx_status epctx__file_place(epctx_io_file *file, epctx_overwrite overwrite, bool *again,
-                                      epctx_error *error)
-{
-    bool linked;
-    bool exists = epctx__sys_look(file, &linked);
-    epctx_status status = EPCTX_ERR_UNSUPPORTED;
-    *again = false;
-    EPCTX__TRY(epctx__file_free(file, exists, linked, overwrite, error));
-    if (exists && !linked && file->kept[0] == '\0') {
-        status = epctx__file_keep(file, overwrite == EPCTX_OVERWRITE_BACKUP, error);
-        if (status == EPCTX_ERR_NOT_FOUND) { /* it has just gone */
-            *again = true;
-            epctx_error_clear(error);
-            return EPCTX_OK;
-        }
-        EPCTX__TRY(status);
-    }
-    if (!exists) { /* replaces nothing, whoever was quicker */
-        status = epctx__sys_link(file, NULL, epctx__file_base(file), "replace", error);
-        *again = status == EPCTX_ERR_EXISTS;
-    }
-    if (exists || status == EPCTX_ERR_UNSUPPORTED) {
-        status = epctx__file_rename(file, error);
-    }
-    if (status == EPCTX_OK) {
-        file->state |= EPCTX__FILE_PLACED;
-    }
-    return *again ? EPCTX_OK : status;
-}
-
 static epctx_status epctx__file_commit(void *user, epctx_io_file *file, epctx_overwrite overwrite,
                                        epctx_error *error)
 {
-    bool again = true;
+    epctx_status status = EPCTX_ERR_CHANGED;
     unsigned attempt;
     (void)user;
-    for (attempt = 0; again && attempt < 100; attempt++) {
-        EPCTX__TRY(epctx__file_place(file, overwrite, &again, error));
+    for (attempt = 0; status == EPCTX_ERR_CHANGED && attempt < 100; attempt++) {
+        status = epctx__file_place(file, overwrite, error);
     }
-    return again ? epctx__file_failed(error, EPCTX_ERR_IO, "comes and goes while it is written",
-                                      file->path)
-                 : epctx__sys_sync_folder(file, error);
+    if (status == EPCTX_ERR_CHANGED) {
+        return epctx__file_failed(error, EPCTX_ERR_IO, "comes and goes while it is written",
+                                  file->path);
+    }
+    EPCTX__TRY(status);
+    file->state |= EPCTX__FILE_PLACED;
+    return epctx__file_flush(file, true, error);
 }
 
 static epctx_status epctx__file_clear(void *user, epctx_io_file *file, epctx_overwrite overwrite,
@@ -5654,29 +5350,19 @@ static epctx_status epctx__file_clear(void *user, epctx_io_file *file, epctx_ove
 {
     const char *base = epctx__file_base(file);
     bool backup = overwrite == EPCTX_OVERWRITE_BACKUP;
-    char end[48];
-    bool linked;
-    bool exists = epctx__sys_look(file, &linked);
-    unsigned number;
+    epctx_file_kind kind;
+    epctx__stat there;
     (void)user;
-    EPCTX__TRY(epctx__file_free(file, exists, linked, overwrite, error));
-    if (!exists) {
+    EPCTX__TRY(epctx__file_free(file, overwrite, &kind, &there, error));
+    if (kind == EPCTX_FILE_NONE) {
         return EPCTX_OK;
     }
-    for (number = 1; number < EPCTX__ATTEMPTS; number++) {
-        epctx__name_attempt(end, backup ? "~" : ".old", number);
-        epctx__name_end(file->kept, base, end, epctx__file_most(file));
-        if (!epctx__sys_exists(file, file->kept)) {
-            break;
-        }
-    }
-    if (number == EPCTX__ATTEMPTS || !epctx__sys_move(file, base, file->kept)) {
-        file->kept[0] = '\0';
-        return number == EPCTX__ATTEMPTS ? epctx__too_many_backups(file, error)
-                                         : epctx__io_error(error, "keep", file->path);
+    EPCTX__TRY(epctx__file_name(file, base, backup ? "~" : ".old", file->kept, error));
+    if (!epctx__sys_unlink(file, base)) {
+        return epctx__io_error(error, "remove", file->path);
     }
     file->state |= EPCTX__FILE_CLEARED | (backup ? EPCTX__FILE_BACKUP : 0);
-    return epctx__sys_sync_folder(file, error);
+    return epctx__file_flush(file, true, error);
 }
 
 static bool epctx__file_back(void *user, epctx_io_file *file)
@@ -5688,33 +5374,19 @@ static bool epctx__file_back(void *user, epctx_io_file *file)
         done = file->kept[0] != '\0' ? epctx__sys_move(file, file->kept, base)
                                      : epctx__sys_unlink(file, base);
         file->kept[0] = '\0'; /* what could not go back stays under its name */
-        (void)epctx__sys_sync_folder(file, NULL);
+        (void)epctx__sys_sync(file, true);
     }
     file->state &= ~(uint32_t)(EPCTX__FILE_PLACED | EPCTX__FILE_CLEARED | EPCTX__FILE_BACKUP);
     return done;
 }
 
-static epctx_status epctx__link_failed(epctx_status status, const char *exists, const char *path,
-                                       epctx_error *error)
-{
-    if (status == EPCTX_ERR_EXISTS) {
-        return epctx__file_failed(error, status, exists, path);
-    }
-    return status == EPCTX_ERR_UNSUPPORTED
-               ? epctx_fail(error, status, "'%s' cannot have a second name", path)
-               : status;
-}
-
 static epctx_status epctx__file_second(void *user, epctx_io_file *file, const char *name,
                                        epctx_error *error)
 {
-    epctx_status status = epctx__sys_link(file, NULL, name, "link", error);
     (void)user;
-    if (status != EPCTX_OK) {
-        return epctx__link_failed(status, "its second name is taken", file->path, error);
-    }
+    EPCTX__TRY(epctx__link_names(file, NULL, file, name, "link", "its second name is taken", error));
     memcpy(file->second, name, strlen(name) + 1);
-    return epctx__sys_sync_folder(file, error);
+    return epctx__file_flush(file, true, error);
 }
 
 static epctx_status epctx__file_remove(void *user, const char *root, const char *name,
@@ -5723,10 +5395,9 @@ static epctx_status epctx__file_remove(void *user, const char *root, const char 
     epctx_io_file file;
     epctx_status status = EPCTX_OK;
     (void)user;
-    memset(&file, 0, sizeof file);
     EPCTX__TRY(epctx__file_at(root, name, &file, error));
     if (epctx__sys_unlink(&file, epctx__file_base(&file))) {
-        (void)epctx__sys_sync_folder(&file, NULL);
+        (void)epctx__sys_sync(&file, true);
     } else {
         status = epctx__io_error(error, "remove", file.path);
     }
@@ -5737,21 +5408,19 @@ static epctx_status epctx__file_remove(void *user, const char *root, const char 
 static epctx_status epctx__file_link(void *user, const char *root, const char *from,
                                      const char *to, epctx_error *error)
 {
-    epctx_io_file old;
-    epctx_io_file made;
+    epctx_io_file old, made;
     epctx_status status;
     (void)user;
-    memset(&old, 0, sizeof old);
-    memset(&made, 0, sizeof made);
     EPCTX__TRY(epctx__file_at(root, from, &old, error));
     status = epctx__file_at(root, to, &made, error);
     if (status == EPCTX_OK) {
-        status = epctx__link_failed(epctx__sys_link_files(&old, &made, error), "exists already",
-                                    made.path, error);
+        const char *base = epctx__file_base(&made);
+        status = epctx__link_names(&old, epctx__file_base(&old), &made, base, "link",
+                                   "exists already", error);
         if (status == EPCTX_OK) {
-            status = epctx__sys_sync_folder(&made, error);
+            status = epctx__file_flush(&made, true, error);
             if (status != EPCTX_OK) {
-                epctx__sys_unlink(&made, epctx__file_base(&made));
+                epctx__sys_unlink(&made, base);
             }
         }
         epctx__sys_close(&made);
@@ -5766,9 +5435,8 @@ static epctx_status epctx__file_lock(void *user, const char *root, const char *n
     bool try_only = lock->try_only;
     epctx_status status;
     (void)user;
-    memset(lock, 0, sizeof *lock);
-    lock->try_only = try_only;
     EPCTX__TRY(epctx__file_at(root, name, lock, error));
+    lock->try_only = try_only;
     status = epctx__sys_lock(lock, error);
     if (status == EPCTX_OK) {
         lock->state |= EPCTX__FILE_LOCK;
@@ -5779,14 +5447,6 @@ static epctx_status epctx__file_lock(void *user, const char *root, const char *n
                ? epctx__file_failed(error, status, "somebody else is writing here: try again",
                                     lock->path)
                : status;
-}
-
-/* For epctx_io_private. */
-static epctx_status epctx__file_read(void *user, const char *root, const char *name, bool copy,
-                                     epctx_mapping *out, epctx_error *error)
-{
-    (void)copy;
-    return epctx__file_map(user, root, name, true, out, error);
 }
 
 #define EPCTX__FILES(map_fn)                                                                       \
@@ -5810,176 +5470,103 @@ EPCTX_API const epctx_io *epctx_io_private(void)
 
 #undef EPCTX__FILES
 
-static epctx_status epctx__listed_create(void *user, const char *root, const char *name,
-                                         epctx_io_file *file, epctx_error *error)
-{
-    EPCTX__TRY(epctx__file_create(NULL, root, name, file, error));
-    epctx__list_add((epctx_open_files *)user, file);
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__listed_lock(void *user, const char *root, const char *name,
-                                       epctx_io_file *lock, epctx_error *error)
-{
-    EPCTX__TRY(epctx__file_lock(NULL, root, name, lock, error));
-    epctx__list_add((epctx_open_files *)user, lock);
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_io epctx_io_listed(epctx_open_files *list)
-{
-    epctx_io io = *epctx_io_files();
-    io.user = list;
-    io.create_fn = epctx__listed_create;
-    io.lock_fn = epctx__listed_lock;
-    return io;
-}
-
-EPCTX_API void epctx_open_files_remove(epctx_open_files *list)
-{
-    size_t i;
-    for (i = 0; i < EPCTX_LISTED_MAX; i++) {
-        if (list->files[i] != NULL) {
-            epctx__file_forget(list->files[i]);
-        }
-    }
-}
-
 #endif /* EPCTX_NO_STDIO */
 
 /* -- buffers of the application -- */
 
-static bool epctx__buffers_slash(char c)
-{
 #ifdef _WIN32
-    return c == '/' || c == '\\';
+#define EPCTX__SLASHES "/\\"
 #else
-    return c == '/';
+#define EPCTX__SLASHES "/"
 #endif
-}
 
 /* The path in its shortest form; a relative one begins with "./", unless with "../". */
 static epctx_status epctx__buffers_canonical(void *user, const char *path, char *out,
                                              size_t capacity, epctx_error *error)
 {
-    size_t used = 0;
+    epctx_text text = epctx_text_of(out, capacity);
     size_t least; /* what ".." does not take away */
     (void)user;
-    if (capacity < 4) {
-        return epctx_fail(error, EPCTX_ERR_LIMIT, "no room for a path");
-    }
-    if (!epctx__buffers_slash(*path)) {
-        out[used++] = '.';
-    }
-    out[used++] = '/';
-    least = used;
+    epctx_text_put(&text, epctx_str_of(path[0] != '\0' && strchr(EPCTX__SLASHES, path[0]) != NULL
+                                           ? "/"
+                                           : "./"));
+    least = text.size;
     while (*path != '\0') {
-        size_t size = 0;
-        bool up, stays;
-        while (path[size] != '\0' && !epctx__buffers_slash(path[size])) {
-            size++;
-        }
-        up = size == 2 && path[0] == '.' && path[1] == '.';
-        stays = size == 0 || (size == 1 && path[0] == '.');
-        if (up && used > least) {
+        epctx_str part = epctx_str_of(path);
+        bool up;
+        part.size = strcspn(path, EPCTX__SLASHES);
+        path += part.size + (path[part.size] != '\0');
+        up = epctx_str_is(part, "..");
+        if (up && text.size > least) {
             do {
-                used--;
-            } while (used > least && out[used - 1] != '/');
-        } else if (!stays && !(up && out[0] == '/')) { /* the root has nothing above it */
-            if (up && least == 2) {
-                used = 0; /* "../" in place of "./" */
-            }
-            if (size + 2 > capacity - used) {
-                return epctx_fail(error, EPCTX_ERR_LIMIT, "the path is too long");
-            }
-            memcpy(out + used, path, size);
-            used += size;
-            out[used++] = '/';
-            least = up ? used : least;
+                text.size--;
+            } while (text.size > least && out[text.size - 1] != '/');
+        } else if (part.size > 0 && !epctx_str_is(part, ".") && !(up && out[0] == '/')) {
+            text.size = up && least == 2 ? 0 : text.size; /* "../" in place of "./" */
+            epctx_text_put(&text, part);
+            epctx_text_put_char(&text, '/');
+            least = up ? text.size : least;
         }
-        path += size + (path[size] != '\0');
     }
-    used -= used > least; /* a folder, too, ends without "/" */
-    out[used] = '\0';
-    return EPCTX_OK;
+    text.size -= text.size > least; /* a folder, too, ends without "/" */
+    out[text.size] = '\0';
+    return text.cut ? epctx_fail(error, EPCTX_ERR_LIMIT, "the path is too long") : EPCTX_OK;
 }
 
 /* The name that the application hears. */
-static epctx_status epctx__buffers_name(const char *path, char out[EPCTX_PATH_MAX],
-                                        epctx_error *error)
+static epctx_status epctx__buffers_name(const char *root, const char *name,
+                                        char out[EPCTX_PATH_MAX], epctx_error *error)
 {
-    epctx_status status = epctx__buffers_canonical(NULL, path, out, EPCTX_PATH_MAX, error);
-    if (status == EPCTX_OK && out[0] == '.' && out[1] == '/') {
+    char path[EPCTX_PATH_MAX];
+    EPCTX__TRY(epctx__io_path(root, name, path, error));
+    EPCTX__TRY(epctx__buffers_canonical(NULL, path, out, EPCTX_PATH_MAX, error));
+    if (out[0] == '.' && out[1] == '/') {
         memmove(out, out + 2, strlen(out + 2) + 1);
     }
+    return EPCTX_OK;
+}
+
+/* What the application answered; a failure gets a message in any case. */
+static epctx_status epctx__buffers_done(epctx_status status, const char *what, const char *name,
+                                        epctx_error *error)
+{
+    if (status != EPCTX_OK) {
+        epctx_fail(error, status, "the application did not %s the buffer: %s", what,
+                   epctx_status_text(status));
+        epctx_blame(error, name, NULL, NULL);
+    }
     return status;
-}
-
-/* "", ".", "..", and what ends in one of them or in "/". */
-static bool epctx__buffers_folder(const char *path)
-{
-    size_t size = strlen(path);
-    size_t dots = 0;
-    while (dots < size && dots < 3 && path[size - 1 - dots] == '.') {
-        dots++;
-    }
-    return dots < 3 && (size == dots || epctx__buffers_slash(path[size - 1 - dots]));
-}
-
-/* A failure of the application's, with a message in any case. */
-static epctx_status epctx__buffers_failed(epctx_status status, const char *what, const char *name,
-                                          epctx_error *error)
-{
-    epctx_fail(error, status, "the application did not %s the buffer: %s", what,
-               epctx_status_text(status));
-    epctx_blame(error, name, NULL, NULL);
-    return status;
-}
-
-static void epctx__buffers_free(const epctx_buffer_io *b, void *data, size_t size)
-{
-    if (data != NULL && b->free_fn != NULL) {
-        b->free_fn(b->user, data, size);
-    }
-}
-
-static epctx_status epctx__buffers_read(const epctx_buffer_io *b, const char *name, void **data,
-                                        size_t *size, epctx_error *error)
-{
-    epctx_status status = EPCTX_ERR_NOT_FOUND;
-    *data = NULL;
-    *size = 0;
-    if (b->read_fn != NULL) {
-        status = b->read_fn(b->user, name, data, size, error);
-    }
-    if (status == EPCTX_OK && *data == NULL && *size > 0) {
-        *size = 0;
-        status = epctx_fail(error, EPCTX_ERR_IO, "the application gave a size and no data");
-    }
-    return status == EPCTX_OK ? status : epctx__buffers_failed(status, "read", name, error);
 }
 
 static epctx_status epctx__buffers_map(void *user, const char *root, const char *name, bool copy,
                                        epctx_mapping *out, epctx_error *error)
 {
-    epctx_buffer_io *b = (epctx_buffer_io *)user;
-    char path[EPCTX_PATH_MAX];
+    const epctx_buffer_io *b = (const epctx_buffer_io *)user;
+    epctx_status status = EPCTX_ERR_NOT_FOUND;
     char plain[EPCTX_PATH_MAX];
-    void *data;
+    void *data = NULL;
+    size_t size = 0;
     (void)copy; /* a buffer does not change */
     memset(out, 0, sizeof *out);
-    EPCTX__TRY(epctx__io_path(root, name, path, error));
-    EPCTX__TRY(epctx__buffers_name(path, plain, error));
-    EPCTX__TRY(epctx__buffers_read(b, plain, &data, &out->size, error));
+    EPCTX__TRY(epctx__buffers_name(root, name, plain, error));
+    if (b->read_fn != NULL) {
+        status = b->read_fn(b->user, plain, &data, &size, error);
+    }
+    if (status == EPCTX_OK && data == NULL && size > 0) {
+        status = epctx_fail(error, EPCTX_ERR_IO, "the application gave a size and no data");
+    }
+    EPCTX__TRY(epctx__buffers_done(status, "read", plain, error));
     out->data = (const uint8_t *)data;
+    out->size = size;
     out->handle = data != NULL ? data : user; /* an empty buffer is mapped, too */
     return EPCTX_OK;
 }
 
 static void epctx__buffers_unmap(void *user, epctx_mapping *mapping)
 {
-    if (mapping->handle != user) {
-        epctx__buffers_free((epctx_buffer_io *)user, mapping->handle, mapping->size);
+    const epctx_buffer_io *b = (const epctx_buffer_io *)user;
+    if (mapping->handle != NULL && mapping->handle != user && b->free_fn != NULL) {
+        b->free_fn(b->user, mapping->handle, mapping->size);
     }
     memset(mapping, 0, sizeof *mapping);
 }
@@ -5987,74 +5574,66 @@ static void epctx__buffers_unmap(void *user, epctx_mapping *mapping)
 static epctx_status epctx__buffers_stat(void *user, const char *path, epctx_file_info *info,
                                         epctx_error *error)
 {
-    epctx_buffer_io *b = (epctx_buffer_io *)user;
+    const epctx_buffer_io *b = (const epctx_buffer_io *)user;
+    epctx_str last = epctx_path_file(epctx_str_of(path));
     char name[EPCTX_PATH_MAX];
-    void *data = NULL;
-    size_t bytes = 0;
-    epctx_error why;
+    uint64_t size = 0;
+    epctx_mapping mapping;
     epctx_status status;
     memset(info, 0, sizeof *info);
-    EPCTX__TRY(epctx__buffers_name(path, name, error));
-    if (epctx__buffers_folder(path)) {
+    EPCTX__TRY(epctx__buffers_name(NULL, path, name, error));
+    if (last.size == 0 || epctx_str_is(last, ".") || epctx_str_is(last, "..")) {
         info->kind = EPCTX_FILE_FOLDER;
         return EPCTX_OK;
     }
-    epctx_error_clear(&why);
     if (b->size_fn != NULL) {
-        status = b->size_fn(b->user, name, &info->size, &why);
+        status = b->size_fn(b->user, name, &size, error);
+        epctx__buffers_done(status, "tell the size of", name, error);
     } else {
-        status = epctx__buffers_read(b, name, &data, &bytes, &why);
-        info->size = bytes;
-        epctx__buffers_free(b, data, bytes);
+        status = epctx__buffers_map(user, NULL, name, false, &mapping, error);
+        size = mapping.size;
+        epctx__buffers_unmap(user, &mapping);
     }
-    if (status == EPCTX_OK) {
-        info->kind = EPCTX_FILE_REGULAR;
-        return EPCTX_OK;
-    }
-    info->size = 0;
     if (status == EPCTX_ERR_NOT_FOUND) {
+        epctx_error_clear(error);
         return EPCTX_OK;
     }
-    epctx__buffers_failed(status, "tell the size of", name, &why);
-    if (error != NULL) {
-        *error = why;
-    }
-    return status;
+    EPCTX__TRY(status);
+    info->kind = EPCTX_FILE_REGULAR;
+    info->size = size;
+    return EPCTX_OK;
 }
 
 /* A buffer that is being written, and the one that it replaces. */
 typedef struct epctx__buffers_file {
     epctx_buffer pending;
-    void *old;
-    size_t old_size;
+    epctx_mapping old;
     bool held;    /* what was there is known: `old`, unless it did not exist */
     bool existed;
     bool changed; /* it has to come back after a failure */
-    bool backup;  /* it has the name file->kept as well */
 } epctx__buffers_file;
 
 static epctx_status epctx__buffers_create(void *user, const char *root, const char *name,
                                           epctx_io_file *file, epctx_error *error)
 {
-    epctx_buffer_io *b = (epctx_buffer_io *)user;
-    epctx__buffers_file fresh;
-    char path[EPCTX_PATH_MAX];
+    const epctx_buffer_io *b = (const epctx_buffer_io *)user;
+    epctx_buffer pending;
     memset(file, 0, sizeof *file);
-    EPCTX__TRY(epctx__io_path(root, name, path, error));
-    EPCTX__TRY(epctx__buffers_name(path, file->path, error));
+    EPCTX__TRY(epctx__buffers_name(root, name, file->path, error));
     if (b->write_fn == NULL) {
         return epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED, "the application takes no buffers",
                                   file->path);
     }
-    memset(&fresh, 0, sizeof fresh);
-    epctx_buffer_init(&fresh.pending, b->allocator);
-    if (fresh.pending.allocator.alloc_fn != NULL) {
-        file->handle = fresh.pending.allocator.alloc_fn(fresh.pending.allocator.user, sizeof fresh);
+    epctx_buffer_init(&pending, b->allocator);
+    if (pending.allocator.alloc_fn != NULL) {
+        file->handle =
+            pending.allocator.alloc_fn(pending.allocator.user, sizeof(epctx__buffers_file));
     }
     if (file->handle == NULL) {
         return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for a buffer to write");
     }
-    memcpy(file->handle, &fresh, sizeof fresh);
+    memset(file->handle, 0, sizeof(epctx__buffers_file));
+    ((epctx__buffers_file *)file->handle)->pending = pending;
     return EPCTX_OK;
 }
 
@@ -6078,89 +5657,54 @@ static epctx_status epctx__buffers_sync(void *user, epctx_io_file *file, epctx_e
 static epctx_status epctx__buffers_put(const epctx_buffer_io *b, const char *name, const void *data,
                                        size_t size, epctx_error *error)
 {
-    epctx_status status =
-        b->write_fn(b->user, name, size > 0 ? data : (const void *)"", size, error);
-    return status == EPCTX_OK ? status : epctx__buffers_failed(status, "write", name, error);
-}
-
-static epctx_status epctx__buffers_take(const epctx_buffer_io *b, const char *name,
-                                        epctx_error *error)
-{
-    epctx_status status;
-    if (b->remove_fn == NULL) {
-        return epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED,
-                                  "the application has no callback that removes a buffer", name);
-    }
-    status = b->remove_fn(b->user, name, error);
-    return status == EPCTX_OK ? status : epctx__buffers_failed(status, "remove", name, error);
+    data = size > 0 ? data : "";
+    return epctx__buffers_done(b->write_fn(b->user, name, data, size, error), "write", name, error);
 }
 
 static epctx_status epctx__buffers_remove(void *user, const char *root, const char *name,
                                           epctx_error *error)
 {
-    char path[EPCTX_PATH_MAX];
+    const epctx_buffer_io *b = (const epctx_buffer_io *)user;
     char plain[EPCTX_PATH_MAX];
-    EPCTX__TRY(epctx__io_path(root, name, path, error));
-    EPCTX__TRY(epctx__buffers_name(path, plain, error));
-    return epctx__buffers_take((const epctx_buffer_io *)user, plain, error);
-}
-
-/* The old buffer under the first backup name that is free; file->kept gets its last part. */
-static epctx_status epctx__buffers_backup(epctx_buffer_io *b, epctx_io_file *file,
-                                          epctx_error *error)
-{
-    epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
-    epctx_str folder = epctx_path_folder(epctx_str_of(file->path));
-    unsigned number;
-    for (number = 1; number < EPCTX__ATTEMPTS; number++) {
-        char end[48];
-        char name[EPCTX_PATH_MAX];
-        epctx_file_info info;
-        epctx__name_attempt(end, "~", number);
-        epctx__name_end(file->kept, file->path + folder.size, end, EPCTX__NAME_MOST);
-        EPCTX__TRY(epctx_path_join(folder, epctx_str_of(file->kept), name, sizeof name, error));
-        EPCTX__TRY(epctx__buffers_stat(b, name, &info, error));
-        if (info.kind == EPCTX_FILE_NONE) {
-            EPCTX__TRY(epctx__buffers_put(b, name, f->old, f->old_size, error));
-            f->backup = true;
-            return EPCTX_OK;
-        }
+    EPCTX__TRY(epctx__buffers_name(root, name, plain, error));
+    if (b->remove_fn == NULL) {
+        return epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED,
+                                  "the application has no callback that removes a buffer", plain);
     }
-    file->kept[0] = '\0';
-    return epctx__file_failed(error, EPCTX_ERR_EXISTS, "has 999 backups already: remove some",
-                              file->path);
+    return epctx__buffers_done(b->remove_fn(b->user, plain, error), "remove", plain, error);
 }
 
 /* Reads what is there, for the way back. */
-static epctx_status epctx__buffers_hold(epctx_buffer_io *b, epctx_io_file *file,
-                                        epctx_overwrite overwrite, epctx_error *error)
+static epctx_status epctx__buffers_hold(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                                        epctx_error *error)
 {
     epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
     epctx_file_info info;
     if (f->held || (file->alone && overwrite == EPCTX_OVERWRITE_REPLACE)) {
         return EPCTX_OK;
     }
-    EPCTX__TRY(epctx__buffers_stat(b, file->path, &info, error));
+    EPCTX__TRY(epctx__buffers_stat(user, file->path, &info, error));
     f->existed = info.kind != EPCTX_FILE_NONE;
     f->held = true;
-    if (f->existed && overwrite == EPCTX_OVERWRITE_FAIL) {
-        return epctx__file_failed(error, EPCTX_ERR_EXISTS,
-                                  "exists already: remove it or allow overwriting", file->path);
-    }
     if (!f->existed) {
         return EPCTX_OK;
     }
-    EPCTX__TRY(epctx__buffers_read(b, file->path, &f->old, &f->old_size, error));
-    return overwrite == EPCTX_OVERWRITE_BACKUP ? epctx__buffers_backup(b, file, error) : EPCTX_OK;
+    if (overwrite == EPCTX_OVERWRITE_FAIL) {
+        return epctx__file_exists(file->path, error);
+    }
+    return overwrite == EPCTX_OVERWRITE_BACKUP
+               ? epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED, "a buffer cannot have a backup",
+                                    file->path)
+               : epctx__buffers_map(user, NULL, file->path, false, &f->old, error);
 }
 
 static epctx_status epctx__buffers_commit(void *user, epctx_io_file *file,
                                           epctx_overwrite overwrite, epctx_error *error)
 {
-    epctx_buffer_io *b = (epctx_buffer_io *)user;
     epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
-    EPCTX__TRY(epctx__buffers_hold(b, file, overwrite, error));
-    EPCTX__TRY(epctx__buffers_put(b, file->path, f->pending.data, f->pending.size, error));
+    EPCTX__TRY(epctx__buffers_hold(user, file, overwrite, error));
+    EPCTX__TRY(epctx__buffers_put((const epctx_buffer_io *)user, file->path, f->pending.data,
+                                  f->pending.size, error));
     f->changed = f->held;
     return EPCTX_OK;
 }
@@ -6168,11 +5712,10 @@ static epctx_status epctx__buffers_commit(void *user, epctx_io_file *file,
 static epctx_status epctx__buffers_clear(void *user, epctx_io_file *file,
                                          epctx_overwrite overwrite, epctx_error *error)
 {
-    epctx_buffer_io *b = (epctx_buffer_io *)user;
     epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
-    EPCTX__TRY(epctx__buffers_hold(b, file, overwrite, error));
+    EPCTX__TRY(epctx__buffers_hold(user, file, overwrite, error));
     if (f->existed) {
-        EPCTX__TRY(epctx__buffers_take(b, file->path, error));
+        EPCTX__TRY(epctx__buffers_remove(user, NULL, file->path, error));
         f->changed = true;
     }
     return EPCTX_OK;
@@ -6180,29 +5723,20 @@ static epctx_status epctx__buffers_clear(void *user, epctx_io_file *file,
 
 static bool epctx__buffers_back(void *user, epctx_io_file *file)
 {
-    epctx_buffer_io *b = (epctx_buffer_io *)user;
     epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
-    bool done = true;
-    if (f->changed) {
-        done = (f->existed ? epctx__buffers_put(b, file->path, f->old, f->old_size, NULL)
-                           : epctx__buffers_take(b, file->path, NULL)) == EPCTX_OK;
-    }
-    if (f->backup && done) {
-        char name[EPCTX_PATH_MAX];
-        if (epctx_path_join(epctx_path_folder(epctx_str_of(file->path)), epctx_str_of(file->kept),
-                            name, sizeof name, NULL) == EPCTX_OK) {
-            (void)epctx__buffers_take(b, name, NULL);
-        }
-    }
-    f->changed = f->backup = false;
-    return done;
+    bool changed = f->changed;
+    f->changed = false;
+    return !changed ||
+           (f->existed ? epctx__buffers_put((const epctx_buffer_io *)user, file->path, f->old.data,
+                                            f->old.size, NULL)
+                       : epctx__buffers_remove(user, NULL, file->path, NULL)) == EPCTX_OK;
 }
 
 static void epctx__buffers_close(void *user, epctx_io_file *file)
 {
     epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
     epctx_allocator allocator = f->pending.allocator;
-    epctx__buffers_free((const epctx_buffer_io *)user, f->old, f->old_size);
+    epctx__buffers_unmap(user, &f->old);
     epctx_buffer_free(&f->pending);
     allocator.free_fn(allocator.user, f);
     file->handle = NULL;
@@ -6210,23 +5744,16 @@ static void epctx__buffers_close(void *user, epctx_io_file *file)
 
 EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers)
 {
-    epctx_io io;
-    memset(&io, 0, sizeof io);
+    static const epctx_io callbacks = {
+        NULL, epctx__buffers_map, epctx__buffers_unmap, epctx__buffers_stat,
+        epctx__buffers_canonical, epctx__buffers_create, epctx__buffers_write, epctx__buffers_sync,
+        epctx__buffers_commit, epctx__buffers_back, epctx__buffers_close, epctx__buffers_clear,
+        epctx__buffers_remove, NULL, NULL, NULL, NULL};
+    epctx_io io = callbacks;
     io.user = buffers;
-    io.map_fn = epctx__buffers_map;
-    io.unmap_fn = epctx__buffers_unmap;
-    io.stat_fn = epctx__buffers_stat;
-    io.canonical_fn = epctx__buffers_canonical;
-    io.create_fn = epctx__buffers_create;
-    io.write_fn = epctx__buffers_write;
-    io.sync_fn = epctx__buffers_sync;
-    io.commit_fn = epctx__buffers_commit;
-    io.back_fn = epctx__buffers_back;
-    io.close_fn = epctx__buffers_close;
-    io.clear_fn = epctx__buffers_clear;
-    io.remove_fn = epctx__buffers_remove;
     return io;
 }
+
 
 #ifndef EPCTX_NO_WIRE
 
@@ -9933,7 +9460,7 @@ static epctx_status epctx__path_end(const char *real, const char *end, char out[
                                     epctx_error *error)
 {
     char name[EPCTX_NAME_MAX];
-    epctx__name_end(name, epctx_path_file(epctx_str_of(real)).data, end, EPCTX__NAME_MOST);
+    epctx__name_end(name, epctx_path_file(epctx_str_of(real)).data, end, 0, EPCTX__NAME_MOST);
     return epctx_path_join(epctx_path_folder(epctx_str_of(real)), epctx_str_of(name), out,
                            EPCTX_PATH_MAX, error);
 }
@@ -15256,8 +14783,7 @@ EPCTX__APART static epctx_status epctx__detour_look(const epctx_commit *c, epctx
                                        bool *seconds)
 {
     epctx_dependency *used = NULL;
-    char path[EPCTX_PATH_MAX];
-    char end[48];
+    char name[EPCTX_NAME_MAX];
     size_t count, i;
     EPCTX__TRY(epctx__files_at(c->io, entry->real, c->arena, &used, &count, c->error));
     for (i = 0; i < count; i++) {
@@ -15268,10 +14794,9 @@ EPCTX__APART static epctx_status epctx__detour_look(const epctx_commit *c, epctx
         entry->meets = entry->meets || other != NULL;
         for (number = 1; status == EPCTX_ERR_EXISTS && number < EPCTX__ATTEMPTS; number++) {
             epctx_error_clear(c->error);
-            epctx__name_attempt(end, ".new", number);
-            EPCTX__TRY(epctx__path_end(other->real, end, path, c->error));
-            status = c->io->second_fn(c->io->user, &other->out->file,
-                                      epctx_path_file(epctx_str_of(path)).data, c->error);
+            epctx__name_end(name, epctx_path_file(epctx_str_of(other->real)).data, ".new", number,
+                            EPCTX__NAME_MOST);
+            status = c->io->second_fn(c->io->user, &other->out->file, name, c->error);
         }
         *seconds = *seconds && status != EPCTX_ERR_UNSUPPORTED;
         EPCTX__TRY(*seconds ? status : EPCTX_OK);
