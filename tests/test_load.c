@@ -1,6 +1,7 @@
 /* >>load: contexts from files, nodes and the application; and the EPContext model as a cache that
  * many processes use at once. What is refused while loading is tested in test_gen. */
 #define _XOPEN_SOURCE 700
+#include "examples/epctx/ops/cache.h"
 #include "examples/epctx/ops/merge.h"
 #include "examples/epctx/ops/split.h"
 #include "examples/epctx/ops/wrap.h"
