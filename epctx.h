@@ -2643,9 +2643,6 @@ typedef enum epctx_compat {
     EPCTX_COMPAT_UNSUPPORTED = 3
 } epctx_compat;
 
-/* "EP_SUPPORTED_OPTIMAL" ... as in onnxruntime_c_api.h. */
-EPCTX_API const char *epctx_compat_name(epctx_compat compat);
-
 /* metadata_props key "ep_compatibility_info.<EP>" starts with this. */
 #define EPCTX_COMPAT_PREFIX "ep_compatibility_info."
 
@@ -16997,13 +16994,6 @@ EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend,
     return epctx__join(out, capacity, parts, 6, "the compatibility string", error);
 }
 
-EPCTX_API const char *epctx_compat_name(epctx_compat compat)
-{
-    static const char *const names[] = {"EP_NOT_APPLICABLE", "EP_SUPPORTED_OPTIMAL",
-                                        "EP_SUPPORTED_PREFER_RECOMPILATION", "EP_UNSUPPORTED"};
-    return (size_t)compat < sizeof names / sizeof names[0] ? names[compat] : "unknown";
-}
-
 static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value)
 {
     return epctx_str_number(epctx_str_cut(rest, separator), value);
@@ -17029,73 +17019,49 @@ EPCTX_API bool epctx_compat_read_qnn(epctx_str text, epctx_compat_qnn *out)
 
 EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *value)
 {
-    epctx_str part;
-    size_t i;
     if (rest->size == 0) {
         return false;
     }
-    part = epctx_str_cut(rest, ';');
-    *key = epctx_str_of("");
-    *value = part;
-    for (i = 0; i < part.size; i++) {
-        if (part.data[i] == '=') {
-            key->data = part.data;
-            key->size = i;
-            value->data = part.data + i + 1;
-            value->size = part.size - i - 1;
-            break;
-        }
+    *value = epctx_str_cut(rest, ';');
+    *key = epctx_str_cut(value, '=');
+    if (value->data == NULL) {
+        *value = *key;
+        *key = epctx_str_of("");
     }
     return true;
 }
 
-static epctx_compat epctx__compat_verdict(epctx_error *why, epctx_compat compat, const char *text)
+/* Whether major and minor, or all three `parts`, of version `a` are after those of `b`. */
+static bool epctx__is_newer(const uint64_t a[3], const uint64_t b[3], int parts)
 {
-    epctx_error_clear(why);
-    if (why != NULL) {
-        epctx_fail(why, EPCTX_ERR_VERSION, "%s", text);
-        why->status = EPCTX_OK;
+    int i = 0;
+    while (i < parts - 1 && a[i] == b[i]) {
+        i++;
     }
-    return compat;
+    return a[i] > b[i];
 }
 
-/* -1, 0, 1: major and minor of `a` against `b`. */
-static int epctx__compare_version(const uint64_t a[3], const uint64_t b[3], int parts)
+static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, const char **why)
 {
-    int i;
-    for (i = 0; i < parts; i++) {
-        if (a[i] != b[i]) {
-            return a[i] < b[i] ? -1 : 1;
-        }
-    }
-    return 0;
-}
-
-static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, epctx_error *why)
-{
-    epctx_compat verdict = EPCTX_COMPAT_UNSUPPORTED;
-    const char *text;
     epctx_compat_qnn m, r;
     if (!epctx_compat_read_qnn(model, &m) || !epctx_compat_read_qnn(runtime, &r)) {
-        verdict = EPCTX_COMPAT_NOT_APPLICABLE;
-        text = "one of the strings does not have QNN's six fields";
-    } else if (m.backend != r.backend) {
-        text = "another QNN backend";
-    } else if (epctx__compare_version(m.api, r.api, 2) > 0 ||
-               epctx__compare_version(m.sdk, r.sdk, 2) > 0) {
-        text = "made with a newer SDK than the machine has";
-    } else if (epctx__compare_version(m.blob, r.blob, 3) > 0) {
-        text = "the binary's version is newer than the machine can read";
-    } else if (m.arch > r.arch) {
-        text = "made for a newer HTP architecture";
-    } else if (m.arch < r.arch) {
-        verdict = EPCTX_COMPAT_PREFER_RECOMPILATION;
-        text = "made for an older HTP architecture";
-    } else {
-        verdict = EPCTX_COMPAT_OPTIMAL;
-        text = "same backend and architecture";
+        *why = "one of the strings does not have QNN's six fields";
+        return EPCTX_COMPAT_NOT_APPLICABLE;
     }
-    return epctx__compat_verdict(why, verdict, text);
+    if (m.backend != r.backend) {
+        *why = "another QNN backend";
+    } else if (epctx__is_newer(m.api, r.api, 2) || epctx__is_newer(m.sdk, r.sdk, 2)) {
+        *why = "made with a newer SDK than the machine has";
+    } else if (epctx__is_newer(m.blob, r.blob, 3)) {
+        *why = "the binary's version is newer than the machine can read";
+    } else if (m.arch > r.arch) {
+        *why = "made for a newer HTP architecture";
+    } else {
+        bool same = m.arch == r.arch;
+        *why = same ? "same backend and architecture" : "made for an older HTP architecture";
+        return same ? EPCTX_COMPAT_OPTIMAL : EPCTX_COMPAT_PREFER_RECOMPILATION;
+    }
+    return EPCTX_COMPAT_UNSUPPORTED;
 }
 
 static bool epctx__compat_find(epctx_str text, epctx_str key, epctx_str *value)
@@ -17119,10 +17085,10 @@ static bool epctx__compat_same(epctx_str a, epctx_str b, const char *key, bool m
     return major ? epctx_str_eq(epctx_str_cut(&x, '.'), epctx_str_cut(&y, '.')) : epctx_str_eq(x, y);
 }
 
-/* Strings of epctx_backend_compatibility. Another EP's string says nothing. A context of another
- * architecture or of another major version of the SDK must not be loaded (EPC-111, EPC-112); of
- * another minor version it may (EPC-113). Keys that we do not know say nothing. */
-static epctx_compat epctx__compare_own(epctx_str model, epctx_str runtime, epctx_error *why)
+/* Strings of epctx_backend_compatibility. A context of another architecture or major version of the
+ * SDK must not be loaded (EPC-111, EPC-112); of another minor version it may (EPC-113). Keys that we
+ * do not know say nothing. */
+static epctx_compat epctx__compare_own(epctx_str model, epctx_str runtime, const char **why)
 {
     static const struct {
         const char *key;
@@ -17138,10 +17104,12 @@ static epctx_compat epctx__compare_own(epctx_str model, epctx_str runtime, epctx
     size_t i;
     for (i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         if (!epctx__compat_same(model, runtime, rules[i].key, rules[i].major)) {
-            return epctx__compat_verdict(why, rules[i].verdict, rules[i].text);
+            *why = rules[i].text;
+            return rules[i].verdict;
         }
     }
-    return epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "the same values");
+    *why = "the same values";
+    return EPCTX_COMPAT_OPTIMAL;
 }
 
 /* Every key is looked for in the other string: of what is longer, nobody wants to know. */
@@ -17159,21 +17127,22 @@ static bool epctx__compat_keys(epctx_str a, epctx_str b)
     return true;
 }
 
-static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, epctx_error *why)
+static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, const char **why)
 {
+    epctx_compat verdict = EPCTX_COMPAT_OPTIMAL;
     epctx_str rest = model;
     epctx_str key, value, other;
-    epctx_compat verdict = EPCTX_COMPAT_OPTIMAL;
+    *why = "the same values";
     if (epctx_str_eq(model, runtime)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "equal strings");
+        return verdict;
     }
     if (!epctx__compat_keys(model, runtime) || !epctx__compat_keys(runtime, model)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "the strings have different keys");
+        *why = "the strings have different keys";
+        return EPCTX_COMPAT_NOT_APPLICABLE;
     }
     if (!epctx__compat_same(model, runtime, "", false)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "the strings are of different EPs");
+        *why = "the strings are of different EPs";
+        return EPCTX_COMPAT_NOT_APPLICABLE;
     }
     while (epctx_compat_next(&rest, &key, &value)) {
         (void)epctx__compat_find(runtime, key, &other);
@@ -17181,34 +17150,38 @@ static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, epc
             continue;
         }
         if (epctx_str_is(key, "hardware_architecture") || epctx_str_is(key, "arch")) {
-            return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED, "another architecture");
+            *why = "another architecture";
+            return EPCTX_COMPAT_UNSUPPORTED;
         }
+        *why = "another version";
         verdict = EPCTX_COMPAT_PREFER_RECOMPILATION;
     }
-    return epctx__compat_verdict(why, verdict,
-                                 verdict == EPCTX_COMPAT_OPTIMAL ? "the same values"
-                                                                 : "another version");
+    return verdict;
 }
 
 EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
                                             epctx_str runtime, epctx_error *why)
 {
-    bool qnn = profile != NULL && (profile->traits & EPCTX_QNN_COMPAT) != 0;
+    epctx_compat verdict = EPCTX_COMPAT_NOT_APPLICABLE;
+    const char *text;
     epctx_str format;
     if (model.size == 0 || runtime.size == 0) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "there is no compatibility string");
+        text = "there is no compatibility string";
+    } else if (model.size > EPCTX__COMPAT_MOST || runtime.size > EPCTX__COMPAT_MOST) {
+        text = "no EP writes a string as long as this";
+    } else if (profile != NULL && (profile->traits & EPCTX_QNN_COMPAT) != 0) {
+        verdict = epctx__compare_qnn(model, runtime, &text);
+    } else if (epctx__compat_find(runtime, epctx_str_of("epctx"), &format)) {
+        verdict = epctx__compare_own(model, runtime, &text);
+    } else {
+        verdict = epctx__compare_pairs(model, runtime, &text);
     }
-    if (model.size > EPCTX__COMPAT_MOST || runtime.size > EPCTX__COMPAT_MOST) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "no EP writes a string as long as this");
+    epctx_error_clear(why);
+    epctx_fail(why, EPCTX_ERR_VERSION, "%s", text);
+    if (why != NULL) {
+        why->status = EPCTX_OK;
     }
-    if (qnn) {
-        return epctx__compare_qnn(model, runtime, why);
-    }
-    return epctx__compat_find(runtime, epctx_str_of("epctx"), &format)
-               ? epctx__compare_own(model, runtime, why)
-               : epctx__compare_pairs(model, runtime, why);
+    return verdict;
 }
 
 static uint64_t epctx__hash_str(uint64_t h, epctx_str text)
@@ -17322,16 +17295,11 @@ static bool epctx__ref_end(epctx_str *rest, char end)
     return true;
 }
 
-static bool epctx__ref_number(epctx_str *rest, uint64_t *out)
-{
-    return epctx_str_take_number(rest, out) && epctx__ref_end(rest, ' ');
-}
-
 /* Text with its length in front and `end` behind it. */
 static bool epctx__ref_text(epctx_str *rest, char end, epctx_str *out)
 {
     uint64_t size;
-    if (!epctx__ref_number(rest, &size) || size > rest->size) {
+    if (!epctx__cut_number(rest, ' ', &size) || size > rest->size) {
         return false;
     }
     out->data = rest->data;
@@ -17343,8 +17311,8 @@ static bool epctx__ref_text(epctx_str *rest, char end, epctx_str *out)
 EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out)
 {
     epctx_str at = *rest;
-    if (!epctx__ref_number(&at, &out->size) || !epctx_str_take_hash(&at, &out->hash) ||
-        !epctx__ref_end(&at, ' ') || !epctx__ref_number(&at, &out->offset) ||
+    if (!epctx__cut_number(&at, ' ', &out->size) || !epctx_str_take_hash(&at, &out->hash) ||
+        !epctx__ref_end(&at, ' ') || !epctx__cut_number(&at, ' ', &out->offset) ||
         !epctx__ref_text(&at, ' ', &out->name) || !epctx__ref_text(&at, '\n', &out->location)) {
         return false;
     }
@@ -17410,57 +17378,40 @@ typedef struct epctx__piece {
 
 /* The graphs that a shared context holds already, whoever compiled them. */
 typedef struct epctx__known {
-    epctx_buffer graphs; /* epctx__known_graph each, in order */
+    epctx_list graphs;   /* epctx__known_graph, in the index's arena */
     epctx_map index;     /* name -> position among them */
     int64_t max_size;
 } epctx__known;
 
-static const epctx__known_graph *epctx__known_graphs(const epctx__known *known, size_t *count)
+/* Adds a graph to a shared context, unless it is `found` there. Another one of that name is an
+ * error. */
+static epctx_status epctx__known_add(epctx__known *known, const epctx__known_graph *graph,
+                                     bool *found, epctx_error *error)
 {
-    *count = known->graphs.size / sizeof(epctx__known_graph);
-    return (const epctx__known_graph *)(const void *)known->graphs.data;
-}
-
-/* Whether the shared context has this very graph; another one of that name is an error. */
-static epctx_status epctx__known_find(const epctx__known *known, epctx_str name, uint64_t hash,
-                                      bool *found, epctx_error *error)
-{
-    uint32_t at = epctx_map_get(&known->index, name);
-    size_t count;
-    const epctx__known_graph *graphs = epctx__known_graphs(known, &count);
-    *found = false;
+    const epctx__known_graph *graphs = (const epctx__known_graph *)known->graphs.items;
+    size_t count = known->graphs.count;
+    uint32_t at = epctx_map_get(&known->index, graph->name);
+    epctx__known_graph *added;
+    epctx_str name = graph->name;
     /* The index does not forget what was taken back. */
-    if (at >= count || !epctx_str_eq(graphs[at].name, name)) {
-        return EPCTX_OK;
+    *found = at < count && epctx_str_eq(graphs[at].name, name);
+    if (*found) {
+        return graphs[at].hash == graph->hash
+                   ? EPCTX_OK
+                   : epctx_fail(error, EPCTX_ERR_ARG,
+                                "the shared context has another graph '%S': generate with "
+                                "ep.context_node_name_prefix",
+                                &name);
     }
-    *found = graphs[at].hash == hash;
-    return *found ? EPCTX_OK
-                  : epctx_fail(error, EPCTX_ERR_ARG,
-                               "the shared context has another graph '%S': generate with "
-                               "ep.context_node_name_prefix",
-                               &name);
-}
-
-static epctx_status epctx__known_add(epctx__known *known, epctx_str name, uint64_t hash,
-                                     epctx_error *error)
-{
-    size_t count = known->graphs.size / sizeof(epctx__known_graph);
-    epctx__known_graph graph;
-    graph.name.data = epctx_arena_copy(known->index.arena, name);
-    graph.name.size = name.size;
-    graph.hash = hash;
-    if (graph.name.data == NULL || EPCTX__NEVER(count >= EPCTX_MAP_NONE) ||
-        epctx_map_put(&known->index, graph.name, (uint32_t)count) != EPCTX_OK ||
-        epctx_buffer_append(&known->graphs, &graph, sizeof graph) != EPCTX_OK) {
-        return epctx__nomem(error, name.size);
+    EPCTX__TRY(epctx__copy(known->index.arena, name, &name.data, error));
+    EPCTX__TRY(epctx__map_set(&known->index, name, count, error));
+    added = (epctx__known_graph *)epctx_list_add(&known->graphs, known->index.arena, sizeof *added);
+    if (added == NULL) {
+        return epctx__nomem(error, known->index.arena->missing);
     }
+    added->name = name;
+    added->hash = graph->hash;
     return EPCTX_OK;
-}
-
-/* Takes back the last graph added. */
-static void epctx__known_drop(epctx__known *known)
-{
-    known->graphs.size -= sizeof(epctx__known_graph);
 }
 
 /* What is asked for becomes what the backend can do of it. */
@@ -17515,20 +17466,20 @@ static epctx_status epctx__build_begin(const epctx_backend *b, const epctx_build
                                        void **build, epctx_error *error)
 {
     epctx_build_opts how = *opts;
-    epctx_status status;
+    epctx_status status = EPCTX_OK;
+    void *made = NULL;
     *build = NULL;
     EPCTX__TRY(epctx__weightless_agree(b, &how.weightless, error));
-    status = b->begin_fn(b->self, build, error);
-    if (status == EPCTX_OK && b->setup_fn != NULL) {
-        status = b->setup_fn(b->self, *build, &how, error);
-        if (status != EPCTX_OK) {
-            b->discard_fn(b->self, *build);
-        }
+    EPCTX__TRY(b->begin_fn(b->self, &made, error));
+    if (b->setup_fn != NULL) {
+        status = b->setup_fn(b->self, made, &how, error);
     }
     if (status != EPCTX_OK) {
-        *build = NULL;
+        b->discard_fn(b->self, made);
+        return status;
     }
-    return status;
+    *build = made;
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend,
@@ -17595,46 +17546,33 @@ static epctx_status epctx__ep_types(epctx_ep *ep, epctx_str name, epctx__piece *
     return EPCTX_OK;
 }
 
-static epctx_status epctx__ep_max_size(epctx_ep *ep, epctx_str name, epctx_error *error)
-{
-    const epctx_backend *b = ep->backend;
-    int64_t bytes = 0;
-    if (b->max_size_fn != NULL) {
-        EPCTX__TRY(b->max_size_fn(b->self, ep->build, name, &bytes, error));
-    }
-    if (bytes < 0) {
-        return epctx_fail(error, EPCTX_ERR_BACKEND, "max_size_fn gave %d bytes", bytes);
-    }
-    ep->max_size = bytes > ep->max_size ? bytes : ep->max_size;
-    return EPCTX_OK;
-}
-
 /* Compiles a graph, unless the shared context has it. */
 static epctx_status epctx__ep_graph(epctx_ep *ep, const epctx_graph *graph,
                                     const epctx__known_graph *id, epctx_error *error)
 {
     const epctx_backend *b = ep->backend;
-    bool known = false;
+    bool found = false;
     epctx_status status;
     if (ep->shared != NULL) {
-        EPCTX__TRY(epctx__known_find(ep->shared, id->name, id->hash, &known, error));
-        if (known) {
+        /* Before it is compiled: what is in the context and not known would be compiled again. */
+        EPCTX__TRY(epctx__known_add(ep->shared, id, &found, error));
+        if (found) {
             return EPCTX_OK;
         }
-        /* Before it is compiled: what is in the context and not known would be compiled again. */
-        EPCTX__TRY(epctx__known_add(ep->shared, id->name, id->hash, error));
     }
     status = b->compile_fn(b->self, ep->build, graph, id->name, id->hash, error);
     if (status != EPCTX_OK && ep->shared != NULL) {
-        epctx__known_drop(ep->shared);
+        ep->shared->graphs.count--;
     }
     return status;
 }
 
 EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, epctx_error *error)
 {
+    const epctx_backend *b = ep->backend;
     epctx__piece *p = &ep->pieces[ep->count];
     epctx__known_graph *id = &ep->graphs[ep->count];
+    int64_t bytes = 0;
     epctx_error_clear(error);
     if (ep->build == NULL || ep->count >= ep->room) {
         return epctx_fail(error, EPCTX_ERR_ARG, "there is room for %u pieces", (uint64_t)ep->room);
@@ -17645,23 +17583,15 @@ EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, 
     EPCTX__TRY(epctx__ep_name(ep, &id->name, error));
     EPCTX__TRY(epctx__ep_graph(ep, piece, id, error));
     EPCTX__TRY(epctx__ep_types(ep, id->name, p, error));
-    EPCTX__TRY(epctx__ep_max_size(ep, id->name, error));
+    if (b->max_size_fn != NULL) {
+        EPCTX__TRY(b->max_size_fn(b->self, ep->build, id->name, &bytes, error));
+    }
+    if (bytes < 0) {
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "max_size_fn gave %d bytes", bytes);
+    }
+    ep->max_size = bytes > ep->max_size ? bytes : ep->max_size;
     ep->count++;
     epctx__progress(ep->opts.hooks, "compile", ep->count, ep->room);
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__ep_notes(epctx_ep *ep, uint64_t hash, epctx_str *out,
-                                    epctx_error *error)
-{
-    const size_t size = sizeof EPCTX__HASH_KEY + 16;
-    epctx_text text;
-    char *memory;
-    EPCTX__NEW(memory, char, size, ep->arena, error);
-    text = epctx_text_of(memory, size);
-    epctx_text_put(&text, epctx_str_of(EPCTX__HASH_KEY));
-    epctx_text_put_hex(&text, hash, 16);
-    *out = epctx_text_str(&text);
     return EPCTX_OK;
 }
 
@@ -17673,27 +17603,11 @@ static bool epctx__stays_outside(const epctx_tensor *t, epctx_weightless_support
             (weightless == EPCTX_WEIGHTLESS_EXTERNAL_ONLY && t->location.size > 0));
 }
 
-static void epctx__ref_put_number(epctx_text *text, uint64_t value)
-{
-    epctx_text_put_number(text, value);
-    epctx_text_put_char(text, ' ');
-}
-
 static void epctx__ref_put_text(epctx_text *text, epctx_str part, char end)
 {
-    epctx__ref_put_number(text, part.size);
+    epctx_text_put_format(text, "%u ", (uint64_t)part.size);
     epctx_text_put(text, part);
     epctx_text_put_char(text, end);
-}
-
-static void epctx__ref_put(epctx_text *text, const epctx_tensor *t)
-{
-    epctx__ref_put_number(text, t->size);
-    epctx_text_put_hex(text, epctx_hash(t->data, t->size, 0), 16);
-    epctx_text_put_char(text, ' ');
-    epctx__ref_put_number(text, t->offset);
-    epctx__ref_put_text(text, t->name, ' ');
-    epctx__ref_put_text(text, t->location, '\n');
 }
 
 /* Text of the attribute that names a piece's weights; empty when it has none outside. */
@@ -17718,8 +17632,13 @@ static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, ep
     EPCTX__NEW(memory, char, capacity, ep->arena, error);
     text = epctx_text_of(memory, capacity);
     for (i = 0; i < piece->initializer_count; i++) {
-        if (epctx__stays_outside(&piece->initializers[i], ep->opts.weightless)) {
-            epctx__ref_put(&text, &piece->initializers[i]);
+        const epctx_tensor *t = &piece->initializers[i];
+        if (epctx__stays_outside(t, ep->opts.weightless)) {
+            epctx_text_put_format(&text, "%u ", (uint64_t)t->size);
+            epctx_text_put_hex(&text, epctx_hash(t->data, t->size, 0), 16);
+            epctx_text_put_format(&text, " %u ", t->offset);
+            epctx__ref_put_text(&text, t->name, ' ');
+            epctx__ref_put_text(&text, t->location, '\n');
         }
     }
     *out = epctx_text_str(&text);
@@ -17768,14 +17687,21 @@ static void epctx__ep_content(const epctx_ep *ep, size_t index, epctx_epnode *ou
 
 static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_error *error)
 {
+    const size_t notes_size = sizeof EPCTX__HASH_KEY + 16;
     const epctx_graph *graph = ep->pieces[index].graph;
     epctx_node *node = &ep->nodes[index];
     epctx_attr *attrs;
     epctx_epnode content;
     epctx_str weights;
+    epctx_text notes;
+    char *memory;
     EPCTX__NEW(attrs, epctx_attr, EPCTX_EP_ATTR_COUNT + 1, ep->arena, error);
+    EPCTX__NEW(memory, char, notes_size, ep->arena, error);
+    notes = epctx_text_of(memory, notes_size);
+    epctx_text_put(&notes, epctx_str_of(EPCTX__HASH_KEY));
+    epctx_text_put_hex(&notes, ep->graphs[index].hash, 16);
     epctx__ep_content(ep, index, &content);
-    EPCTX__TRY(epctx__ep_notes(ep, ep->graphs[index].hash, &content.notes, error));
+    content.notes = epctx_text_str(&notes);
     node->name = content.partition_name;
     node->op_type = epctx_str_of(EPCTX_OP_TYPE);
     node->domain = epctx_str_of(EPCTX_DOMAIN);
@@ -20039,7 +19965,6 @@ static void epctx__group_free(epctx_workspace *w, epctx__group *group)
     for (p = group->pending; p != NULL; p = p->next) {
         epctx__pending_drop(p);
     }
-    epctx_buffer_free(&group->known.graphs);
     epctx_arena_free(&group->arena);
     w->allocator.free_fn(w->allocator.user, group);
 }
@@ -20132,7 +20057,6 @@ static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
     group->weightless = weightless;
     group->pending_end = &group->pending;
     epctx_arena_init(&group->arena, &w->allocator);
-    epctx_buffer_init(&group->known.graphs, &w->allocator);
     epctx_map_init(&group->known.index, &group->arena);
     group->name = epctx_arena_copy(&group->arena, epctx_str_of(name));
     *out = group;
@@ -20416,14 +20340,12 @@ static epctx_status epctx__pending_stamp(const epctx__group *group, epctx_model 
 {
     epctx__stamp_text stamp;
     epctx_str value;
-    size_t graphs;
-    (void)epctx__known_graphs(&group->known, &graphs);
     if (!epctx__stamp_of(model, epctx_str_of(group->backend->source), &value)) {
         return EPCTX_OK;
     }
     epctx__stamp_begin(&stamp, &model->arena);
     epctx__stamp_put(&stamp, value);
-    epctx__stamp_put_binary(&stamp, binary, graphs);
+    epctx__stamp_put_binary(&stamp, binary, group->known.graphs.count);
     return epctx__stamp_write(&stamp, model, group->backend->source, error);
 }
 
@@ -20502,7 +20424,7 @@ static epctx_status epctx__group_commit(epctx__group *group, epctx_span bytes,
     epctx__output_one(&file, group->binary_path, group->binary, &bytes);
     c->hooks = hooks;
     EPCTX__TRY(epctx_commit_set_folder(c, group->folder, error));
-    if (group->known.graphs.size > 0) {
+    if (group->known.graphs.count > 0) {
         EPCTX__TRY(epctx_commit_put_file(c, &file, epctx__overwrite(group->overwrite), error));
     }
 #ifndef EPCTX_NO_EDIT
@@ -20521,8 +20443,8 @@ static epctx_status epctx__group_output(epctx_workspace *w, epctx__group *group,
 {
     const epctx_backend *b = group->backend;
     void *build = group->build;
-    size_t count;
-    const epctx__known_graph *graphs = epctx__known_graphs(&group->known, &count);
+    const epctx__known_graph *graphs = (const epctx__known_graph *)group->known.graphs.items;
+    size_t count = group->known.graphs.count;
     epctx_span bytes;
     group->build = NULL;
     EPCTX__TRY(b->finish_fn(b->self, build, binary, error));

@@ -1805,8 +1805,6 @@ TEST(compatibility)
     CHECK_INT(compare("example", "", "ep"), EPCTX_COMPAT_NOT_APPLICABLE);
     epctx_compat_compare(NULL, epctx_str_of("ep;arch=a"), epctx_str_of("ep;arch=b"), &why);
     CHECK_HAS(why.message, "architecture");
-    CHECK_STR(epctx_compat_name(EPCTX_COMPAT_UNSUPPORTED), "EP_UNSUPPORTED");
-    CHECK_STR(epctx_compat_name((epctx_compat)4), "unknown");
     CHECK_STR(epctx_file_use_name((epctx_file_use)4), "unknown");
     CHECK_STR(epctx_rule_of((epctx_rule)9999).name, "unknown");
     CHECK_INT(compare("example", "ep", ""), EPCTX_COMPAT_NOT_APPLICABLE);

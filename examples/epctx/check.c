@@ -88,6 +88,14 @@ static void explain_ep(const char *ep, const char *what)
     putchar('\n');
 }
 
+/* As in onnxruntime_c_api.h. */
+static const char *compat_name(epctx_compat compat)
+{
+    static const char *const names[] = {"EP_NOT_APPLICABLE", "EP_SUPPORTED_OPTIMAL",
+                                        "EP_SUPPORTED_PREFER_RECOMPILATION", "EP_UNSUPPORTED"};
+    return names[compat];
+}
+
 static epctx_compat verdict(const check_work *work, const epctx_compat_entry *chosen)
 {
     epctx_error why;
@@ -96,7 +104,7 @@ static epctx_compat verdict(const check_work *work, const epctx_compat_entry *ch
     compat =
         epctx_compat_compare(work->profile != NULL ? work->profile : epctx_profile_of(chosen->ep),
                              chosen->value, epctx_str_of(work->against), &why);
-    if (!work->json) printf("%s: ", epctx_compat_name(compat));
+    if (!work->json) printf("%s: ", compat_name(compat));
     if (!work->json) cli_put(stdout, epctx_str_of(why.message));
     if (!work->json) putchar('\n');
     return compat;
@@ -132,9 +140,9 @@ static int report(const check_work *work, const epctx_state *state)
     compat = verdict(work, chosen);
     if (work->json)
         printf("],\n\"compatibility\": %d,\n\"meaning\": \"%s\"\n}\n", (int)compat,
-               epctx_compat_name(compat));
+               compat_name(compat));
     else if (work->against != NULL && chosen == NULL)
-        puts(epctx_compat_name(compat));
+        puts(compat_name(compat));
     return (int)compat;
 }
 
