@@ -2483,9 +2483,8 @@ typedef enum epctx_log {
     EPCTX_LOG_WARNING
 } epctx_log;
 
-/* What long work tells and asks. Every member may be NULL. Hooks are called on the thread that does
- * the work, must return, and must not use the objects that are being worked on, but for a workspace
- * (>>share). */
+/* What long work tells and asks; each member may be NULL. Called on the thread that does the work.
+ * A hook must return and must not use the objects that are worked on, except a workspace. */
 typedef struct epctx_hooks {
     void *user;
     /* `done` of `total` steps of `work` ("compile", "write") are done. */
@@ -2493,8 +2492,8 @@ typedef struct epctx_hooks {
     /* true: stop. The call ends with EPCTX_ERR_CANCELLED and leaves everything as it was. */
     bool (*cancel_fn)(void *user);
     void (*log_fn)(void *user, epctx_log level, const char *text);
-    /* epctx_generate, before anything is compiled: `node` stays on the CPU, and why: in the words of
-     * explain_fn, which is asked for the first 200 nodes only: it may judge the whole graph. */
+    /* epctx_generate, before anything is compiled: `node` stays on the CPU, and why, from
+     * explain_fn, which may judge the whole graph and is asked for the first 200 nodes only. */
     void (*refused_fn)(void *user, const epctx_node *node, const epctx_error *why);
 } epctx_hooks;
 
@@ -2517,8 +2516,7 @@ typedef struct epctx_graph_info {
     size_t scratch_size; /* bytes that run_fn needs, aligned to 64 */
 } epctx_graph_info;
 
-/* Which initializers a context binary can do without. ORT's OrtWeightlessSupport, the same numbers.
- */
+/* Which initializers a context binary can do without: numbers of ORT's OrtWeightlessSupport. */
 typedef enum epctx_weightless_support {
     EPCTX_WEIGHTLESS_NONE = 0,
     EPCTX_WEIGHTLESS_EXTERNAL_ONLY = 1, /* those that the source model keeps in external data */
@@ -2528,12 +2526,11 @@ typedef enum epctx_weightless_support {
 /* How a context is to be built. */
 typedef struct epctx_build_opts {
     const epctx_hooks *hooks; /* may be NULL; valid until finish_fn or discard_fn returns */
-    bool prepare_only; /* nothing of it will run in this process: what only running needs may be
-                          left out (session.compile_only) */
-    /* Not NONE (only asked of a backend that says it can): the binary shall not hold the bytes of
-     * the graph's initializers, ALL of them or those with a `location`; weights_fn gets them.
-     * Numbers of a few bytes that were computed from them, and initializers that are smaller than
-     * a reference to them, may stay. */
+    bool prepare_only; /* nothing of it will run in this process (session.compile_only): what only
+                          running needs may be left out */
+    /* Not NONE, asked only of a backend that can: the binary must not hold the bytes of the graph's
+     * initializers (ALL, or those with a `location`); weights_fn gets them. Numbers computed from
+     * them and initializers smaller than a reference may stay. */
     epctx_weightless_support weightless;
 } epctx_build_opts;
 
@@ -2541,25 +2538,22 @@ typedef struct epctx_build_opts {
  *
  * Order       capability, (explain), begin, (setup), compile and (types, max_size) once per
  *             partition, then finish or discard; load, find, info, run in any number, unload.
- *             A context that several sessions share gets the partitions of all of them between one
- *             begin and one finish; of a graph that it has already, types and max_size are asked
- *             again and compile is not called. Of a weightless context each graph gets its weights
- *             between find and run, and loses them before unload.
- * Ownership   `build` belongs to whoever called begin_fn until finish_fn or discard_fn is called,
- *             which release it, finish_fn also when it fails. A failed begin_fn or load_fn leaves
- *             nothing behind. Graph handles belong to their context and end with it. Arguments are
- *             borrowed during the call; `binary` of load_fn until unload_fn, `weights` of
- *             weights_fn until it is called without.
+ *             A context that sessions share gets the partitions of all between one begin and one
+ *             finish; for a graph that it has already, types and max_size are called again, compile
+ *             is not. A graph of a weightless context gets its weights between find and run and
+ *             loses them before unload.
+ * Ownership   `build` belongs to whoever called begin_fn; finish_fn (also when it fails) and
+ *             discard_fn release it. A failed begin_fn or load_fn leaves nothing behind. Graph
+ *             handles end with their context. Arguments are borrowed during the call; `binary` of
+ *             load_fn until unload_fn, `weights` of weights_fn until it is called without.
  * Failure     A failed compile_fn leaves `build` as it was: other partitions may follow. A status
- *             goes to the caller as it is, with the message set by epctx_fail; what goes wrong in
- *             load_fn, find_fn, info_fn, weights_fn and check_fn becomes ORT's INVALID_GRAPH when
- *             a model is loaded (NOMEM, ARG and CANCELLED stay).
- * Threads     run_fn may be called from several threads at once, also on one graph, each call with
- *             its own scratch. Calls for one `build` or one context come one at a time, those for
- *             different ones possibly at once; find, info and weights of one context never while
- *             it is being unloaded, but while graphs of it run. weights_fn comes one at a time for
- *             a graph, but sessions that share a context may call it for its other graphs, and
- *             find and info, at once. capability, explain and check: from any thread, at once.
+ *             reaches the caller with the message of epctx_fail; failures of load_fn, find_fn,
+ *             info_fn, weights_fn and check_fn while loading become ORT's INVALID_GRAPH (NOMEM,
+ *             ARG and CANCELLED stay).
+ * Threads     run_fn: several at once, also on one graph, each with its own scratch. Calls for one
+ *             `build` or context come one at a time, for different ones at once; but graphs may run
+ *             meanwhile (not while they get weights), and weights_fn, one at a time for a graph,
+ *             may meet find, info and weights_fn for others. capability, explain, check: any time.
  * Nothing may throw or longjmp through this library. */
 typedef struct epctx_backend {
     uint32_t version; /* EPCTX_BACKEND_VERSION */
@@ -2576,62 +2570,58 @@ typedef struct epctx_backend {
     /* Adds `graph` under `name`; `hash` comes back at find_fn. Copies what it keeps. */
     epctx_status (*compile_fn)(void *self, void *build, const epctx_graph *graph, epctx_str name,
                                uint64_t hash, epctx_error *error);
-    /* May be NULL. After compile_fn of that graph: the types of its outputs, in order, as far as
-     * the compiler inferred them; they become value_info. Valid until finish. */
+    /* May be NULL. After compile_fn: the types of the graph's outputs, in order, as far as the
+     * compiler inferred them; they become value_info. Valid until finish. */
     epctx_status (*types_fn)(void *self, void *build, epctx_str name, const epctx_value **outputs,
                              size_t *count, epctx_error *error);
-    /* Appends the context binary to `out` and releases `build`, also on failure. */
+    /* Appends the context binary to `out`. */
     epctx_status (*finish_fn)(void *self, void *build, epctx_buffer *out, epctx_error *error);
     void (*discard_fn)(void *self, void *build);
-    /* `binary` stays valid and, without EPCTX_PATH_IN_PLACE, unchanged until unload_fn; it is
-     * hostile. */
+    /* `binary` is hostile; without EPCTX_PATH_IN_PLACE nobody changes it before unload_fn. */
     epctx_status (*load_fn)(void *self, epctx_span binary, void **context, epctx_error *error);
     void (*unload_fn)(void *self, void *context);
-    /* The graph called `name`; EPCTX_ERR_CONTEXT when there is none. An empty name: the only graph.
-     * `hash` 0: not checked, else a graph of another generation is EPCTX_ERR_VERSION. The same
-     * graph gives the same handle every time. */
+    /* The graph called `name`, the same handle every time; EPCTX_ERR_CONTEXT when there is none. An
+     * empty name: the only graph. `hash` not 0: EPCTX_ERR_VERSION for another generation. */
     epctx_status (*find_fn)(void *self, void *context, epctx_str name, uint64_t hash, void **graph,
                             epctx_error *error);
     epctx_status (*info_fn)(void *self, void *graph, epctx_graph_info *info, epctx_error *error);
     epctx_status (*run_fn)(void *self, void *graph, const epctx_span *inputs,
                            const epctx_memory *outputs, void *scratch, size_t scratch_size,
                            epctx_error *error);
-    /* May be NULL. Why capability_fn does not take node `index` of `graph`:
-     * EPCTX_ERR_UNSUPPORTED and the reason. For messages to the user. */
+    /* May be NULL. Why capability_fn does not take node `index`, for messages:
+     * EPCTX_ERR_UNSUPPORTED and the reason. */
     epctx_status (*explain_fn)(void *self, const epctx_graph *graph, size_t index,
                                epctx_error *error);
-    /* May be NULL. Before the context of an EPContext node is opened: EPCTX_ERR_VERSION when its
-     * driver, SDK version or hardware architecture cannot run here. */
+    /* May be NULL. Before the context of a node is opened: EPCTX_ERR_VERSION when its driver, SDK
+     * version or hardware architecture cannot run here. */
     epctx_status (*check_fn)(void *self, const epctx_epnode *node, epctx_error *error);
     /* May be NULL. Right after begin_fn. On failure discard_fn follows. */
     epctx_status (*setup_fn)(void *self, void *build, const epctx_build_opts *opts,
                              epctx_error *error);
-    /* May be NULL: then nodes have no max_size. After compile_fn of that graph: the bytes it wants
-     * for the EPContext attribute max_size (size of spill buffers), at least 0, or the caller gets
-     * EPCTX_ERR_BACKEND. The largest of all graphs of a context goes into each of their nodes. */
+    /* May be NULL: nodes have no max_size. After compile_fn: the bytes, at least 0, that the graph
+     * wants for EPContext attribute max_size (spill buffers). The largest of a context goes into
+     * all its nodes. */
     epctx_status (*max_size_fn)(void *self, void *build, epctx_str name, int64_t *bytes,
                                 epctx_error *error);
     /* What setup_fn may be asked for (ORT's GetWeightlessSupport). Not NONE: setup_fn and
      * weights_fn are there. */
     epctx_weightless_support weightless;
-    /* NULL without weightless support. The weights of one graph of a weightless context, every one
-     * that its EPContext node names, in that order: `data` is what was compiled, verified by hash,
-     * but mapped: it is copied by whom a later change of the file could hurt. After info_fn, before
-     * the graph runs, and never while it runs. Two nodes of one graph: again, in place of the
-     * former weights. With `weights` NULL and `count` 0 (`error` may be NULL) they go, which cannot
-     * fail. A failure leaves the graph without weights. */
+    /* NULL without weightless support. The weights that the EPContext node of a graph names, in its
+     * order, after info_fn and never while the graph runs: `data` was verified by hash, but is
+     * mapped, so whoever a later change of the file could hurt copies it. For another node of the
+     * graph: again, instead of the former weights. `weights` NULL and `count` 0 (`error` may be
+     * NULL): they go, which cannot fail. A failure leaves the graph without weights. */
     epctx_status (*weights_fn)(void *self, void *graph, const epctx_tensor *weights, size_t count,
                                epctx_error *error);
-    /* May be NULL. Before capability_fn: types of fixed shape that `graph` does not tell and that
-     * follow from what it tells, behind nodes of others too; they are the graph's from then on. In
-     * `arena`, but for the names. */
+    /* May be NULL. Before capability_fn: types of fixed shape that `graph` lacks and that follow
+     * from it, also behind nodes of others; they become the graph's. In `arena`, but for names. */
     epctx_status (*infer_fn)(void *self, const epctx_graph *graph, epctx_arena *arena,
                              epctx_value **values, size_t *count, epctx_error *error);
 } epctx_backend;
 
 /* What ORT keeps in model metadata as ep_compatibility_info.<source> and hands back before a
  * compiled model is loaded: "epctx=1;source=<source>;sdk=<version>;arch=<architecture>".
- * EPCTX_ERR_LIMIT when `out` is too small: cut off it would name another version. */
+ * EPCTX_ERR_LIMIT when `out` is too small. */
 EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend, char *out,
                                                    size_t capacity, epctx_error *error);
 
@@ -2655,11 +2645,11 @@ typedef struct epctx_compat_qnn {
 } epctx_compat_qnn;
 
 EPCTX_API bool epctx_compat_read_qnn(epctx_str text, epctx_compat_qnn *out);
-/* Next part of a "name;key=value;key=value" string, from `*rest`; a part without "=" has an empty
- * key. False at the end. */
+/* Next part of "name;key=value;key=value" from `*rest`; a part without "=" has an empty key. False
+ * at the end. */
 EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *value);
-/* Does a model with the string `model` run on a machine whose EP would write `runtime`? UNSUPPORTED
- * keeps ORT from making a session, PREFER_RECOMPILATION and NOT_APPLICABLE do not.
+/* Does a model with the string `model` run where the EP would write `runtime`? Only UNSUPPORTED
+ * keeps ORT from making a session.
  *   QNN: ORT's own rule.
  *   Strings of epctx_backend_compatibility: another source is NOT_APPLICABLE, another architecture
  *   or major SDK version UNSUPPORTED, another minor version PREFER_RECOMPILATION.
@@ -2669,28 +2659,28 @@ EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *val
 EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
                                             epctx_str runtime, epctx_error *why);
 
-/* Hash that an EPContext node records in `notes` ("graph_hash=<16 hex digits>") and that the binary
- * repeats: names, types, attributes, bodies and constants of a graph, the same on every platform.
- * Whoever makes records without epctx_model_load_graph fills `rest` of nodes and tensors. */
+/* Hash of names, types, attributes, bodies and constants, the same on every platform: an EPContext
+ * node records it in `notes` ("graph_hash=<16 hex digits>"), the binary repeats it. Whoever makes
+ * records without epctx_model_load_graph fills `rest` of nodes and tensors. */
 EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph);
 /* The hash in `notes`, or 0. */
 EPCTX_API uint64_t epctx_notes_hash(epctx_str notes);
 
 /* -- weightless contexts (ORT's ep.enable_weightless): the weights stay in the source model --
  *
- * An EPContext node names the weights that its graph takes in EPCTX_WEIGHTS_ATTR, and the source
- * model in onnx_model_filename. A line for each weight:
+ * An EPContext node names the source model in onnx_model_filename and the weights of its graph in
+ * EPCTX_WEIGHTS_ATTR, a line for each:
  *     <bytes> <XXH64, 16 hex digits> <offset> <bytes of name> <name> <bytes of location> <location>
  * Location (of external data, empty: in the model) and offset tell where it was; it is looked up by
- * name, because the source may have been stored again, and verified by size and hash. */
+ * name, as the source may have been stored again, and verified by size and hash. */
 
 typedef struct epctx_weight_ref {
     uint64_t size, hash, offset;
     epctx_str name, location;
 } epctx_weight_ref;
 
-/* Steps through the attribute's text: start with a copy of it; false at the end, and where it is no
- * line of that form (then `rest` is not empty). */
+/* Steps through a copy of the attribute's text; false at the end and at a line of another form
+ * (then `rest` is not empty). */
 EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out);
 /* Is this what was compiled? EPCTX_ERR_CONTEXT names `file`, the initializer, expected and found.
  * `tensor` NULL: `file` does not have it. */
@@ -2707,9 +2697,9 @@ typedef struct epctx_ep_opts {
     const char *binary;      /* not embedded: path of the binary as the nodes record it */
     bool prepare_only;       /* as in epctx_build_opts */
     epctx_weightless_support weightless; /* as in epctx_build_opts; at most what the backend can */
-    const char *source_model; /* weightless: onnx_model_filename of the nodes */
-    const epctx_hooks *hooks;         /* may be NULL; valid until epctx_ep_finish */
-    const epctx_allocator *allocator; /* for a binary that is not embedded; default malloc */
+    const char *source_model;            /* weightless: onnx_model_filename of the nodes */
+    const epctx_hooks *hooks;            /* may be NULL; valid until epctx_ep_finish */
+    const epctx_allocator *allocator;    /* for a binary that is not embedded; default malloc */
 } epctx_ep_opts;
 
 /* Zero-initialised is a legal state to end. Members are private. */
@@ -2727,24 +2717,23 @@ typedef struct epctx_ep {
     int64_t max_size;
 } epctx_ep;
 
-/* Starts a context for at most `room` pieces. Borrowed until epctx_ep_end: `backend`, and `arena`,
- * which holds nodes and an embedded binary. On failure `ep` may be ended, but need not. Errors: the
+/* Starts a context for at most `room` pieces. `backend` and `arena`, which gets the nodes and an
+ * embedded binary, are borrowed until epctx_ep_end, which a failure does not need. Errors: the
  * backend's, NOMEM, ARG for a backend of another version, UNSUPPORTED when the EP cannot do without
  * weights. */
 EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend,
                                       const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
                                       epctx_error *error);
-/* Compiles a piece under the name "<prefix><source>_<model hash>_<index>", which is the name of the
- * graph in the binary, of the node, and its partition_name alike. `piece` is borrowed until
- * epctx_ep_finish. */
+/* Compiles a piece, borrowed until epctx_ep_finish. "<prefix><source>_<model hash>_<index>" names
+ * the graph in the binary and the node, and is its partition_name. */
 EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, epctx_error *error);
-/* Makes the binary and the nodes. Once: ARG without a context under construction, also after a
- * failure, but not after CANCELLED, which leaves it as it was. */
+/* Makes the binary and the nodes, once; after CANCELLED it may be called again. ARG without a
+ * context under construction. */
 EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error);
 /* The design document's GetEpContextNodes(): one EPContext node per piece, in the order compiled,
  * the first with main_context 1. Empty before epctx_ep_finish; valid until epctx_ep_end. */
 EPCTX_API const epctx_node *epctx_ep_context_nodes(const epctx_ep *ep, size_t *count);
-/* The context binary; empty before epctx_ep_finish. Valid until epctx_ep_end. */
+/* The context binary, as long as the nodes. */
 EPCTX_API epctx_span epctx_ep_binary(const epctx_ep *ep);
 /* Legal on a zeroed object and twice; discards a context that was not finished. */
 EPCTX_API void epctx_ep_end(epctx_ep *ep);
@@ -19402,6 +19391,8 @@ typedef struct epctx__asked {
     const epctx_backend *backend;
     const epctx__binary_file *binary;
     const char *path, *alias; /* of epctx__names */
+    epctx_span payload;       /* not empty: the context is here, and nobody else gets it */
+    bool changes;             /* somebody may change `payload`: it is copied */
     uint64_t size;            /* bytes of the binary that is wanted; 0: any */
     const epctx_map *own;     /* graphs that the session has already: nodes of one model may name
                                  the same graph */
@@ -19746,11 +19737,11 @@ static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_m
     return EPCTX_OK;
 }
 
-/* The context of a new entry, from `payload` or, when that has no bytes, from the file. Without the
- * lock. */
-static epctx_status epctx__entry_open(epctx__entry *entry, const epctx__asked *asked,
-                                      epctx_span payload, epctx_error *error)
+/* The context of a new entry, from the node or from the file. Without the lock. */
+static epctx_status epctx__entry_open(epctx_workspace *w, epctx__entry *entry,
+                                      const epctx__asked *asked, epctx_error *error)
 {
+    epctx_span payload = asked->payload;
     epctx_status status;
     if (payload.size == 0) {
         EPCTX__TRY(epctx__binary_read(asked->binary, &entry->mapping, error));
@@ -19761,6 +19752,13 @@ static epctx_status epctx__entry_open(epctx__entry *entry, const epctx__asked *a
         if (asked->size != 0 && asked->size != payload.size) {
             return epctx__other_size(asked->binary->name, payload.size, asked->size, error);
         }
+    } else if (asked->changes) {
+        entry->copy = w->allocator.alloc_fn(w->allocator.user, payload.size);
+        if (entry->copy == NULL) {
+            return epctx__nomem(error, payload.size);
+        }
+        memcpy(entry->copy, payload.data, payload.size);
+        payload.data = (const uint8_t *)entry->copy;
     }
     status = entry->backend.load_fn(entry->backend.self, payload, &entry->context, error);
     if (status != EPCTX_OK) {
@@ -19808,14 +19806,13 @@ static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, ep
 static epctx_status epctx__take_loaded(epctx_workspace *w, epctx__asked *asked, epctx_bound *out,
                                        epctx_error *error)
 {
-    const epctx_span none = {NULL, 0};
     epctx__entry *entry = epctx__entry_make(w, asked, error);
     epctx_status status;
     if (entry == NULL) {
         return EPCTX_ERR_NOMEM;
     }
     epctx__workspace_unlock(w);
-    status = epctx__entry_open(entry, asked, none, error);
+    status = epctx__entry_open(w, entry, asked, error);
     epctx__workspace_lock(w);
     asked->loaded = status == EPCTX_OK;
     if (asked->loaded) {
@@ -20798,6 +20795,7 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 /* A node with a context of its own. */
 typedef struct epctx__owner {
     epctx__binary_file file; /* no name: the context is in the node */
+    epctx_span payload;
     const char *path, *alias;
     epctx__entry *entry; /* its context, held until everything is loaded */
 } epctx__owner;
@@ -20808,14 +20806,36 @@ typedef struct epctx__loading {
     epctx_load_opts opts;
     const char *model_path;
     epctx__binary_file file; /* where files are */
-    bool changes;           /* embedded contexts are in a mapped file */
-    uint64_t size;          /* of the binary that the model was compiled with; 0: not known */
+    bool changes;            /* embedded contexts are in a mapped file */
+    uint64_t size;           /* of the binary that the model was compiled with; 0: not known */
     epctx__owner *owners;
     size_t owner_count;
-    epctx_map taken; /* graphs that this set has */
-    size_t misses;   /* contexts that did not have the graph of a node */
+    epctx_map taken;       /* graphs that this set has */
+    size_t misses;         /* contexts that did not have the graph of a node */
     const char *attribute; /* that a failure is about, or NULL */
+    /* epctx_load: */
+    const struct epctx_model *model;
+    const epctx_bound *weighted;        /* whose weights were asked for last, */
+    struct epctx__weight_model *source; /* and the model that has them */
 } epctx__loading;
+
+#ifndef EPCTX_NO_WIRE
+
+typedef struct epctx__source_weight {
+    epctx_view view;
+    epctx_tensor tensor; /* when it was found to have this hash; else without data */
+    uint64_t hash;
+} epctx__source_weight;
+
+/* A model that has weights, open as long as contexts use them. */
+typedef struct epctx__weight_model {
+    struct epctx__weight_model *next;
+    epctx_model model;
+    epctx_map names; /* initializer -> index of */
+    epctx__source_weight *weights;
+} epctx__weight_model;
+
+#endif
 
 /* Whatever fails while a context is loaded is reported as INVALID_GRAPH. */
 static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_bound *bound,
@@ -20890,6 +20910,8 @@ static epctx__asked epctx__load_asked(epctx__loading *l, const epctx_bound *boun
     asked.binary = &owner->file;
     asked.path = owner->path;
     asked.alias = owner->alias;
+    asked.payload = owner->payload;
+    asked.changes = l->changes;
     asked.size = l->size;
     asked.own = &l->taken;
     asked.key = epctx__load_key(l, &bound->node);
@@ -20897,64 +20919,32 @@ static epctx__asked epctx__load_asked(epctx__loading *l, const epctx_bound *boun
     return asked;
 }
 
-/* The context that is in a node: nobody else gets it. It is copied out of a model in a mapped file,
- * which somebody else might change between the backend's check and its use. */
-static epctx_status epctx__load_embedded(epctx__loading *l, const epctx_bound *bound,
-                                         epctx__owner *owner, epctx_error *error)
-{
-    const epctx_allocator *allocator = &l->loaded->workspace->allocator;
-    epctx__asked asked = epctx__load_asked(l, bound, owner);
-    epctx__entry *entry;
-    epctx_span payload;
-    epctx_status status = EPCTX_OK;
-    payload.data = (const uint8_t *)bound->node.ep_cache_context.data;
-    payload.size = bound->node.ep_cache_context.size;
-    if (payload.size == 0) {
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "is empty: main_context 1 and embed_mode 1 need the payload here");
-    }
-    asked.path = asked.alias = "";
-    epctx__workspace_lock(l->loaded->workspace);
-    entry = epctx__entry_make(l->loaded->workspace, &asked, error);
-    if (entry != NULL) {
-        entry->closed = true;
-        epctx__turn_end(l->loaded->workspace, &entry->turn);
-    }
-    epctx__workspace_unlock(l->loaded->workspace);
-    owner->entry = entry;
-    if (entry != NULL && l->changes) {
-        entry->copy = allocator->alloc_fn(allocator->user, payload.size);
-        status = entry->copy != NULL ? EPCTX_OK : epctx__nomem(error, payload.size);
-    }
-    EPCTX__TRY(entry != NULL ? status : EPCTX_ERR_NOMEM);
-    if (l->changes) {
-        memcpy(entry->copy, payload.data, payload.size);
-        payload.data = (const uint8_t *)entry->copy;
-    }
-    return epctx__entry_open(entry, &asked, payload, error);
-}
-
-/* What somebody took for a path, and not what it holds, is for messages. */
-static bool epctx__is_path(epctx_str text)
-{
-    size_t i = 0;
-    while (i < text.size && (uint8_t)text.data[i] >= 0x20 && text.data[i] != 0x7f) {
-        i++;
-    }
-    return i == text.size && text.size < EPCTX_PATH_MAX && epctx_str_is_utf8(text);
-}
-
-/* Where the binary of a node is. It need not be there any more when the workspace has its graphs. */
+/* Where the context of a node is. A file need not be there any more when the workspace has its
+ * graphs. */
 static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bound,
                                        epctx__owner *owner, epctx_error *error)
 {
     epctx_arena *arena = &l->loaded->arena;
+    epctx_str given = bound->node.ep_cache_context;
     epctx__names place;
-    if (!epctx__is_path(bound->node.ep_cache_context)) {
+    size_t i = 0;
+    if (bound->node.embed_mode == 1) {
+        owner->path = owner->alias = "";
+        owner->payload.data = (const uint8_t *)given.data;
+        owner->payload.size = given.size;
+        return given.size > 0 ? EPCTX_OK
+                              : epctx_fail(error, EPCTX_ERR_CONTEXT,
+                                           "is empty: main_context 1 and embed_mode 1 need the "
+                                           "payload here");
+    }
+    while (i < given.size && (uint8_t)given.data[i] >= 0x20 && given.data[i] != 0x7f) {
+        i++;
+    }
+    if (i < given.size || given.size >= EPCTX_PATH_MAX || !epctx_str_is_utf8(given)) {
         return epctx_fail(error, EPCTX_ERR_PATH,
                           "embed_mode is 0, so a path is expected, found %u bytes that are none: "
                           "if they are the context itself, embed_mode must be 1",
-                          (uint64_t)bound->node.ep_cache_context.size);
+                          (uint64_t)given.size);
     }
     if (l->opts.io == NULL) {
         EPCTX__TRY(epctx_path_base(epctx_str_of(l->model_path),
@@ -20962,13 +20952,12 @@ static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bou
                                    error));
     }
     owner->file = l->file;
-    owner->file.name = bound->node.ep_cache_context;
+    owner->file.name = given;
     EPCTX__TRY(epctx__names_find(&owner->file, &place, error));
     EPCTX__TRY(epctx__copy(arena, epctx_str_of(place.path), &owner->path, error));
     return epctx__copy(arena, epctx_str_of(place.alias), &owner->alias, error);
 }
 
-/* Checks a node, and opens the context that is in it. */
 static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epctx_error *error)
 {
     const epctx_backend *b = l->loaded->backend;
@@ -20978,11 +20967,9 @@ static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epc
         EPCTX__TRY(b->check_fn(b->self, &bound->node, error));
     }
     if (epctx__load_has_own(l, &bound->node)) {
-        epctx__owner *owner = &l->owners[l->owner_count++];
-        bound->owner = owner;
+        bound->owner = &l->owners[l->owner_count++];
         l->attribute = "ep_cache_context";
-        return bound->node.embed_mode == 1 ? epctx__load_embedded(l, bound, owner, error)
-                                           : epctx__load_locate(l, bound, owner, error);
+        return epctx__load_locate(l, bound, bound->owner, error);
     }
     return EPCTX_OK;
 }
@@ -20992,17 +20979,6 @@ static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epc
 /* A node without a context of its own is looked for in those of the others. This many misses no
  * real model has; without a limit the time would grow with nodes times contexts. */
 #define EPCTX__MISSES 131072u
-
-static epctx_status epctx__load_missed(epctx__loading *l, epctx_status status, epctx_error *error)
-{
-    if (status != EPCTX_ERR_CONTEXT || ++l->misses <= EPCTX__MISSES) {
-        return status;
-    }
-    epctx_error_clear(error);
-    return epctx_fail(error, EPCTX_ERR_LIMIT,
-                      "too many nodes without a context of their own, and too many contexts to "
-                      "look for them in");
-}
 
 /* The graph of a node from the context of `owner`. How: from what is open; from what waits in the
  * workspace; or from what is loaded now. */
@@ -21042,23 +21018,32 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
 static epctx_status epctx__load_find(epctx__loading *l, epctx_bound *bound, epctx_error *error)
 {
     const int ways = l->opts.workspace != NULL ? EPCTX__LOAD_NOW : EPCTX__LOAD_OPEN;
-    epctx_status status = EPCTX_ERR_CONTEXT;
     size_t i;
     int how;
     l->attribute = "main_context";
-    epctx_fail(error, status,
+    epctx_fail(error, EPCTX_ERR_CONTEXT,
                "is 0, but no node of source '%s' in this model has main_context 1",
                l->loaded->backend->source);
     for (how = EPCTX__LOAD_OPEN; how <= ways; how++) {
-        for (i = 0; i < l->owner_count && status == EPCTX_ERR_CONTEXT; i++) {
+        for (i = 0; i < l->owner_count; i++) {
             epctx__owner *owner = &l->owners[i];
-            if (how == EPCTX__LOAD_OPEN ? owner->entry != NULL : owner->file.name.size > 0) {
-                status = epctx__load_take(l, bound, owner, (epctx__load_how)how, error);
-                status = epctx__load_missed(l, status, error);
+            epctx_status status;
+            if (how == EPCTX__LOAD_OPEN ? owner->entry == NULL : owner->file.name.size == 0) {
+                continue;
+            }
+            status = epctx__load_take(l, bound, owner, (epctx__load_how)how, error);
+            if (status != EPCTX_ERR_CONTEXT) {
+                return status;
+            }
+            if (++l->misses > EPCTX__MISSES) {
+                epctx_error_clear(error);
+                return epctx_fail(error, EPCTX_ERR_LIMIT,
+                                  "too many nodes without a context of their own, and too many "
+                                  "contexts to look for them in");
             }
         }
     }
-    return status;
+    return EPCTX_ERR_CONTEXT;
 }
 
 /* Gives a bound graph the weights that its node names. */
@@ -21103,15 +21088,10 @@ static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, e
 /* Binds a node to its graph, in its own context or in another node's. */
 static epctx_status epctx__load_bind(epctx__loading *l, epctx_bound *bound, epctx_error *error)
 {
-    epctx__owner *owner = bound->owner;
     l->attribute = NULL;
-    if (owner == NULL) {
-        EPCTX__TRY(epctx__load_find(l, bound, error));
-    } else {
-        EPCTX__TRY(epctx__load_take(l, bound, owner,
-                                    owner->entry != NULL ? EPCTX__LOAD_OPEN : EPCTX__LOAD_NOW,
-                                    error));
-    }
+    EPCTX__TRY(bound->owner != NULL
+                   ? epctx__load_take(l, bound, bound->owner, EPCTX__LOAD_NOW, error)
+                   : epctx__load_find(l, bound, error));
     return epctx__load_weights(l, bound, error);
 }
 
@@ -21123,24 +21103,25 @@ static epctx_status epctx__load_bound(epctx__loading *l, epctx_error *error)
     size_t done = 0;
     size_t i;
     int step;
-    epctx_status status;
-    for (i = 0; i < loaded->bound_count; i++) {
-        status = epctx__load_check(l, &loaded->bound[i], error);
-        if (status != EPCTX_OK) {
-            return epctx__load_failed(l, &loaded->bound[i], status, error);
-        }
-    }
-    /* Who brings a binary comes first: the others find it loaded. */
-    for (step = 0; step < 2; step++) {
+    /* Checks first. Then who brings a binary: the others find it loaded. */
+    for (step = 0; step < 3; step++) {
         for (i = 0; i < loaded->bound_count; i++) {
-            if ((loaded->bound[i].owner != NULL) != (step == 0)) {
+            epctx_bound *bound = &loaded->bound[i];
+            epctx_status status = EPCTX_OK;
+            if (step == 0) {
+                status = epctx__load_check(l, bound, error);
+            } else if ((bound->owner != NULL) == (step == 1)) {
+                status = epctx__load_bind(l, bound, error);
+                done += status == EPCTX_OK;
+            } else {
                 continue;
             }
-            status = epctx__load_bind(l, &loaded->bound[i], error);
             if (status != EPCTX_OK) {
-                return epctx__load_failed(l, &loaded->bound[i], status, error);
+                return epctx__load_failed(l, bound, status, error);
             }
-            epctx__progress(l->opts.hooks, "load", ++done, loaded->bound_count);
+            if (step > 0) {
+                epctx__progress(l->opts.hooks, "load", done, loaded->bound_count);
+            }
         }
     }
     return EPCTX_OK;
@@ -21203,32 +21184,6 @@ static epctx_status epctx__load_end(epctx__loading *l, epctx_status status, epct
     return status;
 }
 
-#ifndef EPCTX_NO_WIRE
-
-/* A weight that was found to have this hash. Without data: not looked at. */
-typedef struct epctx__verified {
-    epctx_tensor tensor;
-    uint64_t hash;
-} epctx__verified;
-
-/* A model that has weights, open as long as contexts use them. */
-typedef struct epctx__weight_model {
-    struct epctx__weight_model *next;
-    epctx_model model;
-    epctx_map names;         /* initializer -> index of */
-    const epctx_view *views;
-    epctx__verified *verified; /* at the same index */
-} epctx__weight_model;
-
-static void epctx__weights_close(epctx_loaded *loaded)
-{
-    for (; loaded->sources != NULL; loaded->sources = loaded->sources->next) {
-        epctx_model_close(&loaded->sources->model);
-    }
-}
-
-#endif
-
 EPCTX_API void epctx_unload(epctx_loaded *loaded)
 {
     epctx_workspace *w = loaded != NULL ? loaded->workspace : NULL;
@@ -21250,7 +21205,9 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded)
     }
     epctx__workspace_unlock(w);
 #ifndef EPCTX_NO_WIRE
-    epctx__weights_close(loaded);
+    for (; loaded->sources != NULL; loaded->sources = loaded->sources->next) {
+        epctx_model_close(&loaded->sources->model);
+    }
 #endif
     epctx_arena_free(&loaded->arena);
     memset(loaded, 0, sizeof *loaded);
@@ -21293,25 +21250,17 @@ EPCTX_API epctx_status epctx_load_nodes(epctx_loaded *loaded, const epctx_node *
 
 /* -- a model's bytes -- */
 
-/* Where the weights of a model that is being loaded come from. */
-typedef struct epctx__weight_user {
-    epctx__loading *l;
-    const epctx_model *model;
-    const epctx_bound *bound;   /* whose weights were asked for last, */
-    epctx__weight_model *found; /* and the model that has them */
-} epctx__weight_user;
-
 /* Where the source is: as the caller says, else as the node names it beside the model, canonical;
  * "": in memory. */
-static epctx_status epctx__weights_find(const epctx__weight_user *from, epctx_str name,
-                                        char *path, epctx_error *error)
+static epctx_status epctx__weights_find(const epctx__loading *l, epctx_str name, char *path,
+                                        epctx_error *error)
 {
-    const epctx_load_opts *opts = &from->l->opts;
-    const epctx_model *model = from->model;
-    epctx_str folder = epctx_str_of(opts->source_model_path);
+    const epctx_model *model = l->model;
+    epctx_str folder = epctx_str_of(l->opts.source_model_path);
+    epctx_error why;
     epctx_status status;
     path[0] = '\0';
-    if (opts->source_model.data != NULL) {
+    if (l->opts.source_model.data != NULL) {
         return EPCTX_OK;
     }
     if (folder.size > 0) {
@@ -21322,29 +21271,26 @@ static epctx_status epctx__weights_find(const epctx__weight_user *from, epctx_st
                           "the weights are in the source model, which the node does not name: say "
                           "where it is (ep.context_source_model_path)");
     }
-    status = epctx_path_base(epctx_str_of(model->path), epctx_str_of(opts->context_file_path),
-                             &folder, error);
+    epctx_error_clear(&why);
+    status = epctx_path_base(epctx_str_of(model->path), epctx_str_of(l->opts.context_file_path),
+                             &folder, &why);
     if (status == EPCTX_OK) {
-        status = epctx_path_find(epctx_model_io(model), folder, name, model->path_flags, path, EPCTX_PATH_MAX,
-                                 error);
+        status = epctx_path_find(epctx_model_io(model), folder, name, model->path_flags, path,
+                                 EPCTX_PATH_MAX, &why);
     }
-    if (status != EPCTX_OK) {
-        epctx_error why = *error;
-        epctx_error_clear(error);
-        return epctx_fail(error, status,
-                          "the weights are in the source model '%S', which is not beside this one "
-                          "(%s): say where it is (ep.context_source_model_path)",
-                          &name, why.message);
-    }
-    return EPCTX_OK;
+    return status == EPCTX_OK
+               ? EPCTX_OK
+               : epctx_fail(error, status,
+                            "the weights are in the source model '%S', which is not beside this "
+                            "one (%s): say where it is (ep.context_source_model_path)",
+                            &name, why.message);
 }
 
-static epctx_status epctx__weights_open(const epctx__weight_user *from, const char *path,
-                                        epctx_model *out, epctx_error *error)
+static epctx_status epctx__weights_open(const epctx__loading *l, const char *path, epctx_model *out,
+                                        epctx_error *error)
 {
-    const epctx_load_opts *opts = &from->l->opts;
-    const epctx_model *model = from->model;
-    epctx_arena *arena = &from->l->loaded->arena;
+    const epctx_model *model = l->model;
+    epctx_arena *arena = &l->loaded->arena;
     epctx_open_opts how;
     epctx_str folder = epctx_str_of(NULL);
     memset(&how, 0, sizeof how);
@@ -21358,55 +21304,44 @@ static epctx_status epctx__weights_open(const epctx__weight_user *from, const ch
     }
     /* Bytes have no folder, nor need one. */
     if (epctx_str_of(model->external_folder).size == 0 &&
-        epctx_path_base(epctx_str_of(model->path), epctx_str_of(opts->context_file_path), &folder,
+        epctx_path_base(epctx_str_of(model->path), epctx_str_of(l->opts.context_file_path), &folder,
                         NULL) == EPCTX_OK) {
         EPCTX__TRY(epctx__copy(arena, folder.size > 0 ? folder : epctx_str_of("."),
                                &how.external_folder, error));
     }
-    return epctx_model_open_memory(out, opts->source_model.data, opts->source_model.size, &how,
+    return epctx_model_open_memory(out, l->opts.source_model.data, l->opts.source_model.size, &how,
                                    error);
 }
 
-/* Where the initializers of the source are. */
-static epctx_status epctx__weights_index(epctx_arena *arena, epctx__weight_model *source,
-                                         epctx_error *error)
-{
-    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&source->model));
-    size_t room = epctx_cursor_count(it);
-    epctx_tensor_view tensor;
-    epctx_view *views;
-    uint32_t count = 0;
-    EPCTX__NEW(views, epctx_view, room, arena, error);
-    EPCTX__NEW(source->verified, epctx__verified, room, arena, error);
-    source->views = views;
-    epctx_map_init(&source->names, arena);
-    while (epctx_next_tensor(&it, &tensor)) {
-        views[count] = tensor.view;
-        EPCTX__TRY(epctx__map_set(&source->names, tensor.name, count++, error));
-    }
-    return EPCTX_OK;
-}
-
 /* The source of a node. Nodes may write the path of one model in many ways: it is opened once. */
-static epctx_status epctx__weights_source(epctx__weight_user *from, epctx_str name,
-                                          epctx_error *error)
+static epctx_status epctx__weights_source(epctx__loading *l, epctx_str name, epctx_error *error)
 {
-    epctx_loaded *loaded = from->l->loaded;
+    epctx_arena *arena = &l->loaded->arena;
+    epctx__weight_model *source = l->loaded->sources;
     char path[EPCTX_PATH_MAX];
-    epctx__weight_model *source = loaded->sources;
-    EPCTX__TRY(epctx__weights_find(from, name, path, error));
+    epctx_cursor it;
+    epctx_tensor_view tensor;
+    size_t count = 0;
+    EPCTX__TRY(epctx__weights_find(l, name, path, error));
     while (source != NULL && strcmp(source->model.path, path) != 0) {
         source = source->next;
     }
-    from->found = source;
+    l->source = source;
     if (source != NULL) {
         return EPCTX_OK;
     }
-    EPCTX__NEW(source, epctx__weight_model, 1, &loaded->arena, error);
-    EPCTX__TRY(epctx__weights_open(from, path, &source->model, error));
-    source->next = loaded->sources;
-    loaded->sources = from->found = source;
-    return epctx__weights_index(&loaded->arena, source, error);
+    EPCTX__NEW(source, epctx__weight_model, 1, arena, error);
+    EPCTX__TRY(epctx__weights_open(l, path, &source->model, error));
+    source->next = l->loaded->sources;
+    l->loaded->sources = l->source = source;
+    it = epctx_graph_initializers(epctx_model_graph(&source->model));
+    EPCTX__NEW(source->weights, epctx__source_weight, epctx_cursor_count(it), arena, error);
+    epctx_map_init(&source->names, arena);
+    for (; epctx_next_tensor(&it, &tensor); count++) {
+        source->weights[count].view = tensor.view;
+        EPCTX__TRY(epctx__map_set(&source->names, tensor.name, count, error));
+    }
+    return EPCTX_OK;
 }
 
 /* One weight that a node names, from the source, verified: once, however often it is named. */
@@ -21414,26 +21349,24 @@ static epctx_status epctx__weight_get(void *user, const epctx_bound *bound,
                                       const epctx_weight_ref *ref, epctx_tensor *out,
                                       epctx_error *error)
 {
-    epctx__weight_user *from = (epctx__weight_user *)user;
-    epctx__weight_model *source;
-    epctx__verified *weight;
+    epctx__loading *l = (epctx__loading *)user;
+    epctx__source_weight *weight;
     const char *file;
     uint32_t at;
-    if (from->bound != bound) {
-        EPCTX__TRY(epctx__weights_source(from, bound->node.onnx_model_filename, error));
-        from->bound = bound;
+    if (l->weighted != bound) {
+        EPCTX__TRY(epctx__weights_source(l, bound->node.onnx_model_filename, error));
+        l->weighted = bound;
     }
-    source = from->found;
-    file = source->model.path[0] != '\0' ? source->model.path : "(from memory)";
-    at = epctx_map_get(&source->names, ref->name);
+    file = l->source->model.path[0] != '\0' ? l->source->model.path : "(from memory)";
+    at = epctx_map_get(&l->source->names, ref->name);
     if (at == EPCTX_MAP_NONE) {
         return epctx_weight_verify(ref, NULL, file, error);
     }
-    weight = &source->verified[at];
+    weight = &l->source->weights[at];
     if (weight->tensor.data == NULL || weight->tensor.size != ref->size ||
         weight->hash != ref->hash) {
-        EPCTX__TRY(epctx_tensor_load(&source->model, source->views[at], &from->l->loaded->arena,
-                                     out, error));
+        EPCTX__TRY(epctx_tensor_load(&l->source->model, weight->view, &l->loaded->arena, out,
+                                     error));
         EPCTX__TRY(epctx_weight_verify(ref, out, file, error));
         weight->tensor = *out;
         weight->hash = ref->hash;
@@ -21446,17 +21379,14 @@ static epctx_status epctx__weight_get(void *user, const epctx_bound *bound,
 static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *made,
                               epctx_status status, epctx_error *error)
 {
-    epctx__binary_file file = l->file;
+    const epctx__binary_file *file = l->owner_count > 0 ? &l->owners->file : NULL;
     epctx_mapping mapping;
     epctx_error why;
-    file.name = made->name;
-    if (error == NULL || epctx_path_check(made->name, NULL) != EPCTX_OK ||
+    if (error == NULL || file == NULL || l->owners->path == NULL ||
+        !epctx_str_eq(file->name, made->name) ||
         (status != EPCTX_ERR_CONTEXT && status != EPCTX_ERR_VERSION &&
          status != EPCTX_ERR_BACKEND) ||
-        (l->opts.io == NULL &&
-         epctx_path_base(epctx_str_of(l->model_path), epctx_str_of(l->opts.context_file_path),
-                         &file.folder, NULL) != EPCTX_OK) ||
-        epctx__binary_read(&file, &mapping, NULL) != EPCTX_OK) {
+        epctx__binary_read(file, &mapping, NULL) != EPCTX_OK) {
         return;
     }
     epctx_error_clear(&why);
@@ -21465,7 +21395,7 @@ static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *
         epctx__stamp_verify(made, mapping.data, mapping.size, false, &why) != EPCTX_OK) {
         epctx__error_add(error, why.message);
     }
-    file.io->unmap_fn(file.io->user, &mapping);
+    file->io->unmap_fn(file->io->user, &mapping);
 }
 
 static bool epctx__load_is_ours(const epctx__loading *l, const epctx_node_view *node)
@@ -21510,7 +21440,6 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
                                   epctx_error *error)
 {
     epctx__loading l;
-    epctx__weight_user weights;
     epctx__stamp_line made;
     epctx_epnode node;
     epctx_status status;
@@ -21520,18 +21449,16 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
         return epctx_fail(error, EPCTX_ERR_ARG, "an open model is expected");
     }
     EPCTX__TRY(epctx__load_begin(&l, loaded, backend, opts, error));
+    l.model = model;
     l.model_path = model->path;
     if (l.opts.io == NULL) {
         l.file.io = epctx_model_io(model);
         l.file.path_flags = model->path_flags;
     }
     l.changes = model->mapping.shared && (model->path_flags & EPCTX_PATH_IN_PLACE) == 0;
-    memset(&weights, 0, sizeof weights);
-    weights.l = &l;
-    weights.model = model;
     if (l.opts.weight_fn == NULL) {
         l.opts.weight_fn = epctx__weight_get;
-        l.opts.weight_user = &weights;
+        l.opts.weight_user = &l;
     }
     stamped = epctx__stamp_binary(model, epctx_str_of(backend->source), &made, &node) &&
               node.embed_mode == 0;

@@ -128,7 +128,8 @@ static epctx_status take_lock(const cache *c, epctx_file_lock *lock)
     char given[EPCTX_PATH_MAX];
     char real[EPCTX_PATH_MAX];
     if (c->derived) {
-        OPS_TRY(epctx_path_join(folder, epctx_str_of("."), given, sizeof given, c->error));
+        folder = folder.size > 0 ? folder : epctx_str_of(".");
+        OPS_TRY(epctx_path_join(epctx_str_of(""), folder, given, sizeof given, c->error));
         OPS_TRY(epctx_path_real(c->io, given, real, sizeof real, c->error));
         OPS_TRY(epctx_path_check_new(c->io, epctx_str_of(real),
                                      epctx_path_file(epctx_str_of(c->path)),
