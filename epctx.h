@@ -3060,10 +3060,10 @@ struct epctx_bound;
 typedef struct epctx_load_opts {
     epctx_workspace *workspace; /* ep.share_ep_contexts: binaries in files are shared through it,
                                    embedded ones are the session's own. NULL: nothing is shared */
-    const char *context_file_path;    /* ep.context_file_path: gives the folder of the binaries */
+    const char *context_file_path; /* ep.context_file_path: gives the folder of the binaries */
     const epctx_io *io; /* binaries come from here, e.g. from the application's buffers
-                           (epctx_io_buffers), each under the name that its nodes have, without a
-                           folder; lives until epctx_unload. NULL: files beside the model */
+                           (epctx_io_buffers), each under its name in the nodes, without a folder;
+                           lives until epctx_unload. NULL: files beside the model */
     const epctx_profile *profile; /* which nodes are ours and their key; default: `source` is the
                                      backend's, letter by letter, and the key is partition_name */
     const epctx_allocator *allocator; /* for the loaded set; default malloc */
@@ -3075,8 +3075,8 @@ typedef struct epctx_load_opts {
     void *weight_user;
     /* epctx_load: */
     epctx_span source_model; /* bytes of the source model, for weightless contexts; borrowed until
-                                epctx_unload. Its external data: as epctx_open_opts.external_folder
-                                of the EPContext model says, else beside that */
+                                epctx_unload. Its external data: in external_folder as the model was
+                                opened with, else beside the model */
     const char *source_model_path; /* ep.context_source_model_path: the same as a file, anywhere */
     /* epctx_load_nodes, which has no model to ask: */
     const char *model_path; /* of the EPContext model; NULL or "": it came from memory */
@@ -3086,7 +3086,7 @@ typedef struct epctx_load_opts {
 /* An EPContext node of this backend, bound to the graph that runs it. */
 typedef struct epctx_bound {
     epctx_epnode node;
-    size_t index; /* of the node among those that were given, or among those of the main graph */
+    size_t index;      /* of the node among those given, or in the main graph */
     epctx_str weights; /* attribute EPCTX_WEIGHTS_ATTR */
 #ifndef EPCTX_NO_WIRE
     epctx_node_view view; /* epctx_load only */
@@ -3102,12 +3102,7 @@ typedef struct epctx_bound {
 typedef struct epctx_loaded {
     epctx_bound *bound; /* in node order */
     size_t bound_count;
-#ifndef EPCTX_NO_WIRE
-    const epctx_view *others; /* epctx_load only: nodes of the main graph that are not ours, in
-                                 order, for epctx_node_of */
-    size_t other_nodes;
-    size_t cpu_nodes; /* of them for the CPU; the rest (epctx_node_is_epnode) are of other EPs */
-#endif
+    size_t other_nodes; /* that are not ours */
     const epctx_backend *backend;
     epctx_arena arena;
     epctx_workspace *workspace;
@@ -3115,16 +3110,15 @@ typedef struct epctx_loaded {
 } epctx_loaded;
 
 /* For an EP that has nodes and no model bytes, e.g. inside ONNX Runtime: loads the EPContext nodes
- * of `backend` among `nodes` and binds each of them to its graph. Other nodes are left out.
+ * of `backend` among `nodes` and binds each to its graph. Other nodes are left out.
  *   1. A primary node brings a context, any number of them, each file loaded once: from the node
  *      (embed_mode 1), from opts->io, or from a file beside the model (ep.context_file_path).
  *   2. Each node gets the graph of its key (profile) and hash (notes): a primary one from its own
- *      context, a secondary one from whichever has it.
+ *      context, a secondary one from whichever has it; after 131,072 misses that search ends.
  *   3. A node of a weightless context gets its weights, each compared with what was compiled.
- * With a workspace a graph that waits there is moved to this session, without a file. What fails
- * gives everything back. The nodes' bytes must stay until epctx_unload, and with a workspace
- * `backend` and the io as long as any session uses a graph of these binaries.
- * The search for graphs of nodes without a context ends after 131,072 misses.
+ * With a workspace a graph that waits there is moved to this session, without a file. A failure
+ * gives everything back. The nodes' bytes must stay until epctx_unload; with a workspace `backend`
+ * and the io as long as any session uses a graph of these binaries.
  * Whatever is wrong with a context, a version, an architecture or a generation is ORT's
  * INVALID_GRAPH, with the node and the reason. */
 EPCTX_API epctx_status epctx_load_nodes(epctx_loaded *loaded, const epctx_node *nodes, size_t count,
@@ -3135,13 +3129,11 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded);
 
 #ifndef EPCTX_NO_WIRE
 
-/* The same for the nodes of a model's main graph, which must stay open until epctx_unload. Nodes
- * that are not ours are listed. Weightless contexts get their weights from opts->source_model, else
- * source_model_path, else onnx_model_filename beside the model: the first that is there counts.
- * A binary in a file must have the size that the build stamp gives, if there is one. Its hash is
- * not compared, which would read every byte of a binary that the backend may only map: the graph's
- * hash in `notes` tells generations apart. When loading fails the hash is compared, so that the
- * message says whether the binary is of another compilation. */
+/* The same for the main graph of a model, which must stay open until epctx_unload. Weightless
+ * contexts get their weights from opts->source_model, else source_model_path, else
+ * onnx_model_filename beside the model. A binary in a file must have the size that the build stamp
+ * gives; its hash is compared only when loading fails, for the message: that reads every byte of a
+ * binary that the backend may only map, and the hash in `notes` tells generations apart. */
 EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
                                   const epctx_backend *backend, const epctx_load_opts *opts,
                                   epctx_error *error);
@@ -17674,11 +17666,11 @@ static void epctx__ep_content(const epctx_ep *ep, size_t index, epctx_epnode *ou
     }
 }
 
-static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_error *error)
+static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
+                                   epctx_error *error)
 {
     const size_t notes_size = sizeof EPCTX__HASH_KEY + 16;
     const epctx_graph *graph = ep->pieces[index].graph;
-    epctx_node *node = &ep->nodes[index];
     epctx_attr *attrs;
     epctx_epnode content;
     epctx_str weights;
@@ -17715,37 +17707,31 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_error *erro
     return EPCTX_OK;
 }
 
-/* The context itself, unless it is shared and goes on, and the nodes. */
-static epctx_status epctx__ep_make(epctx_ep *ep, epctx_error *error)
-{
-    void *build = ep->build;
-    size_t i;
-    if (ep->shared == NULL) {
-        ep->build = NULL;
-        EPCTX__TRY(ep->backend->finish_fn(ep->backend->self, build, &ep->binary, error));
-    }
-    EPCTX__NEW(ep->nodes, epctx_node, ep->count, ep->arena, error);
-    for (i = 0; i < ep->count; i++) {
-        EPCTX__TRY(epctx__ep_node(ep, i, error));
-    }
-    return EPCTX_OK;
-}
-
 EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error)
 {
-    epctx_status status;
+    void *build = ep->build;
+    epctx_status status = EPCTX_OK;
+    epctx_node *nodes;
+    size_t i;
     epctx_error_clear(error);
-    if (ep->build == NULL) {
+    if (build == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG, "there is no context under construction");
     }
-    status = epctx_cancelled(ep->opts.hooks, error);
-    status = status == EPCTX_OK ? epctx__ep_make(ep, error) : status;
-    if (status != EPCTX_OK) {
-        ep->nodes = NULL;
-        epctx_fail(error, status, "the context of %s cannot be made: %s", ep->backend->source,
-                   epctx_status_text(status));
+    EPCTX__TRY(epctx_cancelled(ep->opts.hooks, error));
+    if (ep->shared == NULL) { /* else it goes on */
+        ep->build = NULL;
+        status = ep->backend->finish_fn(ep->backend->self, build, &ep->binary, error);
     }
-    return status;
+    if (status != EPCTX_OK) {
+        return epctx_fail(error, status, "the context of %s cannot be made: %s",
+                          ep->backend->source, epctx_status_text(status));
+    }
+    EPCTX__NEW(nodes, epctx_node, ep->count, ep->arena, error);
+    for (i = 0; i < ep->count; i++) {
+        EPCTX__TRY(epctx__ep_node(ep, i, &nodes[i], error));
+    }
+    ep->nodes = nodes;
+    return EPCTX_OK;
 }
 
 EPCTX_API const epctx_node *epctx_ep_context_nodes(const epctx_ep *ep, size_t *count)
@@ -20891,33 +20877,7 @@ static bool epctx__load_claims(const epctx__loading *l, epctx_str source)
                : epctx_str_is(source, l->loaded->backend->source);
 }
 
-/* Room for `ours` nodes. */
-static epctx_status epctx__load_room(epctx__loading *l, size_t ours, epctx_error *error)
-{
-    EPCTX__NEW(l->loaded->bound, epctx_bound, ours, &l->loaded->arena, error);
-    EPCTX__NEW(l->owners, epctx__owner, ours, &l->loaded->arena, error);
-    return EPCTX_OK;
-}
-
 /* -- contexts -- */
-
-static epctx__asked epctx__load_asked(epctx__loading *l, const epctx_bound *bound,
-                                      const epctx__owner *owner)
-{
-    epctx__asked asked;
-    memset(&asked, 0, sizeof asked);
-    asked.backend = l->loaded->backend;
-    asked.binary = &owner->file;
-    asked.path = owner->path;
-    asked.alias = owner->alias;
-    asked.payload = owner->payload;
-    asked.changes = l->changes;
-    asked.size = l->size;
-    asked.own = &l->taken;
-    asked.key = epctx__load_key(l, &bound->node);
-    asked.hash = epctx_notes_hash(bound->node.notes);
-    return asked;
-}
 
 /* Where the context of a node is. A file need not be there any more when the workspace has its
  * graphs. */
@@ -20993,8 +20953,19 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
 {
     const char *about = owner == bound->owner ? NULL : "main_context";
     epctx_workspace *w = l->loaded->workspace;
-    epctx__asked asked = epctx__load_asked(l, bound, owner);
+    epctx__asked asked;
     epctx_status status;
+    memset(&asked, 0, sizeof asked);
+    asked.backend = l->loaded->backend;
+    asked.binary = &owner->file;
+    asked.path = owner->path;
+    asked.alias = owner->alias;
+    asked.payload = owner->payload;
+    asked.changes = l->changes;
+    asked.size = l->size;
+    asked.own = &l->taken;
+    asked.key = epctx__load_key(l, &bound->node);
+    asked.hash = epctx_notes_hash(bound->node.notes);
     epctx_error_clear(error);
     epctx__workspace_lock(w);
     if (how == EPCTX__LOAD_OPEN) {
@@ -21219,7 +21190,8 @@ static epctx_status epctx__load_records(epctx__loading *l, const epctx_node *nod
 {
     epctx_loaded *loaded = l->loaded;
     size_t i;
-    EPCTX__TRY(epctx__load_room(l, count, error));
+    EPCTX__NEW(loaded->bound, epctx_bound, count, &loaded->arena, error);
+    EPCTX__NEW(l->owners, epctx__owner, count, &loaded->arena, error);
     for (i = 0; i < count; i++) {
         const epctx_attr *source = epctx_node_attr(&nodes[i], "source");
         const epctx_attr *weights = epctx_node_attr(&nodes[i], EPCTX_WEIGHTS_ATTR);
@@ -21234,6 +21206,7 @@ static epctx_status epctx__load_records(epctx__loading *l, const epctx_node *nod
         bound->weights = weights != NULL ? weights->s : epctx_str_of(NULL);
         loaded->bound_count++;
     }
+    loaded->other_nodes = count - loaded->bound_count;
     return epctx__load_bound(l, error);
 }
 
@@ -21403,35 +21376,31 @@ static bool epctx__load_is_ours(const epctx__loading *l, const epctx_node_view *
     return epctx_node_is_epnode(node) && epctx__load_claims(l, epctx_node_attr_str(node, "source"));
 }
 
-static epctx_status epctx__load_views(epctx__loading *l, const epctx_model *model,
-                                      epctx_error *error)
+static epctx_status epctx__load_views(epctx__loading *l, epctx_error *error)
 {
     epctx_loaded *loaded = l->loaded;
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(l->model));
     epctx_cursor ahead = it;
-    size_t ours = 0, count = 0;
     epctx_node_view node;
-    epctx_view *others;
-    for (; epctx_next_node(&ahead, &node); count++) {
+    size_t ours = 0;
+    size_t index = 0;
+    while (epctx_next_node(&ahead, &node)) {
         ours += epctx__load_is_ours(l, &node);
     }
     /* A node that is not ours gets no room for a context: it may be one of millions. */
-    EPCTX__TRY(epctx__load_room(l, ours, error));
-    EPCTX__NEW(others, epctx_view, count - ours, &loaded->arena, error);
-    loaded->others = others;
-    for (count = 0; epctx_next_node(&it, &node); count++) {
-        epctx_bound *bound = &loaded->bound[loaded->bound_count];
-        if (!epctx__load_is_ours(l, &node)) {
-            others[loaded->other_nodes++] = node.view;
-            loaded->cpu_nodes += !epctx_node_is_epnode(&node);
-            continue;
+    EPCTX__NEW(loaded->bound, epctx_bound, ours, &loaded->arena, error);
+    EPCTX__NEW(l->owners, epctx__owner, ours, &loaded->arena, error);
+    for (; epctx_next_node(&it, &node); index++) {
+        if (epctx__load_is_ours(l, &node)) {
+            epctx_bound *bound = &loaded->bound[loaded->bound_count];
+            EPCTX__TRY(epctx_epnode_read(&node, &bound->node, error));
+            bound->index = index;
+            bound->view = node;
+            bound->weights = epctx_node_attr_str(&node, EPCTX_WEIGHTS_ATTR);
+            loaded->bound_count++;
         }
-        EPCTX__TRY(epctx_epnode_read(&node, &bound->node, error));
-        bound->index = count;
-        bound->view = node;
-        bound->weights = epctx_node_attr_str(&node, EPCTX_WEIGHTS_ATTR);
-        loaded->bound_count++;
     }
+    loaded->other_nodes = index - ours;
     return epctx__load_bound(l, error);
 }
 
@@ -21463,7 +21432,7 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
     stamped = epctx__stamp_binary(model, epctx_str_of(backend->source), &made, &node) &&
               node.embed_mode == 0;
     l.size = stamped ? made.size : 0;
-    status = epctx__load_views(&l, model, error);
+    status = epctx__load_views(&l, error);
     if (status != EPCTX_OK && stamped) {
         epctx__load_judge(&l, &made, status, error);
     }
