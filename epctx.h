@@ -2636,18 +2636,6 @@ typedef enum epctx_compat {
 /* metadata_props key "ep_compatibility_info.<EP>" starts with this. */
 #define EPCTX_COMPAT_PREFIX "ep_compatibility_info."
 
-/* Fields of QNN's string, "backend:sdk:api:blob:arch:driver". Versions are a.b.c. */
-typedef struct epctx_compat_qnn {
-    uint64_t backend;
-    uint64_t sdk[3], api[3], blob[3];
-    uint64_t arch;
-    uint64_t user_driver;
-} epctx_compat_qnn;
-
-EPCTX_API bool epctx_compat_read_qnn(epctx_str text, epctx_compat_qnn *out);
-/* Next part of "name;key=value;key=value" from `*rest`; a part without "=" has an empty key. False
- * at the end. */
-EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *value);
 /* Does a model with the string `model` run where the EP would write `runtime`? Only UNSUPPORTED
  * keeps ORT from making a session.
  *   QNN: ORT's own rule.
@@ -16980,25 +16968,20 @@ static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value)
     return epctx_str_number(epctx_str_cut(rest, separator), value);
 }
 
-static bool epctx__cut_version(epctx_str *rest, uint64_t version[3])
+/* QNN's string is "backend:sdk:api:blob:arch:driver"; sdk, api and blob are versions a.b.c. Format
+ * and rule are those of the QNN plugin EP (onnxruntime-qnn, 2026-03). */
+static bool epctx__read_qnn(epctx_str text, uint64_t out[12])
 {
-    epctx_str part = epctx_str_cut(rest, ':');
-    return epctx__cut_number(&part, '.', &version[0]) &&
-           epctx__cut_number(&part, '.', &version[1]) &&
-           epctx__cut_number(&part, '.', &version[2]) && part.data == NULL;
+    static const char ends[] = ":..:..:..::";
+    size_t i = 0;
+    while (i < 12 && epctx__cut_number(&text, ends[i], &out[i])) {
+        i++;
+    }
+    return i == 12 && text.data == NULL;
 }
 
-/* Format and rule: the compatibility string of the QNN plugin EP (onnxruntime-qnn, 2026-03). */
-EPCTX_API bool epctx_compat_read_qnn(epctx_str text, epctx_compat_qnn *out)
-{
-    memset(out, 0, sizeof *out);
-    return text.data != NULL && epctx__cut_number(&text, ':', &out->backend) &&
-           epctx__cut_version(&text, out->sdk) && epctx__cut_version(&text, out->api) &&
-           epctx__cut_version(&text, out->blob) && epctx__cut_number(&text, ':', &out->arch) &&
-           epctx__cut_number(&text, ':', &out->user_driver) && text.data == NULL;
-}
-
-EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *value)
+/* Next part of "name;key=value;key=value"; one without "=" has an empty key. False at the end. */
+static bool epctx__compat_next(epctx_str *rest, epctx_str *key, epctx_str *value)
 {
     if (rest->size == 0) {
         return false;
@@ -17024,21 +17007,22 @@ static bool epctx__is_newer(const uint64_t a[3], const uint64_t b[3], int parts)
 
 static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, const char **why)
 {
-    epctx_compat_qnn m, r;
-    if (!epctx_compat_read_qnn(model, &m) || !epctx_compat_read_qnn(runtime, &r)) {
+    enum { BACKEND = 0, SDK = 1, API = 4, BLOB = 7, ARCH = 10 };
+    uint64_t m[12], r[12];
+    if (!epctx__read_qnn(model, m) || !epctx__read_qnn(runtime, r)) {
         *why = "one of the strings does not have QNN's six fields";
         return EPCTX_COMPAT_NOT_APPLICABLE;
     }
-    if (m.backend != r.backend) {
+    if (m[BACKEND] != r[BACKEND]) {
         *why = "another QNN backend";
-    } else if (epctx__is_newer(m.api, r.api, 2) || epctx__is_newer(m.sdk, r.sdk, 2)) {
+    } else if (epctx__is_newer(m + API, r + API, 2) || epctx__is_newer(m + SDK, r + SDK, 2)) {
         *why = "made with a newer SDK than the machine has";
-    } else if (epctx__is_newer(m.blob, r.blob, 3)) {
+    } else if (epctx__is_newer(m + BLOB, r + BLOB, 3)) {
         *why = "the binary's version is newer than the machine can read";
-    } else if (m.arch > r.arch) {
+    } else if (m[ARCH] > r[ARCH]) {
         *why = "made for a newer HTP architecture";
     } else {
-        bool same = m.arch == r.arch;
+        bool same = m[ARCH] == r[ARCH];
         *why = same ? "same backend and architecture" : "made for an older HTP architecture";
         return same ? EPCTX_COMPAT_OPTIMAL : EPCTX_COMPAT_PREFER_RECOMPILATION;
     }
@@ -17048,7 +17032,7 @@ static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, const
 static bool epctx__compat_find(epctx_str text, epctx_str key, epctx_str *value)
 {
     epctx_str k;
-    while (epctx_compat_next(&text, &k, value)) {
+    while (epctx__compat_next(&text, &k, value)) {
         if (epctx_str_eq(k, key)) {
             return true;
         }
@@ -17066,78 +17050,63 @@ static bool epctx__compat_same(epctx_str a, epctx_str b, const char *key, bool m
     return major ? epctx_str_eq(epctx_str_cut(&x, '.'), epctx_str_cut(&y, '.')) : epctx_str_eq(x, y);
 }
 
-/* Strings of epctx_backend_compatibility. A context of another architecture or major version of the
- * SDK must not be loaded (EPC-111, EPC-112); of another minor version it may (EPC-113). Keys that we
- * do not know say nothing. */
-static epctx_compat epctx__compare_own(epctx_str model, epctx_str runtime, const char **why)
-{
-    static const struct {
-        const char *key;
-        bool major;
-        epctx_compat verdict; /* when the values differ */
-        const char *text;
-    } rules[] = {{"epctx", false, EPCTX_COMPAT_NOT_APPLICABLE,
-                  "the strings are of different formats"},
-                 {"source", false, EPCTX_COMPAT_NOT_APPLICABLE, "the strings are of different EPs"},
-                 {"arch", false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
-                 {"sdk", true, EPCTX_COMPAT_UNSUPPORTED, "another major version of the SDK"},
-                 {"sdk", false, EPCTX_COMPAT_PREFER_RECOMPILATION, "another version"}};
-    size_t i;
-    for (i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        if (!epctx__compat_same(model, runtime, rules[i].key, rules[i].major)) {
-            *why = rules[i].text;
-            return rules[i].verdict;
-        }
-    }
-    *why = "the same values";
-    return EPCTX_COMPAT_OPTIMAL;
-}
-
 /* Every key is looked for in the other string: of what is longer, nobody wants to know. */
 #define EPCTX__COMPAT_MOST 4096u
 
 /* Whether each key of `a` is in `b`. */
 static bool epctx__compat_keys(epctx_str a, epctx_str b)
 {
-    epctx_str key, value, other;
-    while (epctx_compat_next(&a, &key, &value)) {
-        if (!epctx__compat_find(b, key, &other)) {
+    epctx_str key, value;
+    while (epctx__compat_next(&a, &key, &value)) {
+        if (!epctx__compat_find(b, key, &value)) {
             return false;
         }
     }
     return true;
 }
 
-static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, const char **why)
+/* `own`: strings of epctx_backend_compatibility, in which keys that we do not know say nothing. A
+ * context of another architecture or major version of the SDK must not be loaded (EPC-111, EPC-112);
+ * of another minor version it may (EPC-113). */
+static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, bool own,
+                                         const char **why)
 {
-    epctx_compat verdict = EPCTX_COMPAT_OPTIMAL;
-    epctx_str rest = model;
+    static const struct {
+        const char *key;
+        bool own, major;
+        epctx_compat verdict; /* when the values differ */
+        const char *text;
+    } rules[] = {
+        {"epctx", true, false, EPCTX_COMPAT_NOT_APPLICABLE, "the strings are of different formats"},
+        {"source", true, false, EPCTX_COMPAT_NOT_APPLICABLE, "the strings are of different EPs"},
+        {"", false, false, EPCTX_COMPAT_NOT_APPLICABLE, "the strings are of different EPs"},
+        {"arch", true, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
+        {"arch", false, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
+        {"hardware_architecture", false, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
+        {"sdk", true, true, EPCTX_COMPAT_UNSUPPORTED, "another major version of the SDK"},
+        {"sdk", true, false, EPCTX_COMPAT_PREFER_RECOMPILATION, "another version"}};
     epctx_str key, value, other;
+    size_t i;
     *why = "the same values";
-    if (epctx_str_eq(model, runtime)) {
-        return verdict;
-    }
-    if (!epctx__compat_keys(model, runtime) || !epctx__compat_keys(runtime, model)) {
+    if (!own && (!epctx__compat_keys(model, runtime) || !epctx__compat_keys(runtime, model))) {
         *why = "the strings have different keys";
         return EPCTX_COMPAT_NOT_APPLICABLE;
     }
-    if (!epctx__compat_same(model, runtime, "", false)) {
-        *why = "the strings are of different EPs";
-        return EPCTX_COMPAT_NOT_APPLICABLE;
+    for (i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (rules[i].own == own &&
+            !epctx__compat_same(model, runtime, rules[i].key, rules[i].major)) {
+            *why = rules[i].text;
+            return rules[i].verdict;
+        }
     }
-    while (epctx_compat_next(&rest, &key, &value)) {
+    while (!own && !epctx_str_eq(model, runtime) && epctx__compat_next(&model, &key, &value)) {
         (void)epctx__compat_find(runtime, key, &other);
-        if (epctx_str_eq(value, other)) {
-            continue;
+        if (!epctx_str_eq(value, other)) {
+            *why = "another version";
+            return EPCTX_COMPAT_PREFER_RECOMPILATION;
         }
-        if (epctx_str_is(key, "hardware_architecture") || epctx_str_is(key, "arch")) {
-            *why = "another architecture";
-            return EPCTX_COMPAT_UNSUPPORTED;
-        }
-        *why = "another version";
-        verdict = EPCTX_COMPAT_PREFER_RECOMPILATION;
     }
-    return verdict;
+    return EPCTX_COMPAT_OPTIMAL;
 }
 
 EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
@@ -17152,10 +17121,9 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
         text = "no EP writes a string as long as this";
     } else if (profile != NULL && (profile->traits & EPCTX_QNN_COMPAT) != 0) {
         verdict = epctx__compare_qnn(model, runtime, &text);
-    } else if (epctx__compat_find(runtime, epctx_str_of("epctx"), &format)) {
-        verdict = epctx__compare_own(model, runtime, &text);
     } else {
-        verdict = epctx__compare_pairs(model, runtime, &text);
+        bool own = epctx__compat_find(runtime, epctx_str_of("epctx"), &format);
+        verdict = epctx__compare_pairs(model, runtime, own, &text);
     }
     epctx_error_clear(why);
     epctx_fail(why, EPCTX_ERR_VERSION, "%s", text);
@@ -17424,6 +17392,7 @@ static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
 {
     epctx_allocator in_arena = epctx__in_arena(arena);
     memset(ep, 0, sizeof *ep);
+    EPCTX__TRY(epctx__backend_check(backend, error));
     ep->backend = backend;
     ep->opts = *opts;
     ep->arena = arena;
@@ -17469,8 +17438,6 @@ EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend
 {
     epctx_build_opts how;
     epctx_error_clear(error);
-    memset(ep, 0, sizeof *ep);
-    EPCTX__TRY(epctx__backend_check(backend, error));
     EPCTX__TRY(epctx__ep_open(ep, backend, opts, room, arena, error));
     how.hooks = opts->hooks;
     how.prepare_only = opts->prepare_only;
