@@ -54,8 +54,7 @@
  *                                 writes model bytes, and nanopb with it    every file
  *   EPCTX_NO_EDIT                 leaves out what makes, changes or writes
  *                                 models: edit (but epctx_model_load_graph),
- *                                 payload, gen, the cache of load,
- *                                 epctx_share_generate                      every file
+ *                                 payload, gen, epctx_share_generate        every file
  *   EPCTX_ARENA_BLOCK 4096        bytes of an arena's first block; the next
  *                                 ones double up to 256 times as much       implementation file
  *   EPCTX_SCAN_DEPTH 16           levels and bytes of text that a scan      every file, a
@@ -2317,9 +2316,8 @@ typedef enum epctx_log {
     EPCTX_LOG_WARNING
 } epctx_log;
 
-/* What long work tells and asks. Every member may be NULL. Hooks are called on the thread that does
- * the work, must return, and must not use the objects that are being worked on, but for a workspace
- * (>>share). */
+/* What long work tells and asks; each member may be NULL. Called on the thread that does the work.
+ * A hook must return and must not use the objects that are worked on, except a workspace. */
 typedef struct epctx_hooks {
     void *user;
     /* `done` of `total` steps of `work` ("compile", "write") are done. */
@@ -2327,8 +2325,8 @@ typedef struct epctx_hooks {
     /* true: stop. The call ends with EPCTX_ERR_CANCELLED and leaves everything as it was. */
     bool (*cancel_fn)(void *user);
     void (*log_fn)(void *user, epctx_log level, const char *text);
-    /* epctx_generate, before anything is compiled: `node` stays on the CPU, and why: in the words of
-     * explain_fn, which is asked for the first 200 nodes only: it may judge the whole graph. */
+    /* epctx_generate, before anything is compiled: `node` stays on the CPU, and why, from
+     * explain_fn, which may judge the whole graph and is asked for the first 200 nodes only. */
     void (*refused_fn)(void *user, const epctx_node *node, const epctx_error *why);
 } epctx_hooks;
 
@@ -2351,8 +2349,7 @@ typedef struct epctx_graph_info {
     size_t scratch_size; /* bytes that run_fn needs, aligned to 64 */
 } epctx_graph_info;
 
-/* Which initializers a context binary can do without. ORT's OrtWeightlessSupport, the same numbers.
- */
+/* Which initializers a context binary can do without: numbers of ORT's OrtWeightlessSupport. */
 typedef enum epctx_weightless_support {
     EPCTX_WEIGHTLESS_NONE = 0,
     EPCTX_WEIGHTLESS_EXTERNAL_ONLY = 1, /* those that the source model keeps in external data */
@@ -2362,12 +2359,11 @@ typedef enum epctx_weightless_support {
 /* How a context is to be built. */
 typedef struct epctx_build_opts {
     const epctx_hooks *hooks; /* may be NULL; valid until finish_fn or discard_fn returns */
-    bool prepare_only; /* nothing of it will run in this process: what only running needs may be
-                          left out (session.compile_only) */
-    /* Not NONE (only asked of a backend that says it can): the binary shall not hold the bytes of
-     * the graph's initializers, ALL of them or those with a `location`; weights_fn gets them.
-     * Numbers of a few bytes that were computed from them, and initializers that are smaller than
-     * a reference to them, may stay. */
+    bool prepare_only; /* nothing of it will run in this process (session.compile_only): what only
+                          running needs may be left out */
+    /* Not NONE, asked only of a backend that can: the binary must not hold the bytes of the graph's
+     * initializers (ALL, or those with a `location`); weights_fn gets them. Numbers computed from
+     * them and initializers smaller than a reference may stay. */
     epctx_weightless_support weightless;
 } epctx_build_opts;
 
@@ -2375,25 +2371,22 @@ typedef struct epctx_build_opts {
  *
  * Order       capability, (explain), begin, (setup), compile and (types, max_size) once per
  *             partition, then finish or discard; load, find, info, run in any number, unload.
- *             A context that several sessions share gets the partitions of all of them between one
- *             begin and one finish; of a graph that it has already, types and max_size are asked
- *             again and compile is not called. Of a weightless context each graph gets its weights
- *             between find and run, and loses them before unload.
- * Ownership   `build` belongs to whoever called begin_fn until finish_fn or discard_fn is called,
- *             which release it, finish_fn also when it fails. A failed begin_fn or load_fn leaves
- *             nothing behind. Graph handles belong to their context and end with it. Arguments are
- *             borrowed during the call; `binary` of load_fn until unload_fn, `weights` of
- *             weights_fn until it is called without.
+ *             A context that sessions share gets the partitions of all between one begin and one
+ *             finish; for a graph that it has already, types and max_size are called again, compile
+ *             is not. A graph of a weightless context gets its weights between find and run and
+ *             loses them before unload.
+ * Ownership   `build` belongs to whoever called begin_fn; finish_fn (also when it fails) and
+ *             discard_fn release it. A failed begin_fn or load_fn leaves nothing behind. Graph
+ *             handles end with their context. Arguments are borrowed during the call; `binary` of
+ *             load_fn until unload_fn, `weights` of weights_fn until it is called without.
  * Failure     A failed compile_fn leaves `build` as it was: other partitions may follow. A status
- *             goes to the caller as it is, with the message set by epctx_fail; what goes wrong in
- *             load_fn, find_fn, info_fn, weights_fn and check_fn becomes ORT's INVALID_GRAPH when
- *             a model is loaded (NOMEM, ARG and CANCELLED stay).
- * Threads     run_fn may be called from several threads at once, also on one graph, each call with
- *             its own scratch. Calls for one `build` or one context come one at a time, those for
- *             different ones possibly at once; find, info and weights of one context never while
- *             it is being unloaded, but while graphs of it run. weights_fn comes one at a time for
- *             a graph, but sessions that share a context may call it for its other graphs, and
- *             find and info, at once. capability, explain and check: from any thread, at once.
+ *             reaches the caller with the message of epctx_fail; failures of load_fn, find_fn,
+ *             info_fn, weights_fn and check_fn while loading become ORT's INVALID_GRAPH (NOMEM,
+ *             ARG and CANCELLED stay).
+ * Threads     run_fn: several at once, also on one graph, each with its own scratch. Calls for one
+ *             `build` or context come one at a time, for different ones at once; but graphs may run
+ *             meanwhile (not while they get weights), and weights_fn, one at a time for a graph,
+ *             may meet find, info and weights_fn for others. capability, explain, check: any time.
  * Nothing may throw or longjmp through this library. */
 typedef struct epctx_backend {
     uint32_t version; /* EPCTX_BACKEND_VERSION */
@@ -2410,62 +2403,58 @@ typedef struct epctx_backend {
     /* Adds `graph` under `name`; `hash` comes back at find_fn. Copies what it keeps. */
     epctx_status (*compile_fn)(void *self, void *build, const epctx_graph *graph, epctx_str name,
                                uint64_t hash, epctx_error *error);
-    /* May be NULL. After compile_fn of that graph: the types of its outputs, in order, as far as
-     * the compiler inferred them; they become value_info. Valid until finish. */
+    /* May be NULL. After compile_fn: the types of the graph's outputs, in order, as far as the
+     * compiler inferred them; they become value_info. Valid until finish. */
     epctx_status (*types_fn)(void *self, void *build, epctx_str name, const epctx_value **outputs,
                              size_t *count, epctx_error *error);
-    /* Appends the context binary to `out` and releases `build`, also on failure. */
+    /* Appends the context binary to `out`. */
     epctx_status (*finish_fn)(void *self, void *build, epctx_buffer *out, epctx_error *error);
     void (*discard_fn)(void *self, void *build);
-    /* `binary` stays valid and, without EPCTX_PATH_IN_PLACE, unchanged until unload_fn; it is
-     * hostile. */
+    /* `binary` is hostile; without EPCTX_PATH_IN_PLACE nobody changes it before unload_fn. */
     epctx_status (*load_fn)(void *self, epctx_span binary, void **context, epctx_error *error);
     void (*unload_fn)(void *self, void *context);
-    /* The graph called `name`; EPCTX_ERR_CONTEXT when there is none. An empty name: the only graph.
-     * `hash` 0: not checked, else a graph of another generation is EPCTX_ERR_VERSION. The same
-     * graph gives the same handle every time. */
+    /* The graph called `name`, the same handle every time; EPCTX_ERR_CONTEXT when there is none. An
+     * empty name: the only graph. `hash` not 0: EPCTX_ERR_VERSION for another generation. */
     epctx_status (*find_fn)(void *self, void *context, epctx_str name, uint64_t hash, void **graph,
                             epctx_error *error);
     epctx_status (*info_fn)(void *self, void *graph, epctx_graph_info *info, epctx_error *error);
     epctx_status (*run_fn)(void *self, void *graph, const epctx_span *inputs,
                            const epctx_memory *outputs, void *scratch, size_t scratch_size,
                            epctx_error *error);
-    /* May be NULL. Why capability_fn does not take node `index` of `graph`:
-     * EPCTX_ERR_UNSUPPORTED and the reason. For messages to the user. */
+    /* May be NULL. Why capability_fn does not take node `index`, for messages:
+     * EPCTX_ERR_UNSUPPORTED and the reason. */
     epctx_status (*explain_fn)(void *self, const epctx_graph *graph, size_t index,
                                epctx_error *error);
-    /* May be NULL. Before the context of an EPContext node is opened: EPCTX_ERR_VERSION when its
-     * driver, SDK version or hardware architecture cannot run here. */
+    /* May be NULL. Before the context of a node is opened: EPCTX_ERR_VERSION when its driver, SDK
+     * version or hardware architecture cannot run here. */
     epctx_status (*check_fn)(void *self, const epctx_epnode *node, epctx_error *error);
     /* May be NULL. Right after begin_fn. On failure discard_fn follows. */
     epctx_status (*setup_fn)(void *self, void *build, const epctx_build_opts *opts,
                              epctx_error *error);
-    /* May be NULL: then nodes have no max_size. After compile_fn of that graph: the bytes it wants
-     * for the EPContext attribute max_size (size of spill buffers), at least 0, or the caller gets
-     * EPCTX_ERR_BACKEND. The largest of all graphs of a context goes into each of their nodes. */
+    /* May be NULL: nodes have no max_size. After compile_fn: the bytes, at least 0, that the graph
+     * wants for EPContext attribute max_size (spill buffers). The largest of a context goes into
+     * all its nodes. */
     epctx_status (*max_size_fn)(void *self, void *build, epctx_str name, int64_t *bytes,
                                 epctx_error *error);
     /* What setup_fn may be asked for (ORT's GetWeightlessSupport). Not NONE: setup_fn and
      * weights_fn are there. */
     epctx_weightless_support weightless;
-    /* NULL without weightless support. The weights of one graph of a weightless context, every one
-     * that its EPContext node names, in that order: `data` is what was compiled, verified by hash,
-     * but mapped: it is copied by whom a later change of the file could hurt. After info_fn, before
-     * the graph runs, and never while it runs. Two nodes of one graph: again, in place of the
-     * former weights. With `weights` NULL and `count` 0 (`error` may be NULL) they go, which cannot
-     * fail. A failure leaves the graph without weights. */
+    /* NULL without weightless support. The weights that the EPContext node of a graph names, in its
+     * order, after info_fn and never while the graph runs: `data` was verified by hash, but is
+     * mapped, so whoever a later change of the file could hurt copies it. For another node of the
+     * graph: again, instead of the former weights. `weights` NULL and `count` 0 (`error` may be
+     * NULL): they go, which cannot fail. A failure leaves the graph without weights. */
     epctx_status (*weights_fn)(void *self, void *graph, const epctx_tensor *weights, size_t count,
                                epctx_error *error);
-    /* May be NULL. Before capability_fn: types of fixed shape that `graph` does not tell and that
-     * follow from what it tells, behind nodes of others too; they are the graph's from then on. In
-     * `arena`, but for the names. */
+    /* May be NULL. Before capability_fn: types of fixed shape that `graph` lacks and that follow
+     * from it, also behind nodes of others; they become the graph's. In `arena`, but for names. */
     epctx_status (*infer_fn)(void *self, const epctx_graph *graph, epctx_arena *arena,
                              epctx_value **values, size_t *count, epctx_error *error);
 } epctx_backend;
 
 /* What ORT keeps in model metadata as ep_compatibility_info.<source> and hands back before a
  * compiled model is loaded: "epctx=1;source=<source>;sdk=<version>;arch=<architecture>".
- * EPCTX_ERR_LIMIT when `out` is too small: cut off it would name another version. */
+ * EPCTX_ERR_LIMIT when `out` is too small. */
 EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend, char *out,
                                                    size_t capacity, epctx_error *error);
 
@@ -2477,26 +2466,11 @@ typedef enum epctx_compat {
     EPCTX_COMPAT_UNSUPPORTED = 3
 } epctx_compat;
 
-/* "EP_SUPPORTED_OPTIMAL" ... as in onnxruntime_c_api.h. */
-EPCTX_API const char *epctx_compat_name(epctx_compat compat);
-
 /* metadata_props key "ep_compatibility_info.<EP>" starts with this. */
 #define EPCTX_COMPAT_PREFIX "ep_compatibility_info."
 
-/* Fields of QNN's string, "backend:sdk:api:blob:arch:driver". Versions are a.b.c. */
-typedef struct epctx_compat_qnn {
-    uint64_t backend;
-    uint64_t sdk[3], api[3], blob[3];
-    uint64_t arch;
-    uint64_t user_driver;
-} epctx_compat_qnn;
-
-EPCTX_API bool epctx_compat_read_qnn(epctx_str text, epctx_compat_qnn *out);
-/* Next part of a "name;key=value;key=value" string, from `*rest`; a part without "=" has an empty
- * key. False at the end. */
-EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *value);
-/* Does a model with the string `model` run on a machine whose EP would write `runtime`? UNSUPPORTED
- * keeps ORT from making a session, PREFER_RECOMPILATION and NOT_APPLICABLE do not.
+/* Does a model with the string `model` run where the EP would write `runtime`? Only UNSUPPORTED
+ * keeps ORT from making a session.
  *   QNN: ORT's own rule.
  *   Strings of epctx_backend_compatibility: another source is NOT_APPLICABLE, another architecture
  *   or major SDK version UNSUPPORTED, another minor version PREFER_RECOMPILATION.
@@ -2506,28 +2480,28 @@ EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *val
 EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
                                             epctx_str runtime, epctx_error *why);
 
-/* Hash that an EPContext node records in `notes` ("graph_hash=<16 hex digits>") and that the binary
- * repeats: names, types, attributes, bodies and constants of a graph, the same on every platform.
- * Whoever makes records without epctx_model_load_graph fills `rest` of nodes and tensors. */
+/* Hash of names, types, attributes, bodies and constants, the same on every platform: an EPContext
+ * node records it in `notes` ("graph_hash=<16 hex digits>"), the binary repeats it. Whoever makes
+ * records without epctx_model_load_graph fills `rest` of nodes and tensors. */
 EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph);
 /* The hash in `notes`, or 0. */
 EPCTX_API uint64_t epctx_notes_hash(epctx_str notes);
 
 /* -- weightless contexts (ORT's ep.enable_weightless): the weights stay in the source model --
  *
- * An EPContext node names the weights that its graph takes in EPCTX_WEIGHTS_ATTR, and the source
- * model in onnx_model_filename. A line for each weight:
+ * An EPContext node names the source model in onnx_model_filename and the weights of its graph in
+ * EPCTX_WEIGHTS_ATTR, a line for each:
  *     <bytes> <XXH64, 16 hex digits> <offset> <bytes of name> <name> <bytes of location> <location>
  * Location (of external data, empty: in the model) and offset tell where it was; it is looked up by
- * name, because the source may have been stored again, and verified by size and hash. */
+ * name, as the source may have been stored again, and verified by size and hash. */
 
 typedef struct epctx_weight_ref {
     uint64_t size, hash, offset;
     epctx_str name, location;
 } epctx_weight_ref;
 
-/* Steps through the attribute's text: start with a copy of it; false at the end, and where it is no
- * line of that form (then `rest` is not empty). */
+/* Steps through a copy of the attribute's text; false at the end and at a line of another form
+ * (then `rest` is not empty). */
 EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out);
 /* Is this what was compiled? EPCTX_ERR_CONTEXT names `file`, the initializer, expected and found.
  * `tensor` NULL: `file` does not have it. */
@@ -2544,9 +2518,9 @@ typedef struct epctx_ep_opts {
     const char *binary;      /* not embedded: path of the binary as the nodes record it */
     bool prepare_only;       /* as in epctx_build_opts */
     epctx_weightless_support weightless; /* as in epctx_build_opts; at most what the backend can */
-    const char *source_model; /* weightless: onnx_model_filename of the nodes */
-    const epctx_hooks *hooks;         /* may be NULL; valid until epctx_ep_finish */
-    const epctx_allocator *allocator; /* for a binary that is not embedded; default malloc */
+    const char *source_model;            /* weightless: onnx_model_filename of the nodes */
+    const epctx_hooks *hooks;            /* may be NULL; valid until epctx_ep_finish */
+    const epctx_allocator *allocator;    /* for a binary that is not embedded; default malloc */
 } epctx_ep_opts;
 
 /* Zero-initialised is a legal state to end. Members are private. */
@@ -2564,24 +2538,23 @@ typedef struct epctx_ep {
     int64_t max_size;
 } epctx_ep;
 
-/* Starts a context for at most `room` pieces. Borrowed until epctx_ep_end: `backend`, and `arena`,
- * which holds nodes and an embedded binary. On failure `ep` may be ended, but need not. Errors: the
+/* Starts a context for at most `room` pieces. `backend` and `arena`, which gets the nodes and an
+ * embedded binary, are borrowed until epctx_ep_end, which a failure does not need. Errors: the
  * backend's, NOMEM, ARG for a backend of another version, UNSUPPORTED when the EP cannot do without
  * weights. */
 EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend,
                                       const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
                                       epctx_error *error);
-/* Compiles a piece under the name "<prefix><source>_<model hash>_<index>", which is the name of the
- * graph in the binary, of the node, and its partition_name alike. `piece` is borrowed until
- * epctx_ep_finish. */
+/* Compiles a piece, borrowed until epctx_ep_finish. "<prefix><source>_<model hash>_<index>" names
+ * the graph in the binary and the node, and is its partition_name. */
 EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, epctx_error *error);
-/* Makes the binary and the nodes. Once: ARG without a context under construction, also after a
- * failure, but not after CANCELLED, which leaves it as it was. */
+/* Makes the binary and the nodes, once; after CANCELLED it may be called again. ARG without a
+ * context under construction. */
 EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error);
 /* The design document's GetEpContextNodes(): one EPContext node per piece, in the order compiled,
  * the first with main_context 1. Empty before epctx_ep_finish; valid until epctx_ep_end. */
 EPCTX_API const epctx_node *epctx_ep_context_nodes(const epctx_ep *ep, size_t *count);
-/* The context binary; empty before epctx_ep_finish. Valid until epctx_ep_end. */
+/* The context binary, as long as the nodes. */
 EPCTX_API epctx_span epctx_ep_binary(const epctx_ep *ep);
 /* Legal on a zeroed object and twice; discards a context that was not finished. */
 EPCTX_API void epctx_ep_end(epctx_ep *ep);
@@ -2908,10 +2881,10 @@ struct epctx_bound;
 typedef struct epctx_load_opts {
     epctx_workspace *workspace; /* ep.share_ep_contexts: binaries in files are shared through it,
                                    embedded ones are the session's own. NULL: nothing is shared */
-    const char *context_file_path;    /* ep.context_file_path: gives the folder of the binaries */
+    const char *context_file_path; /* ep.context_file_path: gives the folder of the binaries */
     const epctx_io *io; /* binaries come from here, e.g. from the application's buffers
-                           (epctx_io_buffers), each under the name that its nodes have, without a
-                           folder; lives until epctx_unload. NULL: files beside the model */
+                           (epctx_io_buffers), each under its name in the nodes, without a folder;
+                           lives until epctx_unload. NULL: files beside the model */
     const epctx_profile *profile; /* which nodes are ours and their key; default: `source` is the
                                      backend's, letter by letter, and the key is partition_name */
     const epctx_allocator *allocator; /* for the loaded set; default malloc */
@@ -2923,8 +2896,8 @@ typedef struct epctx_load_opts {
     void *weight_user;
     /* epctx_load: */
     epctx_span source_model; /* bytes of the source model, for weightless contexts; borrowed until
-                                epctx_unload. Its external data: as epctx_open_opts.external_folder
-                                of the EPContext model says, else beside that */
+                                epctx_unload. Its external data: in external_folder as the model was
+                                opened with, else beside the model */
     const char *source_model_path; /* ep.context_source_model_path: the same as a file, anywhere */
     /* epctx_load_nodes, which has no model to ask: */
     const char *model_path; /* of the EPContext model; NULL or "": it came from memory */
@@ -2934,7 +2907,7 @@ typedef struct epctx_load_opts {
 /* An EPContext node of this backend, bound to the graph that runs it. */
 typedef struct epctx_bound {
     epctx_epnode node;
-    size_t index; /* of the node among those that were given, or among those of the main graph */
+    size_t index;      /* of the node among those given, or in the main graph */
     epctx_str weights; /* attribute EPCTX_WEIGHTS_ATTR */
 #ifndef EPCTX_NO_WIRE
     epctx_node_view view; /* epctx_load only */
@@ -2950,12 +2923,7 @@ typedef struct epctx_bound {
 typedef struct epctx_loaded {
     epctx_bound *bound; /* in node order */
     size_t bound_count;
-#ifndef EPCTX_NO_WIRE
-    const epctx_view *others; /* epctx_load only: nodes of the main graph that are not ours, in
-                                 order, for epctx_node_of */
-    size_t other_nodes;
-    size_t cpu_nodes; /* of them for the CPU; the rest (epctx_node_is_epnode) are of other EPs */
-#endif
+    size_t other_nodes; /* that are not ours */
     const epctx_backend *backend;
     epctx_arena arena;
     epctx_workspace *workspace;
@@ -2963,16 +2931,15 @@ typedef struct epctx_loaded {
 } epctx_loaded;
 
 /* For an EP that has nodes and no model bytes, e.g. inside ONNX Runtime: loads the EPContext nodes
- * of `backend` among `nodes` and binds each of them to its graph. Other nodes are left out.
+ * of `backend` among `nodes` and binds each to its graph. Other nodes are left out.
  *   1. A primary node brings a context, any number of them, each file loaded once: from the node
  *      (embed_mode 1), from opts->io, or from a file beside the model (ep.context_file_path).
  *   2. Each node gets the graph of its key (profile) and hash (notes): a primary one from its own
- *      context, a secondary one from whichever has it.
+ *      context, a secondary one from whichever has it; after 131,072 misses that search ends.
  *   3. A node of a weightless context gets its weights, each compared with what was compiled.
- * With a workspace a graph that waits there is moved to this session, without a file. What fails
- * gives everything back. The nodes' bytes must stay until epctx_unload, and with a workspace
- * `backend` and the io as long as any session uses a graph of these binaries.
- * The search for graphs of nodes without a context ends after 131,072 misses.
+ * With a workspace a graph that waits there is moved to this session, without a file. A failure
+ * gives everything back. The nodes' bytes must stay until epctx_unload; with a workspace `backend`
+ * and the io as long as any session uses a graph of these binaries.
  * Whatever is wrong with a context, a version, an architecture or a generation is ORT's
  * INVALID_GRAPH, with the node and the reason. */
 EPCTX_API epctx_status epctx_load_nodes(epctx_loaded *loaded, const epctx_node *nodes, size_t count,
@@ -2983,64 +2950,14 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded);
 
 #ifndef EPCTX_NO_WIRE
 
-/* The same for the nodes of a model's main graph, which must stay open until epctx_unload. Nodes
- * that are not ours are listed. Weightless contexts get their weights from opts->source_model, else
- * source_model_path, else onnx_model_filename beside the model: the first that is there counts.
- * A binary in a file must have the size that the build stamp gives, if there is one. Its hash is
- * not compared, which would read every byte of a binary that the backend may only map: the graph's
- * hash in `notes` tells generations apart. When loading fails the hash is compared, so that the
- * message says whether the binary is of another compilation. */
+/* The same for the main graph of a model, which must stay open until epctx_unload. Weightless
+ * contexts get their weights from opts->source_model, else source_model_path, else
+ * onnx_model_filename beside the model. A binary in a file must have the size that the build stamp
+ * gives; its hash is compared only when loading fails, for the message: that reads every byte of a
+ * binary that the backend may only map, and the hash in `notes` tells generations apart. */
 EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
                                   const epctx_backend *backend, const epctx_load_opts *opts,
                                   epctx_error *error);
-
-#ifndef EPCTX_NO_EDIT
-
-/* -- the EPContext model as a cache -- */
-
-typedef enum epctx_origin {
-    EPCTX_FROM_CACHE = 0, /* the EPContext model was there and fresh */
-    EPCTX_FROM_COMPILER,  /* it was compiled now */
-    EPCTX_FROM_FALLBACK   /* nothing is open: fallback_fn did the rest */
-} epctx_origin;
-
-typedef struct epctx_cache_opts {
-    const epctx_open_opts *open; /* for the source and for the EPContext model */
-    const epctx_gen_opts *gen;   /* `overwrite` counts as true */
-    const epctx_load_opts *load;
-    bool no_compile; /* session.disable_model_compile */
-    bool fast;       /* as in epctx_fresh_opts */
-    void *user;
-    /* May be NULL. Called when there is no usable EPContext model and compiling is not allowed, or
-     * takes no node. OK: the call succeeds with EPCTX_FROM_FALLBACK. */
-    epctx_status (*fallback_fn)(void *user, const char *model_path, const epctx_error *why);
-} epctx_cache_opts;
-
-/* Do not move: `loaded` points into `model`. */
-typedef struct epctx_opened {
-    epctx_model model;
-    epctx_loaded loaded;
-    epctx_origin origin;
-    epctx_error reason; /* why the EPContext model that was there was not used */
-} epctx_opened;
-
-/* Uses <stem>_ctx.onnx (or gen->context_file_path) when it is there, loads, and is what the source
- * would give now; otherwise compiles and writes it. Where contexts and initializers stand is not
- * compared (embed, binary, initializers_file_name): epctx_model_embed and epctx_model_extract leave a model
- * fresh. A source that is gone needs no comparing. Models that share a binary (>>share) leave the
- * group one by one: compiling that one after which the binary is named makes the others stale, and
- * they compile for themselves. Safe when several processes start at once: one compiles, the others
- * wait (epctx_file_lock, a file <model>.lock that goes again) and use the result; nobody sees half
- * of it.
- * Errors: those of epctx_generate and epctx_load; NOT_COMPILED under no_compile (ORT's
- * MODEL_REQUIRES_COMPILATION). */
-EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *model_path,
-                                             const epctx_backend *backend,
-                                             const epctx_cache_opts *opts, epctx_error *error);
-/* Legal on a zeroed object and twice. */
-EPCTX_API void epctx_opened_close(epctx_opened *opened);
-
-#endif /* EPCTX_NO_EDIT */
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -15818,111 +15735,76 @@ EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend,
     return epctx__join(out, capacity, parts, 6, "the compatibility string", error);
 }
 
-EPCTX_API const char *epctx_compat_name(epctx_compat compat)
-{
-    static const char *const names[] = {"EP_NOT_APPLICABLE", "EP_SUPPORTED_OPTIMAL",
-                                        "EP_SUPPORTED_PREFER_RECOMPILATION", "EP_UNSUPPORTED"};
-    return (size_t)compat < sizeof names / sizeof names[0] ? names[compat] : "unknown";
-}
-
 static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value)
 {
     return epctx_str_number(epctx_str_cut(rest, separator), value);
 }
 
-static bool epctx__cut_version(epctx_str *rest, uint64_t version[3])
+/* QNN's string is "backend:sdk:api:blob:arch:driver"; sdk, api and blob are versions a.b.c. Format
+ * and rule are those of the QNN plugin EP (onnxruntime-qnn, 2026-03). */
+static bool epctx__read_qnn(epctx_str text, uint64_t out[12])
 {
-    epctx_str part = epctx_str_cut(rest, ':');
-    return epctx__cut_number(&part, '.', &version[0]) &&
-           epctx__cut_number(&part, '.', &version[1]) &&
-           epctx__cut_number(&part, '.', &version[2]) && part.data == NULL;
+    static const char ends[] = ":..:..:..::";
+    size_t i = 0;
+    while (i < 12 && epctx__cut_number(&text, ends[i], &out[i])) {
+        i++;
+    }
+    return i == 12 && text.data == NULL;
 }
 
-/* Format and rule: the compatibility string of the QNN plugin EP (onnxruntime-qnn, 2026-03). */
-EPCTX_API bool epctx_compat_read_qnn(epctx_str text, epctx_compat_qnn *out)
+/* Next part of "name;key=value;key=value"; one without "=" has an empty key. False at the end. */
+static bool epctx__compat_next(epctx_str *rest, epctx_str *key, epctx_str *value)
 {
-    memset(out, 0, sizeof *out);
-    return text.data != NULL && epctx__cut_number(&text, ':', &out->backend) &&
-           epctx__cut_version(&text, out->sdk) && epctx__cut_version(&text, out->api) &&
-           epctx__cut_version(&text, out->blob) && epctx__cut_number(&text, ':', &out->arch) &&
-           epctx__cut_number(&text, ':', &out->user_driver) && text.data == NULL;
-}
-
-EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *value)
-{
-    epctx_str part;
-    size_t i;
     if (rest->size == 0) {
         return false;
     }
-    part = epctx_str_cut(rest, ';');
-    *key = epctx_str_of("");
-    *value = part;
-    for (i = 0; i < part.size; i++) {
-        if (part.data[i] == '=') {
-            key->data = part.data;
-            key->size = i;
-            value->data = part.data + i + 1;
-            value->size = part.size - i - 1;
-            break;
-        }
+    *value = epctx_str_cut(rest, ';');
+    *key = epctx_str_cut(value, '=');
+    if (value->data == NULL) {
+        *value = *key;
+        *key = epctx_str_of("");
     }
     return true;
 }
 
-static epctx_compat epctx__compat_verdict(epctx_error *why, epctx_compat compat, const char *text)
+/* Whether major and minor, or all three `parts`, of version `a` are after those of `b`. */
+static bool epctx__is_newer(const uint64_t a[3], const uint64_t b[3], int parts)
 {
-    epctx_error_clear(why);
-    if (why != NULL) {
-        epctx_fail(why, EPCTX_ERR_VERSION, "%s", text);
-        why->status = EPCTX_OK;
+    int i = 0;
+    while (i < parts - 1 && a[i] == b[i]) {
+        i++;
     }
-    return compat;
+    return a[i] > b[i];
 }
 
-/* -1, 0, 1: major and minor of `a` against `b`. */
-static int epctx__compare_version(const uint64_t a[3], const uint64_t b[3], int parts)
+static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, const char **why)
 {
-    int i;
-    for (i = 0; i < parts; i++) {
-        if (a[i] != b[i]) {
-            return a[i] < b[i] ? -1 : 1;
-        }
+    enum { BACKEND = 0, SDK = 1, API = 4, BLOB = 7, ARCH = 10 };
+    uint64_t m[12], r[12];
+    if (!epctx__read_qnn(model, m) || !epctx__read_qnn(runtime, r)) {
+        *why = "one of the strings does not have QNN's six fields";
+        return EPCTX_COMPAT_NOT_APPLICABLE;
     }
-    return 0;
-}
-
-static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, epctx_error *why)
-{
-    epctx_compat verdict = EPCTX_COMPAT_UNSUPPORTED;
-    const char *text;
-    epctx_compat_qnn m, r;
-    if (!epctx_compat_read_qnn(model, &m) || !epctx_compat_read_qnn(runtime, &r)) {
-        verdict = EPCTX_COMPAT_NOT_APPLICABLE;
-        text = "one of the strings does not have QNN's six fields";
-    } else if (m.backend != r.backend) {
-        text = "another QNN backend";
-    } else if (epctx__compare_version(m.api, r.api, 2) > 0 ||
-               epctx__compare_version(m.sdk, r.sdk, 2) > 0) {
-        text = "made with a newer SDK than the machine has";
-    } else if (epctx__compare_version(m.blob, r.blob, 3) > 0) {
-        text = "the binary's version is newer than the machine can read";
-    } else if (m.arch > r.arch) {
-        text = "made for a newer HTP architecture";
-    } else if (m.arch < r.arch) {
-        verdict = EPCTX_COMPAT_PREFER_RECOMPILATION;
-        text = "made for an older HTP architecture";
+    if (m[BACKEND] != r[BACKEND]) {
+        *why = "another QNN backend";
+    } else if (epctx__is_newer(m + API, r + API, 2) || epctx__is_newer(m + SDK, r + SDK, 2)) {
+        *why = "made with a newer SDK than the machine has";
+    } else if (epctx__is_newer(m + BLOB, r + BLOB, 3)) {
+        *why = "the binary's version is newer than the machine can read";
+    } else if (m[ARCH] > r[ARCH]) {
+        *why = "made for a newer HTP architecture";
     } else {
-        verdict = EPCTX_COMPAT_OPTIMAL;
-        text = "same backend and architecture";
+        bool same = m[ARCH] == r[ARCH];
+        *why = same ? "same backend and architecture" : "made for an older HTP architecture";
+        return same ? EPCTX_COMPAT_OPTIMAL : EPCTX_COMPAT_PREFER_RECOMPILATION;
     }
-    return epctx__compat_verdict(why, verdict, text);
+    return EPCTX_COMPAT_UNSUPPORTED;
 }
 
 static bool epctx__compat_find(epctx_str text, epctx_str key, epctx_str *value)
 {
     epctx_str k;
-    while (epctx_compat_next(&text, &k, value)) {
+    while (epctx__compat_next(&text, &k, value)) {
         if (epctx_str_eq(k, key)) {
             return true;
         }
@@ -15940,96 +15822,87 @@ static bool epctx__compat_same(epctx_str a, epctx_str b, const char *key, bool m
     return major ? epctx_str_eq(epctx_str_cut(&x, '.'), epctx_str_cut(&y, '.')) : epctx_str_eq(x, y);
 }
 
-/* Strings of epctx_backend_compatibility. Another EP's string says nothing. A context of another
- * architecture or of another major version of the SDK must not be loaded (EPC-111, EPC-112); of
- * another minor version it may (EPC-113). Keys that we do not know say nothing. */
-static epctx_compat epctx__compare_own(epctx_str model, epctx_str runtime, epctx_error *why)
-{
-    static const struct {
-        const char *key;
-        bool major;
-        epctx_compat verdict; /* when the values differ */
-        const char *text;
-    } rules[] = {{"epctx", false, EPCTX_COMPAT_NOT_APPLICABLE,
-                  "the strings are of different formats"},
-                 {"source", false, EPCTX_COMPAT_NOT_APPLICABLE, "the strings are of different EPs"},
-                 {"arch", false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
-                 {"sdk", true, EPCTX_COMPAT_UNSUPPORTED, "another major version of the SDK"},
-                 {"sdk", false, EPCTX_COMPAT_PREFER_RECOMPILATION, "another version"}};
-    size_t i;
-    for (i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        if (!epctx__compat_same(model, runtime, rules[i].key, rules[i].major)) {
-            return epctx__compat_verdict(why, rules[i].verdict, rules[i].text);
-        }
-    }
-    return epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "the same values");
-}
-
 /* Every key is looked for in the other string: of what is longer, nobody wants to know. */
 #define EPCTX__COMPAT_MOST 4096u
 
 /* Whether each key of `a` is in `b`. */
 static bool epctx__compat_keys(epctx_str a, epctx_str b)
 {
-    epctx_str key, value, other;
-    while (epctx_compat_next(&a, &key, &value)) {
-        if (!epctx__compat_find(b, key, &other)) {
+    epctx_str key, value;
+    while (epctx__compat_next(&a, &key, &value)) {
+        if (!epctx__compat_find(b, key, &value)) {
             return false;
         }
     }
     return true;
 }
 
-static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, epctx_error *why)
+/* `own`: strings of epctx_backend_compatibility, in which keys that we do not know say nothing. A
+ * context of another architecture or major version of the SDK must not be loaded (EPC-111, EPC-112);
+ * of another minor version it may (EPC-113). */
+static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, bool own,
+                                         const char **why)
 {
-    epctx_str rest = model;
+    static const struct {
+        const char *key;
+        bool own, major;
+        epctx_compat verdict; /* when the values differ */
+        const char *text;
+    } rules[] = {
+        {"epctx", true, false, EPCTX_COMPAT_NOT_APPLICABLE, "the strings are of different formats"},
+        {"source", true, false, EPCTX_COMPAT_NOT_APPLICABLE, "the strings are of different EPs"},
+        {"", false, false, EPCTX_COMPAT_NOT_APPLICABLE, "the strings are of different EPs"},
+        {"arch", true, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
+        {"arch", false, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
+        {"hardware_architecture", false, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
+        {"sdk", true, true, EPCTX_COMPAT_UNSUPPORTED, "another major version of the SDK"},
+        {"sdk", true, false, EPCTX_COMPAT_PREFER_RECOMPILATION, "another version"}};
     epctx_str key, value, other;
-    epctx_compat verdict = EPCTX_COMPAT_OPTIMAL;
-    if (epctx_str_eq(model, runtime)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "equal strings");
+    size_t i;
+    *why = "the same values";
+    if (!own && (!epctx__compat_keys(model, runtime) || !epctx__compat_keys(runtime, model))) {
+        *why = "the strings have different keys";
+        return EPCTX_COMPAT_NOT_APPLICABLE;
     }
-    if (!epctx__compat_keys(model, runtime) || !epctx__compat_keys(runtime, model)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "the strings have different keys");
+    for (i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (rules[i].own == own &&
+            !epctx__compat_same(model, runtime, rules[i].key, rules[i].major)) {
+            *why = rules[i].text;
+            return rules[i].verdict;
+        }
     }
-    if (!epctx__compat_same(model, runtime, "", false)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "the strings are of different EPs");
-    }
-    while (epctx_compat_next(&rest, &key, &value)) {
+    while (!own && !epctx_str_eq(model, runtime) && epctx__compat_next(&model, &key, &value)) {
         (void)epctx__compat_find(runtime, key, &other);
-        if (epctx_str_eq(value, other)) {
-            continue;
+        if (!epctx_str_eq(value, other)) {
+            *why = "another version";
+            return EPCTX_COMPAT_PREFER_RECOMPILATION;
         }
-        if (epctx_str_is(key, "hardware_architecture") || epctx_str_is(key, "arch")) {
-            return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED, "another architecture");
-        }
-        verdict = EPCTX_COMPAT_PREFER_RECOMPILATION;
     }
-    return epctx__compat_verdict(why, verdict,
-                                 verdict == EPCTX_COMPAT_OPTIMAL ? "the same values"
-                                                                 : "another version");
+    return EPCTX_COMPAT_OPTIMAL;
 }
 
 EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
                                             epctx_str runtime, epctx_error *why)
 {
-    bool qnn = profile != NULL && (profile->traits & EPCTX_QNN_COMPAT) != 0;
+    epctx_compat verdict = EPCTX_COMPAT_NOT_APPLICABLE;
+    const char *text;
     epctx_str format;
     if (model.size == 0 || runtime.size == 0) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "there is no compatibility string");
+        text = "there is no compatibility string";
+    } else if (model.size > EPCTX__COMPAT_MOST || runtime.size > EPCTX__COMPAT_MOST) {
+        text = "no EP writes a string as long as this";
+    } else if (profile != NULL && (profile->traits & EPCTX_QNN_COMPAT) != 0) {
+        verdict = epctx__compare_qnn(model, runtime, &text);
+    } else {
+        bool own = epctx__compat_find(runtime, epctx_str_of("epctx"), &format);
+        verdict = epctx__compare_pairs(model, runtime, own, &text);
     }
-    if (model.size > EPCTX__COMPAT_MOST || runtime.size > EPCTX__COMPAT_MOST) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "no EP writes a string as long as this");
+    epctx_error_clear(why);
+    epctx_fail(why, EPCTX_ERR_VERSION, "%s", text);
+    if (why != NULL) {
+        why->status = EPCTX_OK;
     }
-    if (qnn) {
-        return epctx__compare_qnn(model, runtime, why);
-    }
-    return epctx__compat_find(runtime, epctx_str_of("epctx"), &format)
-               ? epctx__compare_own(model, runtime, why)
-               : epctx__compare_pairs(model, runtime, why);
+    return verdict;
 }
 
 static uint64_t epctx__hash_str(uint64_t h, epctx_str text)
@@ -16143,16 +16016,11 @@ static bool epctx__ref_end(epctx_str *rest, char end)
     return true;
 }
 
-static bool epctx__ref_number(epctx_str *rest, uint64_t *out)
-{
-    return epctx_str_take_number(rest, out) && epctx__ref_end(rest, ' ');
-}
-
 /* Text with its length in front and `end` behind it. */
 static bool epctx__ref_text(epctx_str *rest, char end, epctx_str *out)
 {
     uint64_t size;
-    if (!epctx__ref_number(rest, &size) || size > rest->size) {
+    if (!epctx__cut_number(rest, ' ', &size) || size > rest->size) {
         return false;
     }
     out->data = rest->data;
@@ -16164,8 +16032,8 @@ static bool epctx__ref_text(epctx_str *rest, char end, epctx_str *out)
 EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out)
 {
     epctx_str at = *rest;
-    if (!epctx__ref_number(&at, &out->size) || !epctx_str_take_hash(&at, &out->hash) ||
-        !epctx__ref_end(&at, ' ') || !epctx__ref_number(&at, &out->offset) ||
+    if (!epctx__cut_number(&at, ' ', &out->size) || !epctx_str_take_hash(&at, &out->hash) ||
+        !epctx__ref_end(&at, ' ') || !epctx__cut_number(&at, ' ', &out->offset) ||
         !epctx__ref_text(&at, ' ', &out->name) || !epctx__ref_text(&at, '\n', &out->location)) {
         return false;
     }
@@ -16231,57 +16099,40 @@ typedef struct epctx__piece {
 
 /* The graphs that a shared context holds already, whoever compiled them. */
 typedef struct epctx__known {
-    epctx_buffer graphs; /* epctx__known_graph each, in order */
+    epctx_list graphs;   /* epctx__known_graph, in the index's arena */
     epctx_map index;     /* name -> position among them */
     int64_t max_size;
 } epctx__known;
 
-static const epctx__known_graph *epctx__known_graphs(const epctx__known *known, size_t *count)
+/* Adds a graph to a shared context, unless it is `found` there. Another one of that name is an
+ * error. */
+static epctx_status epctx__known_add(epctx__known *known, const epctx__known_graph *graph,
+                                     bool *found, epctx_error *error)
 {
-    *count = known->graphs.size / sizeof(epctx__known_graph);
-    return (const epctx__known_graph *)(const void *)known->graphs.data;
-}
-
-/* Whether the shared context has this very graph; another one of that name is an error. */
-static epctx_status epctx__known_find(const epctx__known *known, epctx_str name, uint64_t hash,
-                                      bool *found, epctx_error *error)
-{
-    uint32_t at = epctx_map_get(&known->index, name);
-    size_t count;
-    const epctx__known_graph *graphs = epctx__known_graphs(known, &count);
-    *found = false;
+    const epctx__known_graph *graphs = (const epctx__known_graph *)known->graphs.items;
+    size_t count = known->graphs.count;
+    uint32_t at = epctx_map_get(&known->index, graph->name);
+    epctx__known_graph *added;
+    epctx_str name = graph->name;
     /* The index does not forget what was taken back. */
-    if (at >= count || !epctx_str_eq(graphs[at].name, name)) {
-        return EPCTX_OK;
+    *found = at < count && epctx_str_eq(graphs[at].name, name);
+    if (*found) {
+        return graphs[at].hash == graph->hash
+                   ? EPCTX_OK
+                   : epctx_fail(error, EPCTX_ERR_ARG,
+                                "the shared context has another graph '%S': generate with "
+                                "ep.context_node_name_prefix",
+                                &name);
     }
-    *found = graphs[at].hash == hash;
-    return *found ? EPCTX_OK
-                  : epctx_fail(error, EPCTX_ERR_ARG,
-                               "the shared context has another graph '%S': generate with "
-                               "ep.context_node_name_prefix",
-                               &name);
-}
-
-static epctx_status epctx__known_add(epctx__known *known, epctx_str name, uint64_t hash,
-                                     epctx_error *error)
-{
-    size_t count = known->graphs.size / sizeof(epctx__known_graph);
-    epctx__known_graph graph;
-    graph.name.data = epctx_arena_copy(known->index.arena, name);
-    graph.name.size = name.size;
-    graph.hash = hash;
-    if (graph.name.data == NULL || EPCTX__NEVER(count >= EPCTX_MAP_NONE) ||
-        epctx_map_put(&known->index, graph.name, (uint32_t)count) != EPCTX_OK ||
-        epctx_buffer_append(&known->graphs, &graph, sizeof graph) != EPCTX_OK) {
-        return epctx__nomem(error, name.size);
+    EPCTX__TRY(epctx__copy(known->index.arena, name, &name.data, error));
+    EPCTX__TRY(epctx__map_set(&known->index, name, count, error));
+    added = (epctx__known_graph *)epctx_list_add(&known->graphs, known->index.arena, sizeof *added);
+    if (added == NULL) {
+        return epctx__nomem(error, known->index.arena->missing);
     }
+    added->name = name;
+    added->hash = graph->hash;
     return EPCTX_OK;
-}
-
-/* Takes back the last graph added. */
-static void epctx__known_drop(epctx__known *known)
-{
-    known->graphs.size -= sizeof(epctx__known_graph);
 }
 
 /* What is asked for becomes what the backend can do of it. */
@@ -16313,6 +16164,7 @@ static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
 {
     epctx_allocator in_arena = epctx__in_arena(arena);
     memset(ep, 0, sizeof *ep);
+    EPCTX__TRY(epctx__backend_check(backend, error));
     ep->backend = backend;
     ep->opts = *opts;
     ep->arena = arena;
@@ -16336,20 +16188,20 @@ static epctx_status epctx__build_begin(const epctx_backend *b, const epctx_build
                                        void **build, epctx_error *error)
 {
     epctx_build_opts how = *opts;
-    epctx_status status;
+    epctx_status status = EPCTX_OK;
+    void *made = NULL;
     *build = NULL;
     EPCTX__TRY(epctx__weightless_agree(b, &how.weightless, error));
-    status = b->begin_fn(b->self, build, error);
-    if (status == EPCTX_OK && b->setup_fn != NULL) {
-        status = b->setup_fn(b->self, *build, &how, error);
-        if (status != EPCTX_OK) {
-            b->discard_fn(b->self, *build);
-        }
+    EPCTX__TRY(b->begin_fn(b->self, &made, error));
+    if (b->setup_fn != NULL) {
+        status = b->setup_fn(b->self, made, &how, error);
     }
     if (status != EPCTX_OK) {
-        *build = NULL;
+        b->discard_fn(b->self, made);
+        return status;
     }
-    return status;
+    *build = made;
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend,
@@ -16358,8 +16210,6 @@ EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend
 {
     epctx_build_opts how;
     epctx_error_clear(error);
-    memset(ep, 0, sizeof *ep);
-    EPCTX__TRY(epctx__backend_check(backend, error));
     EPCTX__TRY(epctx__ep_open(ep, backend, opts, room, arena, error));
     how.hooks = opts->hooks;
     how.prepare_only = opts->prepare_only;
@@ -16416,46 +16266,33 @@ static epctx_status epctx__ep_types(epctx_ep *ep, epctx_str name, epctx__piece *
     return EPCTX_OK;
 }
 
-static epctx_status epctx__ep_max_size(epctx_ep *ep, epctx_str name, epctx_error *error)
-{
-    const epctx_backend *b = ep->backend;
-    int64_t bytes = 0;
-    if (b->max_size_fn != NULL) {
-        EPCTX__TRY(b->max_size_fn(b->self, ep->build, name, &bytes, error));
-    }
-    if (bytes < 0) {
-        return epctx_fail(error, EPCTX_ERR_BACKEND, "max_size_fn gave %d bytes", bytes);
-    }
-    ep->max_size = bytes > ep->max_size ? bytes : ep->max_size;
-    return EPCTX_OK;
-}
-
 /* Compiles a graph, unless the shared context has it. */
 static epctx_status epctx__ep_graph(epctx_ep *ep, const epctx_graph *graph,
                                     const epctx__known_graph *id, epctx_error *error)
 {
     const epctx_backend *b = ep->backend;
-    bool known = false;
+    bool found = false;
     epctx_status status;
     if (ep->shared != NULL) {
-        EPCTX__TRY(epctx__known_find(ep->shared, id->name, id->hash, &known, error));
-        if (known) {
+        /* Before it is compiled: what is in the context and not known would be compiled again. */
+        EPCTX__TRY(epctx__known_add(ep->shared, id, &found, error));
+        if (found) {
             return EPCTX_OK;
         }
-        /* Before it is compiled: what is in the context and not known would be compiled again. */
-        EPCTX__TRY(epctx__known_add(ep->shared, id->name, id->hash, error));
     }
     status = b->compile_fn(b->self, ep->build, graph, id->name, id->hash, error);
     if (status != EPCTX_OK && ep->shared != NULL) {
-        epctx__known_drop(ep->shared);
+        ep->shared->graphs.count--;
     }
     return status;
 }
 
 EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, epctx_error *error)
 {
+    const epctx_backend *b = ep->backend;
     epctx__piece *p = &ep->pieces[ep->count];
     epctx__known_graph *id = &ep->graphs[ep->count];
+    int64_t bytes = 0;
     epctx_error_clear(error);
     if (ep->build == NULL || ep->count >= ep->room) {
         return epctx_fail(error, EPCTX_ERR_ARG, "there is room for %u pieces", (uint64_t)ep->room);
@@ -16466,23 +16303,15 @@ EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, 
     EPCTX__TRY(epctx__ep_name(ep, &id->name, error));
     EPCTX__TRY(epctx__ep_graph(ep, piece, id, error));
     EPCTX__TRY(epctx__ep_types(ep, id->name, p, error));
-    EPCTX__TRY(epctx__ep_max_size(ep, id->name, error));
+    if (b->max_size_fn != NULL) {
+        EPCTX__TRY(b->max_size_fn(b->self, ep->build, id->name, &bytes, error));
+    }
+    if (bytes < 0) {
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "max_size_fn gave %d bytes", bytes);
+    }
+    ep->max_size = bytes > ep->max_size ? bytes : ep->max_size;
     ep->count++;
     epctx__progress(ep->opts.hooks, "compile", ep->count, ep->room);
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__ep_notes(epctx_ep *ep, uint64_t hash, epctx_str *out,
-                                    epctx_error *error)
-{
-    const size_t size = sizeof EPCTX__HASH_KEY + 16;
-    epctx_text text;
-    char *memory;
-    EPCTX__NEW(memory, char, size, ep->arena, error);
-    text = epctx_text_of(memory, size);
-    epctx_text_put(&text, epctx_str_of(EPCTX__HASH_KEY));
-    epctx_text_put_hex(&text, hash, 16);
-    *out = epctx_text_str(&text);
     return EPCTX_OK;
 }
 
@@ -16494,27 +16323,11 @@ static bool epctx__stays_outside(const epctx_tensor *t, epctx_weightless_support
             (weightless == EPCTX_WEIGHTLESS_EXTERNAL_ONLY && t->location.size > 0));
 }
 
-static void epctx__ref_put_number(epctx_text *text, uint64_t value)
-{
-    epctx_text_put_number(text, value);
-    epctx_text_put_char(text, ' ');
-}
-
 static void epctx__ref_put_text(epctx_text *text, epctx_str part, char end)
 {
-    epctx__ref_put_number(text, part.size);
+    epctx_text_put_format(text, "%u ", (uint64_t)part.size);
     epctx_text_put(text, part);
     epctx_text_put_char(text, end);
-}
-
-static void epctx__ref_put(epctx_text *text, const epctx_tensor *t)
-{
-    epctx__ref_put_number(text, t->size);
-    epctx_text_put_hex(text, epctx_hash(t->data, t->size, 0), 16);
-    epctx_text_put_char(text, ' ');
-    epctx__ref_put_number(text, t->offset);
-    epctx__ref_put_text(text, t->name, ' ');
-    epctx__ref_put_text(text, t->location, '\n');
 }
 
 /* Text of the attribute that names a piece's weights; empty when it has none outside. */
@@ -16539,8 +16352,13 @@ static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, ep
     EPCTX__NEW(memory, char, capacity, ep->arena, error);
     text = epctx_text_of(memory, capacity);
     for (i = 0; i < piece->initializer_count; i++) {
-        if (epctx__stays_outside(&piece->initializers[i], ep->opts.weightless)) {
-            epctx__ref_put(&text, &piece->initializers[i]);
+        const epctx_tensor *t = &piece->initializers[i];
+        if (epctx__stays_outside(t, ep->opts.weightless)) {
+            epctx_text_put_format(&text, "%u ", (uint64_t)t->size);
+            epctx_text_put_hex(&text, epctx_hash(t->data, t->size, 0), 16);
+            epctx_text_put_format(&text, " %u ", t->offset);
+            epctx__ref_put_text(&text, t->name, ' ');
+            epctx__ref_put_text(&text, t->location, '\n');
         }
     }
     *out = epctx_text_str(&text);
@@ -16587,16 +16405,23 @@ static void epctx__ep_content(const epctx_ep *ep, size_t index, epctx_epnode *ou
     }
 }
 
-static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_error *error)
+static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
+                                   epctx_error *error)
 {
+    const size_t notes_size = sizeof EPCTX__HASH_KEY + 16;
     const epctx_graph *graph = ep->pieces[index].graph;
-    epctx_node *node = &ep->nodes[index];
     epctx_attr *attrs;
     epctx_epnode content;
     epctx_str weights;
+    epctx_text notes;
+    char *memory;
     EPCTX__NEW(attrs, epctx_attr, EPCTX_EP_ATTR_COUNT + 1, ep->arena, error);
+    EPCTX__NEW(memory, char, notes_size, ep->arena, error);
+    notes = epctx_text_of(memory, notes_size);
+    epctx_text_put(&notes, epctx_str_of(EPCTX__HASH_KEY));
+    epctx_text_put_hex(&notes, ep->graphs[index].hash, 16);
     epctx__ep_content(ep, index, &content);
-    EPCTX__TRY(epctx__ep_notes(ep, ep->graphs[index].hash, &content.notes, error));
+    content.notes = epctx_text_str(&notes);
     node->name = content.partition_name;
     node->op_type = epctx_str_of(EPCTX_OP_TYPE);
     node->domain = epctx_str_of(EPCTX_DOMAIN);
@@ -16621,37 +16446,31 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_error *erro
     return EPCTX_OK;
 }
 
-/* The context itself, unless it is shared and goes on, and the nodes. */
-static epctx_status epctx__ep_make(epctx_ep *ep, epctx_error *error)
-{
-    void *build = ep->build;
-    size_t i;
-    if (ep->shared == NULL) {
-        ep->build = NULL;
-        EPCTX__TRY(ep->backend->finish_fn(ep->backend->self, build, &ep->binary, error));
-    }
-    EPCTX__NEW(ep->nodes, epctx_node, ep->count, ep->arena, error);
-    for (i = 0; i < ep->count; i++) {
-        EPCTX__TRY(epctx__ep_node(ep, i, error));
-    }
-    return EPCTX_OK;
-}
-
 EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error)
 {
-    epctx_status status;
+    void *build = ep->build;
+    epctx_status status = EPCTX_OK;
+    epctx_node *nodes;
+    size_t i;
     epctx_error_clear(error);
-    if (ep->build == NULL) {
+    if (build == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG, "there is no context under construction");
     }
-    status = epctx_cancelled(ep->opts.hooks, error);
-    status = status == EPCTX_OK ? epctx__ep_make(ep, error) : status;
-    if (status != EPCTX_OK) {
-        ep->nodes = NULL;
-        epctx_fail(error, status, "the context of %s cannot be made: %s", ep->backend->source,
-                   epctx_status_text(status));
+    EPCTX__TRY(epctx_cancelled(ep->opts.hooks, error));
+    if (ep->shared == NULL) { /* else it goes on */
+        ep->build = NULL;
+        status = ep->backend->finish_fn(ep->backend->self, build, &ep->binary, error);
     }
-    return status;
+    if (status != EPCTX_OK) {
+        return epctx_fail(error, status, "the context of %s cannot be made: %s",
+                          ep->backend->source, epctx_status_text(status));
+    }
+    EPCTX__NEW(nodes, epctx_node, ep->count, ep->arena, error);
+    for (i = 0; i < ep->count; i++) {
+        EPCTX__TRY(epctx__ep_node(ep, i, &nodes[i], error));
+    }
+    ep->nodes = nodes;
+    return EPCTX_OK;
 }
 
 EPCTX_API const epctx_node *epctx_ep_context_nodes(const epctx_ep *ep, size_t *count)
@@ -18297,6 +18116,8 @@ typedef struct epctx__asked {
     const epctx_backend *backend;
     const epctx__binary_file *binary;
     const char *path, *alias; /* of epctx__names */
+    epctx_span payload;       /* not empty: the context is here, and nobody else gets it */
+    bool changes;             /* somebody may change `payload`: it is copied */
     uint64_t size;            /* bytes of the binary that is wanted; 0: any */
     const epctx_map *own;     /* graphs that the session has already: nodes of one model may name
                                  the same graph */
@@ -18642,11 +18463,11 @@ static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_m
     return EPCTX_OK;
 }
 
-/* The context of a new entry, from `payload` or, when that has no bytes, from the file. Without the
- * lock. */
-static epctx_status epctx__entry_open(epctx__entry *entry, const epctx__asked *asked,
-                                      epctx_span payload, epctx_error *error)
+/* The context of a new entry, from the node or from the file. Without the lock. */
+static epctx_status epctx__entry_open(epctx_workspace *w, epctx__entry *entry,
+                                      const epctx__asked *asked, epctx_error *error)
 {
+    epctx_span payload = asked->payload;
     epctx_status status;
     if (payload.size == 0) {
         EPCTX__TRY(epctx__binary_read(asked->binary, &entry->mapping, error));
@@ -18657,6 +18478,13 @@ static epctx_status epctx__entry_open(epctx__entry *entry, const epctx__asked *a
         if (asked->size != 0 && asked->size != payload.size) {
             return epctx__other_size(asked->binary->name, payload.size, asked->size, error);
         }
+    } else if (asked->changes) {
+        entry->copy = w->allocator.alloc_fn(w->allocator.user, payload.size);
+        if (entry->copy == NULL) {
+            return epctx__nomem(error, payload.size);
+        }
+        memcpy(entry->copy, payload.data, payload.size);
+        payload.data = (const uint8_t *)entry->copy;
     }
     status = entry->backend.load_fn(entry->backend.self, payload, &entry->context, error);
     if (status != EPCTX_OK) {
@@ -18704,14 +18532,13 @@ static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, ep
 static epctx_status epctx__take_loaded(epctx_workspace *w, epctx__asked *asked, epctx_bound *out,
                                        epctx_error *error)
 {
-    const epctx_span none = {NULL, 0};
     epctx__entry *entry = epctx__entry_make(w, asked, error);
     epctx_status status;
     if (entry == NULL) {
         return EPCTX_ERR_NOMEM;
     }
     epctx__workspace_unlock(w);
-    status = epctx__entry_open(entry, asked, none, error);
+    status = epctx__entry_open(w, entry, asked, error);
     epctx__workspace_lock(w);
     asked->loaded = status == EPCTX_OK;
     if (asked->loaded) {
@@ -18861,7 +18688,6 @@ static void epctx__group_free(epctx_workspace *w, epctx__group *group)
     for (p = group->pending; p != NULL; p = p->next) {
         epctx__pending_drop(p);
     }
-    epctx_buffer_free(&group->known.graphs);
     epctx_arena_free(&group->arena);
     w->allocator.free_fn(w->allocator.user, group);
 }
@@ -18954,7 +18780,6 @@ static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
     group->weightless = weightless;
     group->pending_end = &group->pending;
     epctx_arena_init(&group->arena, &w->allocator);
-    epctx_buffer_init(&group->known.graphs, &w->allocator);
     epctx_map_init(&group->known.index, &group->arena);
     group->name = epctx_arena_copy(&group->arena, epctx_str_of(name));
     *out = group;
@@ -19238,14 +19063,12 @@ static epctx_status epctx__pending_stamp(const epctx__group *group, epctx_model 
 {
     epctx__stamp_text stamp;
     epctx_str value;
-    size_t graphs;
-    (void)epctx__known_graphs(&group->known, &graphs);
     if (!epctx__stamp_of(model, epctx_str_of(group->backend->source), &value)) {
         return EPCTX_OK;
     }
     epctx__stamp_begin(&stamp, &model->arena);
     epctx__stamp_put(&stamp, value);
-    epctx__stamp_put_binary(&stamp, binary, graphs);
+    epctx__stamp_put_binary(&stamp, binary, group->known.graphs.count);
     return epctx__stamp_write(&stamp, model, group->backend->source, error);
 }
 
@@ -19324,7 +19147,7 @@ static epctx_status epctx__group_commit(epctx__group *group, epctx_span bytes,
     epctx__output_one(&file, group->binary_path, group->binary, &bytes);
     c->hooks = hooks;
     EPCTX__TRY(epctx_commit_set_folder(c, group->folder, error));
-    if (group->known.graphs.size > 0) {
+    if (group->known.graphs.count > 0) {
         EPCTX__TRY(epctx_commit_put_file(c, &file, epctx__overwrite(group->overwrite), error));
     }
 #ifndef EPCTX_NO_EDIT
@@ -19343,8 +19166,8 @@ static epctx_status epctx__group_output(epctx_workspace *w, epctx__group *group,
 {
     const epctx_backend *b = group->backend;
     void *build = group->build;
-    size_t count;
-    const epctx__known_graph *graphs = epctx__known_graphs(&group->known, &count);
+    const epctx__known_graph *graphs = (const epctx__known_graph *)group->known.graphs.items;
+    size_t count = group->known.graphs.count;
     epctx_span bytes;
     group->build = NULL;
     EPCTX__TRY(b->finish_fn(b->self, build, binary, error));
@@ -19699,6 +19522,7 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 /* A node with a context of its own. */
 typedef struct epctx__owner {
     epctx__binary_file file; /* no name: the context is in the node */
+    epctx_span payload;
     const char *path, *alias;
     epctx__entry *entry; /* its context, held until everything is loaded */
 } epctx__owner;
@@ -19709,14 +19533,36 @@ typedef struct epctx__loading {
     epctx_load_opts opts;
     const char *model_path;
     epctx__binary_file file; /* where files are */
-    bool changes;           /* embedded contexts are in a mapped file */
-    uint64_t size;          /* of the binary that the model was compiled with; 0: not known */
+    bool changes;            /* embedded contexts are in a mapped file */
+    uint64_t size;           /* of the binary that the model was compiled with; 0: not known */
     epctx__owner *owners;
     size_t owner_count;
-    epctx_map taken; /* graphs that this set has */
-    size_t misses;   /* contexts that did not have the graph of a node */
+    epctx_map taken;       /* graphs that this set has */
+    size_t misses;         /* contexts that did not have the graph of a node */
     const char *attribute; /* that a failure is about, or NULL */
+    /* epctx_load: */
+    const struct epctx_model *model;
+    const epctx_bound *weighted;        /* whose weights were asked for last, */
+    struct epctx__weight_model *source; /* and the model that has them */
 } epctx__loading;
+
+#ifndef EPCTX_NO_WIRE
+
+typedef struct epctx__source_weight {
+    epctx_view view;
+    epctx_tensor tensor; /* when it was found to have this hash; else without data */
+    uint64_t hash;
+} epctx__source_weight;
+
+/* A model that has weights, open as long as contexts use them. */
+typedef struct epctx__weight_model {
+    struct epctx__weight_model *next;
+    epctx_model model;
+    epctx_map names; /* initializer -> index of */
+    epctx__source_weight *weights;
+} epctx__weight_model;
+
+#endif
 
 /* Whatever fails while a context is loaded is reported as INVALID_GRAPH. */
 static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_bound *bound,
@@ -19772,90 +19618,34 @@ static bool epctx__load_claims(const epctx__loading *l, epctx_str source)
                : epctx_str_is(source, l->loaded->backend->source);
 }
 
-/* Room for `ours` nodes. */
-static epctx_status epctx__load_room(epctx__loading *l, size_t ours, epctx_error *error)
-{
-    EPCTX__NEW(l->loaded->bound, epctx_bound, ours, &l->loaded->arena, error);
-    EPCTX__NEW(l->owners, epctx__owner, ours, &l->loaded->arena, error);
-    return EPCTX_OK;
-}
-
 /* -- contexts -- */
 
-static epctx__asked epctx__load_asked(epctx__loading *l, const epctx_bound *bound,
-                                      const epctx__owner *owner)
-{
-    epctx__asked asked;
-    memset(&asked, 0, sizeof asked);
-    asked.backend = l->loaded->backend;
-    asked.binary = &owner->file;
-    asked.path = owner->path;
-    asked.alias = owner->alias;
-    asked.size = l->size;
-    asked.own = &l->taken;
-    asked.key = epctx__load_key(l, &bound->node);
-    asked.hash = epctx_notes_hash(bound->node.notes);
-    return asked;
-}
-
-/* The context that is in a node: nobody else gets it. It is copied out of a model in a mapped file,
- * which somebody else might change between the backend's check and its use. */
-static epctx_status epctx__load_embedded(epctx__loading *l, const epctx_bound *bound,
-                                         epctx__owner *owner, epctx_error *error)
-{
-    const epctx_allocator *allocator = &l->loaded->workspace->allocator;
-    epctx__asked asked = epctx__load_asked(l, bound, owner);
-    epctx__entry *entry;
-    epctx_span payload;
-    epctx_status status = EPCTX_OK;
-    payload.data = (const uint8_t *)bound->node.ep_cache_context.data;
-    payload.size = bound->node.ep_cache_context.size;
-    if (payload.size == 0) {
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "is empty: main_context 1 and embed_mode 1 need the payload here");
-    }
-    asked.path = asked.alias = "";
-    epctx__workspace_lock(l->loaded->workspace);
-    entry = epctx__entry_make(l->loaded->workspace, &asked, error);
-    if (entry != NULL) {
-        entry->closed = true;
-        epctx__turn_end(l->loaded->workspace, &entry->turn);
-    }
-    epctx__workspace_unlock(l->loaded->workspace);
-    owner->entry = entry;
-    if (entry != NULL && l->changes) {
-        entry->copy = allocator->alloc_fn(allocator->user, payload.size);
-        status = entry->copy != NULL ? EPCTX_OK : epctx__nomem(error, payload.size);
-    }
-    EPCTX__TRY(entry != NULL ? status : EPCTX_ERR_NOMEM);
-    if (l->changes) {
-        memcpy(entry->copy, payload.data, payload.size);
-        payload.data = (const uint8_t *)entry->copy;
-    }
-    return epctx__entry_open(entry, &asked, payload, error);
-}
-
-/* What somebody took for a path, and not what it holds, is for messages. */
-static bool epctx__is_path(epctx_str text)
-{
-    size_t i = 0;
-    while (i < text.size && (uint8_t)text.data[i] >= 0x20 && text.data[i] != 0x7f) {
-        i++;
-    }
-    return i == text.size && text.size < EPCTX_PATH_MAX && epctx_str_is_utf8(text);
-}
-
-/* Where the binary of a node is. It need not be there any more when the workspace has its graphs. */
+/* Where the context of a node is. A file need not be there any more when the workspace has its
+ * graphs. */
 static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bound,
                                        epctx__owner *owner, epctx_error *error)
 {
     epctx_arena *arena = &l->loaded->arena;
+    epctx_str given = bound->node.ep_cache_context;
     epctx__names place;
-    if (!epctx__is_path(bound->node.ep_cache_context)) {
+    size_t i = 0;
+    if (bound->node.embed_mode == 1) {
+        owner->path = owner->alias = "";
+        owner->payload.data = (const uint8_t *)given.data;
+        owner->payload.size = given.size;
+        return given.size > 0 ? EPCTX_OK
+                              : epctx_fail(error, EPCTX_ERR_CONTEXT,
+                                           "is empty: main_context 1 and embed_mode 1 need the "
+                                           "payload here");
+    }
+    while (i < given.size && (uint8_t)given.data[i] >= 0x20 && given.data[i] != 0x7f) {
+        i++;
+    }
+    if (i < given.size || given.size >= EPCTX_PATH_MAX || !epctx_str_is_utf8(given)) {
         return epctx_fail(error, EPCTX_ERR_PATH,
                           "embed_mode is 0, so a path is expected, found %u bytes that are none: "
                           "if they are the context itself, embed_mode must be 1",
-                          (uint64_t)bound->node.ep_cache_context.size);
+                          (uint64_t)given.size);
     }
     if (l->opts.io == NULL) {
         EPCTX__TRY(epctx_path_base(epctx_str_of(l->model_path),
@@ -19863,13 +19653,12 @@ static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bou
                                    error));
     }
     owner->file = l->file;
-    owner->file.name = bound->node.ep_cache_context;
+    owner->file.name = given;
     EPCTX__TRY(epctx__names_find(&owner->file, &place, error));
     EPCTX__TRY(epctx__copy(arena, epctx_str_of(place.path), &owner->path, error));
     return epctx__copy(arena, epctx_str_of(place.alias), &owner->alias, error);
 }
 
-/* Checks a node, and opens the context that is in it. */
 static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epctx_error *error)
 {
     const epctx_backend *b = l->loaded->backend;
@@ -19879,11 +19668,9 @@ static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epc
         EPCTX__TRY(b->check_fn(b->self, &bound->node, error));
     }
     if (epctx__load_has_own(l, &bound->node)) {
-        epctx__owner *owner = &l->owners[l->owner_count++];
-        bound->owner = owner;
+        bound->owner = &l->owners[l->owner_count++];
         l->attribute = "ep_cache_context";
-        return bound->node.embed_mode == 1 ? epctx__load_embedded(l, bound, owner, error)
-                                           : epctx__load_locate(l, bound, owner, error);
+        return epctx__load_locate(l, bound, bound->owner, error);
     }
     return EPCTX_OK;
 }
@@ -19893,17 +19680,6 @@ static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epc
 /* A node without a context of its own is looked for in those of the others. This many misses no
  * real model has; without a limit the time would grow with nodes times contexts. */
 #define EPCTX__MISSES 131072u
-
-static epctx_status epctx__load_missed(epctx__loading *l, epctx_status status, epctx_error *error)
-{
-    if (status != EPCTX_ERR_CONTEXT || ++l->misses <= EPCTX__MISSES) {
-        return status;
-    }
-    epctx_error_clear(error);
-    return epctx_fail(error, EPCTX_ERR_LIMIT,
-                      "too many nodes without a context of their own, and too many contexts to "
-                      "look for them in");
-}
 
 /* The graph of a node from the context of `owner`. How: from what is open; from what waits in the
  * workspace; or from what is loaded now. */
@@ -19918,8 +19694,19 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
 {
     const char *about = owner == bound->owner ? NULL : "main_context";
     epctx_workspace *w = l->loaded->workspace;
-    epctx__asked asked = epctx__load_asked(l, bound, owner);
+    epctx__asked asked;
     epctx_status status;
+    memset(&asked, 0, sizeof asked);
+    asked.backend = l->loaded->backend;
+    asked.binary = &owner->file;
+    asked.path = owner->path;
+    asked.alias = owner->alias;
+    asked.payload = owner->payload;
+    asked.changes = l->changes;
+    asked.size = l->size;
+    asked.own = &l->taken;
+    asked.key = epctx__load_key(l, &bound->node);
+    asked.hash = epctx_notes_hash(bound->node.notes);
     epctx_error_clear(error);
     epctx__workspace_lock(w);
     if (how == EPCTX__LOAD_OPEN) {
@@ -19943,23 +19730,32 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
 static epctx_status epctx__load_find(epctx__loading *l, epctx_bound *bound, epctx_error *error)
 {
     const int ways = l->opts.workspace != NULL ? EPCTX__LOAD_NOW : EPCTX__LOAD_OPEN;
-    epctx_status status = EPCTX_ERR_CONTEXT;
     size_t i;
     int how;
     l->attribute = "main_context";
-    epctx_fail(error, status,
+    epctx_fail(error, EPCTX_ERR_CONTEXT,
                "is 0, but no node of source '%s' in this model has main_context 1",
                l->loaded->backend->source);
     for (how = EPCTX__LOAD_OPEN; how <= ways; how++) {
-        for (i = 0; i < l->owner_count && status == EPCTX_ERR_CONTEXT; i++) {
+        for (i = 0; i < l->owner_count; i++) {
             epctx__owner *owner = &l->owners[i];
-            if (how == EPCTX__LOAD_OPEN ? owner->entry != NULL : owner->file.name.size > 0) {
-                status = epctx__load_take(l, bound, owner, (epctx__load_how)how, error);
-                status = epctx__load_missed(l, status, error);
+            epctx_status status;
+            if (how == EPCTX__LOAD_OPEN ? owner->entry == NULL : owner->file.name.size == 0) {
+                continue;
+            }
+            status = epctx__load_take(l, bound, owner, (epctx__load_how)how, error);
+            if (status != EPCTX_ERR_CONTEXT) {
+                return status;
+            }
+            if (++l->misses > EPCTX__MISSES) {
+                epctx_error_clear(error);
+                return epctx_fail(error, EPCTX_ERR_LIMIT,
+                                  "too many nodes without a context of their own, and too many "
+                                  "contexts to look for them in");
             }
         }
     }
-    return status;
+    return EPCTX_ERR_CONTEXT;
 }
 
 /* Gives a bound graph the weights that its node names. */
@@ -20004,15 +19800,10 @@ static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, e
 /* Binds a node to its graph, in its own context or in another node's. */
 static epctx_status epctx__load_bind(epctx__loading *l, epctx_bound *bound, epctx_error *error)
 {
-    epctx__owner *owner = bound->owner;
     l->attribute = NULL;
-    if (owner == NULL) {
-        EPCTX__TRY(epctx__load_find(l, bound, error));
-    } else {
-        EPCTX__TRY(epctx__load_take(l, bound, owner,
-                                    owner->entry != NULL ? EPCTX__LOAD_OPEN : EPCTX__LOAD_NOW,
-                                    error));
-    }
+    EPCTX__TRY(bound->owner != NULL
+                   ? epctx__load_take(l, bound, bound->owner, EPCTX__LOAD_NOW, error)
+                   : epctx__load_find(l, bound, error));
     return epctx__load_weights(l, bound, error);
 }
 
@@ -20024,24 +19815,25 @@ static epctx_status epctx__load_bound(epctx__loading *l, epctx_error *error)
     size_t done = 0;
     size_t i;
     int step;
-    epctx_status status;
-    for (i = 0; i < loaded->bound_count; i++) {
-        status = epctx__load_check(l, &loaded->bound[i], error);
-        if (status != EPCTX_OK) {
-            return epctx__load_failed(l, &loaded->bound[i], status, error);
-        }
-    }
-    /* Who brings a binary comes first: the others find it loaded. */
-    for (step = 0; step < 2; step++) {
+    /* Checks first. Then who brings a binary: the others find it loaded. */
+    for (step = 0; step < 3; step++) {
         for (i = 0; i < loaded->bound_count; i++) {
-            if ((loaded->bound[i].owner != NULL) != (step == 0)) {
+            epctx_bound *bound = &loaded->bound[i];
+            epctx_status status = EPCTX_OK;
+            if (step == 0) {
+                status = epctx__load_check(l, bound, error);
+            } else if ((bound->owner != NULL) == (step == 1)) {
+                status = epctx__load_bind(l, bound, error);
+                done += status == EPCTX_OK;
+            } else {
                 continue;
             }
-            status = epctx__load_bind(l, &loaded->bound[i], error);
             if (status != EPCTX_OK) {
-                return epctx__load_failed(l, &loaded->bound[i], status, error);
+                return epctx__load_failed(l, bound, status, error);
             }
-            epctx__progress(l->opts.hooks, "load", ++done, loaded->bound_count);
+            if (step > 0) {
+                epctx__progress(l->opts.hooks, "load", done, loaded->bound_count);
+            }
         }
     }
     return EPCTX_OK;
@@ -20104,32 +19896,6 @@ static epctx_status epctx__load_end(epctx__loading *l, epctx_status status, epct
     return status;
 }
 
-#ifndef EPCTX_NO_WIRE
-
-/* A weight that was found to have this hash. Without data: not looked at. */
-typedef struct epctx__verified {
-    epctx_tensor tensor;
-    uint64_t hash;
-} epctx__verified;
-
-/* A model that has weights, open as long as contexts use them. */
-typedef struct epctx__weight_model {
-    struct epctx__weight_model *next;
-    epctx_model model;
-    epctx_map names;         /* initializer -> index of */
-    const epctx_view *views;
-    epctx__verified *verified; /* at the same index */
-} epctx__weight_model;
-
-static void epctx__weights_close(epctx_loaded *loaded)
-{
-    for (; loaded->sources != NULL; loaded->sources = loaded->sources->next) {
-        epctx_model_close(&loaded->sources->model);
-    }
-}
-
-#endif
-
 EPCTX_API void epctx_unload(epctx_loaded *loaded)
 {
     epctx_workspace *w = loaded != NULL ? loaded->workspace : NULL;
@@ -20151,7 +19917,9 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded)
     }
     epctx__workspace_unlock(w);
 #ifndef EPCTX_NO_WIRE
-    epctx__weights_close(loaded);
+    for (; loaded->sources != NULL; loaded->sources = loaded->sources->next) {
+        epctx_model_close(&loaded->sources->model);
+    }
 #endif
     epctx_arena_free(&loaded->arena);
     memset(loaded, 0, sizeof *loaded);
@@ -20163,7 +19931,8 @@ static epctx_status epctx__load_records(epctx__loading *l, const epctx_node *nod
 {
     epctx_loaded *loaded = l->loaded;
     size_t i;
-    EPCTX__TRY(epctx__load_room(l, count, error));
+    EPCTX__NEW(loaded->bound, epctx_bound, count, &loaded->arena, error);
+    EPCTX__NEW(l->owners, epctx__owner, count, &loaded->arena, error);
     for (i = 0; i < count; i++) {
         const epctx_attr *source = epctx_node_attr(&nodes[i], "source");
         const epctx_attr *weights = epctx_node_attr(&nodes[i], EPCTX_WEIGHTS_ATTR);
@@ -20178,6 +19947,7 @@ static epctx_status epctx__load_records(epctx__loading *l, const epctx_node *nod
         bound->weights = weights != NULL ? weights->s : epctx_str_of(NULL);
         loaded->bound_count++;
     }
+    loaded->other_nodes = count - loaded->bound_count;
     return epctx__load_bound(l, error);
 }
 
@@ -20194,25 +19964,17 @@ EPCTX_API epctx_status epctx_load_nodes(epctx_loaded *loaded, const epctx_node *
 
 /* -- a model's bytes -- */
 
-/* Where the weights of a model that is being loaded come from. */
-typedef struct epctx__weight_user {
-    epctx__loading *l;
-    const epctx_model *model;
-    const epctx_bound *bound;   /* whose weights were asked for last, */
-    epctx__weight_model *found; /* and the model that has them */
-} epctx__weight_user;
-
 /* Where the source is: as the caller says, else as the node names it beside the model, canonical;
  * "": in memory. */
-static epctx_status epctx__weights_find(const epctx__weight_user *from, epctx_str name,
-                                        char *path, epctx_error *error)
+static epctx_status epctx__weights_find(const epctx__loading *l, epctx_str name, char *path,
+                                        epctx_error *error)
 {
-    const epctx_load_opts *opts = &from->l->opts;
-    const epctx_model *model = from->model;
-    epctx_str folder = epctx_str_of(opts->source_model_path);
+    const epctx_model *model = l->model;
+    epctx_str folder = epctx_str_of(l->opts.source_model_path);
+    epctx_error why;
     epctx_status status;
     path[0] = '\0';
-    if (opts->source_model.data != NULL) {
+    if (l->opts.source_model.data != NULL) {
         return EPCTX_OK;
     }
     if (folder.size > 0) {
@@ -20223,29 +19985,26 @@ static epctx_status epctx__weights_find(const epctx__weight_user *from, epctx_st
                           "the weights are in the source model, which the node does not name: say "
                           "where it is (ep.context_source_model_path)");
     }
-    status = epctx_path_base(epctx_str_of(model->path), epctx_str_of(opts->context_file_path),
-                             &folder, error);
+    epctx_error_clear(&why);
+    status = epctx_path_base(epctx_str_of(model->path), epctx_str_of(l->opts.context_file_path),
+                             &folder, &why);
     if (status == EPCTX_OK) {
-        status = epctx_path_find(epctx_model_io(model), folder, name, model->path_flags, path, EPCTX_PATH_MAX,
-                                 error);
+        status = epctx_path_find(epctx_model_io(model), folder, name, model->path_flags, path,
+                                 EPCTX_PATH_MAX, &why);
     }
-    if (status != EPCTX_OK) {
-        epctx_error why = *error;
-        epctx_error_clear(error);
-        return epctx_fail(error, status,
-                          "the weights are in the source model '%S', which is not beside this one "
-                          "(%s): say where it is (ep.context_source_model_path)",
-                          &name, why.message);
-    }
-    return EPCTX_OK;
+    return status == EPCTX_OK
+               ? EPCTX_OK
+               : epctx_fail(error, status,
+                            "the weights are in the source model '%S', which is not beside this "
+                            "one (%s): say where it is (ep.context_source_model_path)",
+                            &name, why.message);
 }
 
-static epctx_status epctx__weights_open(const epctx__weight_user *from, const char *path,
-                                        epctx_model *out, epctx_error *error)
+static epctx_status epctx__weights_open(const epctx__loading *l, const char *path, epctx_model *out,
+                                        epctx_error *error)
 {
-    const epctx_load_opts *opts = &from->l->opts;
-    const epctx_model *model = from->model;
-    epctx_arena *arena = &from->l->loaded->arena;
+    const epctx_model *model = l->model;
+    epctx_arena *arena = &l->loaded->arena;
     epctx_open_opts how;
     epctx_str folder = epctx_str_of(NULL);
     memset(&how, 0, sizeof how);
@@ -20259,55 +20018,44 @@ static epctx_status epctx__weights_open(const epctx__weight_user *from, const ch
     }
     /* Bytes have no folder, nor need one. */
     if (epctx_str_of(model->external_folder).size == 0 &&
-        epctx_path_base(epctx_str_of(model->path), epctx_str_of(opts->context_file_path), &folder,
+        epctx_path_base(epctx_str_of(model->path), epctx_str_of(l->opts.context_file_path), &folder,
                         NULL) == EPCTX_OK) {
         EPCTX__TRY(epctx__copy(arena, folder.size > 0 ? folder : epctx_str_of("."),
                                &how.external_folder, error));
     }
-    return epctx_model_open_memory(out, opts->source_model.data, opts->source_model.size, &how,
+    return epctx_model_open_memory(out, l->opts.source_model.data, l->opts.source_model.size, &how,
                                    error);
 }
 
-/* Where the initializers of the source are. */
-static epctx_status epctx__weights_index(epctx_arena *arena, epctx__weight_model *source,
-                                         epctx_error *error)
-{
-    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&source->model));
-    size_t room = epctx_cursor_count(it);
-    epctx_tensor_view tensor;
-    epctx_view *views;
-    uint32_t count = 0;
-    EPCTX__NEW(views, epctx_view, room, arena, error);
-    EPCTX__NEW(source->verified, epctx__verified, room, arena, error);
-    source->views = views;
-    epctx_map_init(&source->names, arena);
-    while (epctx_next_tensor(&it, &tensor)) {
-        views[count] = tensor.view;
-        EPCTX__TRY(epctx__map_set(&source->names, tensor.name, count++, error));
-    }
-    return EPCTX_OK;
-}
-
 /* The source of a node. Nodes may write the path of one model in many ways: it is opened once. */
-static epctx_status epctx__weights_source(epctx__weight_user *from, epctx_str name,
-                                          epctx_error *error)
+static epctx_status epctx__weights_source(epctx__loading *l, epctx_str name, epctx_error *error)
 {
-    epctx_loaded *loaded = from->l->loaded;
+    epctx_arena *arena = &l->loaded->arena;
+    epctx__weight_model *source = l->loaded->sources;
     char path[EPCTX_PATH_MAX];
-    epctx__weight_model *source = loaded->sources;
-    EPCTX__TRY(epctx__weights_find(from, name, path, error));
+    epctx_cursor it;
+    epctx_tensor_view tensor;
+    size_t count = 0;
+    EPCTX__TRY(epctx__weights_find(l, name, path, error));
     while (source != NULL && strcmp(source->model.path, path) != 0) {
         source = source->next;
     }
-    from->found = source;
+    l->source = source;
     if (source != NULL) {
         return EPCTX_OK;
     }
-    EPCTX__NEW(source, epctx__weight_model, 1, &loaded->arena, error);
-    EPCTX__TRY(epctx__weights_open(from, path, &source->model, error));
-    source->next = loaded->sources;
-    loaded->sources = from->found = source;
-    return epctx__weights_index(&loaded->arena, source, error);
+    EPCTX__NEW(source, epctx__weight_model, 1, arena, error);
+    EPCTX__TRY(epctx__weights_open(l, path, &source->model, error));
+    source->next = l->loaded->sources;
+    l->loaded->sources = l->source = source;
+    it = epctx_graph_initializers(epctx_model_graph(&source->model));
+    EPCTX__NEW(source->weights, epctx__source_weight, epctx_cursor_count(it), arena, error);
+    epctx_map_init(&source->names, arena);
+    for (; epctx_next_tensor(&it, &tensor); count++) {
+        source->weights[count].view = tensor.view;
+        EPCTX__TRY(epctx__map_set(&source->names, tensor.name, count, error));
+    }
+    return EPCTX_OK;
 }
 
 /* One weight that a node names, from the source, verified: once, however often it is named. */
@@ -20315,26 +20063,24 @@ static epctx_status epctx__weight_get(void *user, const epctx_bound *bound,
                                       const epctx_weight_ref *ref, epctx_tensor *out,
                                       epctx_error *error)
 {
-    epctx__weight_user *from = (epctx__weight_user *)user;
-    epctx__weight_model *source;
-    epctx__verified *weight;
+    epctx__loading *l = (epctx__loading *)user;
+    epctx__source_weight *weight;
     const char *file;
     uint32_t at;
-    if (from->bound != bound) {
-        EPCTX__TRY(epctx__weights_source(from, bound->node.onnx_model_filename, error));
-        from->bound = bound;
+    if (l->weighted != bound) {
+        EPCTX__TRY(epctx__weights_source(l, bound->node.onnx_model_filename, error));
+        l->weighted = bound;
     }
-    source = from->found;
-    file = source->model.path[0] != '\0' ? source->model.path : "(from memory)";
-    at = epctx_map_get(&source->names, ref->name);
+    file = l->source->model.path[0] != '\0' ? l->source->model.path : "(from memory)";
+    at = epctx_map_get(&l->source->names, ref->name);
     if (at == EPCTX_MAP_NONE) {
         return epctx_weight_verify(ref, NULL, file, error);
     }
-    weight = &source->verified[at];
+    weight = &l->source->weights[at];
     if (weight->tensor.data == NULL || weight->tensor.size != ref->size ||
         weight->hash != ref->hash) {
-        EPCTX__TRY(epctx_tensor_load(&source->model, source->views[at], &from->l->loaded->arena,
-                                     out, error));
+        EPCTX__TRY(epctx_tensor_load(&l->source->model, weight->view, &l->loaded->arena, out,
+                                     error));
         EPCTX__TRY(epctx_weight_verify(ref, out, file, error));
         weight->tensor = *out;
         weight->hash = ref->hash;
@@ -20347,17 +20093,14 @@ static epctx_status epctx__weight_get(void *user, const epctx_bound *bound,
 static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *made,
                               epctx_status status, epctx_error *error)
 {
-    epctx__binary_file file = l->file;
+    const epctx__binary_file *file = l->owner_count > 0 ? &l->owners->file : NULL;
     epctx_mapping mapping;
     epctx_error why;
-    file.name = made->name;
-    if (error == NULL || epctx_path_check(made->name, NULL) != EPCTX_OK ||
+    if (error == NULL || file == NULL || l->owners->path == NULL ||
+        !epctx_str_eq(file->name, made->name) ||
         (status != EPCTX_ERR_CONTEXT && status != EPCTX_ERR_VERSION &&
          status != EPCTX_ERR_BACKEND) ||
-        (l->opts.io == NULL &&
-         epctx_path_base(epctx_str_of(l->model_path), epctx_str_of(l->opts.context_file_path),
-                         &file.folder, NULL) != EPCTX_OK) ||
-        epctx__binary_read(&file, &mapping, NULL) != EPCTX_OK) {
+        epctx__binary_read(file, &mapping, NULL) != EPCTX_OK) {
         return;
     }
     epctx_error_clear(&why);
@@ -20366,7 +20109,7 @@ static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *
         epctx__stamp_verify(made, mapping.data, mapping.size, false, &why) != EPCTX_OK) {
         epctx__error_add(error, why.message);
     }
-    file.io->unmap_fn(file.io->user, &mapping);
+    file->io->unmap_fn(file->io->user, &mapping);
 }
 
 static bool epctx__load_is_ours(const epctx__loading *l, const epctx_node_view *node)
@@ -20374,35 +20117,31 @@ static bool epctx__load_is_ours(const epctx__loading *l, const epctx_node_view *
     return epctx_node_is_epnode(node) && epctx__load_claims(l, epctx_node_attr_str(node, "source"));
 }
 
-static epctx_status epctx__load_views(epctx__loading *l, const epctx_model *model,
-                                      epctx_error *error)
+static epctx_status epctx__load_views(epctx__loading *l, epctx_error *error)
 {
     epctx_loaded *loaded = l->loaded;
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(l->model));
     epctx_cursor ahead = it;
-    size_t ours = 0, count = 0;
     epctx_node_view node;
-    epctx_view *others;
-    for (; epctx_next_node(&ahead, &node); count++) {
+    size_t ours = 0;
+    size_t index = 0;
+    while (epctx_next_node(&ahead, &node)) {
         ours += epctx__load_is_ours(l, &node);
     }
     /* A node that is not ours gets no room for a context: it may be one of millions. */
-    EPCTX__TRY(epctx__load_room(l, ours, error));
-    EPCTX__NEW(others, epctx_view, count - ours, &loaded->arena, error);
-    loaded->others = others;
-    for (count = 0; epctx_next_node(&it, &node); count++) {
-        epctx_bound *bound = &loaded->bound[loaded->bound_count];
-        if (!epctx__load_is_ours(l, &node)) {
-            others[loaded->other_nodes++] = node.view;
-            loaded->cpu_nodes += !epctx_node_is_epnode(&node);
-            continue;
+    EPCTX__NEW(loaded->bound, epctx_bound, ours, &loaded->arena, error);
+    EPCTX__NEW(l->owners, epctx__owner, ours, &loaded->arena, error);
+    for (; epctx_next_node(&it, &node); index++) {
+        if (epctx__load_is_ours(l, &node)) {
+            epctx_bound *bound = &loaded->bound[loaded->bound_count];
+            EPCTX__TRY(epctx_epnode_read(&node, &bound->node, error));
+            bound->index = index;
+            bound->view = node;
+            bound->weights = epctx_node_attr_str(&node, EPCTX_WEIGHTS_ATTR);
+            loaded->bound_count++;
         }
-        EPCTX__TRY(epctx_epnode_read(&node, &bound->node, error));
-        bound->index = count;
-        bound->view = node;
-        bound->weights = epctx_node_attr_str(&node, EPCTX_WEIGHTS_ATTR);
-        loaded->bound_count++;
     }
+    loaded->other_nodes = index - ours;
     return epctx__load_bound(l, error);
 }
 
@@ -20411,7 +20150,6 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
                                   epctx_error *error)
 {
     epctx__loading l;
-    epctx__weight_user weights;
     epctx__stamp_line made;
     epctx_epnode node;
     epctx_status status;
@@ -20421,199 +20159,26 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
         return epctx_fail(error, EPCTX_ERR_ARG, "an open model is expected");
     }
     EPCTX__TRY(epctx__load_begin(&l, loaded, backend, opts, error));
+    l.model = model;
     l.model_path = model->path;
     if (l.opts.io == NULL) {
         l.file.io = epctx_model_io(model);
         l.file.path_flags = model->path_flags;
     }
     l.changes = model->mapping.shared && (model->path_flags & EPCTX_PATH_IN_PLACE) == 0;
-    memset(&weights, 0, sizeof weights);
-    weights.l = &l;
-    weights.model = model;
     if (l.opts.weight_fn == NULL) {
         l.opts.weight_fn = epctx__weight_get;
-        l.opts.weight_user = &weights;
+        l.opts.weight_user = &l;
     }
     stamped = epctx__stamp_binary(model, epctx_str_of(backend->source), &made, &node) &&
               node.embed_mode == 0;
     l.size = stamped ? made.size : 0;
-    status = epctx__load_views(&l, model, error);
+    status = epctx__load_views(&l, error);
     if (status != EPCTX_OK && stamped) {
         epctx__load_judge(&l, &made, status, error);
     }
     return epctx__load_end(&l, status, error);
 }
-
-#ifndef EPCTX_NO_EDIT
-
-/* -- the EPContext model as a cache -- */
-
-EPCTX_API void epctx_opened_close(epctx_opened *opened)
-{
-    epctx_unload(&opened->loaded);
-    epctx_model_close(&opened->model);
-}
-
-static epctx_status epctx__cache_load(epctx_opened *opened, const char *model_path,
-                                      const char *path, const epctx_backend *backend,
-                                      const epctx_cache_opts *o, epctx_error *why)
-{
-    epctx_fresh_opts fresh;
-    epctx_load_opts load;
-    epctx_freshness verdict;
-    epctx_file_info info;
-    const epctx_io *io;
-    EPCTX__TRY(epctx_model_open_file(&opened->model, path, o->open, why));
-    io = epctx_model_io(&opened->model);
-    memset(&fresh, 0, sizeof fresh);
-    fresh.source_path = model_path;
-    fresh.gen = o->gen;
-    fresh.fast = o->fast;
-    verdict = epctx_check_fresh(&opened->model, backend->source, backend, &fresh, why);
-    if (verdict != EPCTX_FRESH &&
-        (verdict == EPCTX_STALE || io->stat_fn(io->user, model_path, &info, NULL) != EPCTX_OK ||
-         info.kind != EPCTX_FILE_NONE)) { /* else it is delivered without its source */
-        return EPCTX_ERR_VERSION;
-    }
-    memset(&load, 0, sizeof load);
-    if (o->load != NULL) {
-        load = *o->load;
-    }
-    if (load.source_model.data == NULL && load.source_model_path == NULL) {
-        load.source_model_path = model_path; /* only weightless contexts look there */
-    }
-    EPCTX__TRY(epctx_load(&opened->loaded, &opened->model, backend, &load, why));
-    if (opened->loaded.bound_count == 0) {
-        epctx_fail(why, EPCTX_ERR_GRAPH, "the model has no node of %s", backend->source);
-        epctx_blame(why, path, NULL, NULL);
-        return EPCTX_ERR_GRAPH;
-    }
-    return EPCTX_OK;
-}
-
-/* Opens and loads the EPContext model when it is there, fresh and complete. What is wrong stays in
- * opened->reason. */
-static bool epctx__open_cache(epctx_opened *opened, const char *model_path, const char *path,
-                              const epctx_backend *backend, const epctx_cache_opts *o)
-{
-    bool ok = epctx__cache_load(opened, model_path, path, backend, o, &opened->reason) == EPCTX_OK;
-    if (!ok) {
-        epctx_opened_close(opened);
-    }
-    return ok;
-}
-
-EPCTX__APART static epctx_status epctx__cache_compile(const char *model_path,
-                                                      const epctx_file_lock *lock,
-                                                      const epctx_backend *backend,
-                                                      const epctx_cache_opts *o,
-                                                      epctx_error *error)
-{
-    epctx_gen_opts gen;
-    epctx_model source;
-    epctx_status status = epctx_model_open_file(&source, model_path, o->open, error);
-    memset(&gen, 0, sizeof gen);
-    if (o->gen != NULL) {
-        gen = *o->gen;
-    }
-    gen.lock = lock;
-    gen.overwrite = true;
-    gen.no_nodes = EPCTX_NO_NODES_ERROR;
-    if (status == EPCTX_OK) {
-        status = epctx_generate(&source, backend, &gen, NULL, error);
-    }
-    epctx_model_close(&source);
-    return status;
-}
-
-static epctx_status epctx__cache_fallback(epctx_opened *opened, const char *model_path,
-                                          const epctx_cache_opts *o, epctx_status status,
-                                          epctx_error *error)
-{
-    if (o->fallback_fn == NULL) {
-        return status;
-    }
-    status = o->fallback_fn(o->user, model_path, error);
-    if (status == EPCTX_OK) {
-        epctx_error_clear(error);
-        opened->origin = EPCTX_FROM_FALLBACK;
-    }
-    return status;
-}
-
-/* The other processes wait meanwhile. */
-static epctx_status epctx__cache_fill(epctx_opened *opened, const char *model_path,
-                                      const char *path, const epctx_file_lock *lock,
-                                      const epctx_backend *backend, const epctx_cache_opts *o,
-                                      epctx_error *error)
-{
-    epctx_error why;
-    epctx_status status;
-    if (epctx__open_cache(opened, model_path, path, backend, o)) {
-        return EPCTX_OK; /* somebody was quicker */
-    }
-    why = opened->reason;
-    status = epctx__cache_compile(model_path, lock, backend, o, error);
-    if (status == EPCTX_OK && !epctx__open_cache(opened, model_path, path, backend, o)) {
-        status = opened->reason.status;
-        *error = opened->reason;
-    } else if (status == EPCTX_OK) {
-        opened->origin = EPCTX_FROM_COMPILER;
-        opened->reason = why;
-    }
-    return status;
-}
-
-EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *model_path,
-                                             const epctx_backend *backend,
-                                             const epctx_cache_opts *opts, epctx_error *error)
-{
-    char path[EPCTX_PATH_MAX];
-    epctx_cache_opts o;
-    epctx_file_lock lock;
-    epctx_error local;
-    epctx_str parts[1];
-    const epctx_io *io;
-    epctx_status status;
-    epctx_error_clear(error);
-    epctx_error_clear(&local);
-    error = error != NULL ? error : &local;
-    memset(opened, 0, sizeof *opened);
-    memset(&o, 0, sizeof o);
-    if (opts != NULL) {
-        o = *opts;
-    }
-    io = o.open != NULL && o.open->io != NULL ? o.open->io : epctx_io_files();
-    /* not taken: only under EPCTX_NO_STDIO */
-    if (io == NULL || backend == NULL || backend->version != EPCTX_BACKEND_VERSION) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "an io and a backend of version %u are expected",
-                          (uint64_t)EPCTX_BACKEND_VERSION);
-    }
-    parts[0] = epctx_str_of(o.gen != NULL ? o.gen->context_file_path : NULL);
-    status = parts[0].size > 0
-                 ? epctx__path_join(path, sizeof path, parts, 1, error)
-                 : epctx_path_context_model(epctx_str_of(model_path), path, sizeof path, error);
-    if (status != EPCTX_OK || epctx__open_cache(opened, model_path, path, backend, &o)) {
-        return status;
-    }
-    if (o.no_compile) {
-        status = epctx_fail(error, EPCTX_ERR_NOT_COMPILED,
-                            "the model must be compiled, which is not allowed "
-                            "(session.disable_model_compile): %s",
-                            opened->reason.message);
-        return epctx__cache_fallback(opened, model_path, &o, status, error);
-    }
-    status = epctx__file_lock_as(&lock, io, path, parts[0].size == 0, error);
-    if (status == EPCTX_OK) {
-        status = epctx__cache_fill(opened, model_path, path, &lock, backend, &o, error);
-        epctx_file_lock_drop(&lock);
-    }
-    return status == EPCTX_ERR_NO_NODES
-               ? epctx__cache_fallback(opened, model_path, &o, status, error)
-               : status;
-}
-
-#endif /* EPCTX_NO_EDIT */
 
 #endif /* EPCTX_NO_WIRE */
 

@@ -6,6 +6,7 @@
 #define EPCTX_IMPLEMENTATION
 #define EPCTX_NPU_IMPLEMENTATION
 #define EPCTX_PTHREAD_LOCK
+#include "examples/epctx/ops/cache.h"
 #include "examples/epctx/ops/merge.h"
 #include "examples/epctx/ops/split.h"
 #include "examples/epctx/ops/wrap.h"

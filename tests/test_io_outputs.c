@@ -1,6 +1,7 @@
 /* >>io: where outputs go and what becomes of what stood there: links, modes, names at their limit,
  * others who write the same files. */
 #define _XOPEN_SOURCE 700
+#include "examples/epctx/ops/cache.h"
 #include "examples/epctx/ops/init.h"
 #include "examples/epctx/ops/move.h"
 #include "fake.h"

@@ -2,6 +2,7 @@
  * reference NPU. What is in the way of that is refused before anything runs. */
 #define _XOPEN_SOURCE 700
 #include "epctx_npu.h"
+#include "examples/epctx/ops/cache.h"
 #include "fake.h"
 #include "files.h"
 #include "test.h"
