@@ -1408,14 +1408,6 @@ typedef enum epctx_payload {
     EPCTX_PAYLOAD_EACH        /* every node has a context of its own */
 } epctx_payload;
 
-/* How the rules of a profile are known. */
-typedef enum epctx_confidence {
-    EPCTX_FROM_DOCUMENT = 0, /* the EP-context design and ORT's headers */
-    EPCTX_FROM_SOURCE,       /* read in the EP's source */
-    EPCTX_FROM_FILES,        /* read in the source, and genuine files agree */
-    EPCTX_FROM_RELATIVE      /* the EP is closed; a related open one was read */
-} epctx_confidence;
-
 /* Bits of epctx_profile.traits. */
 #define EPCTX_ANY_CASE          0x001u /* sources are compared without regard to case */
 #define EPCTX_NO_SOURCE         0x002u /* a node without `source` is taken */
@@ -1435,28 +1427,12 @@ typedef enum epctx_confidence {
 #define EPCTX_XML_PAIR          0x8000u /* a context *.xml is an OpenVINO IR, beside its .bin */
 #define EPCTX_STRIPPED_ENGINE   0x10000u /* *.stripped.engine has no weights, its name says so */
 
-struct epctx_profile;
 struct epctx_epnode;
-
-/* What a check function may ask and say; `node` counts from 0 to node_count - 1. */
-typedef struct epctx_profile_check {
-    const struct epctx_profile *profile;
-    const struct epctx_epnode *const *nodes;
-    size_t node_count;
-    void *state;
-    /* Value of any STRING or INT attribute of a node, as epctx_attr; false when absent. */
-    bool (*attr_fn)(void *state, size_t node, const char *name, struct epctx_attr *out);
-    /* Reports a finding of rule E044. `attribute` may be NULL. */
-    void (*say_fn)(void *state, size_t node, const char *attribute, const char *text);
-} epctx_profile_check;
 
 /* One EP. Make your own by filling one in; strings are borrowed for as long as it is used. */
 typedef struct epctx_profile {
     const char *name;        /* "qnn" */
-    const char *versions;    /* what was read or tested */
-    epctx_confidence confidence;
-    const char *sources[4];  /* accepted values of `source`, NULL behind the last; the first is what
-                                the EP writes */
+    const char *sources[4];  /* accepted values of `source`; the first is what the EP writes */
     uint32_t traits;         /* EPCTX_ANY_CASE ... */
     epctx_key key;
     epctx_payload payload;
@@ -1465,8 +1441,6 @@ typedef struct epctx_profile {
     const char *binary;      /* name of its binary; {stem}: context model without extension,
                                 {model}: without _ctx too, {file}: with extension, *: anything */
     const char *sidecars[4]; /* files beside the model that no attribute names; patterns as above */
-    int load_failure;        /* OrtErrorCode when a context cannot be loaded */
-    void (*check_fn)(const epctx_profile_check *check); /* may be NULL */
 } epctx_profile;
 
 /* The built-in profiles: qnn, qnn_plugin, openvino, tensorrt, nv_tensorrt_rtx, migraphx, vitisai,
@@ -9579,154 +9553,75 @@ static bool epctx__ends_with(epctx_str text, const char *end)
     return text.size >= size && memcmp(text.data + text.size - size, end, size) == 0;
 }
 
-/* ORT openvino/onnx_ctx_model_helper.cc, ov_bin_manager.cc: blobs are looked up by partition_name
- * in the container; an ".xml" path is a plain OpenVINO IR that needs none (OVIR encapsulation,
- * test data mul_1_ep_ctx_ovir.onnx). */
-static void epctx__check_openvino(const epctx_profile_check *check)
-{
-    size_t i;
-    for (i = 0; i < check->node_count; i++) {
-        const epctx_epnode *node = check->nodes[i];
-        bool wraps_ir = node->embed_mode == 0 && epctx__ends_with(node->ep_cache_context, ".xml");
-        if (node->partition_name.size == 0 && !wraps_ir) {
-            check->say_fn(check->state, i, "partition_name",
-                          "is missing: OpenVINO finds the graph in its container by this name");
-        }
-    }
-}
-
-/* ORT tensorrt/onnx_ctx_model_helper.cc: a name ending in .stripped.engine is an engine without
- * weights, refitted from the model that onnx_model_filename names. */
-static void epctx__check_tensorrt(const epctx_profile_check *check)
-{
-    size_t i;
-    for (i = 0; i < check->node_count; i++) {
-        const epctx_epnode *node = check->nodes[i];
-        if (node->embed_mode == 0 &&
-            epctx__ends_with(node->ep_cache_context, ".stripped.engine") &&
-            node->onnx_model_filename.size == 0) {
-            check->say_fn(check->state, i, "onnx_model_filename",
-                          "is missing: the engine has no weights and is refitted from this model");
-        }
-    }
-}
-
-/* ROCm/hip-ep morphizen_compile_model.cpp: `index` numbers the partitions, node 0 is the main one.
- * The closed VitisAI library is of the same lineage; only MorphiZen's own nodes are held to it. */
-static void epctx__check_vitisai(const epctx_profile_check *check)
-{
-    size_t i;
-    for (i = 0; i < check->node_count; i++) {
-        epctx_attr attr;
-        if (epctx_str_is(check->nodes[i]->source, "MorphiZenExecutionProvider") &&
-            !check->attr_fn(check->state, i, "index", &attr)) {
-            check->say_fn(check->state, i, "index",
-                          "is missing: MorphiZen takes the partition's number from it");
-        }
-    }
-}
-
-/* QNNP docs/execution_providers/QNN-ExecutionProvider.md, PRs 482 and 544: a node may wrap a DLC
- * instead of a context binary. */
-static void epctx__check_qnn_plugin(const epctx_profile_check *check)
-{
-    size_t i;
-    for (i = 0; i < check->node_count; i++) {
-        epctx_attr type;
-        epctx_attr path;
-        if (!check->attr_fn(check->state, i, "ep_context_type", &type)) {
-            continue;
-        }
-        if (!epctx_str_is(type.s, "bin") && !epctx_str_is(type.s, "dlc")) {
-            check->say_fn(check->state, i, "ep_context_type", "is neither 'bin' nor 'dlc'");
-        } else if (epctx_str_is(type.s, "dlc") &&
-                   (!check->attr_fn(check->state, i, "ep_dlc_context", &path) ||
-                    path.s.size == 0)) {
-            check->say_fn(check->state, i, "ep_dlc_context",
-                          "is missing: ep_context_type says that the node wraps a DLC");
-        }
-    }
-}
-
 #define EPCTX__BIT(attr) (1u << EPCTX_EP_##attr)
 
 static const epctx_profile epctx__profiles[] = {
-    /* ORT qnn/builder/onnx_ctx_model_helper.cc and qnn_execution_provider.cc: sources lower-cased;
-     * the graph is found by the node's name; one binary, node 0 is main; file name since PR 24461;
-     * no dynamic shapes (EP page); embedded with several partitions cannot be loaded (issue 31977);
-     * inputs and outputs are matched by name (qnn/builder/qnn_model.cc); load failures are
-     * INVALID_GRAPH (PR 18485). Genuine: test data qnn_ctx. */
-    {"qnn", "ORT 1.30-dev, files of ORT 1.18", EPCTX_FROM_FILES,
-     {"QNNExecutionProvider", "QNN", NULL, NULL},
+    /* ORT 1.30-dev qnn/builder/onnx_ctx_model_helper.cc and qnn_execution_provider.cc: sources
+     * lower-cased; the graph is found by the node's name; one binary, node 0 is main; file name
+     * since PR 24461; no dynamic shapes (EP page); embedded with several partitions cannot be loaded
+     * (issue 31977); inputs and outputs are matched by name (qnn/builder/qnn_model.cc). Genuine:
+     * test data qnn_ctx of ORT 1.18. */
+    {"qnn", {"QNNExecutionProvider", "QNN"},
      EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_IO_NAMES | EPCTX_QNN_COMPAT,
      EPCTX_KEY_NODE_NAME, EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
-     {"qnn_op_trace.json", "*_schematic.bin", NULL, NULL}, 10, NULL},
-    /* QNNP onnx_ctx_model_helper.cc and docs: as qnn, also QAIRTExport (Olive's wrapper); any ".."
-     * in a path is refused; a DLC may take the place of the binary, with tmp*.json beside it. */
-    {"qnn_plugin", "onnxruntime-qnn 2026-03 to EP 2.3.0", EPCTX_FROM_SOURCE,
-     {"QNNExecutionProvider", "QNN", "QAIRTExport", NULL},
+     {"qnn_op_trace.json", "*_schematic.bin"}},
+    /* QNNP 2026-03 to EP 2.3.0, onnx_ctx_model_helper.cc and docs: as qnn, also QAIRTExport (Olive's
+     * wrapper); any ".." in a path is refused; a DLC may take the place of the binary, with tmp*.json
+     * beside it. */
+    {"qnn_plugin", {"QNNExecutionProvider", "QNN", "QAIRTExport"},
      EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_NO_DOTS | EPCTX_IO_NAMES |
          EPCTX_QNN_COMPAT,
      EPCTX_KEY_NODE_NAME, EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
-     {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json", NULL}, 10, epctx__check_qnn_plugin},
-    /* ORT openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context must be
-     * stored; embed modes do not mix; all nodes name one container, or the first embeds it and the
-     * rest store an empty string. Inputs and outputs are matched by name (openvino/backends/
-     * basic_backend.h). Genuine: mul_1_ep_ctx_ovir.onnx. */
-    {"openvino", "ORT 1.30-dev, files of OpenVINO 2025.2", EPCTX_FROM_FILES,
-     {"OpenVINOExecutionProvider", NULL, NULL, NULL},
+     {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json"}},
+    /* ORT 1.30-dev openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context
+     * must be stored; embed modes do not mix; all nodes name one container, or the first embeds it
+     * and the rest store an empty string. Inputs and outputs are matched by name
+     * (openvino/backends/basic_backend.h). Genuine: mul_1_ep_ctx_ovir.onnx (OpenVINO 2025.2). */
+    {"openvino", {"OpenVINOExecutionProvider"},
      EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME | EPCTX_XML_PAIR, EPCTX_KEY_PARTITION,
-     EPCTX_PAYLOAD_SHARED,
-     EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
-     "{stem}_OpenVINOExecutionProvider.bin", {NULL, NULL, NULL, NULL}, 11, epctx__check_openvino},
-    /* ORT tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing source
-     * is taken; embed mode and path come from provider options of its own. The engine's tensors are
-     * matched by name; one that is not found gets input 0 (tensorrt_execution_provider.cc). */
-    {"tensorrt", "ORT 1.30-dev", EPCTX_FROM_SOURCE,
-     {"TensorrtExecutionProvider", NULL, NULL, NULL},
+     EPCTX_PAYLOAD_SHARED, EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
+     "{stem}_OpenVINOExecutionProvider.bin", {NULL}},
+    /* ORT 1.30-dev tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing
+     * source is taken; embed mode and path come from provider options of its own. The engine's
+     * tensors are matched by name; one that is not found gets input 0
+     * (tensorrt_execution_provider.cc). */
+    {"tensorrt", {"TensorrtExecutionProvider"},
      EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES | EPCTX_STRIPPED_ENGINE, EPCTX_KEY_NONE,
-     EPCTX_PAYLOAD_EACH, 0, 0, "*.engine", {NULL, NULL, NULL, NULL}, 11, epctx__check_tensorrt},
-    /* ORT nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc: main_context 0 on
-     * every node although each has its own engine; embedded unless told otherwise; tensors are
-     * matched as in tensorrt; failures come out as FAIL. */
-    {"nv_tensorrt_rtx", "ORT 1.30-dev", EPCTX_FROM_SOURCE,
-     {"NvTensorRTRTXExecutionProvider", NULL, NULL, NULL},
+     EPCTX_PAYLOAD_EACH, 0, 0, "*.engine", {NULL}},
+    /* ORT 1.30-dev nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc:
+     * main_context 0 on every node although each has its own engine; embedded unless told otherwise;
+     * tensors are matched as in tensorrt. */
+    {"nv_tensorrt_rtx", {"NvTensorRTRTXExecutionProvider"},
      EPCTX_NO_SOURCE | EPCTX_SECONDARY_CONTEXT | EPCTX_IO_NAMES, EPCTX_KEY_NONE,
-     EPCTX_PAYLOAD_EACH, 0, 1, "*.engine", {NULL, NULL, NULL, NULL}, 1, NULL},
-    /* onnxruntime/onnxruntime-ep-amdgpu src/migraphx/mgx_ep_ctx.cc: one .mxr for each node; the
-     * first node without source is taken; dynamic shapes and contexts exclude each other; the
+     EPCTX_PAYLOAD_EACH, 0, 1, "*.engine", {NULL}},
+    /* onnxruntime/onnxruntime-ep-amdgpu 2026-08 src/migraphx/mgx_ep_ctx.cc: one .mxr for each node;
+     * the first node without source is taken; dynamic shapes and contexts exclude each other; the
      * program's parameters are matched by name. */
-    {"migraphx", "onnxruntime-ep-amdgpu 2026-08", EPCTX_FROM_SOURCE,
-     {"MIGraphXExecutionProvider", NULL, NULL, NULL},
+    {"migraphx", {"MIGraphXExecutionProvider"},
      EPCTX_NO_SOURCE | EPCTX_STATIC_SHAPES | EPCTX_IO_NAMES, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0,
-     0, "*.mxr", {NULL, NULL, NULL, NULL}, 11, NULL},
+     0, "*.mxr", {NULL}},
     /* ORT 1.18 vitisai (PR 20926) asserts that the three attributes are stored; the rest from the
-     * open MorphiZen EP (ROCm/hip-ep): one main node, embedded unless told otherwise. */
-    {"vitisai", "ORT 1.18 (PR 20926), MorphiZen 2026-08", EPCTX_FROM_RELATIVE,
-     {"VitisAIExecutionProvider", "MorphiZenExecutionProvider", NULL, NULL}, EPCTX_ONE_MAIN,
+     * open MorphiZen EP (ROCm/hip-ep 2026-08): one main node, embedded unless told otherwise. */
+    {"vitisai", {"VitisAIExecutionProvider", "MorphiZenExecutionProvider"}, EPCTX_ONE_MAIN,
      EPCTX_KEY_NONE, EPCTX_PAYLOAD_SHARED,
      EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE), 1,
-     "{file}_MORPHIZEN.bin", {NULL, NULL, NULL, NULL}, 11, epctx__check_vitisai},
-    /* IBM/onnxruntime-ep-telum: always embedded, a text payload for each node, source is the EP's
-     * own name. */
-    {"telum", "onnxruntime-ep-telum 2026-08", EPCTX_FROM_SOURCE,
-     {"TelumPluginExecutionProvider", "telum", NULL, NULL},
-     EPCTX_ONLY_EMBEDDED, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH,
-     EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE), 1, "", {NULL, NULL, NULL, NULL}, 11, NULL},
+     "{file}_MORPHIZEN.bin", {NULL}},
+    /* IBM/onnxruntime-ep-telum 2026-08: always embedded, a text payload for each node, source is the
+     * EP's own name. */
+    {"telum", {"TelumPluginExecutionProvider", "telum"}, EPCTX_ONLY_EMBEDDED, EPCTX_KEY_NONE,
+     EPCTX_PAYLOAD_EACH, EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE), 1, "", {NULL}},
     /* ORT test/autoep/library/example_plugin_ep/ep.cc: source is the registration name; loading is
-     * NOT_IMPLEMENTED. Genuine: written by ORT 1.30.0 through that EP. */
-    {"example", "ORT 1.30", EPCTX_FROM_FILES, {"example_ep", NULL, NULL, NULL},
-     EPCTX_OWN_SOURCE, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, EPCTX__BIT(SOURCE), 0, "*.ctx",
-     {NULL, NULL, NULL, NULL}, 9, NULL},
-    /* epctx_npu.h. */
-    {"npu", "epctx 0.1", EPCTX_FROM_FILES, {"EpctxNpuExecutionProvider", NULL, NULL, NULL},
-     EPCTX_STATIC_SHAPES, EPCTX_KEY_PARTITION, EPCTX_PAYLOAD_SHARED,
+     * not implemented. Genuine: written by ORT 1.30.0 through that EP. */
+    {"example", {"example_ep"}, EPCTX_OWN_SOURCE, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH,
+     EPCTX__BIT(SOURCE), 0, "*.ctx", {NULL}},
+    /* epctx_npu.h */
+    {"npu", {"EpctxNpuExecutionProvider"}, EPCTX_STATIC_SHAPES, EPCTX_KEY_PARTITION,
+     EPCTX_PAYLOAD_SHARED,
      EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(SOURCE) | EPCTX__BIT(PARTITION_NAME), 0,
-     "{model}_npu.bin", {NULL, NULL, NULL, NULL}, 10, NULL},
-    /* ORT docs/execution-providers/EP-Context-Design. */
-    {"generic", "EP-context design", EPCTX_FROM_DOCUMENT, {NULL, NULL, NULL, NULL},
-     EPCTX_OWN_SOURCE | EPCTX_NO_SOURCE | EPCTX_ANY_EP, EPCTX_KEY_NONE, EPCTX_PAYLOAD_SHARED, 0, 0,
-     "{model}_*.bin", {NULL, NULL, NULL, NULL}, 10, NULL},
+     "{model}_npu.bin", {NULL}},
+    /* ORT docs/execution-providers/EP-Context-Design */
+    {"generic", {NULL}, EPCTX_OWN_SOURCE | EPCTX_NO_SOURCE | EPCTX_ANY_EP, EPCTX_KEY_NONE,
+     EPCTX_PAYLOAD_SHARED, 0, 0, "{model}_*.bin", {NULL}},
 };
 
 #define EPCTX__PROFILE_COUNT (sizeof epctx__profiles / sizeof epctx__profiles[0])
@@ -9750,28 +9645,25 @@ EPCTX_API const epctx_profile *epctx_profile_find(epctx_str name)
     return NULL;
 }
 
-/* Number of the accepted source that `source` equals, or -1. */
-static int epctx__source_index(const epctx_profile *profile, epctx_str source, bool any_case)
+static bool epctx__takes_source(const epctx_profile *profile, epctx_str source, bool any_case)
 {
     int i;
     for (i = 0; i < 4 && profile->sources[i] != NULL; i++) {
         epctx_str accepted = epctx_str_of(profile->sources[i]);
         if (any_case ? epctx_str_eq_nocase(source, accepted) : epctx_str_eq(source, accepted)) {
-            return i;
+            return true;
         }
     }
-    return -1;
+    return false;
 }
 
 EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source)
 {
-    size_t i;
-    for (i = 0; i < EPCTX__PROFILE_COUNT; i++) {
-        if (epctx__source_index(&epctx__profiles[i], source, true) >= 0) {
-            return &epctx__profiles[i];
-        }
+    size_t i = 0;
+    while (i < EPCTX__PROFILE_COUNT - 1 && !epctx__takes_source(&epctx__profiles[i], source, true)) {
+        i++;
     }
-    return &epctx__profiles[EPCTX__PROFILE_COUNT - 1];
+    return &epctx__profiles[i];
 }
 
 EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const epctx_epnode *node)
@@ -9781,10 +9673,10 @@ EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const e
         return (profile->traits & EPCTX_NO_SOURCE) != 0 ? EPCTX_CLAIM_YES : EPCTX_CLAIM_MISSING;
     }
     if ((profile->traits & EPCTX_OWN_SOURCE) != 0 ||
-        epctx__source_index(profile, node->source, any_case) >= 0) {
+        epctx__takes_source(profile, node->source, any_case)) {
         return EPCTX_CLAIM_YES;
     }
-    return epctx__source_index(profile, node->source, true) >= 0 ? EPCTX_CLAIM_SPELLING
+    return epctx__takes_source(profile, node->source, true) ? EPCTX_CLAIM_SPELLING
                                                                  : EPCTX_CLAIM_NO;
 }
 
