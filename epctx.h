@@ -887,8 +887,7 @@ typedef struct epctx_open_opts {
     const char *external_folder; /* session.model_external_initializers_file_folder_path: where
                                     external initializers are; default the model's folder; copied */
     epctx_limits limits;
-    uint32_t path_flags; /* EPCTX_PATH_HUGGING_FACE | EPCTX_PATH_IN_PLACE, for every file the model
-                            names */
+    uint32_t path_flags; /* for the files it names: EPCTX_PATH_HUGGING_FACE | EPCTX_PATH_IN_PLACE */
 } epctx_open_opts;
 
 /* An open model. Members are private; zero-initialised or closed is a legal state to close. */
@@ -899,10 +898,9 @@ typedef struct epctx_model {
     epctx_span source;
     const char *path; /* empty when opened from memory */
     const char *external_folder;
-    struct epctx__file *files; /* external data that epctx_model_load_graph mapped */
+    struct epctx__file *files; /* external data that is mapped */
     epctx_map file_paths;      /* canonical path -> position in `file_list`, of pointers */
-    void *file_list;
-    size_t file_room;
+    epctx_list file_list;
     uint64_t external_there;   /* bytes of these files */
     uint64_t external_asked;   /* bytes of the tensors in them, since a graph was last loaded */
     struct epctx_slot *root;        /* what is written and edited */
@@ -916,7 +914,7 @@ typedef struct epctx_model {
     bool duplicate; /* a singular message field stands twice: read as libprotobuf reads it */
     struct epctx_slot *merged; /* `shown` before epctx_model_merge_doubled made one, */
     size_t merged_at;          /* and at which edit */
-    epctx_file_info id;        /* the file that was opened, where the io can tell */
+    epctx_file_info id;        /* of the model's file, where the io can tell */
 } epctx_model;
 
 /* Opens and checks a whole model: grammar, nesting, limits. Costs one pass over the field headers;
@@ -933,26 +931,30 @@ EPCTX_API void epctx_model_close(epctx_model *model);
 /* The io that was given, or the files'; NULL when there is none (EPCTX_NO_STDIO). */
 EPCTX_API const epctx_io *epctx_model_io(const epctx_model *model);
 
+/* -- views: messages as structs. Of a single field that stands twice the last one counts. -- */
+
 /* ModelProto without its repeated fields. */
 typedef struct epctx_model_info {
     epctx_view view;
-    int64_t ir_version;
+    int64_t ir_version, model_version;
     epctx_str producer_name, producer_version, domain, doc_string;
-    int64_t model_version;
     uint32_t function_count;
 } epctx_model_info;
 
+/* GraphProto. */
 typedef struct epctx_graph_view {
     epctx_view view;
     epctx_str name, doc_string;
 } epctx_graph_view;
 
+/* NodeProto. */
 typedef struct epctx_node_view {
     epctx_view view;
     epctx_str name, op_type, domain, overload, doc_string;
     uint32_t input_count, output_count, attr_count;
 } epctx_node_view;
 
+/* AttributeProto; `t` and `g` do not exist when absent. */
 typedef struct epctx_attr_view {
     epctx_view view;
     epctx_str name, ref_attr_name;
@@ -960,7 +962,7 @@ typedef struct epctx_attr_view {
     int64_t i;
     float f;
     epctx_str s;
-    epctx_view t, g; /* data NULL and slot NULL when absent */
+    epctx_view t, g;
 } epctx_attr_view;
 
 /* TensorProto. Exactly one storage is in use: raw, typed fields (epctx_view_fields on `view`), or an
@@ -981,8 +983,9 @@ typedef struct epctx_tensor_view {
 typedef struct epctx_value_view {
     epctx_view view;
     epctx_str name;
-    bool is_tensor; /* otherwise sequence, map, optional, sparse or no type at all */
+    epctx_view type; /* TypeProto, for epctx_type_of */
     bool has_type;
+    bool is_tensor; /* otherwise sequence, map, optional, sparse or no type at all */
     int32_t elem_type;
     bool has_shape;
     epctx_view shape; /* TensorShapeProto */
@@ -994,44 +997,6 @@ typedef struct epctx_dim {
     int64_t value;
     epctx_str param;
 } epctx_dim;
-
-EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model);
-/* The ModelProto as it is written. Doubled fields are as they were; epctx_model_read shows them
- * merged. */
-EPCTX_API epctx_view epctx_model_root(const epctx_model *model);
-/* The main graph; all members empty when the model has none. */
-EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model);
-EPCTX_API bool epctx_model_has_graph(const epctx_model *model);
-/* A GraphProto, NodeProto ... found through epctx_view_fields, e.g. a subgraph of an attribute. */
-EPCTX_API epctx_graph_view epctx_graph_of(epctx_view view);
-EPCTX_API epctx_node_view epctx_node_of(epctx_view view);
-EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view);
-EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view);
-EPCTX_API epctx_value_view epctx_value_of(epctx_view view);
-EPCTX_API epctx_dim epctx_dim_of(epctx_view view);
-
-EPCTX_API epctx_cursor epctx_graph_nodes(epctx_graph_view graph);
-EPCTX_API epctx_cursor epctx_graph_inputs(epctx_graph_view graph);
-EPCTX_API epctx_cursor epctx_graph_outputs(epctx_graph_view graph);
-EPCTX_API epctx_cursor epctx_graph_values(epctx_graph_view graph); /* value_info */
-EPCTX_API epctx_cursor epctx_graph_initializers(epctx_graph_view graph);
-EPCTX_API epctx_cursor epctx_node_inputs(const epctx_node_view *node);  /* epctx_next_str */
-EPCTX_API epctx_cursor epctx_node_outputs(const epctx_node_view *node); /* epctx_next_str */
-EPCTX_API epctx_cursor epctx_node_attrs(const epctx_node_view *node);
-EPCTX_API epctx_cursor epctx_tensor_dims(const epctx_tensor_view *tensor); /* epctx_next_int */
-EPCTX_API epctx_cursor epctx_value_dims(const epctx_value_view *value);
-EPCTX_API bool epctx_next_node(epctx_cursor *cursor, epctx_node_view *node);
-EPCTX_API bool epctx_next_attr(epctx_cursor *cursor, epctx_attr_view *attr);
-EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *tensor);
-EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *value);
-EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim);
-/* The last attribute of that name; false when there is none. */
-EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
-                                    epctx_attr_view *out);
-/* Value of a STRING attribute; empty when absent. */
-EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char *name);
-
-/* -- the rest of the schema -- */
 
 /* OperatorSetIdProto. */
 typedef struct epctx_opset {
@@ -1079,7 +1044,7 @@ typedef enum epctx_type_kind { /* the member of TypeProto's oneof, by field numb
     EPCTX_TYPE_OPTIONAL = 9
 } epctx_type_kind;
 
-/* TypeProto. */
+/* TypeProto; of no type the kind is EPCTX_TYPE_NONE. */
 typedef struct epctx_type_view {
     epctx_view view;
     epctx_type_kind kind;
@@ -1090,41 +1055,70 @@ typedef struct epctx_type_view {
     epctx_str denotation;
 } epctx_type_view;
 
-EPCTX_API epctx_opset epctx_opset_of(epctx_view view);
-EPCTX_API epctx_pair epctx_pair_of(epctx_view view);
-EPCTX_API epctx_function_view epctx_function_of(epctx_view view);
-EPCTX_API epctx_sparse_view epctx_sparse_of(epctx_view view);
-EPCTX_API epctx_annotation_view epctx_annotation_of(epctx_view view);
-EPCTX_API epctx_training_view epctx_training_of(epctx_view view);
-EPCTX_API epctx_cursor epctx_model_opsets(const epctx_model *model);
-EPCTX_API epctx_cursor epctx_model_functions(const epctx_model *model);
-EPCTX_API epctx_cursor epctx_model_trainings(const epctx_model *model);
-EPCTX_API epctx_cursor epctx_graph_sparse(epctx_graph_view graph); /* sparse_initializer */
-EPCTX_API epctx_cursor epctx_graph_annotations(epctx_graph_view graph);
-EPCTX_API epctx_cursor epctx_function_opsets(const epctx_function_view *function);
-EPCTX_API epctx_cursor epctx_function_nodes(const epctx_function_view *function);
-EPCTX_API epctx_cursor epctx_function_inputs(const epctx_function_view *function);
-EPCTX_API epctx_cursor epctx_function_outputs(const epctx_function_view *function);
-EPCTX_API epctx_cursor epctx_training_bindings(const epctx_training_view *training, bool updates);
-EPCTX_API epctx_cursor epctx_type_dims(const epctx_type_view *type);
-EPCTX_API bool epctx_next_opset(epctx_cursor *cursor, epctx_opset *opset);
-EPCTX_API bool epctx_next_pair(epctx_cursor *cursor, epctx_pair *pair);
-EPCTX_API bool epctx_next_function(epctx_cursor *cursor, epctx_function_view *function);
-EPCTX_API bool epctx_next_sparse(epctx_cursor *cursor, epctx_sparse_view *sparse);
-EPCTX_API bool epctx_next_annotation(epctx_cursor *cursor, epctx_annotation_view *annotation);
-EPCTX_API bool epctx_next_training(epctx_cursor *cursor, epctx_training_view *training);
+EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model);
+/* The ModelProto as it is written: doubled fields as they were, not merged. */
+EPCTX_API epctx_view epctx_model_root(const epctx_model *model);
+/* The main graph; all members empty when the model has none. */
+EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model);
+EPCTX_API bool epctx_model_has_graph(const epctx_model *model);
 
-/* The number of metadata_props of a message (MODEL, GRAPH, NODE, TENSOR, VALUE, FUNCTION), e.g. for
- * epctx_message_set_pair; 0: it has none. */
-EPCTX_API uint32_t epctx_metadata_field(epctx_kind message);
-/* The pairs, for epctx_next_pair; `message` says what the view is. */
-EPCTX_API epctx_cursor epctx_view_metadata(epctx_view view, epctx_kind message);
-/* Quantization parameters: "SCALE_TENSOR" -> value name. For epctx_next_pair. */
-EPCTX_API epctx_cursor epctx_annotation_pairs(const epctx_annotation_view *annotation);
-/* The type of a value; kind EPCTX_TYPE_NONE when it has none. */
-EPCTX_API epctx_type_view epctx_value_type(const epctx_value_view *value);
-EPCTX_API epctx_type_view epctx_type_of(epctx_view view);
+/* epctx_node_of(view) ... reads a message that was found through epctx_view_fields, e.g. a subgraph
+ * of an attribute; epctx_next_node(cursor, &node) ... the next one of a cursor, false at the end. */
+#define EPCTX_VIEW_LIST(X)                                                                         \
+    X(graph, epctx_graph_view)                                                                     \
+    X(node, epctx_node_view)                                                                       \
+    X(attr, epctx_attr_view)                                                                       \
+    X(tensor, epctx_tensor_view)                                                                   \
+    X(sparse, epctx_sparse_view)                                                                   \
+    X(value, epctx_value_view)                                                                     \
+    X(type, epctx_type_view)                                                                       \
+    X(dim, epctx_dim)                                                                              \
+    X(function, epctx_function_view)                                                               \
+    X(training, epctx_training_view)                                                               \
+    X(annotation, epctx_annotation_view)                                                           \
+    X(opset, epctx_opset)                                                                          \
+    X(pair, epctx_pair)
+#define EPCTX__VIEW_DECLARE(name, type)                                                            \
+    EPCTX_API type epctx_##name##_of(epctx_view view);                                             \
+    EPCTX_API bool epctx_next_##name(epctx_cursor *cursor, type *out);
+EPCTX_VIEW_LIST(EPCTX__VIEW_DECLARE)
+#undef EPCTX__VIEW_DECLARE
 
+/* The fields of one number in a message: function, its parameter, message, field. For
+ * epctx_next_str: inputs and outputs of nodes and functions; for epctx_next_int: tensor_dims. */
+#define EPCTX_CURSOR_LIST(X)                                                                       \
+    X(model_opsets, const epctx_model *, epctx__shown(of), MODEL_OPSET_IMPORT)                     \
+    X(model_functions, const epctx_model *, epctx__shown(of), MODEL_FUNCTIONS)                     \
+    X(model_trainings, const epctx_model *, epctx__shown(of), MODEL_TRAINING_INFO)                 \
+    X(graph_nodes, epctx_graph_view, of.view, GRAPH_NODE)                                          \
+    X(graph_inputs, epctx_graph_view, of.view, GRAPH_INPUT)                                        \
+    X(graph_outputs, epctx_graph_view, of.view, GRAPH_OUTPUT)                                      \
+    X(graph_values, epctx_graph_view, of.view, GRAPH_VALUE_INFO)                                   \
+    X(graph_initializers, epctx_graph_view, of.view, GRAPH_INITIALIZER)                            \
+    X(graph_sparse, epctx_graph_view, of.view, GRAPH_SPARSE_INITIALIZER)                           \
+    X(graph_annotations, epctx_graph_view, of.view, GRAPH_QUANTIZATION_ANNOTATION)                 \
+    X(node_inputs, const epctx_node_view *, of->view, NODE_INPUT)                                  \
+    X(node_outputs, const epctx_node_view *, of->view, NODE_OUTPUT)                                \
+    X(node_attrs, const epctx_node_view *, of->view, NODE_ATTRIBUTE)                               \
+    X(tensor_dims, const epctx_tensor_view *, of->view, TENSOR_DIMS)                               \
+    X(value_dims, const epctx_value_view *, of->shape, SHAPE_DIM)                                  \
+    X(type_dims, const epctx_type_view *, of->shape, SHAPE_DIM)                                    \
+    X(function_opsets, const epctx_function_view *, of->view, FUNCTION_OPSET_IMPORT)               \
+    X(function_nodes, const epctx_function_view *, of->view, FUNCTION_NODE)                        \
+    X(function_inputs, const epctx_function_view *, of->view, FUNCTION_INPUT)                      \
+    X(function_outputs, const epctx_function_view *, of->view, FUNCTION_OUTPUT)                    \
+    X(annotation_pairs, const epctx_annotation_view *, of->view,                                   \
+      ANNOTATION_QUANT_PARAMETER_TENSOR_NAMES)
+#define EPCTX__CURSOR_DECLARE(name, type, message, field)                                          \
+    EPCTX_API epctx_cursor epctx_##name(type of);
+EPCTX_CURSOR_LIST(EPCTX__CURSOR_DECLARE)
+#undef EPCTX__CURSOR_DECLARE
+
+/* The last attribute of that name; false when there is none. */
+EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
+                                    epctx_attr_view *out);
+/* Value of a STRING attribute; empty when absent. */
+EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char *name);
 /* The version imported for `domain` ("" and "ai.onnx" are the same), 0 when it is not imported. */
 EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain);
 /* Value of a metadata_props key; false when absent. */
@@ -1133,8 +1127,8 @@ EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epc
 /* What message a view of a model is: EPCTX_KIND_NODE ... EPCTX_KIND_NONE for strings and for what was
  * removed. */
 EPCTX_API epctx_kind epctx_view_kind(epctx_view view);
-/* Whether two payloads say the same as they are now, edits included: fields in the same order, equal
- * to the last byte. */
+/* Whether two payloads are equal with their edits: the same fields in the same order, to the last
+ * byte. */
 EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b);
 
 /* -- walk -- */
@@ -1155,12 +1149,11 @@ typedef struct epctx_walk_level {
  * of a model; messages of other kinds are passed over. Edits on the way are allowed: a message is
  * read as it was when the walk went into it. */
 typedef struct epctx_walk {
-    epctx_kind kind;  /* of the message just given: EPCTX_KIND_GRAPH, NODE, ATTR, TENSOR, SPARSE, */
-    epctx_view view;  /* FUNCTION or TRAINING */
-    epctx_kind around; /* what message it is in, */
-    uint32_t number;  /* and the number of its field there */
-    uint32_t level;   /* messages of the walk around it */
-    uint32_t depth;   /* bodies around it, with itself: 0 in the main graph, a function or training */
+    epctx_kind kind; /* of the message just given: EPCTX_KIND_GRAPH, NODE, ATTR, TENSOR, SPARSE, */
+    epctx_view view; /* FUNCTION or TRAINING */
+    epctx_kind around; /* what message it is in */
+    uint32_t level;    /* messages of the walk around it */
+    uint32_t depth; /* bodies around it, with itself: 0 in the main graph, a function or training */
     bool in_function;
     bool in_training;
     bool first, entering; /* private from here on */
@@ -1175,8 +1168,6 @@ EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model);
 EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind kind);
 /* The next message, each in front of what is in it; otherwise in file order. */
 EPCTX_API bool epctx_walk_step(epctx_walk *walk);
-/* Passes over what is in the message just given. */
-EPCTX_API void epctx_walk_skip(epctx_walk *walk);
 /* The next message of one kind. epctx_walk_epnode: the next node of op_type EPContext, whatever its
  * domain; epctx_node_is_epnode tells the real ones. */
 EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node);
@@ -2149,7 +2140,7 @@ EPCTX_API epctx_status epctx_model_set_opset(epctx_model *model, epctx_str domai
 EPCTX_API epctx_status epctx_model_remove_opset(epctx_model *model, epctx_str domain,
                                                 epctx_error *error);
 /* Sets or removes an entry of a list of key/value pairs: metadata of any message (`number` is its
- * epctx_metadata_field), EPCTX_FIELD_TENSOR_EXTERNAL_DATA. An entry with that key keeps its
+ * EPCTX_FIELD_NODE_METADATA_PROPS ...), EPCTX_FIELD_TENSOR_EXTERNAL_DATA. An entry with that key keeps its
  * place. */
 EPCTX_API epctx_status epctx_message_set_pair(epctx_model *model, epctx_view message,
                                               uint32_t number, epctx_str key, epctx_str value,
@@ -7109,7 +7100,7 @@ static bool epctx__nanopb_matches(void)
  * >>onnx
  * ============================================================================================== */
 
-/* External data that was mapped for a graph record. */
+/* External data that is mapped for tensors. */
 typedef struct epctx__file {
     struct epctx__file *next;
     const char *path; /* canonical */
@@ -7141,25 +7132,6 @@ static epctx_slot *epctx__live(epctx_slot *slot, uint32_t number)
     return slot;
 }
 
-static epctx_slot *epctx__append_slot(epctx_arena *arena, epctx_slot *parent, const epctx__token *t,
-                                      const uint8_t *after)
-{
-    epctx_slot *slot = (epctx_slot *)epctx__arena_raw(arena, sizeof *slot);
-    if (slot == NULL) {
-        return NULL;
-    }
-    slot->data = t->start;
-    slot->size = (size_t)(after - t->start);
-    slot->message = NULL;
-    slot->number = t->number;
-    slot->wire = (uint8_t)t->wire;
-    slot->head = (uint8_t)(t->wire == EPCTX_WIRE_LEN ? t->body - t->start : 0);
-    slot->split = 0;
-    slot->removed = false;
-    epctx__link_slot(parent, parent->message->last, slot);
-    return slot;
-}
-
 static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
                              epctx__check *check, uint32_t depth);
 
@@ -7179,10 +7151,19 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind
             return check != NULL && epctx__refuse(check, EPCTX_ERR_PROTOBUF, p,
                                                   "there is no valid protobuf field");
         }
-        child = epctx__append_slot(arena, slot, &t, after);
+        child = (epctx_slot *)epctx__arena_raw(arena, sizeof *child);
         if (child == NULL) {
             return false;
         }
+        child->data = t.start;
+        child->size = (size_t)(after - t.start);
+        child->message = NULL;
+        child->number = t.number;
+        child->wire = (uint8_t)t.wire;
+        child->head = (uint8_t)(t.wire == EPCTX_WIRE_LEN ? t.body - t.start : 0);
+        child->split = 0;
+        child->removed = false;
+        epctx__link_slot(slot, slot->message->last, child);
         if (check != NULL && type == EPCTX_KIND_MODEL && t.number == EPCTX_FIELD_MODEL_GRAPH &&
             t.wire == EPCTX_WIRE_LEN && (seen & 1u << EPCTX_FIELD_MODEL_GRAPH) == 0) {
             seen |= 1u << EPCTX_FIELD_MODEL_GRAPH; /* a second one is noticed below */
@@ -7204,68 +7185,59 @@ static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind ty
                              epctx__check *check, uint32_t depth)
 {
     slot->message = (epctx__message *)epctx_arena_alloc(arena, sizeof *slot->message);
-    if (slot->message == NULL) {
-        return false;
-    }
-    if (!epctx__fill_message(arena, slot, type, check, depth)) {
+    if (slot->message != NULL && !epctx__fill_message(arena, slot, type, check, depth)) {
         slot->message = NULL;
-        return false;
     }
-    return true;
-}
-
-/* Files that people take for models. Looked at only when the bytes were refused. */
-static const char *epctx__lookalike(epctx_span bytes)
-{
-    static const char lfs[] = "version https://git-lfs";
-    if (bytes.size >= sizeof lfs - 1 && memcmp(bytes.data, lfs, sizeof lfs - 1) == 0) {
-        return "this is a git-lfs pointer, not the model: run 'git lfs pull'";
-    }
-    if (bytes.size >= 8 && memcmp(bytes.data + 4, "ORTM", 4) == 0) {
-        return "this is an .ort file (flatbuffers), an ONNX protobuf was expected";
-    }
-    if (bytes.size >= 2 && bytes.data[0] == 0x1f && bytes.data[1] == 0x8b) {
-        return "this is a gzip archive: unpack it first";
-    }
-    if (bytes.size >= 4 && memcmp(bytes.data, "PK\003\004", 4) == 0) {
-        return "this is a zip archive: unpack it first";
-    }
-    return NULL;
-}
-
-/* The most frequent damage is a file that was cut off: then a field is longer than what is left. */
-static void epctx__refused_field(const uint8_t *p, const uint8_t *end, epctx_text *text)
-{
-    uint64_t size = 0;
-    uint32_t tag = 0;
-    const uint8_t *after = epctx__tag(p, end, &tag);
-    if (after != NULL && (tag & 7) == EPCTX_WIRE_LEN && tag >> 3 != 0) {
-        after = epctx__varint(after, end, 5, &size);
-        if (after != NULL && size > (uint64_t)(end - after)) {
-            epctx_text_put_format(text,
-                                  "field %u wants %u bytes, the file has %u left: is it cut off?",
-                                  (uint64_t)(tag >> 3), size, (uint64_t)(end - after));
-        }
-    }
+    return slot->message != NULL;
 }
 
 static epctx_status epctx__refused(const epctx_model *model, const epctx__check *check,
                                    epctx_error *error)
 {
-    char more[128];
-    epctx_text text = epctx_text_of(more, sizeof more);
-    const char *lookalike = epctx__lookalike(model->source);
-    uint64_t at;
+    /* Files that people take for models: what is at a place in them, what they are. */
+    static const struct {
+        size_t at;
+        const char *magic;
+        const char *text;
+    } known[] = {
+        {0, "version https://git-lfs",
+         "this is a git-lfs pointer, not the model: run 'git lfs pull'"},
+        {4, "ORTM", "this is an .ort file (flatbuffers), an ONNX protobuf was expected"},
+        {0, "\x1f\x8b", "this is a gzip archive: unpack it first"},
+        {0, "PK\003\004", "this is a zip archive: unpack it first"},
+    };
+    const uint8_t *end = model->source.data + model->source.size;
+    const uint8_t *after;
+    const char *text = NULL;
+    uint64_t at, size = 0;
+    uint32_t tag = 0;
+    size_t i;
     if (check->reason == NULL) {
         return epctx__nomem(error, model->arena.missing);
     }
     at = (uint64_t)(check->bad - model->source.data);
-    if (lookalike != NULL) {
-        epctx_fail(error, check->status, "%s", lookalike);
+    for (i = 0; i < sizeof known / sizeof known[0]; i++) {
+        size_t length = strlen(known[i].magic);
+        if (model->source.size >= known[i].at + length &&
+            memcmp(model->source.data + known[i].at, known[i].magic, length) == 0) {
+            text = known[i].text;
+        }
+    }
+    after = epctx__tag(check->bad, end, &tag);
+    if (after != NULL && (tag & 7) == EPCTX_WIRE_LEN && tag >> 3 != 0) {
+        after = epctx__varint(after, end, 5, &size);
+    }
+    if (text != NULL) {
+        epctx_fail(error, check->status, "%s", text);
+    } else if (after != NULL && size > (uint64_t)(end - after)) { /* the most frequent damage */
+        epctx_fail(error, check->status,
+                   "not an ONNX protobuf: byte %u of %u: field %u wants %u bytes, the file has %u "
+                   "left: is it cut off?",
+                   at, (uint64_t)model->source.size, (uint64_t)(tag >> 3), size,
+                   (uint64_t)(end - after));
     } else {
-        epctx__refused_field(check->bad, model->source.data + model->source.size, &text);
         epctx_fail(error, check->status, "not an ONNX protobuf: byte %u of %u: %s", at,
-                   (uint64_t)model->source.size, more[0] != '\0' ? more : check->reason);
+                   (uint64_t)model->source.size, check->reason);
     }
     if (error != NULL) {
         error->offset = at;
@@ -7278,15 +7250,13 @@ static epctx_slot *epctx__find_graph(const epctx_slot *root)
     return epctx__live(root->message->first, EPCTX_FIELD_MODEL_GRAPH);
 }
 
-static epctx_slot *epctx__new_root(epctx_model *model)
+static epctx_status epctx__new_root(epctx_model *model, epctx_slot **root, epctx_error *error)
 {
-    epctx_slot *root = (epctx_slot *)epctx_arena_alloc(&model->arena, sizeof *root);
-    if (root != NULL) {
-        root->data = model->source.data;
-        root->size = model->source.size;
-        root->wire = EPCTX_WIRE_LEN;
-    }
-    return root;
+    EPCTX__NEW(*root, epctx_slot, 1, &model->arena, error);
+    (*root)->data = model->source.data;
+    (*root)->size = model->source.size;
+    (*root)->wire = EPCTX_WIRE_LEN;
+    return EPCTX_OK;
 }
 
 /* Opens a message that has no slots yet. */
@@ -7303,33 +7273,27 @@ static epctx_status epctx__open_as(epctx_model *model, epctx_slot *slot, epctx_k
 typedef struct epctx__doubled {
     epctx_model *model;
     epctx_error *error;
-    /* The fields of `second` go behind those of `first`, as libprotobuf merges them. */
-    epctx_status (*merge_fn)(const struct epctx__doubled *d, epctx_slot *first, epctx_slot *second,
+    /* Removes `gone`; first its fields go behind those of `into` (may be NULL), as libprotobuf
+     * merges them. */
+    epctx_status (*merge_fn)(const struct epctx__doubled *d, epctx_slot *into, epctx_slot *gone,
                              epctx_kind type);
-    epctx_status (*remove_fn)(epctx_model *model, epctx_slot *slot, epctx_error *error);
     bool scalars;
     epctx_status (*doubled_fn)(void *user, const epctx_field_info *field, epctx_str node,
                                epctx_error *error); /* may be NULL */
     void *user;
 } epctx__doubled;
 
-static epctx_status epctx__remove_shown(epctx_model *model, epctx_slot *slot, epctx_error *error)
+static epctx_status epctx__merge_shown(const epctx__doubled *d, epctx_slot *into, epctx_slot *gone,
+                                       epctx_kind type)
 {
-    (void)model;
-    (void)error;
-    slot->removed = true;
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__merge_shown(const epctx__doubled *d, epctx_slot *first,
-                                       epctx_slot *second, epctx_kind type)
-{
-    bool good;
-    EPCTX__TRY(epctx__open_as(d->model, first, type, d->error));
-    second->message = first->message;
-    good = epctx__fill_message(&d->model->arena, second, type, NULL, 100);
-    second->message = NULL;
-    second->removed = true;
+    bool good = true;
+    if (into != NULL) {
+        EPCTX__TRY(epctx__open_as(d->model, into, type, d->error));
+        gone->message = into->message;
+        good = epctx__fill_message(&d->model->arena, gone, type, NULL, 100);
+        gone->message = NULL;
+    }
+    gone->removed = true;
     return good ? EPCTX_OK : epctx__nomem(d->error, d->model->arena.missing);
 }
 
@@ -7355,16 +7319,13 @@ EPCTX__APART static epctx_status epctx__single_fields(const epctx__doubled *d, e
         at = type == EPCTX_KIND_TYPE && message ? 31 : child->number; /* oneof */
         first = seen[at];
         seen[at] = child;
-        if (first == NULL) {
-            continue;
-        }
-        if (message && first->number == child->number) {
+        if (first != NULL && message && first->number == child->number) {
             seen[at] = first;
-            EPCTX__TRY(d->merge_fn(d, first, child, (epctx_kind)info->kind));
-        } else {
-            EPCTX__TRY(d->remove_fn(d->model, first, d->error));
+            EPCTX__TRY(d->merge_fn(d, first, child, info->kind));
+        } else if (first != NULL) {
+            EPCTX__TRY(d->merge_fn(d, NULL, first, info->kind));
         }
-        if (d->doubled_fn != NULL) {
+        if (first != NULL && d->doubled_fn != NULL) {
             EPCTX__TRY(d->doubled_fn(d->user, info, *node, d->error));
         }
     }
@@ -7388,21 +7349,6 @@ static epctx_status epctx__single_below(const epctx__doubled *d, epctx_slot *slo
     return EPCTX_OK;
 }
 
-/* The tree that is read, with doubled messages merged. */
-static epctx_status epctx__merge_read(epctx_model *model, epctx_error *error)
-{
-    epctx__doubled d;
-    memset(&d, 0, sizeof d);
-    d.model = model;
-    d.error = error;
-    d.merge_fn = epctx__merge_shown;
-    d.remove_fn = epctx__remove_shown;
-    model->shown = epctx__new_root(model);
-    return model->shown != NULL
-               ? epctx__single_below(&d, model->shown, EPCTX_KIND_MODEL, epctx_str_of(NULL))
-               : epctx__nomem(error, model->arena.missing);
-}
-
 /* Builds the tree over model->source. */
 static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
 {
@@ -7417,58 +7363,24 @@ static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
                           "the model has %u bytes, epctx_limits.max_size allows %u",
                           (uint64_t)model->source.size, model->limits.max_size);
     }
-    model->root = model->shown = epctx__new_root(model);
-    if (model->root == NULL) {
-        return epctx__nomem(error, model->arena.missing);
-    }
+    EPCTX__TRY(epctx__new_root(model, &model->root, error));
+    model->shown = model->root;
     if (!epctx__open_slot(&model->arena, model->root, EPCTX_KIND_MODEL, &check,
                           model->limits.max_depth)) {
         return epctx__refused(model, &check, error);
     }
     model->duplicate = check.duplicate;
     if (model->duplicate) {
-        EPCTX__TRY(epctx__merge_read(model, error));
+        epctx__doubled d;
+        memset(&d, 0, sizeof d);
+        d.model = model;
+        d.error = error;
+        d.merge_fn = epctx__merge_shown;
+        EPCTX__TRY(epctx__new_root(model, &model->shown, error));
+        EPCTX__TRY(epctx__single_below(&d, model->shown, EPCTX_KIND_MODEL, epctx_str_of(NULL)));
     }
     model->graph = epctx__find_graph(model->root);
     model->shown_graph = epctx__find_graph(model->shown);
-    return EPCTX_OK;
-}
-
-static epctx_limits epctx__limits(const epctx_limits *limits)
-{
-    epctx_limits out = *limits;
-    out.max_depth = out.max_depth != 0 && out.max_depth < 100 ? out.max_depth : 100;
-    out.max_size = out.max_size != 0 ? out.max_size : UINT64_MAX;
-    out.max_fields = out.max_fields != 0 ? out.max_fields : UINT64_MAX;
-    return out;
-}
-
-static epctx_status epctx__model_init(epctx_model *model, const char *path,
-                                      const epctx_open_opts *opts, epctx_error *error)
-{
-    static const epctx_open_opts defaults = {NULL, NULL, 0, NULL, NULL, {0, 0, 0}, 0};
-    const epctx_open_opts *o = opts != NULL ? opts : &defaults;
-    epctx_error_clear(error);
-    memset(model, 0, sizeof *model);
-    if (!epctx__nanopb_matches()) {
-        return epctx_fail(error, EPCTX_ERR_CONFIG,
-                          "nanopb was built with other PB_NO_ERRMSG or PB_BUFFER_ONLY settings "
-                          "than this program");
-    }
-    if (o->buffer != NULL) {
-        epctx_arena_init_fixed(&model->arena, o->buffer, o->buffer_size);
-    } else {
-        epctx_arena_init(&model->arena, o->allocator);
-    }
-    model->io = o->io;
-    model->limits = epctx__limits(&o->limits);
-    model->path_flags = o->path_flags;
-    model->path = epctx_arena_copy(&model->arena, epctx_str_of(path));
-    model->external_folder =
-        epctx_arena_copy(&model->arena, epctx_str_of(o->external_folder));
-    if (model->path == NULL || model->external_folder == NULL) {
-        return epctx__nomem(error, model->arena.missing);
-    }
     return EPCTX_OK;
 }
 
@@ -7477,11 +7389,30 @@ EPCTX_API const epctx_io *epctx_model_io(const epctx_model *model)
     return model->io != NULL ? model->io : epctx_io_files();
 }
 
-/* `path` NULL: from `bytes` in memory. */
-static epctx_status epctx__model_open(epctx_model *model, const char *path, epctx_span bytes,
-                                      const epctx_open_opts *opts, epctx_error *error)
+/* `path` NULL: from model->source in memory. */
+static epctx_status epctx__model_begin(epctx_model *model, const char *path,
+                                       const epctx_open_opts *opts, epctx_error *error)
 {
-    EPCTX__TRY(epctx__model_init(model, path != NULL ? path : "", opts, error));
+    epctx_limits *limits = &model->limits;
+    if (!epctx__nanopb_matches()) {
+        return epctx_fail(error, EPCTX_ERR_CONFIG,
+                          "nanopb was built with other PB_NO_ERRMSG or PB_BUFFER_ONLY settings "
+                          "than this program");
+    }
+    if (opts->buffer != NULL) {
+        epctx_arena_init_fixed(&model->arena, opts->buffer, opts->buffer_size);
+    } else {
+        epctx_arena_init(&model->arena, opts->allocator);
+    }
+    model->io = opts->io;
+    *limits = opts->limits;
+    limits->max_depth = limits->max_depth != 0 && limits->max_depth < 100 ? limits->max_depth : 100;
+    limits->max_size = limits->max_size != 0 ? limits->max_size : UINT64_MAX;
+    limits->max_fields = limits->max_fields != 0 ? limits->max_fields : UINT64_MAX;
+    model->path_flags = opts->path_flags;
+    EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(path), &model->path, error));
+    EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(opts->external_folder),
+                           &model->external_folder, error));
     if (path != NULL) {
         model->io = epctx_model_io(model);
         if (model->io == NULL) {
@@ -7489,23 +7420,22 @@ static epctx_status epctx__model_open(epctx_model *model, const char *path, epct
         }
         EPCTX__TRY(model->io->map_fn(model->io->user, NULL, path, false, &model->mapping, error));
         model->id = model->mapping.info;
-        bytes.data = model->mapping.data;
-        bytes.size = model->mapping.size;
+        model->source.data = model->mapping.data;
+        model->source.size = model->mapping.size;
     }
-    model->source = bytes;
     return epctx__model_parse(model, error);
 }
 
-EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *path,
-                                             const epctx_open_opts *opts, epctx_error *error)
+static epctx_status epctx__model_open(epctx_model *model, const char *path, const void *data,
+                                      size_t size, const epctx_open_opts *opts, epctx_error *error)
 {
-    epctx_span none = {NULL, 0};
+    epctx_open_opts defaults;
     epctx_status status;
-    if (model == NULL || path == NULL) {
-        epctx_error_clear(error);
-        return epctx_fail(error, EPCTX_ERR_ARG, "model and path must not be NULL");
-    }
-    status = epctx__model_open(model, path, none, opts, error);
+    memset(&defaults, 0, sizeof defaults);
+    memset(model, 0, sizeof *model);
+    model->source.data = (const uint8_t *)data;
+    model->source.size = size;
+    status = epctx__model_begin(model, path, opts != NULL ? opts : &defaults, error);
     if (status != EPCTX_OK) {
         epctx_blame(error, path, NULL, NULL);
         epctx_model_close(model);
@@ -7513,22 +7443,22 @@ EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *pat
     return status;
 }
 
+EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *path,
+                                             const epctx_open_opts *opts, epctx_error *error)
+{
+    epctx_error_clear(error);
+    return model != NULL && path != NULL
+               ? epctx__model_open(model, path, NULL, 0, opts, error)
+               : epctx_fail(error, EPCTX_ERR_ARG, "model and path must not be NULL");
+}
+
 EPCTX_API epctx_status epctx_model_open_memory(epctx_model *model, const void *data, size_t size,
                                                const epctx_open_opts *opts, epctx_error *error)
 {
-    epctx_span bytes;
-    epctx_status status;
-    if (model == NULL || (data == NULL && size > 0)) {
-        epctx_error_clear(error);
-        return epctx_fail(error, EPCTX_ERR_ARG, "model and data must not be NULL");
-    }
-    bytes.data = (const uint8_t *)data;
-    bytes.size = size;
-    status = epctx__model_open(model, NULL, bytes, opts, error);
-    if (status != EPCTX_OK) {
-        epctx_model_close(model);
-    }
-    return status;
+    epctx_error_clear(error);
+    return model != NULL && (data != NULL || size == 0)
+               ? epctx__model_open(model, NULL, data, size, opts, error)
+               : epctx_fail(error, EPCTX_ERR_ARG, "model and data must not be NULL");
 }
 
 EPCTX_API void epctx_model_close(epctx_model *model)
@@ -7551,27 +7481,82 @@ EPCTX_API void epctx_model_close(epctx_model *model)
 
 /* How a member of a view holds a field. */
 typedef enum epctx__member_type {
-    EPCTX__STR,   /* epctx_str */
-    EPCTX__BODY,  /* epctx_view */
-    EPCTX__COUNT, /* uint32_t: how many there are */
-    EPCTX__TYPE,  /* int32_t: one of epctx_attr_type; others are unknown fields */
-    EPCTX__INT32, /* int32_t */
-    EPCTX__INT64, /* int64_t */
-    EPCTX__FLOAT  /* float */
+    EPCTX__STR,         /* epctx_str */
+    EPCTX__BODY,        /* epctx_view */
+    EPCTX__COUNT,       /* uint32_t: how many there are */
+    EPCTX__GRAPH,       /* epctx_graph_view */
+    EPCTX__TENSOR,      /* epctx_tensor_view */
+    EPCTX__TYPE,        /* int32_t: one of epctx_attr_type; others are unknown fields */
+    EPCTX__INT32,       /* int32_t */
+    EPCTX__INT64,       /* int64_t */
+    EPCTX__FLOAT,       /* float */
+    EPCTX__TENSOR_DATA, /* a field with members of epctx_tensor_view */
+    EPCTX__SELF,        /* epctx_view of the message; ends the list */
+    EPCTX__END
 } epctx__member_type;
 
 typedef struct epctx__member {
-    uint32_t number; /* 0 ends the list */
+    uint32_t number;
     epctx__member_type type;
     size_t place; /* in the struct */
 } epctx__member;
 
-static void epctx__read_member(const epctx__member *member, const epctx_field *field, void *place)
+/* As external_data stores it; UINT64_MAX when it is not a number. */
+static uint64_t epctx__decimal(epctx_str text)
 {
-    static const uint8_t wires[] = {EPCTX_WIRE_LEN,    EPCTX_WIRE_LEN,    EPCTX_WIRE_LEN,
-                                    EPCTX_WIRE_VARINT, EPCTX_WIRE_VARINT, EPCTX_WIRE_VARINT,
-                                    EPCTX_WIRE_FIXED32};
-    if (wires[member->type] != (uint32_t)field->wire) {
+    uint64_t number;
+    return epctx_str_number(text, &number) ? number : UINT64_MAX;
+}
+
+static void epctx__read_tensor_data(epctx_tensor_view *tensor, const epctx_field *field)
+{
+    uint32_t key = field->number << 3 | (uint32_t)field->wire;
+    const uint8_t *p = field->body.data;
+    epctx_pair pair;
+    uint64_t dim;
+    switch (key) {
+    case EPCTX_FIELD_TENSOR_DIMS << 3 | EPCTX_WIRE_VARINT:
+        tensor->rank++;
+        break;
+    case EPCTX_FIELD_TENSOR_DIMS << 3 | EPCTX_WIRE_LEN:
+        while ((p = epctx__packed_next(p, field->body.data + field->body.size, EPCTX_WIRE_VARINT,
+                                       &dim)) != NULL) {
+            tensor->rank++;
+        }
+        break;
+    case EPCTX_FIELD_TENSOR_RAW_DATA << 3 | EPCTX_WIRE_LEN:
+        tensor->has_raw = true;
+        tensor->raw.data = field->body.data;
+        tensor->raw.size = field->body.size;
+        break;
+    case EPCTX_FIELD_TENSOR_DATA_LOCATION << 3 | EPCTX_WIRE_VARINT:
+        tensor->external =
+            (uint32_t)field->value <= 1 ? (uint32_t)field->value == 1 : tensor->external;
+        break;
+    case EPCTX_FIELD_TENSOR_EXTERNAL_DATA << 3 | EPCTX_WIRE_LEN:
+        pair = epctx_pair_of(field->body);
+        if (epctx_str_is(pair.key, "location")) {
+            tensor->location = pair.value;
+        } else if (epctx_str_is(pair.key, "offset")) {
+            tensor->offset = epctx__decimal(pair.value);
+        } else if (epctx_str_is(pair.key, "length")) {
+            /* No number: not "to the end", but more than any file has. */
+            tensor->length = epctx__decimal(pair.value);
+            tensor->length -= tensor->length == UINT64_MAX;
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+static void epctx__read_member(const epctx__member *member, const epctx_field *field, void *out)
+{
+    void *place = (char *)out + member->place;
+    epctx_wire wire = member->type < EPCTX__TYPE    ? EPCTX_WIRE_LEN
+                      : member->type < EPCTX__FLOAT ? EPCTX_WIRE_VARINT
+                                                    : EPCTX_WIRE_FIXED32;
+    if (field->wire != wire && member->type != EPCTX__TENSOR_DATA) {
         return;
     }
     switch (member->type) {
@@ -7584,6 +7569,12 @@ static void epctx__read_member(const epctx__member *member, const epctx_field *f
     case EPCTX__COUNT:
         ++*(uint32_t *)place;
         break;
+    case EPCTX__GRAPH:
+        *(epctx_graph_view *)place = epctx_graph_of(field->body);
+        break;
+    case EPCTX__TENSOR:
+        *(epctx_tensor_view *)place = epctx_tensor_of(field->body);
+        break;
     case EPCTX__TYPE:
         if ((uint32_t)field->value <= (uint32_t)EPCTX_ATTR_TYPE_PROTOS) {
             *(int32_t *)place = (int32_t)(uint32_t)field->value;
@@ -7595,35 +7586,35 @@ static void epctx__read_member(const epctx__member *member, const epctx_field *f
     case EPCTX__INT64:
         *(int64_t *)place = (int64_t)field->value;
         break;
-    default:
+    case EPCTX__FLOAT:
         *(float *)place = epctx__float(field->value);
+        break;
+    default:
+        epctx__read_tensor_data((epctx_tensor_view *)out, field);
     }
 }
 
-/* Of a field that stands twice the last one counts, as for libprotobuf. */
-static void epctx__read_field(const epctx__member *members, const epctx_field *field, void *out)
+static void epctx__read_field(const epctx__member *member, const epctx_field *field, void *out)
 {
-    const epctx__member *member = members;
-    while (member->number != 0 && member->number != field->number) {
+    while (member->number != field->number) {
         member++;
     }
-    if (member->number != 0) {
-        epctx__read_member(member, field, (char *)out + member->place);
-    }
+    epctx__read_member(member, field, out);
 }
 
-/* Reads a message into a zeroed struct of `size`. */
-static void epctx__read_members(epctx_view view, const epctx__member *members, void *out,
-                                size_t size)
+/* Reads a message into a struct of zeros and defaults. */
+static void epctx__read_members(epctx_view view, const epctx__member *members, void *out)
 {
     epctx_cursor it = epctx_view_fields(view, 0);
     const uint8_t *p = it.next;
     const epctx__member *member;
     uint32_t numbers = 0; /* of fields to look at: most others are many */
     epctx_field field;
-    memset(out, 0, size);
-    for (member = members; member->number != 0; member++) {
+    for (member = members; member->type < EPCTX__SELF; member++) {
         numbers |= UINT32_C(1) << member->number;
+    }
+    if (member->type == EPCTX__SELF) {
+        *(epctx_view *)(void *)((char *)out + member->place) = view;
     }
     for (; it.slot != NULL; it.slot = it.slot->next) {
         if (!it.slot->removed && it.slot->number < 32 && (numbers >> it.slot->number & 1) != 0) {
@@ -7641,157 +7632,122 @@ static void epctx__read_members(epctx_view view, const epctx__member *members, v
     }
 }
 
-EPCTX_API epctx_view epctx_model_root(const epctx_model *model)
-{
-    return epctx__slot_view(model->root);
-}
-
-EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model)
-{
-    static const epctx__member members[] = {
-        {EPCTX_FIELD_MODEL_IR_VERSION, EPCTX__INT64, offsetof(epctx_model_info, ir_version)},
-        {EPCTX_FIELD_MODEL_PRODUCER_NAME, EPCTX__STR, offsetof(epctx_model_info, producer_name)},
-        {EPCTX_FIELD_MODEL_PRODUCER_VERSION, EPCTX__STR,
-         offsetof(epctx_model_info, producer_version)},
-        {EPCTX_FIELD_MODEL_DOMAIN, EPCTX__STR, offsetof(epctx_model_info, domain)},
-        {EPCTX_FIELD_MODEL_MODEL_VERSION, EPCTX__INT64, offsetof(epctx_model_info, model_version)},
-        {EPCTX_FIELD_MODEL_DOC_STRING, EPCTX__STR, offsetof(epctx_model_info, doc_string)},
-        {EPCTX_FIELD_MODEL_FUNCTIONS, EPCTX__COUNT, offsetof(epctx_model_info, function_count)},
-        {0, EPCTX__STR, 0}};
-    epctx_view view = epctx__slot_view(model->shown);
-    epctx_model_info info;
-    epctx__read_members(view, members, &info, sizeof info);
-    info.view = view;
-    return info;
-}
-
-EPCTX_API bool epctx_model_has_graph(const epctx_model *model)
-{
-    return model->shown_graph != NULL;
-}
-
-/* The main graph without a look into it, which takes a walk over its fields. */
-static epctx_view epctx__main_view(const epctx_model *model)
-{
-    return model->shown_graph != NULL ? epctx__slot_view(model->shown_graph) : epctx_view_none();
-}
-
-EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model)
-{
-    return epctx_graph_of(epctx__main_view(model));
-}
+#define EPCTX__MEMBER(field, type, of, member)                                                     \
+    {                                                                                              \
+        EPCTX_FIELD_##field, EPCTX__##type, offsetof(epctx_##of, member)                           \
+    }
+#define EPCTX__VIEW(of)                                                                            \
+    {                                                                                              \
+        0, EPCTX__SELF, offsetof(epctx_##of, view)                                                 \
+    }
 
 static const epctx__member epctx__graph_members[] = {
-    {EPCTX_FIELD_GRAPH_NAME, EPCTX__STR, offsetof(epctx_graph_view, name)},
-    {EPCTX_FIELD_GRAPH_DOC_STRING, EPCTX__STR, offsetof(epctx_graph_view, doc_string)},
-    {0, EPCTX__STR, 0}};
+    EPCTX__MEMBER(GRAPH_NAME, STR, graph_view, name),
+    EPCTX__MEMBER(GRAPH_DOC_STRING, STR, graph_view, doc_string), EPCTX__VIEW(graph_view)};
 
 static const epctx__member epctx__node_members[] = {
-    {EPCTX_FIELD_NODE_INPUT, EPCTX__COUNT, offsetof(epctx_node_view, input_count)},
-    {EPCTX_FIELD_NODE_OUTPUT, EPCTX__COUNT, offsetof(epctx_node_view, output_count)},
-    {EPCTX_FIELD_NODE_NAME, EPCTX__STR, offsetof(epctx_node_view, name)},
-    {EPCTX_FIELD_NODE_OP_TYPE, EPCTX__STR, offsetof(epctx_node_view, op_type)},
-    {EPCTX_FIELD_NODE_ATTRIBUTE, EPCTX__COUNT, offsetof(epctx_node_view, attr_count)},
-    {EPCTX_FIELD_NODE_DOC_STRING, EPCTX__STR, offsetof(epctx_node_view, doc_string)},
-    {EPCTX_FIELD_NODE_DOMAIN, EPCTX__STR, offsetof(epctx_node_view, domain)},
-    {EPCTX_FIELD_NODE_OVERLOAD, EPCTX__STR, offsetof(epctx_node_view, overload)},
-    {0, EPCTX__STR, 0}};
+    EPCTX__MEMBER(NODE_INPUT, COUNT, node_view, input_count),
+    EPCTX__MEMBER(NODE_OUTPUT, COUNT, node_view, output_count),
+    EPCTX__MEMBER(NODE_NAME, STR, node_view, name),
+    EPCTX__MEMBER(NODE_OP_TYPE, STR, node_view, op_type),
+    EPCTX__MEMBER(NODE_ATTRIBUTE, COUNT, node_view, attr_count),
+    EPCTX__MEMBER(NODE_DOC_STRING, STR, node_view, doc_string),
+    EPCTX__MEMBER(NODE_DOMAIN, STR, node_view, domain),
+    EPCTX__MEMBER(NODE_OVERLOAD, STR, node_view, overload),
+    EPCTX__VIEW(node_view)};
 
 static const epctx__member epctx__attr_members[] = {
-    {EPCTX_FIELD_ATTR_NAME, EPCTX__STR, offsetof(epctx_attr_view, name)},
-    {EPCTX_FIELD_ATTR_F, EPCTX__FLOAT, offsetof(epctx_attr_view, f)},
-    {EPCTX_FIELD_ATTR_I, EPCTX__INT64, offsetof(epctx_attr_view, i)},
-    {EPCTX_FIELD_ATTR_S, EPCTX__STR, offsetof(epctx_attr_view, s)},
-    {EPCTX_FIELD_ATTR_T, EPCTX__BODY, offsetof(epctx_attr_view, t)},
-    {EPCTX_FIELD_ATTR_G, EPCTX__BODY, offsetof(epctx_attr_view, g)},
-    {EPCTX_FIELD_ATTR_TYPE, EPCTX__TYPE, offsetof(epctx_attr_view, type)},
-    {EPCTX_FIELD_ATTR_REF_ATTR_NAME, EPCTX__STR, offsetof(epctx_attr_view, ref_attr_name)},
-    {0, EPCTX__STR, 0}};
+    EPCTX__MEMBER(ATTR_NAME, STR, attr_view, name),
+    EPCTX__MEMBER(ATTR_F, FLOAT, attr_view, f),
+    EPCTX__MEMBER(ATTR_I, INT64, attr_view, i),
+    EPCTX__MEMBER(ATTR_S, STR, attr_view, s),
+    EPCTX__MEMBER(ATTR_T, BODY, attr_view, t),
+    EPCTX__MEMBER(ATTR_G, BODY, attr_view, g),
+    EPCTX__MEMBER(ATTR_TYPE, TYPE, attr_view, type),
+    EPCTX__MEMBER(ATTR_REF_ATTR_NAME, STR, attr_view, ref_attr_name),
+    EPCTX__VIEW(attr_view)};
+
+static const epctx__member epctx__tensor_members[] = {
+    EPCTX__MEMBER(TENSOR_DIMS, TENSOR_DATA, tensor_view, rank),
+    EPCTX__MEMBER(TENSOR_DATA_TYPE, INT32, tensor_view, elem_type),
+    EPCTX__MEMBER(TENSOR_NAME, STR, tensor_view, name),
+    EPCTX__MEMBER(TENSOR_RAW_DATA, TENSOR_DATA, tensor_view, raw),
+    EPCTX__MEMBER(TENSOR_EXTERNAL_DATA, TENSOR_DATA, tensor_view, location),
+    EPCTX__MEMBER(TENSOR_DATA_LOCATION, TENSOR_DATA, tensor_view, external),
+    EPCTX__VIEW(tensor_view)};
+
+static const epctx__member epctx__sparse_members[] = {
+    EPCTX__MEMBER(SPARSE_VALUES, TENSOR, sparse_view, values),
+    EPCTX__MEMBER(SPARSE_INDICES, TENSOR, sparse_view, indices), EPCTX__VIEW(sparse_view)};
 
 static const epctx__member epctx__function_members[] = {
-    {EPCTX_FIELD_FUNCTION_NAME, EPCTX__STR, offsetof(epctx_function_view, name)},
-    {EPCTX_FIELD_FUNCTION_INPUT, EPCTX__COUNT, offsetof(epctx_function_view, input_count)},
-    {EPCTX_FIELD_FUNCTION_OUTPUT, EPCTX__COUNT, offsetof(epctx_function_view, output_count)},
-    {EPCTX_FIELD_FUNCTION_NODE, EPCTX__COUNT, offsetof(epctx_function_view, node_count)},
-    {EPCTX_FIELD_FUNCTION_DOC_STRING, EPCTX__STR, offsetof(epctx_function_view, doc_string)},
-    {EPCTX_FIELD_FUNCTION_DOMAIN, EPCTX__STR, offsetof(epctx_function_view, domain)},
-    {EPCTX_FIELD_FUNCTION_OVERLOAD, EPCTX__STR, offsetof(epctx_function_view, overload)},
-    {0, EPCTX__STR, 0}};
+    EPCTX__MEMBER(FUNCTION_NAME, STR, function_view, name),
+    EPCTX__MEMBER(FUNCTION_INPUT, COUNT, function_view, input_count),
+    EPCTX__MEMBER(FUNCTION_OUTPUT, COUNT, function_view, output_count),
+    EPCTX__MEMBER(FUNCTION_NODE, COUNT, function_view, node_count),
+    EPCTX__MEMBER(FUNCTION_DOC_STRING, STR, function_view, doc_string),
+    EPCTX__MEMBER(FUNCTION_DOMAIN, STR, function_view, domain),
+    EPCTX__MEMBER(FUNCTION_OVERLOAD, STR, function_view, overload),
+    EPCTX__VIEW(function_view)};
+
+static const epctx__member epctx__training_members[] = {
+    EPCTX__MEMBER(TRAINING_INITIALIZATION, GRAPH, training_view, initialization),
+    EPCTX__MEMBER(TRAINING_ALGORITHM, GRAPH, training_view, algorithm), EPCTX__VIEW(training_view)};
 
 static const epctx__member epctx__annotation_members[] = {
-    {EPCTX_FIELD_ANNOTATION_TENSOR_NAME, EPCTX__STR,
-     offsetof(epctx_annotation_view, tensor_name)},
-    {0, EPCTX__STR, 0}};
+    EPCTX__MEMBER(ANNOTATION_TENSOR_NAME, STR, annotation_view, tensor_name),
+    EPCTX__VIEW(annotation_view)};
 
-#define EPCTX__VIEW(name)                                                                          \
-    EPCTX_API epctx_##name##_view epctx_##name##_of(epctx_view view)                               \
+static const epctx__member epctx__opset_members[] = {
+    EPCTX__MEMBER(OPSET_DOMAIN, STR, opset, domain),
+    EPCTX__MEMBER(OPSET_VERSION, INT64, opset, version),
+    {0, EPCTX__END, 0}};
+
+static const epctx__member epctx__pair_members[] = {EPCTX__MEMBER(PAIR_KEY, STR, pair, key),
+                                                    EPCTX__MEMBER(PAIR_VALUE, STR, pair, value),
+                                                    {0, EPCTX__END, 0}};
+
+static const epctx__member epctx__model_members[] = {
+    EPCTX__MEMBER(MODEL_IR_VERSION, INT64, model_info, ir_version),
+    EPCTX__MEMBER(MODEL_PRODUCER_NAME, STR, model_info, producer_name),
+    EPCTX__MEMBER(MODEL_PRODUCER_VERSION, STR, model_info, producer_version),
+    EPCTX__MEMBER(MODEL_DOMAIN, STR, model_info, domain),
+    EPCTX__MEMBER(MODEL_MODEL_VERSION, INT64, model_info, model_version),
+    EPCTX__MEMBER(MODEL_DOC_STRING, STR, model_info, doc_string),
+    EPCTX__MEMBER(MODEL_FUNCTIONS, COUNT, model_info, function_count),
+    EPCTX__VIEW(model_info)};
+
+static const epctx__member epctx__value_members[] = {
+    EPCTX__MEMBER(VALUE_NAME, STR, value_view, name),
+    EPCTX__MEMBER(VALUE_TYPE, BODY, value_view, type), EPCTX__VIEW(value_view)};
+#undef EPCTX__VIEW
+#undef EPCTX__MEMBER
+
+#define EPCTX__VIEW_OF(name, type)                                                                 \
+    EPCTX_API type epctx_##name##_of(epctx_view view)                                              \
     {                                                                                              \
-        epctx_##name##_view out;                                                                   \
-        epctx__read_members(view, epctx__##name##_members, &out, sizeof out);                      \
-        out.view = view;                                                                           \
+        type out;                                                                                  \
+        memset(&out, 0, sizeof out);                                                               \
+        epctx__read_members(view, epctx__##name##_members, &out);                                  \
         return out;                                                                                \
     }
-EPCTX__VIEW(graph)
-EPCTX__VIEW(node)
-EPCTX__VIEW(attr)
-EPCTX__VIEW(function)
-EPCTX__VIEW(annotation)
-#undef EPCTX__VIEW
-
-/* As external_data stores it; UINT64_MAX when it is not a number. */
-static void epctx__decimal(epctx_str text, uint64_t *out)
-{
-    if (!epctx_str_number(text, out)) {
-        *out = UINT64_MAX;
-    }
-}
-
-static void epctx__external_entry(epctx_tensor_view *tensor, epctx_view view)
-{
-    epctx_pair pair = epctx_pair_of(view);
-    if (epctx_str_is(pair.key, "location")) {
-        tensor->location = pair.value;
-    } else if (epctx_str_is(pair.key, "offset")) {
-        epctx__decimal(pair.value, &tensor->offset);
-    } else if (epctx_str_is(pair.key, "length")) {
-        epctx__decimal(pair.value, &tensor->length);
-        if (tensor->length == UINT64_MAX) {
-            tensor->length--; /* no number: not "to the end", but more than any file has */
-        }
-    }
-}
+EPCTX__VIEW_OF(graph, epctx_graph_view)
+EPCTX__VIEW_OF(node, epctx_node_view)
+EPCTX__VIEW_OF(attr, epctx_attr_view)
+EPCTX__VIEW_OF(sparse, epctx_sparse_view)
+EPCTX__VIEW_OF(function, epctx_function_view)
+EPCTX__VIEW_OF(training, epctx_training_view)
+EPCTX__VIEW_OF(annotation, epctx_annotation_view)
+EPCTX__VIEW_OF(opset, epctx_opset)
+EPCTX__VIEW_OF(pair, epctx_pair)
+#undef EPCTX__VIEW_OF
 
 EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view)
 {
     epctx_tensor_view tensor;
-    epctx_cursor it = epctx_view_fields(view, 0);
-    epctx_field f;
-    int64_t dim;
     memset(&tensor, 0, sizeof tensor);
-    tensor.view = view;
     tensor.length = UINT64_MAX;
-    while (epctx_next_field(&it, &f)) {
-        bool len = f.wire == EPCTX_WIRE_LEN;
-        bool number = f.wire == EPCTX_WIRE_VARINT;
-        if (f.number == EPCTX_FIELD_TENSOR_DATA_TYPE && number) {
-            tensor.elem_type = (int32_t)(uint32_t)f.value;
-        } else if (f.number == EPCTX_FIELD_TENSOR_NAME && len) {
-            tensor.name = epctx_view_str(f.body);
-        } else if (f.number == EPCTX_FIELD_TENSOR_RAW_DATA && len) {
-            tensor.has_raw = true;
-            tensor.raw.data = f.body.data;
-            tensor.raw.size = f.body.size;
-        } else if (f.number == EPCTX_FIELD_TENSOR_EXTERNAL_DATA && len) {
-            epctx__external_entry(&tensor, f.body);
-        } else if (f.number == EPCTX_FIELD_TENSOR_DATA_LOCATION && number &&
-                   (uint32_t)f.value <= 1) {
-            tensor.external = (uint32_t)f.value == 1;
-        }
-    }
-    it = epctx_tensor_dims(&tensor);
-    while (epctx_next_int(&it, &dim)) {
-        tensor.rank++;
-    }
+    epctx__read_members(view, epctx__tensor_members, &tensor);
     return tensor;
 }
 
@@ -7833,32 +7789,14 @@ EPCTX_API epctx_type_view epctx_type_of(epctx_view view)
     return type;
 }
 
-/* Name and type. */
-typedef struct epctx__named_type {
-    epctx_str name;
-    epctx_view type;
-} epctx__named_type;
-
-static epctx__named_type epctx__named_type_of(epctx_view view)
-{
-    static const epctx__member members[] = {
-        {EPCTX_FIELD_VALUE_NAME, EPCTX__STR, offsetof(epctx__named_type, name)},
-        {EPCTX_FIELD_VALUE_TYPE, EPCTX__BODY, offsetof(epctx__named_type, type)},
-        {0, EPCTX__STR, 0}};
-    epctx__named_type typed;
-    epctx__read_members(view, members, &typed, sizeof typed);
-    return typed;
-}
-
 EPCTX_API epctx_value_view epctx_value_of(epctx_view view)
 {
-    epctx__named_type typed = epctx__named_type_of(view);
-    epctx_type_view type = epctx_type_of(typed.type);
     epctx_value_view value;
+    epctx_type_view type;
     memset(&value, 0, sizeof value);
-    value.view = view;
-    value.name = typed.name;
-    value.has_type = epctx_view_exists(typed.type);
+    epctx__read_members(view, epctx__value_members, &value);
+    type = epctx_type_of(value.type);
+    value.has_type = epctx_view_exists(value.type);
     value.is_tensor = type.kind == EPCTX_TYPE_TENSOR;
     if (value.is_tensor) {
         value.elem_type = type.elem_type;
@@ -7866,11 +7804,6 @@ EPCTX_API epctx_value_view epctx_value_of(epctx_view view)
         value.shape = type.shape;
     }
     return value;
-}
-
-EPCTX_API epctx_type_view epctx_value_type(const epctx_value_view *value)
-{
-    return epctx_type_of(epctx__named_type_of(value->view).type);
 }
 
 /* A oneof: the last member wins. */
@@ -7890,84 +7823,55 @@ EPCTX_API epctx_dim epctx_dim_of(epctx_view view)
     return dim;
 }
 
-EPCTX_API epctx_pair epctx_pair_of(epctx_view view)
-{
-    static const epctx__member members[] = {
-        {EPCTX_FIELD_PAIR_KEY, EPCTX__STR, offsetof(epctx_pair, key)},
-        {EPCTX_FIELD_PAIR_VALUE, EPCTX__STR, offsetof(epctx_pair, value)},
-        {0, EPCTX__STR, 0}};
-    epctx_pair pair;
-    epctx__read_members(view, members, &pair, sizeof pair);
-    return pair;
-}
-
-EPCTX_API epctx_opset epctx_opset_of(epctx_view view)
-{
-    static const epctx__member members[] = {
-        {EPCTX_FIELD_OPSET_DOMAIN, EPCTX__STR, offsetof(epctx_opset, domain)},
-        {EPCTX_FIELD_OPSET_VERSION, EPCTX__INT64, offsetof(epctx_opset, version)},
-        {0, EPCTX__STR, 0}};
-    epctx_opset opset;
-    epctx__read_members(view, members, &opset, sizeof opset);
-    return opset;
-}
-
-EPCTX_API epctx_sparse_view epctx_sparse_of(epctx_view view)
-{
-    static const epctx__member members[] = {
-        {EPCTX_FIELD_SPARSE_VALUES, EPCTX__BODY, offsetof(epctx_sparse_view, values.view)},
-        {EPCTX_FIELD_SPARSE_INDICES, EPCTX__BODY, offsetof(epctx_sparse_view, indices.view)},
-        {0, EPCTX__STR, 0}};
-    epctx_sparse_view sparse;
-    epctx__read_members(view, members, &sparse, sizeof sparse);
-    sparse.view = view;
-    sparse.values = epctx_tensor_of(sparse.values.view);
-    sparse.indices = epctx_tensor_of(sparse.indices.view);
-    return sparse;
-}
-
-EPCTX_API epctx_training_view epctx_training_of(epctx_view view)
-{
-    static const epctx__member members[] = {
-        {EPCTX_FIELD_TRAINING_INITIALIZATION, EPCTX__BODY,
-         offsetof(epctx_training_view, initialization.view)},
-        {EPCTX_FIELD_TRAINING_ALGORITHM, EPCTX__BODY, offsetof(epctx_training_view, algorithm.view)},
-        {0, EPCTX__STR, 0}};
-    epctx_training_view training;
-    epctx__read_members(view, members, &training, sizeof training);
-    training.view = view;
-    training.initialization = epctx_graph_of(training.initialization.view);
-    training.algorithm = epctx_graph_of(training.algorithm.view);
-    return training;
-}
-
-/* The next message as a view. */
-#define EPCTX__NEXT_LIST(X)                                                                        \
-    X(node, epctx_node_view)                                                                       \
-    X(attr, epctx_attr_view)                                                                       \
-    X(tensor, epctx_tensor_view)                                                                   \
-    X(value, epctx_value_view)                                                                     \
-    X(dim, epctx_dim)                                                                              \
-    X(opset, epctx_opset)                                                                          \
-    X(pair, epctx_pair)                                                                            \
-    X(function, epctx_function_view)                                                               \
-    X(sparse, epctx_sparse_view)                                                                   \
-    X(annotation, epctx_annotation_view)                                                           \
-    X(training, epctx_training_view)
-
 #define EPCTX__NEXT(name, type)                                                                    \
     EPCTX_API bool epctx_next_##name(epctx_cursor *cursor, type *out)                              \
     {                                                                                              \
         epctx_view body;                                                                           \
-        if (!epctx_next_view(cursor, &body)) {                                                     \
-            return false;                                                                          \
+        bool more = epctx_next_view(cursor, &body);                                                \
+        if (more) {                                                                                \
+            *out = epctx_##name##_of(body);                                                        \
         }                                                                                          \
-        *out = epctx_##name##_of(body);                                                            \
-        return true;                                                                               \
+        return more;                                                                               \
     }
-EPCTX__NEXT_LIST(EPCTX__NEXT)
+EPCTX_VIEW_LIST(EPCTX__NEXT)
 #undef EPCTX__NEXT
-#undef EPCTX__NEXT_LIST
+
+static epctx_view epctx__shown(const epctx_model *model)
+{
+    return epctx__slot_view(model->shown);
+}
+
+#define EPCTX__CURSOR(name, type, message, field)                                                  \
+    EPCTX_API epctx_cursor epctx_##name(type of)                                                   \
+    {                                                                                              \
+        return epctx_view_fields(message, EPCTX_FIELD_##field);                                    \
+    }
+EPCTX_CURSOR_LIST(EPCTX__CURSOR)
+#undef EPCTX__CURSOR
+
+EPCTX_API epctx_view epctx_model_root(const epctx_model *model)
+{
+    return epctx__slot_view(model->root);
+}
+
+EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model)
+{
+    epctx_model_info info;
+    memset(&info, 0, sizeof info);
+    epctx__read_members(epctx__shown(model), epctx__model_members, &info);
+    return info;
+}
+
+EPCTX_API bool epctx_model_has_graph(const epctx_model *model)
+{
+    return model->shown_graph != NULL;
+}
+
+EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model)
+{
+    const epctx_slot *slot = model->shown_graph;
+    return epctx_graph_of(slot != NULL ? epctx__slot_view(slot) : epctx_view_none());
+}
 
 EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
                                     epctx_attr_view *out)
@@ -7992,77 +7896,15 @@ EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char 
                : epctx_str_of(NULL);
 }
 
-/* The fields of one number in a message. */
-#define EPCTX__LISTS(X)                                                                            \
-    X(model_opsets, const epctx_model *, epctx__slot_view(of->shown), MODEL_OPSET_IMPORT)          \
-    X(model_functions, const epctx_model *, epctx__slot_view(of->shown), MODEL_FUNCTIONS)          \
-    X(model_trainings, const epctx_model *, epctx__slot_view(of->shown), MODEL_TRAINING_INFO)      \
-    X(graph_nodes, epctx_graph_view, of.view, GRAPH_NODE)                                          \
-    X(graph_inputs, epctx_graph_view, of.view, GRAPH_INPUT)                                        \
-    X(graph_outputs, epctx_graph_view, of.view, GRAPH_OUTPUT)                                      \
-    X(graph_values, epctx_graph_view, of.view, GRAPH_VALUE_INFO)                                   \
-    X(graph_initializers, epctx_graph_view, of.view, GRAPH_INITIALIZER)                            \
-    X(graph_sparse, epctx_graph_view, of.view, GRAPH_SPARSE_INITIALIZER)                           \
-    X(graph_annotations, epctx_graph_view, of.view, GRAPH_QUANTIZATION_ANNOTATION)                 \
-    X(node_inputs, const epctx_node_view *, of->view, NODE_INPUT)                                  \
-    X(node_outputs, const epctx_node_view *, of->view, NODE_OUTPUT)                                \
-    X(node_attrs, const epctx_node_view *, of->view, NODE_ATTRIBUTE)                               \
-    X(tensor_dims, const epctx_tensor_view *, of->view, TENSOR_DIMS)                               \
-    X(value_dims, const epctx_value_view *, of->shape, SHAPE_DIM)                                  \
-    X(type_dims, const epctx_type_view *, of->shape, SHAPE_DIM)                                    \
-    X(function_opsets, const epctx_function_view *, of->view, FUNCTION_OPSET_IMPORT)               \
-    X(function_nodes, const epctx_function_view *, of->view, FUNCTION_NODE)                        \
-    X(function_inputs, const epctx_function_view *, of->view, FUNCTION_INPUT)                      \
-    X(function_outputs, const epctx_function_view *, of->view, FUNCTION_OUTPUT)                    \
-    X(annotation_pairs, const epctx_annotation_view *, of->view,                                   \
-      ANNOTATION_QUANT_PARAMETER_TENSOR_NAMES)
-
-#define EPCTX__LIST(name, type, message, field)                                                    \
-    EPCTX_API epctx_cursor epctx_##name(type of)                                                   \
-    {                                                                                              \
-        return epctx_view_fields(message, EPCTX_FIELD_##field);                                    \
-    }
-EPCTX__LISTS(EPCTX__LIST)
-#undef EPCTX__LIST
-#undef EPCTX__LISTS
-
-EPCTX_API epctx_cursor epctx_training_bindings(const epctx_training_view *training, bool updates)
-{
-    return epctx_view_fields(training->view,
-                             updates ? (uint32_t)EPCTX_FIELD_TRAINING_UPDATE_BINDING
-                                     : (uint32_t)EPCTX_FIELD_TRAINING_INITIALIZATION_BINDING);
-}
-
-EPCTX_API uint32_t epctx_metadata_field(epctx_kind message)
-{
-    switch (message) {
-    case EPCTX_KIND_MODEL:
-        return EPCTX_FIELD_MODEL_METADATA_PROPS;
-    case EPCTX_KIND_GRAPH:
-        return EPCTX_FIELD_GRAPH_METADATA_PROPS;
-    case EPCTX_KIND_NODE:
-        return EPCTX_FIELD_NODE_METADATA_PROPS;
-    case EPCTX_KIND_TENSOR:
-        return EPCTX_FIELD_TENSOR_METADATA_PROPS;
-    case EPCTX_KIND_VALUE:
-        return EPCTX_FIELD_VALUE_METADATA_PROPS;
-    default:
-        return message == EPCTX_KIND_FUNCTION ? EPCTX_FIELD_FUNCTION_METADATA_PROPS : 0;
-    }
-}
-
-EPCTX_API epctx_cursor epctx_view_metadata(epctx_view view, epctx_kind message)
-{
-    uint32_t number = epctx_metadata_field(message);
-    return epctx_view_fields(number != 0 ? view : epctx_view_none(), number);
-}
-
 /* The default domain has two spellings. */
+static epctx_str epctx__plain_domain(epctx_str domain)
+{
+    return epctx_str_is(domain, "ai.onnx") ? epctx_str_of("") : domain;
+}
+
 static bool epctx__same_domain(epctx_str a, epctx_str b)
 {
-    epctx_str empty = epctx_str_of(NULL);
-    return epctx_str_eq(epctx_str_is(a, "ai.onnx") ? empty : a,
-                        epctx_str_is(b, "ai.onnx") ? empty : b);
+    return epctx_str_eq(epctx__plain_domain(a), epctx__plain_domain(b));
 }
 
 EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain)
@@ -8080,7 +7922,7 @@ EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain)
 
 EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value)
 {
-    epctx_cursor it = epctx_view_metadata(epctx__slot_view(model->shown), EPCTX_KIND_MODEL);
+    epctx_cursor it = epctx_view_fields(epctx__shown(model), EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
     bool found = false;
     while (epctx_next_pair(&it, &pair)) {
@@ -8135,11 +7977,11 @@ static const epctx_slot *epctx__slot_around(epctx_view view)
     return slot;
 }
 
-/* The slot of a view, NULL when its bytes are what they were. */
-static const epctx_slot *epctx__seen_slot(epctx_view view)
+/* The slot of a view that was edited, NULL when its bytes are what they were. */
+static const epctx_slot *epctx__changed_slot(epctx_view view)
 {
     const epctx_slot *slot = epctx__slot_around(view);
-    return slot != NULL && epctx__is_slot_of(slot, view) ? slot : NULL;
+    return slot != NULL && epctx__is_slot_of(slot, view) && epctx__is_changed(slot) ? slot : NULL;
 }
 
 /* What a message has in a field with a payload. */
@@ -8157,68 +7999,50 @@ static epctx_kind epctx__slot_type(const epctx_slot *slot)
                : EPCTX_KIND_NONE;
 }
 
-/* The field of a message that holds a place, itself or further inside. */
-static bool epctx__field_around(epctx_view message, const uint8_t *place, epctx_field *field)
-{
-    epctx_cursor it = epctx_view_fields(message, 0);
-    uintptr_t at = (uintptr_t)place;
-    while (epctx_next_field(&it, field)) {
-        uintptr_t start = (uintptr_t)field->body.data;
-        if (field->wire == EPCTX_WIRE_LEN && at >= start && at - start <= field->body.size) {
-            return true;
-        }
-    }
-    return false;
-}
-
 EPCTX_API epctx_kind epctx_view_kind(epctx_view view)
 {
     const epctx_slot *slot = epctx__slot_around(view);
-    epctx_view around;
-    epctx_kind kind;
-    epctx_field field;
-    if (slot == NULL) {
-        return EPCTX_KIND_NONE;
-    }
-    kind = epctx__slot_type(slot);
-    around = epctx__slot_view(slot);
+    epctx_kind kind = slot != NULL ? epctx__slot_type(slot) : EPCTX_KIND_NONE;
+    epctx_view around = slot != NULL ? epctx__slot_view(slot) : epctx_view_none();
+    uintptr_t at = (uintptr_t)view.data;
     while (kind != EPCTX_KIND_NONE && around.data != view.data) {
-        kind = epctx__field_around(around, view.data, &field)
-                   ? epctx__child_kind(kind, field.number)
-                   : EPCTX_KIND_NONE;
-        around = field.body;
+        epctx_cursor it = epctx_view_fields(around, 0);
+        epctx_kind outer = kind;
+        epctx_field field;
+        kind = EPCTX_KIND_NONE;
+        while (kind == EPCTX_KIND_NONE && epctx_next_field(&it, &field)) {
+            uintptr_t start = (uintptr_t)field.body.data;
+            if (field.wire == EPCTX_WIRE_LEN && at >= start && at - start <= field.body.size) {
+                kind = epctx__child_kind(outer, field.number);
+                around = field.body;
+                it = epctx_view_fields(epctx_view_none(), 0);
+            }
+        }
     }
     return kind;
 }
 
 EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b)
 {
-    const epctx_slot *slot_a = epctx__seen_slot(a);
-    const epctx_slot *slot_b = epctx__seen_slot(b);
     epctx_cursor it_a, it_b;
     epctx_field x, y;
-    bool more;
-    if ((slot_a == NULL || !epctx__is_changed(slot_a)) &&
-        (slot_b == NULL || !epctx__is_changed(slot_b))) {
+    bool more = true;
+    if (epctx__changed_slot(a) == NULL && epctx__changed_slot(b) == NULL) {
         return a.size == b.size &&
                (a.data == b.data || a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
     }
     it_a = epctx_view_fields(a, 0);
     it_b = epctx_view_fields(b, 0);
-    for (;;) {
+    while (more) {
         more = epctx_next_field(&it_a, &x);
-        if (epctx_next_field(&it_b, &y) != more) {
-            return false;
-        }
-        if (!more) {
-            return true;
-        }
-        if (x.number != y.number || x.wire != y.wire || x.value != y.value ||
-            x.wire == EPCTX_WIRE_GROUP ||
-            (x.wire == EPCTX_WIRE_LEN && !epctx_view_equal(x.body, y.body))) {
+        if (epctx_next_field(&it_b, &y) != more ||
+            (more && (x.number != y.number || x.wire != y.wire || x.value != y.value ||
+                      x.wire == EPCTX_WIRE_GROUP ||
+                      (x.wire == EPCTX_WIRE_LEN && !epctx_view_equal(x.body, y.body))))) {
             return false;
         }
     }
+    return true;
 }
 
 /* -- onnx: walk -- */
@@ -8243,53 +8067,48 @@ EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind ki
     walk->kind = kind;
     walk->around = EPCTX_KIND_NONE;
     walk->view = view;
-    walk->number = 0;
     walk->level = 0;
     walk->depth = 0;
     walk->in_function = kind == EPCTX_KIND_FUNCTION;
     walk->in_training = kind == EPCTX_KIND_TRAINING;
     walk->first = true;
-    walk->entering = false;
+    walk->entering = true;
     walk->root = 2;
     walk->count = 0;
 }
 
 EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model)
 {
-    epctx_walk_below(walk, epctx__slot_view(model->shown), EPCTX_KIND_MODEL);
+    epctx_walk_below(walk, epctx__shown(model), EPCTX_KIND_MODEL);
     epctx__walk_enter(walk);
     walk->levels[0].fields.number = epctx__walk_roots[0];
     walk->root = 0;
     walk->first = false;
 }
 
-EPCTX_API void epctx_walk_skip(epctx_walk *walk)
+/* The next message in the innermost level that is one to give. */
+static bool epctx__walk_find(epctx_walk *walk, epctx_walk_level *level)
 {
-    walk->entering = false;
-}
-
-/* Whether the walk gives messages of a kind, and goes into them. */
-static bool epctx__walk_takes(epctx_kind kind)
-{
-    const uint32_t taken = UINT32_C(1) << EPCTX_KIND_GRAPH | UINT32_C(1) << EPCTX_KIND_NODE |
+    const uint32_t given = UINT32_C(1) << EPCTX_KIND_GRAPH | UINT32_C(1) << EPCTX_KIND_NODE |
                            UINT32_C(1) << EPCTX_KIND_ATTR | UINT32_C(1) << EPCTX_KIND_TENSOR |
                            UINT32_C(1) << EPCTX_KIND_SPARSE | UINT32_C(1) << EPCTX_KIND_FUNCTION |
                            UINT32_C(1) << EPCTX_KIND_TRAINING;
-    return (taken >> kind & 1) != 0;
-}
-
-/* The next message in the innermost level that is one to give. */
-static bool epctx__walk_find(epctx_walk *walk, const epctx_walk_level *level, epctx_cursor *fields)
-{
     epctx_field field;
-    while (epctx_next_field(fields, &field)) {
+    while (epctx_next_field(&level->fields, &field)) {
         epctx_kind kind = field.wire == EPCTX_WIRE_LEN ? epctx__child_kind(level->kind, field.number)
                                                        : EPCTX_KIND_NONE;
-        if (epctx__walk_takes(kind)) {
+        if ((given >> kind & 1) != 0) {
             walk->kind = kind;
             walk->around = level->kind;
             walk->view = field.body;
-            walk->number = field.number;
+            walk->level = walk->count;
+            walk->depth =
+                level->depth + (level->kind == EPCTX_KIND_ATTR && kind == EPCTX_KIND_GRAPH);
+            if (level->kind == EPCTX_KIND_MODEL) {
+                walk->in_function = kind == EPCTX_KIND_FUNCTION;
+                walk->in_training = kind == EPCTX_KIND_TRAINING;
+            }
+            walk->entering = kind != EPCTX_KIND_TENSOR;
             return true;
         }
     }
@@ -8300,7 +8119,6 @@ EPCTX_API bool epctx_walk_step(epctx_walk *walk)
 {
     if (walk->first) {
         walk->first = false;
-        walk->entering = true;
         return true;
     }
     if (walk->entering && EPCTX__ALWAYS(walk->count < EPCTX_WALK_LEVELS)) {
@@ -8308,15 +8126,7 @@ EPCTX_API bool epctx_walk_step(epctx_walk *walk)
     }
     while (walk->count > 0) {
         epctx_walk_level *level = &walk->levels[walk->count - 1];
-        if (epctx__walk_find(walk, level, &level->fields)) {
-            walk->level = walk->count;
-            walk->depth = level->depth + (level->kind == EPCTX_KIND_ATTR &&
-                                          walk->kind == EPCTX_KIND_GRAPH);
-            if (level->kind == EPCTX_KIND_MODEL) {
-                walk->in_function = walk->kind == EPCTX_KIND_FUNCTION;
-                walk->in_training = walk->kind == EPCTX_KIND_TRAINING;
-            }
-            walk->entering = walk->kind != EPCTX_KIND_TENSOR;
+        if (epctx__walk_find(walk, level)) {
             return true;
         }
         if (level->kind == EPCTX_KIND_MODEL && walk->root < 2) {
@@ -8332,13 +8142,14 @@ EPCTX_API bool epctx_walk_step(epctx_walk *walk)
 #define EPCTX__WALK(name, of, of_kind)                                                             \
     EPCTX_API bool epctx_walk_##name(epctx_walk *walk, epctx_##of##_view *out)                     \
     {                                                                                              \
-        while (epctx_walk_step(walk)) {                                                            \
-            if (walk->kind == of_kind) {                                                           \
-                *out = epctx_##of##_of(walk->view);                                                \
-                return true;                                                                       \
-            }                                                                                      \
+        bool more = epctx_walk_step(walk);                                                         \
+        while (more && walk->kind != of_kind) {                                                    \
+            more = epctx_walk_step(walk);                                                          \
         }                                                                                          \
-        return false;                                                                              \
+        if (more) {                                                                                \
+            *out = epctx_##of##_of(walk->view);                                                    \
+        }                                                                                          \
+        return more;                                                                               \
     }
 EPCTX__WALK(next, node, EPCTX_KIND_NODE)
 EPCTX__WALK(tensor, tensor, EPCTX_KIND_TENSOR)
@@ -8347,12 +8158,11 @@ EPCTX__WALK(graph, graph, EPCTX_KIND_GRAPH)
 
 EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node)
 {
-    while (epctx_walk_next(walk, node)) {
-        if (epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
-            return true;
-        }
+    bool more = epctx_walk_next(walk, node);
+    while (more && !epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
+        more = epctx_walk_next(walk, node);
     }
-    return false;
+    return more;
 }
 
 EPCTX_API epctx_str epctx_walk_graph_name(const epctx_walk *walk)
@@ -8371,7 +8181,6 @@ EPCTX_API epctx_str epctx_walk_graph_name(const epctx_walk *walk)
 }
 
 #endif /* EPCTX_NO_WIRE */
-
 /* ================================================================================================
  * >>record
  * ============================================================================================== */
@@ -8585,6 +8394,8 @@ static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx
 {
     char path[EPCTX_PATH_MAX];
     epctx__file *file;
+    epctx__file **entry;
+    epctx_status status;
     uint32_t at;
     model->io = epctx_model_io(model); /* closing gives the file back */
     EPCTX__TRY(epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path,
@@ -8592,25 +8403,24 @@ static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx
     model->file_paths.arena = &model->arena; /* the caller may have moved the model */
     at = epctx_map_get(&model->file_paths, epctx_str_of(path));
     if (at != EPCTX_MAP_NONE) {
-        *out = ((epctx__file **)model->file_list)[at];
+        *out = ((epctx__file **)model->file_list.items)[at];
         return EPCTX_OK;
     }
-    at = (uint32_t)model->file_paths.count;
-    file = (epctx__file *)epctx_arena_alloc(&model->arena, sizeof *file);
-    if (file != NULL) {
-        file->path = epctx_arena_copy(&model->arena, epctx_str_of(path));
-    }
-    if (file == NULL || file->path == NULL ||
-        !epctx__list_room(&model->arena, &model->file_list, at, &model->file_room, sizeof file)) {
+    at = (uint32_t)model->file_list.count;
+    EPCTX__NEW(file, epctx__file, 1, &model->arena, error);
+    EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(path), &file->path, error));
+    entry = (epctx__file **)epctx_list_add(&model->file_list, &model->arena, sizeof file);
+    if (entry == NULL) {
         return epctx__nomem(error, model->arena.missing);
     }
     EPCTX__TRY(epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL, 0,
                               error));
-    if (epctx_map_put(&model->file_paths, epctx_str_of(file->path), at) != EPCTX_OK) {
+    status = epctx__map_set(&model->file_paths, epctx_str_of(file->path), at, error);
+    if (status != EPCTX_OK) {
         model->io->unmap_fn(model->io->user, &file->mapping);
-        return epctx__nomem(error, model->arena.missing);
+        return status;
     }
-    ((epctx__file **)model->file_list)[at] = file;
+    *entry = file;
     file->name = name;
     file->next = model->files;
     model->files = file;
@@ -11660,7 +11470,8 @@ static epctx_status epctx__gather_nodes(epctx__gather *g, const epctx_model *mod
 
 static epctx_status epctx__gather_compat(epctx__gather *g, const epctx_model *model)
 {
-    epctx_cursor it = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_list list;
     epctx_pair pair;
     memset(&list, 0, sizeof list);
@@ -12208,7 +12019,8 @@ static epctx_status epctx__check_made(const epctx_model *model, epctx_str source
 EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
                                                 const char *context_file_path, epctx_error *error)
 {
-    epctx_cursor it = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
     epctx_status status = EPCTX_OK;
     int stamps = 0;
@@ -13760,9 +13572,9 @@ static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx
 /* The payload of a view, of whatever model, as an unlinked field. */
 static epctx_slot *epctx__copy_view(epctx__builder *b, uint32_t number, epctx_view view)
 {
-    const epctx_slot *from = epctx__seen_slot(view);
+    const epctx_slot *from = epctx__changed_slot(view);
     epctx_slot *slot;
-    if (from == NULL || !epctx__is_changed(from)) {
+    if (from == NULL) {
         return epctx__add_bytes(b, NULL, number, view.data, view.size);
     }
     slot = epctx__add_message(b, NULL, number);
@@ -14449,13 +14261,16 @@ EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view 
 
 /* -- edits: fields that stand twice -- */
 
-static epctx_status epctx__merge_into(const epctx__doubled *d, epctx_slot *first,
-                                      epctx_slot *second, epctx_kind type)
+static epctx_status epctx__merge_into(const epctx__doubled *d, epctx_slot *into, epctx_slot *gone,
+                                      epctx_kind type)
 {
-    const epctx_slot *child;
-    EPCTX__TRY(epctx__open_as(d->model, first, type, d->error));
-    EPCTX__TRY(epctx__open_as(d->model, second, type, d->error));
-    for (child = second->message->first; child != NULL; child = child->next) {
+    const epctx_slot *child = NULL;
+    if (into != NULL) {
+        EPCTX__TRY(epctx__open_as(d->model, into, type, d->error));
+        EPCTX__TRY(epctx__open_as(d->model, gone, type, d->error));
+        child = gone->message->first;
+    }
+    for (; child != NULL; child = child->next) {
         epctx__builder b = epctx__builder_of(d->model, d->error);
         epctx_slot *copy;
         if (EPCTX__NEVER(child->removed)) { /* nobody could edit the model before */
@@ -14463,9 +14278,9 @@ static epctx_status epctx__merge_into(const epctx__doubled *d, epctx_slot *first
         }
         copy = epctx__clone(&b, NULL, child);
         EPCTX__TRY(b.status);
-        EPCTX__TRY(epctx__insert(d->model, first, first->message->last, copy, d->error));
+        EPCTX__TRY(epctx__insert(d->model, into, into->message->last, copy, d->error));
     }
-    return epctx__remove_slot(d->model, second, d->error);
+    return epctx__remove_slot(d->model, gone, d->error);
 }
 
 EPCTX_API bool epctx_model_is_editable(const epctx_model *model)
@@ -14482,7 +14297,6 @@ EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubl
     d.model = model;
     d.error = error;
     d.merge_fn = epctx__merge_into;
-    d.remove_fn = epctx__remove_slot;
     d.scalars = true;
     d.doubled_fn = doubled_fn;
     d.user = user;

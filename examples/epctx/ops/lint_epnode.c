@@ -29,7 +29,7 @@ static epctx_status lint_note_type(linter *l, lint_frame *scope, const epctx_val
     while (epctx_next_dim(&dims, &dim)) {
         note.dynamic = note.dynamic || !dim.known || dim.value < 0;
     }
-    if (epctx_value_type(value).kind == EPCTX_TYPE_NONE || ops_has(&scope->types, value->name)) {
+    if (epctx_type_of(value->type).kind == EPCTX_TYPE_NONE || ops_has(&scope->types, value->name)) {
         return EPCTX_OK;
     }
     OPS_TRY(lint_append(l, &scope->notes, sizeof *place, &place));
@@ -632,7 +632,8 @@ static epctx_status lint_compat_entry(linter *l, epctx_str key, epctx_str value,
 
 epctx_status lint_compat(linter *l)
 {
-    epctx_cursor it = epctx_view_metadata(epctx_model_read(l->model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(l->model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_map sources;
     epctx_map told;
     epctx_pair pair;
