@@ -7550,12 +7550,18 @@ static void epctx__read_tensor_data(epctx_tensor_view *tensor, const epctx_field
     }
 }
 
-static void epctx__read_member(const epctx__member *member, const epctx_field *field, void *out)
+static inline void epctx__read_field(const epctx__member *member, const epctx_field *field,
+                                     void *out)
 {
-    void *place = (char *)out + member->place;
-    epctx_wire wire = member->type < EPCTX__TYPE    ? EPCTX_WIRE_LEN
-                      : member->type < EPCTX__FLOAT ? EPCTX_WIRE_VARINT
-                                                    : EPCTX_WIRE_FIXED32;
+    void *place;
+    epctx_wire wire;
+    while (member->number != field->number) {
+        member++;
+    }
+    place = (char *)out + member->place;
+    wire = member->type < EPCTX__TYPE    ? EPCTX_WIRE_LEN
+           : member->type < EPCTX__FLOAT ? EPCTX_WIRE_VARINT
+                                         : EPCTX_WIRE_FIXED32;
     if (field->wire != wire && member->type != EPCTX__TENSOR_DATA) {
         return;
     }
@@ -7592,14 +7598,6 @@ static void epctx__read_member(const epctx__member *member, const epctx_field *f
     default:
         epctx__read_tensor_data((epctx_tensor_view *)out, field);
     }
-}
-
-static void epctx__read_field(const epctx__member *member, const epctx_field *field, void *out)
-{
-    while (member->number != field->number) {
-        member++;
-    }
-    epctx__read_member(member, field, out);
 }
 
 /* Reads a message into a struct of zeros and defaults. */
@@ -8270,6 +8268,9 @@ static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, ep
     l.model = model;
     l.arena = arena;
     l.error = error;
+    epctx_map_init(&l.initializers, arena);
+    epctx_map_init(&l.domains, arena);
+    epctx_map_init(&l.functions, arena);
     return l;
 }
 
@@ -8320,57 +8321,35 @@ static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count)
 {
     int32_t i;
     bool zero = false;
+    bool fits = true;
     *count = 1;
     for (i = 0; i < rank; i++) {
         if (dims[i] < 0) {
             return false;
         }
         zero = zero || dims[i] == 0;
-    }
-    for (i = 0; i < rank && !zero; i++) {
-        if (*count > (uint64_t)INT64_MAX / (uint64_t)dims[i]) {
-            return false;
-        }
+        fits = fits && (zero || *count <= (uint64_t)INT64_MAX / (uint64_t)dims[i]);
         *count *= (uint64_t)dims[i];
     }
-    *count = zero ? 0 : *count;
-    return true;
+    return fits || zero;
 }
 
-/* The typed field that holds the elements of a type that has a size, and in what (onnx.proto,
- * comments at TensorProto). A complex number is two of them. */
-static uint32_t epctx__typed_field(int32_t elem_type, epctx_wire *wire, size_t *width)
-{
-    *width = epctx_elem_size(elem_type);
-    *wire = EPCTX_WIRE_VARINT;
-    switch (elem_type) {
-    case 1:
-    case 14: /* complex64 */
-        *wire = EPCTX_WIRE_FIXED32;
-        *width = 4;
-        return EPCTX_FIELD_TENSOR_FLOAT_DATA;
-    case 7:
-        return EPCTX_FIELD_TENSOR_INT64_DATA;
-    case 11:
-    case 15: /* complex128 */
-        *wire = EPCTX_WIRE_FIXED64;
-        *width = 8;
-        return EPCTX_FIELD_TENSOR_DOUBLE_DATA;
-    case 12:
-    case 13:
-        return EPCTX_FIELD_TENSOR_UINT64_DATA;
-    default:
-        return EPCTX_FIELD_TENSOR_INT32_DATA;
-    }
-}
-
-/* Typed fields -> packed little-endian bytes. */
+/* Typed fields -> packed little-endian bytes. Which one holds the elements, and in what: onnx.proto,
+ * comments at TensorProto. A complex number is two of them. */
 static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, epctx_tensor *tensor,
                                       size_t need)
 {
-    epctx_wire wire;
-    size_t width;
-    epctx_cursor it = epctx_view_fields(view, epctx__typed_field(tensor->elem_type, &wire, &width));
+    int32_t type = tensor->elem_type;
+    bool single = type == 1 || type == 14;
+    bool twice = type == 11 || type == 15;
+    epctx_wire wire = single ? EPCTX_WIRE_FIXED32 : twice ? EPCTX_WIRE_FIXED64 : EPCTX_WIRE_VARINT;
+    size_t width = single ? 4 : twice ? 8 : epctx_elem_size(type);
+    uint32_t number = single                     ? EPCTX_FIELD_TENSOR_FLOAT_DATA
+                      : twice                    ? EPCTX_FIELD_TENSOR_DOUBLE_DATA
+                      : type == EPCTX_ONNX_INT64 ? EPCTX_FIELD_TENSOR_INT64_DATA
+                      : type == 12 || type == 13 ? EPCTX_FIELD_TENSOR_UINT64_DATA
+                                                 : EPCTX_FIELD_TENSOR_INT32_DATA;
+    epctx_cursor it = epctx_view_fields(view, number);
     uint64_t found = 0; /* also what does not fit */
     uint64_t bits;
     uint8_t *out;
@@ -8440,21 +8419,6 @@ EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder
     return EPCTX_OK;
 }
 
-/* The mapping of an external data file. */
-static epctx_status epctx__external_file(const epctx__loader *l, epctx_str location,
-                                         epctx__file **file)
-{
-    epctx_str folder = epctx_str_of(l->model->external_folder);
-    if (folder.size == 0 && l->model->path[0] == '\0') {
-        return epctx_fail(l->error, EPCTX_ERR_PATH,
-                          "external data '%S': the model came from memory, set external_folder "
-                          "(session.model_external_initializers_file_folder_path)",
-                          &location);
-    }
-    folder = folder.size > 0 ? folder : epctx_path_folder(epctx_str_of(l->model->path));
-    return epctx__model_map(l->model, folder, location, file, l->error);
-}
-
 /* Many tensors may name the same bytes of a file. Weights are shared now and then; who reads all
  * tensors is to be done in the time that the files take, not that time for each tensor. */
 #define EPCTX__EXTERNAL_TIMES 16u
@@ -8465,8 +8429,16 @@ static epctx_status epctx__load_external(const epctx__loader *l, const epctx_ten
                                          epctx_tensor *tensor, epctx__file **file)
 {
     epctx_model *model = l->model;
+    epctx_str folder = epctx_str_of(model->external_folder);
     uint64_t size;
-    EPCTX__TRY(epctx__external_file(l, view->location, file));
+    if (folder.size == 0 && model->path[0] == '\0') {
+        return epctx_fail(l->error, EPCTX_ERR_PATH,
+                          "external data '%S': the model came from memory, set external_folder "
+                          "(session.model_external_initializers_file_folder_path)",
+                          &view->location);
+    }
+    folder = folder.size > 0 ? folder : epctx_path_folder(epctx_str_of(model->path));
+    EPCTX__TRY(epctx__model_map(model, folder, view->location, file, l->error));
     size = (*file)->mapping.size;
     if (view->offset > size) {
         return epctx__tensor_fault(l, tensor, "its external data starts at byte", view->offset,
@@ -8511,58 +8483,44 @@ static uint64_t epctx__hash_elements(epctx_view tensor)
     return h != 0 ? h : 1;
 }
 
-/* Name, type and dimensions; `count`: of elements. */
-static epctx_status epctx__load_shape(const epctx__loader *l, const epctx_tensor_view *t,
-                                      epctx_tensor *out, uint64_t *count)
+static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, epctx_tensor *out)
 {
-    size_t width = epctx_elem_size(t->elem_type);
+    epctx_tensor_view t = epctx_tensor_of(view);
+    size_t width = epctx_elem_size(t.elem_type);
+    epctx__file *file;
     size_t rank;
-    *count = 0;
+    uint64_t count = 0;
     memset(out, 0, sizeof *out);
-    out->name = t->name;
-    out->elem_type = t->elem_type;
-    EPCTX__TRY(epctx__load_ints(l, epctx_tensor_dims(t), &out->dims, &rank));
-    if (EPCTX__NEVER(rank > INT32_MAX) || !epctx__elements(out->dims, (int32_t)rank, count) ||
-        (width > 0 && *count > (uint64_t)(SIZE_MAX / 2) / width)) {
+    out->name = t.name;
+    out->elem_type = t.elem_type;
+    EPCTX__TRY(epctx__load_ints(l, epctx_tensor_dims(&t), &out->dims, &rank));
+    if (EPCTX__NEVER(rank > INT32_MAX) || !epctx__elements(out->dims, (int32_t)rank, &count) ||
+        (width > 0 && count > (uint64_t)(SIZE_MAX / 2) / width)) {
         return epctx_fail(l->error, EPCTX_ERR_GRAPH,
                           "initializer '%S': a dimension is negative, or the shape too large",
                           &out->name);
     }
     out->rank = (int32_t)rank;
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, epctx_tensor *out)
-{
-    epctx_tensor_view t = epctx_tensor_of(view);
-    size_t width = epctx_elem_size(t.elem_type);
-    uint64_t count;
-    EPCTX__TRY(epctx__load_shape(l, &t, out, &count));
     if (t.external) {
-        epctx__file *file;
         EPCTX__TRY(epctx__load_external(l, &t, out, &file));
     } else if (t.has_raw) {
-        uintptr_t at = (uintptr_t)t.raw.data;
-        uintptr_t start = (uintptr_t)l->model->source.data;
+        uint64_t at = (uintptr_t)t.raw.data - (uintptr_t)l->model->source.data;
         out->data = t.raw.data;
         out->size = t.raw.size;
-        /* An edited tensor stands elsewhere. */
-        out->offset = at >= start && at - start < l->model->source.size ? at - start : 0;
+        out->offset = at < l->model->source.size ? at : 0; /* an edited one stands elsewhere */
+    } else if (width > 0 && count > l->model->source.size) {
+        /* Claimed dimensions alone must not make us allocate. */
+        return epctx__tensor_fault(l, out, "its shape has elements:", count,
+                                   "the whole model has bytes:", l->model->source.size);
     } else if (width > 0) {
-        /* The bytes must be there: claimed dimensions alone must not make us allocate. */
-        if (count > l->model->source.size) {
-            return epctx__tensor_fault(l, out, "its shape has elements:", count,
-                                       "the whole model has bytes:", l->model->source.size);
-        }
         return epctx__load_typed(l, view, out, (size_t)count * width);
     } else if (count > 0) {
         out->rest = epctx__hash_elements(view);
     }
-    if (out->data != NULL && width > 0 && out->size != count * width) {
-        return epctx__tensor_fault(l, out, "its data has bytes:", out->size, "its shape needs",
-                                   count * width);
-    }
-    return EPCTX_OK;
+    return out->data == NULL || width == 0 || out->size == count * width
+               ? EPCTX_OK
+               : epctx__tensor_fault(l, out, "its data has bytes:", out->size, "its shape needs",
+                                     count * width);
 }
 
 EPCTX_API epctx_status epctx_tensor_load(epctx_model *model, epctx_view tensor, epctx_arena *arena,
@@ -8597,22 +8555,9 @@ EPCTX__APART static void epctx__digest_packed(const epctx_field *field, uint32_t
     }
 }
 
-/* Bytes of a file. Ranges that overlap could have a file read again and again: when more was asked
- * for than it has, the whole file counts. */
-static uint64_t epctx__digest_file(epctx__file *file, const epctx_tensor *tensor)
-{
-    const epctx_mapping *all = &file->mapping;
-    if (tensor->size <= all->size - file->hashed) {
-        file->hashed += tensor->size;
-        return epctx_hash(tensor->data, tensor->size, 0);
-    }
-    if (file->whole == 0) {
-        file->whole = epctx_hash(all->data, all->size, 1);
-    }
-    return file->whole;
-}
-
-/* Adds what a tensor has in a file. Apart, as below: the stack of what calls itself. */
+/* Adds what a tensor has in a file. Ranges that overlap could have a file read again and again: when
+ * more was asked for than it has, the whole file counts. Apart, as above: the stack of what calls
+ * itself. */
 EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_view message,
                                                         uint64_t *sum)
 {
@@ -8625,7 +8570,15 @@ EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_
     memset(&tensor, 0, sizeof tensor);
     tensor.name = view.name;
     EPCTX__TRY(epctx__load_external(l, &view, &tensor, &file));
-    *sum += epctx__digest_file(file, &tensor);
+    if (tensor.size <= file->mapping.size - file->hashed) {
+        file->hashed += tensor.size;
+        *sum += epctx_hash(tensor.data, tensor.size, 0);
+        return EPCTX_OK;
+    }
+    if (file->whole == 0) {
+        file->whole = epctx_hash(file->mapping.data, file->mapping.size, 1);
+    }
+    *sum += file->whole;
     return EPCTX_OK;
 }
 
@@ -8769,7 +8722,7 @@ static epctx_status epctx__capture_name(epctx__capturing *c, epctx_str name)
 {
     const epctx__scope *scope = c->scope;
     epctx_str *found;
-    while (scope != NULL && epctx_map_get(&scope->names, name) == EPCTX_MAP_NONE) {
+    while (scope != NULL && !epctx__has(&scope->names, name)) {
         scope = scope->outer;
     }
     if (scope != NULL || name.size == 0) {
@@ -8783,65 +8736,38 @@ static epctx_status epctx__capture_name(epctx__capturing *c, epctx_str name)
     return EPCTX_OK;
 }
 
-/* The name that a field of a graph defines, empty for nodes and for what defines none. */
-static epctx_str epctx__defined_name(const epctx_field *field)
-{
-    switch (field->number) {
-    case EPCTX_FIELD_GRAPH_INPUT:
-        return epctx_value_of(field->body).name;
-    case EPCTX_FIELD_GRAPH_INITIALIZER:
-        return epctx_tensor_of(field->body).name;
-    case EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER:
-        return epctx_sparse_of(field->body).values.name;
-    default:
-        return epctx_str_of(NULL);
-    }
-}
-
-/* Inputs, initializers and node outputs of a body. */
-static epctx_status epctx__scope_fill(epctx__capturing *c, epctx_view graph)
-{
-    epctx_cursor it = epctx_view_fields(graph, 0);
-    epctx_field field;
-    while (epctx_next_field(&it, &field)) {
-        bool node = field.number == EPCTX_FIELD_GRAPH_NODE;
-        epctx_cursor outputs =
-            epctx_view_fields(node ? field.body : epctx_view_none(), EPCTX_FIELD_NODE_OUTPUT);
-        epctx_str name = epctx__defined_name(&field);
-        if (name.size > 0) {
-            EPCTX__TRY(epctx__map_set(&c->scope->names, name, 1, c->error));
-        }
-        while (epctx_next_str(&outputs, &name)) {
-            EPCTX__TRY(epctx__map_set(&c->scope->names, name, 1, c->error));
-        }
-    }
-    return EPCTX_OK;
-}
-
+/* What a body defines: inputs, initializers and node outputs. Its outputs may hand an outer value
+ * straight through. */
 static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *walk)
 {
-    epctx_cursor outputs = epctx_view_fields(walk->view, EPCTX_FIELD_GRAPH_OUTPUT);
+    epctx_cursor it = epctx_view_fields(walk->view, 0);
     epctx__scope *scope;
     epctx_value_view value;
+    epctx_field f;
     EPCTX__NEW(scope, epctx__scope, 1, c->arena, c->error);
     scope->outer = c->scope;
     scope->level = walk->level;
     c->scope = scope;
     epctx_map_init(&scope->names, c->arena);
-    EPCTX__TRY(epctx__scope_fill(c, walk->view));
-    /* A body may hand an outer value straight through. */
-    while (epctx_next_value(&outputs, &value)) {
-        EPCTX__TRY(epctx__capture_name(c, value.name));
+    while (epctx_next_field(&it, &f)) {
+        bool node = f.number == EPCTX_FIELD_GRAPH_NODE;
+        epctx_cursor outputs =
+            epctx_view_fields(node ? f.body : epctx_view_none(), EPCTX_FIELD_NODE_OUTPUT);
+        epctx_str name = f.number == EPCTX_FIELD_GRAPH_INPUT         ? epctx_value_of(f.body).name
+                         : f.number == EPCTX_FIELD_GRAPH_INITIALIZER ? epctx_tensor_of(f.body).name
+                         : f.number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER
+                             ? epctx_sparse_of(f.body).values.name
+                             : epctx_str_of(NULL);
+        if (name.size > 0) {
+            EPCTX__TRY(epctx__map_set(&scope->names, name, 1, c->error));
+        }
+        while (epctx_next_str(&outputs, &name)) {
+            EPCTX__TRY(epctx__map_set(&scope->names, name, 1, c->error));
+        }
     }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__capture_node(epctx__capturing *c, epctx_view node)
-{
-    epctx_cursor inputs = epctx_view_fields(node, EPCTX_FIELD_NODE_INPUT);
-    epctx_str name;
-    while (epctx_next_str(&inputs, &name)) {
-        EPCTX__TRY(epctx__capture_name(c, name));
+    it = epctx_view_fields(walk->view, EPCTX_FIELD_GRAPH_OUTPUT);
+    while (epctx_next_value(&it, &value)) {
+        EPCTX__TRY(epctx__capture_name(c, value.name));
     }
     return EPCTX_OK;
 }
@@ -8851,6 +8777,7 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
 {
     epctx__capturing c;
     epctx_walk walk;
+    epctx_str name;
     memset(&c, 0, sizeof c);
     c.arena = arena;
     c.error = error;
@@ -8865,7 +8792,10 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
         if (walk.kind == EPCTX_KIND_GRAPH) {
             EPCTX__TRY(epctx__capture_graph(&c, &walk));
         } else if (walk.kind == EPCTX_KIND_NODE && walk.level > 0) {
-            EPCTX__TRY(epctx__capture_node(&c, walk.view));
+            epctx_cursor inputs = epctx_view_fields(walk.view, EPCTX_FIELD_NODE_INPUT);
+            while (epctx_next_str(&inputs, &name)) {
+                EPCTX__TRY(epctx__capture_name(&c, name));
+            }
         }
     }
     *out = (const epctx_str *)c.found.items;
@@ -8878,7 +8808,7 @@ static epctx_status epctx__load_node(epctx__loader *l, const epctx_node_view *vi
     uint32_t domain;
     out->name = view->name;
     out->op_type = view->op_type;
-    out->domain = epctx_str_is(view->domain, "ai.onnx") ? epctx_str_of("") : view->domain;
+    out->domain = epctx__plain_domain(view->domain);
     domain = epctx_map_get(&l->domains, out->domain);
     out->version = domain != EPCTX_MAP_NONE ? l->versions[domain] : 0;
     EPCTX__TRY(epctx__load_strs(l, epctx_node_inputs(view), &out->inputs, &out->input_count));
@@ -8886,50 +8816,42 @@ static epctx_status epctx__load_node(epctx__loader *l, const epctx_node_view *vi
     EPCTX__TRY(epctx__load_attrs(l, view, out));
     EPCTX__TRY(epctx_node_captures(view->view, l->arena, &out->captures, &out->capture_count,
                                    l->error));
-    return epctx_map_get(&l->functions, view->op_type) != EPCTX_MAP_NONE
-               ? epctx__rest_around(l, out)
-               : EPCTX_OK;
+    return epctx__has(&l->functions, view->op_type) ? epctx__rest_around(l, out) : EPCTX_OK;
 }
 
 /* -- record: the graph -- */
-
-static epctx_status epctx__load_value(epctx__loader *l, const epctx_value_view *view,
-                                      epctx_value *out)
-{
-    epctx_cursor it = epctx_value_dims(view);
-    size_t rank = epctx_cursor_count(it);
-    epctx_dim dim;
-    int64_t *dims;
-    out->name = view->name;
-    out->elem_type = view->is_tensor ? view->elem_type : 0;
-    out->rank = -1;
-    if (!view->has_shape || EPCTX__NEVER(rank > INT32_MAX)) {
-        return EPCTX_OK;
-    }
-    EPCTX__NEW(dims, int64_t, rank, l->arena, l->error);
-    out->dims = dims;
-    for (out->rank = 0; (size_t)out->rank < rank && epctx_next_dim(&it, &dim); out->rank++) {
-        dims[out->rank] = dim.known && dim.value >= 0 ? dim.value : -1;
-    }
-    return EPCTX_OK;
-}
 
 static epctx_status epctx__load_values(epctx__loader *l, epctx_cursor it, bool skip_constants,
                                        const epctx_value **out, size_t *count)
 {
     size_t most = epctx_cursor_count(it);
     epctx_value_view view;
-    epctx_value *values;
+    epctx_value *value;
     *count = 0;
-    EPCTX__NEW(values, epctx_value, most, l->arena, l->error);
-    *out = values;
+    EPCTX__NEW(value, epctx_value, most, l->arena, l->error);
+    *out = value;
     while (*count < most && epctx_next_value(&it, &view)) {
+        epctx_cursor dims = epctx_value_dims(&view);
+        size_t rank = epctx_cursor_count(dims);
+        epctx_dim dim;
+        int64_t *numbers;
         /* Before IR version 4 every initializer had to be listed as an input. */
-        if (skip_constants && l->ir_version < 4 &&
-            epctx_map_get(&l->initializers, view.name) != EPCTX_MAP_NONE) {
+        if (skip_constants && l->ir_version < 4 && epctx__has(&l->initializers, view.name)) {
             continue;
         }
-        EPCTX__TRY(epctx__load_value(l, &view, &values[(*count)++]));
+        value->name = view.name;
+        value->elem_type = view.elem_type;
+        value->rank = -1;
+        if (view.has_shape && EPCTX__ALWAYS(rank <= INT32_MAX)) {
+            EPCTX__NEW(numbers, int64_t, rank, l->arena, l->error);
+            value->dims = numbers;
+            value->rank = 0;
+            while ((size_t)value->rank < rank && epctx_next_dim(&dims, &dim)) {
+                numbers[value->rank++] = dim.known && dim.value >= 0 ? dim.value : -1;
+            }
+        }
+        value++;
+        ++*count;
     }
     return EPCTX_OK;
 }
@@ -8954,7 +8876,7 @@ static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view 
         epctx_tensor *tensor = &tensors[out->initializer_count];
         EPCTX__TRY(epctx__load_tensor(l, body, tensor));
         /* What the application may replace is an input, no constant. */
-        if (epctx_map_get(&overridable, tensor->name) == EPCTX_MAP_NONE) {
+        if (!epctx__has(&overridable, tensor->name)) {
             EPCTX__TRY(epctx__map_set(&l->initializers, tensor->name, 1, l->error));
             out->initializer_count++;
         }
@@ -8962,31 +8884,22 @@ static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view 
     return EPCTX_OK;
 }
 
-/* Nodes look their version up, and both may be many. Of a domain imported twice the last counts. */
-static epctx_status epctx__load_opsets(epctx__loader *l)
+/* What nodes may call, and the versions that they look up: both may be many. Of a domain imported
+ * twice the last counts. */
+static epctx_status epctx__load_imports(epctx__loader *l)
 {
-    epctx_cursor it = epctx_model_opsets(l->model);
-    size_t most = epctx_cursor_count(it);
+    epctx_cursor opsets = epctx_model_opsets(l->model);
+    epctx_cursor functions = epctx_model_functions(l->model);
+    size_t most = epctx_cursor_count(opsets);
     epctx_opset opset;
-    uint32_t count = 0;
-    epctx_map_init(&l->domains, l->arena);
-    EPCTX__NEW(l->versions, int64_t, most, l->arena, l->error);
-    while (count < most && epctx_next_opset(&it, &opset)) {
-        bool onnx = epctx_str_is(opset.domain, "ai.onnx");
-        l->versions[count] = opset.version;
-        EPCTX__TRY(epctx__map_set(&l->domains, onnx ? epctx_str_of("") : opset.domain, count++,
-                                  l->error));
-    }
-    return EPCTX_OK;
-}
-
-/* What nodes may call. */
-static epctx_status epctx__load_functions(epctx__loader *l)
-{
-    epctx_cursor it = epctx_model_functions(l->model);
     epctx_function_view function;
-    epctx_map_init(&l->functions, l->arena);
-    while (epctx_next_function(&it, &function)) {
+    size_t count;
+    EPCTX__NEW(l->versions, int64_t, most, l->arena, l->error);
+    for (count = 0; count < most && epctx_next_opset(&opsets, &opset); count++) {
+        l->versions[count] = opset.version;
+        EPCTX__TRY(epctx__map_set(&l->domains, epctx__plain_domain(opset.domain), count, l->error));
+    }
+    while (epctx_next_function(&functions, &function)) {
         EPCTX__TRY(epctx__map_set(&l->functions, function.name, 1, l->error));
     }
     return EPCTX_OK;
@@ -9164,8 +9077,7 @@ static epctx_status epctx__load_graph(epctx__loader *l, epctx_graph *out)
         return epctx_fail(l->error, EPCTX_ERR_GRAPH, "the model has no graph");
     }
     out->name = view.name;
-    EPCTX__TRY(epctx__load_opsets(l));
-    EPCTX__TRY(epctx__load_functions(l));
+    EPCTX__TRY(epctx__load_imports(l));
     EPCTX__TRY(epctx__load_initializers(l, view, out));
     EPCTX__TRY(epctx__load_values(l, epctx_graph_inputs(view), true, &out->inputs,
                                   &out->input_count));
@@ -9190,7 +9102,6 @@ EPCTX_API epctx_status epctx_model_load_graph(epctx_model *model, epctx_graph *o
         file->hashed = 0;
     }
     l.ir_version = epctx_model_read(model).ir_version;
-    epctx_map_init(&l.initializers, l.arena);
     status = epctx__load_graph(&l, out);
     if (status != EPCTX_OK) {
         epctx_blame(error, model->path, NULL, NULL);
