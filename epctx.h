@@ -9115,35 +9115,16 @@ EPCTX_API epctx_status epctx_model_load_graph(epctx_model *model, epctx_graph *o
  * >>epnode
  * ============================================================================================== */
 
-static const char *epctx__epnode_attr_name(epctx_epnode_attr id)
-{
-    static const char *const names[EPCTX_EP_ATTR_COUNT] = {
-#define EPCTX__EPNODE_NAME(id, name, type, member) name,
-        EPCTX_EPNODE_ATTR_LIST(EPCTX__EPNODE_NAME)
-#undef EPCTX__EPNODE_NAME
-    };
-    return names[id];
-}
-
-/* The member of an attribute: exactly one of the two pointers is set. */
-static void epctx__epnode_member(epctx_epnode *node, epctx_epnode_attr id, int64_t **number,
-                                 epctx_str **text)
-{
-    static const size_t places[EPCTX_EP_ATTR_COUNT] = {
-#define EPCTX__EPNODE_PLACE(id, name, type, member) offsetof(epctx_epnode, member),
-        EPCTX_EPNODE_ATTR_LIST(EPCTX__EPNODE_PLACE)
-#undef EPCTX__EPNODE_PLACE
-    };
-    static const char *const types[EPCTX_EP_ATTR_COUNT] = {
-#define EPCTX__EPNODE_TYPE(id, name, type, member) #type,
-        EPCTX_EPNODE_ATTR_LIST(EPCTX__EPNODE_TYPE)
-#undef EPCTX__EPNODE_TYPE
-    };
-    void *place = (char *)node + places[id];
-    bool is_int = types[id][0] == 'I';
-    *number = is_int ? (int64_t *)place : NULL;
-    *text = is_int ? NULL : (epctx_str *)place;
-}
+static const struct {
+    const char *name;
+    epctx_attr_type type;
+    size_t place;
+} epctx__epnode_attrs[EPCTX_EP_ATTR_COUNT] = {
+#define EPCTX__EPNODE_ATTR(id, name, type, member)                                                 \
+    {name, EPCTX_ATTR_##type, offsetof(epctx_epnode, member)},
+    EPCTX_EPNODE_ATTR_LIST(EPCTX__EPNODE_ATTR)
+#undef EPCTX__EPNODE_ATTR
+};
 
 EPCTX_API epctx_epnode epctx_epnode_default(void)
 {
@@ -9156,26 +9137,22 @@ EPCTX_API epctx_epnode epctx_epnode_default(void)
 
 EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node, epctx_attr out[EPCTX_EP_ATTR_COUNT])
 {
-    epctx_epnode copy = *node;
     size_t count = 0;
     int id;
     for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
-        int64_t *number;
-        epctx_str *text;
+        const void *place = (const char *)node + epctx__epnode_attrs[id].place;
         epctx_attr *attr = &out[count];
-        if ((node->present >> id & 1) == 0) {
-            continue;
+        if ((node->present >> id & 1) != 0) {
+            memset(attr, 0, sizeof *attr);
+            attr->name = epctx_str_of(epctx__epnode_attrs[id].name);
+            attr->type = epctx__epnode_attrs[id].type;
+            if (attr->type == EPCTX_ATTR_INT) {
+                attr->i = *(const int64_t *)place;
+            } else {
+                attr->s = *(const epctx_str *)place;
+            }
+            count++;
         }
-        epctx__epnode_member(&copy, (epctx_epnode_attr)id, &number, &text);
-        memset(attr, 0, sizeof *attr);
-        attr->name = epctx_str_of(epctx__epnode_attr_name((epctx_epnode_attr)id));
-        attr->type = number != NULL ? EPCTX_ATTR_INT : EPCTX_ATTR_STRING;
-        if (number != NULL) {
-            attr->i = *number;
-        } else {
-            attr->s = *text;
-        }
-        count++;
     }
     return count;
 }
@@ -9184,36 +9161,36 @@ EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node, epctx_attr out[EPC
 static epctx_status epctx__epnode_take(epctx_epnode *node, epctx_str name, int32_t type, int64_t i,
                                        epctx_str s, epctx_error *error)
 {
-    int id;
-    for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
-        const char *known = epctx__epnode_attr_name((epctx_epnode_attr)id);
-        int64_t *number;
-        epctx_str *text;
-        int32_t want;
-        if (!epctx_str_is(name, known)) {
-            continue;
-        }
-        epctx__epnode_member(node, (epctx_epnode_attr)id, &number, &text);
-        want = number != NULL ? EPCTX_ATTR_INT : EPCTX_ATTR_STRING;
-        if (type != want) {
-            epctx_fail(error, EPCTX_ERR_GRAPH, "has attribute type %d (%s), expected %s",
-                       (int64_t)type, epctx_attr_type_name(type), epctx_attr_type_name(want));
-            epctx_blame(error, NULL, &node->name, known);
-            return EPCTX_ERR_GRAPH;
-        }
-        if (number != NULL) {
-            *number = i;
+    epctx_status status = EPCTX_OK;
+    int32_t want;
+    void *place;
+    int id = 0;
+    while (id < EPCTX_EP_ATTR_COUNT && !epctx_str_is(name, epctx__epnode_attrs[id].name)) {
+        id++;
+    }
+    if (id == EPCTX_EP_ATTR_COUNT) {
+        return EPCTX_OK;
+    }
+    want = (int32_t)epctx__epnode_attrs[id].type;
+    place = (char *)node + epctx__epnode_attrs[id].place;
+    if (type != want) {
+        status = epctx_fail(error, EPCTX_ERR_GRAPH, "has attribute type %d (%s), expected %s",
+                            (int64_t)type, epctx_attr_type_name(type), epctx_attr_type_name(want));
+    } else {
+        if (want == EPCTX_ATTR_INT) {
+            *(int64_t *)place = i;
         } else {
-            *text = s;
+            *(epctx_str *)place = s;
         }
         node->present |= 1u << id;
         if ((id == EPCTX_EP_MAIN_CONTEXT || id == EPCTX_EP_EMBED_MODE) && i != 0 && i != 1) {
-            epctx_fail(error, EPCTX_ERR_GRAPH, "is %d, only 0 and 1 are allowed", i);
-            epctx_blame(error, NULL, &node->name, known);
-            return EPCTX_ERR_GRAPH;
+            status = epctx_fail(error, EPCTX_ERR_GRAPH, "is %d, only 0 and 1 are allowed", i);
         }
     }
-    return EPCTX_OK;
+    if (status != EPCTX_OK) {
+        epctx_blame(error, NULL, &node->name, epctx__epnode_attrs[id].name);
+    }
+    return status;
 }
 
 EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_epnode *out,
@@ -9225,11 +9202,8 @@ EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_
     out->name = record->name;
     for (i = 0; i < record->attr_count; i++) {
         const epctx_attr *attr = &record->attrs[i];
-        epctx_status status =
-            epctx__epnode_take(out, attr->name, (int32_t)attr->type, attr->i, attr->s, error);
-        if (status != EPCTX_OK) {
-            return status;
-        }
+        EPCTX__TRY(
+            epctx__epnode_take(out, attr->name, (int32_t)attr->type, attr->i, attr->s, error));
     }
     return EPCTX_OK;
 }
@@ -9250,17 +9224,12 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
     *out = epctx_epnode_default();
     out->name = node->name;
     while (epctx_next_attr(&it, &attr)) {
-        epctx_status status =
-            epctx__epnode_take(out, attr.name, attr.type, attr.i, attr.s, error);
-        if (status != EPCTX_OK) {
-            return status;
-        }
+        EPCTX__TRY(epctx__epnode_take(out, attr.name, attr.type, attr.i, attr.s, error));
     }
     return EPCTX_OK;
 }
 
 #endif /* EPCTX_NO_WIRE */
-
 /* ================================================================================================
  * >>profile
  *
@@ -9397,8 +9366,7 @@ EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const e
         epctx__takes_source(profile, node->source, any_case)) {
         return EPCTX_CLAIM_YES;
     }
-    return epctx__takes_source(profile, node->source, true) ? EPCTX_CLAIM_SPELLING
-                                                                 : EPCTX_CLAIM_NO;
+    return epctx__takes_source(profile, node->source, true) ? EPCTX_CLAIM_SPELLING : EPCTX_CLAIM_NO;
 }
 
 /* -- names of files -- */
@@ -9408,20 +9376,16 @@ static epctx_str epctx__path_stem(epctx_str file);
 /* The part of a name that a pattern begins with, beside the context model `model`; moves behind it. */
 static epctx_str epctx__pattern_part(const char **pattern, epctx_str model)
 {
-    epctx_str rest = epctx_str_of(*pattern);
-    epctx_str part = epctx__path_stem(model);
-    if (epctx_str_starts(rest, "{file}")) {
-        *pattern += 6;
-        return model;
-    }
-    if (epctx_str_starts(rest, "{stem}")) {
-        *pattern += 6;
-        return part;
-    }
-    if (epctx_str_starts(rest, "{model}")) {
-        *pattern += 7;
-        part.size -= part.size > 4 && epctx__ends_with(part, "_ctx") ? 4 : 0;
-        return part;
+    static const char *const words[] = {"{file}", "{stem}", "{model}"};
+    epctx_str part;
+    size_t i;
+    for (i = 0; i < 3; i++) {
+        if (epctx_str_starts(epctx_str_of(*pattern), words[i])) {
+            part = i == 0 ? model : epctx__path_stem(model);
+            part.size -= i == 2 && part.size > 4 && epctx__ends_with(part, "_ctx") ? 4 : 0;
+            *pattern += strlen(words[i]);
+            return part;
+        }
     }
     part.data = (*pattern)++;
     part.size = 1;
@@ -9462,16 +9426,15 @@ static void epctx__star_name(epctx_text *text, const epctx_profile *profile,
 {
     static const char tail[] = "executionprovider";
     epctx_str name = node->source;
+    epctx_str end = name;
     if (profile->payload == EPCTX_PAYLOAD_EACH) {
         name = node->partition_name.size > 0 ? node->partition_name : node->name;
         epctx__plain_name(text, name.size > 0 ? name : epctx_str_of("context"), false);
         return;
     }
-    if (name.size > sizeof tail - 1) {
-        epctx_str end = name;
-        epctx__str_skip(&end, name.size - (sizeof tail - 1));
-        name.size -= epctx_str_eq_nocase(end, epctx_str_of(tail)) ? end.size : 0;
-    }
+    epctx__str_skip(&end, name.size > sizeof tail - 1 ? name.size - (sizeof tail - 1) : 0);
+    name.size -=
+        name.size > end.size && epctx_str_eq_nocase(end, epctx_str_of(tail)) ? end.size : 0;
     epctx__plain_name(text, name.size > 0 ? name : epctx_str_of("ctx"), true);
 }
 
@@ -12383,7 +12346,7 @@ static bool epctx__scan_attr_name(epctx_scan *s, uint64_t length)
         return false;
     }
     for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
-        if (epctx_str_is(name, epctx__epnode_attr_name((epctx_epnode_attr)id))) {
+        if (epctx_str_is(name, epctx__epnode_attrs[id].name)) {
             s->attr_id = (uint8_t)id;
         }
     }
@@ -12656,7 +12619,7 @@ static void epctx__scan_attr_end(epctx_scan *s)
         s->text_used = s->attr_mark;
         return;
     }
-    name = epctx_str_of(epctx__epnode_attr_name((epctx_epnode_attr)s->attr_id));
+    name = epctx_str_of(epctx__epnode_attrs[s->attr_id].name);
     s->ranges[s->attr_id] = s->attr_range;
     s->broken = epctx__epnode_take(&s->node, name, s->attr_type, s->attr_i,
                                    epctx__scan_at(s, s->attr_mark, s->attr_size), NULL) !=
