@@ -746,8 +746,7 @@ typedef struct epctx_open_opts {
     const char *external_folder; /* session.model_external_initializers_file_folder_path: where
                                     external initializers are; default the model's folder; copied */
     epctx_limits limits;
-    uint32_t path_flags; /* EPCTX_PATH_HUGGING_FACE | EPCTX_PATH_IN_PLACE, for every file the model
-                            names */
+    uint32_t path_flags; /* for the files it names: EPCTX_PATH_HUGGING_FACE | EPCTX_PATH_IN_PLACE */
 } epctx_open_opts;
 
 /* An open model. Members are private; zero-initialised or closed is a legal state to close. */
@@ -758,10 +757,9 @@ typedef struct epctx_model {
     epctx_span source;
     const char *path; /* empty when opened from memory */
     const char *external_folder;
-    struct epctx__file *files; /* external data that epctx_model_load_graph mapped */
+    struct epctx__file *files; /* external data that is mapped */
     epctx_map file_paths;      /* canonical path -> position in `file_list`, of pointers */
-    void *file_list;
-    size_t file_room;
+    epctx_list file_list;
     uint64_t external_there;   /* bytes of these files */
     uint64_t external_asked;   /* bytes of the tensors in them, since a graph was last loaded */
     struct epctx_slot *root;        /* what is written and edited */
@@ -775,7 +773,7 @@ typedef struct epctx_model {
     bool duplicate; /* a singular message field stands twice: read as libprotobuf reads it */
     struct epctx_slot *merged; /* `shown` before epctx_model_merge_doubled made one, */
     size_t merged_at;          /* and at which edit */
-    epctx_file_info id;        /* the file that was opened, where the io can tell */
+    epctx_file_info id;        /* of the model's file, where the io can tell */
 } epctx_model;
 
 /* Opens and checks a whole model: grammar, nesting, limits. Costs one pass over the field headers;
@@ -792,26 +790,30 @@ EPCTX_API void epctx_model_close(epctx_model *model);
 /* The io that was given, or the files'; NULL when there is none (EPCTX_NO_STDIO). */
 EPCTX_API const epctx_io *epctx_model_io(const epctx_model *model);
 
+/* -- views: messages as structs. Of a single field that stands twice the last one counts. -- */
+
 /* ModelProto without its repeated fields. */
 typedef struct epctx_model_info {
     epctx_view view;
-    int64_t ir_version;
+    int64_t ir_version, model_version;
     epctx_str producer_name, producer_version, domain, doc_string;
-    int64_t model_version;
     uint32_t function_count;
 } epctx_model_info;
 
+/* GraphProto. */
 typedef struct epctx_graph_view {
     epctx_view view;
     epctx_str name, doc_string;
 } epctx_graph_view;
 
+/* NodeProto. */
 typedef struct epctx_node_view {
     epctx_view view;
     epctx_str name, op_type, domain, overload, doc_string;
     uint32_t input_count, output_count, attr_count;
 } epctx_node_view;
 
+/* AttributeProto; `t` and `g` do not exist when absent. */
 typedef struct epctx_attr_view {
     epctx_view view;
     epctx_str name, ref_attr_name;
@@ -819,7 +821,7 @@ typedef struct epctx_attr_view {
     int64_t i;
     float f;
     epctx_str s;
-    epctx_view t, g; /* data NULL and slot NULL when absent */
+    epctx_view t, g;
 } epctx_attr_view;
 
 /* TensorProto. Exactly one storage is in use: raw, typed fields (epctx_view_fields on `view`), or an
@@ -840,8 +842,9 @@ typedef struct epctx_tensor_view {
 typedef struct epctx_value_view {
     epctx_view view;
     epctx_str name;
-    bool is_tensor; /* otherwise sequence, map, optional, sparse or no type at all */
+    epctx_view type; /* TypeProto, for epctx_type_of */
     bool has_type;
+    bool is_tensor; /* otherwise sequence, map, optional, sparse or no type at all */
     int32_t elem_type;
     bool has_shape;
     epctx_view shape; /* TensorShapeProto */
@@ -853,44 +856,6 @@ typedef struct epctx_dim {
     int64_t value;
     epctx_str param;
 } epctx_dim;
-
-EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model);
-/* The ModelProto as it is written. Doubled fields are as they were; epctx_model_read shows them
- * merged. */
-EPCTX_API epctx_view epctx_model_root(const epctx_model *model);
-/* The main graph; all members empty when the model has none. */
-EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model);
-EPCTX_API bool epctx_model_has_graph(const epctx_model *model);
-/* A GraphProto, NodeProto ... found through epctx_view_fields, e.g. a subgraph of an attribute. */
-EPCTX_API epctx_graph_view epctx_graph_of(epctx_view view);
-EPCTX_API epctx_node_view epctx_node_of(epctx_view view);
-EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view);
-EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view);
-EPCTX_API epctx_value_view epctx_value_of(epctx_view view);
-EPCTX_API epctx_dim epctx_dim_of(epctx_view view);
-
-EPCTX_API epctx_cursor epctx_graph_nodes(epctx_graph_view graph);
-EPCTX_API epctx_cursor epctx_graph_inputs(epctx_graph_view graph);
-EPCTX_API epctx_cursor epctx_graph_outputs(epctx_graph_view graph);
-EPCTX_API epctx_cursor epctx_graph_values(epctx_graph_view graph); /* value_info */
-EPCTX_API epctx_cursor epctx_graph_initializers(epctx_graph_view graph);
-EPCTX_API epctx_cursor epctx_node_inputs(const epctx_node_view *node);  /* epctx_next_str */
-EPCTX_API epctx_cursor epctx_node_outputs(const epctx_node_view *node); /* epctx_next_str */
-EPCTX_API epctx_cursor epctx_node_attrs(const epctx_node_view *node);
-EPCTX_API epctx_cursor epctx_tensor_dims(const epctx_tensor_view *tensor); /* epctx_next_int */
-EPCTX_API epctx_cursor epctx_value_dims(const epctx_value_view *value);
-EPCTX_API bool epctx_next_node(epctx_cursor *cursor, epctx_node_view *node);
-EPCTX_API bool epctx_next_attr(epctx_cursor *cursor, epctx_attr_view *attr);
-EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *tensor);
-EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *value);
-EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim);
-/* The last attribute of that name; false when there is none. */
-EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
-                                    epctx_attr_view *out);
-/* Value of a STRING attribute; empty when absent. */
-EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char *name);
-
-/* -- the rest of the schema -- */
 
 /* OperatorSetIdProto. */
 typedef struct epctx_opset {
@@ -938,7 +903,7 @@ typedef enum epctx_type_kind { /* the member of TypeProto's oneof, by field numb
     EPCTX_TYPE_OPTIONAL = 9
 } epctx_type_kind;
 
-/* TypeProto. */
+/* TypeProto; of no type the kind is EPCTX_TYPE_NONE. */
 typedef struct epctx_type_view {
     epctx_view view;
     epctx_type_kind kind;
@@ -949,41 +914,70 @@ typedef struct epctx_type_view {
     epctx_str denotation;
 } epctx_type_view;
 
-EPCTX_API epctx_opset epctx_opset_of(epctx_view view);
-EPCTX_API epctx_pair epctx_pair_of(epctx_view view);
-EPCTX_API epctx_function_view epctx_function_of(epctx_view view);
-EPCTX_API epctx_sparse_view epctx_sparse_of(epctx_view view);
-EPCTX_API epctx_annotation_view epctx_annotation_of(epctx_view view);
-EPCTX_API epctx_training_view epctx_training_of(epctx_view view);
-EPCTX_API epctx_cursor epctx_model_opsets(const epctx_model *model);
-EPCTX_API epctx_cursor epctx_model_functions(const epctx_model *model);
-EPCTX_API epctx_cursor epctx_model_trainings(const epctx_model *model);
-EPCTX_API epctx_cursor epctx_graph_sparse(epctx_graph_view graph); /* sparse_initializer */
-EPCTX_API epctx_cursor epctx_graph_annotations(epctx_graph_view graph);
-EPCTX_API epctx_cursor epctx_function_opsets(const epctx_function_view *function);
-EPCTX_API epctx_cursor epctx_function_nodes(const epctx_function_view *function);
-EPCTX_API epctx_cursor epctx_function_inputs(const epctx_function_view *function);
-EPCTX_API epctx_cursor epctx_function_outputs(const epctx_function_view *function);
-EPCTX_API epctx_cursor epctx_training_bindings(const epctx_training_view *training, bool updates);
-EPCTX_API epctx_cursor epctx_type_dims(const epctx_type_view *type);
-EPCTX_API bool epctx_next_opset(epctx_cursor *cursor, epctx_opset *opset);
-EPCTX_API bool epctx_next_pair(epctx_cursor *cursor, epctx_pair *pair);
-EPCTX_API bool epctx_next_function(epctx_cursor *cursor, epctx_function_view *function);
-EPCTX_API bool epctx_next_sparse(epctx_cursor *cursor, epctx_sparse_view *sparse);
-EPCTX_API bool epctx_next_annotation(epctx_cursor *cursor, epctx_annotation_view *annotation);
-EPCTX_API bool epctx_next_training(epctx_cursor *cursor, epctx_training_view *training);
+EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model);
+/* The ModelProto as it is written: doubled fields as they were, not merged. */
+EPCTX_API epctx_view epctx_model_root(const epctx_model *model);
+/* The main graph; all members empty when the model has none. */
+EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model);
+EPCTX_API bool epctx_model_has_graph(const epctx_model *model);
 
-/* The number of metadata_props of a message (MODEL, GRAPH, NODE, TENSOR, VALUE, FUNCTION), e.g. for
- * epctx_message_set_pair; 0: it has none. */
-EPCTX_API uint32_t epctx_metadata_field(epctx_kind message);
-/* The pairs, for epctx_next_pair; `message` says what the view is. */
-EPCTX_API epctx_cursor epctx_view_metadata(epctx_view view, epctx_kind message);
-/* Quantization parameters: "SCALE_TENSOR" -> value name. For epctx_next_pair. */
-EPCTX_API epctx_cursor epctx_annotation_pairs(const epctx_annotation_view *annotation);
-/* The type of a value; kind EPCTX_TYPE_NONE when it has none. */
-EPCTX_API epctx_type_view epctx_value_type(const epctx_value_view *value);
-EPCTX_API epctx_type_view epctx_type_of(epctx_view view);
+/* epctx_node_of(view) ... reads a message that was found through epctx_view_fields, e.g. a subgraph
+ * of an attribute; epctx_next_node(cursor, &node) ... the next one of a cursor, false at the end. */
+#define EPCTX_VIEW_LIST(X)                                                                         \
+    X(graph, epctx_graph_view)                                                                     \
+    X(node, epctx_node_view)                                                                       \
+    X(attr, epctx_attr_view)                                                                       \
+    X(tensor, epctx_tensor_view)                                                                   \
+    X(sparse, epctx_sparse_view)                                                                   \
+    X(value, epctx_value_view)                                                                     \
+    X(type, epctx_type_view)                                                                       \
+    X(dim, epctx_dim)                                                                              \
+    X(function, epctx_function_view)                                                               \
+    X(training, epctx_training_view)                                                               \
+    X(annotation, epctx_annotation_view)                                                           \
+    X(opset, epctx_opset)                                                                          \
+    X(pair, epctx_pair)
+#define EPCTX__VIEW_DECLARE(name, type)                                                            \
+    EPCTX_API type epctx_##name##_of(epctx_view view);                                             \
+    EPCTX_API bool epctx_next_##name(epctx_cursor *cursor, type *out);
+EPCTX_VIEW_LIST(EPCTX__VIEW_DECLARE)
+#undef EPCTX__VIEW_DECLARE
 
+/* The fields of one number in a message: function, its parameter, message, field. For
+ * epctx_next_str: inputs and outputs of nodes and functions; for epctx_next_int: tensor_dims. */
+#define EPCTX_CURSOR_LIST(X)                                                                       \
+    X(model_opsets, const epctx_model *, epctx__shown(of), MODEL_OPSET_IMPORT)                     \
+    X(model_functions, const epctx_model *, epctx__shown(of), MODEL_FUNCTIONS)                     \
+    X(model_trainings, const epctx_model *, epctx__shown(of), MODEL_TRAINING_INFO)                 \
+    X(graph_nodes, epctx_graph_view, of.view, GRAPH_NODE)                                          \
+    X(graph_inputs, epctx_graph_view, of.view, GRAPH_INPUT)                                        \
+    X(graph_outputs, epctx_graph_view, of.view, GRAPH_OUTPUT)                                      \
+    X(graph_values, epctx_graph_view, of.view, GRAPH_VALUE_INFO)                                   \
+    X(graph_initializers, epctx_graph_view, of.view, GRAPH_INITIALIZER)                            \
+    X(graph_sparse, epctx_graph_view, of.view, GRAPH_SPARSE_INITIALIZER)                           \
+    X(graph_annotations, epctx_graph_view, of.view, GRAPH_QUANTIZATION_ANNOTATION)                 \
+    X(node_inputs, const epctx_node_view *, of->view, NODE_INPUT)                                  \
+    X(node_outputs, const epctx_node_view *, of->view, NODE_OUTPUT)                                \
+    X(node_attrs, const epctx_node_view *, of->view, NODE_ATTRIBUTE)                               \
+    X(tensor_dims, const epctx_tensor_view *, of->view, TENSOR_DIMS)                               \
+    X(value_dims, const epctx_value_view *, of->shape, SHAPE_DIM)                                  \
+    X(type_dims, const epctx_type_view *, of->shape, SHAPE_DIM)                                    \
+    X(function_opsets, const epctx_function_view *, of->view, FUNCTION_OPSET_IMPORT)               \
+    X(function_nodes, const epctx_function_view *, of->view, FUNCTION_NODE)                        \
+    X(function_inputs, const epctx_function_view *, of->view, FUNCTION_INPUT)                      \
+    X(function_outputs, const epctx_function_view *, of->view, FUNCTION_OUTPUT)                    \
+    X(annotation_pairs, const epctx_annotation_view *, of->view,                                   \
+      ANNOTATION_QUANT_PARAMETER_TENSOR_NAMES)
+#define EPCTX__CURSOR_DECLARE(name, type, message, field)                                          \
+    EPCTX_API epctx_cursor epctx_##name(type of);
+EPCTX_CURSOR_LIST(EPCTX__CURSOR_DECLARE)
+#undef EPCTX__CURSOR_DECLARE
+
+/* The last attribute of that name; false when there is none. */
+EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
+                                    epctx_attr_view *out);
+/* Value of a STRING attribute; empty when absent. */
+EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char *name);
 /* The version imported for `domain` ("" and "ai.onnx" are the same), 0 when it is not imported. */
 EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain);
 /* Value of a metadata_props key; false when absent. */
@@ -992,8 +986,8 @@ EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epc
 /* What message a view of a model is: EPCTX_KIND_NODE ... EPCTX_KIND_NONE for strings and for what was
  * removed. */
 EPCTX_API epctx_kind epctx_view_kind(epctx_view view);
-/* Whether two payloads say the same as they are now, edits included: fields in the same order, equal
- * to the last byte. */
+/* Whether two payloads are equal with their edits: the same fields in the same order, to the last
+ * byte. */
 EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b);
 
 /* -- walk -- */
@@ -1014,12 +1008,11 @@ typedef struct epctx_walk_level {
  * of a model; messages of other kinds are passed over. Edits on the way are allowed: a message is
  * read as it was when the walk went into it. */
 typedef struct epctx_walk {
-    epctx_kind kind;  /* of the message just given: EPCTX_KIND_GRAPH, NODE, ATTR, TENSOR, SPARSE, */
-    epctx_view view;  /* FUNCTION or TRAINING */
-    epctx_kind around; /* what message it is in, */
-    uint32_t number;  /* and the number of its field there */
-    uint32_t level;   /* messages of the walk around it */
-    uint32_t depth;   /* bodies around it, with itself: 0 in the main graph, a function or training */
+    epctx_kind kind; /* of the message just given: EPCTX_KIND_GRAPH, NODE, ATTR, TENSOR, SPARSE, */
+    epctx_view view; /* FUNCTION or TRAINING */
+    epctx_kind around; /* what message it is in */
+    uint32_t level;    /* messages of the walk around it */
+    uint32_t depth; /* bodies around it, with itself: 0 in the main graph, a function or training */
     bool in_function;
     bool in_training;
     bool first, entering; /* private from here on */
@@ -1034,8 +1027,6 @@ EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model);
 EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind kind);
 /* The next message, each in front of what is in it; otherwise in file order. */
 EPCTX_API bool epctx_walk_step(epctx_walk *walk);
-/* Passes over what is in the message just given. */
-EPCTX_API void epctx_walk_skip(epctx_walk *walk);
 /* The next message of one kind. epctx_walk_epnode: the next node of op_type EPContext, whatever its
  * domain; epctx_node_is_epnode tells the real ones. */
 EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node);
@@ -1267,14 +1258,6 @@ typedef enum epctx_payload {
     EPCTX_PAYLOAD_EACH        /* every node has a context of its own */
 } epctx_payload;
 
-/* How the rules of a profile are known. */
-typedef enum epctx_confidence {
-    EPCTX_FROM_DOCUMENT = 0, /* the EP-context design and ORT's headers */
-    EPCTX_FROM_SOURCE,       /* read in the EP's source */
-    EPCTX_FROM_FILES,        /* read in the source, and genuine files agree */
-    EPCTX_FROM_RELATIVE      /* the EP is closed; a related open one was read */
-} epctx_confidence;
-
 /* Bits of epctx_profile.traits. */
 #define EPCTX_ANY_CASE          0x001u /* sources are compared without regard to case */
 #define EPCTX_NO_SOURCE         0x002u /* a node without `source` is taken */
@@ -1294,28 +1277,12 @@ typedef enum epctx_confidence {
 #define EPCTX_XML_PAIR          0x8000u /* a context *.xml is an OpenVINO IR, beside its .bin */
 #define EPCTX_STRIPPED_ENGINE   0x10000u /* *.stripped.engine has no weights, its name says so */
 
-struct epctx_profile;
 struct epctx_epnode;
-
-/* What a check function may ask and say; `node` counts from 0 to node_count - 1. */
-typedef struct epctx_profile_check {
-    const struct epctx_profile *profile;
-    const struct epctx_epnode *const *nodes;
-    size_t node_count;
-    void *state;
-    /* Value of any STRING or INT attribute of a node, as epctx_attr; false when absent. */
-    bool (*attr_fn)(void *state, size_t node, const char *name, struct epctx_attr *out);
-    /* Reports a finding of rule E044. `attribute` may be NULL. */
-    void (*say_fn)(void *state, size_t node, const char *attribute, const char *text);
-} epctx_profile_check;
 
 /* One EP. Make your own by filling one in; strings are borrowed for as long as it is used. */
 typedef struct epctx_profile {
     const char *name;        /* "qnn" */
-    const char *versions;    /* what was read or tested */
-    epctx_confidence confidence;
-    const char *sources[4];  /* accepted values of `source`, NULL behind the last; the first is what
-                                the EP writes */
+    const char *sources[4];  /* accepted values of `source`; the first is what the EP writes */
     uint32_t traits;         /* EPCTX_ANY_CASE ... */
     epctx_key key;
     epctx_payload payload;
@@ -1324,8 +1291,6 @@ typedef struct epctx_profile {
     const char *binary;      /* name of its binary; {stem}: context model without extension,
                                 {model}: without _ctx too, {file}: with extension, *: anything */
     const char *sidecars[4]; /* files beside the model that no attribute names; patterns as above */
-    int load_failure;        /* OrtErrorCode when a context cannot be loaded */
-    void (*check_fn)(const epctx_profile_check *check); /* may be NULL */
 } epctx_profile;
 
 /* The built-in profiles: qnn, qnn_plugin, openvino, tensorrt, nv_tensorrt_rtx, migraphx, vitisai,
@@ -2012,7 +1977,7 @@ EPCTX_API epctx_status epctx_model_set_opset(epctx_model *model, epctx_str domai
 EPCTX_API epctx_status epctx_model_remove_opset(epctx_model *model, epctx_str domain,
                                                 epctx_error *error);
 /* Sets or removes an entry of a list of key/value pairs: metadata of any message (`number` is its
- * epctx_metadata_field), EPCTX_FIELD_TENSOR_EXTERNAL_DATA. An entry with that key keeps its
+ * EPCTX_FIELD_NODE_METADATA_PROPS ...), EPCTX_FIELD_TENSOR_EXTERNAL_DATA. An entry with that key keeps its
  * place. */
 EPCTX_API epctx_status epctx_message_set_pair(epctx_model *model, epctx_view message,
                                               uint32_t number, epctx_str key, epctx_str value,
@@ -6206,7 +6171,7 @@ static bool epctx__nanopb_matches(void)
  * >>onnx
  * ============================================================================================== */
 
-/* External data that was mapped for a graph record. */
+/* External data that is mapped for tensors. */
 typedef struct epctx__file {
     struct epctx__file *next;
     const char *path; /* canonical */
@@ -6238,25 +6203,6 @@ static epctx_slot *epctx__live(epctx_slot *slot, uint32_t number)
     return slot;
 }
 
-static epctx_slot *epctx__append_slot(epctx_arena *arena, epctx_slot *parent, const epctx__token *t,
-                                      const uint8_t *after)
-{
-    epctx_slot *slot = (epctx_slot *)epctx__arena_raw(arena, sizeof *slot);
-    if (slot == NULL) {
-        return NULL;
-    }
-    slot->data = t->start;
-    slot->size = (size_t)(after - t->start);
-    slot->message = NULL;
-    slot->number = t->number;
-    slot->wire = (uint8_t)t->wire;
-    slot->head = (uint8_t)(t->wire == EPCTX_WIRE_LEN ? t->body - t->start : 0);
-    slot->split = 0;
-    slot->removed = false;
-    epctx__link_slot(parent, parent->message->last, slot);
-    return slot;
-}
-
 static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
                              epctx__check *check, uint32_t depth);
 
@@ -6276,10 +6222,19 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind
             return check != NULL && epctx__refuse(check, EPCTX_ERR_PROTOBUF, p,
                                                   "there is no valid protobuf field");
         }
-        child = epctx__append_slot(arena, slot, &t, after);
+        child = (epctx_slot *)epctx__arena_raw(arena, sizeof *child);
         if (child == NULL) {
             return false;
         }
+        child->data = t.start;
+        child->size = (size_t)(after - t.start);
+        child->message = NULL;
+        child->number = t.number;
+        child->wire = (uint8_t)t.wire;
+        child->head = (uint8_t)(t.wire == EPCTX_WIRE_LEN ? t.body - t.start : 0);
+        child->split = 0;
+        child->removed = false;
+        epctx__link_slot(slot, slot->message->last, child);
         if (check != NULL && type == EPCTX_KIND_MODEL && t.number == EPCTX_FIELD_MODEL_GRAPH &&
             t.wire == EPCTX_WIRE_LEN && (seen & 1u << EPCTX_FIELD_MODEL_GRAPH) == 0) {
             seen |= 1u << EPCTX_FIELD_MODEL_GRAPH; /* a second one is noticed below */
@@ -6301,68 +6256,59 @@ static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind ty
                              epctx__check *check, uint32_t depth)
 {
     slot->message = (epctx__message *)epctx_arena_alloc(arena, sizeof *slot->message);
-    if (slot->message == NULL) {
-        return false;
-    }
-    if (!epctx__fill_message(arena, slot, type, check, depth)) {
+    if (slot->message != NULL && !epctx__fill_message(arena, slot, type, check, depth)) {
         slot->message = NULL;
-        return false;
     }
-    return true;
-}
-
-/* Files that people take for models. Looked at only when the bytes were refused. */
-static const char *epctx__lookalike(epctx_span bytes)
-{
-    static const char lfs[] = "version https://git-lfs";
-    if (bytes.size >= sizeof lfs - 1 && memcmp(bytes.data, lfs, sizeof lfs - 1) == 0) {
-        return "this is a git-lfs pointer, not the model: run 'git lfs pull'";
-    }
-    if (bytes.size >= 8 && memcmp(bytes.data + 4, "ORTM", 4) == 0) {
-        return "this is an .ort file (flatbuffers), an ONNX protobuf was expected";
-    }
-    if (bytes.size >= 2 && bytes.data[0] == 0x1f && bytes.data[1] == 0x8b) {
-        return "this is a gzip archive: unpack it first";
-    }
-    if (bytes.size >= 4 && memcmp(bytes.data, "PK\003\004", 4) == 0) {
-        return "this is a zip archive: unpack it first";
-    }
-    return NULL;
-}
-
-/* The most frequent damage is a file that was cut off: then a field is longer than what is left. */
-static void epctx__refused_field(const uint8_t *p, const uint8_t *end, epctx_text *text)
-{
-    uint64_t size = 0;
-    uint32_t tag = 0;
-    const uint8_t *after = epctx__tag(p, end, &tag);
-    if (after != NULL && (tag & 7) == EPCTX_WIRE_LEN && tag >> 3 != 0) {
-        after = epctx__varint(after, end, 5, &size);
-        if (after != NULL && size > (uint64_t)(end - after)) {
-            epctx_text_put_format(text,
-                                  "field %u wants %u bytes, the file has %u left: is it cut off?",
-                                  (uint64_t)(tag >> 3), size, (uint64_t)(end - after));
-        }
-    }
+    return slot->message != NULL;
 }
 
 static epctx_status epctx__refused(const epctx_model *model, const epctx__check *check,
                                    epctx_error *error)
 {
-    char more[128];
-    epctx_text text = epctx_text_of(more, sizeof more);
-    const char *lookalike = epctx__lookalike(model->source);
-    uint64_t at;
+    /* Files that people take for models: what is at a place in them, what they are. */
+    static const struct {
+        size_t at;
+        const char *magic;
+        const char *text;
+    } known[] = {
+        {0, "version https://git-lfs",
+         "this is a git-lfs pointer, not the model: run 'git lfs pull'"},
+        {4, "ORTM", "this is an .ort file (flatbuffers), an ONNX protobuf was expected"},
+        {0, "\x1f\x8b", "this is a gzip archive: unpack it first"},
+        {0, "PK\003\004", "this is a zip archive: unpack it first"},
+    };
+    const uint8_t *end = model->source.data + model->source.size;
+    const uint8_t *after;
+    const char *text = NULL;
+    uint64_t at, size = 0;
+    uint32_t tag = 0;
+    size_t i;
     if (check->reason == NULL) {
         return epctx__nomem(error, model->arena.missing);
     }
     at = (uint64_t)(check->bad - model->source.data);
-    if (lookalike != NULL) {
-        epctx_fail(error, check->status, "%s", lookalike);
+    for (i = 0; i < sizeof known / sizeof known[0]; i++) {
+        size_t length = strlen(known[i].magic);
+        if (model->source.size >= known[i].at + length &&
+            memcmp(model->source.data + known[i].at, known[i].magic, length) == 0) {
+            text = known[i].text;
+        }
+    }
+    after = epctx__tag(check->bad, end, &tag);
+    if (after != NULL && (tag & 7) == EPCTX_WIRE_LEN && tag >> 3 != 0) {
+        after = epctx__varint(after, end, 5, &size);
+    }
+    if (text != NULL) {
+        epctx_fail(error, check->status, "%s", text);
+    } else if (after != NULL && size > (uint64_t)(end - after)) { /* the most frequent damage */
+        epctx_fail(error, check->status,
+                   "not an ONNX protobuf: byte %u of %u: field %u wants %u bytes, the file has %u "
+                   "left: is it cut off?",
+                   at, (uint64_t)model->source.size, (uint64_t)(tag >> 3), size,
+                   (uint64_t)(end - after));
     } else {
-        epctx__refused_field(check->bad, model->source.data + model->source.size, &text);
         epctx_fail(error, check->status, "not an ONNX protobuf: byte %u of %u: %s", at,
-                   (uint64_t)model->source.size, more[0] != '\0' ? more : check->reason);
+                   (uint64_t)model->source.size, check->reason);
     }
     if (error != NULL) {
         error->offset = at;
@@ -6375,15 +6321,13 @@ static epctx_slot *epctx__find_graph(const epctx_slot *root)
     return epctx__live(root->message->first, EPCTX_FIELD_MODEL_GRAPH);
 }
 
-static epctx_slot *epctx__new_root(epctx_model *model)
+static epctx_status epctx__new_root(epctx_model *model, epctx_slot **root, epctx_error *error)
 {
-    epctx_slot *root = (epctx_slot *)epctx_arena_alloc(&model->arena, sizeof *root);
-    if (root != NULL) {
-        root->data = model->source.data;
-        root->size = model->source.size;
-        root->wire = EPCTX_WIRE_LEN;
-    }
-    return root;
+    EPCTX__NEW(*root, epctx_slot, 1, &model->arena, error);
+    (*root)->data = model->source.data;
+    (*root)->size = model->source.size;
+    (*root)->wire = EPCTX_WIRE_LEN;
+    return EPCTX_OK;
 }
 
 /* Opens a message that has no slots yet. */
@@ -6400,33 +6344,27 @@ static epctx_status epctx__open_as(epctx_model *model, epctx_slot *slot, epctx_k
 typedef struct epctx__doubled {
     epctx_model *model;
     epctx_error *error;
-    /* The fields of `second` go behind those of `first`, as libprotobuf merges them. */
-    epctx_status (*merge_fn)(const struct epctx__doubled *d, epctx_slot *first, epctx_slot *second,
+    /* Removes `gone`; first its fields go behind those of `into` (may be NULL), as libprotobuf
+     * merges them. */
+    epctx_status (*merge_fn)(const struct epctx__doubled *d, epctx_slot *into, epctx_slot *gone,
                              epctx_kind type);
-    epctx_status (*remove_fn)(epctx_model *model, epctx_slot *slot, epctx_error *error);
     bool scalars;
     epctx_status (*doubled_fn)(void *user, const epctx_field_info *field, epctx_str node,
                                epctx_error *error); /* may be NULL */
     void *user;
 } epctx__doubled;
 
-static epctx_status epctx__remove_shown(epctx_model *model, epctx_slot *slot, epctx_error *error)
+static epctx_status epctx__merge_shown(const epctx__doubled *d, epctx_slot *into, epctx_slot *gone,
+                                       epctx_kind type)
 {
-    (void)model;
-    (void)error;
-    slot->removed = true;
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__merge_shown(const epctx__doubled *d, epctx_slot *first,
-                                       epctx_slot *second, epctx_kind type)
-{
-    bool good;
-    EPCTX__TRY(epctx__open_as(d->model, first, type, d->error));
-    second->message = first->message;
-    good = epctx__fill_message(&d->model->arena, second, type, NULL, 100);
-    second->message = NULL;
-    second->removed = true;
+    bool good = true;
+    if (into != NULL) {
+        EPCTX__TRY(epctx__open_as(d->model, into, type, d->error));
+        gone->message = into->message;
+        good = epctx__fill_message(&d->model->arena, gone, type, NULL, 100);
+        gone->message = NULL;
+    }
+    gone->removed = true;
     return good ? EPCTX_OK : epctx__nomem(d->error, d->model->arena.missing);
 }
 
@@ -6452,16 +6390,13 @@ EPCTX__APART static epctx_status epctx__single_fields(const epctx__doubled *d, e
         at = type == EPCTX_KIND_TYPE && message ? 31 : child->number; /* oneof */
         first = seen[at];
         seen[at] = child;
-        if (first == NULL) {
-            continue;
-        }
-        if (message && first->number == child->number) {
+        if (first != NULL && message && first->number == child->number) {
             seen[at] = first;
-            EPCTX__TRY(d->merge_fn(d, first, child, (epctx_kind)info->kind));
-        } else {
-            EPCTX__TRY(d->remove_fn(d->model, first, d->error));
+            EPCTX__TRY(d->merge_fn(d, first, child, info->kind));
+        } else if (first != NULL) {
+            EPCTX__TRY(d->merge_fn(d, NULL, first, info->kind));
         }
-        if (d->doubled_fn != NULL) {
+        if (first != NULL && d->doubled_fn != NULL) {
             EPCTX__TRY(d->doubled_fn(d->user, info, *node, d->error));
         }
     }
@@ -6485,21 +6420,6 @@ static epctx_status epctx__single_below(const epctx__doubled *d, epctx_slot *slo
     return EPCTX_OK;
 }
 
-/* The tree that is read, with doubled messages merged. */
-static epctx_status epctx__merge_read(epctx_model *model, epctx_error *error)
-{
-    epctx__doubled d;
-    memset(&d, 0, sizeof d);
-    d.model = model;
-    d.error = error;
-    d.merge_fn = epctx__merge_shown;
-    d.remove_fn = epctx__remove_shown;
-    model->shown = epctx__new_root(model);
-    return model->shown != NULL
-               ? epctx__single_below(&d, model->shown, EPCTX_KIND_MODEL, epctx_str_of(NULL))
-               : epctx__nomem(error, model->arena.missing);
-}
-
 /* Builds the tree over model->source. */
 static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
 {
@@ -6514,58 +6434,24 @@ static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
                           "the model has %u bytes, epctx_limits.max_size allows %u",
                           (uint64_t)model->source.size, model->limits.max_size);
     }
-    model->root = model->shown = epctx__new_root(model);
-    if (model->root == NULL) {
-        return epctx__nomem(error, model->arena.missing);
-    }
+    EPCTX__TRY(epctx__new_root(model, &model->root, error));
+    model->shown = model->root;
     if (!epctx__open_slot(&model->arena, model->root, EPCTX_KIND_MODEL, &check,
                           model->limits.max_depth)) {
         return epctx__refused(model, &check, error);
     }
     model->duplicate = check.duplicate;
     if (model->duplicate) {
-        EPCTX__TRY(epctx__merge_read(model, error));
+        epctx__doubled d;
+        memset(&d, 0, sizeof d);
+        d.model = model;
+        d.error = error;
+        d.merge_fn = epctx__merge_shown;
+        EPCTX__TRY(epctx__new_root(model, &model->shown, error));
+        EPCTX__TRY(epctx__single_below(&d, model->shown, EPCTX_KIND_MODEL, epctx_str_of(NULL)));
     }
     model->graph = epctx__find_graph(model->root);
     model->shown_graph = epctx__find_graph(model->shown);
-    return EPCTX_OK;
-}
-
-static epctx_limits epctx__limits(const epctx_limits *limits)
-{
-    epctx_limits out = *limits;
-    out.max_depth = out.max_depth != 0 && out.max_depth < 100 ? out.max_depth : 100;
-    out.max_size = out.max_size != 0 ? out.max_size : UINT64_MAX;
-    out.max_fields = out.max_fields != 0 ? out.max_fields : UINT64_MAX;
-    return out;
-}
-
-static epctx_status epctx__model_init(epctx_model *model, const char *path,
-                                      const epctx_open_opts *opts, epctx_error *error)
-{
-    static const epctx_open_opts defaults = {NULL, NULL, 0, NULL, NULL, {0, 0, 0}, 0};
-    const epctx_open_opts *o = opts != NULL ? opts : &defaults;
-    epctx_error_clear(error);
-    memset(model, 0, sizeof *model);
-    if (!epctx__nanopb_matches()) {
-        return epctx_fail(error, EPCTX_ERR_CONFIG,
-                          "nanopb was built with other PB_NO_ERRMSG or PB_BUFFER_ONLY settings "
-                          "than this program");
-    }
-    if (o->buffer != NULL) {
-        epctx_arena_init_fixed(&model->arena, o->buffer, o->buffer_size);
-    } else {
-        epctx_arena_init(&model->arena, o->allocator);
-    }
-    model->io = o->io;
-    model->limits = epctx__limits(&o->limits);
-    model->path_flags = o->path_flags;
-    model->path = epctx_arena_copy(&model->arena, epctx_str_of(path));
-    model->external_folder =
-        epctx_arena_copy(&model->arena, epctx_str_of(o->external_folder));
-    if (model->path == NULL || model->external_folder == NULL) {
-        return epctx__nomem(error, model->arena.missing);
-    }
     return EPCTX_OK;
 }
 
@@ -6574,11 +6460,30 @@ EPCTX_API const epctx_io *epctx_model_io(const epctx_model *model)
     return model->io != NULL ? model->io : epctx_io_files();
 }
 
-/* `path` NULL: from `bytes` in memory. */
-static epctx_status epctx__model_open(epctx_model *model, const char *path, epctx_span bytes,
-                                      const epctx_open_opts *opts, epctx_error *error)
+/* `path` NULL: from model->source in memory. */
+static epctx_status epctx__model_begin(epctx_model *model, const char *path,
+                                       const epctx_open_opts *opts, epctx_error *error)
 {
-    EPCTX__TRY(epctx__model_init(model, path != NULL ? path : "", opts, error));
+    epctx_limits *limits = &model->limits;
+    if (!epctx__nanopb_matches()) {
+        return epctx_fail(error, EPCTX_ERR_CONFIG,
+                          "nanopb was built with other PB_NO_ERRMSG or PB_BUFFER_ONLY settings "
+                          "than this program");
+    }
+    if (opts->buffer != NULL) {
+        epctx_arena_init_fixed(&model->arena, opts->buffer, opts->buffer_size);
+    } else {
+        epctx_arena_init(&model->arena, opts->allocator);
+    }
+    model->io = opts->io;
+    *limits = opts->limits;
+    limits->max_depth = limits->max_depth != 0 && limits->max_depth < 100 ? limits->max_depth : 100;
+    limits->max_size = limits->max_size != 0 ? limits->max_size : UINT64_MAX;
+    limits->max_fields = limits->max_fields != 0 ? limits->max_fields : UINT64_MAX;
+    model->path_flags = opts->path_flags;
+    EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(path), &model->path, error));
+    EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(opts->external_folder),
+                           &model->external_folder, error));
     if (path != NULL) {
         model->io = epctx_model_io(model);
         if (model->io == NULL) {
@@ -6586,23 +6491,22 @@ static epctx_status epctx__model_open(epctx_model *model, const char *path, epct
         }
         EPCTX__TRY(model->io->map_fn(model->io->user, NULL, path, false, &model->mapping, error));
         model->id = model->mapping.info;
-        bytes.data = model->mapping.data;
-        bytes.size = model->mapping.size;
+        model->source.data = model->mapping.data;
+        model->source.size = model->mapping.size;
     }
-    model->source = bytes;
     return epctx__model_parse(model, error);
 }
 
-EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *path,
-                                             const epctx_open_opts *opts, epctx_error *error)
+static epctx_status epctx__model_open(epctx_model *model, const char *path, const void *data,
+                                      size_t size, const epctx_open_opts *opts, epctx_error *error)
 {
-    epctx_span none = {NULL, 0};
+    epctx_open_opts defaults;
     epctx_status status;
-    if (model == NULL || path == NULL) {
-        epctx_error_clear(error);
-        return epctx_fail(error, EPCTX_ERR_ARG, "model and path must not be NULL");
-    }
-    status = epctx__model_open(model, path, none, opts, error);
+    memset(&defaults, 0, sizeof defaults);
+    memset(model, 0, sizeof *model);
+    model->source.data = (const uint8_t *)data;
+    model->source.size = size;
+    status = epctx__model_begin(model, path, opts != NULL ? opts : &defaults, error);
     if (status != EPCTX_OK) {
         epctx_blame(error, path, NULL, NULL);
         epctx_model_close(model);
@@ -6610,22 +6514,22 @@ EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *pat
     return status;
 }
 
+EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *path,
+                                             const epctx_open_opts *opts, epctx_error *error)
+{
+    epctx_error_clear(error);
+    return model != NULL && path != NULL
+               ? epctx__model_open(model, path, NULL, 0, opts, error)
+               : epctx_fail(error, EPCTX_ERR_ARG, "model and path must not be NULL");
+}
+
 EPCTX_API epctx_status epctx_model_open_memory(epctx_model *model, const void *data, size_t size,
                                                const epctx_open_opts *opts, epctx_error *error)
 {
-    epctx_span bytes;
-    epctx_status status;
-    if (model == NULL || (data == NULL && size > 0)) {
-        epctx_error_clear(error);
-        return epctx_fail(error, EPCTX_ERR_ARG, "model and data must not be NULL");
-    }
-    bytes.data = (const uint8_t *)data;
-    bytes.size = size;
-    status = epctx__model_open(model, NULL, bytes, opts, error);
-    if (status != EPCTX_OK) {
-        epctx_model_close(model);
-    }
-    return status;
+    epctx_error_clear(error);
+    return model != NULL && (data != NULL || size == 0)
+               ? epctx__model_open(model, NULL, data, size, opts, error)
+               : epctx_fail(error, EPCTX_ERR_ARG, "model and data must not be NULL");
 }
 
 EPCTX_API void epctx_model_close(epctx_model *model)
@@ -6648,27 +6552,88 @@ EPCTX_API void epctx_model_close(epctx_model *model)
 
 /* How a member of a view holds a field. */
 typedef enum epctx__member_type {
-    EPCTX__STR,   /* epctx_str */
-    EPCTX__BODY,  /* epctx_view */
-    EPCTX__COUNT, /* uint32_t: how many there are */
-    EPCTX__TYPE,  /* int32_t: one of epctx_attr_type; others are unknown fields */
-    EPCTX__INT32, /* int32_t */
-    EPCTX__INT64, /* int64_t */
-    EPCTX__FLOAT  /* float */
+    EPCTX__STR,         /* epctx_str */
+    EPCTX__BODY,        /* epctx_view */
+    EPCTX__COUNT,       /* uint32_t: how many there are */
+    EPCTX__GRAPH,       /* epctx_graph_view */
+    EPCTX__TENSOR,      /* epctx_tensor_view */
+    EPCTX__TYPE,        /* int32_t: one of epctx_attr_type; others are unknown fields */
+    EPCTX__INT32,       /* int32_t */
+    EPCTX__INT64,       /* int64_t */
+    EPCTX__FLOAT,       /* float */
+    EPCTX__TENSOR_DATA, /* a field with members of epctx_tensor_view */
+    EPCTX__SELF,        /* epctx_view of the message; ends the list */
+    EPCTX__END
 } epctx__member_type;
 
 typedef struct epctx__member {
-    uint32_t number; /* 0 ends the list */
+    uint32_t number;
     epctx__member_type type;
     size_t place; /* in the struct */
 } epctx__member;
 
-static void epctx__read_member(const epctx__member *member, const epctx_field *field, void *place)
+/* As external_data stores it; UINT64_MAX when it is not a number. */
+static uint64_t epctx__decimal(epctx_str text)
 {
-    static const uint8_t wires[] = {EPCTX_WIRE_LEN,    EPCTX_WIRE_LEN,    EPCTX_WIRE_LEN,
-                                    EPCTX_WIRE_VARINT, EPCTX_WIRE_VARINT, EPCTX_WIRE_VARINT,
-                                    EPCTX_WIRE_FIXED32};
-    if (wires[member->type] != (uint32_t)field->wire) {
+    uint64_t number;
+    return epctx_str_number(text, &number) ? number : UINT64_MAX;
+}
+
+static void epctx__read_tensor_data(epctx_tensor_view *tensor, const epctx_field *field)
+{
+    uint32_t key = field->number << 3 | (uint32_t)field->wire;
+    const uint8_t *p = field->body.data;
+    epctx_pair pair;
+    uint64_t dim;
+    switch (key) {
+    case EPCTX_FIELD_TENSOR_DIMS << 3 | EPCTX_WIRE_VARINT:
+        tensor->rank++;
+        break;
+    case EPCTX_FIELD_TENSOR_DIMS << 3 | EPCTX_WIRE_LEN:
+        while ((p = epctx__packed_next(p, field->body.data + field->body.size, EPCTX_WIRE_VARINT,
+                                       &dim)) != NULL) {
+            tensor->rank++;
+        }
+        break;
+    case EPCTX_FIELD_TENSOR_RAW_DATA << 3 | EPCTX_WIRE_LEN:
+        tensor->has_raw = true;
+        tensor->raw.data = field->body.data;
+        tensor->raw.size = field->body.size;
+        break;
+    case EPCTX_FIELD_TENSOR_DATA_LOCATION << 3 | EPCTX_WIRE_VARINT:
+        tensor->external =
+            (uint32_t)field->value <= 1 ? (uint32_t)field->value == 1 : tensor->external;
+        break;
+    case EPCTX_FIELD_TENSOR_EXTERNAL_DATA << 3 | EPCTX_WIRE_LEN:
+        pair = epctx_pair_of(field->body);
+        if (epctx_str_is(pair.key, "location")) {
+            tensor->location = pair.value;
+        } else if (epctx_str_is(pair.key, "offset")) {
+            tensor->offset = epctx__decimal(pair.value);
+        } else if (epctx_str_is(pair.key, "length")) {
+            /* No number: not "to the end", but more than any file has. */
+            tensor->length = epctx__decimal(pair.value);
+            tensor->length -= tensor->length == UINT64_MAX;
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+static inline void epctx__read_field(const epctx__member *member, const epctx_field *field,
+                                     void *out)
+{
+    void *place;
+    epctx_wire wire;
+    while (member->number != field->number) {
+        member++;
+    }
+    place = (char *)out + member->place;
+    wire = member->type < EPCTX__TYPE    ? EPCTX_WIRE_LEN
+           : member->type < EPCTX__FLOAT ? EPCTX_WIRE_VARINT
+                                         : EPCTX_WIRE_FIXED32;
+    if (field->wire != wire && member->type != EPCTX__TENSOR_DATA) {
         return;
     }
     switch (member->type) {
@@ -6681,6 +6646,12 @@ static void epctx__read_member(const epctx__member *member, const epctx_field *f
     case EPCTX__COUNT:
         ++*(uint32_t *)place;
         break;
+    case EPCTX__GRAPH:
+        *(epctx_graph_view *)place = epctx_graph_of(field->body);
+        break;
+    case EPCTX__TENSOR:
+        *(epctx_tensor_view *)place = epctx_tensor_of(field->body);
+        break;
     case EPCTX__TYPE:
         if ((uint32_t)field->value <= (uint32_t)EPCTX_ATTR_TYPE_PROTOS) {
             *(int32_t *)place = (int32_t)(uint32_t)field->value;
@@ -6692,35 +6663,27 @@ static void epctx__read_member(const epctx__member *member, const epctx_field *f
     case EPCTX__INT64:
         *(int64_t *)place = (int64_t)field->value;
         break;
-    default:
+    case EPCTX__FLOAT:
         *(float *)place = epctx__float(field->value);
+        break;
+    default:
+        epctx__read_tensor_data((epctx_tensor_view *)out, field);
     }
 }
 
-/* Of a field that stands twice the last one counts, as for libprotobuf. */
-static void epctx__read_field(const epctx__member *members, const epctx_field *field, void *out)
-{
-    const epctx__member *member = members;
-    while (member->number != 0 && member->number != field->number) {
-        member++;
-    }
-    if (member->number != 0) {
-        epctx__read_member(member, field, (char *)out + member->place);
-    }
-}
-
-/* Reads a message into a zeroed struct of `size`. */
-static void epctx__read_members(epctx_view view, const epctx__member *members, void *out,
-                                size_t size)
+/* Reads a message into a struct of zeros and defaults. */
+static void epctx__read_members(epctx_view view, const epctx__member *members, void *out)
 {
     epctx_cursor it = epctx_view_fields(view, 0);
     const uint8_t *p = it.next;
     const epctx__member *member;
     uint32_t numbers = 0; /* of fields to look at: most others are many */
     epctx_field field;
-    memset(out, 0, size);
-    for (member = members; member->number != 0; member++) {
+    for (member = members; member->type < EPCTX__SELF; member++) {
         numbers |= UINT32_C(1) << member->number;
+    }
+    if (member->type == EPCTX__SELF) {
+        *(epctx_view *)(void *)((char *)out + member->place) = view;
     }
     for (; it.slot != NULL; it.slot = it.slot->next) {
         if (!it.slot->removed && it.slot->number < 32 && (numbers >> it.slot->number & 1) != 0) {
@@ -6738,157 +6701,122 @@ static void epctx__read_members(epctx_view view, const epctx__member *members, v
     }
 }
 
-EPCTX_API epctx_view epctx_model_root(const epctx_model *model)
-{
-    return epctx__slot_view(model->root);
-}
-
-EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model)
-{
-    static const epctx__member members[] = {
-        {EPCTX_FIELD_MODEL_IR_VERSION, EPCTX__INT64, offsetof(epctx_model_info, ir_version)},
-        {EPCTX_FIELD_MODEL_PRODUCER_NAME, EPCTX__STR, offsetof(epctx_model_info, producer_name)},
-        {EPCTX_FIELD_MODEL_PRODUCER_VERSION, EPCTX__STR,
-         offsetof(epctx_model_info, producer_version)},
-        {EPCTX_FIELD_MODEL_DOMAIN, EPCTX__STR, offsetof(epctx_model_info, domain)},
-        {EPCTX_FIELD_MODEL_MODEL_VERSION, EPCTX__INT64, offsetof(epctx_model_info, model_version)},
-        {EPCTX_FIELD_MODEL_DOC_STRING, EPCTX__STR, offsetof(epctx_model_info, doc_string)},
-        {EPCTX_FIELD_MODEL_FUNCTIONS, EPCTX__COUNT, offsetof(epctx_model_info, function_count)},
-        {0, EPCTX__STR, 0}};
-    epctx_view view = epctx__slot_view(model->shown);
-    epctx_model_info info;
-    epctx__read_members(view, members, &info, sizeof info);
-    info.view = view;
-    return info;
-}
-
-EPCTX_API bool epctx_model_has_graph(const epctx_model *model)
-{
-    return model->shown_graph != NULL;
-}
-
-/* The main graph without a look into it, which takes a walk over its fields. */
-static epctx_view epctx__main_view(const epctx_model *model)
-{
-    return model->shown_graph != NULL ? epctx__slot_view(model->shown_graph) : epctx_view_none();
-}
-
-EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model)
-{
-    return epctx_graph_of(epctx__main_view(model));
-}
+#define EPCTX__MEMBER(field, type, of, member)                                                     \
+    {                                                                                              \
+        EPCTX_FIELD_##field, EPCTX__##type, offsetof(epctx_##of, member)                           \
+    }
+#define EPCTX__VIEW(of)                                                                            \
+    {                                                                                              \
+        0, EPCTX__SELF, offsetof(epctx_##of, view)                                                 \
+    }
 
 static const epctx__member epctx__graph_members[] = {
-    {EPCTX_FIELD_GRAPH_NAME, EPCTX__STR, offsetof(epctx_graph_view, name)},
-    {EPCTX_FIELD_GRAPH_DOC_STRING, EPCTX__STR, offsetof(epctx_graph_view, doc_string)},
-    {0, EPCTX__STR, 0}};
+    EPCTX__MEMBER(GRAPH_NAME, STR, graph_view, name),
+    EPCTX__MEMBER(GRAPH_DOC_STRING, STR, graph_view, doc_string), EPCTX__VIEW(graph_view)};
 
 static const epctx__member epctx__node_members[] = {
-    {EPCTX_FIELD_NODE_INPUT, EPCTX__COUNT, offsetof(epctx_node_view, input_count)},
-    {EPCTX_FIELD_NODE_OUTPUT, EPCTX__COUNT, offsetof(epctx_node_view, output_count)},
-    {EPCTX_FIELD_NODE_NAME, EPCTX__STR, offsetof(epctx_node_view, name)},
-    {EPCTX_FIELD_NODE_OP_TYPE, EPCTX__STR, offsetof(epctx_node_view, op_type)},
-    {EPCTX_FIELD_NODE_ATTRIBUTE, EPCTX__COUNT, offsetof(epctx_node_view, attr_count)},
-    {EPCTX_FIELD_NODE_DOC_STRING, EPCTX__STR, offsetof(epctx_node_view, doc_string)},
-    {EPCTX_FIELD_NODE_DOMAIN, EPCTX__STR, offsetof(epctx_node_view, domain)},
-    {EPCTX_FIELD_NODE_OVERLOAD, EPCTX__STR, offsetof(epctx_node_view, overload)},
-    {0, EPCTX__STR, 0}};
+    EPCTX__MEMBER(NODE_INPUT, COUNT, node_view, input_count),
+    EPCTX__MEMBER(NODE_OUTPUT, COUNT, node_view, output_count),
+    EPCTX__MEMBER(NODE_NAME, STR, node_view, name),
+    EPCTX__MEMBER(NODE_OP_TYPE, STR, node_view, op_type),
+    EPCTX__MEMBER(NODE_ATTRIBUTE, COUNT, node_view, attr_count),
+    EPCTX__MEMBER(NODE_DOC_STRING, STR, node_view, doc_string),
+    EPCTX__MEMBER(NODE_DOMAIN, STR, node_view, domain),
+    EPCTX__MEMBER(NODE_OVERLOAD, STR, node_view, overload),
+    EPCTX__VIEW(node_view)};
 
 static const epctx__member epctx__attr_members[] = {
-    {EPCTX_FIELD_ATTR_NAME, EPCTX__STR, offsetof(epctx_attr_view, name)},
-    {EPCTX_FIELD_ATTR_F, EPCTX__FLOAT, offsetof(epctx_attr_view, f)},
-    {EPCTX_FIELD_ATTR_I, EPCTX__INT64, offsetof(epctx_attr_view, i)},
-    {EPCTX_FIELD_ATTR_S, EPCTX__STR, offsetof(epctx_attr_view, s)},
-    {EPCTX_FIELD_ATTR_T, EPCTX__BODY, offsetof(epctx_attr_view, t)},
-    {EPCTX_FIELD_ATTR_G, EPCTX__BODY, offsetof(epctx_attr_view, g)},
-    {EPCTX_FIELD_ATTR_TYPE, EPCTX__TYPE, offsetof(epctx_attr_view, type)},
-    {EPCTX_FIELD_ATTR_REF_ATTR_NAME, EPCTX__STR, offsetof(epctx_attr_view, ref_attr_name)},
-    {0, EPCTX__STR, 0}};
+    EPCTX__MEMBER(ATTR_NAME, STR, attr_view, name),
+    EPCTX__MEMBER(ATTR_F, FLOAT, attr_view, f),
+    EPCTX__MEMBER(ATTR_I, INT64, attr_view, i),
+    EPCTX__MEMBER(ATTR_S, STR, attr_view, s),
+    EPCTX__MEMBER(ATTR_T, BODY, attr_view, t),
+    EPCTX__MEMBER(ATTR_G, BODY, attr_view, g),
+    EPCTX__MEMBER(ATTR_TYPE, TYPE, attr_view, type),
+    EPCTX__MEMBER(ATTR_REF_ATTR_NAME, STR, attr_view, ref_attr_name),
+    EPCTX__VIEW(attr_view)};
+
+static const epctx__member epctx__tensor_members[] = {
+    EPCTX__MEMBER(TENSOR_DIMS, TENSOR_DATA, tensor_view, rank),
+    EPCTX__MEMBER(TENSOR_DATA_TYPE, INT32, tensor_view, elem_type),
+    EPCTX__MEMBER(TENSOR_NAME, STR, tensor_view, name),
+    EPCTX__MEMBER(TENSOR_RAW_DATA, TENSOR_DATA, tensor_view, raw),
+    EPCTX__MEMBER(TENSOR_EXTERNAL_DATA, TENSOR_DATA, tensor_view, location),
+    EPCTX__MEMBER(TENSOR_DATA_LOCATION, TENSOR_DATA, tensor_view, external),
+    EPCTX__VIEW(tensor_view)};
+
+static const epctx__member epctx__sparse_members[] = {
+    EPCTX__MEMBER(SPARSE_VALUES, TENSOR, sparse_view, values),
+    EPCTX__MEMBER(SPARSE_INDICES, TENSOR, sparse_view, indices), EPCTX__VIEW(sparse_view)};
 
 static const epctx__member epctx__function_members[] = {
-    {EPCTX_FIELD_FUNCTION_NAME, EPCTX__STR, offsetof(epctx_function_view, name)},
-    {EPCTX_FIELD_FUNCTION_INPUT, EPCTX__COUNT, offsetof(epctx_function_view, input_count)},
-    {EPCTX_FIELD_FUNCTION_OUTPUT, EPCTX__COUNT, offsetof(epctx_function_view, output_count)},
-    {EPCTX_FIELD_FUNCTION_NODE, EPCTX__COUNT, offsetof(epctx_function_view, node_count)},
-    {EPCTX_FIELD_FUNCTION_DOC_STRING, EPCTX__STR, offsetof(epctx_function_view, doc_string)},
-    {EPCTX_FIELD_FUNCTION_DOMAIN, EPCTX__STR, offsetof(epctx_function_view, domain)},
-    {EPCTX_FIELD_FUNCTION_OVERLOAD, EPCTX__STR, offsetof(epctx_function_view, overload)},
-    {0, EPCTX__STR, 0}};
+    EPCTX__MEMBER(FUNCTION_NAME, STR, function_view, name),
+    EPCTX__MEMBER(FUNCTION_INPUT, COUNT, function_view, input_count),
+    EPCTX__MEMBER(FUNCTION_OUTPUT, COUNT, function_view, output_count),
+    EPCTX__MEMBER(FUNCTION_NODE, COUNT, function_view, node_count),
+    EPCTX__MEMBER(FUNCTION_DOC_STRING, STR, function_view, doc_string),
+    EPCTX__MEMBER(FUNCTION_DOMAIN, STR, function_view, domain),
+    EPCTX__MEMBER(FUNCTION_OVERLOAD, STR, function_view, overload),
+    EPCTX__VIEW(function_view)};
+
+static const epctx__member epctx__training_members[] = {
+    EPCTX__MEMBER(TRAINING_INITIALIZATION, GRAPH, training_view, initialization),
+    EPCTX__MEMBER(TRAINING_ALGORITHM, GRAPH, training_view, algorithm), EPCTX__VIEW(training_view)};
 
 static const epctx__member epctx__annotation_members[] = {
-    {EPCTX_FIELD_ANNOTATION_TENSOR_NAME, EPCTX__STR,
-     offsetof(epctx_annotation_view, tensor_name)},
-    {0, EPCTX__STR, 0}};
+    EPCTX__MEMBER(ANNOTATION_TENSOR_NAME, STR, annotation_view, tensor_name),
+    EPCTX__VIEW(annotation_view)};
 
-#define EPCTX__VIEW(name)                                                                          \
-    EPCTX_API epctx_##name##_view epctx_##name##_of(epctx_view view)                               \
+static const epctx__member epctx__opset_members[] = {
+    EPCTX__MEMBER(OPSET_DOMAIN, STR, opset, domain),
+    EPCTX__MEMBER(OPSET_VERSION, INT64, opset, version),
+    {0, EPCTX__END, 0}};
+
+static const epctx__member epctx__pair_members[] = {EPCTX__MEMBER(PAIR_KEY, STR, pair, key),
+                                                    EPCTX__MEMBER(PAIR_VALUE, STR, pair, value),
+                                                    {0, EPCTX__END, 0}};
+
+static const epctx__member epctx__model_members[] = {
+    EPCTX__MEMBER(MODEL_IR_VERSION, INT64, model_info, ir_version),
+    EPCTX__MEMBER(MODEL_PRODUCER_NAME, STR, model_info, producer_name),
+    EPCTX__MEMBER(MODEL_PRODUCER_VERSION, STR, model_info, producer_version),
+    EPCTX__MEMBER(MODEL_DOMAIN, STR, model_info, domain),
+    EPCTX__MEMBER(MODEL_MODEL_VERSION, INT64, model_info, model_version),
+    EPCTX__MEMBER(MODEL_DOC_STRING, STR, model_info, doc_string),
+    EPCTX__MEMBER(MODEL_FUNCTIONS, COUNT, model_info, function_count),
+    EPCTX__VIEW(model_info)};
+
+static const epctx__member epctx__value_members[] = {
+    EPCTX__MEMBER(VALUE_NAME, STR, value_view, name),
+    EPCTX__MEMBER(VALUE_TYPE, BODY, value_view, type), EPCTX__VIEW(value_view)};
+#undef EPCTX__VIEW
+#undef EPCTX__MEMBER
+
+#define EPCTX__VIEW_OF(name, type)                                                                 \
+    EPCTX_API type epctx_##name##_of(epctx_view view)                                              \
     {                                                                                              \
-        epctx_##name##_view out;                                                                   \
-        epctx__read_members(view, epctx__##name##_members, &out, sizeof out);                      \
-        out.view = view;                                                                           \
+        type out;                                                                                  \
+        memset(&out, 0, sizeof out);                                                               \
+        epctx__read_members(view, epctx__##name##_members, &out);                                  \
         return out;                                                                                \
     }
-EPCTX__VIEW(graph)
-EPCTX__VIEW(node)
-EPCTX__VIEW(attr)
-EPCTX__VIEW(function)
-EPCTX__VIEW(annotation)
-#undef EPCTX__VIEW
-
-/* As external_data stores it; UINT64_MAX when it is not a number. */
-static void epctx__decimal(epctx_str text, uint64_t *out)
-{
-    if (!epctx_str_number(text, out)) {
-        *out = UINT64_MAX;
-    }
-}
-
-static void epctx__external_entry(epctx_tensor_view *tensor, epctx_view view)
-{
-    epctx_pair pair = epctx_pair_of(view);
-    if (epctx_str_is(pair.key, "location")) {
-        tensor->location = pair.value;
-    } else if (epctx_str_is(pair.key, "offset")) {
-        epctx__decimal(pair.value, &tensor->offset);
-    } else if (epctx_str_is(pair.key, "length")) {
-        epctx__decimal(pair.value, &tensor->length);
-        if (tensor->length == UINT64_MAX) {
-            tensor->length--; /* no number: not "to the end", but more than any file has */
-        }
-    }
-}
+EPCTX__VIEW_OF(graph, epctx_graph_view)
+EPCTX__VIEW_OF(node, epctx_node_view)
+EPCTX__VIEW_OF(attr, epctx_attr_view)
+EPCTX__VIEW_OF(sparse, epctx_sparse_view)
+EPCTX__VIEW_OF(function, epctx_function_view)
+EPCTX__VIEW_OF(training, epctx_training_view)
+EPCTX__VIEW_OF(annotation, epctx_annotation_view)
+EPCTX__VIEW_OF(opset, epctx_opset)
+EPCTX__VIEW_OF(pair, epctx_pair)
+#undef EPCTX__VIEW_OF
 
 EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view)
 {
     epctx_tensor_view tensor;
-    epctx_cursor it = epctx_view_fields(view, 0);
-    epctx_field f;
-    int64_t dim;
     memset(&tensor, 0, sizeof tensor);
-    tensor.view = view;
     tensor.length = UINT64_MAX;
-    while (epctx_next_field(&it, &f)) {
-        bool len = f.wire == EPCTX_WIRE_LEN;
-        bool number = f.wire == EPCTX_WIRE_VARINT;
-        if (f.number == EPCTX_FIELD_TENSOR_DATA_TYPE && number) {
-            tensor.elem_type = (int32_t)(uint32_t)f.value;
-        } else if (f.number == EPCTX_FIELD_TENSOR_NAME && len) {
-            tensor.name = epctx_view_str(f.body);
-        } else if (f.number == EPCTX_FIELD_TENSOR_RAW_DATA && len) {
-            tensor.has_raw = true;
-            tensor.raw.data = f.body.data;
-            tensor.raw.size = f.body.size;
-        } else if (f.number == EPCTX_FIELD_TENSOR_EXTERNAL_DATA && len) {
-            epctx__external_entry(&tensor, f.body);
-        } else if (f.number == EPCTX_FIELD_TENSOR_DATA_LOCATION && number &&
-                   (uint32_t)f.value <= 1) {
-            tensor.external = (uint32_t)f.value == 1;
-        }
-    }
-    it = epctx_tensor_dims(&tensor);
-    while (epctx_next_int(&it, &dim)) {
-        tensor.rank++;
-    }
+    epctx__read_members(view, epctx__tensor_members, &tensor);
     return tensor;
 }
 
@@ -6930,32 +6858,14 @@ EPCTX_API epctx_type_view epctx_type_of(epctx_view view)
     return type;
 }
 
-/* Name and type. */
-typedef struct epctx__named_type {
-    epctx_str name;
-    epctx_view type;
-} epctx__named_type;
-
-static epctx__named_type epctx__named_type_of(epctx_view view)
-{
-    static const epctx__member members[] = {
-        {EPCTX_FIELD_VALUE_NAME, EPCTX__STR, offsetof(epctx__named_type, name)},
-        {EPCTX_FIELD_VALUE_TYPE, EPCTX__BODY, offsetof(epctx__named_type, type)},
-        {0, EPCTX__STR, 0}};
-    epctx__named_type typed;
-    epctx__read_members(view, members, &typed, sizeof typed);
-    return typed;
-}
-
 EPCTX_API epctx_value_view epctx_value_of(epctx_view view)
 {
-    epctx__named_type typed = epctx__named_type_of(view);
-    epctx_type_view type = epctx_type_of(typed.type);
     epctx_value_view value;
+    epctx_type_view type;
     memset(&value, 0, sizeof value);
-    value.view = view;
-    value.name = typed.name;
-    value.has_type = epctx_view_exists(typed.type);
+    epctx__read_members(view, epctx__value_members, &value);
+    type = epctx_type_of(value.type);
+    value.has_type = epctx_view_exists(value.type);
     value.is_tensor = type.kind == EPCTX_TYPE_TENSOR;
     if (value.is_tensor) {
         value.elem_type = type.elem_type;
@@ -6963,11 +6873,6 @@ EPCTX_API epctx_value_view epctx_value_of(epctx_view view)
         value.shape = type.shape;
     }
     return value;
-}
-
-EPCTX_API epctx_type_view epctx_value_type(const epctx_value_view *value)
-{
-    return epctx_type_of(epctx__named_type_of(value->view).type);
 }
 
 /* A oneof: the last member wins. */
@@ -6987,84 +6892,55 @@ EPCTX_API epctx_dim epctx_dim_of(epctx_view view)
     return dim;
 }
 
-EPCTX_API epctx_pair epctx_pair_of(epctx_view view)
-{
-    static const epctx__member members[] = {
-        {EPCTX_FIELD_PAIR_KEY, EPCTX__STR, offsetof(epctx_pair, key)},
-        {EPCTX_FIELD_PAIR_VALUE, EPCTX__STR, offsetof(epctx_pair, value)},
-        {0, EPCTX__STR, 0}};
-    epctx_pair pair;
-    epctx__read_members(view, members, &pair, sizeof pair);
-    return pair;
-}
-
-EPCTX_API epctx_opset epctx_opset_of(epctx_view view)
-{
-    static const epctx__member members[] = {
-        {EPCTX_FIELD_OPSET_DOMAIN, EPCTX__STR, offsetof(epctx_opset, domain)},
-        {EPCTX_FIELD_OPSET_VERSION, EPCTX__INT64, offsetof(epctx_opset, version)},
-        {0, EPCTX__STR, 0}};
-    epctx_opset opset;
-    epctx__read_members(view, members, &opset, sizeof opset);
-    return opset;
-}
-
-EPCTX_API epctx_sparse_view epctx_sparse_of(epctx_view view)
-{
-    static const epctx__member members[] = {
-        {EPCTX_FIELD_SPARSE_VALUES, EPCTX__BODY, offsetof(epctx_sparse_view, values.view)},
-        {EPCTX_FIELD_SPARSE_INDICES, EPCTX__BODY, offsetof(epctx_sparse_view, indices.view)},
-        {0, EPCTX__STR, 0}};
-    epctx_sparse_view sparse;
-    epctx__read_members(view, members, &sparse, sizeof sparse);
-    sparse.view = view;
-    sparse.values = epctx_tensor_of(sparse.values.view);
-    sparse.indices = epctx_tensor_of(sparse.indices.view);
-    return sparse;
-}
-
-EPCTX_API epctx_training_view epctx_training_of(epctx_view view)
-{
-    static const epctx__member members[] = {
-        {EPCTX_FIELD_TRAINING_INITIALIZATION, EPCTX__BODY,
-         offsetof(epctx_training_view, initialization.view)},
-        {EPCTX_FIELD_TRAINING_ALGORITHM, EPCTX__BODY, offsetof(epctx_training_view, algorithm.view)},
-        {0, EPCTX__STR, 0}};
-    epctx_training_view training;
-    epctx__read_members(view, members, &training, sizeof training);
-    training.view = view;
-    training.initialization = epctx_graph_of(training.initialization.view);
-    training.algorithm = epctx_graph_of(training.algorithm.view);
-    return training;
-}
-
-/* The next message as a view. */
-#define EPCTX__NEXT_LIST(X)                                                                        \
-    X(node, epctx_node_view)                                                                       \
-    X(attr, epctx_attr_view)                                                                       \
-    X(tensor, epctx_tensor_view)                                                                   \
-    X(value, epctx_value_view)                                                                     \
-    X(dim, epctx_dim)                                                                              \
-    X(opset, epctx_opset)                                                                          \
-    X(pair, epctx_pair)                                                                            \
-    X(function, epctx_function_view)                                                               \
-    X(sparse, epctx_sparse_view)                                                                   \
-    X(annotation, epctx_annotation_view)                                                           \
-    X(training, epctx_training_view)
-
 #define EPCTX__NEXT(name, type)                                                                    \
     EPCTX_API bool epctx_next_##name(epctx_cursor *cursor, type *out)                              \
     {                                                                                              \
         epctx_view body;                                                                           \
-        if (!epctx_next_view(cursor, &body)) {                                                     \
-            return false;                                                                          \
+        bool more = epctx_next_view(cursor, &body);                                                \
+        if (more) {                                                                                \
+            *out = epctx_##name##_of(body);                                                        \
         }                                                                                          \
-        *out = epctx_##name##_of(body);                                                            \
-        return true;                                                                               \
+        return more;                                                                               \
     }
-EPCTX__NEXT_LIST(EPCTX__NEXT)
+EPCTX_VIEW_LIST(EPCTX__NEXT)
 #undef EPCTX__NEXT
-#undef EPCTX__NEXT_LIST
+
+static epctx_view epctx__shown(const epctx_model *model)
+{
+    return epctx__slot_view(model->shown);
+}
+
+#define EPCTX__CURSOR(name, type, message, field)                                                  \
+    EPCTX_API epctx_cursor epctx_##name(type of)                                                   \
+    {                                                                                              \
+        return epctx_view_fields(message, EPCTX_FIELD_##field);                                    \
+    }
+EPCTX_CURSOR_LIST(EPCTX__CURSOR)
+#undef EPCTX__CURSOR
+
+EPCTX_API epctx_view epctx_model_root(const epctx_model *model)
+{
+    return epctx__slot_view(model->root);
+}
+
+EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model)
+{
+    epctx_model_info info;
+    memset(&info, 0, sizeof info);
+    epctx__read_members(epctx__shown(model), epctx__model_members, &info);
+    return info;
+}
+
+EPCTX_API bool epctx_model_has_graph(const epctx_model *model)
+{
+    return model->shown_graph != NULL;
+}
+
+EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model)
+{
+    const epctx_slot *slot = model->shown_graph;
+    return epctx_graph_of(slot != NULL ? epctx__slot_view(slot) : epctx_view_none());
+}
 
 EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
                                     epctx_attr_view *out)
@@ -7089,77 +6965,15 @@ EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char 
                : epctx_str_of(NULL);
 }
 
-/* The fields of one number in a message. */
-#define EPCTX__LISTS(X)                                                                            \
-    X(model_opsets, const epctx_model *, epctx__slot_view(of->shown), MODEL_OPSET_IMPORT)          \
-    X(model_functions, const epctx_model *, epctx__slot_view(of->shown), MODEL_FUNCTIONS)          \
-    X(model_trainings, const epctx_model *, epctx__slot_view(of->shown), MODEL_TRAINING_INFO)      \
-    X(graph_nodes, epctx_graph_view, of.view, GRAPH_NODE)                                          \
-    X(graph_inputs, epctx_graph_view, of.view, GRAPH_INPUT)                                        \
-    X(graph_outputs, epctx_graph_view, of.view, GRAPH_OUTPUT)                                      \
-    X(graph_values, epctx_graph_view, of.view, GRAPH_VALUE_INFO)                                   \
-    X(graph_initializers, epctx_graph_view, of.view, GRAPH_INITIALIZER)                            \
-    X(graph_sparse, epctx_graph_view, of.view, GRAPH_SPARSE_INITIALIZER)                           \
-    X(graph_annotations, epctx_graph_view, of.view, GRAPH_QUANTIZATION_ANNOTATION)                 \
-    X(node_inputs, const epctx_node_view *, of->view, NODE_INPUT)                                  \
-    X(node_outputs, const epctx_node_view *, of->view, NODE_OUTPUT)                                \
-    X(node_attrs, const epctx_node_view *, of->view, NODE_ATTRIBUTE)                               \
-    X(tensor_dims, const epctx_tensor_view *, of->view, TENSOR_DIMS)                               \
-    X(value_dims, const epctx_value_view *, of->shape, SHAPE_DIM)                                  \
-    X(type_dims, const epctx_type_view *, of->shape, SHAPE_DIM)                                    \
-    X(function_opsets, const epctx_function_view *, of->view, FUNCTION_OPSET_IMPORT)               \
-    X(function_nodes, const epctx_function_view *, of->view, FUNCTION_NODE)                        \
-    X(function_inputs, const epctx_function_view *, of->view, FUNCTION_INPUT)                      \
-    X(function_outputs, const epctx_function_view *, of->view, FUNCTION_OUTPUT)                    \
-    X(annotation_pairs, const epctx_annotation_view *, of->view,                                   \
-      ANNOTATION_QUANT_PARAMETER_TENSOR_NAMES)
-
-#define EPCTX__LIST(name, type, message, field)                                                    \
-    EPCTX_API epctx_cursor epctx_##name(type of)                                                   \
-    {                                                                                              \
-        return epctx_view_fields(message, EPCTX_FIELD_##field);                                    \
-    }
-EPCTX__LISTS(EPCTX__LIST)
-#undef EPCTX__LIST
-#undef EPCTX__LISTS
-
-EPCTX_API epctx_cursor epctx_training_bindings(const epctx_training_view *training, bool updates)
-{
-    return epctx_view_fields(training->view,
-                             updates ? (uint32_t)EPCTX_FIELD_TRAINING_UPDATE_BINDING
-                                     : (uint32_t)EPCTX_FIELD_TRAINING_INITIALIZATION_BINDING);
-}
-
-EPCTX_API uint32_t epctx_metadata_field(epctx_kind message)
-{
-    switch (message) {
-    case EPCTX_KIND_MODEL:
-        return EPCTX_FIELD_MODEL_METADATA_PROPS;
-    case EPCTX_KIND_GRAPH:
-        return EPCTX_FIELD_GRAPH_METADATA_PROPS;
-    case EPCTX_KIND_NODE:
-        return EPCTX_FIELD_NODE_METADATA_PROPS;
-    case EPCTX_KIND_TENSOR:
-        return EPCTX_FIELD_TENSOR_METADATA_PROPS;
-    case EPCTX_KIND_VALUE:
-        return EPCTX_FIELD_VALUE_METADATA_PROPS;
-    default:
-        return message == EPCTX_KIND_FUNCTION ? EPCTX_FIELD_FUNCTION_METADATA_PROPS : 0;
-    }
-}
-
-EPCTX_API epctx_cursor epctx_view_metadata(epctx_view view, epctx_kind message)
-{
-    uint32_t number = epctx_metadata_field(message);
-    return epctx_view_fields(number != 0 ? view : epctx_view_none(), number);
-}
-
 /* The default domain has two spellings. */
+static epctx_str epctx__plain_domain(epctx_str domain)
+{
+    return epctx_str_is(domain, "ai.onnx") ? epctx_str_of("") : domain;
+}
+
 static bool epctx__same_domain(epctx_str a, epctx_str b)
 {
-    epctx_str empty = epctx_str_of(NULL);
-    return epctx_str_eq(epctx_str_is(a, "ai.onnx") ? empty : a,
-                        epctx_str_is(b, "ai.onnx") ? empty : b);
+    return epctx_str_eq(epctx__plain_domain(a), epctx__plain_domain(b));
 }
 
 EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain)
@@ -7177,7 +6991,7 @@ EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain)
 
 EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value)
 {
-    epctx_cursor it = epctx_view_metadata(epctx__slot_view(model->shown), EPCTX_KIND_MODEL);
+    epctx_cursor it = epctx_view_fields(epctx__shown(model), EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
     bool found = false;
     while (epctx_next_pair(&it, &pair)) {
@@ -7232,11 +7046,11 @@ static const epctx_slot *epctx__slot_around(epctx_view view)
     return slot;
 }
 
-/* The slot of a view, NULL when its bytes are what they were. */
-static const epctx_slot *epctx__seen_slot(epctx_view view)
+/* The slot of a view that was edited, NULL when its bytes are what they were. */
+static const epctx_slot *epctx__changed_slot(epctx_view view)
 {
     const epctx_slot *slot = epctx__slot_around(view);
-    return slot != NULL && epctx__is_slot_of(slot, view) ? slot : NULL;
+    return slot != NULL && epctx__is_slot_of(slot, view) && epctx__is_changed(slot) ? slot : NULL;
 }
 
 /* What a message has in a field with a payload. */
@@ -7254,68 +7068,50 @@ static epctx_kind epctx__slot_type(const epctx_slot *slot)
                : EPCTX_KIND_NONE;
 }
 
-/* The field of a message that holds a place, itself or further inside. */
-static bool epctx__field_around(epctx_view message, const uint8_t *place, epctx_field *field)
-{
-    epctx_cursor it = epctx_view_fields(message, 0);
-    uintptr_t at = (uintptr_t)place;
-    while (epctx_next_field(&it, field)) {
-        uintptr_t start = (uintptr_t)field->body.data;
-        if (field->wire == EPCTX_WIRE_LEN && at >= start && at - start <= field->body.size) {
-            return true;
-        }
-    }
-    return false;
-}
-
 EPCTX_API epctx_kind epctx_view_kind(epctx_view view)
 {
     const epctx_slot *slot = epctx__slot_around(view);
-    epctx_view around;
-    epctx_kind kind;
-    epctx_field field;
-    if (slot == NULL) {
-        return EPCTX_KIND_NONE;
-    }
-    kind = epctx__slot_type(slot);
-    around = epctx__slot_view(slot);
+    epctx_kind kind = slot != NULL ? epctx__slot_type(slot) : EPCTX_KIND_NONE;
+    epctx_view around = slot != NULL ? epctx__slot_view(slot) : epctx_view_none();
+    uintptr_t at = (uintptr_t)view.data;
     while (kind != EPCTX_KIND_NONE && around.data != view.data) {
-        kind = epctx__field_around(around, view.data, &field)
-                   ? epctx__child_kind(kind, field.number)
-                   : EPCTX_KIND_NONE;
-        around = field.body;
+        epctx_cursor it = epctx_view_fields(around, 0);
+        epctx_kind outer = kind;
+        epctx_field field;
+        kind = EPCTX_KIND_NONE;
+        while (kind == EPCTX_KIND_NONE && epctx_next_field(&it, &field)) {
+            uintptr_t start = (uintptr_t)field.body.data;
+            if (field.wire == EPCTX_WIRE_LEN && at >= start && at - start <= field.body.size) {
+                kind = epctx__child_kind(outer, field.number);
+                around = field.body;
+                it = epctx_view_fields(epctx_view_none(), 0);
+            }
+        }
     }
     return kind;
 }
 
 EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b)
 {
-    const epctx_slot *slot_a = epctx__seen_slot(a);
-    const epctx_slot *slot_b = epctx__seen_slot(b);
     epctx_cursor it_a, it_b;
     epctx_field x, y;
-    bool more;
-    if ((slot_a == NULL || !epctx__is_changed(slot_a)) &&
-        (slot_b == NULL || !epctx__is_changed(slot_b))) {
+    bool more = true;
+    if (epctx__changed_slot(a) == NULL && epctx__changed_slot(b) == NULL) {
         return a.size == b.size &&
                (a.data == b.data || a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
     }
     it_a = epctx_view_fields(a, 0);
     it_b = epctx_view_fields(b, 0);
-    for (;;) {
+    while (more) {
         more = epctx_next_field(&it_a, &x);
-        if (epctx_next_field(&it_b, &y) != more) {
-            return false;
-        }
-        if (!more) {
-            return true;
-        }
-        if (x.number != y.number || x.wire != y.wire || x.value != y.value ||
-            x.wire == EPCTX_WIRE_GROUP ||
-            (x.wire == EPCTX_WIRE_LEN && !epctx_view_equal(x.body, y.body))) {
+        if (epctx_next_field(&it_b, &y) != more ||
+            (more && (x.number != y.number || x.wire != y.wire || x.value != y.value ||
+                      x.wire == EPCTX_WIRE_GROUP ||
+                      (x.wire == EPCTX_WIRE_LEN && !epctx_view_equal(x.body, y.body))))) {
             return false;
         }
     }
+    return true;
 }
 
 /* -- onnx: walk -- */
@@ -7340,53 +7136,48 @@ EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind ki
     walk->kind = kind;
     walk->around = EPCTX_KIND_NONE;
     walk->view = view;
-    walk->number = 0;
     walk->level = 0;
     walk->depth = 0;
     walk->in_function = kind == EPCTX_KIND_FUNCTION;
     walk->in_training = kind == EPCTX_KIND_TRAINING;
     walk->first = true;
-    walk->entering = false;
+    walk->entering = true;
     walk->root = 2;
     walk->count = 0;
 }
 
 EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model)
 {
-    epctx_walk_below(walk, epctx__slot_view(model->shown), EPCTX_KIND_MODEL);
+    epctx_walk_below(walk, epctx__shown(model), EPCTX_KIND_MODEL);
     epctx__walk_enter(walk);
     walk->levels[0].fields.number = epctx__walk_roots[0];
     walk->root = 0;
     walk->first = false;
 }
 
-EPCTX_API void epctx_walk_skip(epctx_walk *walk)
+/* The next message in the innermost level that is one to give. */
+static bool epctx__walk_find(epctx_walk *walk, epctx_walk_level *level)
 {
-    walk->entering = false;
-}
-
-/* Whether the walk gives messages of a kind, and goes into them. */
-static bool epctx__walk_takes(epctx_kind kind)
-{
-    const uint32_t taken = UINT32_C(1) << EPCTX_KIND_GRAPH | UINT32_C(1) << EPCTX_KIND_NODE |
+    const uint32_t given = UINT32_C(1) << EPCTX_KIND_GRAPH | UINT32_C(1) << EPCTX_KIND_NODE |
                            UINT32_C(1) << EPCTX_KIND_ATTR | UINT32_C(1) << EPCTX_KIND_TENSOR |
                            UINT32_C(1) << EPCTX_KIND_SPARSE | UINT32_C(1) << EPCTX_KIND_FUNCTION |
                            UINT32_C(1) << EPCTX_KIND_TRAINING;
-    return (taken >> kind & 1) != 0;
-}
-
-/* The next message in the innermost level that is one to give. */
-static bool epctx__walk_find(epctx_walk *walk, const epctx_walk_level *level, epctx_cursor *fields)
-{
     epctx_field field;
-    while (epctx_next_field(fields, &field)) {
+    while (epctx_next_field(&level->fields, &field)) {
         epctx_kind kind = field.wire == EPCTX_WIRE_LEN ? epctx__child_kind(level->kind, field.number)
                                                        : EPCTX_KIND_NONE;
-        if (epctx__walk_takes(kind)) {
+        if ((given >> kind & 1) != 0) {
             walk->kind = kind;
             walk->around = level->kind;
             walk->view = field.body;
-            walk->number = field.number;
+            walk->level = walk->count;
+            walk->depth =
+                level->depth + (level->kind == EPCTX_KIND_ATTR && kind == EPCTX_KIND_GRAPH);
+            if (level->kind == EPCTX_KIND_MODEL) {
+                walk->in_function = kind == EPCTX_KIND_FUNCTION;
+                walk->in_training = kind == EPCTX_KIND_TRAINING;
+            }
+            walk->entering = kind != EPCTX_KIND_TENSOR;
             return true;
         }
     }
@@ -7397,7 +7188,6 @@ EPCTX_API bool epctx_walk_step(epctx_walk *walk)
 {
     if (walk->first) {
         walk->first = false;
-        walk->entering = true;
         return true;
     }
     if (walk->entering && EPCTX__ALWAYS(walk->count < EPCTX_WALK_LEVELS)) {
@@ -7405,15 +7195,7 @@ EPCTX_API bool epctx_walk_step(epctx_walk *walk)
     }
     while (walk->count > 0) {
         epctx_walk_level *level = &walk->levels[walk->count - 1];
-        if (epctx__walk_find(walk, level, &level->fields)) {
-            walk->level = walk->count;
-            walk->depth = level->depth + (level->kind == EPCTX_KIND_ATTR &&
-                                          walk->kind == EPCTX_KIND_GRAPH);
-            if (level->kind == EPCTX_KIND_MODEL) {
-                walk->in_function = walk->kind == EPCTX_KIND_FUNCTION;
-                walk->in_training = walk->kind == EPCTX_KIND_TRAINING;
-            }
-            walk->entering = walk->kind != EPCTX_KIND_TENSOR;
+        if (epctx__walk_find(walk, level)) {
             return true;
         }
         if (level->kind == EPCTX_KIND_MODEL && walk->root < 2) {
@@ -7429,13 +7211,14 @@ EPCTX_API bool epctx_walk_step(epctx_walk *walk)
 #define EPCTX__WALK(name, of, of_kind)                                                             \
     EPCTX_API bool epctx_walk_##name(epctx_walk *walk, epctx_##of##_view *out)                     \
     {                                                                                              \
-        while (epctx_walk_step(walk)) {                                                            \
-            if (walk->kind == of_kind) {                                                           \
-                *out = epctx_##of##_of(walk->view);                                                \
-                return true;                                                                       \
-            }                                                                                      \
+        bool more = epctx_walk_step(walk);                                                         \
+        while (more && walk->kind != of_kind) {                                                    \
+            more = epctx_walk_step(walk);                                                          \
         }                                                                                          \
-        return false;                                                                              \
+        if (more) {                                                                                \
+            *out = epctx_##of##_of(walk->view);                                                    \
+        }                                                                                          \
+        return more;                                                                               \
     }
 EPCTX__WALK(next, node, EPCTX_KIND_NODE)
 EPCTX__WALK(tensor, tensor, EPCTX_KIND_TENSOR)
@@ -7444,12 +7227,11 @@ EPCTX__WALK(graph, graph, EPCTX_KIND_GRAPH)
 
 EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node)
 {
-    while (epctx_walk_next(walk, node)) {
-        if (epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
-            return true;
-        }
+    bool more = epctx_walk_next(walk, node);
+    while (more && !epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
+        more = epctx_walk_next(walk, node);
     }
-    return false;
+    return more;
 }
 
 EPCTX_API epctx_str epctx_walk_graph_name(const epctx_walk *walk)
@@ -7468,7 +7250,6 @@ EPCTX_API epctx_str epctx_walk_graph_name(const epctx_walk *walk)
 }
 
 #endif /* EPCTX_NO_WIRE */
-
 /* ================================================================================================
  * >>record
  * ============================================================================================== */
@@ -7558,6 +7339,9 @@ static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, ep
     l.model = model;
     l.arena = arena;
     l.error = error;
+    epctx_map_init(&l.initializers, arena);
+    epctx_map_init(&l.domains, arena);
+    epctx_map_init(&l.functions, arena);
     return l;
 }
 
@@ -7608,57 +7392,35 @@ static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count)
 {
     int32_t i;
     bool zero = false;
+    bool fits = true;
     *count = 1;
     for (i = 0; i < rank; i++) {
         if (dims[i] < 0) {
             return false;
         }
         zero = zero || dims[i] == 0;
-    }
-    for (i = 0; i < rank && !zero; i++) {
-        if (*count > (uint64_t)INT64_MAX / (uint64_t)dims[i]) {
-            return false;
-        }
+        fits = fits && (zero || *count <= (uint64_t)INT64_MAX / (uint64_t)dims[i]);
         *count *= (uint64_t)dims[i];
     }
-    *count = zero ? 0 : *count;
-    return true;
+    return fits || zero;
 }
 
-/* The typed field that holds the elements of a type that has a size, and in what (onnx.proto,
- * comments at TensorProto). A complex number is two of them. */
-static uint32_t epctx__typed_field(int32_t elem_type, epctx_wire *wire, size_t *width)
-{
-    *width = epctx_elem_size(elem_type);
-    *wire = EPCTX_WIRE_VARINT;
-    switch (elem_type) {
-    case 1:
-    case 14: /* complex64 */
-        *wire = EPCTX_WIRE_FIXED32;
-        *width = 4;
-        return EPCTX_FIELD_TENSOR_FLOAT_DATA;
-    case 7:
-        return EPCTX_FIELD_TENSOR_INT64_DATA;
-    case 11:
-    case 15: /* complex128 */
-        *wire = EPCTX_WIRE_FIXED64;
-        *width = 8;
-        return EPCTX_FIELD_TENSOR_DOUBLE_DATA;
-    case 12:
-    case 13:
-        return EPCTX_FIELD_TENSOR_UINT64_DATA;
-    default:
-        return EPCTX_FIELD_TENSOR_INT32_DATA;
-    }
-}
-
-/* Typed fields -> packed little-endian bytes. */
+/* Typed fields -> packed little-endian bytes. Which one holds the elements, and in what: onnx.proto,
+ * comments at TensorProto. A complex number is two of them. */
 static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, epctx_tensor *tensor,
                                       size_t need)
 {
-    epctx_wire wire;
-    size_t width;
-    epctx_cursor it = epctx_view_fields(view, epctx__typed_field(tensor->elem_type, &wire, &width));
+    int32_t type = tensor->elem_type;
+    bool single = type == 1 || type == 14;
+    bool twice = type == 11 || type == 15;
+    epctx_wire wire = single ? EPCTX_WIRE_FIXED32 : twice ? EPCTX_WIRE_FIXED64 : EPCTX_WIRE_VARINT;
+    size_t width = single ? 4 : twice ? 8 : epctx_elem_size(type);
+    uint32_t number = single                     ? EPCTX_FIELD_TENSOR_FLOAT_DATA
+                      : twice                    ? EPCTX_FIELD_TENSOR_DOUBLE_DATA
+                      : type == EPCTX_ONNX_INT64 ? EPCTX_FIELD_TENSOR_INT64_DATA
+                      : type == 12 || type == 13 ? EPCTX_FIELD_TENSOR_UINT64_DATA
+                                                 : EPCTX_FIELD_TENSOR_INT32_DATA;
+    epctx_cursor it = epctx_view_fields(view, number);
     uint64_t found = 0; /* also what does not fit */
     uint64_t bits;
     uint8_t *out;
@@ -7682,6 +7444,8 @@ static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx
 {
     char path[EPCTX_PATH_MAX];
     epctx__file *file;
+    epctx__file **entry;
+    epctx_status status;
     uint32_t at;
     model->io = epctx_model_io(model); /* closing gives the file back */
     EPCTX__TRY(epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path,
@@ -7689,25 +7453,24 @@ static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx
     model->file_paths.arena = &model->arena; /* the caller may have moved the model */
     at = epctx_map_get(&model->file_paths, epctx_str_of(path));
     if (at != EPCTX_MAP_NONE) {
-        *out = ((epctx__file **)model->file_list)[at];
+        *out = ((epctx__file **)model->file_list.items)[at];
         return EPCTX_OK;
     }
-    at = (uint32_t)model->file_paths.count;
-    file = (epctx__file *)epctx_arena_alloc(&model->arena, sizeof *file);
-    if (file != NULL) {
-        file->path = epctx_arena_copy(&model->arena, epctx_str_of(path));
-    }
-    if (file == NULL || file->path == NULL ||
-        !epctx__list_room(&model->arena, &model->file_list, at, &model->file_room, sizeof file)) {
+    at = (uint32_t)model->file_list.count;
+    EPCTX__NEW(file, epctx__file, 1, &model->arena, error);
+    EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(path), &file->path, error));
+    entry = (epctx__file **)epctx_list_add(&model->file_list, &model->arena, sizeof file);
+    if (entry == NULL) {
         return epctx__nomem(error, model->arena.missing);
     }
     EPCTX__TRY(epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL,
                               error));
-    if (epctx_map_put(&model->file_paths, epctx_str_of(file->path), at) != EPCTX_OK) {
+    status = epctx__map_set(&model->file_paths, epctx_str_of(file->path), at, error);
+    if (status != EPCTX_OK) {
         model->io->unmap_fn(model->io->user, &file->mapping);
-        return epctx__nomem(error, model->arena.missing);
+        return status;
     }
-    ((epctx__file **)model->file_list)[at] = file;
+    *entry = file;
     file->name = name;
     file->next = model->files;
     model->files = file;
@@ -7727,21 +7490,6 @@ EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder
     return EPCTX_OK;
 }
 
-/* The mapping of an external data file. */
-static epctx_status epctx__external_file(const epctx__loader *l, epctx_str location,
-                                         epctx__file **file)
-{
-    epctx_str folder = epctx_str_of(l->model->external_folder);
-    if (folder.size == 0 && l->model->path[0] == '\0') {
-        return epctx_fail(l->error, EPCTX_ERR_PATH,
-                          "external data '%S': the model came from memory, set external_folder "
-                          "(session.model_external_initializers_file_folder_path)",
-                          &location);
-    }
-    folder = folder.size > 0 ? folder : epctx_path_folder(epctx_str_of(l->model->path));
-    return epctx__model_map(l->model, folder, location, file, l->error);
-}
-
 /* Many tensors may name the same bytes of a file. Weights are shared now and then; who reads all
  * tensors is to be done in the time that the files take, not that time for each tensor. */
 #define EPCTX__EXTERNAL_TIMES 16u
@@ -7752,8 +7500,16 @@ static epctx_status epctx__load_external(const epctx__loader *l, const epctx_ten
                                          epctx_tensor *tensor, epctx__file **file)
 {
     epctx_model *model = l->model;
+    epctx_str folder = epctx_str_of(model->external_folder);
     uint64_t size;
-    EPCTX__TRY(epctx__external_file(l, view->location, file));
+    if (folder.size == 0 && model->path[0] == '\0') {
+        return epctx_fail(l->error, EPCTX_ERR_PATH,
+                          "external data '%S': the model came from memory, set external_folder "
+                          "(session.model_external_initializers_file_folder_path)",
+                          &view->location);
+    }
+    folder = folder.size > 0 ? folder : epctx_path_folder(epctx_str_of(model->path));
+    EPCTX__TRY(epctx__model_map(model, folder, view->location, file, l->error));
     size = (*file)->mapping.size;
     if (view->offset > size) {
         return epctx__tensor_fault(l, tensor, "its external data starts at byte", view->offset,
@@ -7798,58 +7554,44 @@ static uint64_t epctx__hash_elements(epctx_view tensor)
     return h != 0 ? h : 1;
 }
 
-/* Name, type and dimensions; `count`: of elements. */
-static epctx_status epctx__load_shape(const epctx__loader *l, const epctx_tensor_view *t,
-                                      epctx_tensor *out, uint64_t *count)
+static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, epctx_tensor *out)
 {
-    size_t width = epctx_elem_size(t->elem_type);
+    epctx_tensor_view t = epctx_tensor_of(view);
+    size_t width = epctx_elem_size(t.elem_type);
+    epctx__file *file;
     size_t rank;
-    *count = 0;
+    uint64_t count = 0;
     memset(out, 0, sizeof *out);
-    out->name = t->name;
-    out->elem_type = t->elem_type;
-    EPCTX__TRY(epctx__load_ints(l, epctx_tensor_dims(t), &out->dims, &rank));
-    if (EPCTX__NEVER(rank > INT32_MAX) || !epctx__elements(out->dims, (int32_t)rank, count) ||
-        (width > 0 && *count > (uint64_t)(SIZE_MAX / 2) / width)) {
+    out->name = t.name;
+    out->elem_type = t.elem_type;
+    EPCTX__TRY(epctx__load_ints(l, epctx_tensor_dims(&t), &out->dims, &rank));
+    if (EPCTX__NEVER(rank > INT32_MAX) || !epctx__elements(out->dims, (int32_t)rank, &count) ||
+        (width > 0 && count > (uint64_t)(SIZE_MAX / 2) / width)) {
         return epctx_fail(l->error, EPCTX_ERR_GRAPH,
                           "initializer '%S': a dimension is negative, or the shape too large",
                           &out->name);
     }
     out->rank = (int32_t)rank;
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, epctx_tensor *out)
-{
-    epctx_tensor_view t = epctx_tensor_of(view);
-    size_t width = epctx_elem_size(t.elem_type);
-    uint64_t count;
-    EPCTX__TRY(epctx__load_shape(l, &t, out, &count));
     if (t.external) {
-        epctx__file *file;
         EPCTX__TRY(epctx__load_external(l, &t, out, &file));
     } else if (t.has_raw) {
-        uintptr_t at = (uintptr_t)t.raw.data;
-        uintptr_t start = (uintptr_t)l->model->source.data;
+        uint64_t at = (uintptr_t)t.raw.data - (uintptr_t)l->model->source.data;
         out->data = t.raw.data;
         out->size = t.raw.size;
-        /* An edited tensor stands elsewhere. */
-        out->offset = at >= start && at - start < l->model->source.size ? at - start : 0;
+        out->offset = at < l->model->source.size ? at : 0; /* an edited one stands elsewhere */
+    } else if (width > 0 && count > l->model->source.size) {
+        /* Claimed dimensions alone must not make us allocate. */
+        return epctx__tensor_fault(l, out, "its shape has elements:", count,
+                                   "the whole model has bytes:", l->model->source.size);
     } else if (width > 0) {
-        /* The bytes must be there: claimed dimensions alone must not make us allocate. */
-        if (count > l->model->source.size) {
-            return epctx__tensor_fault(l, out, "its shape has elements:", count,
-                                       "the whole model has bytes:", l->model->source.size);
-        }
         return epctx__load_typed(l, view, out, (size_t)count * width);
     } else if (count > 0) {
         out->rest = epctx__hash_elements(view);
     }
-    if (out->data != NULL && width > 0 && out->size != count * width) {
-        return epctx__tensor_fault(l, out, "its data has bytes:", out->size, "its shape needs",
-                                   count * width);
-    }
-    return EPCTX_OK;
+    return out->data == NULL || width == 0 || out->size == count * width
+               ? EPCTX_OK
+               : epctx__tensor_fault(l, out, "its data has bytes:", out->size, "its shape needs",
+                                     count * width);
 }
 
 EPCTX_API epctx_status epctx_tensor_load(epctx_model *model, epctx_view tensor, epctx_arena *arena,
@@ -7884,22 +7626,9 @@ EPCTX__APART static void epctx__digest_packed(const epctx_field *field, uint32_t
     }
 }
 
-/* Bytes of a file. Ranges that overlap could have a file read again and again: when more was asked
- * for than it has, the whole file counts. */
-static uint64_t epctx__digest_file(epctx__file *file, const epctx_tensor *tensor)
-{
-    const epctx_mapping *all = &file->mapping;
-    if (tensor->size <= all->size - file->hashed) {
-        file->hashed += tensor->size;
-        return epctx_hash(tensor->data, tensor->size, 0);
-    }
-    if (file->whole == 0) {
-        file->whole = epctx_hash(all->data, all->size, 1);
-    }
-    return file->whole;
-}
-
-/* Adds what a tensor has in a file. Apart, as below: the stack of what calls itself. */
+/* Adds what a tensor has in a file. Ranges that overlap could have a file read again and again: when
+ * more was asked for than it has, the whole file counts. Apart, as above: the stack of what calls
+ * itself. */
 EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_view message,
                                                         uint64_t *sum)
 {
@@ -7912,7 +7641,15 @@ EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_
     memset(&tensor, 0, sizeof tensor);
     tensor.name = view.name;
     EPCTX__TRY(epctx__load_external(l, &view, &tensor, &file));
-    *sum += epctx__digest_file(file, &tensor);
+    if (tensor.size <= file->mapping.size - file->hashed) {
+        file->hashed += tensor.size;
+        *sum += epctx_hash(tensor.data, tensor.size, 0);
+        return EPCTX_OK;
+    }
+    if (file->whole == 0) {
+        file->whole = epctx_hash(file->mapping.data, file->mapping.size, 1);
+    }
+    *sum += file->whole;
     return EPCTX_OK;
 }
 
@@ -8056,7 +7793,7 @@ static epctx_status epctx__capture_name(epctx__capturing *c, epctx_str name)
 {
     const epctx__scope *scope = c->scope;
     epctx_str *found;
-    while (scope != NULL && epctx_map_get(&scope->names, name) == EPCTX_MAP_NONE) {
+    while (scope != NULL && !epctx__has(&scope->names, name)) {
         scope = scope->outer;
     }
     if (scope != NULL || name.size == 0) {
@@ -8070,65 +7807,38 @@ static epctx_status epctx__capture_name(epctx__capturing *c, epctx_str name)
     return EPCTX_OK;
 }
 
-/* The name that a field of a graph defines, empty for nodes and for what defines none. */
-static epctx_str epctx__defined_name(const epctx_field *field)
-{
-    switch (field->number) {
-    case EPCTX_FIELD_GRAPH_INPUT:
-        return epctx_value_of(field->body).name;
-    case EPCTX_FIELD_GRAPH_INITIALIZER:
-        return epctx_tensor_of(field->body).name;
-    case EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER:
-        return epctx_sparse_of(field->body).values.name;
-    default:
-        return epctx_str_of(NULL);
-    }
-}
-
-/* Inputs, initializers and node outputs of a body. */
-static epctx_status epctx__scope_fill(epctx__capturing *c, epctx_view graph)
-{
-    epctx_cursor it = epctx_view_fields(graph, 0);
-    epctx_field field;
-    while (epctx_next_field(&it, &field)) {
-        bool node = field.number == EPCTX_FIELD_GRAPH_NODE;
-        epctx_cursor outputs =
-            epctx_view_fields(node ? field.body : epctx_view_none(), EPCTX_FIELD_NODE_OUTPUT);
-        epctx_str name = epctx__defined_name(&field);
-        if (name.size > 0) {
-            EPCTX__TRY(epctx__map_set(&c->scope->names, name, 1, c->error));
-        }
-        while (epctx_next_str(&outputs, &name)) {
-            EPCTX__TRY(epctx__map_set(&c->scope->names, name, 1, c->error));
-        }
-    }
-    return EPCTX_OK;
-}
-
+/* What a body defines: inputs, initializers and node outputs. Its outputs may hand an outer value
+ * straight through. */
 static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *walk)
 {
-    epctx_cursor outputs = epctx_view_fields(walk->view, EPCTX_FIELD_GRAPH_OUTPUT);
+    epctx_cursor it = epctx_view_fields(walk->view, 0);
     epctx__scope *scope;
     epctx_value_view value;
+    epctx_field f;
     EPCTX__NEW(scope, epctx__scope, 1, c->arena, c->error);
     scope->outer = c->scope;
     scope->level = walk->level;
     c->scope = scope;
     epctx_map_init(&scope->names, c->arena);
-    EPCTX__TRY(epctx__scope_fill(c, walk->view));
-    /* A body may hand an outer value straight through. */
-    while (epctx_next_value(&outputs, &value)) {
-        EPCTX__TRY(epctx__capture_name(c, value.name));
+    while (epctx_next_field(&it, &f)) {
+        bool node = f.number == EPCTX_FIELD_GRAPH_NODE;
+        epctx_cursor outputs =
+            epctx_view_fields(node ? f.body : epctx_view_none(), EPCTX_FIELD_NODE_OUTPUT);
+        epctx_str name = f.number == EPCTX_FIELD_GRAPH_INPUT         ? epctx_value_of(f.body).name
+                         : f.number == EPCTX_FIELD_GRAPH_INITIALIZER ? epctx_tensor_of(f.body).name
+                         : f.number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER
+                             ? epctx_sparse_of(f.body).values.name
+                             : epctx_str_of(NULL);
+        if (name.size > 0) {
+            EPCTX__TRY(epctx__map_set(&scope->names, name, 1, c->error));
+        }
+        while (epctx_next_str(&outputs, &name)) {
+            EPCTX__TRY(epctx__map_set(&scope->names, name, 1, c->error));
+        }
     }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__capture_node(epctx__capturing *c, epctx_view node)
-{
-    epctx_cursor inputs = epctx_view_fields(node, EPCTX_FIELD_NODE_INPUT);
-    epctx_str name;
-    while (epctx_next_str(&inputs, &name)) {
-        EPCTX__TRY(epctx__capture_name(c, name));
+    it = epctx_view_fields(walk->view, EPCTX_FIELD_GRAPH_OUTPUT);
+    while (epctx_next_value(&it, &value)) {
+        EPCTX__TRY(epctx__capture_name(c, value.name));
     }
     return EPCTX_OK;
 }
@@ -8138,6 +7848,7 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
 {
     epctx__capturing c;
     epctx_walk walk;
+    epctx_str name;
     memset(&c, 0, sizeof c);
     c.arena = arena;
     c.error = error;
@@ -8152,7 +7863,10 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
         if (walk.kind == EPCTX_KIND_GRAPH) {
             EPCTX__TRY(epctx__capture_graph(&c, &walk));
         } else if (walk.kind == EPCTX_KIND_NODE && walk.level > 0) {
-            EPCTX__TRY(epctx__capture_node(&c, walk.view));
+            epctx_cursor inputs = epctx_view_fields(walk.view, EPCTX_FIELD_NODE_INPUT);
+            while (epctx_next_str(&inputs, &name)) {
+                EPCTX__TRY(epctx__capture_name(&c, name));
+            }
         }
     }
     *out = (const epctx_str *)c.found.items;
@@ -8165,7 +7879,7 @@ static epctx_status epctx__load_node(epctx__loader *l, const epctx_node_view *vi
     uint32_t domain;
     out->name = view->name;
     out->op_type = view->op_type;
-    out->domain = epctx_str_is(view->domain, "ai.onnx") ? epctx_str_of("") : view->domain;
+    out->domain = epctx__plain_domain(view->domain);
     domain = epctx_map_get(&l->domains, out->domain);
     out->version = domain != EPCTX_MAP_NONE ? l->versions[domain] : 0;
     EPCTX__TRY(epctx__load_strs(l, epctx_node_inputs(view), &out->inputs, &out->input_count));
@@ -8173,50 +7887,42 @@ static epctx_status epctx__load_node(epctx__loader *l, const epctx_node_view *vi
     EPCTX__TRY(epctx__load_attrs(l, view, out));
     EPCTX__TRY(epctx_node_captures(view->view, l->arena, &out->captures, &out->capture_count,
                                    l->error));
-    return epctx_map_get(&l->functions, view->op_type) != EPCTX_MAP_NONE
-               ? epctx__rest_around(l, out)
-               : EPCTX_OK;
+    return epctx__has(&l->functions, view->op_type) ? epctx__rest_around(l, out) : EPCTX_OK;
 }
 
 /* -- record: the graph -- */
-
-static epctx_status epctx__load_value(epctx__loader *l, const epctx_value_view *view,
-                                      epctx_value *out)
-{
-    epctx_cursor it = epctx_value_dims(view);
-    size_t rank = epctx_cursor_count(it);
-    epctx_dim dim;
-    int64_t *dims;
-    out->name = view->name;
-    out->elem_type = view->is_tensor ? view->elem_type : 0;
-    out->rank = -1;
-    if (!view->has_shape || EPCTX__NEVER(rank > INT32_MAX)) {
-        return EPCTX_OK;
-    }
-    EPCTX__NEW(dims, int64_t, rank, l->arena, l->error);
-    out->dims = dims;
-    for (out->rank = 0; (size_t)out->rank < rank && epctx_next_dim(&it, &dim); out->rank++) {
-        dims[out->rank] = dim.known && dim.value >= 0 ? dim.value : -1;
-    }
-    return EPCTX_OK;
-}
 
 static epctx_status epctx__load_values(epctx__loader *l, epctx_cursor it, bool skip_constants,
                                        const epctx_value **out, size_t *count)
 {
     size_t most = epctx_cursor_count(it);
     epctx_value_view view;
-    epctx_value *values;
+    epctx_value *value;
     *count = 0;
-    EPCTX__NEW(values, epctx_value, most, l->arena, l->error);
-    *out = values;
+    EPCTX__NEW(value, epctx_value, most, l->arena, l->error);
+    *out = value;
     while (*count < most && epctx_next_value(&it, &view)) {
+        epctx_cursor dims = epctx_value_dims(&view);
+        size_t rank = epctx_cursor_count(dims);
+        epctx_dim dim;
+        int64_t *numbers;
         /* Before IR version 4 every initializer had to be listed as an input. */
-        if (skip_constants && l->ir_version < 4 &&
-            epctx_map_get(&l->initializers, view.name) != EPCTX_MAP_NONE) {
+        if (skip_constants && l->ir_version < 4 && epctx__has(&l->initializers, view.name)) {
             continue;
         }
-        EPCTX__TRY(epctx__load_value(l, &view, &values[(*count)++]));
+        value->name = view.name;
+        value->elem_type = view.elem_type;
+        value->rank = -1;
+        if (view.has_shape && EPCTX__ALWAYS(rank <= INT32_MAX)) {
+            EPCTX__NEW(numbers, int64_t, rank, l->arena, l->error);
+            value->dims = numbers;
+            value->rank = 0;
+            while ((size_t)value->rank < rank && epctx_next_dim(&dims, &dim)) {
+                numbers[value->rank++] = dim.known && dim.value >= 0 ? dim.value : -1;
+            }
+        }
+        value++;
+        ++*count;
     }
     return EPCTX_OK;
 }
@@ -8241,7 +7947,7 @@ static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view 
         epctx_tensor *tensor = &tensors[out->initializer_count];
         EPCTX__TRY(epctx__load_tensor(l, body, tensor));
         /* What the application may replace is an input, no constant. */
-        if (epctx_map_get(&overridable, tensor->name) == EPCTX_MAP_NONE) {
+        if (!epctx__has(&overridable, tensor->name)) {
             EPCTX__TRY(epctx__map_set(&l->initializers, tensor->name, 1, l->error));
             out->initializer_count++;
         }
@@ -8249,31 +7955,22 @@ static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view 
     return EPCTX_OK;
 }
 
-/* Nodes look their version up, and both may be many. Of a domain imported twice the last counts. */
-static epctx_status epctx__load_opsets(epctx__loader *l)
+/* What nodes may call, and the versions that they look up: both may be many. Of a domain imported
+ * twice the last counts. */
+static epctx_status epctx__load_imports(epctx__loader *l)
 {
-    epctx_cursor it = epctx_model_opsets(l->model);
-    size_t most = epctx_cursor_count(it);
+    epctx_cursor opsets = epctx_model_opsets(l->model);
+    epctx_cursor functions = epctx_model_functions(l->model);
+    size_t most = epctx_cursor_count(opsets);
     epctx_opset opset;
-    uint32_t count = 0;
-    epctx_map_init(&l->domains, l->arena);
-    EPCTX__NEW(l->versions, int64_t, most, l->arena, l->error);
-    while (count < most && epctx_next_opset(&it, &opset)) {
-        bool onnx = epctx_str_is(opset.domain, "ai.onnx");
-        l->versions[count] = opset.version;
-        EPCTX__TRY(epctx__map_set(&l->domains, onnx ? epctx_str_of("") : opset.domain, count++,
-                                  l->error));
-    }
-    return EPCTX_OK;
-}
-
-/* What nodes may call. */
-static epctx_status epctx__load_functions(epctx__loader *l)
-{
-    epctx_cursor it = epctx_model_functions(l->model);
     epctx_function_view function;
-    epctx_map_init(&l->functions, l->arena);
-    while (epctx_next_function(&it, &function)) {
+    size_t count;
+    EPCTX__NEW(l->versions, int64_t, most, l->arena, l->error);
+    for (count = 0; count < most && epctx_next_opset(&opsets, &opset); count++) {
+        l->versions[count] = opset.version;
+        EPCTX__TRY(epctx__map_set(&l->domains, epctx__plain_domain(opset.domain), count, l->error));
+    }
+    while (epctx_next_function(&functions, &function)) {
         EPCTX__TRY(epctx__map_set(&l->functions, function.name, 1, l->error));
     }
     return EPCTX_OK;
@@ -8451,8 +8148,7 @@ static epctx_status epctx__load_graph(epctx__loader *l, epctx_graph *out)
         return epctx_fail(l->error, EPCTX_ERR_GRAPH, "the model has no graph");
     }
     out->name = view.name;
-    EPCTX__TRY(epctx__load_opsets(l));
-    EPCTX__TRY(epctx__load_functions(l));
+    EPCTX__TRY(epctx__load_imports(l));
     EPCTX__TRY(epctx__load_initializers(l, view, out));
     EPCTX__TRY(epctx__load_values(l, epctx_graph_inputs(view), true, &out->inputs,
                                   &out->input_count));
@@ -8477,7 +8173,6 @@ EPCTX_API epctx_status epctx_model_load_graph(epctx_model *model, epctx_graph *o
         file->hashed = 0;
     }
     l.ir_version = epctx_model_read(model).ir_version;
-    epctx_map_init(&l.initializers, l.arena);
     status = epctx__load_graph(&l, out);
     if (status != EPCTX_OK) {
         epctx_blame(error, model->path, NULL, NULL);
@@ -8491,35 +8186,16 @@ EPCTX_API epctx_status epctx_model_load_graph(epctx_model *model, epctx_graph *o
  * >>epnode
  * ============================================================================================== */
 
-static const char *epctx__epnode_attr_name(epctx_epnode_attr id)
-{
-    static const char *const names[EPCTX_EP_ATTR_COUNT] = {
-#define EPCTX__EPNODE_NAME(id, name, type, member) name,
-        EPCTX_EPNODE_ATTR_LIST(EPCTX__EPNODE_NAME)
-#undef EPCTX__EPNODE_NAME
-    };
-    return names[id];
-}
-
-/* The member of an attribute: exactly one of the two pointers is set. */
-static void epctx__epnode_member(epctx_epnode *node, epctx_epnode_attr id, int64_t **number,
-                                 epctx_str **text)
-{
-    static const size_t places[EPCTX_EP_ATTR_COUNT] = {
-#define EPCTX__EPNODE_PLACE(id, name, type, member) offsetof(epctx_epnode, member),
-        EPCTX_EPNODE_ATTR_LIST(EPCTX__EPNODE_PLACE)
-#undef EPCTX__EPNODE_PLACE
-    };
-    static const char *const types[EPCTX_EP_ATTR_COUNT] = {
-#define EPCTX__EPNODE_TYPE(id, name, type, member) #type,
-        EPCTX_EPNODE_ATTR_LIST(EPCTX__EPNODE_TYPE)
-#undef EPCTX__EPNODE_TYPE
-    };
-    void *place = (char *)node + places[id];
-    bool is_int = types[id][0] == 'I';
-    *number = is_int ? (int64_t *)place : NULL;
-    *text = is_int ? NULL : (epctx_str *)place;
-}
+static const struct {
+    const char *name;
+    epctx_attr_type type;
+    size_t place;
+} epctx__epnode_attrs[EPCTX_EP_ATTR_COUNT] = {
+#define EPCTX__EPNODE_ATTR(id, name, type, member)                                                 \
+    {name, EPCTX_ATTR_##type, offsetof(epctx_epnode, member)},
+    EPCTX_EPNODE_ATTR_LIST(EPCTX__EPNODE_ATTR)
+#undef EPCTX__EPNODE_ATTR
+};
 
 EPCTX_API epctx_epnode epctx_epnode_default(void)
 {
@@ -8532,26 +8208,22 @@ EPCTX_API epctx_epnode epctx_epnode_default(void)
 
 EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node, epctx_attr out[EPCTX_EP_ATTR_COUNT])
 {
-    epctx_epnode copy = *node;
     size_t count = 0;
     int id;
     for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
-        int64_t *number;
-        epctx_str *text;
+        const void *place = (const char *)node + epctx__epnode_attrs[id].place;
         epctx_attr *attr = &out[count];
-        if ((node->present >> id & 1) == 0) {
-            continue;
+        if ((node->present >> id & 1) != 0) {
+            memset(attr, 0, sizeof *attr);
+            attr->name = epctx_str_of(epctx__epnode_attrs[id].name);
+            attr->type = epctx__epnode_attrs[id].type;
+            if (attr->type == EPCTX_ATTR_INT) {
+                attr->i = *(const int64_t *)place;
+            } else {
+                attr->s = *(const epctx_str *)place;
+            }
+            count++;
         }
-        epctx__epnode_member(&copy, (epctx_epnode_attr)id, &number, &text);
-        memset(attr, 0, sizeof *attr);
-        attr->name = epctx_str_of(epctx__epnode_attr_name((epctx_epnode_attr)id));
-        attr->type = number != NULL ? EPCTX_ATTR_INT : EPCTX_ATTR_STRING;
-        if (number != NULL) {
-            attr->i = *number;
-        } else {
-            attr->s = *text;
-        }
-        count++;
     }
     return count;
 }
@@ -8560,36 +8232,36 @@ EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node, epctx_attr out[EPC
 static epctx_status epctx__epnode_take(epctx_epnode *node, epctx_str name, int32_t type, int64_t i,
                                        epctx_str s, epctx_error *error)
 {
-    int id;
-    for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
-        const char *known = epctx__epnode_attr_name((epctx_epnode_attr)id);
-        int64_t *number;
-        epctx_str *text;
-        int32_t want;
-        if (!epctx_str_is(name, known)) {
-            continue;
-        }
-        epctx__epnode_member(node, (epctx_epnode_attr)id, &number, &text);
-        want = number != NULL ? EPCTX_ATTR_INT : EPCTX_ATTR_STRING;
-        if (type != want) {
-            epctx_fail(error, EPCTX_ERR_GRAPH, "has attribute type %d (%s), expected %s",
-                       (int64_t)type, epctx_attr_type_name(type), epctx_attr_type_name(want));
-            epctx_blame(error, NULL, &node->name, known);
-            return EPCTX_ERR_GRAPH;
-        }
-        if (number != NULL) {
-            *number = i;
+    epctx_status status = EPCTX_OK;
+    int32_t want;
+    void *place;
+    int id = 0;
+    while (id < EPCTX_EP_ATTR_COUNT && !epctx_str_is(name, epctx__epnode_attrs[id].name)) {
+        id++;
+    }
+    if (id == EPCTX_EP_ATTR_COUNT) {
+        return EPCTX_OK;
+    }
+    want = (int32_t)epctx__epnode_attrs[id].type;
+    place = (char *)node + epctx__epnode_attrs[id].place;
+    if (type != want) {
+        status = epctx_fail(error, EPCTX_ERR_GRAPH, "has attribute type %d (%s), expected %s",
+                            (int64_t)type, epctx_attr_type_name(type), epctx_attr_type_name(want));
+    } else {
+        if (want == EPCTX_ATTR_INT) {
+            *(int64_t *)place = i;
         } else {
-            *text = s;
+            *(epctx_str *)place = s;
         }
         node->present |= 1u << id;
         if ((id == EPCTX_EP_MAIN_CONTEXT || id == EPCTX_EP_EMBED_MODE) && i != 0 && i != 1) {
-            epctx_fail(error, EPCTX_ERR_GRAPH, "is %d, only 0 and 1 are allowed", i);
-            epctx_blame(error, NULL, &node->name, known);
-            return EPCTX_ERR_GRAPH;
+            status = epctx_fail(error, EPCTX_ERR_GRAPH, "is %d, only 0 and 1 are allowed", i);
         }
     }
-    return EPCTX_OK;
+    if (status != EPCTX_OK) {
+        epctx_blame(error, NULL, &node->name, epctx__epnode_attrs[id].name);
+    }
+    return status;
 }
 
 EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_epnode *out,
@@ -8601,11 +8273,8 @@ EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_
     out->name = record->name;
     for (i = 0; i < record->attr_count; i++) {
         const epctx_attr *attr = &record->attrs[i];
-        epctx_status status =
-            epctx__epnode_take(out, attr->name, (int32_t)attr->type, attr->i, attr->s, error);
-        if (status != EPCTX_OK) {
-            return status;
-        }
+        EPCTX__TRY(
+            epctx__epnode_take(out, attr->name, (int32_t)attr->type, attr->i, attr->s, error));
     }
     return EPCTX_OK;
 }
@@ -8626,17 +8295,12 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
     *out = epctx_epnode_default();
     out->name = node->name;
     while (epctx_next_attr(&it, &attr)) {
-        epctx_status status =
-            epctx__epnode_take(out, attr.name, attr.type, attr.i, attr.s, error);
-        if (status != EPCTX_OK) {
-            return status;
-        }
+        EPCTX__TRY(epctx__epnode_take(out, attr.name, attr.type, attr.i, attr.s, error));
     }
     return EPCTX_OK;
 }
 
 #endif /* EPCTX_NO_WIRE */
-
 /* ================================================================================================
  * >>profile
  *
@@ -8650,154 +8314,75 @@ static bool epctx__ends_with(epctx_str text, const char *end)
     return text.size >= size && memcmp(text.data + text.size - size, end, size) == 0;
 }
 
-/* ORT openvino/onnx_ctx_model_helper.cc, ov_bin_manager.cc: blobs are looked up by partition_name
- * in the container; an ".xml" path is a plain OpenVINO IR that needs none (OVIR encapsulation,
- * test data mul_1_ep_ctx_ovir.onnx). */
-static void epctx__check_openvino(const epctx_profile_check *check)
-{
-    size_t i;
-    for (i = 0; i < check->node_count; i++) {
-        const epctx_epnode *node = check->nodes[i];
-        bool wraps_ir = node->embed_mode == 0 && epctx__ends_with(node->ep_cache_context, ".xml");
-        if (node->partition_name.size == 0 && !wraps_ir) {
-            check->say_fn(check->state, i, "partition_name",
-                          "is missing: OpenVINO finds the graph in its container by this name");
-        }
-    }
-}
-
-/* ORT tensorrt/onnx_ctx_model_helper.cc: a name ending in .stripped.engine is an engine without
- * weights, refitted from the model that onnx_model_filename names. */
-static void epctx__check_tensorrt(const epctx_profile_check *check)
-{
-    size_t i;
-    for (i = 0; i < check->node_count; i++) {
-        const epctx_epnode *node = check->nodes[i];
-        if (node->embed_mode == 0 &&
-            epctx__ends_with(node->ep_cache_context, ".stripped.engine") &&
-            node->onnx_model_filename.size == 0) {
-            check->say_fn(check->state, i, "onnx_model_filename",
-                          "is missing: the engine has no weights and is refitted from this model");
-        }
-    }
-}
-
-/* ROCm/hip-ep morphizen_compile_model.cpp: `index` numbers the partitions, node 0 is the main one.
- * The closed VitisAI library is of the same lineage; only MorphiZen's own nodes are held to it. */
-static void epctx__check_vitisai(const epctx_profile_check *check)
-{
-    size_t i;
-    for (i = 0; i < check->node_count; i++) {
-        epctx_attr attr;
-        if (epctx_str_is(check->nodes[i]->source, "MorphiZenExecutionProvider") &&
-            !check->attr_fn(check->state, i, "index", &attr)) {
-            check->say_fn(check->state, i, "index",
-                          "is missing: MorphiZen takes the partition's number from it");
-        }
-    }
-}
-
-/* QNNP docs/execution_providers/QNN-ExecutionProvider.md, PRs 482 and 544: a node may wrap a DLC
- * instead of a context binary. */
-static void epctx__check_qnn_plugin(const epctx_profile_check *check)
-{
-    size_t i;
-    for (i = 0; i < check->node_count; i++) {
-        epctx_attr type;
-        epctx_attr path;
-        if (!check->attr_fn(check->state, i, "ep_context_type", &type)) {
-            continue;
-        }
-        if (!epctx_str_is(type.s, "bin") && !epctx_str_is(type.s, "dlc")) {
-            check->say_fn(check->state, i, "ep_context_type", "is neither 'bin' nor 'dlc'");
-        } else if (epctx_str_is(type.s, "dlc") &&
-                   (!check->attr_fn(check->state, i, "ep_dlc_context", &path) ||
-                    path.s.size == 0)) {
-            check->say_fn(check->state, i, "ep_dlc_context",
-                          "is missing: ep_context_type says that the node wraps a DLC");
-        }
-    }
-}
-
 #define EPCTX__BIT(attr) (1u << EPCTX_EP_##attr)
 
 static const epctx_profile epctx__profiles[] = {
-    /* ORT qnn/builder/onnx_ctx_model_helper.cc and qnn_execution_provider.cc: sources lower-cased;
-     * the graph is found by the node's name; one binary, node 0 is main; file name since PR 24461;
-     * no dynamic shapes (EP page); embedded with several partitions cannot be loaded (issue 31977);
-     * inputs and outputs are matched by name (qnn/builder/qnn_model.cc); load failures are
-     * INVALID_GRAPH (PR 18485). Genuine: test data qnn_ctx. */
-    {"qnn", "ORT 1.30-dev, files of ORT 1.18", EPCTX_FROM_FILES,
-     {"QNNExecutionProvider", "QNN", NULL, NULL},
+    /* ORT 1.30-dev qnn/builder/onnx_ctx_model_helper.cc and qnn_execution_provider.cc: sources
+     * lower-cased; the graph is found by the node's name; one binary, node 0 is main; file name
+     * since PR 24461; no dynamic shapes (EP page); embedded with several partitions cannot be loaded
+     * (issue 31977); inputs and outputs are matched by name (qnn/builder/qnn_model.cc). Genuine:
+     * test data qnn_ctx of ORT 1.18. */
+    {"qnn", {"QNNExecutionProvider", "QNN"},
      EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_IO_NAMES | EPCTX_QNN_COMPAT,
      EPCTX_KEY_NODE_NAME, EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
-     {"qnn_op_trace.json", "*_schematic.bin", NULL, NULL}, 10, NULL},
-    /* QNNP onnx_ctx_model_helper.cc and docs: as qnn, also QAIRTExport (Olive's wrapper); any ".."
-     * in a path is refused; a DLC may take the place of the binary, with tmp*.json beside it. */
-    {"qnn_plugin", "onnxruntime-qnn 2026-03 to EP 2.3.0", EPCTX_FROM_SOURCE,
-     {"QNNExecutionProvider", "QNN", "QAIRTExport", NULL},
+     {"qnn_op_trace.json", "*_schematic.bin"}},
+    /* QNNP 2026-03 to EP 2.3.0, onnx_ctx_model_helper.cc and docs: as qnn, also QAIRTExport (Olive's
+     * wrapper); any ".." in a path is refused; a DLC may take the place of the binary, with tmp*.json
+     * beside it. */
+    {"qnn_plugin", {"QNNExecutionProvider", "QNN", "QAIRTExport"},
      EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_NO_DOTS | EPCTX_IO_NAMES |
          EPCTX_QNN_COMPAT,
      EPCTX_KEY_NODE_NAME, EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
-     {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json", NULL}, 10, epctx__check_qnn_plugin},
-    /* ORT openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context must be
-     * stored; embed modes do not mix; all nodes name one container, or the first embeds it and the
-     * rest store an empty string. Inputs and outputs are matched by name (openvino/backends/
-     * basic_backend.h). Genuine: mul_1_ep_ctx_ovir.onnx. */
-    {"openvino", "ORT 1.30-dev, files of OpenVINO 2025.2", EPCTX_FROM_FILES,
-     {"OpenVINOExecutionProvider", NULL, NULL, NULL},
+     {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json"}},
+    /* ORT 1.30-dev openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context
+     * must be stored; embed modes do not mix; all nodes name one container, or the first embeds it
+     * and the rest store an empty string. Inputs and outputs are matched by name
+     * (openvino/backends/basic_backend.h). Genuine: mul_1_ep_ctx_ovir.onnx (OpenVINO 2025.2). */
+    {"openvino", {"OpenVINOExecutionProvider"},
      EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME | EPCTX_XML_PAIR, EPCTX_KEY_PARTITION,
-     EPCTX_PAYLOAD_SHARED,
-     EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
-     "{stem}_OpenVINOExecutionProvider.bin", {NULL, NULL, NULL, NULL}, 11, epctx__check_openvino},
-    /* ORT tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing source
-     * is taken; embed mode and path come from provider options of its own. The engine's tensors are
-     * matched by name; one that is not found gets input 0 (tensorrt_execution_provider.cc). */
-    {"tensorrt", "ORT 1.30-dev", EPCTX_FROM_SOURCE,
-     {"TensorrtExecutionProvider", NULL, NULL, NULL},
+     EPCTX_PAYLOAD_SHARED, EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
+     "{stem}_OpenVINOExecutionProvider.bin", {NULL}},
+    /* ORT 1.30-dev tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing
+     * source is taken; embed mode and path come from provider options of its own. The engine's
+     * tensors are matched by name; one that is not found gets input 0
+     * (tensorrt_execution_provider.cc). */
+    {"tensorrt", {"TensorrtExecutionProvider"},
      EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES | EPCTX_STRIPPED_ENGINE, EPCTX_KEY_NONE,
-     EPCTX_PAYLOAD_EACH, 0, 0, "*.engine", {NULL, NULL, NULL, NULL}, 11, epctx__check_tensorrt},
-    /* ORT nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc: main_context 0 on
-     * every node although each has its own engine; embedded unless told otherwise; tensors are
-     * matched as in tensorrt; failures come out as FAIL. */
-    {"nv_tensorrt_rtx", "ORT 1.30-dev", EPCTX_FROM_SOURCE,
-     {"NvTensorRTRTXExecutionProvider", NULL, NULL, NULL},
+     EPCTX_PAYLOAD_EACH, 0, 0, "*.engine", {NULL}},
+    /* ORT 1.30-dev nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc:
+     * main_context 0 on every node although each has its own engine; embedded unless told otherwise;
+     * tensors are matched as in tensorrt. */
+    {"nv_tensorrt_rtx", {"NvTensorRTRTXExecutionProvider"},
      EPCTX_NO_SOURCE | EPCTX_SECONDARY_CONTEXT | EPCTX_IO_NAMES, EPCTX_KEY_NONE,
-     EPCTX_PAYLOAD_EACH, 0, 1, "*.engine", {NULL, NULL, NULL, NULL}, 1, NULL},
-    /* onnxruntime/onnxruntime-ep-amdgpu src/migraphx/mgx_ep_ctx.cc: one .mxr for each node; the
-     * first node without source is taken; dynamic shapes and contexts exclude each other; the
+     EPCTX_PAYLOAD_EACH, 0, 1, "*.engine", {NULL}},
+    /* onnxruntime/onnxruntime-ep-amdgpu 2026-08 src/migraphx/mgx_ep_ctx.cc: one .mxr for each node;
+     * the first node without source is taken; dynamic shapes and contexts exclude each other; the
      * program's parameters are matched by name. */
-    {"migraphx", "onnxruntime-ep-amdgpu 2026-08", EPCTX_FROM_SOURCE,
-     {"MIGraphXExecutionProvider", NULL, NULL, NULL},
+    {"migraphx", {"MIGraphXExecutionProvider"},
      EPCTX_NO_SOURCE | EPCTX_STATIC_SHAPES | EPCTX_IO_NAMES, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0,
-     0, "*.mxr", {NULL, NULL, NULL, NULL}, 11, NULL},
+     0, "*.mxr", {NULL}},
     /* ORT 1.18 vitisai (PR 20926) asserts that the three attributes are stored; the rest from the
-     * open MorphiZen EP (ROCm/hip-ep): one main node, embedded unless told otherwise. */
-    {"vitisai", "ORT 1.18 (PR 20926), MorphiZen 2026-08", EPCTX_FROM_RELATIVE,
-     {"VitisAIExecutionProvider", "MorphiZenExecutionProvider", NULL, NULL}, EPCTX_ONE_MAIN,
+     * open MorphiZen EP (ROCm/hip-ep 2026-08): one main node, embedded unless told otherwise. */
+    {"vitisai", {"VitisAIExecutionProvider", "MorphiZenExecutionProvider"}, EPCTX_ONE_MAIN,
      EPCTX_KEY_NONE, EPCTX_PAYLOAD_SHARED,
      EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE), 1,
-     "{file}_MORPHIZEN.bin", {NULL, NULL, NULL, NULL}, 11, epctx__check_vitisai},
-    /* IBM/onnxruntime-ep-telum: always embedded, a text payload for each node, source is the EP's
-     * own name. */
-    {"telum", "onnxruntime-ep-telum 2026-08", EPCTX_FROM_SOURCE,
-     {"TelumPluginExecutionProvider", "telum", NULL, NULL},
-     EPCTX_ONLY_EMBEDDED, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH,
-     EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE), 1, "", {NULL, NULL, NULL, NULL}, 11, NULL},
+     "{file}_MORPHIZEN.bin", {NULL}},
+    /* IBM/onnxruntime-ep-telum 2026-08: always embedded, a text payload for each node, source is the
+     * EP's own name. */
+    {"telum", {"TelumPluginExecutionProvider", "telum"}, EPCTX_ONLY_EMBEDDED, EPCTX_KEY_NONE,
+     EPCTX_PAYLOAD_EACH, EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE), 1, "", {NULL}},
     /* ORT test/autoep/library/example_plugin_ep/ep.cc: source is the registration name; loading is
-     * NOT_IMPLEMENTED. Genuine: written by ORT 1.30.0 through that EP. */
-    {"example", "ORT 1.30", EPCTX_FROM_FILES, {"example_ep", NULL, NULL, NULL},
-     EPCTX_OWN_SOURCE, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, EPCTX__BIT(SOURCE), 0, "*.ctx",
-     {NULL, NULL, NULL, NULL}, 9, NULL},
-    /* epctx_npu.h. */
-    {"npu", "epctx 0.1", EPCTX_FROM_FILES, {"EpctxNpuExecutionProvider", NULL, NULL, NULL},
-     EPCTX_STATIC_SHAPES, EPCTX_KEY_PARTITION, EPCTX_PAYLOAD_SHARED,
+     * not implemented. Genuine: written by ORT 1.30.0 through that EP. */
+    {"example", {"example_ep"}, EPCTX_OWN_SOURCE, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH,
+     EPCTX__BIT(SOURCE), 0, "*.ctx", {NULL}},
+    /* epctx_npu.h */
+    {"npu", {"EpctxNpuExecutionProvider"}, EPCTX_STATIC_SHAPES, EPCTX_KEY_PARTITION,
+     EPCTX_PAYLOAD_SHARED,
      EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(SOURCE) | EPCTX__BIT(PARTITION_NAME), 0,
-     "{model}_npu.bin", {NULL, NULL, NULL, NULL}, 10, NULL},
-    /* ORT docs/execution-providers/EP-Context-Design. */
-    {"generic", "EP-context design", EPCTX_FROM_DOCUMENT, {NULL, NULL, NULL, NULL},
-     EPCTX_OWN_SOURCE | EPCTX_NO_SOURCE | EPCTX_ANY_EP, EPCTX_KEY_NONE, EPCTX_PAYLOAD_SHARED, 0, 0,
-     "{model}_*.bin", {NULL, NULL, NULL, NULL}, 10, NULL},
+     "{model}_npu.bin", {NULL}},
+    /* ORT docs/execution-providers/EP-Context-Design */
+    {"generic", {NULL}, EPCTX_OWN_SOURCE | EPCTX_NO_SOURCE | EPCTX_ANY_EP, EPCTX_KEY_NONE,
+     EPCTX_PAYLOAD_SHARED, 0, 0, "{model}_*.bin", {NULL}},
 };
 
 #define EPCTX__PROFILE_COUNT (sizeof epctx__profiles / sizeof epctx__profiles[0])
@@ -8821,28 +8406,25 @@ EPCTX_API const epctx_profile *epctx_profile_find(epctx_str name)
     return NULL;
 }
 
-/* Number of the accepted source that `source` equals, or -1. */
-static int epctx__source_index(const epctx_profile *profile, epctx_str source, bool any_case)
+static bool epctx__takes_source(const epctx_profile *profile, epctx_str source, bool any_case)
 {
     int i;
     for (i = 0; i < 4 && profile->sources[i] != NULL; i++) {
         epctx_str accepted = epctx_str_of(profile->sources[i]);
         if (any_case ? epctx_str_eq_nocase(source, accepted) : epctx_str_eq(source, accepted)) {
-            return i;
+            return true;
         }
     }
-    return -1;
+    return false;
 }
 
 EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source)
 {
-    size_t i;
-    for (i = 0; i < EPCTX__PROFILE_COUNT; i++) {
-        if (epctx__source_index(&epctx__profiles[i], source, true) >= 0) {
-            return &epctx__profiles[i];
-        }
+    size_t i = 0;
+    while (i < EPCTX__PROFILE_COUNT - 1 && !epctx__takes_source(&epctx__profiles[i], source, true)) {
+        i++;
     }
-    return &epctx__profiles[EPCTX__PROFILE_COUNT - 1];
+    return &epctx__profiles[i];
 }
 
 EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const epctx_epnode *node)
@@ -8852,11 +8434,10 @@ EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const e
         return (profile->traits & EPCTX_NO_SOURCE) != 0 ? EPCTX_CLAIM_YES : EPCTX_CLAIM_MISSING;
     }
     if ((profile->traits & EPCTX_OWN_SOURCE) != 0 ||
-        epctx__source_index(profile, node->source, any_case) >= 0) {
+        epctx__takes_source(profile, node->source, any_case)) {
         return EPCTX_CLAIM_YES;
     }
-    return epctx__source_index(profile, node->source, true) >= 0 ? EPCTX_CLAIM_SPELLING
-                                                                 : EPCTX_CLAIM_NO;
+    return epctx__takes_source(profile, node->source, true) ? EPCTX_CLAIM_SPELLING : EPCTX_CLAIM_NO;
 }
 
 /* -- names of files -- */
@@ -8866,20 +8447,16 @@ static epctx_str epctx__path_stem(epctx_str file);
 /* The part of a name that a pattern begins with, beside the context model `model`; moves behind it. */
 static epctx_str epctx__pattern_part(const char **pattern, epctx_str model)
 {
-    epctx_str rest = epctx_str_of(*pattern);
-    epctx_str part = epctx__path_stem(model);
-    if (epctx_str_starts(rest, "{file}")) {
-        *pattern += 6;
-        return model;
-    }
-    if (epctx_str_starts(rest, "{stem}")) {
-        *pattern += 6;
-        return part;
-    }
-    if (epctx_str_starts(rest, "{model}")) {
-        *pattern += 7;
-        part.size -= part.size > 4 && epctx__ends_with(part, "_ctx") ? 4 : 0;
-        return part;
+    static const char *const words[] = {"{file}", "{stem}", "{model}"};
+    epctx_str part;
+    size_t i;
+    for (i = 0; i < 3; i++) {
+        if (epctx_str_starts(epctx_str_of(*pattern), words[i])) {
+            part = i == 0 ? model : epctx__path_stem(model);
+            part.size -= i == 2 && part.size > 4 && epctx__ends_with(part, "_ctx") ? 4 : 0;
+            *pattern += strlen(words[i]);
+            return part;
+        }
     }
     part.data = (*pattern)++;
     part.size = 1;
@@ -8920,16 +8497,15 @@ static void epctx__star_name(epctx_text *text, const epctx_profile *profile,
 {
     static const char tail[] = "executionprovider";
     epctx_str name = node->source;
+    epctx_str end = name;
     if (profile->payload == EPCTX_PAYLOAD_EACH) {
         name = node->partition_name.size > 0 ? node->partition_name : node->name;
         epctx__plain_name(text, name.size > 0 ? name : epctx_str_of("context"), false);
         return;
     }
-    if (name.size > sizeof tail - 1) {
-        epctx_str end = name;
-        epctx__str_skip(&end, name.size - (sizeof tail - 1));
-        name.size -= epctx_str_eq_nocase(end, epctx_str_of(tail)) ? end.size : 0;
-    }
+    epctx__str_skip(&end, name.size > sizeof tail - 1 ? name.size - (sizeof tail - 1) : 0);
+    name.size -=
+        name.size > end.size && epctx_str_eq_nocase(end, epctx_str_of(tail)) ? end.size : 0;
     epctx__plain_name(text, name.size > 0 ? name : epctx_str_of("ctx"), true);
 }
 
@@ -10533,7 +10109,8 @@ static epctx_status epctx__gather_nodes(epctx__gather *g, const epctx_model *mod
 
 static epctx_status epctx__gather_compat(epctx__gather *g, const epctx_model *model)
 {
-    epctx_cursor it = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_list list;
     epctx_pair pair;
     memset(&list, 0, sizeof list);
@@ -11081,7 +10658,8 @@ static epctx_status epctx__check_made(const epctx_model *model, epctx_str source
 EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
                                                 const char *context_file_path, epctx_error *error)
 {
-    epctx_cursor it = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
     epctx_status status = EPCTX_OK;
     int stamps = 0;
@@ -11533,7 +11111,7 @@ static bool epctx__scan_attr_name(epctx_scan *s, uint64_t length)
         return false;
     }
     for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
-        if (epctx_str_is(name, epctx__epnode_attr_name((epctx_epnode_attr)id))) {
+        if (epctx_str_is(name, epctx__epnode_attrs[id].name)) {
             s->attr_id = (uint8_t)id;
         }
     }
@@ -11806,7 +11384,7 @@ static void epctx__scan_attr_end(epctx_scan *s)
         s->text_used = s->attr_mark;
         return;
     }
-    name = epctx_str_of(epctx__epnode_attr_name((epctx_epnode_attr)s->attr_id));
+    name = epctx_str_of(epctx__epnode_attrs[s->attr_id].name);
     s->ranges[s->attr_id] = s->attr_range;
     s->broken = epctx__epnode_take(&s->node, name, s->attr_type, s->attr_i,
                                    epctx__scan_at(s, s->attr_mark, s->attr_size), NULL) !=
@@ -12633,9 +12211,9 @@ static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx
 /* The payload of a view, of whatever model, as an unlinked field. */
 static epctx_slot *epctx__copy_view(epctx__builder *b, uint32_t number, epctx_view view)
 {
-    const epctx_slot *from = epctx__seen_slot(view);
+    const epctx_slot *from = epctx__changed_slot(view);
     epctx_slot *slot;
-    if (from == NULL || !epctx__is_changed(from)) {
+    if (from == NULL) {
         return epctx__add_bytes(b, NULL, number, view.data, view.size);
     }
     slot = epctx__add_message(b, NULL, number);
@@ -13322,13 +12900,16 @@ EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view 
 
 /* -- edits: fields that stand twice -- */
 
-static epctx_status epctx__merge_into(const epctx__doubled *d, epctx_slot *first,
-                                      epctx_slot *second, epctx_kind type)
+static epctx_status epctx__merge_into(const epctx__doubled *d, epctx_slot *into, epctx_slot *gone,
+                                      epctx_kind type)
 {
-    const epctx_slot *child;
-    EPCTX__TRY(epctx__open_as(d->model, first, type, d->error));
-    EPCTX__TRY(epctx__open_as(d->model, second, type, d->error));
-    for (child = second->message->first; child != NULL; child = child->next) {
+    const epctx_slot *child = NULL;
+    if (into != NULL) {
+        EPCTX__TRY(epctx__open_as(d->model, into, type, d->error));
+        EPCTX__TRY(epctx__open_as(d->model, gone, type, d->error));
+        child = gone->message->first;
+    }
+    for (; child != NULL; child = child->next) {
         epctx__builder b = epctx__builder_of(d->model, d->error);
         epctx_slot *copy;
         if (EPCTX__NEVER(child->removed)) { /* nobody could edit the model before */
@@ -13336,9 +12917,9 @@ static epctx_status epctx__merge_into(const epctx__doubled *d, epctx_slot *first
         }
         copy = epctx__clone(&b, NULL, child);
         EPCTX__TRY(b.status);
-        EPCTX__TRY(epctx__insert(d->model, first, first->message->last, copy, d->error));
+        EPCTX__TRY(epctx__insert(d->model, into, into->message->last, copy, d->error));
     }
-    return epctx__remove_slot(d->model, second, d->error);
+    return epctx__remove_slot(d->model, gone, d->error);
 }
 
 EPCTX_API bool epctx_model_is_editable(const epctx_model *model)
@@ -13355,7 +12936,6 @@ EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubl
     d.model = model;
     d.error = error;
     d.merge_fn = epctx__merge_into;
-    d.remove_fn = epctx__remove_slot;
     d.scalars = true;
     d.doubled_fn = doubled_fn;
     d.user = user;

@@ -503,7 +503,7 @@ static void print_view(bytes *out, const epctx_model *model)
                  (long long)opset.version);
         bytes_add(out, line, strlen(line));
     }
-    it = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    it = epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     while (epctx_next_pair(&it, &pair))
         bytes_add(out, pair.value.data, pair.value.size);
 }
@@ -1240,7 +1240,7 @@ TEST(edits_that_compare)
     /* pairs: two of a key become one, or none */
     for (int i = 0; i < 3; i++) {
         CHECK_INT(epctx_model_set_metadata(&model, i == 1 ? value : key, value, &error), EPCTX_OK);
-        it = epctx_view_metadata(root, EPCTX_KIND_MODEL);
+        it = epctx_view_fields(root, EPCTX_FIELD_MODEL_METADATA_PROPS);
     }
     for (int set = 0; set < 2; set++) {
         epctx_view first = no_view;
@@ -1249,15 +1249,17 @@ TEST(edits_that_compare)
         size_t found = 0;
         epctx_model_undo(&model, 0);
         CHECK_INT(epctx_model_set_metadata(&model, key, value, &error), EPCTX_OK);
-        for (it = epctx_view_metadata(root, EPCTX_KIND_MODEL); epctx_next_field(&it, &field);)
+        for (it = epctx_view_fields(root, EPCTX_FIELD_MODEL_METADATA_PROPS);
+             epctx_next_field(&it, &field);)
             first = field.body;
-        CHECK_INT(epctx_message_put_copy(&model, root, epctx_metadata_field(EPCTX_KIND_MODEL),
-                                         first, no_view, NULL, &error),
+        CHECK_INT(epctx_message_put_copy(&model, root, EPCTX_FIELD_MODEL_METADATA_PROPS, first,
+                                         no_view, NULL, &error),
                   EPCTX_OK);
         CHECK_INT(set ? epctx_model_set_metadata(&model, key, key, &error)
                       : epctx_model_remove_metadata(&model, key, &error),
                   EPCTX_OK);
-        for (it = epctx_view_metadata(root, EPCTX_KIND_MODEL); epctx_next_pair(&it, &pair);)
+        for (it = epctx_view_fields(root, EPCTX_FIELD_MODEL_METADATA_PROPS);
+             epctx_next_pair(&it, &pair);)
             found += epctx_str_eq(pair.key, key);
         CHECK_UINT(found, set);
     }

@@ -397,7 +397,7 @@ static epctx_status op_edit(stage *s, epctx_error *error)
     STEP(epctx_model_put_opset(m, epctx_str_of("d"), 1, error));
     STEP(epctx_model_set_opset(m, epctx_str_of("d"), 2, error));
     STEP(epctx_model_remove_opset(m, epctx_str_of("d"), error));
-    STEP(epctx_message_set_pair(m, model, epctx_metadata_field(EPCTX_KIND_MODEL), epctx_str_of("k"),
+    STEP(epctx_message_set_pair(m, model, EPCTX_FIELD_MODEL_METADATA_PROPS, epctx_str_of("k"),
                                 epctx_str_of("1"), error));
     STEP(epctx_model_set_metadata(m, epctx_str_of("k"), epctx_str_of("2"), error));
     STEP(epctx_model_remove_metadata(m, epctx_str_of("k"), error));

@@ -667,7 +667,8 @@ static void *change_one(void *user)
 
 static bool has_metadata(const epctx_model *model, const char *key)
 {
-    epctx_cursor it = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
     while (epctx_next_pair(&it, &pair))
         if (epctx_str_is(pair.key, key)) return true;

@@ -103,7 +103,8 @@ static bool job_untouched(job *j)
 
 static size_t count_metadata(const epctx_model *model)
 {
-    epctx_cursor it = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair entry;
     size_t count = 0;
     while (epctx_next_pair(&it, &entry))

@@ -283,7 +283,8 @@ static void put_state(const epctx_state *state)
 /* Entries that nothing else here shows. */
 static void put_metadata(const report *all)
 {
-    epctx_cursor it = epctx_view_metadata(epctx_model_read(all->model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(all->model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
     while (epctx_next_pair(&it, &pair)) {
         if (is_compat(pair.key)) continue;
@@ -503,7 +504,7 @@ static void print_json(const report *all, const epctx_state *state)
 {
     epctx_graph_view graph = epctx_model_graph(all->model);
     epctx_cursor metadata =
-        epctx_view_metadata(epctx_model_read(all->model).view, EPCTX_KIND_MODEL);
+        epctx_view_fields(epctx_model_read(all->model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
     const char *comma;
     size_t i;

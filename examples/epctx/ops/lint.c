@@ -208,7 +208,8 @@ epctx_status lint_domain(linter *l, const epctx_node_view *node, bool inner)
 
 static epctx_status lint_metadata(linter *l)
 {
-    epctx_cursor it = epctx_view_metadata(epctx_model_read(l->model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(l->model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_map keys;
     epctx_pair pair;
     uint32_t before;

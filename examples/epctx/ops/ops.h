@@ -321,7 +321,7 @@ static inline epctx_status ops_put_file(ops_report *report, const epctx_output_f
 static inline epctx_status ops_drop_builds(ops_report *report, epctx_model *model,
                                            epctx_error *error)
 {
-    epctx_cursor it = epctx_view_metadata(epctx_model_root(model), EPCTX_KIND_MODEL);
+    epctx_cursor it = epctx_view_fields(epctx_model_root(model), EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_list gone;
     epctx_view view;
     memset(&gone, 0, sizeof gone);

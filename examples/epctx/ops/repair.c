@@ -827,7 +827,7 @@ static epctx_status stale_keys(epctx_model *model, stale *s, epctx_error *error)
         OPS_TRY(epctx_lint(model, &opts, stale_found, s, NULL, error));
         return s->status;
     }
-    pairs = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    pairs = epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     while (epctx_next_pair(&pairs, &pair)) {
         if (epctx_str_starts(pair.key, EPCTX_COMPAT_PREFIX)) {
             OPS_TRY(stale_add(s, pair.key));
