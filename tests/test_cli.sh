@@ -205,8 +205,8 @@ cp plain.onnx partly.onnx left
 cd left || exit 1
 "$python" "$top/tests/judge/make_model.py" dynamic dynamic.onnx
 epctx compile dynamic.onnx -o dynamic_ctx.onnx
-result "an open dimension" 1 "without a fixed shape: 'x' [N,1,6,6]; the NPU compiles fixed shapes: \
---dim 'N=N' gives numbers"
+result "an open dimension" 1 "without a fixed shape: 'x' [N,1,6,6]; the NPU needs fixed shapes: \
+set them with --dim 'N=N'"
 epctx compile dynamic.onnx -o dynamic_ctx.onnx --dim K=2
 result "a dimension that is not there" 1 "no dimension has the name 'K'"
 for bad in N N= =2 N=0 N=x; do
