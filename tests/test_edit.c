@@ -2021,7 +2021,7 @@ TEST(copies_with_doubled_fields)
         other.size = holder.s.size;
         CHECK_INT(epctx_message_put_copy(&model, view.view, 5, other, no_view, NULL, &error),
                   i == 0 ? EPCTX_OK : EPCTX_ERR_GRAPH);
-        if (i == 1) CHECK_HAS(error.message, "stands twice");
+        if (i == 1) CHECK_HAS(error.message, "occurs twice");
         epctx_model_undo(&model, 0);
     }
     CHECK_TRUE(writes(&model, &b));
@@ -2262,9 +2262,9 @@ TEST(dimensions_stay_open)
     put_data(&b, 7, "", 0);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
     CHECK_INT(epctx_fix_dim(&model, n, 3, NULL, &error), EPCTX_ERR_GRAPH);
-    CHECK_HAS(error.message, "stands twice");
+    CHECK_HAS(error.message, "occurs twice");
     CHECK_INT(epctx_fix_input_dim(&model, x, 2, 3, NULL, &error), EPCTX_ERR_GRAPH);
-    CHECK_HAS(error.message, "stands twice");
+    CHECK_HAS(error.message, "occurs twice");
     epctx_model_close(&model);
     bytes_free(&b);
 }

@@ -1049,7 +1049,7 @@ static void say_record(bytes *out, const epctx_graph *g)
         (int)g->value_count);
 }
 
-/* Also of a model whose graph stands twice, so that everything is merged. */
+/* Also of a model whose graph occurs twice, so that everything is merged. */
 static epctx_status say_all(bool noise, bool doubled, const epctx_allocator *allocator, bytes *out)
 {
     bytes b = rich_model(noise), more = {0};

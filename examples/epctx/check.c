@@ -115,7 +115,7 @@ static int report(const check_work *work, const epctx_state *state)
         count += is_wanted(work, state->compat[i].ep);
     if (count > 1 && work->against != NULL) {
         cli_fail_text(work->ep == NULL ? "%s: there is more than one entry, choose with --ep"
-                                       : "%s: the entry of this EP is there twice",
+                                       : "%s: this EP has two entries",
                       work->file);
         return CHECK_FAILED;
     }

@@ -574,7 +574,7 @@ static bool open_facts(facts *f, const char *file)
     add_model(f);
     if (f->short_of_memory) cli_fail_text("out of memory");
     else if (f->overlaid)
-        cli_fail_text("%s: its tensors lie over each other in the external data: they have %" PRIu64
+        cli_fail_text("%s: its tensors overlap in the external data: they have %" PRIu64
                       " bytes, the files %" PRIu64, file, f->read, f->there);
     return !f->short_of_memory && !f->overlaid;
 }
