@@ -405,11 +405,14 @@ static epctx_status put_value(epctx_model *model, uint64_t *random)
     value.dims = dims;
     switch (next_random(random, 3)) {
     case 0:
-        return epctx_graph_put_input(model, no_view, &value, after, NULL, NULL);
+        return epctx_graph_put_value(model, no_view, EPCTX_FIELD_GRAPH_INPUT, &value, after, NULL,
+                                     NULL);
     case 1:
-        return epctx_graph_put_output(model, no_view, &value, after, NULL, NULL);
+        return epctx_graph_put_value(model, no_view, EPCTX_FIELD_GRAPH_OUTPUT, &value, after, NULL,
+                                     NULL);
     default:
-        return epctx_graph_put_value(model, no_view, &value, no_view, NULL, NULL);
+        return epctx_graph_put_value(model, no_view, EPCTX_FIELD_GRAPH_VALUE_INFO, &value, no_view,
+                                     NULL, NULL);
     }
 }
 

@@ -303,9 +303,11 @@ static epctx_status edit_deep(epctx_model *model, int kind)
     case 10:
         return epctx_view_move(model, node_at(model, 2).view, main_graph(model), NULL, NULL);
     case 11:
-        return epctx_graph_put_input(model, no_view, &value, main_graph(model), NULL, NULL);
+        return epctx_graph_put_value(model, no_view, EPCTX_FIELD_GRAPH_INPUT, &value,
+                                     main_graph(model), NULL, NULL);
     case 12:
-        return epctx_graph_put_output(model, no_view, &value, no_view, NULL, NULL);
+        return epctx_graph_put_value(model, no_view, EPCTX_FIELD_GRAPH_OUTPUT, &value, no_view,
+                                     NULL, NULL);
     case 13:
         return put_tensor(model);
     case 14:
@@ -344,7 +346,8 @@ static epctx_status edit(epctx_model *model, int kind)
         added.elem_type = EPCTX_ONNX_FLOAT;
         added.rank = 3;
         added.dims = dims;
-        return epctx_graph_put_value(model, no_view, &added, no_view, NULL, NULL);
+        return epctx_graph_put_value(model, no_view, EPCTX_FIELD_GRAPH_VALUE_INFO, &added, no_view,
+                                     NULL, NULL);
     case 4:
         return epctx_model_put_opset(model, epctx_str_of("com.microsoft"), 1, NULL);
     case 5:
@@ -906,9 +909,9 @@ TEST(rename_in_rare_places)
     it = epctx_model_functions(&model);
     CHECK_TRUE(epctx_next_function(&it, &function));
     CHECK_UINT(function.node_count, 2);
-    CHECK_INT(
-        epctx_graph_put_input(&model, function.view, &(epctx_value){0}, no_view, NULL, &error),
-        EPCTX_ERR_ARG);
+    CHECK_INT(epctx_graph_put_value(&model, function.view, EPCTX_FIELD_GRAPH_INPUT,
+                                    &(epctx_value){0}, no_view, NULL, &error),
+              EPCTX_ERR_ARG);
     epctx_model_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);

@@ -389,9 +389,9 @@ static epctx_status op_edit(stage *s, epctx_error *error)
     STEP(epctx_view_move(m, placed, view.view, &placed, error));
     STEP(epctx_message_put_copy(m, epctx_model_graph(m).view, 1, view.view, none, &placed, error));
     STEP(epctx_view_remove(m, placed, error));
-    STEP(epctx_graph_put_input(m, none, &value, none, NULL, error));
-    STEP(epctx_graph_put_output(m, none, &value, none, NULL, error));
-    STEP(epctx_graph_put_value(m, none, &value, none, NULL, error));
+    STEP(epctx_graph_put_value(m, none, EPCTX_FIELD_GRAPH_INPUT, &value, none, NULL, error));
+    STEP(epctx_graph_put_value(m, none, EPCTX_FIELD_GRAPH_OUTPUT, &value, none, NULL, error));
+    STEP(epctx_graph_put_value(m, none, EPCTX_FIELD_GRAPH_VALUE_INFO, &value, none, NULL, error));
     STEP(epctx_graph_put_initializer(m, none, &tensor, none, NULL, error));
     STEP(epctx_model_put_opset(m, epctx_str_of("d"), 1, error));
     STEP(epctx_model_set_opset(m, epctx_str_of("d"), 2, error));
