@@ -2057,55 +2057,53 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
 
 /* -- edits --
  *
- * They take views at any depth, of any message of the model, and are visible at once in every view
- * that is made afterwards. What was read before stays readable, and a view from before still leads
- * an edit to its field while that exists. When an edit fails, the model is as before.
+ * They take views at any depth, of any message of the model, and every view that is made afterwards
+ * shows them. What was read before stays readable, and an older view still leads an edit to its
+ * field while that exists. An edit that fails leaves the model as it was.
  *
  * Names and other text are copied into the model's arena. Payloads are borrowed and must stay valid
- * until the model is closed: the values of STRING and STRINGS attributes, the data of tensors,
- * epctx_message_set_data, and everything that is copied from a view.
+ * until the model is closed: values of STRING and STRINGS attributes, data of tensors,
+ * epctx_message_set_data, and what is copied from a view.
  *
  * `after` says where a new field goes: behind that field; an empty view: behind the last of its
  * kind; the view of the message it goes into: in front of the first of its kind. Whoever adds many
- * saves a search when `after` is what was placed before. `placed` (may be NULL) gets the view of
- * the new field.
- * Errors: ARG for a view that is not of this model or that was removed, and for the wrong kind of
- * message; GRAPH when the model has singular messages twice, which can be read but not edited;
- * LIMIT when messages would be nested too deep; NOMEM. */
+ * saves a search when `after` is what was placed before. `placed` (may be NULL) gets its view.
+ * Errors: ARG for a view that is not of this model or was removed, and for the wrong kind of
+ * message; GRAPH when singular messages stand twice, which can only be read; LIMIT when messages
+ * would be nested too deep; NOMEM. */
 
-/* An empty model: an empty graph and the IR version. */
+/* A model with an empty graph and the IR version. */
 EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
                                        const epctx_open_opts *opts, epctx_error *error);
 
-/* Number to hand to epctx_model_undo; undo takes back every edit made since, to the byte. */
+/* Undo takes back every edit since the mark, to the byte. */
 EPCTX_API size_t epctx_model_mark(const epctx_model *model);
 EPCTX_API void epctx_model_undo(epctx_model *model, size_t mark);
 
-/* What was edited since a view was made shows in it again; `parent` (may be NULL) gets the message
- * around it, an empty view around the ModelProto. */
+/* Makes an older view show the edits since; `parent` (may be NULL) gets the message around it, an
+ * empty view around the ModelProto. */
 EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, epctx_view *parent,
                                           epctx_error *error);
 /* Removes the field that holds `view`. */
 EPCTX_API epctx_status epctx_view_remove(epctx_model *model, epctx_view view, epctx_error *error);
-/* Moves a field to another place in its message: nodes, graph inputs and outputs ... */
+/* Moves a field to another place in its message. */
 EPCTX_API epctx_status epctx_view_move(epctx_model *model, epctx_view view, epctx_view after,
                                        epctx_view *placed, epctx_error *error);
-/* Adds the payload of `other` to `parent` as field `number`. `other` may be a view of this or of
- * another model, which must stay open as long as this one; it is copied as it is now; none adds an
- * empty message. In a TypeProto it takes the place of a type of another kind. */
+/* Adds the payload of `other` as it is now, a view of this or of another model (which must stay open
+ * as long as this one), as field `number`; none: an empty message. In a TypeProto it takes the place
+ * of a type of another kind. */
 EPCTX_API epctx_status epctx_message_put_copy(epctx_model *model, epctx_view parent,
                                               uint32_t number, epctx_view other, epctx_view after,
                                               epctx_view *placed, epctx_error *error);
 
-/* Sets a string, bytes or integer field of a message by its number in onnx.proto. However often it
- * stands there, one is left, in the place of the last; one that says the same stays as it is. Other
- * members of a oneof go. What has the number and another wire type is an unknown field and stays. An
- * over-long length keeps its width when the new one fits. */
+/* Sets a string, bytes or integer field by its number in onnx.proto. Of several one is left, in the
+ * place of the last; one with this value keeps its bytes. Other members of a oneof go, a field with
+ * another wire type is an unknown one and stays. An over-long length keeps its width where it can. */
 EPCTX_API epctx_status epctx_message_set_str(epctx_model *model, epctx_view message,
                                              uint32_t number, epctx_str text, epctx_error *error);
 EPCTX_API epctx_status epctx_message_set_int(epctx_model *model, epctx_view message,
                                              uint32_t number, int64_t value, epctx_error *error);
-/* epctx_message_set_str that borrows. */
+/* Borrows. */
 EPCTX_API epctx_status epctx_message_set_data(epctx_model *model, epctx_view message,
                                               uint32_t number, epctx_span data, epctx_error *error);
 /* Removes every field of that number, whatever its wire type. */
@@ -2114,34 +2112,32 @@ EPCTX_API epctx_status epctx_message_remove_field(epctx_model *model, epctx_view
 /* Adds one string to a repeated field, e.g. an input to a node. */
 EPCTX_API epctx_status epctx_message_put_str(epctx_model *model, epctx_view message,
                                              uint32_t number, epctx_str text, epctx_error *error);
-/* Replaces one string, given by the body of its field, e.g. one input of a node. */
+/* Replaces one string, given by the body of its field. */
 EPCTX_API epctx_status epctx_view_set_str(epctx_model *model, epctx_view field, epctx_str text,
                                           epctx_error *error);
 
-/* Sets an attribute of a node. One that is there keeps its place, its doc string and its unknown
- * fields; its type may change. All types that a record holds: numbers, strings and lists of them,
- * a tensor with its data (not of strings), a graph. Others are ERR_UNSUPPORTED: copy them. */
+/* Sets an attribute of a node. An existing one keeps its place, its doc string and its unknown
+ * fields; its type may change. Takes what a record holds: numbers, strings and lists of them, a
+ * tensor with its data (not of strings), a graph; ERR_UNSUPPORTED for others: copy them. */
 EPCTX_API epctx_status epctx_node_set_attr(epctx_model *model, epctx_view node,
                                            const epctx_attr *attr, epctx_error *error);
 /* The same from an attribute of any node of any model. */
 EPCTX_API epctx_status epctx_node_copy_attr(epctx_model *model, epctx_view node, epctx_view attr,
                                             epctx_error *error);
-/* epctx_node_set_attr of one number or string; the string is borrowed. */
+/* The same for one number or (borrowed) string. */
 EPCTX_API epctx_status epctx_node_set_int(epctx_model *model, epctx_view node, const char *name,
                                           int64_t value, epctx_error *error);
 EPCTX_API epctx_status epctx_node_set_str(epctx_model *model, epctx_view node, const char *name,
                                           epctx_str value, epctx_error *error);
-/* Removes an attribute; no error when there is none. */
+/* No error when there is none. */
 EPCTX_API epctx_status epctx_node_remove_attr(epctx_model *model, epctx_view node, epctx_str name,
                                               epctx_error *error);
 
-/* Adds a node to a graph or function; an empty view is the main graph, here and below. Attributes
- * as in epctx_node_set_attr. */
+/* Adds a node to a graph or function; an empty view is the main graph, here and below. */
 EPCTX_API epctx_status epctx_graph_put_node(epctx_model *model, epctx_view graph,
                                             const epctx_node *node, epctx_view after,
                                             epctx_view *placed, epctx_error *error);
-/* Adds a value as field `number`: EPCTX_FIELD_GRAPH_INPUT, _OUTPUT, _VALUE_INFO. elem_type 0: no
- * type. */
+/* Adds a value as EPCTX_FIELD_GRAPH_INPUT, _OUTPUT or _VALUE_INFO. elem_type 0: no type. */
 EPCTX_API epctx_status epctx_graph_put_value(epctx_model *model, epctx_view graph, uint32_t number,
                                              const epctx_value *value, epctx_view after,
                                              epctx_view *placed, epctx_error *error);
@@ -2150,15 +2146,14 @@ EPCTX_API epctx_status epctx_graph_put_initializer(epctx_model *model, epctx_vie
                                                    const epctx_tensor *tensor, epctx_view after,
                                                    epctx_view *placed, epctx_error *error);
 
-/* Gives a tensor, wherever it is, raw data (borrowed) or a reference to bytes in a file (the location
- * is copied) instead of the data that it has. */
+/* Gives a tensor raw data (borrowed) or a reference to bytes in a file instead of its data. */
 EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tensor, epctx_span data,
                                             epctx_error *error);
 EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view tensor,
                                                  epctx_str location, uint64_t offset,
                                                  uint64_t length, epctx_error *error);
 
-/* Adds an opset import, or does nothing when the domain is already imported. */
+/* Adds an opset import; does nothing when the domain is already imported. */
 EPCTX_API epctx_status epctx_model_put_opset(epctx_model *model, epctx_str domain, int64_t version,
                                              epctx_error *error);
 /* Adds an opset import, or changes the version of the one that is there. */
@@ -2166,9 +2161,8 @@ EPCTX_API epctx_status epctx_model_set_opset(epctx_model *model, epctx_str domai
                                              epctx_error *error);
 EPCTX_API epctx_status epctx_model_remove_opset(epctx_model *model, epctx_str domain,
                                                 epctx_error *error);
-/* Sets or removes an entry of a list of key/value pairs: metadata of any message (`number` is its
- * epctx_metadata_field), EPCTX_FIELD_TENSOR_EXTERNAL_DATA. An entry with that key keeps its
- * place. */
+/* Sets (in its place) or removes an entry of a list of key/value pairs: metadata of any message
+ * (epctx_metadata_field), EPCTX_FIELD_TENSOR_EXTERNAL_DATA. */
 EPCTX_API epctx_status epctx_message_set_pair(epctx_model *model, epctx_view message,
                                               uint32_t number, epctx_str key, epctx_str value,
                                               epctx_error *error);
@@ -2190,44 +2184,41 @@ typedef struct epctx_name_opts {
 } epctx_name_opts;
 
 /* Renames a node. The name of an EPContext node may be the key into its binary (epctx_profile.key):
- * EPCTX_ERR_UNSUPPORTED, unless the binary holds the graph of this node alone. That no other node of
- * the model uses it is no proof; the build stamp of this very binary (>>gen) is, or opts->one_graph
- * says so. EPCTX_ERR_EXISTS when another node has the name. */
+ * EPCTX_ERR_UNSUPPORTED, unless the binary holds the graph of this node alone, which the build stamp
+ * of this very binary (>>gen) or opts->one_graph tells. EPCTX_ERR_EXISTS when another node has the
+ * name. */
 EPCTX_API epctx_status epctx_node_rename(epctx_model *model, epctx_view node, epctx_str name,
                                          const epctx_name_opts *opts, epctx_error *error);
 /* Puts a prefix in front of the names of EPContext nodes, or of all nodes (functions, subgraphs and
- * training graphs included) that have a name. Refused as above; then no name changes.
- * partition_name stays: where it is a key, it is one into the binary. `count` (may be NULL) gets
- * the number of nodes. */
+ * training graphs included) that have a name. Errors as above; partition_name stays: where it is a
+ * key, it is one into the binary. `count` (may be NULL) gets the number of nodes. */
 EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
                                           const epctx_name_opts *opts, size_t *count,
                                           epctx_error *error);
 
-/* A file that a model names, and the name that it gets there. */
+/* A file that a model names, and its new name there. */
 typedef struct epctx_file_rename {
     epctx_file_use use; /* EPCTX_USE_INITIALIZERS; anything else: a context binary */
     epctx_str from, to;
 } epctx_file_rename;
 
-/* Replaces the names of files wherever the model has them: locations of tensors, ep_cache_context and
- * ep_dlc_context of EPContext nodes. Names may be swapped; those that do not occur are passed over.
- * `to` is borrowed until the model is closed. */
+/* Replaces names of files: locations of tensors, ep_cache_context and ep_dlc_context of EPContext
+ * nodes. Names may be swapped, and need not occur. `to` is borrowed until the model is closed. */
 EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
                                                 const epctx_file_rename *renames, size_t count,
                                                 epctx_error *error);
 
-/* False while singular messages stand twice: then the model can be read, not edited. */
+/* False while singular messages stand twice. */
 EPCTX_API bool epctx_model_is_editable(const epctx_model *model);
-/* Makes what is read what is written: of singular fields that stand twice one stays, messages become
- * one, of others the last. `doubled_fn` (may be NULL) hears of each, with the name of the node that
- * it is in; what it returns ends the work, and then nothing has changed. */
+/* Of singular fields that stand twice one is left: messages become one, of others the last stays.
+ * `doubled_fn` (may be NULL) hears of each, with the name of its node; its failure ends the work, and
+ * then nothing has changed. */
 typedef epctx_status (*epctx_doubled_fn)(void *user, const epctx_field_info *field, epctx_str node,
                                          epctx_error *error);
 EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
                                                  void *user, epctx_error *error);
 
-/* Expands every message of the model, so that writing re-emits each one from its parts. The bytes
- * stay the same; tests use it. */
+/* Expands every message, so that writing re-emits each one from its parts: the same bytes. */
 EPCTX_API epctx_status epctx_model_rebuild(epctx_model *model, epctx_error *error);
 
 /* Exact size of the model as it would be written. */
@@ -2266,9 +2257,8 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
 EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path, epctx_str name,
                                             const epctx_span *parts, size_t part_count,
                                             epctx_output_file *out, epctx_error *error);
-/* Whether a model that is written to `path` may name a new file `name`: a valid name in a model, no
- * folder, not the model itself, and one that the EP of `profile` (may be NULL) accepts.
- * EPCTX_ERR_PATH. */
+/* EPCTX_ERR_PATH unless a model that is written to `path` may name a new file `name`: a valid name in
+ * a model, no folder, not the model itself, and one that the EP of `profile` (may be NULL) takes. */
 EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
                                                const epctx_profile *profile, epctx_error *error);
 
@@ -2283,9 +2273,6 @@ typedef enum epctx_change_kind {
     EPCTX_CHANGE_SKIPPED,      /* left as it is; `reason` says why */
     EPCTX_CHANGE_COUNT
 } epctx_change_kind;
-
-/* "embedded", "extracted" ... */
-EPCTX_API const char *epctx_change_name(epctx_change_kind kind);
 
 typedef struct epctx_change {
     epctx_change_kind kind;
@@ -12150,26 +12137,28 @@ typedef struct epctx__stamp_line {
     epctx_str word;
     uint64_t size, hash;
     epctx_str name; /* as stored: escaped */
+    bool alone;     /* the line of a binary that holds one graph */
 } epctx__stamp_line;
 
 static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line)
 {
-    epctx_str text;
-    epctx_str number;
+    epctx_str text, number;
+    bool file;
     if (rest->size == 0) {
         return false;
     }
     memset(line, 0, sizeof *line);
     text = epctx_str_cut(rest, '\n');
     line->word = epctx_str_cut(&text, ' ');
-    if (epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data") ||
-        epctx_str_is(line->word, "binary")) {
+    file = epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data") ||
+           epctx_str_is(line->word, "binary");
+    if (file) {
         number = epctx_str_cut(&text, ' ');
         epctx_str_take_number(&number, &line->size);
+    }
+    if (file || epctx_str_is(line->word, "options")) {
         number = epctx_str_cut(&text, ' ');
         epctx_str_take_hash(&number, &line->hash);
-    } else if (epctx_str_is(line->word, "options")) {
-        epctx_str_take_hash(&text, &line->hash);
     }
     line->name = text;
     return true;
@@ -12222,6 +12211,7 @@ static bool epctx__stamp_binary(const epctx_model *model, epctx_str source,
             found = epctx__only_context(model, source, node);
             line->name = found && node->embed_mode == 0 ? node->ep_cache_context
                                                         : epctx_str_of(NULL);
+            line->alone = epctx_str_is(epctx_str_cut(&rest, '\n'), "graphs 1");
             return found;
         }
     }
@@ -14158,27 +14148,21 @@ EPCTX_API epctx_status epctx_node_copy_attr(epctx_model *model, epctx_view node,
     return epctx__set_attr(model, node, NULL, attr, error);
 }
 
-EPCTX_API epctx_status epctx_node_set_int(epctx_model *model, epctx_view node, const char *name,
-                                          int64_t value, epctx_error *error)
-{
-    epctx_attr attr;
-    memset(&attr, 0, sizeof attr);
-    attr.name = epctx_str_of(name);
-    attr.type = EPCTX_ATTR_INT;
-    attr.i = value;
-    return epctx_node_set_attr(model, node, &attr, error);
-}
-
-EPCTX_API epctx_status epctx_node_set_str(epctx_model *model, epctx_view node, const char *name,
-                                          epctx_str value, epctx_error *error)
-{
-    epctx_attr attr;
-    memset(&attr, 0, sizeof attr);
-    attr.name = epctx_str_of(name);
-    attr.type = EPCTX_ATTR_STRING;
-    attr.s = value;
-    return epctx_node_set_attr(model, node, &attr, error);
-}
+#define EPCTX__SET_ATTR(set_name, value_type, attr_type, member)                                   \
+    EPCTX_API epctx_status epctx_node_##set_name(epctx_model *model, epctx_view node,              \
+                                                 const char *name, value_type value,               \
+                                                 epctx_error *error)                               \
+    {                                                                                              \
+        epctx_attr attr;                                                                           \
+        memset(&attr, 0, sizeof attr);                                                             \
+        attr.name = epctx_str_of(name);                                                            \
+        attr.type = attr_type;                                                                     \
+        attr.member = value;                                                                       \
+        return epctx_node_set_attr(model, node, &attr, error);                                     \
+    }
+EPCTX__SET_ATTR(set_int, int64_t, EPCTX_ATTR_INT, i)
+EPCTX__SET_ATTR(set_str, epctx_str, EPCTX_ATTR_STRING, s)
+#undef EPCTX__SET_ATTR
 
 EPCTX_API epctx_status epctx_node_remove_attr(epctx_model *model, epctx_view node, epctx_str name,
                                               epctx_error *error)
@@ -14475,17 +14459,9 @@ static epctx_status epctx__find_contexts(epctx__renaming *r)
  * how many nodes of one model use it says nothing about the graphs of others. */
 static bool epctx__is_alone(const epctx_model *model, const epctx_epnode *node)
 {
-    epctx__stamp_line line, graphs;
+    epctx__stamp_line line;
     epctx_epnode only;
-    epctx_str rest;
-    bool alone = false;
-    if (!epctx__stamp_of(model, node->source, &rest)) {
-        return false;
-    }
-    while (!alone && epctx__stamp_next(&rest, &graphs)) {
-        alone = epctx_str_is(graphs.word, "graphs") && epctx_str_is(graphs.name, "1");
-    }
-    return alone && epctx__stamp_binary(model, node->source, &line, &only) &&
+    return epctx__stamp_binary(model, node->source, &line, &only) && line.alone &&
            only.embed_mode == node->embed_mode &&
            epctx_str_eq(only.ep_cache_context, node->ep_cache_context) &&
            epctx__stamp_verify_node(model, &line, &only, NULL, false, NULL) == EPCTX_OK;
@@ -14586,10 +14562,7 @@ static epctx_status epctx__rename(epctx_model *model, const epctx_slot *only, ep
     if (opts != NULL) {
         r.opts = *opts;
     }
-    epctx_map_init(&r.files, &model->arena);
-    epctx_map_init(&r.primaries, &model->arena);
-    epctx_map_init(&r.secondaries, &model->arena);
-    epctx_map_init(&r.staying, &model->arena);
+    r.files.arena = r.primaries.arena = r.secondaries.arena = r.staying.arena = &model->arena;
     EPCTX__TRY(b.status);
     b.status = epctx__rename_nodes(&r, text, count);
     return epctx__build_end(&b);
@@ -14886,13 +14859,6 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
 
 #ifndef EPCTX_NO_EDIT
 
-EPCTX_API const char *epctx_change_name(epctx_change_kind kind)
-{
-    static const char *const names[] = {"embedded", "extracted", "followed", "inlined",
-                                        "external", "pruned",    "source",   "skipped"};
-    return (unsigned)kind < EPCTX_CHANGE_COUNT ? names[kind] : "unknown";
-}
-
 EPCTX_API epctx_status epctx_changes_put(epctx_changes *changes, epctx_arena *arena,
                                          const epctx_change *change, epctx_error *error)
 {
@@ -14945,25 +14911,23 @@ EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
                                                const epctx_profile *profile, epctx_error *error)
 {
     epctx_error reason;
+    const char *why = NULL;
+    const char *ep = "";
     if (epctx_path_check(name, &reason) != EPCTX_OK) {
         return epctx_fail(error, EPCTX_ERR_PATH, "new file: %s; choose another name",
                           reason.message);
     }
-    if (profile != NULL && (profile->traits & EPCTX_NO_DOTS) != 0 &&
-        epctx_path_has_dots(name)) {
-        return epctx_fail(error, EPCTX_ERR_PATH,
-                          "new file '%S': the EP %s refuses '..' anywhere in a name; choose another",
-                          &name, profile->name);
+    if (profile != NULL && (profile->traits & EPCTX_NO_DOTS) != 0 && epctx_path_has_dots(name)) {
+        why = " refuses '..' anywhere in a name";
+        ep = profile->name;
+    } else if (epctx_path_is_separator(name.data[name.size - 1])) {
+        why = "it is a folder";
+    } else if (epctx_str_eq(name, epctx_path_file(path))) {
+        why = "it would be the model itself";
     }
-    if (epctx_path_is_separator(name.data[name.size - 1])) {
-        return epctx_fail(error, EPCTX_ERR_PATH,
-                          "new file '%S' is a folder; choose a file's name", &name);
-    }
-    if (epctx_str_eq(name, epctx_path_file(path))) {
-        return epctx_fail(error, EPCTX_ERR_PATH,
-                          "new file '%S' would be the model itself; choose another name", &name);
-    }
-    return EPCTX_OK;
+    return why == NULL ? EPCTX_OK
+                       : epctx_fail(error, EPCTX_ERR_PATH,
+                                    "new file '%S': %s%s; choose another name", &name, ep, why);
 }
 
 /* -- what embedding and extracting share -- */
@@ -15342,24 +15306,6 @@ static epctx_status epctx__extract_store(epctx__convert *c, epctx__context_node 
     return epctx__convert_note(c, EPCTX_CHANGE_EXTRACTED, n, n->same->name, n->bytes.size, NULL);
 }
 
-/* EPs that want every node to name the binary: secondary nodes become primary ones. */
-static epctx_status epctx__extract_end(epctx__convert *c)
-{
-    size_t i;
-    for (i = 0; i < c->node_count; i++) {
-        epctx__context_node *n = &c->nodes[i];
-        if (n->secondary && n->ep->converted > 0 &&
-            (n->ep->profile->traits & EPCTX_ALL_NAME) != 0) {
-            epctx_str name = n->ep->first->same->name;
-            n->secondary = false;
-            EPCTX__TRY(epctx_node_set_int(c->model, n->view, "main_context", 1, c->error));
-            EPCTX__TRY(epctx__convert_store(c, n, name));
-            EPCTX__TRY(epctx__convert_note(c, EPCTX_CHANGE_FOLLOWED, n, name, 0, NULL));
-        }
-    }
-    return EPCTX_OK;
-}
-
 /* -- both -- */
 
 static epctx_status epctx__convert_contexts(epctx__convert *c)
@@ -15381,7 +15327,17 @@ static epctx_status epctx__convert_contexts(epctx__convert *c)
             }
         }
     }
-    EPCTX__TRY(embed ? EPCTX_OK : epctx__extract_end(c));
+    for (i = 0; i < c->node_count && !embed; i++) {
+        epctx__context_node *n = &c->nodes[i];
+        if (n->secondary && n->ep->converted > 0 &&
+            (n->ep->profile->traits & EPCTX_ALL_NAME) != 0) {
+            epctx_str name = n->ep->first->same->name;
+            n->secondary = false; /* the EP wants every node to name the binary */
+            EPCTX__TRY(epctx_node_set_int(c->model, n->view, "main_context", 1, c->error));
+            EPCTX__TRY(epctx__convert_store(c, n, name));
+            EPCTX__TRY(epctx__convert_note(c, EPCTX_CHANGE_FOLLOWED, n, name, 0, NULL));
+        }
+    }
     EPCTX__TRY(epctx__convert_settle(c));
     return embed ? epctx__check_huge(c->model, "keep contexts in files, or choose a node", c->error)
                  : EPCTX_OK;
@@ -15404,9 +15360,7 @@ static epctx_status epctx__convert_run(epctx_model *model, const epctx_convert_o
         c.opts = *opts;
     }
     c.path = epctx_str_of(c.opts.output_path != NULL ? c.opts.output_path : model->path);
-    epctx_map_init(&c.sizes, c.arena);
-    epctx_map_init(&c.seen, c.arena);
-    epctx_map_init(&c.taken, c.arena);
+    c.sizes.arena = c.seen.arena = c.taken.arena = c.arena;
     if (b.status == EPCTX_OK) {
         b.status = epctx__convert_contexts(&c);
     }

@@ -37,6 +37,13 @@ typedef struct epctx_combined {
     size_t file_count;
 } epctx_combined;
 
+static inline const char *ops_change_name(epctx_change_kind kind)
+{
+    static const char *const names[] = {"embedded", "extracted", "followed", "inlined",
+                                        "external", "pruned",    "source",   "skipped"};
+    return (unsigned)kind < EPCTX_CHANGE_COUNT ? names[kind] : "unknown";
+}
+
 /* -- memory -- */
 
 static inline epctx_status ops_nomem(const epctx_arena *arena, epctx_error *error)
