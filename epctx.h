@@ -1930,6 +1930,9 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
  * of epctx_path_map. `context_file_path` as in epctx_check_opts; may be NULL. */
 EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
                                                 const char *context_file_path, epctx_error *error);
+/* Whether the context of an EPContext node holds the graph of this node alone. Only the stamp of
+ * this very binary tells: that no other node of the model uses it proves nothing. */
+EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx_epnode *node);
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -2174,27 +2177,6 @@ EPCTX_API epctx_status epctx_model_set_metadata(epctx_model *model, epctx_str ke
                                                 epctx_error *error);
 EPCTX_API epctx_status epctx_model_remove_metadata(epctx_model *model, epctx_str key,
                                                    epctx_error *error);
-
-/* How values and nodes get other names. NULL stands for all defaults. */
-typedef struct epctx_name_opts {
-    const epctx_profile *profile; /* default: of each node's source */
-    bool one_graph; /* every binary holds the graph of one node: the caller knows */
-    bool any_io;    /* values at EPContext nodes may change in spite of EPCTX_IO_NAMES */
-    bool all_nodes; /* epctx_model_prefix: not the EPContext nodes alone */
-} epctx_name_opts;
-
-/* Renames a node. The name of an EPContext node may be the key into its binary (epctx_profile.key):
- * EPCTX_ERR_UNSUPPORTED, unless the binary holds the graph of this node alone, which the build stamp
- * of this very binary (>>gen) or opts->one_graph tells. EPCTX_ERR_EXISTS when another node has the
- * name. */
-EPCTX_API epctx_status epctx_node_rename(epctx_model *model, epctx_view node, epctx_str name,
-                                         const epctx_name_opts *opts, epctx_error *error);
-/* Puts a prefix in front of the names of EPContext nodes, or of all nodes (functions, subgraphs and
- * training graphs included) that have a name. Errors as above; partition_name stays: where it is a
- * key, it is one into the binary. `count` (may be NULL) gets the number of nodes. */
-EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
-                                          const epctx_name_opts *opts, size_t *count,
-                                          epctx_error *error);
 
 /* A file that a model names, and its new name there. */
 typedef struct epctx_file_rename {
@@ -12305,6 +12287,16 @@ EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
     return EPCTX_OK;
 }
 
+EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx_epnode *node)
+{
+    epctx__stamp_line line;
+    epctx_epnode only;
+    return epctx__stamp_binary(model, node->source, &line, &only) && line.alone &&
+           only.embed_mode == node->embed_mode &&
+           epctx_str_eq(only.ep_cache_context, node->ep_cache_context) &&
+           epctx__stamp_verify_node(model, &line, &only, NULL, false, NULL) == EPCTX_OK;
+}
+
 #ifndef EPCTX_NO_EDIT
 
 /* -- making -- */
@@ -14409,190 +14401,6 @@ EPCTX_API epctx_status epctx_model_remove_metadata(epctx_model *model, epctx_str
 {
     return epctx_message_remove_pair(model, epctx__slot_view(model->root),
                                      EPCTX_FIELD_MODEL_METADATA_PROPS, key, error);
-}
-
-/* -- edits: names of nodes -- */
-
-typedef struct epctx__renaming {
-    epctx_model *model;
-    epctx_error *error;
-    epctx_name_opts opts;
-    const epctx_slot *only; /* the node, NULL: all that take a prefix */
-    /* What EPContext nodes say about each other: whether a binary holds one graph. */
-    epctx_map files;       /* path of a binary -> primary nodes that name it */
-    epctx_map primaries;   /* name of a profile -> its primary nodes */
-    epctx_map secondaries; /* the same for secondary ones */
-    epctx_map staying;     /* names of the other nodes */
-} epctx__renaming;
-
-static const epctx_profile *epctx__profile_for(const epctx__renaming *r, const epctx_epnode *node)
-{
-    return r->opts.profile != NULL ? r->opts.profile : epctx_profile_of(node->source);
-}
-
-static epctx_status epctx__count_up(epctx_map *map, epctx_str key, epctx_error *error)
-{
-    uint32_t count = epctx_map_get(map, key);
-    return epctx__map_set(map, key, count == EPCTX_MAP_NONE ? 1 : count + 1, error);
-}
-
-static epctx_status epctx__find_contexts(epctx__renaming *r)
-{
-    epctx_walk walk;
-    epctx_node_view view;
-    epctx_walk_begin(&walk, r->model);
-    while (epctx_walk_epnode(&walk, &view)) {
-        epctx_epnode node;
-        if (!epctx_node_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK) {
-            continue;
-        }
-        EPCTX__TRY(epctx__count_up(node.main_context == 0 ? &r->secondaries : &r->primaries,
-                                   epctx_str_of(epctx__profile_for(r, &node)->name), r->error));
-        if (node.main_context != 0 && node.embed_mode == 0) {
-            EPCTX__TRY(epctx__count_up(&r->files, node.ep_cache_context, r->error));
-        }
-    }
-    return EPCTX_OK;
-}
-
-/* Does the context of a node hold one graph and no more? Only the stamp of this very binary tells:
- * how many nodes of one model use it says nothing about the graphs of others. */
-static bool epctx__is_alone(const epctx_model *model, const epctx_epnode *node)
-{
-    epctx__stamp_line line;
-    epctx_epnode only;
-    return epctx__stamp_binary(model, node->source, &line, &only) && line.alone &&
-           only.embed_mode == node->embed_mode &&
-           epctx_str_eq(only.ep_cache_context, node->ep_cache_context) &&
-           epctx__stamp_verify_node(model, &line, &only, NULL, false, NULL) == EPCTX_OK;
-}
-
-/* The name of an EPContext node may be the key into its binary. */
-static epctx_status epctx__check_name(const epctx__renaming *r, const epctx_node_view *view)
-{
-    epctx_epnode node;
-    const epctx_profile *profile;
-    const char *why;
-    epctx_str ep;
-    if (!epctx_node_is_epnode(view)) {
-        return EPCTX_OK;
-    }
-    EPCTX__TRY(epctx_epnode_read(view, &node, r->error));
-    profile = epctx__profile_for(r, &node);
-    ep = epctx_str_of(profile->name);
-    if (profile->key != EPCTX_KEY_NODE_NAME) {
-        return EPCTX_OK;
-    }
-    if (node.main_context == 0 || epctx__has(&r->secondaries, ep)) {
-        why = "several nodes share a context, and the EP finds the graph in it by the node's name";
-    } else if (node.embed_mode == 0 && epctx_map_get(&r->files, node.ep_cache_context) > 1) {
-        why = "several nodes name this binary, and the EP finds the graph in it by the node's "
-              "name";
-    } else if (r->opts.one_graph ||
-               (epctx_map_get(&r->primaries, ep) == 1 && epctx__is_alone(r->model, &node))) {
-        return EPCTX_OK;
-    } else {
-        why = "the EP finds the graph in the binary by the node's name, unless the binary holds "
-              "this graph alone, and no build stamp says that it does (if so: one_graph)";
-    }
-    return epctx_fail(r->error, EPCTX_ERR_UNSUPPORTED, "%S EPContext node cannot be renamed: %s",
-                      &ep, why);
-}
-
-static bool epctx__is_renamed(const epctx__renaming *r, const epctx_node_view *node)
-{
-    return r->only != NULL
-               ? node->view.slot == r->only
-               : node->name.size > 0 && (r->opts.all_nodes || epctx_node_is_epnode(node));
-}
-
-/* `text` becomes the name of the one node, or a prefix of all names. */
-static epctx_status epctx__rename_nodes(epctx__renaming *r, epctx_str text, size_t *count)
-{
-    epctx_node_view node;
-    epctx_walk walk;
-    EPCTX__TRY(epctx__find_contexts(r));
-    epctx_walk_begin(&walk, r->model);
-    while (epctx_walk_next(&walk, &node)) {
-        epctx_status status = epctx__is_renamed(r, &node)
-                                  ? epctx__check_name(r, &node)
-                                  : epctx__map_set(&r->staying, node.name, 1, r->error);
-        epctx_blame(r->error, r->model->path, &node.name, NULL);
-        EPCTX__TRY(status);
-    }
-    epctx_walk_begin(&walk, r->model);
-    while (epctx_walk_next(&walk, &node)) {
-        size_t kept = r->only == NULL ? node.name.size : 0;
-        epctx_text name;
-        epctx_str new_name;
-        epctx_span bytes;
-        char *memory;
-        if (!epctx__is_renamed(r, &node)) {
-            continue;
-        }
-        EPCTX__NEW(memory, char, text.size + kept + 1, &r->model->arena, r->error);
-        name = epctx_text_of(memory, text.size + kept + 1);
-        epctx_text_put(&name, text);
-        epctx_text_put(&name, epctx__str((const uint8_t *)node.name.data, kept));
-        new_name = epctx_text_str(&name);
-        if (new_name.size > 0 && epctx__has(&r->staying, new_name)) {
-            epctx_fail(r->error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is",
-                       &new_name);
-            epctx_blame(r->error, r->model->path, &node.name, NULL);
-            return EPCTX_ERR_EXISTS;
-        }
-        bytes.data = (const uint8_t *)new_name.data; /* in the arena already */
-        bytes.size = new_name.size;
-        EPCTX__TRY(
-            epctx_message_set_data(r->model, node.view, EPCTX_FIELD_NODE_NAME, bytes, r->error));
-        ++*count;
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__rename(epctx_model *model, const epctx_slot *only, epctx_str text,
-                                  const epctx_name_opts *opts, size_t *count, epctx_error *error)
-{
-    epctx__builder b = epctx__builder_of(model, error);
-    epctx__renaming r;
-    memset(&r, 0, sizeof r);
-    r.model = model;
-    r.error = error;
-    r.only = only;
-    if (opts != NULL) {
-        r.opts = *opts;
-    }
-    r.files.arena = r.primaries.arena = r.secondaries.arena = r.staying.arena = &model->arena;
-    EPCTX__TRY(b.status);
-    b.status = epctx__rename_nodes(&r, text, count);
-    return epctx__build_end(&b);
-}
-
-EPCTX_API epctx_status epctx_node_rename(epctx_model *model, epctx_view node, epctx_str name,
-                                         const epctx_name_opts *opts, epctx_error *error)
-{
-    epctx__builder b = epctx__builder_of(model, error);
-    const epctx_slot *slot = epctx__locate_message(&b, node, EPCTX_KIND_NODE);
-    size_t count = 0;
-    EPCTX__TRY(b.status);
-    return epctx_str_eq(epctx_node_of(epctx__slot_view(slot)).name, name)
-               ? EPCTX_OK
-               : epctx__rename(model, slot, name, opts, &count, error);
-}
-
-EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
-                                          const epctx_name_opts *opts, size_t *count,
-                                          epctx_error *error)
-{
-    size_t done = 0;
-    epctx_status status;
-    epctx_error_clear(error);
-    status = prefix.size > 0 ? epctx__rename(model, NULL, prefix, opts, &done, error)
-                             : epctx_fail(error, EPCTX_ERR_ARG, "the prefix is empty");
-    if (count != NULL) {
-        *count = status == EPCTX_OK ? done : 0;
-    }
-    return status;
 }
 
 /* -- edits: names of files -- */
