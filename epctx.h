@@ -13161,16 +13161,13 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
 
 /* -- edits: the journal -- */
 
-static void epctx__touch(epctx_slot *slot, bool made)
+/* What an edit of a field, or its undoing, means for the messages around it. */
+static void epctx__touch(epctx_model *model, const epctx_slot *slot, bool made)
 {
-    for (; slot != NULL; slot = slot->parent) {
-        slot->message->edits += made ? 1u : UINT32_MAX; /* UINT32_MAX: minus one */
+    const epctx_slot *up;
+    for (up = slot->parent; up != NULL; up = up->parent) {
+        up->message->edits += made ? 1u : UINT32_MAX; /* UINT32_MAX: minus one */
     }
-}
-
-/* The main graph came or went. */
-static void epctx__graph_moved(epctx_model *model, const epctx_slot *slot)
-{
     if (slot->parent == model->root && slot->number == EPCTX_FIELD_MODEL_GRAPH) {
         model->graph = model->shown_graph = epctx__find_graph(model->root);
     }
@@ -13192,8 +13189,7 @@ static epctx_status epctx__journal(epctx_model *model, epctx_slot *parent, epctx
     slot->removed = !edit->inserted;
     model->edits = edit;
     model->edit_count++;
-    epctx__touch(slot->parent, true);
-    epctx__graph_moved(model, slot);
+    epctx__touch(model, slot, true);
     return EPCTX_OK;
 }
 
@@ -13219,8 +13215,7 @@ EPCTX_API void epctx_model_undo(epctx_model *model, size_t mark)
             message->hint = NULL;
         }
         slot->removed = edit->inserted;
-        epctx__touch(slot->parent, false);
-        epctx__graph_moved(model, slot);
+        epctx__touch(model, slot, false);
         model->edits = edit->before;
         model->edit_count--;
     }
@@ -13458,14 +13453,17 @@ static void *epctx__build_alloc(epctx__builder *b, size_t size)
     return memory;
 }
 
-static epctx_slot *epctx__new_slot(epctx__builder *b, epctx_slot *parent, uint32_t number,
-                                   epctx_wire wire)
+/* A field; borrows the bytes: those of the payload (`wire` LEN), else tag and value. */
+static epctx_slot *epctx__add_slot(epctx__builder *b, epctx_slot *parent, uint32_t number,
+                                   epctx_wire wire, const void *data, size_t size)
 {
     epctx_slot *slot = (epctx_slot *)epctx__build_alloc(b, sizeof *slot);
     if (slot != NULL) {
         slot->number = number;
         slot->wire = (uint8_t)wire;
         slot->split = wire == EPCTX_WIRE_LEN;
+        slot->data = (const uint8_t *)data;
+        slot->size = size;
         if (parent != NULL) {
             epctx__link_slot(parent, parent->message->last, slot);
         }
@@ -13473,16 +13471,10 @@ static epctx_slot *epctx__new_slot(epctx__builder *b, epctx_slot *parent, uint32
     return slot;
 }
 
-/* Borrows the bytes. */
 static epctx_slot *epctx__add_bytes(epctx__builder *b, epctx_slot *parent, uint32_t number,
                                     const void *data, size_t size)
 {
-    epctx_slot *slot = epctx__new_slot(b, parent, number, EPCTX_WIRE_LEN);
-    if (slot != NULL) {
-        slot->data = (const uint8_t *)(data != NULL ? data : "");
-        slot->size = size;
-    }
-    return slot;
+    return epctx__add_slot(b, parent, number, EPCTX_WIRE_LEN, data != NULL ? data : "", size);
 }
 
 /* Copies the text. */
@@ -13501,18 +13493,15 @@ static epctx_slot *epctx__add_scalar(epctx__builder *b, epctx_slot *parent, uint
                                      epctx_wire wire, uint64_t value)
 {
     const size_t most = 16; /* tag and varint have 15 bytes at most */
-    epctx_slot *slot = epctx__new_slot(b, parent, number, wire);
+    const bool varint = wire == EPCTX_WIRE_VARINT;
     uint8_t *bytes = (uint8_t *)epctx__build_alloc(b, most);
     pb_ostream_t stream = pb_ostream_from_buffer(bytes, most);
-    const bool varint = wire == EPCTX_WIRE_VARINT;
     uint32_t word = (uint32_t)value;
     if (bytes != NULL) {
         (void)pb_encode_tag(&stream, varint ? PB_WT_VARINT : PB_WT_32BIT, number);
         (void)(varint ? pb_encode_varint(&stream, value) : pb_encode_fixed32(&stream, &word));
-        slot->data = bytes;
-        slot->size = stream.bytes_written;
     }
-    return slot;
+    return epctx__add_slot(b, parent, number, wire, bytes, stream.bytes_written);
 }
 
 static epctx_slot *epctx__add_varint(epctx__builder *b, epctx_slot *parent, uint32_t number,
@@ -13541,7 +13530,7 @@ static void epctx__make_message(epctx__builder *b, epctx_slot *slot)
 /* A message to be filled; NULL after a failure. */
 static epctx_slot *epctx__add_message(epctx__builder *b, epctx_slot *parent, uint32_t number)
 {
-    epctx_slot *slot = epctx__new_slot(b, parent, number, EPCTX_WIRE_LEN);
+    epctx_slot *slot = epctx__add_slot(b, parent, number, EPCTX_WIRE_LEN, NULL, 0);
     epctx__make_message(b, slot);
     return b->status == EPCTX_OK ? slot : NULL;
 }
@@ -13742,12 +13731,11 @@ static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx
 
 static epctx_slot *epctx__clone(epctx__builder *b, epctx_slot *parent, const epctx_slot *slot)
 {
-    epctx_slot *copy = epctx__new_slot(b, parent, slot->number, (epctx_wire)slot->wire);
+    epctx_slot *copy = epctx__add_slot(b, parent, slot->number, (epctx_wire)slot->wire, slot->data,
+                                       slot->size);
     if (copy == NULL) {
         return NULL;
     }
-    copy->data = slot->data;
-    copy->size = slot->size;
     copy->head = slot->head;
     copy->split = slot->split;
     if (epctx__is_changed(slot)) {
@@ -14815,12 +14803,13 @@ static epctx_status epctx__convert_count(epctx__convert *c, epctx__context_node 
     return EPCTX_OK;
 }
 
-/* A node, and its EP: `eps` has the numbers by source. */
+/* A node, its EP (`eps` has the numbers by source), and whether the conversion concerns it. */
 static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view *view,
                                         epctx_map *eps, epctx__context_node *n)
 {
     epctx__context_ep *ep;
     epctx_epnode made;
+    const char *reason;
     uint32_t at;
     EPCTX__TRY(epctx_epnode_read(view, &n->node, c->error));
     at = epctx_map_get(eps, n->node.source);
@@ -14843,13 +14832,6 @@ static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view
     }
     ep->owners[n->node.embed_mode] += n->owner;
     ep->secondaries += n->secondary;
-    return EPCTX_OK;
-}
-
-/* Finds whether the conversion concerns a node; notes what it leaves alone. */
-static epctx_status epctx__convert_judge(epctx__convert *c, epctx__context_node *n)
-{
-    const char *reason;
     n->due = n->chosen && n->owner && n->node.embed_mode != c->mode;
     if (n->due || !n->chosen || (n->secondary && c->opts.node == NULL)) {
         return EPCTX_OK;
@@ -14890,7 +14872,6 @@ static epctx_status epctx__convert_collect(epctx__convert *c)
         if (epctx_node_is_epnode(&view)) {
             epctx__context_node *n = &c->nodes[c->node_count++];
             EPCTX__TRY(epctx__convert_read(c, &view, &eps, n));
-            EPCTX__TRY(epctx__convert_judge(c, n));
             chosen += n->chosen;
         }
     }
@@ -15069,13 +15050,14 @@ static epctx_status epctx__extract_plan(epctx__convert *c, epctx__context_node *
     return epctx__map_set(&c->seen, epctx__extract_key(n, 3), (size_t)(n - c->nodes), c->error);
 }
 
-/* The first name of its kind that no other context of the model has. */
-static epctx_status epctx__extract_name(epctx__convert *c, epctx__context_node *n)
+/* A file for a context: the first name of its kind that no other context of the model has. */
+static epctx_status epctx__extract_file(epctx__convert *c, epctx__context_node *n)
 {
     const epctx_profile *profile = n->ep->profile;
     const char *pattern = c->opts.name != NULL ? c->opts.name : profile->binary;
     char base[EPCTX_PATH_MAX];
     char name[EPCTX_PATH_MAX];
+    epctx_output_file file;
     uint32_t number;
     EPCTX__TRY(epctx_profile_fill_name(pattern, c->opts.name == NULL ? profile : NULL, &n->node,
                                        epctx_path_file(c->path), base, sizeof base, c->error));
@@ -15098,18 +15080,15 @@ static epctx_status epctx__extract_name(epctx__convert *c, epctx__context_node *
     EPCTX__TRY(epctx__copy(c->arena, epctx_str_of(name), &n->name.data, c->error));
     n->name.size = strlen(name);
     EPCTX__TRY(epctx_output_name_check(n->name, c->path, profile, c->error));
-    return epctx__map_set(&c->taken, n->name, 1, c->error);
+    EPCTX__TRY(epctx__map_set(&c->taken, n->name, 1, c->error));
+    EPCTX__TRY(epctx_output_file_of(c->model, c->path.data, n->name, &n->bytes, 1, &file,
+                                    c->error));
+    return epctx_changes_put_file(c->changes, c->arena, &file, c->error);
 }
 
 static epctx_status epctx__extract_store(epctx__convert *c, epctx__context_node *n)
 {
-    epctx_output_file file;
-    if (n->same == n) {
-        EPCTX__TRY(epctx__extract_name(c, n));
-        EPCTX__TRY(epctx_output_file_of(c->model, c->path.data, n->name, &n->bytes, 1, &file,
-                                        c->error));
-        EPCTX__TRY(epctx_changes_put_file(c->changes, c->arena, &file, c->error));
-    }
+    EPCTX__TRY(n->same == n ? epctx__extract_file(c, n) : EPCTX_OK);
     EPCTX__TRY(epctx__convert_store(c, n, n->same->name));
     return epctx__convert_note(c, EPCTX_CHANGE_EXTRACTED, n, n->same->name, n->bytes.size, NULL);
 }
