@@ -2093,8 +2093,8 @@ EPCTX_API epctx_status epctx_view_remove(epctx_model *model, epctx_view view, ep
 EPCTX_API epctx_status epctx_view_move(epctx_model *model, epctx_view view, epctx_view after,
                                        epctx_view *placed, epctx_error *error);
 /* Adds the payload of `other` as it is now, a view of this or of another model (which must stay open
- * as long as this one), as field `number`; none: an empty message. In a TypeProto it takes the place
- * of a type of another kind. */
+ * as long as this one) or of borrowed bytes ({NULL, data, size}), as field `number`; none: an empty
+ * message. In a TypeProto it takes the place of a type of another kind. */
 EPCTX_API epctx_status epctx_message_put_copy(epctx_model *model, epctx_view parent,
                                               uint32_t number, epctx_view other, epctx_view after,
                                               epctx_view *placed, epctx_error *error);
@@ -2112,9 +2112,6 @@ EPCTX_API epctx_status epctx_message_set_data(epctx_model *model, epctx_view mes
 /* Removes every field of that number, whatever its wire type. */
 EPCTX_API epctx_status epctx_message_remove_field(epctx_model *model, epctx_view message,
                                                   uint32_t number, epctx_error *error);
-/* Adds one string to a repeated field, e.g. an input to a node. */
-EPCTX_API epctx_status epctx_message_put_str(epctx_model *model, epctx_view message,
-                                             uint32_t number, epctx_str text, epctx_error *error);
 /* Replaces one string, given by the body of its field. */
 EPCTX_API epctx_status epctx_view_set_str(epctx_model *model, epctx_view field, epctx_str text,
                                           epctx_error *error);
@@ -13250,13 +13247,9 @@ typedef struct epctx__builder {
 
 static epctx__builder epctx__builder_of(epctx_model *model, epctx_error *error)
 {
-    epctx__builder b;
+    epctx__builder b = {model, error, EPCTX_OK, model->edit_count, EPCTX__RECORD_DEPTH};
     epctx_error_clear(error);
-    b.model = model;
-    b.error = error;
     b.status = epctx__editable(model, error);
-    b.mark = model->edit_count;
-    b.depth = EPCTX__RECORD_DEPTH;
     return b;
 }
 
@@ -13731,8 +13724,8 @@ static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx
 
 static epctx_slot *epctx__clone(epctx__builder *b, epctx_slot *parent, const epctx_slot *slot)
 {
-    epctx_slot *copy = epctx__add_slot(b, parent, slot->number, (epctx_wire)slot->wire, slot->data,
-                                       slot->size);
+    epctx_slot *copy =
+        epctx__add_slot(b, parent, slot->number, (epctx_wire)slot->wire, slot->data, slot->size);
     if (copy == NULL) {
         return NULL;
     }
@@ -13959,15 +13952,6 @@ EPCTX_API epctx_status epctx_message_remove_field(epctx_model *model, epctx_view
             epctx__remove(&b, slot);
         }
     }
-    return epctx__build_end(&b);
-}
-
-EPCTX_API epctx_status epctx_message_put_str(epctx_model *model, epctx_view message,
-                                             uint32_t number, epctx_str text, epctx_error *error)
-{
-    epctx__builder b = epctx__builder_of(model, error);
-    epctx_slot *slot = epctx__locate_owner(&b, message, number, false);
-    epctx__put(&b, slot, epctx__add_str(&b, NULL, number, text), epctx_view_none(), NULL);
     return epctx__build_end(&b);
 }
 
@@ -14287,7 +14271,8 @@ EPCTX_API bool epctx_model_is_editable(const epctx_model *model)
 EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
                                                  void *user, epctx_error *error)
 {
-    epctx__doubled d;
+    const epctx__doubled d = {model,      error, epctx__merge_into, epctx__remove_slot, true,
+                              doubled_fn, user};
     epctx__builder b;
     if (model->duplicate) { /* epctx_model_undo brings it back */
         model->merged = model->shown;
@@ -14296,13 +14281,6 @@ EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubl
         model->shown = model->root;
     }
     b = epctx__builder_of(model, error);
-    d.model = model;
-    d.error = error;
-    d.merge_fn = epctx__merge_into;
-    d.remove_fn = epctx__remove_slot;
-    d.scalars = true;
-    d.doubled_fn = doubled_fn;
-    d.user = user;
     b.status = epctx__single_below(&d, model->root, EPCTX_KIND_MODEL, epctx_str_of(NULL));
     EPCTX__TRY(epctx__build_end(&b));
     model->graph = model->shown_graph = epctx__find_graph(model->root);
@@ -15081,8 +15059,8 @@ static epctx_status epctx__extract_file(epctx__convert *c, epctx__context_node *
     n->name.size = strlen(name);
     EPCTX__TRY(epctx_output_name_check(n->name, c->path, profile, c->error));
     EPCTX__TRY(epctx__map_set(&c->taken, n->name, 1, c->error));
-    EPCTX__TRY(epctx_output_file_of(c->model, c->path.data, n->name, &n->bytes, 1, &file,
-                                    c->error));
+    EPCTX__TRY(
+        epctx_output_file_of(c->model, c->path.data, n->name, &n->bytes, 1, &file, c->error));
     return epctx_changes_put_file(c->changes, c->arena, &file, c->error);
 }
 

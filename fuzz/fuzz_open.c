@@ -423,6 +423,7 @@ static epctx_status set_field(epctx_model *model, uint64_t *random)
     epctx_view view = any_view(model, random);
     uint32_t number = next_random(random, 26);
     epctx_str value = epctx_str_of(text + next_random(random, sizeof text));
+    epctx_view bytes = {NULL, (const uint8_t *)value.data, value.size};
     switch (next_random(random, 7)) {
     case 0:
         return epctx_message_set_str(model, view, number, value, NULL);
@@ -431,7 +432,7 @@ static epctx_status set_field(epctx_model *model, uint64_t *random)
     case 2:
         return epctx_message_remove_field(model, view, number, NULL);
     case 3:
-        return epctx_message_put_str(model, view, number, value, NULL);
+        return epctx_message_put_copy(model, view, number, bytes, no_view, NULL, NULL);
     case 4:
         return epctx_view_set_str(model, view, value, NULL);
     case 5:

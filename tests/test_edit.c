@@ -271,6 +271,7 @@ static epctx_status edit_deep(epctx_model *model, int kind)
     static const int64_t dims[] = {2, -1, 5};
     epctx_view first = node_at(model, 0).view;
     epctx_view root = epctx_model_read(model).view;
+    epctx_view input = {NULL, (const uint8_t *)"input", 5};
     epctx_value value = {0};
     epctx_name_opts all = {0};
     all.all_nodes = true;
@@ -321,7 +322,7 @@ static epctx_status edit_deep(epctx_model *model, int kind)
     case 18:
         return epctx_message_remove_field(model, root, 2, NULL);
     default:
-        return epctx_message_put_str(model, first, 1, epctx_str_of("input"), NULL);
+        return epctx_message_put_copy(model, first, 1, input, no_view, NULL, NULL);
     }
 }
 
@@ -1106,7 +1107,6 @@ TEST(edits_refused)
     CHECK_INT(epctx_message_set_int(&model, root, 0, 1, &error), EPCTX_ERR_ARG);
     CHECK_INT(epctx_message_set_data(&model, loop, 5, (epctx_span){b.data, 4}, &error),
               EPCTX_ERR_ARG);
-    CHECK_INT(epctx_message_put_str(&model, loop, 5, ok, &error), EPCTX_ERR_ARG);
     CHECK_INT(epctx_view_set_str(&model, root, ok, &error), EPCTX_ERR_ARG);
     CHECK_INT(epctx_view_set_str(&model, loop, ok, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "the view is no string");

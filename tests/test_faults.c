@@ -349,6 +349,7 @@ static epctx_status op_edit(stage *s, epctx_error *error)
     epctx_name_opts names = {0};
     size_t mark = epctx_model_mark(m), count;
     epctx_span data = {(const uint8_t *)"data", 4};
+    epctx_view input = {NULL, (const uint8_t *)"x2", 2};
     epctx_status status;
     names.all_nodes = true;
     attr.name = epctx_str_of("alpha");
@@ -375,7 +376,7 @@ static epctx_status op_edit(stage *s, epctx_error *error)
     status = epctx_message_set_str(m, model, 6, epctx_str_of("another doc"), error);
     STEP(epctx_message_set_int(m, model, 5, 7, error));
     STEP(epctx_message_set_data(m, model, 4, data, error));
-    STEP(epctx_message_put_str(m, view.view, 1, epctx_str_of("x2"), error));
+    STEP(epctx_message_put_copy(m, view.view, 1, input, none, NULL, error));
     STEP(epctx_node_set_attr(m, view.view, &attr, error));
     STEP(epctx_graph_put_node(m, none, &node, none, &placed, error));
     if (status == EPCTX_OK) {
