@@ -2197,9 +2197,6 @@ typedef epctx_status (*epctx_doubled_fn)(void *user, const epctx_field_info *fie
 EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
                                                  void *user, epctx_error *error);
 
-/* Expands every message, so that writing re-emits each one from its parts: the same bytes. */
-EPCTX_API epctx_status epctx_model_rebuild(epctx_model *model, epctx_error *error);
-
 /* Exact size of the model as it would be written. */
 EPCTX_API uint64_t epctx_model_size(epctx_model *model);
 /* Writes the model to a nanopb stream. */
@@ -14436,28 +14433,6 @@ EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
         epctx_model_close(model);
     }
     return status;
-}
-
-/* Opens every message below `slot` and marks it as changed, so that nothing is copied whole. */
-static epctx_status epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx_kind type,
-                                        epctx_error *error)
-{
-    epctx_slot *child;
-    EPCTX__TRY(epctx__open_as(model, slot, type, error));
-    slot->message->edits++;
-    for (child = slot->message->first; child != NULL; child = child->next) {
-        uint32_t kind = epctx__field_kind(type, child->number);
-        if (child->wire == EPCTX_WIRE_LEN && epctx__is_message(kind)) {
-            EPCTX__TRY(epctx__rebuild_slot(model, child, epctx__message_kind(kind), error));
-        }
-    }
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_model_rebuild(epctx_model *model, epctx_error *error)
-{
-    epctx_error_clear(error);
-    return epctx__rebuild_slot(model, model->root, EPCTX_KIND_MODEL, error);
 }
 
 /* -- writing -- */

@@ -1,7 +1,7 @@
 /*
  * Opens any bytes as a model and uses everything that a model offers:
  *   - every view through every cursor: it lies inside the input, and counts agree;
- *   - untouched, and taken apart with epctx_model_rebuild, it is written as it was read;
+ *   - untouched, and taken apart with ops_rebuild, it is written as it was read;
  *   - random edits are seen at once, what is written opens again, and undoing them
  *     restores the bytes;
  *   - a fixed arena of a size that the input chooses is enough or EPCTX_ERR_NOMEM;
@@ -498,7 +498,7 @@ static void edit(epctx_model *model, uint64_t *random)
         (void)set_field(model, random);
         break;
     default:
-        (void)epctx_model_rebuild(model, NULL);
+        (void)ops_rebuild(model, NULL);
         break;
     }
 }
@@ -574,7 +574,7 @@ static void in_fixed_arena(const uint8_t *data, size_t size, uint64_t *random)
         see_model(&w, &model);
         require_same(&model, data, size);
         (void)epctx_model_load_graph(&model, &graph, NULL);
-        (void)epctx_model_rebuild(&model, NULL);
+        (void)ops_rebuild(&model, NULL);
         require_same(&model, data, size);
         edit(&model, random);
         epctx_model_undo(&model, 0);
@@ -599,12 +599,12 @@ static void changed_while_open(const uint8_t *data, size_t size, uint64_t *rando
     require(bytes != NULL);
     memcpy(bytes, data, size);
     if (epctx_model_open_memory(&model, bytes, size, NULL, NULL) == EPCTX_OK && size > 0) {
-        if (next_random(random, 2) != 0) (void)epctx_model_rebuild(&model, NULL);
+        if (next_random(random, 2) != 0) (void)ops_rebuild(&model, NULL);
         while (changes-- > 0)
             bytes[next_random(random, (uint32_t)size)] = (uint8_t)next_random(random, 256);
         see_model(&w, &model);
         (void)epctx_model_load_graph(&model, &graph, NULL);
-        (void)epctx_model_rebuild(&model, NULL);
+        (void)ops_rebuild(&model, NULL);
         (void)epctx_model_size(&model);
         (void)epctx_model_write_stream(&model, &sizing, NULL);
         epctx_model_undo(&model, 0);
@@ -631,7 +631,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (epctx_model_load_graph(&model, &graph, &error) != EPCTX_OK)
         require(error.message[0] != '\0');
     edit_and_undo(&model, data, size, &random);
-    require(epctx_model_rebuild(&model, NULL) == EPCTX_OK);
+    require(ops_rebuild(&model, NULL) == EPCTX_OK);
     require_same(&model, data, size);
     edit_and_undo(&model, data, size, &random);
     epctx_model_close(&model);

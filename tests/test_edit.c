@@ -173,9 +173,9 @@ TEST(untouched)
     bytes b;
     CHECK_TRUE(open_sample(&model, &b));
     CHECK_TRUE(writes(&model, &b));
-    CHECK_INT(epctx_model_rebuild(&model, NULL), EPCTX_OK);
+    CHECK_INT(ops_rebuild(&model, NULL), EPCTX_OK);
     CHECK_TRUE(writes(&model, &b));
-    CHECK_INT(epctx_model_rebuild(&model, NULL), EPCTX_OK);
+    CHECK_INT(ops_rebuild(&model, NULL), EPCTX_OK);
     CHECK_TRUE(writes(&model, &b));
     CHECK_STR(node_names(&model), "first,second,third");
     epctx_model_close(&model);
@@ -379,7 +379,7 @@ TEST(undo_restores)
             bytes b;
             size_t mark;
             CHECK_TRUE(open_sample(&model, &b));
-            if (rebuilt) CHECK_INT(epctx_model_rebuild(&model, NULL), EPCTX_OK);
+            if (rebuilt) CHECK_INT(ops_rebuild(&model, NULL), EPCTX_OK);
             mark = epctx_model_mark(&model);
             CHECK(edit(&model, kind) == EPCTX_OK, "edit %d", kind);
             CHECK(!writes(&model, &b), "edit %d changed nothing", kind);
@@ -599,7 +599,7 @@ TEST(random_scripts)
         size_t marks[STEPS + 1];
         size_t count = 0;
         CHECK_TRUE(open_sample(&model, &b));
-        if (round % 2) CHECK_INT(epctx_model_rebuild(&model, NULL), EPCTX_OK);
+        if (round % 2) CHECK_INT(ops_rebuild(&model, NULL), EPCTX_OK);
         for (int step = 0; step < STEPS; step++) {
             marks[count] = epctx_model_mark(&model);
             states[count++] = written(&model);
@@ -680,7 +680,7 @@ TEST(fixed_arena_full)
         opts.buffer_size = size;
         if (epctx_model_open_memory(&model, b.data, b.size, &opts, NULL) != EPCTX_OK) continue;
         for (int i = 0; i < 3; i++) {
-            failed += epctx_model_rebuild(&model, NULL) != EPCTX_OK;
+            failed += ops_rebuild(&model, NULL) != EPCTX_OK;
             CHECK(writes(&model, &b), "arena of %zu: rebuild %d", size, i);
         }
         for (int kind = 0; kind < EDITS; kind++) {

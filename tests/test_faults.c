@@ -405,7 +405,7 @@ static epctx_status op_edit(stage *s, epctx_error *error)
     STEP(epctx_node_rename(m, view.view, epctx_str_of("renamed"), NULL, error));
     STEP(epctx_model_prefix(m, epctx_str_of("p_"), &names, &count, error));
     STEP(epctx_message_remove_field(m, model, 6, error));
-    STEP(epctx_model_rebuild(m, error));
+    STEP(ops_rebuild(m, error));
 #undef STEP
     if (status != EPCTX_OK) epctx_model_undo(m, mark);
     return status;
