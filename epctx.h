@@ -1732,6 +1732,9 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
  * of epctx_path_map. `context_file_path` as in epctx_check_opts; may be NULL. */
 EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
                                                 const char *context_file_path, epctx_error *error);
+/* Whether the context of an EPContext node holds the graph of this node alone. Only the stamp of
+ * this very binary tells: that no other node of the model uses it proves nothing. */
+EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx_epnode *node);
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -1859,116 +1862,100 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
 
 /* -- edits --
  *
- * They take views at any depth, of any message of the model, and are visible at once in every view
- * that is made afterwards. What was read before stays readable, and a view from before still leads
- * an edit to its field while that exists. When an edit fails, the model is as before.
+ * They take views at any depth, of any message of the model, and every view that is made afterwards
+ * shows them. What was read before stays readable, and an older view still leads an edit to its
+ * field while that exists. An edit that fails leaves the model as it was.
  *
  * Names and other text are copied into the model's arena. Payloads are borrowed and must stay valid
- * until the model is closed: the values of STRING and STRINGS attributes, the data of tensors,
- * epctx_message_set_data, and everything that is copied from a view.
+ * until the model is closed: values of STRING and STRINGS attributes, data of tensors,
+ * epctx_message_set_data, and what is copied from a view.
  *
  * `after` says where a new field goes: behind that field; an empty view: behind the last of its
  * kind; the view of the message it goes into: in front of the first of its kind. Whoever adds many
- * saves a search when `after` is what was placed before. `placed` (may be NULL) gets the view of
- * the new field.
- * Errors: ARG for a view that is not of this model or that was removed, and for the wrong kind of
- * message; GRAPH when the model has singular messages twice, which can be read but not edited;
- * LIMIT when messages would be nested too deep; NOMEM. */
+ * saves a search when `after` is what was placed before. `placed` (may be NULL) gets its view.
+ * Errors: ARG for a view that is not of this model or was removed, and for the wrong kind of
+ * message; GRAPH when singular messages stand twice, which can only be read; LIMIT when messages
+ * would be nested too deep; NOMEM. */
 
-/* An empty model: an empty graph and the IR version. */
+/* A model with an empty graph and the IR version. */
 EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
                                        const epctx_open_opts *opts, epctx_error *error);
 
-/* Number to hand to epctx_model_undo; undo takes back every edit made since, to the byte. */
+/* Undo takes back every edit since the mark, to the byte. */
 EPCTX_API size_t epctx_model_mark(const epctx_model *model);
 EPCTX_API void epctx_model_undo(epctx_model *model, size_t mark);
 
-/* What was edited since a view was made shows in it again; `parent` (may be NULL) gets the message
- * around it, an empty view around the ModelProto. */
+/* Makes an older view show the edits since; `parent` (may be NULL) gets the message around it, an
+ * empty view around the ModelProto. */
 EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, epctx_view *parent,
                                           epctx_error *error);
 /* Removes the field that holds `view`. */
 EPCTX_API epctx_status epctx_view_remove(epctx_model *model, epctx_view view, epctx_error *error);
-/* Moves a field to another place in its message: nodes, graph inputs and outputs ... */
+/* Moves a field to another place in its message. */
 EPCTX_API epctx_status epctx_view_move(epctx_model *model, epctx_view view, epctx_view after,
                                        epctx_view *placed, epctx_error *error);
-/* Adds the payload of `other` to `parent` as field `number`. `other` may be a view of this or of
- * another model, which must stay open as long as this one; it is copied as it is now. In a TypeProto
- * it takes the place of a type of another kind. */
+/* Adds the payload of `other` as it is now, a view of this or of another model (which must stay open
+ * as long as this one) or of borrowed bytes ({NULL, data, size}), as field `number`; none: an empty
+ * message. In a TypeProto it takes the place of a type of another kind. */
 EPCTX_API epctx_status epctx_message_put_copy(epctx_model *model, epctx_view parent,
                                               uint32_t number, epctx_view other, epctx_view after,
                                               epctx_view *placed, epctx_error *error);
 
-/* Adds an empty message to `parent` as field `number`. */
-EPCTX_API epctx_status epctx_message_put(epctx_model *model, epctx_view parent, uint32_t number,
-                                         epctx_view after, epctx_view *placed, epctx_error *error);
-
-/* Sets a string, bytes or integer field of a message by its number in onnx.proto. However often it
- * stands there, one is left, in the place of the last; one that says the same stays as it is. Other
- * members of a oneof go. What has the number and another wire type is an unknown field and stays. An
- * over-long length keeps its width when the new one fits. */
+/* Sets a string, bytes or integer field by its number in onnx.proto. Of several one is left, in the
+ * place of the last; one with this value keeps its bytes. Other members of a oneof go, a field with
+ * another wire type is an unknown one and stays. An over-long length keeps its width where it can. */
 EPCTX_API epctx_status epctx_message_set_str(epctx_model *model, epctx_view message,
                                              uint32_t number, epctx_str text, epctx_error *error);
 EPCTX_API epctx_status epctx_message_set_int(epctx_model *model, epctx_view message,
                                              uint32_t number, int64_t value, epctx_error *error);
-/* epctx_message_set_str that borrows. */
+/* Borrows. */
 EPCTX_API epctx_status epctx_message_set_data(epctx_model *model, epctx_view message,
                                               uint32_t number, epctx_span data, epctx_error *error);
 /* Removes every field of that number, whatever its wire type. */
 EPCTX_API epctx_status epctx_message_remove_field(epctx_model *model, epctx_view message,
                                                   uint32_t number, epctx_error *error);
-/* Adds one string to a repeated field, e.g. an input to a node. */
-EPCTX_API epctx_status epctx_message_put_str(epctx_model *model, epctx_view message,
-                                             uint32_t number, epctx_str text, epctx_error *error);
-/* Replaces one string, given by the body of its field, e.g. one input of a node. */
+/* Replaces one string, given by the body of its field. */
 EPCTX_API epctx_status epctx_view_set_str(epctx_model *model, epctx_view field, epctx_str text,
                                           epctx_error *error);
 
-/* Sets an attribute of a node. One that is there keeps its place, its doc string and its unknown
- * fields; its type may change. All types that a record holds: numbers, strings and lists of them,
- * a tensor with its data (not of strings), a graph. Others are ERR_UNSUPPORTED: copy them. */
+/* Sets an attribute of a node. An existing one keeps its place, its doc string and its unknown
+ * fields; its type may change. Takes what a record holds: numbers, strings and lists of them, a
+ * tensor with its data (not of strings), a graph; ERR_UNSUPPORTED for others: copy them. */
 EPCTX_API epctx_status epctx_node_set_attr(epctx_model *model, epctx_view node,
                                            const epctx_attr *attr, epctx_error *error);
 /* The same from an attribute of any node of any model. */
 EPCTX_API epctx_status epctx_node_copy_attr(epctx_model *model, epctx_view node, epctx_view attr,
                                             epctx_error *error);
-/* epctx_node_set_attr of one number or string; the string is borrowed. */
+/* The same for one number or (borrowed) string. */
 EPCTX_API epctx_status epctx_node_set_int(epctx_model *model, epctx_view node, const char *name,
                                           int64_t value, epctx_error *error);
 EPCTX_API epctx_status epctx_node_set_str(epctx_model *model, epctx_view node, const char *name,
                                           epctx_str value, epctx_error *error);
-/* Removes an attribute; no error when there is none. */
+/* No error when there is none. */
 EPCTX_API epctx_status epctx_node_remove_attr(epctx_model *model, epctx_view node, epctx_str name,
                                               epctx_error *error);
 
-/* Adds a node to a graph or function; an empty view is the main graph, here and below. Attributes
- * as in epctx_node_set_attr. */
+/* Adds a node to a graph or function; an empty view is the main graph, here and below. */
 EPCTX_API epctx_status epctx_graph_put_node(epctx_model *model, epctx_view graph,
                                             const epctx_node *node, epctx_view after,
                                             epctx_view *placed, epctx_error *error);
-/* Adds a graph input, graph output, value_info, initializer (raw data). elem_type 0: no type. */
-EPCTX_API epctx_status epctx_graph_put_input(epctx_model *model, epctx_view graph,
+/* Adds a value as EPCTX_FIELD_GRAPH_INPUT, _OUTPUT or _VALUE_INFO. elem_type 0: no type. */
+EPCTX_API epctx_status epctx_graph_put_value(epctx_model *model, epctx_view graph, uint32_t number,
                                              const epctx_value *value, epctx_view after,
                                              epctx_view *placed, epctx_error *error);
-EPCTX_API epctx_status epctx_graph_put_output(epctx_model *model, epctx_view graph,
-                                              const epctx_value *value, epctx_view after,
-                                              epctx_view *placed, epctx_error *error);
-EPCTX_API epctx_status epctx_graph_put_value(epctx_model *model, epctx_view graph,
-                                             const epctx_value *value, epctx_view after,
-                                             epctx_view *placed, epctx_error *error);
+/* Adds an initializer with raw data. */
 EPCTX_API epctx_status epctx_graph_put_initializer(epctx_model *model, epctx_view graph,
                                                    const epctx_tensor *tensor, epctx_view after,
                                                    epctx_view *placed, epctx_error *error);
 
-/* Gives a tensor, wherever it is, raw data (borrowed) or a reference to bytes in a file (the location
- * is copied) instead of the data that it has. */
+/* Gives a tensor raw data (borrowed) or a reference to bytes in a file instead of its data. */
 EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tensor, epctx_span data,
                                             epctx_error *error);
 EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view tensor,
                                                  epctx_str location, uint64_t offset,
                                                  uint64_t length, epctx_error *error);
 
-/* Adds an opset import, or does nothing when the domain is already imported. */
+/* Adds an opset import; does nothing when the domain is already imported. */
 EPCTX_API epctx_status epctx_model_put_opset(epctx_model *model, epctx_str domain, int64_t version,
                                              epctx_error *error);
 /* Adds an opset import, or changes the version of the one that is there. */
@@ -1976,9 +1963,8 @@ EPCTX_API epctx_status epctx_model_set_opset(epctx_model *model, epctx_str domai
                                              epctx_error *error);
 EPCTX_API epctx_status epctx_model_remove_opset(epctx_model *model, epctx_str domain,
                                                 epctx_error *error);
-/* Sets or removes an entry of a list of key/value pairs: metadata of any message (`number` is its
- * EPCTX_FIELD_NODE_METADATA_PROPS ...), EPCTX_FIELD_TENSOR_EXTERNAL_DATA. An entry with that key keeps its
- * place. */
+/* Sets (in its place) or removes an entry of a list of key/value pairs: metadata of any message
+ * (EPCTX_FIELD_NODE_METADATA_PROPS ...), EPCTX_FIELD_TENSOR_EXTERNAL_DATA. */
 EPCTX_API epctx_status epctx_message_set_pair(epctx_model *model, epctx_view message,
                                               uint32_t number, epctx_str key, epctx_str value,
                                               epctx_error *error);
@@ -1991,54 +1977,27 @@ EPCTX_API epctx_status epctx_model_set_metadata(epctx_model *model, epctx_str ke
 EPCTX_API epctx_status epctx_model_remove_metadata(epctx_model *model, epctx_str key,
                                                    epctx_error *error);
 
-/* How values and nodes get other names. NULL stands for all defaults. */
-typedef struct epctx_name_opts {
-    const epctx_profile *profile; /* default: of each node's source */
-    bool one_graph; /* every binary holds the graph of one node: the caller knows */
-    bool any_io;    /* values at EPContext nodes may change in spite of EPCTX_IO_NAMES */
-    bool all_nodes; /* epctx_model_prefix: not the EPContext nodes alone */
-} epctx_name_opts;
-
-/* Renames a node. The name of an EPContext node may be the key into its binary (epctx_profile.key):
- * EPCTX_ERR_UNSUPPORTED, unless the binary holds the graph of this node alone. That no other node of
- * the model uses it is no proof; the build stamp of this very binary (>>gen) is, or opts->one_graph
- * says so. EPCTX_ERR_EXISTS when another node has the name. */
-EPCTX_API epctx_status epctx_node_rename(epctx_model *model, epctx_view node, epctx_str name,
-                                         const epctx_name_opts *opts, epctx_error *error);
-/* Puts a prefix in front of the names of EPContext nodes, or of all nodes (functions, subgraphs and
- * training graphs included) that have a name. Refused as above; then no name changes.
- * partition_name stays: where it is a key, it is one into the binary. `count` (may be NULL) gets
- * the number of nodes. */
-EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
-                                          const epctx_name_opts *opts, size_t *count,
-                                          epctx_error *error);
-
-/* A file that a model names, and the name that it gets there. */
+/* A file that a model names, and its new name there. */
 typedef struct epctx_file_rename {
     epctx_file_use use; /* EPCTX_USE_INITIALIZERS; anything else: a context binary */
     epctx_str from, to;
 } epctx_file_rename;
 
-/* Replaces the names of files wherever the model has them: locations of tensors, ep_cache_context and
- * ep_dlc_context of EPContext nodes. Names may be swapped; those that do not occur are passed over.
- * `to` is borrowed until the model is closed. */
+/* Replaces names of files: locations of tensors, ep_cache_context and ep_dlc_context of EPContext
+ * nodes. Names may be swapped, and need not occur. `to` is borrowed until the model is closed. */
 EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
                                                 const epctx_file_rename *renames, size_t count,
                                                 epctx_error *error);
 
-/* False while singular messages stand twice: then the model can be read, not edited. */
+/* False while singular messages stand twice. */
 EPCTX_API bool epctx_model_is_editable(const epctx_model *model);
-/* Makes what is read what is written: of singular fields that stand twice one stays, messages become
- * one, of others the last. `doubled_fn` (may be NULL) hears of each, with the name of the node that
- * it is in; what it returns ends the work, and then nothing has changed. */
+/* Of singular fields that stand twice one is left: messages become one, of others the last stays.
+ * `doubled_fn` (may be NULL) hears of each, with the name of its node; its failure ends the work, and
+ * then nothing has changed. */
 typedef epctx_status (*epctx_doubled_fn)(void *user, const epctx_field_info *field, epctx_str node,
                                          epctx_error *error);
 EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
                                                  void *user, epctx_error *error);
-
-/* Expands every message of the model, so that writing re-emits each one from its parts. The bytes
- * stay the same; tests use it. */
-EPCTX_API epctx_status epctx_model_rebuild(epctx_model *model, epctx_error *error);
 
 /* Exact size of the model as it would be written. */
 EPCTX_API uint64_t epctx_model_size(epctx_model *model);
@@ -2076,9 +2035,8 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
 EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path, epctx_str name,
                                             const epctx_span *parts, size_t part_count,
                                             epctx_output_file *out, epctx_error *error);
-/* Whether a model that is written to `path` may name a new file `name`: a valid name in a model, no
- * folder, not the model itself, and one that the EP of `profile` (may be NULL) accepts.
- * EPCTX_ERR_PATH. */
+/* EPCTX_ERR_PATH unless a model that is written to `path` may name a new file `name`: a valid name in
+ * a model, no folder, not the model itself, and one that the EP of `profile` (may be NULL) takes. */
 EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
                                                const epctx_profile *profile, epctx_error *error);
 
@@ -2093,9 +2051,6 @@ typedef enum epctx_change_kind {
     EPCTX_CHANGE_SKIPPED,      /* left as it is; `reason` says why */
     EPCTX_CHANGE_COUNT
 } epctx_change_kind;
-
-/* "embedded", "extracted" ... */
-EPCTX_API const char *epctx_change_name(epctx_change_kind kind);
 
 typedef struct epctx_change {
     epctx_change_kind kind;
@@ -6590,8 +6545,8 @@ static void epctx__read_tensor_data(epctx_tensor_view *tensor, const epctx_field
         tensor->rank++;
         break;
     case EPCTX_FIELD_TENSOR_DIMS << 3 | EPCTX_WIRE_LEN:
-        while ((p = epctx__packed_next(p, field->body.data + field->body.size, EPCTX_WIRE_VARINT,
-                                       &dim)) != NULL) {
+        while ((p = epctx__number(p, field->body.data + field->body.size, EPCTX_WIRE_VARINT,
+                                  &dim)) != NULL) {
             tensor->rank++;
         }
         break;
@@ -10477,18 +10432,18 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
  * >>stamp
  * ============================================================================================== */
 
-#define EPCTX__OTHER_BINARY                                                                        \
-    "it is damaged, or was compiled again without this model (all that share it go together)"
-
-/* `name` empty: it is in the model. */
-static epctx_status epctx__other_size(epctx_str name, uint64_t found, uint64_t expected,
-                                      epctx_error *error)
+/* `name` empty: it is in the model. `hash`: the numbers are hashes, not sizes. */
+static epctx_status epctx__other_binary(epctx_str name, bool hash, uint64_t found,
+                                        uint64_t expected, epctx_error *error)
 {
-    return epctx_fail(error, EPCTX_ERR_VERSION,
-                      "%s%S%s has %u bytes, the model was compiled with one of %u: "
-                      EPCTX__OTHER_BINARY,
+    static const char *const formats[] = {
+        "%s%S%s has %u bytes, the model was compiled with one of %u: %s",
+        "%s%S%s has hash %x, the model was compiled with one of hash %x: %s"};
+    return epctx_fail(error, EPCTX_ERR_VERSION, formats[hash],
                       name.size > 0 ? "context binary '" : "the embedded context", &name,
-                      name.size > 0 ? "'" : "", found, expected);
+                      name.size > 0 ? "'" : "", found, expected,
+                      "it is damaged, or was compiled again without this model (all that share it "
+                      "go together)");
 }
 
 #ifndef EPCTX_NO_WIRE
@@ -10500,26 +10455,28 @@ typedef struct epctx__stamp_line {
     epctx_str word;
     uint64_t size, hash;
     epctx_str name; /* as stored: escaped */
+    bool alone;     /* the line of a binary that holds one graph */
 } epctx__stamp_line;
 
 static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line)
 {
-    epctx_str text;
-    epctx_str number;
+    epctx_str text, number;
+    bool file;
     if (rest->size == 0) {
         return false;
     }
     memset(line, 0, sizeof *line);
     text = epctx_str_cut(rest, '\n');
     line->word = epctx_str_cut(&text, ' ');
-    if (epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data") ||
-        epctx_str_is(line->word, "binary")) {
+    file = epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data") ||
+           epctx_str_is(line->word, "binary");
+    if (file) {
         number = epctx_str_cut(&text, ' ');
         epctx_str_take_number(&number, &line->size);
+    }
+    if (file || epctx_str_is(line->word, "options")) {
         number = epctx_str_cut(&text, ' ');
         epctx_str_take_hash(&number, &line->hash);
-    } else if (epctx_str_is(line->word, "options")) {
-        epctx_str_take_hash(&text, &line->hash);
     }
     line->name = text;
     return true;
@@ -10572,6 +10529,7 @@ static bool epctx__stamp_binary(const epctx_model *model, epctx_str source,
             found = epctx__only_context(model, source, node);
             line->name = found && node->embed_mode == 0 ? node->ep_cache_context
                                                         : epctx_str_of(NULL);
+            line->alone = epctx_str_is(epctx_str_cut(&rest, '\n'), "graphs 1");
             return found;
         }
     }
@@ -10584,66 +10542,56 @@ static epctx_status epctx__stamp_verify(const epctx__stamp_line *line, const voi
 {
     uint64_t hash;
     if (size != line->size) {
-        return epctx__other_size(line->name, size, line->size, error);
+        return epctx__other_binary(line->name, false, size, line->size, error);
     }
     hash = fast ? line->hash : epctx_hash(data, (size_t)size, 0);
-    return hash == line->hash
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_VERSION,
-                            "%s%S%s has hash %x, the model was compiled with one of hash %x: "
-                            EPCTX__OTHER_BINARY,
-                            line->name.size > 0 ? "context binary '" : "the embedded context",
-                            &line->name, line->name.size > 0 ? "'" : "", hash, line->hash);
+    return hash == line->hash ? EPCTX_OK
+                              : epctx__other_binary(line->name, true, hash, line->hash, error);
 }
 
-/* The same for a file. */
-static epctx_status epctx__stamp_verify_file(const epctx_model *model,
-                                             const epctx__stamp_line *line, epctx_str folder,
-                                             bool fast, epctx_error *error)
+/* The same for the binary that `node` has; its folder is that of `context_file_path` or, NULL, of
+ * the model. */
+static epctx_status epctx__stamp_verify_node(const epctx_model *model,
+                                             const epctx__stamp_line *line,
+                                             const epctx_epnode *node,
+                                             const char *context_file_path, bool fast,
+                                             epctx_error *error)
 {
     const epctx_io *io = epctx_model_io(model);
+    epctx_str context = node->ep_cache_context;
+    epctx_str folder = epctx_path_folder(
+        epctx_str_of(context_file_path != NULL ? context_file_path : model->path));
     char path[EPCTX_PATH_MAX];
     epctx_file_info info;
     epctx_mapping mapping;
     epctx_status status;
-    EPCTX__TRY(epctx_path_find(io, folder, line->name, model->path_flags, path, sizeof path,
-                               error));
+    if (node->embed_mode == 1) {
+        return epctx__stamp_verify(line, context.data, context.size, fast, error);
+    }
+    EPCTX__TRY(epctx_path_find(io, folder, context, model->path_flags, path, sizeof path, error));
     EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
     if (fast || info.size != line->size) {
-        return epctx__stamp_verify(line, NULL, (size_t)info.size, true, error);
+        return epctx__stamp_verify(line, NULL, info.size, true, error);
     }
-    EPCTX__TRY(epctx_path_map(io, folder, line->name, model->path_flags, &mapping, NULL, error));
+    EPCTX__TRY(epctx_path_map(io, folder, context, model->path_flags, &mapping, NULL, error));
     status = epctx__stamp_verify(line, mapping.data, mapping.size, false, error);
     io->unmap_fn(io->user, &mapping);
     return status;
 }
 
-/* The same for the binary that `node` has. */
-static epctx_status epctx__stamp_verify_node(const epctx_model *model,
-                                             const epctx__stamp_line *line,
-                                             const epctx_epnode *node, epctx_str folder, bool fast,
-                                             epctx_error *error)
-{
-    return node->embed_mode == 1
-               ? epctx__stamp_verify(line, node->ep_cache_context.data,
-                                     node->ep_cache_context.size, fast, error)
-               : epctx__stamp_verify_file(model, line, folder, fast, error);
-}
-
-/* Compares the binary of one EP with its stamp, if there is one. The folder is that of
- * `context_file_path` or, NULL, of the model. A file that is not there is not judged: loading will. */
+/* Compares the binary of one EP with its stamp, if there is one. A file that is not there is not
+ * judged: loading will. */
 static epctx_status epctx__check_made(const epctx_model *model, epctx_str source,
                                       const char *context_file_path, bool fast,
                                       epctx_error *error)
 {
     epctx__stamp_line line;
     epctx_epnode node;
-    epctx_str path = epctx_str_of(context_file_path != NULL ? context_file_path : model->path);
     epctx_status status;
     if (!epctx__stamp_binary(model, source, &line, &node)) {
         return EPCTX_OK;
     }
-    status = epctx__stamp_verify_node(model, &line, &node, epctx_path_folder(path), fast, error);
+    status = epctx__stamp_verify_node(model, &line, &node, context_file_path, fast, error);
     if (status == EPCTX_ERR_NOT_FOUND) {
         epctx_error_clear(error);
         return EPCTX_OK;
@@ -10661,18 +10609,29 @@ EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
     epctx_cursor it =
         epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
-    epctx_status status = EPCTX_OK;
     int stamps = 0;
     epctx_error_clear(error);
-    while (status == EPCTX_OK && stamps < EPCTX__STAMPS_MAX && epctx_next_pair(&it, &pair)) {
+    while (stamps < EPCTX__STAMPS_MAX && epctx_next_pair(&it, &pair)) {
         if (epctx_str_starts(pair.key, EPCTX_BUILD_PREFIX)) {
+            epctx_status status;
             epctx__str_skip(&pair.key, sizeof EPCTX_BUILD_PREFIX - 1);
             status = epctx__check_made(model, pair.key, context_file_path, false, error);
+            epctx_blame(error, model->path, NULL, NULL);
+            EPCTX__TRY(status);
             stamps++;
         }
     }
-    epctx_blame(error, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
-    return status;
+    return EPCTX_OK;
+}
+
+EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx_epnode *node)
+{
+    epctx__stamp_line line;
+    epctx_epnode only;
+    return epctx__stamp_binary(model, node->source, &line, &only) && line.alone &&
+           only.embed_mode == node->embed_mode &&
+           epctx_str_eq(only.ep_cache_context, node->ep_cache_context) &&
+           epctx__stamp_verify_node(model, &line, &only, NULL, false, NULL) == EPCTX_OK;
 }
 
 #ifndef EPCTX_NO_EDIT
@@ -10705,20 +10664,16 @@ static void epctx__stamp_put_word(epctx__stamp_text *s, const char *word)
     epctx__stamp_put(s, epctx_str_of(word));
 }
 
-static void epctx__stamp_put_number(epctx__stamp_text *s, uint64_t value)
-{
-    char digits[24];
-    epctx_text text = epctx_text_of(digits, sizeof digits);
-    epctx_text_put_format(&text, " %u", value);
-    epctx__stamp_put(s, epctx_text_str(&text));
-}
-
-static void epctx__stamp_put_hash(epctx__stamp_text *s, uint64_t hash)
+static void epctx__stamp_put_number(epctx__stamp_text *s, uint64_t value, bool hash)
 {
     char digits[24];
     epctx_text text = epctx_text_of(digits, sizeof digits);
     epctx_text_put_char(&text, ' ');
-    epctx_text_put_hex(&text, hash, 16);
+    if (hash) {
+        epctx_text_put_hex(&text, value, 16);
+    } else {
+        epctx_text_put_number(&text, value);
+    }
     epctx__stamp_put(s, epctx_text_str(&text));
 }
 
@@ -10746,8 +10701,8 @@ static void epctx__stamp_put_file(epctx__stamp_text *s, const char *word, epctx_
                                   epctx_str name)
 {
     epctx__stamp_put_word(s, word);
-    epctx__stamp_put_number(s, bytes.size);
-    epctx__stamp_put_hash(s, epctx_hash(bytes.data, bytes.size, 0));
+    epctx__stamp_put_number(s, bytes.size, false);
+    epctx__stamp_put_number(s, epctx_hash(bytes.data, bytes.size, 0), true);
     if (name.data != NULL) {
         epctx__stamp_put_name(s, name);
     }
@@ -10757,7 +10712,7 @@ static void epctx__stamp_put_binary(epctx__stamp_text *s, epctx_span binary, siz
 {
     epctx__stamp_put_file(s, "binary", binary, epctx_str_of(NULL));
     epctx__stamp_put_word(s, "graphs");
-    epctx__stamp_put_number(s, graphs);
+    epctx__stamp_put_number(s, graphs, false);
 }
 
 /* A metadata entry of one EP. */
@@ -11543,28 +11498,41 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
 
 /* -- edits: the journal -- */
 
-static void epctx__touch(epctx_slot *slot, bool made)
+/* What an edit of a field, or its undoing, means for the messages around it. */
+static void epctx__touch(epctx_model *model, const epctx_slot *slot, bool made)
 {
-    for (; slot != NULL; slot = slot->parent) {
-        slot->message->edits += made ? 1u : UINT32_MAX; /* UINT32_MAX: minus one */
+    const epctx_slot *up;
+    for (up = slot->parent; up != NULL; up = up->parent) {
+        up->message->edits += made ? 1u : UINT32_MAX; /* UINT32_MAX: minus one */
+    }
+    if (slot->parent == model->root && slot->number == EPCTX_FIELD_MODEL_GRAPH) {
+        model->graph = model->shown_graph = epctx__find_graph(model->root);
     }
 }
 
-static epctx_status epctx__record(epctx_model *model, epctx_slot *slot, epctx_slot *previous,
-                                  bool inserted, epctx_error *error)
+/* Links a new slot into `parent` behind `previous` (NULL: first); `parent` NULL: removes one. */
+static epctx_status epctx__journal(epctx_model *model, epctx_slot *parent, epctx_slot *previous,
+                                   epctx_slot *slot, epctx_error *error)
 {
-    epctx__edit *edit = (epctx__edit *)epctx_arena_alloc(&model->arena, sizeof *edit);
-    if (edit == NULL) {
-        return epctx__nomem(error, model->arena.missing);
-    }
+    epctx__edit *edit;
+    EPCTX__NEW(edit, epctx__edit, 1, &model->arena, error);
     edit->before = model->edits;
     edit->slot = slot;
     edit->previous = previous;
-    edit->inserted = inserted;
+    edit->inserted = parent != NULL;
+    if (edit->inserted) {
+        epctx__link_slot(parent, previous, slot);
+    }
+    slot->removed = !edit->inserted;
     model->edits = edit;
     model->edit_count++;
-    epctx__touch(slot->parent, true);
+    epctx__touch(model, slot, true);
     return EPCTX_OK;
+}
+
+static epctx_status epctx__remove_slot(epctx_model *model, epctx_slot *slot, epctx_error *error)
+{
+    return epctx__journal(model, NULL, NULL, slot, error);
 }
 
 EPCTX_API size_t epctx_model_mark(const epctx_model *model)
@@ -11572,38 +11540,19 @@ EPCTX_API size_t epctx_model_mark(const epctx_model *model)
     return model->edit_count;
 }
 
-static void epctx__unlink(epctx_slot *slot, epctx_slot *previous)
-{
-    epctx__message *message = slot->parent->message;
-    if (previous != NULL) {
-        previous->next = slot->next;
-    } else {
-        message->first = slot->next;
-    }
-    if (message->last == slot) {
-        message->last = previous;
-    }
-    message->hint = NULL;
-}
-
-/* The main graph came or went. */
-static void epctx__graph_moved(epctx_model *model, const epctx_slot *slot)
-{
-    if (slot->parent == model->root && slot->number == EPCTX_FIELD_MODEL_GRAPH) {
-        model->graph = model->shown_graph = epctx__find_graph(model->root);
-    }
-}
-
 EPCTX_API void epctx_model_undo(epctx_model *model, size_t mark)
 {
     while (model->edit_count > mark) {
         epctx__edit *edit = model->edits;
-        epctx__touch(edit->slot->parent, false);
+        epctx_slot *slot = edit->slot;
+        epctx__message *message = slot->parent->message;
         if (edit->inserted) {
-            epctx__unlink(edit->slot, edit->previous);
+            *(edit->previous != NULL ? &edit->previous->next : &message->first) = slot->next;
+            message->last = message->last == slot ? edit->previous : message->last;
+            message->hint = NULL;
         }
-        edit->slot->removed = edit->inserted;
-        epctx__graph_moved(model, edit->slot);
+        slot->removed = edit->inserted;
+        epctx__touch(model, slot, false);
         model->edits = edit->before;
         model->edit_count--;
     }
@@ -11615,61 +11564,6 @@ EPCTX_API void epctx_model_undo(epctx_model *model, size_t mark)
     }
 }
 
-/* What several edits came to: all of them or none. */
-static epctx_status epctx__end_edits(epctx_model *model, size_t mark, epctx_status status)
-{
-    if (status != EPCTX_OK) {
-        epctx_model_undo(model, mark);
-    }
-    return status;
-}
-
-static epctx_status epctx__remove_slot(epctx_model *model, epctx_slot *slot, epctx_error *error)
-{
-    EPCTX__TRY(epctx__record(model, slot, NULL, false, error));
-    slot->removed = true;
-    epctx__graph_moved(model, slot);
-    return EPCTX_OK;
-}
-
-/* Links `slot` into `parent` behind `previous` (NULL: first). */
-static epctx_status epctx__insert(epctx_model *model, epctx_slot *parent, epctx_slot *previous,
-                                  epctx_slot *slot, epctx_error *error)
-{
-    slot->parent = parent;
-    EPCTX__TRY(epctx__record(model, slot, previous, true, error));
-    epctx__link_slot(parent, previous, slot);
-    epctx__graph_moved(model, slot);
-    return EPCTX_OK;
-}
-
-/* -- edits: from a view to its slot -- */
-
-/* The slot is part of what will be written. */
-static bool epctx__is_live(const epctx_model *model, const epctx_slot *slot)
-{
-    while (slot->parent != NULL && !slot->removed) {
-        slot = slot->parent;
-    }
-    return slot == model->root;
-}
-
-/* How many more levels of messages may stand below a slot. */
-static uint32_t epctx__depth_left(const epctx_model *model, const epctx_slot *slot)
-{
-    uint32_t left = model->limits.max_depth;
-    for (; slot->parent != NULL; slot = slot->parent) {
-        left--;
-    }
-    return left;
-}
-
-/* Opens a message that has no slots yet. */
-static epctx_status epctx__open_message(epctx_model *model, epctx_slot *slot, epctx_error *error)
-{
-    return epctx__open_as(model, slot, epctx__slot_type(slot), error);
-}
-
 static epctx_status epctx__editable(const epctx_model *model, epctx_error *error)
 {
     return !model->duplicate
@@ -11678,55 +11572,143 @@ static epctx_status epctx__editable(const epctx_model *model, epctx_error *error
                             "a field that must be single stands twice: it can be read, not edited");
 }
 
+/* An edit in several steps: after the first failure steps do nothing, slots may be NULL then, and
+ * epctx__build_end takes back what was done. */
+typedef struct epctx__builder {
+    epctx_model *model;
+    epctx_error *error;
+    epctx_status status;
+    size_t mark;
+    uint32_t depth; /* how deep graphs of records may still be nested */
+} epctx__builder;
+
+/* Each graph of a record takes three levels of messages. */
+#define EPCTX__RECORD_DEPTH 33u
+
+static epctx__builder epctx__builder_of(epctx_model *model, epctx_error *error)
+{
+    epctx__builder b = {model, error, EPCTX_OK, model->edit_count, EPCTX__RECORD_DEPTH};
+    epctx_error_clear(error);
+    b.status = epctx__editable(model, error);
+    return b;
+}
+
+static epctx_status epctx__build_end(const epctx__builder *b)
+{
+    if (b->status != EPCTX_OK) {
+        epctx_model_undo(b->model, b->mark);
+    }
+    return b->status;
+}
+
+/* Fails, with `value` for a "%u" of the text. */
+static epctx_slot *epctx__reject(epctx__builder *b, epctx_status status, const char *format,
+                                 uint64_t value)
+{
+    if (b->status == EPCTX_OK) {
+        b->status = epctx_fail(b->error, status, format, value);
+    }
+    return NULL;
+}
+
+static void epctx__remove(epctx__builder *b, epctx_slot *slot)
+{
+    if (b->status == EPCTX_OK && !slot->removed) {
+        b->status = epctx__remove_slot(b->model, slot, b->error);
+    }
+}
+
+/* -- edits: from a view to its slot -- */
+
+/* Opens a message that has no slots yet. */
+static epctx_slot *epctx__opened(epctx__builder *b, epctx_slot *slot)
+{
+    if (b->status == EPCTX_OK) {
+        b->status = epctx__open_as(b->model, slot, epctx__slot_type(slot), b->error);
+    }
+    return b->status == EPCTX_OK ? slot : NULL;
+}
+
 /* The slot of a view, which may lie in messages that nobody opened yet. The tree belongs to the
  * model, which the caller gave us to edit; views only show it as const. */
-static epctx_status epctx__locate(epctx_model *model, epctx_view view, epctx_slot **out,
-                                  epctx_error *error)
+static epctx_slot *epctx__locate(epctx__builder *b, epctx_view view)
 {
     epctx_slot *slot = (epctx_slot *)(uintptr_t)view.slot;
-    EPCTX__TRY(epctx__editable(model, error));
-    slot = slot != NULL && epctx__is_live(model, slot) ? slot : NULL;
-    while (slot != NULL && !epctx__is_slot_of(slot, view)) {
+    const epctx_slot *up = slot;
+    while (up != NULL && up->parent != NULL && !up->removed) {
+        up = up->parent;
+    }
+    slot = up == b->model->root ? slot : NULL; /* else it will not be written */
+    while (b->status == EPCTX_OK && slot != NULL && !epctx__is_slot_of(slot, view)) {
         epctx_slot *child = NULL;
-        if (epctx__slot_type(slot) != EPCTX_KIND_NONE) {
-            EPCTX__TRY(epctx__open_message(model, slot, error));
-            child = epctx__child_at(slot->message, view.data);
-            slot->message->hint = child;
+        if (epctx__slot_type(slot) != EPCTX_KIND_NONE && epctx__opened(b, slot) != NULL) {
+            child = slot->message->hint = epctx__child_at(slot->message, view.data);
         }
         slot = child;
     }
-    *out = slot;
-    return slot != NULL ? EPCTX_OK
-                        : epctx_fail(error, EPCTX_ERR_ARG,
-                                     "the view is not a field of this model, or it was removed");
+    return slot != NULL && b->status == EPCTX_OK
+               ? slot
+               : epctx__reject(b, EPCTX_ERR_ARG,
+                               "the view is not a field of this model, or it was removed", 0);
 }
 
-/* The slot of a message, opened. */
-static epctx_status epctx__locate_message(epctx_model *model, epctx_view view, epctx_slot **out,
-                                          epctx_error *error)
+/* The slot of a message, opened; NONE: of any kind. */
+static epctx_slot *epctx__locate_message(epctx__builder *b, epctx_view view, epctx_kind kind)
 {
-    EPCTX__TRY(epctx__locate(model, view, out, error));
-    return epctx__slot_type(*out) != EPCTX_KIND_NONE
-               ? epctx__open_message(model, *out, error)
-               : epctx_fail(error, EPCTX_ERR_ARG, "the view is a string or a number, no message");
+    epctx_slot *slot = epctx__locate(b, view);
+    epctx_kind type = slot != NULL ? epctx__slot_type(slot) : EPCTX_KIND_NONE;
+    if (type == EPCTX_KIND_NONE) {
+        return epctx__reject(b, EPCTX_ERR_ARG, "the view is a string or a number, no message", 0);
+    }
+    if (kind != EPCTX_KIND_NONE && type != kind) {
+        b->status =
+            epctx_fail(b->error, EPCTX_ERR_ARG, "the view is no %s", epctx_message_name(kind));
+    }
+    return epctx__opened(b, slot);
 }
 
-/* The same for a message of one kind. */
-static epctx_status epctx__locate_kind(epctx_model *model, epctx_view view, epctx_kind kind,
-                                       epctx_slot **out, epctx_error *error)
+/* The same for a graph (NONE: or a function); an empty view is the main graph. */
+static epctx_slot *epctx__locate_graph(epctx__builder *b, epctx_view view, epctx_kind kind)
 {
-    EPCTX__TRY(epctx__locate_message(model, view, out, error));
-    return epctx__slot_type(*out) == kind
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_ARG, "the view is no %s", epctx_message_name(kind));
+    epctx_slot *slot;
+    epctx_kind type;
+    if (!epctx_view_exists(view)) {
+        if (b->model->graph == NULL) {
+            return epctx__reject(b, EPCTX_ERR_GRAPH, "the model has no graph to edit", 0);
+        }
+        view = epctx__slot_view(b->model->graph);
+    }
+    slot = epctx__locate_message(b, view, EPCTX_KIND_NONE);
+    type = slot != NULL ? epctx__slot_type(slot) : EPCTX_KIND_NONE;
+    return type == EPCTX_KIND_GRAPH || (type == EPCTX_KIND_FUNCTION && kind == EPCTX_KIND_NONE)
+               ? slot
+               : epctx__reject(b, EPCTX_ERR_ARG, "the view is no graph", 0);
+}
+
+/* The message whose field is to be set: `pairs`, or else a string or number. */
+static epctx_slot *epctx__locate_owner(epctx__builder *b, epctx_view message, uint32_t number,
+                                       bool pairs)
+{
+    epctx_slot *slot = epctx__locate_message(b, message, EPCTX_KIND_NONE);
+    epctx_kind type = slot != NULL ? epctx__slot_type(slot) : EPCTX_KIND_NONE;
+    if (pairs) {
+        return epctx__child_kind(type, number) == EPCTX_KIND_PAIR
+                   ? slot
+                   : epctx__reject(b, EPCTX_ERR_ARG, "field %u of this message holds no pairs",
+                                   number);
+    }
+    return number != 0 && epctx__field_kind(type, number) == 0
+               ? slot
+               : epctx__reject(b, EPCTX_ERR_ARG, "field %u of this message is no string or number",
+                               number);
 }
 
 EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, epctx_view *parent,
                                           epctx_error *error)
 {
-    epctx_slot *slot;
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate(model, *view, &slot, error));
+    epctx__builder b = epctx__builder_of(model, error);
+    const epctx_slot *slot = epctx__locate(&b, *view);
+    EPCTX__TRY(b.status);
     *view = epctx__slot_view(slot);
     if (parent != NULL) {
         *parent = slot->parent != NULL ? epctx__slot_view(slot->parent) : epctx_view_none();
@@ -11734,34 +11716,8 @@ EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, 
     return EPCTX_OK;
 }
 
-/* The same for a graph or function; an empty view is the main graph. */
-static epctx_status epctx__locate_graph(epctx_model *model, epctx_view view, epctx_slot **out,
-                                        epctx_error *error)
-{
-    epctx_kind type;
-    if (!epctx_view_exists(view)) {
-        if (model->graph == NULL) {
-            return epctx_fail(error, EPCTX_ERR_GRAPH, "the model has no graph to edit");
-        }
-        view = epctx__slot_view(model->graph);
-    }
-    EPCTX__TRY(epctx__locate_message(model, view, out, error));
-    type = epctx__slot_type(*out);
-    return type == EPCTX_KIND_GRAPH || type == EPCTX_KIND_FUNCTION
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_ARG, "the view is no graph");
-}
-
-/* The first field with this number from `slot` on, NULL when there is none. */
-static epctx_slot *epctx__field_from(epctx_slot *slot, uint32_t number)
-{
-    while (slot != NULL && (slot->removed || slot->number != number)) {
-        slot = slot->next;
-    }
-    return slot;
-}
-
-/* The same with a payload whose field 1 is the text `key`: an attribute, an opset import, a pair. */
+/* The first field from `slot` on with this number and a payload whose field 1 is the text `key`: an
+ * attribute, an opset import, a pair. */
 static epctx_slot *epctx__keyed_from(epctx_slot *slot, uint32_t number, epctx_str key)
 {
     for (slot = epctx__live(slot, number); slot != NULL; slot = epctx__live(slot->next, number)) {
@@ -11778,136 +11734,80 @@ static epctx_slot *epctx__keyed_from(epctx_slot *slot, uint32_t number, epctx_st
     return NULL;
 }
 
-static epctx_slot *epctx__keyed_last(const epctx_slot *parent, uint32_t number, epctx_str key)
-{
-    epctx_slot *last = NULL;
-    epctx_slot *slot = epctx__keyed_from(parent->message->first, number, key);
-    for (; slot != NULL; slot = epctx__keyed_from(slot->next, number, key)) {
-        last = slot;
-    }
-    return last;
-}
-
 /* Removes those with that key but for `keep`. */
-static epctx_status epctx__drop_keyed(epctx_model *model, const epctx_slot *parent, uint32_t number,
-                                      epctx_str key, const epctx_slot *keep, epctx_error *error)
+static void epctx__drop_keyed(epctx__builder *b, const epctx_slot *owner, uint32_t number,
+                              epctx_str key, const epctx_slot *keep)
 {
-    epctx_slot *slot = epctx__keyed_from(parent->message->first, number, key);
-    for (; slot != NULL; slot = epctx__keyed_from(slot->next, number, key)) {
+    epctx_slot *slot = b->status == EPCTX_OK ? owner->message->first : NULL;
+    while ((slot = epctx__keyed_from(slot, number, key)) != NULL) {
         if (slot != keep) {
-            EPCTX__TRY(epctx__remove_slot(model, slot, error));
+            epctx__remove(b, slot);
         }
+        slot = slot->next;
     }
-    return EPCTX_OK;
 }
 
-/* The last field with this number, else the last field at all. */
-static epctx_slot *epctx__last_of(const epctx_slot *parent, uint32_t number)
+/* The slot behind which a new field goes: `after`; for an empty view the last of its kind, else the
+ * last of all; for the parent itself in front of the first of its kind (NULL: first). */
+static epctx_slot *epctx__place_of(epctx__builder *b, const epctx_slot *parent, uint32_t number,
+                                   epctx_view after)
 {
-    epctx_slot *slot;
+    epctx_slot *slot = parent->message->first;
     epctx_slot *found = parent->message->last;
-    if (found != NULL && found->number == number && !found->removed) {
-        return found;
-    }
-    slot = epctx__field_from(parent->message->first, number);
-    for (; slot != NULL; slot = epctx__field_from(slot->next, number)) {
-        found = slot;
+    if (epctx_view_exists(after)) {
+        found = epctx__locate(b, after);
+        if (found != parent) {
+            return found == NULL || found->parent == parent
+                       ? found
+                       : epctx__reject(b, EPCTX_ERR_ARG, "`after` is a field of another message",
+                                       0);
+        }
+        for (found = NULL; slot != NULL && (slot->removed || slot->number != number);
+             slot = slot->next) {
+            found = slot;
+        }
+    } else if (found != NULL && (found->removed || found->number != number)) {
+        for (; slot != NULL; slot = slot->next) {
+            found = !slot->removed && slot->number == number ? slot : found;
+        }
     }
     return found;
 }
 
-/* The slot in front of the first field with this number, NULL when there is none in front; without
- * such a field the last field at all. */
-static epctx_slot *epctx__before_first(const epctx_slot *parent, uint32_t number)
-{
-    const epctx_slot *first = epctx__field_from(parent->message->first, number);
-    epctx_slot *before = parent->message->first;
-    if (before == first) {
-        return NULL;
-    }
-    while (before->next != first) {
-        before = before->next;
-    }
-    return before;
-}
-
-/* The slot behind which a new field goes: `after`; for an empty view the last of its kind; for the
- * parent itself in front of the first of its kind. */
-static epctx_status epctx__place_of(epctx_model *model, epctx_slot *parent, uint32_t number,
-                                    epctx_view after, epctx_slot **previous, epctx_error *error)
-{
-    if (!epctx_view_exists(after)) {
-        *previous = epctx__last_of(parent, number);
-        return EPCTX_OK;
-    }
-    EPCTX__TRY(epctx__locate(model, after, previous, error));
-    if (*previous == parent) {
-        *previous = epctx__before_first(parent, number);
-        return EPCTX_OK;
-    }
-    return (*previous)->parent == parent
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_ARG, "`after` is a field of another message");
-}
-
 /* -- new messages: appended to a slot that is not linked into the tree yet -- */
-
-typedef struct epctx__builder {
-    epctx_arena *arena;
-    epctx_error *error;
-    epctx_status status; /* the first failure: nothing is added any more */
-    uint32_t depth;      /* how deep graphs of records may still be nested */
-} epctx__builder;
-
-/* Each graph of a record takes three levels of messages. */
-#define EPCTX__RECORD_DEPTH 33u
-
-static epctx__builder epctx__builder_of(epctx_model *model, epctx_error *error)
-{
-    epctx__builder b;
-    b.arena = &model->arena;
-    b.error = error;
-    b.status = EPCTX_OK;
-    b.depth = EPCTX__RECORD_DEPTH;
-    return b;
-}
 
 /* Zeroed memory; NULL after a failure. */
 static void *epctx__build_alloc(epctx__builder *b, size_t size)
 {
-    void *memory = b->status == EPCTX_OK ? epctx_arena_alloc(b->arena, size) : NULL;
+    void *memory = b->status == EPCTX_OK ? epctx_arena_alloc(&b->model->arena, size) : NULL;
     if (memory == NULL && b->status == EPCTX_OK) {
-        b->status = epctx__nomem(b->error, b->arena->missing);
+        b->status = epctx__nomem(b->error, b->model->arena.missing);
     }
     return memory;
 }
 
-static epctx_slot *epctx__new_slot(epctx__builder *b, epctx_slot *parent, uint32_t number,
-                                   epctx_wire wire)
+/* A field; borrows the bytes: those of the payload (`wire` LEN), else tag and value. */
+static epctx_slot *epctx__add_slot(epctx__builder *b, epctx_slot *parent, uint32_t number,
+                                   epctx_wire wire, const void *data, size_t size)
 {
     epctx_slot *slot = (epctx_slot *)epctx__build_alloc(b, sizeof *slot);
-    if (slot == NULL) {
-        return NULL;
-    }
-    slot->number = number;
-    slot->wire = (uint8_t)wire;
-    if (parent != NULL) {
-        epctx__link_slot(parent, parent->message->last, slot);
+    if (slot != NULL) {
+        slot->number = number;
+        slot->wire = (uint8_t)wire;
+        slot->split = wire == EPCTX_WIRE_LEN;
+        slot->data = (const uint8_t *)data;
+        slot->size = size;
+        if (parent != NULL) {
+            epctx__link_slot(parent, parent->message->last, slot);
+        }
     }
     return slot;
 }
 
-/* Borrows the bytes. */
 static epctx_slot *epctx__add_bytes(epctx__builder *b, epctx_slot *parent, uint32_t number,
                                     const void *data, size_t size)
 {
-    epctx_slot *slot = epctx__new_slot(b, parent, number, EPCTX_WIRE_LEN);
-    if (slot != NULL) {
-        slot->data = (const uint8_t *)(data != NULL ? data : "");
-        slot->size = size;
-        slot->split = 1;
-    }
-    return slot;
+    return epctx__add_slot(b, parent, number, EPCTX_WIRE_LEN, data != NULL ? data : "", size);
 }
 
 /* Copies the text. */
@@ -11925,28 +11825,16 @@ static epctx_slot *epctx__add_str(epctx__builder *b, epctx_slot *parent, uint32_
 static epctx_slot *epctx__add_scalar(epctx__builder *b, epctx_slot *parent, uint32_t number,
                                      epctx_wire wire, uint64_t value)
 {
-    uint8_t bytes[16];
-    pb_ostream_t stream = pb_ostream_from_buffer(bytes, sizeof bytes);
+    const size_t most = 16; /* tag and varint have 15 bytes at most */
+    const bool varint = wire == EPCTX_WIRE_VARINT;
+    uint8_t *bytes = (uint8_t *)epctx__build_alloc(b, most);
+    pb_ostream_t stream = pb_ostream_from_buffer(bytes, most);
     uint32_t word = (uint32_t)value;
-    epctx_slot *slot = epctx__new_slot(b, parent, number, wire);
-    uint8_t *copy;
-    if (slot == NULL) {
-        return NULL;
+    if (bytes != NULL) {
+        (void)pb_encode_tag(&stream, varint ? PB_WT_VARINT : PB_WT_32BIT, number);
+        (void)(varint ? pb_encode_varint(&stream, value) : pb_encode_fixed32(&stream, &word));
     }
-    if (wire == EPCTX_WIRE_VARINT) { /* 15 bytes at most: it fits */
-        (void)pb_encode_tag(&stream, PB_WT_VARINT, number);
-        (void)pb_encode_varint(&stream, value);
-    } else {
-        (void)pb_encode_tag(&stream, PB_WT_32BIT, number);
-        (void)pb_encode_fixed32(&stream, &word);
-    }
-    copy = (uint8_t *)epctx__build_alloc(b, stream.bytes_written);
-    if (copy != NULL) {
-        memcpy(copy, bytes, stream.bytes_written);
-        slot->data = copy;
-        slot->size = stream.bytes_written;
-    }
-    return slot;
+    return epctx__add_slot(b, parent, number, wire, bytes, stream.bytes_written);
 }
 
 static epctx_slot *epctx__add_varint(epctx__builder *b, epctx_slot *parent, uint32_t number,
@@ -11965,34 +11853,19 @@ static void epctx__add_float(epctx__builder *b, epctx_slot *parent, uint32_t num
 /* An empty list of slots for a payload without source bytes. */
 static void epctx__make_message(epctx__builder *b, epctx_slot *slot)
 {
-    slot->message = (epctx__message *)epctx__build_alloc(b, sizeof *slot->message);
-    if (slot->message != NULL) {
-        slot->message->edits = 1; /* it has no source bytes to fall back to */
+    epctx__message *message = (epctx__message *)epctx__build_alloc(b, sizeof *message);
+    if (message != NULL) {
+        message->edits = 1; /* it has no source bytes to fall back to */
+        slot->message = message;
     }
 }
 
 /* A message to be filled; NULL after a failure. */
 static epctx_slot *epctx__add_message(epctx__builder *b, epctx_slot *parent, uint32_t number)
 {
-    epctx_slot *slot = epctx__new_slot(b, parent, number, EPCTX_WIRE_LEN);
-    if (slot == NULL) {
-        return NULL;
-    }
-    slot->split = 1;
+    epctx_slot *slot = epctx__add_slot(b, parent, number, EPCTX_WIRE_LEN, NULL, 0);
     epctx__make_message(b, slot);
     return b->status == EPCTX_OK ? slot : NULL;
-}
-
-static void epctx__build_dims(epctx__builder *b, epctx_slot *tensor, const epctx_value *value)
-{
-    epctx_slot *shape = epctx__add_message(b, tensor, EPCTX_FIELD_TYPE_TENSOR_SHAPE);
-    int32_t i;
-    for (i = 0; i < value->rank && b->status == EPCTX_OK; i++) {
-        epctx_slot *dim = epctx__add_message(b, shape, EPCTX_FIELD_SHAPE_DIM);
-        if (value->dims[i] >= 0) {
-            epctx__add_varint(b, dim, EPCTX_FIELD_DIM_DIM_VALUE, value->dims[i]);
-        }
-    }
 }
 
 /* ValueInfoProto. */
@@ -12000,13 +11873,20 @@ static epctx_slot *epctx__build_value(epctx__builder *b, epctx_slot *graph, uint
                                       const epctx_value *value)
 {
     epctx_slot *slot = epctx__add_message(b, graph, number);
+    epctx_slot *type, *tensor, *shape;
+    int32_t i;
     epctx__add_str(b, slot, EPCTX_FIELD_VALUE_NAME, value->name);
-    if (value->elem_type != 0) {
-        epctx_slot *type = epctx__add_message(b, slot, EPCTX_FIELD_VALUE_TYPE);
-        epctx_slot *tensor = epctx__add_message(b, type, EPCTX_FIELD_TYPE_TENSOR_TYPE);
-        epctx__add_varint(b, tensor, EPCTX_FIELD_TYPE_TENSOR_ELEM_TYPE, value->elem_type);
-        if (value->rank >= 0) {
-            epctx__build_dims(b, tensor, value);
+    if (value->elem_type == 0) {
+        return slot;
+    }
+    type = epctx__add_message(b, slot, EPCTX_FIELD_VALUE_TYPE);
+    tensor = epctx__add_message(b, type, EPCTX_FIELD_TYPE_TENSOR_TYPE);
+    epctx__add_varint(b, tensor, EPCTX_FIELD_TYPE_TENSOR_ELEM_TYPE, value->elem_type);
+    shape = value->rank >= 0 ? epctx__add_message(b, tensor, EPCTX_FIELD_TYPE_TENSOR_SHAPE) : NULL;
+    for (i = 0; i < value->rank; i++) {
+        epctx_slot *dim = epctx__add_message(b, shape, EPCTX_FIELD_SHAPE_DIM);
+        if (value->dims[i] >= 0) {
+            epctx__add_varint(b, dim, EPCTX_FIELD_DIM_DIM_VALUE, value->dims[i]);
         }
     }
     return slot;
@@ -12034,13 +11914,12 @@ static epctx_status epctx__check_tensor_record(const epctx_tensor *tensor, epctx
 static epctx_slot *epctx__build_tensor(epctx__builder *b, epctx_slot *parent, uint32_t number,
                                        const epctx_tensor *tensor)
 {
-    epctx_slot *slot;
+    epctx_slot *slot = epctx__add_message(b, parent, number);
     int32_t i;
     if (b->status == EPCTX_OK) {
         b->status = epctx__check_tensor_record(tensor, b->error);
     }
-    slot = epctx__add_message(b, parent, number);
-    if (slot == NULL) {
+    if (b->status != EPCTX_OK) {
         return NULL;
     }
     for (i = 0; i < tensor->rank; i++) {
@@ -12054,39 +11933,37 @@ static epctx_slot *epctx__build_tensor(epctx__builder *b, epctx_slot *parent, ui
     return slot;
 }
 
-static void epctx__build_node_fields(epctx__builder *b, epctx_slot *slot, const epctx_node *node);
+static epctx_slot *epctx__build_node(epctx__builder *b, epctx_slot *graph, uint32_t number,
+                                     const epctx_node *node);
 
 /* GraphProto. */
 static void epctx__build_graph(epctx__builder *b, epctx_slot *attr, const epctx_graph *graph)
 {
     epctx_slot *slot = epctx__add_message(b, attr, EPCTX_FIELD_ATTR_G);
     size_t i;
-    if (slot == NULL) {
-        return;
+    if (graph == NULL) {
+        epctx__reject(b, EPCTX_ERR_UNSUPPORTED, "a graph attribute has no record", 0);
+    } else if (b->depth == 0) {
+        epctx__reject(b, EPCTX_ERR_LIMIT, "graphs are nested too deep", 0);
     }
-    if (graph == NULL || b->depth == 0) {
-        b->status = graph == NULL ? epctx_fail(b->error, EPCTX_ERR_UNSUPPORTED,
-                                               "a graph attribute has no record")
-                                  : epctx_fail(b->error, EPCTX_ERR_LIMIT,
-                                               "graphs are nested too deep");
+    if (b->status != EPCTX_OK) {
         return;
     }
     b->depth--;
-    for (i = 0; i < graph->node_count && b->status == EPCTX_OK; i++) {
-        epctx__build_node_fields(b, epctx__add_message(b, slot, EPCTX_FIELD_GRAPH_NODE),
-                                 &graph->nodes[i]);
+    for (i = 0; i < graph->node_count; i++) {
+        epctx__build_node(b, slot, EPCTX_FIELD_GRAPH_NODE, &graph->nodes[i]);
     }
     epctx__add_str(b, slot, EPCTX_FIELD_GRAPH_NAME, graph->name);
-    for (i = 0; i < graph->initializer_count && b->status == EPCTX_OK; i++) {
+    for (i = 0; i < graph->initializer_count; i++) {
         epctx__build_tensor(b, slot, EPCTX_FIELD_GRAPH_INITIALIZER, &graph->initializers[i]);
     }
-    for (i = 0; i < graph->input_count && b->status == EPCTX_OK; i++) {
+    for (i = 0; i < graph->input_count; i++) {
         epctx__build_value(b, slot, EPCTX_FIELD_GRAPH_INPUT, &graph->inputs[i]);
     }
-    for (i = 0; i < graph->output_count && b->status == EPCTX_OK; i++) {
+    for (i = 0; i < graph->output_count; i++) {
         epctx__build_value(b, slot, EPCTX_FIELD_GRAPH_OUTPUT, &graph->outputs[i]);
     }
-    for (i = 0; i < graph->value_count && b->status == EPCTX_OK; i++) {
+    for (i = 0; i < graph->value_count; i++) {
         epctx__build_value(b, slot, EPCTX_FIELD_GRAPH_VALUE_INFO, &graph->values[i]);
     }
     b->depth++;
@@ -12113,17 +11990,17 @@ static void epctx__build_payload(epctx__builder *b, epctx_slot *slot, const epct
         epctx__build_graph(b, slot, attr->g);
         break;
     case EPCTX_ATTR_INTS:
-        for (i = 0; i < attr->count && b->status == EPCTX_OK; i++) {
+        for (i = 0; i < attr->count; i++) {
             epctx__add_varint(b, slot, EPCTX_FIELD_ATTR_INTS, attr->ints[i]);
         }
         break;
     case EPCTX_ATTR_FLOATS:
-        for (i = 0; i < attr->count && b->status == EPCTX_OK; i++) {
+        for (i = 0; i < attr->count; i++) {
             epctx__add_float(b, slot, EPCTX_FIELD_ATTR_FLOATS, attr->floats[i]);
         }
         break;
     case EPCTX_ATTR_STRINGS:
-        for (i = 0; i < attr->count && b->status == EPCTX_OK; i++) {
+        for (i = 0; i < attr->count; i++) {
             epctx__add_bytes(b, slot, EPCTX_FIELD_ATTR_STRINGS, attr->strings[i].data,
                              attr->strings[i].size);
         }
@@ -12141,71 +12018,64 @@ static void epctx__build_payload(epctx__builder *b, epctx_slot *slot, const epct
 static epctx_slot *epctx__build_attr(epctx__builder *b, epctx_slot *node, const epctx_attr *attr)
 {
     epctx_slot *slot = epctx__add_message(b, node, EPCTX_FIELD_NODE_ATTRIBUTE);
-    if (slot != NULL) {
-        epctx__add_str(b, slot, EPCTX_FIELD_ATTR_NAME, attr->name);
-        epctx__build_payload(b, slot, attr);
-        epctx__add_varint(b, slot, EPCTX_FIELD_ATTR_TYPE, (int64_t)attr->type);
-    }
+    epctx__add_str(b, slot, EPCTX_FIELD_ATTR_NAME, attr->name);
+    epctx__build_payload(b, slot, attr);
+    epctx__add_varint(b, slot, EPCTX_FIELD_ATTR_TYPE, (int64_t)attr->type);
     return slot;
 }
 
-static void epctx__build_node_fields(epctx__builder *b, epctx_slot *slot, const epctx_node *node)
+/* NodeProto. */
+static epctx_slot *epctx__build_node(epctx__builder *b, epctx_slot *graph, uint32_t number,
+                                     const epctx_node *node)
 {
+    epctx_slot *slot = epctx__add_message(b, graph, number);
     size_t i;
-    for (i = 0; i < node->input_count && b->status == EPCTX_OK; i++) {
+    for (i = 0; i < node->input_count; i++) {
         epctx__add_str(b, slot, EPCTX_FIELD_NODE_INPUT, node->inputs[i]);
     }
-    for (i = 0; i < node->output_count && b->status == EPCTX_OK; i++) {
+    for (i = 0; i < node->output_count; i++) {
         epctx__add_str(b, slot, EPCTX_FIELD_NODE_OUTPUT, node->outputs[i]);
     }
     epctx__add_str(b, slot, EPCTX_FIELD_NODE_NAME, node->name);
     epctx__add_str(b, slot, EPCTX_FIELD_NODE_OP_TYPE, node->op_type);
-    for (i = 0; i < node->attr_count && b->status == EPCTX_OK; i++) {
+    for (i = 0; i < node->attr_count; i++) {
         epctx__build_attr(b, slot, &node->attrs[i]);
     }
     if (node->domain.size > 0) {
         epctx__add_str(b, slot, EPCTX_FIELD_NODE_DOMAIN, node->domain);
     }
-}
-
-/* An unlinked NodeProto. */
-static epctx_slot *epctx__build_node(epctx__builder *b, const epctx_node *node)
-{
-    epctx_slot *slot = epctx__add_message(b, NULL, EPCTX_FIELD_GRAPH_NODE);
-    epctx__build_node_fields(b, slot, node);
     return slot;
 }
 
 /* -- copies of fields -- */
 
-static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx_slot *from);
-
 /* A field as it is now, with its tag and the width of its length. Bytes are borrowed. */
-static epctx_slot *epctx__clone(epctx__builder *b, epctx_slot *parent, const epctx_slot *slot)
-{
-    epctx_slot *copy = epctx__new_slot(b, parent, slot->number, (epctx_wire)slot->wire);
-    if (copy == NULL) {
-        return NULL;
-    }
-    copy->data = slot->data;
-    copy->size = slot->size;
-    copy->head = slot->head;
-    copy->split = slot->split;
-    if (epctx__is_changed(slot)) {
-        epctx__clone_children(b, copy, slot);
-    }
-    return copy;
-}
+static epctx_slot *epctx__clone(epctx__builder *b, epctx_slot *parent, const epctx_slot *slot);
 
 static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx_slot *from)
 {
-    const epctx_slot *child;
-    epctx__make_message(b, to);
-    for (child = from->message->first; child != NULL && b->status == EPCTX_OK; child = child->next) {
+    const epctx_slot *child = from->message->first;
+    for (; child != NULL && b->status == EPCTX_OK; child = child->next) {
         if (!child->removed) {
             epctx__clone(b, to, child);
         }
     }
+}
+
+static epctx_slot *epctx__clone(epctx__builder *b, epctx_slot *parent, const epctx_slot *slot)
+{
+    epctx_slot *copy =
+        epctx__add_slot(b, parent, slot->number, (epctx_wire)slot->wire, slot->data, slot->size);
+    if (copy == NULL) {
+        return NULL;
+    }
+    copy->head = slot->head;
+    copy->split = slot->split;
+    if (epctx__is_changed(slot)) {
+        epctx__make_message(b, copy);
+        epctx__clone_children(b, copy, slot);
+    }
+    return copy;
 }
 
 /* The payload of a view, of whatever model, as an unlinked field. */
@@ -12217,9 +12087,7 @@ static epctx_slot *epctx__copy_view(epctx__builder *b, uint32_t number, epctx_vi
         return epctx__add_bytes(b, NULL, number, view.data, view.size);
     }
     slot = epctx__add_message(b, NULL, number);
-    if (slot != NULL) {
-        epctx__clone_children(b, slot, from);
-    }
+    epctx__clone_children(b, slot, from);
     return slot;
 }
 
@@ -12252,81 +12120,87 @@ static bool epctx__check_slot(epctx__check *check, epctx_kind type, const epctx_
     return true;
 }
 
-/* Whether `fresh` may become a field of `parent`. */
-static epctx_status epctx__check_fresh(epctx_model *model, const epctx_slot *parent,
-                                       const epctx_slot *fresh, epctx_error *error)
-{
-    epctx__check check;
-    memset(&check, 0, sizeof check);
-    check.fields = UINT64_MAX;
-    if (!epctx__check_slot(&check, epctx__slot_type(parent), fresh,
-                           epctx__depth_left(model, parent))) {
-        return epctx_fail(error,
-                          check.status == EPCTX_ERR_LIMIT ? EPCTX_ERR_LIMIT : EPCTX_ERR_GRAPH,
-                          "this cannot become field %u: %s", (uint64_t)fresh->number, check.reason);
-    }
-    return !check.duplicate
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_GRAPH,
-                            "in this message a field that must be single stands twice");
-}
-
-/* Whether `fresh` takes the place of a field; one with another wire type is an unknown field. */
-static bool epctx__is_former(epctx_kind type, const epctx_slot *slot, const epctx_slot *fresh)
-{
-    return !slot->removed && slot != fresh &&
-           ((slot->number == fresh->number && slot->wire == fresh->wire) ||
-            (epctx__is_choice(type, fresh->number, (epctx_wire)fresh->wire) &&
-             epctx__is_choice(type, slot->number, (epctx_wire)slot->wire)));
-}
-
-/* Removes what `fresh` takes the place of. */
-static epctx_status epctx__drop_former(epctx_model *model, const epctx_slot *parent,
-                                       const epctx_slot *fresh, epctx_error *error)
+/* Removes what `fresh` takes the place of, or only counts it (`count` not NULL), and returns the
+ * last one. A field with another wire type is an unknown field. */
+static epctx_slot *epctx__former(epctx__builder *b, const epctx_slot *parent,
+                                 const epctx_slot *fresh, size_t *count)
 {
     epctx_kind type = epctx__slot_type(parent);
+    bool choice = epctx__is_choice(type, fresh->number, (epctx_wire)fresh->wire);
     epctx_slot *slot;
+    epctx_slot *last = NULL;
     for (slot = parent->message->first; slot != NULL; slot = slot->next) {
-        if (epctx__is_former(type, slot, fresh)) {
-            EPCTX__TRY(epctx__remove_slot(model, slot, error));
+        if (!slot->removed && slot != fresh &&
+            ((slot->number == fresh->number && slot->wire == fresh->wire) ||
+             (choice && epctx__is_choice(type, slot->number, (epctx_wire)slot->wire)))) {
+            last = slot;
+            if (count != NULL) {
+                ++*count;
+            } else {
+                epctx__remove(b, slot);
+            }
         }
     }
-    return EPCTX_OK;
+    return last;
 }
 
-/* A new member of a oneof takes the place of whichever is there. */
-static epctx_status epctx__link(epctx_model *model, epctx_slot *parent, epctx_slot *previous,
-                                epctx_slot *fresh, epctx_error *error)
+/* Links what was built into the tree behind `previous` (NULL: first). A new member of a oneof takes
+ * the place of whichever is there. */
+static epctx_status epctx__place(epctx__builder *b, epctx_slot *parent, epctx_slot *previous,
+                                 epctx_slot *fresh)
 {
-    EPCTX__TRY(epctx__insert(model, parent, previous, fresh, error));
-    return epctx__is_choice(epctx__slot_type(parent), fresh->number, (epctx_wire)fresh->wire)
-               ? epctx__drop_former(model, parent, fresh, error)
-               : EPCTX_OK;
-}
-
-/* Links what was built into the tree. */
-static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_slot *parent,
-                                 epctx_slot *previous, epctx_slot *slot, epctx_error *error)
-{
-    size_t mark = epctx_model_mark(model);
+    const epctx_slot *up;
+    epctx_kind type;
+    epctx__check check;
+    uint32_t depth = b->model->limits.max_depth;
     EPCTX__TRY(b->status);
-    EPCTX__TRY(epctx__check_fresh(model, parent, slot, error));
-    if (parent == model->root && slot->number == EPCTX_FIELD_MODEL_GRAPH) {
-        EPCTX__TRY(epctx__open_as(model, slot, EPCTX_KIND_GRAPH, error));
+    memset(&check, 0, sizeof check);
+    check.fields = UINT64_MAX;
+    type = epctx__slot_type(parent);
+    for (up = parent; up->parent != NULL; up = up->parent) {
+        depth--;
     }
-    return epctx__end_edits(model, mark, epctx__link(model, parent, previous, slot, error));
+    if (!epctx__check_slot(&check, type, fresh, depth)) {
+        b->status = epctx_fail(
+            b->error, check.status == EPCTX_ERR_LIMIT ? EPCTX_ERR_LIMIT : EPCTX_ERR_GRAPH,
+            "this cannot become field %u: %s", (uint64_t)fresh->number, check.reason);
+    } else if (check.duplicate) {
+        epctx__reject(b, EPCTX_ERR_GRAPH,
+                      "in this message a field that must be single stands twice", 0);
+    } else if (type == EPCTX_KIND_MODEL && fresh->number == EPCTX_FIELD_MODEL_GRAPH) {
+        b->status = epctx__open_as(b->model, fresh, EPCTX_KIND_GRAPH, b->error);
+    }
+    if (b->status == EPCTX_OK) {
+        b->status = epctx__journal(b->model, parent, previous, fresh, b->error);
+    }
+    if (epctx__is_choice(type, fresh->number, (epctx_wire)fresh->wire)) {
+        epctx__former(b, parent, fresh, NULL);
+    }
+    return b->status;
+}
+
+/* Places what was built. `after` as everywhere. */
+static void epctx__put(epctx__builder *b, epctx_slot *parent, epctx_slot *fresh, epctx_view after,
+                       epctx_view *placed)
+{
+    epctx_slot *previous =
+        b->status == EPCTX_OK ? epctx__place_of(b, parent, fresh->number, after) : NULL;
+    if (epctx__place(b, parent, previous, fresh) == EPCTX_OK && placed != NULL) {
+        *placed = epctx__slot_view(fresh);
+    }
 }
 
 /* -- edits: fields -- */
 
 EPCTX_API epctx_status epctx_view_remove(epctx_model *model, epctx_view view, epctx_error *error)
 {
-    epctx_slot *slot;
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate(model, view, &slot, error));
-    return slot->parent != NULL
-               ? epctx__remove_slot(model, slot, error)
-               : epctx_fail(error, EPCTX_ERR_ARG, "the model itself cannot be removed");
+    epctx__builder b = epctx__builder_of(model, error);
+    epctx_slot *slot = epctx__locate(&b, view);
+    if (slot == model->root) {
+        epctx__reject(&b, EPCTX_ERR_ARG, "the model itself cannot be removed", 0);
+    }
+    epctx__remove(&b, slot);
+    return epctx__build_end(&b);
 }
 
 /* Bytes that a length prefix needs. */
@@ -12369,52 +12243,29 @@ static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
     if (a->wire != b->wire || a->number != b->number) {
         return false;
     }
-    if (a->wire == EPCTX_WIRE_LEN) {
-        return epctx_view_equal(epctx__slot_view(a), epctx__slot_view(b));
-    }
     epctx__slot_field(a, &x);
     epctx__slot_field(b, &y);
-    return x.value == y.value;
+    return a->wire == EPCTX_WIRE_LEN ? epctx_view_equal(x.body, y.body) : x.value == y.value;
 }
 
 /* Makes `fresh` the only field of its number, in the place of the last one. A field that says the
  * same already keeps its bytes. */
-static epctx_status epctx__set_field(epctx_model *model, epctx__builder *b, epctx_slot *parent,
-                                     epctx_slot *fresh, epctx_error *error)
+static void epctx__set_field(epctx__builder *b, epctx_slot *parent, epctx_slot *fresh)
 {
-    size_t mark = epctx_model_mark(model);
-    epctx_kind type = epctx__slot_type(parent);
-    epctx_slot *last = NULL;
-    epctx_slot *slot;
+    epctx_slot *last;
     size_t count = 0;
-    EPCTX__TRY(b->status);
-    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
-        if (epctx__is_former(type, slot, fresh)) {
-            last = slot;
-            count++;
-        }
+    if (b->status != EPCTX_OK) {
+        return;
     }
+    last = epctx__former(b, parent, fresh, &count);
     if (count == 1 && epctx__same_field(last, fresh)) {
-        return EPCTX_OK;
+        return;
     }
     if (last != NULL && last->wire == EPCTX_WIRE_LEN && fresh->split) {
         fresh->split = (uint8_t)epctx__length_width(last);
     }
-    EPCTX__TRY(epctx__place(model, b, parent, last != NULL ? last : parent->message->last, fresh,
-                            error));
-    return epctx__end_edits(model, mark, epctx__drop_former(model, parent, fresh, error));
-}
-
-/* The message whose plain field is to be set. */
-static epctx_status epctx__plain_field(epctx_model *model, epctx_view message, uint32_t number,
-                                       epctx_slot **slot, epctx_error *error)
-{
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate_message(model, message, slot, error));
-    return number != 0 && epctx__field_kind(epctx__slot_type(*slot), number) == 0
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message is no string or number",
-                            (uint64_t)number);
+    epctx__place(b, parent, last != NULL ? last : parent->message->last, fresh);
+    epctx__former(b, parent, fresh, NULL);
 }
 
 #define EPCTX__SET(name, type, added)                                                              \
@@ -12422,9 +12273,9 @@ static epctx_status epctx__plain_field(epctx_model *model, epctx_view message, u
         epctx_model *model, epctx_view message, uint32_t number, type value, epctx_error *error)   \
     {                                                                                              \
         epctx__builder b = epctx__builder_of(model, error);                                        \
-        epctx_slot *slot;                                                                          \
-        EPCTX__TRY(epctx__plain_field(model, message, number, &slot, error));                      \
-        return epctx__set_field(model, &b, slot, added, error);                                    \
+        epctx_slot *slot = epctx__locate_owner(&b, message, number, false);                        \
+        epctx__set_field(&b, slot, added);                                                         \
+        return epctx__build_end(&b);                                                               \
     }
 EPCTX__SET(str, epctx_str, epctx__add_str(&b, NULL, number, value))
 EPCTX__SET(data, epctx_span, epctx__add_bytes(&b, NULL, number, value.data, value.size))
@@ -12434,78 +12285,38 @@ EPCTX__SET(int, int64_t, epctx__add_varint(&b, NULL, number, value))
 EPCTX_API epctx_status epctx_message_remove_field(epctx_model *model, epctx_view message,
                                                   uint32_t number, epctx_error *error)
 {
-    size_t mark = epctx_model_mark(model);
-    epctx_status status = EPCTX_OK;
-    epctx_slot *owner, *slot;
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate_message(model, message, &owner, error));
-    slot = epctx__field_from(owner->message->first, number);
-    for (; slot != NULL && status == EPCTX_OK; slot = epctx__field_from(slot->next, number)) {
-        status = epctx__remove_slot(model, slot, error);
-    }
-    return epctx__end_edits(model, mark, status);
-}
-
-EPCTX_API epctx_status epctx_message_put_str(epctx_model *model, epctx_view message,
-                                             uint32_t number, epctx_str text, epctx_error *error)
-{
     epctx__builder b = epctx__builder_of(model, error);
-    epctx_slot *slot;
-    EPCTX__TRY(epctx__plain_field(model, message, number, &slot, error));
-    return epctx__place(model, &b, slot, epctx__last_of(slot, number),
-                        epctx__add_str(&b, NULL, number, text), error);
-}
-
-/* `fresh` goes behind `previous`, and `old` goes away. */
-static epctx_status epctx__exchange(epctx_model *model, epctx__builder *b, epctx_slot *previous,
-                                    epctx_slot *old, epctx_slot *fresh, epctx_error *error)
-{
-    size_t mark = epctx_model_mark(model);
-    EPCTX__TRY(epctx__place(model, b, old->parent, previous, fresh, error));
-    return epctx__end_edits(model, mark, epctx__remove_slot(model, old, error));
+    epctx_slot *slot = epctx__locate_message(&b, message, EPCTX_KIND_NONE);
+    for (slot = slot != NULL ? slot->message->first : NULL; slot != NULL; slot = slot->next) {
+        if (slot->number == number) {
+            epctx__remove(&b, slot);
+        }
+    }
+    return epctx__build_end(&b);
 }
 
 /* `fresh` takes the place of `old`; both have a payload. */
-static epctx_status epctx__replace(epctx_model *model, epctx__builder *b, epctx_slot *old,
-                                   epctx_slot *fresh, epctx_error *error)
+static void epctx__replace(epctx__builder *b, epctx_slot *old, epctx_slot *fresh)
 {
     if (b->status == EPCTX_OK) {
         fresh->split = (uint8_t)epctx__length_width(old);
+        epctx__place(b, old->parent, old, fresh);
+        epctx__remove(b, old);
     }
-    return epctx__exchange(model, b, old, old, fresh, error);
 }
 
 EPCTX_API epctx_status epctx_view_set_str(epctx_model *model, epctx_view field, epctx_str text,
                                           epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model, error);
-    epctx_slot *slot;
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate(model, field, &slot, error));
-    if (slot->parent == NULL ||
+    epctx_slot *slot = epctx__locate(&b, field);
+    if (slot == NULL || slot->parent == NULL ||
         epctx__field_kind(epctx__slot_type(slot->parent), slot->number) != 0) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "the view is no string");
+        epctx__reject(&b, EPCTX_ERR_ARG, "the view is no string", 0);
+    } else if (!epctx_str_eq(epctx_view_str(epctx__slot_view(slot)), text)) {
+        epctx__replace(&b, slot, epctx__add_str(&b, NULL, slot->number, text));
     }
-    return epctx_str_eq(epctx_view_str(epctx__slot_view(slot)), text)
-               ? EPCTX_OK
-               : epctx__replace(model, &b, slot, epctx__add_str(&b, NULL, slot->number, text),
-                                error);
-}
-
-/* Adds what was built. `after` as everywhere. */
-static epctx_status epctx__put_slot(epctx_model *model, epctx__builder *b, epctx_slot *parent,
-                                    epctx_slot *slot, epctx_view after, epctx_view *placed,
-                                    epctx_error *error)
-{
-    epctx_slot *previous = NULL;
-    if (b->status == EPCTX_OK) {
-        EPCTX__TRY(epctx__place_of(model, parent, slot->number, after, &previous, error));
-    }
-    EPCTX__TRY(epctx__place(model, b, parent, previous, slot, error));
-    if (placed != NULL) {
-        *placed = epctx__slot_view(slot);
-    }
-    return EPCTX_OK;
+    return epctx__build_end(&b);
 }
 
 EPCTX_API epctx_status epctx_message_put_copy(epctx_model *model, epctx_view parent,
@@ -12513,55 +12324,41 @@ EPCTX_API epctx_status epctx_message_put_copy(epctx_model *model, epctx_view par
                                               epctx_view *placed, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model, error);
-    epctx_slot *owner;
-    const epctx_field_info *info;
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate_message(model, parent, &owner, error));
+    epctx_slot *owner = epctx__locate_message(&b, parent, EPCTX_KIND_NONE);
+    const epctx_field_info *info =
+        owner != NULL ? epctx_field_find(epctx__slot_type(owner), number) : NULL;
     if (number == 0) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "there is no field number 0");
+        epctx__reject(&b, EPCTX_ERR_ARG, "there is no field number 0", 0);
+    } else if (info != NULL && !info->repeated && info->kind < EPCTX_KIND_INT &&
+               epctx__live(owner->message->first, number) != NULL) {
+        epctx__reject(&b, EPCTX_ERR_ARG, "the message has a field %u already", number);
     }
-    info = epctx_field_find(epctx__slot_type(owner), number);
-    if (info != NULL && !info->repeated && info->kind < EPCTX_KIND_INT &&
-        epctx__live(owner->message->first, number) != NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "the message has a field %u already",
-                          (uint64_t)number);
-    }
-    return epctx__put_slot(model, &b, owner, epctx__copy_view(&b, number, other), after, placed,
-                           error);
-}
-
-EPCTX_API epctx_status epctx_message_put(epctx_model *model, epctx_view parent, uint32_t number,
-                                         epctx_view after, epctx_view *placed, epctx_error *error)
-{
-    epctx_error_clear(error);
-    if (epctx__child_kind(epctx_view_kind(parent), number) == EPCTX_KIND_NONE) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no message",
-                          (uint64_t)number);
-    }
-    return epctx_message_put_copy(model, parent, number, epctx_view_none(), after, placed, error);
+    epctx__put(&b, owner, epctx__copy_view(&b, number, other), after, placed);
+    return epctx__build_end(&b);
 }
 
 EPCTX_API epctx_status epctx_view_move(epctx_model *model, epctx_view view, epctx_view after,
                                        epctx_view *placed, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model, error);
-    epctx_slot *slot, *previous, *next;
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate(model, view, &slot, error));
-    if (slot->parent == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "the model itself cannot be moved");
+    epctx_slot *slot = epctx__locate(&b, view);
+    epctx_slot *previous, *next;
+    if (slot == model->root) {
+        epctx__reject(&b, EPCTX_ERR_ARG, "the model itself cannot be moved", 0);
     }
-    EPCTX__TRY(epctx__place_of(model, slot->parent, slot->number, after, &previous, error));
+    EPCTX__TRY(b.status);
+    previous = epctx__place_of(&b, slot->parent, slot->number, after);
     next = previous == NULL ? slot->parent->message->first : previous->next;
     if (previous != slot && next != slot) { /* it stands somewhere else */
-        epctx_slot *copy = epctx__clone(&b, NULL, slot);
-        EPCTX__TRY(epctx__exchange(model, &b, previous, slot, copy, error));
-        slot = copy;
+        epctx_slot *old = slot;
+        slot = epctx__clone(&b, NULL, old);
+        epctx__place(&b, old->parent, previous, slot);
+        epctx__remove(&b, old);
     }
-    if (placed != NULL) {
+    if (b.status == EPCTX_OK && placed != NULL) {
         *placed = epctx__slot_view(slot);
     }
-    return EPCTX_OK;
+    return epctx__build_end(&b);
 }
 
 /* -- edits: attributes -- */
@@ -12570,83 +12367,52 @@ EPCTX_API epctx_status epctx_view_move(epctx_model *model, epctx_view view, epct
 static bool epctx__is_value_field(const epctx_slot *slot)
 {
     const epctx_field_info *info = epctx_field_find(EPCTX_KIND_ATTR, slot->number);
-    switch (slot->number) {
-    case EPCTX_FIELD_ATTR_NAME:
-    case EPCTX_FIELD_ATTR_DOC_STRING:
-    case EPCTX_FIELD_ATTR_TYPE:
-        return false;
-    default:
-        return info != NULL && !slot->removed &&
-               (epctx_field_fits(info, (epctx_wire)slot->wire) ||
-                (info->repeated && slot->wire == EPCTX_WIRE_LEN));
-    }
+    return info != NULL && !slot->removed && slot->number != EPCTX_FIELD_ATTR_NAME &&
+           slot->number != EPCTX_FIELD_ATTR_DOC_STRING && slot->number != EPCTX_FIELD_ATTR_TYPE &&
+           (epctx_field_fits(info, (epctx_wire)slot->wire) ||
+            (info->repeated && slot->wire == EPCTX_WIRE_LEN));
 }
 
-/* Whether the values of an attribute are what `fresh` would make them. */
-static bool epctx__same_values(const epctx_slot *attr, const epctx_slot *fresh)
+/* Gives an attribute the value of a record, in the place of its last one; the same value keeps its
+ * bytes. */
+static void epctx__change_attr(epctx__builder *b, epctx_slot *attr, const epctx_attr *record)
 {
-    const epctx_slot *a = attr->message->first;
-    const epctx_slot *b = fresh->message->first;
-    for (;; a = a->next, b = b->next) {
-        while (a != NULL && !epctx__is_value_field(a)) {
-            a = a->next;
-        }
-        if (a == NULL || b == NULL) {
-            return a == NULL && b == NULL;
-        }
-        if (!epctx__same_field(a, b)) {
-            return false;
-        }
+    epctx_slot *fresh = epctx__add_message(b, NULL, EPCTX_FIELD_NODE_ATTRIBUTE);
+    epctx_slot *slot, *next, *last = NULL;
+    bool same = true;
+    epctx__opened(b, attr);
+    epctx__build_payload(b, fresh, record);
+    if (b->status != EPCTX_OK) {
+        return;
     }
-}
-
-/* The values in `fresh` (a list that is taken apart) replace those of an attribute. */
-static epctx_status epctx__set_values(epctx_model *model, epctx__builder *b, epctx_slot *attr,
-                                      epctx_slot *fresh, epctx_error *error)
-{
-    epctx_slot *previous = attr->message->last;
-    epctx_slot *slot = fresh->message->first;
-    epctx_slot *last = NULL;
-    epctx_slot *old, *next;
-    for (old = attr->message->first; old != NULL; old = old->next) {
-        last = epctx__is_value_field(old) ? old : last;
-    }
-    if (last != NULL) {
-        previous = last;
-        if (slot != NULL && slot->next == NULL && last->wire == EPCTX_WIRE_LEN && slot->split &&
-            slot->number == last->number) {
-            slot->split = (uint8_t)epctx__length_width(last);
+    next = fresh->message->first;
+    for (slot = attr->message->first; slot != NULL; slot = slot->next) {
+        if (epctx__is_value_field(slot)) {
+            last = slot;
+            same = same && next != NULL && epctx__same_field(slot, next);
+            next = same ? next->next : next;
         }
     }
-    for (old = attr->message->first; old != NULL; old = old->next) {
-        if (epctx__is_value_field(old)) {
-            EPCTX__TRY(epctx__remove_slot(model, old, error));
+    if (!same || next != NULL) {
+        epctx_slot *previous = last != NULL ? last : attr->message->last;
+        next = fresh->message->first;
+        if (last != NULL && next != NULL && next->next == NULL && next->split &&
+            last->wire == EPCTX_WIRE_LEN && next->number == last->number) {
+            next->split = (uint8_t)epctx__length_width(last);
+        }
+        for (slot = attr->message->first; slot != NULL; slot = slot->next) {
+            if (epctx__is_value_field(slot)) {
+                epctx__remove(b, slot);
+            }
+        }
+        for (slot = next; slot != NULL; slot = next) {
+            next = slot->next; /* the list is taken apart */
+            epctx__place(b, attr, previous, slot);
+            previous = slot;
         }
     }
-    for (; slot != NULL; slot = next) {
-        next = slot->next;
-        EPCTX__TRY(epctx__place(model, b, attr, previous, slot, error));
-        previous = slot;
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__change_attr(epctx_model *model, epctx_slot *slot, const epctx_attr *attr,
-                                       epctx_error *error)
-{
-    epctx__builder b = epctx__builder_of(model, error);
-    epctx_slot *fresh = epctx__add_message(&b, NULL, EPCTX_FIELD_NODE_ATTRIBUTE);
-    EPCTX__TRY(epctx__open_message(model, slot, error));
-    if (fresh != NULL) {
-        epctx__build_payload(&b, fresh, attr);
-    }
-    EPCTX__TRY(b.status);
-    if (!epctx__same_values(slot, fresh)) {
-        EPCTX__TRY(epctx__set_values(model, &b, slot, fresh, error));
-    }
-    return epctx__set_field(
-        model, &b, slot,
-        epctx__add_varint(&b, NULL, EPCTX_FIELD_ATTR_TYPE, (int64_t)attr->type), error);
+    epctx__set_field(b, attr,
+                     epctx__add_varint(b, NULL, EPCTX_FIELD_ATTR_TYPE, (int64_t)record->type));
 }
 
 /* The first attribute of the name becomes `attr`, or what `copy` is; others of the name go. */
@@ -12656,40 +12422,34 @@ static epctx_status epctx__set_attr(epctx_model *model, epctx_view node, const e
     const uint32_t number = EPCTX_FIELD_NODE_ATTRIBUTE;
     epctx__builder b = epctx__builder_of(model, error);
     epctx_str name = attr != NULL ? attr->name : epctx_attr_of(copy).name;
-    epctx_slot *owner, *old;
-    epctx_slot *fresh = NULL;
-    EPCTX__TRY(epctx__locate_kind(model, node, EPCTX_KIND_NODE, &owner, error));
-    old = epctx__keyed_from(owner->message->first, number, name);
-    if (old == NULL || attr == NULL) {
+    epctx_slot *owner = epctx__locate_message(&b, node, EPCTX_KIND_NODE);
+    epctx_slot *old = owner != NULL ? epctx__keyed_from(owner->message->first, number, name) : NULL;
+    epctx_slot *fresh = old;
+    if (old != NULL && attr != NULL) {
+        epctx__change_attr(&b, old, attr);
+    } else {
         fresh = attr != NULL ? epctx__build_attr(&b, NULL, attr)
                              : epctx__copy_view(&b, number, copy);
+        if (old != NULL) {
+            epctx__replace(&b, old, fresh);
+        } else {
+            epctx__put(&b, owner, fresh, epctx_view_none(), NULL);
+        }
     }
-    if (old == NULL) {
-        return epctx__place(model, &b, owner, epctx__last_of(owner, number), fresh, error);
-    }
-    if (attr != NULL) {
-        EPCTX__TRY(epctx__change_attr(model, old, attr, error));
-    } else {
-        EPCTX__TRY(epctx__replace(model, &b, old, fresh, error));
-    }
-    return epctx__drop_keyed(model, owner, number, name, attr != NULL ? old : fresh, error);
+    epctx__drop_keyed(&b, owner, number, name, fresh);
+    return epctx__build_end(&b);
 }
 
 EPCTX_API epctx_status epctx_node_set_attr(epctx_model *model, epctx_view node,
                                            const epctx_attr *attr, epctx_error *error)
 {
-    size_t mark = epctx_model_mark(model);
-    epctx_error_clear(error);
-    return epctx__end_edits(model, mark,
-                            epctx__set_attr(model, node, attr, epctx_view_none(), error));
+    return epctx__set_attr(model, node, attr, epctx_view_none(), error);
 }
 
 EPCTX_API epctx_status epctx_node_copy_attr(epctx_model *model, epctx_view node, epctx_view attr,
                                             epctx_error *error)
 {
-    size_t mark = epctx_model_mark(model);
-    epctx_error_clear(error);
-    return epctx__end_edits(model, mark, epctx__set_attr(model, node, NULL, attr, error));
+    return epctx__set_attr(model, node, NULL, attr, error);
 }
 
 #define EPCTX__SET_ATTR(set_name, value_type, attr_type, member)                                   \
@@ -12711,13 +12471,10 @@ EPCTX__SET_ATTR(set_str, epctx_str, EPCTX_ATTR_STRING, s)
 EPCTX_API epctx_status epctx_node_remove_attr(epctx_model *model, epctx_view node, epctx_str name,
                                               epctx_error *error)
 {
-    epctx_slot *owner;
-    size_t mark = epctx_model_mark(model);
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate_kind(model, node, EPCTX_KIND_NODE, &owner, error));
-    return epctx__end_edits(model, mark,
-                            epctx__drop_keyed(model, owner, EPCTX_FIELD_NODE_ATTRIBUTE, name, NULL,
-                                              error));
+    epctx__builder b = epctx__builder_of(model, error);
+    epctx_slot *owner = epctx__locate_message(&b, node, EPCTX_KIND_NODE);
+    epctx__drop_keyed(&b, owner, EPCTX_FIELD_NODE_ATTRIBUTE, name, NULL);
+    return epctx__build_end(&b);
 }
 
 /* -- edits: nodes, values, initializers -- */
@@ -12727,175 +12484,104 @@ EPCTX_API epctx_status epctx_graph_put_node(epctx_model *model, epctx_view graph
                                             epctx_view *placed, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model, error);
-    epctx_slot *owner, *slot;
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate_graph(model, graph, &owner, error));
-    slot = epctx__build_node(&b, node);
-    if (slot != NULL && epctx__slot_type(owner) == EPCTX_KIND_FUNCTION) {
-        slot->number = EPCTX_FIELD_FUNCTION_NODE;
+    epctx_slot *owner = epctx__locate_graph(&b, graph, EPCTX_KIND_NONE);
+    uint32_t number = EPCTX_FIELD_GRAPH_NODE;
+    if (owner != NULL && epctx__slot_type(owner) == EPCTX_KIND_FUNCTION) {
+        number = EPCTX_FIELD_FUNCTION_NODE;
     }
-    return epctx__put_slot(model, &b, owner, slot, after, placed, error);
+    epctx__put(&b, owner, epctx__build_node(&b, NULL, number, node), after, placed);
+    return epctx__build_end(&b);
 }
 
-/* A graph, not a function. */
-static epctx_status epctx__graph_only(epctx_model *model, epctx_view view, epctx_slot **graph,
-                                      epctx_error *error)
-{
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate_graph(model, view, graph, error));
-    return epctx__slot_type(*graph) == EPCTX_KIND_GRAPH
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_ARG, "the view is a function, no graph");
-}
-
-static epctx_status epctx__put_typed(epctx_model *model, epctx_view graph, uint32_t number,
-                                     const epctx_value *value, epctx_view after, epctx_view *placed,
-                                     epctx_error *error)
+EPCTX_API epctx_status epctx_graph_put_value(epctx_model *model, epctx_view graph, uint32_t number,
+                                             const epctx_value *value, epctx_view after,
+                                             epctx_view *placed, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model, error);
-    epctx_slot *owner;
-    EPCTX__TRY(epctx__graph_only(model, graph, &owner, error));
-    return epctx__put_slot(model, &b, owner, epctx__build_value(&b, NULL, number, value), after,
-                           placed, error);
-}
-
-#define EPCTX__PUT(name, field)                                                                    \
-    EPCTX_API epctx_status epctx_graph_put_##name(epctx_model *model, epctx_view graph,            \
-                                                  const epctx_value *value, epctx_view after,      \
-                                                  epctx_view *placed, epctx_error *error)          \
-    {                                                                                              \
-        return epctx__put_typed(model, graph, EPCTX_FIELD_GRAPH_##field, value, after, placed,     \
-                                error);                                                            \
+    epctx_slot *owner = epctx__locate_graph(&b, graph, EPCTX_KIND_GRAPH);
+    if (epctx__child_kind(EPCTX_KIND_GRAPH, number) != EPCTX_KIND_VALUE) {
+        epctx__reject(&b, EPCTX_ERR_ARG, "field %u of a graph holds no values", number);
     }
-EPCTX__PUT(input, INPUT)
-EPCTX__PUT(output, OUTPUT)
-EPCTX__PUT(value, VALUE_INFO)
-#undef EPCTX__PUT
+    epctx__put(&b, owner, epctx__build_value(&b, NULL, number, value), after, placed);
+    return epctx__build_end(&b);
+}
 
 EPCTX_API epctx_status epctx_graph_put_initializer(epctx_model *model, epctx_view graph,
                                                    const epctx_tensor *tensor, epctx_view after,
                                                    epctx_view *placed, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model, error);
-    epctx_slot *owner;
-    EPCTX__TRY(epctx__graph_only(model, graph, &owner, error));
-    return epctx__put_slot(model, &b, owner,
-                           epctx__build_tensor(&b, NULL, EPCTX_FIELD_GRAPH_INITIALIZER, tensor),
-                           after, placed, error);
+    epctx_slot *owner = epctx__locate_graph(&b, graph, EPCTX_KIND_GRAPH);
+    epctx__put(&b, owner, epctx__build_tensor(&b, NULL, EPCTX_FIELD_GRAPH_INITIALIZER, tensor),
+               after, placed);
+    return epctx__build_end(&b);
 }
 
 /* -- edits: the data of tensors -- */
 
-static bool epctx__is_data(uint32_t number)
-{
-    switch (number) {
-    case EPCTX_FIELD_TENSOR_FLOAT_DATA:
-    case EPCTX_FIELD_TENSOR_INT32_DATA:
-    case EPCTX_FIELD_TENSOR_STRING_DATA:
-    case EPCTX_FIELD_TENSOR_INT64_DATA:
-    case EPCTX_FIELD_TENSOR_RAW_DATA:
-    case EPCTX_FIELD_TENSOR_DOUBLE_DATA:
-    case EPCTX_FIELD_TENSOR_UINT64_DATA:
-    case EPCTX_FIELD_TENSOR_EXTERNAL_DATA:
-    case EPCTX_FIELD_TENSOR_DATA_LOCATION:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* Links a field in where a writer in field order puts it. */
-static epctx_status epctx__put_sorted(epctx_model *model, epctx__builder *b, epctx_slot *parent,
-                                      epctx_slot *fresh, epctx_error *error)
-{
-    epctx_slot *previous = NULL;
-    epctx_slot *slot = b->status != EPCTX_OK ? NULL : parent->message->first;
-    while (slot != NULL && (slot->removed || slot->number <= fresh->number)) {
-        previous = slot;
-        slot = slot->next;
-    }
-    return epctx__place(model, b, parent, previous, fresh, error);
-}
+#define EPCTX__BIT_OF(name) (UINT32_C(1) << EPCTX_FIELD_TENSOR_##name)
 
 /* Takes the data out of a tensor; what else it has stays where it is. */
-static epctx_status epctx__drop_data(epctx_model *model, epctx_view view, epctx_slot **tensor,
-                                     epctx_error *error)
+static epctx_slot *epctx__drop_data(epctx__builder *b, epctx_view view)
 {
-    epctx_slot *slot;
-    EPCTX__TRY(epctx__locate_kind(model, view, EPCTX_KIND_TENSOR, tensor, error));
-    for (slot = (*tensor)->message->first; slot != NULL; slot = slot->next) {
-        if (!slot->removed && epctx__is_data(slot->number)) {
-            EPCTX__TRY(epctx__remove_slot(model, slot, error));
+    const uint32_t data =
+        EPCTX__BIT_OF(FLOAT_DATA) | EPCTX__BIT_OF(INT32_DATA) | EPCTX__BIT_OF(STRING_DATA) |
+        EPCTX__BIT_OF(INT64_DATA) | EPCTX__BIT_OF(RAW_DATA) | EPCTX__BIT_OF(DOUBLE_DATA) |
+        EPCTX__BIT_OF(UINT64_DATA) | EPCTX__BIT_OF(EXTERNAL_DATA) | EPCTX__BIT_OF(DATA_LOCATION);
+    epctx_slot *tensor = epctx__locate_message(b, view, EPCTX_KIND_TENSOR);
+    epctx_slot *slot = tensor != NULL ? tensor->message->first : NULL;
+    for (; slot != NULL; slot = slot->next) {
+        if (slot->number < 32 && (data >> slot->number & 1) != 0) {
+            epctx__remove(b, slot);
         }
     }
-    return EPCTX_OK;
+    return tensor;
 }
 
-static epctx_status epctx__set_raw(epctx_model *model, epctx_view view, epctx_span data,
-                                   epctx_error *error)
-{
-    epctx__builder b = epctx__builder_of(model, error);
-    epctx_slot *tensor;
-    EPCTX__TRY(epctx__drop_data(model, view, &tensor, error));
-    return epctx__put_sorted(model, &b, tensor,
-                             epctx__add_bytes(&b, NULL, EPCTX_FIELD_TENSOR_RAW_DATA, data.data,
-                                              data.size),
-                             error);
-}
+#undef EPCTX__BIT_OF
 
-/* An entry of external_data. */
-static epctx_slot *epctx__add_pair(epctx__builder *b, epctx_slot *tensor, const char *key,
-                                   epctx_str value)
+/* Links a field in where a writer in field order puts it. */
+static void epctx__put_sorted(epctx__builder *b, epctx_slot *parent, epctx_slot *fresh)
 {
-    epctx_slot *entry = epctx__add_message(b, tensor, EPCTX_FIELD_TENSOR_EXTERNAL_DATA);
-    epctx__add_str(b, entry, EPCTX_FIELD_PAIR_KEY, epctx_str_of(key));
-    epctx__add_str(b, entry, EPCTX_FIELD_PAIR_VALUE, value);
-    return entry;
-}
-
-static epctx_slot *epctx__add_decimal(epctx__builder *b, epctx_slot *tensor, const char *key,
-                                      uint64_t number)
-{
-    char digits[24];
-    epctx_text text = epctx_text_of(digits, sizeof digits);
-    epctx_text_put_number(&text, number);
-    return epctx__add_pair(b, tensor, key, epctx_text_str(&text));
-}
-
-static epctx_status epctx__set_external(epctx_model *model, epctx_view view, epctx_str location,
-                                        uint64_t offset, uint64_t length, epctx_error *error)
-{
-    epctx__builder b = epctx__builder_of(model, error);
-    epctx_slot *slots[4];
-    epctx_slot *tensor;
-    size_t i;
-    EPCTX__TRY(epctx__drop_data(model, view, &tensor, error));
-    slots[0] = epctx__add_pair(&b, NULL, "location", location);
-    slots[1] = epctx__add_decimal(&b, NULL, "offset", offset);
-    slots[2] = epctx__add_decimal(&b, NULL, "length", length);
-    slots[3] = epctx__add_varint(&b, NULL, EPCTX_FIELD_TENSOR_DATA_LOCATION, 1);
-    for (i = 0; i < 4; i++) {
-        EPCTX__TRY(epctx__put_sorted(model, &b, tensor, slots[i], error));
+    epctx_slot *previous = NULL;
+    epctx_slot *slot = b->status == EPCTX_OK ? parent->message->first : NULL;
+    for (; slot != NULL && (slot->removed || slot->number <= fresh->number); slot = slot->next) {
+        previous = slot;
     }
-    return EPCTX_OK;
+    epctx__place(b, parent, previous, fresh);
 }
 
 EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tensor, epctx_span data,
                                             epctx_error *error)
 {
-    size_t mark = epctx_model_mark(model);
-    epctx_error_clear(error);
-    return epctx__end_edits(model, mark, epctx__set_raw(model, tensor, data, error));
+    epctx__builder b = epctx__builder_of(model, error);
+    epctx_slot *slot = epctx__drop_data(&b, tensor);
+    epctx__put_sorted(
+        &b, slot, epctx__add_bytes(&b, NULL, EPCTX_FIELD_TENSOR_RAW_DATA, data.data, data.size));
+    return epctx__build_end(&b);
 }
 
 EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view tensor,
                                                  epctx_str location, uint64_t offset,
                                                  uint64_t length, epctx_error *error)
 {
-    size_t mark = epctx_model_mark(model);
-    epctx_error_clear(error);
-    return epctx__end_edits(model, mark, epctx__set_external(model, tensor, location, offset,
-                                                             length, error));
+    static const char *const keys[] = {"location", "offset", "length"};
+    const uint64_t numbers[3] = {0, offset, length};
+    epctx__builder b = epctx__builder_of(model, error);
+    epctx_slot *slot = epctx__drop_data(&b, tensor);
+    char digits[24];
+    size_t i;
+    for (i = 0; i < 3; i++) {
+        epctx_slot *entry = epctx__add_message(&b, NULL, EPCTX_FIELD_TENSOR_EXTERNAL_DATA);
+        epctx_text text = epctx_text_of(digits, sizeof digits);
+        epctx_text_put_number(&text, numbers[i]);
+        epctx__add_str(&b, entry, EPCTX_FIELD_PAIR_KEY, epctx_str_of(keys[i]));
+        epctx__add_str(&b, entry, EPCTX_FIELD_PAIR_VALUE,
+                       i == 0 ? location : epctx_text_str(&text));
+        epctx__put_sorted(&b, slot, entry);
+    }
+    epctx__put_sorted(&b, slot, epctx__add_varint(&b, NULL, EPCTX_FIELD_TENSOR_DATA_LOCATION, 1));
+    return epctx__build_end(&b);
 }
 
 /* -- edits: fields that stand twice -- */
@@ -12903,6 +12589,7 @@ EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view 
 static epctx_status epctx__merge_into(const epctx__doubled *d, epctx_slot *into, epctx_slot *gone,
                                       epctx_kind type)
 {
+    epctx__builder b = epctx__builder_of(d->model, d->error);
     const epctx_slot *child = NULL;
     if (into != NULL) {
         EPCTX__TRY(epctx__open_as(d->model, into, type, d->error));
@@ -12910,14 +12597,11 @@ static epctx_status epctx__merge_into(const epctx__doubled *d, epctx_slot *into,
         child = gone->message->first;
     }
     for (; child != NULL; child = child->next) {
-        epctx__builder b = epctx__builder_of(d->model, d->error);
-        epctx_slot *copy;
-        if (EPCTX__NEVER(child->removed)) { /* nobody could edit the model before */
-            continue;
+        if (EPCTX__ALWAYS(!child->removed)) { /* nobody could edit the model before */
+            epctx_slot *copy = epctx__clone(&b, NULL, child);
+            EPCTX__TRY(b.status);
+            EPCTX__TRY(epctx__journal(d->model, into, into->message->last, copy, d->error));
         }
-        copy = epctx__clone(&b, NULL, child);
-        EPCTX__TRY(b.status);
-        EPCTX__TRY(epctx__insert(d->model, into, into->message->last, copy, d->error));
     }
     return epctx__remove_slot(d->model, gone, d->error);
 }
@@ -12930,23 +12614,17 @@ EPCTX_API bool epctx_model_is_editable(const epctx_model *model)
 EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
                                                  void *user, epctx_error *error)
 {
-    epctx__doubled d;
-    size_t mark = epctx_model_mark(model);
-    epctx_error_clear(error);
-    d.model = model;
-    d.error = error;
-    d.merge_fn = epctx__merge_into;
-    d.scalars = true;
-    d.doubled_fn = doubled_fn;
-    d.user = user;
+    const epctx__doubled d = {model, error, epctx__merge_into, true, doubled_fn, user};
+    epctx__builder b;
     if (model->duplicate) { /* epctx_model_undo brings it back */
         model->merged = model->shown;
-        model->merged_at = mark;
+        model->merged_at = model->edit_count;
         model->duplicate = false;
         model->shown = model->root;
     }
-    EPCTX__TRY(epctx__end_edits(model, mark, epctx__single_below(&d, model->root, EPCTX_KIND_MODEL,
-                                                                 epctx_str_of(NULL))));
+    b = epctx__builder_of(model, error);
+    b.status = epctx__single_below(&d, model->root, EPCTX_KIND_MODEL, epctx_str_of(NULL));
+    EPCTX__TRY(epctx__build_end(&b));
     model->graph = model->shown_graph = epctx__find_graph(model->root);
     return EPCTX_OK;
 }
@@ -12954,17 +12632,21 @@ EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubl
 /* -- edits: opset imports, key/value pairs -- */
 
 /* The last entry with that key, else a new one. */
-static epctx_status epctx__keyed_entry(epctx_model *model, epctx_slot *owner, uint32_t number,
-                                       epctx_str key, epctx_slot **entry, epctx_error *error)
+static epctx_slot *epctx__keyed_entry(epctx__builder *b, epctx_slot *owner, uint32_t number,
+                                      epctx_str key)
 {
-    epctx__builder b = epctx__builder_of(model, error);
-    *entry = epctx__keyed_last(owner, number, key);
-    if (*entry != NULL) {
-        return EPCTX_OK;
+    epctx_slot *entry = NULL;
+    epctx_slot *slot = b->status == EPCTX_OK ? owner->message->first : NULL;
+    while ((slot = epctx__keyed_from(slot, number, key)) != NULL) {
+        entry = slot;
+        slot = slot->next;
     }
-    *entry = epctx__add_message(&b, NULL, number);
-    epctx__add_str(&b, *entry, EPCTX_FIELD_PAIR_KEY, key);
-    return epctx__place(model, &b, owner, epctx__last_of(owner, number), *entry, error);
+    if (entry == NULL) {
+        entry = epctx__add_message(b, NULL, number);
+        epctx__add_str(b, entry, EPCTX_FIELD_PAIR_KEY, key);
+        epctx__put(b, owner, entry, epctx_view_none(), NULL);
+    }
+    return epctx__opened(b, entry);
 }
 
 EPCTX_API epctx_status epctx_model_put_opset(epctx_model *model, epctx_str domain, int64_t version,
@@ -12979,68 +12661,40 @@ EPCTX_API epctx_status epctx_model_put_opset(epctx_model *model, epctx_str domai
 EPCTX_API epctx_status epctx_model_set_opset(epctx_model *model, epctx_str domain, int64_t version,
                                              epctx_error *error)
 {
-    size_t mark = epctx_model_mark(model);
-    epctx_slot *slot;
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__editable(model, error));
-    EPCTX__TRY(epctx__keyed_entry(model, model->root, EPCTX_FIELD_MODEL_OPSET_IMPORT, domain, &slot,
-                                  error));
-    return epctx__end_edits(model, mark,
-                            epctx_message_set_int(model, epctx__slot_view(slot),
-                                                  EPCTX_FIELD_OPSET_VERSION, version, error));
+    epctx__builder b = epctx__builder_of(model, error);
+    epctx_slot *slot = epctx__keyed_entry(&b, model->root, EPCTX_FIELD_MODEL_OPSET_IMPORT, domain);
+    epctx__set_field(&b, slot, epctx__add_varint(&b, NULL, EPCTX_FIELD_OPSET_VERSION, version));
+    return epctx__build_end(&b);
 }
 
 EPCTX_API epctx_status epctx_model_remove_opset(epctx_model *model, epctx_str domain,
                                                 epctx_error *error)
 {
-    size_t mark = epctx_model_mark(model);
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__editable(model, error));
-    return epctx__end_edits(model, mark,
-                            epctx__drop_keyed(model, model->root, EPCTX_FIELD_MODEL_OPSET_IMPORT,
-                                              domain, NULL, error));
-}
-
-static epctx_status epctx__pair_owner(epctx_model *model, epctx_view message, uint32_t number,
-                                      epctx_slot **owner, epctx_error *error)
-{
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate_message(model, message, owner, error));
-    return epctx__child_kind(epctx__slot_type(*owner), number) == EPCTX_KIND_PAIR
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no pairs",
-                            (uint64_t)number);
+    epctx__builder b = epctx__builder_of(model, error);
+    epctx__drop_keyed(&b, model->root, EPCTX_FIELD_MODEL_OPSET_IMPORT, domain, NULL);
+    return epctx__build_end(&b);
 }
 
 /* Of several pairs with the key the last one stays. */
-static epctx_status epctx__set_pair(epctx_model *model, epctx_slot *owner, uint32_t number,
-                                    epctx_str key, epctx_str value, epctx_error *error)
-{
-    epctx_slot *slot;
-    EPCTX__TRY(epctx__keyed_entry(model, owner, number, key, &slot, error));
-    EPCTX__TRY(epctx__drop_keyed(model, owner, number, key, slot, error));
-    return epctx_message_set_str(model, epctx__slot_view(slot), EPCTX_FIELD_PAIR_VALUE, value,
-                                 error);
-}
-
 EPCTX_API epctx_status epctx_message_set_pair(epctx_model *model, epctx_view message,
                                               uint32_t number, epctx_str key, epctx_str value,
                                               epctx_error *error)
 {
-    epctx_slot *owner;
-    size_t mark = epctx_model_mark(model);
-    EPCTX__TRY(epctx__pair_owner(model, message, number, &owner, error));
-    return epctx__end_edits(model, mark, epctx__set_pair(model, owner, number, key, value, error));
+    epctx__builder b = epctx__builder_of(model, error);
+    epctx_slot *owner = epctx__locate_owner(&b, message, number, true);
+    epctx_slot *slot = epctx__keyed_entry(&b, owner, number, key);
+    epctx__drop_keyed(&b, owner, number, key, slot);
+    epctx__set_field(&b, slot, epctx__add_str(&b, NULL, EPCTX_FIELD_PAIR_VALUE, value));
+    return epctx__build_end(&b);
 }
 
 EPCTX_API epctx_status epctx_message_remove_pair(epctx_model *model, epctx_view message,
                                                  uint32_t number, epctx_str key, epctx_error *error)
 {
-    epctx_slot *owner;
-    size_t mark = epctx_model_mark(model);
-    EPCTX__TRY(epctx__pair_owner(model, message, number, &owner, error));
-    return epctx__end_edits(model, mark,
-                            epctx__drop_keyed(model, owner, number, key, NULL, error));
+    epctx__builder b = epctx__builder_of(model, error);
+    epctx_slot *owner = epctx__locate_owner(&b, message, number, true);
+    epctx__drop_keyed(&b, owner, number, key, NULL);
+    return epctx__build_end(&b);
 }
 
 EPCTX_API epctx_status epctx_model_set_metadata(epctx_model *model, epctx_str key, epctx_str value,
@@ -13057,322 +12711,57 @@ EPCTX_API epctx_status epctx_model_remove_metadata(epctx_model *model, epctx_str
                                      EPCTX_FIELD_MODEL_METADATA_PROPS, key, error);
 }
 
-/* -- edits: names of values -- */
-
-static epctx_name_opts epctx__name_opts(const epctx_name_opts *opts)
-{
-    epctx_name_opts out = {NULL, false, false, false};
-    return opts != NULL ? *opts : out;
-}
-
-static const epctx_profile *epctx__profile_for(const epctx_name_opts *opts,
-                                               const epctx_epnode *node)
-{
-    return opts->profile != NULL ? opts->profile : epctx_profile_of(node->source);
-}
-
-/* -- edits: names of nodes -- */
-
-/* What the EPContext nodes of a model say about each other: needed to know whether a binary holds
- * one graph. */
-typedef struct epctx__contexts {
-    epctx_map files;       /* path of a binary -> primary nodes that name it */
-    epctx_map primaries;   /* name of a profile -> its primary nodes */
-    epctx_map secondaries; /* the same for secondary ones */
-} epctx__contexts;
-
-static epctx_status epctx__count_up(epctx_map *map, epctx_str key, epctx_error *error)
-{
-    uint32_t count = epctx_map_get(map, key);
-    return epctx__map_set(map, key, count == EPCTX_MAP_NONE ? 1 : count + 1, error);
-}
-
-static epctx_status epctx__find_contexts(epctx_model *model, const epctx_name_opts *opts,
-                                         epctx__contexts *out, epctx_error *error)
-{
-    epctx_walk walk;
-    epctx_node_view view;
-    epctx_map_init(&out->files, &model->arena);
-    epctx_map_init(&out->primaries, &model->arena);
-    epctx_map_init(&out->secondaries, &model->arena);
-    epctx_walk_begin(&walk, model);
-    while (epctx_walk_epnode(&walk, &view)) {
-        epctx_epnode node;
-        if (!epctx_node_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK) {
-            continue;
-        }
-        EPCTX__TRY(epctx__count_up(node.main_context == 0 ? &out->secondaries : &out->primaries,
-                                   epctx_str_of(epctx__profile_for(opts, &node)->name), error));
-        if (node.main_context != 0 && node.embed_mode == 0) {
-            EPCTX__TRY(epctx__count_up(&out->files, node.ep_cache_context, error));
-        }
-    }
-    return EPCTX_OK;
-}
-
-/* Does the context of a node hold one graph and no more? Only the stamp of this very binary tells:
- * how many nodes of one model use it says nothing about the graphs of others. */
-static bool epctx__is_alone(const epctx_model *model, const epctx_epnode *node)
-{
-    epctx__stamp_line line, graphs;
-    epctx_epnode only;
-    epctx_str rest;
-    bool alone = false;
-    if (!epctx__stamp_of(model, node->source, &rest)) {
-        return false;
-    }
-    while (!alone && epctx__stamp_next(&rest, &graphs)) {
-        alone = epctx_str_is(graphs.word, "graphs") && epctx_str_is(graphs.name, "1");
-    }
-    return alone && epctx__stamp_binary(model, node->source, &line, &only) &&
-           only.embed_mode == node->embed_mode &&
-           epctx_str_eq(only.ep_cache_context, node->ep_cache_context) &&
-           epctx__stamp_verify_node(model, &line, &only,
-                                    epctx_path_folder(epctx_str_of(model->path)), false,
-                                    NULL) == EPCTX_OK;
-}
-
-/* Why the name of an EPContext node must stay, or NULL. */
-static const char *epctx__name_is_key(const epctx_model *model, const epctx__contexts *contexts,
-                                      const epctx_name_opts *opts, const epctx_epnode *node)
-{
-    const epctx_profile *profile = epctx__profile_for(opts, node);
-    if (profile->key != EPCTX_KEY_NODE_NAME) {
-        return NULL;
-    }
-    if (node->main_context == 0 ||
-        epctx_map_get(&contexts->secondaries, epctx_str_of(profile->name)) != EPCTX_MAP_NONE) {
-        return "several nodes share a context, and the EP finds the graph in it by the node's name";
-    }
-    if (node->embed_mode == 0 && epctx_map_get(&contexts->files, node->ep_cache_context) > 1) {
-        return "several nodes name this binary, and the EP finds the graph in it by the node's "
-               "name";
-    }
-    return opts->one_graph ||
-                   (epctx_map_get(&contexts->primaries, epctx_str_of(profile->name)) == 1 &&
-                    epctx__is_alone(model, node))
-               ? NULL
-               : "the EP finds the graph in the binary by the node's name, unless the binary holds "
-                 "this graph alone, and no build stamp says that it does (if so: one_graph)";
-}
-
-static epctx_status epctx__check_name(const epctx_model *model, const epctx__contexts *contexts,
-                                      const epctx_name_opts *opts, const epctx_node_view *view,
-                                      epctx_error *error)
-{
-    epctx_epnode node;
-    const char *why;
-    epctx_status status;
-    if (!epctx_node_is_epnode(view)) {
-        return EPCTX_OK;
-    }
-    status = epctx_epnode_read(view, &node, error);
-    why = status == EPCTX_OK ? epctx__name_is_key(model, contexts, opts, &node) : NULL;
-    if (why != NULL) {
-        status = epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "%s EPContext node cannot be renamed: %s",
-                            epctx__profile_for(opts, &node)->name, why);
-    }
-    if (status != EPCTX_OK) {
-        epctx_blame(error, model->path, &view->name, NULL);
-    }
-    return status;
-}
-
-static epctx_status epctx__name_taken(const epctx_model *model, epctx_str node, epctx_str name,
-                                      epctx_error *error)
-{
-    epctx_fail(error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is", &name);
-    epctx_blame(error, model->path, &node, NULL);
-    return EPCTX_ERR_EXISTS;
-}
-
-EPCTX_API epctx_status epctx_node_rename(epctx_model *model, epctx_view node, epctx_str name,
-                                         const epctx_name_opts *opts, epctx_error *error)
-{
-    epctx_name_opts o = epctx__name_opts(opts);
-    epctx__contexts contexts;
-    epctx_node_view view, other;
-    epctx_walk walk;
-    epctx_slot *slot;
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate_kind(model, node, EPCTX_KIND_NODE, &slot, error));
-    view = epctx_node_of(epctx__slot_view(slot));
-    if (epctx_str_eq(view.name, name)) {
-        return EPCTX_OK;
-    }
-    EPCTX__TRY(epctx__find_contexts(model, &o, &contexts, error));
-    EPCTX__TRY(epctx__check_name(model, &contexts, &o, &view, error));
-    epctx_walk_begin(&walk, model);
-    while (name.size > 0 && epctx_walk_next(&walk, &other)) {
-        if (epctx_str_eq(other.name, name)) {
-            return epctx__name_taken(model, view.name, name, error);
-        }
-    }
-    return epctx_message_set_str(model, view.view, EPCTX_FIELD_NODE_NAME, name, error);
-}
-
-/* Nodes that epctx_model_prefix renames. */
-static bool epctx__takes_prefix(const epctx_name_opts *opts, const epctx_node_view *node)
-{
-    return node->name.size > 0 && (opts->all_nodes || epctx_node_is_epnode(node));
-}
-
-/* What a name becomes, in the arena. */
-static epctx_status epctx__prefixed(epctx_model *model, epctx_str prefix, epctx_str name,
-                                    epctx_str *out, epctx_error *error)
-{
-    char *text = (char *)epctx__arena_raw(&model->arena, prefix.size + name.size);
-    out->data = text;
-    out->size = prefix.size + name.size;
-    if (text == NULL) {
-        return epctx__nomem(error, model->arena.missing);
-    }
-    memcpy(text, prefix.data, prefix.size);
-    memcpy(text + prefix.size, name.data, name.size);
-    return EPCTX_OK;
-}
-
-/* Checks every node, and collects the names that stay. */
-static epctx_status epctx__check_prefix(epctx_model *model, const epctx_name_opts *opts,
-                                        epctx_map *staying, epctx_error *error)
-{
-    epctx__contexts contexts;
-    epctx_node_view node;
-    epctx_walk walk;
-    EPCTX__TRY(epctx__find_contexts(model, opts, &contexts, error));
-    epctx_map_init(staying, &model->arena);
-    epctx_walk_begin(&walk, model);
-    while (epctx_walk_next(&walk, &node)) {
-        if (epctx__takes_prefix(opts, &node)) {
-            EPCTX__TRY(epctx__check_name(model, &contexts, opts, &node, error));
-        } else {
-            EPCTX__TRY(epctx__map_set(staying, node.name, 1, error));
-        }
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__put_prefix(epctx_model *model, epctx_str prefix,
-                                      const epctx_name_opts *opts, size_t *count,
-                                      epctx_error *error)
-{
-    epctx_node_view node;
-    epctx_map staying;
-    epctx_walk walk;
-    EPCTX__TRY(epctx__check_prefix(model, opts, &staying, error));
-    epctx_walk_begin(&walk, model);
-    while (epctx_walk_next(&walk, &node)) {
-        if (epctx__takes_prefix(opts, &node)) {
-            epctx_span text;
-            epctx_str name;
-            EPCTX__TRY(epctx__prefixed(model, prefix, node.name, &name, error));
-            if (epctx_map_get(&staying, name) != EPCTX_MAP_NONE) {
-                return epctx__name_taken(model, node.name, name, error);
-            }
-            text.data = (const uint8_t *)name.data; /* in the arena already */
-            text.size = name.size;
-            EPCTX__TRY(
-                epctx_message_set_data(model, node.view, EPCTX_FIELD_NODE_NAME, text, error));
-            ++*count;
-        }
-    }
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
-                                          const epctx_name_opts *opts, size_t *count,
-                                          epctx_error *error)
-{
-    epctx_name_opts o = epctx__name_opts(opts);
-    size_t mark = epctx_model_mark(model);
-    size_t done = 0;
-    if (count != NULL) {
-        *count = 0;
-    }
-    epctx_error_clear(error);
-    if (prefix.size == 0) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "the prefix is empty");
-    }
-    EPCTX__TRY(epctx__editable(model, error));
-    EPCTX__TRY(epctx__end_edits(model, mark, epctx__put_prefix(model, prefix, &o, &done, error)));
-    if (count != NULL) {
-        *count = done;
-    }
-    return EPCTX_OK;
-}
-
 /* -- edits: names of files -- */
 
-typedef struct epctx__file_names {
-    const epctx_file_rename *renames;
-    epctx_map contexts, tensors; /* old name -> number in `renames` */
-} epctx__file_names;
-
-/* NULL: it stays. */
-static const epctx_str *epctx__new_name(const epctx__file_names *names, const epctx_map *map,
-                                        epctx_str name)
+/* The number of a name that is replaced. */
+static uint32_t epctx__renamed_to(const epctx_map *map, epctx_str name)
 {
-    uint32_t at = name.size < EPCTX_PATH_MAX ? epctx_map_get(map, name) : EPCTX_MAP_NONE;
-    return at != EPCTX_MAP_NONE ? &names->renames[at].to : NULL;
-}
-
-static epctx_status epctx__rename_data(epctx_model *model, const epctx__file_names *names,
-                                       epctx_error *error)
-{
-    epctx_walk walk;
-    epctx_tensor_view tensor;
-    epctx_walk_begin(&walk, model);
-    while (names->tensors.count > 0 && epctx_walk_tensor(&walk, &tensor)) {
-        const epctx_str *to =
-            tensor.external ? epctx__new_name(names, &names->tensors, tensor.location) : NULL;
-        if (to != NULL) {
-            EPCTX__TRY(epctx_message_set_pair(model, tensor.view, EPCTX_FIELD_TENSOR_EXTERNAL_DATA,
-                                              epctx_str_of("location"), *to, error));
-        }
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__rename_contexts(epctx_model *model, const epctx__file_names *names,
-                                           epctx_error *error)
-{
-    static const char *const attributes[] = {"ep_cache_context", "ep_dlc_context"};
-    epctx_walk walk;
-    epctx_node_view node;
-    size_t i;
-    epctx_walk_begin(&walk, model);
-    while (names->contexts.count > 0 && epctx_walk_epnode(&walk, &node)) {
-        for (i = 0; i < 2; i++) {
-            const epctx_str *to = epctx__new_name(names, &names->contexts,
-                                                  epctx_node_attr_str(&node, attributes[i]));
-            if (to != NULL) {
-                EPCTX__TRY(epctx_node_set_str(model, node.view, attributes[i], *to, error));
-            }
-        }
-    }
-    return EPCTX_OK;
+    return name.size < EPCTX_PATH_MAX ? epctx_map_get(map, name) : EPCTX_MAP_NONE;
 }
 
 EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
                                                 const epctx_file_rename *renames, size_t count,
                                                 epctx_error *error)
 {
+    static const char *const attributes[] = {"ep_cache_context", "ep_dlc_context"};
     size_t mark = epctx_model_mark(model);
-    epctx__file_names names;
+    epctx_status status = EPCTX_OK;
+    epctx_map maps[2]; /* contexts, tensors: old name -> number in `renames` */
+    epctx_walk walk;
+    epctx_tensor_view tensor;
+    epctx_node_view node;
+    uint32_t at;
     size_t i;
     epctx_error_clear(error);
-    names.renames = renames;
-    epctx_map_init(&names.contexts, &model->arena);
-    epctx_map_init(&names.tensors, &model->arena);
+    epctx_map_init(&maps[0], &model->arena);
+    epctx_map_init(&maps[1], &model->arena);
     for (i = 0; i < count; i++) {
-        epctx_map *map =
-            renames[i].use == EPCTX_USE_INITIALIZERS ? &names.tensors : &names.contexts;
         if (renames[i].from.size > 0) {
-            EPCTX__TRY(epctx__map_set(map, renames[i].from, i, error));
+            EPCTX__TRY(epctx__map_set(&maps[renames[i].use == EPCTX_USE_INITIALIZERS],
+                                      renames[i].from, i, error));
         }
     }
-    EPCTX__TRY(epctx__end_edits(model, mark, epctx__rename_data(model, &names, error)));
-    return epctx__end_edits(model, mark, epctx__rename_contexts(model, &names, error));
+    epctx_walk_begin(&walk, model);
+    while (status == EPCTX_OK && maps[1].count > 0 && epctx_walk_tensor(&walk, &tensor)) {
+        at = tensor.external ? epctx__renamed_to(&maps[1], tensor.location) : EPCTX_MAP_NONE;
+        if (at != EPCTX_MAP_NONE) {
+            status = epctx_message_set_pair(model, tensor.view, EPCTX_FIELD_TENSOR_EXTERNAL_DATA,
+                                            epctx_str_of("location"), renames[at].to, error);
+        }
+    }
+    epctx_walk_begin(&walk, model);
+    while (status == EPCTX_OK && maps[0].count > 0 && epctx_walk_epnode(&walk, &node)) {
+        for (i = 0; i < 2 && status == EPCTX_OK; i++) {
+            at = epctx__renamed_to(&maps[0], epctx_node_attr_str(&node, attributes[i]));
+            if (at != EPCTX_MAP_NONE) {
+                status = epctx_node_set_str(model, node.view, attributes[i], renames[at].to, error);
+            }
+        }
+    }
+    if (status != EPCTX_OK) {
+        epctx_model_undo(model, mark);
+    }
+    return status;
 }
 
 /* -- edits: a new model -- */
@@ -13381,37 +12770,14 @@ EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
                                        const epctx_open_opts *opts, epctx_error *error)
 {
     static const uint8_t graph[2] = {0x3a, 0x00};
-    epctx_status status = epctx_model_open_memory(model, graph, sizeof graph, opts, error);
-    if (status == EPCTX_OK) {
-        status = epctx_message_set_int(model, epctx__slot_view(model->root),
-                                       EPCTX_FIELD_MODEL_IR_VERSION, ir_version, error);
-        if (status != EPCTX_OK) {
-            epctx_model_close(model);
-        }
+    epctx_status status;
+    EPCTX__TRY(epctx_model_open_memory(model, graph, sizeof graph, opts, error));
+    status = epctx_message_set_int(model, epctx__slot_view(model->root),
+                                   EPCTX_FIELD_MODEL_IR_VERSION, ir_version, error);
+    if (status != EPCTX_OK) {
+        epctx_model_close(model);
     }
     return status;
-}
-
-/* Opens every message below `slot` and marks it as changed, so that nothing is copied whole. */
-static epctx_status epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx_kind type,
-                                        epctx_error *error)
-{
-    epctx_slot *child;
-    EPCTX__TRY(epctx__open_as(model, slot, type, error));
-    slot->message->edits++;
-    for (child = slot->message->first; child != NULL; child = child->next) {
-        uint32_t kind = epctx__field_kind(type, child->number);
-        if (child->wire == EPCTX_WIRE_LEN && epctx__is_message(kind)) {
-            EPCTX__TRY(epctx__rebuild_slot(model, child, epctx__message_kind(kind), error));
-        }
-    }
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_model_rebuild(epctx_model *model, epctx_error *error)
-{
-    epctx_error_clear(error);
-    return epctx__rebuild_slot(model, model->root, EPCTX_KIND_MODEL, error);
 }
 
 /* -- writing -- */
@@ -13570,13 +12936,6 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
 
 #ifndef EPCTX_NO_EDIT
 
-EPCTX_API const char *epctx_change_name(epctx_change_kind kind)
-{
-    static const char *const names[] = {"embedded", "extracted", "followed", "inlined",
-                                        "external", "pruned",    "source",   "skipped"};
-    return (unsigned)kind < EPCTX_CHANGE_COUNT ? names[kind] : "unknown";
-}
-
 EPCTX_API epctx_status epctx_changes_put(epctx_changes *changes, epctx_arena *arena,
                                          const epctx_change *change, epctx_error *error)
 {
@@ -13629,25 +12988,23 @@ EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
                                                const epctx_profile *profile, epctx_error *error)
 {
     epctx_error reason;
+    const char *why = NULL;
+    const char *ep = "";
     if (epctx_path_check(name, &reason) != EPCTX_OK) {
         return epctx_fail(error, EPCTX_ERR_PATH, "new file: %s; choose another name",
                           reason.message);
     }
-    if (profile != NULL && (profile->traits & EPCTX_NO_DOTS) != 0 &&
-        epctx_path_has_dots(name)) {
-        return epctx_fail(error, EPCTX_ERR_PATH,
-                          "new file '%S': the EP %s refuses '..' anywhere in a name; choose another",
-                          &name, profile->name);
+    if (profile != NULL && (profile->traits & EPCTX_NO_DOTS) != 0 && epctx_path_has_dots(name)) {
+        why = " refuses '..' anywhere in a name";
+        ep = profile->name;
+    } else if (epctx__is_separator(name.data[name.size - 1])) {
+        why = "it is a folder";
+    } else if (epctx_str_eq(name, epctx_path_file(path))) {
+        why = "it would be the model itself";
     }
-    if (epctx__is_separator(name.data[name.size - 1])) {
-        return epctx_fail(error, EPCTX_ERR_PATH,
-                          "new file '%S' is a folder; choose a file's name", &name);
-    }
-    if (epctx_str_eq(name, epctx_path_file(path))) {
-        return epctx_fail(error, EPCTX_ERR_PATH,
-                          "new file '%S' would be the model itself; choose another name", &name);
-    }
-    return EPCTX_OK;
+    return why == NULL ? EPCTX_OK
+                       : epctx_fail(error, EPCTX_ERR_PATH,
+                                    "new file '%S': %s%s; choose another name", &name, ep, why);
 }
 
 /* -- what embedding and extracting share -- */
@@ -13675,13 +13032,12 @@ typedef struct epctx__context_node {
     bool owner;
     bool secondary;
     bool due;                /* is converted */
-    const epctx__file *file; /* embedding: where the context is */
+    epctx_span bytes;        /* the context, */
+    const epctx__file *file; /* embedding: and where it is */
     /* Extracting: */
     uint64_t key[3]; /* size of the context, number of its EP, hash */
     struct epctx__context_node *same; /* the first node with the same context, */
-    epctx_span bytes;                 /* which has it */
-    epctx_str name;                   /* and the name of its file */
-    uint32_t next;                    /* another first one with this key, or EPCTX_MAP_NONE */
+    epctx_str name;                   /* which has the name of its file */
 } epctx__context_node;
 
 typedef struct epctx__convert {
@@ -13696,93 +13052,68 @@ typedef struct epctx__convert {
     size_t node_count;
     epctx__context_ep *eps;
     size_t ep_count;
+    /* Extracting: */
+    epctx_map sizes; /* of contexts: 2 where several have it */
+    epctx_map seen;  /* epctx__context_node.key -> its number */
+    epctx_map taken; /* name of a file -> the next number to try */
 } epctx__convert;
 
 static epctx_status epctx__convert_note(epctx__convert *c, epctx_change_kind kind,
                                         const epctx__context_node *n, epctx_str file,
                                         uint64_t size, const char *reason)
 {
-    epctx_change change;
-    change.kind = kind;
-    change.name = n->node.name;
-    change.file = file;
-    change.size = size;
-    change.reason = reason;
+    const epctx_change change = {kind, n->node.name, file, size, reason};
     return epctx_changes_put(c->changes, c->arena, &change, c->error);
 }
 
-/* A refusal names the node. */
-static epctx_status epctx__convert_blame(epctx__convert *c, const epctx__context_node *n,
-                                         epctx_status status)
+/* Before a context moves. It must be the binary that the model was compiled with, where the build
+ * stamp tells: a model with another one would look right until it is loaded. */
+static epctx_status epctx__convert_count(epctx__convert *c, epctx__context_node *n)
 {
-    if (status != EPCTX_OK) {
-        epctx_blame(c->error, NULL, &n->node.name, "ep_cache_context");
-    }
-    return status;
-}
-
-/* What moves must be the binary that the model was compiled with, where the build stamp tells: a
- * model with another one would look right until it is loaded. */
-static epctx_status epctx__convert_verify(epctx__convert *c, const epctx__context_node *n,
-                                          const void *data, size_t size)
-{
+    epctx__context_ep *ep = n->ep;
     epctx_str context = n->node.ep_cache_context;
-    bool made = n->node.embed_mode == 1 ? context.data == n->ep->context.data
-                                        : epctx_str_eq(context, n->ep->context);
-    if (!n->ep->unverified || !made) {
-        return EPCTX_OK;
+    bool made = n->node.embed_mode == 1 ? context.data == ep->context.data
+                                        : epctx_str_eq(context, ep->context);
+    if (ep->unverified && made) {
+        ep->unverified = false;
+        EPCTX__TRY(epctx__stamp_verify(&ep->made, n->bytes.data, n->bytes.size, false, c->error));
     }
-    n->ep->unverified = false;
-    return epctx__stamp_verify(&n->ep->made, data, size, false, c->error);
-}
-
-/* The EP of a node; `eps` has the numbers by source. */
-static epctx_status epctx__convert_ep(epctx__convert *c, epctx_map *eps, epctx__context_node *n)
-{
-    epctx_str source = n->node.source;
-    epctx__context_ep *ep = &c->eps[c->ep_count];
-    epctx_epnode made;
-    uint32_t at = epctx_map_get(eps, source);
-    if (at != EPCTX_MAP_NONE) {
-        n->ep = &c->eps[at];
-        return EPCTX_OK;
-    }
-    EPCTX__TRY(epctx__map_set(eps, source, c->ep_count++, c->error));
-    n->ep = ep;
-    ep->profile = c->opts.profile != NULL ? c->opts.profile : epctx_profile_of(source);
-    ep->unverified = !c->opts.allow_stale && c->ep_count <= EPCTX__STAMPS_MAX &&
-                     epctx__stamp_binary(c->model, source, &ep->made, &made);
-    if (ep->unverified) {
-        ep->context = made.ep_cache_context;
+    if (ep->converted++ == 0) {
+        ep->first = n;
     }
     return EPCTX_OK;
 }
 
+/* A node, its EP (`eps` has the numbers by source), and whether the conversion concerns it. */
 static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view *view,
                                         epctx_map *eps, epctx__context_node *n)
 {
-    const epctx_profile *profile;
+    epctx__context_ep *ep;
+    epctx_epnode made;
+    const char *reason;
+    uint32_t at;
     EPCTX__TRY(epctx_epnode_read(view, &n->node, c->error));
-    EPCTX__TRY(epctx__convert_ep(c, eps, n));
-    profile = n->ep->profile;
+    at = epctx_map_get(eps, n->node.source);
+    n->ep = ep = &c->eps[at != EPCTX_MAP_NONE ? at : c->ep_count];
+    if (at == EPCTX_MAP_NONE) {
+        EPCTX__TRY(epctx__map_set(eps, n->node.source, c->ep_count++, c->error));
+        ep->profile = c->opts.profile != NULL ? c->opts.profile : epctx_profile_of(n->node.source);
+        ep->unverified = !c->opts.allow_stale && c->ep_count <= EPCTX__STAMPS_MAX &&
+                         epctx__stamp_binary(c->model, n->node.source, &ep->made, &made);
+        if (ep->unverified) {
+            ep->context = made.ep_cache_context;
+        }
+    }
     n->view = view->view;
     n->chosen = c->opts.node == NULL || epctx_str_is(n->node.name, c->opts.node);
     if (epctx_node_attr_str(view, "ep_dlc_context").size == 0) {
-        n->owner = n->node.main_context == 1 || profile->payload == EPCTX_PAYLOAD_EACH ||
-                   (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0;
+        n->owner = n->node.main_context == 1 || ep->profile->payload == EPCTX_PAYLOAD_EACH ||
+                   (ep->profile->traits & EPCTX_SECONDARY_CONTEXT) != 0;
         n->secondary = !n->owner && n->node.ep_cache_context.size == 0;
     }
-    n->ep->owners[n->node.embed_mode] += n->owner;
-    n->ep->secondaries += n->secondary;
-    return EPCTX_OK;
-}
-
-/* Finds whether the conversion concerns a node; notes what it leaves alone. */
-static epctx_status epctx__convert_judge(epctx__convert *c, epctx__context_node *n)
-{
-    const epctx_epnode *node = &n->node;
-    const char *reason;
-    n->due = n->chosen && n->owner && node->embed_mode != c->mode;
+    ep->owners[n->node.embed_mode] += n->owner;
+    ep->secondaries += n->secondary;
+    n->due = n->chosen && n->owner && n->node.embed_mode != c->mode;
     if (n->due || !n->chosen || (n->secondary && c->opts.node == NULL)) {
         return EPCTX_OK;
     }
@@ -13791,11 +13122,11 @@ static epctx_status epctx__convert_judge(epctx__convert *c, epctx__context_node 
     } else if (n->owner) {
         reason = c->mode == 1 ? "is embedded already" : "is in a file already";
     } else {
-        reason = node->main_context == 0 ? "is secondary: its EP does not read this context"
-                                         : "wraps a DLC, not a context";
+        reason = n->node.main_context == 0 ? "is secondary: its EP does not read this context"
+                                           : "wraps a DLC, not a context";
     }
     return epctx__convert_note(c, EPCTX_CHANGE_SKIPPED, n, epctx_str_of(NULL),
-                               node->ep_cache_context.size, reason);
+                               n->node.ep_cache_context.size, reason);
 }
 
 /* Every EPContext node of the model. */
@@ -13822,7 +13153,6 @@ static epctx_status epctx__convert_collect(epctx__convert *c)
         if (epctx_node_is_epnode(&view)) {
             epctx__context_node *n = &c->nodes[c->node_count++];
             EPCTX__TRY(epctx__convert_read(c, &view, &eps, n));
-            EPCTX__TRY(epctx__convert_judge(c, n));
             chosen += n->chosen;
         }
     }
@@ -13868,98 +13198,62 @@ static epctx_status epctx__convert_settle(epctx__convert *c)
     return EPCTX_OK;
 }
 
-/* Runs a conversion; a failure takes its edits back. */
-static epctx_status epctx__convert_run(epctx_model *model, const epctx_convert_opts *opts,
-                                       epctx_status (*convert_fn)(epctx__convert *c),
-                                       int64_t mode, epctx_changes *changes, epctx_error *error)
-{
-    epctx__convert c;
-    epctx_changes ignored;
-    size_t mark = epctx_model_mark(model);
-    epctx_status status;
-    memset(&c, 0, sizeof c);
-    c.model = model;
-    c.arena = &model->arena;
-    c.error = error;
-    c.mode = mode;
-    c.changes = changes != NULL ? changes : &ignored;
-    if (opts != NULL) {
-        c.opts = *opts;
-    }
-    c.path = epctx_str_of(c.opts.output_path != NULL ? c.opts.output_path : model->path);
-    epctx_error_clear(error);
-    memset(c.changes, 0, sizeof *c.changes);
-    status = epctx__editable(model, error);
-    if (status == EPCTX_OK) {
-        status = epctx__end_edits(model, mark, convert_fn(&c));
-    }
-    if (status != EPCTX_OK) {
-        memset(c.changes, 0, sizeof *c.changes);
-        epctx_blame(error, model->path, NULL, NULL);
-    }
-    return status;
-}
-
 /* -- embed -- */
 
-static epctx_status epctx__embed_allowed(const epctx__context_node *n, epctx_error *error)
+/* Maps the file with the context of a node. */
+static epctx_status epctx__embed_plan(epctx__convert *c, epctx__context_node *n)
 {
-    uint32_t traits = n->ep->profile->traits;
+    const epctx__context_ep *ep = n->ep;
     epctx_str name = n->node.ep_cache_context;
-    if ((traits & EPCTX_XML_PAIR) != 0 && epctx__ends_with(name, ".xml")) {
-        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+    epctx__file *file;
+    epctx_str folder;
+    if ((ep->profile->traits & EPCTX_XML_PAIR) != 0 && epctx__ends_with(name, ".xml")) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "names an OpenVINO IR, whose weights are in a .bin beside it: the two "
                           "must stay files");
     }
-    if ((traits & EPCTX_STRIPPED_ENGINE) != 0 && epctx__ends_with(name, ".stripped.engine")) {
-        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+    if ((ep->profile->traits & EPCTX_STRIPPED_ENGINE) != 0 &&
+        epctx__ends_with(name, ".stripped.engine")) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "names an engine without weights, which TensorRT knows by its file "
                           "name: it must stay a file");
     }
-    if ((traits & EPCTX_EMBED_ONE) != 0 && n->ep->secondaries > 0) {
-        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+    if ((ep->profile->traits & EPCTX_EMBED_ONE) != 0 && ep->secondaries > 0) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "%u more nodes take their graphs from this context, and the EP %s finds "
                           "them in a file only (ORT issue 31977): keep the binary",
-                          (uint64_t)n->ep->secondaries, n->ep->profile->name);
+                          (uint64_t)ep->secondaries, ep->profile->name);
     }
-    return EPCTX_OK;
-}
-
-/* Maps the file with the context of a node. */
-static epctx_status epctx__embed_map(epctx__convert *c, epctx_str folder, epctx__context_node *n)
-{
-    epctx__file *file;
-    EPCTX__TRY(epctx__embed_allowed(n, c->error));
-    EPCTX__TRY(epctx__model_map(c->model, folder, n->node.ep_cache_context, &file, c->error));
+    EPCTX__TRY(epctx_path_base(epctx_str_of(c->model->path),
+                               epctx_str_of(c->opts.context_file_path), &folder, c->error));
+    EPCTX__TRY(epctx__model_map(c->model, folder, name, &file, c->error));
     if (file->mapping.size > (uint64_t)EPCTX_MODEL_MAX) {
         return epctx_fail(c->error, EPCTX_ERR_LIMIT,
                           "the context has %u bytes, and an embedded one cannot have more than "
                           "%u: keep the binary",
                           (uint64_t)file->mapping.size, (uint64_t)EPCTX_MODEL_MAX);
     }
-    EPCTX__TRY(epctx__convert_verify(c, n, file->mapping.data, file->mapping.size));
+    n->bytes.data = file->mapping.data;
+    n->bytes.size = file->mapping.size;
+    EPCTX__TRY(epctx__convert_count(c, n));
     n->file = file;
-    if (n->ep->converted++ == 0) {
-        n->ep->first = n;
-    }
-    n->ep->several = n->ep->several || n->ep->first->file != file;
+    n->ep->several = ep->several || ep->first->file != file;
     return EPCTX_OK;
 }
 
 /* Where all nodes name one binary (OpenVINO), the first takes it and the others store nothing. */
 static epctx_status epctx__embed_store(epctx__convert *c, epctx__context_node *n)
 {
-    epctx_str bytes = epctx__str(n->file->mapping.data, n->file->mapping.size);
+    epctx_str bytes = epctx__str(n->bytes.data, n->bytes.size);
     epctx_change_kind kind = EPCTX_CHANGE_EMBEDDED;
     if ((n->ep->profile->traits & EPCTX_ALL_NAME) != 0 && n != n->ep->first) {
         kind = EPCTX_CHANGE_FOLLOWED;
         bytes.size = 0;
         if (n->ep->several) {
-            epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                       "the EP %s loads one embedded context, and its nodes name several "
-                       "binaries: keep them",
-                       n->ep->profile->name);
-            return epctx__convert_blame(c, n, EPCTX_ERR_UNSUPPORTED);
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                              "the EP %s loads one embedded context, and its nodes name several "
+                              "binaries: keep them",
+                              n->ep->profile->name);
         }
         EPCTX__TRY(epctx_node_set_int(c->model, n->view, "main_context", 0, c->error));
     }
@@ -13967,58 +13261,7 @@ static epctx_status epctx__embed_store(epctx__convert *c, epctx__context_node *n
     return epctx__convert_note(c, kind, n, n->node.ep_cache_context, bytes.size, NULL);
 }
 
-static epctx_status epctx__embed_contexts(epctx__convert *c)
-{
-    epctx_str folder;
-    size_t i;
-    EPCTX__TRY(epctx__convert_collect(c));
-    for (i = 0; i < c->node_count; i++) {
-        epctx__context_node *n = &c->nodes[i];
-        if (n->due) {
-            EPCTX__TRY(epctx_path_base(epctx_str_of(c->model->path),
-                                       epctx_str_of(c->opts.context_file_path), &folder,
-                                       c->error));
-            EPCTX__TRY(epctx__convert_blame(c, n, epctx__embed_map(c, folder, n)));
-        }
-    }
-    for (i = 0; i < c->node_count; i++) {
-        if (c->nodes[i].due) {
-            EPCTX__TRY(epctx__embed_store(c, &c->nodes[i]));
-        }
-    }
-    EPCTX__TRY(epctx__convert_settle(c));
-    return epctx__check_huge(c->model, "keep contexts in files, or choose a node", c->error);
-}
-
-EPCTX_API epctx_status epctx_model_embed(epctx_model *model, const epctx_convert_opts *opts,
-                                         epctx_changes *changes, epctx_error *error)
-{
-    return epctx__convert_run(model, opts, epctx__embed_contexts, 1, changes, error);
-}
-
 /* -- extract -- */
-
-static epctx_status epctx__extract_allowed(const epctx__context_node *n, epctx_error *error)
-{
-    const epctx__context_ep *ep = n->ep;
-    if ((ep->profile->traits & EPCTX_ONLY_EMBEDDED) != 0) {
-        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                          "the EP %s reads embedded contexts only: leave the model as it is",
-                          ep->profile->name);
-    }
-    if (n->node.ep_cache_context.size == 0) {
-        return epctx_fail(error, EPCTX_ERR_GRAPH,
-                          "is empty: there is no context to extract; compile the model again");
-    }
-    if ((ep->profile->traits & EPCTX_ALL_NAME) != 0 && ep->secondaries > 0 &&
-        ep->owners[0] + ep->owners[1] > 1) {
-        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                          "the EP %s wants every node to name its binary, and %u nodes do not "
-                          "tell which of several it is: set it by hand",
-                          ep->profile->name, (uint64_t)ep->secondaries);
-    }
-    return EPCTX_OK;
-}
 
 /* A key of the first `count` numbers; it borrows from the node. */
 static epctx_str epctx__extract_key(const epctx__context_node *n, size_t count)
@@ -14026,154 +13269,186 @@ static epctx_str epctx__extract_key(const epctx__context_node *n, size_t count)
     return epctx__str((const uint8_t *)n->key, count * sizeof *n->key);
 }
 
-/* Finds the first node of the EP with the same context. Only contexts of a size that occurs twice
- * are hashed. */
-static epctx_status epctx__extract_find(epctx__convert *c, epctx__context_node *n,
-                                        const epctx_map *sizes, epctx_map *seen)
+/* The names of files that stay, and the sizes of contexts. */
+static epctx_status epctx__extract_begin(epctx__convert *c)
 {
-    epctx_str context = n->node.ep_cache_context;
-    uint32_t at, tries;
-    EPCTX__TRY(epctx__extract_allowed(n, c->error));
-    EPCTX__TRY(epctx__convert_verify(c, n, context.data, context.size));
-    if (n->ep->converted++ == 0) {
-        n->ep->first = n;
-    }
-    n->key[1] = (uint64_t)(n->ep - c->eps);
-    if (epctx_map_get(sizes, epctx__extract_key(n, 1)) > 1) {
-        n->key[2] = epctx_hash(context.data, context.size, 0);
-    }
-    n->next = epctx_map_get(seen, epctx__extract_key(n, 3));
-    /* A hash can be forged: contexts of one hash beyond a few are not looked through. */
-    for (at = n->next, tries = 0; at != EPCTX_MAP_NONE && tries < 16; tries++) {
-        n->same = &c->nodes[at];
-        if (memcmp(n->same->bytes.data, context.data, context.size) == 0) {
-            return EPCTX_OK;
-        }
-        at = n->same->next;
-    }
-    n->same = n;
-    n->bytes.data = (const uint8_t *)context.data;
-    n->bytes.size = context.size;
-    return epctx__map_set(seen, epctx__extract_key(n, 3), (size_t)(n - c->nodes), c->error);
-}
-
-/* The first name of its kind that no other context of the model has; `taken` maps a name to the
- * next number to try. */
-static epctx_status epctx__extract_name(epctx__convert *c, epctx__context_node *n,
-                                        epctx_map *taken)
-{
-    const epctx_profile *profile = n->ep->profile;
-    const char *pattern = c->opts.name != NULL ? c->opts.name : profile->binary;
-    char base[EPCTX_PATH_MAX];
-    char name[EPCTX_PATH_MAX];
-    uint32_t number;
-    EPCTX__TRY(epctx_profile_fill_name(pattern, c->opts.name == NULL ? profile : NULL, &n->node,
-                                       epctx_path_file(c->path), base, sizeof base, c->error));
-    memcpy(name, base, strlen(base) + 1);
-    number = epctx_map_get(taken, epctx_str_of(base));
-    if (number != EPCTX_MAP_NONE) {
-        if (c->opts.name != NULL) {
-            epctx_fail(c->error, EPCTX_ERR_PATH,
-                       "'%s' is the name of another context of this model: choose a node, or a "
-                       "name with {node}",
-                       name);
-            return epctx__convert_blame(c, n, EPCTX_ERR_PATH);
-        }
-        while (epctx__has(taken, epctx_str_of(name))) {
-            EPCTX__TRY(epctx_path_numbered(epctx_str_of(base), number++, name, sizeof name,
-                                           c->error));
-        }
-        /* The map borrows its keys and has this one: it keeps the one that lives. */
-        epctx_map_put(taken, epctx_str_of(base), number);
-    }
-    EPCTX__TRY(epctx__copy(c->arena, epctx_str_of(name), &n->name.data, c->error));
-    n->name.size = strlen(name);
-    EPCTX__TRY(epctx_output_name_check(n->name, c->path, profile, c->error));
-    return epctx__map_set(taken, n->name, 1, c->error);
-}
-
-static epctx_status epctx__extract_store(epctx__convert *c, epctx__context_node *n,
-                                         epctx_map *taken)
-{
-    epctx_output_file file;
-    if (n->same == n) {
-        EPCTX__TRY(epctx__extract_name(c, n, taken));
-        EPCTX__TRY(epctx_output_file_of(c->model, c->path.data, n->name, &n->bytes, 1, &file,
-                                        c->error));
-        EPCTX__TRY(epctx_changes_put_file(c->changes, c->arena, &file, c->error));
-    }
-    EPCTX__TRY(epctx__convert_store(c, n, n->same->name));
-    return epctx__convert_note(c, EPCTX_CHANGE_EXTRACTED, n, n->same->name, n->same->bytes.size,
-                               NULL);
-}
-
-/* EPs that want every node to name the binary: secondary nodes become primary ones. */
-static epctx_status epctx__extract_secondary(epctx__convert *c, epctx__context_node *n)
-{
-    epctx_str name = n->ep->first->same->name;
-    n->secondary = false;
-    EPCTX__TRY(epctx_node_set_int(c->model, n->view, "main_context", 1, c->error));
-    EPCTX__TRY(epctx__convert_store(c, n, name));
-    return epctx__convert_note(c, EPCTX_CHANGE_FOLLOWED, n, name, 0, NULL);
-}
-
-/* Finds the different contexts that are extracted, and the names of files that stay. */
-static epctx_status epctx__extract_plan(epctx__convert *c, epctx_map *taken)
-{
-    epctx_map sizes, seen;
     size_t i;
-    epctx_map_init(&sizes, c->arena);
-    epctx_map_init(&seen, c->arena);
+    if (epctx_path_file(c->path).size == 0) {
+        return epctx_fail(c->error, EPCTX_ERR_PATH,
+                          "the model came from memory: say where it will be written (output_path)");
+    }
     for (i = 0; i < c->node_count; i++) {
         epctx__context_node *n = &c->nodes[i];
         epctx_str context = n->node.ep_cache_context;
         n->key[0] = context.size;
         if (n->node.embed_mode == 1) {
             epctx_str key = epctx__extract_key(n, 1);
-            EPCTX__TRY(epctx__map_set(&sizes, key, epctx__has(&sizes, key) ? 2 : 1, c->error));
+            EPCTX__TRY(
+                epctx__map_set(&c->sizes, key, epctx__has(&c->sizes, key) ? 2 : 1, c->error));
         } else if (context.size > 0) {
-            EPCTX__TRY(epctx__map_set(taken, context, 1, c->error));
-        }
-    }
-    for (i = 0; i < c->node_count; i++) {
-        epctx__context_node *n = &c->nodes[i];
-        if (n->due) {
-            EPCTX__TRY(epctx__convert_blame(c, n, epctx__extract_find(c, n, &sizes, &seen)));
+            EPCTX__TRY(epctx__map_set(&c->taken, context, 1, c->error));
         }
     }
     return EPCTX_OK;
 }
 
-static epctx_status epctx__extract_contexts(epctx__convert *c)
+/* Finds the first node of the EP with the same context. Only contexts of a size that occurs twice
+ * are hashed. */
+static epctx_status epctx__extract_plan(epctx__convert *c, epctx__context_node *n)
 {
-    epctx_map taken;
-    size_t i;
-    epctx_map_init(&taken, c->arena);
-    EPCTX__TRY(epctx__convert_collect(c));
-    if (epctx_path_file(c->path).size == 0) {
-        return epctx_fail(c->error, EPCTX_ERR_PATH,
-                          "the model came from memory: say where it will be written (output_path)");
+    const epctx__context_ep *ep = n->ep;
+    epctx_str context = n->node.ep_cache_context;
+    uint32_t at;
+    if ((ep->profile->traits & EPCTX_ONLY_EMBEDDED) != 0) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "the EP %s reads embedded contexts only: leave the model as it is",
+                          ep->profile->name);
     }
-    EPCTX__TRY(epctx__extract_plan(c, &taken));
-    for (i = 0; i < c->node_count; i++) {
-        if (c->nodes[i].due) {
-            EPCTX__TRY(epctx__extract_store(c, &c->nodes[i], &taken));
+    if (context.size == 0) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "is empty: there is no context to extract; compile the model again");
+    }
+    if ((ep->profile->traits & EPCTX_ALL_NAME) != 0 && ep->secondaries > 0 &&
+        ep->owners[0] + ep->owners[1] > 1) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "the EP %s wants every node to name its binary, and %u nodes do not "
+                          "tell which of several it is: set it by hand",
+                          ep->profile->name, (uint64_t)ep->secondaries);
+    }
+    n->bytes.data = (const uint8_t *)context.data;
+    n->bytes.size = context.size;
+    EPCTX__TRY(epctx__convert_count(c, n));
+    n->key[1] = (uint64_t)(ep - c->eps);
+    if (epctx_map_get(&c->sizes, epctx__extract_key(n, 1)) > 1) {
+        n->key[2] = epctx_hash(context.data, context.size, 0);
+    }
+    at = epctx_map_get(&c->seen, epctx__extract_key(n, 3));
+    n->same = at != EPCTX_MAP_NONE ? &c->nodes[at] : n;
+    if (at != EPCTX_MAP_NONE && memcmp(n->same->bytes.data, context.data, context.size) == 0) {
+        return EPCTX_OK;
+    }
+    n->same = n; /* also where the hash was forged */
+    return epctx__map_set(&c->seen, epctx__extract_key(n, 3), (size_t)(n - c->nodes), c->error);
+}
+
+/* A file for a context: the first name of its kind that no other context of the model has. */
+static epctx_status epctx__extract_file(epctx__convert *c, epctx__context_node *n)
+{
+    const epctx_profile *profile = n->ep->profile;
+    const char *pattern = c->opts.name != NULL ? c->opts.name : profile->binary;
+    char base[EPCTX_PATH_MAX];
+    char name[EPCTX_PATH_MAX];
+    epctx_output_file file;
+    uint32_t number;
+    EPCTX__TRY(epctx_profile_fill_name(pattern, c->opts.name == NULL ? profile : NULL, &n->node,
+                                       epctx_path_file(c->path), base, sizeof base, c->error));
+    memcpy(name, base, strlen(base) + 1);
+    number = epctx_map_get(&c->taken, epctx_str_of(base));
+    if (number != EPCTX_MAP_NONE) {
+        if (c->opts.name != NULL) {
+            return epctx_fail(c->error, EPCTX_ERR_PATH,
+                              "'%s' is the name of another context of this model: choose a node, "
+                              "or a name with {node}",
+                              name);
+        }
+        while (epctx__has(&c->taken, epctx_str_of(name))) {
+            EPCTX__TRY(epctx_path_numbered(epctx_str_of(base), number++, name, sizeof name,
+                                           c->error));
+        }
+        /* The map borrows its keys and has this one: it keeps the one that lives. */
+        epctx_map_put(&c->taken, epctx_str_of(base), number);
+    }
+    EPCTX__TRY(epctx__copy(c->arena, epctx_str_of(name), &n->name.data, c->error));
+    n->name.size = strlen(name);
+    EPCTX__TRY(epctx_output_name_check(n->name, c->path, profile, c->error));
+    EPCTX__TRY(epctx__map_set(&c->taken, n->name, 1, c->error));
+    EPCTX__TRY(
+        epctx_output_file_of(c->model, c->path.data, n->name, &n->bytes, 1, &file, c->error));
+    return epctx_changes_put_file(c->changes, c->arena, &file, c->error);
+}
+
+static epctx_status epctx__extract_store(epctx__convert *c, epctx__context_node *n)
+{
+    EPCTX__TRY(n->same == n ? epctx__extract_file(c, n) : EPCTX_OK);
+    EPCTX__TRY(epctx__convert_store(c, n, n->same->name));
+    return epctx__convert_note(c, EPCTX_CHANGE_EXTRACTED, n, n->same->name, n->bytes.size, NULL);
+}
+
+/* -- both -- */
+
+static epctx_status epctx__convert_contexts(epctx__convert *c)
+{
+    const bool embed = c->mode == 1;
+    size_t i, store;
+    EPCTX__TRY(epctx__convert_collect(c));
+    EPCTX__TRY(embed ? EPCTX_OK : epctx__extract_begin(c));
+    for (store = 0; store < 2; store++) { /* all are checked before the first one is stored */
+        for (i = 0; i < c->node_count; i++) {
+            epctx__context_node *n = &c->nodes[i];
+            if (n->due) {
+                epctx_status status =
+                    embed   ? store ? epctx__embed_store(c, n) : epctx__embed_plan(c, n)
+                      : store ? epctx__extract_store(c, n)
+                            : epctx__extract_plan(c, n);
+                epctx_blame(c->error, NULL, &n->node.name, "ep_cache_context");
+                EPCTX__TRY(status);
+            }
         }
     }
-    for (i = 0; i < c->node_count; i++) {
+    for (i = 0; i < c->node_count && !embed; i++) {
         epctx__context_node *n = &c->nodes[i];
         if (n->secondary && n->ep->converted > 0 &&
             (n->ep->profile->traits & EPCTX_ALL_NAME) != 0) {
-            EPCTX__TRY(epctx__extract_secondary(c, n));
+            epctx_str name = n->ep->first->same->name;
+            n->secondary = false; /* the EP wants every node to name the binary */
+            EPCTX__TRY(epctx_node_set_int(c->model, n->view, "main_context", 1, c->error));
+            EPCTX__TRY(epctx__convert_store(c, n, name));
+            EPCTX__TRY(epctx__convert_note(c, EPCTX_CHANGE_FOLLOWED, n, name, 0, NULL));
         }
     }
-    return epctx__convert_settle(c);
+    EPCTX__TRY(epctx__convert_settle(c));
+    return embed ? epctx__check_huge(c->model, "keep contexts in files, or choose a node", c->error)
+                 : EPCTX_OK;
+}
+
+static epctx_status epctx__convert_run(epctx_model *model, const epctx_convert_opts *opts,
+                                       int64_t mode, epctx_changes *changes, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model, error);
+    epctx__convert c;
+    epctx_changes ignored;
+    memset(&c, 0, sizeof c);
+    c.model = model;
+    c.arena = &model->arena;
+    c.error = error;
+    c.mode = mode;
+    c.changes = changes != NULL ? changes : &ignored;
+    memset(c.changes, 0, sizeof *c.changes);
+    if (opts != NULL) {
+        c.opts = *opts;
+    }
+    c.path = epctx_str_of(c.opts.output_path != NULL ? c.opts.output_path : model->path);
+    c.sizes.arena = c.seen.arena = c.taken.arena = c.arena;
+    if (b.status == EPCTX_OK) {
+        b.status = epctx__convert_contexts(&c);
+    }
+    if (b.status != EPCTX_OK) {
+        memset(c.changes, 0, sizeof *c.changes);
+        epctx_blame(error, model->path, NULL, NULL);
+    }
+    return epctx__build_end(&b);
+}
+
+EPCTX_API epctx_status epctx_model_embed(epctx_model *model, const epctx_convert_opts *opts,
+                                         epctx_changes *changes, epctx_error *error)
+{
+    return epctx__convert_run(model, opts, 1, changes, error);
 }
 
 EPCTX_API epctx_status epctx_model_extract(epctx_model *model, const epctx_convert_opts *opts,
                                            epctx_changes *changes, epctx_error *error)
 {
-    return epctx__convert_run(model, opts, epctx__extract_contexts, 0, changes, error);
+    return epctx__convert_run(model, opts, 0, changes, error);
 }
 
 /* -- several files at once -- */
@@ -16876,7 +16151,7 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequ
         uint32_t unit = sequence[i];
         uint32_t at = unit < g->part_count ? 0 : g->graph.nodes[unit - g->part_count].id;
         if (unit < g->part_count) {
-            slot = epctx__build_node(&b, &g->nodes[unit]);
+            slot = epctx__build_node(&b, NULL, EPCTX_FIELD_GRAPH_NODE, &g->nodes[unit]);
         } else if (at >= kept) {
             kept = (size_t)at + 1;
             previous = w->slots[at];
@@ -16887,7 +16162,7 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequ
                 EPCTX__TRY(epctx__drop(w, w->slots[at]));
             }
         }
-        EPCTX__TRY(epctx__place(model, &b, model->graph, previous, slot, g->error));
+        EPCTX__TRY(epctx__place(&b, model->graph, previous, slot));
         previous = slot;
     }
     return EPCTX_OK;
@@ -16931,11 +16206,11 @@ static epctx_status epctx__settle_tensor(epctx__generation *g, const epctx_tenso
     bytes.size = tensor.size;
     if (outside && tensor.size > 0 && tensor.size >= g->opts->initializers_min_size) {
         EPCTX__TRY(epctx__set_aside(g, &tensor, &at));
-        return epctx__set_external(g->model, view->view,
-                                   epctx_str_of(g->opts->initializers_file_name), at, tensor.size,
-                                   g->error);
+        return epctx_tensor_set_external(g->model, view->view,
+                                         epctx_str_of(g->opts->initializers_file_name), at,
+                                         tensor.size, g->error);
     }
-    return view->external ? epctx__set_raw(g->model, view->view, bytes, g->error) : EPCTX_OK;
+    return view->external ? epctx_tensor_set_raw(g->model, view->view, bytes, g->error) : EPCTX_OK;
 }
 
 /* Settles every tensor but those of training: initializers of bodies, constants, sparse tensors. */
@@ -17023,7 +16298,8 @@ static epctx_status epctx__rewrite_values(epctx__rewrite *w)
         for (k = 0; k < part->output_count; k++) {
             const epctx_value *value = types != NULL ? &types[k] : &part->outputs[k];
             if (value->elem_type != 0 && !epctx__has(&w->typed, value->name)) {
-                EPCTX__TRY(epctx_graph_put_value(g->model, epctx_view_none(), value,
+                EPCTX__TRY(epctx_graph_put_value(g->model, epctx_view_none(),
+                                                 EPCTX_FIELD_GRAPH_VALUE_INFO, value,
                                                  epctx_view_none(), NULL, g->error));
             }
         }
@@ -17117,7 +16393,7 @@ static epctx_status epctx__gen_stamp(epctx__generation *g)
         epctx__stamp_put_file(&s, "data", bytes, file->name);
     }
     epctx__stamp_put_word(&s, "options");
-    epctx__stamp_put_hash(&s, epctx__options_hash(g->opts));
+    epctx__stamp_put_number(&s, epctx__options_hash(g->opts), true);
     epctx__stamp_put_word(&s, "sdk");
     epctx__stamp_put_name(&s, epctx_str_of(g->backend->sdk_version));
     epctx__stamp_put_word(&s, "arch");
@@ -18056,7 +17332,8 @@ static epctx_status epctx__entry_open(epctx_workspace *w, epctx__entry *entry,
         payload.data = entry->mapping.data;
         payload.size = entry->mapping.size;
         if (asked->size != 0 && asked->size != payload.size) {
-            return epctx__other_size(asked->binary->name, payload.size, asked->size, error);
+            return epctx__other_binary(asked->binary->name, false, payload.size, asked->size,
+                                       error);
         }
     } else if (asked->changes) {
         entry->copy = w->allocator.alloc_fn(w->allocator.user, payload.size);

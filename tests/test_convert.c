@@ -128,7 +128,7 @@ static void tell(const epctx_changes *changes)
     for (size_t i = 0; i < changes->count; i++) {
         const epctx_change *c = &changes->items[i];
         size_t used = strlen(told);
-        snprintf(told + used, sizeof told - used, "%s %.*s%s%s; ", epctx_change_name(c->kind),
+        snprintf(told + used, sizeof told - used, "%s %.*s%s%s; ", ops_change_name(c->kind),
                  (int)c->name.size, c->name.data, c->reason != NULL ? ": " : "",
                  c->reason != NULL ? c->reason : "");
     }
@@ -1477,7 +1477,7 @@ TEST(left_alone)
         CHECK_STR(told, cases[i].want);
         remove(at("o.onnx"));
     }
-    CHECK_STR(epctx_change_name(EPCTX_CHANGE_COUNT), "unknown");
+    CHECK_STR(ops_change_name(EPCTX_CHANGE_COUNT), "unknown");
     make_text("m.onnx", "");
     make_parts(parts, 1);
     CHECK_INT(convert(epctx_model_embed, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);

@@ -351,8 +351,9 @@ static epctx_status put_end(split *s, const epctx_value *wish, bool input,
                         "one",
                         &wish->name));
     }
-    return (input ? epctx_graph_put_input : epctx_graph_put_output)(s->model, none, &value, *last,
-                                                                    last, s->error);
+    return epctx_graph_put_value(s->model, none,
+                                 input ? EPCTX_FIELD_GRAPH_INPUT : EPCTX_FIELD_GRAPH_OUTPUT, &value,
+                                 *last, last, s->error);
 }
 
 /* Whether an input of the model is one of the result. Those that only make an initializer
