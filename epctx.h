@@ -770,7 +770,7 @@ typedef struct epctx_model {
     size_t edit_count;
     epctx_limits limits;
     uint32_t path_flags;
-    bool duplicate; /* a singular message field stands twice: read as libprotobuf reads it */
+    bool duplicate; /* a singular message field occurs twice: read as libprotobuf reads it */
     struct epctx_slot *merged; /* `shown` before epctx_model_merge_doubled made one, */
     size_t merged_at;          /* and at which edit */
     epctx_file_info id;        /* of the model's file, where the io can tell */
@@ -790,7 +790,7 @@ EPCTX_API void epctx_model_close(epctx_model *model);
 /* The io that was given, or the files'; NULL when there is none (EPCTX_NO_STDIO). */
 EPCTX_API const epctx_io *epctx_model_io(const epctx_model *model);
 
-/* -- views: messages as structs. Of a single field that stands twice the last one counts. -- */
+/* -- views: messages as structs. Of a single field that occurs twice the last one counts. -- */
 
 /* ModelProto without its repeated fields. */
 typedef struct epctx_model_info {
@@ -1620,7 +1620,7 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_
 #ifndef EPCTX_NO_WIRE
 
 typedef enum epctx_compiled {
-    EPCTX_PLAIN = 0,      /* no EPContext node: every EP compiles at load */
+    EPCTX_PLAIN = 0,      /* no EPContext node: EPs compile when the model is loaded */
     EPCTX_PARTLY_COMPILED, /* some nodes are left to the session */
     EPCTX_FULLY_COMPILED  /* nothing but EPContext nodes */
 } epctx_compiled;
@@ -1874,7 +1874,7 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
  * kind; the view of the message it goes into: in front of the first of its kind. Whoever adds many
  * saves a search when `after` is what was placed before. `placed` (may be NULL) gets its view.
  * Errors: ARG for a view that is not of this model or was removed, and for the wrong kind of
- * message; GRAPH when singular messages stand twice, which can only be read; LIMIT when messages
+ * message; GRAPH when singular messages occur twice, which can only be read; LIMIT when messages
  * would be nested too deep; NOMEM. */
 
 /* A model with an empty graph and the IR version. */
@@ -1989,9 +1989,9 @@ EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
                                                 const epctx_file_rename *renames, size_t count,
                                                 epctx_error *error);
 
-/* False while singular messages stand twice. */
+/* False while singular messages occur twice. */
 EPCTX_API bool epctx_model_is_editable(const epctx_model *model);
-/* Of singular fields that stand twice one is left: messages become one, of others the last stays.
+/* Of singular fields that occur twice one is left: messages become one, of others the last stays.
  * `doubled_fn` (may be NULL) hears of each, with the name of its node; its failure ends the work, and
  * then nothing has changed. */
 typedef epctx_status (*epctx_doubled_fn)(void *user, const epctx_field_info *field, epctx_str node,
@@ -6261,7 +6261,7 @@ static epctx_status epctx__open_as(epctx_model *model, epctx_slot *slot, epctx_k
                : epctx__nomem(error, model->arena.missing);
 }
 
-/* How fields become one that must be single and stand twice: in the tree that is read only
+/* How singular fields that occur twice become one: in the tree that is read only
  * messages, without a journal; in the one that is written all of them, with it (>>edit). */
 typedef struct epctx__doubled {
     epctx_model *model;
@@ -6290,7 +6290,7 @@ static epctx_status epctx__merge_shown(const epctx__doubled *d, epctx_slot *into
     return good ? EPCTX_OK : epctx__nomem(d->error, d->model->arena.missing);
 }
 
-/* Of fields that may stand once one stays in an open message. `node`: its name, if it is one. */
+/* Of singular fields one stays in an open message. `node`: its name, if it is one. */
 EPCTX__APART static epctx_status epctx__single_fields(const epctx__doubled *d, epctx_slot *slot,
                                                       epctx_kind type, epctx_str *node)
 {
@@ -8177,7 +8177,7 @@ static epctx_status epctx__epnode_take(epctx_epnode *node, epctx_str name, int32
         }
         node->present |= 1u << id;
         if ((id == EPCTX_EP_MAIN_CONTEXT || id == EPCTX_EP_EMBED_MODE) && i != 0 && i != 1) {
-            status = epctx_fail(error, EPCTX_ERR_GRAPH, "is %d, only 0 and 1 are allowed", i);
+            status = epctx_fail(error, EPCTX_ERR_GRAPH, "is %d, must be 0 or 1", i);
         }
     }
     if (status != EPCTX_OK) {
@@ -8454,7 +8454,7 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
         if (part.size == 1 && part.data + 1 == p && *part.data == '{' &&
             memchr(p, '}', strlen(p)) != NULL) {
             return epctx_fail(error, EPCTX_ERR_ARG,
-                              "name '%s': what stands in {} is none of {stem} {model} {file}%s",
+                              "name '%s': text in {} must be one of {stem} {model} {file}%s",
                               pattern, node != NULL ? " {node}" : "");
         }
         epctx_text_put(&text, part);
@@ -9270,28 +9270,21 @@ static epctx_status epctx__commit_lock(epctx_commit *c)
     return EPCTX_OK;
 }
 
-/* `derived`: nobody chose the path. */
-static epctx_status epctx__file_lock_as(epctx_file_lock *lock, const epctx_io *io,
-                                        const char *path, bool derived, epctx_error *error)
+EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_io *io,
+                                            const char *path, epctx_error *error)
 {
     char real[EPCTX_PATH_MAX];
+    epctx_error_clear(error);
     memset(lock, 0, sizeof *lock);
     EPCTX__TRY(epctx__io_of(io, &lock->io, error));
     io = lock->io;
-    EPCTX__TRY((derived ? epctx__path_place : epctx__path_real)(io, path, real, error));
+    EPCTX__TRY(epctx__path_real(io, path, real, error));
     EPCTX__TRY(epctx__path_end(real, ".lock", lock->path, error));
     if (io->lock_fn != NULL) {
         EPCTX__TRY(io->lock_fn(io->user, NULL, lock->path, &lock->file, error));
         lock->held = true;
     }
     return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_io *io,
-                                            const char *path, epctx_error *error)
-{
-    epctx_error_clear(error);
-    return epctx__file_lock_as(lock, io, path, false, error);
 }
 
 EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock)
@@ -11536,7 +11529,7 @@ static epctx_status epctx__editable(const epctx_model *model, epctx_error *error
     return !model->duplicate
                ? EPCTX_OK
                : epctx_fail(error, EPCTX_ERR_GRAPH,
-                            "a field that must be single stands twice: it can be read, not edited");
+                            "a singular field occurs twice: the model can be read, not edited");
 }
 
 /* An edit in several steps: after the first failure steps do nothing, slots may be NULL then, and
@@ -12133,7 +12126,7 @@ static epctx_status epctx__place(epctx__builder *b, epctx_slot *parent, epctx_sl
             "this cannot become field %u: %s", (uint64_t)fresh->number, check.reason);
     } else if (check.duplicate) {
         epctx__reject(b, EPCTX_ERR_GRAPH,
-                      "in this message a field that must be single stands twice", 0);
+                      "a singular field of this message occurs twice", 0);
     } else if (type == EPCTX_KIND_MODEL && fresh->number == EPCTX_FIELD_MODEL_GRAPH) {
         b->status = epctx__open_as(b->model, fresh, EPCTX_KIND_GRAPH, b->error);
     }
@@ -12551,7 +12544,7 @@ EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view 
     return epctx__build_end(&b);
 }
 
-/* -- edits: fields that stand twice -- */
+/* -- edits: fields that occur twice -- */
 
 static epctx_status epctx__merge_into(const epctx__doubled *d, epctx_slot *into, epctx_slot *gone,
                                       epctx_kind type)
@@ -18174,7 +18167,7 @@ static epctx_status epctx__weights_find(const epctx__loading *l, epctx_str name,
                ? EPCTX_OK
                : epctx_fail(error, status,
                             "the weights are in the source model '%S', which is not beside this "
-                            "one (%s): say where it is (ep.context_source_model_path)",
+                            "one (%s): set ep.context_source_model_path",
                             &name, why.message);
 }
 

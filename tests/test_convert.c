@@ -1240,7 +1240,7 @@ TEST(weights_at_the_edge)
     opts.alignment = 0;
     opts.name = "{node}";
     CHECK_INT(convert(epctx_init_external, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_ERR_ARG);
-    CHECK_HAS(error.message, "none of {stem} {model} {file}");
+    CHECK_HAS(error.message, "must be one of {stem} {model} {file}");
     opts.name = "p.onnx";
     CHECK_INT(convert(epctx_init_external, "m.onnx", "p.onnx", &opts, NULL, &error),
               EPCTX_ERR_PATH);
@@ -1398,7 +1398,7 @@ TEST(names_of_nodes)
         {"qnn_plugin", "n", "p", "QNN", "a.b.bin", "a.b.bin"},
         {"qnn_plugin", "n", "p", "QNN", "a..b.bin", "!refuses '..'"},
         {"generic", "n", "p", "s", "folder/", "!is a folder"},
-        {"generic", "n", "p", "s", "{nothing}", "!none of {stem} {model} {file} {node}"},
+        {"generic", "n", "p", "s", "{nothing}", "!must be one of {stem} {model} {file} {node}"},
         {"generic", "n", "p", "s", longest, "!too long"},
         {"generic", "n", "p", "s", longest + 20, "!a path is longer"},
     };
