@@ -2524,7 +2524,7 @@ typedef struct epctx_gen_opts {
                                            the EPContext model; default: all are inside */
     uint64_t initializers_min_size; /* smaller ones stay inside; default 0: all go out */
     epctx_no_nodes no_nodes;        /* when nothing can be compiled */
-    const char *build_options; /* what else the binary depends on, for the build stamp */
+    const char *build_options;      /* what else the binary depends on, for the build stamp */
     bool prepare_only;         /* as in epctx_build_opts */
     epctx_weightless_support weightless; /* ep.enable_weightless is ALL, its former name
                                             EXTERNAL_ONLY: loading needs the source model */
@@ -15414,15 +15414,15 @@ EPCTX__APART static epctx_status epctx__preflight_add(epctx__preflight *p, epctx
     if (status == EPCTX_OK) {
         status = epctx_commit_put_file(&p->commit, file, p->overwrite, p->error);
     }
-    for (entry = p->commit.files; entry != NULL && entry->file != file;) {
+    entry = p->commit.files;
+    while (entry != NULL && entry->file != file) {
         entry = entry->next;
     }
     if (status == EPCTX_OK) {
         status = epctx__preflight_clash(p, entry);
     }
     if (status == EPCTX_OK && !p->joined) { /* only writing tells whether one can write */
-        status =
-            io->create_fn(io->user, entry->root, entry->name, &probe, p->error);
+        status = io->create_fn(io->user, entry->root, entry->name, &probe, p->error);
         if (status == EPCTX_OK) {
             io->close_fn(io->user, &probe);
         }
@@ -16091,15 +16091,16 @@ static epctx_status epctx__settle_tensor(epctx__generation *g, const epctx_tenso
     parts[1].data = tensor.data;
     parts[1].size = tensor.size;
     if (!outside || tensor.size == 0 || tensor.size < g->opts->initializers_min_size) {
-        return view->external ? epctx_tensor_set_raw(g->model, view->view, parts[1], g->error) : EPCTX_OK;
+        return view->external ? epctx_tensor_set_raw(g->model, view->view, parts[1], g->error)
+                              : EPCTX_OK;
     }
     if (epctx_buffer_append(&g->aside, parts, sizeof parts) != EPCTX_OK) {
         return epctx__nomem(g->error, g->arena->missing);
     }
     r->initializers_size = at + tensor.size;
     return epctx_tensor_set_external(g->model, view->view,
-                                     epctx_str_of(g->opts->initializers_file_name), at,
-                                     tensor.size, g->error);
+                                     epctx_str_of(g->opts->initializers_file_name), at, tensor.size,
+                                     g->error);
 }
 
 /* Does the new model have a node of the EP that a metadata key names? */
