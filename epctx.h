@@ -219,8 +219,8 @@ EPCTX_API int epctx_status_to_ort(epctx_status status);
 
 #define EPCTX_NO_OFFSET UINT64_MAX
 
-/* What went wrong; NULL where it does not matter. `message` contains `file`, `node` and `attribute`,
- * which may be empty; all are terminated. */
+/* What went wrong; NULL where it does not matter. `message` contains `file`, `node` and
+ * `attribute`, which may be empty; all are terminated. */
 typedef struct epctx_error {
     epctx_status status;
     uint64_t offset; /* byte position in `file`, or EPCTX_NO_OFFSET */
@@ -250,8 +250,8 @@ EPCTX_API bool epctx_str_is_utf8(epctx_str text);
 EPCTX_API epctx_str epctx_str_cut(epctx_str *rest, char separator);
 /* The text as a decimal number; false when it is none, or above 2^64 - 1. */
 EPCTX_API bool epctx_str_number(epctx_str text, uint64_t *out);
-/* Takes a decimal number, or a hash (16 digits, 0 to 9 and a to f), off the start of `*rest`; false,
- * and `*rest` unchanged, when there is none. */
+/* Takes a decimal number, or a hash (16 digits, 0 to 9 and a to f), off the start of `*rest`;
+ * false, and `*rest` unchanged, when there is none. */
 EPCTX_API bool epctx_str_take_number(epctx_str *rest, uint64_t *out);
 EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out);
 
@@ -259,8 +259,8 @@ EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out);
 /* The code point at text.data[at] and its bytes; EPCTX_NO_CHAR of one byte where it is no UTF-8. */
 EPCTX_API uint32_t epctx_str_char(epctx_str text, size_t at, size_t *size);
 /* Whether a terminal, log or editor shows a character: no control, mark of direction, separator of
- * lines, zero-width character or tag, nor EPCTX_NO_CHAR. `before`: the character in front, or 0; the
- * joiners U+200C and U+200D are shown behind letters of scripts that join, and emoji. */
+ * lines, zero-width character or tag, nor EPCTX_NO_CHAR. `before`: the character in front, or 0;
+ * the joiners U+200C and U+200D are shown behind letters of scripts that join, and emoji. */
 EPCTX_API bool epctx_char_is_shown(uint32_t code, uint32_t before);
 
 /* XXH64: the same value on every platform. Not against deliberate collisions. */
@@ -273,8 +273,8 @@ typedef struct epctx_allocator {
     void (*free_fn)(void *user, void *memory);
 } epctx_allocator;
 
-/* Memory that is freed in one call: blocks of an allocator, or one fixed buffer. `used`: bytes given
- * out; `missing`: after EPCTX_ERR_NOMEM, what the request lacked. */
+/* Memory that is freed in one call: blocks of an allocator, or one fixed buffer. `used`: bytes
+ * given out; `missing`: after EPCTX_ERR_NOMEM, what the request lacked. */
 typedef struct epctx_arena {
     epctx_allocator allocator;
     struct epctx__block *blocks;
@@ -612,8 +612,8 @@ typedef struct epctx_cursor {
     X(SHARDED_DIM, "ShardedDimProto") X(SIMPLE_SHARDING, "SimpleShardedDimProto") \
     X(DEVICE_GROUP, "IntIntListEntryProto") X(DEVICE_CONFIG, "DeviceConfigurationProto")
 
-/* Their fields, ONE or MANY (repeated): message, symbol (the name in onnx.proto, in capitals), number,
- * what it holds: a message, or INT (a varint), FLOAT, DOUBLE, STRING, BYTES. */
+/* Their fields, ONE or MANY (repeated): message, symbol (the name in onnx.proto, in capitals),
+ * number, what it holds: a message, or INT (a varint), FLOAT, DOUBLE, STRING, BYTES. */
 #define EPCTX_FIELD_LIST(ONE, MANY) \
     ONE(MODEL, IR_VERSION, 1, INT) ONE(MODEL, PRODUCER_NAME, 2, STRING) \
     ONE(MODEL, PRODUCER_VERSION, 3, STRING) ONE(MODEL, DOMAIN, 4, STRING) \
@@ -3572,8 +3572,8 @@ static bool epctx__arena_grow(epctx_arena *arena, size_t size)
     return true;
 }
 
-/* Gives back what a list has outgrown when it has a block of its own: a list that doubles would else
- * leave as much as it needs. */
+/* Gives back what a list has outgrown when it has a block of its own: a list that doubles would
+ * else leave as much as it needs. */
 static void epctx__arena_release(epctx_arena *arena, void *memory, size_t size)
 {
     epctx__block **link = &arena->blocks;
