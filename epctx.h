@@ -3962,7 +3962,8 @@ static EPCTX__UNUSED bool epctx__has(const epctx_map *map, epctx_str key)
     do {                                                                                           \
         (out) = (type *)epctx_arena_array(arena, count, sizeof(type));                             \
         if ((out) == NULL) {                                                                       \
-            return epctx__nomem(error, (arena)->missing);                                          \
+            epctx__nomem(error, (arena)->missing);                                                 \
+            return EPCTX_ERR_NOMEM; /* which a compiler sees to be no success */                   \
         }                                                                                          \
     } while (0)
 
