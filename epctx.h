@@ -219,8 +219,8 @@ EPCTX_API int epctx_status_to_ort(epctx_status status);
 
 #define EPCTX_NO_OFFSET UINT64_MAX
 
-/* What went wrong; NULL where it does not matter. `message` contains `file`, `node` and `attribute`,
- * which may be empty; all are terminated. */
+/* What went wrong; NULL where it does not matter. `message` contains `file`, `node` and
+ * `attribute`, which may be empty; all are terminated. */
 typedef struct epctx_error {
     epctx_status status;
     uint64_t offset; /* byte position in `file`, or EPCTX_NO_OFFSET */
@@ -250,8 +250,8 @@ EPCTX_API bool epctx_str_is_utf8(epctx_str text);
 EPCTX_API epctx_str epctx_str_cut(epctx_str *rest, char separator);
 /* The text as a decimal number; false when it is none, or above 2^64 - 1. */
 EPCTX_API bool epctx_str_number(epctx_str text, uint64_t *out);
-/* Takes a decimal number, or a hash (16 digits, 0 to 9 and a to f), off the start of `*rest`; false,
- * and `*rest` unchanged, when there is none. */
+/* Takes a decimal number, or a hash (16 digits, 0 to 9 and a to f), off the start of `*rest`;
+ * false, and `*rest` unchanged, when there is none. */
 EPCTX_API bool epctx_str_take_number(epctx_str *rest, uint64_t *out);
 EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out);
 
@@ -259,8 +259,8 @@ EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out);
 /* The code point at text.data[at] and its bytes; EPCTX_NO_CHAR of one byte where it is no UTF-8. */
 EPCTX_API uint32_t epctx_str_char(epctx_str text, size_t at, size_t *size);
 /* Whether a terminal, log or editor shows a character: no control, mark of direction, separator of
- * lines, zero-width character or tag, nor EPCTX_NO_CHAR. `before`: the character in front, or 0; the
- * joiners U+200C and U+200D are shown behind letters of scripts that join, and emoji. */
+ * lines, zero-width character or tag, nor EPCTX_NO_CHAR. `before`: the character in front, or 0;
+ * the joiners U+200C and U+200D are shown behind letters of scripts that join, and emoji. */
 EPCTX_API bool epctx_char_is_shown(uint32_t code, uint32_t before);
 
 /* XXH64: the same value on every platform. Not against deliberate collisions. */
@@ -273,8 +273,8 @@ typedef struct epctx_allocator {
     void (*free_fn)(void *user, void *memory);
 } epctx_allocator;
 
-/* Memory that is freed in one call: blocks of an allocator, or one fixed buffer. `used`: bytes given
- * out; `missing`: after EPCTX_ERR_NOMEM, what the request lacked. */
+/* Memory that is freed in one call: blocks of an allocator, or one fixed buffer. `used`: bytes
+ * given out; `missing`: after EPCTX_ERR_NOMEM, what the request lacked. */
 typedef struct epctx_arena {
     epctx_allocator allocator;
     struct epctx__block *blocks;
@@ -612,8 +612,8 @@ typedef struct epctx_cursor {
     X(SHARDED_DIM, "ShardedDimProto") X(SIMPLE_SHARDING, "SimpleShardedDimProto") \
     X(DEVICE_GROUP, "IntIntListEntryProto") X(DEVICE_CONFIG, "DeviceConfigurationProto")
 
-/* Their fields, ONE or MANY (repeated): message, symbol (the name in onnx.proto, in capitals), number,
- * what it holds: a message, or INT (a varint), FLOAT, DOUBLE, STRING, BYTES. */
+/* Their fields, ONE or MANY (repeated): message, symbol (the name in onnx.proto, in capitals),
+ * number, what it holds: a message, or INT (a varint), FLOAT, DOUBLE, STRING, BYTES. */
 #define EPCTX_FIELD_LIST(ONE, MANY) \
     ONE(MODEL, IR_VERSION, 1, INT) ONE(MODEL, PRODUCER_NAME, 2, STRING) \
     ONE(MODEL, PRODUCER_VERSION, 3, STRING) ONE(MODEL, DOMAIN, 4, STRING) \
@@ -3033,7 +3033,6 @@ EPCTX_API bool epctx_str_starts(epctx_str text, const char *start)
     return text.size >= size && (size == 0 || memcmp(text.data, start, size) == 0);
 }
 
-/* The first `size` bytes go. */
 static void epctx__str_skip(epctx_str *rest, size_t size)
 {
     rest->data += size;
@@ -3053,7 +3052,7 @@ EPCTX_API epctx_str epctx_str_cut(epctx_str *rest, char separator)
     return part;
 }
 
-/* Appends a decimal digit to a number; false when `c` is none, or the number has no room for it. */
+/* False: `c` is no digit, or the number has no room for it. */
 static bool epctx__digit(uint64_t *number, char c)
 {
     unsigned digit = (unsigned)(unsigned char)c - (unsigned)'0';
@@ -3332,7 +3331,7 @@ static void epctx__prefix(epctx_error *error, const char *what, const char *name
     error->message[text.size + rest] = '\0';
 }
 
-/* Keeps the first name of a culprit, and says it. */
+/* The first name of a culprit counts. */
 static void epctx__blame_part(epctx_error *error, const char *what, epctx_str name, char *kept,
                               size_t room)
 {
@@ -3355,7 +3354,6 @@ EPCTX_API void epctx_blame(epctx_error *error, const char *file, const epctx_str
     }
 }
 
-/* Something more to say about a failure. */
 static void epctx__error_add(epctx_error *error, const char *text)
 {
     if (error != NULL && error->status != EPCTX_OK) {
@@ -3541,8 +3539,8 @@ static bool epctx__arena_grow(epctx_arena *arena, size_t size)
     return true;
 }
 
-/* Gives back what a list has outgrown when it has a block of its own: a list that doubles would else
- * leave as much as it needs. */
+/* Gives back what a list has outgrown when it has a block of its own: a list that doubles would
+ * else leave as much as it needs. */
 static void epctx__arena_release(epctx_arena *arena, void *memory, size_t size)
 {
     epctx__block **link = &arena->blocks;
@@ -3666,8 +3664,8 @@ EPCTX_API epctx_status epctx_buffer_append(epctx_buffer *buffer, const void *dat
         epctx_buffer grown = *buffer;
         grown.capacity = grown.capacity < 256 ? 256 : grown.capacity;
         while (grown.capacity < buffer->size + size) {
-            grown.capacity = grown.capacity > SIZE_MAX / 2 ? buffer->size + size
-                                                          : grown.capacity * 2;
+            grown.capacity =
+                grown.capacity > SIZE_MAX / 2 ? buffer->size + size : grown.capacity * 2;
         }
         grown.data = (uint8_t *)epctx__alloc(&grown.allocator, grown.capacity);
         if (grown.data == NULL) {
@@ -3722,7 +3720,7 @@ typedef struct epctx__path {
 } epctx__path;
 
 /* Nodes are in the order of their tags, those of one tag in that of order_fn: above 0 when what is
- * looked for is behind the node. */
+ * looked for is behind the node (NULL: behind all). */
 typedef struct epctx__table {
     epctx__twig *twigs;
     size_t stride;
@@ -3736,31 +3734,29 @@ static epctx__twig *epctx__twig_at(const epctx__table *table, uint32_t index)
     return (epctx__twig *)(void *)((uint8_t *)table->twigs + index * table->stride);
 }
 
-/* The link to the root of the tree in which a tag is. */
-static uint32_t *epctx__table_start(const epctx__table *table, uint32_t tag, epctx__path *path)
-{
-    path->link[0] = &table->heads[tag & (table->capacity - 1)];
-    path->depth = 1;
-    return path->link[0];
-}
-
 /* The node that order_fn finds equal, or EPCTX__NO_NODE; `path` leads to where it belongs. */
 static uint32_t epctx__table_find(const epctx__table *table, uint64_t hash, void *search,
                                   epctx__path *path)
 {
     const uint32_t tag = hash & EPCTX__TAG;
-    uint32_t *link = epctx__table_start(table, tag, path);
-    while (*link != EPCTX__NO_NODE) {
-        epctx__twig *twig = epctx__twig_at(table, *link);
-        int order = tag != twig->tag ? (tag > twig->tag) - (tag < twig->tag)
-                                     : table->order_fn(search, *link);
+    uint32_t *link = &table->heads[tag & (table->capacity - 1)];
+    path->depth = 0;
+    for (;;) {
+        epctx__twig *twig;
+        int order;
+        path->link[path->depth++] = link;
+        if (*link == EPCTX__NO_NODE) {
+            return *link;
+        }
+        twig = epctx__twig_at(table, *link);
+        order = tag != twig->tag          ? (tag > twig->tag) - (tag < twig->tag)
+                : table->order_fn != NULL ? table->order_fn(search, *link)
+                                          : 1;
         if (order == 0) {
-            break;
+            return *link;
         }
         link = &twig->link[order > 0];
-        path->link[path->depth++] = link;
     }
-    return *link;
 }
 
 static bool epctx__on_level(const epctx__table *table, uint32_t index, uint32_t level)
@@ -3811,25 +3807,22 @@ static void epctx__table_add(const epctx__table *table, uint64_t hash, epctx__pa
 static void epctx__table_fill(const epctx__table *table, const uint32_t *heads, size_t capacity)
 {
     uint32_t left[EPCTX__TREE_DEPTH]; /* nodes of which only what is to their left was moved */
+    epctx__table behind = *table;
     epctx__path path;
     size_t slot, depth = 0;
+    behind.order_fn = NULL;
     memset(table->heads, 0xff, table->capacity * sizeof *table->heads);
     for (slot = 0; slot < capacity; slot++) {
         uint32_t next = heads[slot];
         while (next != EPCTX__NO_NODE || depth > 0) {
             epctx__twig *twig;
-            uint32_t *link;
             for (; next != EPCTX__NO_NODE; next = epctx__twig_at(table, next)->link[0]) {
                 left[depth++] = next;
             }
             twig = epctx__twig_at(table, left[--depth]);
             next = twig->link[1];
-            link = epctx__table_start(table, twig->tag, &path);
-            while (*link != EPCTX__NO_NODE) {
-                link = &epctx__twig_at(table, *link)->link[1];
-                path.link[path.depth++] = link;
-            }
-            epctx__table_add(table, twig->tag, &path, left[depth]);
+            epctx__table_find(&behind, twig->tag, NULL, &path);
+            epctx__table_add(&behind, twig->tag, &path, left[depth]);
         }
     }
 }
@@ -3851,10 +3844,8 @@ static int epctx__map_order(void *search, uint32_t index)
 {
     const epctx__map_search *s = (const epctx__map_search *)search;
     epctx_str key = s->nodes[index].key;
-    if (s->key.size != key.size) {
-        return s->key.size > key.size ? 1 : -1;
-    }
-    return key.size > 0 ? memcmp(s->key.data, key.data, key.size) : 0;
+    int order = (s->key.size > key.size) - (s->key.size < key.size);
+    return order != 0 || key.size == 0 ? order : memcmp(s->key.data, key.data, key.size);
 }
 
 static epctx__table epctx__map_table(const epctx_map *map)
@@ -3888,24 +3879,21 @@ EPCTX_API uint32_t epctx_map_get(const epctx_map *map, epctx_str key)
 static epctx_status epctx__map_grow(epctx_map *map)
 {
     const size_t each = sizeof *map->nodes + sizeof *map->heads;
-    const epctx_map former = *map;
+    epctx_map grown = *map;
     epctx__table table;
-    map->capacity = former.capacity == 0 ? 16 : former.capacity * 2;
-    map->nodes = NULL;
-    if (map->capacity <= (size_t)1 << 31 && map->capacity <= SIZE_MAX / each) {
-        map->nodes = (struct epctx__map_node *)epctx__arena_raw(map->arena, map->capacity * each);
-    }
-    if (map->nodes == NULL) {
-        *map = former;
+    grown.capacity = map->capacity == 0 ? 16 : map->capacity * 2;
+    grown.nodes = (struct epctx__map_node *)epctx_arena_array(map->arena, grown.capacity, each);
+    if (grown.nodes == NULL || grown.capacity > (size_t)1 << 31) {
         return EPCTX_ERR_NOMEM;
     }
-    map->heads = (uint32_t *)(void *)(map->nodes + map->capacity);
+    grown.heads = (uint32_t *)(void *)(grown.nodes + grown.capacity);
     if (map->count > 0) {
-        memcpy(map->nodes, former.nodes, map->count * sizeof *map->nodes);
+        memcpy(grown.nodes, map->nodes, map->count * sizeof *map->nodes);
     }
-    table = epctx__map_table(map);
-    epctx__table_fill(&table, former.heads, former.capacity);
-    epctx__arena_release(map->arena, former.nodes, former.capacity * each);
+    table = epctx__map_table(&grown);
+    epctx__table_fill(&table, map->heads, map->capacity);
+    epctx__arena_release(map->arena, map->nodes, map->capacity * each);
+    *map = grown;
     return EPCTX_OK;
 }
 
@@ -3941,7 +3929,8 @@ static EPCTX__UNUSED bool epctx__has(const epctx_map *map, epctx_str key)
     do {                                                                                           \
         (out) = (type *)epctx_arena_array(arena, count, sizeof(type));                             \
         if ((out) == NULL) {                                                                       \
-            return epctx__nomem(error, (arena)->missing);                                          \
+            epctx__nomem(error, (arena)->missing);                                                 \
+            return EPCTX_ERR_NOMEM; /* which a compiler sees to be no success */                   \
         }                                                                                          \
     } while (0)
 
@@ -5656,8 +5645,8 @@ static const uint8_t *epctx__next_long(const uint8_t *p, const uint8_t *end, uin
     }
 }
 
-/* Reads one field. NULL: malformed. `depth` is how many more levels may open. Nearly every field of a real model has a tag and
- * a length, or a value, of one byte each. */
+/* Reads one field. NULL: malformed. `depth` is how many more levels may open. Nearly every field has
+ * a tag and a length, or a value, of one byte each. */
 static inline const uint8_t *epctx__next(const uint8_t *p, const uint8_t *end, uint32_t depth,
                                          epctx__token *t)
 {
@@ -5801,7 +5790,6 @@ static bool epctx__check_packed(epctx__check *check, uint32_t kind, const uint8_
 static bool epctx__check_message(epctx__check *check, epctx_kind type, const uint8_t *p,
                                  const uint8_t *end, uint32_t depth);
 
-/* One field of a message of type `type`. */
 static inline bool epctx__check_field(epctx__check *check, epctx_kind type, const epctx__token *t,
                                       const uint8_t *end, uint32_t depth, uint32_t *seen)
 {
