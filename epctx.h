@@ -1922,12 +1922,12 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 /* The metadata key of a build stamp starts with this. */
 #define EPCTX_BUILD_PREFIX "epctx.build."
 
-/* Is the context binary the one that the model was compiled with? Compares its size, then its hash,
- * with the build stamp of each EP (the first 16), wherever the binary is: every byte of it is read,
- * nothing is copied. OK also where there is nothing to compare: no stamp, no such file (loading
- * tells), or several binaries for one EP, as a model has that was put together.
- * EPCTX_ERR_VERSION names file, node, what was expected and what was found; other errors are those
- * of epctx_path_map. `context_file_path` as in epctx_check_opts; may be NULL. */
+/* Is the context binary the one that the model was compiled with? Compares size and hash with the
+ * build stamp of each EP (the first 16), wherever the binary is: it is read, not copied. OK also
+ * where there is nothing to compare: no stamp, no such file (loading tells), or several binaries for
+ * one EP, as in a model that was put together. EPCTX_ERR_VERSION names file, node, what was expected
+ * and found; other errors as epctx_path_map. `context_file_path` (may be NULL) as in
+ * epctx_check_opts. */
 EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
                                                 const char *context_file_path, epctx_error *error);
 /* Whether the context of an EPContext node holds the graph of this node alone. Only the stamp of
@@ -2220,10 +2220,9 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
  * >>payload: embed and extract contexts
  *
  * A conversion edits an open model; epctx_changes lists what it did and the files that belong beside
- * the result. It writes nothing: epctx_write_group then writes model and files so that no crash can
- * mix generations. Contexts are not copied but stay in the mapped files until they are written: a
- * conversion of gigabytes needs no memory. epctx_model_undo takes a conversion back like any other edit;
- * one that fails leaves the model as it was.
+ * the result, which epctx_write_group writes with the model so that no crash can mix generations.
+ * Contexts stay in the mapped files until they are written: gigabytes need no memory.
+ * epctx_model_undo takes a conversion back; one that fails leaves the model as it was.
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_EDIT
@@ -2293,14 +2292,12 @@ typedef struct epctx_convert_opts {
 
 /* Contexts from files into their nodes: embed_mode 1. Every EP has its own rules (epctx_profile):
  * secondary nodes follow where the EP stores the mode in them; where all nodes name one binary
- * (OpenVINO) the first one takes it. EPCTX_ERR_UNSUPPORTED where the EP could not load the result,
- * EPCTX_ERR_LIMIT where the model would have 2 GiB or more, EPCTX_ERR_NO_NODES without an EPContext
- * node, EPCTX_ERR_NOT_FOUND / PATH for the node or a file, EPCTX_ERR_VERSION where the binary is
- * not that of the build stamp (epctx_model_check_binary). `opts` may be NULL, here and below. */
+ * (OpenVINO) the first one takes it. Errors: UNSUPPORTED where the EP could not load the result,
+ * LIMIT for a model of 2 GiB or more, NO_NODES without an EPContext node, NOT_FOUND / PATH for a
+ * file, VERSION where the binary is not that of the build stamp. `opts` and `changes` may be NULL. */
 EPCTX_API epctx_status epctx_model_embed(epctx_model *model, const epctx_convert_opts *opts,
                                          epctx_changes *changes, epctx_error *error);
-/* The way back: embedded contexts into files, embed_mode 0. Equal contexts become one file. Errors
- * as above. */
+/* The way back: embed_mode 0. Equal contexts become one file. Errors as above. */
 EPCTX_API epctx_status epctx_model_extract(epctx_model *model, const epctx_convert_opts *opts,
                                            epctx_changes *changes, epctx_error *error);
 
@@ -12310,8 +12307,7 @@ static void epctx__stamp_begin(epctx__stamp_text *s, epctx_arena *arena)
 
 static void epctx__stamp_put(epctx__stamp_text *s, epctx_str part)
 {
-    s->failed =
-        s->failed || epctx_buffer_append(&s->text, part.data, part.size) != EPCTX_OK;
+    s->failed = s->failed || epctx_buffer_append(&s->text, part.data, part.size) != EPCTX_OK;
 }
 
 /* Starts a line. */
@@ -12376,24 +12372,21 @@ static void epctx__stamp_put_binary(epctx__stamp_text *s, epctx_span binary, siz
 static epctx_status epctx__ep_metadata(epctx_model *model, const char *prefix, const char *source,
                                        epctx_str value, epctx_error *error)
 {
-    const size_t size = strlen(prefix) + strlen(source) + 1;
-    epctx_text key;
-    char *memory;
-    EPCTX__NEW(memory, char, size, &model->arena, error);
-    key = epctx_text_of(memory, size);
-    epctx_text_put(&key, epctx_str_of(prefix));
-    epctx_text_put(&key, epctx_str_of(source));
-    return epctx_model_set_metadata(model, epctx_text_str(&key), value, error);
+    epctx__stamp_text key;
+    epctx__stamp_begin(&key, &model->arena);
+    epctx__stamp_put(&key, epctx_str_of(prefix));
+    epctx__stamp_put(&key, epctx_str_of(source));
+    return key.failed ? epctx__nomem(error, model->arena.missing)
+                      : epctx_model_set_metadata(model, epctx__str(key.text.data, key.text.size),
+                                                 value, error);
 }
 
 static epctx_status epctx__stamp_write(const epctx__stamp_text *s, epctx_model *model,
                                        const char *source, epctx_error *error)
 {
-    epctx_str value;
-    value.data = (const char *)s->text.data;
-    value.size = s->text.size;
     return s->failed ? epctx__nomem(error, model->arena.missing)
-                     : epctx__ep_metadata(model, EPCTX_BUILD_PREFIX, source, value, error);
+                     : epctx__ep_metadata(model, EPCTX_BUILD_PREFIX, source,
+                                          epctx__str(s->text.data, s->text.size), error);
 }
 
 /* Does a name of the stamp, escaped, stand for `plain`? */
@@ -13755,12 +13748,12 @@ static bool epctx__check_slot(epctx__check *check, epctx_kind type, const epctx_
     const epctx_slot *child;
     epctx_view body = epctx__slot_view(slot);
     uint32_t kind = slot->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, slot->number) : 0;
-    if (!epctx__is_message(kind) && epctx__is_changed(slot)) {
-        return epctx__refuse(check, EPCTX_ERR_GRAPH, NULL, "it is a message, the field holds none");
-    }
     if (!epctx__is_message(kind)) {
-        return kind == 0 || body.size == 0 ||
-               epctx__check_packed(check, kind, body.data, body.data + body.size);
+        return epctx__is_changed(slot)
+                   ? epctx__refuse(check, EPCTX_ERR_GRAPH, NULL,
+                                   "it is a message, the field holds none")
+                   : kind == 0 || body.size == 0 ||
+                         epctx__check_packed(check, kind, body.data, body.data + body.size);
     }
     if (depth == 0) {
         return epctx__refuse(check, EPCTX_ERR_LIMIT, NULL, "messages are nested too deep");
