@@ -13270,7 +13270,6 @@ static void epctx__remove(epctx__builder *b, epctx_slot *slot)
 
 /* -- edits: from a view to its slot -- */
 
-/* Opens a message that has no slots yet. */
 static epctx_slot *epctx__opened(epctx__builder *b, epctx_slot *slot)
 {
     if (b->status == EPCTX_OK) {
@@ -13397,8 +13396,8 @@ static void epctx__drop_keyed(epctx__builder *b, const epctx_slot *owner, uint32
     }
 }
 
-/* The slot behind which a new field goes: `after`; for an empty view the last of its kind, else the
- * last of all; for the parent itself in front of the first of its kind (NULL: first). */
+/* The slot behind which a new field goes (NULL: it comes first), see >>edit. Where there is none of
+ * its kind that is the last of all. */
 static epctx_slot *epctx__place_of(epctx__builder *b, const epctx_slot *parent, uint32_t number,
                                    epctx_view after)
 {
@@ -13460,7 +13459,6 @@ static epctx_slot *epctx__add_bytes(epctx__builder *b, epctx_slot *parent, uint3
     return epctx__add_slot(b, parent, number, EPCTX_WIRE_LEN, data != NULL ? data : "", size);
 }
 
-/* Copies the text. */
 static epctx_slot *epctx__add_str(epctx__builder *b, epctx_slot *parent, uint32_t number,
                                   epctx_str text)
 {
@@ -13518,7 +13516,6 @@ static epctx_slot *epctx__add_message(epctx__builder *b, epctx_slot *parent, uin
     return b->status == EPCTX_OK ? slot : NULL;
 }
 
-/* ValueInfoProto. */
 static epctx_slot *epctx__build_value(epctx__builder *b, epctx_slot *graph, uint32_t number,
                                       const epctx_value *value)
 {
@@ -13560,7 +13557,6 @@ static epctx_status epctx__check_tensor_record(const epctx_tensor *tensor, epctx
     return EPCTX_OK;
 }
 
-/* TensorProto; borrows the data. */
 static epctx_slot *epctx__build_tensor(epctx__builder *b, epctx_slot *parent, uint32_t number,
                                        const epctx_tensor *tensor)
 {
@@ -13586,7 +13582,6 @@ static epctx_slot *epctx__build_tensor(epctx__builder *b, epctx_slot *parent, ui
 static epctx_slot *epctx__build_node(epctx__builder *b, epctx_slot *graph, uint32_t number,
                                      const epctx_node *node);
 
-/* GraphProto. */
 static void epctx__build_graph(epctx__builder *b, epctx_slot *attr, const epctx_graph *graph)
 {
     epctx_slot *slot = epctx__add_message(b, attr, EPCTX_FIELD_ATTR_G);
@@ -13674,7 +13669,6 @@ static epctx_slot *epctx__build_attr(epctx__builder *b, epctx_slot *node, const 
     return slot;
 }
 
-/* NodeProto. */
 static epctx_slot *epctx__build_node(epctx__builder *b, epctx_slot *graph, uint32_t number,
                                      const epctx_node *node)
 {
@@ -13741,7 +13735,7 @@ static epctx_slot *epctx__copy_view(epctx__builder *b, uint32_t number, epctx_vi
     return slot;
 }
 
-/* What was built or copied must be readable where it goes: proper messages, not nested too deep. */
+/* What was built or copied must be readable where it goes. */
 static bool epctx__check_slot(epctx__check *check, epctx_kind type, const epctx_slot *slot,
                               uint32_t depth)
 {
@@ -13794,8 +13788,7 @@ static epctx_slot *epctx__former(epctx__builder *b, const epctx_slot *parent,
     return last;
 }
 
-/* Links what was built into the tree behind `previous` (NULL: first). A new member of a oneof takes
- * the place of whichever is there. */
+/* Links what was built in behind `previous` (NULL: first), in the place of a member of a oneof. */
 static epctx_status epctx__place(epctx__builder *b, epctx_slot *parent, epctx_slot *previous,
                                  epctx_slot *fresh)
 {
@@ -13829,7 +13822,6 @@ static epctx_status epctx__place(epctx__builder *b, epctx_slot *parent, epctx_sl
     return b->status;
 }
 
-/* Places what was built. `after` as everywhere. */
 static void epctx__put(epctx__builder *b, epctx_slot *parent, epctx_slot *fresh, epctx_view after,
                        epctx_view *placed)
 {
@@ -13853,7 +13845,6 @@ EPCTX_API epctx_status epctx_view_remove(epctx_model *model, epctx_view view, ep
     return epctx__build_end(&b);
 }
 
-/* Bytes that a length prefix needs. */
 static unsigned epctx__varint_size(uint64_t value)
 {
     unsigned size = 1;
@@ -13898,8 +13889,7 @@ static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
     return a->wire == EPCTX_WIRE_LEN ? epctx_view_equal(x.body, y.body) : x.value == y.value;
 }
 
-/* Makes `fresh` the only field of its number, in the place of the last one. A field that says the
- * same already keeps its bytes. */
+/* `fresh` takes the place of the last field of its number; an equal one keeps its bytes. */
 static void epctx__set_field(epctx__builder *b, epctx_slot *parent, epctx_slot *fresh)
 {
     epctx_slot *last;
@@ -14023,8 +14013,7 @@ static bool epctx__is_value_field(const epctx_slot *slot)
             (info->repeated && slot->wire == EPCTX_WIRE_LEN));
 }
 
-/* Gives an attribute the value of a record, in the place of its last one; the same value keeps its
- * bytes. */
+/* The new value stands where the last one was; the same value keeps its bytes. */
 static void epctx__change_attr(epctx__builder *b, epctx_slot *attr, const epctx_attr *record)
 {
     epctx_slot *fresh = epctx__add_message(b, NULL, EPCTX_FIELD_NODE_ATTRIBUTE);
@@ -14361,7 +14350,6 @@ EPCTX_API epctx_status epctx_model_remove_metadata(epctx_model *model, epctx_str
 
 /* -- edits: names of files -- */
 
-/* The number of a name that is replaced. */
 static uint32_t epctx__renamed_to(const epctx_map *map, epctx_str name)
 {
     return name.size < EPCTX_PATH_MAX ? epctx_map_get(map, name) : EPCTX_MAP_NONE;
@@ -14660,16 +14648,16 @@ EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
                           reason.message);
     }
     if (profile != NULL && (profile->traits & EPCTX_NO_DOTS) != 0 && epctx_path_has_dots(name)) {
-        why = " refuses '..' anywhere in a name";
+        why = "has a name in which the EP refuses '..': ";
         ep = profile->name;
     } else if (epctx_path_is_separator(name.data[name.size - 1])) {
-        why = "it is a folder";
+        why = "is a folder";
     } else if (epctx_str_eq(name, epctx_path_file(path))) {
-        why = "it would be the model itself";
+        why = "would be the model itself";
     }
     return why == NULL ? EPCTX_OK
                        : epctx_fail(error, EPCTX_ERR_PATH,
-                                    "new file '%S': %s%s; choose another name", &name, ep, why);
+                                    "new file '%S' %s%s; choose another name", &name, why, ep);
 }
 
 /* -- what embedding and extracting share -- */
@@ -14731,8 +14719,8 @@ static epctx_status epctx__convert_note(epctx__convert *c, epctx_change_kind kin
     return epctx_changes_put(c->changes, c->arena, &change, c->error);
 }
 
-/* Before a context moves. It must be the binary that the model was compiled with, where the build
- * stamp tells: a model with another one would look right until it is loaded. */
+/* A context that moves must be the binary of the build stamp, if there is one: with another one the
+ * model would look right until it is loaded. */
 static epctx_status epctx__convert_count(epctx__convert *c, epctx__context_node *n)
 {
     epctx__context_ep *ep = n->ep;
@@ -14794,7 +14782,6 @@ static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view
                                n->node.ep_cache_context.size, reason);
 }
 
-/* Every EPContext node of the model. */
 static epctx_status epctx__convert_collect(epctx__convert *c)
 {
     epctx_walk walk;
@@ -14827,7 +14814,7 @@ static epctx_status epctx__convert_collect(epctx__convert *c)
                                    c->opts.node, &c->nodes[0].node.name);
 }
 
-/* Gives a node its new ep_cache_context: the bytes, or the name of their file. */
+/* `context`: the bytes, or the name of their file. */
 static epctx_status epctx__convert_store(epctx__convert *c, const epctx__context_node *n,
                                          epctx_str context)
 {
@@ -14835,8 +14822,7 @@ static epctx_status epctx__convert_store(epctx__convert *c, const epctx__context
     return epctx_node_set_int(c->model, n->view, "embed_mode", c->mode, c->error);
 }
 
-/* After the contexts: secondary nodes repeat the mode of their primary one, and EPs that take one
- * mode only must find one. */
+/* Secondary nodes repeat the mode of their primary one; some EPs take one mode only. */
 static epctx_status epctx__convert_settle(epctx__convert *c)
 {
     size_t i;
@@ -14865,7 +14851,6 @@ static epctx_status epctx__convert_settle(epctx__convert *c)
 
 /* -- embed -- */
 
-/* Maps the file with the context of a node. */
 static epctx_status epctx__embed_plan(epctx__convert *c, epctx__context_node *n)
 {
     const epctx__context_ep *ep = n->ep;
