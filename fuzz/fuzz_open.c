@@ -70,7 +70,8 @@ static void see_tensor(walk *w, epctx_view view)
 {
     epctx_tensor_view tensor = epctx_tensor_of(view);
     epctx_cursor it = epctx_tensor_dims(&tensor);
-    epctx_cursor floats = epctx_view_fields(view, 4), ints = epctx_view_fields(view, 7);
+    epctx_cursor floats = epctx_view_fields(view, EPCTX_FIELD_TENSOR_FLOAT_DATA);
+    epctx_cursor ints = epctx_view_fields(view, EPCTX_FIELD_TENSOR_INT64_DATA);
     uint32_t rank = 0;
     int64_t number;
     float real;
@@ -106,8 +107,9 @@ static void see_graph(walk *w, epctx_graph_view graph);
 
 static void see_attr(walk *w, const epctx_attr_view *attr)
 {
-    epctx_cursor graphs = epctx_view_fields(attr->view, 11);
-    epctx_cursor floats = epctx_view_fields(attr->view, 7), ints = epctx_view_fields(attr->view, 8);
+    epctx_cursor graphs = epctx_view_fields(attr->view, EPCTX_FIELD_ATTR_GRAPHS);
+    epctx_cursor floats = epctx_view_fields(attr->view, EPCTX_FIELD_ATTR_FLOATS);
+    epctx_cursor ints = epctx_view_fields(attr->view, EPCTX_FIELD_ATTR_INTS);
     epctx_field field;
     int64_t number;
     float real;
@@ -119,7 +121,7 @@ static void see_attr(walk *w, const epctx_attr_view *attr)
         w->sum += (uint64_t)number;
     while (epctx_next_float(&floats, &real))
         w->sum++;
-    see_names(w, epctx_view_fields(attr->view, 9));
+    see_names(w, epctx_view_fields(attr->view, EPCTX_FIELD_ATTR_STRINGS));
     if (attr->t.data != NULL || attr->t.slot != NULL) see_tensor(w, attr->t);
     if (attr->g.data != NULL || attr->g.slot != NULL) see_graph(w, epctx_graph_of(attr->g));
     while (epctx_next_field(&graphs, &field))

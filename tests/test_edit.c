@@ -507,7 +507,7 @@ static void print_view(bytes *out, const epctx_model *model)
                  (long long)opset.version);
         bytes_add(out, line, strlen(line));
     }
-    it = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    it = epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     while (epctx_next_pair(&it, &pair))
         bytes_add(out, pair.value.data, pair.value.size);
 }
@@ -1192,7 +1192,7 @@ TEST(edits_refused)
     put_data(&doubled, 7, "", 0);
     CHECK_INT(epctx_model_open_memory(&other, doubled.data, doubled.size, NULL, NULL), EPCTX_OK);
     CHECK_INT(epctx_model_set_opset(&other, ok, 1, &error), EPCTX_ERR_GRAPH);
-    CHECK_HAS(error.message, "it can be read, not edited");
+    CHECK_HAS(error.message, "can be read, not edited");
     CHECK_INT(epctx_model_remove_opset(&other, ok, &error), EPCTX_ERR_GRAPH);
     CHECK_INT(epctx_model_prefix(&other, ok, NULL, NULL, &error), EPCTX_ERR_GRAPH);
     epctx_model_close(&other);
@@ -1243,7 +1243,7 @@ TEST(edits_that_compare)
     /* pairs: two of a key become one, or none */
     for (int i = 0; i < 3; i++) {
         CHECK_INT(epctx_model_set_metadata(&model, i == 1 ? value : key, value, &error), EPCTX_OK);
-        it = epctx_view_metadata(root, EPCTX_KIND_MODEL);
+        it = epctx_view_fields(root, EPCTX_FIELD_MODEL_METADATA_PROPS);
     }
     for (int set = 0; set < 2; set++) {
         epctx_view first = no_view;
@@ -1252,15 +1252,17 @@ TEST(edits_that_compare)
         size_t found = 0;
         epctx_model_undo(&model, 0);
         CHECK_INT(epctx_model_set_metadata(&model, key, value, &error), EPCTX_OK);
-        for (it = epctx_view_metadata(root, EPCTX_KIND_MODEL); epctx_next_field(&it, &field);)
+        for (it = epctx_view_fields(root, EPCTX_FIELD_MODEL_METADATA_PROPS);
+             epctx_next_field(&it, &field);)
             first = field.body;
-        CHECK_INT(epctx_message_put_copy(&model, root, epctx_metadata_field(EPCTX_KIND_MODEL),
-                                         first, no_view, NULL, &error),
+        CHECK_INT(epctx_message_put_copy(&model, root, EPCTX_FIELD_MODEL_METADATA_PROPS, first,
+                                         no_view, NULL, &error),
                   EPCTX_OK);
         CHECK_INT(set ? epctx_model_set_metadata(&model, key, key, &error)
                       : epctx_model_remove_metadata(&model, key, &error),
                   EPCTX_OK);
-        for (it = epctx_view_metadata(root, EPCTX_KIND_MODEL); epctx_next_pair(&it, &pair);)
+        for (it = epctx_view_fields(root, EPCTX_FIELD_MODEL_METADATA_PROPS);
+             epctx_next_pair(&it, &pair);)
             found += epctx_str_eq(pair.key, key);
         CHECK_UINT(found, set);
     }
@@ -2022,7 +2024,7 @@ TEST(copies_with_doubled_fields)
         other.size = holder.s.size;
         CHECK_INT(epctx_message_put_copy(&model, view.view, 5, other, no_view, NULL, &error),
                   i == 0 ? EPCTX_OK : EPCTX_ERR_GRAPH);
-        if (i == 1) CHECK_HAS(error.message, "stands twice");
+        if (i == 1) CHECK_HAS(error.message, "occurs twice");
         epctx_model_undo(&model, 0);
     }
     CHECK_TRUE(writes(&model, &b));
@@ -2263,9 +2265,9 @@ TEST(dimensions_stay_open)
     put_data(&b, 7, "", 0);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
     CHECK_INT(epctx_fix_dim(&model, n, 3, NULL, &error), EPCTX_ERR_GRAPH);
-    CHECK_HAS(error.message, "stands twice");
+    CHECK_HAS(error.message, "occurs twice");
     CHECK_INT(epctx_fix_input_dim(&model, x, 2, 3, NULL, &error), EPCTX_ERR_GRAPH);
-    CHECK_HAS(error.message, "stands twice");
+    CHECK_HAS(error.message, "occurs twice");
     epctx_model_close(&model);
     bytes_free(&b);
 }

@@ -6,6 +6,7 @@
 #define EPCTX_IMPLEMENTATION
 #define EPCTX_NPU_IMPLEMENTATION
 #define EPCTX_PTHREAD_LOCK
+#include "examples/epctx/ops/cache.h"
 #include "examples/epctx/ops/merge.h"
 #include "examples/epctx/ops/split.h"
 #include "examples/epctx/ops/wrap.h"
@@ -397,7 +398,7 @@ static epctx_status op_edit(stage *s, epctx_error *error)
     STEP(epctx_model_put_opset(m, epctx_str_of("d"), 1, error));
     STEP(epctx_model_set_opset(m, epctx_str_of("d"), 2, error));
     STEP(epctx_model_remove_opset(m, epctx_str_of("d"), error));
-    STEP(epctx_message_set_pair(m, model, epctx_metadata_field(EPCTX_KIND_MODEL), epctx_str_of("k"),
+    STEP(epctx_message_set_pair(m, model, EPCTX_FIELD_MODEL_METADATA_PROPS, epctx_str_of("k"),
                                 epctx_str_of("1"), error));
     STEP(epctx_model_set_metadata(m, epctx_str_of("k"), epctx_str_of("2"), error));
     STEP(epctx_model_remove_metadata(m, epctx_str_of("k"), error));
@@ -431,6 +432,8 @@ static epctx_status op_write_backup(stage *s, epctx_error *error)
     return write_with(s, EPCTX_OVERWRITE_BACKUP, error);
 }
 
+static const epctx_write_opts judge = {.dry_run = true};
+
 /* A conversion and the files that it makes. */
 static epctx_status convert(stage *s,
                             epctx_status (*function)(epctx_model *, const epctx_convert_opts *,
@@ -441,7 +444,7 @@ static epctx_status convert(stage *s,
     size_t mark = epctx_model_mark(&s->model);
     epctx_status status = function(&s->model, NULL, &changes, error);
     if (status == EPCTX_OK)
-        status = epctx_check_group(&s->model, s->model.path, NULL, changes.files,
+        status = epctx_write_group(&s->model, s->model.path, &judge, changes.files,
                                    changes.file_count, EPCTX_OVERWRITE_REPLACE, error);
     if (status == EPCTX_OK)
         status = epctx_write_group(&s->model, s->model.path, NULL, changes.files,

@@ -296,6 +296,21 @@ typedef struct ops_report {
     epctx_list files; /* epctx_output_file */
 } ops_report;
 
+typedef struct ops_name {
+    char text[32];
+} ops_name;
+
+/* A field's name as in onnx.proto. */
+static inline ops_name ops_field_name(const epctx_field_info *field)
+{
+    ops_name name = {""};
+    for (size_t i = 0; i < sizeof name.text - 1 && field->name[i] != '\0'; i++) {
+        char c = field->name[i];
+        name.text[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    }
+    return name;
+}
+
 /* A sentence in the arena, in the format of epctx_fail; NULL without memory. */
 static inline const char *ops_text(epctx_arena *arena, const char *format, va_list args)
 {
@@ -346,7 +361,7 @@ static inline epctx_status ops_put_file(ops_report *report, const epctx_output_f
 static inline epctx_status ops_drop_builds(ops_report *report, epctx_model *model,
                                            epctx_error *error)
 {
-    epctx_cursor it = epctx_view_metadata(epctx_model_root(model), EPCTX_KIND_MODEL);
+    epctx_cursor it = epctx_view_fields(epctx_model_root(model), EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_list gone;
     epctx_view view;
     memset(&gone, 0, sizeof gone);

@@ -490,7 +490,7 @@ epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix, const epct
         status = epctx_fail(error, EPCTX_ERR_ARG, "the prefix is empty");
     } else if (!epctx_model_is_editable(model)) {
         status = epctx_fail(error, EPCTX_ERR_GRAPH,
-                            "a field that must be single stands twice: it can be read, not edited");
+                            "a singular field occurs twice: the model can be read, not edited");
     } else {
         status = rename_by(model, NULL, prefix, opts, &done, error);
     }

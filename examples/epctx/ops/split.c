@@ -572,7 +572,7 @@ static epctx_status split_run(split *s)
     memset(allowed, 0, sizeof allowed);
     if (!epctx_model_is_editable(s->model)) {
         return epctx_fail(s->error, EPCTX_ERR_GRAPH,
-                          "a field that must be single stands twice: it can be read, not edited");
+                          "a singular field occurs twice: the model can be read, not edited");
     }
     OPS_TRY(epctx_lint_count(s->model, NULL, allowed, s->error));
     OPS_TRY(split_index(s));
