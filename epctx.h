@@ -12969,16 +12969,16 @@ EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
                           reason.message);
     }
     if (profile != NULL && (profile->traits & EPCTX_NO_DOTS) != 0 && epctx_path_has_dots(name)) {
-        why = "has a name in which the EP refuses '..': ";
+        why = " refuses '..' anywhere in a name";
         ep = profile->name;
     } else if (epctx__is_separator(name.data[name.size - 1])) {
-        why = "is a folder";
+        why = "it is a folder";
     } else if (epctx_str_eq(name, epctx_path_file(path))) {
-        why = "would be the model itself";
+        why = "it would be the model itself";
     }
     return why == NULL ? EPCTX_OK
                        : epctx_fail(error, EPCTX_ERR_PATH,
-                                    "new file '%S' %s%s; choose another name", &name, why, ep);
+                                    "new file '%S': %s%s; choose another name", &name, ep, why);
 }
 
 /* -- what embedding and extracting share -- */
