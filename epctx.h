@@ -16168,7 +16168,7 @@ static epctx_status epctx__settle_tensor(epctx__generation *g, const epctx_tenso
                    view->elem_type != EPCTX_ONNX_STRING;
     epctx_tensor tensor;
     epctx_span bytes;
-    uint64_t at;
+    uint64_t at = 0;
     if (!outside && !view->external) {
         return EPCTX_OK;
     }
