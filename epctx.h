@@ -1724,12 +1724,12 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 /* The metadata key of a build stamp starts with this. */
 #define EPCTX_BUILD_PREFIX "epctx.build."
 
-/* Is the context binary the one that the model was compiled with? Compares its size, then its hash,
- * with the build stamp of each EP (the first 16), wherever the binary is: every byte of it is read,
- * nothing is copied. OK also where there is nothing to compare: no stamp, no such file (loading
- * tells), or several binaries for one EP, as a model has that was put together.
- * EPCTX_ERR_VERSION names file, node, what was expected and what was found; other errors are those
- * of epctx_path_map. `context_file_path` as in epctx_check_opts; may be NULL. */
+/* Is the context binary the one that the model was compiled with? Compares size and hash with the
+ * build stamp of each EP (the first 16), wherever the binary is: it is read, not copied. OK also
+ * where there is nothing to compare: no stamp, no such file (loading tells), or several binaries for
+ * one EP, as in a model that was put together. EPCTX_ERR_VERSION names file, node, what was expected
+ * and found; other errors as epctx_path_map. `context_file_path` (may be NULL) as in
+ * epctx_check_opts. */
 EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
                                                 const char *context_file_path, epctx_error *error);
 /* Whether the context of an EPContext node holds the graph of this node alone. Only the stamp of
@@ -2022,10 +2022,9 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
  * >>payload: embed and extract contexts
  *
  * A conversion edits an open model; epctx_changes lists what it did and the files that belong beside
- * the result. It writes nothing: epctx_write_group then writes model and files so that no crash can
- * mix generations. Contexts are not copied but stay in the mapped files until they are written: a
- * conversion of gigabytes needs no memory. epctx_model_undo takes a conversion back like any other edit;
- * one that fails leaves the model as it was.
+ * the result, which epctx_write_group writes with the model so that no crash can mix generations.
+ * Contexts stay in the mapped files until they are written: gigabytes need no memory.
+ * epctx_model_undo takes a conversion back; one that fails leaves the model as it was.
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_EDIT
@@ -2095,14 +2094,12 @@ typedef struct epctx_convert_opts {
 
 /* Contexts from files into their nodes: embed_mode 1. Every EP has its own rules (epctx_profile):
  * secondary nodes follow where the EP stores the mode in them; where all nodes name one binary
- * (OpenVINO) the first one takes it. EPCTX_ERR_UNSUPPORTED where the EP could not load the result,
- * EPCTX_ERR_LIMIT where the model would have 2 GiB or more, EPCTX_ERR_NO_NODES without an EPContext
- * node, EPCTX_ERR_NOT_FOUND / PATH for the node or a file, EPCTX_ERR_VERSION where the binary is
- * not that of the build stamp (epctx_model_check_binary). `opts` may be NULL, here and below. */
+ * (OpenVINO) the first one takes it. Errors: UNSUPPORTED where the EP could not load the result,
+ * LIMIT for a model of 2 GiB or more, NO_NODES without an EPContext node, NOT_FOUND / PATH for a
+ * file, VERSION where the binary is not that of the build stamp. `opts` and `changes` may be NULL. */
 EPCTX_API epctx_status epctx_model_embed(epctx_model *model, const epctx_convert_opts *opts,
                                          epctx_changes *changes, epctx_error *error);
-/* The way back: embedded contexts into files, embed_mode 0. Equal contexts become one file. Errors
- * as above. */
+/* The way back: embed_mode 0. Equal contexts become one file. Errors as above. */
 EPCTX_API epctx_status epctx_model_extract(epctx_model *model, const epctx_convert_opts *opts,
                                            epctx_changes *changes, epctx_error *error);
 
@@ -10601,8 +10598,7 @@ static void epctx__stamp_begin(epctx__stamp_text *s, epctx_arena *arena)
 
 static void epctx__stamp_put(epctx__stamp_text *s, epctx_str part)
 {
-    s->failed =
-        s->failed || epctx_buffer_append(&s->text, part.data, part.size) != EPCTX_OK;
+    s->failed = s->failed || epctx_buffer_append(&s->text, part.data, part.size) != EPCTX_OK;
 }
 
 /* Starts a line. */
@@ -10667,24 +10663,21 @@ static void epctx__stamp_put_binary(epctx__stamp_text *s, epctx_span binary, siz
 static epctx_status epctx__ep_metadata(epctx_model *model, const char *prefix, const char *source,
                                        epctx_str value, epctx_error *error)
 {
-    const size_t size = strlen(prefix) + strlen(source) + 1;
-    epctx_text key;
-    char *memory;
-    EPCTX__NEW(memory, char, size, &model->arena, error);
-    key = epctx_text_of(memory, size);
-    epctx_text_put(&key, epctx_str_of(prefix));
-    epctx_text_put(&key, epctx_str_of(source));
-    return epctx_model_set_metadata(model, epctx_text_str(&key), value, error);
+    epctx__stamp_text key;
+    epctx__stamp_begin(&key, &model->arena);
+    epctx__stamp_put(&key, epctx_str_of(prefix));
+    epctx__stamp_put(&key, epctx_str_of(source));
+    return key.failed ? epctx__nomem(error, model->arena.missing)
+                      : epctx_model_set_metadata(model, epctx__str(key.text.data, key.text.size),
+                                                 value, error);
 }
 
 static epctx_status epctx__stamp_write(const epctx__stamp_text *s, epctx_model *model,
                                        const char *source, epctx_error *error)
 {
-    epctx_str value;
-    value.data = (const char *)s->text.data;
-    value.size = s->text.size;
     return s->failed ? epctx__nomem(error, model->arena.missing)
-                     : epctx__ep_metadata(model, EPCTX_BUILD_PREFIX, source, value, error);
+                     : epctx__ep_metadata(model, EPCTX_BUILD_PREFIX, source,
+                                          epctx__str(s->text.data, s->text.size), error);
 }
 
 /* Does a name of the stamp, escaped, stand for `plain`? */
@@ -11568,7 +11561,6 @@ static void epctx__remove(epctx__builder *b, epctx_slot *slot)
 
 /* -- edits: from a view to its slot -- */
 
-/* Opens a message that has no slots yet. */
 static epctx_slot *epctx__opened(epctx__builder *b, epctx_slot *slot)
 {
     if (b->status == EPCTX_OK) {
@@ -11695,8 +11687,8 @@ static void epctx__drop_keyed(epctx__builder *b, const epctx_slot *owner, uint32
     }
 }
 
-/* The slot behind which a new field goes: `after`; for an empty view the last of its kind, else the
- * last of all; for the parent itself in front of the first of its kind (NULL: first). */
+/* The slot behind which a new field goes (NULL: it comes first), see >>edit. Where there is none of
+ * its kind that is the last of all. */
 static epctx_slot *epctx__place_of(epctx__builder *b, const epctx_slot *parent, uint32_t number,
                                    epctx_view after)
 {
@@ -11758,7 +11750,6 @@ static epctx_slot *epctx__add_bytes(epctx__builder *b, epctx_slot *parent, uint3
     return epctx__add_slot(b, parent, number, EPCTX_WIRE_LEN, data != NULL ? data : "", size);
 }
 
-/* Copies the text. */
 static epctx_slot *epctx__add_str(epctx__builder *b, epctx_slot *parent, uint32_t number,
                                   epctx_str text)
 {
@@ -11816,7 +11807,6 @@ static epctx_slot *epctx__add_message(epctx__builder *b, epctx_slot *parent, uin
     return b->status == EPCTX_OK ? slot : NULL;
 }
 
-/* ValueInfoProto. */
 static epctx_slot *epctx__build_value(epctx__builder *b, epctx_slot *graph, uint32_t number,
                                       const epctx_value *value)
 {
@@ -11858,7 +11848,6 @@ static epctx_status epctx__check_tensor_record(const epctx_tensor *tensor, epctx
     return EPCTX_OK;
 }
 
-/* TensorProto; borrows the data. */
 static epctx_slot *epctx__build_tensor(epctx__builder *b, epctx_slot *parent, uint32_t number,
                                        const epctx_tensor *tensor)
 {
@@ -11884,7 +11873,6 @@ static epctx_slot *epctx__build_tensor(epctx__builder *b, epctx_slot *parent, ui
 static epctx_slot *epctx__build_node(epctx__builder *b, epctx_slot *graph, uint32_t number,
                                      const epctx_node *node);
 
-/* GraphProto. */
 static void epctx__build_graph(epctx__builder *b, epctx_slot *attr, const epctx_graph *graph)
 {
     epctx_slot *slot = epctx__add_message(b, attr, EPCTX_FIELD_ATTR_G);
@@ -11972,7 +11960,6 @@ static epctx_slot *epctx__build_attr(epctx__builder *b, epctx_slot *node, const 
     return slot;
 }
 
-/* NodeProto. */
 static epctx_slot *epctx__build_node(epctx__builder *b, epctx_slot *graph, uint32_t number,
                                      const epctx_node *node)
 {
@@ -12039,19 +12026,19 @@ static epctx_slot *epctx__copy_view(epctx__builder *b, uint32_t number, epctx_vi
     return slot;
 }
 
-/* What was built or copied must be readable where it goes: proper messages, not nested too deep. */
+/* What was built or copied must be readable where it goes. */
 static bool epctx__check_slot(epctx__check *check, epctx_kind type, const epctx_slot *slot,
                               uint32_t depth)
 {
     const epctx_slot *child;
     epctx_view body = epctx__slot_view(slot);
     uint32_t kind = slot->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, slot->number) : 0;
-    if (!epctx__is_message(kind) && epctx__is_changed(slot)) {
-        return epctx__refuse(check, EPCTX_ERR_GRAPH, NULL, "it is a message, the field holds none");
-    }
     if (!epctx__is_message(kind)) {
-        return kind == 0 || body.size == 0 ||
-               epctx__check_packed(check, kind, body.data, body.data + body.size);
+        return epctx__is_changed(slot)
+                   ? epctx__refuse(check, EPCTX_ERR_GRAPH, NULL,
+                                   "it is a message, the field holds none")
+                   : kind == 0 || body.size == 0 ||
+                         epctx__check_packed(check, kind, body.data, body.data + body.size);
     }
     if (depth == 0) {
         return epctx__refuse(check, EPCTX_ERR_LIMIT, NULL, "messages are nested too deep");
@@ -12092,8 +12079,7 @@ static epctx_slot *epctx__former(epctx__builder *b, const epctx_slot *parent,
     return last;
 }
 
-/* Links what was built into the tree behind `previous` (NULL: first). A new member of a oneof takes
- * the place of whichever is there. */
+/* Links what was built in behind `previous` (NULL: first), in the place of a member of a oneof. */
 static epctx_status epctx__place(epctx__builder *b, epctx_slot *parent, epctx_slot *previous,
                                  epctx_slot *fresh)
 {
@@ -12127,7 +12113,6 @@ static epctx_status epctx__place(epctx__builder *b, epctx_slot *parent, epctx_sl
     return b->status;
 }
 
-/* Places what was built. `after` as everywhere. */
 static void epctx__put(epctx__builder *b, epctx_slot *parent, epctx_slot *fresh, epctx_view after,
                        epctx_view *placed)
 {
@@ -12151,7 +12136,6 @@ EPCTX_API epctx_status epctx_view_remove(epctx_model *model, epctx_view view, ep
     return epctx__build_end(&b);
 }
 
-/* Bytes that a length prefix needs. */
 static unsigned epctx__varint_size(uint64_t value)
 {
     unsigned size = 1;
@@ -12196,8 +12180,7 @@ static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
     return a->wire == EPCTX_WIRE_LEN ? epctx_view_equal(x.body, y.body) : x.value == y.value;
 }
 
-/* Makes `fresh` the only field of its number, in the place of the last one. A field that says the
- * same already keeps its bytes. */
+/* `fresh` takes the place of the last field of its number; an equal one keeps its bytes. */
 static void epctx__set_field(epctx__builder *b, epctx_slot *parent, epctx_slot *fresh)
 {
     epctx_slot *last;
@@ -12321,8 +12304,7 @@ static bool epctx__is_value_field(const epctx_slot *slot)
             (info->repeated && slot->wire == EPCTX_WIRE_LEN));
 }
 
-/* Gives an attribute the value of a record, in the place of its last one; the same value keeps its
- * bytes. */
+/* The new value stands where the last one was; the same value keeps its bytes. */
 static void epctx__change_attr(epctx__builder *b, epctx_slot *attr, const epctx_attr *record)
 {
     epctx_slot *fresh = epctx__add_message(b, NULL, EPCTX_FIELD_NODE_ATTRIBUTE);
@@ -12661,7 +12643,6 @@ EPCTX_API epctx_status epctx_model_remove_metadata(epctx_model *model, epctx_str
 
 /* -- edits: names of files -- */
 
-/* The number of a name that is replaced. */
 static uint32_t epctx__renamed_to(const epctx_map *map, epctx_str name)
 {
     return name.size < EPCTX_PATH_MAX ? epctx_map_get(map, name) : EPCTX_MAP_NONE;
@@ -13014,8 +12995,8 @@ static epctx_status epctx__convert_note(epctx__convert *c, epctx_change_kind kin
     return epctx_changes_put(c->changes, c->arena, &change, c->error);
 }
 
-/* Before a context moves. It must be the binary that the model was compiled with, where the build
- * stamp tells: a model with another one would look right until it is loaded. */
+/* A context that moves must be the binary of the build stamp, if there is one: with another one the
+ * model would look right until it is loaded. */
 static epctx_status epctx__convert_count(epctx__convert *c, epctx__context_node *n)
 {
     epctx__context_ep *ep = n->ep;
@@ -13077,7 +13058,6 @@ static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view
                                n->node.ep_cache_context.size, reason);
 }
 
-/* Every EPContext node of the model. */
 static epctx_status epctx__convert_collect(epctx__convert *c)
 {
     epctx_walk walk;
@@ -13110,7 +13090,7 @@ static epctx_status epctx__convert_collect(epctx__convert *c)
                                    c->opts.node, &c->nodes[0].node.name);
 }
 
-/* Gives a node its new ep_cache_context: the bytes, or the name of their file. */
+/* `context`: the bytes, or the name of their file. */
 static epctx_status epctx__convert_store(epctx__convert *c, const epctx__context_node *n,
                                          epctx_str context)
 {
@@ -13118,8 +13098,7 @@ static epctx_status epctx__convert_store(epctx__convert *c, const epctx__context
     return epctx_node_set_int(c->model, n->view, "embed_mode", c->mode, c->error);
 }
 
-/* After the contexts: secondary nodes repeat the mode of their primary one, and EPs that take one
- * mode only must find one. */
+/* Secondary nodes repeat the mode of their primary one; some EPs take one mode only. */
 static epctx_status epctx__convert_settle(epctx__convert *c)
 {
     size_t i;
@@ -13148,7 +13127,6 @@ static epctx_status epctx__convert_settle(epctx__convert *c)
 
 /* -- embed -- */
 
-/* Maps the file with the context of a node. */
 static epctx_status epctx__embed_plan(epctx__convert *c, epctx__context_node *n)
 {
     const epctx__context_ep *ep = n->ep;
