@@ -17225,34 +17225,27 @@ EPCTX_API uint64_t epctx_notes_hash(epctx_str notes)
 
 /* -- weightless contexts -- */
 
-static bool epctx__ref_end(epctx_str *rest, char end)
-{
-    if (rest->size == 0 || rest->data[0] != end) {
-        return false;
-    }
-    epctx__str_skip(rest, 1);
-    return true;
-}
-
 /* Text with its length in front and `end` behind it. */
 static bool epctx__ref_text(epctx_str *rest, char end, epctx_str *out)
 {
     uint64_t size;
-    if (!epctx__cut_number(rest, ' ', &size) || size > rest->size) {
+    if (!epctx__cut_number(rest, ' ', &size) || size >= rest->size || rest->data[size] != end) {
         return false;
     }
     out->data = rest->data;
     out->size = (size_t)size;
-    epctx__str_skip(rest, out->size);
-    return epctx__ref_end(rest, end);
+    epctx__str_skip(rest, out->size + 1);
+    return true;
 }
 
 EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out)
 {
     epctx_str at = *rest;
-    if (!epctx__cut_number(&at, ' ', &out->size) || !epctx_str_take_hash(&at, &out->hash) ||
-        !epctx__ref_end(&at, ' ') || !epctx__cut_number(&at, ' ', &out->offset) ||
-        !epctx__ref_text(&at, ' ', &out->name) || !epctx__ref_text(&at, '\n', &out->location)) {
+    bool sized = epctx__cut_number(&at, ' ', &out->size);
+    epctx_str hash = epctx_str_cut(&at, ' ');
+    if (!sized || !epctx_str_take_hash(&hash, &out->hash) || hash.size > 0 ||
+        !epctx__cut_number(&at, ' ', &out->offset) || !epctx__ref_text(&at, ' ', &out->name) ||
+        !epctx__ref_text(&at, '\n', &out->location)) {
         return false;
     }
     *rest = at;
@@ -21200,39 +21193,15 @@ static epctx_status epctx__weights_find(const epctx__loading *l, epctx_str name,
                             &name, why.message);
 }
 
-static epctx_status epctx__weights_open(const epctx__loading *l, const char *path, epctx_model *out,
-                                        epctx_error *error)
-{
-    const epctx_model *model = l->model;
-    epctx_arena *arena = &l->loaded->arena;
-    epctx_open_opts how;
-    epctx_str folder = epctx_str_of(NULL);
-    memset(&how, 0, sizeof how);
-    how.allocator = &arena->allocator;
-    how.io = epctx_model_io(model);
-    how.path_flags = model->path_flags;
-    how.limits = model->limits;
-    how.external_folder = model->external_folder;
-    if (path[0] != '\0') {
-        return epctx_model_open_file(out, path, &how, error);
-    }
-    /* Bytes have no folder, nor need one. */
-    if (epctx_str_of(model->external_folder).size == 0 &&
-        epctx_path_base(epctx_str_of(model->path), epctx_str_of(l->opts.context_file_path), &folder,
-                        NULL) == EPCTX_OK) {
-        EPCTX__TRY(epctx__copy(arena, folder.size > 0 ? folder : epctx_str_of("."),
-                               &how.external_folder, error));
-    }
-    return epctx_model_open_memory(out, l->opts.source_model.data, l->opts.source_model.size, &how,
-                                   error);
-}
-
 /* The source of a node. Nodes may write the path of one model in many ways: it is opened once. */
 static epctx_status epctx__weights_source(epctx__loading *l, epctx_str name, epctx_error *error)
 {
+    const epctx_model *model = l->model;
     epctx_arena *arena = &l->loaded->arena;
     epctx__weight_model *source = l->loaded->sources;
     char path[EPCTX_PATH_MAX];
+    epctx_open_opts how;
+    epctx_str folder;
     epctx_cursor it;
     epctx_tensor_view tensor;
     size_t count = 0;
@@ -21245,7 +21214,25 @@ static epctx_status epctx__weights_source(epctx__loading *l, epctx_str name, epc
         return EPCTX_OK;
     }
     EPCTX__NEW(source, epctx__weight_model, 1, arena, error);
-    EPCTX__TRY(epctx__weights_open(l, path, &source->model, error));
+    memset(&how, 0, sizeof how);
+    how.allocator = &arena->allocator;
+    how.io = epctx_model_io(model);
+    how.path_flags = model->path_flags;
+    how.limits = model->limits;
+    how.external_folder = model->external_folder;
+    if (path[0] != '\0') {
+        EPCTX__TRY(epctx_model_open_file(&source->model, path, &how, error));
+    } else {
+        /* Bytes have no folder, nor need one. */
+        if (epctx_str_of(how.external_folder).size == 0 &&
+            epctx_path_base(epctx_str_of(model->path), epctx_str_of(l->opts.context_file_path),
+                            &folder, NULL) == EPCTX_OK) {
+            EPCTX__TRY(epctx__copy(arena, folder.size > 0 ? folder : epctx_str_of("."),
+                                   &how.external_folder, error));
+        }
+        EPCTX__TRY(epctx_model_open_memory(&source->model, l->opts.source_model.data,
+                                           l->opts.source_model.size, &how, error));
+    }
     source->next = l->loaded->sources;
     l->loaded->sources = l->source = source;
     it = epctx_graph_initializers(epctx_model_graph(&source->model));
