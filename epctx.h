@@ -20734,6 +20734,7 @@ typedef struct epctx__loading {
     epctx__binary_file file; /* where files are */
     bool changes;            /* embedded contexts are in a mapped file */
     uint64_t size;           /* of the binary that the model was compiled with; 0: not known */
+    epctx_list ours; /* epctx_bound: a node that is not ours, one of millions, gets no room */
     epctx__owner *owners;
     size_t owner_count;
     epctx_map taken;       /* graphs that this set has */
@@ -20817,8 +20818,6 @@ static bool epctx__load_claims(const epctx__loading *l, epctx_str source)
                : epctx_str_is(source, l->loaded->backend->source);
 }
 
-/* -- contexts -- */
-
 /* Where the context of a node is. A file need not be there any more when the workspace has its
  * graphs. */
 static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bound,
@@ -20874,10 +20873,8 @@ static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epc
     return EPCTX_OK;
 }
 
-/* -- graphs -- */
-
-/* A node without a context of its own is looked for in those of the others. This many misses no
- * real model has; without a limit the time would grow with nodes times contexts. */
+/* Contexts of others in which secondary nodes were looked for in vain: no real model has so many.
+ * Without a limit the time would grow with nodes times contexts. */
 #define EPCTX__MISSES 131072u
 
 /* The graph of a node from the context of `owner`. How: from what is open; from what waits in the
@@ -20981,8 +20978,7 @@ static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, e
     }
     EPCTX__NEW(tensors, epctx_tensor, count, &l->loaded->arena, error);
     rest = bound->weights;
-    for (i = 0; i < count; i++) {
-        epctx_next_weight(&rest, &ref);
+    for (i = 0; epctx_next_weight(&rest, &ref); i++) {
         EPCTX__TRY(l->opts.weight_fn(l->opts.weight_user, bound, &ref, &tensors[i], error));
     }
     EPCTX__TRY(b->weights_fn(b->self, bound->graph, tensors, count, error));
@@ -21000,7 +20996,17 @@ static epctx_status epctx__load_bind(epctx__loading *l, epctx_bound *bound, epct
     return epctx__load_weights(l, bound, error);
 }
 
-/* -- all of it -- */
+/* A node that is ours. */
+static epctx_status epctx__load_add(epctx__loading *l, size_t index, epctx_bound **out,
+                                    epctx_error *error)
+{
+    *out = (epctx_bound *)epctx_list_add(&l->ours, &l->loaded->arena, sizeof **out);
+    if (*out == NULL) {
+        return epctx__nomem(error, l->loaded->arena.missing);
+    }
+    (*out)->index = index;
+    return EPCTX_OK;
+}
 
 static epctx_status epctx__load_bound(epctx__loading *l, epctx_error *error)
 {
@@ -21008,6 +21014,9 @@ static epctx_status epctx__load_bound(epctx__loading *l, epctx_error *error)
     size_t done = 0;
     size_t i;
     int step;
+    loaded->bound = (epctx_bound *)l->ours.items;
+    loaded->bound_count = l->ours.count;
+    EPCTX__NEW(l->owners, epctx__owner, loaded->bound_count, &loaded->arena, error);
     /* Checks first. Then who brings a binary: the others find it loaded. */
     for (step = 0; step < 3; step++) {
         for (i = 0; i < loaded->bound_count; i++) {
@@ -21122,25 +21131,20 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded)
 static epctx_status epctx__load_records(epctx__loading *l, const epctx_node *nodes, size_t count,
                                         epctx_error *error)
 {
-    epctx_loaded *loaded = l->loaded;
+    epctx_bound *bound;
     size_t i;
-    EPCTX__NEW(loaded->bound, epctx_bound, count, &loaded->arena, error);
-    EPCTX__NEW(l->owners, epctx__owner, count, &loaded->arena, error);
     for (i = 0; i < count; i++) {
         const epctx_attr *source = epctx_node_attr(&nodes[i], "source");
         const epctx_attr *weights = epctx_node_attr(&nodes[i], EPCTX_WEIGHTS_ATTR);
-        epctx_bound *bound = &loaded->bound[loaded->bound_count];
-        if (!epctx_str_is(nodes[i].op_type, EPCTX_OP_TYPE) ||
-            !epctx_str_is(nodes[i].domain, EPCTX_DOMAIN) ||
-            !epctx__load_claims(l, source != NULL ? source->s : epctx_str_of(NULL))) {
-            continue;
+        if (epctx_str_is(nodes[i].op_type, EPCTX_OP_TYPE) &&
+            epctx_str_is(nodes[i].domain, EPCTX_DOMAIN) &&
+            epctx__load_claims(l, source != NULL ? source->s : epctx_str_of(NULL))) {
+            EPCTX__TRY(epctx__load_add(l, i, &bound, error));
+            EPCTX__TRY(epctx_epnode_from_record(&nodes[i], &bound->node, error));
+            bound->weights = weights != NULL ? weights->s : epctx_str_of(NULL);
         }
-        EPCTX__TRY(epctx_epnode_from_record(&nodes[i], &bound->node, error));
-        bound->index = i;
-        bound->weights = weights != NULL ? weights->s : epctx_str_of(NULL);
-        loaded->bound_count++;
     }
-    loaded->other_nodes = count - loaded->bound_count;
+    l->loaded->other_nodes = count - l->ours.count;
     return epctx__load_bound(l, error);
 }
 
@@ -21285,8 +21289,7 @@ static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *
     epctx_error why;
     if (error == NULL || file == NULL || l->owners->path == NULL ||
         !epctx_str_eq(file->name, made->name) ||
-        (status != EPCTX_ERR_CONTEXT && status != EPCTX_ERR_VERSION &&
-         status != EPCTX_ERR_BACKEND) ||
+        (status != EPCTX_ERR_CONTEXT && status != EPCTX_ERR_VERSION) ||
         epctx__binary_read(file, &mapping, NULL) != EPCTX_OK) {
         return;
     }
@@ -21299,36 +21302,22 @@ static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *
     file->io->unmap_fn(file->io->user, &mapping);
 }
 
-static bool epctx__load_is_ours(const epctx__loading *l, const epctx_node_view *node)
-{
-    return epctx_node_is_epnode(node) && epctx__load_claims(l, epctx_node_attr_str(node, "source"));
-}
-
 static epctx_status epctx__load_views(epctx__loading *l, epctx_error *error)
 {
-    epctx_loaded *loaded = l->loaded;
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(l->model));
-    epctx_cursor ahead = it;
     epctx_node_view node;
-    size_t ours = 0;
-    size_t index = 0;
-    while (epctx_next_node(&ahead, &node)) {
-        ours += epctx__load_is_ours(l, &node);
-    }
-    /* A node that is not ours gets no room for a context: it may be one of millions. */
-    EPCTX__NEW(loaded->bound, epctx_bound, ours, &loaded->arena, error);
-    EPCTX__NEW(l->owners, epctx__owner, ours, &loaded->arena, error);
-    for (; epctx_next_node(&it, &node); index++) {
-        if (epctx__load_is_ours(l, &node)) {
-            epctx_bound *bound = &loaded->bound[loaded->bound_count];
+    epctx_bound *bound;
+    size_t index;
+    for (index = 0; epctx_next_node(&it, &node); index++) {
+        if (epctx_node_is_epnode(&node) &&
+            epctx__load_claims(l, epctx_node_attr_str(&node, "source"))) {
+            EPCTX__TRY(epctx__load_add(l, index, &bound, error));
             EPCTX__TRY(epctx_epnode_read(&node, &bound->node, error));
-            bound->index = index;
             bound->view = node;
             bound->weights = epctx_node_attr_str(&node, EPCTX_WEIGHTS_ATTR);
-            loaded->bound_count++;
         }
     }
-    loaded->other_nodes = index - ours;
+    l->loaded->other_nodes = index - l->ours.count;
     return epctx__load_bound(l, error);
 }
 
