@@ -168,6 +168,15 @@
 #define EPCTX_API extern
 #endif
 
+/* Passes a failure on, in the implementations. */
+#define EPCTX__TRY(call)                                                                           \
+    do {                                                                                           \
+        epctx_status epctx__tried = (call);                                                        \
+        if (epctx__tried != EPCTX_OK) {                                                            \
+            return epctx__tried;                                                                   \
+        }                                                                                          \
+    } while (0)
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -3210,15 +3219,6 @@ typedef char epctx__needs_64_bit_offsets[sizeof(off_t) >= 8 ? 1 : -1];
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Passes a failure on. */
-#define EPCTX__TRY(call)                                                                           \
-    do {                                                                                           \
-        epctx_status epctx__tried = (call);                                                        \
-        if (epctx__tried != EPCTX_OK) {                                                            \
-            return epctx__tried;                                                                   \
-        }                                                                                          \
-    } while (0)
 
 /* Conditions that are false, or true, whatever the input: a guard behind what is proved elsewhere.
  * With EPCTX_DEBUG a wrong one ends the process, EPCTX_COVERAGE leaves out the branch that no test
