@@ -17270,7 +17270,7 @@ EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const ep
     return hash == ref->hash
                ? EPCTX_OK
                : epctx_fail(error, EPCTX_ERR_CONTEXT,
-                            "source model '%s': initializer '%S' has hash %x, expected %x as it was "
+                            "source model '%s': initializer '%S' has hash %x, expected %x as "
                             "compiled: it has changed, compile again",
                             file, &ref->name, hash, ref->hash);
 }
@@ -17586,8 +17586,7 @@ static epctx_status epctx__ep_names(epctx_ep *ep, const epctx_value *values, siz
 }
 
 /* The EPContext node of a piece: exactly the piece's boundary. */
-static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
-                                   epctx_error *error)
+static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node, epctx_error *error)
 {
     const size_t notes_size = sizeof EPCTX__HASH_KEY + 16;
     const epctx_graph *graph = ep->pieces[index].graph;
