@@ -12,7 +12,7 @@
  * WHAT IT IS
  *   An epctx_backend that really compiles and really runs: static shapes, constant folding, fusion,
  *   packed weights, a static memory plan and a command stream, all in one self-contained context
- *   binary ("blob"). It stands where an EP's vendor SDK would stand, and is small enough to read.
+ *   binary ("blob"). It takes the place of an EP's vendor SDK, and is small enough to read.
  *
  * DO THIS
  *   In ONE file of your program:
@@ -280,7 +280,7 @@ EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
 /* Runs a graph. `inputs` and `outputs` in the order of graph->info, of exactly the tensors' sizes,
  * aligned to their element size; outputs overlap nothing. `scratch` is aligned to 64.
  * EPCTX_ERR_ARG: a size or an alignment is wrong, an index in the data is out of range (the outputs
- * are then undefined), or the graph is weightless and has not got its weights. */
+ * are then undefined), or the graph is weightless and its weights are missing. */
 EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_span *inputs,
                                      const epctx_memory *outputs, void *scratch,
                                      size_t scratch_size, epctx_error *error);
@@ -4813,7 +4813,7 @@ static epctx_status epctx_npu__check_call(const epctx_npu_graph *graph, const ep
     size_t i;
     if (graph->maker != NULL && *graph->made == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG,
-                          "graph '%S' is weightless and has not got its weights", &info->name);
+                          "graph '%S' is weightless and its weights are missing", &info->name);
     }
     for (i = 0; i < info->input_count; i++) {
         EPCTX__TRY(epctx_npu__check_memory(&info->inputs[i], "input", inputs[i].data,
@@ -6183,7 +6183,7 @@ static epctx_status epctx_npu__lower_flatten(epctx_npu__compiler *c)
     return epctx_npu__lower_alias(c, x, &shape);
 }
 
-/* Marks the axes of a list; EPCTX_ERR_GRAPH for one that stands twice or outside. */
+/* Marks the axes of a list; EPCTX_ERR_GRAPH for one that occurs twice or outside. */
 static epctx_status epctx_npu__mark_axes(epctx_npu__compiler *c, const int64_t *axes, size_t count,
                                          uint32_t rank, bool *marked)
 {
@@ -6192,7 +6192,7 @@ static epctx_status epctx_npu__mark_axes(epctx_npu__compiler *c, const int64_t *
         uint32_t axis;
         EPCTX__TRY(epctx_npu__axis(c, axes[i], rank, 0, &axis));
         if (marked[axis]) {
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis %u stands twice", (uint64_t)axis);
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis %u occurs twice", (uint64_t)axis);
         }
         marked[axis] = true;
     }
@@ -7001,7 +7001,7 @@ static epctx_status epctx_npu__lower_slice(epctx_npu__compiler *c)
         int64_t s = has_steps ? steps[i] : 1;
         EPCTX__TRY(epctx_npu__axis(c, has_axes ? axes[i] : (int64_t)i, box.rank, 0, &axis));
         if (s == 0 || marked[axis]) {
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis %u has step %d or stands twice",
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis %u has step %d or occurs twice",
                               (uint64_t)axis, s);
         }
         marked[axis] = true;

@@ -2,6 +2,7 @@
  * only writes down what it is asked. */
 #define _XOPEN_SOURCE 700
 #include "examples/epctx/ops/merge.h"
+#include "examples/epctx/ops/rename.h"
 #include "examples/epctx/ops/split.h"
 #include "examples/epctx/ops/wrap.h"
 #include "fake.h"

@@ -115,7 +115,7 @@ static int report(const check_work *work, const epctx_state *state)
         count += is_wanted(work, state->compat[i].ep);
     if (count > 1 && work->against != NULL) {
         cli_fail_text(work->ep == NULL ? "%s: there is more than one entry, choose with --ep"
-                                       : "%s: the entry of this EP is there twice",
+                                       : "%s: this EP has two entries",
                       work->file);
         return CHECK_FAILED;
     }
@@ -182,7 +182,8 @@ static int fresh_of(const check_work *work, const epctx_model *model, epctx_str 
 static int check_fresh(const check_work *work, const epctx_model *model)
 {
     const size_t prefix = sizeof EPCTX_BUILD_PREFIX - 1;
-    epctx_cursor it = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
     size_t count = 0;
     int code = FRESH_YES;

@@ -129,10 +129,14 @@ static epctx_status take_lock(const cache *c, epctx_file_lock *lock)
     if (c->derived) {
         folder = folder.size > 0 ? folder : epctx_str_of(".");
         OPS_TRY(epctx_path_join(epctx_str_of(""), folder, given, sizeof given, c->error));
-        OPS_TRY(epctx_path_real(c->io, given, real, sizeof real, c->error));
-        OPS_TRY(epctx_path_check_new(c->io, epctx_str_of(real),
-                                     epctx_path_file(epctx_str_of(c->path)),
-                                     EPCTX_OVERWRITE_REPLACE, NULL, c->error));
+        OPS_TRY(c->io->canonical_fn(c->io->user, given, real, sizeof real, c->error));
+        OPS_TRY(epctx_path_join(epctx_str_of(real), epctx_path_file(epctx_str_of(c->path)), given,
+                                sizeof given, c->error));
+        if (c->io->canonical_fn(c->io->user, c->path, real, sizeof real, NULL) == EPCTX_OK &&
+            strcmp(real, given) != 0) {
+            return epctx_fail(c->error, EPCTX_ERR_PATH,
+                              "%s is a link to %s; remove it or choose another name", c->path, real);
+        }
     }
     return epctx_file_lock_take(lock, c->io, c->path, c->error);
 }
