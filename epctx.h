@@ -2233,8 +2233,8 @@ typedef enum epctx_log {
     EPCTX_LOG_WARNING
 } epctx_log;
 
-/* What long work tells and asks; each member may be NULL. Called on the thread that does the work.
- * A hook must return and must not use the objects that are worked on, except a workspace. */
+/* What long work tells and asks, on the thread that does it; each member may be NULL. A hook must
+ * return and must not use the objects that are worked on, except a workspace. */
 typedef struct epctx_hooks {
     void *user;
     /* `done` of `total` steps of `work` ("compile", "write") are done. */
@@ -2242,12 +2242,12 @@ typedef struct epctx_hooks {
     /* true: stop. The call ends with EPCTX_ERR_CANCELLED and leaves everything as it was. */
     bool (*cancel_fn)(void *user);
     void (*log_fn)(void *user, epctx_log level, const char *text);
-    /* epctx_generate, before anything is compiled: `node` stays on the CPU, and why, from
-     * explain_fn, which may judge the whole graph and is asked for the first 200 nodes only. */
+    /* epctx_generate, before compiling: `node` stays on the CPU, and why (of the first 200 nodes
+     * the reason of explain_fn). */
     void (*refused_fn)(void *user, const epctx_node *node, const epctx_error *why);
 } epctx_hooks;
 
-/* EPCTX_ERR_CANCELLED when the caller wants to stop. `hooks` may be NULL. For backends, too. */
+/* EPCTX_ERR_CANCELLED when cancel_fn says so. `hooks` may be NULL. For backends, too. */
 EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error);
 
 /* Memory for one run-time tensor. */
@@ -2278,9 +2278,9 @@ typedef struct epctx_build_opts {
     const epctx_hooks *hooks; /* may be NULL; valid until finish_fn or discard_fn returns */
     bool prepare_only; /* nothing of it will run in this process (session.compile_only): what only
                           running needs may be left out */
-    /* Not NONE, asked only of a backend that can: the binary must not hold the bytes of the graph's
-     * initializers (ALL, or those with a `location`); weights_fn gets them. Numbers computed from
-     * them and initializers smaller than a reference may stay. */
+    /* Not NONE (only if the backend can): the binary must not hold the bytes of initializers (ALL,
+     * or those with a `location`), which weights_fn gets. Numbers computed from them and
+     * initializers smaller than a reference may stay. */
     epctx_weightless_support weightless;
 } epctx_build_opts;
 
@@ -2320,8 +2320,8 @@ typedef struct epctx_backend {
     /* Adds `graph` under `name`; `hash` comes back at find_fn. Copies what it keeps. */
     epctx_status (*compile_fn)(void *self, void *build, const epctx_graph *graph, epctx_str name,
                                uint64_t hash, epctx_error *error);
-    /* May be NULL. After compile_fn: the types of the graph's outputs, in order, as far as the
-     * compiler inferred them; they become value_info. Valid until finish. */
+    /* May be NULL. After compile_fn: types of the graph's outputs, in order, as far as inferred;
+     * they become value_info. Valid until finish. */
     epctx_status (*types_fn)(void *self, void *build, epctx_str name, const epctx_value **outputs,
                              size_t *count, epctx_error *error);
     /* Appends the context binary to `out`. */
@@ -2343,28 +2343,27 @@ typedef struct epctx_backend {
     epctx_status (*explain_fn)(void *self, const epctx_graph *graph, size_t index,
                                epctx_error *error);
     /* May be NULL. Before the context of a node is opened: EPCTX_ERR_VERSION when its driver, SDK
-     * version or hardware architecture cannot run here. */
+     * or hardware architecture cannot run here. */
     epctx_status (*check_fn)(void *self, const epctx_epnode *node, epctx_error *error);
     /* May be NULL. Right after begin_fn. On failure discard_fn follows. */
     epctx_status (*setup_fn)(void *self, void *build, const epctx_build_opts *opts,
                              epctx_error *error);
-    /* May be NULL: nodes have no max_size. After compile_fn: the bytes, at least 0, that the graph
-     * wants for EPContext attribute max_size (spill buffers). The largest of a context goes into
-     * all its nodes. */
+    /* May be NULL: nodes have no max_size. After compile_fn: bytes of spill buffers, at least 0,
+     * for the EPContext attribute max_size. All nodes get the largest of their context. */
     epctx_status (*max_size_fn)(void *self, void *build, epctx_str name, int64_t *bytes,
                                 epctx_error *error);
-    /* What setup_fn may be asked for (ORT's GetWeightlessSupport). Not NONE: setup_fn and
-     * weights_fn are there. */
+    /* What setup_fn may be asked for (ORT's GetWeightlessSupport). Not NONE: needs setup_fn and
+     * weights_fn. */
     epctx_weightless_support weightless;
     /* NULL without weightless support. The weights that the EPContext node of a graph names, in its
-     * order, after info_fn and never while the graph runs: `data` was verified by hash, but is
-     * mapped, so whoever a later change of the file could hurt copies it. For another node of the
-     * graph: again, instead of the former weights. `weights` NULL and `count` 0 (`error` may be
-     * NULL): they go, which cannot fail. A failure leaves the graph without weights. */
+     * order, after info_fn and never while the graph runs. `data` was verified by hash, but is
+     * mapped: copy it if a later change of the file could hurt. For another node of the graph again,
+     * instead of the former ones. NULL and 0: they go, which cannot fail (`error` may be NULL). A
+     * failure leaves the graph without weights. */
     epctx_status (*weights_fn)(void *self, void *graph, const epctx_tensor *weights, size_t count,
                                epctx_error *error);
     /* May be NULL. Before capability_fn: types of fixed shape that `graph` lacks and that follow
-     * from it, also behind nodes of others; they become the graph's. In `arena`, but for names. */
+     * from it, also behind other nodes; they become the graph's. In `arena`, but for names. */
     epctx_status (*infer_fn)(void *self, const epctx_graph *graph, epctx_arena *arena,
                              epctx_value **values, size_t *count, epctx_error *error);
 } epctx_backend;
@@ -2391,8 +2390,8 @@ typedef enum epctx_compat {
  *   QNN: ORT's own rule.
  *   Strings of epctx_backend_compatibility: another source is NOT_APPLICABLE, another architecture
  *   or major SDK version UNSUPPORTED, another minor version PREFER_RECOMPILATION.
- *   Others: equal strings are OPTIMAL; with the same keys, another hardware is UNSUPPORTED and
- *   another version PREFER_RECOMPILATION; anything else is NOT_APPLICABLE.
+ *   "name;key=value;..." with the same name and keys: another architecture is UNSUPPORTED, other
+ *   values PREFER_RECOMPILATION. Anything else is NOT_APPLICABLE.
  * `why` (may be NULL) gets the deciding field as its message. */
 EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
                                             epctx_str runtime, epctx_error *why);
@@ -2409,8 +2408,8 @@ EPCTX_API uint64_t epctx_notes_hash(epctx_str notes);
  * An EPContext node names the source model in onnx_model_filename and the weights of its graph in
  * EPCTX_WEIGHTS_ATTR, a line for each:
  *     <bytes> <XXH64, 16 hex digits> <offset> <bytes of name> <name> <bytes of location> <location>
- * Location (of external data, empty: in the model) and offset tell where it was; it is looked up by
- * name, as the source may have been stored again, and verified by size and hash. */
+ * Location (empty: in the model) and offset tell where it was; it is looked up by name, as the
+ * source may have been stored again, and verified by size and hash. */
 
 typedef struct epctx_weight_ref {
     uint64_t size, hash, offset;
@@ -2456,9 +2455,8 @@ typedef struct epctx_ep {
 } epctx_ep;
 
 /* Starts a context for at most `room` pieces. `backend` and `arena`, which gets the nodes and an
- * embedded binary, are borrowed until epctx_ep_end, which a failure does not need. Errors: the
- * backend's, NOMEM, ARG for a backend of another version, UNSUPPORTED when the EP cannot do without
- * weights. */
+ * embedded binary, are borrowed until epctx_ep_end, which a failure does not need. ARG: a backend of
+ * another version; UNSUPPORTED: the EP cannot do without weights. */
 EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend,
                                       const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
                                       epctx_error *error);
@@ -14560,22 +14558,23 @@ static bool epctx__is_newer(const uint64_t a[3], const uint64_t b[3], int parts)
 
 static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, const char **why)
 {
-    enum { BACKEND = 0, SDK = 1, API = 4, BLOB = 7, ARCH = 10 };
+    enum { EPCTX__BACKEND = 0, EPCTX__SDK = 1, EPCTX__API = 4, EPCTX__BLOB = 7, EPCTX__ARCH = 10 };
     uint64_t m[12], r[12];
     if (!epctx__read_qnn(model, m) || !epctx__read_qnn(runtime, r)) {
         *why = "one of the strings does not have QNN's six fields";
         return EPCTX_COMPAT_NOT_APPLICABLE;
     }
-    if (m[BACKEND] != r[BACKEND]) {
+    if (m[EPCTX__BACKEND] != r[EPCTX__BACKEND]) {
         *why = "another QNN backend";
-    } else if (epctx__is_newer(m + API, r + API, 2) || epctx__is_newer(m + SDK, r + SDK, 2)) {
+    } else if (epctx__is_newer(m + EPCTX__API, r + EPCTX__API, 2) ||
+               epctx__is_newer(m + EPCTX__SDK, r + EPCTX__SDK, 2)) {
         *why = "made with a newer SDK than the machine has";
-    } else if (epctx__is_newer(m + BLOB, r + BLOB, 3)) {
+    } else if (epctx__is_newer(m + EPCTX__BLOB, r + EPCTX__BLOB, 3)) {
         *why = "the binary's version is newer than the machine can read";
-    } else if (m[ARCH] > r[ARCH]) {
+    } else if (m[EPCTX__ARCH] > r[EPCTX__ARCH]) {
         *why = "made for a newer HTP architecture";
     } else {
-        bool same = m[ARCH] == r[ARCH];
+        bool same = m[EPCTX__ARCH] == r[EPCTX__ARCH];
         *why = same ? "same backend and architecture" : "made for an older HTP architecture";
         return same ? EPCTX_COMPAT_OPTIMAL : EPCTX_COMPAT_PREFER_RECOMPILATION;
     }
@@ -14606,18 +14605,6 @@ static bool epctx__compat_same(epctx_str a, epctx_str b, const char *key, bool m
 /* Every key is looked for in the other string: of what is longer, nobody wants to know. */
 #define EPCTX__COMPAT_MOST 4096u
 
-/* Whether each key of `a` is in `b`. */
-static bool epctx__compat_keys(epctx_str a, epctx_str b)
-{
-    epctx_str key, value;
-    while (epctx__compat_next(&a, &key, &value)) {
-        if (!epctx__compat_find(b, key, &value)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* `own`: strings of epctx_backend_compatibility, in which keys that we do not know say nothing. A
  * context of another architecture or major version of the SDK must not be loaded (EPC-111, EPC-112);
  * of another minor version it may (EPC-113). */
@@ -14638,12 +14625,17 @@ static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, boo
         {"hardware_architecture", false, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
         {"sdk", true, true, EPCTX_COMPAT_UNSUPPORTED, "another major version of the SDK"},
         {"sdk", true, false, EPCTX_COMPAT_PREFER_RECOMPILATION, "another version"}};
-    epctx_str key, value, other;
+    epctx_str key, value, other, rest;
     size_t i;
     *why = "the same values";
-    if (!own && (!epctx__compat_keys(model, runtime) || !epctx__compat_keys(runtime, model))) {
-        *why = "the strings have different keys";
-        return EPCTX_COMPAT_NOT_APPLICABLE;
+    for (i = 0; i < 2 && !own; i++) {
+        rest = i == 0 ? model : runtime;
+        while (epctx__compat_next(&rest, &key, &value)) {
+            if (!epctx__compat_find(i == 0 ? runtime : model, key, &other)) {
+                *why = "the strings have different keys";
+                return EPCTX_COMPAT_NOT_APPLICABLE;
+            }
+        }
     }
     for (i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         if (rules[i].own == own &&
@@ -14759,11 +14751,9 @@ EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph)
         h = epctx__hash_str(epctx__hash_str(epctx__hash_str(h, node->op_type), node->domain),
                             node->name);
         h = epctx__hash_number(h, (uint64_t)node->version);
-        for (k = 0; k < node->input_count; k++) {
-            h = epctx__hash_str(h, node->inputs[k]);
-        }
-        for (k = 0; k < node->output_count; k++) {
-            h = epctx__hash_str(h, node->outputs[k]);
+        for (k = 0; k < node->input_count + node->output_count; k++) {
+            h = epctx__hash_str(h, k < node->input_count ? node->inputs[k]
+                                                         : node->outputs[k - node->input_count]);
         }
         for (k = 0; k < node->attr_count; k++) {
             h = epctx__hash_attr(h, &node->attrs[k]);
@@ -14788,34 +14778,27 @@ EPCTX_API uint64_t epctx_notes_hash(epctx_str notes)
 
 /* -- weightless contexts -- */
 
-static bool epctx__ref_end(epctx_str *rest, char end)
-{
-    if (rest->size == 0 || rest->data[0] != end) {
-        return false;
-    }
-    epctx__str_skip(rest, 1);
-    return true;
-}
-
 /* Text with its length in front and `end` behind it. */
 static bool epctx__ref_text(epctx_str *rest, char end, epctx_str *out)
 {
     uint64_t size;
-    if (!epctx__cut_number(rest, ' ', &size) || size > rest->size) {
+    if (!epctx__cut_number(rest, ' ', &size) || size >= rest->size || rest->data[size] != end) {
         return false;
     }
     out->data = rest->data;
     out->size = (size_t)size;
-    epctx__str_skip(rest, out->size);
-    return epctx__ref_end(rest, end);
+    epctx__str_skip(rest, out->size + 1);
+    return true;
 }
 
 EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out)
 {
     epctx_str at = *rest;
-    if (!epctx__cut_number(&at, ' ', &out->size) || !epctx_str_take_hash(&at, &out->hash) ||
-        !epctx__ref_end(&at, ' ') || !epctx__cut_number(&at, ' ', &out->offset) ||
-        !epctx__ref_text(&at, ' ', &out->name) || !epctx__ref_text(&at, '\n', &out->location)) {
+    bool sized = epctx__cut_number(&at, ' ', &out->size);
+    epctx_str hash = epctx_str_cut(&at, ' ');
+    if (!sized || !epctx_str_take_hash(&hash, &out->hash) || hash.size > 0 ||
+        !epctx__cut_number(&at, ' ', &out->offset) || !epctx__ref_text(&at, ' ', &out->name) ||
+        !epctx__ref_text(&at, '\n', &out->location)) {
         return false;
     }
     *rest = at;
@@ -14825,28 +14808,24 @@ EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out)
 EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const epctx_tensor *tensor,
                                            const char *file, epctx_error *error)
 {
+    bool found = tensor != NULL && tensor->data != NULL;
     uint64_t hash;
     epctx_error_clear(error);
-    if (tensor == NULL || tensor->data == NULL) {
+    if (!found || tensor->size != ref->size) {
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "source model '%s': initializer '%S' was compiled, expected %u bytes "
-                          "with hash %x, found none: it is another model, compile again",
-                          file, &ref->name, ref->size, ref->hash);
-    }
-    if (tensor->size != ref->size) {
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "source model '%s': initializer '%S' was compiled with %u bytes, found "
-                          "%u: it is another model, compile again",
-                          file, &ref->name, ref->size, (uint64_t)tensor->size);
+                          found ? "source model '%s': initializer '%S' was compiled with %u bytes, "
+                                  "found %u: it is another model, compile again"
+                                : "source model '%s': initializer '%S' was compiled with %u bytes, "
+                                  "found none: it is another model, compile again",
+                          file, &ref->name, ref->size, (uint64_t)(found ? tensor->size : 0));
     }
     hash = epctx_hash(tensor->data, tensor->size, 0);
-    if (hash != ref->hash) {
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "source model '%s': initializer '%S' has hash %x, expected %x as it was "
-                          "compiled: it has changed, compile again",
-                          file, &ref->name, hash, ref->hash);
-    }
-    return EPCTX_OK;
+    return hash == ref->hash
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_CONTEXT,
+                            "source model '%s': initializer '%S' has hash %x, expected %x as "
+                            "compiled: it has changed, compile again",
+                            file, &ref->name, hash, ref->hash);
 }
 
 EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error)
@@ -15160,50 +15139,48 @@ static epctx_status epctx__ep_names(epctx_ep *ep, const epctx_value *values, siz
 }
 
 /* The EPContext node of a piece: exactly the piece's boundary. */
-static void epctx__ep_content(const epctx_ep *ep, size_t index, epctx_epnode *out)
-{
-    *out = epctx_epnode_default();
-    out->present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE |
-                   1u << EPCTX_EP_EP_SDK_VERSION | 1u << EPCTX_EP_HARDWARE_ARCHITECTURE |
-                   1u << EPCTX_EP_PARTITION_NAME | 1u << EPCTX_EP_SOURCE | 1u << EPCTX_EP_NOTES;
-    out->main_context = index == 0;
-    out->embed_mode = ep->opts.embed;
-    out->ep_sdk_version = epctx_str_of(ep->backend->sdk_version);
-    out->hardware_architecture = epctx_str_of(ep->backend->hardware_architecture);
-    out->partition_name = ep->graphs[index].name;
-    out->source = epctx_str_of(ep->backend->source);
-    if (index == 0) {
-        out->present |= 1u << EPCTX_EP_EP_CACHE_CONTEXT;
-        out->ep_cache_context = epctx_str_of(ep->opts.binary);
-        if (ep->opts.embed) {
-            out->ep_cache_context.data = (const char *)ep->binary.data;
-            out->ep_cache_context.size = ep->binary.size;
-        }
-    }
-    if (ep->backend->max_size_fn != NULL) {
-        out->present |= 1u << EPCTX_EP_MAX_SIZE;
-        out->max_size = ep->max_size;
-    }
-}
-
-static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
-                                   epctx_error *error)
+static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node, epctx_error *error)
 {
     const size_t notes_size = sizeof EPCTX__HASH_KEY + 16;
     const epctx_graph *graph = ep->pieces[index].graph;
+    epctx_epnode out = epctx_epnode_default();
     epctx_attr *attrs;
-    epctx_epnode content;
     epctx_str weights;
     epctx_text notes;
     char *memory;
     EPCTX__NEW(attrs, epctx_attr, EPCTX_EP_ATTR_COUNT + 1, ep->arena, error);
     EPCTX__NEW(memory, char, notes_size, ep->arena, error);
+    EPCTX__TRY(epctx__ep_weights(ep, graph, &weights, error));
     notes = epctx_text_of(memory, notes_size);
     epctx_text_put(&notes, epctx_str_of(EPCTX__HASH_KEY));
     epctx_text_put_hex(&notes, ep->graphs[index].hash, 16);
-    epctx__ep_content(ep, index, &content);
-    content.notes = epctx_text_str(&notes);
-    node->name = content.partition_name;
+    out.present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE |
+                  1u << EPCTX_EP_EP_SDK_VERSION | 1u << EPCTX_EP_HARDWARE_ARCHITECTURE |
+                  1u << EPCTX_EP_PARTITION_NAME | 1u << EPCTX_EP_SOURCE | 1u << EPCTX_EP_NOTES;
+    out.main_context = index == 0;
+    out.embed_mode = ep->opts.embed;
+    out.ep_sdk_version = epctx_str_of(ep->backend->sdk_version);
+    out.hardware_architecture = epctx_str_of(ep->backend->hardware_architecture);
+    out.partition_name = ep->graphs[index].name;
+    out.source = epctx_str_of(ep->backend->source);
+    out.notes = epctx_text_str(&notes);
+    if (index == 0) {
+        out.present |= 1u << EPCTX_EP_EP_CACHE_CONTEXT;
+        out.ep_cache_context = epctx_str_of(ep->opts.binary);
+        if (ep->opts.embed) {
+            out.ep_cache_context.data = (const char *)ep->binary.data;
+            out.ep_cache_context.size = ep->binary.size;
+        }
+    }
+    if (ep->backend->max_size_fn != NULL) {
+        out.present |= 1u << EPCTX_EP_MAX_SIZE;
+        out.max_size = ep->max_size;
+    }
+    if (weights.size > 0 && epctx_str_of(ep->opts.source_model).size > 0) {
+        out.onnx_model_filename = epctx_str_of(ep->opts.source_model);
+        out.present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
+    }
+    node->name = out.partition_name;
     node->op_type = epctx_str_of(EPCTX_OP_TYPE);
     node->domain = epctx_str_of(EPCTX_DOMAIN);
     node->version = 1;
@@ -15211,18 +15188,13 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
     node->output_count = graph->output_count;
     EPCTX__TRY(epctx__ep_names(ep, graph->inputs, graph->input_count, &node->inputs, error));
     EPCTX__TRY(epctx__ep_names(ep, graph->outputs, graph->output_count, &node->outputs, error));
-    EPCTX__TRY(epctx__ep_weights(ep, graph, &weights, error));
-    if (weights.size > 0 && ep->opts.source_model != NULL && ep->opts.source_model[0] != '\0') {
-        content.onnx_model_filename = epctx_str_of(ep->opts.source_model);
-        content.present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
-    }
     node->attrs = attrs;
-    node->attr_count = epctx_epnode_attrs(&content, attrs);
+    node->attr_count = epctx_epnode_attrs(&out, attrs);
     if (weights.size > 0) {
-        epctx_attr *attr = &attrs[node->attr_count++];
-        attr->name = epctx_str_of(EPCTX_WEIGHTS_ATTR);
-        attr->type = EPCTX_ATTR_STRING;
-        attr->s = weights;
+        attrs += node->attr_count++;
+        attrs->name = epctx_str_of(EPCTX_WEIGHTS_ATTR);
+        attrs->type = EPCTX_ATTR_STRING;
+        attrs->s = weights;
     }
     return EPCTX_OK;
 }
@@ -17673,6 +17645,7 @@ typedef struct epctx__loading {
     epctx__binary_file file; /* where files are */
     bool changes;            /* embedded contexts are in a mapped file */
     uint64_t size;           /* of the binary that the model was compiled with; 0: not known */
+    epctx_list ours; /* epctx_bound: a node that is not ours, one of millions, gets no room */
     epctx__owner *owners;
     size_t owner_count;
     epctx_map taken;       /* graphs that this set has */
@@ -17756,8 +17729,6 @@ static bool epctx__load_claims(const epctx__loading *l, epctx_str source)
                : epctx_str_is(source, l->loaded->backend->source);
 }
 
-/* -- contexts -- */
-
 /* Where the context of a node is. A file need not be there any more when the workspace has its
  * graphs. */
 static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bound,
@@ -17813,22 +17784,16 @@ static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epc
     return EPCTX_OK;
 }
 
-/* -- graphs -- */
-
-/* A node without a context of its own is looked for in those of the others. This many misses no
- * real model has; without a limit the time would grow with nodes times contexts. */
+/* Contexts of others in which secondary nodes were looked for in vain: no real model has so many.
+ * Without a limit the time would grow with nodes times contexts. */
 #define EPCTX__MISSES 131072u
 
 /* The graph of a node from the context of `owner`. How: from what is open; from what waits in the
  * workspace; or from what is loaded now. */
-typedef enum epctx__load_how {
-    EPCTX__LOAD_OPEN,
-    EPCTX__LOAD_WAITS,
-    EPCTX__LOAD_NOW
-} epctx__load_how;
+enum { EPCTX__LOAD_OPEN, EPCTX__LOAD_WAITS, EPCTX__LOAD_NOW };
 
 static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epctx__owner *owner,
-                                     epctx__load_how how, epctx_error *error)
+                                     int how, epctx_error *error)
 {
     const char *about = owner == bound->owner ? NULL : "main_context";
     epctx_workspace *w = l->loaded->workspace;
@@ -17881,7 +17846,7 @@ static epctx_status epctx__load_find(epctx__loading *l, epctx_bound *bound, epct
             if (how == EPCTX__LOAD_OPEN ? owner->entry == NULL : owner->file.name.size == 0) {
                 continue;
             }
-            status = epctx__load_take(l, bound, owner, (epctx__load_how)how, error);
+            status = epctx__load_take(l, bound, owner, how, error);
             if (status != EPCTX_ERR_CONTEXT) {
                 return status;
             }
@@ -17903,14 +17868,12 @@ static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, e
     epctx_str rest = bound->weights;
     epctx_weight_ref ref;
     epctx_tensor *tensors;
-    epctx_error local;
     size_t count = 0;
     size_t i;
     if (bound->weights.size == 0) {
         return EPCTX_OK;
     }
     l->attribute = EPCTX_WEIGHTS_ATTR;
-    error = error != NULL ? error : &local;
     epctx_error_clear(error);
     while (epctx_next_weight(&rest, &ref)) {
         count++;
@@ -17926,8 +17889,7 @@ static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, e
     }
     EPCTX__NEW(tensors, epctx_tensor, count, &l->loaded->arena, error);
     rest = bound->weights;
-    for (i = 0; i < count; i++) {
-        epctx_next_weight(&rest, &ref);
+    for (i = 0; epctx_next_weight(&rest, &ref); i++) {
         EPCTX__TRY(l->opts.weight_fn(l->opts.weight_user, bound, &ref, &tensors[i], error));
     }
     EPCTX__TRY(b->weights_fn(b->self, bound->graph, tensors, count, error));
@@ -17945,7 +17907,17 @@ static epctx_status epctx__load_bind(epctx__loading *l, epctx_bound *bound, epct
     return epctx__load_weights(l, bound, error);
 }
 
-/* -- all of it -- */
+/* A node that is ours. */
+static epctx_status epctx__load_add(epctx__loading *l, size_t index, epctx_bound **out,
+                                    epctx_error *error)
+{
+    *out = (epctx_bound *)epctx_list_add(&l->ours, &l->loaded->arena, sizeof **out);
+    if (*out == NULL) {
+        return epctx__nomem(error, l->loaded->arena.missing);
+    }
+    (*out)->index = index;
+    return EPCTX_OK;
+}
 
 static epctx_status epctx__load_bound(epctx__loading *l, epctx_error *error)
 {
@@ -17953,6 +17925,9 @@ static epctx_status epctx__load_bound(epctx__loading *l, epctx_error *error)
     size_t done = 0;
     size_t i;
     int step;
+    loaded->bound = (epctx_bound *)l->ours.items;
+    loaded->bound_count = l->ours.count;
+    EPCTX__NEW(l->owners, epctx__owner, loaded->bound_count, &loaded->arena, error);
     /* Checks first. Then who brings a binary: the others find it loaded. */
     for (step = 0; step < 3; step++) {
         for (i = 0; i < loaded->bound_count; i++) {
@@ -18067,25 +18042,20 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded)
 static epctx_status epctx__load_records(epctx__loading *l, const epctx_node *nodes, size_t count,
                                         epctx_error *error)
 {
-    epctx_loaded *loaded = l->loaded;
+    epctx_bound *bound;
     size_t i;
-    EPCTX__NEW(loaded->bound, epctx_bound, count, &loaded->arena, error);
-    EPCTX__NEW(l->owners, epctx__owner, count, &loaded->arena, error);
     for (i = 0; i < count; i++) {
         const epctx_attr *source = epctx_node_attr(&nodes[i], "source");
         const epctx_attr *weights = epctx_node_attr(&nodes[i], EPCTX_WEIGHTS_ATTR);
-        epctx_bound *bound = &loaded->bound[loaded->bound_count];
-        if (!epctx_str_is(nodes[i].op_type, EPCTX_OP_TYPE) ||
-            !epctx_str_is(nodes[i].domain, EPCTX_DOMAIN) ||
-            !epctx__load_claims(l, source != NULL ? source->s : epctx_str_of(NULL))) {
-            continue;
+        if (epctx_str_is(nodes[i].op_type, EPCTX_OP_TYPE) &&
+            epctx_str_is(nodes[i].domain, EPCTX_DOMAIN) &&
+            epctx__load_claims(l, source != NULL ? source->s : epctx_str_of(NULL))) {
+            EPCTX__TRY(epctx__load_add(l, i, &bound, error));
+            EPCTX__TRY(epctx_epnode_from_record(&nodes[i], &bound->node, error));
+            bound->weights = weights != NULL ? weights->s : epctx_str_of(NULL);
         }
-        EPCTX__TRY(epctx_epnode_from_record(&nodes[i], &bound->node, error));
-        bound->index = i;
-        bound->weights = weights != NULL ? weights->s : epctx_str_of(NULL);
-        loaded->bound_count++;
     }
-    loaded->other_nodes = count - loaded->bound_count;
+    l->loaded->other_nodes = count - l->ours.count;
     return epctx__load_bound(l, error);
 }
 
@@ -18138,39 +18108,15 @@ static epctx_status epctx__weights_find(const epctx__loading *l, epctx_str name,
                             &name, why.message);
 }
 
-static epctx_status epctx__weights_open(const epctx__loading *l, const char *path, epctx_model *out,
-                                        epctx_error *error)
-{
-    const epctx_model *model = l->model;
-    epctx_arena *arena = &l->loaded->arena;
-    epctx_open_opts how;
-    epctx_str folder = epctx_str_of(NULL);
-    memset(&how, 0, sizeof how);
-    how.allocator = &arena->allocator;
-    how.io = epctx_model_io(model);
-    how.path_flags = model->path_flags;
-    how.limits = model->limits;
-    how.external_folder = model->external_folder;
-    if (path[0] != '\0') {
-        return epctx_model_open_file(out, path, &how, error);
-    }
-    /* Bytes have no folder, nor need one. */
-    if (epctx_str_of(model->external_folder).size == 0 &&
-        epctx_path_base(epctx_str_of(model->path), epctx_str_of(l->opts.context_file_path), &folder,
-                        NULL) == EPCTX_OK) {
-        EPCTX__TRY(epctx__copy(arena, folder.size > 0 ? folder : epctx_str_of("."),
-                               &how.external_folder, error));
-    }
-    return epctx_model_open_memory(out, l->opts.source_model.data, l->opts.source_model.size, &how,
-                                   error);
-}
-
 /* The source of a node. Nodes may write the path of one model in many ways: it is opened once. */
 static epctx_status epctx__weights_source(epctx__loading *l, epctx_str name, epctx_error *error)
 {
+    const epctx_model *model = l->model;
     epctx_arena *arena = &l->loaded->arena;
     epctx__weight_model *source = l->loaded->sources;
     char path[EPCTX_PATH_MAX];
+    epctx_open_opts how;
+    epctx_str folder;
     epctx_cursor it;
     epctx_tensor_view tensor;
     size_t count = 0;
@@ -18183,7 +18129,25 @@ static epctx_status epctx__weights_source(epctx__loading *l, epctx_str name, epc
         return EPCTX_OK;
     }
     EPCTX__NEW(source, epctx__weight_model, 1, arena, error);
-    EPCTX__TRY(epctx__weights_open(l, path, &source->model, error));
+    memset(&how, 0, sizeof how);
+    how.allocator = &arena->allocator;
+    how.io = epctx_model_io(model);
+    how.path_flags = model->path_flags;
+    how.limits = model->limits;
+    how.external_folder = model->external_folder;
+    if (path[0] != '\0') {
+        EPCTX__TRY(epctx_model_open_file(&source->model, path, &how, error));
+    } else {
+        /* Bytes have no folder, nor need one. */
+        if (epctx_str_of(how.external_folder).size == 0 &&
+            epctx_path_base(epctx_str_of(model->path), epctx_str_of(l->opts.context_file_path),
+                            &folder, NULL) == EPCTX_OK) {
+            EPCTX__TRY(epctx__copy(arena, folder.size > 0 ? folder : epctx_str_of("."),
+                                   &how.external_folder, error));
+        }
+        EPCTX__TRY(epctx_model_open_memory(&source->model, l->opts.source_model.data,
+                                           l->opts.source_model.size, &how, error));
+    }
     source->next = l->loaded->sources;
     l->loaded->sources = l->source = source;
     it = epctx_graph_initializers(epctx_model_graph(&source->model));
@@ -18236,8 +18200,7 @@ static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *
     epctx_error why;
     if (error == NULL || file == NULL || l->owners->path == NULL ||
         !epctx_str_eq(file->name, made->name) ||
-        (status != EPCTX_ERR_CONTEXT && status != EPCTX_ERR_VERSION &&
-         status != EPCTX_ERR_BACKEND) ||
+        (status != EPCTX_ERR_CONTEXT && status != EPCTX_ERR_VERSION) ||
         epctx__binary_read(file, &mapping, NULL) != EPCTX_OK) {
         return;
     }
@@ -18250,36 +18213,22 @@ static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *
     file->io->unmap_fn(file->io->user, &mapping);
 }
 
-static bool epctx__load_is_ours(const epctx__loading *l, const epctx_node_view *node)
-{
-    return epctx_node_is_epnode(node) && epctx__load_claims(l, epctx_node_attr_str(node, "source"));
-}
-
 static epctx_status epctx__load_views(epctx__loading *l, epctx_error *error)
 {
-    epctx_loaded *loaded = l->loaded;
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(l->model));
-    epctx_cursor ahead = it;
     epctx_node_view node;
-    size_t ours = 0;
-    size_t index = 0;
-    while (epctx_next_node(&ahead, &node)) {
-        ours += epctx__load_is_ours(l, &node);
-    }
-    /* A node that is not ours gets no room for a context: it may be one of millions. */
-    EPCTX__NEW(loaded->bound, epctx_bound, ours, &loaded->arena, error);
-    EPCTX__NEW(l->owners, epctx__owner, ours, &loaded->arena, error);
-    for (; epctx_next_node(&it, &node); index++) {
-        if (epctx__load_is_ours(l, &node)) {
-            epctx_bound *bound = &loaded->bound[loaded->bound_count];
+    epctx_bound *bound;
+    size_t index;
+    for (index = 0; epctx_next_node(&it, &node); index++) {
+        if (epctx_node_is_epnode(&node) &&
+            epctx__load_claims(l, epctx_node_attr_str(&node, "source"))) {
+            EPCTX__TRY(epctx__load_add(l, index, &bound, error));
             EPCTX__TRY(epctx_epnode_read(&node, &bound->node, error));
-            bound->index = index;
             bound->view = node;
             bound->weights = epctx_node_attr_str(&node, EPCTX_WEIGHTS_ATTR);
-            loaded->bound_count++;
         }
     }
-    loaded->other_nodes = index - ours;
+    l->loaded->other_nodes = index - l->ours.count;
     return epctx__load_bound(l, error);
 }
 

@@ -116,8 +116,8 @@ static others others_of(const session *s)
 static bool next_other(const session *s, others *all, epctx_node_view *node)
 {
     while (epctx_next_node(&all->it, node)) {
-        const bool ours = all->bound < s->loaded.bound_count &&
-                          s->loaded.bound[all->bound].index == all->at;
+        const bool ours =
+            all->bound < s->loaded.bound_count && s->loaded.bound[all->bound].index == all->at;
         all->at++;
         if (!ours) return true;
         all->bound++;

@@ -27,8 +27,7 @@ static epctx_status check_fresh(const cache *c, epctx_error *why)
     fresh.source_path = c->model_path;
     fresh.gen = c->opts.gen;
     fresh.fast = c->opts.fast;
-    verdict =
-        epctx_check_fresh(&c->opened->model, c->backend->source, c->backend, &fresh, why);
+    verdict = epctx_check_fresh(&c->opened->model, c->backend->source, c->backend, &fresh, why);
     if (verdict == EPCTX_FRESH) {
         return EPCTX_OK;
     }
