@@ -4554,7 +4554,7 @@ static epctx_status epctx__io_error(epctx_error *error, const char *what, const 
 #define EPCTX__UNMAP(data, size) UnmapViewOfFile(data)
 #define EPCTX__PROCESS()         GetCurrentProcessId()
 #define EPCTX__REASON()          GetLastError()
-#define EPCTX__LINKED()          (GetLastError() == ERROR_CANT_RESOLVE_FILENAME) /* epctx__real_is */
+#define EPCTX__LINKED()          (GetLastError() == ERROR_CANT_RESOLVE_FILENAME)
 
 typedef HANDLE epctx__handle;
 typedef DWORD epctx__stat; /* attributes */
@@ -4621,80 +4621,54 @@ static bool epctx__wide(const epctx_io_file *file, const char *name, WCHAR out[E
     return true;
 }
 
-/* Opens a file or folder, through links. `access` 0: only to examine it. */
-static HANDLE epctx__wide_open(const epctx_io_file *file, const char *name, DWORD access)
+/* Opens a file or folder (`access` 0: only to examine it), or makes one to write. `inside`: it must
+ * really be where its path says, through no link. */
+static HANDLE epctx__wide_open(const epctx_io_file *file, const char *name, DWORD access,
+                               bool inside)
 {
-    DWORD share = FILE_SHARE_READ | FILE_SHARE_DELETE; /* who reads wants no changes */
+    const bool make = access == GENERIC_WRITE;
+    DWORD share = FILE_SHARE_DELETE | (make ? 0 : FILE_SHARE_READ) |
+                  (access == 0 ? FILE_SHARE_WRITE : 0); /* who reads wants no changes */
     WCHAR wide[EPCTX__WIDE_MAX];
-    return epctx__wide(file, name, wide)
-               ? CreateFileW(wide, access, access == 0 ? share | FILE_SHARE_WRITE : share, NULL,
-                             OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, NULL)
-               : EPCTX__NO_HANDLE;
+    WCHAR real[EPCTX__WIDE_MAX];
+    HANDLE opened;
+    DWORD size;
+    if (!epctx__wide(file, name, wide)) {
+        return EPCTX__NO_HANDLE;
+    }
+    opened = CreateFileW(wide, access, share, NULL, make ? CREATE_NEW : OPEN_EXISTING,
+                         FILE_FLAG_BACKUP_SEMANTICS, NULL);
+    if (opened == EPCTX__NO_HANDLE || !inside) {
+        return opened;
+    }
+    size = GetFinalPathNameByHandleW(opened, real, EPCTX__WIDE_MAX, 0);
+    if (size > 0 && size < EPCTX__WIDE_MAX && wcsncmp(real, wide, size) == 0 &&
+        (wide[size] == L'\0' || wcscmp(wide + size, L"\\") == 0)) {
+        return opened;
+    }
+    CloseHandle(opened);
+    if (make) {
+        DeleteFileW(wide);
+    }
+    SetLastError(ERROR_CANT_RESOLVE_FILENAME);
+    return EPCTX__NO_HANDLE;
 }
 
-/* The path of an open file, without links, as "C:/folder/file" or "//server/share/file". */
-static bool epctx__real_of(HANDLE file, char out[EPCTX_PATH_MAX])
-{
-    WCHAR wide[EPCTX__WIDE_MAX];
-    WCHAR *from = wide;
-    DWORD count = GetFinalPathNameByHandleW(file, wide, EPCTX__WIDE_MAX, 0);
-    if (count >= EPCTX__WIDE_MAX) {
-        SetLastError(ERROR_FILENAME_EXCED_RANGE);
-    }
-    if (count == 0 || count >= EPCTX__WIDE_MAX) {
-        return false;
-    }
-    if (wcsncmp(wide, L"\\\\?\\UNC\\", 8) == 0) {
-        from = wide + 6;
-        *from = L'\\';
-    } else if (wcsncmp(wide, L"\\\\?\\", 4) == 0) {
-        from = wide + 4;
-    }
-    count = (DWORD)WideCharToMultiByte(CP_UTF8, 0, from, -1, out, EPCTX_PATH_MAX, NULL, NULL);
-    for (; count > 0 && *out != '\0'; out++) {
-        *out = *out == '\\' ? '/' : *out;
-    }
-    return count > 0;
-}
-
-/* Whether the open file really lies at the first `size` bytes of `path`, "/" aside; closes it when
- * it does not. */
-static bool epctx__real_is(HANDLE file, const char *path, size_t size)
-{
-    char real[EPCTX_PATH_MAX];
-    if (file == EPCTX__NO_HANDLE) {
-        return false;
-    }
-    if (epctx__real_of(file, real)) {
-        size_t length = strlen(real);
-        if (strncmp(real, path, length) == 0 &&
-            (length == size || (length + 1 == size && path[length] == '/'))) {
-            return true;
-        }
-        SetLastError(ERROR_CANT_RESOLVE_FILENAME);
-    }
-    CloseHandle(file);
-    return false;
-}
-
-/* Opens a file for reading; below `root` it looks afterwards where that really is. */
 static HANDLE epctx__sys_open(const char *root, const char *name)
 {
     char path[EPCTX_PATH_MAX];
-    HANDLE file;
     if (epctx__io_path(root, name, path, NULL) != EPCTX_OK) {
         SetLastError(ERROR_FILENAME_EXCED_RANGE);
         return EPCTX__NO_HANDLE;
     }
-    file = epctx__wide_open(NULL, path, GENERIC_READ);
-    return root == NULL || epctx__real_is(file, path, strlen(path)) ? file : EPCTX__NO_HANDLE;
+    return epctx__wide_open(NULL, path, GENERIC_READ, root != NULL);
 }
 
 /* Of what has that path, or (NULL) of an open file. */
 static bool epctx__sys_stat(const char *path, HANDLE file, epctx_file_info *out)
 {
     BY_HANDLE_FILE_INFORMATION info;
-    file = path != NULL ? epctx__wide_open(NULL, path, 0) : file;
+    file = path != NULL ? epctx__wide_open(NULL, path, 0, false) : file;
     if (file == EPCTX__NO_HANDLE) {
         return false;
     }
@@ -4746,14 +4720,32 @@ static void *epctx__sys_map(HANDLE file, size_t size)
     return data;
 }
 
+/* As "C:/folder/file" or "//server/share/file". */
 static bool epctx__sys_real(const char *path, char out[EPCTX_PATH_MAX])
 {
-    HANDLE file = epctx__wide_open(NULL, path, 0);
-    bool done = file != EPCTX__NO_HANDLE && epctx__real_of(file, out);
-    if (file != EPCTX__NO_HANDLE) {
-        CloseHandle(file);
+    HANDLE file = epctx__wide_open(NULL, path, 0, false);
+    WCHAR wide[EPCTX__WIDE_MAX];
+    WCHAR *from = wide;
+    DWORD size;
+    if (file == EPCTX__NO_HANDLE) {
+        return false;
     }
-    return done;
+    size = GetFinalPathNameByHandleW(file, wide, EPCTX__WIDE_MAX, 0);
+    CloseHandle(file);
+    if (size == 0 || size >= EPCTX__WIDE_MAX) {
+        return false;
+    }
+    if (wcsncmp(wide, L"\\\\?\\UNC\\", 8) == 0) {
+        from = wide + 6;
+        *from = L'\\';
+    } else if (wcsncmp(wide, L"\\\\?\\", 4) == 0) {
+        from = wide + 4;
+    }
+    size = (DWORD)WideCharToMultiByte(CP_UTF8, 0, from, -1, out, EPCTX_PATH_MAX, NULL, NULL);
+    for (; size > 0 && *out != '\0'; out++) {
+        *out = *out == '\\' ? '/' : *out;
+    }
+    return size > 0;
 }
 
 static epctx_status epctx__file_list(void *user, const char *folder,
@@ -4784,10 +4776,9 @@ static epctx_status epctx__file_list(void *user, const char *folder,
 /* Below a folder: the folder of file->path really is there. */
 static bool epctx__sys_enter(const char *root, const char *folder, epctx_io_file *file)
 {
-    HANDLE there = root != NULL ? epctx__wide_open(file, ".", 0) : EPCTX__NO_HANDLE;
-    size_t size = epctx_path_folder(epctx_str_of(file->path)).size;
+    HANDLE there = root != NULL ? epctx__wide_open(file, ".", 0, true) : EPCTX__NO_HANDLE;
     (void)folder;
-    return root == NULL || (epctx__real_is(there, file->path, size) && CloseHandle(there));
+    return root == NULL || (there != EPCTX__NO_HANDLE && CloseHandle(there));
 }
 
 #define epctx__sys_mode(file, old) true
@@ -4807,29 +4798,11 @@ static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *na
     return (*there & FILE_ATTRIBUTE_DIRECTORY) != 0 ? EPCTX_FILE_FOLDER : EPCTX_FILE_REGULAR;
 }
 
-/* Below a folder it looks afterwards where the new file really is. */
 static HANDLE epctx__sys_make(const epctx_io_file *file, const char *name, int mode)
 {
-    WCHAR wide[EPCTX__WIDE_MAX];
-    char path[EPCTX_PATH_MAX];
-    HANDLE made;
-    if (name == NULL || mode == 0) {
-        return name != NULL ? epctx__wide_open(file, name, GENERIC_READ) : EPCTX__NO_HANDLE;
-    }
-    if (!epctx__wide(file, name, wide)) {
-        return EPCTX__NO_HANDLE;
-    }
-    made = CreateFileW(wide, GENERIC_WRITE, FILE_SHARE_DELETE, NULL, CREATE_NEW,
-                       FILE_ATTRIBUTE_NORMAL, NULL);
-    if (made != EPCTX__NO_HANDLE && (file->state & EPCTX__FILE_INSIDE) != 0 &&
-        epctx_path_join(epctx_path_folder(epctx_str_of(file->path)), epctx_str_of(name), path,
-                        sizeof path, NULL) == EPCTX_OK &&
-        !epctx__real_is(made, path, strlen(path))) {
-        DeleteFileW(wide);
-        SetLastError(ERROR_CANT_RESOLVE_FILENAME);
-        made = EPCTX__NO_HANDLE;
-    }
-    return made;
+    return name == NULL ? EPCTX__NO_HANDLE
+                        : epctx__wide_open(file, name, mode == 0 ? GENERIC_READ : GENERIC_WRITE,
+                                           mode != 0 && (file->state & EPCTX__FILE_INSIDE) != 0);
 }
 
 /* MOVEFILE_WRITE_THROUGH has flushed a folder. */
@@ -4887,9 +4860,8 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
         DWORD code = GetLastError();
         lock->descriptor = (intptr_t)file;
         if (file != EPCTX__NO_HANDLE) {
+            FILE_DISPOSITION_INFO gone = {TRUE}; /* with the handle, unless somebody uses it */
             LARGE_INTEGER size;
-            FILE_DISPOSITION_INFO gone;
-            gone.DeleteFile = TRUE; /* with the handle; a file with something in it is somebody's */
             if (GetFileSizeEx(file, &size) && size.QuadPart == 0) {
                 SetFileInformationByHandle(file, FileDispositionInfo, &gone, sizeof gone);
             }
