@@ -415,13 +415,12 @@ EPCTX_API bool epctx_file_same(const epctx_file_info *a, const epctx_file_info *
 
 /* A whole file in memory, read-only; with `handle` NULL there is nothing to give back.
  *
- * A mapping is the file itself: what another process writes into the file shows in it, and where it
- * cuts the file the next access ends this process (SIGBUS; Windows lets nobody cut a mapped file).
- * Only memory of our own prevents that. So files are replaced, never written in place, which
- * disturbs no mapping; context binaries are read into memory, so that what was checked is what runs
- * (EPCTX_PATH_IN_PLACE leaves them mapped); models and external data are mapped: bytes that change
- * can change what is read and written, but no access leaves the mapping. Where others may cut files
- * use epctx_io_private(), which maps nothing. */
+ * A mapping is the file itself: what another process writes shows in it, and after a cut the next
+ * access ends this process (SIGBUS; Windows allows no cut). Only memory of our own prevents that. So
+ * files are replaced, never written in place; context binaries are read into memory, so that what
+ * was checked is what runs (unless EPCTX_PATH_IN_PLACE); models and external data are mapped: bytes
+ * that change change what is read, but no access leaves the mapping. Where others may cut files use
+ * epctx_io_private(), which maps nothing. */
 typedef struct epctx_mapping {
     const uint8_t *data;
     size_t size;
@@ -455,8 +454,7 @@ typedef enum epctx_overwrite {
     EPCTX_OVERWRITE_BACKUP /* it stays as FILE~, or when that exists FILE~2, FILE~3 ... */
 } epctx_overwrite;
 
-/* File access as callbacks. Paths are UTF-8. Who fails returns a status and fills the error with
- * epctx_fail.
+/* File access as callbacks. Paths are UTF-8. Errors are set with epctx_fail.
  *
  * With `root` NULL, `name` is a path that the caller chose, and leads through links. Otherwise
  * `root` is a canonical folder and `name` is below it: no part of it may be a link
@@ -528,9 +526,8 @@ EPCTX_API const epctx_io *epctx_io_files(void);
  * being mapped: what others do to them afterwards does not matter, meanwhile it is EPCTX_ERR_IO. */
 EPCTX_API const epctx_io *epctx_io_private(void);
 
-/* The lock of a file: whoever writes that name with this library waits for it, for as long as
- * finished files take to come into place. A program takes it itself around reading, changing and
- * writing a model, and hands it to what writes (epctx_write_opts.lock), so that no change of another
+/* The lock of a file: this library takes it while finished files come into place. A program takes it
+ * around reading, changing and writing a model (epctx_write_opts.lock), so that no change of another
  * one gets lost. */
 typedef struct epctx_file_lock {
     const epctx_io *io;
@@ -546,34 +543,30 @@ EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_i
 EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock);
 
 /* Files that are buffers of the application: encrypted, in a database, in memory. Each goes through
- * a callback as a whole, as with ONNX Runtime's OrtReadNamedBufferFunc and OrtWriteNamedBufferFunc,
- * to which these are forwarded in a line each. A name is the path without ".", ".." and doubled "/"
- * where they can be left out; it may come from a model: do not trust it. A callback that fails
- * returns a status and may fill the error. Calls come from whichever thread calls the library, at
- * the same time if several do. */
+ * a callback as a whole, as with ONNX Runtime's OrtReadNamedBufferFunc and OrtWriteNamedBufferFunc.
+ * A name is the path without ".", ".." and doubled "/" where they can be left out; it may come from
+ * a model: do not trust it. A callback that fails may fill the error. Calls come from the threads
+ * that call the library, at the same time if several do. */
 typedef struct epctx_buffer_io {
     void *user;
-    /* EPCTX_ERR_NOT_FOUND when there is none. It stays as it is until free_fn. NULL: there are
-     * none. */
+    /* The buffer stays as it is until free_fn. EPCTX_ERR_NOT_FOUND: no such; NULL: there are none. */
     epctx_status (*read_fn)(void *user, const char *name, void **data, size_t *size,
                             epctx_error *error);
-    /* Takes back what read_fn gave, unless that was NULL. May be NULL. */
+    /* Takes back what read_fn gave. May be NULL. */
     void (*free_fn)(void *user, void *data, size_t size);
-    /* For who only wants to know whether there is one; errors as read_fn, which NULL leaves to do
-     * it. */
+    /* Whether there is one; errors as read_fn. NULL: read_fn is asked. */
     epctx_status (*size_fn)(void *user, const char *name, uint64_t *size, epctx_error *error);
-    /* One call for each buffer, with all of it; `data` is the library's. It replaces a buffer of
-     * that name, in whole or, when it fails, not at all. NULL: nothing can be written. */
+    /* One call with all of it; `data` is the library's. Replaces a buffer of that name as a whole
+     * or, when it fails, not at all. NULL: nothing can be written. */
     epctx_status (*write_fn)(void *user, const char *name, const void *data, size_t size,
                              epctx_error *error);
-    /* NULL (ORT has no such callback): what needs a buffer to go, such as replacing a model and its
-     * binary, cannot be done. */
+    /* NULL: what needs a buffer to go, such as replacing a model and its binary, is refused. */
     epctx_status (*remove_fn)(void *user, const char *name, epctx_error *error);
     const epctx_allocator *allocator; /* for what is being written; default malloc */
 } epctx_buffer_io;
 
-/* An io over the callbacks; borrows `buffers`. Every folder exists and has no links. What is written
- * is collected in memory and handed over in commit_fn, or never. */
+/* An io over the callbacks; borrows `buffers`. Every folder exists and has no links; there are no
+ * backups. What is written is collected in memory and handed over in commit_fn, or never. */
 EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers);
 
 /* ================================================================================================
@@ -5303,14 +5296,9 @@ static epctx_status epctx__file_canonical(void *user, const char *path, char *ou
 {
     char real[EPCTX_PATH_MAX];
     (void)user;
-    if (!epctx__sys_real(path, real)) {
-        return epctx__io_error(error, "resolve", path);
-    }
-    if (strlen(real) >= capacity) {
-        return epctx__file_failed(error, EPCTX_ERR_LIMIT, "the path is too long", path);
-    }
-    memcpy(out, real, strlen(real) + 1);
-    return EPCTX_OK;
+    return epctx__sys_real(path, real)
+               ? epctx_path_join(epctx_str_of(""), epctx_str_of(real), out, capacity, error)
+               : epctx__io_error(error, "resolve", path);
 }
 
 /* Fills in the path and enters its folder. */
@@ -5455,7 +5443,7 @@ static epctx_status epctx__file_sync(void *user, epctx_io_file *file, epctx_erro
 /* As epctx__sys_link. `exists` NULL: EPCTX_ERR_EXISTS, and EPCTX_ERR_UNSUPPORTED where files have one
  * name only, come without a message. */
 static epctx_status epctx__link_names(const epctx_io_file *from, const char *name,
-                                      const epctx_io_file *to, const char *made, const char *what,
+                                      const epctx_io_file *to, const char *made,
                                       const char *exists, epctx_error *error)
 {
     epctx_status status;
@@ -5464,12 +5452,15 @@ static epctx_status epctx__link_names(const epctx_io_file *from, const char *nam
     }
     status = epctx__sys_status();
     if (status != EPCTX_ERR_EXISTS && status != EPCTX_ERR_UNSUPPORTED) {
-        return epctx__io_error(error, what, to->path);
+        return epctx__io_error(error,
+                               exists != NULL ? "link" : name != NULL ? "keep" : "replace",
+                               to->path);
     }
-    return exists == NULL               ? status
-           : status == EPCTX_ERR_EXISTS ? epctx__file_failed(error, status, exists, to->path)
-                                        : epctx_fail(error, status,
-                                                     "'%s' cannot have a second name", to->path);
+    if (exists != NULL) {
+        epctx_fail(error, status, status == EPCTX_ERR_EXISTS ? exists : "cannot have a second name");
+        epctx_blame(error, to->path, NULL, NULL);
+    }
+    return status;
 }
 
 /* A durable copy of what has the file's name. */
@@ -5517,7 +5508,6 @@ static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to, 
 static epctx_status epctx__file_name(epctx_io_file *file, const char *from, const char *mark,
                                      char out[EPCTX_NAME_MAX], epctx_error *error)
 {
-    const char *what = from != NULL ? "keep" : "replace";
     epctx_status status = EPCTX_ERR_EXISTS;
     char name[EPCTX_NAME_MAX];
     unsigned number;
@@ -5527,7 +5517,7 @@ static epctx_status epctx__file_name(epctx_io_file *file, const char *from, cons
         } else {
             epctx__temp_name(file, number, name);
         }
-        status = epctx__link_names(file, from, file, name, what, NULL, error);
+        status = epctx__link_names(file, from, file, name, NULL, error);
         if (status == EPCTX_ERR_UNSUPPORTED && from != NULL) {
             status = epctx__file_copy(file, name, error);
         }
@@ -5537,7 +5527,7 @@ static epctx_status epctx__file_name(epctx_io_file *file, const char *from, cons
         return EPCTX_OK;
     }
     if (from == NULL && (status == EPCTX_ERR_EXISTS || status == EPCTX_ERR_UNSUPPORTED)) {
-        return epctx__io_error(error, what, file->path);
+        return epctx__io_error(error, "replace", file->path);
     }
     return status == EPCTX_ERR_EXISTS
                ? epctx__file_failed(error, status, "has 999 backups already: remove some",
@@ -5557,7 +5547,7 @@ static epctx_status epctx__file_place(epctx_io_file *file, epctx_overwrite overw
     epctx__stat there;
     EPCTX__TRY(epctx__file_free(file, overwrite, &kind, &there, error));
     if (kind == EPCTX_FILE_NONE) { /* replaces nothing, whoever was quicker */
-        status = epctx__link_names(file, NULL, file, base, "replace", NULL, error);
+        status = epctx__link_names(file, NULL, file, base, NULL, error);
         if (status != EPCTX_ERR_UNSUPPORTED) {
             return status == EPCTX_ERR_EXISTS ? EPCTX_ERR_CHANGED : status;
         }
@@ -5637,7 +5627,7 @@ static epctx_status epctx__file_second(void *user, epctx_io_file *file, const ch
                                        epctx_error *error)
 {
     (void)user;
-    EPCTX__TRY(epctx__link_names(file, NULL, file, name, "link", "its second name is taken", error));
+    EPCTX__TRY(epctx__link_names(file, NULL, file, name, "its second name is taken", error));
     memcpy(file->second, name, strlen(name) + 1);
     return epctx__file_flush(file, true, error);
 }
@@ -5668,7 +5658,7 @@ static epctx_status epctx__file_link(void *user, const char *root, const char *f
     status = epctx__file_at(root, to, &made, error);
     if (status == EPCTX_OK) {
         const char *base = epctx__file_base(&made);
-        status = epctx__link_names(&old, epctx__file_base(&old), &made, base, "link",
+        status = epctx__link_names(&old, epctx__file_base(&old), &made, base,
                                    "exists already", error);
         if (status == EPCTX_OK) {
             status = epctx__file_flush(&made, true, error);
