@@ -4466,13 +4466,6 @@ static epctx_status epctx__file_failed(epctx_error *error, epctx_status status, 
     return status;
 }
 
-/* `root`/`name`; `root` NULL: `name`. */
-static epctx_status epctx__io_path(const char *root, const char *name, char out[EPCTX_PATH_MAX],
-                                   epctx_error *error)
-{
-    return epctx_path_join(epctx_str_of(root), epctx_str_of(name), out, EPCTX_PATH_MAX, error);
-}
-
 /* `base`, `mark` and, from 2 on, `number` as one name of at most `most` bytes: FILE~, FILE~2 ... What
  * is too much goes from the end of `base`, whole UTF-8 characters. */
 static void epctx__name_end(char out[EPCTX_NAME_MAX], const char *base, const char *mark,
@@ -4552,10 +4545,7 @@ static epctx_status epctx__io_error(epctx_error *error, const char *what, const 
 typedef HANDLE epctx__handle;
 typedef DWORD epctx__stat; /* attributes */
 
-static const struct epctx__reason {
-    DWORD code;
-    epctx_status status;
-} epctx__reasons[] = {
+static const DWORD epctx__reasons[][2] = {
     {ERROR_FILE_NOT_FOUND, EPCTX_ERR_NOT_FOUND}, {ERROR_PATH_NOT_FOUND, EPCTX_ERR_NOT_FOUND},
     {ERROR_INVALID_NAME, EPCTX_ERR_NOT_FOUND},   {ERROR_BAD_NETPATH, EPCTX_ERR_NOT_FOUND},
     {ERROR_BAD_NET_NAME, EPCTX_ERR_NOT_FOUND},   {ERROR_ALREADY_EXISTS, EPCTX_ERR_EXISTS},
@@ -4650,7 +4640,8 @@ static HANDLE epctx__wide_open(const epctx_io_file *file, const char *name, DWOR
 static HANDLE epctx__sys_open(const char *root, const char *name)
 {
     char path[EPCTX_PATH_MAX];
-    if (epctx__io_path(root, name, path, NULL) != EPCTX_OK) {
+    if (epctx_path_join(epctx_str_of(root), epctx_str_of(name), path, sizeof path, NULL) !=
+        EPCTX_OK) {
         SetLastError(ERROR_FILENAME_EXCED_RANGE);
         return EPCTX__NO_HANDLE;
     }
@@ -4750,7 +4741,7 @@ static epctx_status epctx__file_list(void *user, const char *folder,
     char name[EPCTX_PATH_MAX];
     HANDLE search;
     (void)user;
-    EPCTX__TRY(epctx__io_path(folder, "*", name, error));
+    EPCTX__TRY(epctx_path_join(epctx_str_of(folder), epctx_str_of("*"), name, sizeof name, error));
     search = epctx__wide(NULL, name, wide) ? FindFirstFileW(wide, &entry) : INVALID_HANDLE_VALUE;
     if (search == INVALID_HANDLE_VALUE) {
         return epctx__io_error(error, "list", folder);
@@ -4883,10 +4874,7 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 typedef int epctx__handle;
 typedef struct stat epctx__stat;
 
-static const struct epctx__reason {
-    int code;
-    epctx_status status;
-} epctx__reasons[] = {
+static const int epctx__reasons[][2] = {
     {ENOENT, EPCTX_ERR_NOT_FOUND},   {ENOTDIR, EPCTX_ERR_NOT_FOUND},
     {EEXIST, EPCTX_ERR_EXISTS},      {EPERM, EPCTX_ERR_UNSUPPORTED},
     {EMLINK, EPCTX_ERR_UNSUPPORTED}, {EXDEV, EPCTX_ERR_UNSUPPORTED},
@@ -5162,8 +5150,8 @@ static epctx_status epctx__sys_status(void)
 {
     size_t i;
     for (i = 0; i < sizeof epctx__reasons / sizeof epctx__reasons[0]; i++) {
-        if (epctx__reasons[i].code == EPCTX__REASON()) {
-            return epctx__reasons[i].status;
+        if (epctx__reasons[i][0] == EPCTX__REASON()) {
+            return (epctx_status)epctx__reasons[i][1];
         }
     }
     return EPCTX_ERR_IO;
@@ -5307,7 +5295,8 @@ static epctx_status epctx__file_at(const char *root, const char *name, epctx_io_
 {
     char folder[EPCTX_PATH_MAX];
     memset(file, 0, sizeof *file);
-    EPCTX__TRY(epctx__io_path(root, name, file->path, error));
+    EPCTX__TRY(epctx_path_join(epctx_str_of(root), epctx_str_of(name), file->path,
+                               sizeof file->path, error));
     EPCTX__TRY(epctx_path_join(epctx_path_folder(epctx_str_of(name)), epctx_str_of("."), folder,
                                sizeof folder, error));
     file->descriptor = (intptr_t)EPCTX__NO_HANDLE;
@@ -5373,14 +5362,15 @@ static epctx_status epctx__file_make(epctx_io_file *file, epctx_error *error)
     /* A stricter mode holds from the start: who opens the file now could read it later. */
     mode = kind == EPCTX_FILE_REGULAR ? 0600 : 0666;
     made = epctx__sys_make(file, NULL, mode);
-    for (attempt = 0; made == EPCTX__NO_HANDLE; attempt++) {
-        if (attempt > 0 &&
-            (attempt == EPCTX__ATTEMPTS || epctx__sys_status() != EPCTX_ERR_EXISTS)) {
-            file->temp[0] = '\0';
-            return epctx__io_error(error, "create a temporary file beside it", file->path);
-        }
+    for (attempt = 0; made == EPCTX__NO_HANDLE && attempt < EPCTX__ATTEMPTS &&
+                      (attempt == 0 || epctx__sys_status() == EPCTX_ERR_EXISTS);
+         attempt++) {
         epctx__temp_name(file, attempt, file->temp);
         made = epctx__sys_make(file, file->temp, mode);
+    }
+    if (made == EPCTX__NO_HANDLE) {
+        file->temp[0] = '\0';
+        return epctx__io_error(error, "create a temporary file beside it", file->path);
     }
     file->descriptor = (intptr_t)made;
     return kind != EPCTX_FILE_REGULAR || epctx__sys_mode(made, &old)
@@ -5761,7 +5751,8 @@ static epctx_status epctx__buffers_name(const char *root, const char *name,
                                         char out[EPCTX_PATH_MAX], epctx_error *error)
 {
     char path[EPCTX_PATH_MAX];
-    EPCTX__TRY(epctx__io_path(root, name, path, error));
+    EPCTX__TRY(
+        epctx_path_join(epctx_str_of(root), epctx_str_of(name), path, sizeof path, error));
     EPCTX__TRY(epctx__buffers_canonical(NULL, path, out, EPCTX_PATH_MAX, error));
     if (out[0] == '.' && out[1] == '/') {
         memmove(out, out + 2, strlen(out + 2) + 1);
@@ -5860,23 +5851,19 @@ static epctx_status epctx__buffers_create(void *user, const char *root, const ch
                                           epctx_io_file *file, epctx_error *error)
 {
     const epctx_buffer_io *b = (const epctx_buffer_io *)user;
-    epctx_buffer pending;
+    epctx_buffer memory;
     memset(file, 0, sizeof *file);
     EPCTX__TRY(epctx__buffers_name(root, name, file->path, error));
     if (b->write_fn == NULL) {
         return epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED, "the application takes no buffers",
                                   file->path);
     }
-    epctx_buffer_init(&pending, b->allocator);
-    if (pending.allocator.alloc_fn != NULL) {
-        file->handle =
-            pending.allocator.alloc_fn(pending.allocator.user, sizeof(epctx__buffers_file));
-    }
-    if (file->handle == NULL) {
+    epctx_buffer_init(&memory, b->allocator);
+    if (epctx_buffer_append(&memory, NULL, sizeof(epctx__buffers_file)) != EPCTX_OK) {
         return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for a buffer to write");
     }
-    memset(file->handle, 0, sizeof(epctx__buffers_file));
-    ((epctx__buffers_file *)file->handle)->pending = pending;
+    file->handle = memory.data;
+    epctx_buffer_init(&((epctx__buffers_file *)file->handle)->pending, b->allocator);
     return EPCTX_OK;
 }
 
