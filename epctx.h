@@ -4520,7 +4520,7 @@ enum {
     EPCTX__FILE_LOCK = 16
 };
 
-static const char *epctx__file_base(const epctx_io_file *file)
+static const char *epctx__base(const epctx_io_file *file)
 {
     return epctx_path_file(epctx_str_of(file->path)).data;
 }
@@ -4546,15 +4546,13 @@ typedef HANDLE epctx__handle;
 typedef DWORD epctx__stat; /* attributes */
 
 static const DWORD epctx__reasons[][2] = {
-    {ERROR_FILE_NOT_FOUND, EPCTX_ERR_NOT_FOUND}, {ERROR_PATH_NOT_FOUND, EPCTX_ERR_NOT_FOUND},
-    {ERROR_INVALID_NAME, EPCTX_ERR_NOT_FOUND},   {ERROR_BAD_NETPATH, EPCTX_ERR_NOT_FOUND},
-    {ERROR_BAD_NET_NAME, EPCTX_ERR_NOT_FOUND},   {ERROR_ALREADY_EXISTS, EPCTX_ERR_EXISTS},
-    {ERROR_FILE_EXISTS, EPCTX_ERR_EXISTS},       {ERROR_NOT_SUPPORTED, EPCTX_ERR_UNSUPPORTED},
-    {ERROR_INVALID_FUNCTION, EPCTX_ERR_UNSUPPORTED},
-    {ERROR_TOO_MANY_LINKS, EPCTX_ERR_UNSUPPORTED},
-    {ERROR_NOT_SAME_DEVICE, EPCTX_ERR_UNSUPPORTED},
-    {ERROR_CANT_RESOLVE_FILENAME, EPCTX_ERR_PATH},
-    {ERROR_FILENAME_EXCED_RANGE, EPCTX_ERR_PATH}, {ERROR_NO_UNICODE_TRANSLATION, EPCTX_ERR_PATH},
+    {ERROR_FILE_NOT_FOUND, EPCTX_ERR_NOT_FOUND},     {ERROR_PATH_NOT_FOUND, EPCTX_ERR_NOT_FOUND},
+    {ERROR_INVALID_NAME, EPCTX_ERR_NOT_FOUND},       {ERROR_BAD_NETPATH, EPCTX_ERR_NOT_FOUND},
+    {ERROR_BAD_NET_NAME, EPCTX_ERR_NOT_FOUND},       {ERROR_ALREADY_EXISTS, EPCTX_ERR_EXISTS},
+    {ERROR_FILE_EXISTS, EPCTX_ERR_EXISTS},           {ERROR_NOT_SUPPORTED, EPCTX_ERR_UNSUPPORTED},
+    {ERROR_INVALID_FUNCTION, EPCTX_ERR_UNSUPPORTED}, {ERROR_TOO_MANY_LINKS, EPCTX_ERR_UNSUPPORTED},
+    {ERROR_NOT_SAME_DEVICE, EPCTX_ERR_UNSUPPORTED},  {ERROR_CANT_RESOLVE_FILENAME, EPCTX_ERR_PATH},
+    {ERROR_FILENAME_EXCED_RANGE, EPCTX_ERR_PATH},    {ERROR_NO_UNICODE_TRANSLATION, EPCTX_ERR_PATH},
 };
 
 static const char *epctx__sys_text(char out[512])
@@ -4564,8 +4562,8 @@ static const char *epctx__sys_text(char out[512])
     WCHAR wide[256];
     DWORD code = GetLastError();
     DWORD count = FormatMessageW(how, NULL, code, 0, wide, 256, NULL);
-    int size = count > 0 ? WideCharToMultiByte(CP_UTF8, 0, wide, (int)count, out, 480, NULL, NULL)
-                         : 0;
+    int size =
+        count > 0 ? WideCharToMultiByte(CP_UTF8, 0, wide, (int)count, out, 480, NULL, NULL) : 0;
     epctx_text end = epctx_text_of(out + size, 512 - (size_t)size);
     epctx_text_put_format(&end, "(error %u)", (uint64_t)code);
     return code == ERROR_NO_UNICODE_TRANSLATION ? "its name is not UTF-8" : out;
@@ -4694,9 +4692,9 @@ static void *epctx__sys_map(HANDLE file, size_t size)
 {
     bool own = file == EPCTX__NO_HANDLE;
     void *data = NULL;
-    HANDLE section = CreateFileMappingW(file, NULL, own ? PAGE_READWRITE : PAGE_READONLY,
-                                        (DWORD)((uint64_t)size >> 32), (DWORD)(size & 0xffffffffu),
-                                        NULL);
+    HANDLE section =
+        CreateFileMappingW(file, NULL, own ? PAGE_READWRITE : PAGE_READONLY,
+                           (DWORD)((uint64_t)size >> 32), (DWORD)(size & 0xffffffffu), NULL);
     if (section != NULL) {
         data = MapViewOfFile(section, own ? FILE_MAP_WRITE : FILE_MAP_READ, 0, 0, size);
         CloseHandle(section);
@@ -4767,11 +4765,10 @@ static bool epctx__sys_enter(const char *root, const char *folder, epctx_io_file
 
 #define epctx__sys_mode(file, old) true
 
-static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *name,
-                                       DWORD *there)
+static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *name, DWORD *there)
 {
     WCHAR wide[EPCTX__WIDE_MAX];
-    name = name != NULL ? name : epctx__file_base(file);
+    name = name != NULL ? name : epctx__base(file);
     *there = epctx__wide(file, name, wide) ? GetFileAttributesW(wide) : INVALID_FILE_ATTRIBUTES;
     if (*there == INVALID_FILE_ATTRIBUTES) {
         return EPCTX_FILE_NONE;
@@ -4960,9 +4957,9 @@ static int64_t epctx__sys_write(int fd, const void *data, size_t size)
 /* A file, or (EPCTX__NO_HANDLE) memory of the process's own. */
 static void *epctx__sys_map(int fd, size_t size)
 {
-    void *data = fd < 0 ? mmap(NULL, size, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | EPCTX__MAP_ANONYMOUS, -1, 0)
-                        : mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    void *data =
+        fd < 0 ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | EPCTX__MAP_ANONYMOUS, -1, 0)
+               : mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
     return data != MAP_FAILED ? data : NULL;
 }
 
@@ -5114,7 +5111,7 @@ static bool epctx__sys_unlink(epctx_io_file *file, const char *name)
  * then it starts again with the file that is there now. */
 static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 {
-    const char *base = epctx__file_base(lock);
+    const char *base = epctx__base(lock);
     for (;;) {
         struct stat ours, there;
         int fd = openat((int)lock->folder, base, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -5312,7 +5309,7 @@ static void epctx__temp_name(const epctx_io_file *file, unsigned attempt, char o
     char end[64];
     epctx_text text = epctx_text_of(end, sizeof end);
     epctx_text_put_format(&text, ".%u-%u.tmp", (uint64_t)EPCTX__PROCESS(), (uint64_t)attempt);
-    epctx__name_end(out, epctx__file_base(file), end, 0, EPCTX__TEMP_MOST);
+    epctx__name_end(out, epctx__base(file), end, 0, EPCTX__TEMP_MOST);
 }
 
 static void epctx__file_close(void *user, epctx_io_file *file)
@@ -5335,7 +5332,7 @@ static void epctx__file_close(void *user, epctx_io_file *file)
 static epctx_status epctx__file_free(const epctx_io_file *file, epctx_overwrite overwrite,
                                      epctx_file_kind *kind, epctx__stat *there, epctx_error *error)
 {
-    *kind = epctx__sys_look(file, epctx__file_base(file), there);
+    *kind = epctx__sys_look(file, epctx__base(file), there);
     if (*kind == EPCTX_FILE_LINK && (file->state & EPCTX__FILE_INSIDE) != 0) {
         return epctx__file_failed(error, EPCTX_ERR_PATH,
                                   "is a link: a file whose name comes from a model is not written "
@@ -5408,8 +5405,8 @@ static epctx_status epctx__file_write(void *user, epctx_io_file *file, const voi
     const char *from = (const char *)data;
     (void)user;
     while (size > 0) {
-        int64_t count = epctx__sys_write((epctx__handle)file->descriptor, from,
-                                         size < piece ? size : piece);
+        int64_t count =
+            epctx__sys_write((epctx__handle)file->descriptor, from, size < piece ? size : piece);
         if (count <= 0) {
             return epctx__io_error(error, "write", file->path);
         }
@@ -5433,8 +5430,8 @@ static epctx_status epctx__file_sync(void *user, epctx_io_file *file, epctx_erro
 /* As epctx__sys_link. `exists` NULL: EPCTX_ERR_EXISTS, and EPCTX_ERR_UNSUPPORTED where files have one
  * name only, come without a message. */
 static epctx_status epctx__link_names(const epctx_io_file *from, const char *name,
-                                      const epctx_io_file *to, const char *made,
-                                      const char *exists, epctx_error *error)
+                                      const epctx_io_file *to, const char *made, const char *exists,
+                                      epctx_error *error)
 {
     epctx_status status;
     if (epctx__sys_link(from, name, to, made)) {
@@ -5442,12 +5439,12 @@ static epctx_status epctx__link_names(const epctx_io_file *from, const char *nam
     }
     status = epctx__sys_status();
     if (status != EPCTX_ERR_EXISTS && status != EPCTX_ERR_UNSUPPORTED) {
-        return epctx__io_error(error,
-                               exists != NULL ? "link" : name != NULL ? "keep" : "replace",
-                               to->path);
+        const char *what = name != NULL ? "keep" : "replace";
+        return epctx__io_error(error, exists != NULL ? "link" : what, to->path);
     }
     if (exists != NULL) {
-        epctx_fail(error, status, status == EPCTX_ERR_EXISTS ? exists : "cannot have a second name");
+        epctx_fail(error, status,
+                   status == EPCTX_ERR_EXISTS ? exists : "cannot have a second name");
         epctx_blame(error, to->path, NULL, NULL);
     }
     return status;
@@ -5459,7 +5456,7 @@ static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to, 
     epctx_io_file copy = *file;
     epctx_mapping old;
     epctx__stat there;
-    epctx__handle opened = epctx__sys_make(file, epctx__file_base(file), 0);
+    epctx__handle opened = epctx__sys_make(file, epctx__base(file), 0);
     epctx_status status;
     memset(&old, 0, sizeof old);
     if (opened == EPCTX__NO_HANDLE) {
@@ -5503,7 +5500,7 @@ static epctx_status epctx__file_name(epctx_io_file *file, const char *from, cons
     unsigned number;
     for (number = 1; status == EPCTX_ERR_EXISTS && number < EPCTX__ATTEMPTS; number++) {
         if (mark != NULL) {
-            epctx__name_end(name, epctx__file_base(file), mark, number, EPCTX__NAME_MOST);
+            epctx__name_end(name, epctx__base(file), mark, number, EPCTX__NAME_MOST);
         } else {
             epctx__temp_name(file, number, name);
         }
@@ -5530,7 +5527,7 @@ static epctx_status epctx__file_name(epctx_io_file *file, const char *from, cons
 static epctx_status epctx__file_place(epctx_io_file *file, epctx_overwrite overwrite,
                                       epctx_error *error)
 {
-    const char *base = epctx__file_base(file);
+    const char *base = epctx__base(file);
     bool backup = overwrite == EPCTX_OVERWRITE_BACKUP;
     epctx_status status;
     epctx_file_kind kind;
@@ -5581,7 +5578,7 @@ static epctx_status epctx__file_commit(void *user, epctx_io_file *file, epctx_ov
 static epctx_status epctx__file_clear(void *user, epctx_io_file *file, epctx_overwrite overwrite,
                                       epctx_error *error)
 {
-    const char *base = epctx__file_base(file);
+    const char *base = epctx__base(file);
     bool backup = overwrite == EPCTX_OVERWRITE_BACKUP;
     epctx_file_kind kind;
     epctx__stat there;
@@ -5600,7 +5597,7 @@ static epctx_status epctx__file_clear(void *user, epctx_io_file *file, epctx_ove
 
 static bool epctx__file_back(void *user, epctx_io_file *file)
 {
-    const char *base = epctx__file_base(file);
+    const char *base = epctx__base(file);
     bool done = true;
     (void)user;
     if ((file->state & (EPCTX__FILE_PLACED | EPCTX__FILE_CLEARED)) != 0) {
@@ -5629,7 +5626,7 @@ static epctx_status epctx__file_remove(void *user, const char *root, const char 
     epctx_status status = EPCTX_OK;
     (void)user;
     EPCTX__TRY(epctx__file_at(root, name, &file, error));
-    if (epctx__sys_unlink(&file, epctx__file_base(&file))) {
+    if (epctx__sys_unlink(&file, epctx__base(&file))) {
         (void)epctx__sys_sync(&file, true);
     } else {
         status = epctx__io_error(error, "remove", file.path);
@@ -5638,8 +5635,8 @@ static epctx_status epctx__file_remove(void *user, const char *root, const char 
     return status;
 }
 
-static epctx_status epctx__file_link(void *user, const char *root, const char *from,
-                                     const char *to, epctx_error *error)
+static epctx_status epctx__file_link(void *user, const char *root, const char *from, const char *to,
+                                     epctx_error *error)
 {
     epctx_io_file old, made;
     epctx_status status;
@@ -5647,9 +5644,8 @@ static epctx_status epctx__file_link(void *user, const char *root, const char *f
     EPCTX__TRY(epctx__file_at(root, from, &old, error));
     status = epctx__file_at(root, to, &made, error);
     if (status == EPCTX_OK) {
-        const char *base = epctx__file_base(&made);
-        status = epctx__link_names(&old, epctx__file_base(&old), &made, base,
-                                   "exists already", error);
+        const char *base = epctx__base(&made);
+        status = epctx__link_names(&old, epctx__base(&old), &made, base, "exists already", error);
         if (status == EPCTX_OK) {
             status = epctx__file_flush(&made, true, error);
             if (status != EPCTX_OK) {
@@ -5683,11 +5679,10 @@ static epctx_status epctx__file_lock(void *user, const char *root, const char *n
 }
 
 #define EPCTX__FILES(map_fn)                                                                       \
-    {NULL,               map_fn,             epctx__file_unmap,  epctx__file_stat,                 \
-     epctx__file_canonical, epctx__file_create, epctx__file_write, epctx__file_sync,               \
-     epctx__file_commit, epctx__file_back,   epctx__file_close,  epctx__file_clear,                \
-     epctx__file_remove, epctx__file_second, epctx__file_link,   epctx__file_list,                 \
-     epctx__file_lock}
+    {NULL, map_fn, epctx__file_unmap, epctx__file_stat, epctx__file_canonical, epctx__file_create,  \
+     epctx__file_write, epctx__file_sync, epctx__file_commit, epctx__file_back, epctx__file_close,  \
+     epctx__file_clear, epctx__file_remove, epctx__file_second, epctx__file_link,                   \
+     epctx__file_list, epctx__file_lock}
 
 EPCTX_API const epctx_io *epctx_io_files(void)
 {
@@ -5714,15 +5709,15 @@ EPCTX_API const epctx_io *epctx_io_private(void)
 #endif
 
 /* The path in its shortest form; a relative one begins with "./", unless with "../". */
-static epctx_status epctx__buffers_canonical(void *user, const char *path, char *out,
-                                             size_t capacity, epctx_error *error)
+static epctx_status epctx__buf_canonical(void *user, const char *path, char *out, size_t capacity,
+                                         epctx_error *error)
 {
     epctx_text text = epctx_text_of(out, capacity);
     size_t least; /* what ".." does not take away */
     (void)user;
-    epctx_text_put(&text, epctx_str_of(path[0] != '\0' && strchr(EPCTX__SLASHES, path[0]) != NULL
-                                           ? "/"
-                                           : "./"));
+    epctx_text_put(
+        &text,
+        epctx_str_of(path[0] != '\0' && strchr(EPCTX__SLASHES, path[0]) != NULL ? "/" : "./"));
     least = text.size;
     while (*path != '\0') {
         epctx_str part = epctx_str_of(path);
@@ -5747,13 +5742,12 @@ static epctx_status epctx__buffers_canonical(void *user, const char *path, char 
 }
 
 /* The name that the application hears. */
-static epctx_status epctx__buffers_name(const char *root, const char *name,
-                                        char out[EPCTX_PATH_MAX], epctx_error *error)
+static epctx_status epctx__buf_name(const char *root, const char *name, char out[EPCTX_PATH_MAX],
+                                    epctx_error *error)
 {
     char path[EPCTX_PATH_MAX];
-    EPCTX__TRY(
-        epctx_path_join(epctx_str_of(root), epctx_str_of(name), path, sizeof path, error));
-    EPCTX__TRY(epctx__buffers_canonical(NULL, path, out, EPCTX_PATH_MAX, error));
+    EPCTX__TRY(epctx_path_join(epctx_str_of(root), epctx_str_of(name), path, sizeof path, error));
+    EPCTX__TRY(epctx__buf_canonical(NULL, path, out, EPCTX_PATH_MAX, error));
     if (out[0] == '.' && out[1] == '/') {
         memmove(out, out + 2, strlen(out + 2) + 1);
     }
@@ -5761,8 +5755,8 @@ static epctx_status epctx__buffers_name(const char *root, const char *name,
 }
 
 /* What the application answered; a failure gets a message in any case. */
-static epctx_status epctx__buffers_done(epctx_status status, const char *what, const char *name,
-                                        epctx_error *error)
+static epctx_status epctx__buf_done(epctx_status status, const char *what, const char *name,
+                                    epctx_error *error)
 {
     if (status != EPCTX_OK) {
         epctx_fail(error, status, "the application did not %s the buffer: %s", what,
@@ -5772,8 +5766,8 @@ static epctx_status epctx__buffers_done(epctx_status status, const char *what, c
     return status;
 }
 
-static epctx_status epctx__buffers_map(void *user, const char *root, const char *name, bool copy,
-                                       epctx_mapping *out, epctx_error *error)
+static epctx_status epctx__buf_map(void *user, const char *root, const char *name, bool copy,
+                                   epctx_mapping *out, epctx_error *error)
 {
     const epctx_buffer_io *b = (const epctx_buffer_io *)user;
     epctx_status status = EPCTX_ERR_NOT_FOUND;
@@ -5782,21 +5776,21 @@ static epctx_status epctx__buffers_map(void *user, const char *root, const char 
     size_t size = 0;
     (void)copy; /* a buffer does not change */
     memset(out, 0, sizeof *out);
-    EPCTX__TRY(epctx__buffers_name(root, name, plain, error));
+    EPCTX__TRY(epctx__buf_name(root, name, plain, error));
     if (b->read_fn != NULL) {
         status = b->read_fn(b->user, plain, &data, &size, error);
     }
     if (status == EPCTX_OK && data == NULL && size > 0) {
         status = epctx_fail(error, EPCTX_ERR_IO, "the application gave a size and no data");
     }
-    EPCTX__TRY(epctx__buffers_done(status, "read", plain, error));
+    EPCTX__TRY(epctx__buf_done(status, "read", plain, error));
     out->data = (const uint8_t *)data;
     out->size = size;
     out->handle = data != NULL ? data : user; /* an empty buffer is mapped, too */
     return EPCTX_OK;
 }
 
-static void epctx__buffers_unmap(void *user, epctx_mapping *mapping)
+static void epctx__buf_unmap(void *user, epctx_mapping *mapping)
 {
     const epctx_buffer_io *b = (const epctx_buffer_io *)user;
     if (mapping->handle != NULL && mapping->handle != user && b->free_fn != NULL) {
@@ -5805,8 +5799,8 @@ static void epctx__buffers_unmap(void *user, epctx_mapping *mapping)
     memset(mapping, 0, sizeof *mapping);
 }
 
-static epctx_status epctx__buffers_stat(void *user, const char *path, epctx_file_info *info,
-                                        epctx_error *error)
+static epctx_status epctx__buf_stat(void *user, const char *path, epctx_file_info *info,
+                                    epctx_error *error)
 {
     const epctx_buffer_io *b = (const epctx_buffer_io *)user;
     epctx_str last = epctx_path_file(epctx_str_of(path));
@@ -5815,18 +5809,18 @@ static epctx_status epctx__buffers_stat(void *user, const char *path, epctx_file
     epctx_mapping mapping;
     epctx_status status;
     memset(info, 0, sizeof *info);
-    EPCTX__TRY(epctx__buffers_name(NULL, path, name, error));
+    EPCTX__TRY(epctx__buf_name(NULL, path, name, error));
     if (last.size == 0 || epctx_str_is(last, ".") || epctx_str_is(last, "..")) {
         info->kind = EPCTX_FILE_FOLDER;
         return EPCTX_OK;
     }
     if (b->size_fn != NULL) {
         status = b->size_fn(b->user, name, &size, error);
-        epctx__buffers_done(status, "tell the size of", name, error);
+        epctx__buf_done(status, "tell the size of", name, error);
     } else {
-        status = epctx__buffers_map(user, NULL, name, false, &mapping, error);
+        status = epctx__buf_map(user, NULL, name, false, &mapping, error);
         size = mapping.size;
-        epctx__buffers_unmap(user, &mapping);
+        epctx__buf_unmap(user, &mapping);
     }
     if (status == EPCTX_ERR_NOT_FOUND) {
         epctx_error_clear(error);
@@ -5839,81 +5833,81 @@ static epctx_status epctx__buffers_stat(void *user, const char *path, epctx_file
 }
 
 /* A buffer that is being written, and the one that it replaces. */
-typedef struct epctx__buffers_file {
+typedef struct epctx__buf_file {
     epctx_buffer pending;
     epctx_mapping old;
-    bool held;    /* what was there is known: `old`, unless it did not exist */
+    bool held; /* what was there is known: `old`, unless it did not exist */
     bool existed;
     bool changed; /* it has to come back after a failure */
-} epctx__buffers_file;
+} epctx__buf_file;
 
-static epctx_status epctx__buffers_create(void *user, const char *root, const char *name,
-                                          epctx_io_file *file, epctx_error *error)
+static epctx_status epctx__buf_create(void *user, const char *root, const char *name,
+                                      epctx_io_file *file, epctx_error *error)
 {
     const epctx_buffer_io *b = (const epctx_buffer_io *)user;
     epctx_buffer memory;
     memset(file, 0, sizeof *file);
-    EPCTX__TRY(epctx__buffers_name(root, name, file->path, error));
+    EPCTX__TRY(epctx__buf_name(root, name, file->path, error));
     if (b->write_fn == NULL) {
         return epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED, "the application takes no buffers",
                                   file->path);
     }
     epctx_buffer_init(&memory, b->allocator);
-    if (epctx_buffer_append(&memory, NULL, sizeof(epctx__buffers_file)) != EPCTX_OK) {
+    if (epctx_buffer_append(&memory, NULL, sizeof(epctx__buf_file)) != EPCTX_OK) {
         return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for a buffer to write");
     }
     file->handle = memory.data;
-    epctx_buffer_init(&((epctx__buffers_file *)file->handle)->pending, b->allocator);
+    epctx_buffer_init(&((epctx__buf_file *)file->handle)->pending, b->allocator);
     return EPCTX_OK;
 }
 
-static epctx_status epctx__buffers_write(void *user, epctx_io_file *file, const void *data,
-                                         size_t size, epctx_error *error)
+static epctx_status epctx__buf_write(void *user, epctx_io_file *file, const void *data, size_t size,
+                                     epctx_error *error)
 {
-    epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
+    epctx__buf_file *f = (epctx__buf_file *)file->handle;
     epctx_status status = epctx_buffer_append(&f->pending, data, size);
     (void)user;
-    return status == EPCTX_OK ? status
-                              : epctx__file_failed(error, status, "no memory for a buffer to write",
-                                                   file->path);
+    return status == EPCTX_OK
+               ? status
+               : epctx__file_failed(error, status, "no memory for a buffer to write", file->path);
 }
 
-static epctx_status epctx__buffers_sync(void *user, epctx_io_file *file, epctx_error *error)
+static epctx_status epctx__buf_sync(void *user, epctx_io_file *file, epctx_error *error)
 {
     (void)user, (void)file, (void)error;
     return EPCTX_OK;
 }
 
-static epctx_status epctx__buffers_put(const epctx_buffer_io *b, const char *name, const void *data,
-                                       size_t size, epctx_error *error)
+static epctx_status epctx__buf_put(const epctx_buffer_io *b, const char *name, const void *data,
+                                   size_t size, epctx_error *error)
 {
     data = size > 0 ? data : "";
-    return epctx__buffers_done(b->write_fn(b->user, name, data, size, error), "write", name, error);
+    return epctx__buf_done(b->write_fn(b->user, name, data, size, error), "write", name, error);
 }
 
-static epctx_status epctx__buffers_remove(void *user, const char *root, const char *name,
-                                          epctx_error *error)
+static epctx_status epctx__buf_remove(void *user, const char *root, const char *name,
+                                      epctx_error *error)
 {
     const epctx_buffer_io *b = (const epctx_buffer_io *)user;
     char plain[EPCTX_PATH_MAX];
-    EPCTX__TRY(epctx__buffers_name(root, name, plain, error));
+    EPCTX__TRY(epctx__buf_name(root, name, plain, error));
     if (b->remove_fn == NULL) {
         return epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED,
                                   "the application has no callback that removes a buffer", plain);
     }
-    return epctx__buffers_done(b->remove_fn(b->user, plain, error), "remove", plain, error);
+    return epctx__buf_done(b->remove_fn(b->user, plain, error), "remove", plain, error);
 }
 
 /* Reads what is there, for the way back. */
-static epctx_status epctx__buffers_hold(void *user, epctx_io_file *file, epctx_overwrite overwrite,
-                                        epctx_error *error)
+static epctx_status epctx__buf_hold(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                                    epctx_error *error)
 {
-    epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
+    epctx__buf_file *f = (epctx__buf_file *)file->handle;
     epctx_file_info info;
     if (f->held || (file->alone && overwrite == EPCTX_OVERWRITE_REPLACE)) {
         return EPCTX_OK;
     }
-    EPCTX__TRY(epctx__buffers_stat(user, file->path, &info, error));
+    EPCTX__TRY(epctx__buf_stat(user, file->path, &info, error));
     f->existed = info.kind != EPCTX_FILE_NONE;
     f->held = true;
     if (!f->existed) {
@@ -5925,48 +5919,47 @@ static epctx_status epctx__buffers_hold(void *user, epctx_io_file *file, epctx_o
     return overwrite == EPCTX_OVERWRITE_BACKUP
                ? epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED, "a buffer cannot have a backup",
                                     file->path)
-               : epctx__buffers_map(user, NULL, file->path, false, &f->old, error);
+               : epctx__buf_map(user, NULL, file->path, false, &f->old, error);
 }
 
-static epctx_status epctx__buffers_commit(void *user, epctx_io_file *file,
-                                          epctx_overwrite overwrite, epctx_error *error)
+static epctx_status epctx__buf_commit(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                                      epctx_error *error)
 {
-    epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
-    EPCTX__TRY(epctx__buffers_hold(user, file, overwrite, error));
-    EPCTX__TRY(epctx__buffers_put((const epctx_buffer_io *)user, file->path, f->pending.data,
-                                  f->pending.size, error));
+    epctx__buf_file *f = (epctx__buf_file *)file->handle;
+    EPCTX__TRY(epctx__buf_hold(user, file, overwrite, error));
+    EPCTX__TRY(epctx__buf_put((const epctx_buffer_io *)user, file->path, f->pending.data,
+                              f->pending.size, error));
     f->changed = f->held;
     return EPCTX_OK;
 }
 
-static epctx_status epctx__buffers_clear(void *user, epctx_io_file *file,
-                                         epctx_overwrite overwrite, epctx_error *error)
+static epctx_status epctx__buf_clear(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                                     epctx_error *error)
 {
-    epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
-    EPCTX__TRY(epctx__buffers_hold(user, file, overwrite, error));
+    epctx__buf_file *f = (epctx__buf_file *)file->handle;
+    EPCTX__TRY(epctx__buf_hold(user, file, overwrite, error));
     if (f->existed) {
-        EPCTX__TRY(epctx__buffers_remove(user, NULL, file->path, error));
+        EPCTX__TRY(epctx__buf_remove(user, NULL, file->path, error));
         f->changed = true;
     }
     return EPCTX_OK;
 }
 
-static bool epctx__buffers_back(void *user, epctx_io_file *file)
+static bool epctx__buf_back(void *user, epctx_io_file *file)
 {
-    epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
+    epctx__buf_file *f = (epctx__buf_file *)file->handle;
     bool changed = f->changed;
     f->changed = false;
-    return !changed ||
-           (f->existed ? epctx__buffers_put((const epctx_buffer_io *)user, file->path, f->old.data,
-                                            f->old.size, NULL)
-                       : epctx__buffers_remove(user, NULL, file->path, NULL)) == EPCTX_OK;
+    return !changed || (f->existed ? epctx__buf_put((const epctx_buffer_io *)user, file->path,
+                                                    f->old.data, f->old.size, NULL)
+                                   : epctx__buf_remove(user, NULL, file->path, NULL)) == EPCTX_OK;
 }
 
-static void epctx__buffers_close(void *user, epctx_io_file *file)
+static void epctx__buf_close(void *user, epctx_io_file *file)
 {
-    epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
+    epctx__buf_file *f = (epctx__buf_file *)file->handle;
     epctx_allocator allocator = f->pending.allocator;
-    epctx__buffers_unmap(user, &f->old);
+    epctx__buf_unmap(user, &f->old);
     epctx_buffer_free(&f->pending);
     allocator.free_fn(allocator.user, f);
     file->handle = NULL;
@@ -5975,15 +5968,13 @@ static void epctx__buffers_close(void *user, epctx_io_file *file)
 EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers)
 {
     static const epctx_io callbacks = {
-        NULL, epctx__buffers_map, epctx__buffers_unmap, epctx__buffers_stat,
-        epctx__buffers_canonical, epctx__buffers_create, epctx__buffers_write, epctx__buffers_sync,
-        epctx__buffers_commit, epctx__buffers_back, epctx__buffers_close, epctx__buffers_clear,
-        epctx__buffers_remove, NULL, NULL, NULL, NULL};
+        NULL, epctx__buf_map, epctx__buf_unmap, epctx__buf_stat, epctx__buf_canonical,
+        epctx__buf_create, epctx__buf_write, epctx__buf_sync, epctx__buf_commit, epctx__buf_back,
+        epctx__buf_close, epctx__buf_clear, epctx__buf_remove, NULL, NULL, NULL, NULL};
     epctx_io io = callbacks;
     io.user = buffers;
     return io;
 }
-
 
 #ifndef EPCTX_NO_WIRE
 
@@ -15487,7 +15478,7 @@ static epctx_status epctx__detour_name(const epctx_commit *c, const epctx__commi
     const epctx__commit_file *other = c->files;
     *to = epctx_str_of(NULL);
     if (epctx_path_join(folder, name, given, sizeof given, NULL) != EPCTX_OK ||
-        epctx__buffers_canonical(NULL, given, plain, sizeof plain, NULL) != EPCTX_OK) {
+        epctx__buf_canonical(NULL, given, plain, sizeof plain, NULL) != EPCTX_OK) {
         return EPCTX_OK;
     }
     while (other != NULL && (!other->second || strcmp(other->real, plain) != 0)) {
