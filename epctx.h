@@ -416,11 +416,11 @@ EPCTX_API bool epctx_file_same(const epctx_file_info *a, const epctx_file_info *
 /* A whole file in memory, read-only; with `handle` NULL there is nothing to give back.
  *
  * A mapping is the file itself: what another process writes shows in it, and after a cut the next
- * access ends this process (SIGBUS; Windows allows no cut). Only memory of our own prevents that. So
- * files are replaced, never written in place; context binaries are read into memory, so that what
- * was checked is what runs (unless EPCTX_PATH_IN_PLACE); models and external data are mapped: bytes
- * that change change what is read, but no access leaves the mapping. Where others may cut files use
- * epctx_io_private(), which maps nothing. */
+ * access ends this process (SIGBUS; Windows allows no cut). Only memory of our own prevents that.
+ * So files are replaced, never written in place; context binaries are read into memory, so that
+ * what was checked is what runs (unless EPCTX_PATH_IN_PLACE); models and external data are mapped:
+ * bytes that change change what is read, but no access leaves the mapping. Where others may cut
+ * files use epctx_io_private(), which maps nothing. */
 typedef struct epctx_mapping {
     const uint8_t *data;
     size_t size;
@@ -511,24 +511,23 @@ typedef struct epctx_io {
     epctx_status (*list_fn)(void *user, const char *folder,
                             bool (*name_fn)(void *state, const char *name), void *state,
                             epctx_error *error);
-    /* Waits until nobody else, in any process or thread, holds the lock of that name (an empty file,
-     * made for it and removed after it), and takes it. It ends with close_fn or the process. `lock`
-     * is zeroed, but for `try_only`. */
+    /* Waits until nobody else, in any process or thread, holds the lock of that name (an empty
+     * file, made for it and removed after it), and takes it until close_fn or the process ends.
+     * `lock` is zeroed, but for `try_only`. */
     epctx_status (*lock_fn)(void *user, const char *root, const char *name, epctx_io_file *lock,
                             epctx_error *error);
 } epctx_io;
 
-/* The file system of the machine (mmap, fsync, rename); NULL under EPCTX_NO_STDIO. On Windows names
- * are UTF-8 all the same, canonical paths have "/", and a mapped file, such as the source of an open
- * model, cannot be replaced. */
+/* The file system of the machine; NULL under EPCTX_NO_STDIO. On Windows names are UTF-8 all the
+ * same, canonical paths have "/", and a mapped file, such as an open model, cannot be replaced. */
 EPCTX_API const epctx_io *epctx_io_files(void);
-/* The same, but files are read into memory (which takes its size and the time of a copy) instead of
- * being mapped: what others do to them afterwards does not matter, meanwhile it is EPCTX_ERR_IO. */
+/* The same, but files are read into memory instead of being mapped: what others do to them
+ * afterwards does not matter, meanwhile it is EPCTX_ERR_IO. */
 EPCTX_API const epctx_io *epctx_io_private(void);
 
-/* The lock of a file: this library takes it while finished files come into place. A program takes it
- * around reading, changing and writing a model (epctx_write_opts.lock), so that no change of another
- * one gets lost. */
+/* The lock of a file: this library takes it while finished files come into place. A program takes
+ * it around reading, changing and writing a model (epctx_write_opts.lock), so that no change of
+ * another one gets lost. */
 typedef struct epctx_file_lock {
     const epctx_io *io;
     epctx_io_file file;
@@ -4498,17 +4497,8 @@ static epctx_status epctx__file_exists(const char *path, epctx_error *error)
 #define EPCTX__ATTEMPTS 1000u
 
 #ifdef EPCTX_NO_STDIO
-
-EPCTX_API const epctx_io *epctx_io_files(void)
-{
-    return NULL;
-}
-
-EPCTX_API const epctx_io *epctx_io_private(void)
-{
-    return NULL;
-}
-
+#define EPCTX__FILES   NULL
+#define EPCTX__PRIVATE NULL
 #else
 
 /* What has been done with an epctx_io_file. */
@@ -4787,9 +4777,11 @@ static HANDLE epctx__sys_make(const epctx_io_file *file, const char *name, int m
 }
 
 /* MOVEFILE_WRITE_THROUGH has flushed a folder. */
-static bool epctx__sys_sync(const epctx_io_file *file, bool folder)
+static epctx_status epctx__flush(const epctx_io_file *file, bool folder, epctx_error *error)
 {
-    return folder || FlushFileBuffers((HANDLE)file->descriptor);
+    return folder || FlushFileBuffers((HANDLE)file->descriptor)
+               ? EPCTX_OK
+               : epctx__io_error(error, "flush", file->path);
 }
 
 static bool epctx__sys_link(const epctx_io_file *from, const char *name, const epctx_io_file *to,
@@ -4814,18 +4806,15 @@ static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *t
 {
     WCHAR old[EPCTX__WIDE_MAX];
     WCHAR wide[EPCTX__WIDE_MAX];
-    epctx__sys_close(file);
-    return epctx__wide(file, from, old) && epctx__wide(file, to, wide) &&
-           MoveFileExW(old, wide, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH);
-}
-
-static bool epctx__sys_unlink(epctx_io_file *file, const char *name)
-{
-    WCHAR wide[EPCTX__WIDE_MAX];
-    if (name == file->temp) {
+    if (to != NULL || from == file->temp) {
         epctx__sys_close(file);
     }
-    return epctx__wide(file, name, wide) && DeleteFileW(wide);
+    if (!epctx__wide(file, from, old) || (to != NULL && !epctx__wide(file, to, wide))) {
+        return false;
+    }
+    return to != NULL
+               ? MoveFileExW(old, wide, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH) != 0
+               : DeleteFileW(old) != 0;
 }
 
 /* Whoever has the file open has the lock; it goes with the handle. */
@@ -5066,10 +5055,12 @@ static bool epctx__sys_mode(int fd, const struct stat *old)
 }
 
 /* Some file systems cannot flush a folder and say EINVAL: nothing more can be done there. */
-static bool epctx__sys_sync(const epctx_io_file *file, bool folder)
+static epctx_status epctx__flush(const epctx_io_file *file, bool folder, epctx_error *error)
 {
     return fsync((int)(folder ? file->folder : file->descriptor)) == 0 ||
-           (folder && errno == EINVAL);
+                   (folder && errno == EINVAL)
+               ? EPCTX_OK
+               : epctx__io_error(error, "flush", file->path);
 }
 
 /* Gives the file `name` in the folder of `from`, NULL: the new one, the name `made`, too. */
@@ -5097,14 +5088,11 @@ static void epctx__sys_close(epctx_io_file *file)
     file->descriptor = file->folder = -1;
 }
 
+/* Moves a name in the file's folder over another one, or (NULL) removes it. */
 static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *to)
 {
-    return renameat((int)file->folder, from, (int)file->folder, to) == 0;
-}
-
-static bool epctx__sys_unlink(epctx_io_file *file, const char *name)
-{
-    return unlinkat((int)file->folder, name, 0) == 0;
+    int folder = (int)file->folder;
+    return (to != NULL ? renameat(folder, from, folder, to) : unlinkat(folder, from, 0)) == 0;
 }
 
 /* The file of a lock goes when the lock is released, so who has waited may hold one that is gone:
@@ -5317,13 +5305,13 @@ static void epctx__file_close(void *user, epctx_io_file *file)
     bool only = (file->state & (EPCTX__FILE_CLEARED | EPCTX__FILE_PLACED)) == EPCTX__FILE_CLEARED;
     (void)user;
     if (file->second[0] != '\0') {
-        epctx__sys_unlink(file, file->second);
+        epctx__sys_move(file, file->second, NULL);
     }
     if (file->temp[0] != '\0') { /* a lock while it is held: who waits sees that it is gone */
-        epctx__sys_unlink(file, file->temp);
+        epctx__sys_move(file, file->temp, NULL);
     }
     if (file->kept[0] != '\0' && (file->state & EPCTX__FILE_BACKUP) == 0 && !only) {
-        epctx__sys_unlink(file, file->kept);
+        epctx__sys_move(file, file->kept, NULL);
     }
     epctx__sys_close(file);
 }
@@ -5416,15 +5404,10 @@ static epctx_status epctx__file_write(void *user, epctx_io_file *file, const voi
     return EPCTX_OK;
 }
 
-static epctx_status epctx__file_flush(const epctx_io_file *file, bool folder, epctx_error *error)
-{
-    return epctx__sys_sync(file, folder) ? EPCTX_OK : epctx__io_error(error, "flush", file->path);
-}
-
 static epctx_status epctx__file_sync(void *user, epctx_io_file *file, epctx_error *error)
 {
     (void)user;
-    return epctx__file_flush(file, false, error);
+    return epctx__flush(file, false, error);
 }
 
 /* As epctx__sys_link. `exists` NULL: EPCTX_ERR_EXISTS, and EPCTX_ERR_UNSUPPORTED where files have one
@@ -5479,11 +5462,11 @@ static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to, 
                      ? epctx__file_write(NULL, &copy, old.data, old.size, error)
                      : epctx__io_error(error, "set the mode of", file->path);
         if (status == EPCTX_OK) {
-            status = epctx__file_flush(&copy, false, error);
+            status = epctx__flush(&copy, false, error);
         }
         EPCTX__CLOSE(opened);
         if (status != EPCTX_OK) {
-            epctx__sys_unlink(&copy, to);
+            epctx__sys_move(&copy, to, NULL);
         }
     }
     epctx__file_unmap(NULL, &old);
@@ -5572,7 +5555,7 @@ static epctx_status epctx__file_commit(void *user, epctx_io_file *file, epctx_ov
     }
     EPCTX__TRY(status);
     file->state |= EPCTX__FILE_PLACED;
-    return epctx__file_flush(file, true, error);
+    return epctx__flush(file, true, error);
 }
 
 static epctx_status epctx__file_clear(void *user, epctx_io_file *file, epctx_overwrite overwrite,
@@ -5588,11 +5571,11 @@ static epctx_status epctx__file_clear(void *user, epctx_io_file *file, epctx_ove
         return EPCTX_OK;
     }
     EPCTX__TRY(epctx__file_name(file, base, backup ? "~" : ".old", file->kept, error));
-    if (!epctx__sys_unlink(file, base)) {
+    if (!epctx__sys_move(file, base, NULL)) {
         return epctx__io_error(error, "remove", file->path);
     }
     file->state |= EPCTX__FILE_CLEARED | (backup ? EPCTX__FILE_BACKUP : 0);
-    return epctx__file_flush(file, true, error);
+    return epctx__flush(file, true, error);
 }
 
 static bool epctx__file_back(void *user, epctx_io_file *file)
@@ -5602,9 +5585,9 @@ static bool epctx__file_back(void *user, epctx_io_file *file)
     (void)user;
     if ((file->state & (EPCTX__FILE_PLACED | EPCTX__FILE_CLEARED)) != 0) {
         done = file->kept[0] != '\0' ? epctx__sys_move(file, file->kept, base)
-                                     : epctx__sys_unlink(file, base);
+                                     : epctx__sys_move(file, base, NULL);
         file->kept[0] = '\0'; /* what could not go back stays under its name */
-        (void)epctx__sys_sync(file, true);
+        (void)epctx__flush(file, true, NULL);
     }
     file->state &= ~(uint32_t)(EPCTX__FILE_PLACED | EPCTX__FILE_CLEARED | EPCTX__FILE_BACKUP);
     return done;
@@ -5616,7 +5599,7 @@ static epctx_status epctx__file_second(void *user, epctx_io_file *file, const ch
     (void)user;
     EPCTX__TRY(epctx__link_names(file, NULL, file, name, "its second name is taken", error));
     memcpy(file->second, name, strlen(name) + 1);
-    return epctx__file_flush(file, true, error);
+    return epctx__flush(file, true, error);
 }
 
 static epctx_status epctx__file_remove(void *user, const char *root, const char *name,
@@ -5626,8 +5609,8 @@ static epctx_status epctx__file_remove(void *user, const char *root, const char 
     epctx_status status = EPCTX_OK;
     (void)user;
     EPCTX__TRY(epctx__file_at(root, name, &file, error));
-    if (epctx__sys_unlink(&file, epctx__base(&file))) {
-        (void)epctx__sys_sync(&file, true);
+    if (epctx__sys_move(&file, epctx__base(&file), NULL)) {
+        (void)epctx__flush(&file, true, NULL);
     } else {
         status = epctx__io_error(error, "remove", file.path);
     }
@@ -5647,9 +5630,9 @@ static epctx_status epctx__file_link(void *user, const char *root, const char *f
         const char *base = epctx__base(&made);
         status = epctx__link_names(&old, epctx__base(&old), &made, base, "exists already", error);
         if (status == EPCTX_OK) {
-            status = epctx__file_flush(&made, true, error);
+            status = epctx__flush(&made, true, error);
             if (status != EPCTX_OK) {
-                epctx__sys_unlink(&made, base);
+                epctx__sys_move(&made, base, NULL);
             }
         }
         epctx__sys_close(&made);
@@ -5678,27 +5661,27 @@ static epctx_status epctx__file_lock(void *user, const char *root, const char *n
                : status;
 }
 
-#define EPCTX__FILES(map_fn)                                                                       \
+#define EPCTX__CALLBACKS(map_fn)                                                                   \
     {NULL, map_fn, epctx__file_unmap, epctx__file_stat, epctx__file_canonical, epctx__file_create,  \
      epctx__file_write, epctx__file_sync, epctx__file_commit, epctx__file_back, epctx__file_close,  \
      epctx__file_clear, epctx__file_remove, epctx__file_second, epctx__file_link,                   \
      epctx__file_list, epctx__file_lock}
+static const epctx_io epctx__io_files = EPCTX__CALLBACKS(epctx__file_map);
+static const epctx_io epctx__io_private = EPCTX__CALLBACKS(epctx__file_read);
+#define EPCTX__FILES   (&epctx__io_files)
+#define EPCTX__PRIVATE (&epctx__io_private)
+
+#endif /* EPCTX_NO_STDIO */
 
 EPCTX_API const epctx_io *epctx_io_files(void)
 {
-    static const epctx_io files = EPCTX__FILES(epctx__file_map);
-    return &files;
+    return EPCTX__FILES;
 }
 
 EPCTX_API const epctx_io *epctx_io_private(void)
 {
-    static const epctx_io files = EPCTX__FILES(epctx__file_read);
-    return &files;
+    return EPCTX__PRIVATE;
 }
-
-#undef EPCTX__FILES
-
-#endif /* EPCTX_NO_STDIO */
 
 /* -- buffers of the application -- */
 
@@ -5837,7 +5820,6 @@ typedef struct epctx__buf_file {
     epctx_buffer pending;
     epctx_mapping old;
     bool held; /* what was there is known: `old`, unless it did not exist */
-    bool existed;
     bool changed; /* it has to come back after a failure */
 } epctx__buf_file;
 
@@ -5908,9 +5890,8 @@ static epctx_status epctx__buf_hold(void *user, epctx_io_file *file, epctx_overw
         return EPCTX_OK;
     }
     EPCTX__TRY(epctx__buf_stat(user, file->path, &info, error));
-    f->existed = info.kind != EPCTX_FILE_NONE;
     f->held = true;
-    if (!f->existed) {
+    if (info.kind == EPCTX_FILE_NONE) {
         return EPCTX_OK;
     }
     if (overwrite == EPCTX_OVERWRITE_FAIL) {
@@ -5938,7 +5919,7 @@ static epctx_status epctx__buf_clear(void *user, epctx_io_file *file, epctx_over
 {
     epctx__buf_file *f = (epctx__buf_file *)file->handle;
     EPCTX__TRY(epctx__buf_hold(user, file, overwrite, error));
-    if (f->existed) {
+    if (f->old.handle != NULL) {
         EPCTX__TRY(epctx__buf_remove(user, NULL, file->path, error));
         f->changed = true;
     }
@@ -5950,7 +5931,7 @@ static bool epctx__buf_back(void *user, epctx_io_file *file)
     epctx__buf_file *f = (epctx__buf_file *)file->handle;
     bool changed = f->changed;
     f->changed = false;
-    return !changed || (f->existed ? epctx__buf_put((const epctx_buffer_io *)user, file->path,
+    return !changed || (f->old.handle != NULL ? epctx__buf_put((const epctx_buffer_io *)user, file->path,
                                                     f->old.data, f->old.size, NULL)
                                    : epctx__buf_remove(user, NULL, file->path, NULL)) == EPCTX_OK;
 }
