@@ -1,6 +1,7 @@
 /* >>io: where outputs go and what becomes of what stood there: links, modes, names at their limit,
  * others who write the same files. */
 #define _XOPEN_SOURCE 700
+#include "examples/epctx/ops/cache.h"
 #include "examples/epctx/ops/init.h"
 #include "examples/epctx/ops/move.h"
 #include "fake.h"
@@ -666,7 +667,8 @@ static void *change_one(void *user)
 
 static bool has_metadata(const epctx_model *model, const char *key)
 {
-    epctx_cursor it = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
     while (epctx_next_pair(&it, &pair))
         if (epctx_str_is(pair.key, key)) return true;
