@@ -4048,9 +4048,7 @@ static epctx_status epctx__file_exists(const char *path, epctx_error *error)
 
 #define EPCTX__NAME_MOST (EPCTX_NAME_MAX - 1)
 #define EPCTX__TEMP_MOST 140 /* fits into every file system */
-
-/* How many names are tried. */
-#define EPCTX__ATTEMPTS 1000u
+#define EPCTX__ATTEMPTS  1000u /* names that are tried */
 
 #ifdef EPCTX_NO_STDIO
 #define EPCTX__FILES   NULL
@@ -4365,7 +4363,7 @@ static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *t
     if (to != NULL || from == file->temp) {
         epctx__sys_close(file);
     }
-    if (!epctx__wide(file, from, old) || (to != NULL && !epctx__wide(file, to, wide))) {
+    if (from[0] == '\0' || !epctx__wide(file, from, old) || (to != NULL && !epctx__wide(file, to, wide))) {
         return false;
     }
     return to != NULL
@@ -4411,6 +4409,8 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 #define EPCTX__UNMAP(data, size) munmap(data, size)
 #define EPCTX__PROCESS()         getpid()
 #define EPCTX__REASON()          errno
+#define epctx__sys_text(out)     ((void)(out), strerror(errno))
+#define epctx__sys_real(path, out) (realpath(path, out) != NULL) /* not into realpath's malloc */
 #define EPCTX__LINKED()          (errno == ELOOP || errno == ENOTDIR) /* below a root */
 
 typedef int epctx__handle;
@@ -4422,12 +4422,6 @@ static const int epctx__reasons[][2] = {
     {EMLINK, EPCTX_ERR_UNSUPPORTED}, {EXDEV, EPCTX_ERR_UNSUPPORTED},
     {ENOSYS, EPCTX_ERR_UNSUPPORTED}, {EOPNOTSUPP, EPCTX_ERR_UNSUPPORTED},
 };
-
-static const char *epctx__sys_text(char out[512])
-{
-    (void)out;
-    return strerror(errno);
-}
 
 /* Opens a file or folder for reading; below `root` one component at a time and through no link. A
  * pipe must not block us before we see that it is one. */
@@ -4508,11 +4502,6 @@ static void *epctx__sys_map(int fd, size_t size)
     return data != MAP_FAILED ? data : NULL;
 }
 
-static bool epctx__sys_real(const char *path, char out[EPCTX_PATH_MAX])
-{
-    return realpath(path, out) != NULL; /* not into realpath's malloc */
-}
-
 static epctx_status epctx__file_list(void *user, const char *folder,
                                      bool (*name_fn)(void *state, const char *name), void *state,
                                      epctx_error *error)
@@ -4557,15 +4546,14 @@ static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *na
 #define EPCTX__TMPFILE (__O_TMPFILE | O_DIRECTORY)
 #endif
 
-/* The name by which a file without one can be linked. */
 static void epctx__proc_name(int fd, char out[48])
 {
     epctx_text text = epctx_text_of(out, 48);
     epctx_text_put_format(&text, "/proc/self/fd/%u", (uint64_t)fd);
 }
 
-/* Makes a file in the folder and opens it for writing: without a name (NULL) where the system has
- * that, so that nothing is left when the process ends. `mode` 0: opens what is there to read it. */
+/* Makes a file in the folder to write it, without a name (NULL) where the system has that, so that
+ * nothing is left when the process ends. `mode` 0: opens what is there to read it. */
 static int epctx__sys_make(const epctx_io_file *file, const char *name, int mode)
 {
     int fd = -1;
@@ -4644,11 +4632,12 @@ static void epctx__sys_close(epctx_io_file *file)
     file->descriptor = file->folder = -1;
 }
 
-/* Moves a name in the file's folder over another one, or (NULL) removes it. */
+/* Moves a name in the file's folder, if it is one, over another one, or (NULL) removes it. */
 static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *to)
 {
     int folder = (int)file->folder;
-    return (to != NULL ? renameat(folder, from, folder, to) : unlinkat(folder, from, 0)) == 0;
+    return from[0] != '\0' &&
+           (to != NULL ? renameat(folder, from, folder, to) : unlinkat(folder, from, 0)) == 0;
 }
 
 /* The file of a lock goes when the lock is released, so who has waited may hold one that is gone:
@@ -4860,13 +4849,9 @@ static void epctx__file_close(void *user, epctx_io_file *file)
 {
     bool only = (file->state & (EPCTX__FILE_CLEARED | EPCTX__FILE_PLACED)) == EPCTX__FILE_CLEARED;
     (void)user;
-    if (file->second[0] != '\0') {
-        epctx__sys_move(file, file->second, NULL);
-    }
-    if (file->temp[0] != '\0') { /* a lock while it is held: who waits sees that it is gone */
-        epctx__sys_move(file, file->temp, NULL);
-    }
-    if (file->kept[0] != '\0' && (file->state & EPCTX__FILE_BACKUP) == 0 && !only) {
+    epctx__sys_move(file, file->second, NULL);
+    epctx__sys_move(file, file->temp, NULL); /* a lock's while it is held: who waits sees it */
+    if ((file->state & EPCTX__FILE_BACKUP) == 0 && !only) {
         epctx__sys_move(file, file->kept, NULL);
     }
     epctx__sys_close(file);
@@ -4966,8 +4951,8 @@ static epctx_status epctx__file_sync(void *user, epctx_io_file *file, epctx_erro
     return epctx__flush(file, false, error);
 }
 
-/* As epctx__sys_link. `exists` NULL: EPCTX_ERR_EXISTS, and EPCTX_ERR_UNSUPPORTED where files have one
- * name only, come without a message. */
+/* As epctx__sys_link. `exists` NULL: EPCTX_ERR_EXISTS and EPCTX_ERR_UNSUPPORTED (files have one name
+ * only) come without a message. */
 static epctx_status epctx__link_names(const epctx_io_file *from, const char *name,
                                       const epctx_io_file *to, const char *made, const char *exists,
                                       epctx_error *error)
@@ -5050,6 +5035,7 @@ static epctx_status epctx__file_name(epctx_io_file *file, const char *from, cons
     }
     if (status == EPCTX_OK) {
         memcpy(out, name, sizeof name);
+        file->state |= mark != NULL && mark[0] == '~' ? EPCTX__FILE_BACKUP : 0;
         return EPCTX_OK;
     }
     if (from == NULL && (status == EPCTX_ERR_EXISTS || status == EPCTX_ERR_UNSUPPORTED)) {
@@ -5067,7 +5053,7 @@ static epctx_status epctx__file_place(epctx_io_file *file, epctx_overwrite overw
                                       epctx_error *error)
 {
     const char *base = epctx__base(file);
-    bool backup = overwrite == EPCTX_OVERWRITE_BACKUP;
+    const char *mark = overwrite == EPCTX_OVERWRITE_BACKUP ? "~" : NULL;
     epctx_status status;
     epctx_file_kind kind;
     epctx__stat there;
@@ -5078,13 +5064,12 @@ static epctx_status epctx__file_place(epctx_io_file *file, epctx_overwrite overw
             return status == EPCTX_ERR_EXISTS ? EPCTX_ERR_CHANGED : status;
         }
     } else if (kind != EPCTX_FILE_LINK && file->kept[0] == '\0') {
-        status = epctx__file_name(file, base, backup ? "~" : NULL, file->kept, error);
+        status = epctx__file_name(file, base, mark, file->kept, error);
         if (status == EPCTX_ERR_NOT_FOUND) {
             epctx_error_clear(error);
             return EPCTX_ERR_CHANGED;
         }
         EPCTX__TRY(status);
-        file->state |= backup ? EPCTX__FILE_BACKUP : 0;
     }
     if (file->temp[0] == '\0') {
         EPCTX__TRY(epctx__file_name(file, NULL, NULL, file->temp, error));
@@ -5118,7 +5103,7 @@ static epctx_status epctx__file_clear(void *user, epctx_io_file *file, epctx_ove
                                       epctx_error *error)
 {
     const char *base = epctx__base(file);
-    bool backup = overwrite == EPCTX_OVERWRITE_BACKUP;
+    const char *mark = overwrite == EPCTX_OVERWRITE_BACKUP ? "~" : ".old";
     epctx_file_kind kind;
     epctx__stat there;
     (void)user;
@@ -5126,11 +5111,11 @@ static epctx_status epctx__file_clear(void *user, epctx_io_file *file, epctx_ove
     if (kind == EPCTX_FILE_NONE) {
         return EPCTX_OK;
     }
-    EPCTX__TRY(epctx__file_name(file, base, backup ? "~" : ".old", file->kept, error));
+    EPCTX__TRY(epctx__file_name(file, base, mark, file->kept, error));
     if (!epctx__sys_move(file, base, NULL)) {
         return epctx__io_error(error, "remove", file->path);
     }
-    file->state |= EPCTX__FILE_CLEARED | (backup ? EPCTX__FILE_BACKUP : 0);
+    file->state |= EPCTX__FILE_CLEARED;
     return epctx__flush(file, true, error);
 }
 
@@ -5162,14 +5147,13 @@ static epctx_status epctx__file_remove(void *user, const char *root, const char 
                                        epctx_error *error)
 {
     epctx_io_file file;
-    epctx_status status = EPCTX_OK;
+    epctx_status status;
     (void)user;
     EPCTX__TRY(epctx__file_at(root, name, &file, error));
-    if (epctx__sys_move(&file, epctx__base(&file), NULL)) {
-        (void)epctx__flush(&file, true, NULL);
-    } else {
-        status = epctx__io_error(error, "remove", file.path);
-    }
+    status = epctx__sys_move(&file, epctx__base(&file), NULL)
+                 ? EPCTX_OK
+                 : epctx__io_error(error, "remove", file.path);
+    (void)epctx__flush(&file, true, NULL);
     epctx__sys_close(&file);
     return status;
 }
@@ -5504,11 +5488,10 @@ static void epctx__buf_close(void *user, epctx_io_file *file)
 
 EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers)
 {
-    static const epctx_io callbacks = {
+    epctx_io io = {
         NULL, epctx__buf_map, epctx__buf_unmap, epctx__buf_stat, epctx__buf_canonical,
         epctx__buf_create, epctx__buf_write, epctx__buf_sync, epctx__buf_commit, epctx__buf_back,
         epctx__buf_close, epctx__buf_clear, epctx__buf_remove, NULL, NULL, NULL, NULL};
-    epctx_io io = callbacks;
     io.user = buffers;
     return io;
 }
