@@ -4404,14 +4404,14 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 
 #else
 
-#define EPCTX__NO_HANDLE         (-1)
-#define EPCTX__CLOSE(file)       close(file)
-#define EPCTX__UNMAP(data, size) munmap(data, size)
-#define EPCTX__PROCESS()         getpid()
-#define EPCTX__REASON()          errno
-#define epctx__sys_text(out)     ((void)(out), strerror(errno))
+#define EPCTX__NO_HANDLE           (-1)
+#define EPCTX__CLOSE(file)         close(file)
+#define EPCTX__UNMAP(data, size)   munmap(data, size)
+#define EPCTX__PROCESS()           getpid()
+#define EPCTX__REASON()            errno
+#define epctx__sys_text(out)       ((void)(out), strerror(errno))
 #define epctx__sys_real(path, out) (realpath(path, out) != NULL) /* not into realpath's malloc */
-#define EPCTX__LINKED()          (errno == ELOOP || errno == ENOTDIR) /* below a root */
+#define EPCTX__LINKED()            (errno == ELOOP || errno == ENOTDIR) /* below a root */
 
 typedef int epctx__handle;
 typedef struct stat epctx__stat;
