@@ -395,13 +395,12 @@ EPCTX_API bool epctx_file_same(const epctx_file_info *a, const epctx_file_info *
 
 /* A whole file in memory, read-only; with `handle` NULL there is nothing to give back.
  *
- * A mapping is the file itself: what another process writes into the file shows in it, and where it
- * cuts the file the next access ends this process (SIGBUS; Windows lets nobody cut a mapped file).
- * Only memory of our own prevents that. So files are replaced, never written in place, which
- * disturbs no mapping; context binaries are read into memory, so that what was checked is what runs
- * (EPCTX_PATH_IN_PLACE leaves them mapped); models and external data are mapped: bytes that change
- * can change what is read and written, but no access leaves the mapping. Where others may cut files
- * use epctx_io_private(), which maps nothing. */
+ * A mapping is the file itself: what another process writes shows in it, and after a cut the next
+ * access ends this process (SIGBUS; Windows allows no cut). Only memory of our own prevents that.
+ * So files are replaced, never written in place; context binaries are read into memory, so that
+ * what was checked is what runs (unless EPCTX_PATH_IN_PLACE); models and external data are mapped:
+ * bytes that change change what is read, but no access leaves the mapping. Where others may cut
+ * files use epctx_io_private(), which maps nothing. */
 typedef struct epctx_mapping {
     const uint8_t *data;
     size_t size;
@@ -435,8 +434,7 @@ typedef enum epctx_overwrite {
     EPCTX_OVERWRITE_BACKUP /* it stays as FILE~, or when that exists FILE~2, FILE~3 ... */
 } epctx_overwrite;
 
-/* File access as callbacks. Paths are UTF-8. Who fails returns a status and fills the error with
- * epctx_fail.
+/* File access as callbacks. Paths are UTF-8. Errors are set with epctx_fail.
  *
  * With `root` NULL, `name` is a path that the caller chose, and leads through links. Otherwise
  * `root` is a canonical folder and `name` is below it: no part of it may be a link
@@ -493,25 +491,23 @@ typedef struct epctx_io {
     epctx_status (*list_fn)(void *user, const char *folder,
                             bool (*name_fn)(void *state, const char *name), void *state,
                             epctx_error *error);
-    /* Waits until nobody else, in any process or thread, holds the lock of that name (an empty file,
-     * made for it and removed after it), and takes it. It ends with close_fn or the process. `lock`
-     * is zeroed, but for `try_only`. */
+    /* Waits until nobody else, in any process or thread, holds the lock of that name (an empty
+     * file, made for it and removed after it), and takes it until close_fn or the process ends.
+     * `lock` is zeroed, but for `try_only`. */
     epctx_status (*lock_fn)(void *user, const char *root, const char *name, epctx_io_file *lock,
                             epctx_error *error);
 } epctx_io;
 
-/* The file system of the machine (mmap, fsync, rename); NULL under EPCTX_NO_STDIO. On Windows names
- * are UTF-8 all the same, canonical paths have "/", and a mapped file, such as the source of an open
- * model, cannot be replaced. */
+/* The file system of the machine; NULL under EPCTX_NO_STDIO. On Windows names are UTF-8 all the
+ * same, canonical paths have "/", and a mapped file, such as an open model, cannot be replaced. */
 EPCTX_API const epctx_io *epctx_io_files(void);
-/* The same, but files are read into memory (which takes its size and the time of a copy) instead of
- * being mapped: what others do to them afterwards does not matter, meanwhile it is EPCTX_ERR_IO. */
+/* The same, but files are read into memory instead of being mapped: what others do to them
+ * afterwards does not matter, meanwhile it is EPCTX_ERR_IO. */
 EPCTX_API const epctx_io *epctx_io_private(void);
 
-/* The lock of a file: whoever writes that name with this library waits for it, for as long as
- * finished files take to come into place. A program takes it itself around reading, changing and
- * writing a model, and hands it to what writes (epctx_write_opts.lock), so that no change of another
- * one gets lost. */
+/* The lock of a file: this library takes it while finished files come into place. A program takes
+ * it around reading, changing and writing a model (epctx_write_opts.lock), so that no change of
+ * another one gets lost. */
 typedef struct epctx_file_lock {
     const epctx_io *io;
     epctx_io_file file;
@@ -526,34 +522,30 @@ EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_i
 EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock);
 
 /* Files that are buffers of the application: encrypted, in a database, in memory. Each goes through
- * a callback as a whole, as with ONNX Runtime's OrtReadNamedBufferFunc and OrtWriteNamedBufferFunc,
- * to which these are forwarded in a line each. A name is the path without ".", ".." and doubled "/"
- * where they can be left out; it may come from a model: do not trust it. A callback that fails
- * returns a status and may fill the error. Calls come from whichever thread calls the library, at
- * the same time if several do. */
+ * a callback as a whole, as with ONNX Runtime's OrtReadNamedBufferFunc and OrtWriteNamedBufferFunc.
+ * A name is the path without ".", ".." and doubled "/" where they can be left out; it may come from
+ * a model: do not trust it. A callback that fails may fill the error. Calls come from the threads
+ * that call the library, at the same time if several do. */
 typedef struct epctx_buffer_io {
     void *user;
-    /* EPCTX_ERR_NOT_FOUND when there is none. It stays as it is until free_fn. NULL: there are
-     * none. */
+    /* The buffer stays as it is until free_fn. EPCTX_ERR_NOT_FOUND: no such; NULL: there are none. */
     epctx_status (*read_fn)(void *user, const char *name, void **data, size_t *size,
                             epctx_error *error);
-    /* Takes back what read_fn gave, unless that was NULL. May be NULL. */
+    /* Takes back what read_fn gave. May be NULL. */
     void (*free_fn)(void *user, void *data, size_t size);
-    /* For who only wants to know whether there is one; errors as read_fn, which NULL leaves to do
-     * it. */
+    /* Whether there is one; errors as read_fn. NULL: read_fn is asked. */
     epctx_status (*size_fn)(void *user, const char *name, uint64_t *size, epctx_error *error);
-    /* One call for each buffer, with all of it; `data` is the library's. It replaces a buffer of
-     * that name, in whole or, when it fails, not at all. NULL: nothing can be written. */
+    /* One call with all of it; `data` is the library's. Replaces a buffer of that name as a whole
+     * or, when it fails, not at all. NULL: nothing can be written. */
     epctx_status (*write_fn)(void *user, const char *name, const void *data, size_t size,
                              epctx_error *error);
-    /* NULL (ORT has no such callback): what needs a buffer to go, such as replacing a model and its
-     * binary, cannot be done. */
+    /* NULL: what needs a buffer to go, such as replacing a model and its binary, is refused. */
     epctx_status (*remove_fn)(void *user, const char *name, epctx_error *error);
     const epctx_allocator *allocator; /* for what is being written; default malloc */
 } epctx_buffer_io;
 
-/* An io over the callbacks; borrows `buffers`. Every folder exists and has no links. What is written
- * is collected in memory and handed over in commit_fn, or never. */
+/* An io over the callbacks; borrows `buffers`. Every folder exists and has no links; there are no
+ * backups. What is written is collected in memory and handed over in commit_fn, or never. */
 EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers);
 
 /* ================================================================================================
@@ -3980,13 +3972,6 @@ static epctx_status epctx__file_failed(epctx_error *error, epctx_status status, 
     return status;
 }
 
-/* `root`/`name`; `root` NULL: `name`. */
-static epctx_status epctx__io_path(const char *root, const char *name, char out[EPCTX_PATH_MAX],
-                                   epctx_error *error)
-{
-    return epctx_path_join(epctx_str_of(root), epctx_str_of(name), out, EPCTX_PATH_MAX, error);
-}
-
 /* `base`, `mark` and, from 2 on, `number` as one name of at most `most` bytes: FILE~, FILE~2 ... What
  * is too much goes from the end of `base`, whole UTF-8 characters. */
 static void epctx__name_end(char out[EPCTX_NAME_MAX], const char *base, const char *mark,
@@ -4014,22 +3999,11 @@ static epctx_status epctx__file_exists(const char *path, epctx_error *error)
 
 #define EPCTX__NAME_MOST (EPCTX_NAME_MAX - 1)
 #define EPCTX__TEMP_MOST 140 /* fits into every file system */
-
-/* How many names are tried. */
-#define EPCTX__ATTEMPTS 1000u
+#define EPCTX__ATTEMPTS  1000u /* names that are tried */
 
 #ifdef EPCTX_NO_STDIO
-
-EPCTX_API const epctx_io *epctx_io_files(void)
-{
-    return NULL;
-}
-
-EPCTX_API const epctx_io *epctx_io_private(void)
-{
-    return NULL;
-}
-
+#define EPCTX__FILES   NULL
+#define EPCTX__PRIVATE NULL
 #else
 
 /* What has been done with an epctx_io_file. */
@@ -4041,7 +4015,7 @@ enum {
     EPCTX__FILE_LOCK = 16
 };
 
-static const char *epctx__file_base(const epctx_io_file *file)
+static const char *epctx__base(const epctx_io_file *file)
 {
     return epctx_path_file(epctx_str_of(file->path)).data;
 }
@@ -4061,24 +4035,19 @@ static epctx_status epctx__io_error(epctx_error *error, const char *what, const 
 #define EPCTX__UNMAP(data, size) UnmapViewOfFile(data)
 #define EPCTX__PROCESS()         GetCurrentProcessId()
 #define EPCTX__REASON()          GetLastError()
-#define EPCTX__LINKED()          (GetLastError() == ERROR_CANT_RESOLVE_FILENAME) /* epctx__real_is */
+#define EPCTX__LINKED()          (GetLastError() == ERROR_CANT_RESOLVE_FILENAME)
 
 typedef HANDLE epctx__handle;
 typedef DWORD epctx__stat; /* attributes */
 
-static const struct epctx__reason {
-    DWORD code;
-    epctx_status status;
-} epctx__reasons[] = {
-    {ERROR_FILE_NOT_FOUND, EPCTX_ERR_NOT_FOUND}, {ERROR_PATH_NOT_FOUND, EPCTX_ERR_NOT_FOUND},
-    {ERROR_INVALID_NAME, EPCTX_ERR_NOT_FOUND},   {ERROR_BAD_NETPATH, EPCTX_ERR_NOT_FOUND},
-    {ERROR_BAD_NET_NAME, EPCTX_ERR_NOT_FOUND},   {ERROR_ALREADY_EXISTS, EPCTX_ERR_EXISTS},
-    {ERROR_FILE_EXISTS, EPCTX_ERR_EXISTS},       {ERROR_NOT_SUPPORTED, EPCTX_ERR_UNSUPPORTED},
-    {ERROR_INVALID_FUNCTION, EPCTX_ERR_UNSUPPORTED},
-    {ERROR_TOO_MANY_LINKS, EPCTX_ERR_UNSUPPORTED},
-    {ERROR_NOT_SAME_DEVICE, EPCTX_ERR_UNSUPPORTED},
-    {ERROR_CANT_RESOLVE_FILENAME, EPCTX_ERR_PATH},
-    {ERROR_FILENAME_EXCED_RANGE, EPCTX_ERR_PATH}, {ERROR_NO_UNICODE_TRANSLATION, EPCTX_ERR_PATH},
+static const DWORD epctx__reasons[][2] = {
+    {ERROR_FILE_NOT_FOUND, EPCTX_ERR_NOT_FOUND},     {ERROR_PATH_NOT_FOUND, EPCTX_ERR_NOT_FOUND},
+    {ERROR_INVALID_NAME, EPCTX_ERR_NOT_FOUND},       {ERROR_BAD_NETPATH, EPCTX_ERR_NOT_FOUND},
+    {ERROR_BAD_NET_NAME, EPCTX_ERR_NOT_FOUND},       {ERROR_ALREADY_EXISTS, EPCTX_ERR_EXISTS},
+    {ERROR_FILE_EXISTS, EPCTX_ERR_EXISTS},           {ERROR_NOT_SUPPORTED, EPCTX_ERR_UNSUPPORTED},
+    {ERROR_INVALID_FUNCTION, EPCTX_ERR_UNSUPPORTED}, {ERROR_TOO_MANY_LINKS, EPCTX_ERR_UNSUPPORTED},
+    {ERROR_NOT_SAME_DEVICE, EPCTX_ERR_UNSUPPORTED},  {ERROR_CANT_RESOLVE_FILENAME, EPCTX_ERR_PATH},
+    {ERROR_FILENAME_EXCED_RANGE, EPCTX_ERR_PATH},    {ERROR_NO_UNICODE_TRANSLATION, EPCTX_ERR_PATH},
 };
 
 static const char *epctx__sys_text(char out[512])
@@ -4088,8 +4057,8 @@ static const char *epctx__sys_text(char out[512])
     WCHAR wide[256];
     DWORD code = GetLastError();
     DWORD count = FormatMessageW(how, NULL, code, 0, wide, 256, NULL);
-    int size = count > 0 ? WideCharToMultiByte(CP_UTF8, 0, wide, (int)count, out, 480, NULL, NULL)
-                         : 0;
+    int size =
+        count > 0 ? WideCharToMultiByte(CP_UTF8, 0, wide, (int)count, out, 480, NULL, NULL) : 0;
     epctx_text end = epctx_text_of(out + size, 512 - (size_t)size);
     epctx_text_put_format(&end, "(error %u)", (uint64_t)code);
     return code == ERROR_NO_UNICODE_TRANSLATION ? "its name is not UTF-8" : out;
@@ -4128,80 +4097,55 @@ static bool epctx__wide(const epctx_io_file *file, const char *name, WCHAR out[E
     return true;
 }
 
-/* Opens a file or folder, through links. `access` 0: only to examine it. */
-static HANDLE epctx__wide_open(const epctx_io_file *file, const char *name, DWORD access)
+/* Opens a file or folder (`access` 0: only to examine it), or makes one to write. `inside`: it must
+ * really be where its path says, through no link. */
+static HANDLE epctx__wide_open(const epctx_io_file *file, const char *name, DWORD access,
+                               bool inside)
 {
-    DWORD share = FILE_SHARE_READ | FILE_SHARE_DELETE; /* who reads wants no changes */
+    const bool make = access == GENERIC_WRITE;
+    DWORD share = FILE_SHARE_DELETE | (make ? 0 : FILE_SHARE_READ) |
+                  (access == 0 ? FILE_SHARE_WRITE : 0); /* who reads wants no changes */
     WCHAR wide[EPCTX__WIDE_MAX];
-    return epctx__wide(file, name, wide)
-               ? CreateFileW(wide, access, access == 0 ? share | FILE_SHARE_WRITE : share, NULL,
-                             OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, NULL)
-               : EPCTX__NO_HANDLE;
+    WCHAR real[EPCTX__WIDE_MAX];
+    HANDLE opened;
+    DWORD size;
+    if (!epctx__wide(file, name, wide)) {
+        return EPCTX__NO_HANDLE;
+    }
+    opened = CreateFileW(wide, access, share, NULL, make ? CREATE_NEW : OPEN_EXISTING,
+                         FILE_FLAG_BACKUP_SEMANTICS, NULL);
+    if (opened == EPCTX__NO_HANDLE || !inside) {
+        return opened;
+    }
+    size = GetFinalPathNameByHandleW(opened, real, EPCTX__WIDE_MAX, 0);
+    if (size > 0 && size < EPCTX__WIDE_MAX && wcsncmp(real, wide, size) == 0 &&
+        (wide[size] == L'\0' || wcscmp(wide + size, L"\\") == 0)) {
+        return opened;
+    }
+    CloseHandle(opened);
+    if (make) {
+        DeleteFileW(wide);
+    }
+    SetLastError(ERROR_CANT_RESOLVE_FILENAME);
+    return EPCTX__NO_HANDLE;
 }
 
-/* The path of an open file, without links, as "C:/folder/file" or "//server/share/file". */
-static bool epctx__real_of(HANDLE file, char out[EPCTX_PATH_MAX])
-{
-    WCHAR wide[EPCTX__WIDE_MAX];
-    WCHAR *from = wide;
-    DWORD count = GetFinalPathNameByHandleW(file, wide, EPCTX__WIDE_MAX, 0);
-    if (count >= EPCTX__WIDE_MAX) {
-        SetLastError(ERROR_FILENAME_EXCED_RANGE);
-    }
-    if (count == 0 || count >= EPCTX__WIDE_MAX) {
-        return false;
-    }
-    if (wcsncmp(wide, L"\\\\?\\UNC\\", 8) == 0) {
-        from = wide + 6;
-        *from = L'\\';
-    } else if (wcsncmp(wide, L"\\\\?\\", 4) == 0) {
-        from = wide + 4;
-    }
-    count = (DWORD)WideCharToMultiByte(CP_UTF8, 0, from, -1, out, EPCTX_PATH_MAX, NULL, NULL);
-    for (; count > 0 && *out != '\0'; out++) {
-        *out = *out == '\\' ? '/' : *out;
-    }
-    return count > 0;
-}
-
-/* Whether the open file really lies at the first `size` bytes of `path`, "/" aside; closes it when
- * it does not. */
-static bool epctx__real_is(HANDLE file, const char *path, size_t size)
-{
-    char real[EPCTX_PATH_MAX];
-    if (file == EPCTX__NO_HANDLE) {
-        return false;
-    }
-    if (epctx__real_of(file, real)) {
-        size_t length = strlen(real);
-        if (strncmp(real, path, length) == 0 &&
-            (length == size || (length + 1 == size && path[length] == '/'))) {
-            return true;
-        }
-        SetLastError(ERROR_CANT_RESOLVE_FILENAME);
-    }
-    CloseHandle(file);
-    return false;
-}
-
-/* Opens a file for reading; below `root` it looks afterwards where that really is. */
 static HANDLE epctx__sys_open(const char *root, const char *name)
 {
     char path[EPCTX_PATH_MAX];
-    HANDLE file;
-    if (epctx__io_path(root, name, path, NULL) != EPCTX_OK) {
+    if (epctx_path_join(epctx_str_of(root), epctx_str_of(name), path, sizeof path, NULL) !=
+        EPCTX_OK) {
         SetLastError(ERROR_FILENAME_EXCED_RANGE);
         return EPCTX__NO_HANDLE;
     }
-    file = epctx__wide_open(NULL, path, GENERIC_READ);
-    return root == NULL || epctx__real_is(file, path, strlen(path)) ? file : EPCTX__NO_HANDLE;
+    return epctx__wide_open(NULL, path, GENERIC_READ, root != NULL);
 }
 
 /* Of what has that path, or (NULL) of an open file. */
 static bool epctx__sys_stat(const char *path, HANDLE file, epctx_file_info *out)
 {
     BY_HANDLE_FILE_INFORMATION info;
-    file = path != NULL ? epctx__wide_open(NULL, path, 0) : file;
+    file = path != NULL ? epctx__wide_open(NULL, path, 0, false) : file;
     if (file == EPCTX__NO_HANDLE) {
         return false;
     }
@@ -4243,9 +4187,9 @@ static void *epctx__sys_map(HANDLE file, size_t size)
 {
     bool own = file == EPCTX__NO_HANDLE;
     void *data = NULL;
-    HANDLE section = CreateFileMappingW(file, NULL, own ? PAGE_READWRITE : PAGE_READONLY,
-                                        (DWORD)((uint64_t)size >> 32), (DWORD)(size & 0xffffffffu),
-                                        NULL);
+    HANDLE section =
+        CreateFileMappingW(file, NULL, own ? PAGE_READWRITE : PAGE_READONLY,
+                           (DWORD)((uint64_t)size >> 32), (DWORD)(size & 0xffffffffu), NULL);
     if (section != NULL) {
         data = MapViewOfFile(section, own ? FILE_MAP_WRITE : FILE_MAP_READ, 0, 0, size);
         CloseHandle(section);
@@ -4253,14 +4197,32 @@ static void *epctx__sys_map(HANDLE file, size_t size)
     return data;
 }
 
+/* As "C:/folder/file" or "//server/share/file". */
 static bool epctx__sys_real(const char *path, char out[EPCTX_PATH_MAX])
 {
-    HANDLE file = epctx__wide_open(NULL, path, 0);
-    bool done = file != EPCTX__NO_HANDLE && epctx__real_of(file, out);
-    if (file != EPCTX__NO_HANDLE) {
-        CloseHandle(file);
+    HANDLE file = epctx__wide_open(NULL, path, 0, false);
+    WCHAR wide[EPCTX__WIDE_MAX];
+    WCHAR *from = wide;
+    DWORD size;
+    if (file == EPCTX__NO_HANDLE) {
+        return false;
     }
-    return done;
+    size = GetFinalPathNameByHandleW(file, wide, EPCTX__WIDE_MAX, 0);
+    CloseHandle(file);
+    if (size == 0 || size >= EPCTX__WIDE_MAX) {
+        return false;
+    }
+    if (wcsncmp(wide, L"\\\\?\\UNC\\", 8) == 0) {
+        from = wide + 6;
+        *from = L'\\';
+    } else if (wcsncmp(wide, L"\\\\?\\", 4) == 0) {
+        from = wide + 4;
+    }
+    size = (DWORD)WideCharToMultiByte(CP_UTF8, 0, from, -1, out, EPCTX_PATH_MAX, NULL, NULL);
+    for (; size > 0 && *out != '\0'; out++) {
+        *out = *out == '\\' ? '/' : *out;
+    }
+    return size > 0;
 }
 
 static epctx_status epctx__file_list(void *user, const char *folder,
@@ -4272,7 +4234,7 @@ static epctx_status epctx__file_list(void *user, const char *folder,
     char name[EPCTX_PATH_MAX];
     HANDLE search;
     (void)user;
-    EPCTX__TRY(epctx__io_path(folder, "*", name, error));
+    EPCTX__TRY(epctx_path_join(epctx_str_of(folder), epctx_str_of("*"), name, sizeof name, error));
     search = epctx__wide(NULL, name, wide) ? FindFirstFileW(wide, &entry) : INVALID_HANDLE_VALUE;
     if (search == INVALID_HANDLE_VALUE) {
         return epctx__io_error(error, "list", folder);
@@ -4291,19 +4253,17 @@ static epctx_status epctx__file_list(void *user, const char *folder,
 /* Below a folder: the folder of file->path really is there. */
 static bool epctx__sys_enter(const char *root, const char *folder, epctx_io_file *file)
 {
-    HANDLE there = root != NULL ? epctx__wide_open(file, ".", 0) : EPCTX__NO_HANDLE;
-    size_t size = epctx_path_folder(epctx_str_of(file->path)).size;
+    HANDLE there = root != NULL ? epctx__wide_open(file, ".", 0, true) : EPCTX__NO_HANDLE;
     (void)folder;
-    return root == NULL || (epctx__real_is(there, file->path, size) && CloseHandle(there));
+    return root == NULL || (there != EPCTX__NO_HANDLE && CloseHandle(there));
 }
 
 #define epctx__sys_mode(file, old) true
 
-static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *name,
-                                       DWORD *there)
+static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *name, DWORD *there)
 {
     WCHAR wide[EPCTX__WIDE_MAX];
-    name = name != NULL ? name : epctx__file_base(file);
+    name = name != NULL ? name : epctx__base(file);
     *there = epctx__wide(file, name, wide) ? GetFileAttributesW(wide) : INVALID_FILE_ATTRIBUTES;
     if (*there == INVALID_FILE_ATTRIBUTES) {
         return EPCTX_FILE_NONE;
@@ -4314,35 +4274,19 @@ static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *na
     return (*there & FILE_ATTRIBUTE_DIRECTORY) != 0 ? EPCTX_FILE_FOLDER : EPCTX_FILE_REGULAR;
 }
 
-/* Below a folder it looks afterwards where the new file really is. */
 static HANDLE epctx__sys_make(const epctx_io_file *file, const char *name, int mode)
 {
-    WCHAR wide[EPCTX__WIDE_MAX];
-    char path[EPCTX_PATH_MAX];
-    HANDLE made;
-    if (name == NULL || mode == 0) {
-        return name != NULL ? epctx__wide_open(file, name, GENERIC_READ) : EPCTX__NO_HANDLE;
-    }
-    if (!epctx__wide(file, name, wide)) {
-        return EPCTX__NO_HANDLE;
-    }
-    made = CreateFileW(wide, GENERIC_WRITE, FILE_SHARE_DELETE, NULL, CREATE_NEW,
-                       FILE_ATTRIBUTE_NORMAL, NULL);
-    if (made != EPCTX__NO_HANDLE && (file->state & EPCTX__FILE_INSIDE) != 0 &&
-        epctx_path_join(epctx_path_folder(epctx_str_of(file->path)), epctx_str_of(name), path,
-                        sizeof path, NULL) == EPCTX_OK &&
-        !epctx__real_is(made, path, strlen(path))) {
-        DeleteFileW(wide);
-        SetLastError(ERROR_CANT_RESOLVE_FILENAME);
-        made = EPCTX__NO_HANDLE;
-    }
-    return made;
+    return name == NULL ? EPCTX__NO_HANDLE
+                        : epctx__wide_open(file, name, mode == 0 ? GENERIC_READ : GENERIC_WRITE,
+                                           mode != 0 && (file->state & EPCTX__FILE_INSIDE) != 0);
 }
 
 /* MOVEFILE_WRITE_THROUGH has flushed a folder. */
-static bool epctx__sys_sync(const epctx_io_file *file, bool folder)
+static epctx_status epctx__flush(const epctx_io_file *file, bool folder, epctx_error *error)
 {
-    return folder || FlushFileBuffers((HANDLE)file->descriptor);
+    return folder || FlushFileBuffers((HANDLE)file->descriptor)
+               ? EPCTX_OK
+               : epctx__io_error(error, "flush", file->path);
 }
 
 static bool epctx__sys_link(const epctx_io_file *from, const char *name, const epctx_io_file *to,
@@ -4367,18 +4311,15 @@ static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *t
 {
     WCHAR old[EPCTX__WIDE_MAX];
     WCHAR wide[EPCTX__WIDE_MAX];
-    epctx__sys_close(file);
-    return epctx__wide(file, from, old) && epctx__wide(file, to, wide) &&
-           MoveFileExW(old, wide, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH);
-}
-
-static bool epctx__sys_unlink(epctx_io_file *file, const char *name)
-{
-    WCHAR wide[EPCTX__WIDE_MAX];
-    if (name == file->temp) {
+    if (to != NULL || from == file->temp) {
         epctx__sys_close(file);
     }
-    return epctx__wide(file, name, wide) && DeleteFileW(wide);
+    if (from[0] == '\0' || !epctx__wide(file, from, old) || (to != NULL && !epctx__wide(file, to, wide))) {
+        return false;
+    }
+    return to != NULL
+               ? MoveFileExW(old, wide, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH) != 0
+               : DeleteFileW(old) != 0;
 }
 
 /* Whoever has the file open has the lock; it goes with the handle. */
@@ -4394,9 +4335,8 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
         DWORD code = GetLastError();
         lock->descriptor = (intptr_t)file;
         if (file != EPCTX__NO_HANDLE) {
+            FILE_DISPOSITION_INFO gone = {TRUE}; /* with the handle, unless somebody uses it */
             LARGE_INTEGER size;
-            FILE_DISPOSITION_INFO gone;
-            gone.DeleteFile = TRUE; /* with the handle; a file with something in it is somebody's */
             if (GetFileSizeEx(file, &size) && size.QuadPart == 0) {
                 SetFileInformationByHandle(file, FileDispositionInfo, &gone, sizeof gone);
             }
@@ -4415,31 +4355,24 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 
 #else
 
-#define EPCTX__NO_HANDLE         (-1)
-#define EPCTX__CLOSE(file)       close(file)
-#define EPCTX__UNMAP(data, size) munmap(data, size)
-#define EPCTX__PROCESS()         getpid()
-#define EPCTX__REASON()          errno
-#define EPCTX__LINKED()          (errno == ELOOP || errno == ENOTDIR) /* below a root */
+#define EPCTX__NO_HANDLE           (-1)
+#define EPCTX__CLOSE(file)         close(file)
+#define EPCTX__UNMAP(data, size)   munmap(data, size)
+#define EPCTX__PROCESS()           getpid()
+#define EPCTX__REASON()            errno
+#define epctx__sys_text(out)       ((void)(out), strerror(errno))
+#define epctx__sys_real(path, out) (realpath(path, out) != NULL) /* not into realpath's malloc */
+#define EPCTX__LINKED()            (errno == ELOOP || errno == ENOTDIR) /* below a root */
 
 typedef int epctx__handle;
 typedef struct stat epctx__stat;
 
-static const struct epctx__reason {
-    int code;
-    epctx_status status;
-} epctx__reasons[] = {
+static const int epctx__reasons[][2] = {
     {ENOENT, EPCTX_ERR_NOT_FOUND},   {ENOTDIR, EPCTX_ERR_NOT_FOUND},
     {EEXIST, EPCTX_ERR_EXISTS},      {EPERM, EPCTX_ERR_UNSUPPORTED},
     {EMLINK, EPCTX_ERR_UNSUPPORTED}, {EXDEV, EPCTX_ERR_UNSUPPORTED},
     {ENOSYS, EPCTX_ERR_UNSUPPORTED}, {EOPNOTSUPP, EPCTX_ERR_UNSUPPORTED},
 };
-
-static const char *epctx__sys_text(char out[512])
-{
-    (void)out;
-    return strerror(errno);
-}
 
 /* Opens a file or folder for reading; below `root` one component at a time and through no link. A
  * pipe must not block us before we see that it is one. */
@@ -4514,15 +4447,10 @@ static int64_t epctx__sys_write(int fd, const void *data, size_t size)
 /* A file, or (EPCTX__NO_HANDLE) memory of the process's own. */
 static void *epctx__sys_map(int fd, size_t size)
 {
-    void *data = fd < 0 ? mmap(NULL, size, PROT_READ | PROT_WRITE,
-                               MAP_PRIVATE | EPCTX__MAP_ANONYMOUS, -1, 0)
-                        : mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    void *data =
+        fd < 0 ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | EPCTX__MAP_ANONYMOUS, -1, 0)
+               : mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
     return data != MAP_FAILED ? data : NULL;
-}
-
-static bool epctx__sys_real(const char *path, char out[EPCTX_PATH_MAX])
-{
-    return realpath(path, out) != NULL; /* not into realpath's malloc */
 }
 
 static epctx_status epctx__file_list(void *user, const char *folder,
@@ -4569,15 +4497,14 @@ static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *na
 #define EPCTX__TMPFILE (__O_TMPFILE | O_DIRECTORY)
 #endif
 
-/* The name by which a file without one can be linked. */
 static void epctx__proc_name(int fd, char out[48])
 {
     epctx_text text = epctx_text_of(out, 48);
     epctx_text_put_format(&text, "/proc/self/fd/%u", (uint64_t)fd);
 }
 
-/* Makes a file in the folder and opens it for writing: without a name (NULL) where the system has
- * that, so that nothing is left when the process ends. `mode` 0: opens what is there to read it. */
+/* Makes a file in the folder to write it, without a name (NULL) where the system has that, so that
+ * nothing is left when the process ends. `mode` 0: opens what is there to read it. */
 static int epctx__sys_make(const epctx_io_file *file, const char *name, int mode)
 {
     int fd = -1;
@@ -4623,10 +4550,12 @@ static bool epctx__sys_mode(int fd, const struct stat *old)
 }
 
 /* Some file systems cannot flush a folder and say EINVAL: nothing more can be done there. */
-static bool epctx__sys_sync(const epctx_io_file *file, bool folder)
+static epctx_status epctx__flush(const epctx_io_file *file, bool folder, epctx_error *error)
 {
     return fsync((int)(folder ? file->folder : file->descriptor)) == 0 ||
-           (folder && errno == EINVAL);
+                   (folder && errno == EINVAL)
+               ? EPCTX_OK
+               : epctx__io_error(error, "flush", file->path);
 }
 
 /* Gives the file `name` in the folder of `from`, NULL: the new one, the name `made`, too. */
@@ -4654,21 +4583,19 @@ static void epctx__sys_close(epctx_io_file *file)
     file->descriptor = file->folder = -1;
 }
 
+/* Moves a name in the file's folder, if it is one, over another one, or (NULL) removes it. */
 static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *to)
 {
-    return renameat((int)file->folder, from, (int)file->folder, to) == 0;
-}
-
-static bool epctx__sys_unlink(epctx_io_file *file, const char *name)
-{
-    return unlinkat((int)file->folder, name, 0) == 0;
+    int folder = (int)file->folder;
+    return from[0] != '\0' &&
+           (to != NULL ? renameat(folder, from, folder, to) : unlinkat(folder, from, 0)) == 0;
 }
 
 /* The file of a lock goes when the lock is released, so who has waited may hold one that is gone:
  * then it starts again with the file that is there now. */
 static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 {
-    const char *base = epctx__file_base(lock);
+    const char *base = epctx__base(lock);
     for (;;) {
         struct stat ours, there;
         int fd = openat((int)lock->folder, base, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -4704,8 +4631,8 @@ static epctx_status epctx__sys_status(void)
 {
     size_t i;
     for (i = 0; i < sizeof epctx__reasons / sizeof epctx__reasons[0]; i++) {
-        if (epctx__reasons[i].code == EPCTX__REASON()) {
-            return epctx__reasons[i].status;
+        if (epctx__reasons[i][0] == EPCTX__REASON()) {
+            return (epctx_status)epctx__reasons[i][1];
         }
     }
     return EPCTX_ERR_IO;
@@ -4838,14 +4765,9 @@ static epctx_status epctx__file_canonical(void *user, const char *path, char *ou
 {
     char real[EPCTX_PATH_MAX];
     (void)user;
-    if (!epctx__sys_real(path, real)) {
-        return epctx__io_error(error, "resolve", path);
-    }
-    if (strlen(real) >= capacity) {
-        return epctx__file_failed(error, EPCTX_ERR_LIMIT, "the path is too long", path);
-    }
-    memcpy(out, real, strlen(real) + 1);
-    return EPCTX_OK;
+    return epctx__sys_real(path, real)
+               ? epctx_path_join(epctx_str_of(""), epctx_str_of(real), out, capacity, error)
+               : epctx__io_error(error, "resolve", path);
 }
 
 /* Fills in the path and enters its folder. */
@@ -4854,7 +4776,8 @@ static epctx_status epctx__file_at(const char *root, const char *name, epctx_io_
 {
     char folder[EPCTX_PATH_MAX];
     memset(file, 0, sizeof *file);
-    EPCTX__TRY(epctx__io_path(root, name, file->path, error));
+    EPCTX__TRY(epctx_path_join(epctx_str_of(root), epctx_str_of(name), file->path,
+                               sizeof file->path, error));
     EPCTX__TRY(epctx_path_join(epctx_path_folder(epctx_str_of(name)), epctx_str_of("."), folder,
                                sizeof folder, error));
     file->descriptor = (intptr_t)EPCTX__NO_HANDLE;
@@ -4870,21 +4793,17 @@ static void epctx__temp_name(const epctx_io_file *file, unsigned attempt, char o
     char end[64];
     epctx_text text = epctx_text_of(end, sizeof end);
     epctx_text_put_format(&text, ".%u-%u.tmp", (uint64_t)EPCTX__PROCESS(), (uint64_t)attempt);
-    epctx__name_end(out, epctx__file_base(file), end, 0, EPCTX__TEMP_MOST);
+    epctx__name_end(out, epctx__base(file), end, 0, EPCTX__TEMP_MOST);
 }
 
 static void epctx__file_close(void *user, epctx_io_file *file)
 {
     bool only = (file->state & (EPCTX__FILE_CLEARED | EPCTX__FILE_PLACED)) == EPCTX__FILE_CLEARED;
     (void)user;
-    if (file->second[0] != '\0') {
-        epctx__sys_unlink(file, file->second);
-    }
-    if (file->temp[0] != '\0') { /* a lock while it is held: who waits sees that it is gone */
-        epctx__sys_unlink(file, file->temp);
-    }
-    if (file->kept[0] != '\0' && (file->state & EPCTX__FILE_BACKUP) == 0 && !only) {
-        epctx__sys_unlink(file, file->kept);
+    epctx__sys_move(file, file->second, NULL);
+    epctx__sys_move(file, file->temp, NULL); /* a lock's while it is held: who waits sees it */
+    if ((file->state & EPCTX__FILE_BACKUP) == 0 && !only) {
+        epctx__sys_move(file, file->kept, NULL);
     }
     epctx__sys_close(file);
 }
@@ -4893,7 +4812,7 @@ static void epctx__file_close(void *user, epctx_io_file *file)
 static epctx_status epctx__file_free(const epctx_io_file *file, epctx_overwrite overwrite,
                                      epctx_file_kind *kind, epctx__stat *there, epctx_error *error)
 {
-    *kind = epctx__sys_look(file, epctx__file_base(file), there);
+    *kind = epctx__sys_look(file, epctx__base(file), there);
     if (*kind == EPCTX_FILE_LINK && (file->state & EPCTX__FILE_INSIDE) != 0) {
         return epctx__file_failed(error, EPCTX_ERR_PATH,
                                   "is a link: a file whose name comes from a model is not written "
@@ -4920,14 +4839,15 @@ static epctx_status epctx__file_make(epctx_io_file *file, epctx_error *error)
     /* A stricter mode holds from the start: who opens the file now could read it later. */
     mode = kind == EPCTX_FILE_REGULAR ? 0600 : 0666;
     made = epctx__sys_make(file, NULL, mode);
-    for (attempt = 0; made == EPCTX__NO_HANDLE; attempt++) {
-        if (attempt > 0 &&
-            (attempt == EPCTX__ATTEMPTS || epctx__sys_status() != EPCTX_ERR_EXISTS)) {
-            file->temp[0] = '\0';
-            return epctx__io_error(error, "create a temporary file beside it", file->path);
-        }
+    for (attempt = 0; made == EPCTX__NO_HANDLE && attempt < EPCTX__ATTEMPTS &&
+                      (attempt == 0 || epctx__sys_status() == EPCTX_ERR_EXISTS);
+         attempt++) {
         epctx__temp_name(file, attempt, file->temp);
         made = epctx__sys_make(file, file->temp, mode);
+    }
+    if (made == EPCTX__NO_HANDLE) {
+        file->temp[0] = '\0';
+        return epctx__io_error(error, "create a temporary file beside it", file->path);
     }
     file->descriptor = (intptr_t)made;
     return kind != EPCTX_FILE_REGULAR || epctx__sys_mode(made, &old)
@@ -4965,8 +4885,8 @@ static epctx_status epctx__file_write(void *user, epctx_io_file *file, const voi
     const char *from = (const char *)data;
     (void)user;
     while (size > 0) {
-        int64_t count = epctx__sys_write((epctx__handle)file->descriptor, from,
-                                         size < piece ? size : piece);
+        int64_t count =
+            epctx__sys_write((epctx__handle)file->descriptor, from, size < piece ? size : piece);
         if (count <= 0) {
             return epctx__io_error(error, "write", file->path);
         }
@@ -4976,22 +4896,17 @@ static epctx_status epctx__file_write(void *user, epctx_io_file *file, const voi
     return EPCTX_OK;
 }
 
-static epctx_status epctx__file_flush(const epctx_io_file *file, bool folder, epctx_error *error)
-{
-    return epctx__sys_sync(file, folder) ? EPCTX_OK : epctx__io_error(error, "flush", file->path);
-}
-
 static epctx_status epctx__file_sync(void *user, epctx_io_file *file, epctx_error *error)
 {
     (void)user;
-    return epctx__file_flush(file, false, error);
+    return epctx__flush(file, false, error);
 }
 
-/* As epctx__sys_link. `exists` NULL: EPCTX_ERR_EXISTS, and EPCTX_ERR_UNSUPPORTED where files have one
- * name only, come without a message. */
+/* As epctx__sys_link. `exists` NULL: EPCTX_ERR_EXISTS and EPCTX_ERR_UNSUPPORTED (files have one name
+ * only) come without a message. */
 static epctx_status epctx__link_names(const epctx_io_file *from, const char *name,
-                                      const epctx_io_file *to, const char *made, const char *what,
-                                      const char *exists, epctx_error *error)
+                                      const epctx_io_file *to, const char *made, const char *exists,
+                                      epctx_error *error)
 {
     epctx_status status;
     if (epctx__sys_link(from, name, to, made)) {
@@ -4999,12 +4914,15 @@ static epctx_status epctx__link_names(const epctx_io_file *from, const char *nam
     }
     status = epctx__sys_status();
     if (status != EPCTX_ERR_EXISTS && status != EPCTX_ERR_UNSUPPORTED) {
-        return epctx__io_error(error, what, to->path);
+        const char *what = name != NULL ? "keep" : "replace";
+        return epctx__io_error(error, exists != NULL ? "link" : what, to->path);
     }
-    return exists == NULL               ? status
-           : status == EPCTX_ERR_EXISTS ? epctx__file_failed(error, status, exists, to->path)
-                                        : epctx_fail(error, status,
-                                                     "'%s' cannot have a second name", to->path);
+    if (exists != NULL) {
+        epctx_fail(error, status,
+                   status == EPCTX_ERR_EXISTS ? exists : "cannot have a second name");
+        epctx_blame(error, to->path, NULL, NULL);
+    }
+    return status;
 }
 
 /* A durable copy of what has the file's name. */
@@ -5013,7 +4931,7 @@ static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to, 
     epctx_io_file copy = *file;
     epctx_mapping old;
     epctx__stat there;
-    epctx__handle opened = epctx__sys_make(file, epctx__file_base(file), 0);
+    epctx__handle opened = epctx__sys_make(file, epctx__base(file), 0);
     epctx_status status;
     memset(&old, 0, sizeof old);
     if (opened == EPCTX__NO_HANDLE) {
@@ -5036,11 +4954,11 @@ static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to, 
                      ? epctx__file_write(NULL, &copy, old.data, old.size, error)
                      : epctx__io_error(error, "set the mode of", file->path);
         if (status == EPCTX_OK) {
-            status = epctx__file_flush(&copy, false, error);
+            status = epctx__flush(&copy, false, error);
         }
         EPCTX__CLOSE(opened);
         if (status != EPCTX_OK) {
-            epctx__sys_unlink(&copy, to);
+            epctx__sys_move(&copy, to, NULL);
         }
     }
     epctx__file_unmap(NULL, &old);
@@ -5052,27 +4970,27 @@ static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to, 
 static epctx_status epctx__file_name(epctx_io_file *file, const char *from, const char *mark,
                                      char out[EPCTX_NAME_MAX], epctx_error *error)
 {
-    const char *what = from != NULL ? "keep" : "replace";
     epctx_status status = EPCTX_ERR_EXISTS;
     char name[EPCTX_NAME_MAX];
     unsigned number;
     for (number = 1; status == EPCTX_ERR_EXISTS && number < EPCTX__ATTEMPTS; number++) {
         if (mark != NULL) {
-            epctx__name_end(name, epctx__file_base(file), mark, number, EPCTX__NAME_MOST);
+            epctx__name_end(name, epctx__base(file), mark, number, EPCTX__NAME_MOST);
         } else {
             epctx__temp_name(file, number, name);
         }
-        status = epctx__link_names(file, from, file, name, what, NULL, error);
+        status = epctx__link_names(file, from, file, name, NULL, error);
         if (status == EPCTX_ERR_UNSUPPORTED && from != NULL) {
             status = epctx__file_copy(file, name, error);
         }
     }
     if (status == EPCTX_OK) {
         memcpy(out, name, sizeof name);
+        file->state |= mark != NULL && mark[0] == '~' ? EPCTX__FILE_BACKUP : 0;
         return EPCTX_OK;
     }
     if (from == NULL && (status == EPCTX_ERR_EXISTS || status == EPCTX_ERR_UNSUPPORTED)) {
-        return epctx__io_error(error, what, file->path);
+        return epctx__io_error(error, "replace", file->path);
     }
     return status == EPCTX_ERR_EXISTS
                ? epctx__file_failed(error, status, "has 999 backups already: remove some",
@@ -5085,25 +5003,24 @@ static epctx_status epctx__file_name(epctx_io_file *file, const char *from, cons
 static epctx_status epctx__file_place(epctx_io_file *file, epctx_overwrite overwrite,
                                       epctx_error *error)
 {
-    const char *base = epctx__file_base(file);
-    bool backup = overwrite == EPCTX_OVERWRITE_BACKUP;
+    const char *base = epctx__base(file);
+    const char *mark = overwrite == EPCTX_OVERWRITE_BACKUP ? "~" : NULL;
     epctx_status status;
     epctx_file_kind kind;
     epctx__stat there;
     EPCTX__TRY(epctx__file_free(file, overwrite, &kind, &there, error));
     if (kind == EPCTX_FILE_NONE) { /* replaces nothing, whoever was quicker */
-        status = epctx__link_names(file, NULL, file, base, "replace", NULL, error);
+        status = epctx__link_names(file, NULL, file, base, NULL, error);
         if (status != EPCTX_ERR_UNSUPPORTED) {
             return status == EPCTX_ERR_EXISTS ? EPCTX_ERR_CHANGED : status;
         }
     } else if (kind != EPCTX_FILE_LINK && file->kept[0] == '\0') {
-        status = epctx__file_name(file, base, backup ? "~" : NULL, file->kept, error);
+        status = epctx__file_name(file, base, mark, file->kept, error);
         if (status == EPCTX_ERR_NOT_FOUND) {
             epctx_error_clear(error);
             return EPCTX_ERR_CHANGED;
         }
         EPCTX__TRY(status);
-        file->state |= backup ? EPCTX__FILE_BACKUP : 0;
     }
     if (file->temp[0] == '\0') {
         EPCTX__TRY(epctx__file_name(file, NULL, NULL, file->temp, error));
@@ -5130,14 +5047,14 @@ static epctx_status epctx__file_commit(void *user, epctx_io_file *file, epctx_ov
     }
     EPCTX__TRY(status);
     file->state |= EPCTX__FILE_PLACED;
-    return epctx__file_flush(file, true, error);
+    return epctx__flush(file, true, error);
 }
 
 static epctx_status epctx__file_clear(void *user, epctx_io_file *file, epctx_overwrite overwrite,
                                       epctx_error *error)
 {
-    const char *base = epctx__file_base(file);
-    bool backup = overwrite == EPCTX_OVERWRITE_BACKUP;
+    const char *base = epctx__base(file);
+    const char *mark = overwrite == EPCTX_OVERWRITE_BACKUP ? "~" : ".old";
     epctx_file_kind kind;
     epctx__stat there;
     (void)user;
@@ -5145,24 +5062,24 @@ static epctx_status epctx__file_clear(void *user, epctx_io_file *file, epctx_ove
     if (kind == EPCTX_FILE_NONE) {
         return EPCTX_OK;
     }
-    EPCTX__TRY(epctx__file_name(file, base, backup ? "~" : ".old", file->kept, error));
-    if (!epctx__sys_unlink(file, base)) {
+    EPCTX__TRY(epctx__file_name(file, base, mark, file->kept, error));
+    if (!epctx__sys_move(file, base, NULL)) {
         return epctx__io_error(error, "remove", file->path);
     }
-    file->state |= EPCTX__FILE_CLEARED | (backup ? EPCTX__FILE_BACKUP : 0);
-    return epctx__file_flush(file, true, error);
+    file->state |= EPCTX__FILE_CLEARED;
+    return epctx__flush(file, true, error);
 }
 
 static bool epctx__file_back(void *user, epctx_io_file *file)
 {
-    const char *base = epctx__file_base(file);
+    const char *base = epctx__base(file);
     bool done = true;
     (void)user;
     if ((file->state & (EPCTX__FILE_PLACED | EPCTX__FILE_CLEARED)) != 0) {
         done = file->kept[0] != '\0' ? epctx__sys_move(file, file->kept, base)
-                                     : epctx__sys_unlink(file, base);
+                                     : epctx__sys_move(file, base, NULL);
         file->kept[0] = '\0'; /* what could not go back stays under its name */
-        (void)epctx__sys_sync(file, true);
+        (void)epctx__flush(file, true, NULL);
     }
     file->state &= ~(uint32_t)(EPCTX__FILE_PLACED | EPCTX__FILE_CLEARED | EPCTX__FILE_BACKUP);
     return done;
@@ -5172,29 +5089,28 @@ static epctx_status epctx__file_second(void *user, epctx_io_file *file, const ch
                                        epctx_error *error)
 {
     (void)user;
-    EPCTX__TRY(epctx__link_names(file, NULL, file, name, "link", "its second name is taken", error));
+    EPCTX__TRY(epctx__link_names(file, NULL, file, name, "its second name is taken", error));
     memcpy(file->second, name, strlen(name) + 1);
-    return epctx__file_flush(file, true, error);
+    return epctx__flush(file, true, error);
 }
 
 static epctx_status epctx__file_remove(void *user, const char *root, const char *name,
                                        epctx_error *error)
 {
     epctx_io_file file;
-    epctx_status status = EPCTX_OK;
+    epctx_status status;
     (void)user;
     EPCTX__TRY(epctx__file_at(root, name, &file, error));
-    if (epctx__sys_unlink(&file, epctx__file_base(&file))) {
-        (void)epctx__sys_sync(&file, true);
-    } else {
-        status = epctx__io_error(error, "remove", file.path);
-    }
+    status = epctx__sys_move(&file, epctx__base(&file), NULL)
+                 ? EPCTX_OK
+                 : epctx__io_error(error, "remove", file.path);
+    (void)epctx__flush(&file, true, NULL);
     epctx__sys_close(&file);
     return status;
 }
 
-static epctx_status epctx__file_link(void *user, const char *root, const char *from,
-                                     const char *to, epctx_error *error)
+static epctx_status epctx__file_link(void *user, const char *root, const char *from, const char *to,
+                                     epctx_error *error)
 {
     epctx_io_file old, made;
     epctx_status status;
@@ -5202,13 +5118,12 @@ static epctx_status epctx__file_link(void *user, const char *root, const char *f
     EPCTX__TRY(epctx__file_at(root, from, &old, error));
     status = epctx__file_at(root, to, &made, error);
     if (status == EPCTX_OK) {
-        const char *base = epctx__file_base(&made);
-        status = epctx__link_names(&old, epctx__file_base(&old), &made, base, "link",
-                                   "exists already", error);
+        const char *base = epctx__base(&made);
+        status = epctx__link_names(&old, epctx__base(&old), &made, base, "exists already", error);
         if (status == EPCTX_OK) {
-            status = epctx__file_flush(&made, true, error);
+            status = epctx__flush(&made, true, error);
             if (status != EPCTX_OK) {
-                epctx__sys_unlink(&made, base);
+                epctx__sys_move(&made, base, NULL);
             }
         }
         epctx__sys_close(&made);
@@ -5237,28 +5152,27 @@ static epctx_status epctx__file_lock(void *user, const char *root, const char *n
                : status;
 }
 
-#define EPCTX__FILES(map_fn)                                                                       \
-    {NULL,               map_fn,             epctx__file_unmap,  epctx__file_stat,                 \
-     epctx__file_canonical, epctx__file_create, epctx__file_write, epctx__file_sync,               \
-     epctx__file_commit, epctx__file_back,   epctx__file_close,  epctx__file_clear,                \
-     epctx__file_remove, epctx__file_second, epctx__file_link,   epctx__file_list,                 \
-     epctx__file_lock}
+#define EPCTX__CALLBACKS(map_fn)                                                                   \
+    {NULL, map_fn, epctx__file_unmap, epctx__file_stat, epctx__file_canonical, epctx__file_create,  \
+     epctx__file_write, epctx__file_sync, epctx__file_commit, epctx__file_back, epctx__file_close,  \
+     epctx__file_clear, epctx__file_remove, epctx__file_second, epctx__file_link,                   \
+     epctx__file_list, epctx__file_lock}
+static const epctx_io epctx__io_files = EPCTX__CALLBACKS(epctx__file_map);
+static const epctx_io epctx__io_private = EPCTX__CALLBACKS(epctx__file_read);
+#define EPCTX__FILES   (&epctx__io_files)
+#define EPCTX__PRIVATE (&epctx__io_private)
+
+#endif /* EPCTX_NO_STDIO */
 
 EPCTX_API const epctx_io *epctx_io_files(void)
 {
-    static const epctx_io files = EPCTX__FILES(epctx__file_map);
-    return &files;
+    return EPCTX__FILES;
 }
 
 EPCTX_API const epctx_io *epctx_io_private(void)
 {
-    static const epctx_io files = EPCTX__FILES(epctx__file_read);
-    return &files;
+    return EPCTX__PRIVATE;
 }
-
-#undef EPCTX__FILES
-
-#endif /* EPCTX_NO_STDIO */
 
 /* -- buffers of the application -- */
 
@@ -5269,15 +5183,15 @@ EPCTX_API const epctx_io *epctx_io_private(void)
 #endif
 
 /* The path in its shortest form; a relative one begins with "./", unless with "../". */
-static epctx_status epctx__buffers_canonical(void *user, const char *path, char *out,
-                                             size_t capacity, epctx_error *error)
+static epctx_status epctx__buf_canonical(void *user, const char *path, char *out, size_t capacity,
+                                         epctx_error *error)
 {
     epctx_text text = epctx_text_of(out, capacity);
     size_t least; /* what ".." does not take away */
     (void)user;
-    epctx_text_put(&text, epctx_str_of(path[0] != '\0' && strchr(EPCTX__SLASHES, path[0]) != NULL
-                                           ? "/"
-                                           : "./"));
+    epctx_text_put(
+        &text,
+        epctx_str_of(path[0] != '\0' && strchr(EPCTX__SLASHES, path[0]) != NULL ? "/" : "./"));
     least = text.size;
     while (*path != '\0') {
         epctx_str part = epctx_str_of(path);
@@ -5302,12 +5216,12 @@ static epctx_status epctx__buffers_canonical(void *user, const char *path, char 
 }
 
 /* The name that the application hears. */
-static epctx_status epctx__buffers_name(const char *root, const char *name,
-                                        char out[EPCTX_PATH_MAX], epctx_error *error)
+static epctx_status epctx__buf_name(const char *root, const char *name, char out[EPCTX_PATH_MAX],
+                                    epctx_error *error)
 {
     char path[EPCTX_PATH_MAX];
-    EPCTX__TRY(epctx__io_path(root, name, path, error));
-    EPCTX__TRY(epctx__buffers_canonical(NULL, path, out, EPCTX_PATH_MAX, error));
+    EPCTX__TRY(epctx_path_join(epctx_str_of(root), epctx_str_of(name), path, sizeof path, error));
+    EPCTX__TRY(epctx__buf_canonical(NULL, path, out, EPCTX_PATH_MAX, error));
     if (out[0] == '.' && out[1] == '/') {
         memmove(out, out + 2, strlen(out + 2) + 1);
     }
@@ -5315,8 +5229,8 @@ static epctx_status epctx__buffers_name(const char *root, const char *name,
 }
 
 /* What the application answered; a failure gets a message in any case. */
-static epctx_status epctx__buffers_done(epctx_status status, const char *what, const char *name,
-                                        epctx_error *error)
+static epctx_status epctx__buf_done(epctx_status status, const char *what, const char *name,
+                                    epctx_error *error)
 {
     if (status != EPCTX_OK) {
         epctx_fail(error, status, "the application did not %s the buffer: %s", what,
@@ -5326,8 +5240,8 @@ static epctx_status epctx__buffers_done(epctx_status status, const char *what, c
     return status;
 }
 
-static epctx_status epctx__buffers_map(void *user, const char *root, const char *name, bool copy,
-                                       epctx_mapping *out, epctx_error *error)
+static epctx_status epctx__buf_map(void *user, const char *root, const char *name, bool copy,
+                                   epctx_mapping *out, epctx_error *error)
 {
     const epctx_buffer_io *b = (const epctx_buffer_io *)user;
     epctx_status status = EPCTX_ERR_NOT_FOUND;
@@ -5336,21 +5250,21 @@ static epctx_status epctx__buffers_map(void *user, const char *root, const char 
     size_t size = 0;
     (void)copy; /* a buffer does not change */
     memset(out, 0, sizeof *out);
-    EPCTX__TRY(epctx__buffers_name(root, name, plain, error));
+    EPCTX__TRY(epctx__buf_name(root, name, plain, error));
     if (b->read_fn != NULL) {
         status = b->read_fn(b->user, plain, &data, &size, error);
     }
     if (status == EPCTX_OK && data == NULL && size > 0) {
         status = epctx_fail(error, EPCTX_ERR_IO, "the application gave a size and no data");
     }
-    EPCTX__TRY(epctx__buffers_done(status, "read", plain, error));
+    EPCTX__TRY(epctx__buf_done(status, "read", plain, error));
     out->data = (const uint8_t *)data;
     out->size = size;
     out->handle = data != NULL ? data : user; /* an empty buffer is mapped, too */
     return EPCTX_OK;
 }
 
-static void epctx__buffers_unmap(void *user, epctx_mapping *mapping)
+static void epctx__buf_unmap(void *user, epctx_mapping *mapping)
 {
     const epctx_buffer_io *b = (const epctx_buffer_io *)user;
     if (mapping->handle != NULL && mapping->handle != user && b->free_fn != NULL) {
@@ -5359,8 +5273,8 @@ static void epctx__buffers_unmap(void *user, epctx_mapping *mapping)
     memset(mapping, 0, sizeof *mapping);
 }
 
-static epctx_status epctx__buffers_stat(void *user, const char *path, epctx_file_info *info,
-                                        epctx_error *error)
+static epctx_status epctx__buf_stat(void *user, const char *path, epctx_file_info *info,
+                                    epctx_error *error)
 {
     const epctx_buffer_io *b = (const epctx_buffer_io *)user;
     epctx_str last = epctx_path_file(epctx_str_of(path));
@@ -5369,18 +5283,18 @@ static epctx_status epctx__buffers_stat(void *user, const char *path, epctx_file
     epctx_mapping mapping;
     epctx_status status;
     memset(info, 0, sizeof *info);
-    EPCTX__TRY(epctx__buffers_name(NULL, path, name, error));
+    EPCTX__TRY(epctx__buf_name(NULL, path, name, error));
     if (last.size == 0 || epctx_str_is(last, ".") || epctx_str_is(last, "..")) {
         info->kind = EPCTX_FILE_FOLDER;
         return EPCTX_OK;
     }
     if (b->size_fn != NULL) {
         status = b->size_fn(b->user, name, &size, error);
-        epctx__buffers_done(status, "tell the size of", name, error);
+        epctx__buf_done(status, "tell the size of", name, error);
     } else {
-        status = epctx__buffers_map(user, NULL, name, false, &mapping, error);
+        status = epctx__buf_map(user, NULL, name, false, &mapping, error);
         size = mapping.size;
-        epctx__buffers_unmap(user, &mapping);
+        epctx__buf_unmap(user, &mapping);
     }
     if (status == EPCTX_ERR_NOT_FOUND) {
         epctx_error_clear(error);
@@ -5393,88 +5307,82 @@ static epctx_status epctx__buffers_stat(void *user, const char *path, epctx_file
 }
 
 /* A buffer that is being written, and the one that it replaces. */
-typedef struct epctx__buffers_file {
+typedef struct epctx__buf_file {
     epctx_buffer pending;
     epctx_mapping old;
-    bool held;    /* what was there is known: `old`, unless it did not exist */
-    bool existed;
+    bool held; /* what was there is known: `old`, unless it did not exist */
     bool changed; /* it has to come back after a failure */
-} epctx__buffers_file;
+} epctx__buf_file;
 
-static epctx_status epctx__buffers_create(void *user, const char *root, const char *name,
-                                          epctx_io_file *file, epctx_error *error)
+static epctx_status epctx__buf_create(void *user, const char *root, const char *name,
+                                      epctx_io_file *file, epctx_error *error)
 {
     const epctx_buffer_io *b = (const epctx_buffer_io *)user;
-    epctx_buffer pending;
+    epctx_buffer memory;
     memset(file, 0, sizeof *file);
-    EPCTX__TRY(epctx__buffers_name(root, name, file->path, error));
+    EPCTX__TRY(epctx__buf_name(root, name, file->path, error));
     if (b->write_fn == NULL) {
         return epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED, "the application takes no buffers",
                                   file->path);
     }
-    epctx_buffer_init(&pending, b->allocator);
-    if (pending.allocator.alloc_fn != NULL) {
-        file->handle =
-            pending.allocator.alloc_fn(pending.allocator.user, sizeof(epctx__buffers_file));
-    }
-    if (file->handle == NULL) {
+    epctx_buffer_init(&memory, b->allocator);
+    if (epctx_buffer_append(&memory, NULL, sizeof(epctx__buf_file)) != EPCTX_OK) {
         return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for a buffer to write");
     }
-    memset(file->handle, 0, sizeof(epctx__buffers_file));
-    ((epctx__buffers_file *)file->handle)->pending = pending;
+    file->handle = memory.data;
+    epctx_buffer_init(&((epctx__buf_file *)file->handle)->pending, b->allocator);
     return EPCTX_OK;
 }
 
-static epctx_status epctx__buffers_write(void *user, epctx_io_file *file, const void *data,
-                                         size_t size, epctx_error *error)
+static epctx_status epctx__buf_write(void *user, epctx_io_file *file, const void *data, size_t size,
+                                     epctx_error *error)
 {
-    epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
+    epctx__buf_file *f = (epctx__buf_file *)file->handle;
     epctx_status status = epctx_buffer_append(&f->pending, data, size);
     (void)user;
-    return status == EPCTX_OK ? status
-                              : epctx__file_failed(error, status, "no memory for a buffer to write",
-                                                   file->path);
+    return status == EPCTX_OK
+               ? status
+               : epctx__file_failed(error, status, "no memory for a buffer to write", file->path);
 }
 
-static epctx_status epctx__buffers_sync(void *user, epctx_io_file *file, epctx_error *error)
+static epctx_status epctx__buf_sync(void *user, epctx_io_file *file, epctx_error *error)
 {
     (void)user, (void)file, (void)error;
     return EPCTX_OK;
 }
 
-static epctx_status epctx__buffers_put(const epctx_buffer_io *b, const char *name, const void *data,
-                                       size_t size, epctx_error *error)
+static epctx_status epctx__buf_put(const epctx_buffer_io *b, const char *name, const void *data,
+                                   size_t size, epctx_error *error)
 {
     data = size > 0 ? data : "";
-    return epctx__buffers_done(b->write_fn(b->user, name, data, size, error), "write", name, error);
+    return epctx__buf_done(b->write_fn(b->user, name, data, size, error), "write", name, error);
 }
 
-static epctx_status epctx__buffers_remove(void *user, const char *root, const char *name,
-                                          epctx_error *error)
+static epctx_status epctx__buf_remove(void *user, const char *root, const char *name,
+                                      epctx_error *error)
 {
     const epctx_buffer_io *b = (const epctx_buffer_io *)user;
     char plain[EPCTX_PATH_MAX];
-    EPCTX__TRY(epctx__buffers_name(root, name, plain, error));
+    EPCTX__TRY(epctx__buf_name(root, name, plain, error));
     if (b->remove_fn == NULL) {
         return epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED,
                                   "the application has no callback that removes a buffer", plain);
     }
-    return epctx__buffers_done(b->remove_fn(b->user, plain, error), "remove", plain, error);
+    return epctx__buf_done(b->remove_fn(b->user, plain, error), "remove", plain, error);
 }
 
 /* Reads what is there, for the way back. */
-static epctx_status epctx__buffers_hold(void *user, epctx_io_file *file, epctx_overwrite overwrite,
-                                        epctx_error *error)
+static epctx_status epctx__buf_hold(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                                    epctx_error *error)
 {
-    epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
+    epctx__buf_file *f = (epctx__buf_file *)file->handle;
     epctx_file_info info;
     if (f->held || (file->alone && overwrite == EPCTX_OVERWRITE_REPLACE)) {
         return EPCTX_OK;
     }
-    EPCTX__TRY(epctx__buffers_stat(user, file->path, &info, error));
-    f->existed = info.kind != EPCTX_FILE_NONE;
+    EPCTX__TRY(epctx__buf_stat(user, file->path, &info, error));
     f->held = true;
-    if (!f->existed) {
+    if (info.kind == EPCTX_FILE_NONE) {
         return EPCTX_OK;
     }
     if (overwrite == EPCTX_OVERWRITE_FAIL) {
@@ -5483,48 +5391,47 @@ static epctx_status epctx__buffers_hold(void *user, epctx_io_file *file, epctx_o
     return overwrite == EPCTX_OVERWRITE_BACKUP
                ? epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED, "a buffer cannot have a backup",
                                     file->path)
-               : epctx__buffers_map(user, NULL, file->path, false, &f->old, error);
+               : epctx__buf_map(user, NULL, file->path, false, &f->old, error);
 }
 
-static epctx_status epctx__buffers_commit(void *user, epctx_io_file *file,
-                                          epctx_overwrite overwrite, epctx_error *error)
+static epctx_status epctx__buf_commit(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                                      epctx_error *error)
 {
-    epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
-    EPCTX__TRY(epctx__buffers_hold(user, file, overwrite, error));
-    EPCTX__TRY(epctx__buffers_put((const epctx_buffer_io *)user, file->path, f->pending.data,
-                                  f->pending.size, error));
+    epctx__buf_file *f = (epctx__buf_file *)file->handle;
+    EPCTX__TRY(epctx__buf_hold(user, file, overwrite, error));
+    EPCTX__TRY(epctx__buf_put((const epctx_buffer_io *)user, file->path, f->pending.data,
+                              f->pending.size, error));
     f->changed = f->held;
     return EPCTX_OK;
 }
 
-static epctx_status epctx__buffers_clear(void *user, epctx_io_file *file,
-                                         epctx_overwrite overwrite, epctx_error *error)
+static epctx_status epctx__buf_clear(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                                     epctx_error *error)
 {
-    epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
-    EPCTX__TRY(epctx__buffers_hold(user, file, overwrite, error));
-    if (f->existed) {
-        EPCTX__TRY(epctx__buffers_remove(user, NULL, file->path, error));
+    epctx__buf_file *f = (epctx__buf_file *)file->handle;
+    EPCTX__TRY(epctx__buf_hold(user, file, overwrite, error));
+    if (f->old.handle != NULL) {
+        EPCTX__TRY(epctx__buf_remove(user, NULL, file->path, error));
         f->changed = true;
     }
     return EPCTX_OK;
 }
 
-static bool epctx__buffers_back(void *user, epctx_io_file *file)
+static bool epctx__buf_back(void *user, epctx_io_file *file)
 {
-    epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
+    epctx__buf_file *f = (epctx__buf_file *)file->handle;
     bool changed = f->changed;
     f->changed = false;
-    return !changed ||
-           (f->existed ? epctx__buffers_put((const epctx_buffer_io *)user, file->path, f->old.data,
-                                            f->old.size, NULL)
-                       : epctx__buffers_remove(user, NULL, file->path, NULL)) == EPCTX_OK;
+    return !changed || (f->old.handle != NULL ? epctx__buf_put((const epctx_buffer_io *)user, file->path,
+                                                    f->old.data, f->old.size, NULL)
+                                   : epctx__buf_remove(user, NULL, file->path, NULL)) == EPCTX_OK;
 }
 
-static void epctx__buffers_close(void *user, epctx_io_file *file)
+static void epctx__buf_close(void *user, epctx_io_file *file)
 {
-    epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
+    epctx__buf_file *f = (epctx__buf_file *)file->handle;
     epctx_allocator allocator = f->pending.allocator;
-    epctx__buffers_unmap(user, &f->old);
+    epctx__buf_unmap(user, &f->old);
     epctx_buffer_free(&f->pending);
     allocator.free_fn(allocator.user, f);
     file->handle = NULL;
@@ -5532,16 +5439,13 @@ static void epctx__buffers_close(void *user, epctx_io_file *file)
 
 EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers)
 {
-    static const epctx_io callbacks = {
-        NULL, epctx__buffers_map, epctx__buffers_unmap, epctx__buffers_stat,
-        epctx__buffers_canonical, epctx__buffers_create, epctx__buffers_write, epctx__buffers_sync,
-        epctx__buffers_commit, epctx__buffers_back, epctx__buffers_close, epctx__buffers_clear,
-        epctx__buffers_remove, NULL, NULL, NULL, NULL};
-    epctx_io io = callbacks;
+    epctx_io io = {
+        NULL, epctx__buf_map, epctx__buf_unmap, epctx__buf_stat, epctx__buf_canonical,
+        epctx__buf_create, epctx__buf_write, epctx__buf_sync, epctx__buf_commit, epctx__buf_back,
+        epctx__buf_close, epctx__buf_clear, epctx__buf_remove, NULL, NULL, NULL, NULL};
     io.user = buffers;
     return io;
 }
-
 
 #ifndef EPCTX_NO_WIRE
 

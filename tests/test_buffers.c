@@ -440,6 +440,30 @@ TEST(no_memory)
     app_end(&a);
 }
 
+/* What a backup would keep is the application's: asked for one, nothing is replaced. */
+TEST(no_backups)
+{
+    app a = {0};
+    epctx_buffer_io callbacks = app_callbacks(&a);
+    epctx_io io = epctx_io_buffers(&callbacks);
+    epctx_io_file file;
+    epctx_error error;
+    app_source(&a, "m.onnx", 0);
+    epctx_error_clear(&error);
+    CHECK_INT(io.create_fn(io.user, NULL, "m.onnx", &file, NULL), EPCTX_OK);
+    CHECK_INT(io.commit_fn(io.user, &file, EPCTX_OVERWRITE_BACKUP, &error), EPCTX_ERR_UNSUPPORTED);
+    CHECK_HAS(error.message, "m.onnx: a buffer cannot have a backup");
+    CHECK_TRUE(io.back_fn(io.user, &file));
+    io.close_fn(io.user, &file);
+    CHECK_STR(a.log, "");
+    CHECK_INT(io.create_fn(io.user, NULL, "new", &file, NULL), EPCTX_OK);
+    CHECK_INT(io.commit_fn(io.user, &file, EPCTX_OVERWRITE_BACKUP, NULL), EPCTX_OK);
+    io.close_fn(io.user, &file);
+    CHECK_STR(a.log, "write new;");
+    CHECK_INT(a.alive, 0);
+    app_end(&a);
+}
+
 TEST(removing)
 {
     app a = {0};
@@ -472,6 +496,7 @@ int main(int argc, char **argv)
     RUN(few_callbacks);
     RUN(odd_buffers);
     RUN(no_memory);
+    RUN(no_backups);
     RUN(removing);
     if (chdir("/") == 0) remove_root();
     return test_end();
