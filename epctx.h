@@ -1529,12 +1529,10 @@ EPCTX_API epctx_status epctx_path_relative(epctx_str folder, epctx_str path, epc
 /* A snapshot of the Hugging Face cache keeps its files as links into blobs/ beside snapshots/: such
  * links may leave the model's folder, for that folder only (as ORT allows, PR 28725). */
 #define EPCTX_PATH_HUGGING_FACE 1u
-/* A context binary that is loaded stays in the mapped file, or inside the mapped model, instead of
- * being read: no time and no memory for a copy. Only for folders that nobody else writes to, and
- * for a backend that copies what it checks (see epctx_mapping). */
+/* A context binary stays in its mapped file or model instead of being copied: only for folders that
+ * nobody else writes to, and for a backend that copies what it checks (see epctx_mapping). */
 #define EPCTX_PATH_IN_PLACE 2u
-/* A name with ".." is fine when it leads back into the folder, as ORT reads the locations of external
- * data. */
+/* A name with ".." may lead back into the folder, as ORT reads the locations of external data. */
 #define EPCTX_PATH_DETOURS 4u
 /* `folder` + `name` as the canonical path of an existing regular, non-empty file inside `folder`,
  * links resolved (a link out of the folder is EPCTX_ERR_PATH). `out` gets a terminated path. */
@@ -2225,11 +2223,10 @@ EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t
 /* Longest model that protobuf readers take, ONNX Runtime among them. */
 #define EPCTX_MODEL_MAX INT64_C(0x7fffffff)
 
-/* Writes to a file through the model's io: temp file, fsync, rename. The file keeps its mode, but
- * for set-uid, set-gid and sticky bits and what the new owner and group could not have had before;
- * a link stays a link. EPCTX_ERR_CHANGED when `path` is the file that the model was opened from and
- * somebody has written it since. `opts` NULL means defaults. Windows does not replace a file that is
- * mapped: not the model's own source, then. */
+/* Writes to a file through the model's io. The file keeps its mode, but for set-uid, set-gid and
+ * sticky bits and what the new owner and group could not have had before; a link stays a link.
+ * Errors as epctx_commit_put_model. `opts` NULL means defaults. Windows replaces no file that is
+ * mapped, such as the model's own source. */
 EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *path,
                                               const epctx_write_opts *opts, epctx_error *error);
 
@@ -2327,13 +2324,9 @@ EPCTX_API epctx_status epctx_model_embed(epctx_model *model, const epctx_convert
 EPCTX_API epctx_status epctx_model_extract(epctx_model *model, const epctx_convert_opts *opts,
                                            epctx_changes *changes, epctx_error *error);
 
-/* Writes a model to `path` and `files` beside it, all or nothing: every file is complete and
- * durable before the first one is replaced. After a crash at any point there is the old set or the
- * new one, or the old model beside files that it does not name, or the new model with a second name
- * of a new file (FILE.new): never a model with a file of another generation, and never none.
- * `opts` are those of epctx_model_write_file, for the model; `overwrite` is for the files: an existing
- * one with the same bytes is kept in any case, one that the opened model itself uses is
- * EPCTX_ERR_PATH. A failure puts back what was there. A file of one part is one call of write_fn. */
+/* Writes a model to `path` and `files` beside it, all or nothing (>>manual, WRITING). `opts` are for
+ * the model, `overwrite` is for the files: one that is there with the same bytes is kept, one that
+ * the opened model itself uses is EPCTX_ERR_PATH. A file of one part is one call of write_fn. */
 EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
                                          const epctx_write_opts *opts, epctx_output_file *files,
                                          size_t count, epctx_overwrite overwrite,
@@ -10286,13 +10279,12 @@ static epctx_status epctx__path_end(const char *real, const char *end, char out[
 
 /* -- several files become visible together --
  *
- * One engine for one file or many. Every new file is complete and durable beforehand. Then, under
- * the locks of all names, binaries come into place and models last, so that whatever a crash leaves
- * no model meets a binary of another generation. Where the model that is replaced names a binary
- * that is replaced, too, the new binary has a second name for a while, and the new model comes
- * twice: first as one that uses that second name, and when the binary is in its place as itself. A
- * model's name always has the old one or one of the new ones, and each loads. What is replaced
- * keeps a temporary name until all is done: a failure moves it back. */
+ * Every new file is complete and durable beforehand. Then, under the locks of all names, binaries
+ * come into place and models last, so that no model ever meets a binary of another generation. Where
+ * the model that is replaced names a binary that is replaced, too, the new binary has a second name
+ * for a while, and the new model comes twice: first as one that uses that second name, and when the
+ * binary is in its place as itself. What is replaced keeps a temporary name until all is done: a
+ * failure moves it back. */
 
 /* A file under construction. Small writes are gathered. */
 typedef struct epctx__output {
@@ -10318,15 +10310,12 @@ typedef struct epctx__commit_file {
     epctx_write_opts opts;
     struct epctx_model *model; /* what is in it: a model or bytes */
     epctx_output_file *file;
-    bool is_model;
-    bool goes; /* is removed when all else is in place */
-    bool filled;
-    bool meets; /* a model that is there names a file that is replaced */
-    bool held;  /* `locked` */
+    bool is_model, filled, held; /* held: `locked` */
+    bool goes;                   /* is removed when all else is in place */
+    bool meets;                  /* a model that is there names a file that is replaced */
     epctx_file_info there;
     epctx_file_info *seen; /* what must still be there; NULL: anything. A model's is renewed */
-    epctx__output *out;
-    epctx__output *via; /* a model with second names */
+    epctx__output *out, *via; /* via: a model with second names */
     epctx_io_file locked;
 } epctx__commit_file;
 
@@ -10446,25 +10435,21 @@ EPCTX_API epctx_status epctx_commit_set_folder(epctx_commit *commit, const char 
 
 static bool epctx__parts_equal(const epctx_output_file *file, const epctx_mapping *mapping)
 {
+    bool same = file->size == mapping->size;
     uint64_t at = 0;
-    size_t i, k;
-    if (file->size != mapping->size) {
-        return false;
-    }
-    for (i = 0; i < file->part_count; i++) {
+    size_t i;
+    for (i = 0; i < file->part_count && same; i++) {
         const epctx_span *part = &file->parts[i];
-        if (part->size > mapping->size - at ||
-            (part->data != NULL && memcmp(mapping->data + at, part->data, part->size) != 0)) {
-            return false;
-        }
-        for (k = 0; part->data == NULL && k < part->size; k++) {
-            if (mapping->data[at + k] != 0) {
-                return false;
-            }
+        same = part->size <= mapping->size - at;
+        if (same && part->size > 0) {
+            const uint8_t *there = mapping->data + at;
+            same = part->data != NULL
+                       ? memcmp(there, part->data, part->size) == 0
+                       : there[0] == 0 && memcmp(there, there + 1, part->size - 1) == 0;
         }
         at += part->size;
     }
-    return at == mapping->size;
+    return same && at == mapping->size;
 }
 
 /* Is the file there already? Then it must be there still when all comes into place. */
@@ -10674,28 +10659,21 @@ static epctx_status epctx__commit_lock(epctx_commit *c)
     return EPCTX_OK;
 }
 
-/* `derived`: nobody chose the path. */
-static epctx_status epctx__file_lock_as(epctx_file_lock *lock, const epctx_io *io,
-                                        const char *path, bool derived, epctx_error *error)
+EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_io *io,
+                                            const char *path, epctx_error *error)
 {
     char real[EPCTX_PATH_MAX];
+    epctx_error_clear(error);
     memset(lock, 0, sizeof *lock);
     EPCTX__TRY(epctx__io_of(io, &lock->io, error));
     io = lock->io;
-    EPCTX__TRY((derived ? epctx__path_place : epctx__path_real)(io, path, real, error));
+    EPCTX__TRY(epctx__path_real(io, path, real, error));
     EPCTX__TRY(epctx__path_end(real, ".lock", lock->path, error));
     if (io->lock_fn != NULL) {
         EPCTX__TRY(io->lock_fn(io->user, NULL, lock->path, &lock->file, error));
         lock->held = true;
     }
     return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_io *io,
-                                            const char *path, epctx_error *error)
-{
-    epctx_error_clear(error);
-    return epctx__file_lock_as(lock, io, path, false, error);
 }
 
 EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock)
@@ -10755,6 +10733,7 @@ static epctx_status epctx__commit_all(epctx_commit *c)
     epctx__commit_file *entry;
     uint64_t done = 0;
     uint64_t total = 0;
+    epctx_status status = EPCTX_OK;
     int models;
     EPCTX__TRY(epctx_commit_fill(c, c->error));
     EPCTX__TRY(epctx_cancelled(c->hooks, c->error));
@@ -10774,15 +10753,13 @@ static epctx_status epctx__commit_all(epctx_commit *c)
             }
         }
     }
-    for (entry = c->files; entry != NULL; entry = entry->next) {
+    for (entry = c->files; entry != NULL && status == EPCTX_OK; entry = entry->next) {
         if (entry->goes) {
-            epctx_status status =
-                c->io->remove_fn(c->io->user, entry->root, entry->name, c->error);
+            status = c->io->remove_fn(c->io->user, entry->root, entry->name, c->error);
             epctx_blame(c->error, entry->path, NULL, NULL);
-            EPCTX__TRY(status);
         }
     }
-    return EPCTX_OK;
+    return status;
 }
 
 /* What the callers want to know about a commit that went well. */
@@ -18088,7 +18065,8 @@ static epctx_status epctx__gen_source_name(epctx__generation *g)
         EPCTX__ALWAYS(epctx__path_join(folder, sizeof folder, parts, 2, &ignored) == EPCTX_OK) &&
         io->canonical_fn(io->user, folder, real, sizeof real, &ignored) == EPCTX_OK &&
         io->canonical_fn(io->user, g->model->path, source, sizeof source, &ignored) == EPCTX_OK &&
-        epctx_path_relative(epctx_str_of(real), epctx_str_of(source), &inside, NULL) == EPCTX_OK) {
+        epctx_path_relative(epctx_str_of(real), epctx_str_of(source), &inside, NULL) ==
+            EPCTX_OK) {
         name = inside;
     }
     return epctx__copy(g->arena, name, &g->source_model, g->error);
@@ -21430,7 +21408,7 @@ EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *m
                             opened->reason.message);
         return epctx__cache_fallback(opened, model_path, &o, status, error);
     }
-    status = epctx__file_lock_as(&lock, io, path, parts[0].size == 0, error);
+    status = epctx_file_lock_take(&lock, io, path, error);
     if (status == EPCTX_OK) {
         status = epctx__cache_fill(opened, model_path, path, &lock, backend, &o, error);
         epctx_file_lock_drop(&lock);
