@@ -1514,7 +1514,7 @@ EPCTX_API bool epctx_path_has_dots(epctx_str name);
  * disk: not empty, no NUL, not absolute (POSIX root, drive letter, UNC, backslash root), no ".."
  * component, no ORT in-memory tag. "a..b.bin" and subfolders are fine. EPCTX_ERR_PATH. */
 EPCTX_API epctx_status epctx_path_check(epctx_str name, epctx_error *error);
-/* Folder of a path including the last separator, "" for a bare name; the name after it. Borrowed. */
+/* Folder of a path with the last separator, "" for a bare name; the name after it. Borrowed. */
 EPCTX_API epctx_str epctx_path_folder(epctx_str path);
 EPCTX_API epctx_str epctx_path_file(epctx_str path);
 /* The folder against which names in a model are resolved: of `context_file_path` (session option
@@ -2324,9 +2324,9 @@ EPCTX_API epctx_status epctx_model_embed(epctx_model *model, const epctx_convert
 EPCTX_API epctx_status epctx_model_extract(epctx_model *model, const epctx_convert_opts *opts,
                                            epctx_changes *changes, epctx_error *error);
 
-/* Writes a model to `path` and `files` beside it, all or nothing (>>manual, WRITING). `opts` are for
- * the model, `overwrite` is for the files: one that is there with the same bytes is kept, one that
- * the opened model itself uses is EPCTX_ERR_PATH. A file of one part is one call of write_fn. */
+/* Writes a model to `path` and `files` beside it, all or nothing (>>manual, WRITING). `opts` are
+ * for the model, `overwrite` is for the files: one that is there with the same bytes is kept, one
+ * that the opened model uses is EPCTX_ERR_PATH. A file of one part is one call of write_fn. */
 EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
                                          const epctx_write_opts *opts, epctx_output_file *files,
                                          size_t count, epctx_overwrite overwrite,
@@ -8596,8 +8596,8 @@ static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx
         !epctx__list_room(&model->arena, &model->file_list, at, &model->file_room, sizeof file)) {
         return epctx__nomem(error, model->arena.missing);
     }
-    EPCTX__TRY(epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL,
-                              error));
+    EPCTX__TRY(
+        epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL, error));
     if (epctx_map_put(&model->file_paths, epctx_str_of(file->path), at) != EPCTX_OK) {
         model->io->unmap_fn(model->io->user, &file->mapping);
         return epctx__nomem(error, model->arena.missing);
@@ -10106,8 +10106,8 @@ EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epct
         memcpy(path, full, strlen(full) + 1);
     }
     EPCTX__TRY(epctx_path_relative(epctx_str_of(root), epctx_str_of(full), &inside, error));
-    EPCTX__TRY(io->map_fn(io->user, root, inside.data, (flags & EPCTX__PATH_COPY) != 0, out,
-                          error));
+    EPCTX__TRY(
+        io->map_fn(io->user, root, inside.data, (flags & EPCTX__PATH_COPY) != 0, out, error));
     if (out->size == 0) {
         io->unmap_fn(io->user, out);
         return epctx_fail(error, EPCTX_ERR_PATH, "file '%s' is empty (0 bytes)", full);
@@ -10280,11 +10280,11 @@ static epctx_status epctx__path_end(const char *real, const char *end, char out[
 /* -- several files become visible together --
  *
  * Every new file is complete and durable beforehand. Then, under the locks of all names, binaries
- * come into place and models last, so that no model ever meets a binary of another generation. Where
- * the model that is replaced names a binary that is replaced, too, the new binary has a second name
- * for a while, and the new model comes twice: first as one that uses that second name, and when the
- * binary is in its place as itself. What is replaced keeps a temporary name until all is done: a
- * failure moves it back. */
+ * come into place and models last, so that no model ever meets a binary of another generation.
+ * Where the model that is replaced names a binary that is replaced, too, the new binary has a
+ * second name for a while, and the new model comes twice: first as one that uses that second name,
+ * and when the binary is in its place as itself. What is replaced keeps a temporary name until all
+ * is done: a failure moves it back. */
 
 /* A file under construction. Small writes are gathered. */
 typedef struct epctx__output {
@@ -10303,7 +10303,7 @@ typedef struct epctx__commit_file {
     struct epctx__commit_file *next; /* in the order of the locks */
     const char *path;                /* as the caller says it */
     const char *real;                /* canonical folder and name */
-    const char *root;                /* of `name` and the lock's, as the callbacks of an io take them */
+    const char *root; /* of `name` and the lock's, as the callbacks of an io take them */
     const char *name;
     const char *lock; /* its whole path */
     size_t inside;    /* where the lock's name begins in it */
@@ -10516,10 +10516,10 @@ static epctx_status epctx__commit_judge(epctx_commit *c, epctx__commit_file *ent
     if (entry->model != NULL) {
         epctx_model *model = entry->model;
         /* Its own name, wherever that leads now, or the same file by another one. */
-        bool own = strcmp(model->path, entry->path) == 0 ||
-                   (c->io->canonical_fn(c->io->user, model->path, lock, sizeof lock, NULL) ==
-                        EPCTX_OK &&
-                    strcmp(lock, real) == 0);
+        bool own =
+            strcmp(model->path, entry->path) == 0 ||
+            (c->io->canonical_fn(c->io->user, model->path, lock, sizeof lock, NULL) == EPCTX_OK &&
+             strcmp(lock, real) == 0);
         entry->seen = own && model->id.inode != 0 ? &model->id : NULL;
         return epctx__commit_folder(c, epctx_path_folder(epctx_str_of(real)));
     }
@@ -10528,7 +10528,7 @@ static epctx_status epctx__commit_judge(epctx_commit *c, epctx__commit_file *ent
 }
 
 /* One order for everybody, so that nobody waits for somebody who waits for him: what is called a
- * model first, so that who holds the lock of a model already can wait for its files; then by name. */
+ * model first, so that who holds the lock of a model can wait for its files; then by name. */
 static int epctx__lock_order(const char *a, const char *b)
 {
     bool first = epctx__ends_with(epctx_str_of(a), ".onnx.lock");
@@ -15573,10 +15573,10 @@ static epctx__commit_file *epctx__detour_file(const epctx_commit *c, const epctx
     return entry;
 }
 
-/* Looks for files to be replaced that the model in the place of `entry` names, and gives them second
- * names, FILE.new, or when that is taken FILE.new2 ...; `seconds`: while there are such names. */
-EPCTX__APART static epctx_status epctx__detour_look(const epctx_commit *c, epctx__commit_file *entry,
-                                       bool *seconds)
+/* Gives the files to be replaced that the model in the place of `entry` names second names:
+ * FILE.new, or when that is taken FILE.new2 ...; `seconds`: while there are such names. */
+EPCTX__APART static epctx_status epctx__detour_look(const epctx_commit *c,
+                                                    epctx__commit_file *entry, bool *seconds)
 {
     epctx_dependency *used = NULL;
     char path[EPCTX_PATH_MAX];
@@ -15603,9 +15603,8 @@ EPCTX__APART static epctx_status epctx__detour_look(const epctx_commit *c, epctx
 }
 
 /* Gives files in a model their second names. */
-EPCTX__APART static epctx_status epctx__detour_rename(const epctx_commit *c,
-                                                      const epctx__commit_file *entry,
-                                                      epctx_model *model)
+EPCTX__APART static epctx_status
+epctx__detour_rename(const epctx_commit *c, const epctx__commit_file *entry, epctx_model *model)
 {
     epctx_str folder = epctx_path_folder(epctx_str_of(entry->real));
     char path[EPCTX_PATH_MAX];
@@ -18065,8 +18064,7 @@ static epctx_status epctx__gen_source_name(epctx__generation *g)
         EPCTX__ALWAYS(epctx__path_join(folder, sizeof folder, parts, 2, &ignored) == EPCTX_OK) &&
         io->canonical_fn(io->user, folder, real, sizeof real, &ignored) == EPCTX_OK &&
         io->canonical_fn(io->user, g->model->path, source, sizeof source, &ignored) == EPCTX_OK &&
-        epctx_path_relative(epctx_str_of(real), epctx_str_of(source), &inside, NULL) ==
-            EPCTX_OK) {
+        epctx_path_relative(epctx_str_of(real), epctx_str_of(source), &inside, NULL) == EPCTX_OK) {
         name = inside;
     }
     return epctx__copy(g->arena, name, &g->source_model, g->error);
