@@ -10193,8 +10193,7 @@ static epctx_status epctx__path_place(const epctx_io *io, const char *path,
     status = io->canonical_fn(io->user, given, folder, sizeof folder, error);
     if (status == EPCTX_ERR_NOT_FOUND) {
         epctx_error_clear(error);
-        return epctx__file_failed(error, status, "cannot be written, its folder does not exist",
-                                  path);
+        return epctx__file_failed(error, status, "its folder does not exist", path);
     }
     EPCTX__TRY(status);
     return epctx_path_join(epctx_str_of(folder), epctx_path_file(epctx_str_of(path)), out,
