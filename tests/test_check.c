@@ -254,7 +254,6 @@ TEST(profiles_are_complete)
     for (i = 0; i < count; i++) {
         const epctx_profile *p = epctx_profile_find(epctx_str_of(names[i]));
         CHECK(p != NULL, "there is no profile %s", names[i]);
-        CHECK(p->versions[0] != '\0', "%s has no versions", names[i]);
     }
     /* Names as a whole: no beginning of one, no more than one, no other case. */
     for (i = 0; i < count; i++) {
@@ -375,8 +374,8 @@ TEST(compatibility_of_own_strings)
     };
     static char endless[20000];
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        CHECK(compare("example", texts[i].text, here) == texts[i].want, "'%s' is %s", texts[i].text,
-              epctx_compat_name(compare("example", texts[i].text, here)));
+        CHECK(compare("example", texts[i].text, here) == texts[i].want, "'%s' is %d", texts[i].text,
+              (int)compare("example", texts[i].text, here));
     memset(endless, ';', sizeof endless - 1);
     CHECK_INT(compare("example", endless, here), EPCTX_COMPAT_NOT_APPLICABLE);
     CHECK_INT(compare("example", "ep", "ep;version=1"), EPCTX_COMPAT_NOT_APPLICABLE);

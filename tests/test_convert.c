@@ -128,7 +128,7 @@ static void tell(const epctx_changes *changes)
     for (size_t i = 0; i < changes->count; i++) {
         const epctx_change *c = &changes->items[i];
         size_t used = strlen(told);
-        snprintf(told + used, sizeof told - used, "%s %.*s%s%s; ", epctx_change_name(c->kind),
+        snprintf(told + used, sizeof told - used, "%s %.*s%s%s; ", ops_change_name(c->kind),
                  (int)c->name.size, c->name.data, c->reason != NULL ? ": " : "",
                  c->reason != NULL ? c->reason : "");
     }
@@ -1240,7 +1240,7 @@ TEST(weights_at_the_edge)
     opts.alignment = 0;
     opts.name = "{node}";
     CHECK_INT(convert(epctx_init_external, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_ERR_ARG);
-    CHECK_HAS(error.message, "none of {stem} {model} {file}");
+    CHECK_HAS(error.message, "must be one of {stem} {model} {file}");
     opts.name = "p.onnx";
     CHECK_INT(convert(epctx_init_external, "m.onnx", "p.onnx", &opts, NULL, &error),
               EPCTX_ERR_PATH);
@@ -1398,7 +1398,7 @@ TEST(names_of_nodes)
         {"qnn_plugin", "n", "p", "QNN", "a.b.bin", "a.b.bin"},
         {"qnn_plugin", "n", "p", "QNN", "a..b.bin", "!refuses '..'"},
         {"generic", "n", "p", "s", "folder/", "!is a folder"},
-        {"generic", "n", "p", "s", "{nothing}", "!none of {stem} {model} {file} {node}"},
+        {"generic", "n", "p", "s", "{nothing}", "!must be one of {stem} {model} {file} {node}"},
         {"generic", "n", "p", "s", longest, "!too long"},
         {"generic", "n", "p", "s", longest + 20, "!a path is longer"},
     };
@@ -1477,7 +1477,7 @@ TEST(left_alone)
         CHECK_STR(told, cases[i].want);
         remove(at("o.onnx"));
     }
-    CHECK_STR(epctx_change_name(EPCTX_CHANGE_COUNT), "unknown");
+    CHECK_STR(ops_change_name(EPCTX_CHANGE_COUNT), "unknown");
     make_text("m.onnx", "");
     make_parts(parts, 1);
     CHECK_INT(convert(epctx_model_embed, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);

@@ -293,7 +293,7 @@ const cli_command cli_get = {
     "                        of `epctx info`, for nodes of one name\n"
     "  -o, --output OUT      write to a file; - is standard output, as without\n"
     "  -f, --overwrite       replace OUT when it exists\n"
-    "  --json                a JSON object; what is no UTF-8 text stands in it as base64\n"
+    "  --json                a JSON object; what is not UTF-8 text is base64\n"
     "  --context-path FILE   ep.context_file_path: the binary is in its folder\n",
     run,
 };

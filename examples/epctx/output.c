@@ -214,7 +214,7 @@ static int model_to_stdout(output *out, epctx_model *model)
     pb_ostream_t stream;
     epctx_error error;
     if (isatty(STDOUT_FILENO))
-        return cli_fail_text("a model is no text for a terminal: use -o FILE or a pipe");
+        return cli_fail_text("a model is binary, not for a terminal: use -o FILE or a pipe");
     if (out->size > (uint64_t)EPCTX_MODEL_MAX && !out->allow_huge) return refuse_size(out);
     memset(&stream, 0, sizeof stream);
     stream.callback = write_stdout;
