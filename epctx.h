@@ -9246,23 +9246,26 @@ EPCTX_API epctx_status epctx_commit_remove(epctx_commit *commit, const char *nam
 
 EPCTX_API epctx_status epctx_commit_fill(epctx_commit *commit, epctx_error *error)
 {
-    epctx__commit_file **link = &commit->files;
-    epctx__commit_file *entry;
+    epctx__commit_file **link, *entry;
     epctx_status status = EPCTX_OK;
+    int models;
     commit->error = error;
-    while ((entry = *link) != NULL) {
-        if (status == EPCTX_OK && !entry->filled) {
-            if (entry->model != NULL || (entry->file != NULL && !entry->file->kept)) {
-                status = epctx__output_make(commit, entry, entry->model, &entry->out);
-                epctx_blame(error, entry->path, NULL, NULL);
+    for (models = 0; models < 2; models++) {
+        link = &commit->files;
+        while ((entry = *link) != NULL) {
+            if (status == EPCTX_OK && !entry->filled && entry->is_model == (models == 1)) {
+                if (entry->model != NULL || (entry->file != NULL && !entry->file->kept)) {
+                    status = epctx__output_make(commit, entry, entry->model, &entry->out);
+                    epctx_blame(error, entry->path, NULL, NULL);
+                }
+                entry->filled = status == EPCTX_OK;
             }
-            entry->filled = status == EPCTX_OK;
-        }
-        if (entry->filled) {
-            link = &entry->next;
-        } else {
-            epctx__output_close(entry->out);
-            *link = entry->next;
+            if (entry->filled || models == 0) {
+                link = &entry->next;
+            } else {
+                epctx__output_close(entry->out);
+                *link = entry->next;
+            }
         }
     }
     return status;
@@ -9361,8 +9364,8 @@ static epctx_status epctx__commit_all(epctx_commit *c)
     epctx__commit_file *entry;
     uint64_t done = 0;
     uint64_t total = 0;
-    epctx_status status = EPCTX_OK;
     int models;
+    epctx_status status = EPCTX_OK;
     EPCTX__TRY(epctx_commit_fill(c, c->error));
     EPCTX__TRY(epctx_cancelled(c->hooks, c->error));
     EPCTX__TRY(epctx__commit_lock(c));
