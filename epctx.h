@@ -3560,7 +3560,7 @@ static bool epctx__arena_grow(epctx_arena *arena, size_t size)
     }
     block->next = arena->blocks;
     block->size = room;
-    block->after = usual < 256 * (size_t)EPCTX_ARENA_BLOCK ? 2 * usual : usual;
+    block->after = usual <= 128 * (size_t)EPCTX_ARENA_BLOCK ? 2 * usual : usual;
     arena->blocks = block;
     arena->next = epctx__block_memory(block);
     arena->left = room;
