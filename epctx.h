@@ -1330,7 +1330,7 @@ EPCTX_API bool epctx_path_has_dots(epctx_str name);
  * disk: not empty, no NUL, not absolute (POSIX root, drive letter, UNC, backslash root), no ".."
  * component, no ORT in-memory tag. "a..b.bin" and subfolders are fine. EPCTX_ERR_PATH. */
 EPCTX_API epctx_status epctx_path_check(epctx_str name, epctx_error *error);
-/* Folder of a path including the last separator, "" for a bare name; the name after it. Borrowed. */
+/* Folder of a path with the last separator, "" for a bare name; the name after it. Borrowed. */
 EPCTX_API epctx_str epctx_path_folder(epctx_str path);
 EPCTX_API epctx_str epctx_path_file(epctx_str path);
 /* The folder against which names in a model are resolved: of `context_file_path` (session option
@@ -1345,12 +1345,10 @@ EPCTX_API epctx_status epctx_path_relative(epctx_str folder, epctx_str path, epc
 /* A snapshot of the Hugging Face cache keeps its files as links into blobs/ beside snapshots/: such
  * links may leave the model's folder, for that folder only (as ORT allows, PR 28725). */
 #define EPCTX_PATH_HUGGING_FACE 1u
-/* A context binary that is loaded stays in the mapped file, or inside the mapped model, instead of
- * being read: no time and no memory for a copy. Only for folders that nobody else writes to, and
- * for a backend that copies what it checks (see epctx_mapping). */
+/* A context binary stays in its mapped file or model instead of being copied: only for folders that
+ * nobody else writes to, and for a backend that copies what it checks (see epctx_mapping). */
 #define EPCTX_PATH_IN_PLACE 2u
-/* A name with ".." is fine when it leads back into the folder, as ORT reads the locations of external
- * data. */
+/* A name with ".." may lead back into the folder, as ORT reads the locations of external data. */
 #define EPCTX_PATH_DETOURS 4u
 /* `folder` + `name` as the canonical path of an existing regular, non-empty file inside `folder`,
  * links resolved (a link out of the folder is EPCTX_ERR_PATH). `out` gets a terminated path. */
@@ -2000,11 +1998,10 @@ EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t
 /* Longest model that protobuf readers take, ONNX Runtime among them. */
 #define EPCTX_MODEL_MAX INT64_C(0x7fffffff)
 
-/* Writes to a file through the model's io: temp file, fsync, rename. The file keeps its mode, but
- * for set-uid, set-gid and sticky bits and what the new owner and group could not have had before;
- * a link stays a link. EPCTX_ERR_CHANGED when `path` is the file that the model was opened from and
- * somebody has written it since. `opts` NULL means defaults. Windows does not replace a file that is
- * mapped: not the model's own source, then. */
+/* Writes to a file through the model's io. The file keeps its mode, but for set-uid, set-gid and
+ * sticky bits and what the new owner and group could not have had before; a link stays a link.
+ * Errors as epctx_commit_put_model. `opts` NULL means defaults. Windows replaces no file that is
+ * mapped, such as the model's own source. */
 EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *path,
                                               const epctx_write_opts *opts, epctx_error *error);
 
@@ -2095,13 +2092,9 @@ EPCTX_API epctx_status epctx_model_embed(epctx_model *model, const epctx_convert
 EPCTX_API epctx_status epctx_model_extract(epctx_model *model, const epctx_convert_opts *opts,
                                            epctx_changes *changes, epctx_error *error);
 
-/* Writes a model to `path` and `files` beside it, all or nothing: every file is complete and
- * durable before the first one is replaced. After a crash at any point there is the old set or the
- * new one, or the old model beside files that it does not name, or the new model with a second name
- * of a new file (FILE.new): never a model with a file of another generation, and never none.
- * `opts` are those of epctx_model_write_file, for the model; `overwrite` is for the files: an existing
- * one with the same bytes is kept in any case, one that the opened model itself uses is
- * EPCTX_ERR_PATH. A failure puts back what was there. A file of one part is one call of write_fn. */
+/* Writes a model to `path` and `files` beside it, all or nothing (>>manual, WRITING). `opts` are
+ * for the model, `overwrite` is for the files: one that is there with the same bytes is kept, one
+ * that the opened model uses is EPCTX_ERR_PATH. A file of one part is one call of write_fn. */
 EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
                                          const epctx_write_opts *opts, epctx_output_file *files,
                                          size_t count, epctx_overwrite overwrite,
@@ -8596,8 +8589,8 @@ EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epct
         memcpy(path, full, strlen(full) + 1);
     }
     EPCTX__TRY(epctx_path_relative(epctx_str_of(root), epctx_str_of(full), &inside, error));
-    EPCTX__TRY(io->map_fn(io->user, root, inside.data, (flags & EPCTX__PATH_COPY) != 0, out,
-                          error));
+    EPCTX__TRY(
+        io->map_fn(io->user, root, inside.data, (flags & EPCTX__PATH_COPY) != 0, out, error));
     if (out->size == 0) {
         io->unmap_fn(io->user, out);
         return epctx_fail(error, EPCTX_ERR_PATH, "file '%s' is empty (0 bytes)", full);
@@ -8683,8 +8676,7 @@ static epctx_status epctx__path_place(const epctx_io *io, const char *path,
     status = io->canonical_fn(io->user, given, folder, sizeof folder, error);
     if (status == EPCTX_ERR_NOT_FOUND) {
         epctx_error_clear(error);
-        return epctx__file_failed(error, status, "cannot be written, its folder does not exist",
-                                  path);
+        return epctx__file_failed(error, status, "its folder does not exist", path);
     }
     EPCTX__TRY(status);
     return epctx_path_join(epctx_str_of(folder), epctx_path_file(epctx_str_of(path)), out,
@@ -8769,13 +8761,12 @@ static epctx_status epctx__path_end(const char *real, const char *end, char out[
 
 /* -- several files become visible together --
  *
- * One engine for one file or many. Every new file is complete and durable beforehand. Then, under
- * the locks of all names, binaries come into place and models last, so that whatever a crash leaves
- * no model meets a binary of another generation. Where the model that is replaced names a binary
- * that is replaced, too, the new binary has a second name for a while, and the new model comes
- * twice: first as one that uses that second name, and when the binary is in its place as itself. A
- * model's name always has the old one or one of the new ones, and each loads. What is replaced
- * keeps a temporary name until all is done: a failure moves it back. */
+ * Every new file is complete and durable beforehand. Then, under the locks of all names, binaries
+ * come into place and models last, so that no model ever meets a binary of another generation.
+ * Where the model that is replaced names a binary that is replaced, too, the new binary has a
+ * second name for a while, and the new model comes twice: first as one that uses that second name,
+ * and when the binary is in its place as itself. What is replaced keeps a temporary name until all
+ * is done: a failure moves it back. */
 
 /* A file under construction. Small writes are gathered. */
 typedef struct epctx__output {
@@ -8794,22 +8785,19 @@ typedef struct epctx__commit_file {
     struct epctx__commit_file *next; /* in the order of the locks */
     const char *path;                /* as the caller says it */
     const char *real;                /* canonical folder and name */
-    const char *root;                /* of `name` and the lock's, as the callbacks of an io take them */
+    const char *root; /* of `name` and the lock's, as the callbacks of an io take them */
     const char *name;
     const char *lock; /* its whole path */
     size_t inside;    /* where the lock's name begins in it */
     epctx_write_opts opts;
     struct epctx_model *model; /* what is in it: a model or bytes */
     epctx_output_file *file;
-    bool is_model;
-    bool goes; /* is removed when all else is in place */
-    bool filled;
-    bool meets; /* a model that is there names a file that is replaced */
-    bool held;  /* `locked` */
+    bool is_model, filled, held; /* held: `locked` */
+    bool goes;                   /* is removed when all else is in place */
+    bool meets;                  /* a model that is there names a file that is replaced */
     epctx_file_info there;
     epctx_file_info *seen; /* what must still be there; NULL: anything. A model's is renewed */
-    epctx__output *out;
-    epctx__output *via; /* a model with second names */
+    epctx__output *out, *via; /* via: a model with second names */
     epctx_io_file locked;
 } epctx__commit_file;
 
@@ -8929,25 +8917,21 @@ EPCTX_API epctx_status epctx_commit_set_folder(epctx_commit *commit, const char 
 
 static bool epctx__parts_equal(const epctx_output_file *file, const epctx_mapping *mapping)
 {
+    bool same = file->size == mapping->size;
     uint64_t at = 0;
-    size_t i, k;
-    if (file->size != mapping->size) {
-        return false;
-    }
-    for (i = 0; i < file->part_count; i++) {
+    size_t i;
+    for (i = 0; i < file->part_count && same; i++) {
         const epctx_span *part = &file->parts[i];
-        if (part->size > mapping->size - at ||
-            (part->data != NULL && memcmp(mapping->data + at, part->data, part->size) != 0)) {
-            return false;
-        }
-        for (k = 0; part->data == NULL && k < part->size; k++) {
-            if (mapping->data[at + k] != 0) {
-                return false;
-            }
+        same = part->size <= mapping->size - at;
+        if (same && part->size > 0) {
+            const uint8_t *there = mapping->data + at;
+            same = part->data != NULL
+                       ? memcmp(there, part->data, part->size) == 0
+                       : there[0] == 0 && memcmp(there, there + 1, part->size - 1) == 0;
         }
         at += part->size;
     }
-    return at == mapping->size;
+    return same && at == mapping->size;
 }
 
 /* Is the file there already? Then it must be there still when all comes into place. */
@@ -9014,10 +8998,10 @@ static epctx_status epctx__commit_judge(epctx_commit *c, epctx__commit_file *ent
     if (entry->model != NULL) {
         epctx_model *model = entry->model;
         /* Its own name, wherever that leads now, or the same file by another one. */
-        bool own = strcmp(model->path, entry->path) == 0 ||
-                   (c->io->canonical_fn(c->io->user, model->path, lock, sizeof lock, NULL) ==
-                        EPCTX_OK &&
-                    strcmp(lock, real) == 0);
+        bool own =
+            strcmp(model->path, entry->path) == 0 ||
+            (c->io->canonical_fn(c->io->user, model->path, lock, sizeof lock, NULL) == EPCTX_OK &&
+             strcmp(lock, real) == 0);
         entry->seen = own && model->id.inode != 0 ? &model->id : NULL;
         return epctx__commit_folder(c, epctx_path_folder(epctx_str_of(real)));
     }
@@ -9026,7 +9010,7 @@ static epctx_status epctx__commit_judge(epctx_commit *c, epctx__commit_file *ent
 }
 
 /* One order for everybody, so that nobody waits for somebody who waits for him: what is called a
- * model first, so that who holds the lock of a model already can wait for its files; then by name. */
+ * model first, so that who holds the lock of a model can wait for its files; then by name. */
 static int epctx__lock_order(const char *a, const char *b)
 {
     bool first = epctx__ends_with(epctx_str_of(a), ".onnx.lock");
@@ -9116,23 +9100,26 @@ EPCTX_API epctx_status epctx_commit_remove(epctx_commit *commit, const char *nam
 
 EPCTX_API epctx_status epctx_commit_fill(epctx_commit *commit, epctx_error *error)
 {
-    epctx__commit_file **link = &commit->files;
-    epctx__commit_file *entry;
+    epctx__commit_file **link, *entry;
     epctx_status status = EPCTX_OK;
+    int models;
     commit->error = error;
-    while ((entry = *link) != NULL) {
-        if (status == EPCTX_OK && !entry->filled) {
-            if (entry->model != NULL || (entry->file != NULL && !entry->file->kept)) {
-                status = epctx__output_make(commit, entry, entry->model, &entry->out);
-                epctx_blame(error, entry->path, NULL, NULL);
+    for (models = 0; models < 2; models++) {
+        link = &commit->files;
+        while ((entry = *link) != NULL) {
+            if (status == EPCTX_OK && !entry->filled && entry->is_model == (models == 1)) {
+                if (entry->model != NULL || (entry->file != NULL && !entry->file->kept)) {
+                    status = epctx__output_make(commit, entry, entry->model, &entry->out);
+                    epctx_blame(error, entry->path, NULL, NULL);
+                }
+                entry->filled = status == EPCTX_OK;
             }
-            entry->filled = status == EPCTX_OK;
-        }
-        if (entry->filled) {
-            link = &entry->next;
-        } else {
-            epctx__output_close(entry->out);
-            *link = entry->next;
+            if (entry->filled || models == 0) {
+                link = &entry->next;
+            } else {
+                epctx__output_close(entry->out);
+                *link = entry->next;
+            }
         }
     }
     return status;
@@ -9232,6 +9219,7 @@ static epctx_status epctx__commit_all(epctx_commit *c)
     uint64_t done = 0;
     uint64_t total = 0;
     int models;
+    epctx_status status = EPCTX_OK;
     EPCTX__TRY(epctx_commit_fill(c, c->error));
     EPCTX__TRY(epctx_cancelled(c->hooks, c->error));
     EPCTX__TRY(epctx__commit_lock(c));
@@ -9250,15 +9238,13 @@ static epctx_status epctx__commit_all(epctx_commit *c)
             }
         }
     }
-    for (entry = c->files; entry != NULL; entry = entry->next) {
+    for (entry = c->files; entry != NULL && status == EPCTX_OK; entry = entry->next) {
         if (entry->goes) {
-            epctx_status status =
-                c->io->remove_fn(c->io->user, entry->root, entry->name, c->error);
+            status = c->io->remove_fn(c->io->user, entry->root, entry->name, c->error);
             epctx_blame(c->error, entry->path, NULL, NULL);
-            EPCTX__TRY(status);
         }
     }
-    return EPCTX_OK;
+    return status;
 }
 
 /* What the callers want to know about a commit that went well. */
@@ -13377,10 +13363,10 @@ static epctx__commit_file *epctx__detour_file(const epctx_commit *c, const epctx
     return entry;
 }
 
-/* Looks for files to be replaced that the model in the place of `entry` names, and gives them second
- * names, FILE.new, or when that is taken FILE.new2 ...; `seconds`: while there are such names. */
-EPCTX__APART static epctx_status epctx__detour_look(const epctx_commit *c, epctx__commit_file *entry,
-                                       bool *seconds)
+/* Gives the files to be replaced that the model in the place of `entry` names second names:
+ * FILE.new, or when that is taken FILE.new2 ...; `seconds`: while there are such names. */
+EPCTX__APART static epctx_status epctx__detour_look(const epctx_commit *c,
+                                                    epctx__commit_file *entry, bool *seconds)
 {
     epctx_dependency *used = NULL;
     char name[EPCTX_NAME_MAX];
@@ -13405,9 +13391,8 @@ EPCTX__APART static epctx_status epctx__detour_look(const epctx_commit *c, epctx
 }
 
 /* Gives files in a model their second names. */
-EPCTX__APART static epctx_status epctx__detour_rename(const epctx_commit *c,
-                                                      const epctx__commit_file *entry,
-                                                      epctx_model *model)
+EPCTX__APART static epctx_status
+epctx__detour_rename(const epctx_commit *c, const epctx__commit_file *entry, epctx_model *model)
 {
     epctx_str folder = epctx_path_folder(epctx_str_of(entry->real));
     char path[EPCTX_PATH_MAX];
