@@ -1016,24 +1016,6 @@ typedef struct epctx_function_view {
     uint32_t input_count, output_count, node_count;
 } epctx_function_view;
 
-/* SparseTensorProto. */
-typedef struct epctx_sparse_view {
-    epctx_view view;
-    epctx_tensor_view values, indices; /* `values` has the name */
-} epctx_sparse_view;
-
-/* TensorAnnotation: the quantization parameters of a value. */
-typedef struct epctx_annotation_view {
-    epctx_view view;
-    epctx_str tensor_name;
-} epctx_annotation_view;
-
-/* TrainingInfoProto. */
-typedef struct epctx_training_view {
-    epctx_view view;
-    epctx_graph_view initialization, algorithm; /* view empty when absent */
-} epctx_training_view;
-
 typedef enum epctx_type_kind { /* the member of TypeProto's oneof, by field number */
     EPCTX_TYPE_NONE = 0,
     EPCTX_TYPE_TENSOR = 1,
@@ -1069,13 +1051,10 @@ EPCTX_API bool epctx_model_has_graph(const epctx_model *model);
     X(node, epctx_node_view)                                                                       \
     X(attr, epctx_attr_view)                                                                       \
     X(tensor, epctx_tensor_view)                                                                   \
-    X(sparse, epctx_sparse_view)                                                                   \
     X(value, epctx_value_view)                                                                     \
     X(type, epctx_type_view)                                                                       \
     X(dim, epctx_dim)                                                                              \
     X(function, epctx_function_view)                                                               \
-    X(training, epctx_training_view)                                                               \
-    X(annotation, epctx_annotation_view)                                                           \
     X(opset, epctx_opset)                                                                          \
     X(pair, epctx_pair)
 #define EPCTX__VIEW_DECLARE(name, type)                                                            \
@@ -1089,14 +1068,11 @@ EPCTX_VIEW_LIST(EPCTX__VIEW_DECLARE)
 #define EPCTX_CURSOR_LIST(X)                                                                       \
     X(model_opsets, const epctx_model *, epctx__shown(of), MODEL_OPSET_IMPORT)                     \
     X(model_functions, const epctx_model *, epctx__shown(of), MODEL_FUNCTIONS)                     \
-    X(model_trainings, const epctx_model *, epctx__shown(of), MODEL_TRAINING_INFO)                 \
     X(graph_nodes, epctx_graph_view, of.view, GRAPH_NODE)                                          \
     X(graph_inputs, epctx_graph_view, of.view, GRAPH_INPUT)                                        \
     X(graph_outputs, epctx_graph_view, of.view, GRAPH_OUTPUT)                                      \
     X(graph_values, epctx_graph_view, of.view, GRAPH_VALUE_INFO)                                   \
     X(graph_initializers, epctx_graph_view, of.view, GRAPH_INITIALIZER)                            \
-    X(graph_sparse, epctx_graph_view, of.view, GRAPH_SPARSE_INITIALIZER)                           \
-    X(graph_annotations, epctx_graph_view, of.view, GRAPH_QUANTIZATION_ANNOTATION)                 \
     X(node_inputs, const epctx_node_view *, of->view, NODE_INPUT)                                  \
     X(node_outputs, const epctx_node_view *, of->view, NODE_OUTPUT)                                \
     X(node_attrs, const epctx_node_view *, of->view, NODE_ATTRIBUTE)                               \
@@ -1106,9 +1082,7 @@ EPCTX_VIEW_LIST(EPCTX__VIEW_DECLARE)
     X(function_opsets, const epctx_function_view *, of->view, FUNCTION_OPSET_IMPORT)               \
     X(function_nodes, const epctx_function_view *, of->view, FUNCTION_NODE)                        \
     X(function_inputs, const epctx_function_view *, of->view, FUNCTION_INPUT)                      \
-    X(function_outputs, const epctx_function_view *, of->view, FUNCTION_OUTPUT)                    \
-    X(annotation_pairs, const epctx_annotation_view *, of->view,                                   \
-      ANNOTATION_QUANT_PARAMETER_TENSOR_NAMES)
+    X(function_outputs, const epctx_function_view *, of->view, FUNCTION_OUTPUT)
 #define EPCTX__CURSOR_DECLARE(name, type, message, field)                                          \
     EPCTX_API epctx_cursor epctx_##name(type of);
 EPCTX_CURSOR_LIST(EPCTX__CURSOR_DECLARE)
@@ -1151,15 +1125,13 @@ typedef struct epctx_walk_level {
 typedef struct epctx_walk {
     epctx_kind kind; /* of the message just given: EPCTX_KIND_GRAPH, NODE, ATTR, TENSOR, SPARSE, */
     epctx_view view; /* FUNCTION or TRAINING */
-    epctx_kind around; /* what message it is in */
-    uint32_t level;    /* messages of the walk around it */
     uint32_t depth; /* bodies around it, with itself: 0 in the main graph, a function or training */
     bool in_function;
     bool in_training;
-    bool first, entering; /* private from here on */
+    uint32_t level;                             /* how many messages of the walk are around it: */
+    epctx_walk_level levels[EPCTX_WALK_LEVELS]; /* those, from the outside */
+    bool first, entering;                       /* private */
     uint32_t root;
-    uint32_t count;
-    epctx_walk_level levels[EPCTX_WALK_LEVELS];
 } epctx_walk;
 
 /* Everything: the main graph, then functions, then training graphs. */
@@ -1174,8 +1146,6 @@ EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node);
 EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node);
 EPCTX_API bool epctx_walk_tensor(epctx_walk *walk, epctx_tensor_view *tensor);
 EPCTX_API bool epctx_walk_graph(epctx_walk *walk, epctx_graph_view *graph);
-/* Name of the innermost graph or function around the message just given. */
-EPCTX_API epctx_str epctx_walk_graph_name(const epctx_walk *walk);
 
 /* Outer values that the bodies of a node read, as often as they are read; borrowed names, the list in
  * `arena`. */
@@ -1393,12 +1363,6 @@ typedef enum epctx_key {
     EPCTX_KEY_PARTITION   /* the attribute partition_name */
 } epctx_key;
 
-/* Which nodes carry ep_cache_context. */
-typedef enum epctx_payload {
-    EPCTX_PAYLOAD_SHARED = 0, /* primary nodes; secondary ones take their graph from there */
-    EPCTX_PAYLOAD_EACH        /* every node has a context of its own */
-} epctx_payload;
-
 /* Bits of epctx_profile.traits. */
 #define EPCTX_ANY_CASE          0x001u /* sources are compared without regard to case */
 #define EPCTX_NO_SOURCE         0x002u /* a node without `source` is taken */
@@ -1417,8 +1381,10 @@ typedef enum epctx_payload {
 #define EPCTX_QNN_COMPAT        0x4000u /* its compatibility string is QNN's (epctx_compat_qnn) */
 #define EPCTX_XML_PAIR          0x8000u /* a context *.xml is an OpenVINO IR, beside its .bin */
 #define EPCTX_STRIPPED_ENGINE   0x10000u /* *.stripped.engine has no weights, its name says so */
-
-struct epctx_epnode;
+#define EPCTX_EACH_CONTEXT                                                                         \
+    0x20000u                  /* every node has a context of its own; else secondary
+                                            ones take their graph from that of a primary one */
+#define EPCTX_EMBEDS 0x40000u /* embedded when nothing is asked for */
 
 /* One EP. Make your own by filling one in; strings are borrowed for as long as it is used. */
 typedef struct epctx_profile {
@@ -1426,9 +1392,7 @@ typedef struct epctx_profile {
     const char *sources[4];  /* accepted values of `source`; the first is what the EP writes */
     uint32_t traits;         /* EPCTX_ANY_CASE ... */
     epctx_key key;
-    epctx_payload payload;
     uint32_t required;       /* 1u << EPCTX_EP_x: must be stored in every node */
-    uint32_t embed_default;  /* embed mode the EP writes when nothing is asked for */
     const char *binary;      /* name of its binary; {stem}: context model without extension,
                                 {model}: without _ctx too, {file}: with extension, *: anything */
     const char *sidecars[4]; /* files beside the model that no attribute names; patterns as above */
@@ -7484,8 +7448,6 @@ typedef enum epctx__member_type {
     EPCTX__STR,         /* epctx_str */
     EPCTX__BODY,        /* epctx_view */
     EPCTX__COUNT,       /* uint32_t: how many there are */
-    EPCTX__GRAPH,       /* epctx_graph_view */
-    EPCTX__TENSOR,      /* epctx_tensor_view */
     EPCTX__TYPE,        /* int32_t: one of epctx_attr_type; others are unknown fields */
     EPCTX__INT32,       /* int32_t */
     EPCTX__INT64,       /* int64_t */
@@ -7574,12 +7536,6 @@ static inline void epctx__read_field(const epctx__member *member, const epctx_fi
         break;
     case EPCTX__COUNT:
         ++*(uint32_t *)place;
-        break;
-    case EPCTX__GRAPH:
-        *(epctx_graph_view *)place = epctx_graph_of(field->body);
-        break;
-    case EPCTX__TENSOR:
-        *(epctx_tensor_view *)place = epctx_tensor_of(field->body);
         break;
     case EPCTX__TYPE:
         if ((uint32_t)field->value <= (uint32_t)EPCTX_ATTR_TYPE_PROTOS) {
@@ -7674,10 +7630,6 @@ static const epctx__member epctx__tensor_members[] = {
     EPCTX__MEMBER(TENSOR_DATA_LOCATION, TENSOR_DATA, tensor_view, external),
     EPCTX__VIEW(tensor_view)};
 
-static const epctx__member epctx__sparse_members[] = {
-    EPCTX__MEMBER(SPARSE_VALUES, TENSOR, sparse_view, values),
-    EPCTX__MEMBER(SPARSE_INDICES, TENSOR, sparse_view, indices), EPCTX__VIEW(sparse_view)};
-
 static const epctx__member epctx__function_members[] = {
     EPCTX__MEMBER(FUNCTION_NAME, STR, function_view, name),
     EPCTX__MEMBER(FUNCTION_INPUT, COUNT, function_view, input_count),
@@ -7687,14 +7639,6 @@ static const epctx__member epctx__function_members[] = {
     EPCTX__MEMBER(FUNCTION_DOMAIN, STR, function_view, domain),
     EPCTX__MEMBER(FUNCTION_OVERLOAD, STR, function_view, overload),
     EPCTX__VIEW(function_view)};
-
-static const epctx__member epctx__training_members[] = {
-    EPCTX__MEMBER(TRAINING_INITIALIZATION, GRAPH, training_view, initialization),
-    EPCTX__MEMBER(TRAINING_ALGORITHM, GRAPH, training_view, algorithm), EPCTX__VIEW(training_view)};
-
-static const epctx__member epctx__annotation_members[] = {
-    EPCTX__MEMBER(ANNOTATION_TENSOR_NAME, STR, annotation_view, tensor_name),
-    EPCTX__VIEW(annotation_view)};
 
 static const epctx__member epctx__opset_members[] = {
     EPCTX__MEMBER(OPSET_DOMAIN, STR, opset, domain),
@@ -7732,10 +7676,7 @@ static const epctx__member epctx__value_members[] = {
 EPCTX__VIEW_OF(graph, epctx_graph_view)
 EPCTX__VIEW_OF(node, epctx_node_view)
 EPCTX__VIEW_OF(attr, epctx_attr_view)
-EPCTX__VIEW_OF(sparse, epctx_sparse_view)
 EPCTX__VIEW_OF(function, epctx_function_view)
-EPCTX__VIEW_OF(training, epctx_training_view)
-EPCTX__VIEW_OF(annotation, epctx_annotation_view)
 EPCTX__VIEW_OF(opset, epctx_opset)
 EPCTX__VIEW_OF(pair, epctx_pair)
 #undef EPCTX__VIEW_OF
@@ -8052,7 +7993,7 @@ static const uint32_t epctx__walk_roots[] = {EPCTX_FIELD_MODEL_GRAPH, EPCTX_FIEL
 /* Goes into a message. */
 static void epctx__walk_enter(epctx_walk *walk)
 {
-    epctx_walk_level *level = &walk->levels[walk->count++];
+    epctx_walk_level *level = &walk->levels[walk->level++];
     level->kind = walk->kind;
     level->view = walk->view;
     level->depth = walk->depth;
@@ -8063,16 +8004,14 @@ static void epctx__walk_enter(epctx_walk *walk)
 EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind kind)
 {
     walk->kind = kind;
-    walk->around = EPCTX_KIND_NONE;
     walk->view = view;
-    walk->level = 0;
     walk->depth = 0;
     walk->in_function = kind == EPCTX_KIND_FUNCTION;
     walk->in_training = kind == EPCTX_KIND_TRAINING;
     walk->first = true;
     walk->entering = true;
     walk->root = 2;
-    walk->count = 0;
+    walk->level = 0;
 }
 
 EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model)
@@ -8097,9 +8036,7 @@ static bool epctx__walk_find(epctx_walk *walk, epctx_walk_level *level)
                                                        : EPCTX_KIND_NONE;
         if ((given >> kind & 1) != 0) {
             walk->kind = kind;
-            walk->around = level->kind;
             walk->view = field.body;
-            walk->level = walk->count;
             walk->depth =
                 level->depth + (level->kind == EPCTX_KIND_ATTR && kind == EPCTX_KIND_GRAPH);
             if (level->kind == EPCTX_KIND_MODEL) {
@@ -8119,18 +8056,18 @@ EPCTX_API bool epctx_walk_step(epctx_walk *walk)
         walk->first = false;
         return true;
     }
-    if (walk->entering && EPCTX__ALWAYS(walk->count < EPCTX_WALK_LEVELS)) {
+    if (walk->entering && EPCTX__ALWAYS(walk->level < EPCTX_WALK_LEVELS)) {
         epctx__walk_enter(walk);
     }
-    while (walk->count > 0) {
-        epctx_walk_level *level = &walk->levels[walk->count - 1];
+    while (walk->level > 0) {
+        epctx_walk_level *level = &walk->levels[walk->level - 1];
         if (epctx__walk_find(walk, level)) {
             return true;
         }
         if (level->kind == EPCTX_KIND_MODEL && walk->root < 2) {
             level->fields = epctx_view_fields(level->view, epctx__walk_roots[++walk->root]);
         } else {
-            walk->count--;
+            walk->level--;
         }
     }
     return false;
@@ -8161,21 +8098,6 @@ EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node)
         more = epctx_walk_next(walk, node);
     }
     return more;
-}
-
-EPCTX_API epctx_str epctx_walk_graph_name(const epctx_walk *walk)
-{
-    uint32_t i = walk->count;
-    while (i > 0) {
-        const epctx_walk_level *level = &walk->levels[--i];
-        if (level->kind == EPCTX_KIND_GRAPH) {
-            return epctx_graph_of(level->view).name;
-        }
-        if (level->kind == EPCTX_KIND_FUNCTION) {
-            return epctx_function_of(level->view).name;
-        }
-    }
-    return epctx_str_of(NULL);
 }
 
 #endif /* EPCTX_NO_WIRE */
@@ -8736,6 +8658,16 @@ static epctx_status epctx__capture_name(epctx__capturing *c, epctx_str name)
     return EPCTX_OK;
 }
 
+/* A sparse tensor has the name of its values. */
+static epctx_str epctx__sparse_name(epctx_view sparse)
+{
+    epctx_cursor it = epctx_view_fields(sparse, EPCTX_FIELD_SPARSE_VALUES);
+    epctx_view values = epctx_view_none();
+    while (epctx_next_view(&it, &values)) {
+    }
+    return epctx_tensor_of(values).name;
+}
+
 /* What a body defines: inputs, initializers and node outputs. Its outputs may hand an outer value
  * straight through. */
 static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *walk)
@@ -8756,7 +8688,7 @@ static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *
         epctx_str name = f.number == EPCTX_FIELD_GRAPH_INPUT         ? epctx_value_of(f.body).name
                          : f.number == EPCTX_FIELD_GRAPH_INITIALIZER ? epctx_tensor_of(f.body).name
                          : f.number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER
-                             ? epctx_sparse_of(f.body).values.name
+                             ? epctx__sparse_name(f.body)
                              : epctx_str_of(NULL);
         if (name.size > 0) {
             EPCTX__TRY(epctx__map_set(&scope->names, name, 1, c->error));
@@ -9251,67 +9183,60 @@ static const epctx_profile epctx__profiles[] = {
      * since PR 24461; no dynamic shapes (EP page); embedded with several partitions cannot be loaded
      * (issue 31977); inputs and outputs are matched by name (qnn/builder/qnn_model.cc). Genuine:
      * test data qnn_ctx of ORT 1.18. */
-    {"qnn", {"QNNExecutionProvider", "QNN"},
-     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_IO_NAMES | EPCTX_QNN_COMPAT,
-     EPCTX_KEY_NODE_NAME, EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
+    {"qnn", {"QNNExecutionProvider", "QNN"}, EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES |
+     EPCTX_EMBED_ONE | EPCTX_IO_NAMES | EPCTX_QNN_COMPAT, EPCTX_KEY_NODE_NAME, 0, "{stem}_qnn.bin",
      {"qnn_op_trace.json", "*_schematic.bin"}},
     /* QNNP 2026-03 to EP 2.3.0, onnx_ctx_model_helper.cc and docs: as qnn, also QAIRTExport (Olive's
      * wrapper); any ".." in a path is refused; a DLC may take the place of the binary, with tmp*.json
      * beside it. */
-    {"qnn_plugin", {"QNNExecutionProvider", "QNN", "QAIRTExport"},
-     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_NO_DOTS | EPCTX_IO_NAMES |
-         EPCTX_QNN_COMPAT,
-     EPCTX_KEY_NODE_NAME, EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
+    {"qnn_plugin", {"QNNExecutionProvider", "QNN", "QAIRTExport"}, EPCTX_ANY_CASE |
+     EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_NO_DOTS | EPCTX_IO_NAMES | EPCTX_QNN_COMPAT,
+     EPCTX_KEY_NODE_NAME, 0, "{stem}_qnn.bin",
      {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json"}},
     /* ORT 1.30-dev openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context
      * must be stored; embed modes do not mix; all nodes name one container, or the first embeds it
      * and the rest store an empty string. Inputs and outputs are matched by name
      * (openvino/backends/basic_backend.h). Genuine: mul_1_ep_ctx_ovir.onnx (OpenVINO 2025.2). */
-    {"openvino", {"OpenVINOExecutionProvider"},
-     EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME | EPCTX_XML_PAIR, EPCTX_KEY_PARTITION,
-     EPCTX_PAYLOAD_SHARED, EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
+    {"openvino", {"OpenVINOExecutionProvider"}, EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME |
+     EPCTX_XML_PAIR, EPCTX_KEY_PARTITION, EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT),
      "{stem}_OpenVINOExecutionProvider.bin", {NULL}},
     /* ORT 1.30-dev tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing
      * source is taken; embed mode and path come from provider options of its own. The engine's
      * tensors are matched by name; one that is not found gets input 0
      * (tensorrt_execution_provider.cc). */
-    {"tensorrt", {"TensorrtExecutionProvider"},
-     EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES | EPCTX_STRIPPED_ENGINE, EPCTX_KEY_NONE,
-     EPCTX_PAYLOAD_EACH, 0, 0, "*.engine", {NULL}},
+    {"tensorrt", {"TensorrtExecutionProvider"}, EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES |
+     EPCTX_STRIPPED_ENGINE | EPCTX_EACH_CONTEXT, EPCTX_KEY_NONE, 0, "*.engine", {NULL}},
     /* ORT 1.30-dev nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc:
      * main_context 0 on every node although each has its own engine; embedded unless told otherwise;
      * tensors are matched as in tensorrt. */
-    {"nv_tensorrt_rtx", {"NvTensorRTRTXExecutionProvider"},
-     EPCTX_NO_SOURCE | EPCTX_SECONDARY_CONTEXT | EPCTX_IO_NAMES, EPCTX_KEY_NONE,
-     EPCTX_PAYLOAD_EACH, 0, 1, "*.engine", {NULL}},
+    {"nv_tensorrt_rtx", {"NvTensorRTRTXExecutionProvider"}, EPCTX_NO_SOURCE |
+     EPCTX_SECONDARY_CONTEXT | EPCTX_IO_NAMES | EPCTX_EACH_CONTEXT | EPCTX_EMBEDS, EPCTX_KEY_NONE,
+     0, "*.engine", {NULL}},
     /* onnxruntime/onnxruntime-ep-amdgpu 2026-08 src/migraphx/mgx_ep_ctx.cc: one .mxr for each node;
      * the first node without source is taken; dynamic shapes and contexts exclude each other; the
      * program's parameters are matched by name. */
-    {"migraphx", {"MIGraphXExecutionProvider"},
-     EPCTX_NO_SOURCE | EPCTX_STATIC_SHAPES | EPCTX_IO_NAMES, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0,
-     0, "*.mxr", {NULL}},
+    {"migraphx", {"MIGraphXExecutionProvider"}, EPCTX_NO_SOURCE | EPCTX_STATIC_SHAPES |
+     EPCTX_IO_NAMES | EPCTX_EACH_CONTEXT, EPCTX_KEY_NONE, 0, "*.mxr", {NULL}},
     /* ORT 1.18 vitisai (PR 20926) asserts that the three attributes are stored; the rest from the
      * open MorphiZen EP (ROCm/hip-ep 2026-08): one main node, embedded unless told otherwise. */
-    {"vitisai", {"VitisAIExecutionProvider", "MorphiZenExecutionProvider"}, EPCTX_ONE_MAIN,
-     EPCTX_KEY_NONE, EPCTX_PAYLOAD_SHARED,
-     EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE), 1,
-     "{file}_MORPHIZEN.bin", {NULL}},
+    {"vitisai", {"VitisAIExecutionProvider", "MorphiZenExecutionProvider"}, EPCTX_ONE_MAIN |
+     EPCTX_EMBEDS, EPCTX_KEY_NONE, EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT) |
+     EPCTX__BIT(SOURCE), "{file}_MORPHIZEN.bin", {NULL}},
     /* IBM/onnxruntime-ep-telum 2026-08: always embedded, a text payload for each node, source is the
      * EP's own name. */
-    {"telum", {"TelumPluginExecutionProvider", "telum"}, EPCTX_ONLY_EMBEDDED, EPCTX_KEY_NONE,
-     EPCTX_PAYLOAD_EACH, EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE), 1, "", {NULL}},
+    {"telum", {"TelumPluginExecutionProvider", "telum"}, EPCTX_ONLY_EMBEDDED | EPCTX_EACH_CONTEXT |
+     EPCTX_EMBEDS, EPCTX_KEY_NONE, EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE), "", {NULL}},
     /* ORT test/autoep/library/example_plugin_ep/ep.cc: source is the registration name; loading is
      * not implemented. Genuine: written by ORT 1.30.0 through that EP. */
-    {"example", {"example_ep"}, EPCTX_OWN_SOURCE, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH,
-     EPCTX__BIT(SOURCE), 0, "*.ctx", {NULL}},
+    {"example", {"example_ep"}, EPCTX_OWN_SOURCE | EPCTX_EACH_CONTEXT, EPCTX_KEY_NONE,
+     EPCTX__BIT(SOURCE), "*.ctx", {NULL}},
     /* epctx_npu.h */
     {"npu", {"EpctxNpuExecutionProvider"}, EPCTX_STATIC_SHAPES, EPCTX_KEY_PARTITION,
-     EPCTX_PAYLOAD_SHARED,
-     EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(SOURCE) | EPCTX__BIT(PARTITION_NAME), 0,
-     "{model}_npu.bin", {NULL}},
+     EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(SOURCE) | EPCTX__BIT(PARTITION_NAME), "{model}_npu.bin",
+     {NULL}},
     /* ORT docs/execution-providers/EP-Context-Design */
-    {"generic", {NULL}, EPCTX_OWN_SOURCE | EPCTX_NO_SOURCE | EPCTX_ANY_EP, EPCTX_KEY_NONE,
-     EPCTX_PAYLOAD_SHARED, 0, 0, "{model}_*.bin", {NULL}},
+    {"generic", {NULL}, EPCTX_OWN_SOURCE | EPCTX_NO_SOURCE | EPCTX_ANY_EP, EPCTX_KEY_NONE, 0,
+     "{model}_*.bin", {NULL}},
 };
 
 #define EPCTX__PROFILE_COUNT (sizeof epctx__profiles / sizeof epctx__profiles[0])
@@ -9427,7 +9352,7 @@ static void epctx__star_name(epctx_text *text, const epctx_profile *profile,
     static const char tail[] = "executionprovider";
     epctx_str name = node->source;
     epctx_str end = name;
-    if (profile->payload == EPCTX_PAYLOAD_EACH) {
+    if ((profile->traits & EPCTX_EACH_CONTEXT) != 0) {
         name = node->partition_name.size > 0 ? node->partition_name : node->name;
         epctx__plain_name(text, name.size > 0 ? name : epctx_str_of("context"), false);
         return;
@@ -11099,7 +11024,7 @@ EPCTX_API const char *epctx_option_text(const epctx_options *options, epctx_opti
     }
     /* One binary for several models cannot be inside of one of them. */
     if (option == EPCTX_OPTION_CONTEXT_EMBED_MODE && options != NULL && options->profile != NULL &&
-        options->profile->embed_default != 0 &&
+        (options->profile->traits & EPCTX_EMBEDS) != 0 &&
         !epctx_option_on(options, EPCTX_OPTION_SHARE_EP_CONTEXTS)) {
         return "1";
     }
@@ -15020,7 +14945,7 @@ static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view
     n->view = view->view;
     n->chosen = c->opts.node == NULL || epctx_str_is(n->node.name, c->opts.node);
     if (epctx_node_attr_str(view, "ep_dlc_context").size == 0) {
-        n->owner = n->node.main_context == 1 || profile->payload == EPCTX_PAYLOAD_EACH ||
+        n->owner = n->node.main_context == 1 || (profile->traits & EPCTX_EACH_CONTEXT) != 0 ||
                    (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0;
         n->secondary = !n->owner && n->node.ep_cache_context.size == 0;
     }
@@ -18355,7 +18280,8 @@ static epctx_status epctx__settle_model(epctx__generation *g)
     g->model->external_asked = 0;
     epctx_walk_begin(&walk, g->model);
     while (epctx_walk_tensor(&walk, &tensor) && !walk.in_training) {
-        EPCTX__TRY(epctx__settle_tensor(g, &tensor, walk.around == EPCTX_KIND_GRAPH));
+        EPCTX__TRY(
+            epctx__settle_tensor(g, &tensor, walk.levels[walk.level - 1].kind == EPCTX_KIND_GRAPH));
     }
     return EPCTX_OK;
 }
@@ -18372,16 +18298,13 @@ static epctx_str epctx__last_str(epctx_view message, uint32_t number)
 /* Quantization annotations of values that are gone go; those that stay need their parameters. */
 static epctx_status epctx__rewrite_annotation(epctx__rewrite *w, epctx_slot *slot, epctx_str name)
 {
-    epctx_annotation_view annotation;
-    epctx_cursor it;
+    epctx_cursor it = epctx_view_fields(epctx__slot_view(slot),
+                                        EPCTX_FIELD_ANNOTATION_QUANT_PARAMETER_TENSOR_NAMES);
     epctx_pair pair;
     if (!epctx__has(&w->used, name) && !epctx__has(&w->inputs, name) &&
         !epctx__has(&w->made, name)) {
         return epctx__drop(w, slot);
     }
-    memset(&annotation, 0, sizeof annotation);
-    annotation.view = epctx__slot_view(slot);
-    it = epctx_annotation_pairs(&annotation);
     while (epctx_next_pair(&it, &pair)) {
         EPCTX__TRY(epctx__mark(w, &w->used, pair.value));
     }
@@ -20563,7 +20486,7 @@ static bool epctx__load_has_own(const epctx__loading *l, const epctx_epnode *nod
         return true;
     }
     return profile != NULL && node->ep_cache_context.size > 0 &&
-           (profile->payload == EPCTX_PAYLOAD_EACH ||
+           ((profile->traits & EPCTX_EACH_CONTEXT) != 0 ||
             (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0);
 }
 

@@ -3,6 +3,7 @@
 #define _XOPEN_SOURCE 700
 #include "examples/epctx/ops/merge.h"
 #include "examples/epctx/ops/split.h"
+#include "examples/epctx/ops/views.h"
 #include "examples/epctx/ops/wrap.h"
 #include "fake.h"
 #include "flaky.h"

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "build.h"
+#include "examples/epctx/ops/views.h"
 #include "rich.h"
 #include "temp.h"
 #include "test.h"
