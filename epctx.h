@@ -983,7 +983,7 @@ typedef struct epctx_tensor_view {
 typedef struct epctx_value_view {
     epctx_view view;
     epctx_str name;
-    epctx_view type; /* TypeProto, for epctx_type_of */
+    epctx_view type; /* TypeProto */
     bool has_type;
     bool is_tensor; /* otherwise sequence, map, optional, sparse or no type at all */
     int32_t elem_type;
@@ -1009,34 +1009,6 @@ typedef struct epctx_pair {
     epctx_str key, value;
 } epctx_pair;
 
-/* FunctionProto. */
-typedef struct epctx_function_view {
-    epctx_view view;
-    epctx_str name, domain, overload, doc_string;
-    uint32_t input_count, output_count, node_count;
-} epctx_function_view;
-
-typedef enum epctx_type_kind { /* the member of TypeProto's oneof, by field number */
-    EPCTX_TYPE_NONE = 0,
-    EPCTX_TYPE_TENSOR = 1,
-    EPCTX_TYPE_SEQUENCE = 4,
-    EPCTX_TYPE_MAP = 5,
-    EPCTX_TYPE_OPAQUE = 7,
-    EPCTX_TYPE_SPARSE = 8,
-    EPCTX_TYPE_OPTIONAL = 9
-} epctx_type_kind;
-
-/* TypeProto; of no type the kind is EPCTX_TYPE_NONE. */
-typedef struct epctx_type_view {
-    epctx_view view;
-    epctx_type_kind kind;
-    int32_t elem_type;  /* of tensors and sparse tensors; the key type of maps */
-    bool has_shape;
-    epctx_view shape;   /* TensorShapeProto */
-    epctx_view element; /* TypeProto of a sequence's or optional's element, of a map's value */
-    epctx_str denotation;
-} epctx_type_view;
-
 EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model);
 /* The ModelProto as it is written: doubled fields as they were, not merged. */
 EPCTX_API epctx_view epctx_model_root(const epctx_model *model);
@@ -1052,9 +1024,7 @@ EPCTX_API bool epctx_model_has_graph(const epctx_model *model);
     X(attr, epctx_attr_view)                                                                       \
     X(tensor, epctx_tensor_view)                                                                   \
     X(value, epctx_value_view)                                                                     \
-    X(type, epctx_type_view)                                                                       \
     X(dim, epctx_dim)                                                                              \
-    X(function, epctx_function_view)                                                               \
     X(opset, epctx_opset)                                                                          \
     X(pair, epctx_pair)
 #define EPCTX__VIEW_DECLARE(name, type)                                                            \
@@ -1064,7 +1034,7 @@ EPCTX_VIEW_LIST(EPCTX__VIEW_DECLARE)
 #undef EPCTX__VIEW_DECLARE
 
 /* The fields of one number in a message: function, its parameter, message, field. For
- * epctx_next_str: inputs and outputs of nodes and functions; for epctx_next_int: tensor_dims. */
+ * epctx_next_str: node_inputs, node_outputs; for epctx_next_int: tensor_dims. */
 #define EPCTX_CURSOR_LIST(X)                                                                       \
     X(model_opsets, const epctx_model *, epctx__shown(of), MODEL_OPSET_IMPORT)                     \
     X(model_functions, const epctx_model *, epctx__shown(of), MODEL_FUNCTIONS)                     \
@@ -1077,12 +1047,7 @@ EPCTX_VIEW_LIST(EPCTX__VIEW_DECLARE)
     X(node_outputs, const epctx_node_view *, of->view, NODE_OUTPUT)                                \
     X(node_attrs, const epctx_node_view *, of->view, NODE_ATTRIBUTE)                               \
     X(tensor_dims, const epctx_tensor_view *, of->view, TENSOR_DIMS)                               \
-    X(value_dims, const epctx_value_view *, of->shape, SHAPE_DIM)                                  \
-    X(type_dims, const epctx_type_view *, of->shape, SHAPE_DIM)                                    \
-    X(function_opsets, const epctx_function_view *, of->view, FUNCTION_OPSET_IMPORT)               \
-    X(function_nodes, const epctx_function_view *, of->view, FUNCTION_NODE)                        \
-    X(function_inputs, const epctx_function_view *, of->view, FUNCTION_INPUT)                      \
-    X(function_outputs, const epctx_function_view *, of->view, FUNCTION_OUTPUT)
+    X(value_dims, const epctx_value_view *, of->shape, SHAPE_DIM)
 #define EPCTX__CURSOR_DECLARE(name, type, message, field)                                          \
     EPCTX_API epctx_cursor epctx_##name(type of);
 EPCTX_CURSOR_LIST(EPCTX__CURSOR_DECLARE)
@@ -7443,6 +7408,16 @@ EPCTX_API void epctx_model_close(epctx_model *model)
 
 /* -- onnx: views -- */
 
+/* The last payload in a field. */
+static epctx_view epctx__last_view(epctx_view message, uint32_t number)
+{
+    epctx_cursor it = epctx_view_fields(message, number);
+    epctx_view last = epctx_view_none();
+    while (epctx_next_view(&it, &last)) {
+    }
+    return last;
+}
+
 /* How a member of a view holds a field. */
 typedef enum epctx__member_type {
     EPCTX__STR,         /* epctx_str */
@@ -7630,16 +7605,6 @@ static const epctx__member epctx__tensor_members[] = {
     EPCTX__MEMBER(TENSOR_DATA_LOCATION, TENSOR_DATA, tensor_view, external),
     EPCTX__VIEW(tensor_view)};
 
-static const epctx__member epctx__function_members[] = {
-    EPCTX__MEMBER(FUNCTION_NAME, STR, function_view, name),
-    EPCTX__MEMBER(FUNCTION_INPUT, COUNT, function_view, input_count),
-    EPCTX__MEMBER(FUNCTION_OUTPUT, COUNT, function_view, output_count),
-    EPCTX__MEMBER(FUNCTION_NODE, COUNT, function_view, node_count),
-    EPCTX__MEMBER(FUNCTION_DOC_STRING, STR, function_view, doc_string),
-    EPCTX__MEMBER(FUNCTION_DOMAIN, STR, function_view, domain),
-    EPCTX__MEMBER(FUNCTION_OVERLOAD, STR, function_view, overload),
-    EPCTX__VIEW(function_view)};
-
 static const epctx__member epctx__opset_members[] = {
     EPCTX__MEMBER(OPSET_DOMAIN, STR, opset, domain),
     EPCTX__MEMBER(OPSET_VERSION, INT64, opset, version),
@@ -7662,6 +7627,10 @@ static const epctx__member epctx__model_members[] = {
 static const epctx__member epctx__value_members[] = {
     EPCTX__MEMBER(VALUE_NAME, STR, value_view, name),
     EPCTX__MEMBER(VALUE_TYPE, BODY, value_view, type), EPCTX__VIEW(value_view)};
+
+static const epctx__member epctx__type_members[] = {
+    EPCTX__MEMBER(TYPE_TENSOR_ELEM_TYPE, INT32, value_view, elem_type),
+    EPCTX__MEMBER(TYPE_TENSOR_SHAPE, BODY, value_view, shape), {0, EPCTX__END, 0}};
 #undef EPCTX__VIEW
 #undef EPCTX__MEMBER
 
@@ -7676,7 +7645,6 @@ static const epctx__member epctx__value_members[] = {
 EPCTX__VIEW_OF(graph, epctx_graph_view)
 EPCTX__VIEW_OF(node, epctx_node_view)
 EPCTX__VIEW_OF(attr, epctx_attr_view)
-EPCTX__VIEW_OF(function, epctx_function_view)
 EPCTX__VIEW_OF(opset, epctx_opset)
 EPCTX__VIEW_OF(pair, epctx_pair)
 #undef EPCTX__VIEW_OF
@@ -7690,57 +7658,26 @@ EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view)
     return tensor;
 }
 
-EPCTX_API epctx_type_view epctx_type_of(epctx_view view)
-{
-    epctx_type_view type;
-    epctx_view member = epctx_view_none();
-    epctx_cursor it = epctx_view_fields(view, 0);
-    epctx_field f;
-    bool tensor;
-    memset(&type, 0, sizeof type);
-    type.view = view;
-    /* A oneof: the last member wins. */
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && f.number == EPCTX_FIELD_TYPE_DENOTATION) {
-            type.denotation = epctx_view_str(f.body);
-        } else if (epctx__is_choice(EPCTX_KIND_TYPE, f.number, f.wire)) {
-            type.kind = (epctx_type_kind)f.number;
-            member = f.body;
-        }
-    }
-    tensor = type.kind == EPCTX_TYPE_TENSOR || type.kind == EPCTX_TYPE_SPARSE;
-    it = epctx_view_fields(type.kind == EPCTX_TYPE_OPAQUE ? epctx_view_none() : member, 0);
-    while (epctx_next_field(&it, &f)) {
-        /* The same numbers in all of them. */
-        if (f.number == EPCTX_FIELD_TYPE_TENSOR_ELEM_TYPE && f.wire == EPCTX_WIRE_VARINT) {
-            type.elem_type = (int32_t)(uint32_t)f.value;
-        } else if (f.wire == EPCTX_WIRE_LEN && tensor &&
-                   f.number == EPCTX_FIELD_TYPE_TENSOR_SHAPE) {
-            type.has_shape = true;
-            type.shape = f.body;
-        } else if (f.wire == EPCTX_WIRE_LEN && !tensor &&
-                   f.number == (type.kind == EPCTX_TYPE_MAP
-                                    ? (uint32_t)EPCTX_FIELD_TYPE_MAP_VALUE_TYPE
-                                    : (uint32_t)EPCTX_FIELD_TYPE_SEQUENCE_ELEM_TYPE)) {
-            type.element = f.body;
-        }
-    }
-    return type;
-}
-
+/* TypeProto's oneof: the last member wins. */
 EPCTX_API epctx_value_view epctx_value_of(epctx_view view)
 {
     epctx_value_view value;
-    epctx_type_view type;
+    epctx_cursor it;
+    epctx_view type = epctx_view_none();
+    epctx_field f;
     memset(&value, 0, sizeof value);
     epctx__read_members(view, epctx__value_members, &value);
-    type = epctx_type_of(value.type);
     value.has_type = epctx_view_exists(value.type);
-    value.is_tensor = type.kind == EPCTX_TYPE_TENSOR;
+    it = epctx_view_fields(value.type, 0);
+    while (epctx_next_field(&it, &f)) {
+        if (epctx__is_choice(EPCTX_KIND_TYPE, f.number, f.wire)) {
+            value.is_tensor = f.number == EPCTX_FIELD_TYPE_TENSOR_TYPE;
+            type = f.body;
+        }
+    }
     if (value.is_tensor) {
-        value.elem_type = type.elem_type;
-        value.has_shape = type.has_shape;
-        value.shape = type.shape;
+        epctx__read_members(type, epctx__type_members, &value);
+        value.has_shape = epctx_view_exists(value.shape);
     }
     return value;
 }
@@ -8658,16 +8595,6 @@ static epctx_status epctx__capture_name(epctx__capturing *c, epctx_str name)
     return EPCTX_OK;
 }
 
-/* A sparse tensor has the name of its values. */
-static epctx_str epctx__sparse_name(epctx_view sparse)
-{
-    epctx_cursor it = epctx_view_fields(sparse, EPCTX_FIELD_SPARSE_VALUES);
-    epctx_view values = epctx_view_none();
-    while (epctx_next_view(&it, &values)) {
-    }
-    return epctx_tensor_of(values).name;
-}
-
 /* What a body defines: inputs, initializers and node outputs. Its outputs may hand an outer value
  * straight through. */
 static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *walk)
@@ -8688,7 +8615,7 @@ static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *
         epctx_str name = f.number == EPCTX_FIELD_GRAPH_INPUT         ? epctx_value_of(f.body).name
                          : f.number == EPCTX_FIELD_GRAPH_INITIALIZER ? epctx_tensor_of(f.body).name
                          : f.number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER
-                             ? epctx__sparse_name(f.body)
+                             ? epctx_tensor_of(epctx__last_view(f.body, EPCTX_FIELD_SPARSE_VALUES)).name
                              : epctx_str_of(NULL);
         if (name.size > 0) {
             EPCTX__TRY(epctx__map_set(&scope->names, name, 1, c->error));
@@ -8824,15 +8751,16 @@ static epctx_status epctx__load_imports(epctx__loader *l)
     epctx_cursor functions = epctx_model_functions(l->model);
     size_t most = epctx_cursor_count(opsets);
     epctx_opset opset;
-    epctx_function_view function;
+    epctx_view function;
     size_t count;
     EPCTX__NEW(l->versions, int64_t, most, l->arena, l->error);
     for (count = 0; count < most && epctx_next_opset(&opsets, &opset); count++) {
         l->versions[count] = opset.version;
         EPCTX__TRY(epctx__map_set(&l->domains, epctx__plain_domain(opset.domain), count, l->error));
     }
-    while (epctx_next_function(&functions, &function)) {
-        EPCTX__TRY(epctx__map_set(&l->functions, function.name, 1, l->error));
+    while (epctx_next_view(&functions, &function)) {
+        epctx_str name = epctx_view_str(epctx__last_view(function, EPCTX_FIELD_FUNCTION_NAME));
+        EPCTX__TRY(epctx__map_set(&l->functions, name, 1, l->error));
     }
     return EPCTX_OK;
 }

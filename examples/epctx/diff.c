@@ -1,7 +1,6 @@
 /* epctx diff: two models compared by meaning: names and values, not bytes and order of fields. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "ops/views.h"
 #include "values.h"
 
 #include <inttypes.h>

@@ -2,7 +2,6 @@
  * tests/judge/dump.py prints the same from libprotobuf's parse and documents the format. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "ops/views.h"
 #include "values.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 /* Gathers what `epctx info` prints. */
+#include "ops/views.h"
 #include "report.h"
 
 #include <stdlib.h>
