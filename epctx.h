@@ -8133,35 +8133,26 @@ static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, ep
     return l;
 }
 
-static size_t epctx__scalar_count(epctx_cursor it, epctx_wire wire)
-{
-    uint64_t bits;
-    size_t count = 0;
-    while (epctx__next_scalar(&it, wire, &bits)) {
-        count++;
-    }
-    return count;
-}
-
 /* Lists are counted first. In a mapped file that somebody changes, the second pass may find
  * fewer. */
-#define EPCTX__LOAD_LIST(name, type, next, counted)                                                \
-    static epctx_status epctx__load_##name(const epctx__loader *l, epctx_cursor it,                \
-                                           const type **out, size_t *count)                        \
+#define EPCTX__LOAD_LIST(name, type)                                                               \
+    static epctx_status epctx__load_##name##s(const epctx__loader *l, epctx_cursor it,             \
+                                              const type **out, size_t *count)                     \
     {                                                                                              \
-        type *items;                                                                               \
-        size_t n = 0;                                                                              \
-        *count = counted;                                                                          \
+        epctx_cursor again = it;                                                                   \
+        type *items, item;                                                                         \
+        size_t n;                                                                                  \
+        for (*count = 0; epctx_next_##name(&it, &item); ++*count) {                                \
+        }                                                                                          \
         EPCTX__NEW(items, type, *count, l->arena, l->error);                                       \
         *out = items;                                                                              \
-        while (n < *count && next(&it, &items[n])) {                                               \
-            n++;                                                                                   \
+        for (n = 0; n < *count && epctx_next_##name(&again, &items[n]); n++) {                     \
         }                                                                                          \
         return EPCTX_OK;                                                                           \
     }
-EPCTX__LOAD_LIST(strs, epctx_str, epctx_next_str, epctx_cursor_count(it))
-EPCTX__LOAD_LIST(ints, int64_t, epctx_next_int, epctx__scalar_count(it, EPCTX_WIRE_VARINT))
-EPCTX__LOAD_LIST(floats, float, epctx_next_float, epctx__scalar_count(it, EPCTX_WIRE_FIXED32))
+EPCTX__LOAD_LIST(str, epctx_str)
+EPCTX__LOAD_LIST(int, int64_t)
+EPCTX__LOAD_LIST(float, float)
 #undef EPCTX__LOAD_LIST
 
 /* -- record: tensors -- */
@@ -8179,8 +8170,7 @@ static epctx_status epctx__tensor_fault(const epctx__loader *l, const epctx_tens
 static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count)
 {
     int32_t i;
-    bool zero = false;
-    bool fits = true;
+    bool zero = false, fits = true;
     *count = 1;
     for (i = 0; i < rank; i++) {
         if (dims[i] < 0) {
@@ -8231,8 +8221,7 @@ static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx
                                      epctx__file **out, epctx_error *error)
 {
     char path[EPCTX_PATH_MAX];
-    epctx__file *file;
-    epctx__file **entry;
+    epctx__file *file, **entry;
     epctx_status status;
     uint32_t at;
     model->io = epctx_model_io(model); /* closing gives the file back */
@@ -8662,22 +8651,6 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
     return EPCTX_OK;
 }
 
-static epctx_status epctx__load_node(epctx__loader *l, const epctx_node_view *view, epctx_node *out)
-{
-    uint32_t domain;
-    out->name = view->name;
-    out->op_type = view->op_type;
-    out->domain = epctx__plain_domain(view->domain);
-    domain = epctx_map_get(&l->domains, out->domain);
-    out->version = domain != EPCTX_MAP_NONE ? l->versions[domain] : 0;
-    EPCTX__TRY(epctx__load_strs(l, epctx_node_inputs(view), &out->inputs, &out->input_count));
-    EPCTX__TRY(epctx__load_strs(l, epctx_node_outputs(view), &out->outputs, &out->output_count));
-    EPCTX__TRY(epctx__load_attrs(l, view, out));
-    EPCTX__TRY(epctx_node_captures(view->view, l->arena, &out->captures, &out->capture_count,
-                                   l->error));
-    return epctx__has(&l->functions, view->op_type) ? epctx__rest_around(l, out) : EPCTX_OK;
-}
-
 /* -- record: the graph -- */
 
 static epctx_status epctx__load_values(epctx__loader *l, epctx_cursor it, bool skip_constants,
@@ -8765,18 +8738,32 @@ static epctx_status epctx__load_imports(epctx__loader *l)
     return EPCTX_OK;
 }
 
-static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view view, epctx_graph *out)
+static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view graph, epctx_graph *out)
 {
-    epctx_cursor it = epctx_graph_nodes(view);
+    epctx_cursor it = epctx_graph_nodes(graph);
     size_t most = epctx_cursor_count(it);
-    epctx_node_view node;
-    epctx_node *nodes;
-    EPCTX__NEW(nodes, epctx_node, most, l->arena, l->error);
-    out->nodes = nodes;
-    while (out->node_count < most && epctx_next_node(&it, &node)) {
-        nodes[out->node_count].id = (uint32_t)out->node_count;
-        EPCTX__TRY(epctx__load_node(l, &node, &nodes[out->node_count]));
-        out->node_count++;
+    epctx_node_view view;
+    epctx_node *node;
+    EPCTX__NEW(node, epctx_node, most, l->arena, l->error);
+    out->nodes = node;
+    for (; out->node_count < most && epctx_next_node(&it, &view); node++) {
+        uint32_t domain;
+        node->id = (uint32_t)out->node_count++;
+        node->name = view.name;
+        node->op_type = view.op_type;
+        node->domain = epctx__plain_domain(view.domain);
+        domain = epctx_map_get(&l->domains, node->domain);
+        node->version = domain != EPCTX_MAP_NONE ? l->versions[domain] : 0;
+        EPCTX__TRY(epctx__load_strs(l, epctx_node_inputs(&view), &node->inputs,
+                                    &node->input_count));
+        EPCTX__TRY(epctx__load_strs(l, epctx_node_outputs(&view), &node->outputs,
+                                    &node->output_count));
+        EPCTX__TRY(epctx__load_attrs(l, &view, node));
+        EPCTX__TRY(epctx_node_captures(view.view, l->arena, &node->captures, &node->capture_count,
+                                       l->error));
+        if (epctx__has(&l->functions, view.op_type)) {
+            EPCTX__TRY(epctx__rest_around(l, node));
+        }
     }
     return EPCTX_OK;
 }
@@ -8831,8 +8818,7 @@ static epctx_status epctx__sort_units(epctx_arena *arena, epctx_error *error, co
 {
     uint32_t *missing, *heap;
     size_t *first, *next; /* 1 + edge, or 0 */
-    size_t heaped = 0;
-    size_t i;
+    size_t heaped = 0, i;
     *count = 0;
     EPCTX__NEW(missing, uint32_t, units, arena, error);
     EPCTX__NEW(heap, uint32_t, units, arena, error);
@@ -8866,8 +8852,7 @@ static epctx_status epctx__node_edges(epctx__loader *l, const epctx_graph *graph
                                       epctx__edges *edges, bool *sorted)
 {
     epctx_map producers;
-    size_t most = 0;
-    size_t i, k;
+    size_t most = 0, i, k;
     epctx_map_init(&producers, l->arena);
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
@@ -8901,10 +8886,8 @@ static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
 {
     epctx__edges edges;
     epctx_node *nodes;
-    uint32_t *sequence;
-    uint32_t *key;
-    size_t count = 0;
-    size_t i;
+    uint32_t *sequence, *key;
+    size_t count = 0, i;
     bool sorted;
     EPCTX__TRY(epctx__node_edges(l, graph, &edges, &sorted));
     if (sorted) {
