@@ -7927,17 +7927,6 @@ EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b)
 static const uint32_t epctx__walk_roots[] = {EPCTX_FIELD_MODEL_GRAPH, EPCTX_FIELD_MODEL_FUNCTIONS,
                                              EPCTX_FIELD_MODEL_TRAINING_INFO};
 
-/* Goes into a message. */
-static void epctx__walk_enter(epctx_walk *walk)
-{
-    epctx_walk_level *level = &walk->levels[walk->level++];
-    level->kind = walk->kind;
-    level->view = walk->view;
-    level->depth = walk->depth;
-    level->fields = epctx_view_fields(walk->view, 0);
-    walk->entering = false;
-}
-
 EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind kind)
 {
     walk->kind = kind;
@@ -7954,8 +7943,6 @@ EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind ki
 EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model)
 {
     epctx_walk_below(walk, epctx__shown(model), EPCTX_KIND_MODEL);
-    epctx__walk_enter(walk);
-    walk->levels[0].fields.number = epctx__walk_roots[0];
     walk->root = 0;
     walk->first = false;
 }
@@ -7989,15 +7976,22 @@ static bool epctx__walk_find(epctx_walk *walk, epctx_walk_level *level)
 
 EPCTX_API bool epctx_walk_step(epctx_walk *walk)
 {
+    epctx_walk_level *level;
     if (walk->first) {
         walk->first = false;
         return true;
     }
     if (walk->entering && EPCTX__ALWAYS(walk->level < EPCTX_WALK_LEVELS)) {
-        epctx__walk_enter(walk);
+        level = &walk->levels[walk->level++];
+        level->kind = walk->kind;
+        level->view = walk->view;
+        level->depth = walk->depth;
+        level->fields = epctx_view_fields(
+            walk->view, walk->kind == EPCTX_KIND_MODEL && walk->root == 0 ? epctx__walk_roots[0] : 0);
+        walk->entering = false;
     }
     while (walk->level > 0) {
-        epctx_walk_level *level = &walk->levels[walk->level - 1];
+        level = &walk->levels[walk->level - 1];
         if (epctx__walk_find(walk, level)) {
             return true;
         }
@@ -8430,7 +8424,14 @@ EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_
     return EPCTX_OK;
 }
 
-/* Never 0. Recursion: messages in messages, which open bounds. */
+/* Goes on with a hash that is never 0. */
+static void epctx__rest_add(uint64_t *rest, uint64_t digest)
+{
+    *rest = epctx__hash_number(*rest, digest);
+    *rest = *rest != 0 ? *rest : 1;
+}
+
+/* Recursion: messages in messages, which open bounds. */
 static epctx_status epctx__digest(epctx__loader *l, epctx_kind type, epctx_view message,
                                   uint64_t *out)
 {
@@ -8455,16 +8456,9 @@ static epctx_status epctx__digest(epctx__loader *l, epctx_kind type, epctx_view 
     if (type == EPCTX_KIND_TENSOR) {
         EPCTX__TRY(epctx__digest_external(l, message, &sum));
     }
-    sum = epctx__hash_number(0, sum);
-    *out = sum != 0 ? sum : 1;
+    *out = 0;
+    epctx__rest_add(out, sum);
     return EPCTX_OK;
-}
-
-/* Adds what an attribute or a call stands for to the hash of the rest. */
-static void epctx__rest_add(uint64_t *rest, uint64_t digest)
-{
-    *rest = epctx__hash_number(*rest, digest);
-    *rest = *rest != 0 ? *rest : 1;
 }
 
 /* What bodies and calls mean depends on the model's functions and opset imports. */
@@ -8474,12 +8468,11 @@ static epctx_status epctx__rest_around(epctx__loader *l, epctx_node *node)
     epctx_field field;
     uint64_t sum = 1;
     while (l->around == 0 && epctx_next_field(&it, &field)) {
-        uint32_t kind = field.wire == EPCTX_WIRE_LEN
-                            ? epctx__field_kind(EPCTX_KIND_MODEL, field.number)
-                            : 0;
+        epctx_kind kind = epctx__child_kind(EPCTX_KIND_MODEL, field.number);
         uint64_t value;
-        if (kind == EPCTX_KIND_OPSET || kind == EPCTX_KIND_FUNCTION) {
-            EPCTX__TRY(epctx__digest(l, (epctx_kind)kind, field.body, &value));
+        if (field.wire == EPCTX_WIRE_LEN &&
+            (kind == EPCTX_KIND_OPSET || kind == EPCTX_KIND_FUNCTION)) {
+            EPCTX__TRY(epctx__digest(l, kind, field.body, &value));
             sum += value;
         }
     }
@@ -8498,7 +8491,6 @@ static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *vi
 {
     epctx_tensor *tensor;
     uint64_t digest;
-    memset(out, 0, sizeof *out);
     out->name = view->name;
     out->type = (epctx_attr_type)view->type; /* 0 to 14, as attr views are read */
     out->i = view->i;
