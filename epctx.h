@@ -917,8 +917,8 @@ typedef struct epctx_model {
     epctx_file_info id;        /* of the model's file, where the io can tell */
 } epctx_model;
 
-/* Opens and checks a whole model: grammar, nesting, limits. Costs one pass over the field headers;
- * payloads are skipped. `opts` NULL means defaults. On failure the model is closed.
+/* Opens and checks a whole model: grammar, nesting, limits; payloads are skipped. `opts` NULL means
+ * defaults. On failure the model is closed.
  * Errors: NOT_FOUND, IO, PROTOBUF (offset set; git-lfs pointers, .ort files, gzip and zip archives
  * are named in the message), LIMIT, NOMEM, CONFIG. */
 EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *path,
@@ -933,7 +933,6 @@ EPCTX_API const epctx_io *epctx_model_io(const epctx_model *model);
 
 /* -- views: messages as structs. Of a single field that stands twice the last one counts. -- */
 
-/* ModelProto without its repeated fields. */
 typedef struct epctx_model_info {
     epctx_view view;
     int64_t ir_version, model_version;
@@ -941,20 +940,17 @@ typedef struct epctx_model_info {
     uint32_t function_count;
 } epctx_model_info;
 
-/* GraphProto. */
 typedef struct epctx_graph_view {
     epctx_view view;
     epctx_str name, doc_string;
 } epctx_graph_view;
 
-/* NodeProto. */
 typedef struct epctx_node_view {
     epctx_view view;
     epctx_str name, op_type, domain, overload, doc_string;
     uint32_t input_count, output_count, attr_count;
 } epctx_node_view;
 
-/* AttributeProto; `t` and `g` do not exist when absent. */
 typedef struct epctx_attr_view {
     epctx_view view;
     epctx_str name, ref_attr_name;
@@ -962,7 +958,7 @@ typedef struct epctx_attr_view {
     int64_t i;
     float f;
     epctx_str s;
-    epctx_view t, g;
+    epctx_view t, g; /* do not exist when absent */
 } epctx_attr_view;
 
 /* TensorProto. Exactly one storage is in use: raw, typed fields (epctx_view_fields on `view`), or an
@@ -998,7 +994,6 @@ typedef struct epctx_dim {
     epctx_str param;
 } epctx_dim;
 
-/* OperatorSetIdProto. */
 typedef struct epctx_opset {
     epctx_str domain;
     int64_t version;
@@ -1141,8 +1136,7 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
 EPCTX_API size_t epctx_elem_size(int32_t elem_type);
 /* "float32", "int64" ...; "unknown" otherwise. */
 EPCTX_API const char *epctx_elem_name(int32_t elem_type);
-/* AttributeProto.AttributeType as onnx.proto spells it: "FLOAT", "TENSORS" ...; "unknown"
- * otherwise. */
+/* AttributeProto.AttributeType: "FLOAT", "TENSORS" ...; "unknown" otherwise. */
 EPCTX_API const char *epctx_attr_type_name(int32_t attr_type);
 
 typedef struct epctx_value {
@@ -1192,8 +1186,7 @@ typedef struct epctx_attr {
     float f;
     epctx_str s;
     const epctx_tensor *t;
-    const struct epctx_graph
-        *g;       /* for edits; NULL in what epctx_model_load_graph makes (epctx_node.rest) */
+    const struct epctx_graph *g; /* for edits; NULL in what epctx_model_load_graph makes */
     size_t count; /* of ints, floats or strings, whichever `type` says */
     const int64_t *ints;
     const float *floats;
@@ -1237,11 +1230,10 @@ EPCTX_API int64_t epctx_node_int(const epctx_node *node, const char *name, int64
 EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float fallback);
 
 #ifndef EPCTX_NO_WIRE
-/* A graph record from the main graph: names, types, attributes, initializer bytes (typed fields are
- * converted to raw, external data is mapped through the model's io from the model's folder).
- * Everything lives until the model is closed. EPCTX_ERR_GRAPH for a malformed tensor, a cycle, or a
- * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data, LIMIT where the tensors in it
- * lie over each other: together they may have 1 GiB and 16 times the bytes of their files. */
+/* The main graph: names, types, attributes, initializer bytes (typed fields are converted to raw,
+ * external data is mapped from the model's folder). Lives until the model is closed. GRAPH for a
+ * malformed tensor, a cycle, or a model without a graph, PATH / NOT_FOUND for external data, LIMIT
+ * where tensors lie over each other there: 1 GiB and 16 times the bytes of their files together. */
 EPCTX_API epctx_status epctx_model_load_graph(epctx_model *model, epctx_graph *out,
                                               epctx_error *error);
 /* The same for one tensor, wherever it is. out->data is NULL for strings and for typed fields of half
@@ -1283,10 +1275,9 @@ typedef enum epctx_epnode_attr {
         EPCTX_EP_ATTR_COUNT
 } epctx_epnode_attr;
 
-/* Attributes of an EPContext node. Bit (1u << EPCTX_EP_x) of `present` tells that the attribute is
- * stored; the member is the effective value: schema default when absent (main_context 1, embed_mode
- * 1, max_size 0, strings empty). ep_cache_context is the payload or the path by embed_mode; it may
- * hold any bytes. */
+/* Attributes of an EPContext node. Bit (1u << EPCTX_EP_x) of `present`: it is stored; when absent,
+ * the member is the schema default (main_context 1, embed_mode 1, max_size 0, strings empty).
+ * ep_cache_context is the payload or the path by embed_mode; it may hold any bytes. */
 typedef struct epctx_epnode {
     epctx_str name; /* of the node */
     uint32_t present;
@@ -1316,9 +1307,8 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
 /* ================================================================================================
  * >>profile: what each EP accepts
  *
- * The design document leaves much open, and EPs differ: an edit that is right for one breaks
- * another. A profile is what one EP's reader demands. Everything that judges or changes EPContext
- * nodes asks the profile of the EP, never the document alone.
+ * The design document leaves much open, and EPs differ. A profile is what one EP's reader demands.
+ * What judges or changes EPContext nodes asks the profile of the EP, never the document alone.
  * ============================================================================================== */
 
 /* Under which key a node finds its graph in a context that holds several. */
@@ -1368,8 +1358,7 @@ typedef struct epctx_profile {
 EPCTX_API const epctx_profile *epctx_profiles(size_t *count);
 /* Built-in profile by name, or NULL. */
 EPCTX_API const epctx_profile *epctx_profile_find(epctx_str name);
-/* Built-in profile of the EP that a `source` belongs to, in any case of letters; generic when no EP
- * claims it. */
+/* Built-in profile that a `source` belongs to, in any case of letters; else generic. */
 EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source);
 
 /* Whether an EP takes a node. */
@@ -1380,8 +1369,7 @@ typedef enum epctx_claim {
     EPCTX_CLAIM_MISSING   /* no source, and this EP wants one */
 } epctx_claim;
 
-EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile,
-                                           const struct epctx_epnode *node);
+EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const epctx_epnode *node);
 
 /* Does a file name fit a pattern of a profile (`binary`, `sidecars`) beside the context model
  * `model`, a file name? One '*' matches anything; what follows it is taken as it stands. */
@@ -1391,7 +1379,7 @@ EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epct
  * of the EP, or, where every node has a context of its own, the node's key. ARG for other words in
  * {}, LIMIT. */
 EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_profile *profile,
-                                               const struct epctx_epnode *node, epctx_str model,
+                                               const epctx_epnode *node, epctx_str model,
                                                char *out, size_t capacity, epctx_error *error);
 
 /* ================================================================================================
@@ -7029,8 +7017,7 @@ static bool epctx__nanopb_matches(void)
  * >>onnx
  * ============================================================================================== */
 
-/* External data that is mapped for tensors. */
-typedef struct epctx__file {
+typedef struct epctx__file { /* of external data */
     struct epctx__file *next;
     const char *path; /* canonical */
     epctx_str name;   /* as the model stores it */
@@ -7064,7 +7051,6 @@ static epctx_slot *epctx__live(epctx_slot *slot, uint32_t number)
 static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
                              epctx__check *check, uint32_t depth);
 
-/* Makes the slots of a message that has none yet. */
 static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
                                 epctx__check *check, uint32_t depth)
 {
@@ -7107,9 +7093,8 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind
     return true;
 }
 
-/* Opens the payload of a slot up into slots, all of them or none: half a message would be written
- * as half a message. `check` NULL: the bytes were checked before. With it, everything below is
- * checked on the way, and a main graph is opened too. */
+/* Opens the payload of a slot up into slots, all of them or none. `check` NULL: the bytes were checked
+ * before. With it, everything below is checked on the way, and a main graph is opened too. */
 static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
                              epctx__check *check, uint32_t depth)
 {
@@ -7261,8 +7246,6 @@ EPCTX__APART static epctx_status epctx__single_fields(const epctx__doubled *d, e
     return EPCTX_OK;
 }
 
-/* Opens everything, which only models with such fields pay for. The nesting was checked when they
- * were opened. */
 static epctx_status epctx__single_below(const epctx__doubled *d, epctx_slot *slot, epctx_kind type,
                                         epctx_str node)
 {
@@ -7278,7 +7261,6 @@ static epctx_status epctx__single_below(const epctx__doubled *d, epctx_slot *slo
     return EPCTX_OK;
 }
 
-/* Builds the tree over model->source. */
 static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
 {
     epctx__check check;
@@ -7408,7 +7390,6 @@ EPCTX_API void epctx_model_close(epctx_model *model)
 
 /* -- onnx: views -- */
 
-/* The last payload in a field. */
 static epctx_view epctx__last_view(epctx_view message, uint32_t number)
 {
     epctx_cursor it = epctx_view_fields(message, number);
@@ -8004,7 +7985,6 @@ EPCTX_API bool epctx_walk_step(epctx_walk *walk)
     return false;
 }
 
-/* The next message of one kind as a view. */
 #define EPCTX__WALK(name, of, of_kind)                                                             \
     EPCTX_API bool epctx_walk_##name(epctx_walk *walk, epctx_##of##_view *out)                     \
     {                                                                                              \
@@ -8127,8 +8107,7 @@ static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, ep
     return l;
 }
 
-/* Lists are counted first. In a mapped file that somebody changes, the second pass may find
- * fewer. */
+/* Counted first. In a mapped file that somebody changes, the second pass may find fewer. */
 #define EPCTX__LOAD_LIST(name, type)                                                               \
     static epctx_status epctx__load_##name##s(const epctx__loader *l, epctx_cursor it,             \
                                               const type **out, size_t *count)                     \
@@ -8177,8 +8156,8 @@ static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count)
     return fits || zero;
 }
 
-/* Typed fields -> packed little-endian bytes. Which one holds the elements, and in what: onnx.proto,
- * comments at TensorProto. A complex number is two of them. */
+/* Typed fields (onnx.proto, comments at TensorProto) -> packed little-endian bytes. A complex number
+ * is two of them. */
 static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, epctx_tensor *tensor,
                                       size_t need)
 {
@@ -8216,7 +8195,6 @@ static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx
 {
     char path[EPCTX_PATH_MAX];
     epctx__file *file, **entry;
-    epctx_status status;
     uint32_t at;
     model->io = epctx_model_io(model); /* closing gives the file back */
     EPCTX__TRY(epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path,
@@ -8236,18 +8214,13 @@ static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx
     }
     EPCTX__TRY(epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL, 0,
                               error));
-    status = epctx__map_set(&model->file_paths, epctx_str_of(file->path), at, error);
-    if (status != EPCTX_OK) {
-        model->io->unmap_fn(model->io->user, &file->mapping);
-        return status;
-    }
     *entry = file;
     file->name = name;
-    file->next = model->files;
+    file->next = model->files; /* closing unmaps it, whatever comes now */
     model->files = file;
     model->external_there += file->mapping.size;
     *out = file;
-    return EPCTX_OK;
+    return epctx__map_set(&model->file_paths, epctx_str_of(file->path), at, error);
 }
 
 EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder, epctx_str name,
@@ -8261,12 +8234,10 @@ EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder
     return EPCTX_OK;
 }
 
-/* Many tensors may name the same bytes of a file. Weights are shared now and then; who reads all
- * tensors is to be done in the time that the files take, not that time for each tensor. */
+/* Tensors may share the bytes of a file; reading all must not take the file's time for each. */
 #define EPCTX__EXTERNAL_TIMES 16u
 #define EPCTX__EXTERNAL_FREE  (UINT64_C(1) << 30)
 
-/* Gives the tensor its data in a file. */
 static epctx_status epctx__load_external(const epctx__loader *l, const epctx_tensor_view *view,
                                          epctx_tensor *tensor, epctx__file **file)
 {
@@ -8397,9 +8368,8 @@ EPCTX__APART static void epctx__digest_packed(const epctx_field *field, uint32_t
     }
 }
 
-/* Adds what a tensor has in a file. Ranges that overlap could have a file read again and again: when
- * more was asked for than it has, the whole file counts. Apart, as above: the stack of what calls
- * itself. */
+/* Adds what a tensor has in a file. Ranges may overlap: when more was asked for than the file has, the
+ * whole file counts. */
 EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_view message,
                                                         uint64_t *sum)
 {
@@ -8557,7 +8527,6 @@ typedef struct epctx__capturing {
     epctx_list found; /* of epctx_str */
 } epctx__capturing;
 
-/* A body reads this name. */
 static epctx_status epctx__capture_name(epctx__capturing *c, epctx_str name)
 {
     const epctx__scope *scope = c->scope;
@@ -8576,8 +8545,7 @@ static epctx_status epctx__capture_name(epctx__capturing *c, epctx_str name)
     return EPCTX_OK;
 }
 
-/* What a body defines: inputs, initializers and node outputs. Its outputs may hand an outer value
- * straight through. */
+/* What a body defines; its outputs may hand an outer value straight through. */
 static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *walk)
 {
     epctx_cursor it = epctx_view_fields(walk->view, 0);
@@ -8689,27 +8657,25 @@ static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view 
     epctx_map overridable;
     epctx_value_view value;
     epctx_view body;
-    epctx_tensor *tensors;
-    EPCTX__NEW(tensors, epctx_tensor, most, l->arena, l->error);
-    out->initializers = tensors;
+    epctx_tensor *tensor;
+    EPCTX__NEW(tensor, epctx_tensor, most, l->arena, l->error);
+    out->initializers = tensor;
     epctx_map_init(&overridable, l->arena);
     while (l->ir_version >= 4 && epctx_next_value(&inputs, &value)) {
         EPCTX__TRY(epctx__map_set(&overridable, value.name, 1, l->error));
     }
     while (out->initializer_count < most && epctx_next_view(&it, &body)) {
-        epctx_tensor *tensor = &tensors[out->initializer_count];
         EPCTX__TRY(epctx__load_tensor(l, body, tensor));
         /* What the application may replace is an input, no constant. */
         if (!epctx__has(&overridable, tensor->name)) {
-            EPCTX__TRY(epctx__map_set(&l->initializers, tensor->name, 1, l->error));
+            EPCTX__TRY(epctx__map_set(&l->initializers, tensor++->name, 1, l->error));
             out->initializer_count++;
         }
     }
     return EPCTX_OK;
 }
 
-/* What nodes may call, and the versions that they look up: both may be many. Of a domain imported
- * twice the last counts. */
+/* What nodes look up. Of a domain imported twice the last counts. */
 static epctx_status epctx__load_imports(epctx__loader *l)
 {
     epctx_cursor opsets = epctx_model_opsets(l->model);
@@ -8801,9 +8767,8 @@ static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *k
     return top;
 }
 
-/* Units in an order where each stands behind those it waits for, by key where that leaves a choice.
- * A unit with key EPCTX__NO_UNIT does not exist. `count` falls short of the units that exist when
- * there is a cycle. */
+/* Units behind those they wait for, by key where that leaves a choice. One with key EPCTX__NO_UNIT
+ * does not exist. In a cycle `count` falls short. */
 static epctx_status epctx__sort_units(epctx_arena *arena, epctx_error *error, const uint32_t *key,
                                       size_t units, const epctx__edges *edges,
                                       uint32_t *sequence, size_t *count)
