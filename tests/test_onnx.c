@@ -1,6 +1,7 @@
 /* >>onnx and >>record: views over a model, the graph record, memory. */
 #define _POSIX_C_SOURCE 200809L
 
+#include "examples/epctx/ops/ops.h"
 #include "build.h"
 #include "examples/epctx/ops/views.h"
 #include "rich.h"
@@ -625,7 +626,7 @@ static epctx_status open_and_load(const bytes *b, const epctx_open_opts *opts, s
     epctx_graph graph;
     epctx_error error;
     epctx_status status = epctx_model_open_memory(&model, b->data, b->size, opts, &error);
-    if (status == EPCTX_OK) status = epctx_model_rebuild(&model, &error);
+    if (status == EPCTX_OK) status = ops_rebuild(&model, &error);
     if (status == EPCTX_OK) status = epctx_model_load_graph(&model, &graph, &error);
     *used = model.arena.used;
     epctx_model_close(&model);
@@ -1050,7 +1051,7 @@ static void say_record(bytes *out, const epctx_graph *g)
         (int)g->value_count);
 }
 
-/* Also of a model whose graph stands twice, so that everything is merged. */
+/* Also of a model whose graph occurs twice, so that everything is merged. */
 static epctx_status say_all(bool noise, bool doubled, const epctx_allocator *allocator, bytes *out)
 {
     bytes b = rich_model(noise), more = {0};

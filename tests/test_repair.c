@@ -140,7 +140,7 @@ static void count_note(void *user, const epctx_repair_note *n)
     all->last = n->rule;
 }
 
-/* The graph stands twice: what can only be read becomes what can be edited, and back. */
+/* The graph occurs twice: what can only be read becomes what can be edited, and back. */
 TEST(repair_and_undo)
 {
     bytes data = compiled_model("EpctxNpuExecutionProvider"), graph = {0}, now;
@@ -199,7 +199,7 @@ TEST(repair_by_rule)
     bytes_free(&data);
 }
 
-/* -- fields that stand twice -- */
+/* -- fields that occur twice -- */
 
 /* Of two types only the last counts; of two graphs both; a model with such fields can only be
  * read until they are repaired. */

@@ -272,7 +272,7 @@ static epctx_status add_external(facts *f, value_sum *sum, const epctx_tensor_vi
     epctx_status status =
         epctx_path_base(epctx_str_of(f->file), epctx_str_of(NULL), &folder, error);
     if (status == EPCTX_OK)
-        status = epctx_path_map(io, folder, tensor->location, cli_path_flags(), &mapping, NULL, 0,
+        status = epctx_path_map(io, folder, tensor->location, cli_path_flags(), &mapping, NULL,
                                 error);
     if (status != EPCTX_OK) return status;
     if (tensor->offset <= mapping.size && length == UINT64_MAX)
@@ -574,7 +574,7 @@ static bool open_facts(facts *f, const char *file)
     add_model(f);
     if (f->short_of_memory) cli_fail_text("out of memory");
     else if (f->overlaid)
-        cli_fail_text("%s: its tensors lie over each other in the external data: they have %" PRIu64
+        cli_fail_text("%s: its tensors overlap in the external data: they have %" PRIu64
                       " bytes, the files %" PRIu64, file, f->read, f->there);
     return !f->short_of_memory && !f->overlaid;
 }

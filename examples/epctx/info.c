@@ -655,7 +655,7 @@ const cli_command cli_info = {
     "show what is in a model",
     "Shows producer, versions, inputs and outputs, every EPContext node with its attributes,\n"
     "the files that the model needs, and what is left to the CPU. Works for the models of every\n"
-    "execution provider and for ordinary models. A file that is missing stands in a line that\n"
+    "execution provider and for ordinary models. A missing file is reported in a line that\n"
     "begins with 'warning:', and the exit code is then 1. A context binary that is not the one of\n"
     "the model's build stamp gets a warning on standard error.\n"
     "Of a context binary of the reference NPU it shows graphs and the memory that they need.\n\n"

@@ -606,7 +606,6 @@ static epctx_status lint_compat_entry(linter *l, epctx_str key, epctx_str value,
                                       const epctx_map *sources, epctx_map *told)
 {
     const epctx_profile *profile;
-    epctx_compat_qnn qnn;
     epctx_str ep;
     epctx_str lowered;
     ep.data = key.data + sizeof EPCTX_COMPAT_PREFIX - 1;
@@ -623,7 +622,8 @@ static epctx_status lint_compat_entry(linter *l, epctx_str key, epctx_str value,
     }
     if (value.size == 0) {
         lint_say(l, EPCTX_RULE_COMPAT_SYNTAX, key, NULL, "the entry for EP '%S' is empty", &ep);
-    } else if ((profile->traits & EPCTX_QNN_COMPAT) != 0 && !epctx_compat_read_qnn(value, &qnn)) {
+    } else if ((profile->traits & EPCTX_QNN_COMPAT) != 0 &&
+               epctx_compat_compare(profile, value, value, NULL) == EPCTX_COMPAT_NOT_APPLICABLE) {
         lint_say(l, EPCTX_RULE_COMPAT_SYNTAX, key, NULL,
                  "is '%S', EP '%S' writes six fields separated by ':'", &value, &ep);
     }

@@ -1099,7 +1099,7 @@ static epctx_status check_part(merge *w, size_t number)
     size_t k;
     if (!epctx_model_is_editable(model)) {
         return epctx_fail(w->error, EPCTX_ERR_GRAPH,
-                          "a field that must be single stands twice: it can be read, not edited");
+                          "a singular field occurs twice: the model can be read, not edited");
     }
     for (k = 0; k < number; k++) {
         if (w->parts[k].model == model) {
