@@ -6427,13 +6427,13 @@ static epctx_view epctx__last_view(epctx_view message, uint32_t number)
 
 /* How a member of a view holds a field. */
 typedef enum epctx__member_type {
-    EPCTX__STR,         /* epctx_str */
+    EPCTX__STR,
     EPCTX__BODY,        /* epctx_view */
     EPCTX__COUNT,       /* uint32_t: how many there are */
     EPCTX__TYPE,        /* int32_t: one of epctx_attr_type; others are unknown fields */
-    EPCTX__INT32,       /* int32_t */
-    EPCTX__INT64,       /* int64_t */
-    EPCTX__FLOAT,       /* float */
+    EPCTX__INT32,
+    EPCTX__INT64,
+    EPCTX__FLOAT,
     EPCTX__TENSOR_DATA, /* a field with members of epctx_tensor_view */
     EPCTX__SELF,        /* epctx_view of the message; ends the list */
     EPCTX__END
@@ -6568,7 +6568,7 @@ static void epctx__read_members(epctx_view view, const epctx__member *members, v
     }
 }
 
-#define EPCTX__MEMBER(field, type, of, member)                                                     \
+#define EPCTX__AT(field, type, of, member)                                                     \
     {                                                                                              \
         EPCTX_FIELD_##field, EPCTX__##type, offsetof(epctx_##of, member)                           \
     }
@@ -6578,68 +6578,59 @@ static void epctx__read_members(epctx_view view, const epctx__member *members, v
     }
 
 static const epctx__member epctx__graph_members[] = {
-    EPCTX__MEMBER(GRAPH_NAME, STR, graph_view, name),
-    EPCTX__MEMBER(GRAPH_DOC_STRING, STR, graph_view, doc_string), EPCTX__VIEW(graph_view)};
+    EPCTX__AT(GRAPH_NAME, STR, graph_view, name),
+    EPCTX__AT(GRAPH_DOC_STRING, STR, graph_view, doc_string), EPCTX__VIEW(graph_view)};
 
 static const epctx__member epctx__node_members[] = {
-    EPCTX__MEMBER(NODE_INPUT, COUNT, node_view, input_count),
-    EPCTX__MEMBER(NODE_OUTPUT, COUNT, node_view, output_count),
-    EPCTX__MEMBER(NODE_NAME, STR, node_view, name),
-    EPCTX__MEMBER(NODE_OP_TYPE, STR, node_view, op_type),
-    EPCTX__MEMBER(NODE_ATTRIBUTE, COUNT, node_view, attr_count),
-    EPCTX__MEMBER(NODE_DOC_STRING, STR, node_view, doc_string),
-    EPCTX__MEMBER(NODE_DOMAIN, STR, node_view, domain),
-    EPCTX__MEMBER(NODE_OVERLOAD, STR, node_view, overload),
-    EPCTX__VIEW(node_view)};
+    EPCTX__AT(NODE_INPUT, COUNT, node_view, input_count),
+    EPCTX__AT(NODE_OUTPUT, COUNT, node_view, output_count),
+    EPCTX__AT(NODE_NAME, STR, node_view, name), EPCTX__AT(NODE_OP_TYPE, STR, node_view, op_type),
+    EPCTX__AT(NODE_ATTRIBUTE, COUNT, node_view, attr_count),
+    EPCTX__AT(NODE_DOC_STRING, STR, node_view, doc_string),
+    EPCTX__AT(NODE_DOMAIN, STR, node_view, domain),
+    EPCTX__AT(NODE_OVERLOAD, STR, node_view, overload), EPCTX__VIEW(node_view)};
 
 static const epctx__member epctx__attr_members[] = {
-    EPCTX__MEMBER(ATTR_NAME, STR, attr_view, name),
-    EPCTX__MEMBER(ATTR_F, FLOAT, attr_view, f),
-    EPCTX__MEMBER(ATTR_I, INT64, attr_view, i),
-    EPCTX__MEMBER(ATTR_S, STR, attr_view, s),
-    EPCTX__MEMBER(ATTR_T, BODY, attr_view, t),
-    EPCTX__MEMBER(ATTR_G, BODY, attr_view, g),
-    EPCTX__MEMBER(ATTR_TYPE, TYPE, attr_view, type),
-    EPCTX__MEMBER(ATTR_REF_ATTR_NAME, STR, attr_view, ref_attr_name),
-    EPCTX__VIEW(attr_view)};
+    EPCTX__AT(ATTR_NAME, STR, attr_view, name), EPCTX__AT(ATTR_F, FLOAT, attr_view, f),
+    EPCTX__AT(ATTR_I, INT64, attr_view, i), EPCTX__AT(ATTR_S, STR, attr_view, s),
+    EPCTX__AT(ATTR_T, BODY, attr_view, t), EPCTX__AT(ATTR_G, BODY, attr_view, g),
+    EPCTX__AT(ATTR_TYPE, TYPE, attr_view, type),
+    EPCTX__AT(ATTR_REF_ATTR_NAME, STR, attr_view, ref_attr_name), EPCTX__VIEW(attr_view)};
 
 static const epctx__member epctx__tensor_members[] = {
-    EPCTX__MEMBER(TENSOR_DIMS, TENSOR_DATA, tensor_view, rank),
-    EPCTX__MEMBER(TENSOR_DATA_TYPE, INT32, tensor_view, elem_type),
-    EPCTX__MEMBER(TENSOR_NAME, STR, tensor_view, name),
-    EPCTX__MEMBER(TENSOR_RAW_DATA, TENSOR_DATA, tensor_view, raw),
-    EPCTX__MEMBER(TENSOR_EXTERNAL_DATA, TENSOR_DATA, tensor_view, location),
-    EPCTX__MEMBER(TENSOR_DATA_LOCATION, TENSOR_DATA, tensor_view, external),
-    EPCTX__VIEW(tensor_view)};
+    EPCTX__AT(TENSOR_DIMS, TENSOR_DATA, tensor_view, rank),
+    EPCTX__AT(TENSOR_DATA_TYPE, INT32, tensor_view, elem_type),
+    EPCTX__AT(TENSOR_NAME, STR, tensor_view, name),
+    EPCTX__AT(TENSOR_RAW_DATA, TENSOR_DATA, tensor_view, raw),
+    EPCTX__AT(TENSOR_EXTERNAL_DATA, TENSOR_DATA, tensor_view, location),
+    EPCTX__AT(TENSOR_DATA_LOCATION, TENSOR_DATA, tensor_view, external), EPCTX__VIEW(tensor_view)};
 
 static const epctx__member epctx__opset_members[] = {
-    EPCTX__MEMBER(OPSET_DOMAIN, STR, opset, domain),
-    EPCTX__MEMBER(OPSET_VERSION, INT64, opset, version),
+    EPCTX__AT(OPSET_DOMAIN, STR, opset, domain), EPCTX__AT(OPSET_VERSION, INT64, opset, version),
     {0, EPCTX__END, 0}};
 
-static const epctx__member epctx__pair_members[] = {EPCTX__MEMBER(PAIR_KEY, STR, pair, key),
-                                                    EPCTX__MEMBER(PAIR_VALUE, STR, pair, value),
-                                                    {0, EPCTX__END, 0}};
+static const epctx__member epctx__pair_members[] = {
+    EPCTX__AT(PAIR_KEY, STR, pair, key), EPCTX__AT(PAIR_VALUE, STR, pair, value),
+    {0, EPCTX__END, 0}};
 
 static const epctx__member epctx__model_members[] = {
-    EPCTX__MEMBER(MODEL_IR_VERSION, INT64, model_info, ir_version),
-    EPCTX__MEMBER(MODEL_PRODUCER_NAME, STR, model_info, producer_name),
-    EPCTX__MEMBER(MODEL_PRODUCER_VERSION, STR, model_info, producer_version),
-    EPCTX__MEMBER(MODEL_DOMAIN, STR, model_info, domain),
-    EPCTX__MEMBER(MODEL_MODEL_VERSION, INT64, model_info, model_version),
-    EPCTX__MEMBER(MODEL_DOC_STRING, STR, model_info, doc_string),
-    EPCTX__MEMBER(MODEL_FUNCTIONS, COUNT, model_info, function_count),
-    EPCTX__VIEW(model_info)};
+    EPCTX__AT(MODEL_IR_VERSION, INT64, model_info, ir_version),
+    EPCTX__AT(MODEL_PRODUCER_NAME, STR, model_info, producer_name),
+    EPCTX__AT(MODEL_PRODUCER_VERSION, STR, model_info, producer_version),
+    EPCTX__AT(MODEL_DOMAIN, STR, model_info, domain),
+    EPCTX__AT(MODEL_MODEL_VERSION, INT64, model_info, model_version),
+    EPCTX__AT(MODEL_DOC_STRING, STR, model_info, doc_string),
+    EPCTX__AT(MODEL_FUNCTIONS, COUNT, model_info, function_count), EPCTX__VIEW(model_info)};
 
 static const epctx__member epctx__value_members[] = {
-    EPCTX__MEMBER(VALUE_NAME, STR, value_view, name),
-    EPCTX__MEMBER(VALUE_TYPE, BODY, value_view, type), EPCTX__VIEW(value_view)};
+    EPCTX__AT(VALUE_NAME, STR, value_view, name), EPCTX__AT(VALUE_TYPE, BODY, value_view, type),
+    EPCTX__VIEW(value_view)};
 
 static const epctx__member epctx__type_members[] = {
-    EPCTX__MEMBER(TYPE_TENSOR_ELEM_TYPE, INT32, value_view, elem_type),
-    EPCTX__MEMBER(TYPE_TENSOR_SHAPE, BODY, value_view, shape), {0, EPCTX__END, 0}};
+    EPCTX__AT(TYPE_TENSOR_ELEM_TYPE, INT32, value_view, elem_type),
+    EPCTX__AT(TYPE_TENSOR_SHAPE, BODY, value_view, shape), {0, EPCTX__END, 0}};
 #undef EPCTX__VIEW
-#undef EPCTX__MEMBER
+#undef EPCTX__AT
 
 #define EPCTX__VIEW_OF(name, type)                                                                 \
     EPCTX_API type epctx_##name##_of(epctx_view view)                                              \
@@ -7053,20 +7044,18 @@ EPCTX_API size_t epctx_elem_size(int32_t elem_type)
 EPCTX_API const char *epctx_elem_name(int32_t elem_type)
 {
     static const char *const names[27] = {
-        "unknown",    "float32",   "uint8",    "int8",       "uint16",         "int16",
-        "int32",      "int64",     "string",   "bool",       "float16",        "float64",
-        "uint32",     "uint64",    "complex64", "complex128", "bfloat16",      "float8e4m3fn",
-        "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4", "int4",     "float4e2m1",
-        "float8e8m0", "uint2",     "int2"};
+        "unknown", "float32", "uint8", "int8", "uint16", "int16", "int32", "int64", "string",
+        "bool", "float16", "float64", "uint32", "uint64", "complex64", "complex128", "bfloat16",
+        "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4", "int4",
+        "float4e2m1", "float8e8m0", "uint2", "int2"};
     return elem_type > 0 && elem_type < 27 ? names[elem_type] : names[0];
 }
 
 EPCTX_API const char *epctx_attr_type_name(int32_t attr_type)
 {
     static const char *const names[15] = {
-        "UNDEFINED", "FLOAT",   "INT",    "STRING",        "TENSOR",         "GRAPH",      "FLOATS",
-        "INTS",      "STRINGS", "TENSORS", "GRAPHS",       "SPARSE_TENSOR",  "SPARSE_TENSORS",
-        "TYPE_PROTO", "TYPE_PROTOS"};
+        "UNDEFINED", "FLOAT", "INT", "STRING", "TENSOR", "GRAPH", "FLOATS", "INTS", "STRINGS",
+        "TENSORS", "GRAPHS", "SPARSE_TENSOR", "SPARSE_TENSORS", "TYPE_PROTO", "TYPE_PROTOS"};
     return attr_type >= 0 && attr_type < 15 ? names[attr_type] : "unknown";
 }
 
@@ -7411,12 +7400,11 @@ EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_
     if (tensor.size <= file->mapping.size - file->hashed) {
         file->hashed += tensor.size;
         *sum += epctx_hash(tensor.data, tensor.size, 0);
-        return EPCTX_OK;
+    } else {
+        file->whole = file->whole != 0 ? file->whole
+                                       : epctx_hash(file->mapping.data, file->mapping.size, 1);
+        *sum += file->whole;
     }
-    if (file->whole == 0) {
-        file->whole = epctx_hash(file->mapping.data, file->mapping.size, 1);
-    }
-    *sum += file->whole;
     return EPCTX_OK;
 }
 
@@ -7765,10 +7753,9 @@ typedef struct epctx__edges {
 /* A heap of units, smallest key on top. */
 static void epctx__heap_push(uint32_t *heap, size_t *count, uint32_t unit, const uint32_t *key)
 {
-    size_t at = (*count)++;
-    while (at > 0 && key[heap[(at - 1) / 2]] > key[unit]) {
+    size_t at;
+    for (at = (*count)++; at > 0 && key[heap[(at - 1) / 2]] > key[unit]; at = (at - 1) / 2) {
         heap[at] = heap[(at - 1) / 2];
-        at = (at - 1) / 2;
     }
     heap[at] = unit;
 }
@@ -7777,13 +7764,10 @@ static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *k
 {
     uint32_t top = heap[0];
     uint32_t last = heap[--*count];
-    size_t at = 0;
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child + 1 < *count && key[heap[child + 1]] < key[heap[child]]) {
-            child++;
-        }
-        if (child >= *count || key[heap[child]] >= key[last]) {
+    size_t at = 0, child;
+    for (child = 1; child < *count; child = 2 * at + 1) {
+        child += child + 1 < *count && key[heap[child + 1]] < key[heap[child]];
+        if (key[heap[child]] >= key[last]) {
             break;
         }
         heap[at] = heap[child];
