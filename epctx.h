@@ -820,8 +820,8 @@ typedef struct epctx_attr_view {
     epctx_view t, g; /* do not exist when absent */
 } epctx_attr_view;
 
-/* TensorProto. Exactly one storage is in use: raw, typed fields (epctx_view_fields on `view`), or an
- * external file. */
+/* TensorProto. Exactly one storage is in use: raw, typed fields (epctx_view_fields), or an external
+ * file. */
 typedef struct epctx_tensor_view {
     epctx_view view;
     epctx_str name;
@@ -871,7 +871,7 @@ EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model);
 EPCTX_API bool epctx_model_has_graph(const epctx_model *model);
 
 /* epctx_node_of(view) ... reads a message that was found through epctx_view_fields, e.g. a subgraph
- * of an attribute; epctx_next_node(cursor, &node) ... the next one of a cursor, false at the end. */
+ * of an attribute; epctx_next_node(cursor, &node) ... the next of a cursor, false at the end. */
 #define EPCTX_VIEW_LIST(X)                                                                         \
     X(graph, epctx_graph_view)                                                                     \
     X(node, epctx_node_view)                                                                       \
@@ -917,8 +917,7 @@ EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain);
 /* Value of a metadata_props key; false when absent. */
 EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value);
 
-/* What message a view of a model is: EPCTX_KIND_NODE ... EPCTX_KIND_NONE for strings and for what was
- * removed. */
+/* What message a view of a model is: EPCTX_KIND_NODE ... NONE for strings and for what was removed. */
 EPCTX_API epctx_kind epctx_view_kind(epctx_view view);
 /* Whether two payloads are equal with their edits: the same fields in the same order, to the last
  * byte. */
@@ -6954,8 +6953,8 @@ static bool epctx__walk_find(epctx_walk *walk, epctx_walk_level *level)
                            UINT32_C(1) << EPCTX_KIND_TRAINING;
     epctx_field field;
     while (epctx_next_field(&level->fields, &field)) {
-        epctx_kind kind = field.wire == EPCTX_WIRE_LEN ? epctx__child_kind(level->kind, field.number)
-                                                       : EPCTX_KIND_NONE;
+        bool len = field.wire == EPCTX_WIRE_LEN;
+        epctx_kind kind = len ? epctx__child_kind(level->kind, field.number) : EPCTX_KIND_NONE;
         if ((given >> kind & 1) != 0) {
             walk->kind = kind;
             walk->view = field.body;
@@ -6984,8 +6983,10 @@ EPCTX_API bool epctx_walk_step(epctx_walk *walk)
         level->kind = walk->kind;
         level->view = walk->view;
         level->depth = walk->depth;
-        level->fields = epctx_view_fields(
-            walk->view, walk->kind == EPCTX_KIND_MODEL && walk->root == 0 ? epctx__walk_roots[0] : 0);
+        level->fields = epctx_view_fields(walk->view, 0);
+        if (walk->kind == EPCTX_KIND_MODEL && walk->root == 0) {
+            level->fields.number = epctx__walk_roots[0];
+        }
         walk->entering = false;
     }
     while (walk->level > 0) {
@@ -7470,8 +7471,8 @@ static epctx_status epctx__rest_around(epctx__loader *l, epctx_node *node)
 /* -- record: nodes -- */
 
 /* The members of an attribute that hold its value; without one it goes into the node's rest. */
-static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *view, epctx_node *node,
-                                     epctx_attr *out)
+static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *view,
+                                     epctx_node *node, epctx_attr *out)
 {
     epctx_tensor *tensor;
     uint64_t digest;
@@ -7855,7 +7856,7 @@ static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
     epctx_node *nodes;
     uint32_t *sequence, *key;
     size_t count = 0, i;
-    bool sorted;
+    bool sorted = false;
     EPCTX__TRY(epctx__node_edges(l, graph, &edges, &sorted));
     if (sorted) {
         return EPCTX_OK;
@@ -8153,7 +8154,8 @@ static bool epctx__takes_source(const epctx_profile *profile, epctx_str source, 
 EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source)
 {
     size_t i = 0;
-    while (i < EPCTX__PROFILE_COUNT - 1 && !epctx__takes_source(&epctx__profiles[i], source, true)) {
+    while (i < EPCTX__PROFILE_COUNT - 1 &&
+           !epctx__takes_source(&epctx__profiles[i], source, true)) {
         i++;
     }
     return &epctx__profiles[i];
