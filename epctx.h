@@ -54,7 +54,7 @@
  *                                 writes model bytes, and nanopb with it    every file
  *   EPCTX_NO_EDIT                 leaves out what makes, changes or writes
  *                                 models: edit (but epctx_model_load_graph),
- *                                 payload, gen, epctx_share_generate        every file
+ *                                 payload, gen                              every file
  *   EPCTX_ARENA_BLOCK 4096        bytes of an arena's first block; the next
  *                                 ones double up to 256 times as much       implementation file
  *   EPCTX_SCAN_DEPTH 16           levels and bytes of text that a scan      every file, a
@@ -2399,31 +2399,28 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep);
  * >>gen: ordinary model -> EPContext model
  * ============================================================================================== */
 
-/* What generation reads and what it is to write. Strings are borrowed during the call. */
+/* What generation reads and is to write. Strings are borrowed during the call. */
 typedef struct epctx_preflight_in {
     const epctx_io *io;        /* default epctx_io_files() */
     const char *model_path;    /* NULL or empty: from memory */
     const char *const *inputs; /* further files that are read (external data): never replaced */
     size_t input_count;
-    const char *const *eps;    /* short names of the EPs that write a binary */
-    size_t ep_count;
-    const char *binary; /* the binary of the only EP, relative to the EPContext model, its folder
-                           must exist; default [model]_[ep].bin */
-    bool binary_joined; /* an earlier session of the group has named and checked the binary, it may
-                           stand there already: only clashes are looked for */
+    const char *ep;     /* its short name */
+    const char *binary; /* relative to the EPContext model, its folder must exist; default
+                           [model]_[ep].bin */
+    bool binary_joined; /* an earlier session of the group has checked it: it may be there */
 } epctx_preflight_in;
 
 /* The files that will be written. Strings live in the arena. */
 typedef struct epctx_outputs {
     const char *model;
-    const char *initializers;    /* NULL: inside the model */
-    const char *const *binaries; /* one for each EP, none when embedded */
-    size_t binary_count;
+    const char *initializers; /* NULL: inside the model */
+    const char *binary;       /* NULL: embedded */
 } epctx_outputs;
 
-/* To be called before anything is compiled: checks the options for generation and makes and checks
- * every output: its folder exists and a file can be made there (one is made and taken away again),
- * it is no folder, exists only where epctx.overwrite is 1, is no other output and no input.
+/* Before anything is compiled: checks the options for generation and names and checks every output:
+ * its folder exists, a file can be made there (one is made and taken away again), it is no folder,
+ * exists only where epctx.overwrite is 1, is no other output and no input.
  * Errors: ARG (options), NOT_FOUND (folder), EXISTS, PATH (clashes), IO (not writable), NOMEM. */
 EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx_preflight_in *in,
                                        epctx_arena *arena, epctx_outputs *out, epctx_error *error);
@@ -2438,26 +2435,24 @@ typedef struct epctx_gen_opts {
     bool overwrite;                /* replace existing outputs; default EPCTX_ERR_EXISTS */
     bool require_all;              /* a node left for the CPU is an error */
     const epctx_allocator *allocator; /* for the binary; default malloc */
-    const char *binary; /* the binary's path relative to the EPContext model, its folder must exist;
-                           default [model]_[ep].bin */
-    const char *initializers_file_name; /* ep.context_model_external_initializers_file_name: a file
-                                           beside the EPContext model for what stays; default: all
-                                           inside the model */
+    const char *binary;               /* as in epctx_preflight_in */
+    const char *initializers_file_name; /* ep.context_model_external_initializers_file_name: beside
+                                           the EPContext model; default: all are inside */
     uint64_t initializers_min_size; /* smaller ones stay inside; default 0: all go out */
     epctx_no_nodes no_nodes;        /* when nothing can be compiled */
-    const char *build_options; /* anything else that the binary depends on, for the build stamp */
+    const char *build_options;      /* what else the binary depends on, for the build stamp */
     bool prepare_only;         /* as in epctx_build_opts */
     epctx_weightless_support weightless; /* ep.enable_weightless is ALL, its former name
-                                            EXTERNAL_ONLY: weights are left in the source model,
-                                            where loading needs them */
+                                            EXTERNAL_ONLY: loading needs the source model */
     bool verify; /* load the new binary and find every graph in it before anything is written */
     const epctx_hooks *hooks;
     const epctx_file_lock *lock; /* the caller has the lock of the EPContext model; may be NULL */
+    struct epctx_workspace *workspace; /* ep.share_ep_contexts: a session of a group (>>share) */
+    const char *group;                 /* its name; NULL: the only one of this EP */
+    bool stop; /* ep.stop_share_ep_contexts: the last session of the group */
 } epctx_gen_opts;
 
-/* Session options are the text form of what is asked for: these turn one into the other.
- * `options` as read with epctx_options_set; what they say nothing of is zero in `out`. Strings are
- * borrowed from the options, or from `opts`. */
+/* The same as session options, and back: what those do not tell is zero. Strings are borrowed. */
 EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options);
 EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts);
 
@@ -2480,41 +2475,37 @@ typedef struct epctx_gen_report {
 
 /* Compiles what the backend takes and writes the EPContext model by editing `model`, which then
  * holds it. One EPContext node per partition: exactly the partition's boundary, main_context 1 for
- * the first and 0 for the rest, one binary. EPContext nodes of other EPs stay as they are. What the
- * nodes that stay need from external data comes inside, in bodies of If, Loop and Scan and in
- * functions, too: the result needs no file of the source. Compatibility info and build stamp of
- * this EP are written, those of EPs without a node here removed.
+ * the first and 0 for the rest, one binary. EPContext nodes of other EPs stay. External data that
+ * is still needed comes inside, also in bodies and functions: the result needs no file of the
+ * source. Compatibility info and build stamp of this EP are written, those of EPs without a node
+ * here removed.
  *
- * Outputs are checked before anything is compiled, by epctx_preflight and with its errors;
- * all files are committed together, as by epctx_write_group. No node taken: see `no_nodes`. On
- * failure the model is as before and nothing was replaced. The same model and options give the same
- * bytes. `report` may be NULL. */
+ * Outputs are checked before anything is compiled, with the errors of epctx_preflight, and written
+ * together or not at all. On failure the model is as before. The same model and options give the
+ * same bytes. `report` may be NULL. */
 EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
                                       const epctx_gen_opts *opts, epctx_gen_report *report,
                                       epctx_error *error);
 
-/* -- is an EPContext model still what its source would give? --
- *
- * The build stamp tells. The fast way asks for the times of the files themselves
- * (epctx_io.times_fn). */
+/* -- is an EPContext model still what its source would give? The build stamp tells. -- */
 
 typedef enum epctx_freshness {
     EPCTX_FRESH = 0,
-    EPCTX_STALE, /* the source, the options, the SDK or the architecture changed, or the binary
-                    is another one, e.g. compiled again without this model */
+    EPCTX_STALE,        /* source, options, SDK or architecture changed, or the binary is another
+                           one, e.g. compiled again without this model */
     EPCTX_FRESH_UNKNOWN /* no stamp of this EP, or the source is not there */
 } epctx_freshness;
 
 typedef struct epctx_fresh_opts {
     const char *source_path; /* default: the file the stamp names, beside the EPContext model */
     const epctx_gen_opts *gen; /* compared when given */
-    bool fast; /* sizes, and no hash of the binary, nor of the source's files when none changed
-                  since the model was written */
+    bool fast; /* compares no hash of the binary, nor of a file that did not change since the model
+                  was written */
 } epctx_fresh_opts;
 
-/* Judges an open EPContext model that came from a file. `source` is the EP, `backend` (may be NULL)
+/* Of an open EPContext model that came from a file. `source` is the EP, `backend` (may be NULL)
  * gives SDK and architecture to compare. A binary that is not there is not judged: loading will.
- * `why` (may be NULL) says what differs. */
+ * `why` (may be NULL) gets what differs. */
 EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char *source,
                                             const epctx_backend *backend,
                                             const epctx_fresh_opts *opts, epctx_error *why);
@@ -2524,11 +2515,11 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
 /* ================================================================================================
  * >>share: one context for several sessions (EP-context design, weight sharing)
  *
- * A workspace is the "EP singleton" of the design document, as an object that the application or
- * the EP holds. Generating, the sessions of a group compile into one context, which the last one
- * writes: N models give N + 1 files. Loading, the first session loads that binary and uses its own
- * graph; the others wait in the workspace and are moved to the sessions that ask for them, which do
- * not open the binary. Everything is counted: workspace and sessions may end in any order.
+ * A workspace is the "EP singleton" of the design document, held by the application or the EP.
+ * Generating, the sessions of a group compile into one context, which the last one writes: N models
+ * give N + 1 files. Loading, the first session loads that binary and uses its own graph; the others
+ * wait in the workspace for the sessions that ask for them, which do not open the binary. Workspace
+ * and sessions may end in any order.
  *
  * QUICK START: two models compiled into one binary, and both loaded from it
  *       const char *files[2] = {"prefill.onnx", "decode.onnx"};
@@ -2541,17 +2532,17 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
  *       epctx_error err;
  *       epctx_status status = epctx_workspace_open(&workspace, NULL, &err);
  *       opts.overwrite = true; // and `backend` is yours, or epctx_npu_init's
+ *       opts.workspace = load.workspace = workspace;
  *       for (int i = 0; status == EPCTX_OK && i < 2; i++) {
+ *           opts.stop = i == 1;
  *           status = epctx_model_open_file(&models[i], files[i], NULL, &err);
  *           if (status == EPCTX_OK) {
- *               status = epctx_share_generate(workspace, NULL, &models[i], &backend, &opts, i == 1,
- *                                             NULL, &err);
+ *               status = epctx_generate(&models[i], &backend, &opts, NULL, &err);
  *           }
  *           epctx_model_close(&models[i]);
  *       }
  *       memset(models, 0, sizeof models);
  *       memset(loaded, 0, sizeof loaded);
- *       load.workspace = workspace;
  *       for (int i = 0; status == EPCTX_OK && i < 2; i++) {
  *           status = epctx_model_open_file(&models[i], contexts[i], NULL, &err);
  *           if (status == EPCTX_OK) {
@@ -2570,18 +2561,16 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
  *       }
  *       epctx_workspace_close(workspace);
  *
- * What sharing would save tells `epctx weights` before anything is compiled. The models of a group
- * are compiled together, always: a binary that was compiled again without one of them has not its
- * graphs any more. The build stamps of the models tell (>>gen), and loading says so.
+ * The models of a group are always compiled together: a binary that was compiled again without one
+ * of them lacks its graphs. The build stamps of the models tell, and loading says so.
  * ============================================================================================== */
 
 /* A lock of the caller's. All NULL: the workspace and its sessions are used from one thread.
  *
- * It is held for moments only, never while a backend, an io or a hook is called: these may use the
- * workspace, too. While one session loads a binary or compiles into a group, others that want the
- * same binary or group wait without the lock; everything else goes on. Who would wait for itself (a
- * backend that asks for the binary it is loading, a hook that wants the group it is called from, or
- * two threads that each want what the other is at) gets an error instead; this takes thread_fn. */
+ * It is never held while a backend, an io or a hook is called: these may use the workspace, too.
+ * While one session loads a binary or compiles into a group, others that want it wait without the
+ * lock. With thread_fn, who would wait for itself (a backend that asks for the binary it is
+ * loading, two threads that each want what the other is at) gets an error instead. */
 typedef struct epctx_lock {
     void *user;
     void (*lock_fn)(void *user);
@@ -2592,13 +2581,12 @@ typedef struct epctx_lock {
      * the lock again and again. */
     void (*wait_fn)(void *user);
     void (*wake_fn)(void *user);
-    /* A number of the calling thread, another one for each. NULL: nobody may want what he is at. */
-    uintptr_t (*thread_fn)(void *user);
+    uintptr_t (*thread_fn)(void *user); /* may be NULL: a number of its own for each thread */
 } epctx_lock;
 
-/* A lock of the machine, with all its functions: a mutex of pthreads when the implementation file was compiled with
- * EPCTX_PTHREAD_LOCK, an SRWLOCK of Windows with EPCTX_WIN32_LOCK, else EPCTX_ERR_UNSUPPORTED.
- * Memory comes from `allocator` (default malloc), free_fn gives it back. */
+/* A complete lock of the machine: of pthreads when the implementation file was compiled with
+ * EPCTX_PTHREAD_LOCK, of Windows with EPCTX_WIN32_LOCK, else EPCTX_ERR_UNSUPPORTED. Memory comes
+ * from `allocator` (default malloc), free_fn gives it back. */
 EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *allocator,
                                        epctx_error *error);
 
@@ -2614,10 +2602,9 @@ typedef struct epctx_workspace_opts {
     epctx_taken taken;
 } epctx_workspace_opts;
 
-/* One for each EP of a process, or as many as the application likes: sessions of different
- * workspaces never meet. In one workspace EPs are kept apart by `source` and `self`,
- * loaded binaries by canonical path, their graphs by the hash that the node names, groups under
- * construction by a name. */
+/* One for each EP of a process, or more: sessions of different workspaces never meet. In one
+ * workspace EPs are kept apart by `source` and `self`, loaded binaries by canonical path, their
+ * graphs by the hash that the node names, groups under construction by name. */
 typedef struct epctx_workspace epctx_workspace;
 
 /* An empty workspace. `opts` NULL means defaults. Errors: NOMEM. */
@@ -2627,45 +2614,31 @@ EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
  * not finished are given up: nothing of them was or will be written, and a session that compiles
  * into one fails with EPCTX_ERR_CONTEXT. NULL is fine. */
 EPCTX_API void epctx_workspace_close(epctx_workspace *workspace);
-/* Empties it: the next session is a first one. Graphs in use stay with their sessions. */
-EPCTX_API void epctx_workspace_clear(epctx_workspace *workspace);
 
-#ifndef EPCTX_NO_EDIT
-
-/* -- generating: a session of the group has its model -- */
-
-/* epctx_generate with ep.share_ep_contexts = 1, as a session of the group called `group` (NULL: the
- * only one of this EP). The first session begins the group and names the binary after its model;
- * all EPContext models go beside it. The session with `stop` (ep.stop_share_ep_contexts) is the
- * last: it writes the binary and the EPContext models of all sessions, together. Before that
- * nothing is visible: until then the models are kept in memory. A session that fails leaves the
- * group as it was, ready for the next one (graphs it had compiled stay in the context and are used
- * when it tries again). When the last session fails while writing, the group is given up.
+/* -- generating: a session of the group has its model --
+ *
+ * epctx_generate with `workspace`. The first session begins the group and names the binary after
+ * its model; all EPContext models go beside it. The session with `stop` is the last: it writes the
+ * binary and the EPContext models of all sessions, which are in memory until then, together.
+ * A session that fails leaves the group as it was, but for compiled graphs, which are used when it
+ * tries again. When the last one fails while writing, the group is given up.
  * `backend` and the model's io must live until the group ends.
  * Errors: ARG when embedded, with another backend object than the group's or in another folder. */
-EPCTX_API epctx_status epctx_share_generate(epctx_workspace *workspace, const char *group,
-                                            epctx_model *model, const epctx_backend *backend,
-                                            const epctx_gen_opts *opts, bool stop,
-                                            epctx_gen_report *report, epctx_error *error);
-
-#endif /* EPCTX_NO_EDIT */
 
 /* -- generating: somebody else has the model --
  *
- * For an EP inside ONNX Runtime, which gets graphs, gives EPContext nodes, and leaves it to ORT to
- * write each EPContext model. A session of the group calls epctx_share_compile in Compile; the last
- * one, when its model is written, epctx_share_finish (OnSessionInitializationEnd). A session whose
- * model ORT could not write takes itself back with epctx_share_withdraw.
- * The models are there before their binary: until the last session is through they do not load.
- * Should an older binary of that name be there, the graph hashes in the nodes tell it apart. Such
- * models have no build stamp.
- * Failures: a session that fails in epctx_share_compile is not in the group, it may try again. One
- * whose model is not written must withdraw, or its place stays taken. When the last session fails
- * before epctx_share_finish, it withdraws like any other, and the group waits for another last one;
- * when epctx_share_finish fails, the group is gone and nobody withdraws: what was written of it
- * does not load, and its sessions start over. */
+ * For an EP inside ONNX Runtime, which gets graphs, gives EPContext nodes, and leaves the EPContext
+ * models to ORT. A session calls epctx_share_compile in Compile; the last one, when its model is
+ * written, epctx_share_finish (OnSessionInitializationEnd). Until then the models do not load; the
+ * graph hashes in the nodes tell an older binary of that name apart. They have no build stamp.
+ * A session that fails in epctx_share_compile is not in the group. One whose model is not written,
+ * also the last one, must epctx_share_withdraw, or its place stays taken. When epctx_share_finish
+ * fails, the group is gone: what was written of it does not load, and its sessions start over. */
 
 typedef struct epctx_share_opts {
+    const char *group; /* NULL: the only one of this EP */
+    const epctx_graph *const *pieces;
+    size_t piece_count;
     const epctx_io *io;       /* default epctx_io_files(); lives until the group ends */
     const char *context_path; /* the EPContext model that will be written. That of the first session
                                  names the binary, the others are in its folder */
@@ -2680,28 +2653,22 @@ typedef struct epctx_share_opts {
 } epctx_share_opts;
 
 /* Compiles the pieces of one model into the group's context. nodes[i] of pieces[i] is in `arena`,
- * as epctx_ep_context_nodes would give it, and names the group's binary; max_size is the largest of
- * the group so far. On failure the group is as before, but for graphs that were compiled already
- * and are used when the session tries again; a group without a session is given up.
- * Opts are borrowed during the call, `backend` until the group ends.
+ * as epctx_ep_context_nodes would give it; max_size is the largest of the group so far. On failure
+ * the group is as before, but for compiled graphs; a group without a session is given up. `opts` is
+ * borrowed during the call, `backend` until the group ends.
  * Errors: ARG (another backend object, io or folder than the group's, a path that another session
  * has), EXISTS, NOT_FOUND, PATH, IO (where the binary goes, before anything is compiled). */
-EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const char *group,
-                                           const epctx_backend *backend,
-                                           const epctx_graph *const *pieces, size_t count,
+EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const epctx_backend *backend,
                                            const epctx_share_opts *opts, epctx_arena *arena,
                                            const epctx_node **nodes, epctx_error *error);
 /* The session that was to write `context_path` did not. Its graphs stay in the context; a group
  * without another session is given up, so that the next session is a first one. */
 EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *group,
                                     const char *source, const char *context_path);
-/* Sessions of a group that wait for the last one; 0: there is no such group. */
-EPCTX_API size_t epctx_share_waiting(epctx_workspace *workspace, const char *group,
-                                     const char *source);
 
 /* Ends a group without a further session, as `stop` would: writes the binary, and with it the
- * models of sessions that came through epctx_share_generate. When that fails the group is given up,
- * and a binary that was there is the old or the new one, whole. `binary_size` may be NULL.
+ * models of sessions that have their model. When that fails the group is given up, and a binary
+ * that was there is the old or the new one, whole. `binary_size` may be NULL.
  * EPCTX_ERR_NOT_FOUND: there is no such group. */
 EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char *group,
                                           const char *source, const epctx_hooks *hooks,
@@ -3483,7 +3450,7 @@ static bool epctx__arena_grow(epctx_arena *arena, size_t size)
     }
     block->next = arena->blocks;
     block->size = room;
-    block->after = usual < 256 * (size_t)EPCTX_ARENA_BLOCK ? 2 * usual : usual;
+    block->after = usual <= 128 * (size_t)EPCTX_ARENA_BLOCK ? 2 * usual : usual;
     arena->blocks = block;
     arena->next = epctx__block_memory(block);
     arena->left = room;
@@ -15164,126 +15131,34 @@ static void epctx__output_one(epctx_output_file *file, const char *path, const c
 }
 
 typedef struct epctx__preflight {
-    const epctx_io *io;
-    bool overwrite;
-    epctx_arena *arena;
+    const epctx_preflight_in *in;
+    epctx_commit commit; /* judges the outputs; never run */
+    epctx_str folder;    /* what their paths begin with, but for a model that the caller named */
+    epctx_overwrite overwrite;
+    bool given;  /* the next output is that model */
+    bool joined; /* the next one is the group's binary, which may be there */
     epctx_error *error;
-    const char **paths; /* all outputs */
-    const char **real;  /* the same without links: what tells whether two are one file */
-    size_t count;
-    bool given;         /* the first one, the model, has a path that the caller named */
-    size_t folder_size; /* of the folder of the others, as their paths begin, */
-    size_t inside;      /* and without links */
 } epctx__preflight;
 
-/* Adds an output `folder` + `name`. */
-static epctx_status epctx__preflight_add(epctx__preflight *p, epctx_str folder, epctx_str name,
-                                         const char **out)
-{
-    char path[EPCTX_PATH_MAX];
-    epctx_str parts[2];
-    parts[0] = folder;
-    parts[1] = name;
-    EPCTX__TRY(epctx__path_join(path, sizeof path, parts, 2, p->error));
-    EPCTX__TRY(epctx__copy(p->arena, epctx_str_of(path), out, p->error));
-    p->paths[p->count++] = *out;
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__preflight_binaries(epctx__preflight *p, const epctx_preflight_in *in,
-                                              epctx_str folder, epctx_outputs *out)
-{
-    char name[EPCTX_PATH_MAX];
-    const char **binaries;
-    size_t i;
-    EPCTX__NEW(binaries, const char *, in->ep_count, p->arena, p->error);
-    out->binaries = binaries;
-    for (i = 0; i < in->ep_count; i++) {
-        epctx_str binary = epctx_str_of(in->binary);
-        if (binary.size == 0) {
-            EPCTX__TRY(epctx_path_binary(epctx_str_of(out->model), epctx_str_of(in->eps[i]), name,
-                                         sizeof name, p->error));
-            binary = epctx_str_of(name);
-        } else {
-            EPCTX__TRY(epctx_path_check(binary, p->error));
-        }
-        EPCTX__TRY(epctx__preflight_add(p, folder, binary, &binaries[i]));
-        out->binary_count = i + 1;
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__preflight_names(epctx__preflight *p, const epctx_options *options,
-                                           const epctx_preflight_in *in, epctx_outputs *out)
-{
-    const char *wanted = epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH);
-    const char *file = epctx_option_text(options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE);
-    char name[EPCTX_PATH_MAX];
-    char beside[EPCTX_PATH_MAX];
-    epctx_str folder;
-    p->given = wanted[0] != '\0';
-    if (!p->given) {
-        EPCTX__TRY(epctx_path_context_model(epctx_str_of(in->model_path), name, sizeof name,
-                                            p->error));
-        wanted = name;
-    }
-    EPCTX__TRY(epctx__preflight_add(p, epctx_str_of(""), epctx_str_of(wanted), &out->model));
-    folder = p->given ? epctx__path_beside(p->io, out->model, beside)
-                      : epctx_path_folder(epctx_str_of(out->model));
-    p->folder_size = folder.size;
-    if (file[0] != '\0') {
-        EPCTX__TRY(epctx__preflight_add(p, folder, epctx_str_of(file), &out->initializers));
-    }
-    return epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE)
-               ? EPCTX_OK
-               : epctx__preflight_binaries(p, in, folder, out);
-}
-
-/* The folder exists; the file does not, or it is one and may be replaced. What the caller named may
- * be a link, what nobody did is below the model's folder. */
-static epctx_status epctx__preflight_place(epctx__preflight *p, size_t index)
-{
-    epctx_overwrite overwrite = epctx__overwrite(p->overwrite);
-    char folder[EPCTX_PATH_MAX];
-    char place[EPCTX_PATH_MAX];
-    char real[EPCTX_PATH_MAX];
-    epctx_str part = epctx_str_of(p->folder_size > 0 ? p->paths[index] : ".");
-    EPCTX__TRY(epctx_output_check(p->io, p->paths[index], overwrite, p->error));
-    if (index == 0 && p->given) {
-        EPCTX__TRY(epctx__path_real(p->io, p->paths[0], real, p->error));
-        return epctx__copy(p->arena, epctx_str_of(real), &p->real[0], p->error);
-    }
-    part.size = p->folder_size > 0 ? p->folder_size : part.size;
-    EPCTX__TRY(epctx__path_join(folder, sizeof folder, &part, 1, p->error));
-    EPCTX__TRY(p->io->canonical_fn(p->io->user, folder, place, sizeof place, p->error));
-    EPCTX__TRY(epctx_path_join(epctx_str_of(place), epctx_str_of(""), folder, sizeof folder,
-                               p->error));
-    p->inside = strlen(folder);
-    EPCTX__TRY(epctx__path_check_new(p->io, epctx_str_of(folder),
-                                     epctx_str_of(p->paths[index] + p->folder_size), overwrite,
-                                     real, p->error));
-    return epctx__copy(p->arena, epctx_str_of(real), &p->real[index], p->error);
-}
-
 /* No output is another output, and none is a file that is read. */
-static epctx_status epctx__preflight_clash(epctx__preflight *p, size_t index,
-                                           const epctx_preflight_in *in)
+static epctx_status epctx__preflight_clash(epctx__preflight *p, const epctx__commit_file *file)
 {
+    const epctx_preflight_in *in = p->in;
+    const epctx_io *io = p->commit.io;
+    const epctx__commit_file *other;
     char real[EPCTX_PATH_MAX];
-    epctx_error ignored;
     size_t i;
-    for (i = 0; i < index; i++) {
-        if (strcmp(p->real[i], p->real[index]) == 0) {
+    for (other = p->commit.files; other != NULL; other = other->next) {
+        if (other != file && strcmp(other->real, file->real) == 0) {
             return epctx_fail(p->error, EPCTX_ERR_PATH,
                               "two outputs would be this file: change one of the names");
         }
     }
     for (i = 0; i <= in->input_count; i++) {
         const char *input = i < in->input_count ? in->inputs[i] : in->model_path;
-        epctx_error_clear(&ignored);
         if (input != NULL && input[0] != '\0' &&
-            p->io->canonical_fn(p->io->user, input, real, sizeof real, &ignored) == EPCTX_OK &&
-            strcmp(real, p->real[index]) == 0) {
+            io->canonical_fn(io->user, input, real, sizeof real, NULL) == EPCTX_OK &&
+            strcmp(real, file->real) == 0) {
             return epctx_fail(p->error, EPCTX_ERR_PATH,
                               "belongs to the source model: it must not be overwritten by its own "
                               "output");
@@ -15292,61 +15167,96 @@ static epctx_status epctx__preflight_clash(epctx__preflight *p, size_t index,
     return EPCTX_OK;
 }
 
-/* Only writing tells whether one can write. */
-static epctx_status epctx__preflight_write(epctx__preflight *p, size_t index)
+/* Adds the output `name` and judges it. */
+EPCTX__APART static epctx_status epctx__preflight_add(epctx__preflight *p, epctx_str name,
+                                                      const char **out)
 {
-    epctx_io_file *file;
-    char root[EPCTX_PATH_MAX];
-    EPCTX__NEW(file, epctx_io_file, 1, p->arena, p->error);
-    if (index == 0 && p->given) {
-        EPCTX__TRY(p->io->create_fn(p->io->user, NULL, p->paths[index], file, p->error));
-    } else {
-        memcpy(root, p->real[index], p->inside);
-        root[p->inside] = '\0';
-        EPCTX__TRY(p->io->create_fn(p->io->user, root, p->real[index] + p->inside, file, p->error));
+    const epctx_io *io = p->commit.io;
+    char path[EPCTX_PATH_MAX];
+    epctx_str parts[2];
+    const epctx__commit_file *entry;
+    epctx_output_file *file;
+    epctx_io_file probe;
+    epctx_status status;
+    EPCTX__NEW(file, epctx_output_file, 1, p->commit.arena, p->error);
+    parts[0] = p->folder;
+    parts[1] = name;
+    EPCTX__TRY(epctx__path_join(path, sizeof path, parts, 2, p->error));
+    EPCTX__TRY(epctx__copy(p->commit.arena, epctx_str_of(path), out, p->error));
+    file->path = *out;
+    file->name = p->given ? NULL : *out + p->folder.size;
+    status = epctx_output_check(io, *out, p->overwrite, p->error);
+    if (status == EPCTX_OK && !p->given && p->commit.folder == NULL) {
+        path[p->folder.size] = '\0';
+        status = epctx_commit_set_folder(&p->commit, path, p->error);
     }
-    p->io->close_fn(p->io->user, file);
-    return EPCTX_OK;
+    if (status == EPCTX_OK) {
+        status = epctx_commit_put_file(&p->commit, file, p->overwrite, p->error);
+    }
+    entry = p->commit.files;
+    while (entry != NULL && entry->file != file) {
+        entry = entry->next;
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__preflight_clash(p, entry);
+    }
+    if (status == EPCTX_OK && !p->joined) { /* only writing tells whether one can write */
+        status = io->create_fn(io->user, entry->root, entry->name, &probe, p->error);
+        if (status == EPCTX_OK) {
+            io->close_fn(io->user, &probe);
+        }
+    }
+    epctx_blame(p->error, *out, NULL, NULL);
+    return status;
 }
 
-/* `joined`: the group's binary, which may be there. */
-static epctx_status epctx__preflight_output(epctx__preflight *p, size_t index,
-                                            const epctx_preflight_in *in, bool joined)
+static epctx_status epctx__preflight_binary(epctx__preflight *p, epctx_outputs *out)
 {
-    EPCTX__TRY(epctx__preflight_place(p, index));
-    EPCTX__TRY(epctx__preflight_clash(p, index, in));
-    return joined ? EPCTX_OK : epctx__preflight_write(p, index);
+    epctx_str binary = epctx_str_of(p->in->binary);
+    char name[EPCTX_PATH_MAX];
+    p->joined = p->in->binary_joined;
+    p->overwrite = p->joined ? EPCTX_OVERWRITE_REPLACE : p->overwrite;
+    if (binary.size > 0) {
+        EPCTX__TRY(epctx_path_check(binary, p->error));
+    } else {
+        EPCTX__TRY(epctx_path_binary(epctx_str_of(out->model), epctx_str_of(p->in->ep), name,
+                                     sizeof name, p->error));
+        binary = epctx_str_of(name);
+    }
+    return epctx__preflight_add(p, binary, &out->binary);
 }
 
 EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx_preflight_in *in,
                                        epctx_arena *arena, epctx_outputs *out, epctx_error *error)
 {
+    const char *wanted = epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH);
+    const char *file = epctx_option_text(options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE);
+    char room[EPCTX_PATH_MAX];
     epctx__preflight p;
-    size_t i;
     memset(out, 0, sizeof *out);
     memset(&p, 0, sizeof p);
-    EPCTX__TRY(epctx_options_check(options, EPCTX_PHASE_GENERATE, in->model_path, error));
-    p.io = in->io != NULL ? in->io : epctx_io_files();
-    p.arena = arena;
+    p.in = in;
+    p.overwrite = epctx__overwrite(epctx_option_on(options, EPCTX_OPTION_OVERWRITE));
+    p.given = wanted[0] != '\0';
     p.error = error;
-    if (p.io == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
+    EPCTX__TRY(epctx_options_check(options, EPCTX_PHASE_GENERATE, in->model_path, error));
+    EPCTX__TRY(epctx_commit_begin(&p.commit, in->io, arena, error));
+    if (p.given) {
+        EPCTX__TRY(epctx__preflight_add(&p, epctx_str_of(wanted), &out->model));
+        p.folder = epctx__path_beside(p.commit.io, out->model, room);
+        p.given = false;
+    } else {
+        EPCTX__TRY(
+            epctx_path_context_model(epctx_str_of(in->model_path), room, sizeof room, error));
+        p.folder = epctx_path_folder(epctx_str_of(room));
+        EPCTX__TRY(epctx__preflight_add(&p, epctx_path_file(epctx_str_of(room)), &out->model));
     }
-    if (in->binary != NULL && in->ep_count > 1) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "one name for the binaries of several EPs");
+    if (file[0] != '\0') {
+        EPCTX__TRY(epctx__preflight_add(&p, epctx_str_of(file), &out->initializers));
     }
-    EPCTX__NEW(p.paths, const char *, in->ep_count + 2, arena, error);
-    EPCTX__NEW(p.real, const char *, in->ep_count + 2, arena, error);
-    EPCTX__TRY(epctx__preflight_names(&p, options, in, out));
-    for (i = 0; i < p.count; i++) {
-        bool joined = in->binary_joined && i + out->binary_count >= p.count;
-        epctx_status status;
-        p.overwrite = joined || epctx_option_on(options, EPCTX_OPTION_OVERWRITE);
-        status = epctx__preflight_output(&p, i, in, joined);
-        epctx_blame(error, p.paths[i], NULL, NULL);
-        EPCTX__TRY(status);
-    }
-    return EPCTX_OK;
+    return epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE)
+               ? EPCTX_OK
+               : epctx__preflight_binary(&p, out);
 }
 
 #ifndef EPCTX_NO_EDIT
@@ -15392,13 +15302,6 @@ EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts)
     return options;
 }
 
-/* An initializer that goes into the file of initializers. */
-typedef struct epctx__aside {
-    struct epctx__aside *next;
-    uint64_t offset;
-    epctx_span bytes;
-} epctx__aside;
-
 /* In epctx__generation.take: a constant that stays beside the nodes that read it. */
 #define EPCTX__BESIDE 2
 
@@ -15406,6 +15309,7 @@ typedef struct epctx__generation {
     epctx_model *model;
     const epctx_backend *backend;
     const epctx_gen_opts *opts;
+    epctx_options options; /* the same as session options */
     epctx_gen_report *report;
     epctx_error *error;
     epctx_arena *arena;
@@ -15414,85 +15318,26 @@ typedef struct epctx__generation {
     epctx_partition *parts;
     size_t part_count;
     epctx_ep ep;
-    const epctx_node *nodes; /* the EPContext nodes */
     void *build;             /* of the group; NULL: a context of its own */
     epctx__known *known;     /* what is in it */
     bool joins;              /* the group has begun: it knows its binary */
+    bool derived;            /* nobody chose the name of the EPContext model */
     const char *binary;      /* name of the group's binary; NULL: to be made */
-    const char *source_model; /* onnx_model_filename of weightless nodes */
-    const char **foreign;     /* canonical paths of other EPs' files: no output may replace them */
-    size_t foreign_count;
-    epctx__aside *moved;
-    epctx__aside *moved_last;
+    const char **inputs;     /* files of the source and of other EPs: no output may replace them */
+    size_t input_count;
+    epctx_buffer aside; /* epctx_span each: the file of initializers, gap and tensor in turn */
 } epctx__generation;
-
-/* What is asked for, as session options. */
-static epctx_options epctx__gen_options(const epctx__generation *g)
-{
-    epctx_options options = epctx_options_of_gen(g->opts);
-    options.arena = g->arena;
-    return options;
-}
 
 static epctx_status epctx__gen_context_path(epctx__generation *g)
 {
     epctx_gen_report *r = g->report;
     epctx_str wanted = epctx_str_of(g->opts->context_file_path);
-    epctx_options options = epctx__gen_options(g);
-    EPCTX__TRY(epctx_options_check(&options, EPCTX_PHASE_GENERATE, g->model->path, g->error));
-    return wanted.size > 0
-               ? epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error)
-               : epctx_path_context_model(epctx_str_of(g->model->path), r->context_path,
-                                          sizeof r->context_path, g->error);
-}
-
-/* Every file that the source consists of. */
-static epctx_status epctx__gen_inputs(epctx__generation *g, epctx_preflight_in *in)
-{
-    const epctx__file *file;
-    const char **inputs;
-    size_t count = g->foreign_count;
-    for (file = g->model->files; file != NULL; file = file->next) {
-        count++;
-    }
-    EPCTX__NEW(inputs, const char *, count, g->arena, g->error);
-    for (file = g->model->files; file != NULL; file = file->next) {
-        inputs[in->input_count++] = file->path;
-    }
-    while (in->input_count < count) {
-        inputs[in->input_count++] = g->foreign[--g->foreign_count];
-    }
-    in->inputs = inputs;
-    return EPCTX_OK;
-}
-
-/* Names and checks the outputs. */
-static epctx_status epctx__gen_paths(epctx__generation *g)
-{
-    epctx_gen_report *r = g->report;
-    epctx_options options = epctx__gen_options(g);
-    epctx_preflight_in in;
-    epctx_outputs out;
-    memset(&in, 0, sizeof in);
-    in.io = epctx_model_io(g->model);
-    in.model_path = g->model->path;
-    in.eps = &g->backend->short_name;
-    in.ep_count = 1;
-    in.binary = g->joins ? g->binary : g->opts->binary;
-    in.binary_joined = g->joins;
-    EPCTX__TRY(epctx__gen_inputs(g, &in));
-    EPCTX__TRY(epctx_preflight(&options, &in, g->arena, &out, g->error));
-    /* Paths of the preflight fit. */
-    if (out.binary_count > 0) {
-        memcpy(r->binary_path, out.binaries[0], strlen(out.binaries[0]) + 1);
-        g->binary = in.binary != NULL && in.binary[0] != '\0'
-                        ? in.binary
-                        : epctx_path_file(epctx_str_of(out.binaries[0])).data;
-    }
-    if (out.initializers != NULL) {
-        memcpy(r->initializers_path, out.initializers, strlen(out.initializers) + 1);
-    }
-    return EPCTX_OK;
+    g->derived = wanted.size == 0;
+    EPCTX__TRY(epctx_options_check(&g->options, EPCTX_PHASE_GENERATE, g->model->path, g->error));
+    return g->derived
+               ? epctx_path_context_model(epctx_str_of(g->model->path), r->context_path,
+                                          sizeof r->context_path, g->error)
+               : epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error);
 }
 
 static bool epctx__is_ep_record(const epctx_node *node)
@@ -15500,41 +15345,16 @@ static bool epctx__is_ep_record(const epctx_node *node)
     return epctx_str_is(node->op_type, EPCTX_OP_TYPE) && epctx_str_is(node->domain, EPCTX_DOMAIN);
 }
 
-/* Another EP's node stays. Its binary, too, must be beside the new model. */
-static epctx_status epctx__gen_foreign(epctx__generation *g, const epctx_epnode *node)
-{
-    const epctx_io *io = epctx_model_io(g->model);
-    const uint32_t flags = g->model->path_flags;
-    epctx_str name = node->ep_cache_context;
-    char real[EPCTX_PATH_MAX];
-    char from[EPCTX_PATH_MAX];
-    char to[EPCTX_PATH_MAX];
-    epctx_status status;
-    if (node->embed_mode != 0 || name.size == 0) {
-        return EPCTX_OK;
-    }
-    status = epctx_path_find(io, epctx_path_folder(epctx_str_of(g->report->context_path)), name,
-                             flags, to, sizeof to, g->error);
-    if (g->model->path[0] != '\0' &&
-        epctx_path_find(io, epctx_path_folder(epctx_str_of(g->model->path)), name, flags, from,
-                        sizeof from, NULL) == EPCTX_OK &&
-        (status != EPCTX_OK || strcmp(from, to) != 0)) {
-        epctx_error_clear(g->error);
-        return epctx_fail(g->error, EPCTX_ERR_PATH,
-                          "needs '%S' beside the model, which another EP made: write the new model "
-                          "into the folder of the source",
-                          &name);
-    }
-    EPCTX__TRY(status);
-    EPCTX__TRY(io->canonical_fn(io->user, to, real, sizeof real, g->error));
-    return epctx__copy(g->arena, epctx_str_of(real), &g->foreign[g->foreign_count++], g->error);
-}
-
-/* A node of the source is no EPContext node, or one of another EP. One of this EP means that it is
- * compiled already: ORT's rule is to refuse. */
+/* An EPContext node of this EP means that the model is compiled already: ORT's rule is to refuse.
+ * Another EP's stays, and its binary must be beside the new model, too. */
 static epctx_status epctx__gen_source_node(epctx__generation *g, const epctx_node *node)
 {
+    const epctx_model *model = g->model;
+    const epctx_io *io = epctx_model_io(model);
+    char from[EPCTX_PATH_MAX];
+    char to[EPCTX_PATH_MAX];
     epctx_epnode ep;
+    epctx_status status;
     if (!epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
         return EPCTX_OK;
     }
@@ -15549,20 +15369,73 @@ static epctx_status epctx__gen_source_node(epctx__generation *g, const epctx_nod
                           &ep.source);
     }
     g->report->other_nodes++;
-    return epctx__gen_foreign(g, &ep);
+    if (ep.embed_mode != 0 || ep.ep_cache_context.size == 0) {
+        return EPCTX_OK;
+    }
+    status = epctx_path_find(io, epctx_path_folder(epctx_str_of(g->report->context_path)),
+                             ep.ep_cache_context, model->path_flags, to, sizeof to, g->error);
+    if (model->path[0] != '\0' &&
+        epctx_path_find(io, epctx_path_folder(epctx_str_of(model->path)), ep.ep_cache_context,
+                        model->path_flags, from, sizeof from, NULL) == EPCTX_OK &&
+        (status != EPCTX_OK || strcmp(from, to) != 0)) {
+        epctx_error_clear(g->error);
+        return epctx_fail(g->error, EPCTX_ERR_PATH,
+                          "needs '%S' beside the model, which another EP made: write the new model "
+                          "into the folder of the source",
+                          &ep.ep_cache_context);
+    }
+    EPCTX__TRY(status);
+    EPCTX__TRY(io->canonical_fn(io->user, to, from, sizeof from, g->error));
+    return epctx__copy(g->arena, epctx_str_of(from), &g->inputs[g->input_count++], g->error);
 }
 
 static epctx_status epctx__gen_source(epctx__generation *g)
 {
-    size_t i;
+    const epctx__file *file;
+    size_t most, i;
     EPCTX__TRY(epctx_model_load_graph(g->model, &g->graph, g->error));
     EPCTX__TRY(epctx__editable(g->model, g->error));
     EPCTX__TRY(epctx__gen_context_path(g));
-    EPCTX__NEW(g->foreign, const char *, g->graph.node_count, g->arena, g->error);
+    most = g->graph.node_count;
+    for (file = g->model->files; file != NULL; file = file->next) {
+        most++;
+    }
+    EPCTX__NEW(g->inputs, const char *, most, g->arena, g->error);
+    for (file = g->model->files; file != NULL; file = file->next) {
+        g->inputs[g->input_count++] = file->path;
+    }
     for (i = 0; i < g->graph.node_count; i++) {
         epctx_status status = epctx__gen_source_node(g, &g->graph.nodes[i]);
         epctx_blame(g->error, g->model->path, &g->graph.nodes[i].name, NULL);
         EPCTX__TRY(status);
+    }
+    return EPCTX_OK;
+}
+
+/* Names and checks the outputs. */
+static epctx_status epctx__gen_paths(epctx__generation *g)
+{
+    epctx_gen_report *r = g->report;
+    epctx_preflight_in in;
+    epctx_outputs out;
+    memset(&in, 0, sizeof in);
+    in.io = epctx_model_io(g->model);
+    in.model_path = g->model->path;
+    in.inputs = g->inputs;
+    in.input_count = g->input_count;
+    in.ep = g->backend->short_name;
+    in.binary = g->joins ? g->binary : g->opts->binary;
+    in.binary_joined = g->joins;
+    EPCTX__TRY(epctx_preflight(&g->options, &in, g->arena, &out, g->error));
+    /* Paths of the preflight fit. */
+    if (out.binary != NULL) {
+        memcpy(r->binary_path, out.binary, strlen(out.binary) + 1);
+        g->binary = epctx_str_of(in.binary).size > 0
+                        ? in.binary
+                        : epctx_path_file(epctx_str_of(out.binary)).data;
+    }
+    if (out.initializers != NULL) {
+        memcpy(r->initializers_path, out.initializers, strlen(out.initializers) + 1);
     }
     return EPCTX_OK;
 }
@@ -15598,10 +15471,7 @@ static void epctx__gen_tell(const epctx__generation *g)
     epctx_error why;
     size_t i;
     int asked = 0;
-    if (hooks == NULL || hooks->refused_fn == NULL) {
-        return;
-    }
-    for (i = 0; i < g->graph.node_count; i++) {
+    for (i = 0; hooks != NULL && hooks->refused_fn != NULL && i < g->graph.node_count; i++) {
         if ((g->take[i] == 0 || g->take[i] == EPCTX__BESIDE) &&
             !epctx__is_ep_record(&g->graph.nodes[i])) {
             epctx_error_clear(&why);
@@ -15609,26 +15479,6 @@ static void epctx__gen_tell(const epctx__generation *g)
             hooks->refused_fn(hooks->user, &g->graph.nodes[i], &why);
         }
     }
-}
-
-static epctx_status epctx__gen_nothing(epctx__generation *g)
-{
-    epctx_error why;
-    size_t first = 0;
-    epctx_error_clear(&why);
-    if (g->opts->no_nodes != EPCTX_NO_NODES_ERROR) {
-        return EPCTX_OK;
-    }
-    while (first < g->graph.node_count &&
-           (g->take[first] != 0 || epctx__is_ep_record(&g->graph.nodes[first]))) {
-        first++;
-    }
-    if (first < g->graph.node_count) {
-        epctx__gen_refusal(g, first, true, &why);
-    }
-    return epctx_fail(g->error, EPCTX_ERR_NO_NODES, "%s compiles none of the %u nodes%s%s",
-                      g->backend->source, (uint64_t)g->graph.node_count,
-                      why.message[0] != '\0' ? ": " : "", why.message);
 }
 
 /* Adds the types that the backend infers to the graph's. */
@@ -15655,70 +15505,73 @@ static epctx_status epctx__gen_infer(epctx__generation *g)
     return EPCTX_OK;
 }
 
-static epctx_status epctx__gen_capability(epctx__generation *g)
+static epctx_status epctx__gen_partition(epctx__generation *g)
 {
+    const epctx_graph *graph = &g->graph;
+    const size_t count = graph->node_count;
     const uint8_t *stays = NULL;
+    size_t left = 0; /* the first node that is not taken */
     size_t i;
+    epctx_error why;
+    EPCTX__NEW(g->take, uint8_t, count, g->arena, g->error);
     EPCTX__TRY(epctx__gen_infer(g));
-    EPCTX__TRY(g->backend->capability_fn(g->backend->self, &g->graph, g->take, g->error));
-    for (i = 0; i < g->graph.node_count; i++) {
-        if (epctx_str_is(g->graph.nodes[i].op_type, EPCTX_OP_TYPE)) {
+    EPCTX__TRY(g->backend->capability_fn(g->backend->self, graph, g->take, g->error));
+    for (i = 0; i < count; i++) {
+        if (epctx_str_is(graph->nodes[i].op_type, EPCTX_OP_TYPE)) {
             g->take[i] = 0;
         }
     }
-    EPCTX__TRY(epctx__partition(&g->graph, g->take, g->arena, &g->parts, &g->part_count, &stays,
-                                g->error));
-    for (i = 0; i < g->graph.node_count; i++) {
+    EPCTX__TRY(
+        epctx__partition(graph, g->take, g->arena, &g->parts, &g->part_count, &stays, g->error));
+    for (i = 0; i < count; i++) {
         g->take[i] = stays[i] != 0 ? EPCTX__BESIDE : g->take[i];
     }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__gen_partition(epctx__generation *g)
-{
-    size_t i;
-    EPCTX__NEW(g->take, uint8_t, g->graph.node_count, g->arena, g->error);
-    EPCTX__TRY(epctx__gen_capability(g));
     epctx__gen_tell(g);
-    for (i = 0; g->opts->require_all && i < g->graph.node_count; i++) {
-        if (g->take[i] == 0 && !epctx__is_ep_record(&g->graph.nodes[i])) {
-            return epctx__gen_refusal(g, i, true, g->error);
-        }
+    while (left < count && (g->take[left] != 0 || epctx__is_ep_record(&graph->nodes[left]))) {
+        left++;
     }
-    return g->part_count == 0 ? epctx__gen_nothing(g) : EPCTX_OK;
+    if (g->opts->require_all && left < count) {
+        return epctx__gen_refusal(g, left, true, g->error);
+    }
+    if (g->part_count > 0 || g->opts->no_nodes != EPCTX_NO_NODES_ERROR) {
+        return EPCTX_OK;
+    }
+    epctx_error_clear(&why);
+    if (left < count) {
+        epctx__gen_refusal(g, left, true, &why);
+    }
+    return epctx_fail(g->error, EPCTX_ERR_NO_NODES, "%s compiles none of the %u nodes%s%s",
+                      g->backend->source, (uint64_t)count, why.message[0] != '\0' ? ": " : "",
+                      why.message);
 }
 
-/* The source as the EPContext model names it: relative where it is beside it or below, else only
- * its file name, which no path of the machine that compiles gets into. */
-static epctx_status epctx__gen_source_name(epctx__generation *g)
+/* The source as weightless nodes name it: relative where it is beside the EPContext model or below,
+ * else only its file name, which no path of the machine that compiles gets into. */
+static epctx_status epctx__gen_source_name(epctx__generation *g, const char **out)
 {
     const epctx_io *io = epctx_model_io(g->model);
-    char folder[EPCTX_PATH_MAX];
-    char real[EPCTX_PATH_MAX];
+    const char *path = g->model->path;
+    char beside[EPCTX_PATH_MAX];
     char source[EPCTX_PATH_MAX];
-    epctx_str parts[2];
-    epctx_str name = epctx_path_file(epctx_str_of(g->model->path));
-    epctx_str inside;
-    epctx_error ignored;
-    epctx_error_clear(&ignored);
-    parts[0] = epctx_path_folder(epctx_str_of(g->report->context_path));
-    parts[1] = epctx_str_of(".");
-    if (g->model->path[0] != '\0' &&
-        EPCTX__ALWAYS(epctx__path_join(folder, sizeof folder, parts, 2, &ignored) == EPCTX_OK) &&
-        io->canonical_fn(io->user, folder, real, sizeof real, &ignored) == EPCTX_OK &&
-        io->canonical_fn(io->user, g->model->path, source, sizeof source, &ignored) == EPCTX_OK &&
-        epctx_path_relative(epctx_str_of(real), epctx_str_of(source), &inside, NULL) == EPCTX_OK) {
-        name = inside;
+    epctx_str name;
+    if (path[0] == '\0' ||
+        epctx__path_place(io, g->report->context_path, beside, NULL) != EPCTX_OK ||
+        io->canonical_fn(io->user, path, source, sizeof source, NULL) != EPCTX_OK ||
+        epctx_path_relative(epctx_path_folder(epctx_str_of(beside)), epctx_str_of(source), &name,
+                            NULL) != EPCTX_OK) {
+        name = epctx_path_file(epctx_str_of(path));
     }
-    return epctx__copy(g->arena, name, &g->source_model, g->error);
+    return epctx__copy(g->arena, name, out, g->error);
 }
 
-static epctx_status epctx__gen_begin_ep(epctx__generation *g)
+static epctx_status epctx__gen_compile(epctx__generation *g)
 {
+    epctx_gen_report *r = g->report;
     epctx_ep_opts how;
+    size_t i, k, count;
     memset(&how, 0, sizeof how);
     if (g->opts->weightless != EPCTX_WEIGHTLESS_NONE) {
-        EPCTX__TRY(epctx__gen_source_name(g));
+        EPCTX__TRY(epctx__gen_source_name(g, &how.source_model));
     }
     how.name_prefix = g->opts->name_prefix;
     how.model_hash = epctx_graph_hash(&g->graph);
@@ -15726,22 +15579,14 @@ static epctx_status epctx__gen_begin_ep(epctx__generation *g)
     how.binary = g->binary;
     how.prepare_only = g->opts->prepare_only;
     how.weightless = g->opts->weightless;
-    how.source_model = g->source_model;
     how.hooks = g->opts->hooks;
     how.allocator = g->opts->allocator;
     if (g->build == NULL) {
-        return epctx_ep_begin(&g->ep, g->backend, &how, g->part_count, g->arena, g->error);
+        EPCTX__TRY(epctx_ep_begin(&g->ep, g->backend, &how, g->part_count, g->arena, g->error));
+    } else {
+        EPCTX__TRY(epctx__ep_open(&g->ep, g->backend, &how, g->part_count, g->arena, g->error));
+        epctx__ep_share(&g->ep, g->build, g->known);
     }
-    EPCTX__TRY(epctx__ep_open(&g->ep, g->backend, &how, g->part_count, g->arena, g->error));
-    epctx__ep_share(&g->ep, g->build, g->known);
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__gen_compile(epctx__generation *g)
-{
-    epctx_gen_report *r = g->report;
-    size_t i, k, count;
-    EPCTX__TRY(epctx__gen_begin_ep(g));
     for (i = 0; i < g->part_count; i++) {
         EPCTX__TRY(epctx_ep_compile(&g->ep, &g->parts[i].graph, g->error));
     }
@@ -15750,7 +15595,8 @@ static epctx_status epctx__gen_compile(epctx__generation *g)
         EPCTX__TRY(epctx__verify_binary(g->backend, epctx_ep_binary(&g->ep), g->ep.graphs,
                                         g->ep.count, g->error));
     }
-    r->nodes = g->nodes = epctx_ep_context_nodes(&g->ep, &count);
+    r->nodes = epctx_ep_context_nodes(&g->ep, &count);
+    r->max_size = g->ep.max_size;
     for (i = 0; i < g->part_count; i++) {
         for (k = 0; k < g->parts[i].graph.initializer_count; k++) {
             const epctx_tensor *t = &g->parts[i].graph.initializers[k];
@@ -15759,28 +15605,39 @@ static epctx_status epctx__gen_compile(epctx__generation *g)
             r->outside_size += outside ? t->size : 0;
         }
     }
-    r->max_size = g->ep.max_size;
     return EPCTX_OK;
 }
 
 /* -- the rewrite of the model -- */
 
+/* What the new graph does with a name. */
+#define EPCTX__USED  1u /* reads it, or gives it out */
+#define EPCTX__MADE  2u /* produces it */
+#define EPCTX__INPUT 4u /* it is a run-time input: all of them stay */
+#define EPCTX__TYPED 8u /* tells its type */
+
 typedef struct epctx__rewrite {
     epctx__generation *g;
-    epctx_slot **slots;  /* position in the source -> the node's slot */
-    uint32_t *unit;      /* node -> partition, part_count + node if it stays, or EPCTX__GONE */
-    epctx_map used;      /* names that the new graph reads */
-    epctx_map made;      /* names that the new graph produces or defines */
-    epctx_map inputs;    /* run-time inputs: all of them stay */
-    epctx_map typed;     /* values whose type the new graph tells */
+    epctx_slot **slots; /* position in the source -> the node's slot */
+    uint32_t *unit;     /* node -> partition, part_count + node if it stays, or EPCTX__GONE */
+    epctx_map marks;    /* name -> EPCTX__USED ... */
 } epctx__rewrite;
 
 #define EPCTX__GONE UINT32_MAX
 
-static epctx_status epctx__mark(epctx__rewrite *w, epctx_map *map, epctx_str name)
+static bool epctx__is_marked(const epctx__rewrite *w, epctx_str name, uint32_t marks)
 {
-    /* The empty name stands for an optional value that is not there. */
-    return name.size > 0 ? epctx__map_set(map, name, 1, w->g->error) : EPCTX_OK;
+    uint32_t is = epctx_map_get(&w->marks, name);
+    return is != EPCTX_MAP_NONE && (is & marks) != 0;
+}
+
+static epctx_status epctx__mark(epctx__rewrite *w, epctx_str name, uint32_t mark)
+{
+    uint32_t is = epctx_map_get(&w->marks, name);
+    if (name.size == 0 || (is != EPCTX_MAP_NONE && (is & mark) != 0)) {
+        return EPCTX_OK; /* the empty name stands for an optional value that is not there */
+    }
+    return epctx__map_set(&w->marks, name, is != EPCTX_MAP_NONE ? is | mark : mark, w->g->error);
 }
 
 /* What a node of the new graph reads and produces. */
@@ -15788,10 +15645,10 @@ static epctx_status epctx__mark_node(epctx__rewrite *w, const epctx_node *node)
 {
     size_t k;
     for (k = 0; k < epctx__read_count(node); k++) {
-        EPCTX__TRY(epctx__mark(w, &w->used, epctx__reads(node, k)));
+        EPCTX__TRY(epctx__mark(w, epctx__reads(node, k), EPCTX__USED));
     }
     for (k = 0; k < node->output_count; k++) {
-        EPCTX__TRY(epctx__mark(w, &w->made, node->outputs[k]));
+        EPCTX__TRY(epctx__mark(w, node->outputs[k], EPCTX__MADE));
     }
     return EPCTX_OK;
 }
@@ -15810,10 +15667,10 @@ static epctx_status epctx__rewrite_units(epctx__rewrite *w)
         for (k = 0; k < g->parts[i].node_count; k++) {
             w->unit[g->parts[i].nodes[k]] = (uint32_t)i;
         }
-        EPCTX__TRY(epctx__mark_node(w, &g->nodes[i]));
+        EPCTX__TRY(epctx__mark_node(w, &g->report->nodes[i]));
     }
     for (i = 0; i < graph->output_count; i++) {
-        EPCTX__TRY(epctx__mark(w, &w->used, graph->outputs[i].name));
+        EPCTX__TRY(epctx__mark(w, graph->outputs[i].name, EPCTX__USED));
     }
     for (i = graph->node_count; i-- > 0;) {
         const epctx_node *node = &graph->nodes[i];
@@ -15822,7 +15679,7 @@ static epctx_status epctx__rewrite_units(epctx__rewrite *w)
             continue;
         }
         for (k = 0; k < node->output_count; k++) {
-            read = read || epctx__has(&w->used, node->outputs[k]);
+            read = read || epctx__is_marked(w, node->outputs[k], EPCTX__USED);
         }
         /* take != 0 here: a constant that was copied into the partitions that use it */
         if (!read && g->take[i] != 0) {
@@ -15834,56 +15691,34 @@ static epctx_status epctx__rewrite_units(epctx__rewrite *w)
     return EPCTX_OK;
 }
 
-/* Which unit waits for which: readers for producers. */
-static epctx_status epctx__rewrite_edges(epctx__rewrite *w, epctx__edges *edges)
-{
-    epctx__generation *g = w->g;
-    const epctx_graph *graph = &g->graph;
-    size_t most = 0;
-    size_t i, k;
-    epctx_map producers;
-    epctx_map_init(&producers, g->arena);
-    for (i = 0; i < graph->node_count; i++) {
-        most += epctx__read_count(&graph->nodes[i]);
-        for (k = 0; w->unit[i] != EPCTX__GONE && k < graph->nodes[i].output_count; k++) {
-            EPCTX__TRY(epctx__map_set(&producers, graph->nodes[i].outputs[k], w->unit[i],
-                                      g->error));
-        }
-    }
-    EPCTX__NEW(edges->from, uint32_t, most, g->arena, g->error);
-    EPCTX__NEW(edges->to, uint32_t, most, g->arena, g->error);
-    edges->count = 0;
-    for (i = 0; i < graph->node_count; i++) {
-        const epctx_node *node = &graph->nodes[i];
-        for (k = 0; w->unit[i] != EPCTX__GONE && k < epctx__read_count(node); k++) {
-            epctx_str name = epctx__reads(node, k);
-            uint32_t from = name.size > 0 ? epctx_map_get(&producers, name) : EPCTX_MAP_NONE;
-            if (from != EPCTX_MAP_NONE && from != w->unit[i]) {
-                edges->from[edges->count] = from;
-                edges->to[edges->count++] = w->unit[i];
-            }
-        }
-    }
-    return EPCTX_OK;
-}
-
-/* The units of the new graph in order. */
+/* The units of the new graph in order: readers behind producers. */
 static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t *count)
 {
     epctx__generation *g = w->g;
-    size_t nodes = g->graph.node_count;
-    size_t units = g->part_count + nodes;
+    epctx__loader l = epctx__loader_of(g->model, g->arena, g->error);
+    size_t units = g->part_count + g->graph.node_count;
+    size_t kept = 0;
     epctx__edges edges;
     uint32_t *key;
+    bool sorted;
     size_t i;
     EPCTX__NEW(*sequence, uint32_t, units, g->arena, g->error);
     EPCTX__NEW(key, uint32_t, units, g->arena, g->error);
-    EPCTX__TRY(epctx__rewrite_edges(w, &edges));
+    EPCTX__TRY(epctx__node_edges(&l, &g->graph, &edges, &sorted));
+    for (i = 0; i < edges.count; i++) {
+        uint32_t from = w->unit[edges.from[i]];
+        uint32_t to = w->unit[edges.to[i]];
+        if (from != to && from != EPCTX__GONE && to != EPCTX__GONE) {
+            edges.from[kept] = from;
+            edges.to[kept++] = to;
+        }
+    }
+    edges.count = kept;
     for (i = 0; i < units; i++) {
         key[i] = EPCTX__NO_UNIT;
     }
-    /* A partition stands where its last node stood: what feeds it was in front of that. */
-    for (i = 0; i < nodes; i++) {
+    /* A partition comes where its last node was: what feeds it was in front of that. */
+    for (i = 0; i < g->graph.node_count; i++) {
         uint32_t unit = w->unit[i];
         if (unit != EPCTX__GONE &&
             (key[unit] == EPCTX__NO_UNIT || key[unit] < g->graph.nodes[i].id)) {
@@ -15900,17 +15735,23 @@ static epctx_status epctx__drop(epctx__rewrite *w, epctx_slot *slot)
 
 /* Brings the node fields of the graph into the new sequence: nodes that keep their relative place
  * are not touched, others move, partitions appear. */
-static epctx_status epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequence, size_t count)
+static epctx_status epctx__rewrite_nodes(epctx__rewrite *w)
 {
     epctx__generation *g = w->g;
     epctx_model *model = g->model;
     epctx_slot *previous = NULL;
     epctx_slot *slot;
+    uint32_t *sequence;
     size_t kept = 0; /* source position behind the last node that was left in place */
+    size_t count = 0;
     size_t i;
+    EPCTX__TRY(epctx__rewrite_order(w, &sequence, &count));
     for (i = 0; i < g->graph.node_count; i++) {
         if (w->unit[i] < g->part_count || w->unit[i] == EPCTX__GONE) {
             EPCTX__TRY(epctx__drop(w, w->slots[g->graph.nodes[i].id]));
+            g->report->compiled_nodes++;
+        } else if (!epctx__is_ep_record(&g->graph.nodes[i])) {
+            g->report->cpu_nodes++;
         }
     }
     /* New nodes before the first old one go in front of the first node field. */
@@ -15923,7 +15764,7 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequ
         uint32_t unit = sequence[i];
         uint32_t at = unit < g->part_count ? 0 : g->graph.nodes[unit - g->part_count].id;
         if (unit < g->part_count) {
-            slot = epctx__build_node(&b, NULL, EPCTX_FIELD_GRAPH_NODE, &g->nodes[unit]);
+            slot = epctx__build_node(&b, NULL, EPCTX_FIELD_GRAPH_NODE, &g->report->nodes[unit]);
         } else if (at >= kept) {
             kept = (size_t)at + 1;
             previous = w->slots[at];
@@ -15940,119 +15781,51 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequ
     return EPCTX_OK;
 }
 
-/* -- external data: the new model must not depend on the source's files (EP-context design) -- */
-
-/* Space for a tensor in the file of initializers, aligned like a cache line. */
-static epctx_status epctx__set_aside(epctx__generation *g, const epctx_tensor *tensor,
-                                     uint64_t *offset)
+/* Every field of the graph that is about a value goes when nobody needs it, each kind for its own
+ * marks. Annotations come first: they need the parameters that they name. Initializers stay, too,
+ * where they make an input optional; an input goes that only named one (IR version < 4). */
+static epctx_status epctx__rewrite_fields(epctx__rewrite *w)
 {
-    epctx__aside *moved;
-    EPCTX__NEW(moved, epctx__aside, 1, g->arena, g->error);
-    *offset = moved->offset = (g->report->initializers_size + 63) & ~(uint64_t)63;
-    moved->bytes.data = tensor->data;
-    moved->bytes.size = tensor->size;
-    g->report->initializers_size = moved->offset + tensor->size;
-    if (g->moved_last != NULL) {
-        g->moved_last->next = moved;
-    } else {
-        g->moved = moved;
-    }
-    g->moved_last = moved;
-    return EPCTX_OK;
-}
-
-/* A tensor of the new model: initializers may go out, external data comes in or moves. */
-static epctx_status epctx__settle_tensor(epctx__generation *g, const epctx_tensor_view *view,
-                                         bool initializer)
-{
-    bool outside = initializer && g->report->initializers_path[0] != '\0' &&
-                   view->elem_type != EPCTX_ONNX_STRING;
-    epctx_tensor tensor;
-    epctx_span bytes;
-    uint64_t at;
-    if (!outside && !view->external) {
-        return EPCTX_OK;
-    }
-    EPCTX__TRY(epctx_tensor_load(g->model, view->view, g->arena, &tensor, g->error));
-    bytes.data = tensor.data;
-    bytes.size = tensor.size;
-    if (outside && tensor.size > 0 && tensor.size >= g->opts->initializers_min_size) {
-        EPCTX__TRY(epctx__set_aside(g, &tensor, &at));
-        return epctx_tensor_set_external(g->model, view->view,
-                                         epctx_str_of(g->opts->initializers_file_name), at,
-                                         tensor.size, g->error);
-    }
-    return view->external ? epctx_tensor_set_raw(g->model, view->view, bytes, g->error) : EPCTX_OK;
-}
-
-/* Settles every tensor but those of training: initializers of bodies, constants, sparse tensors. */
-static epctx_status epctx__settle_model(epctx__generation *g)
-{
-    epctx_tensor_view tensor;
-    epctx_walk walk;
-    g->model->external_asked = 0;
-    epctx_walk_begin(&walk, g->model);
-    while (epctx_walk_tensor(&walk, &tensor) && !walk.in_training) {
-        EPCTX__TRY(
-            epctx__settle_tensor(g, &tensor, walk.levels[walk.level - 1].kind == EPCTX_KIND_GRAPH));
-    }
-    return EPCTX_OK;
-}
-
-static epctx_str epctx__last_str(epctx_view message, uint32_t number)
-{
-    epctx_cursor it = epctx_view_fields(message, number);
-    epctx_str text = epctx_str_of(NULL);
-    while (epctx_next_str(&it, &text)) {
-    }
-    return text;
-}
-
-/* Quantization annotations of values that are gone go; those that stay need their parameters. */
-static epctx_status epctx__rewrite_annotation(epctx__rewrite *w, epctx_slot *slot, epctx_str name)
-{
-    epctx_cursor it = epctx_view_fields(epctx__slot_view(slot),
-                                        EPCTX_FIELD_ANNOTATION_QUANT_PARAMETER_TENSOR_NAMES);
-    epctx_pair pair;
-    if (!epctx__has(&w->used, name) && !epctx__has(&w->inputs, name) &&
-        !epctx__has(&w->made, name)) {
-        return epctx__drop(w, slot);
-    }
-    while (epctx_next_pair(&it, &pair)) {
-        EPCTX__TRY(epctx__mark(w, &w->used, pair.value));
-    }
-    return EPCTX_OK;
-}
-
-/* Initializers that nobody reads any more go, unless they are what makes an input optional; so do
- * inputs that only named one (IR version < 4). */
-static epctx_status epctx__rewrite_unread(epctx__rewrite *w, epctx_slot *slot, epctx_str name)
-{
-    return epctx__has(&w->used, name) || epctx__has(&w->inputs, name) ? EPCTX_OK
-                                                                      : epctx__drop(w, slot);
-}
-
-static epctx_status epctx__rewrite_type(epctx__rewrite *w, epctx_slot *slot, epctx_str name)
-{
-    return epctx__has(&w->made, name) || epctx__has(&w->used, name) ? epctx__mark(w, &w->typed, name)
-                                                                    : epctx__drop(w, slot);
-}
-
-/* Every field of the graph that is about a value, by the value's name. */
-static epctx_status epctx__rewrite_fields(epctx__rewrite *w, uint32_t number, uint32_t name_number,
-                                          epctx_status (*each_fn)(epctx__rewrite *, epctx_slot *,
-                                                                  epctx_str))
-{
-    epctx_slot *slot = epctx__live(w->g->model->graph->message->first, number);
-    for (; slot != NULL; slot = epctx__live(slot->next, number)) {
-        epctx_view body = epctx__slot_view(slot);
-        if (number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER) { /* it has the name of its values */
-            epctx_cursor it = epctx_view_fields(body, EPCTX_FIELD_SPARSE_VALUES);
-            if (!epctx_next_view(&it, &body)) {
-                continue;
+    static const struct {
+        uint32_t number, name, marks;
+    } fields[] = {
+        {EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION, EPCTX_FIELD_ANNOTATION_TENSOR_NAME,
+         EPCTX__USED | EPCTX__INPUT | EPCTX__MADE},
+        {EPCTX_FIELD_GRAPH_INITIALIZER, EPCTX_FIELD_TENSOR_NAME, EPCTX__USED | EPCTX__INPUT},
+        {EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER, EPCTX_FIELD_TENSOR_NAME, EPCTX__USED | EPCTX__INPUT},
+        {EPCTX_FIELD_GRAPH_INPUT, EPCTX_FIELD_VALUE_NAME, EPCTX__USED | EPCTX__INPUT},
+        {EPCTX_FIELD_GRAPH_VALUE_INFO, EPCTX_FIELD_VALUE_NAME, EPCTX__USED | EPCTX__MADE}};
+    size_t i;
+    for (i = 0; i < sizeof fields / sizeof *fields; i++) {
+        const uint32_t number = fields[i].number;
+        epctx_slot *slot = epctx__live(w->g->model->graph->message->first, number);
+        for (; slot != NULL; slot = epctx__live(slot->next, number)) {
+            epctx_view annotation;
+            epctx_str name = epctx_str_of(NULL);
+            epctx_view named;
+            epctx_pair pair;
+            epctx_cursor it;
+            annotation = epctx__slot_view(slot);
+            named = annotation;
+            it = epctx_view_fields(named, EPCTX_FIELD_SPARSE_VALUES);
+            if (number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER && !epctx_next_view(&it, &named)) {
+                continue; /* it would have the name of its values */
+            }
+            it = epctx_view_fields(named, fields[i].name);
+            while (epctx_next_str(&it, &name)) { /* the last one counts */
+            }
+            if (!epctx__is_marked(w, name, fields[i].marks)) {
+                EPCTX__TRY(epctx__drop(w, slot));
+            } else if (number == EPCTX_FIELD_GRAPH_VALUE_INFO) {
+                EPCTX__TRY(epctx__mark(w, name, EPCTX__TYPED));
+            } else if (number == EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION) {
+                it = epctx_view_fields(annotation,
+                                       EPCTX_FIELD_ANNOTATION_QUANT_PARAMETER_TENSOR_NAMES);
+                while (epctx_next_pair(&it, &pair)) {
+                    EPCTX__TRY(epctx__mark(w, pair.value, EPCTX__USED));
+                }
             }
         }
-        EPCTX__TRY(each_fn(w, slot, epctx__last_str(body, name_number)));
     }
     return EPCTX_OK;
 }
@@ -16067,7 +15840,7 @@ static epctx_status epctx__rewrite_values(epctx__rewrite *w)
         const epctx_value *types = g->ep.pieces[i].types;
         for (k = 0; k < part->output_count; k++) {
             const epctx_value *value = types != NULL ? &types[k] : &part->outputs[k];
-            if (value->elem_type != 0 && !epctx__has(&w->typed, value->name)) {
+            if (value->elem_type != 0 && !epctx__is_marked(w, value->name, EPCTX__TYPED)) {
                 EPCTX__TRY(epctx_graph_put_value(g->model, epctx_view_none(),
                                                  EPCTX_FIELD_GRAPH_VALUE_INFO, value,
                                                  epctx_view_none(), NULL, g->error));
@@ -16077,7 +15850,37 @@ static epctx_status epctx__rewrite_values(epctx__rewrite *w)
     return EPCTX_OK;
 }
 
-/* -- metadata -- */
+/* A tensor of the new model, which must not depend on the source's files (EP-context design):
+ * initializers may go out, external data comes in or moves. */
+static epctx_status epctx__settle_tensor(epctx__generation *g, const epctx_tensor_view *view,
+                                         bool initializer)
+{
+    epctx_gen_report *r = g->report;
+    bool outside =
+        initializer && r->initializers_path[0] != '\0' && view->elem_type != EPCTX_ONNX_STRING;
+    uint64_t at = (r->initializers_size + 63) & ~(uint64_t)63; /* aligned like a cache line */
+    epctx_tensor tensor;
+    epctx_span parts[2];
+    if (!outside && !view->external) {
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(epctx_tensor_load(g->model, view->view, g->arena, &tensor, g->error));
+    parts[0].data = NULL;
+    parts[0].size = (size_t)(at - r->initializers_size);
+    parts[1].data = tensor.data;
+    parts[1].size = tensor.size;
+    if (!outside || tensor.size == 0 || tensor.size < g->opts->initializers_min_size) {
+        return view->external ? epctx_tensor_set_raw(g->model, view->view, parts[1], g->error)
+                              : EPCTX_OK;
+    }
+    if (epctx_buffer_append(&g->aside, parts, sizeof parts) != EPCTX_OK) {
+        return epctx__nomem(g->error, g->arena->missing);
+    }
+    r->initializers_size = at + tensor.size;
+    return epctx_tensor_set_external(g->model, view->view,
+                                     epctx_str_of(g->opts->initializers_file_name), at, tensor.size,
+                                     g->error);
+}
 
 /* Does the new model have a node of the EP that a metadata key names? */
 static bool epctx__has_ep(const epctx__generation *g, epctx_str ep)
@@ -16111,29 +15914,13 @@ static epctx_status epctx__rewrite_metadata(epctx__rewrite *w)
         epctx_str key = epctx_pair_of(epctx__slot_view(slot)).key;
         for (i = 0; i < 2; i++) {
             epctx_str ep = key;
-            if (!epctx_str_starts(key, prefixes[i])) {
-                continue;
-            }
-            epctx__str_skip(&ep, strlen(prefixes[i]));
-            if (!epctx__has_ep(w->g, ep)) {
-                EPCTX__TRY(epctx__drop(w, slot));
+            if (epctx_str_starts(key, prefixes[i])) {
+                epctx__str_skip(&ep, strlen(prefixes[i]));
+                EPCTX__TRY(epctx__has_ep(w->g, ep) ? EPCTX_OK : epctx__drop(w, slot));
             }
         }
     }
     return EPCTX_OK;
-}
-
-/* The metadata that ORT reads before it loads the model. */
-static epctx_status epctx__gen_compatibility(epctx__generation *g)
-{
-    const epctx_backend *b = g->backend;
-    size_t size =
-        strlen(b->source) + strlen(b->sdk_version) + strlen(b->hardware_architecture) + 64;
-    char *text;
-    EPCTX__NEW(text, char, size, g->arena, g->error);
-    EPCTX__TRY(epctx_backend_compatibility(b, text, size, g->error));
-    return epctx__ep_metadata(g->model, EPCTX_COMPAT_PREFIX, b->source, epctx_str_of(text),
-                              g->error);
 }
 
 /* Everything asked for that changes what is compiled. Not where it goes (embed mode, file names):
@@ -16148,14 +15935,23 @@ static uint64_t epctx__options_hash(const epctx_gen_opts *o)
     return epctx__hash_number(h, 0);
 }
 
-static epctx_status epctx__gen_stamp(epctx__generation *g)
+/* Opset import, the metadata that ORT reads before it loads the model, and the build stamp. */
+static epctx_status epctx__gen_metadata(epctx__generation *g)
 {
+    const epctx_backend *b = g->backend;
     const epctx_model *model = g->model;
     const epctx__file *file;
     epctx__stamp_text s;
+    size_t size =
+        strlen(b->source) + strlen(b->sdk_version) + strlen(b->hardware_architecture) + 64;
+    char *text;
+    EPCTX__TRY(epctx_model_put_opset(g->model, epctx_str_of(EPCTX_DOMAIN), 1, g->error));
+    EPCTX__NEW(text, char, size, g->arena, g->error);
+    EPCTX__TRY(epctx_backend_compatibility(b, text, size, g->error));
+    EPCTX__TRY(
+        epctx__ep_metadata(g->model, EPCTX_COMPAT_PREFIX, b->source, epctx_str_of(text), g->error));
     epctx__stamp_begin(&s, g->arena);
-    epctx__stamp_put_file(&s, "source", model->source,
-                          epctx_path_file(epctx_str_of(model->path)));
+    epctx__stamp_put_file(&s, "source", model->source, epctx_path_file(epctx_str_of(model->path)));
     for (file = model->files; file != NULL; file = file->next) {
         epctx_span bytes;
         bytes.data = file->mapping.data;
@@ -16165,198 +15961,94 @@ static epctx_status epctx__gen_stamp(epctx__generation *g)
     epctx__stamp_put_word(&s, "options");
     epctx__stamp_put_number(&s, epctx__options_hash(g->opts), true);
     epctx__stamp_put_word(&s, "sdk");
-    epctx__stamp_put_name(&s, epctx_str_of(g->backend->sdk_version));
+    epctx__stamp_put_name(&s, epctx_str_of(b->sdk_version));
     epctx__stamp_put_word(&s, "arch");
-    epctx__stamp_put_name(&s, epctx_str_of(g->backend->hardware_architecture));
-    /* The last session of a group makes its binary: epctx__pending_complete. */
+    epctx__stamp_put_name(&s, epctx_str_of(b->hardware_architecture));
+    /* The last session of a group makes its binary: epctx__pending_edit. */
     if (g->build == NULL) {
         epctx__stamp_put_binary(&s, epctx_ep_binary(&g->ep), g->ep.count);
     }
-    return epctx__stamp_write(&s, g->model, g->backend->source, g->error);
-}
-
-static epctx_status epctx__rewrite_begin(epctx__rewrite *w, epctx__generation *g)
-{
-    const uint32_t number = EPCTX_FIELD_GRAPH_NODE;
-    epctx_slot *slot = epctx__live(g->model->graph->message->first, number);
-    size_t nodes = 0;
-    size_t i;
-    memset(w, 0, sizeof *w);
-    w->g = g;
-    EPCTX__NEW(w->unit, uint32_t, g->graph.node_count, g->arena, g->error);
-    EPCTX__NEW(w->slots, epctx_slot *, g->graph.node_count, g->arena, g->error);
-    epctx_map_init(&w->used, g->arena);
-    epctx_map_init(&w->made, g->arena);
-    epctx_map_init(&w->inputs, g->arena);
-    epctx_map_init(&w->typed, g->arena);
-    for (i = 0; i < g->graph.input_count; i++) {
-        EPCTX__TRY(epctx__mark(w, &w->inputs, g->graph.inputs[i].name));
-    }
-    for (i = 0; i < g->graph.output_count; i++) {
-        if (g->graph.outputs[i].elem_type != 0) {
-            EPCTX__TRY(epctx__mark(w, &w->typed, g->graph.outputs[i].name));
-        }
-    }
-    for (; slot != NULL; slot = epctx__live(slot->next, number)) {
-        w->slots[nodes++] = slot;
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__rewrite_graph(epctx__rewrite *w)
-{
-    uint32_t *sequence;
-    size_t count = 0;
-    EPCTX__TRY(epctx__rewrite_units(w));
-    EPCTX__TRY(epctx__rewrite_order(w, &sequence, &count));
-    EPCTX__TRY(epctx__rewrite_nodes(w, sequence, count));
-    EPCTX__TRY(epctx__rewrite_fields(w, EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION,
-                                     EPCTX_FIELD_ANNOTATION_TENSOR_NAME,
-                                     epctx__rewrite_annotation));
-    EPCTX__TRY(epctx__rewrite_fields(w, EPCTX_FIELD_GRAPH_INITIALIZER, EPCTX_FIELD_TENSOR_NAME,
-                                     epctx__rewrite_unread));
-    EPCTX__TRY(epctx__rewrite_fields(w, EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER,
-                                     EPCTX_FIELD_TENSOR_NAME, epctx__rewrite_unread));
-    EPCTX__TRY(epctx__rewrite_fields(w, EPCTX_FIELD_GRAPH_INPUT, EPCTX_FIELD_VALUE_NAME,
-                                     epctx__rewrite_unread));
-    EPCTX__TRY(epctx__rewrite_fields(w, EPCTX_FIELD_GRAPH_VALUE_INFO, EPCTX_FIELD_VALUE_NAME,
-                                     epctx__rewrite_type));
-    return epctx__rewrite_values(w);
+    return epctx__stamp_write(&s, g->model, b->source, g->error);
 }
 
 static epctx_status epctx__gen_rewrite(epctx__generation *g)
 {
+    const uint32_t number = EPCTX_FIELD_GRAPH_NODE;
+    epctx_slot *slot = epctx__live(g->model->graph->message->first, number);
+    epctx_tensor_view tensor;
+    epctx_walk walk;
     epctx__rewrite w;
+    size_t nodes = 0;
     size_t i;
-    EPCTX__TRY(epctx__rewrite_begin(&w, g));
-    EPCTX__TRY(epctx__rewrite_graph(&w));
-    EPCTX__TRY(epctx__rewrite_metadata(&w));
-    EPCTX__TRY(epctx__settle_model(g));
-    for (i = 0; i < g->graph.node_count; i++) {
-        if (w.unit[i] < g->part_count || w.unit[i] == EPCTX__GONE) {
-            g->report->compiled_nodes++;
-        } else if (!epctx__is_ep_record(&g->graph.nodes[i])) {
-            g->report->cpu_nodes++;
+    w.g = g;
+    epctx_map_init(&w.marks, g->arena);
+    EPCTX__NEW(w.unit, uint32_t, g->graph.node_count, g->arena, g->error);
+    EPCTX__NEW(w.slots, epctx_slot *, g->graph.node_count, g->arena, g->error);
+    for (; slot != NULL; slot = epctx__live(slot->next, number)) {
+        w.slots[nodes++] = slot;
+    }
+    for (i = 0; i < g->graph.input_count; i++) {
+        EPCTX__TRY(epctx__mark(&w, g->graph.inputs[i].name, EPCTX__INPUT));
+    }
+    for (i = 0; i < g->graph.output_count; i++) {
+        if (g->graph.outputs[i].elem_type != 0) {
+            EPCTX__TRY(epctx__mark(&w, g->graph.outputs[i].name, EPCTX__TYPED));
         }
     }
-    if (g->moved == NULL) {
+    EPCTX__TRY(epctx__rewrite_units(&w));
+    EPCTX__TRY(epctx__rewrite_nodes(&w));
+    EPCTX__TRY(epctx__rewrite_fields(&w));
+    EPCTX__TRY(epctx__rewrite_values(&w));
+    EPCTX__TRY(epctx__rewrite_metadata(&w));
+    /* Every tensor but those of training: initializers of bodies, constants, sparse tensors. */
+    g->model->external_asked = 0;
+    epctx_walk_begin(&walk, g->model);
+    while (epctx_walk_tensor(&walk, &tensor) && !walk.in_training) {
+        EPCTX__TRY(epctx__settle_tensor(g, &tensor, walk.levels[walk.level - 1].kind == EPCTX_KIND_GRAPH));
+    }
+    if (g->aside.size == 0) {
         g->report->initializers_path[0] = '\0'; /* nothing to put there */
     }
-    if (g->part_count == 0) {
+    return g->part_count > 0 ? epctx__gen_metadata(g) : EPCTX_OK;
+}
+
+/* The file of the initializers that leave the model. */
+static epctx_status epctx__gen_put_aside(const epctx__generation *g, epctx_commit *c,
+                                         epctx_output_file *file)
+{
+    if (g->aside.size == 0) {
         return EPCTX_OK;
     }
-    EPCTX__TRY(epctx_model_put_opset(g->model, epctx_str_of(EPCTX_DOMAIN), 1, g->error));
-    EPCTX__TRY(epctx__gen_compatibility(g));
-    return epctx__gen_stamp(g);
+    file->path = g->report->initializers_path;
+    file->name = g->opts->initializers_file_name;
+    file->parts = (const epctx_span *)(const void *)g->aside.data;
+    file->part_count = g->aside.size / sizeof(epctx_span);
+    file->size = g->report->initializers_size;
+    return epctx_commit_put_file(c, file, epctx__overwrite(g->opts->overwrite), g->error);
 }
 
-/* The initializers that leave the model, with zeros in between, as parts of a file. */
-static epctx_status epctx__gen_moved(epctx_arena *arena, const epctx__aside *moved,
-                                     epctx_output_file *file, epctx_error *error)
-{
-    const epctx__aside *it;
-    epctx_span *parts;
-    size_t count = 0;
-    for (it = moved; it != NULL; it = it->next) {
-        count += 2;
-    }
-    EPCTX__NEW(parts, epctx_span, count, arena, error);
-    file->parts = parts;
-    file->part_count = count;
-    for (it = moved; it != NULL; it = it->next) {
-        parts[0].data = NULL;
-        parts[0].size = (size_t)(it->offset - file->size);
-        parts[1] = it->bytes;
-        file->size = it->offset + it->bytes.size;
-        parts += 2;
-    }
-    return EPCTX_OK;
-}
-
-/* Whether the EPContext model has the name that nobody chose. */
-static bool epctx__gen_derived(const epctx__generation *g)
-{
-    return g->opts->context_file_path == NULL || g->opts->context_file_path[0] == '\0';
-}
-
-static epctx_status epctx__gen_put(epctx__generation *g, epctx_commit *c,
-                                   epctx_output_file files[2], epctx_span *binary)
-{
-    epctx_overwrite overwrite = epctx__overwrite(g->opts->overwrite);
-    epctx_write_opts opts;
-    memset(&opts, 0, sizeof opts);
-    opts.overwrite = overwrite;
-    opts.derived = epctx__gen_derived(g);
-    opts.allow_huge = true;
-    opts.lock = g->opts->lock;
-    EPCTX__TRY(epctx_commit_put_model(c, g->model, g->report->context_path, &opts, g->error));
-    if (!g->opts->embed && g->part_count > 0) {
-        *binary = epctx_ep_binary(&g->ep);
-        epctx__output_one(&files[0], g->report->binary_path, g->binary, binary);
-        EPCTX__TRY(epctx_commit_put_file(c, &files[0], overwrite, g->error));
-    }
-    if (g->moved == NULL) {
-        return EPCTX_OK;
-    }
-    files[1].path = g->report->initializers_path;
-    files[1].name = g->opts->initializers_file_name;
-    EPCTX__TRY(epctx__gen_moved(g->arena, g->moved, &files[1], g->error));
-    return epctx_commit_put_file(c, &files[1], overwrite, g->error);
-}
-
-static epctx_status epctx__gen_commit(epctx__generation *g)
-{
-    epctx_output_file files[2];
-    epctx_commit c;
-    epctx_span binary;
-    epctx_status status;
-    EPCTX__TRY(epctx_commit_begin(&c, epctx_model_io(g->model), g->arena, g->error));
-    memset(files, 0, sizeof files);
-    c.hooks = g->opts->hooks;
-    status = epctx__gen_put(g, &c, files, &binary);
-    if (status == EPCTX_OK) {
-        status = epctx_commit_run(&c, g->error);
-    }
-    epctx_commit_close(&c);
-    return status;
-}
-
-/* Is there a model to write? */
-static bool epctx__gen_writes(const epctx__generation *g)
-{
-    return g->part_count > 0 || g->opts->no_nodes == EPCTX_NO_NODES_COPY;
-}
-
-/* What is wrong from here on is said of the source. */
-static epctx_status epctx__gen_parts(epctx__generation *g)
-{
-    EPCTX__TRY(epctx__gen_partition(g));
-    return g->part_count > 0 ? epctx__gen_compile(g) : EPCTX_OK;
-}
-
-/* Everything but the writing. */
+/* Everything but the writing. Without a model to write report.context_path is empty. */
 static epctx_status epctx__gen_make(epctx__generation *g)
 {
     epctx_gen_report *r = g->report;
     epctx_status status;
     EPCTX__TRY(epctx__gen_source(g));
     EPCTX__TRY(epctx__gen_paths(g));
-    status = epctx__gen_parts(g);
-    if (status != EPCTX_OK) {
-        epctx_blame(g->error, g->model->path, NULL, NULL);
-        return status;
+    status = epctx__gen_partition(g);
+    if (status == EPCTX_OK && g->part_count > 0) {
+        status = epctx__gen_compile(g);
     }
-    if (epctx__gen_writes(g)) {
+    epctx_blame(g->error, status == EPCTX_OK ? NULL : g->model->path, NULL, NULL);
+    EPCTX__TRY(status);
+    if (g->part_count > 0 || g->opts->no_nodes == EPCTX_NO_NODES_COPY) {
         EPCTX__TRY(epctx__gen_rewrite(g));
+    } else {
+        r->context_path[0] = '\0';
     }
-    if (epctx_model_size(g->model) > INT32_MAX) { /* not taken: needs a model of 2 GiB */
-        return epctx_fail(g->error, EPCTX_ERR_LIMIT,
-                          "the EPContext model would have %u bytes, protobuf readers take less "
-                          "than 2 GiB: %s",
-                          epctx_model_size(g->model),
-                          g->opts->embed ? "do not embed the context binary"
-                                         : "give initializers a file of their own");
-    }
+    EPCTX__TRY(epctx__check_huge(g->model,
+                                 g->opts->embed ? "do not embed the context binary"
+                                                : "give initializers a file of their own",
+                                 g->error));
     r->partition_count = g->part_count;
     r->binary_size = epctx_ep_binary(&g->ep).size;
     if (g->part_count == 0) {
@@ -16365,49 +16057,70 @@ static epctx_status epctx__gen_make(epctx__generation *g)
     return EPCTX_OK;
 }
 
-static epctx_status epctx__gen_begin(epctx__generation *g, epctx_model *model,
-                                     const epctx_backend *backend, const epctx_gen_opts *opts,
-                                     epctx_error *error)
+static epctx_status epctx__gen_alone(epctx__generation *g)
 {
-    memset(g, 0, sizeof *g);
-    if (model == NULL || backend == NULL || backend->version != EPCTX_BACKEND_VERSION ||
-        model->root == NULL || epctx_model_io(model) == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "an open model with an io and a backend of version %u are expected",
-                          (uint64_t)EPCTX_BACKEND_VERSION);
+    epctx_output_file files[2];
+    epctx_write_opts opts;
+    epctx_commit c;
+    epctx_span binary;
+    epctx_status status;
+    EPCTX__TRY(epctx__gen_make(g));
+    if (g->report->context_path[0] == '\0') {
+        return EPCTX_OK;
     }
-    g->model = model;
-    g->backend = backend;
-    g->opts = opts;
-    g->error = error;
-    g->arena = &model->arena;
-    EPCTX__NEW(g->report, epctx_gen_report, 1, g->arena, error);
-    return EPCTX_OK;
+    memset(files, 0, sizeof files);
+    memset(&opts, 0, sizeof opts);
+    opts.overwrite = epctx__overwrite(g->opts->overwrite);
+    opts.derived = g->derived;
+    opts.allow_huge = true;
+    opts.lock = g->opts->lock;
+    binary = epctx_ep_binary(&g->ep);
+    EPCTX__TRY(epctx_commit_begin(&c, epctx_model_io(g->model), g->arena, g->error));
+    c.hooks = g->opts->hooks;
+    EPCTX__TRY(epctx_commit_put_model(&c, g->model, g->report->context_path, &opts, g->error));
+    if (!g->opts->embed && g->part_count > 0) {
+        epctx__output_one(&files[0], g->report->binary_path, g->binary, &binary);
+        EPCTX__TRY(epctx_commit_put_file(&c, &files[0], opts.overwrite, g->error));
+    }
+    EPCTX__TRY(epctx__gen_put_aside(g, &c, &files[1]));
+    status = epctx_commit_run(&c, g->error);
+    epctx_commit_close(&c);
+    return status;
 }
+
+static epctx_status epctx__gen_grouped(epctx__generation *g);
 
 EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
                                       const epctx_gen_opts *opts, epctx_gen_report *report,
                                       epctx_error *error)
 {
     epctx_gen_opts defaults;
+    epctx_allocator in_arena;
     epctx__generation g;
     epctx_error local;
     size_t mark;
     epctx_status status;
+    error = error != NULL ? error : &local;
     epctx_error_clear(error);
-    epctx_error_clear(&local);
     memset(&defaults, 0, sizeof defaults);
-    EPCTX__TRY(epctx__gen_begin(&g, model, backend, opts != NULL ? opts : &defaults,
-                                error != NULL ? error : &local));
-    mark = epctx_model_mark(model);
-    status = epctx__gen_make(&g);
-    if (status == EPCTX_OK && epctx__gen_writes(&g)) {
-        status = epctx__gen_commit(&g);
-    } else {
-        g.report->context_path[0] = '\0';
+    memset(&g, 0, sizeof g);
+    if (model == NULL || model->root == NULL || epctx_model_io(model) == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "an open model with an io is expected");
     }
+    EPCTX__TRY(epctx__backend_check(backend, error));
+    g.model = model;
+    g.backend = backend;
+    g.opts = opts != NULL ? opts : &defaults;
+    g.options = epctx_options_of_gen(g.opts);
+    g.options.arena = g.arena = &model->arena;
+    g.error = error;
+    in_arena = epctx__in_arena(g.arena);
+    epctx_buffer_init(&g.aside, &in_arena);
+    EPCTX__NEW(g.report, epctx_gen_report, 1, g.arena, error);
+    mark = epctx_model_mark(model);
+    status = g.opts->workspace != NULL ? epctx__gen_grouped(&g) : epctx__gen_alone(&g);
     if (status != EPCTX_OK) {
-        epctx_fail(g.error, status, "%s failed without a message", backend->source);
+        epctx_fail(error, status, "%s failed without a message", backend->source);
         epctx_model_undo(model, mark);
     } else if (report != NULL) {
         *report = *g.report;
@@ -16418,90 +16131,46 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 
 /* -- freshness -- */
 
-/* Is the file what the line says? */
-static epctx_freshness epctx__fresh_file(const epctx_model *model, const epctx__stamp_line *line,
-                                         const char *path, bool fast, epctx_error *why)
+/* Is the file that a line names, in the folder of the source, what the line says? */
+static epctx_status epctx__fresh_file(const epctx_model *model, const epctx__stamp_line *line,
+                                      const epctx_fresh_opts *opts, epctx_error *why)
 {
     const epctx_io *io = epctx_model_io(model);
+    const char *given = opts->source_path;
+    char name[EPCTX_PATH_MAX];
+    char path[EPCTX_PATH_MAX];
     epctx_file_info info, own;
     epctx_mapping mapping;
-    bool same;
+    epctx_str parts[2];
+    uint64_t hash;
+    parts[0] = epctx_str_of(given);
+    parts[1] = epctx_str_of("");
+    if (given == NULL || !epctx_str_is(line->word, "source")) {
+        if (!epctx__stamp_plain(line->name, name, sizeof name)) {
+            return epctx_fail(why, EPCTX_ERR_LIMIT, "a name in the build stamp is too long");
+        }
+        parts[0] = epctx_path_folder(epctx_str_of(given != NULL ? given : model->path));
+        parts[1] = epctx_str_of(name);
+        EPCTX__TRY(epctx_path_check(parts[1], why)); /* as hostile as the model */
+    }
+    EPCTX__TRY(epctx__path_join(path, sizeof path, parts, 2, why));
     if (io->stat_fn(io->user, path, &info, why) != EPCTX_OK || info.kind != EPCTX_FILE_REGULAR) {
-        epctx_fail(why, EPCTX_ERR_NOT_FOUND, "'%s' is not there to compare with", path);
-        return EPCTX_FRESH_UNKNOWN;
+        return epctx_fail(why, EPCTX_ERR_NOT_FOUND, "'%s' is not there to compare with", path);
     }
     if (info.size != line->size) {
-        epctx_fail(why, EPCTX_ERR_VERSION, "'%s' has %u bytes, it was compiled from %u", path,
-                   info.size, line->size);
-        return EPCTX_STALE;
+        return epctx_fail(why, EPCTX_ERR_VERSION, "'%s' has %u bytes, it was compiled from %u",
+                          path, info.size, line->size);
     }
-    if (fast && info.changed != 0 && io->stat_fn(io->user, model->path, &own, NULL) == EPCTX_OK &&
-        info.changed < own.written) {
-        return EPCTX_FRESH;
+    if (opts->fast && info.changed != 0 &&
+        io->stat_fn(io->user, model->path, &own, NULL) == EPCTX_OK && info.changed < own.written) {
+        return EPCTX_OK;
     }
-    if (io->map_fn(io->user, NULL, path, false, &mapping, why) != EPCTX_OK) {
-        return EPCTX_FRESH_UNKNOWN;
-    }
-    same = epctx_hash(mapping.data, mapping.size, 0) == line->hash;
+    EPCTX__TRY(io->map_fn(io->user, NULL, path, false, &mapping, why));
+    hash = epctx_hash(mapping.data, mapping.size, 0);
     io->unmap_fn(io->user, &mapping);
-    if (!same) {
-        epctx_fail(why, EPCTX_ERR_VERSION, "'%s' has changed since it was compiled", path);
-    }
-    return same ? EPCTX_FRESH : EPCTX_STALE;
-}
-
-/* The path of a file that a line names, in the folder of the source. */
-static epctx_status epctx__fresh_path(const epctx_model *model, const epctx__stamp_line *line,
-                                      const epctx_fresh_opts *opts, char *out, epctx_error *why)
-{
-    char name[EPCTX_PATH_MAX];
-    epctx_str parts[2];
-    const char *given = opts->source_path;
-    if (given != NULL && epctx_str_is(line->word, "source")) {
-        parts[0] = epctx_str_of(given);
-        return epctx__path_join(out, EPCTX_PATH_MAX, parts, 1, why);
-    }
-    if (!epctx__stamp_plain(line->name, name, sizeof name)) {
-        return epctx_fail(why, EPCTX_ERR_LIMIT, "a name in the build stamp is too long");
-    }
-    EPCTX__TRY(epctx_path_check(epctx_str_of(name), why)); /* as hostile as the model */
-    parts[0] = epctx_path_folder(epctx_str_of(given != NULL ? given : model->path));
-    parts[1] = epctx_str_of(name);
-    return epctx__path_join(out, EPCTX_PATH_MAX, parts, 2, why);
-}
-
-static epctx_freshness epctx__fresh_stale(epctx_error *why, const char *text, const epctx_str *was,
-                                    const char *is)
-{
-    epctx_fail(why, EPCTX_ERR_VERSION, text, was, is);
-    return EPCTX_STALE;
-}
-
-static epctx_freshness epctx__fresh_line(const epctx_model *model, const epctx__stamp_line *line,
-                                         const epctx_backend *backend,
-                                         const epctx_fresh_opts *opts, epctx_error *why)
-{
-    char path[EPCTX_PATH_MAX];
-    if (epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data")) {
-        return epctx__fresh_path(model, line, opts, path, why) == EPCTX_OK
-                   ? epctx__fresh_file(model, line, path, opts->fast, why)
-                   : EPCTX_FRESH_UNKNOWN;
-    }
-    if (opts->gen != NULL && epctx_str_is(line->word, "options") &&
-        line->hash != epctx__options_hash(opts->gen)) {
-        return epctx__fresh_stale(why, "it was compiled with other options", NULL, NULL);
-    }
-    if (backend != NULL && epctx_str_is(line->word, "sdk") &&
-        !epctx__stamp_is(line->name, backend->sdk_version)) {
-        return epctx__fresh_stale(why, "it was compiled by SDK %S, this is %s", &line->name,
-                            backend->sdk_version);
-    }
-    if (backend != NULL && epctx_str_is(line->word, "arch") &&
-        !epctx__stamp_is(line->name, backend->hardware_architecture)) {
-        return epctx__fresh_stale(why, "it was compiled for %S, this is %s", &line->name,
-                            backend->hardware_architecture);
-    }
-    return EPCTX_FRESH;
+    return hash == line->hash
+               ? EPCTX_OK
+               : epctx_fail(why, EPCTX_ERR_VERSION, "'%s' has changed since it was compiled", path);
 }
 
 EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char *source,
@@ -16510,89 +16179,57 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
 {
     epctx_fresh_opts defaults;
     epctx__stamp_line line;
-    epctx_freshness verdict;
-    epctx_status made;
+    epctx_status status = EPCTX_ERR_NOT_FOUND;
     epctx_str rest;
+    bool stamped = epctx__stamp_of(model, epctx_str_of(source), &rest);
     bool has_source = false;
     epctx_error_clear(why);
     memset(&defaults, 0, sizeof defaults);
     opts = opts != NULL ? opts : &defaults;
-    if (!epctx__stamp_of(model, epctx_str_of(source), &rest)) {
-        epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the model has no build stamp of %s", source);
-        epctx_blame(why, model->path, NULL, NULL);
-        return EPCTX_FRESH_UNKNOWN;
+    if (stamped) {
+        status = epctx__check_made(model, epctx_str_of(source), NULL, opts->fast, why);
+        /* PATH: an empty file, a folder: no model loads from that */
+        status = status == EPCTX_ERR_PATH ? EPCTX_ERR_VERSION : status;
     }
-    made = epctx__check_made(model, epctx_str_of(source), NULL, opts->fast, why);
-    /* PATH: an empty file, a folder: no model loads from that */
-    verdict = made == EPCTX_OK                                           ? EPCTX_FRESH
-              : made == EPCTX_ERR_VERSION || made == EPCTX_ERR_PATH ? EPCTX_STALE
-                                                                         : EPCTX_FRESH_UNKNOWN;
-    while (verdict == EPCTX_FRESH && epctx__stamp_next(&rest, &line)) {
-        has_source = has_source || epctx_str_is(line.word, "source");
-        verdict = epctx__fresh_line(model, &line, backend, opts, why);
+    while (status == EPCTX_OK && epctx__stamp_next(&rest, &line)) {
+        const bool sdk = epctx_str_is(line.word, "sdk");
+        const bool is_source = epctx_str_is(line.word, "source");
+        has_source = has_source || is_source;
+        if (is_source || epctx_str_is(line.word, "data")) {
+            status = epctx__fresh_file(model, &line, opts, why);
+        } else if (opts->gen != NULL && epctx_str_is(line.word, "options")) {
+            if (line.hash != epctx__options_hash(opts->gen)) {
+                status = epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled with other options");
+            }
+        } else if (backend != NULL && (sdk || epctx_str_is(line.word, "arch"))) {
+            const char *now = sdk ? backend->sdk_version : backend->hardware_architecture;
+            if (!epctx__stamp_is(line.name, now)) {
+                status = epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled %s %S, this is %s",
+                                    sdk ? "by SDK" : "for", &line.name, now);
+            }
+        }
     }
-    if (verdict == EPCTX_FRESH && !has_source) {
-        epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the build stamp names no source");
-        verdict = EPCTX_FRESH_UNKNOWN;
-    }
-    if (verdict == EPCTX_FRESH) {
+    if (!stamped) {
+        epctx_fail(why, status, "the model has no build stamp of %s", source);
+    } else if (status == EPCTX_OK && !has_source) {
+        status = epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the build stamp names no source");
+    } else if (status == EPCTX_OK) {
         epctx_error_clear(why);
     }
     epctx_blame(why, model->path, NULL, NULL);
-    return verdict;
+    return status == EPCTX_OK            ? EPCTX_FRESH
+           : status == EPCTX_ERR_VERSION ? EPCTX_STALE
+                                         : EPCTX_FRESH_UNKNOWN;
 }
 
 #endif /* EPCTX_NO_EDIT */
-
 
 /* ================================================================================================
  * >>share
  * ============================================================================================== */
 
-#if defined(EPCTX_PTHREAD_LOCK)
-
-static void epctx__lock_lock(void *user)
-{
-    pthread_mutex_lock((pthread_mutex_t *)user);
-}
-
-static void epctx__lock_unlock(void *user)
-{
-    pthread_mutex_unlock((pthread_mutex_t *)user);
-}
-
-static uintptr_t epctx__lock_thread(void *user)
-{
-    pthread_t self = pthread_self();
-    uintptr_t number = 0;
-    (void)user;
-    memcpy(&number, &self, sizeof self < sizeof number ? sizeof self : sizeof number);
-    return number;
-}
-
-#elif defined(EPCTX_WIN32_LOCK)
-
-static void epctx__lock_lock(void *user)
-{
-    AcquireSRWLockExclusive((SRWLOCK *)user);
-}
-
-static void epctx__lock_unlock(void *user)
-{
-    ReleaseSRWLockExclusive((SRWLOCK *)user);
-}
-
-static uintptr_t epctx__lock_thread(void *user)
-{
-    (void)user;
-    return GetCurrentThreadId();
-}
-
-#endif
-
 #if defined(EPCTX_PTHREAD_LOCK) || defined(EPCTX_WIN32_LOCK)
 
-/* The mutex first: its address is what the lock functions get. */
 typedef struct epctx__mutex {
 #ifdef EPCTX_PTHREAD_LOCK
     pthread_mutex_t mutex;
@@ -16603,6 +16240,37 @@ typedef struct epctx__mutex {
 #endif
     epctx_allocator allocator;
 } epctx__mutex;
+
+static void epctx__lock_lock(void *user)
+{
+#ifdef EPCTX_PTHREAD_LOCK
+    pthread_mutex_lock(&((epctx__mutex *)user)->mutex);
+#else
+    AcquireSRWLockExclusive(&((epctx__mutex *)user)->mutex);
+#endif
+}
+
+static void epctx__lock_unlock(void *user)
+{
+#ifdef EPCTX_PTHREAD_LOCK
+    pthread_mutex_unlock(&((epctx__mutex *)user)->mutex);
+#else
+    ReleaseSRWLockExclusive(&((epctx__mutex *)user)->mutex);
+#endif
+}
+
+static uintptr_t epctx__lock_thread(void *user)
+{
+#ifdef EPCTX_PTHREAD_LOCK
+    pthread_t self = pthread_self();
+    uintptr_t number = 0;
+    memcpy(&number, &self, sizeof self < sizeof number ? sizeof self : sizeof number);
+#else
+    uintptr_t number = GetCurrentThreadId();
+#endif
+    (void)user;
+    return number;
+}
 
 static void epctx__lock_wait(void *user)
 {
@@ -16635,11 +16303,17 @@ static void epctx__lock_free(void *user)
     allocator.free_fn(allocator.user, mutex);
 }
 
+#endif
+
 EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *allocator,
                                        epctx_error *error)
 {
+#if defined(EPCTX_PTHREAD_LOCK) || defined(EPCTX_WIN32_LOCK)
     epctx_allocator a = epctx__allocator(allocator);
     epctx__mutex *mutex;
+#ifdef EPCTX_PTHREAD_LOCK
+    bool made;
+#endif
     epctx_error_clear(error);
     memset(lock, 0, sizeof *lock);
     /* not taken: only under EPCTX_NO_MALLOC */
@@ -16650,16 +16324,14 @@ EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *
     memset(mutex, 0, sizeof *mutex);
     mutex->allocator = a;
 #ifdef EPCTX_PTHREAD_LOCK
-    /* not taken: needs a system without a mutex left */
-    if (pthread_mutex_init(&mutex->mutex, NULL) != 0) {
+    made = pthread_mutex_init(&mutex->mutex, NULL) == 0;
+    if (made && pthread_cond_init(&mutex->changed, NULL) != 0) {
+        pthread_mutex_destroy(&mutex->mutex);
+        made = false;
+    }
+    if (!made) { /* not taken: needs a system without a mutex left */
         a.free_fn(a.user, mutex);
         return epctx_fail(error, EPCTX_ERR_IO, "the system has no further mutex");
-    }
-    /* not taken: the same */
-    if (pthread_cond_init(&mutex->changed, NULL) != 0) {
-        pthread_mutex_destroy(&mutex->mutex);
-        a.free_fn(a.user, mutex);
-        return epctx_fail(error, EPCTX_ERR_IO, "the system has no further condition variable");
     }
 #else
     InitializeSRWLock(&mutex->mutex);
@@ -16673,21 +16345,14 @@ EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *
     lock->wake_fn = epctx__lock_wake;
     lock->thread_fn = epctx__lock_thread;
     return EPCTX_OK;
-}
-
 #else
-
-EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *allocator,
-                                       epctx_error *error)
-{
     (void)allocator;
     epctx_error_clear(error);
     memset(lock, 0, sizeof *lock);
     return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
                       "compile the implementation with EPCTX_PTHREAD_LOCK or EPCTX_WIN32_LOCK");
-}
-
 #endif
+}
 
 /* Whose turn it is to work on something, without the lock. */
 typedef struct epctx__turn {
@@ -16718,7 +16383,6 @@ typedef struct epctx__entry {
     void *context;
     epctx_map graphs; /* the bytes of a graph's handle -> 1 in use, 0 not any more */
     size_t taken;     /* graphs in use */
-    bool closed;        /* not to be found any more */
 } epctx__entry;
 
 /* A context binary in a file. */
@@ -16825,34 +16489,26 @@ static void epctx__turn_end(epctx_workspace *w, epctx__turn *turn)
     }
 }
 
-/* Does the end of this turn depend on the thread that asks? Each thread waits for one turn at most,
- * and none of them in a circle, so the chain has an end. */
-static bool epctx__waits_for(const epctx_workspace *w, const epctx__turn *turn, uintptr_t thread)
-{
-    while (turn != NULL) {
-        const epctx__waiter *waiter = w->waiters;
-        if (turn->thread == thread) {
-            return true;
-        }
-        while (waiter != NULL && waiter->thread != turn->thread) {
-            waiter = waiter->next;
-        }
-        turn = waiter != NULL ? waiter->turn : NULL;
-    }
-    return false;
-}
-
 /* Waits for the end of a turn, without the lock: everything may be different afterwards, and the
- * turn need not have ended. False: it cannot end before this call returns. */
+ * turn need not have ended. False: it depends on the calling thread. Each thread waits for one turn
+ * at most, and none of them in a circle, so the chain that is followed has an end. */
 static bool epctx__turn_wait(epctx_workspace *w, const epctx__turn *turn)
 {
+    const epctx__turn *next = w->lock.thread_fn != NULL ? turn : NULL;
+    const epctx__waiter *waiter;
     epctx__waiter me;
     epctx__waiter **link = &w->waiters;
     me.thread = epctx__thread(w);
     me.turn = turn;
     me.next = w->waiters;
-    if (w->lock.lock_fn == NULL ||
-        (w->lock.thread_fn != NULL && epctx__waits_for(w, turn, me.thread))) {
+    while (next != NULL && next->thread != me.thread) {
+        waiter = w->waiters;
+        while (waiter != NULL && waiter->thread != next->thread) {
+            waiter = waiter->next;
+        }
+        next = waiter != NULL ? waiter->turn : NULL;
+    }
+    if (w->lock.lock_fn == NULL || next != NULL) {
         return false;
     }
     w->waiters = &me;
@@ -16868,9 +16524,6 @@ static bool epctx__turn_wait(epctx_workspace *w, const epctx__turn *turn)
     *link = me.next;
     return true;
 }
-
-static struct epctx__group *epctx__groups_close(epctx_workspace *w);
-static void epctx__groups_free(epctx_workspace *w, struct epctx__group *groups);
 
 EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
                                             const epctx_workspace_opts *opts, epctx_error *error)
@@ -16901,19 +16554,6 @@ EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
     return EPCTX_OK;
 }
 
-EPCTX_API void epctx_workspace_clear(epctx_workspace *workspace)
-{
-    epctx__entry *entry;
-    struct epctx__group *groups;
-    epctx__workspace_lock(workspace);
-    for (entry = workspace->entries; entry != NULL; entry = entry->next) {
-        entry->closed = true;
-    }
-    groups = epctx__groups_close(workspace);
-    epctx__workspace_unlock(workspace);
-    epctx__groups_free(workspace, groups);
-}
-
 static void epctx__workspace_leave(epctx_workspace *w)
 {
     epctx_lock lock = w->lock;
@@ -16930,14 +16570,6 @@ static void epctx__workspace_leave(epctx_workspace *w)
     }
 }
 
-EPCTX_API void epctx_workspace_close(epctx_workspace *workspace)
-{
-    if (workspace != NULL) {
-        epctx_workspace_clear(workspace);
-        epctx__workspace_leave(workspace);
-    }
-}
-
 /* -- loading: what follows is called with the lock held, but for epctx__entry_open -- */
 
 /* A handle as the key of a map; borrowed from `graph`. */
@@ -16947,23 +16579,6 @@ static epctx_str epctx__handle_key(void *const *graph)
     key.data = (const char *)(const void *)graph;
     key.size = sizeof *graph;
     return key;
-}
-
-static bool epctx__is_taken(const epctx__entry *entry, void *graph)
-{
-    return epctx_map_get(&entry->graphs, epctx__handle_key(&graph)) == 1;
-}
-
-static epctx_status epctx__mark_taken(epctx__entry *entry, void *graph, epctx_error *error)
-{
-    void **key = &graph;
-    if (epctx_map_get(&entry->graphs, epctx__handle_key(key)) == EPCTX_MAP_NONE) {
-        EPCTX__NEW(key, void *, 1, &entry->arena, error);
-        *key = graph;
-    }
-    EPCTX__TRY(epctx__map_set(&entry->graphs, epctx__handle_key(key), 1, error));
-    entry->taken++;
-    return EPCTX_OK;
 }
 
 /* The end of an entry that nobody uses any more. */
@@ -17031,7 +16646,7 @@ static epctx_status epctx__names_find(const epctx__binary_file *binary, epctx__n
 
 static bool epctx__entry_is(const epctx__entry *entry, const epctx__asked *asked)
 {
-    if (entry->closed || entry->backend.self != asked->backend->self ||
+    if (entry->backend.self != asked->backend->self ||
         strcmp(entry->backend.source, asked->backend->source) != 0 ||
         (!entry->turn.busy && asked->size != 0 && asked->size != entry->mapping.size)) {
         return false;
@@ -17041,32 +16656,29 @@ static bool epctx__entry_is(const epctx__entry *entry, const epctx__asked *asked
 }
 
 /* A new entry, to be loaded by the caller; others find it and wait. */
-static epctx__entry *epctx__entry_make(epctx_workspace *w, const epctx__asked *asked,
-                                       epctx_error *error)
+static epctx_status epctx__entry_make(epctx_workspace *w, const epctx__asked *asked,
+                                      epctx__entry **out, epctx_error *error)
 {
     epctx__entry *entry = (epctx__entry *)w->memory.alloc_fn(w->memory.user, sizeof *entry);
     if (entry == NULL) {
-        epctx__nomem(error, sizeof *entry);
-        return NULL;
+        return epctx__nomem(error, sizeof *entry);
     }
     memset(entry, 0, sizeof *entry);
     entry->backend = *asked->backend;
     epctx_arena_init(&entry->arena, &w->memory);
     epctx_map_init(&entry->graphs, &entry->arena);
-    entry->path = epctx_arena_copy(&entry->arena, epctx_str_of(asked->path));
-    entry->alias = epctx_arena_copy(&entry->arena, epctx_str_of(asked->alias));
-    if (entry->path == NULL || entry->alias == NULL) {
-        epctx__nomem(error, entry->arena.missing);
+    if (epctx__copy(&entry->arena, epctx_str_of(asked->path), &entry->path, error) != EPCTX_OK ||
+        epctx__copy(&entry->arena, epctx_str_of(asked->alias), &entry->alias, error) != EPCTX_OK) {
         epctx_arena_free(&entry->arena);
         w->memory.free_fn(w->memory.user, entry);
-        return NULL;
+        return EPCTX_ERR_NOMEM;
     }
     entry->users = 1;
     epctx__turn_begin(w, &entry->turn);
     entry->next = w->entries;
-    w->entries = entry;
+    w->entries = *out = entry;
     w->loads++;
-    return entry;
+    return EPCTX_OK;
 }
 
 /* Bytes of a binary outside of the model. */
@@ -17129,7 +16741,8 @@ static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, ep
                                      epctx_bound *out, epctx_error *error)
 {
     const epctx_backend *b = &entry->backend;
-    bool listed = !entry->turn.busy && !entry->closed;
+    void **key = &out->graph;
+    uint32_t taken;
     epctx_status status;
     asked->missed = true;
     epctx_error_clear(error);
@@ -17140,40 +16753,21 @@ static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, ep
     }
     epctx__workspace_lock(w);
     EPCTX__TRY(status);
-    if (listed && entry->closed) { /* the workspace was emptied meanwhile */
-        return EPCTX_ERR_CONTEXT;
-    }
-    if (epctx__is_taken(entry, out->graph)) {
-        bool own =
-            epctx_map_get(asked->own, epctx__handle_key(&out->graph)) != EPCTX_MAP_NONE;
+    taken = epctx_map_get(&entry->graphs, epctx__handle_key(key));
+    if (taken == 1) {
+        bool own = epctx__has(asked->own, epctx__handle_key(key));
         asked->missed = asked->used = !own;
         return own ? EPCTX_OK : EPCTX_ERR_CONTEXT;
     }
     asked->missed = false;
-    EPCTX__TRY(epctx__mark_taken(entry, out->graph, error));
+    if (taken == EPCTX_MAP_NONE) {
+        EPCTX__NEW(key, void *, 1, &entry->arena, error);
+        *key = out->graph;
+    }
+    EPCTX__TRY(epctx__map_set(&entry->graphs, epctx__handle_key(key), 1, error));
+    entry->taken++;
     out->entry = entry;
     return EPCTX_OK;
-}
-
-/* Loads a binary and takes a graph of it. */
-static epctx_status epctx__take_loaded(epctx_workspace *w, epctx__asked *asked, epctx_bound *out,
-                                       epctx_error *error)
-{
-    epctx__entry *entry = epctx__entry_make(w, asked, error);
-    epctx_status status;
-    if (entry == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
-    epctx__workspace_unlock(w);
-    status = epctx__entry_open(w, entry, asked, error);
-    epctx__workspace_lock(w);
-    asked->loaded = status == EPCTX_OK;
-    if (asked->loaded) {
-        status = epctx__entry_ask(w, entry, asked, out, error);
-    }
-    epctx__turn_end(w, &entry->turn);
-    epctx__entry_leave(w, entry);
-    return status;
 }
 
 /* Asks every entry of this binary that is loaded. The lock is given up in between: an entry stays
@@ -17197,56 +16791,59 @@ static epctx_status epctx__entries_ask(epctx_workspace *w, epctx__asked *asked, 
     return status;
 }
 
-/* Somebody's turn to load this binary, or NULL. */
-static const epctx__turn *epctx__entries_loading(const epctx_workspace *w,
-                                                 const epctx__asked *asked)
-{
-    const epctx__entry *entry = w->entries;
-    while (entry != NULL && !(entry->turn.busy && epctx__entry_is(entry, asked))) {
-        entry = entry->next;
-    }
-    return entry != NULL ? &entry->turn : NULL;
-}
-
 /* Takes a graph of a binary. Without `load` only when it waits in the workspace. */
 static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool load,
                                 epctx_bound *out, epctx_error *error)
 {
+    epctx__entry *entry;
+    epctx_status status;
     for (;;) {
         size_t loads = w->loads;
-        const epctx__turn *turn;
-        epctx_status status;
         asked->used = false;
         asked->loaded = true;
         status = epctx__entries_ask(w, asked, out, error);
         if (status == EPCTX_OK || !asked->missed) {
             return status;
         }
-        turn = epctx__entries_loading(w, asked);
-        if (turn != NULL && epctx__turn_wait(w, turn)) {
-            continue;
+        entry = w->entries;
+        while (entry != NULL && !(entry->turn.busy && epctx__entry_is(entry, asked))) {
+            entry = entry->next;
         }
-        epctx_error_clear(error);
-        if (turn != NULL) {
+        if (entry != NULL && !epctx__turn_wait(w, &entry->turn)) {
+            epctx_error_clear(error);
             return epctx_fail(error, EPCTX_ERR_CONTEXT,
                               "'%S' is being loaded, and that waits for this very call",
                               &asked->binary->name);
         }
-        if (loads != w->loads) {
-            continue; /* somebody has loaded it since we looked */
+        if (entry == NULL && loads == w->loads) {
+            break; /* else somebody loads it, or has loaded it since we looked */
         }
-        if (asked->used && w->taken == EPCTX_TAKEN_ERROR) {
-            return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                              "graph '%S' of '%S' is in use by another session of this workspace",
-                              &asked->key, &asked->binary->name);
-        }
-        return load ? epctx__take_loaded(w, asked, out, error) : EPCTX_ERR_CONTEXT;
     }
+    epctx_error_clear(error);
+    if (asked->used && w->taken == EPCTX_TAKEN_ERROR) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "graph '%S' of '%S' is in use by another session of this workspace",
+                          &asked->key, &asked->binary->name);
+    }
+    if (!load) {
+        return EPCTX_ERR_CONTEXT;
+    }
+    EPCTX__TRY(epctx__entry_make(w, asked, &entry, error));
+    epctx__workspace_unlock(w);
+    status = epctx__entry_open(w, entry, asked, error);
+    epctx__workspace_lock(w);
+    asked->loaded = status == EPCTX_OK;
+    if (asked->loaded) {
+        status = epctx__entry_ask(w, entry, asked, out, error);
+    }
+    epctx__turn_end(w, &entry->turn);
+    epctx__entry_leave(w, entry);
+    return status;
 }
 
 static void epctx__give(epctx_workspace *w, epctx__entry *entry, void *graph)
 {
-    if (EPCTX__ALWAYS(epctx__is_taken(entry, graph))) {
+    if (EPCTX__ALWAYS(epctx_map_get(&entry->graphs, epctx__handle_key(&graph)) == 1)) {
         (void)epctx_map_put(&entry->graphs, epctx__handle_key(&graph), 0); /* is there */
         entry->taken--;
     }
@@ -17258,25 +16855,24 @@ static void epctx__give(epctx_workspace *w, epctx__entry *entry, void *graph)
 /* A session that waits for the last one. */
 typedef struct epctx__pending {
     struct epctx__pending *next;
-    const char *path; /* of its EPContext model */
-    const char *initializers_path;
-    bool hosted; /* somebody else writes the model */
-#ifndef EPCTX_NO_EDIT
+    const char *path, *name;          /* of its EPContext model, and the name in that */
+    const char *aside;                /* name of its file of initializers; "": none */
+    const char *binary, *binary_path; /* of the group, if this is the first session */
+    bool overwrite;
+    bool hosted; /* somebody else writes the model; else it is here: */
+    bool derived;
     epctx_buffer model;
-    bool derived, overwrite;
     epctx_output_file file, initializers;
     epctx_span bytes; /* of `model`, when that is complete */
-#endif
 } epctx__pending;
 
-/* A context under construction. Whose turn it is has all of it but for `turn`, `dropped`,
- * `finishing` and `waiting`, which are the lock's. */
+/* A context under construction. Whose turn it is has all of it but for `turn`, `dropped` and
+ * `finishing`, which are the lock's. */
 typedef struct epctx__group {
     struct epctx__group *next;
     epctx__turn turn;
-    bool dropped;   /* the workspace was emptied: it is not in the list any more */
+    bool dropped;   /* the workspace was closed: it is not in the list any more */
     bool finishing; /* nobody can join or leave any more */
-    size_t waiting; /* sessions, when the last turn ended */
     const char *name;
     const epctx_backend *backend;
     const epctx_io *io;
@@ -17286,23 +16882,12 @@ typedef struct epctx__group {
     bool verify;
     epctx_weightless_support weightless; /* as asked for */
     char folder[EPCTX_PATH_MAX];         /* canonical */
-    const char *binary;          /* as the nodes name it; NULL until the first session is through */
+    const char *binary; /* as the nodes name it; NULL until the first session is through */
     const char *binary_path;
-    bool overwrite;              /* the binary may replace a file */
+    bool overwrite;          /* the binary may replace a file */
     epctx__pending *pending; /* in order */
-    epctx__pending **pending_end;
-    size_t pending_count;
     epctx_commit commit;
 } epctx__group;
-
-static void epctx__pending_drop(epctx__pending *p)
-{
-#ifndef EPCTX_NO_EDIT
-    epctx_buffer_free(&p->model);
-#else
-    (void)p;
-#endif
-}
 
 /* Of a group that is not in the list; without the lock. */
 static void epctx__group_free(epctx_workspace *w, epctx__group *group)
@@ -17313,112 +16898,70 @@ static void epctx__group_free(epctx_workspace *w, epctx__group *group)
     }
     epctx_commit_close(&group->commit);
     for (p = group->pending; p != NULL; p = p->next) {
-        epctx__pending_drop(p);
+        epctx_buffer_free(&p->model);
     }
     epctx_arena_free(&group->arena);
     w->allocator.free_fn(w->allocator.user, group);
 }
 
-static void epctx__group_unlink(epctx_workspace *w, epctx__group *group)
-{
-    epctx__group **link = &w->groups;
-    while (*link != NULL && *link != group) {
-        link = &(*link)->next;
-    }
-    if (*link == group) {
-        *link = group->next;
-    }
-}
-
-/* Empties the list, with the lock held. What somebody works on goes when that turn ends; the rest is
- * the caller's to free. */
-static epctx__group *epctx__groups_close(epctx_workspace *w)
+EPCTX_API void epctx_workspace_close(epctx_workspace *workspace)
 {
     epctx__group *idle = NULL;
-    while (w->groups != NULL) {
-        epctx__group *group = w->groups;
-        w->groups = group->next;
+    epctx__group *group;
+    if (workspace == NULL) {
+        return;
+    }
+    epctx__workspace_lock(workspace);
+    while ((group = workspace->groups) != NULL) {
+        workspace->groups = group->next;
         group->dropped = true;
-        if (!group->turn.busy) {
+        if (!group->turn.busy) { /* else it goes when that turn ends */
             group->next = idle;
             idle = group;
         }
     }
-    return idle;
-}
-
-static void epctx__groups_free(epctx_workspace *w, epctx__group *groups)
-{
-    while (groups != NULL) {
-        epctx__group *group = groups;
-        groups = group->next;
-        epctx__group_free(w, group);
+    epctx__workspace_unlock(workspace);
+    while ((group = idle) != NULL) {
+        idle = group->next;
+        epctx__group_free(workspace, group);
     }
+    epctx__workspace_leave(workspace);
 }
 
-static epctx__group *epctx__group_find(const epctx_workspace *w, const char *name,
-                                       const char *source)
+/* The group of that name, in the caller's turn until epctx__group_leave; NULL: there is none, and
+ * no `fresh` one to become it. ARG: somebody works on it who waits for this call; then `*out` is the
+ * group when that is this very thread, else NULL. */
+static epctx_status epctx__group_enter(epctx_workspace *w, const char *name, const char *source,
+                                       epctx__group *fresh, epctx__group **out, epctx_error *error)
 {
     epctx__group *group;
-    for (group = w->groups; group != NULL; group = group->next) {
-        if (strcmp(group->name, name != NULL ? name : "") == 0 &&
-            strcmp(group->backend->source, source) == 0) {
-            return group;
+    epctx_status status = EPCTX_OK;
+    epctx__workspace_lock(w);
+    do {
+        for (group = w->groups; group != NULL; group = group->next) {
+            if (strcmp(group->name, name != NULL ? name : "") == 0 &&
+                strcmp(group->backend->source, source) == 0) {
+                break;
+            }
         }
-    }
-    return NULL;
-}
-
-/* The group of that name, when nobody works on it; NULL: there is none. The lock is held before and
- * afterwards. False: somebody works on it who waits for this call. */
-static bool epctx__group_wait(epctx_workspace *w, const char *name, const char *source,
-                              epctx__group **out)
-{
-    for (;;) {
-        *out = epctx__group_find(w, name, source);
-        if (*out == NULL || !(*out)->turn.busy) {
-            return true;
+    } while (group != NULL && group->turn.busy && epctx__turn_wait(w, &group->turn));
+    if (group != NULL && group->turn.busy) {
+        group = group->turn.thread == epctx__thread(w) ? group : NULL;
+        status = epctx_fail(error, EPCTX_ERR_ARG,
+                            "the group is being compiled or written, and that waits for this very "
+                            "call");
+    } else if (group != NULL || fresh != NULL) {
+        if (group == NULL) {
+            group = fresh;
+            group->next = w->groups;
+            w->groups = group;
         }
-        if (!epctx__turn_wait(w, &(*out)->turn)) {
-            return false;
-        }
+        epctx__turn_begin(w, &group->turn);
+        w->holds++;
     }
-}
-
-static epctx_status epctx__group_own(epctx_error *error)
-{
-    return epctx_fail(error, EPCTX_ERR_ARG,
-                      "the group is being compiled or written, and that waits for this very call");
-}
-
-/* A group that nobody knows yet, and nothing is in it. */
-static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
-                                      const epctx_backend *backend, const epctx_io *io,
-                                      epctx_weightless_support weightless, epctx__group **out,
-                                      epctx_error *error)
-{
-    epctx__group *group = (epctx__group *)w->allocator.alloc_fn(w->allocator.user, sizeof *group);
-    if (group == NULL) {
-        return epctx__nomem(error, sizeof *group);
-    }
-    memset(group, 0, sizeof *group);
-    group->backend = backend;
-    group->io = io;
-    group->weightless = weightless;
-    group->pending_end = &group->pending;
-    epctx_arena_init(&group->arena, &w->allocator);
-    epctx_map_init(&group->known.index, &group->arena);
-    group->name = epctx_arena_copy(&group->arena, epctx_str_of(name));
+    epctx__workspace_unlock(w);
     *out = group;
-    if (group->name == NULL) {
-        epctx__nomem(error, group->arena.missing);
-    }
-    if (group->name == NULL ||
-        epctx_commit_begin(&group->commit, io, &group->arena, error) != EPCTX_OK) {
-        epctx__group_free(w, group);
-        return EPCTX_ERR_NOMEM;
-    }
-    return EPCTX_OK;
+    return status;
 }
 
 /* Ends a turn. A group without a session goes: the next session is a first one. */
@@ -17426,19 +16969,22 @@ static epctx_status epctx__group_leave(epctx_workspace *w, epctx__group *group, 
                                        epctx_error *error)
 {
     const char *source = group->backend->source; /* of a group that may be gone soon */
+    epctx__group **link = &w->groups;
     bool dropped, gone;
     epctx__workspace_lock(w);
     dropped = group->dropped;
-    gone = dropped || group->finishing || group->pending_count == 0;
-    group->waiting = group->pending_count;
-    if (gone) {
-        epctx__group_unlink(w, group);
+    gone = dropped || group->finishing || group->pending == NULL;
+    while (gone && *link != NULL && *link != group) {
+        link = &(*link)->next;
+    }
+    if (gone && *link == group) {
+        *link = group->next;
     }
     epctx__turn_end(w, &group->turn);
     epctx__workspace_unlock(w);
     if (dropped && !group->finishing && status == EPCTX_OK) {
         status = epctx_fail(error, EPCTX_ERR_CONTEXT,
-                            "the workspace was emptied while the group was compiled");
+                            "the workspace was closed while the group was compiled");
     }
     if (status != EPCTX_OK) {
         epctx_fail(error, status, "%s failed without a message", source);
@@ -17450,351 +16996,229 @@ static epctx_status epctx__group_leave(epctx_workspace *w, epctx__group *group, 
     return status;
 }
 
-/* Nobody joins any more; false: the group was dropped, nothing of it may be written. */
-static bool epctx__group_close(epctx_workspace *w, epctx__group *group)
-{
-    epctx__workspace_lock(w);
-    group->finishing = !group->dropped;
-    epctx__workspace_unlock(w);
-    return group->finishing;
-}
-
-/* What a session must have in common with the group that it joins. */
-static epctx_status epctx__group_fits(const epctx__group *group, const epctx_backend *backend,
-                                      const epctx_io *io, epctx_weightless_support weightless,
-                                      epctx_error *error)
-{
-    if (group->backend->self != backend->self || group->io != io) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "the group was begun with another backend object (for other options of "
-                          "the EP?) or another io");
-    }
-    if (group->weightless != weightless) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "one session of the group is weightless (ep.enable_weightless), another "
-                          "is not");
-    }
-    return EPCTX_OK;
-}
-
 /* The group that a session joins, or begins. It is the session's turn until epctx__group_leave. */
 static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
                                       const epctx_backend *backend, const epctx_io *io,
                                       bool prepare_only, epctx_weightless_support weightless,
                                       epctx__group **out, epctx_error *error)
 {
-    epctx__group *fresh = NULL; /* in case there is none */
+    epctx__group *fresh = (epctx__group *)w->allocator.alloc_fn(w->allocator.user, sizeof *fresh);
+    epctx__group *group = NULL;
     epctx_build_opts how;
-    epctx_status status = EPCTX_OK;
-    EPCTX__TRY(epctx__group_make(w, name, backend, io, weightless, &fresh, error));
-    epctx__workspace_lock(w);
-    if (!epctx__group_wait(w, name, backend->source, out)) {
-        status = epctx__group_own(error);
-    } else if (*out != NULL) {
-        status = epctx__group_fits(*out, backend, io, weightless, error);
-    } else {
-        *out = fresh;
-        fresh->next = w->groups;
-        w->groups = fresh;
+    epctx_status status;
+    if (fresh == NULL) {
+        return epctx__nomem(error, sizeof *fresh);
+    }
+    memset(fresh, 0, sizeof *fresh); /* in case there is none */
+    fresh->backend = backend;
+    fresh->io = io;
+    fresh->weightless = weightless;
+    epctx_arena_init(&fresh->arena, &w->allocator);
+    epctx_map_init(&fresh->known.index, &fresh->arena);
+    status = epctx__copy(&fresh->arena, epctx_str_of(name), &fresh->name, error);
+    if (status == EPCTX_OK) {
+        status = epctx_commit_begin(&fresh->commit, io, &fresh->arena, error);
     }
     if (status == EPCTX_OK) {
-        epctx__turn_begin(w, &(*out)->turn);
-        w->holds++;
+        status = epctx__group_enter(w, name, backend->source, fresh, &group, error);
     }
-    epctx__workspace_unlock(w);
-    if (*out != fresh) {
+    if (group != fresh) {
         epctx__group_free(w, fresh);
-        return status;
     }
-    how.hooks = NULL; /* the group outlives the session whose hooks they would be */
-    how.prepare_only = prepare_only;
-    how.weightless = weightless;
-    status = epctx__build_begin(backend, &how, &fresh->build, error);
-    return status == EPCTX_OK ? status : epctx__group_leave(w, fresh, status, error);
+    EPCTX__TRY(status);
+    *out = group;
+    if (group == fresh) {
+        how.hooks = NULL; /* the group outlives the session whose hooks they would be */
+        how.prepare_only = prepare_only;
+        how.weightless = weightless;
+        status = epctx__build_begin(backend, &how, &group->build, error);
+    } else if (group->backend->self != backend->self || group->io != io) {
+        status = epctx_fail(error, EPCTX_ERR_ARG,
+                            "the group was begun with another backend object (for other options of "
+                            "the EP?) or another io");
+    } else if (group->weightless != weightless) {
+        status =
+            epctx_fail(error, EPCTX_ERR_ARG,
+                       "one session of the group is weightless (ep.enable_weightless), another "
+                       "is not");
+    }
+    return status == EPCTX_OK ? status : epctx__group_leave(w, group, status, error);
 }
 
-/* Does another session write this file? All are below one folder: what stands behind it tells. */
-static epctx_status epctx__group_clash(const epctx__group *group, const char *path, size_t folder,
+/* Does another session write a file of this name? All are in one folder. */
+static epctx_status epctx__group_clash(const epctx__group *group, const char *name,
                                        epctx_error *error)
 {
     const epctx__pending *p;
-    bool same = strcmp(path + folder, group->binary) == 0;
-    for (p = group->pending; p != NULL && !same; p = p->next) {
-        size_t other = epctx_path_folder(epctx_str_of(p->path)).size;
-        same = strcmp(path + folder, p->path + other) == 0 ||
-               (p->initializers_path[0] != '\0' &&
-                strcmp(path + folder, p->initializers_path + other) == 0);
+    bool same = strcmp(name, group->binary) == 0;
+    for (p = group->pending; p != NULL; p = p->next) {
+        same = same || strcmp(name, p->name) == 0 || strcmp(name, p->aside) == 0;
     }
     return same ? epctx_fail(error, EPCTX_ERR_ARG,
                              "another session of the group writes '%s': each needs a name of its "
                              "own",
-                             path)
+                             name)
                 : EPCTX_OK;
 }
 
 /* All files of a group are in one folder, and each model has a name of its own. */
 static epctx_status epctx__group_accepts(epctx__group *group, const char *path, epctx_error *error)
 {
-    const epctx_io *io = group->io;
+    char room[EPCTX_PATH_MAX];
     char folder[EPCTX_PATH_MAX];
-    char real[EPCTX_PATH_MAX];
-    char beside[EPCTX_PATH_MAX];
-    epctx_str part = epctx__path_beside(io, path, beside);
-    part = part.size > 0 ? part : epctx_str_of(".");
-    EPCTX__TRY(epctx__path_join(folder, sizeof folder, &part, 1, error));
-    EPCTX__TRY(io->canonical_fn(io->user, folder, real, sizeof real, error));
+    epctx_str beside = epctx__path_beside(group->io, path, room);
+    beside = beside.size > 0 ? beside : epctx_str_of(".");
+    EPCTX__TRY(epctx__path_join(folder, sizeof folder, &beside, 1, error));
+    EPCTX__TRY(group->io->canonical_fn(group->io->user, folder, room, sizeof room, error));
     if (group->binary == NULL) {
-        memcpy(group->folder, real, strlen(real) + 1);
+        memcpy(group->folder, room, strlen(room) + 1);
         return EPCTX_OK;
     }
-    if (strcmp(group->folder, real) != 0) {
+    if (strcmp(group->folder, room) != 0) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "'%s' is not in the group's folder '%s': models that share a binary are "
                           "beside it",
                           path, group->folder);
     }
-    return epctx__group_clash(group, path, epctx_path_folder(epctx_str_of(path)).size, error);
+    return epctx__group_clash(group, epctx_path_file(epctx_str_of(path)).data, error);
 }
 
 /* The new session's entry, not yet one of the group. */
-static epctx_status epctx__pending_make(epctx_workspace *w, epctx__group *group, const char *path,
-                                        const char *initializers_path, epctx__pending **out,
-                                        epctx_error *error)
+static epctx_status epctx__pending_make(epctx__group *group, const char *path, const char *aside,
+                                        const char *binary, const char *binary_path,
+                                        epctx__pending **out, epctx_error *error)
 {
     epctx_arena *arena = &group->arena;
     epctx__pending *p;
     EPCTX__NEW(p, epctx__pending, 1, arena, error);
-    EPCTX__TRY(epctx__copy(arena, epctx_str_of(path), &p->path, error));
-    EPCTX__TRY(epctx__copy(arena, epctx_str_of(initializers_path), &p->initializers_path, error));
-#ifndef EPCTX_NO_EDIT
-    epctx_buffer_init(&p->model, &w->allocator);
-#else
-    (void)w;
-#endif
+    epctx_buffer_init(&p->model, &arena->allocator);
     *out = p;
-    return EPCTX_OK;
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(path), &p->path, error));
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(aside), &p->aside, error));
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(binary), &p->binary, error));
+    p->name = epctx_path_file(epctx_str_of(p->path)).data;
+    return epctx__copy(arena, epctx_str_of(binary_path), &p->binary_path, error);
 }
 
-/* The first session is through: its binary is the group's. */
-static epctx_status epctx__group_name(epctx__group *group, const char *name, const char *path,
-                                      epctx_error *error)
-{
-    const char *copy;
-    if (group->binary == NULL) {
-        EPCTX__TRY(epctx__copy(&group->arena, epctx_str_of(name), &copy, error));
-        EPCTX__TRY(epctx__copy(&group->arena, epctx_str_of(path), &group->binary_path, error));
-        group->binary = copy;
-    }
-    return EPCTX_OK;
-}
-
+/* The first session's binary is the group's. */
 static void epctx__group_append(epctx__group *group, epctx__pending *p)
 {
-    *group->pending_end = p;
-    group->pending_end = &p->next;
-    group->pending_count++;
+    epctx__pending **link = &group->pending;
+    if (group->binary == NULL) {
+        group->binary = p->binary;
+        group->binary_path = p->binary_path;
+        group->overwrite = p->overwrite;
+    }
+    while (*link != NULL) {
+        link = &(*link)->next;
+    }
+    *link = p;
 }
 
 #ifndef EPCTX_NO_EDIT
-
-static bool epctx__buffer_stream(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
-{
-    return epctx_buffer_append((epctx_buffer *)stream->state, data, size) == EPCTX_OK;
-}
 
 static epctx_status epctx__buffer_model(epctx_buffer *buffer, epctx_model *model,
                                         epctx_error *error)
 {
-    pb_ostream_t stream = {NULL, NULL, SIZE_MAX, 0
-#ifndef PB_NO_ERRMSG
-                           ,
-                           NULL
-#endif
-    };
-    epctx_error ignored;
-    stream.callback = epctx__buffer_stream;
-    stream.state = buffer;
-    return epctx_model_write_stream(model, &stream, &ignored) == EPCTX_OK
-               ? EPCTX_OK
-               : epctx__nomem(error, epctx_model_size(model));
+    const size_t size = (size_t)epctx_model_size(model);
+    pb_ostream_t stream;
+    if (epctx_buffer_append(buffer, NULL, size) != EPCTX_OK) {
+        return epctx__nomem(error, size);
+    }
+    stream = pb_ostream_from_buffer(buffer->data, size);
+    return epctx_model_write_stream(model, &stream, error);
 }
 
-/* The session's initializers go into a temporary file at once: its model will not be there when the
- * group is written. */
-static epctx_status epctx__pending_initializers(epctx__group *group, epctx__pending *p,
-                                                epctx__generation *g)
+/* What the session would write, kept until the group is written. Its initializers go into a
+ * temporary file at once: its model will not be there any more. */
+static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p,
+                                        const epctx__generation *g)
 {
-    p->initializers.path = p->initializers_path;
-    p->initializers.name = epctx_path_file(epctx_str_of(p->initializers_path)).data;
-    EPCTX__TRY(epctx__gen_moved(&group->arena, g->moved, &p->initializers, g->error));
+    p->derived = g->derived;
+    p->overwrite = g->opts->overwrite;
+    EPCTX__TRY(epctx__buffer_model(&p->model, g->model, g->error));
+    if (g->aside.size == 0) {
+        return EPCTX_OK;
+    }
     EPCTX__TRY(epctx_commit_set_folder(&group->commit, group->folder, g->error));
-    EPCTX__TRY(epctx_commit_put_file(&group->commit, &p->initializers,
-                                     epctx__overwrite(g->opts->overwrite), g->error));
+    EPCTX__TRY(epctx__gen_put_aside(g, &group->commit, &p->initializers));
     return epctx_commit_fill(&group->commit, g->error);
 }
 
-static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p,
-                                        epctx__generation *g)
+/* What only the whole group knows: the largest max_size goes into every node (spill buffers are
+ * shared like the context), and the binary into the build stamp (a copy of a model without nodes
+ * for this EP has none). */
+static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *model,
+                                        epctx_span binary, epctx_error *error)
 {
-    EPCTX__TRY(epctx__group_name(group, g->binary, g->report->binary_path, g->error));
-    EPCTX__TRY(epctx__buffer_model(&p->model, g->model, g->error));
-    p->derived = epctx__gen_derived(g);
-    p->overwrite = g->opts->overwrite;
-    group->overwrite = group->pending_count == 0 ? p->overwrite : group->overwrite;
-    return g->moved != NULL ? epctx__pending_initializers(group, p, g) : EPCTX_OK;
-}
-
-/* What the session would write, kept until the group is written. */
-static epctx_status epctx__group_add(epctx_workspace *w, epctx__group *group, epctx__generation *g)
-{
-    epctx__pending *p;
-    epctx_status status;
-    EPCTX__TRY(epctx__pending_make(w, group, g->report->context_path, g->report->initializers_path,
-                                   &p, g->error));
-    status = epctx__pending_fill(group, p, g);
-    if (status == EPCTX_OK) {
-        epctx__group_append(group, p);
-    } else {
-        epctx__pending_drop(p);
-    }
-    return status;
-}
-
-/* The largest max_size of the group goes into every node: spill buffers are shared like the
- * context. */
-static epctx_status epctx__pending_resize(const epctx__group *group, epctx_model *model,
-                                          epctx_error *error)
-{
+    const char *source = group->backend->source;
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     epctx_node_view view;
+    epctx_epnode ep;
     epctx_attr max_size;
+    epctx__stamp_text stamp;
+    epctx_str value;
     memset(&max_size, 0, sizeof max_size);
     max_size.name = epctx_str_of("max_size");
     max_size.type = EPCTX_ATTR_INT;
     max_size.i = group->known.max_size;
-    while (epctx_next_node(&it, &view)) {
-        epctx_epnode ep;
+    while (group->backend->max_size_fn != NULL && epctx_next_node(&it, &view)) {
         if (epctx_node_is_epnode(&view) &&
-            epctx_str_is(epctx_node_attr_str(&view, "source"), group->backend->source) &&
+            epctx_str_is(epctx_node_attr_str(&view, "source"), source) &&
             EPCTX__ALWAYS(epctx_epnode_read(&view, &ep, NULL) == EPCTX_OK) && /* we made it */
-            ep.max_size != group->known.max_size) {
+            ep.max_size != max_size.i) {
             EPCTX__TRY(epctx_node_set_attr(model, view.view, &max_size, error));
         }
     }
-    return EPCTX_OK;
-}
-
-/* The binary into the build stamp. A copy of a model without nodes for this EP has none. */
-static epctx_status epctx__pending_stamp(const epctx__group *group, epctx_model *model,
-                                         epctx_span binary, epctx_error *error)
-{
-    epctx__stamp_text stamp;
-    epctx_str value;
-    if (!epctx__stamp_of(model, epctx_str_of(group->backend->source), &value)) {
+    if (!epctx__stamp_of(model, epctx_str_of(source), &value)) {
         return EPCTX_OK;
     }
     epctx__stamp_begin(&stamp, &model->arena);
     epctx__stamp_put(&stamp, value);
     epctx__stamp_put_binary(&stamp, binary, group->known.graphs.count);
-    return epctx__stamp_write(&stamp, model, group->backend->source, error);
+    return epctx__stamp_write(&stamp, model, source, error);
 }
 
-static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *model,
-                                        epctx_span binary, epctx_error *error)
-{
-    if (group->backend->max_size_fn != NULL) {
-        EPCTX__TRY(epctx__pending_resize(group, model, error));
-    }
-    return epctx__pending_stamp(group, model, binary, error);
-}
-
-/* What only the whole group knows goes into a session's model. */
-static epctx_status epctx__pending_complete(epctx_workspace *w, const epctx__group *group,
-                                            epctx__pending *p, epctx_span binary,
-                                            epctx_error *error)
+/* Completes the session's own model and puts it into the commit. */
+static epctx_status epctx__pending_put(epctx_workspace *w, epctx__group *group, epctx__pending *p,
+                                       epctx_span binary, epctx_error *error)
 {
     epctx_open_opts open;
     epctx_model model;
-    epctx_buffer fresh;
+    epctx_buffer old = p->model;
     epctx_status status;
     memset(&open, 0, sizeof open);
     open.allocator = &w->allocator;
     open.io = group->io;
-    EPCTX__TRY(epctx_model_open_memory(&model, p->model.data, p->model.size, &open, error));
-    epctx_buffer_init(&fresh, &w->allocator);
+    EPCTX__TRY(epctx_model_open_memory(&model, old.data, old.size, &open, error));
+    epctx_buffer_init(&p->model, &w->allocator);
     status = epctx__pending_edit(group, &model, binary, error);
     if (status == EPCTX_OK) {
-        status = epctx__buffer_model(&fresh, &model, error);
+        status = epctx__buffer_model(&p->model, &model, error);
     }
     epctx_model_close(&model);
-    if (status == EPCTX_OK) {
-        epctx_buffer old = p->model;
-        p->model = fresh;
-        fresh = old;
-    }
-    epctx_buffer_free(&fresh);
-    return status;
-}
-
-/* The session's own model. */
-static epctx_status epctx__pending_put(epctx__group *group, epctx__pending *p, epctx_error *error)
-{
+    epctx_buffer_free(&old);
+    EPCTX__TRY(status);
     p->bytes.data = p->model.data;
     p->bytes.size = p->model.size;
-    epctx__output_one(&p->file, p->path,
-                      p->derived ? epctx_path_file(epctx_str_of(p->path)).data : NULL, &p->bytes);
+    epctx__output_one(&p->file, p->path, p->derived ? p->name : NULL, &p->bytes);
     p->file.is_model = true;
     return epctx_commit_put_file(&group->commit, &p->file, epctx__overwrite(p->overwrite), error);
 }
 
-/* Models that are still here get what was not known when they were made. */
-static epctx_status epctx__group_complete(epctx_workspace *w, const epctx__group *group,
-                                          epctx_span binary, epctx_error *error)
-{
-    epctx__pending *p;
-    for (p = group->pending; p != NULL; p = p->next) {
-        if (!p->hosted) {
-            EPCTX__TRY(epctx__pending_complete(w, group, p, binary, error));
-        }
-    }
-    return EPCTX_OK;
-}
-
 #endif /* EPCTX_NO_EDIT */
 
-static epctx_status epctx__group_commit(epctx__group *group, epctx_span bytes,
-                                        const epctx_hooks *hooks, epctx_error *error)
-{
-    epctx_commit *c = &group->commit;
-    epctx_output_file file;
-#ifndef EPCTX_NO_EDIT
-    epctx__pending *p;
-#endif
-    memset(&file, 0, sizeof file);
-    epctx__output_one(&file, group->binary_path, group->binary, &bytes);
-    c->hooks = hooks;
-    EPCTX__TRY(epctx_commit_set_folder(c, group->folder, error));
-    if (group->known.graphs.count > 0) {
-        EPCTX__TRY(epctx_commit_put_file(c, &file, epctx__overwrite(group->overwrite), error));
-    }
-#ifndef EPCTX_NO_EDIT
-    for (p = group->pending; p != NULL; p = p->next) {
-        if (!p->hosted) {
-            EPCTX__TRY(epctx__pending_put(group, p, error));
-        }
-    }
-#endif
-    return epctx_commit_run(c, error);
-}
-
-static epctx_status epctx__group_output(epctx_workspace *w, epctx__group *group,
+static epctx_status epctx__group_write(epctx_workspace *w, epctx__group *group,
                                        epctx_buffer *binary, const epctx_hooks *hooks,
                                        epctx_error *error)
 {
     const epctx_backend *b = group->backend;
+    epctx_commit *c = &group->commit;
     void *build = group->build;
     const epctx__known_graph *graphs = (const epctx__known_graph *)group->known.graphs.items;
     size_t count = group->known.graphs.count;
+    epctx__pending *p;
+    epctx_output_file file;
     epctx_span bytes;
     group->build = NULL;
     EPCTX__TRY(b->finish_fn(b->self, build, binary, error));
@@ -17803,12 +17227,21 @@ static epctx_status epctx__group_output(epctx_workspace *w, epctx__group *group,
     if (group->verify && count > 0) {
         EPCTX__TRY(epctx__verify_binary(b, bytes, graphs, count, error));
     }
+    memset(&file, 0, sizeof file);
+    epctx__output_one(&file, group->binary_path, group->binary, &bytes);
+    c->hooks = hooks;
+    EPCTX__TRY(epctx_commit_set_folder(c, group->folder, error));
+    if (count > 0) {
+        EPCTX__TRY(epctx_commit_put_file(c, &file, epctx__overwrite(group->overwrite), error));
+    }
+    for (p = group->pending; p != NULL; p = p->next) {
 #ifndef EPCTX_NO_EDIT
-    EPCTX__TRY(epctx__group_complete(w, group, bytes, error));
+        EPCTX__TRY(p->hosted ? EPCTX_OK : epctx__pending_put(w, group, p, bytes, error));
 #else
-    (void)w;
+        (void)w;
 #endif
-    return epctx__group_commit(group, bytes, hooks, error);
+    }
+    return epctx_commit_run(c, error);
 }
 
 /* Writes a group. Its turn ends afterwards, and with it the group, whether or not that succeeds. */
@@ -17818,11 +17251,14 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
 {
     epctx_buffer binary;
     epctx_status status;
-    if (!epctx__group_close(w, group)) {
-        return EPCTX_OK; /* epctx__group_leave tells */
+    epctx__workspace_lock(w);
+    group->finishing = !group->dropped;
+    epctx__workspace_unlock(w);
+    if (!group->finishing) {
+        return EPCTX_OK; /* nothing of it may be written: epctx__group_leave tells */
     }
     epctx_buffer_init(&binary, &w->allocator);
-    status = epctx__group_output(w, group, &binary, hooks, error);
+    status = epctx__group_write(w, group, &binary, hooks, error);
     if (binary_size != NULL) {
         *binary_size = binary.size;
     }
@@ -17832,109 +17268,80 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
 
 /* -- a session whose model somebody else has -- */
 
-/* What the first session's binary is called, and where it goes. */
-static epctx_status epctx__group_place(const epctx__group *group, const char *context_path,
-                                       char *name, char *path, epctx_error *error)
+/* Names the group's binary and judges it: what would fail after a long compile fails now. */
+static epctx_status epctx__group_target(epctx__group *group, const epctx_share_opts *opts,
+                                        epctx_outputs *out, epctx_error *error)
 {
+    epctx_preflight_in in;
+    epctx__preflight p;
     char room[EPCTX_PATH_MAX];
-    EPCTX__TRY(epctx_path_binary(epctx_str_of(context_path),
-                                 epctx_str_of(group->backend->short_name), name, EPCTX_PATH_MAX,
-                                 error));
-    return epctx_path_join(epctx__path_beside(group->io, context_path, room), epctx_str_of(name),
-                           path, EPCTX_PATH_MAX, error);
+    epctx_status status;
+    memset(&in, 0, sizeof in);
+    memset(&p, 0, sizeof p);
+    in.ep = group->backend->short_name;
+    p.in = &in;
+    p.folder = epctx__path_beside(group->io, opts->context_path, room);
+    p.overwrite = epctx__overwrite(opts->overwrite);
+    p.error = error;
+    out->model = opts->context_path;
+    EPCTX__TRY(epctx_commit_begin(&p.commit, group->io, &group->arena, error));
+    status = epctx__preflight_binary(&p, out);
+    epctx_blame(error, status == EPCTX_OK ? NULL : opts->context_path, NULL, NULL);
+    return status;
 }
 
-/* What would fail after a long compile fails now. */
-EPCTX__APART static epctx_status epctx__group_target(const epctx__group *group, const char *name,
-                                                     bool overwrite, epctx_error *error)
+static epctx_status epctx__group_compile(epctx__group *group, const epctx_share_opts *opts,
+                                         epctx_arena *arena, const epctx_node **nodes,
+                                         epctx_error *error)
 {
-    const epctx_io *io = group->io;
-    epctx_io_file probe;
-    char path[EPCTX_PATH_MAX];
-    EPCTX__TRY(epctx__path_check_new(io, epctx_str_of(group->folder), epctx_str_of(name),
-                                     epctx__overwrite(overwrite), path, error));
-    EPCTX__TRY(io->create_fn(io->user, group->folder, name, &probe, error));
-    io->close_fn(io->user, &probe);
-    return EPCTX_OK;
-}
-
-/* Hash of all pieces, which is what there is of the model. */
-static uint64_t epctx__pieces_hash(const epctx_graph *const *pieces, size_t count)
-{
-    uint64_t h = epctx__hash_number(0, count);
-    size_t i;
-    for (i = 0; i < count; i++) {
-        h = epctx__hash_number(h, epctx_graph_hash(pieces[i]));
-    }
-    return h;
-}
-
-static epctx_status epctx__group_pieces(epctx__group *group, const epctx_graph *const *pieces,
-                                        size_t count, const epctx_share_opts *opts,
-                                        const char *binary, epctx_arena *arena,
-                                        const epctx_node **nodes, epctx_error *error)
-{
+    const size_t count = opts->piece_count;
+    epctx_outputs out;
+    epctx__pending *p;
     epctx_ep ep;
     epctx_ep_opts how;
     epctx_status status;
     size_t i;
     memset(&how, 0, sizeof how);
+    EPCTX__TRY(epctx__group_accepts(group, opts->context_path, error));
+    out.binary = group->binary;
+    if (group->binary == NULL) {
+        EPCTX__TRY(epctx__group_target(group, opts, &out, error));
+    }
+    EPCTX__TRY(epctx__pending_make(group, opts->context_path, "",
+                                   epctx_path_file(epctx_str_of(out.binary)).data, out.binary, &p,
+                                   error));
+    p->hosted = true;
+    p->overwrite = opts->overwrite;
+    /* The nodes name them after this call. */
+    how.binary = group->binary != NULL ? group->binary : p->binary;
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(how.binary), &how.binary, error));
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(opts->source_model), &how.source_model, error));
     how.name_prefix = opts->name_prefix;
-    how.model_hash = opts->model_hash != 0 ? opts->model_hash : epctx__pieces_hash(pieces, count);
     how.weightless = opts->weightless;
     how.hooks = opts->hooks;
-    /* The nodes name them after this call. */
-    EPCTX__TRY(epctx__copy(arena, epctx_str_of(binary), &how.binary, error));
-    EPCTX__TRY(epctx__copy(arena, epctx_str_of(opts->source_model), &how.source_model, error));
+    how.model_hash = opts->model_hash != 0 ? opts->model_hash : epctx__hash_number(0, count);
+    for (i = 0; opts->model_hash == 0 && i < count; i++) { /* the pieces are all there is of it */
+        how.model_hash = epctx__hash_number(how.model_hash, epctx_graph_hash(opts->pieces[i]));
+    }
     status = epctx__ep_open(&ep, group->backend, &how, count, arena, error);
     epctx__ep_share(&ep, group->build, &group->known);
     for (i = 0; status == EPCTX_OK && i < count; i++) {
-        status = epctx_ep_compile(&ep, pieces[i], error);
+        status = epctx_ep_compile(&ep, opts->pieces[i], error);
     }
     if (status == EPCTX_OK) {
         status = epctx_ep_finish(&ep, error);
     }
     if (status == EPCTX_OK) {
-        *nodes = epctx_ep_context_nodes(&ep, &count);
+        *nodes = epctx_ep_context_nodes(&ep, &i);
         group->known.max_size = ep.max_size;
+        group->verify = group->verify || opts->verify;
+        epctx__group_append(group, p);
     }
     epctx_ep_end(&ep);
     return status;
 }
 
-static epctx_status epctx__group_compile(epctx_workspace *w, epctx__group *group,
-                                         const epctx_graph *const *pieces, size_t count,
-                                         const epctx_share_opts *opts, epctx_arena *arena,
-                                         const epctx_node **nodes, epctx_error *error)
-{
-    char name[EPCTX_PATH_MAX];
-    char path[EPCTX_PATH_MAX];
-    epctx__pending *p;
-    epctx_status status;
-    EPCTX__TRY(epctx__group_accepts(group, opts->context_path, error));
-    if (group->binary == NULL) {
-        status = epctx__group_place(group, opts->context_path, name, path, error);
-        epctx_blame(error, opts->context_path, NULL, NULL);
-        EPCTX__TRY(status);
-        status = epctx__group_target(group, name, opts->overwrite, error);
-        epctx_blame(error, path, NULL, NULL);
-        EPCTX__TRY(status);
-    }
-    EPCTX__TRY(epctx__pending_make(w, group, opts->context_path, "", &p, error));
-    EPCTX__TRY(epctx__group_pieces(group, pieces, count, opts,
-                                   group->binary != NULL ? group->binary : name, arena, nodes,
-                                   error));
-    EPCTX__TRY(epctx__group_name(group, name, path, error));
-    p->hosted = true;
-    group->overwrite = group->pending_count == 0 ? opts->overwrite : group->overwrite;
-    group->verify = group->verify || opts->verify;
-    epctx__group_append(group, p);
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const char *group,
-                                           const epctx_backend *backend,
-                                           const epctx_graph *const *pieces, size_t count,
+EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const epctx_backend *backend,
                                            const epctx_share_opts *opts, epctx_arena *arena,
                                            const epctx_node **nodes, epctx_error *error)
 {
@@ -17946,169 +17353,97 @@ EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const cha
     epctx_error_clear(error);
     *nodes = NULL;
     EPCTX__TRY(epctx__backend_check(backend, error));
-    if (workspace == NULL || io == NULL || count == 0 || opts == NULL ||
+    if (workspace == NULL || io == NULL || opts == NULL || opts->piece_count == 0 ||
         epctx_str_of(opts->context_path).size == 0) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "a workspace, an io, pieces and a context_path are expected");
     }
-    EPCTX__TRY(epctx__group_join(workspace, group, backend, io, opts->prepare_only,
+    EPCTX__TRY(epctx__group_join(workspace, opts->group, backend, io, opts->prepare_only,
                                  opts->weightless, &joined, error));
-    status = epctx__group_compile(workspace, joined, pieces, count, opts, arena, nodes, error);
+    status = epctx__group_compile(joined, opts, arena, nodes, error);
     status = epctx__group_leave(workspace, joined, status, error);
-    if (status != EPCTX_OK) {
-        *nodes = NULL;
-    }
+    *nodes = status == EPCTX_OK ? *nodes : NULL;
     return status;
-}
-
-/* A session of the group, taken out of it. */
-static epctx__pending *epctx__pending_take(epctx__group *group, const char *context_path)
-{
-    epctx__pending **link = &group->pending;
-    epctx__pending *gone;
-    while (*link != NULL && !((*link)->hosted && strcmp((*link)->path, context_path) == 0)) {
-        link = &(*link)->next;
-    }
-    gone = *link;
-    if (gone != NULL) {
-        *link = gone->next;
-        if (group->pending_end == &gone->next) {
-            group->pending_end = link;
-        }
-        group->pending_count--;
-    }
-    return gone;
 }
 
 EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *group,
                                     const char *source, const char *context_path)
 {
     epctx__group *found;
-    epctx__pending *gone;
-    bool own = false; /* it is our turn already: a hook or a backend calls */
-    epctx__workspace_lock(workspace);
-    if (!epctx__group_wait(workspace, group, source, &found)) {
-        own = found->turn.thread == epctx__thread(workspace);
-        found = own && !found->finishing ? found : NULL;
-    }
-    if (found != NULL && !own) {
-        epctx__turn_begin(workspace, &found->turn);
-        workspace->holds++;
-    }
-    epctx__workspace_unlock(workspace);
-    if (found == NULL) {
+    /* Otherwise it is our turn already: a hook or a backend calls. */
+    bool entered = epctx__group_enter(workspace, group, source, NULL, &found, NULL) == EPCTX_OK;
+    epctx__pending **link;
+    if (found == NULL || found->finishing) {
         return;
     }
-    gone = epctx__pending_take(found, context_path);
-    if (gone != NULL) {
-        epctx__pending_drop(gone);
+    for (link = &found->pending; *link != NULL; link = &(*link)->next) {
+        if ((*link)->hosted && strcmp((*link)->path, context_path) == 0) {
+            *link = (*link)->next;
+            break;
+        }
     }
-    if (!own) {
+    if (entered) {
         (void)epctx__group_leave(workspace, found, EPCTX_OK, NULL);
     }
-}
-
-EPCTX_API size_t epctx_share_waiting(epctx_workspace *workspace, const char *group,
-                                     const char *source)
-{
-    const epctx__group *found;
-    size_t count;
-    epctx__workspace_lock(workspace);
-    found = epctx__group_find(workspace, group, source);
-    count = found != NULL ? found->waiting : 0;
-    epctx__workspace_unlock(workspace);
-    return count;
 }
 
 #ifndef EPCTX_NO_EDIT
 
 /* -- a session that has its model -- */
 
-/* The file of initializers, too, is the session's own. */
-static epctx_status epctx__group_accepts_aside(const epctx__group *group, epctx__generation *g)
+static epctx_status epctx__group_session(epctx__group *group, epctx__generation *g)
 {
-    epctx_str parts[2];
-    parts[0] = epctx_path_folder(epctx_str_of(g->report->context_path));
-    parts[1] = epctx_str_of(g->opts->initializers_file_name);
-    if (group->binary == NULL || parts[1].size == 0) {
-        return EPCTX_OK;
-    }
-    EPCTX__TRY(epctx__path_join(g->report->initializers_path, sizeof g->report->initializers_path,
-                                parts, 2, g->error));
-    return epctx__group_clash(group, g->report->initializers_path, parts[0].size, g->error);
-}
-
-static epctx_status epctx__group_session(epctx_workspace *w, epctx__group *group,
-                                         epctx__generation *g)
-{
+    epctx_gen_report *r = g->report;
+    const char *aside = g->opts->initializers_file_name;
+    epctx__pending *p;
+    epctx_status status;
     g->build = group->build;
     g->known = &group->known;
     g->joins = group->binary != NULL;
+    EPCTX__TRY(epctx__gen_context_path(g));
+    EPCTX__TRY(epctx__group_accepts(group, r->context_path, g->error));
     if (g->joins) {
         EPCTX__TRY(epctx__copy(g->arena, epctx_str_of(group->binary), &g->binary, g->error));
+        if (epctx_str_of(aside).size > 0) { /* this file, too, is the session's own */
+            EPCTX__TRY(epctx__group_clash(group, aside, g->error));
+        }
     }
-    EPCTX__TRY(epctx__gen_context_path(g));
-    EPCTX__TRY(epctx__group_accepts(group, g->report->context_path, g->error));
-    EPCTX__TRY(epctx__group_accepts_aside(group, g));
     EPCTX__TRY(epctx__gen_make(g));
-    if (epctx__gen_writes(g)) {
-        EPCTX__TRY(epctx__group_add(w, group, g));
-    } else {
-        g->report->context_path[0] = '\0';
+    if (r->context_path[0] != '\0') {
+        EPCTX__TRY(epctx__pending_make(group, r->context_path, g->aside.size > 0 ? aside : "",
+                                       g->binary, r->binary_path, &p, g->error));
+        status = epctx__pending_fill(group, p, g);
+        if (status != EPCTX_OK) {
+            epctx_buffer_free(&p->model);
+            return status;
+        }
+        epctx__group_append(group, p);
     }
     group->verify = group->verify || g->opts->verify;
-    if (g->report->max_size > group->known.max_size) {
-        group->known.max_size = g->report->max_size;
+    if (r->max_size > group->known.max_size) {
+        group->known.max_size = r->max_size;
     }
     return EPCTX_OK;
 }
 
-static epctx_status epctx__share_generate(epctx_workspace *w, const char *name,
-                                          epctx__generation *g, bool stop)
+static epctx_status epctx__gen_grouped(epctx__generation *g)
 {
+    const epctx_gen_opts *opts = g->opts;
     epctx__group *group;
-    size_t mark = epctx_model_mark(g->model);
     epctx_status status;
-    EPCTX__TRY(epctx__group_join(w, name, g->backend, epctx_model_io(g->model), g->opts->prepare_only,
-                                 g->opts->weightless, &group, g->error));
-    status = epctx__group_session(w, group, g);
-    if (status == EPCTX_OK && stop) {
-        status = epctx__group_finish(w, group, g->opts->hooks, &g->report->binary_size, g->error);
+    if (opts->embed) {
+        return epctx_fail(g->error, EPCTX_ERR_ARG,
+                          "ep.context_embed_mode 1 and ep.share_ep_contexts exclude each other: a "
+                          "shared binary is a file");
     }
-    status = epctx__group_leave(w, group, status, g->error);
-    if (status != EPCTX_OK) {
-        epctx_model_undo(g->model, mark);
+    EPCTX__TRY(epctx__group_join(opts->workspace, opts->group, g->backend, epctx_model_io(g->model),
+                                 opts->prepare_only, opts->weightless, &group, g->error));
+    status = epctx__group_session(group, g);
+    if (status == EPCTX_OK && opts->stop) {
+        status = epctx__group_finish(opts->workspace, group, opts->hooks, &g->report->binary_size,
+                                     g->error);
     }
-    return status;
-}
-
-EPCTX_API epctx_status epctx_share_generate(epctx_workspace *workspace, const char *group,
-                                            epctx_model *model, const epctx_backend *backend,
-                                            const epctx_gen_opts *opts, bool stop,
-                                            epctx_gen_report *report, epctx_error *error)
-{
-    epctx_gen_opts defaults;
-    epctx__generation g;
-    epctx_error local;
-    epctx_status status;
-    error = error != NULL ? error : &local;
-    epctx_error_clear(error);
-    memset(&defaults, 0, sizeof defaults);
-    opts = opts != NULL ? opts : &defaults;
-    if (workspace == NULL || opts->embed) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          workspace == NULL
-                              ? "a workspace is expected"
-                              : "ep.context_embed_mode 1 and ep.share_ep_contexts exclude each "
-                                "other: a shared binary is a file");
-    }
-    EPCTX__TRY(epctx__gen_begin(&g, model, backend, opts, error));
-    status = epctx__share_generate(workspace, group, &g, stop);
-    if (report != NULL && status == EPCTX_OK) {
-        *report = *g.report;
-    }
-    epctx_ep_end(&g.ep);
-    return status;
+    return epctx__group_leave(opts->workspace, group, status, g->error);
 }
 
 #endif /* EPCTX_NO_EDIT */
@@ -18120,26 +17455,15 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
     epctx__group *found;
     epctx_error local;
     epctx_status status;
-    epctx_error_clear(error);
-    epctx_error_clear(&local);
     error = error != NULL ? error : &local;
-    epctx__workspace_lock(workspace);
-    if (!epctx__group_wait(workspace, group, source, &found)) {
-        status = epctx__group_own(error);
-    } else if (found == NULL) {
-        status = epctx_fail(error, EPCTX_ERR_NOT_FOUND, "the workspace has no group '%s' of %s",
-                            group != NULL ? group : "", source);
-    } else {
-        status = EPCTX_OK;
-        epctx__turn_begin(workspace, &found->turn);
-        workspace->holds++;
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__group_enter(workspace, group, source, NULL, &found, error));
+    if (found == NULL) {
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "the workspace has no group '%s' of %s",
+                          group != NULL ? group : "", source);
     }
-    epctx__workspace_unlock(workspace);
-    if (status == EPCTX_OK) {
-        status = epctx__group_finish(workspace, found, hooks, binary_size, error);
-        status = epctx__group_leave(workspace, found, status, error);
-    }
-    return status;
+    status = epctx__group_finish(workspace, found, hooks, binary_size, error);
+    return epctx__group_leave(workspace, found, status, error);
 }
 
 /* ================================================================================================

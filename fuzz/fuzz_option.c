@@ -137,7 +137,6 @@ static void give_up(void *user, epctx_io_file *file)
 static void preflight(const epctx_options *options, bool many)
 {
     static const char *const inputs[] = {"/m/weights.bin"};
-    static const char *const eps[] = {"npu", "qnn"};
     int open = 0;
     epctx_io io;
     epctx_preflight_in in;
@@ -156,17 +155,14 @@ static void preflight(const epctx_options *options, bool many)
     in.model_path = many ? "/m/model.onnx" : NULL;
     in.inputs = inputs;
     in.input_count = 1;
-    in.eps = eps;
-    in.ep_count = many ? 2 : 1;
+    in.ep = many ? "qnn" : "npu";
     epctx_arena_init(&arena, NULL);
     if (epctx_preflight(options, &in, &arena, &out, &error) == EPCTX_OK) {
-        const char *paths[4];
+        const char *paths[3];
         size_t count = 0, k;
         paths[count++] = out.model;
         if (out.initializers != NULL) paths[count++] = out.initializers;
-        require(out.binary_count <= 2);
-        for (i = 0; i < out.binary_count; i++)
-            paths[count++] = out.binaries[i];
+        if (out.binary != NULL) paths[count++] = out.binary;
         for (i = 0; i < count; i++) {
             require(strcmp(paths[i], "/m/model.onnx") != 0 && strcmp(paths[i], inputs[0]) != 0);
             for (k = 0; k < i; k++)

@@ -131,12 +131,12 @@ static void generate(world *w, int at, uint8_t how)
     if (judge(w, status, &error) == EPCTX_OK) {
         if (at < 0) {
             opts.embed = (how & 0x20) != 0;
-            status = epctx_generate(&model, &w->backend, &opts, &report, &error);
         } else {
-            status =
-                epctx_share_generate(w->workspaces[at], groups[how / 4 % 3], &model, &w->backend,
-                                     &opts, (how & 0x20) != 0, &report, &error);
+            opts.workspace = w->workspaces[at];
+            opts.group = groups[how / 4 % 3];
+            opts.stop = (how & 0x20) != 0;
         }
+        status = epctx_generate(&model, &w->backend, &opts, &report, &error);
         if (judge(w, status, &error) == EPCTX_OK && (at < 0 || (how & 0x20) != 0))
             wrote(w, at >= 0);
     }
@@ -338,8 +338,9 @@ static void step(world *w, uint8_t what, uint8_t how)
     case 1:
         workspace_close(w, at);
         break;
-    case 2:
-        if (shared >= 0) epctx_workspace_clear(w->workspaces[at]);
+    case 2: /* a new one in place of the old one, as far as that is not in use */
+        workspace_close(w, at);
+        workspace_open(w, at, (how & 1) != 0);
         break;
     case 3:
     case 4:

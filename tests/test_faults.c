@@ -314,14 +314,12 @@ static epctx_status op_options(stage *s, epctx_error *error)
     epctx_options options;
     epctx_preflight_in in = {0};
     epctx_outputs out;
-    const char *ep = "fake";
     epctx_status status;
     epctx_arena_init(&arena, &s->allocator);
     epctx_options_init(&options, &arena);
     in.io = &s->io;
     in.model_path = "/d/m.onnx";
-    in.eps = &ep;
-    in.ep_count = 1;
+    in.ep = "fake";
     status = epctx_options_set_list(&options, "ep.context_enable|1 epctx.overwrite|1", error);
     if (status == EPCTX_OK)
         status = epctx_options_set_env(&options, "EP_CONTEXT_NODE_NAME_PREFIX=p", error);
@@ -679,12 +677,13 @@ static epctx_status op_share_generate_aside(stage *s, epctx_error *error)
     s->backend.max_size_fn = more_each;
     opts.verify = true;
     opts.initializers_file_name = "one.data";
-    if (status == EPCTX_OK)
-        status = epctx_share_generate(w, "g", &s->model, &s->backend, &opts, false, NULL, error);
+    opts.workspace = w;
+    opts.group = "g";
+    if (status == EPCTX_OK) status = epctx_generate(&s->model, &s->backend, &opts, NULL, error);
     opts.initializers_file_name = "two.data";
     opts.name_prefix = "two_";
-    if (status == EPCTX_OK)
-        status = epctx_share_generate(w, "g", &s->second, &s->backend, &opts, true, NULL, error);
+    opts.stop = true;
+    if (status == EPCTX_OK) status = epctx_generate(&s->second, &s->backend, &opts, NULL, error);
     epctx_workspace_close(w);
     return status;
 }
@@ -706,8 +705,10 @@ static epctx_status op_share_compile(stage *s, epctx_error *error)
     opts.verify = true;
     epctx_arena_init(&arena, &s->allocator);
     if (status == EPCTX_OK) status = with_workspace(s, &w, error);
+    opts.pieces = pieces;
+    opts.piece_count = 1;
     if (status == EPCTX_OK)
-        status = epctx_share_compile(w, NULL, &s->backend, pieces, 1, &opts, &arena, &nodes, error);
+        status = epctx_share_compile(w, &s->backend, &opts, &arena, &nodes, error);
     if (status == EPCTX_OK)
         status = epctx_share_finish(w, NULL, s->backend.source, NULL, NULL, error);
     epctx_workspace_close(w);
@@ -815,10 +816,9 @@ static epctx_status op_share_generate(stage *s, epctx_error *error)
     epctx_gen_opts opts = gen_opts(s);
     epctx_workspace *w = NULL;
     epctx_status status = with_workspace(s, &w, error);
-    if (status == EPCTX_OK)
-        status = epctx_share_generate(w, NULL, &s->model, &s->backend, &opts, false, NULL, error);
-    if (status == EPCTX_OK)
-        status = epctx_share_generate(w, NULL, &s->second, &s->backend, &opts, false, NULL, error);
+    opts.workspace = w;
+    if (status == EPCTX_OK) status = epctx_generate(&s->model, &s->backend, &opts, NULL, error);
+    if (status == EPCTX_OK) status = epctx_generate(&s->second, &s->backend, &opts, NULL, error);
     if (status == EPCTX_OK)
         status = epctx_share_finish(w, NULL, s->backend.source, NULL, NULL, error);
     epctx_workspace_close(w);

@@ -1002,6 +1002,7 @@ TEST(names_in_a_shared_binary)
 {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
+    epctx_gen_opts opts = {0};
     epctx_workspace *w;
     epctx_error error;
     f.takes = "Take,Keep";
@@ -1013,8 +1014,9 @@ TEST(names_in_a_shared_binary)
         make_named(i == 0 ? "n.onnx" : "m.onnx", (float)i);
         CHECK_INT(epctx_model_open_file(&model, at(i == 0 ? "n.onnx" : "m.onnx"), NULL, &error),
                   EPCTX_OK);
-        CHECK_OK(epctx_share_generate(w, NULL, &model, &backend, NULL, i == 1, NULL, &error),
-                 error);
+        opts.workspace = w;
+        opts.stop = i == 1;
+        CHECK_OK(epctx_generate(&model, &backend, &opts, NULL, &error), error);
         epctx_model_close(&model);
     }
     epctx_workspace_close(w);

@@ -150,8 +150,10 @@ static epctx_status share_generate(const char *name)
     f.takes = "Take";
     if (epctx_workspace_open(&w, NULL, &error) != EPCTX_OK) return EPCTX_ERR_NOMEM;
     status = epctx_model_open_file(&model, at("in/m.onnx"), NULL, &error);
-    if (status == EPCTX_OK)
-        status = epctx_share_generate(w, "g", &model, &backend, &opts, true, NULL, &error);
+    opts.workspace = w;
+    opts.group = "g";
+    opts.stop = true;
+    if (status == EPCTX_OK) status = epctx_generate(&model, &backend, &opts, NULL, &error);
     epctx_model_close(&model);
     epctx_workspace_close(w);
     return status;

@@ -650,7 +650,11 @@ static epctx_status host(epctx_workspace *w, const epctx_backend *backend,
     fake_piece p;
     const epctx_graph *piece = fake_make_piece(&p, "x", out);
     const epctx_node *nodes;
-    return epctx_share_compile(w, NULL, backend, &piece, 1, opts, arena, &nodes, error);
+    epctx_share_opts mine = {0};
+    if (opts != NULL) mine = *opts;
+    mine.pieces = &piece;
+    mine.piece_count = 1;
+    return epctx_share_compile(w, backend, opts != NULL ? &mine : NULL, arena, &nodes, error);
 }
 
 /* What cannot become a group, before anything is compiled. */
@@ -696,7 +700,6 @@ TEST(hosted_refused)
     CHECK_INT(host(w, &backend, &opts, "y", &arena, &error), EPCTX_ERR_LIMIT);
     CHECK_INT(f.compiled, 0);
     CHECK_INT(f.alive, 0);
-    CHECK_UINT(epctx_share_waiting(w, NULL, "FakeEP"), 0);
     CHECK_STR(listing(), "");
     epctx_arena_free(&arena);
     epctx_workspace_close(w);
@@ -770,7 +773,6 @@ TEST(group_verified)
         CHECK_STR(listing(), "");
         CHECK_INT(f.alive, 0);
         CHECK_INT(f.finds, i);
-        CHECK_UINT(epctx_share_waiting(w, NULL, "FakeEP"), 0);
         epctx_arena_free(&arena);
         epctx_workspace_close(w);
     }
@@ -810,7 +812,8 @@ TEST(sizes_of_a_mixed_group)
     CHECK_INT(epctx_model_open_file(&model, at("a.onnx"), NULL, &error), EPCTX_OK);
     f.max_size = 100;
     gen.verify = true; /* with the group's binary */
-    CHECK_OK(epctx_share_generate(w, NULL, &model, &backend, &gen, false, NULL, &error), error);
+    gen.workspace = w;
+    CHECK_OK(epctx_generate(&model, &backend, &gen, NULL, &error), error);
     epctx_model_close(&model);
     snprintf(second, sizeof second, "%s", at("b_ctx.onnx"));
     opts.context_path = second;
@@ -856,7 +859,9 @@ TEST(group_of_copies)
     gen.verify = true; /* of nothing */
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
     CHECK_INT(epctx_model_open_file(&model, at("a.onnx"), NULL, &error), EPCTX_OK);
-    CHECK_OK(epctx_share_generate(w, NULL, &model, &backend, &gen, true, &report, &error), error);
+    gen.workspace = w;
+    gen.stop = true;
+    CHECK_OK(epctx_generate(&model, &backend, &gen, &report, &error), error);
     CHECK_STR(report.context_path, at("a_ctx.onnx"));
     CHECK_STR(report.binary_path, "");
     epctx_model_close(&model);
@@ -895,7 +900,8 @@ TEST(group_initializers_refused)
     make_named("b.onnx", 2);
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
     CHECK_INT(epctx_model_open_file(&model, at("a.onnx"), NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_share_generate(w, NULL, &model, &backend, &gen, false, NULL, &error), EPCTX_OK);
+    gen.workspace = w;
+    CHECK_INT(epctx_generate(&model, &backend, &gen, NULL, &error), EPCTX_OK);
     epctx_model_close(&model);
     CHECK_INT(epctx_model_open_file(&model, at("b.onnx"), NULL, &error), EPCTX_OK);
     for (size_t i = 0; i < 2; i++) {
@@ -903,12 +909,12 @@ TEST(group_initializers_refused)
         int compiled = f.compiled;
         gen.initializers_file_name = names[i];
         gen.context_file_path = i == 0 ? NULL : longest;
-        status = epctx_share_generate(w, NULL, &model, &backend, &gen, false, NULL, &error);
+        status = epctx_generate(&model, &backend, &gen, NULL, &error);
         CHECK(status == (i == 0 ? EPCTX_ERR_ARG : EPCTX_ERR_LIMIT), "%s: %s",
               epctx_status_name(status), error.message);
         CHECK_HAS(error.message, i == 0 ? "../i.data" : "longer than");
         CHECK_INT(f.compiled, compiled);
-        CHECK_UINT(epctx_share_waiting(w, NULL, "FakeEP"), 1);
+        CHECK_INT(f.alive, 1);
     }
     epctx_model_close(&model);
     CHECK_STR(listing(), "a.onnx b.onnx ");
@@ -1069,6 +1075,7 @@ TEST(group_stamp_without_memory)
             counting c = {0};
             epctx_allocator allocator = counting_allocator(&c);
             epctx_workspace_opts opts = {0};
+            epctx_gen_opts gen = {0};
             epctx_workspace *w;
             epctx_model model;
             epctx_error error;
@@ -1078,8 +1085,8 @@ TEST(group_stamp_without_memory)
             opts.allocator = &allocator;
             CHECK_INT(epctx_workspace_open(&w, &opts, &error), EPCTX_OK);
             CHECK_INT(epctx_model_open_file(&model, path, &open, &error), EPCTX_OK);
-            CHECK_OK(epctx_share_generate(w, NULL, &model, &backend, NULL, false, NULL, &error),
-                     error);
+            gen.workspace = w;
+            CHECK_OK(epctx_generate(&model, &backend, &gen, NULL, &error), error);
             epctx_model_close(&model);
             first = c.calls;
             if (back > 0) c.fail_at = first + back;

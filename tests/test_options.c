@@ -445,9 +445,6 @@ typedef struct place {
     epctx_outputs out;
 } place;
 
-static const char *const one_ep[] = {"npu"};
-static const char *const two_eps[] = {"npu", "gpu"};
-
 static bool put(const char *path)
 {
     FILE *file = fopen(path, "wb");
@@ -462,8 +459,7 @@ static bool enter(place *p)
     memset(p, 0, sizeof *p);
     p->s = begin();
     p->in.model_path = "model.onnx";
-    p->in.eps = one_ep;
-    p->in.ep_count = 1;
+    p->in.ep = "npu";
     return chdir(root) == 0 && system("rm -rf ./*") == 0 && put("model.onnx");
 }
 
@@ -486,40 +482,32 @@ TEST(outputs_named)
     CHECK_TRUE(enter(&p));
     CHECK_OK(preflight(&p), p.s.error);
     CHECK_STR(p.out.model, "model_ctx.onnx");
-    CHECK_UINT(p.out.binary_count, 1);
-    CHECK_STR(p.out.binaries[0], "model_npu.bin");
+    CHECK_STR(p.out.binary, "model_npu.bin");
     CHECK_STR(p.out.initializers, NULL);
     CHECK(only("model.onnx "), "a file was left behind");
-    /* Another folder, two EPs, external initializers. */
+    /* Another folder, another EP, external initializers. */
     CHECK_INT(mkdir("out", 0777), 0);
     CHECK_INT(set(&p.s, "ep.context_file_path", "out/x_ctx.onnx"), EPCTX_OK);
     CHECK_INT(set(&p.s, "ep.context_model_external_initializers_file_name", "x.data"), EPCTX_OK);
-    p.in.eps = two_eps;
-    p.in.ep_count = 2;
+    p.in.ep = "gpu";
     CHECK_OK(preflight(&p), p.s.error);
     CHECK_STR(p.out.model, "out/x_ctx.onnx");
     CHECK_STR(p.out.initializers, "out/x.data");
-    CHECK_UINT(p.out.binary_count, 2);
-    CHECK_STR(p.out.binaries[0], "out/x_npu.bin");
-    CHECK_STR(p.out.binaries[1], "out/x_gpu.bin");
+    CHECK_STR(p.out.binary, "out/x_gpu.bin");
     /* Embedded: no binary. From memory: the option names the output. */
     CHECK_INT(set(&p.s, "ep.context_embed_mode", "1"), EPCTX_OK);
     p.in.model_path = NULL;
     CHECK_OK(preflight(&p), p.s.error);
-    CHECK_UINT(p.out.binary_count, 0);
+    CHECK_STR(p.out.binary, NULL);
     /* The binary of a group has the name of the first model. */
     CHECK_INT(set(&p.s, "ep.context_embed_mode", "0"), EPCTX_OK);
-    p.in.ep_count = 1;
     p.in.binary = "first_npu.bin";
     CHECK_OK(preflight(&p), p.s.error);
-    CHECK_STR(p.out.binaries[0], "out/first_npu.bin");
+    CHECK_STR(p.out.binary, "out/first_npu.bin");
     p.in.binary = "../first_npu.bin";
     CHECK_INT(preflight(&p), EPCTX_ERR_PATH);
     p.in.binary = "C:first_npu.bin"; /* a file here, absolute where the model may be read */
     CHECK_INT(preflight(&p), EPCTX_ERR_PATH);
-    p.in.binary = "first_npu.bin";
-    p.in.ep_count = 2;
-    CHECK_INT(preflight(&p), EPCTX_ERR_ARG);
     end(&p.s);
 }
 

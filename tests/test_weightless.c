@@ -648,9 +648,9 @@ TEST(shared)
                   EPCTX_OK);
         CHECK_INT(run("f_ctx.onnx", NULL, expected[i], &error), EPCTX_OK);
         CHECK_INT(epctx_model_open_file(&models[i], at(sources[i]), NULL, &error), EPCTX_OK);
-        CHECK_OK(epctx_share_generate(workspace, NULL, &models[i], &backend, &opts, i == 1, &report,
-                                      &error),
-                 error);
+        opts.workspace = workspace;
+        opts.stop = i == 1;
+        CHECK_OK(epctx_generate(&models[i], &backend, &opts, &report, &error), error);
         epctx_model_close(&models[i]);
     }
     CHECK(report.binary_size < 4096, "the binary has %" PRIu64 " bytes", report.binary_size);

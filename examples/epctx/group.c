@@ -130,8 +130,10 @@ static epctx_status compile_member(epctx_workspace *workspace, const char *file,
     hooks.progress_fn = note_step;
     if (set->verbose) hooks.refused_fn = note_refusal;
     gen.hooks = &hooks;
+    gen.workspace = workspace;
+    gen.stop = last;
     if (status == EPCTX_OK)
-        status = epctx_share_generate(workspace, NULL, &model, backend, &gen, last, report, error);
+        status = epctx_generate(&model, backend, &gen, report, error);
     if (status == EPCTX_OK && !add_graphs(s, &mine, report, &sum))
         status = epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
     epctx_model_close(&model);

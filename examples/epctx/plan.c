@@ -395,8 +395,7 @@ static epctx_status outputs_of(const char *file, const char *binary, const compi
         status = epctx_model_files(&model, NULL, arena, &files, &count, error);
     memset(&in, 0, sizeof in);
     in.model_path = file;
-    in.eps = &backend->short_name;
-    in.ep_count = 1;
+    in.ep = backend->short_name;
     in.binary = binary;
     in.binary_joined = binary != NULL;
     if (status == EPCTX_OK) {
@@ -451,7 +450,7 @@ static void print_plan(const epctx_outputs *all, int count, const compile_notes 
         printf("model          %s\n", all[i].model);
         if (all[i].initializers != NULL) printf("initializers   %s\n", all[i].initializers);
     }
-    printf("binary         %s\n", all[0].binary_count > 0 ? all[0].binaries[0] : "embedded");
+    printf("binary         %s\n", all[0].binary != NULL ? all[0].binary : "embedded");
     compile_print_notes(stdout, notes);
     puts("note           a dry run: nothing was compiled, nothing was written");
 }
@@ -477,7 +476,7 @@ int compile_plan(const char *const *files, int count, const compile_settings *se
         status = outputs_of(files[i], binary, set, &backend, &arena, &all[i], &error);
         if (status == EPCTX_OK && i > 0) status = fits_group(all, i, &error);
         if (status == EPCTX_OK && set->share) {
-            epctx_str name = epctx_path_file(epctx_str_of(all[0].binaries[0]));
+            epctx_str name = epctx_path_file(epctx_str_of(all[0].binary));
             binary = epctx_arena_copy(&arena, name);
         }
     }

@@ -173,6 +173,8 @@ static OrtStatus *join(ep_session *session, ep_record *records, const OrtGraph *
     EP_TRY(ep_context_model_path(session, ep_model_path(session, &records[0]), path,
                                  EPCTX_PATH_MAX));
     memset(&opts, 0, sizeof opts);
+    opts.pieces = pieces;
+    opts.piece_count = count;
     opts.context_path = path;
     opts.name_prefix = session->prefix;
     opts.weightless = session->weightless;
@@ -181,9 +183,8 @@ static OrtStatus *join(ep_session *session, ep_record *records, const OrtGraph *
     opts.verify = !session->compile_only;
     epctx_error_clear(&error);
     EP_TRY(ep_status(api,
-                     epctx_share_compile(session->factory->sharing->workspace, NULL,
-                                         lasting_backend(session), pieces, count, &opts, arena,
-                                         &nodes, &error),
+                     epctx_share_compile(session->factory->sharing->workspace,
+                                         lasting_backend(session), &opts, arena, &nodes, &error),
                      &error));
     session->joined = (char *)malloc(strlen(path) + 1);
     if (!session->joined) {
