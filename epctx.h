@@ -768,8 +768,8 @@ typedef struct epctx_model {
     epctx_file_info id;        /* of the model's file, where the io can tell */
 } epctx_model;
 
-/* Opens and checks a whole model: grammar, nesting, limits. Costs one pass over the field headers;
- * payloads are skipped. `opts` NULL means defaults. On failure the model is closed.
+/* Opens and checks a whole model: grammar, nesting, limits; payloads are skipped. `opts` NULL means
+ * defaults. On failure the model is closed.
  * Errors: NOT_FOUND, IO, PROTOBUF (offset set; git-lfs pointers, .ort files, gzip and zip archives
  * are named in the message), LIMIT, NOMEM, CONFIG. */
 EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *path,
@@ -784,7 +784,6 @@ EPCTX_API const epctx_io *epctx_model_io(const epctx_model *model);
 
 /* -- views: messages as structs. Of a single field that occurs twice the last one counts. -- */
 
-/* ModelProto without its repeated fields. */
 typedef struct epctx_model_info {
     epctx_view view;
     int64_t ir_version, model_version;
@@ -792,20 +791,17 @@ typedef struct epctx_model_info {
     uint32_t function_count;
 } epctx_model_info;
 
-/* GraphProto. */
 typedef struct epctx_graph_view {
     epctx_view view;
     epctx_str name, doc_string;
 } epctx_graph_view;
 
-/* NodeProto. */
 typedef struct epctx_node_view {
     epctx_view view;
     epctx_str name, op_type, domain, overload, doc_string;
     uint32_t input_count, output_count, attr_count;
 } epctx_node_view;
 
-/* AttributeProto; `t` and `g` do not exist when absent. */
 typedef struct epctx_attr_view {
     epctx_view view;
     epctx_str name, ref_attr_name;
@@ -813,11 +809,11 @@ typedef struct epctx_attr_view {
     int64_t i;
     float f;
     epctx_str s;
-    epctx_view t, g;
+    epctx_view t, g; /* do not exist when absent */
 } epctx_attr_view;
 
-/* TensorProto. Exactly one storage is in use: raw, typed fields (epctx_view_fields on `view`), or an
- * external file. */
+/* TensorProto. Exactly one storage is in use: raw, typed fields (epctx_view_fields), or an external
+ * file. */
 typedef struct epctx_tensor_view {
     epctx_view view;
     epctx_str name;
@@ -834,7 +830,7 @@ typedef struct epctx_tensor_view {
 typedef struct epctx_value_view {
     epctx_view view;
     epctx_str name;
-    epctx_view type; /* TypeProto, for epctx_type_of */
+    epctx_view type; /* TypeProto */
     bool has_type;
     bool is_tensor; /* otherwise sequence, map, optional, sparse or no type at all */
     int32_t elem_type;
@@ -849,7 +845,6 @@ typedef struct epctx_dim {
     epctx_str param;
 } epctx_dim;
 
-/* OperatorSetIdProto. */
 typedef struct epctx_opset {
     epctx_str domain;
     int64_t version;
@@ -860,52 +855,6 @@ typedef struct epctx_pair {
     epctx_str key, value;
 } epctx_pair;
 
-/* FunctionProto. */
-typedef struct epctx_function_view {
-    epctx_view view;
-    epctx_str name, domain, overload, doc_string;
-    uint32_t input_count, output_count, node_count;
-} epctx_function_view;
-
-/* SparseTensorProto. */
-typedef struct epctx_sparse_view {
-    epctx_view view;
-    epctx_tensor_view values, indices; /* `values` has the name */
-} epctx_sparse_view;
-
-/* TensorAnnotation: the quantization parameters of a value. */
-typedef struct epctx_annotation_view {
-    epctx_view view;
-    epctx_str tensor_name;
-} epctx_annotation_view;
-
-/* TrainingInfoProto. */
-typedef struct epctx_training_view {
-    epctx_view view;
-    epctx_graph_view initialization, algorithm; /* view empty when absent */
-} epctx_training_view;
-
-typedef enum epctx_type_kind { /* the member of TypeProto's oneof, by field number */
-    EPCTX_TYPE_NONE = 0,
-    EPCTX_TYPE_TENSOR = 1,
-    EPCTX_TYPE_SEQUENCE = 4,
-    EPCTX_TYPE_MAP = 5,
-    EPCTX_TYPE_OPAQUE = 7,
-    EPCTX_TYPE_SPARSE = 8,
-    EPCTX_TYPE_OPTIONAL = 9
-} epctx_type_kind;
-
-/* TypeProto; of no type the kind is EPCTX_TYPE_NONE. */
-typedef struct epctx_type_view {
-    epctx_view view;
-    epctx_type_kind kind;
-    int32_t elem_type;  /* of tensors and sparse tensors; the key type of maps */
-    bool has_shape;
-    epctx_view shape;   /* TensorShapeProto */
-    epctx_view element; /* TypeProto of a sequence's or optional's element, of a map's value */
-    epctx_str denotation;
-} epctx_type_view;
-
 EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model);
 /* The ModelProto as it is written: doubled fields as they were, not merged. */
 EPCTX_API epctx_view epctx_model_root(const epctx_model *model);
@@ -914,19 +863,14 @@ EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model);
 EPCTX_API bool epctx_model_has_graph(const epctx_model *model);
 
 /* epctx_node_of(view) ... reads a message that was found through epctx_view_fields, e.g. a subgraph
- * of an attribute; epctx_next_node(cursor, &node) ... the next one of a cursor, false at the end. */
+ * of an attribute; epctx_next_node(cursor, &node) ... the next of a cursor, false at the end. */
 #define EPCTX_VIEW_LIST(X)                                                                         \
     X(graph, epctx_graph_view)                                                                     \
     X(node, epctx_node_view)                                                                       \
     X(attr, epctx_attr_view)                                                                       \
     X(tensor, epctx_tensor_view)                                                                   \
-    X(sparse, epctx_sparse_view)                                                                   \
     X(value, epctx_value_view)                                                                     \
-    X(type, epctx_type_view)                                                                       \
     X(dim, epctx_dim)                                                                              \
-    X(function, epctx_function_view)                                                               \
-    X(training, epctx_training_view)                                                               \
-    X(annotation, epctx_annotation_view)                                                           \
     X(opset, epctx_opset)                                                                          \
     X(pair, epctx_pair)
 #define EPCTX__VIEW_DECLARE(name, type)                                                            \
@@ -936,30 +880,20 @@ EPCTX_VIEW_LIST(EPCTX__VIEW_DECLARE)
 #undef EPCTX__VIEW_DECLARE
 
 /* The fields of one number in a message: function, its parameter, message, field. For
- * epctx_next_str: inputs and outputs of nodes and functions; for epctx_next_int: tensor_dims. */
+ * epctx_next_str: node_inputs, node_outputs; for epctx_next_int: tensor_dims. */
 #define EPCTX_CURSOR_LIST(X)                                                                       \
     X(model_opsets, const epctx_model *, epctx__shown(of), MODEL_OPSET_IMPORT)                     \
     X(model_functions, const epctx_model *, epctx__shown(of), MODEL_FUNCTIONS)                     \
-    X(model_trainings, const epctx_model *, epctx__shown(of), MODEL_TRAINING_INFO)                 \
     X(graph_nodes, epctx_graph_view, of.view, GRAPH_NODE)                                          \
     X(graph_inputs, epctx_graph_view, of.view, GRAPH_INPUT)                                        \
     X(graph_outputs, epctx_graph_view, of.view, GRAPH_OUTPUT)                                      \
     X(graph_values, epctx_graph_view, of.view, GRAPH_VALUE_INFO)                                   \
     X(graph_initializers, epctx_graph_view, of.view, GRAPH_INITIALIZER)                            \
-    X(graph_sparse, epctx_graph_view, of.view, GRAPH_SPARSE_INITIALIZER)                           \
-    X(graph_annotations, epctx_graph_view, of.view, GRAPH_QUANTIZATION_ANNOTATION)                 \
     X(node_inputs, const epctx_node_view *, of->view, NODE_INPUT)                                  \
     X(node_outputs, const epctx_node_view *, of->view, NODE_OUTPUT)                                \
     X(node_attrs, const epctx_node_view *, of->view, NODE_ATTRIBUTE)                               \
     X(tensor_dims, const epctx_tensor_view *, of->view, TENSOR_DIMS)                               \
-    X(value_dims, const epctx_value_view *, of->shape, SHAPE_DIM)                                  \
-    X(type_dims, const epctx_type_view *, of->shape, SHAPE_DIM)                                    \
-    X(function_opsets, const epctx_function_view *, of->view, FUNCTION_OPSET_IMPORT)               \
-    X(function_nodes, const epctx_function_view *, of->view, FUNCTION_NODE)                        \
-    X(function_inputs, const epctx_function_view *, of->view, FUNCTION_INPUT)                      \
-    X(function_outputs, const epctx_function_view *, of->view, FUNCTION_OUTPUT)                    \
-    X(annotation_pairs, const epctx_annotation_view *, of->view,                                   \
-      ANNOTATION_QUANT_PARAMETER_TENSOR_NAMES)
+    X(value_dims, const epctx_value_view *, of->shape, SHAPE_DIM)
 #define EPCTX__CURSOR_DECLARE(name, type, message, field)                                          \
     EPCTX_API epctx_cursor epctx_##name(type of);
 EPCTX_CURSOR_LIST(EPCTX__CURSOR_DECLARE)
@@ -975,8 +909,7 @@ EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain);
 /* Value of a metadata_props key; false when absent. */
 EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value);
 
-/* What message a view of a model is: EPCTX_KIND_NODE ... EPCTX_KIND_NONE for strings and for what was
- * removed. */
+/* What message a view of a model is: EPCTX_KIND_NODE ... NONE for strings and for what was removed. */
 EPCTX_API epctx_kind epctx_view_kind(epctx_view view);
 /* Whether two payloads are equal with their edits: the same fields in the same order, to the last
  * byte. */
@@ -1002,15 +935,13 @@ typedef struct epctx_walk_level {
 typedef struct epctx_walk {
     epctx_kind kind; /* of the message just given: EPCTX_KIND_GRAPH, NODE, ATTR, TENSOR, SPARSE, */
     epctx_view view; /* FUNCTION or TRAINING */
-    epctx_kind around; /* what message it is in */
-    uint32_t level;    /* messages of the walk around it */
     uint32_t depth; /* bodies around it, with itself: 0 in the main graph, a function or training */
     bool in_function;
     bool in_training;
-    bool first, entering; /* private from here on */
+    uint32_t level;                             /* how many messages of the walk are around it: */
+    epctx_walk_level levels[EPCTX_WALK_LEVELS]; /* those, from the outside */
+    bool first, entering;                       /* private */
     uint32_t root;
-    uint32_t count;
-    epctx_walk_level levels[EPCTX_WALK_LEVELS];
 } epctx_walk;
 
 /* Everything: the main graph, then functions, then training graphs. */
@@ -1025,8 +956,6 @@ EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node);
 EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node);
 EPCTX_API bool epctx_walk_tensor(epctx_walk *walk, epctx_tensor_view *tensor);
 EPCTX_API bool epctx_walk_graph(epctx_walk *walk, epctx_graph_view *graph);
-/* Name of the innermost graph or function around the message just given. */
-EPCTX_API epctx_str epctx_walk_graph_name(const epctx_walk *walk);
 
 /* Outer values that the bodies of a node read, as often as they are read; borrowed names, the list in
  * `arena`. */
@@ -1057,8 +986,7 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
 EPCTX_API size_t epctx_elem_size(int32_t elem_type);
 /* "float32", "int64" ...; "unknown" otherwise. */
 EPCTX_API const char *epctx_elem_name(int32_t elem_type);
-/* AttributeProto.AttributeType as onnx.proto spells it: "FLOAT", "TENSORS" ...; "unknown"
- * otherwise. */
+/* AttributeProto.AttributeType: "FLOAT", "TENSORS" ...; "unknown" otherwise. */
 EPCTX_API const char *epctx_attr_type_name(int32_t attr_type);
 
 typedef struct epctx_value {
@@ -1108,8 +1036,7 @@ typedef struct epctx_attr {
     float f;
     epctx_str s;
     const epctx_tensor *t;
-    const struct epctx_graph
-        *g;       /* for edits; NULL in what epctx_model_load_graph makes (epctx_node.rest) */
+    const struct epctx_graph *g; /* for edits; NULL in what epctx_model_load_graph makes */
     size_t count; /* of ints, floats or strings, whichever `type` says */
     const int64_t *ints;
     const float *floats;
@@ -1153,11 +1080,10 @@ EPCTX_API int64_t epctx_node_int(const epctx_node *node, const char *name, int64
 EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float fallback);
 
 #ifndef EPCTX_NO_WIRE
-/* A graph record from the main graph: names, types, attributes, initializer bytes (typed fields are
- * converted to raw, external data is mapped through the model's io from the model's folder).
- * Everything lives until the model is closed. EPCTX_ERR_GRAPH for a malformed tensor, a cycle, or a
- * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data, LIMIT where the tensors in it
- * lie over each other: together they may have 1 GiB and 16 times the bytes of their files. */
+/* The main graph: names, types, attributes, initializer bytes (typed fields are converted to raw,
+ * external data is mapped from the model's folder). Lives until the model is closed. GRAPH for a
+ * malformed tensor, a cycle, or a model without a graph, PATH / NOT_FOUND for external data, LIMIT
+ * where tensors lie over each other there: 1 GiB and 16 times the bytes of their files together. */
 EPCTX_API epctx_status epctx_model_load_graph(epctx_model *model, epctx_graph *out,
                                               epctx_error *error);
 /* The same for one tensor, wherever it is. out->data is NULL for strings and for typed fields of half
@@ -1199,10 +1125,9 @@ typedef enum epctx_epnode_attr {
         EPCTX_EP_ATTR_COUNT
 } epctx_epnode_attr;
 
-/* Attributes of an EPContext node. Bit (1u << EPCTX_EP_x) of `present` tells that the attribute is
- * stored; the member is the effective value: schema default when absent (main_context 1, embed_mode
- * 1, max_size 0, strings empty). ep_cache_context is the payload or the path by embed_mode; it may
- * hold any bytes. */
+/* Attributes of an EPContext node. Bit (1u << EPCTX_EP_x) of `present`: it is stored; when absent,
+ * the member is the schema default (main_context 1, embed_mode 1, max_size 0, strings empty).
+ * ep_cache_context is the payload or the path by embed_mode; it may hold any bytes. */
 typedef struct epctx_epnode {
     epctx_str name; /* of the node */
     uint32_t present;
@@ -1232,9 +1157,8 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
 /* ================================================================================================
  * >>profile: what each EP accepts
  *
- * The design document leaves much open, and EPs differ: an edit that is right for one breaks
- * another. A profile is what one EP's reader demands. Everything that judges or changes EPContext
- * nodes asks the profile of the EP, never the document alone.
+ * The design document leaves much open, and EPs differ. A profile is what one EP's reader demands.
+ * What judges or changes EPContext nodes asks the profile of the EP, never the document alone.
  * ============================================================================================== */
 
 /* Under which key a node finds its graph in a context that holds several. */
@@ -1243,12 +1167,6 @@ typedef enum epctx_key {
     EPCTX_KEY_NODE_NAME,  /* renaming a node breaks it */
     EPCTX_KEY_PARTITION   /* the attribute partition_name */
 } epctx_key;
-
-/* Which nodes carry ep_cache_context. */
-typedef enum epctx_payload {
-    EPCTX_PAYLOAD_SHARED = 0, /* primary nodes; secondary ones take their graph from there */
-    EPCTX_PAYLOAD_EACH        /* every node has a context of its own */
-} epctx_payload;
 
 /* Bits of epctx_profile.traits. */
 #define EPCTX_ANY_CASE          0x001u /* sources are compared without regard to case */
@@ -1268,8 +1186,10 @@ typedef enum epctx_payload {
 #define EPCTX_QNN_COMPAT        0x4000u /* its compatibility string is QNN's (epctx_compat_qnn) */
 #define EPCTX_XML_PAIR          0x8000u /* a context *.xml is an OpenVINO IR, beside its .bin */
 #define EPCTX_STRIPPED_ENGINE   0x10000u /* *.stripped.engine has no weights, its name says so */
-
-struct epctx_epnode;
+#define EPCTX_EACH_CONTEXT                                                                         \
+    0x20000u                  /* every node has a context of its own; else secondary
+                                            ones take their graph from that of a primary one */
+#define EPCTX_EMBEDS 0x40000u /* embedded when nothing is asked for */
 
 /* One EP. Make your own by filling one in; strings are borrowed for as long as it is used. */
 typedef struct epctx_profile {
@@ -1277,9 +1197,7 @@ typedef struct epctx_profile {
     const char *sources[4];  /* accepted values of `source`; the first is what the EP writes */
     uint32_t traits;         /* EPCTX_ANY_CASE ... */
     epctx_key key;
-    epctx_payload payload;
     uint32_t required;       /* 1u << EPCTX_EP_x: must be stored in every node */
-    uint32_t embed_default;  /* embed mode the EP writes when nothing is asked for */
     const char *binary;      /* name of its binary; {stem}: context model without extension,
                                 {model}: without _ctx too, {file}: with extension, *: anything */
     const char *sidecars[4]; /* files beside the model that no attribute names; patterns as above */
@@ -1290,8 +1208,7 @@ typedef struct epctx_profile {
 EPCTX_API const epctx_profile *epctx_profiles(size_t *count);
 /* Built-in profile by name, or NULL. */
 EPCTX_API const epctx_profile *epctx_profile_find(epctx_str name);
-/* Built-in profile of the EP that a `source` belongs to, in any case of letters; generic when no EP
- * claims it. */
+/* Built-in profile that a `source` belongs to, in any case of letters; else generic. */
 EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source);
 
 /* Whether an EP takes a node. */
@@ -1302,8 +1219,7 @@ typedef enum epctx_claim {
     EPCTX_CLAIM_MISSING   /* no source, and this EP wants one */
 } epctx_claim;
 
-EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile,
-                                           const struct epctx_epnode *node);
+EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const epctx_epnode *node);
 
 /* Does a file name fit a pattern of a profile (`binary`, `sidecars`) beside the context model
  * `model`, a file name? One '*' matches anything; what follows it is taken as it stands. */
@@ -1313,7 +1229,7 @@ EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epct
  * of the EP, or, where every node has a context of its own, the node's key. ARG for other words in
  * {}, LIMIT. */
 EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_profile *profile,
-                                               const struct epctx_epnode *node, epctx_str model,
+                                               const epctx_epnode *node, epctx_str model,
                                                char *out, size_t capacity, epctx_error *error);
 
 /* ================================================================================================
@@ -5973,8 +5889,7 @@ static bool epctx__nanopb_matches(void)
  * >>onnx
  * ============================================================================================== */
 
-/* External data that is mapped for tensors. */
-typedef struct epctx__file {
+typedef struct epctx__file { /* of external data */
     struct epctx__file *next;
     const char *path; /* canonical */
     epctx_str name;   /* as the model stores it */
@@ -6008,7 +5923,6 @@ static epctx_slot *epctx__live(epctx_slot *slot, uint32_t number)
 static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
                              epctx__check *check, uint32_t depth);
 
-/* Makes the slots of a message that has none yet. */
 static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
                                 epctx__check *check, uint32_t depth)
 {
@@ -6051,9 +5965,8 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind
     return true;
 }
 
-/* Opens the payload of a slot up into slots, all of them or none: half a message would be written
- * as half a message. `check` NULL: the bytes were checked before. With it, everything below is
- * checked on the way, and a main graph is opened too. */
+/* Opens the payload of a slot up into slots, all of them or none. `check` NULL: the bytes were checked
+ * before. With it, everything below is checked on the way, and a main graph is opened too. */
 static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
                              epctx__check *check, uint32_t depth)
 {
@@ -6205,8 +6118,6 @@ EPCTX__APART static epctx_status epctx__single_fields(const epctx__doubled *d, e
     return EPCTX_OK;
 }
 
-/* Opens everything, which only models with such fields pay for. The nesting was checked when they
- * were opened. */
 static epctx_status epctx__single_below(const epctx__doubled *d, epctx_slot *slot, epctx_kind type,
                                         epctx_str node)
 {
@@ -6222,7 +6133,6 @@ static epctx_status epctx__single_below(const epctx__doubled *d, epctx_slot *slo
     return EPCTX_OK;
 }
 
-/* Builds the tree over model->source. */
 static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
 {
     epctx__check check;
@@ -6352,17 +6262,24 @@ EPCTX_API void epctx_model_close(epctx_model *model)
 
 /* -- onnx: views -- */
 
+static epctx_view epctx__last_view(epctx_view message, uint32_t number)
+{
+    epctx_cursor it = epctx_view_fields(message, number);
+    epctx_view last = epctx_view_none();
+    while (epctx_next_view(&it, &last)) {
+    }
+    return last;
+}
+
 /* How a member of a view holds a field. */
 typedef enum epctx__member_type {
-    EPCTX__STR,         /* epctx_str */
+    EPCTX__STR,
     EPCTX__BODY,        /* epctx_view */
     EPCTX__COUNT,       /* uint32_t: how many there are */
-    EPCTX__GRAPH,       /* epctx_graph_view */
-    EPCTX__TENSOR,      /* epctx_tensor_view */
     EPCTX__TYPE,        /* int32_t: one of epctx_attr_type; others are unknown fields */
-    EPCTX__INT32,       /* int32_t */
-    EPCTX__INT64,       /* int64_t */
-    EPCTX__FLOAT,       /* float */
+    EPCTX__INT32,
+    EPCTX__INT64,
+    EPCTX__FLOAT,
     EPCTX__TENSOR_DATA, /* a field with members of epctx_tensor_view */
     EPCTX__SELF,        /* epctx_view of the message; ends the list */
     EPCTX__END
@@ -6448,12 +6365,6 @@ static inline void epctx__read_field(const epctx__member *member, const epctx_fi
     case EPCTX__COUNT:
         ++*(uint32_t *)place;
         break;
-    case EPCTX__GRAPH:
-        *(epctx_graph_view *)place = epctx_graph_of(field->body);
-        break;
-    case EPCTX__TENSOR:
-        *(epctx_tensor_view *)place = epctx_tensor_of(field->body);
-        break;
     case EPCTX__TYPE:
         if ((uint32_t)field->value <= (uint32_t)EPCTX_ATTR_TYPE_PROTOS) {
             *(int32_t *)place = (int32_t)(uint32_t)field->value;
@@ -6503,7 +6414,7 @@ static void epctx__read_members(epctx_view view, const epctx__member *members, v
     }
 }
 
-#define EPCTX__MEMBER(field, type, of, member)                                                     \
+#define EPCTX__AT(field, type, of, member)                                                     \
     {                                                                                              \
         EPCTX_FIELD_##field, EPCTX__##type, offsetof(epctx_##of, member)                           \
     }
@@ -6513,86 +6424,59 @@ static void epctx__read_members(epctx_view view, const epctx__member *members, v
     }
 
 static const epctx__member epctx__graph_members[] = {
-    EPCTX__MEMBER(GRAPH_NAME, STR, graph_view, name),
-    EPCTX__MEMBER(GRAPH_DOC_STRING, STR, graph_view, doc_string), EPCTX__VIEW(graph_view)};
+    EPCTX__AT(GRAPH_NAME, STR, graph_view, name),
+    EPCTX__AT(GRAPH_DOC_STRING, STR, graph_view, doc_string), EPCTX__VIEW(graph_view)};
 
 static const epctx__member epctx__node_members[] = {
-    EPCTX__MEMBER(NODE_INPUT, COUNT, node_view, input_count),
-    EPCTX__MEMBER(NODE_OUTPUT, COUNT, node_view, output_count),
-    EPCTX__MEMBER(NODE_NAME, STR, node_view, name),
-    EPCTX__MEMBER(NODE_OP_TYPE, STR, node_view, op_type),
-    EPCTX__MEMBER(NODE_ATTRIBUTE, COUNT, node_view, attr_count),
-    EPCTX__MEMBER(NODE_DOC_STRING, STR, node_view, doc_string),
-    EPCTX__MEMBER(NODE_DOMAIN, STR, node_view, domain),
-    EPCTX__MEMBER(NODE_OVERLOAD, STR, node_view, overload),
-    EPCTX__VIEW(node_view)};
+    EPCTX__AT(NODE_INPUT, COUNT, node_view, input_count),
+    EPCTX__AT(NODE_OUTPUT, COUNT, node_view, output_count),
+    EPCTX__AT(NODE_NAME, STR, node_view, name), EPCTX__AT(NODE_OP_TYPE, STR, node_view, op_type),
+    EPCTX__AT(NODE_ATTRIBUTE, COUNT, node_view, attr_count),
+    EPCTX__AT(NODE_DOC_STRING, STR, node_view, doc_string),
+    EPCTX__AT(NODE_DOMAIN, STR, node_view, domain),
+    EPCTX__AT(NODE_OVERLOAD, STR, node_view, overload), EPCTX__VIEW(node_view)};
 
 static const epctx__member epctx__attr_members[] = {
-    EPCTX__MEMBER(ATTR_NAME, STR, attr_view, name),
-    EPCTX__MEMBER(ATTR_F, FLOAT, attr_view, f),
-    EPCTX__MEMBER(ATTR_I, INT64, attr_view, i),
-    EPCTX__MEMBER(ATTR_S, STR, attr_view, s),
-    EPCTX__MEMBER(ATTR_T, BODY, attr_view, t),
-    EPCTX__MEMBER(ATTR_G, BODY, attr_view, g),
-    EPCTX__MEMBER(ATTR_TYPE, TYPE, attr_view, type),
-    EPCTX__MEMBER(ATTR_REF_ATTR_NAME, STR, attr_view, ref_attr_name),
-    EPCTX__VIEW(attr_view)};
+    EPCTX__AT(ATTR_NAME, STR, attr_view, name), EPCTX__AT(ATTR_F, FLOAT, attr_view, f),
+    EPCTX__AT(ATTR_I, INT64, attr_view, i), EPCTX__AT(ATTR_S, STR, attr_view, s),
+    EPCTX__AT(ATTR_T, BODY, attr_view, t), EPCTX__AT(ATTR_G, BODY, attr_view, g),
+    EPCTX__AT(ATTR_TYPE, TYPE, attr_view, type),
+    EPCTX__AT(ATTR_REF_ATTR_NAME, STR, attr_view, ref_attr_name), EPCTX__VIEW(attr_view)};
 
 static const epctx__member epctx__tensor_members[] = {
-    EPCTX__MEMBER(TENSOR_DIMS, TENSOR_DATA, tensor_view, rank),
-    EPCTX__MEMBER(TENSOR_DATA_TYPE, INT32, tensor_view, elem_type),
-    EPCTX__MEMBER(TENSOR_NAME, STR, tensor_view, name),
-    EPCTX__MEMBER(TENSOR_RAW_DATA, TENSOR_DATA, tensor_view, raw),
-    EPCTX__MEMBER(TENSOR_EXTERNAL_DATA, TENSOR_DATA, tensor_view, location),
-    EPCTX__MEMBER(TENSOR_DATA_LOCATION, TENSOR_DATA, tensor_view, external),
-    EPCTX__VIEW(tensor_view)};
-
-static const epctx__member epctx__sparse_members[] = {
-    EPCTX__MEMBER(SPARSE_VALUES, TENSOR, sparse_view, values),
-    EPCTX__MEMBER(SPARSE_INDICES, TENSOR, sparse_view, indices), EPCTX__VIEW(sparse_view)};
-
-static const epctx__member epctx__function_members[] = {
-    EPCTX__MEMBER(FUNCTION_NAME, STR, function_view, name),
-    EPCTX__MEMBER(FUNCTION_INPUT, COUNT, function_view, input_count),
-    EPCTX__MEMBER(FUNCTION_OUTPUT, COUNT, function_view, output_count),
-    EPCTX__MEMBER(FUNCTION_NODE, COUNT, function_view, node_count),
-    EPCTX__MEMBER(FUNCTION_DOC_STRING, STR, function_view, doc_string),
-    EPCTX__MEMBER(FUNCTION_DOMAIN, STR, function_view, domain),
-    EPCTX__MEMBER(FUNCTION_OVERLOAD, STR, function_view, overload),
-    EPCTX__VIEW(function_view)};
-
-static const epctx__member epctx__training_members[] = {
-    EPCTX__MEMBER(TRAINING_INITIALIZATION, GRAPH, training_view, initialization),
-    EPCTX__MEMBER(TRAINING_ALGORITHM, GRAPH, training_view, algorithm), EPCTX__VIEW(training_view)};
-
-static const epctx__member epctx__annotation_members[] = {
-    EPCTX__MEMBER(ANNOTATION_TENSOR_NAME, STR, annotation_view, tensor_name),
-    EPCTX__VIEW(annotation_view)};
+    EPCTX__AT(TENSOR_DIMS, TENSOR_DATA, tensor_view, rank),
+    EPCTX__AT(TENSOR_DATA_TYPE, INT32, tensor_view, elem_type),
+    EPCTX__AT(TENSOR_NAME, STR, tensor_view, name),
+    EPCTX__AT(TENSOR_RAW_DATA, TENSOR_DATA, tensor_view, raw),
+    EPCTX__AT(TENSOR_EXTERNAL_DATA, TENSOR_DATA, tensor_view, location),
+    EPCTX__AT(TENSOR_DATA_LOCATION, TENSOR_DATA, tensor_view, external), EPCTX__VIEW(tensor_view)};
 
 static const epctx__member epctx__opset_members[] = {
-    EPCTX__MEMBER(OPSET_DOMAIN, STR, opset, domain),
-    EPCTX__MEMBER(OPSET_VERSION, INT64, opset, version),
+    EPCTX__AT(OPSET_DOMAIN, STR, opset, domain), EPCTX__AT(OPSET_VERSION, INT64, opset, version),
     {0, EPCTX__END, 0}};
 
-static const epctx__member epctx__pair_members[] = {EPCTX__MEMBER(PAIR_KEY, STR, pair, key),
-                                                    EPCTX__MEMBER(PAIR_VALUE, STR, pair, value),
-                                                    {0, EPCTX__END, 0}};
+static const epctx__member epctx__pair_members[] = {
+    EPCTX__AT(PAIR_KEY, STR, pair, key), EPCTX__AT(PAIR_VALUE, STR, pair, value),
+    {0, EPCTX__END, 0}};
 
 static const epctx__member epctx__model_members[] = {
-    EPCTX__MEMBER(MODEL_IR_VERSION, INT64, model_info, ir_version),
-    EPCTX__MEMBER(MODEL_PRODUCER_NAME, STR, model_info, producer_name),
-    EPCTX__MEMBER(MODEL_PRODUCER_VERSION, STR, model_info, producer_version),
-    EPCTX__MEMBER(MODEL_DOMAIN, STR, model_info, domain),
-    EPCTX__MEMBER(MODEL_MODEL_VERSION, INT64, model_info, model_version),
-    EPCTX__MEMBER(MODEL_DOC_STRING, STR, model_info, doc_string),
-    EPCTX__MEMBER(MODEL_FUNCTIONS, COUNT, model_info, function_count),
-    EPCTX__VIEW(model_info)};
+    EPCTX__AT(MODEL_IR_VERSION, INT64, model_info, ir_version),
+    EPCTX__AT(MODEL_PRODUCER_NAME, STR, model_info, producer_name),
+    EPCTX__AT(MODEL_PRODUCER_VERSION, STR, model_info, producer_version),
+    EPCTX__AT(MODEL_DOMAIN, STR, model_info, domain),
+    EPCTX__AT(MODEL_MODEL_VERSION, INT64, model_info, model_version),
+    EPCTX__AT(MODEL_DOC_STRING, STR, model_info, doc_string),
+    EPCTX__AT(MODEL_FUNCTIONS, COUNT, model_info, function_count), EPCTX__VIEW(model_info)};
 
 static const epctx__member epctx__value_members[] = {
-    EPCTX__MEMBER(VALUE_NAME, STR, value_view, name),
-    EPCTX__MEMBER(VALUE_TYPE, BODY, value_view, type), EPCTX__VIEW(value_view)};
+    EPCTX__AT(VALUE_NAME, STR, value_view, name), EPCTX__AT(VALUE_TYPE, BODY, value_view, type),
+    EPCTX__VIEW(value_view)};
+
+static const epctx__member epctx__type_members[] = {
+    EPCTX__AT(TYPE_TENSOR_ELEM_TYPE, INT32, value_view, elem_type),
+    EPCTX__AT(TYPE_TENSOR_SHAPE, BODY, value_view, shape), {0, EPCTX__END, 0}};
 #undef EPCTX__VIEW
-#undef EPCTX__MEMBER
+#undef EPCTX__AT
 
 #define EPCTX__VIEW_OF(name, type)                                                                 \
     EPCTX_API type epctx_##name##_of(epctx_view view)                                              \
@@ -6605,10 +6489,6 @@ static const epctx__member epctx__value_members[] = {
 EPCTX__VIEW_OF(graph, epctx_graph_view)
 EPCTX__VIEW_OF(node, epctx_node_view)
 EPCTX__VIEW_OF(attr, epctx_attr_view)
-EPCTX__VIEW_OF(sparse, epctx_sparse_view)
-EPCTX__VIEW_OF(function, epctx_function_view)
-EPCTX__VIEW_OF(training, epctx_training_view)
-EPCTX__VIEW_OF(annotation, epctx_annotation_view)
 EPCTX__VIEW_OF(opset, epctx_opset)
 EPCTX__VIEW_OF(pair, epctx_pair)
 #undef EPCTX__VIEW_OF
@@ -6622,57 +6502,26 @@ EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view)
     return tensor;
 }
 
-EPCTX_API epctx_type_view epctx_type_of(epctx_view view)
-{
-    epctx_type_view type;
-    epctx_view member = epctx_view_none();
-    epctx_cursor it = epctx_view_fields(view, 0);
-    epctx_field f;
-    bool tensor;
-    memset(&type, 0, sizeof type);
-    type.view = view;
-    /* A oneof: the last member wins. */
-    while (epctx_next_field(&it, &f)) {
-        if (f.wire == EPCTX_WIRE_LEN && f.number == EPCTX_FIELD_TYPE_DENOTATION) {
-            type.denotation = epctx_view_str(f.body);
-        } else if (epctx__is_choice(EPCTX_KIND_TYPE, f.number, f.wire)) {
-            type.kind = (epctx_type_kind)f.number;
-            member = f.body;
-        }
-    }
-    tensor = type.kind == EPCTX_TYPE_TENSOR || type.kind == EPCTX_TYPE_SPARSE;
-    it = epctx_view_fields(type.kind == EPCTX_TYPE_OPAQUE ? epctx_view_none() : member, 0);
-    while (epctx_next_field(&it, &f)) {
-        /* The same numbers in all of them. */
-        if (f.number == EPCTX_FIELD_TYPE_TENSOR_ELEM_TYPE && f.wire == EPCTX_WIRE_VARINT) {
-            type.elem_type = (int32_t)(uint32_t)f.value;
-        } else if (f.wire == EPCTX_WIRE_LEN && tensor &&
-                   f.number == EPCTX_FIELD_TYPE_TENSOR_SHAPE) {
-            type.has_shape = true;
-            type.shape = f.body;
-        } else if (f.wire == EPCTX_WIRE_LEN && !tensor &&
-                   f.number == (type.kind == EPCTX_TYPE_MAP
-                                    ? (uint32_t)EPCTX_FIELD_TYPE_MAP_VALUE_TYPE
-                                    : (uint32_t)EPCTX_FIELD_TYPE_SEQUENCE_ELEM_TYPE)) {
-            type.element = f.body;
-        }
-    }
-    return type;
-}
-
+/* TypeProto's oneof: the last member wins. */
 EPCTX_API epctx_value_view epctx_value_of(epctx_view view)
 {
     epctx_value_view value;
-    epctx_type_view type;
+    epctx_cursor it;
+    epctx_view type = epctx_view_none();
+    epctx_field f;
     memset(&value, 0, sizeof value);
     epctx__read_members(view, epctx__value_members, &value);
-    type = epctx_type_of(value.type);
     value.has_type = epctx_view_exists(value.type);
-    value.is_tensor = type.kind == EPCTX_TYPE_TENSOR;
+    it = epctx_view_fields(value.type, 0);
+    while (epctx_next_field(&it, &f)) {
+        if (epctx__is_choice(EPCTX_KIND_TYPE, f.number, f.wire)) {
+            value.is_tensor = f.number == EPCTX_FIELD_TYPE_TENSOR_TYPE;
+            type = f.body;
+        }
+    }
     if (value.is_tensor) {
-        value.elem_type = type.elem_type;
-        value.has_shape = type.has_shape;
-        value.shape = type.shape;
+        epctx__read_members(type, epctx__type_members, &value);
+        value.has_shape = epctx_view_exists(value.shape);
     }
     return value;
 }
@@ -6922,37 +6771,22 @@ EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b)
 static const uint32_t epctx__walk_roots[] = {EPCTX_FIELD_MODEL_GRAPH, EPCTX_FIELD_MODEL_FUNCTIONS,
                                              EPCTX_FIELD_MODEL_TRAINING_INFO};
 
-/* Goes into a message. */
-static void epctx__walk_enter(epctx_walk *walk)
-{
-    epctx_walk_level *level = &walk->levels[walk->count++];
-    level->kind = walk->kind;
-    level->view = walk->view;
-    level->depth = walk->depth;
-    level->fields = epctx_view_fields(walk->view, 0);
-    walk->entering = false;
-}
-
 EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind kind)
 {
     walk->kind = kind;
-    walk->around = EPCTX_KIND_NONE;
     walk->view = view;
-    walk->level = 0;
     walk->depth = 0;
     walk->in_function = kind == EPCTX_KIND_FUNCTION;
     walk->in_training = kind == EPCTX_KIND_TRAINING;
     walk->first = true;
     walk->entering = true;
     walk->root = 2;
-    walk->count = 0;
+    walk->level = 0;
 }
 
 EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model)
 {
     epctx_walk_below(walk, epctx__shown(model), EPCTX_KIND_MODEL);
-    epctx__walk_enter(walk);
-    walk->levels[0].fields.number = epctx__walk_roots[0];
     walk->root = 0;
     walk->first = false;
 }
@@ -6966,13 +6800,11 @@ static bool epctx__walk_find(epctx_walk *walk, epctx_walk_level *level)
                            UINT32_C(1) << EPCTX_KIND_TRAINING;
     epctx_field field;
     while (epctx_next_field(&level->fields, &field)) {
-        epctx_kind kind = field.wire == EPCTX_WIRE_LEN ? epctx__child_kind(level->kind, field.number)
-                                                       : EPCTX_KIND_NONE;
+        bool len = field.wire == EPCTX_WIRE_LEN;
+        epctx_kind kind = len ? epctx__child_kind(level->kind, field.number) : EPCTX_KIND_NONE;
         if ((given >> kind & 1) != 0) {
             walk->kind = kind;
-            walk->around = level->kind;
             walk->view = field.body;
-            walk->level = walk->count;
             walk->depth =
                 level->depth + (level->kind == EPCTX_KIND_ATTR && kind == EPCTX_KIND_GRAPH);
             if (level->kind == EPCTX_KIND_MODEL) {
@@ -6988,28 +6820,36 @@ static bool epctx__walk_find(epctx_walk *walk, epctx_walk_level *level)
 
 EPCTX_API bool epctx_walk_step(epctx_walk *walk)
 {
+    epctx_walk_level *level;
     if (walk->first) {
         walk->first = false;
         return true;
     }
-    if (walk->entering && EPCTX__ALWAYS(walk->count < EPCTX_WALK_LEVELS)) {
-        epctx__walk_enter(walk);
+    if (walk->entering && EPCTX__ALWAYS(walk->level < EPCTX_WALK_LEVELS)) {
+        level = &walk->levels[walk->level++];
+        level->kind = walk->kind;
+        level->view = walk->view;
+        level->depth = walk->depth;
+        level->fields = epctx_view_fields(walk->view, 0);
+        if (walk->kind == EPCTX_KIND_MODEL && walk->root == 0) {
+            level->fields.number = epctx__walk_roots[0];
+        }
+        walk->entering = false;
     }
-    while (walk->count > 0) {
-        epctx_walk_level *level = &walk->levels[walk->count - 1];
+    while (walk->level > 0) {
+        level = &walk->levels[walk->level - 1];
         if (epctx__walk_find(walk, level)) {
             return true;
         }
         if (level->kind == EPCTX_KIND_MODEL && walk->root < 2) {
             level->fields = epctx_view_fields(level->view, epctx__walk_roots[++walk->root]);
         } else {
-            walk->count--;
+            walk->level--;
         }
     }
     return false;
 }
 
-/* The next message of one kind as a view. */
 #define EPCTX__WALK(name, of, of_kind)                                                             \
     EPCTX_API bool epctx_walk_##name(epctx_walk *walk, epctx_##of##_view *out)                     \
     {                                                                                              \
@@ -7036,21 +6876,6 @@ EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node)
     return more;
 }
 
-EPCTX_API epctx_str epctx_walk_graph_name(const epctx_walk *walk)
-{
-    uint32_t i = walk->count;
-    while (i > 0) {
-        const epctx_walk_level *level = &walk->levels[--i];
-        if (level->kind == EPCTX_KIND_GRAPH) {
-            return epctx_graph_of(level->view).name;
-        }
-        if (level->kind == EPCTX_KIND_FUNCTION) {
-            return epctx_function_of(level->view).name;
-        }
-    }
-    return epctx_str_of(NULL);
-}
-
 #endif /* EPCTX_NO_WIRE */
 /* ================================================================================================
  * >>record
@@ -7067,20 +6892,18 @@ EPCTX_API size_t epctx_elem_size(int32_t elem_type)
 EPCTX_API const char *epctx_elem_name(int32_t elem_type)
 {
     static const char *const names[27] = {
-        "unknown",    "float32",   "uint8",    "int8",       "uint16",         "int16",
-        "int32",      "int64",     "string",   "bool",       "float16",        "float64",
-        "uint32",     "uint64",    "complex64", "complex128", "bfloat16",      "float8e4m3fn",
-        "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4", "int4",     "float4e2m1",
-        "float8e8m0", "uint2",     "int2"};
+        "unknown", "float32", "uint8", "int8", "uint16", "int16", "int32", "int64", "string",
+        "bool", "float16", "float64", "uint32", "uint64", "complex64", "complex128", "bfloat16",
+        "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4", "int4",
+        "float4e2m1", "float8e8m0", "uint2", "int2"};
     return elem_type > 0 && elem_type < 27 ? names[elem_type] : names[0];
 }
 
 EPCTX_API const char *epctx_attr_type_name(int32_t attr_type)
 {
     static const char *const names[15] = {
-        "UNDEFINED", "FLOAT",   "INT",    "STRING",        "TENSOR",         "GRAPH",      "FLOATS",
-        "INTS",      "STRINGS", "TENSORS", "GRAPHS",       "SPARSE_TENSOR",  "SPARSE_TENSORS",
-        "TYPE_PROTO", "TYPE_PROTOS"};
+        "UNDEFINED", "FLOAT", "INT", "STRING", "TENSOR", "GRAPH", "FLOATS", "INTS", "STRINGS",
+        "TENSORS", "GRAPHS", "SPARSE_TENSOR", "SPARSE_TENSORS", "TYPE_PROTO", "TYPE_PROTOS"};
     return attr_type >= 0 && attr_type < 15 ? names[attr_type] : "unknown";
 }
 
@@ -7147,35 +6970,25 @@ static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, ep
     return l;
 }
 
-static size_t epctx__scalar_count(epctx_cursor it, epctx_wire wire)
-{
-    uint64_t bits;
-    size_t count = 0;
-    while (epctx__next_scalar(&it, wire, &bits)) {
-        count++;
-    }
-    return count;
-}
-
-/* Lists are counted first. In a mapped file that somebody changes, the second pass may find
- * fewer. */
-#define EPCTX__LOAD_LIST(name, type, next, counted)                                                \
-    static epctx_status epctx__load_##name(const epctx__loader *l, epctx_cursor it,                \
-                                           const type **out, size_t *count)                        \
+/* Counted first. In a mapped file that somebody changes, the second pass may find fewer. */
+#define EPCTX__LOAD_LIST(name, type)                                                               \
+    static epctx_status epctx__load_##name##s(const epctx__loader *l, epctx_cursor it,             \
+                                              const type **out, size_t *count)                     \
     {                                                                                              \
-        type *items;                                                                               \
-        size_t n = 0;                                                                              \
-        *count = counted;                                                                          \
+        epctx_cursor again = it;                                                                   \
+        type *items, item;                                                                         \
+        size_t n;                                                                                  \
+        for (*count = 0; epctx_next_##name(&it, &item); ++*count) {                                \
+        }                                                                                          \
         EPCTX__NEW(items, type, *count, l->arena, l->error);                                       \
         *out = items;                                                                              \
-        while (n < *count && next(&it, &items[n])) {                                               \
-            n++;                                                                                   \
+        for (n = 0; n < *count && epctx_next_##name(&again, &items[n]); n++) {                     \
         }                                                                                          \
         return EPCTX_OK;                                                                           \
     }
-EPCTX__LOAD_LIST(strs, epctx_str, epctx_next_str, epctx_cursor_count(it))
-EPCTX__LOAD_LIST(ints, int64_t, epctx_next_int, epctx__scalar_count(it, EPCTX_WIRE_VARINT))
-EPCTX__LOAD_LIST(floats, float, epctx_next_float, epctx__scalar_count(it, EPCTX_WIRE_FIXED32))
+EPCTX__LOAD_LIST(str, epctx_str)
+EPCTX__LOAD_LIST(int, int64_t)
+EPCTX__LOAD_LIST(float, float)
 #undef EPCTX__LOAD_LIST
 
 /* -- record: tensors -- */
@@ -7193,8 +7006,7 @@ static epctx_status epctx__tensor_fault(const epctx__loader *l, const epctx_tens
 static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count)
 {
     int32_t i;
-    bool zero = false;
-    bool fits = true;
+    bool zero = false, fits = true;
     *count = 1;
     for (i = 0; i < rank; i++) {
         if (dims[i] < 0) {
@@ -7207,8 +7019,8 @@ static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count)
     return fits || zero;
 }
 
-/* Typed fields -> packed little-endian bytes. Which one holds the elements, and in what: onnx.proto,
- * comments at TensorProto. A complex number is two of them. */
+/* Typed fields (onnx.proto, comments at TensorProto) -> packed little-endian bytes. A complex number
+ * is two of them. */
 static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, epctx_tensor *tensor,
                                       size_t need)
 {
@@ -7245,9 +7057,7 @@ static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx
                                      epctx__file **out, epctx_error *error)
 {
     char path[EPCTX_PATH_MAX];
-    epctx__file *file;
-    epctx__file **entry;
-    epctx_status status;
+    epctx__file *file, **entry;
     uint32_t at;
     model->io = epctx_model_io(model); /* closing gives the file back */
     EPCTX__TRY(epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path,
@@ -7267,18 +7077,13 @@ static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx
     }
     EPCTX__TRY(epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL,
                               error));
-    status = epctx__map_set(&model->file_paths, epctx_str_of(file->path), at, error);
-    if (status != EPCTX_OK) {
-        model->io->unmap_fn(model->io->user, &file->mapping);
-        return status;
-    }
     *entry = file;
     file->name = name;
-    file->next = model->files;
+    file->next = model->files; /* closing unmaps it, whatever comes now */
     model->files = file;
     model->external_there += file->mapping.size;
     *out = file;
-    return EPCTX_OK;
+    return epctx__map_set(&model->file_paths, epctx_str_of(file->path), at, error);
 }
 
 EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder, epctx_str name,
@@ -7292,12 +7097,10 @@ EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder
     return EPCTX_OK;
 }
 
-/* Many tensors may name the same bytes of a file. Weights are shared now and then; who reads all
- * tensors is to be done in the time that the files take, not that time for each tensor. */
+/* Tensors may share the bytes of a file; reading all must not take the file's time for each. */
 #define EPCTX__EXTERNAL_TIMES 16u
 #define EPCTX__EXTERNAL_FREE  (UINT64_C(1) << 30)
 
-/* Gives the tensor its data in a file. */
 static epctx_status epctx__load_external(const epctx__loader *l, const epctx_tensor_view *view,
                                          epctx_tensor *tensor, epctx__file **file)
 {
@@ -7428,9 +7231,8 @@ EPCTX__APART static void epctx__digest_packed(const epctx_field *field, uint32_t
     }
 }
 
-/* Adds what a tensor has in a file. Ranges that overlap could have a file read again and again: when
- * more was asked for than it has, the whole file counts. Apart, as above: the stack of what calls
- * itself. */
+/* Adds what a tensor has in a file. Ranges may overlap: when more was asked for than the file has, the
+ * whole file counts. */
 EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_view message,
                                                         uint64_t *sum)
 {
@@ -7446,16 +7248,22 @@ EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_
     if (tensor.size <= file->mapping.size - file->hashed) {
         file->hashed += tensor.size;
         *sum += epctx_hash(tensor.data, tensor.size, 0);
-        return EPCTX_OK;
+    } else {
+        file->whole = file->whole != 0 ? file->whole
+                                       : epctx_hash(file->mapping.data, file->mapping.size, 1);
+        *sum += file->whole;
     }
-    if (file->whole == 0) {
-        file->whole = epctx_hash(file->mapping.data, file->mapping.size, 1);
-    }
-    *sum += file->whole;
     return EPCTX_OK;
 }
 
-/* Never 0. Recursion: messages in messages, which open bounds. */
+/* Goes on with a hash that is never 0. */
+static void epctx__rest_add(uint64_t *rest, uint64_t digest)
+{
+    *rest = epctx__hash_number(*rest, digest);
+    *rest = *rest != 0 ? *rest : 1;
+}
+
+/* Recursion: messages in messages, which open bounds. */
 static epctx_status epctx__digest(epctx__loader *l, epctx_kind type, epctx_view message,
                                   uint64_t *out)
 {
@@ -7480,16 +7288,9 @@ static epctx_status epctx__digest(epctx__loader *l, epctx_kind type, epctx_view 
     if (type == EPCTX_KIND_TENSOR) {
         EPCTX__TRY(epctx__digest_external(l, message, &sum));
     }
-    sum = epctx__hash_number(0, sum);
-    *out = sum != 0 ? sum : 1;
+    *out = 0;
+    epctx__rest_add(out, sum);
     return EPCTX_OK;
-}
-
-/* Adds what an attribute or a call stands for to the hash of the rest. */
-static void epctx__rest_add(uint64_t *rest, uint64_t digest)
-{
-    *rest = epctx__hash_number(*rest, digest);
-    *rest = *rest != 0 ? *rest : 1;
 }
 
 /* What bodies and calls mean depends on the model's functions and opset imports. */
@@ -7499,12 +7300,11 @@ static epctx_status epctx__rest_around(epctx__loader *l, epctx_node *node)
     epctx_field field;
     uint64_t sum = 1;
     while (l->around == 0 && epctx_next_field(&it, &field)) {
-        uint32_t kind = field.wire == EPCTX_WIRE_LEN
-                            ? epctx__field_kind(EPCTX_KIND_MODEL, field.number)
-                            : 0;
+        epctx_kind kind = epctx__child_kind(EPCTX_KIND_MODEL, field.number);
         uint64_t value;
-        if (kind == EPCTX_KIND_OPSET || kind == EPCTX_KIND_FUNCTION) {
-            EPCTX__TRY(epctx__digest(l, (epctx_kind)kind, field.body, &value));
+        if (field.wire == EPCTX_WIRE_LEN &&
+            (kind == EPCTX_KIND_OPSET || kind == EPCTX_KIND_FUNCTION)) {
+            EPCTX__TRY(epctx__digest(l, kind, field.body, &value));
             sum += value;
         }
     }
@@ -7518,12 +7318,11 @@ static epctx_status epctx__rest_around(epctx__loader *l, epctx_node *node)
 /* -- record: nodes -- */
 
 /* The members of an attribute that hold its value; without one it goes into the node's rest. */
-static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *view, epctx_node *node,
-                                     epctx_attr *out)
+static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *view,
+                                     epctx_node *node, epctx_attr *out)
 {
     epctx_tensor *tensor;
     uint64_t digest;
-    memset(out, 0, sizeof *out);
     out->name = view->name;
     out->type = (epctx_attr_type)view->type; /* 0 to 14, as attr views are read */
     out->i = view->i;
@@ -7590,7 +7389,6 @@ typedef struct epctx__capturing {
     epctx_list found; /* of epctx_str */
 } epctx__capturing;
 
-/* A body reads this name. */
 static epctx_status epctx__capture_name(epctx__capturing *c, epctx_str name)
 {
     const epctx__scope *scope = c->scope;
@@ -7609,8 +7407,7 @@ static epctx_status epctx__capture_name(epctx__capturing *c, epctx_str name)
     return EPCTX_OK;
 }
 
-/* What a body defines: inputs, initializers and node outputs. Its outputs may hand an outer value
- * straight through. */
+/* What a body defines; its outputs may hand an outer value straight through. */
 static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *walk)
 {
     epctx_cursor it = epctx_view_fields(walk->view, 0);
@@ -7629,7 +7426,7 @@ static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *
         epctx_str name = f.number == EPCTX_FIELD_GRAPH_INPUT         ? epctx_value_of(f.body).name
                          : f.number == EPCTX_FIELD_GRAPH_INITIALIZER ? epctx_tensor_of(f.body).name
                          : f.number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER
-                             ? epctx_sparse_of(f.body).values.name
+                             ? epctx_tensor_of(epctx__last_view(f.body, EPCTX_FIELD_SPARSE_VALUES)).name
                              : epctx_str_of(NULL);
         if (name.size > 0) {
             EPCTX__TRY(epctx__map_set(&scope->names, name, 1, c->error));
@@ -7674,22 +7471,6 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
     *out = (const epctx_str *)c.found.items;
     *count = c.found.count;
     return EPCTX_OK;
-}
-
-static epctx_status epctx__load_node(epctx__loader *l, const epctx_node_view *view, epctx_node *out)
-{
-    uint32_t domain;
-    out->name = view->name;
-    out->op_type = view->op_type;
-    out->domain = epctx__plain_domain(view->domain);
-    domain = epctx_map_get(&l->domains, out->domain);
-    out->version = domain != EPCTX_MAP_NONE ? l->versions[domain] : 0;
-    EPCTX__TRY(epctx__load_strs(l, epctx_node_inputs(view), &out->inputs, &out->input_count));
-    EPCTX__TRY(epctx__load_strs(l, epctx_node_outputs(view), &out->outputs, &out->output_count));
-    EPCTX__TRY(epctx__load_attrs(l, view, out));
-    EPCTX__TRY(epctx_node_captures(view->view, l->arena, &out->captures, &out->capture_count,
-                                   l->error));
-    return epctx__has(&l->functions, view->op_type) ? epctx__rest_around(l, out) : EPCTX_OK;
 }
 
 /* -- record: the graph -- */
@@ -7738,58 +7519,71 @@ static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view 
     epctx_map overridable;
     epctx_value_view value;
     epctx_view body;
-    epctx_tensor *tensors;
-    EPCTX__NEW(tensors, epctx_tensor, most, l->arena, l->error);
-    out->initializers = tensors;
+    epctx_tensor *tensor;
+    EPCTX__NEW(tensor, epctx_tensor, most, l->arena, l->error);
+    out->initializers = tensor;
     epctx_map_init(&overridable, l->arena);
     while (l->ir_version >= 4 && epctx_next_value(&inputs, &value)) {
         EPCTX__TRY(epctx__map_set(&overridable, value.name, 1, l->error));
     }
     while (out->initializer_count < most && epctx_next_view(&it, &body)) {
-        epctx_tensor *tensor = &tensors[out->initializer_count];
         EPCTX__TRY(epctx__load_tensor(l, body, tensor));
         /* What the application may replace is an input, no constant. */
         if (!epctx__has(&overridable, tensor->name)) {
-            EPCTX__TRY(epctx__map_set(&l->initializers, tensor->name, 1, l->error));
+            EPCTX__TRY(epctx__map_set(&l->initializers, tensor++->name, 1, l->error));
             out->initializer_count++;
         }
     }
     return EPCTX_OK;
 }
 
-/* What nodes may call, and the versions that they look up: both may be many. Of a domain imported
- * twice the last counts. */
+/* What nodes look up. Of a domain imported twice the last counts. */
 static epctx_status epctx__load_imports(epctx__loader *l)
 {
     epctx_cursor opsets = epctx_model_opsets(l->model);
     epctx_cursor functions = epctx_model_functions(l->model);
     size_t most = epctx_cursor_count(opsets);
     epctx_opset opset;
-    epctx_function_view function;
+    epctx_view function;
     size_t count;
     EPCTX__NEW(l->versions, int64_t, most, l->arena, l->error);
     for (count = 0; count < most && epctx_next_opset(&opsets, &opset); count++) {
         l->versions[count] = opset.version;
         EPCTX__TRY(epctx__map_set(&l->domains, epctx__plain_domain(opset.domain), count, l->error));
     }
-    while (epctx_next_function(&functions, &function)) {
-        EPCTX__TRY(epctx__map_set(&l->functions, function.name, 1, l->error));
+    while (epctx_next_view(&functions, &function)) {
+        epctx_str name = epctx_view_str(epctx__last_view(function, EPCTX_FIELD_FUNCTION_NAME));
+        EPCTX__TRY(epctx__map_set(&l->functions, name, 1, l->error));
     }
     return EPCTX_OK;
 }
 
-static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view view, epctx_graph *out)
+static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view graph, epctx_graph *out)
 {
-    epctx_cursor it = epctx_graph_nodes(view);
+    epctx_cursor it = epctx_graph_nodes(graph);
     size_t most = epctx_cursor_count(it);
-    epctx_node_view node;
-    epctx_node *nodes;
-    EPCTX__NEW(nodes, epctx_node, most, l->arena, l->error);
-    out->nodes = nodes;
-    while (out->node_count < most && epctx_next_node(&it, &node)) {
-        nodes[out->node_count].id = (uint32_t)out->node_count;
-        EPCTX__TRY(epctx__load_node(l, &node, &nodes[out->node_count]));
-        out->node_count++;
+    epctx_node_view view;
+    epctx_node *node;
+    EPCTX__NEW(node, epctx_node, most, l->arena, l->error);
+    out->nodes = node;
+    for (; out->node_count < most && epctx_next_node(&it, &view); node++) {
+        uint32_t domain;
+        node->id = (uint32_t)out->node_count++;
+        node->name = view.name;
+        node->op_type = view.op_type;
+        node->domain = epctx__plain_domain(view.domain);
+        domain = epctx_map_get(&l->domains, node->domain);
+        node->version = domain != EPCTX_MAP_NONE ? l->versions[domain] : 0;
+        EPCTX__TRY(epctx__load_strs(l, epctx_node_inputs(&view), &node->inputs,
+                                    &node->input_count));
+        EPCTX__TRY(epctx__load_strs(l, epctx_node_outputs(&view), &node->outputs,
+                                    &node->output_count));
+        EPCTX__TRY(epctx__load_attrs(l, &view, node));
+        EPCTX__TRY(epctx_node_captures(view.view, l->arena, &node->captures, &node->capture_count,
+                                       l->error));
+        if (epctx__has(&l->functions, view.op_type)) {
+            EPCTX__TRY(epctx__rest_around(l, node));
+        }
     }
     return EPCTX_OK;
 }
@@ -7807,10 +7601,9 @@ typedef struct epctx__edges {
 /* A heap of units, smallest key on top. */
 static void epctx__heap_push(uint32_t *heap, size_t *count, uint32_t unit, const uint32_t *key)
 {
-    size_t at = (*count)++;
-    while (at > 0 && key[heap[(at - 1) / 2]] > key[unit]) {
+    size_t at;
+    for (at = (*count)++; at > 0 && key[heap[(at - 1) / 2]] > key[unit]; at = (at - 1) / 2) {
         heap[at] = heap[(at - 1) / 2];
-        at = (at - 1) / 2;
     }
     heap[at] = unit;
 }
@@ -7819,13 +7612,10 @@ static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *k
 {
     uint32_t top = heap[0];
     uint32_t last = heap[--*count];
-    size_t at = 0;
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child + 1 < *count && key[heap[child + 1]] < key[heap[child]]) {
-            child++;
-        }
-        if (child >= *count || key[heap[child]] >= key[last]) {
+    size_t at = 0, child;
+    for (child = 1; child < *count; child = 2 * at + 1) {
+        child += child + 1 < *count && key[heap[child + 1]] < key[heap[child]];
+        if (key[heap[child]] >= key[last]) {
             break;
         }
         heap[at] = heap[child];
@@ -7835,17 +7625,15 @@ static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *k
     return top;
 }
 
-/* Units in an order where each stands behind those it waits for, by key where that leaves a choice.
- * A unit with key EPCTX__NO_UNIT does not exist. `count` falls short of the units that exist when
- * there is a cycle. */
+/* Units behind those they wait for, by key where that leaves a choice. One with key EPCTX__NO_UNIT
+ * does not exist. In a cycle `count` falls short. */
 static epctx_status epctx__sort_units(epctx_arena *arena, epctx_error *error, const uint32_t *key,
                                       size_t units, const epctx__edges *edges,
                                       uint32_t *sequence, size_t *count)
 {
     uint32_t *missing, *heap;
     size_t *first, *next; /* 1 + edge, or 0 */
-    size_t heaped = 0;
-    size_t i;
+    size_t heaped = 0, i;
     *count = 0;
     EPCTX__NEW(missing, uint32_t, units, arena, error);
     EPCTX__NEW(heap, uint32_t, units, arena, error);
@@ -7879,8 +7667,7 @@ static epctx_status epctx__node_edges(epctx__loader *l, const epctx_graph *graph
                                       epctx__edges *edges, bool *sorted)
 {
     epctx_map producers;
-    size_t most = 0;
-    size_t i, k;
+    size_t most = 0, i, k;
     epctx_map_init(&producers, l->arena);
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
@@ -7914,11 +7701,9 @@ static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
 {
     epctx__edges edges;
     epctx_node *nodes;
-    uint32_t *sequence;
-    uint32_t *key;
-    size_t count = 0;
-    size_t i;
-    bool sorted;
+    uint32_t *sequence, *key;
+    size_t count = 0, i;
+    bool sorted = false;
     EPCTX__TRY(epctx__node_edges(l, graph, &edges, &sorted));
     if (sorted) {
         return EPCTX_OK;
@@ -8124,67 +7909,60 @@ static const epctx_profile epctx__profiles[] = {
      * since PR 24461; no dynamic shapes (EP page); embedded with several partitions cannot be loaded
      * (issue 31977); inputs and outputs are matched by name (qnn/builder/qnn_model.cc). Genuine:
      * test data qnn_ctx of ORT 1.18. */
-    {"qnn", {"QNNExecutionProvider", "QNN"},
-     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_IO_NAMES | EPCTX_QNN_COMPAT,
-     EPCTX_KEY_NODE_NAME, EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
+    {"qnn", {"QNNExecutionProvider", "QNN"}, EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES |
+     EPCTX_EMBED_ONE | EPCTX_IO_NAMES | EPCTX_QNN_COMPAT, EPCTX_KEY_NODE_NAME, 0, "{stem}_qnn.bin",
      {"qnn_op_trace.json", "*_schematic.bin"}},
     /* QNNP 2026-03 to EP 2.3.0, onnx_ctx_model_helper.cc and docs: as qnn, also QAIRTExport (Olive's
      * wrapper); any ".." in a path is refused; a DLC may take the place of the binary, with tmp*.json
      * beside it. */
-    {"qnn_plugin", {"QNNExecutionProvider", "QNN", "QAIRTExport"},
-     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_NO_DOTS | EPCTX_IO_NAMES |
-         EPCTX_QNN_COMPAT,
-     EPCTX_KEY_NODE_NAME, EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
+    {"qnn_plugin", {"QNNExecutionProvider", "QNN", "QAIRTExport"}, EPCTX_ANY_CASE |
+     EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_NO_DOTS | EPCTX_IO_NAMES | EPCTX_QNN_COMPAT,
+     EPCTX_KEY_NODE_NAME, 0, "{stem}_qnn.bin",
      {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json"}},
     /* ORT 1.30-dev openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context
      * must be stored; embed modes do not mix; all nodes name one container, or the first embeds it
      * and the rest store an empty string. Inputs and outputs are matched by name
      * (openvino/backends/basic_backend.h). Genuine: mul_1_ep_ctx_ovir.onnx (OpenVINO 2025.2). */
-    {"openvino", {"OpenVINOExecutionProvider"},
-     EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME | EPCTX_XML_PAIR, EPCTX_KEY_PARTITION,
-     EPCTX_PAYLOAD_SHARED, EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
+    {"openvino", {"OpenVINOExecutionProvider"}, EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME |
+     EPCTX_XML_PAIR, EPCTX_KEY_PARTITION, EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT),
      "{stem}_OpenVINOExecutionProvider.bin", {NULL}},
     /* ORT 1.30-dev tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing
      * source is taken; embed mode and path come from provider options of its own. The engine's
      * tensors are matched by name; one that is not found gets input 0
      * (tensorrt_execution_provider.cc). */
-    {"tensorrt", {"TensorrtExecutionProvider"},
-     EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES | EPCTX_STRIPPED_ENGINE, EPCTX_KEY_NONE,
-     EPCTX_PAYLOAD_EACH, 0, 0, "*.engine", {NULL}},
+    {"tensorrt", {"TensorrtExecutionProvider"}, EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES |
+     EPCTX_STRIPPED_ENGINE | EPCTX_EACH_CONTEXT, EPCTX_KEY_NONE, 0, "*.engine", {NULL}},
     /* ORT 1.30-dev nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc:
      * main_context 0 on every node although each has its own engine; embedded unless told otherwise;
      * tensors are matched as in tensorrt. */
-    {"nv_tensorrt_rtx", {"NvTensorRTRTXExecutionProvider"},
-     EPCTX_NO_SOURCE | EPCTX_SECONDARY_CONTEXT | EPCTX_IO_NAMES, EPCTX_KEY_NONE,
-     EPCTX_PAYLOAD_EACH, 0, 1, "*.engine", {NULL}},
+    {"nv_tensorrt_rtx", {"NvTensorRTRTXExecutionProvider"}, EPCTX_NO_SOURCE |
+     EPCTX_SECONDARY_CONTEXT | EPCTX_IO_NAMES | EPCTX_EACH_CONTEXT | EPCTX_EMBEDS, EPCTX_KEY_NONE,
+     0, "*.engine", {NULL}},
     /* onnxruntime/onnxruntime-ep-amdgpu 2026-08 src/migraphx/mgx_ep_ctx.cc: one .mxr for each node;
      * the first node without source is taken; dynamic shapes and contexts exclude each other; the
      * program's parameters are matched by name. */
-    {"migraphx", {"MIGraphXExecutionProvider"},
-     EPCTX_NO_SOURCE | EPCTX_STATIC_SHAPES | EPCTX_IO_NAMES, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0,
-     0, "*.mxr", {NULL}},
+    {"migraphx", {"MIGraphXExecutionProvider"}, EPCTX_NO_SOURCE | EPCTX_STATIC_SHAPES |
+     EPCTX_IO_NAMES | EPCTX_EACH_CONTEXT, EPCTX_KEY_NONE, 0, "*.mxr", {NULL}},
     /* ORT 1.18 vitisai (PR 20926) asserts that the three attributes are stored; the rest from the
      * open MorphiZen EP (ROCm/hip-ep 2026-08): one main node, embedded unless told otherwise. */
-    {"vitisai", {"VitisAIExecutionProvider", "MorphiZenExecutionProvider"}, EPCTX_ONE_MAIN,
-     EPCTX_KEY_NONE, EPCTX_PAYLOAD_SHARED,
-     EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE), 1,
-     "{file}_MORPHIZEN.bin", {NULL}},
+    {"vitisai", {"VitisAIExecutionProvider", "MorphiZenExecutionProvider"}, EPCTX_ONE_MAIN |
+     EPCTX_EMBEDS, EPCTX_KEY_NONE, EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT) |
+     EPCTX__BIT(SOURCE), "{file}_MORPHIZEN.bin", {NULL}},
     /* IBM/onnxruntime-ep-telum 2026-08: always embedded, a text payload for each node, source is the
      * EP's own name. */
-    {"telum", {"TelumPluginExecutionProvider", "telum"}, EPCTX_ONLY_EMBEDDED, EPCTX_KEY_NONE,
-     EPCTX_PAYLOAD_EACH, EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE), 1, "", {NULL}},
+    {"telum", {"TelumPluginExecutionProvider", "telum"}, EPCTX_ONLY_EMBEDDED | EPCTX_EACH_CONTEXT |
+     EPCTX_EMBEDS, EPCTX_KEY_NONE, EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE), "", {NULL}},
     /* ORT test/autoep/library/example_plugin_ep/ep.cc: source is the registration name; loading is
      * not implemented. Genuine: written by ORT 1.30.0 through that EP. */
-    {"example", {"example_ep"}, EPCTX_OWN_SOURCE, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH,
-     EPCTX__BIT(SOURCE), 0, "*.ctx", {NULL}},
+    {"example", {"example_ep"}, EPCTX_OWN_SOURCE | EPCTX_EACH_CONTEXT, EPCTX_KEY_NONE,
+     EPCTX__BIT(SOURCE), "*.ctx", {NULL}},
     /* epctx_npu.h */
     {"npu", {"EpctxNpuExecutionProvider"}, EPCTX_STATIC_SHAPES, EPCTX_KEY_PARTITION,
-     EPCTX_PAYLOAD_SHARED,
-     EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(SOURCE) | EPCTX__BIT(PARTITION_NAME), 0,
-     "{model}_npu.bin", {NULL}},
+     EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(SOURCE) | EPCTX__BIT(PARTITION_NAME), "{model}_npu.bin",
+     {NULL}},
     /* ORT docs/execution-providers/EP-Context-Design */
-    {"generic", {NULL}, EPCTX_OWN_SOURCE | EPCTX_NO_SOURCE | EPCTX_ANY_EP, EPCTX_KEY_NONE,
-     EPCTX_PAYLOAD_SHARED, 0, 0, "{model}_*.bin", {NULL}},
+    {"generic", {NULL}, EPCTX_OWN_SOURCE | EPCTX_NO_SOURCE | EPCTX_ANY_EP, EPCTX_KEY_NONE, 0,
+     "{model}_*.bin", {NULL}},
 };
 
 #define EPCTX__PROFILE_COUNT (sizeof epctx__profiles / sizeof epctx__profiles[0])
@@ -8223,7 +8001,8 @@ static bool epctx__takes_source(const epctx_profile *profile, epctx_str source, 
 EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source)
 {
     size_t i = 0;
-    while (i < EPCTX__PROFILE_COUNT - 1 && !epctx__takes_source(&epctx__profiles[i], source, true)) {
+    while (i < EPCTX__PROFILE_COUNT - 1 &&
+           !epctx__takes_source(&epctx__profiles[i], source, true)) {
         i++;
     }
     return &epctx__profiles[i];
@@ -8300,7 +8079,7 @@ static void epctx__star_name(epctx_text *text, const epctx_profile *profile,
     static const char tail[] = "executionprovider";
     epctx_str name = node->source;
     epctx_str end = name;
-    if (profile->payload == EPCTX_PAYLOAD_EACH) {
+    if ((profile->traits & EPCTX_EACH_CONTEXT) != 0) {
         name = node->partition_name.size > 0 ? node->partition_name : node->name;
         epctx__plain_name(text, name.size > 0 ? name : epctx_str_of("context"), false);
         return;
@@ -9652,7 +9431,7 @@ EPCTX_API const char *epctx_option_text(const epctx_options *options, epctx_opti
     }
     /* One binary for several models cannot be inside of one of them. */
     if (option == EPCTX_OPTION_CONTEXT_EMBED_MODE && options != NULL && options->profile != NULL &&
-        options->profile->embed_default != 0 &&
+        (options->profile->traits & EPCTX_EMBEDS) != 0 &&
         !epctx_option_on(options, EPCTX_OPTION_SHARE_EP_CONTEXTS)) {
         return "1";
     }
@@ -12924,8 +12703,8 @@ static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view
     n->view = view->view;
     n->chosen = c->opts.node == NULL || epctx_str_is(n->node.name, c->opts.node);
     if (epctx_node_attr_str(view, "ep_dlc_context").size == 0) {
-        n->owner = n->node.main_context == 1 || ep->profile->payload == EPCTX_PAYLOAD_EACH ||
-                   (ep->profile->traits & EPCTX_SECONDARY_CONTEXT) != 0;
+        n->owner = n->node.main_context == 1 ||
+                   (ep->profile->traits & (EPCTX_EACH_CONTEXT | EPCTX_SECONDARY_CONTEXT)) != 0;
         n->secondary = !n->owner && n->node.ep_cache_context.size == 0;
     }
     ep->owners[n->node.embed_mode] += n->owner;
@@ -15848,14 +15627,13 @@ static epctx_status epctx__rewrite_fields(epctx__rewrite *w)
         const uint32_t number = fields[i].number;
         epctx_slot *slot = epctx__live(w->g->model->graph->message->first, number);
         for (; slot != NULL; slot = epctx__live(slot->next, number)) {
-            epctx_annotation_view annotation;
+            epctx_view annotation;
             epctx_str name = epctx_str_of(NULL);
             epctx_view named;
             epctx_pair pair;
             epctx_cursor it;
-            memset(&annotation, 0, sizeof annotation);
-            annotation.view = epctx__slot_view(slot);
-            named = annotation.view;
+            annotation = epctx__slot_view(slot);
+            named = annotation;
             it = epctx_view_fields(named, EPCTX_FIELD_SPARSE_VALUES);
             if (number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER && !epctx_next_view(&it, &named)) {
                 continue; /* it would have the name of its values */
@@ -15868,7 +15646,8 @@ static epctx_status epctx__rewrite_fields(epctx__rewrite *w)
             } else if (number == EPCTX_FIELD_GRAPH_VALUE_INFO) {
                 EPCTX__TRY(epctx__mark(w, name, EPCTX__TYPED));
             } else if (number == EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION) {
-                it = epctx_annotation_pairs(&annotation);
+                it = epctx_view_fields(annotation,
+                                       EPCTX_FIELD_ANNOTATION_QUANT_PARAMETER_TENSOR_NAMES);
                 while (epctx_next_pair(&it, &pair)) {
                     EPCTX__TRY(epctx__mark(w, pair.value, EPCTX__USED));
                 }
@@ -16052,7 +15831,7 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
     g->model->external_asked = 0;
     epctx_walk_begin(&walk, g->model);
     while (epctx_walk_tensor(&walk, &tensor) && !walk.in_training) {
-        EPCTX__TRY(epctx__settle_tensor(g, &tensor, walk.around == EPCTX_KIND_GRAPH));
+        EPCTX__TRY(epctx__settle_tensor(g, &tensor, walk.levels[walk.level - 1].kind == EPCTX_KIND_GRAPH));
     }
     if (g->aside.size == 0) {
         g->report->initializers_path[0] = '\0'; /* nothing to put there */
@@ -17603,7 +17382,7 @@ static bool epctx__load_has_own(const epctx__loading *l, const epctx_epnode *nod
         return true;
     }
     return profile != NULL && node->ep_cache_context.size > 0 &&
-           (profile->payload == EPCTX_PAYLOAD_EACH ||
+           ((profile->traits & EPCTX_EACH_CONTEXT) != 0 ||
             (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0);
 }
 

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "epctx.h"
+#include "examples/epctx/ops/views.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

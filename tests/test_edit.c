@@ -1,6 +1,7 @@
 /* >>edit: changes, undoing them, and writing. */
 #define _POSIX_C_SOURCE 200809L
 #include "examples/epctx/ops/dims.h"
+#include "examples/epctx/ops/views.h"
 #include "examples/epctx/ops/rename.h"
 
 #include "build.h"

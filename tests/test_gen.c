@@ -4,6 +4,7 @@
 #include "examples/epctx/ops/merge.h"
 #include "examples/epctx/ops/rename.h"
 #include "examples/epctx/ops/split.h"
+#include "examples/epctx/ops/views.h"
 #include "examples/epctx/ops/wrap.h"
 #include "fake.h"
 #include "flaky.h"

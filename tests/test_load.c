@@ -848,11 +848,11 @@ TEST(own_contexts)
     CHECK_INT(f.loads, 1);
     opts.profile = &each;
     each.key = EPCTX_KEY_PARTITION;
-    each.payload = EPCTX_PAYLOAD_EACH;
+    each.traits |= EPCTX_EACH_CONTEXT;
     CHECK_OK(load_bytes(&model, &f, &opts, &bound, &error), error);
     CHECK_UINT(bound, 2);
     CHECK_INT(f.loads, 3);
-    each.payload = epctx_profile_find(epctx_str_of("generic"))->payload;
+    each.traits &= ~EPCTX_EACH_CONTEXT;
     each.traits |= EPCTX_SECONDARY_CONTEXT;
     CHECK_OK(load_bytes(&model, &f, &opts, &bound, &error), error);
     CHECK_INT(f.loads, 5);

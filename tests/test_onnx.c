@@ -3,6 +3,7 @@
 
 #include "examples/epctx/ops/ops.h"
 #include "build.h"
+#include "examples/epctx/ops/views.h"
 #include "rich.h"
 #include "temp.h"
 #include "test.h"

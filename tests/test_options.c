@@ -417,7 +417,7 @@ TEST(profile_defaults)
 {
     epctx_profile embeds = *epctx_profile_find(epctx_str_of("generic"));
     session s = begin();
-    embeds.embed_default = 1;
+    embeds.traits |= EPCTX_EMBEDS;
     s.options.profile = &embeds;
     CHECK_TRUE(epctx_option_on(&s.options, EPCTX_OPTION_CONTEXT_EMBED_MODE));
     CHECK_TRUE(!epctx_option_given(&s.options, EPCTX_OPTION_CONTEXT_EMBED_MODE));
@@ -698,7 +698,7 @@ TEST(unchecked_values)
     CHECK_INT(epctx_option_no_nodes(&s.options), EPCTX_NO_NODES_ERROR);
     s.options.values[EPCTX_OPTION_OPTIMIZED_MODEL_SIZE] = "many";
     CHECK_UINT(epctx_option_number(&s.options, EPCTX_OPTION_OPTIMIZED_MODEL_SIZE), 0);
-    plain.embed_default = 0;
+    plain.traits &= ~EPCTX_EMBEDS;
     s.options.profile = &plain;
     CHECK_TRUE(!epctx_option_on(&s.options, EPCTX_OPTION_CONTEXT_EMBED_MODE));
     end(&s);

@@ -2,6 +2,7 @@
  * refusal leaves the model as it was. What the parts compute is judged in test_combine.sh. */
 #define _XOPEN_SOURCE 700
 #include "combine.h"
+#include "examples/epctx/ops/views.h"
 
 TEST(split)
 {

@@ -1,5 +1,6 @@
 /* epctx rename: other names for values or nodes. */
 #include "ops/rename.h"
+#include "ops/views.h"
 #include "output.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 /* Gathers what `epctx info` prints. */
+#include "ops/views.h"
 #include "report.h"
 
 #include <stdlib.h>
@@ -135,6 +136,18 @@ static epctx_status add_part(report *out, const epctx_node_view *node, epctx_str
     return EPCTX_OK;
 }
 
+/* Name of the innermost graph or function around a node. */
+static epctx_str graph_name(const epctx_walk *walk)
+{
+    uint32_t i = walk->level;
+    while (i > 0) {
+        const epctx_walk_level *level = &walk->levels[--i];
+        if (level->kind == EPCTX_KIND_GRAPH) return epctx_graph_of(level->view).name;
+        if (level->kind == EPCTX_KIND_FUNCTION) return epctx_function_of(level->view).name;
+    }
+    return epctx_str_of(NULL);
+}
+
 static epctx_status add_nodes(report *out, epctx_error *error)
 {
     epctx_walk walk;
@@ -146,8 +159,7 @@ static epctx_status add_nodes(report *out, epctx_error *error)
         bool inside = walk.depth > 0 || walk.in_function || walk.in_training;
         epctx_status status = EPCTX_OK;
         if (epctx_node_is_epnode(&node))
-            status = add_part(out, &node,
-                              inside ? epctx_walk_graph_name(&walk) : epctx_str_of(""), error);
+            status = add_part(out, &node, inside ? graph_name(&walk) : epctx_str_of(""), error);
         else if (inside)
             out->inner_nodes++;
         else

@@ -3,6 +3,7 @@
 #define EPCTX_CLI_VALUES_H
 
 #include "cli.h"
+#include "ops/views.h"
 
 /* A checksum of a stream of bytes. The first VALUES_KEPT of them stay in `block` to the end. */
 typedef struct value_sum {

@@ -229,7 +229,7 @@ static void lint_context(linter *l, lint_judged *judged)
     const epctx_epnode *node = &judged->node;
     const epctx_profile *profile = judged->profile;
     epctx_str context = node->ep_cache_context;
-    bool each = profile->payload == EPCTX_PAYLOAD_EACH;
+    bool each = (profile->traits & EPCTX_EACH_CONTEXT) != 0;
     bool needs = node->main_context == 1 || each;
     bool dlc = epctx_node_attr_str(&judged->view, "ep_dlc_context").size > 0;
     int id;
@@ -433,7 +433,7 @@ static epctx_status lint_party_node(linter *l, lint_party *party, size_t i)
     const epctx_epnode *node = &judged->node;
     const epctx_profile *profile = party->profile;
     OPS_TRY(lint_key(l, party, i));
-    if (node->main_context == 1 || profile->payload != EPCTX_PAYLOAD_SHARED ||
+    if (node->main_context == 1 || (profile->traits & EPCTX_EACH_CONTEXT) != 0 ||
         (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0) {
         return EPCTX_OK;
     }

@@ -491,7 +491,7 @@ static bool by_partition(const epctx_node_view *node, epctx_epnode *ep)
 {
     const epctx_profile *profile = profile_of(node);
     return epctx_node_is_epnode(node) && profile->key == EPCTX_KEY_PARTITION &&
-           profile->payload == EPCTX_PAYLOAD_SHARED &&
+           (profile->traits & EPCTX_EACH_CONTEXT) == 0 &&
            epctx_epnode_read(node, ep, NULL) == EPCTX_OK;
 }
 

@@ -1,5 +1,6 @@
 /* ops.h - what the operations of this folder have in common. They change whole models and use the
- * public API of epctx.h only: to take one into a program, copy its two files and this one.
+ * public API of epctx.h only: to take one into a program, copy its two files, this one
+ * and views.h.
  *
  * An operation edits an open model and tells what it did and which files must stand beside the
  * result; nothing is written (epctx_write_group does that). One that fails leaves the model as it
@@ -8,6 +9,7 @@
 #define EPCTX_OPS_H
 
 #include "epctx.h"
+#include "views.h"
 
 #include <stdarg.h>
 #include <string.h>

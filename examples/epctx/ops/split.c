@@ -261,7 +261,7 @@ static epctx_status split_contexts(split *s)
         }
         profile = epctx_profile_of(ep.source);
         from = epctx_map_get(&mains, key);
-        if (profile->payload == EPCTX_PAYLOAD_EACH ||
+        if ((profile->traits & EPCTX_EACH_CONTEXT) != 0 ||
             (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0 || from == EPCTX_MAP_NONE ||
             (from != many && ops_has(&kept, key))) {
             continue;
