@@ -1958,7 +1958,7 @@ typedef struct epctx_range {
 
 typedef enum epctx_scan_event {
     EPCTX_SCAN_END = 0,  /* the whole model was read and is well formed */
-    EPCTX_SCAN_EPNODE,   /* `node`, `ranges`, `name`, `broken`, `depth` */
+    EPCTX_SCAN_EPNODE,   /* `node`, `ranges`, `broken`, `depth` */
     EPCTX_SCAN_METADATA, /* `key`, `value`, `ranges[0]` and `[1]` of the same */
     EPCTX_SCAN_OPSET,    /* `key` is the domain, `version` */
     EPCTX_SCAN_EXTERNAL, /* a tensor whose data is in a file, at any depth: `key` is its name,
@@ -1967,18 +1967,17 @@ typedef enum epctx_scan_event {
 } epctx_scan_event;
 
 /* Nested messages that a scan has room for. Below 100, libprotobuf's limit, a model that is nested
- * deeper is EPCTX_ERR_LIMIT: its end cannot be checked. Attributes of the main graph's nodes need 3
- * levels, value types up to 8, each body around a node 3 more. A level takes 6 bytes, every third
- * one 11. */
+ * deeper is EPCTX_ERR_LIMIT. Attributes of the main graph's nodes need 3 levels, value types up to
+ * 8, each body around a node 3 more. A level takes 6 bytes, every third one 11. */
 #ifndef EPCTX_SCAN_DEPTH
 #define EPCTX_SCAN_DEPTH 100
 #endif
 
-/* Bytes for the strings of one event, which are kept until the next event. A string that does not
- * fit has its range only (data NULL). In an EPContext node the name, source and partition_name come
- * first: they push out, as far as needed and in this order, notes, onnx_model_filename,
- * ep_cache_context, hardware_architecture and ep_sdk_version; among themselves, and where an
- * attribute stores its value in front of its name, the first in the file is kept. */
+/* Bytes for the strings of one event. A string that does not fit has its range only (data NULL). In
+ * an EPContext node the name, source and partition_name come first: they push out, in this order,
+ * notes, onnx_model_filename, ep_cache_context, hardware_architecture and ep_sdk_version; among
+ * themselves, and where an attribute stores its value in front of its name, the first in the file
+ * is kept. */
 #ifndef EPCTX_SCAN_TEXT
 #define EPCTX_SCAN_TEXT 192
 #endif
@@ -1997,44 +1996,42 @@ typedef enum epctx_scan_event {
 #define epctx_scan_begin_stream EPCTX__SCAN_NAME(epctx_scan_begin_stream_of)
 #endif
 
+/* Private: an attribute, or an entry of external data, whose name and value come in any order. */
+typedef struct epctx__scan_part {
+    uint16_t mark, size; /* of its string in `text`; size UINT16_MAX: none, or too long */
+    uint8_t word, type;
+} epctx__scan_part;
+
 /* A scan and its last event. Do not copy: strings point inside. Members from `source` on are
  * private. */
 typedef struct epctx_scan {
     epctx_epnode node; /* effective values; strings that were too long are empty */
-    epctx_range ranges[EPCTX_EP_ATTR_COUNT]; /* where the strings are; the payload: that of
-                                                EP_CACHE_CONTEXT */
+    epctx_range ranges[EPCTX_EP_ATTR_COUNT]; /* of the strings; of EP_CACHE_CONTEXT: the payload */
     epctx_str key, value;
     epctx_range data;     /* in the file that `value` names; length UINT64_MAX: to its end */
     epctx_range location; /* where `value` is in the model */
     int64_t version;
-    bool broken;          /* a wrong domain, or an attribute of a wrong type or value */
+    uint32_t node_count;  /* nodes seen so far, of every kind */
+    uint32_t epnode_count;
     uint32_t depth;       /* nodes around it; 0: in the main graph or a function */
-    uint64_t node_count;  /* nodes seen so far, of every kind */
-    uint64_t epnode_count;
-    epctx_source source;  /* without a read_fn: `user` is a pb_istream_t */
+    bool broken;          /* a wrong domain, or an attribute of a wrong type or value */
+    bool stream;          /* `source` reads a pb_istream_t */
+    bool external, flat;
+    epctx_source source;
     uint64_t at, end;     /* position; where the innermost message ends */
-    const char *reason;
-    int64_t attr_i;
-    epctx_range attr_range, entry_range;
-    uint64_t entry_number;
+    epctx__scan_part attr, entry;
     epctx_status status;
-    uint32_t ends_low[EPCTX_SCAN_DEPTH + 1]; /* of open messages; the number of open groups */
-    uint32_t starts_low[(EPCTX_SCAN_DEPTH + 2) / 3]; /* of open nodes */
-    uint8_t ends_high[EPCTX_SCAN_DEPTH + 1];
-    uint8_t kinds[EPCTX_SCAN_DEPTH + 1];
-    uint8_t starts_high[(EPCTX_SCAN_DEPTH + 2) / 3];
-    uint8_t nodes;
-    uint8_t levels;
-    uint8_t outer;        /* what the leaf message being read is: its field number, or 0 */
-    uint8_t attr_id;      /* epctx_epnode_attr, EPCTX_EP_ATTR_COUNT for another */
-    uint8_t attr_type;
-    uint8_t entry_key;
-    bool external;
-    bool flat;
+    uint8_t reason;
+    uint8_t levels, nodes; /* that are open */
+    uint8_t owner;         /* `nodes` at the node whose state this is */
     uint8_t buffer_at, buffer_size;
-    uint16_t text_used, attr_mark, tensor_mark, entry_mark; /* in `text` */
-    uint16_t attr_size, entry_size; /* of the strings at their marks; UINT16_MAX: too long */
-    uint8_t buffer[24];
+    uint16_t text_used, tensor_mark; /* in `text` */
+    uint32_t ends_low[EPCTX_SCAN_DEPTH]; /* around the open messages; the number of open groups */
+    uint32_t starts_low[(EPCTX_SCAN_DEPTH + 2) / 3]; /* of open nodes */
+    uint8_t ends_high[EPCTX_SCAN_DEPTH];
+    uint8_t starts_high[(EPCTX_SCAN_DEPTH + 2) / 3];
+    uint8_t kinds[EPCTX_SCAN_DEPTH + 1];
+    uint8_t buffer[EPCTX_SCAN_TEXT < 128 ? 8 : 24];
     char text[EPCTX_SCAN_TEXT];
 } epctx_scan;
 
@@ -3436,7 +3433,8 @@ EPCTX_API epctx_str epctx_str_cut(epctx_str *rest, char separator)
 static bool epctx__digit(uint64_t *number, char c)
 {
     unsigned digit = (unsigned)(unsigned char)c - (unsigned)'0';
-    if (digit > 9 || *number > (UINT64_MAX - digit) / 10) {
+    if (digit > 9 || *number > UINT64_MAX / 10 ||
+        (*number == UINT64_MAX / 10 && digit > UINT64_MAX % 10)) {
         return false;
     }
     *number = *number * 10 + digit;
@@ -6731,13 +6729,6 @@ static epctx_kind epctx__message_kind(uint32_t kind)
 static bool epctx__is_message(uint32_t kind)
 {
     return kind != 0 && epctx__message_kind(kind) < EPCTX_KIND_INT;
-}
-
-/* Messages of strings and one number, nothing to look into. */
-static bool epctx__is_leaf(epctx_kind message)
-{
-    return message == EPCTX_KIND_OPSET || message == EPCTX_KIND_PAIR ||
-           message == EPCTX_KIND_TYPE_OPAQUE;
 }
 
 /* -- the check of a whole message -- */
@@ -12481,75 +12472,95 @@ static bool epctx__stamp_plain(epctx_str escaped, char *out, size_t capacity)
  * node is believed before its end: domain and embed_mode come after the payload in real files.
  * ============================================================================================== */
 
-#define EPCTX__SCAN_TYPE    0x1fu
-#define EPCTX__SCAN_OP      0x20u /* NODE: op_type is EPContext */
-#define EPCTX__SCAN_DOMAIN  0x40u /* NODE: domain is com.microsoft */
-#define EPCTX__SCAN_ENDLESS UINT64_C(0xffffffffff)
-#define EPCTX__SCAN_CLOBBER 0x80u /* NODE: a node inside used the state that belongs to it */
-#define EPCTX__SCAN_ENTRY   13u   /* epctx_scan.outer: an entry of a tensor's external_data */
+#define EPCTX__SCAN_KIND   0x1fu
+#define EPCTX__SCAN_OP     0x20u /* NODE: op_type is EPContext */
+#define EPCTX__SCAN_DOMAIN 0x40u /* NODE: domain is com.microsoft */
+#define EPCTX__SCAN_MOST   UINT64_C(0xffffffffff) /* ends have 40 bits; a stream without a size */
 
-static bool epctx__scan_refuse(epctx_scan *s, epctx_status status, const char *reason)
+/* Attributes without text lend their ranges to the attribute and the entry of external data that
+ * are being read: places of their strings, and (offset, length) their numbers. */
+#define EPCTX__SCAN_ATTR    EPCTX_EP_MAIN_CONTEXT
+#define EPCTX__SCAN_PAIR    EPCTX_EP_EMBED_MODE
+#define EPCTX__SCAN_NUMBERS EPCTX_EP_MAX_SIZE
+
+/* Pairs and opsets that are wanted have kinds that no message has. */
+#define EPCTX__SCAN_ENTRY    EPCTX_KIND_INT
+#define EPCTX__SCAN_METADATA EPCTX_KIND_FLOAT
+#define EPCTX__SCAN_OPSET    EPCTX_KIND_DOUBLE
+
+/* What is done with a field depends on its place: kind of message and number. */
+#define EPCTX__SCAN_AT(kind, number) ((uint32_t)(kind) << 5 | (uint32_t)(number))
+
+enum {
+    EPCTX__SCAN_READ, /* reasons of failures */
+    EPCTX__SCAN_CUT,
+    EPCTX__SCAN_FIELD,
+    EPCTX__SCAN_LONG,
+    EPCTX__SCAN_PACKED,
+    EPCTX__SCAN_DEEP,
+    EPCTX__SCAN_BACK,
+    EPCTX__SCAN_EMPTY,
+    EPCTX__SCAN_LARGE,
+    EPCTX__SCAN_NANOPB
+};
+
+static bool epctx__scan_refuse(epctx_scan *s, epctx_status status, uint8_t reason)
 {
     s->status = status;
     s->reason = reason;
     return false;
 }
 
-/* The stream that is read, NULL when it is a source. */
-static pb_istream_t *epctx__scan_stream(const epctx_scan *s)
+static bool epctx__scan_malformed(epctx_scan *s)
 {
-    return s->source.read_fn == NULL ? (pb_istream_t *)s->source.user : NULL;
+    return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, EPCTX__SCAN_FIELD);
 }
 
-static bool epctx__scan_fill(epctx_scan *s)
+static bool epctx__scan_unread(epctx_scan *s)
 {
-    uint64_t left = s->source.size - s->at;
-    s->buffer_at = 0;
-    s->buffer_size = (uint8_t)(left < sizeof s->buffer ? left : sizeof s->buffer);
-    if (!s->source.read_fn(s->source.user, s->at, s->buffer, s->buffer_size)) {
-        s->buffer_size = 0;
-        return epctx__scan_refuse(s, EPCTX_ERR_IO, "the source could not be read");
+    if (!s->stream) {
+        return epctx__scan_refuse(s, EPCTX_ERR_IO, EPCTX__SCAN_READ);
     }
-    return true;
+    return epctx__scan_refuse(s,
+                              ((const pb_istream_t *)s->source.user)->bytes_left == 0
+                                  ? EPCTX_ERR_PROTOBUF
+                                  : EPCTX_ERR_IO,
+                              EPCTX__SCAN_CUT);
 }
 
-static bool epctx__scan_cut(epctx_scan *s)
+/* The next byte, or -1. */
+static int epctx__scan_byte(epctx_scan *s)
 {
-    return epctx__scan_refuse(s, epctx__scan_stream(s)->bytes_left == 0 ? EPCTX_ERR_PROTOBUF
-                                                                        : EPCTX_ERR_IO,
-                              "the stream ends inside a field: is it cut off?");
-}
-
-static bool epctx__scan_byte(epctx_scan *s, uint8_t *byte)
-{
-    if (epctx__scan_stream(s) != NULL) {
-        if (!pb_read(epctx__scan_stream(s), byte, 1)) {
-            return epctx__scan_cut(s);
+    if (s->buffer_at == s->buffer_size) {
+        size_t size = s->stream ? 1 : sizeof s->buffer;
+        if (size > s->source.size - s->at) {
+            size = (size_t)(s->source.size - s->at);
         }
-    } else {
-        if (s->buffer_at == s->buffer_size && !epctx__scan_fill(s)) {
-            return false;
+        if (!s->source.read_fn(s->source.user, s->at, s->buffer, size)) {
+            epctx__scan_unread(s);
+            return -1;
         }
-        *byte = s->buffer[s->buffer_at++];
+        s->buffer_at = 0;
+        s->buffer_size = (uint8_t)size;
     }
     s->at++;
-    return true;
+    return s->buffer[s->buffer_at++];
 }
 
 static bool epctx__scan_skip(epctx_scan *s, uint64_t count)
 {
-    while (epctx__scan_stream(s) != NULL && count > 0) {
-        size_t part = count < 0x10000 ? (size_t)count : 0x10000;
-        if (!pb_read(epctx__scan_stream(s), NULL, part)) {
-            return epctx__scan_cut(s);
-        }
-        s->at += part;
-        count -= part;
-    }
-    if (count <= (uint64_t)(s->buffer_size - s->buffer_at)) {
+    if (count <= (unsigned)(s->buffer_size - s->buffer_at)) {
         s->buffer_at = (uint8_t)(s->buffer_at + count);
     } else {
         s->buffer_at = s->buffer_size = 0;
+    }
+    while (s->stream && count > 0) {
+        size_t part = count < 0x8000 ? (size_t)count : 0x8000;
+        if (!s->source.read_fn(s->source.user, s->at, NULL, part)) {
+            return epctx__scan_unread(s);
+        }
+        s->at += part;
+        count -= part;
     }
     s->at += count;
     return true;
@@ -12560,8 +12571,8 @@ static bool epctx__scan_varint(epctx_scan *s, unsigned most, uint64_t *value)
     unsigned i;
     *value = 0;
     for (i = 0; i < most && s->at < s->end; i++) {
-        uint8_t byte;
-        if (!epctx__scan_byte(s, &byte)) {
+        int byte = epctx__scan_byte(s);
+        if (byte < 0) {
             return false;
         }
         *value |= (uint64_t)(byte & 0x7f) << (7 * i);
@@ -12569,332 +12580,294 @@ static bool epctx__scan_varint(epctx_scan *s, unsigned most, uint64_t *value)
             return true;
         }
     }
-    return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "there is no valid protobuf field");
-}
-
-/* The end of the innermost message: groups have none of their own. */
-static void epctx__scan_bound(epctx_scan *s)
-{
-    uint8_t i = s->levels;
-    while ((s->kinds[i - 1] & EPCTX__SCAN_TYPE) == 0) { /* the model is the first one */
-        i--;
-    }
-    s->end = (uint64_t)s->ends_high[i - 1] << 32 | s->ends_low[i - 1];
-    if (s->end == EPCTX__SCAN_ENDLESS) {
-        s->end = UINT64_MAX; /* a stream that does not know its length */
-    }
-}
-
-static bool epctx__scan_deep(epctx_scan *s)
-{
-    return epctx__scan_refuse(s, EPCTX_SCAN_DEPTH < 100 ? EPCTX_ERR_LIMIT : EPCTX_ERR_PROTOBUF,
-                              "messages are nested deeper than the limit");
+    return epctx__scan_malformed(s);
 }
 
 static bool epctx__scan_push(epctx_scan *s, unsigned kind, uint64_t end)
 {
-    /* not taken: needs a stream of a terabyte */
-    if (end >= EPCTX__SCAN_ENDLESS && s->levels > 0) {
-        return epctx__scan_refuse(s, EPCTX_ERR_LIMIT, "the model has a terabyte or more");
+    if (s->levels == EPCTX_SCAN_DEPTH) {
+        return epctx__scan_refuse(s, EPCTX_SCAN_DEPTH < 100 ? EPCTX_ERR_LIMIT : EPCTX_ERR_PROTOBUF,
+                                  EPCTX__SCAN_DEEP);
     }
-    if (s->levels >= sizeof s->kinds) {
-        return epctx__scan_deep(s);
-    }
-    s->kinds[s->levels] = (uint8_t)kind;
-    s->ends_low[s->levels] = (uint32_t)(end & UINT32_MAX);
-    s->ends_high[s->levels] = (uint8_t)(end >> 32);
-    s->levels++;
-    epctx__scan_bound(s);
+    s->ends_low[s->levels] = (uint32_t)(s->end & UINT32_MAX);
+    s->ends_high[s->levels] = (uint8_t)(s->end >> 32);
+    s->kinds[++s->levels] = (uint8_t)kind;
+    s->end = end;
     return true;
 }
 
-static unsigned epctx__scan_type(const epctx_scan *s, unsigned back)
-{
-    return s->kinds[s->levels - 1 - back] & EPCTX__SCAN_TYPE;
-}
+/* -- strings -- */
 
 /* Reads a string into the text pool, as far as it fits there; always moves past it. */
 static bool epctx__scan_string(epctx_scan *s, uint64_t length, epctx_str *text)
 {
-    char *out = s->text + s->text_used;
-    uint64_t i;
-    text->data = NULL;
-    text->size = 0;
-    if (length > (uint64_t)(sizeof s->text - s->text_used)) {
+    *text = epctx_str_of(NULL);
+    if (length > sizeof s->text - s->text_used) {
         return epctx__scan_skip(s, length);
     }
-    for (i = 0; i < length; i++) {
-        uint8_t byte;
-        if (!epctx__scan_byte(s, &byte)) {
+    text->data = s->text + s->text_used;
+    for (; text->size < length; text->size++) {
+        int byte = epctx__scan_byte(s);
+        if (byte < 0) {
             return false;
         }
-        out[i] = (char)byte;
+        s->text[s->text_used++] = (char)byte;
     }
-    text->data = out;
-    text->size = (size_t)length;
-    s->text_used = (uint16_t)(s->text_used + length);
     return true;
 }
 
-/* A string in the text pool, by its place; UINT16_MAX: there is none. */
-static epctx_str epctx__scan_at(const epctx_scan *s, uint16_t at, uint16_t size)
+/* The value of an entry: as text, as far as it fits, and as a number (UINT64_MAX: it is none). */
+static bool epctx__scan_entry_value(epctx_scan *s, uint64_t length)
+{
+    uint64_t *number = &s->ranges[EPCTX__SCAN_NUMBERS].length;
+    uint64_t end = s->at + length;
+    bool fits = length <= sizeof s->text - s->entry.mark;
+    bool digits = length > 0;
+    *number = 0;
+    s->text_used = s->entry.mark;
+    s->entry.size = fits ? (uint16_t)length : UINT16_MAX;
+    while (s->at < end && (fits || digits)) {
+        int byte = epctx__scan_byte(s);
+        if (byte < 0) {
+            return false;
+        }
+        digits = digits && epctx__digit(number, (char)byte);
+        if (fits) {
+            s->text[s->text_used++] = (char)byte;
+        }
+    }
+    *number = digits ? *number : UINT64_MAX;
+    return epctx__scan_skip(s, end - s->at);
+}
+
+static epctx_str epctx__scan_part_text(const epctx_scan *s, const epctx__scan_part *part)
 {
     epctx_str text = {NULL, 0};
-    if (size != UINT16_MAX) {
-        text.data = s->text + at;
-        text.size = size;
+    if (part->size != UINT16_MAX) {
+        text.data = s->text + part->mark;
+        text.size = part->size;
     }
     return text;
 }
 
-/* Is the string of `length` bytes that follows equal to `want`? Moves past it. */
-static bool epctx__scan_same(epctx_scan *s, uint64_t length, const char *want, bool *same)
+/* Words are the names of attributes, by epctx_epnode_attr, and these. */
+#define EPCTX__WORD_OP_TYPE  10u
+#define EPCTX__WORD_DOMAIN   11u
+#define EPCTX__WORD_LOCATION 12u
+#define EPCTX__WORD_OFFSET   13u
+#define EPCTX__WORD_LENGTH   14u
+#define EPCTX__WORD_NONE     15u
+
+/* Which of the words `first` to `last` is the string that comes? Moves past it. */
+static bool epctx__scan_word(epctx_scan *s, uint64_t length, unsigned first, unsigned last,
+                             uint8_t *word)
 {
-    uint64_t i;
-    *same = length == strlen(want);
-    if (!*same) {
-        return epctx__scan_skip(s, length);
-    }
-    for (i = 0; i < length; i++) {
-        uint8_t byte;
-        if (!epctx__scan_byte(s, &byte)) {
+    static const char *const words[] = {
+#define EPCTX__SCAN_ROW(id, name, type, member) name,
+        EPCTX_EPNODE_ATTR_LIST(EPCTX__SCAN_ROW)
+#undef EPCTX__SCAN_ROW
+            EPCTX_OP_TYPE,
+        EPCTX_DOMAIN, "location", "offset", "length"};
+    unsigned left = (2u << last) - (1u << first); /* words that agree so far */
+    uint32_t at;
+    unsigned i;
+    for (at = 0; at < length && left != 0; at++) {
+        int byte = epctx__scan_byte(s);
+        if (byte < 0) {
             return false;
         }
-        *same = *same && (char)byte == want[i];
+        for (i = first; i <= last; i++) {
+            if ((left >> i & 1) != 0 && (byte == 0 || byte != (unsigned char)words[i][at])) {
+                left -= 1u << i;
+            }
+        }
     }
-    return true;
+    *word = EPCTX__WORD_NONE;
+    for (i = first; i <= last; i++) {
+        if ((left >> i & 1) != 0 && words[i][at] == '\0') {
+            *word = (uint8_t)i;
+        }
+    }
+    return epctx__scan_skip(s, length - at);
 }
 
-static void epctx__scan_mark(epctx_scan *s, unsigned flag, bool on)
+/* Makes room in the text pool for a string of a node that is more important than others. A node
+ * whose state was taken by nodes inside is read again: not now. */
+static void epctx__scan_room(epctx_scan *s, uint64_t length)
 {
-    uint8_t *kind = &s->kinds[s->levels - 1];
-    *kind = (uint8_t)(on ? *kind | flag : *kind & ~flag);
+    static const uint8_t order[] = {EPCTX_EP_NOTES, EPCTX_EP_ONNX_MODEL_FILENAME,
+                                    EPCTX_EP_EP_CACHE_CONTEXT, EPCTX_EP_HARDWARE_ARCHITECTURE,
+                                    EPCTX_EP_EP_SDK_VERSION};
+    size_t i;
+    if (s->owner != s->nodes || length > sizeof s->text) {
+        return;
+    }
+    for (i = 0; i < sizeof order && length > sizeof s->text - s->text_used; i++) {
+        int64_t *number;
+        epctx_str *text = &s->node.name;
+        epctx_str victim;
+        unsigned id;
+        epctx__epnode_member(&s->node, (epctx_epnode_attr)order[i], &number, &text);
+        victim = *text;
+        if (victim.size == 0) {
+            continue;
+        }
+        *text = epctx_str_of(NULL);
+        s->text_used = (uint16_t)(s->text_used - victim.size);
+        s->attr.mark = s->text_used; /* the attribute being read has no text yet */
+        id = (unsigned)(victim.data - s->text);
+        memmove(s->text + id, victim.data + victim.size, s->text_used - id);
+        text = &s->node.name;
+        for (id = 0; id <= EPCTX_EP_ATTR_COUNT; id++) { /* those behind it have moved */
+            if (text != NULL && text->size > 0 && text->data > victim.data) {
+                text->data -= victim.size;
+            }
+            if (id < EPCTX_EP_ATTR_COUNT) {
+                epctx__epnode_member(&s->node, (epctx_epnode_attr)id, &number, &text);
+            }
+        }
+    }
+}
+
+/* -- fields -- */
+
+static void epctx__scan_number(epctx_scan *s, uint32_t place, uint64_t value)
+{
+    switch (place) {
+    case EPCTX__SCAN_AT(EPCTX_KIND_ATTR, EPCTX_FIELD_ATTR_I):
+        s->ranges[EPCTX__SCAN_NUMBERS].offset = value;
+        break;
+    case EPCTX__SCAN_AT(EPCTX_KIND_ATTR, EPCTX_FIELD_ATTR_TYPE):
+        if ((uint32_t)value <= EPCTX_ATTR_TYPE_PROTOS) {
+            s->attr.type = (uint8_t)value;
+        }
+        break;
+    case EPCTX__SCAN_AT(EPCTX_KIND_TENSOR, EPCTX_FIELD_TENSOR_DATA_LOCATION):
+        if ((uint32_t)value <= 1) {
+            s->external = (uint32_t)value == 1;
+        }
+        break;
+    case EPCTX__SCAN_AT(EPCTX__SCAN_OPSET, EPCTX_FIELD_OPSET_VERSION):
+        s->version = (int64_t)value;
+        break;
+    default:
+        break;
+    }
+}
+
+/* A string field: kept when something wants it, skipped otherwise. */
+static bool epctx__scan_text(epctx_scan *s, uint32_t place, uint64_t length)
+{
+    uint8_t *kind = &s->kinds[s->levels];
+    epctx_str text;
+    uint8_t word;
+    unsigned flag;
+    switch (place) {
+    case EPCTX__SCAN_AT(EPCTX_KIND_NODE, EPCTX_FIELD_NODE_NAME):
+        epctx__scan_room(s, length);
+        return epctx__scan_string(s, length, &s->node.name);
+    case EPCTX__SCAN_AT(EPCTX_KIND_NODE, EPCTX_FIELD_NODE_OP_TYPE):
+    case EPCTX__SCAN_AT(EPCTX_KIND_NODE, EPCTX_FIELD_NODE_DOMAIN):
+        word = EPCTX__WORD_OP_TYPE;
+        flag = EPCTX__SCAN_OP;
+        if (place == EPCTX__SCAN_AT(EPCTX_KIND_NODE, EPCTX_FIELD_NODE_DOMAIN)) {
+            word = EPCTX__WORD_DOMAIN;
+            flag = EPCTX__SCAN_DOMAIN;
+        }
+        if (!epctx__scan_word(s, length, word, word, &word)) {
+            return false;
+        }
+        *kind = (uint8_t)(word != EPCTX__WORD_NONE ? *kind | flag : *kind & ~flag);
+        return true;
+    case EPCTX__SCAN_AT(EPCTX_KIND_ATTR, EPCTX_FIELD_ATTR_NAME):
+        return epctx__scan_word(s, length, 0, EPCTX_EP_ATTR_COUNT - 1, &s->attr.word);
+    case EPCTX__SCAN_AT(EPCTX_KIND_ATTR, EPCTX_FIELD_ATTR_S):
+        s->ranges[EPCTX__SCAN_ATTR].offset = s->at;
+        s->ranges[EPCTX__SCAN_ATTR].length = length;
+        s->text_used = s->attr.mark;
+        if (s->attr.word == EPCTX_EP_SOURCE || s->attr.word == EPCTX_EP_PARTITION_NAME) {
+            epctx__scan_room(s, length);
+        }
+        if (!epctx__scan_string(s, length, &text)) {
+            return false;
+        }
+        s->attr.size = text.data != NULL ? (uint16_t)length : UINT16_MAX;
+        return true;
+    case EPCTX__SCAN_AT(EPCTX_KIND_TENSOR, EPCTX_FIELD_TENSOR_NAME):
+        return epctx__scan_string(s, length, &s->key);
+    case EPCTX__SCAN_AT(EPCTX__SCAN_ENTRY, EPCTX_FIELD_PAIR_KEY):
+        return epctx__scan_word(s, length, EPCTX__WORD_LOCATION, EPCTX__WORD_LENGTH,
+                                &s->entry.word);
+    case EPCTX__SCAN_AT(EPCTX__SCAN_ENTRY, EPCTX_FIELD_PAIR_VALUE):
+        s->ranges[EPCTX__SCAN_PAIR].offset = s->at;
+        s->ranges[EPCTX__SCAN_PAIR].length = length;
+        return epctx__scan_entry_value(s, length);
+    case EPCTX__SCAN_AT(EPCTX__SCAN_METADATA, EPCTX_FIELD_PAIR_KEY):
+    case EPCTX__SCAN_AT(EPCTX__SCAN_OPSET, EPCTX_FIELD_OPSET_DOMAIN):
+        s->ranges[0].offset = s->at;
+        s->ranges[0].length = length;
+        return epctx__scan_string(s, length, &s->key);
+    case EPCTX__SCAN_AT(EPCTX__SCAN_METADATA, EPCTX_FIELD_PAIR_VALUE):
+        s->ranges[1].offset = s->at;
+        s->ranges[1].length = length;
+        return epctx__scan_string(s, length, &s->value);
+    default:
+        return epctx__scan_skip(s, length);
+    }
 }
 
 /* State of the node whose body starts here. */
 static void epctx__scan_node_begin(epctx_scan *s)
 {
+    memset(&s->node, 0, sizeof s->node); /* as epctx_epnode_default, with less stack */
+    s->node.main_context = s->node.embed_mode = 1;
     memset(s->ranges, 0, sizeof s->ranges);
-    s->node = epctx_epnode_default();
     s->broken = false;
     s->text_used = 0;
+    s->owner = s->nodes;
 }
 
-/* Strings of a node that make room for its name, source and partition_name, worst first; then those
- * three. */
-static epctx_str *epctx__scan_kept(epctx_scan *s, int i)
+static void epctx__scan_part_begin(const epctx_scan *s, epctx__scan_part *part)
 {
-    switch (i) {
-    case 0:
-        return &s->node.notes;
-    case 1:
-        return &s->node.onnx_model_filename;
-    case 2:
-        return &s->node.ep_cache_context;
-    case 3:
-        return &s->node.hardware_architecture;
-    case 4:
-        return &s->node.ep_sdk_version;
-    case 5:
-        return &s->node.partition_name;
-    case 6:
-        return &s->node.source;
-    default:
-        return &s->node.name;
-    }
+    memset(part, 0, sizeof *part);
+    part->mark = s->text_used;
+    part->size = UINT16_MAX;
+    part->word = EPCTX__WORD_NONE;
 }
 
-/* Takes a string out of the text pool; those behind it move down. */
-static void epctx__scan_drop(epctx_scan *s, epctx_str *victim)
+static bool epctx__scan_enter(epctx_scan *s, unsigned kind, uint32_t place, uint64_t length)
 {
-    size_t at = (size_t)(victim->data - s->text);
-    size_t size = victim->size;
-    int i;
-    memmove(s->text + at, s->text + at + size, s->text_used - at - size);
-    *victim = epctx_str_of(NULL);
-    for (i = 0; i < 8; i++) {
-        epctx_str *kept = epctx__scan_kept(s, i);
-        if (kept->size > 0 && (size_t)(kept->data - s->text) > at) {
-            kept->data -= size;
-        }
+    uint64_t end = s->at + length;
+    if (kind == EPCTX_KIND_NODE) {
+        s->starts_low[s->nodes] = (uint32_t)(s->at & UINT32_MAX);
+        s->starts_high[s->nodes++] = (uint8_t)(s->at >> 32);
+        s->node_count++;
+        epctx__scan_node_begin(s);
+    } else if (kind == EPCTX_KIND_ATTR) {
+        memset(&s->ranges[EPCTX__SCAN_ATTR], 0, sizeof s->ranges[0]);
+        s->ranges[EPCTX__SCAN_NUMBERS].offset = 0;
+        epctx__scan_part_begin(s, &s->attr);
+    } else if (kind == EPCTX_KIND_TENSOR) {
+        s->tensor_mark = s->text_used;
+        s->key = s->value = epctx_str_of(NULL);
+        memset(&s->location, 0, sizeof s->location);
+        s->data.offset = 0;
+        s->data.length = UINT64_MAX;
+        s->external = false;
+    } else if (place == EPCTX__SCAN_AT(EPCTX_KIND_TENSOR, EPCTX_FIELD_TENSOR_EXTERNAL_DATA)) {
+        kind = EPCTX__SCAN_ENTRY;
+        memset(&s->ranges[EPCTX__SCAN_PAIR], 0, sizeof s->ranges[0]);
+        epctx__scan_part_begin(s, &s->entry);
+        s->ranges[EPCTX__SCAN_NUMBERS].length = UINT64_MAX;
+    } else if (place == EPCTX__SCAN_AT(EPCTX_KIND_MODEL, EPCTX_FIELD_MODEL_METADATA_PROPS) ||
+               place == EPCTX__SCAN_AT(EPCTX_KIND_MODEL, EPCTX_FIELD_MODEL_OPSET_IMPORT)) {
+        kind = kind == EPCTX_KIND_PAIR ? EPCTX__SCAN_METADATA : EPCTX__SCAN_OPSET;
+        s->text_used = 0;
+        s->key = s->value = epctx_str_of("");
+        s->version = 0;
+        memset(s->ranges, 0, sizeof s->ranges);
     }
-    s->text_used = (uint16_t)(s->text_used - size);
-    s->attr_mark = s->text_used; /* the attribute being read has no text yet */
-}
-
-/* Makes room for a string of a node that is more important than others. `back` is how many levels
- * up the node is. A node whose state was taken by nodes inside is read again: not now. */
-static void epctx__scan_room(epctx_scan *s, unsigned back, uint64_t length)
-{
-    int i;
-    if (epctx__scan_type(s, back) != EPCTX_KIND_NODE ||
-        (s->kinds[s->levels - 1 - back] & EPCTX__SCAN_CLOBBER) != 0 || length > sizeof s->text) {
-        return;
-    }
-    for (i = 0; i < 5 && length > (uint64_t)(sizeof s->text - s->text_used); i++) {
-        if (epctx__scan_kept(s, i)->size > 0) {
-            epctx__scan_drop(s, epctx__scan_kept(s, i));
-        }
-    }
-}
-
-/* Reads up to `room` bytes that are compared with words; anything longer is none of them. */
-static bool epctx__scan_word(epctx_scan *s, uint64_t length, char *word, size_t room,
-                             epctx_str *out)
-{
-    size_t i;
-    *out = epctx__str((const uint8_t *)word, 0);
-    if (length > room) {
-        return epctx__scan_skip(s, length);
-    }
-    for (i = 0; i < length; i++) {
-        uint8_t byte;
-        if (!epctx__scan_byte(s, &byte)) {
-            return false;
-        }
-        word[i] = (char)byte;
-    }
-    out->size = (size_t)length;
-    return true;
-}
-
-static bool epctx__scan_attr_name(epctx_scan *s, uint64_t length)
-{
-    char word[24];
-    epctx_str name;
-    int id;
-    s->attr_id = EPCTX_EP_ATTR_COUNT;
-    if (!epctx__scan_word(s, length, word, sizeof word, &name)) {
-        return false;
-    }
-    for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
-        if (epctx_str_is(name, epctx__epnode_attr_name((epctx_epnode_attr)id))) {
-            s->attr_id = (uint8_t)id;
-        }
-    }
-    return true;
-}
-
-/* Entries of external_data that are of interest. */
-#define EPCTX__ENTRY_LOCATION 1u
-#define EPCTX__ENTRY_OFFSET   2u
-#define EPCTX__ENTRY_LENGTH   3u
-
-static bool epctx__scan_entry_key(epctx_scan *s, uint64_t length)
-{
-    char word[8];
-    epctx_str key;
-    if (!epctx__scan_word(s, length, word, sizeof word, &key)) {
-        return false;
-    }
-    s->entry_key = epctx_str_is(key, "location") ? EPCTX__ENTRY_LOCATION
-                   : epctx_str_is(key, "offset") ? EPCTX__ENTRY_OFFSET
-                   : epctx_str_is(key, "length") ? EPCTX__ENTRY_LENGTH
-                                                 : 0;
-    return true;
-}
-
-/* A value before or after its key: kept as text, as far as it fits, and as a number. */
-static bool epctx__scan_entry_value(epctx_scan *s, uint64_t length)
-{
-    char *out = s->text + s->entry_mark;
-    bool fits = length <= (uint64_t)(sizeof s->text - s->entry_mark);
-    bool number = length > 0;
-    uint64_t value = 0;
-    uint64_t i;
-    s->entry_range.offset = s->at;
-    s->entry_range.length = length;
-    for (i = 0; i < length && (fits || number); i++) {
-        uint8_t byte;
-        if (!epctx__scan_byte(s, &byte)) {
-            return false;
-        }
-        number = number && epctx__digit(&value, (char)byte);
-        if (fits) {
-            out[i] = (char)byte;
-        }
-    }
-    s->entry_size = fits ? (uint16_t)length : UINT16_MAX;
-    s->entry_number = number ? value : UINT64_MAX;
-    s->text_used = (uint16_t)(s->entry_mark + (fits ? length : 0));
-    return epctx__scan_skip(s, length - i);
-}
-
-static void epctx__scan_entry_end(epctx_scan *s)
-{
-    if (s->entry_key == EPCTX__ENTRY_LOCATION) {
-        s->value = epctx__scan_at(s, s->entry_mark, s->entry_size);
-        s->location = s->entry_range;
-        return;
-    }
-    s->text_used = s->entry_mark;
-    if (s->entry_key == EPCTX__ENTRY_OFFSET) {
-        s->data.offset = s->entry_number;
-    } else if (s->entry_key == EPCTX__ENTRY_LENGTH) {
-        s->data.length = s->entry_number;
-    }
-}
-
-/* An integer field that something wants to know. */
-static void epctx__scan_number(epctx_scan *s, unsigned type, uint32_t number, uint64_t value)
-{
-    if (type == EPCTX_KIND_ATTR && number == 3) {
-        s->attr_i = (int64_t)value;
-    } else if (type == EPCTX_KIND_ATTR && number == 20 && (uint32_t)value <= 14) {
-        s->attr_type = (uint8_t)value;
-    } else if (epctx__is_leaf((epctx_kind)type) && s->outer == 8 && number == 2) {
-        s->version = (int64_t)value;
-    } else if (type == EPCTX_KIND_TENSOR && number == 14 && (uint32_t)value <= 1) {
-        s->external = (uint32_t)value == 1;
-    }
-}
-
-/* A string field: kept when something wants it, skipped otherwise. */
-static bool epctx__scan_text(epctx_scan *s, unsigned type, uint32_t number, uint64_t length)
-{
-    bool same;
-    epctx_range range;
-    epctx_str text;
-    range.offset = s->at;
-    range.length = length;
-    if (type == EPCTX_KIND_NODE && number == 3) {
-        epctx__scan_room(s, 0, length);
-        return epctx__scan_string(s, length, &s->node.name);
-    }
-    if (type == EPCTX_KIND_NODE && (number == 4 || number == 7)) {
-        if (!epctx__scan_same(s, length, number == 4 ? EPCTX_OP_TYPE : EPCTX_DOMAIN, &same)) {
-            return false;
-        }
-        epctx__scan_mark(s, number == 4 ? EPCTX__SCAN_OP : EPCTX__SCAN_DOMAIN, same);
-        return true;
-    }
-    if (type == EPCTX_KIND_ATTR && number == 1) {
-        return epctx__scan_attr_name(s, length);
-    }
-    if (type == EPCTX_KIND_ATTR && number == 4) {
-        s->attr_range = range;
-        s->text_used = s->attr_mark;
-        if (s->attr_id == EPCTX_EP_SOURCE || s->attr_id == EPCTX_EP_PARTITION_NAME) {
-            epctx__scan_room(s, 1, length);
-        }
-        if (!epctx__scan_string(s, length, &text)) {
-            return false;
-        }
-        s->attr_size = text.data != NULL ? (uint16_t)text.size : UINT16_MAX;
-        return true;
-    }
-    if (type == EPCTX_KIND_TENSOR && number == 8) {
-        return epctx__scan_string(s, length, &s->key);
-    }
-    if (epctx__is_leaf((epctx_kind)type) && s->outer == EPCTX__SCAN_ENTRY && (number == 1 || number == 2)) {
-        return number == 1 ? epctx__scan_entry_key(s, length)
-                           : epctx__scan_entry_value(s, length);
-    }
-    if (epctx__is_leaf((epctx_kind)type) && s->outer != 0 && (number == 1 || number == 2)) {
-        s->ranges[number - 1] = range;
-        return epctx__scan_string(s, length, number == 1 ? &s->key : &s->value);
-    }
-    return epctx__scan_skip(s, length);
+    return epctx__scan_push(s, kind, end);
 }
 
 static bool epctx__scan_packed(epctx_scan *s, uint32_t kind, uint64_t length)
@@ -12903,10 +12876,9 @@ static bool epctx__scan_packed(epctx_scan *s, uint32_t kind, uint64_t length)
     uint64_t value;
     bool good = true;
     if (kind != (uint32_t)EPCTX_KIND_INT) {
-        return length % (kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8) == 0
+        return (length & (kind == (uint32_t)EPCTX_KIND_FLOAT ? 3u : 7u)) == 0
                    ? epctx__scan_skip(s, length)
-                   : epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
-                                        "a packed field ends inside a number");
+                   : epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, EPCTX__SCAN_PACKED);
     }
     s->end = s->at + length;
     while (good && s->at < s->end) {
@@ -12916,213 +12888,185 @@ static bool epctx__scan_packed(epctx_scan *s, uint32_t kind, uint64_t length)
     return good;
 }
 
-static bool epctx__scan_enter(epctx_scan *s, epctx_kind type, uint32_t number, uint64_t length)
+static bool epctx__scan_len(epctx_scan *s, unsigned message, uint32_t number, uint32_t place)
 {
-    unsigned parent = epctx__scan_type(s, 0);
-    uint8_t i;
-    if (type == EPCTX_KIND_NODE) {
-        for (i = 0; i < s->levels; i++) {
-            if ((s->kinds[i] & EPCTX__SCAN_TYPE) == EPCTX_KIND_NODE) {
-                s->kinds[i] = (uint8_t)(s->kinds[i] | EPCTX__SCAN_CLOBBER);
-            }
-        }
-        if (s->nodes >= sizeof s->starts_high) { /* not taken: there are no levels left before */
-            return epctx__scan_deep(s);
-        }
-        s->starts_low[s->nodes] = (uint32_t)(s->at & UINT32_MAX);
-        s->starts_high[s->nodes++] = (uint8_t)(s->at >> 32);
-        epctx__scan_node_begin(s);
-        s->node_count++;
-    } else if (type == EPCTX_KIND_ATTR) {
-        s->attr_i = 0;
-        s->attr_type = EPCTX_ATTR_UNDEFINED;
-        s->attr_id = EPCTX_EP_ATTR_COUNT;
-        s->attr_size = UINT16_MAX;
-        memset(&s->attr_range, 0, sizeof s->attr_range);
-        s->attr_mark = s->text_used;
-    } else if (type == EPCTX_KIND_TENSOR) {
-        s->tensor_mark = s->text_used;
-        s->key = s->value = epctx_str_of(NULL);
-        s->data.offset = 0;
-        s->data.length = UINT64_MAX;
-        memset(&s->location, 0, sizeof s->location);
-        s->external = false;
-    } else if (epctx__is_leaf((epctx_kind)type)) {
-        bool entry = parent == EPCTX_KIND_TENSOR && number == EPCTX__SCAN_ENTRY;
-        s->outer = parent == EPCTX_KIND_MODEL || entry ? (uint8_t)number : 0;
-        if (entry) {
-            s->entry_key = 0;
-            s->entry_mark = s->text_used;
-            s->entry_size = UINT16_MAX;
-            s->entry_number = UINT64_MAX;
-            memset(&s->entry_range, 0, sizeof s->entry_range);
-        } else if (s->outer != 0) {
-            s->text_used = 0;
-            s->key = s->value = epctx_str_of("");
-            s->version = 0;
-            memset(s->ranges, 0, sizeof s->ranges);
-        }
-    }
-    return epctx__scan_push(s, (unsigned)type, s->at + length);
-}
-
-static bool epctx__scan_len(epctx_scan *s, unsigned type, uint32_t number)
-{
-    uint32_t kind = type != 0 ? epctx__field_kind((epctx_kind)type, number) : 0;
+    uint32_t kind = message != 0 ? epctx__field_kind((epctx_kind)message, number) : 0;
     uint64_t length;
     if (!epctx__scan_varint(s, 5, &length)) {
         return false;
     }
     if (length > s->end - s->at) {
         return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
-                                  length > s->source.size - s->at
-                                      ? "a field is longer than what is left: is it cut off?"
-                                      : "there is no valid protobuf field");
+                                  length > s->source.size - s->at ? EPCTX__SCAN_LONG
+                                                                  : EPCTX__SCAN_FIELD);
     }
     if (kind == 0) {
-        return epctx__scan_text(s, type, number, length);
+        return epctx__scan_text(s, place, length);
     }
     if (!epctx__is_message(kind)) {
         return epctx__scan_packed(s, kind, length);
     }
     /* The second look at a node does not go into its graphs again. */
-    if (s->flat && type == EPCTX_KIND_ATTR) {
+    if (s->flat && message == EPCTX_KIND_ATTR) {
         return epctx__scan_skip(s, length);
     }
-    return epctx__scan_enter(s, epctx__message_kind(kind), number, length);
+    return epctx__scan_enter(s, (unsigned)epctx__message_kind(kind), place, length);
 }
 
 static bool epctx__scan_field(epctx_scan *s)
 {
-    unsigned type = epctx__scan_type(s, 0);
-    uint64_t tag;
+    unsigned message = s->kinds[s->levels] & EPCTX__SCAN_KIND;
+    uint32_t number, place;
     uint64_t value;
-    uint32_t number;
-    if (!epctx__scan_varint(s, 5, &tag)) {
+    if (!epctx__scan_varint(s, 5, &value)) {
         return false;
     }
-    tag &= UINT32_MAX;
-    number = (uint32_t)(tag >> 3);
-    switch (number == 0 ? 7 : (unsigned)(tag & 7)) {
+    number = (uint32_t)value >> 3;
+    place = number < 32 ? EPCTX__SCAN_AT(message, number) : 0;
+    switch (number == 0 ? 7 : (unsigned)(value & 7)) {
     case EPCTX_WIRE_VARINT:
         if (!epctx__scan_varint(s, 10, &value)) {
             return false;
         }
-        epctx__scan_number(s, type, number, value);
+        epctx__scan_number(s, place, value);
         return true;
     case EPCTX_WIRE_FIXED64:
     case EPCTX_WIRE_FIXED32:
-        value = (tag & 7) == EPCTX_WIRE_FIXED64 ? 8 : 4;
-        return value <= s->end - s->at
-                   ? epctx__scan_skip(s, value)
-                   : epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "there is no valid protobuf field");
+        value = (value & 7) == EPCTX_WIRE_FIXED64 ? 8 : 4;
+        return value <= s->end - s->at ? epctx__scan_skip(s, value) : epctx__scan_malformed(s);
     case EPCTX_WIRE_LEN:
-        return epctx__scan_len(s, type, number);
+        return epctx__scan_len(s, message, number, place);
     case EPCTX_WIRE_GROUP:
-        return epctx__scan_push(s, 0, number);
+        if (!epctx__scan_push(s, 0, s->end)) {
+            return false;
+        }
+        s->ends_low[s->levels - 1] = number;
+        return true;
     case 4:
-        if (type == 0 && s->ends_low[s->levels - 1] == number) {
+        if (message == 0 && s->ends_low[s->levels - 1] == number) {
             s->levels--;
-            epctx__scan_bound(s);
             return true;
         }
         break;
     default:
         break;
     }
-    return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "there is no valid protobuf field");
+    return epctx__scan_malformed(s);
 }
+
+/* -- ends of messages -- */
 
 /* The attribute that ended becomes a member of the node. */
 static void epctx__scan_attr_end(epctx_scan *s)
 {
-    epctx_str name;
-    if (s->attr_id == EPCTX_EP_ATTR_COUNT) {
-        s->text_used = s->attr_mark;
+    const epctx__scan_part *attr = &s->attr;
+    int64_t *number;
+    epctx_str *text;
+    if (attr->word == EPCTX__WORD_NONE) {
+        s->text_used = attr->mark;
         return;
     }
-    name = epctx_str_of(epctx__epnode_attr_name((epctx_epnode_attr)s->attr_id));
-    s->ranges[s->attr_id] = s->attr_range;
-    s->broken = epctx__epnode_take(&s->node, name, s->attr_type, s->attr_i,
-                                   epctx__scan_at(s, s->attr_mark, s->attr_size), NULL) !=
-                    EPCTX_OK ||
-                s->broken;
+    epctx__epnode_member(&s->node, (epctx_epnode_attr)attr->word, &number, &text);
+    if (text != NULL) {
+        s->ranges[attr->word] = s->ranges[EPCTX__SCAN_ATTR];
+    }
+    if (attr->type != (number != NULL ? EPCTX_ATTR_INT : EPCTX_ATTR_STRING)) {
+        s->broken = true;
+        return;
+    }
+    s->node.present |= 1u << attr->word;
+    if (text != NULL) {
+        *text = epctx__scan_part_text(s, attr);
+        return;
+    }
+    *number = (int64_t)s->ranges[EPCTX__SCAN_NUMBERS].offset;
+    s->broken = s->broken || (attr->word != EPCTX_EP_MAX_SIZE && (*number & ~INT64_C(1)) != 0);
 }
 
-/* Goes back to the start of the node that ends here, to read it without what is inside. */
-static int epctx__scan_again(epctx_scan *s)
+static void epctx__scan_entry_end(epctx_scan *s)
 {
-    epctx__scan_mark(s, EPCTX__SCAN_CLOBBER | EPCTX__SCAN_OP | EPCTX__SCAN_DOMAIN, false);
-    s->at = (uint64_t)s->starts_high[s->nodes - 1] << 32 | s->starts_low[s->nodes - 1];
-    s->buffer_at = s->buffer_size = 0;
-    s->flat = true;
-    epctx__scan_node_begin(s);
-    return -1;
+    uint64_t number = s->ranges[EPCTX__SCAN_NUMBERS].length;
+    if (s->entry.word == EPCTX__WORD_LOCATION) {
+        s->value = epctx__scan_part_text(s, &s->entry);
+        s->location = s->ranges[EPCTX__SCAN_PAIR];
+        return;
+    }
+    s->text_used = s->entry.mark;
+    if (s->entry.word == EPCTX__WORD_OFFSET) {
+        s->data.offset = number;
+    } else if (s->entry.word == EPCTX__WORD_LENGTH) {
+        s->data.length = number;
+    }
 }
 
-/* Ends of messages. Returns the event that is due, or -1. */
+/* A message ended, or a group had no end. Returns the event that is due, or -1. */
 static int epctx__scan_leave(epctx_scan *s)
 {
-    unsigned kind = s->kinds[s->levels - 1];
-    unsigned type = kind & EPCTX__SCAN_TYPE;
-    if (type == 0) {
-        epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "there is no valid protobuf field");
+    unsigned flags = s->kinds[s->levels];
+    unsigned kind = flags & EPCTX__SCAN_KIND;
+    if (kind == 0) {
+        epctx__scan_malformed(s);
         return -1;
     }
-    if (type == EPCTX_KIND_NODE && (kind & EPCTX__SCAN_OP) != 0 &&
-        /* not taken: what is read without the graphs inside meets no node that uses its state */
-        (kind & EPCTX__SCAN_CLOBBER) != 0 && !s->flat) {
-        if (epctx__scan_stream(s) != NULL) {
-            epctx__scan_refuse(s, EPCTX_ERR_UNSUPPORTED,
-                               "an EPContext node with a graph inside needs a source that can go "
-                               "back");
+    if ((flags & EPCTX__SCAN_OP) != 0 && s->owner != s->nodes) {
+        if (s->stream) {
+            epctx__scan_refuse(s, EPCTX_ERR_UNSUPPORTED, EPCTX__SCAN_BACK);
             return -1;
         }
-        return epctx__scan_again(s);
+        /* Back to its start, to read it without what is inside. */
+        s->kinds[s->levels] = EPCTX_KIND_NODE;
+        s->at = (uint64_t)s->starts_high[s->nodes - 1] << 32 | s->starts_low[s->nodes - 1];
+        s->buffer_at = s->buffer_size = 0;
+        s->flat = true;
+        epctx__scan_node_begin(s);
+        return -1;
     }
     s->levels--;
-    epctx__scan_bound(s);
-    if (type == EPCTX_KIND_ATTR && epctx__scan_type(s, 0) == EPCTX_KIND_NODE) {
-        epctx__scan_attr_end(s);
-    } else if (type == EPCTX_KIND_NODE) {
+    s->end = (uint64_t)s->ends_high[s->levels] << 32 | s->ends_low[s->levels];
+    s->depth = s->nodes;
+    switch (kind) {
+    case EPCTX_KIND_ATTR:
+        if ((s->kinds[s->levels] & EPCTX__SCAN_KIND) == EPCTX_KIND_NODE) {
+            epctx__scan_attr_end(s);
+        }
+        return -1;
+    case EPCTX_KIND_NODE:
         s->flat = false;
-        s->nodes--;
-        if ((kind & EPCTX__SCAN_OP) == 0) {
+        s->depth = --s->nodes;
+        if ((flags & EPCTX__SCAN_OP) == 0) {
             return -1;
         }
         s->epnode_count++;
-        s->broken = s->broken || (kind & EPCTX__SCAN_DOMAIN) == 0;
-        s->depth = s->nodes;
+        memset(&s->ranges[EPCTX__SCAN_ATTR], 0, sizeof s->ranges[0]);
+        memset(&s->ranges[EPCTX__SCAN_PAIR], 0, sizeof s->ranges[0]);
+        memset(&s->ranges[EPCTX__SCAN_NUMBERS], 0, sizeof s->ranges[0]);
+        s->broken = s->broken || (flags & EPCTX__SCAN_DOMAIN) == 0;
         return EPCTX_SCAN_EPNODE;
-    } else if (type == EPCTX_KIND_TENSOR) {
+    case EPCTX_KIND_TENSOR:
         s->text_used = s->tensor_mark; /* nothing is written there before the next event */
-        s->depth = s->nodes;
         return s->external ? (int)EPCTX_SCAN_EXTERNAL : -1;
-    } else if (epctx__is_leaf((epctx_kind)type) && s->outer == EPCTX__SCAN_ENTRY) {
-        s->outer = 0;
+    case EPCTX__SCAN_ENTRY:
         epctx__scan_entry_end(s);
-    } else if (epctx__is_leaf((epctx_kind)type) && s->outer == 14) {
-        s->outer = 0;
+        return -1;
+    case EPCTX__SCAN_METADATA:
         return EPCTX_SCAN_METADATA;
-    } else if (epctx__is_leaf((epctx_kind)type) && s->outer == 8) {
-        s->outer = 0;
+    case EPCTX__SCAN_OPSET:
         return EPCTX_SCAN_OPSET;
+    default:
+        return -1;
     }
-    return -1;
 }
 
 static void epctx__scan_start(epctx_scan *s, uint64_t size)
 {
-    s->node = epctx_epnode_default();
-    if (!epctx__nanopb_matches()) {
-        epctx__scan_refuse(s, EPCTX_ERR_CONFIG,
-                           "nanopb was built with other PB_NO_ERRMSG or PB_BUFFER_ONLY settings");
-    } else if (size == 0) {
-        epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "the model is empty (0 bytes)");
-    } else if (size != UINT64_MAX && size >= EPCTX__SCAN_ENDLESS) {
-        epctx__scan_refuse(s, EPCTX_ERR_LIMIT, "the model has a terabyte or more");
+    epctx__scan_node_begin(s);
+    s->kinds[0] = EPCTX_KIND_MODEL;
+    s->source.size = s->end = size;
+    if (size == 0) {
+        epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, EPCTX__SCAN_EMPTY);
+    } else if (size > EPCTX__SCAN_MOST || (size == EPCTX__SCAN_MOST && !s->stream)) {
+        epctx__scan_refuse(s, EPCTX_ERR_LIMIT, EPCTX__SCAN_LARGE);
     }
-    epctx__scan_push(s, EPCTX_KIND_MODEL, size == UINT64_MAX ? EPCTX__SCAN_ENDLESS : size);
 }
 
 EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source)
@@ -13132,35 +13076,44 @@ EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source)
     epctx__scan_start(scan, source->size);
 }
 
+static bool epctx__scan_pull(void *user, uint64_t offset, void *out, size_t size)
+{
+    (void)offset; /* always where the stream is */
+    return pb_read((pb_istream_t *)user, (pb_byte_t *)out, size);
+}
+
 EPCTX_API void epctx_scan_begin_stream(epctx_scan *scan, pb_istream_t *stream)
 {
     memset(scan, 0, sizeof *scan);
+    scan->stream = true;
     scan->source.user = stream;
-    epctx__scan_start(scan, stream->bytes_left == SIZE_MAX ? UINT64_MAX : stream->bytes_left);
-}
-
-/* A field, or the end of a stream that did not know its length: it may come between two fields of
- * the model and nowhere else. Returns false at that end. */
-static bool epctx__scan_step(epctx_scan *s)
-{
-    uint64_t before = s->at;
-    if (epctx__scan_field(s) || epctx__scan_stream(s) == NULL || s->end != UINT64_MAX ||
-        s->levels != 1 || s->at != before || s->status != EPCTX_ERR_PROTOBUF || s->at == 0) {
-        return true;
+    scan->source.read_fn = epctx__scan_pull;
+    epctx__scan_start(scan, stream->bytes_left == SIZE_MAX ? EPCTX__SCAN_MOST
+                                                           : stream->bytes_left);
+    if (!epctx__nanopb_matches()) {
+        epctx__scan_refuse(scan, EPCTX_ERR_CONFIG, EPCTX__SCAN_NANOPB);
     }
-    s->status = EPCTX_OK;
-    s->reason = NULL;
-    return false;
 }
 
 static epctx_scan_event epctx__scan_failed(const epctx_scan *s, epctx_error *error)
 {
+    static const char *const reasons[] = {
+        "the source could not be read",
+        "the stream ends inside a field: is it cut off?",
+        "there is no valid protobuf field",
+        "a field is longer than what is left: is it cut off?",
+        "a packed field ends inside a number",
+        "messages are nested deeper than the limit",
+        "an EPContext node with a graph inside needs a source that can go back",
+        "the model is empty (0 bytes)",
+        "the model has a terabyte or more",
+        "nanopb was built with other PB_NO_ERRMSG or PB_BUFFER_ONLY settings"};
     const char *what = s->status == EPCTX_ERR_PROTOBUF ? "not an ONNX protobuf: " : "";
-    if (s->source.read_fn != NULL) {
-        epctx_fail(error, s->status, "%sbyte %u of %u: %s", what, s->at, s->source.size,
-                   s->reason);
+    if (s->stream) {
+        epctx_fail(error, s->status, "%sbyte %u: %s", what, s->at, reasons[s->reason]);
     } else {
-        epctx_fail(error, s->status, "%sbyte %u: %s", what, s->at, s->reason);
+        epctx_fail(error, s->status, "%sbyte %u of %u: %s", what, s->at, s->source.size,
+                   reasons[s->reason]);
     }
     if (error != NULL) {
         error->offset = s->at;
@@ -13172,19 +13125,17 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
 {
     epctx_error_clear(error);
     while (scan->status == EPCTX_OK) {
-        int event;
-        if (scan->at < scan->end) {
-            if (!epctx__scan_step(scan)) {
-                return EPCTX_SCAN_END;
+        uint64_t before = scan->at;
+        if (before == scan->end) {
+            int event = scan->levels > 0 ? epctx__scan_leave(scan) : (int)EPCTX_SCAN_END;
+            if (event >= 0) {
+                return (epctx_scan_event)event;
             }
-            continue;
-        }
-        if (scan->levels == 1) {
-            return EPCTX_SCAN_END;
-        }
-        event = epctx__scan_leave(scan);
-        if (event >= 0) {
-            return (epctx_scan_event)event;
+        } else if (!epctx__scan_field(scan) && before > 0 && scan->at == before &&
+                   scan->levels == 0 && scan->end == EPCTX__SCAN_MOST &&
+                   scan->status == EPCTX_ERR_PROTOBUF) {
+            scan->status = EPCTX_OK; /* a stream of no known length may end between two fields */
+            scan->end = before;
         }
     }
     return epctx__scan_failed(scan, error);
