@@ -2021,7 +2021,7 @@ typedef struct epctx_scan {
     uint64_t at, end;     /* position; where the innermost message ends */
     epctx__scan_part attr, entry;
     epctx_status status;
-    uint8_t reason;
+    const char *reason;
     uint8_t levels, nodes; /* that are open */
     uint8_t owner;         /* `nodes` at the node whose state this is */
     uint8_t buffer_at, buffer_size;
@@ -12473,8 +12473,8 @@ static bool epctx__stamp_plain(epctx_str escaped, char *out, size_t capacity)
  * ============================================================================================== */
 
 #define EPCTX__SCAN_KIND   0x1fu
-#define EPCTX__SCAN_OP     0x20u /* NODE: op_type is EPContext */
-#define EPCTX__SCAN_DOMAIN 0x40u /* NODE: domain is com.microsoft */
+#define EPCTX__SCAN_OP     0x20u                  /* NODE: op_type is EPContext */
+#define EPCTX__SCAN_DOMAIN 0x40u                  /* NODE: domain is com.microsoft */
 #define EPCTX__SCAN_MOST   UINT64_C(0xffffffffff) /* ends have 40 bits; a stream without a size */
 
 /* Attributes without text lend their ranges to the attribute and the entry of external data that
@@ -12488,44 +12488,32 @@ static bool epctx__stamp_plain(epctx_str escaped, char *out, size_t capacity)
 #define EPCTX__SCAN_METADATA EPCTX_KIND_FLOAT
 #define EPCTX__SCAN_OPSET    EPCTX_KIND_DOUBLE
 
-/* What is done with a field depends on its place: kind of message and number. */
-#define EPCTX__SCAN_AT(kind, number) ((uint32_t)(kind) << 5 | (uint32_t)(number))
+/* The place of a field: kind of message and number. */
+#define EPCTX__SCAN_AT(message, field)                                                             \
+    ((uint32_t)EPCTX_KIND_##message << 5 | (uint32_t)EPCTX_FIELD_##message##_##field)
+#define EPCTX__SCAN_IN(kind, number) ((uint32_t)(kind) << 5 | (uint32_t)(number))
 
-enum {
-    EPCTX__SCAN_READ, /* reasons of failures */
-    EPCTX__SCAN_CUT,
-    EPCTX__SCAN_FIELD,
-    EPCTX__SCAN_LONG,
-    EPCTX__SCAN_PACKED,
-    EPCTX__SCAN_DEEP,
-    EPCTX__SCAN_BACK,
-    EPCTX__SCAN_EMPTY,
-    EPCTX__SCAN_LARGE,
-    EPCTX__SCAN_NANOPB
-};
-
-static bool epctx__scan_refuse(epctx_scan *s, epctx_status status, uint8_t reason)
+static epctx_status epctx__scan_refuse(epctx_scan *s, epctx_status status, const char *reason)
 {
     s->status = status;
     s->reason = reason;
-    return false;
+    return status;
 }
 
-static bool epctx__scan_malformed(epctx_scan *s)
+static epctx_status epctx__scan_malformed(epctx_scan *s)
 {
-    return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, EPCTX__SCAN_FIELD);
+    return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "there is no valid protobuf field");
 }
 
-static bool epctx__scan_unread(epctx_scan *s)
+static epctx_status epctx__scan_unread(epctx_scan *s)
 {
     if (!s->stream) {
-        return epctx__scan_refuse(s, EPCTX_ERR_IO, EPCTX__SCAN_READ);
+        return epctx__scan_refuse(s, EPCTX_ERR_IO, "the source could not be read");
     }
-    return epctx__scan_refuse(s,
-                              ((const pb_istream_t *)s->source.user)->bytes_left == 0
-                                  ? EPCTX_ERR_PROTOBUF
-                                  : EPCTX_ERR_IO,
-                              EPCTX__SCAN_CUT);
+    return epctx__scan_refuse(
+        s,
+        ((const pb_istream_t *)s->source.user)->bytes_left == 0 ? EPCTX_ERR_PROTOBUF : EPCTX_ERR_IO,
+        "the stream ends inside a field: is it cut off?");
 }
 
 /* The next byte, or -1. */
@@ -12547,7 +12535,7 @@ static int epctx__scan_byte(epctx_scan *s)
     return s->buffer[s->buffer_at++];
 }
 
-static bool epctx__scan_skip(epctx_scan *s, uint64_t count)
+static epctx_status epctx__scan_skip(epctx_scan *s, uint64_t count)
 {
     if (count <= (unsigned)(s->buffer_size - s->buffer_at)) {
         s->buffer_at = (uint8_t)(s->buffer_at + count);
@@ -12563,43 +12551,43 @@ static bool epctx__scan_skip(epctx_scan *s, uint64_t count)
         count -= part;
     }
     s->at += count;
-    return true;
+    return EPCTX_OK;
 }
 
-static bool epctx__scan_varint(epctx_scan *s, unsigned most, uint64_t *value)
+static epctx_status epctx__scan_varint(epctx_scan *s, unsigned most, uint64_t *value)
 {
     unsigned i;
     *value = 0;
     for (i = 0; i < most && s->at < s->end; i++) {
         int byte = epctx__scan_byte(s);
         if (byte < 0) {
-            return false;
+            return s->status;
         }
         *value |= (uint64_t)(byte & 0x7f) << (7 * i);
         if (byte < 0x80) {
-            return true;
+            return EPCTX_OK;
         }
     }
     return epctx__scan_malformed(s);
 }
 
-static bool epctx__scan_push(epctx_scan *s, unsigned kind, uint64_t end)
+static epctx_status epctx__scan_push(epctx_scan *s, unsigned kind, uint64_t end)
 {
     if (s->levels == EPCTX_SCAN_DEPTH) {
         return epctx__scan_refuse(s, EPCTX_SCAN_DEPTH < 100 ? EPCTX_ERR_LIMIT : EPCTX_ERR_PROTOBUF,
-                                  EPCTX__SCAN_DEEP);
+                                  "messages are nested deeper than the limit");
     }
     s->ends_low[s->levels] = (uint32_t)(s->end & UINT32_MAX);
     s->ends_high[s->levels] = (uint8_t)(s->end >> 32);
     s->kinds[++s->levels] = (uint8_t)kind;
     s->end = end;
-    return true;
+    return EPCTX_OK;
 }
 
 /* -- strings -- */
 
 /* Reads a string into the text pool, as far as it fits there; always moves past it. */
-static bool epctx__scan_string(epctx_scan *s, uint64_t length, epctx_str *text)
+static epctx_status epctx__scan_string(epctx_scan *s, uint64_t length, epctx_str *text)
 {
     *text = epctx_str_of(NULL);
     if (length > sizeof s->text - s->text_used) {
@@ -12609,15 +12597,15 @@ static bool epctx__scan_string(epctx_scan *s, uint64_t length, epctx_str *text)
     for (; text->size < length; text->size++) {
         int byte = epctx__scan_byte(s);
         if (byte < 0) {
-            return false;
+            return s->status;
         }
         s->text[s->text_used++] = (char)byte;
     }
-    return true;
+    return EPCTX_OK;
 }
 
 /* The value of an entry: as text, as far as it fits, and as a number (UINT64_MAX: it is none). */
-static bool epctx__scan_entry_value(epctx_scan *s, uint64_t length)
+static epctx_status epctx__scan_entry_value(epctx_scan *s, uint64_t length)
 {
     uint64_t *number = &s->ranges[EPCTX__SCAN_NUMBERS].length;
     uint64_t end = s->at + length;
@@ -12629,7 +12617,7 @@ static bool epctx__scan_entry_value(epctx_scan *s, uint64_t length)
     while (s->at < end && (fits || digits)) {
         int byte = epctx__scan_byte(s);
         if (byte < 0) {
-            return false;
+            return s->status;
         }
         digits = digits && epctx__digit(number, (char)byte);
         if (fits) {
@@ -12659,8 +12647,8 @@ static epctx_str epctx__scan_part_text(const epctx_scan *s, const epctx__scan_pa
 #define EPCTX__WORD_NONE     15u
 
 /* Which of the words `first` to `last` is the string that comes? Moves past it. */
-static bool epctx__scan_word(epctx_scan *s, uint64_t length, unsigned first, unsigned last,
-                             uint8_t *word)
+static epctx_status epctx__scan_word(epctx_scan *s, uint64_t length, unsigned first, unsigned last,
+                                     uint8_t *word)
 {
     static const char *const words[] = {
 #define EPCTX__SCAN_ROW(id, name, type, member) name,
@@ -12674,7 +12662,7 @@ static bool epctx__scan_word(epctx_scan *s, uint64_t length, unsigned first, uns
     for (at = 0; at < length && left != 0; at++) {
         int byte = epctx__scan_byte(s);
         if (byte < 0) {
-            return false;
+            return s->status;
         }
         for (i = first; i <= last; i++) {
             if ((left >> i & 1) != 0 && (byte == 0 || byte != (unsigned char)words[i][at])) {
@@ -12733,83 +12721,67 @@ static void epctx__scan_room(epctx_scan *s, uint64_t length)
 
 static void epctx__scan_number(epctx_scan *s, uint32_t place, uint64_t value)
 {
-    switch (place) {
-    case EPCTX__SCAN_AT(EPCTX_KIND_ATTR, EPCTX_FIELD_ATTR_I):
+    if (place == EPCTX__SCAN_AT(ATTR, I)) {
         s->ranges[EPCTX__SCAN_NUMBERS].offset = value;
-        break;
-    case EPCTX__SCAN_AT(EPCTX_KIND_ATTR, EPCTX_FIELD_ATTR_TYPE):
-        if ((uint32_t)value <= EPCTX_ATTR_TYPE_PROTOS) {
-            s->attr.type = (uint8_t)value;
-        }
-        break;
-    case EPCTX__SCAN_AT(EPCTX_KIND_TENSOR, EPCTX_FIELD_TENSOR_DATA_LOCATION):
-        if ((uint32_t)value <= 1) {
-            s->external = (uint32_t)value == 1;
-        }
-        break;
-    case EPCTX__SCAN_AT(EPCTX__SCAN_OPSET, EPCTX_FIELD_OPSET_VERSION):
+    } else if (place == EPCTX__SCAN_AT(ATTR, TYPE) && (uint32_t)value <= EPCTX_ATTR_TYPE_PROTOS) {
+        s->attr.type = (uint8_t)value;
+    } else if (place == EPCTX__SCAN_AT(TENSOR, DATA_LOCATION) && (uint32_t)value <= 1) {
+        s->external = (uint32_t)value == 1;
+    } else if (place == EPCTX__SCAN_IN(EPCTX__SCAN_OPSET, EPCTX_FIELD_OPSET_VERSION)) {
         s->version = (int64_t)value;
-        break;
-    default:
-        break;
     }
 }
 
-/* A string field: kept when something wants it, skipped otherwise. */
-static bool epctx__scan_text(epctx_scan *s, uint32_t place, uint64_t length)
+/* A string that is compared with one word. */
+static epctx_status epctx__scan_flag(epctx_scan *s, uint64_t length, unsigned want, unsigned flag)
 {
     uint8_t *kind = &s->kinds[s->levels];
-    epctx_str text;
     uint8_t word;
-    unsigned flag;
+    EPCTX__TRY(epctx__scan_word(s, length, want, want, &word));
+    *kind = (uint8_t)(word == want ? *kind | flag : *kind & ~flag);
+    return EPCTX_OK;
+}
+
+/* A string field: kept when something wants it, skipped otherwise. */
+static epctx_status epctx__scan_text(epctx_scan *s, uint32_t place, uint64_t length)
+{
+    epctx_range range;
+    epctx_str text;
+    range.offset = s->at;
+    range.length = length;
     switch (place) {
-    case EPCTX__SCAN_AT(EPCTX_KIND_NODE, EPCTX_FIELD_NODE_NAME):
+    case EPCTX__SCAN_AT(NODE, NAME):
         epctx__scan_room(s, length);
         return epctx__scan_string(s, length, &s->node.name);
-    case EPCTX__SCAN_AT(EPCTX_KIND_NODE, EPCTX_FIELD_NODE_OP_TYPE):
-    case EPCTX__SCAN_AT(EPCTX_KIND_NODE, EPCTX_FIELD_NODE_DOMAIN):
-        word = EPCTX__WORD_OP_TYPE;
-        flag = EPCTX__SCAN_OP;
-        if (place == EPCTX__SCAN_AT(EPCTX_KIND_NODE, EPCTX_FIELD_NODE_DOMAIN)) {
-            word = EPCTX__WORD_DOMAIN;
-            flag = EPCTX__SCAN_DOMAIN;
-        }
-        if (!epctx__scan_word(s, length, word, word, &word)) {
-            return false;
-        }
-        *kind = (uint8_t)(word != EPCTX__WORD_NONE ? *kind | flag : *kind & ~flag);
-        return true;
-    case EPCTX__SCAN_AT(EPCTX_KIND_ATTR, EPCTX_FIELD_ATTR_NAME):
+    case EPCTX__SCAN_AT(NODE, OP_TYPE):
+        return epctx__scan_flag(s, length, EPCTX__WORD_OP_TYPE, EPCTX__SCAN_OP);
+    case EPCTX__SCAN_AT(NODE, DOMAIN):
+        return epctx__scan_flag(s, length, EPCTX__WORD_DOMAIN, EPCTX__SCAN_DOMAIN);
+    case EPCTX__SCAN_AT(ATTR, NAME):
         return epctx__scan_word(s, length, 0, EPCTX_EP_ATTR_COUNT - 1, &s->attr.word);
-    case EPCTX__SCAN_AT(EPCTX_KIND_ATTR, EPCTX_FIELD_ATTR_S):
-        s->ranges[EPCTX__SCAN_ATTR].offset = s->at;
-        s->ranges[EPCTX__SCAN_ATTR].length = length;
+    case EPCTX__SCAN_AT(ATTR, S):
+        s->ranges[EPCTX__SCAN_ATTR] = range;
         s->text_used = s->attr.mark;
         if (s->attr.word == EPCTX_EP_SOURCE || s->attr.word == EPCTX_EP_PARTITION_NAME) {
             epctx__scan_room(s, length);
         }
-        if (!epctx__scan_string(s, length, &text)) {
-            return false;
-        }
+        EPCTX__TRY(epctx__scan_string(s, length, &text));
         s->attr.size = text.data != NULL ? (uint16_t)length : UINT16_MAX;
-        return true;
-    case EPCTX__SCAN_AT(EPCTX_KIND_TENSOR, EPCTX_FIELD_TENSOR_NAME):
+        return EPCTX_OK;
+    case EPCTX__SCAN_AT(TENSOR, NAME):
         return epctx__scan_string(s, length, &s->key);
-    case EPCTX__SCAN_AT(EPCTX__SCAN_ENTRY, EPCTX_FIELD_PAIR_KEY):
+    case EPCTX__SCAN_IN(EPCTX__SCAN_ENTRY, EPCTX_FIELD_PAIR_KEY):
         return epctx__scan_word(s, length, EPCTX__WORD_LOCATION, EPCTX__WORD_LENGTH,
                                 &s->entry.word);
-    case EPCTX__SCAN_AT(EPCTX__SCAN_ENTRY, EPCTX_FIELD_PAIR_VALUE):
-        s->ranges[EPCTX__SCAN_PAIR].offset = s->at;
-        s->ranges[EPCTX__SCAN_PAIR].length = length;
+    case EPCTX__SCAN_IN(EPCTX__SCAN_ENTRY, EPCTX_FIELD_PAIR_VALUE):
+        s->ranges[EPCTX__SCAN_PAIR] = range;
         return epctx__scan_entry_value(s, length);
-    case EPCTX__SCAN_AT(EPCTX__SCAN_METADATA, EPCTX_FIELD_PAIR_KEY):
-    case EPCTX__SCAN_AT(EPCTX__SCAN_OPSET, EPCTX_FIELD_OPSET_DOMAIN):
-        s->ranges[0].offset = s->at;
-        s->ranges[0].length = length;
+    case EPCTX__SCAN_IN(EPCTX__SCAN_METADATA, EPCTX_FIELD_PAIR_KEY):
+    case EPCTX__SCAN_IN(EPCTX__SCAN_OPSET, EPCTX_FIELD_OPSET_DOMAIN):
+        s->ranges[0] = range;
         return epctx__scan_string(s, length, &s->key);
-    case EPCTX__SCAN_AT(EPCTX__SCAN_METADATA, EPCTX_FIELD_PAIR_VALUE):
-        s->ranges[1].offset = s->at;
-        s->ranges[1].length = length;
+    case EPCTX__SCAN_IN(EPCTX__SCAN_METADATA, EPCTX_FIELD_PAIR_VALUE):
+        s->ranges[1] = range;
         return epctx__scan_string(s, length, &s->value);
     default:
         return epctx__scan_skip(s, length);
@@ -12835,7 +12807,7 @@ static void epctx__scan_part_begin(const epctx_scan *s, epctx__scan_part *part)
     part->word = EPCTX__WORD_NONE;
 }
 
-static bool epctx__scan_enter(epctx_scan *s, unsigned kind, uint32_t place, uint64_t length)
+static epctx_status epctx__scan_enter(epctx_scan *s, unsigned kind, uint32_t place, uint64_t length)
 {
     uint64_t end = s->at + length;
     if (kind == EPCTX_KIND_NODE) {
@@ -12854,13 +12826,13 @@ static bool epctx__scan_enter(epctx_scan *s, unsigned kind, uint32_t place, uint
         s->data.offset = 0;
         s->data.length = UINT64_MAX;
         s->external = false;
-    } else if (place == EPCTX__SCAN_AT(EPCTX_KIND_TENSOR, EPCTX_FIELD_TENSOR_EXTERNAL_DATA)) {
+    } else if (place == EPCTX__SCAN_AT(TENSOR, EXTERNAL_DATA)) {
         kind = EPCTX__SCAN_ENTRY;
         memset(&s->ranges[EPCTX__SCAN_PAIR], 0, sizeof s->ranges[0]);
         epctx__scan_part_begin(s, &s->entry);
         s->ranges[EPCTX__SCAN_NUMBERS].length = UINT64_MAX;
-    } else if (place == EPCTX__SCAN_AT(EPCTX_KIND_MODEL, EPCTX_FIELD_MODEL_METADATA_PROPS) ||
-               place == EPCTX__SCAN_AT(EPCTX_KIND_MODEL, EPCTX_FIELD_MODEL_OPSET_IMPORT)) {
+    } else if (place == EPCTX__SCAN_AT(MODEL, METADATA_PROPS) ||
+               place == EPCTX__SCAN_AT(MODEL, OPSET_IMPORT)) {
         kind = kind == EPCTX_KIND_PAIR ? EPCTX__SCAN_METADATA : EPCTX__SCAN_OPSET;
         s->text_used = 0;
         s->key = s->value = epctx_str_of("");
@@ -12870,35 +12842,35 @@ static bool epctx__scan_enter(epctx_scan *s, unsigned kind, uint32_t place, uint
     return epctx__scan_push(s, kind, end);
 }
 
-static bool epctx__scan_packed(epctx_scan *s, uint32_t kind, uint64_t length)
+static epctx_status epctx__scan_packed(epctx_scan *s, uint32_t kind, uint64_t length)
 {
     uint64_t outer = s->end;
     uint64_t value;
-    bool good = true;
     if (kind != (uint32_t)EPCTX_KIND_INT) {
         return (length & (kind == (uint32_t)EPCTX_KIND_FLOAT ? 3u : 7u)) == 0
                    ? epctx__scan_skip(s, length)
-                   : epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, EPCTX__SCAN_PACKED);
+                   : epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
+                                        "a packed field ends inside a number");
     }
     s->end = s->at + length;
-    while (good && s->at < s->end) {
-        good = epctx__scan_varint(s, 10, &value);
+    while (s->at < s->end) {
+        EPCTX__TRY(epctx__scan_varint(s, 10, &value));
     }
     s->end = outer;
-    return good;
+    return EPCTX_OK;
 }
 
-static bool epctx__scan_len(epctx_scan *s, unsigned message, uint32_t number, uint32_t place)
+static epctx_status epctx__scan_len(epctx_scan *s, unsigned message, uint32_t number,
+                                    uint32_t place)
 {
     uint32_t kind = message != 0 ? epctx__field_kind((epctx_kind)message, number) : 0;
     uint64_t length;
-    if (!epctx__scan_varint(s, 5, &length)) {
-        return false;
-    }
+    EPCTX__TRY(epctx__scan_varint(s, 5, &length));
     if (length > s->end - s->at) {
         return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
-                                  length > s->source.size - s->at ? EPCTX__SCAN_LONG
-                                                                  : EPCTX__SCAN_FIELD);
+                                  length > s->source.size - s->at
+                                      ? "a field is longer than what is left: is it cut off?"
+                                      : "there is no valid protobuf field");
     }
     if (kind == 0) {
         return epctx__scan_text(s, place, length);
@@ -12913,23 +12885,19 @@ static bool epctx__scan_len(epctx_scan *s, unsigned message, uint32_t number, ui
     return epctx__scan_enter(s, (unsigned)epctx__message_kind(kind), place, length);
 }
 
-static bool epctx__scan_field(epctx_scan *s)
+static epctx_status epctx__scan_field(epctx_scan *s)
 {
     unsigned message = s->kinds[s->levels] & EPCTX__SCAN_KIND;
     uint32_t number, place;
     uint64_t value;
-    if (!epctx__scan_varint(s, 5, &value)) {
-        return false;
-    }
+    EPCTX__TRY(epctx__scan_varint(s, 5, &value));
     number = (uint32_t)value >> 3;
-    place = number < 32 ? EPCTX__SCAN_AT(message, number) : 0;
+    place = number < 32 ? EPCTX__SCAN_IN(message, number) : 0;
     switch (number == 0 ? 7 : (unsigned)(value & 7)) {
     case EPCTX_WIRE_VARINT:
-        if (!epctx__scan_varint(s, 10, &value)) {
-            return false;
-        }
+        EPCTX__TRY(epctx__scan_varint(s, 10, &value));
         epctx__scan_number(s, place, value);
-        return true;
+        return EPCTX_OK;
     case EPCTX_WIRE_FIXED64:
     case EPCTX_WIRE_FIXED32:
         value = (value & 7) == EPCTX_WIRE_FIXED64 ? 8 : 4;
@@ -12937,15 +12905,13 @@ static bool epctx__scan_field(epctx_scan *s)
     case EPCTX_WIRE_LEN:
         return epctx__scan_len(s, message, number, place);
     case EPCTX_WIRE_GROUP:
-        if (!epctx__scan_push(s, 0, s->end)) {
-            return false;
-        }
+        EPCTX__TRY(epctx__scan_push(s, 0, s->end));
         s->ends_low[s->levels - 1] = number;
-        return true;
+        return EPCTX_OK;
     case 4:
         if (message == 0 && s->ends_low[s->levels - 1] == number) {
             s->levels--;
-            return true;
+            return EPCTX_OK;
         }
         break;
     default:
@@ -13010,7 +12976,8 @@ static int epctx__scan_leave(epctx_scan *s)
     }
     if ((flags & EPCTX__SCAN_OP) != 0 && s->owner != s->nodes) {
         if (s->stream) {
-            epctx__scan_refuse(s, EPCTX_ERR_UNSUPPORTED, EPCTX__SCAN_BACK);
+            epctx__scan_refuse(s, EPCTX_ERR_UNSUPPORTED,
+                               "a node with a graph inside needs a source that can go back");
             return -1;
         }
         /* Back to its start, to read it without what is inside. */
@@ -13037,9 +13004,6 @@ static int epctx__scan_leave(epctx_scan *s)
             return -1;
         }
         s->epnode_count++;
-        memset(&s->ranges[EPCTX__SCAN_ATTR], 0, sizeof s->ranges[0]);
-        memset(&s->ranges[EPCTX__SCAN_PAIR], 0, sizeof s->ranges[0]);
-        memset(&s->ranges[EPCTX__SCAN_NUMBERS], 0, sizeof s->ranges[0]);
         s->broken = s->broken || (flags & EPCTX__SCAN_DOMAIN) == 0;
         return EPCTX_SCAN_EPNODE;
     case EPCTX_KIND_TENSOR:
@@ -13063,9 +13027,9 @@ static void epctx__scan_start(epctx_scan *s, uint64_t size)
     s->kinds[0] = EPCTX_KIND_MODEL;
     s->source.size = s->end = size;
     if (size == 0) {
-        epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, EPCTX__SCAN_EMPTY);
+        epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "the model is empty (0 bytes)");
     } else if (size > EPCTX__SCAN_MOST || (size == EPCTX__SCAN_MOST && !s->stream)) {
-        epctx__scan_refuse(s, EPCTX_ERR_LIMIT, EPCTX__SCAN_LARGE);
+        epctx__scan_refuse(s, EPCTX_ERR_LIMIT, "the model has a terabyte or more");
     }
 }
 
@@ -13088,32 +13052,20 @@ EPCTX_API void epctx_scan_begin_stream(epctx_scan *scan, pb_istream_t *stream)
     scan->stream = true;
     scan->source.user = stream;
     scan->source.read_fn = epctx__scan_pull;
-    epctx__scan_start(scan, stream->bytes_left == SIZE_MAX ? EPCTX__SCAN_MOST
-                                                           : stream->bytes_left);
+    epctx__scan_start(scan, stream->bytes_left == SIZE_MAX ? EPCTX__SCAN_MOST : stream->bytes_left);
     if (!epctx__nanopb_matches()) {
-        epctx__scan_refuse(scan, EPCTX_ERR_CONFIG, EPCTX__SCAN_NANOPB);
+        epctx__scan_refuse(scan, EPCTX_ERR_CONFIG,
+                           "nanopb was built with other PB_NO_ERRMSG or PB_BUFFER_ONLY settings");
     }
 }
 
 static epctx_scan_event epctx__scan_failed(const epctx_scan *s, epctx_error *error)
 {
-    static const char *const reasons[] = {
-        "the source could not be read",
-        "the stream ends inside a field: is it cut off?",
-        "there is no valid protobuf field",
-        "a field is longer than what is left: is it cut off?",
-        "a packed field ends inside a number",
-        "messages are nested deeper than the limit",
-        "an EPContext node with a graph inside needs a source that can go back",
-        "the model is empty (0 bytes)",
-        "the model has a terabyte or more",
-        "nanopb was built with other PB_NO_ERRMSG or PB_BUFFER_ONLY settings"};
     const char *what = s->status == EPCTX_ERR_PROTOBUF ? "not an ONNX protobuf: " : "";
     if (s->stream) {
-        epctx_fail(error, s->status, "%sbyte %u: %s", what, s->at, reasons[s->reason]);
+        epctx_fail(error, s->status, "%sbyte %u: %s", what, s->at, s->reason);
     } else {
-        epctx_fail(error, s->status, "%sbyte %u of %u: %s", what, s->at, s->source.size,
-                   reasons[s->reason]);
+        epctx_fail(error, s->status, "%sbyte %u of %u: %s", what, s->at, s->source.size, s->reason);
     }
     if (error != NULL) {
         error->offset = s->at;
@@ -13131,7 +13083,7 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
             if (event >= 0) {
                 return (epctx_scan_event)event;
             }
-        } else if (!epctx__scan_field(scan) && before > 0 && scan->at == before &&
+        } else if (epctx__scan_field(scan) != EPCTX_OK && before > 0 && scan->at == before &&
                    scan->levels == 0 && scan->end == EPCTX__SCAN_MOST &&
                    scan->status == EPCTX_ERR_PROTOBUF) {
             scan->status = EPCTX_OK; /* a stream of no known length may end between two fields */

@@ -93,7 +93,7 @@ sum=$(od -An -v -t u1 "$work/digits_npu.bin" | awk '{ for (i = 1; i <= NF; i++) 
     END { print s }')
 echo "read $total of $total bytes; context binary at $offset, sum of its bytes $sum" \
     >"$work/stream.expected"
-try stream 6656 1600 stream "$work/embedded_ctx.onnx"
+try stream 7168 1600 stream "$work/embedded_ctx.onnx"
 
 kernels='EPCTX_NPU_OP(CONV) | EPCTX_NPU_OP(POOL) | EPCTX_NPU_OP(GEMM)'
 # The bits of ten floats: the host adds in another order, so the last of 24 bits may differ.
