@@ -2438,7 +2438,7 @@ typedef struct epctx_weights_stats {
     uint64_t compared_bytes; /* compared byte by byte, until the first difference */
 } epctx_weights_stats;
 
-/* Members are private; zero-initialised is a legal state to free. */
+/* Members but `stats` are private; zero-initialised is a legal state to free. */
 typedef struct epctx_weights {
     epctx_weights_opts opts;
     epctx_allocator allocator;
@@ -2448,6 +2448,7 @@ typedef struct epctx_weights {
     size_t capacity; /* of the entries and of the table, a power of two */
     size_t start;    /* of the section in opts.binary */
     uint64_t end;    /* of the section */
+    bool alike;      /* the last weight had the sample of another one */
     epctx_weights_stats stats;
 } epctx_weights;
 
@@ -2466,7 +2467,6 @@ EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *dat
                                          epctx_error *error);
 /* Place `index`; false when there is none. */
 EPCTX_API bool epctx_weights_at(const epctx_weights *weights, uint32_t index, epctx_weight *out);
-EPCTX_API epctx_weights_stats epctx_weights_statistics(const epctx_weights *weights);
 /* Legal twice. Leaves fixed memory and `binary` to their owners. */
 EPCTX_API void epctx_weights_free(epctx_weights *weights);
 
@@ -16479,9 +16479,13 @@ EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uin
  * >>weights
  * ============================================================================================== */
 
-#define EPCTX__WEIGHT_PIECE 65536u /* read at once */
-#define EPCTX__WEIGHT_FIRST 4096u  /* the first piece: most weights differ early */
-#define EPCTX__WEIGHT_BLOCK 16u    /* a sample is made of these */
+#define EPCTX__WEIGHT_PIECE  65536u /* read at once */
+#define EPCTX__WEIGHT_FIRST  4096u  /* the first piece: most weights differ early */
+#define EPCTX__WEIGHT_BLOCK  16u    /* a sample is made of these */
+#define EPCTX__WEIGHT_STRIDE 64u
+#define EPCTX__WEIGHT_SLOTS  4u     /* for each place: most are empty, which saves a look at memory */
+/* A power of two, so small that no size of a table overflows. */
+#define EPCTX__WEIGHTS_MOST ((size_t)1 << (sizeof(size_t) > 4 ? 31 : 24))
 
 struct epctx__weight {
     uint64_t offset, size;
@@ -16495,22 +16499,16 @@ struct epctx__weight {
 
 static size_t epctx__weights_bytes(size_t capacity)
 {
-    return capacity * (sizeof(struct epctx__weight) + sizeof(uint32_t));
+    return capacity * (sizeof(struct epctx__weight) + EPCTX__WEIGHT_SLOTS * sizeof(uint32_t));
 }
-
-/* A power of two, so small that no size of a table overflows. */
-#define EPCTX__WEIGHTS_MOST ((size_t)1 << (sizeof(size_t) > 4 ? 31 : 24))
 
 EPCTX_API size_t epctx_weights_memory(size_t count)
 {
     size_t capacity = 16;
-    if (count > EPCTX__WEIGHTS_MOST) {
-        return 0;
-    }
-    while (capacity < count) {
+    while (capacity < count && capacity < EPCTX__WEIGHTS_MOST) {
         capacity *= 2;
     }
-    return epctx__weights_bytes(capacity) + EPCTX__ALIGN;
+    return count > capacity ? 0 : epctx__weights_bytes(capacity) + EPCTX__ALIGN;
 }
 
 static void epctx__weights_use(epctx_weights *w, void *memory, size_t capacity)
@@ -16518,13 +16516,13 @@ static void epctx__weights_use(epctx_weights *w, void *memory, size_t capacity)
     w->entries = (struct epctx__weight *)memory;
     w->heads = (uint32_t *)(void *)(w->entries + capacity);
     w->capacity = capacity;
-    memset(w->heads, 0xff, capacity * sizeof *w->heads);
+    memset(w->heads, 0xff, capacity * EPCTX__WEIGHT_SLOTS * sizeof *w->heads);
 }
 
 EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_weights_opts *opts,
                                           epctx_error *error)
 {
-    size_t skip, capacity;
+    size_t skip, capacity = EPCTX__WEIGHTS_MOST;
     epctx_error_clear(error);
     memset(weights, 0, sizeof *weights);
     if (opts == NULL || (opts->binary == NULL && opts->fetch_fn == NULL)) {
@@ -16538,14 +16536,14 @@ EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_we
         return EPCTX_OK;
     }
     skip = (size_t)(0 - (uintptr_t)opts->memory) & (EPCTX__ALIGN - 1);
-    for (capacity = EPCTX__WEIGHTS_MOST; capacity >= 16; capacity /= 2) {
-        if (opts->memory_size >= skip &&
-            opts->memory_size - skip >= epctx__weights_bytes(capacity)) {
-            epctx__weights_use(weights, (uint8_t *)opts->memory + skip, capacity);
-            return EPCTX_OK;
-        }
+    while (capacity >= 16 && opts->memory_size < skip + epctx__weights_bytes(capacity)) {
+        capacity /= 2;
     }
-    return epctx__nomem(error, epctx_weights_memory(1) - opts->memory_size);
+    if (capacity < 16) {
+        return epctx__nomem(error, epctx_weights_memory(1) - opts->memory_size);
+    }
+    epctx__weights_use(weights, (uint8_t *)opts->memory + skip, capacity);
+    return EPCTX_OK;
 }
 
 EPCTX_API void epctx_weights_free(epctx_weights *weights)
@@ -16554,11 +16552,6 @@ EPCTX_API void epctx_weights_free(epctx_weights *weights)
         weights->allocator.free_fn(weights->allocator.user, weights->entries);
     }
     memset(weights, 0, sizeof *weights);
-}
-
-EPCTX_API epctx_weights_stats epctx_weights_statistics(const epctx_weights *weights)
-{
-    return weights->stats;
 }
 
 EPCTX_API bool epctx_weights_at(const epctx_weights *weights, uint32_t index, epctx_weight *out)
@@ -16581,27 +16574,28 @@ typedef struct epctx__weight_search {
     epctx_weights *table;
     const uint8_t *data;
     size_t size;
-    uint32_t kind, alignment;
-    uint64_t key; /* as in epctx__weight */
+    uint32_t kind;
     bool first;
+    uint64_t key;        /* as in epctx__weight */
     epctx_status status; /* a comparison may fail */
     epctx_error *error;
 } epctx__weight_search;
 
 /* Bytes of a weight in the section. */
-static epctx_status epctx__weight_piece(const epctx_weights *w, uint32_t index, size_t at,
-                                        size_t size, const uint8_t **out, epctx_error *error)
+static epctx_status epctx__weight_piece(const epctx__weight_search *s, uint32_t index, size_t at,
+                                        size_t size, const uint8_t **out)
 {
+    const epctx_weights *w = s->table;
     uint64_t offset = w->entries[index].offset + at;
     epctx_status status;
     if (w->opts.binary != NULL) {
         *out = w->opts.binary->data + w->start + (size_t)offset;
         return EPCTX_OK;
     }
-    status = w->opts.fetch_fn(w->opts.user, offset, size, out, error);
+    status = w->opts.fetch_fn(w->opts.user, offset, size, out, s->error);
     return status == EPCTX_OK
                ? status
-               : epctx_fail(error, status, "weights at offset %u cannot be read", offset);
+               : epctx_fail(s->error, status, "weights at offset %u cannot be read", offset);
 }
 
 /* Hash of blocks at equal distances, the first and the last one included. */
@@ -16639,8 +16633,6 @@ static uint64_t epctx__fold(uint64_t a, uint64_t b)
 #endif
 }
 
-#define EPCTX__WEIGHT_STRIDE 64u
-
 /* Mixes whole strides into four lanes; fast, and all of it known to whoever makes the weights. */
 static void epctx__weight_mix(uint64_t lanes[4], const uint8_t *p, size_t size)
 {
@@ -16668,7 +16660,7 @@ static epctx_status epctx__weight_whole(epctx__weight_search *s, const uint8_t *
         const uint8_t *piece = data + at;
         size = s->size - at < EPCTX__WEIGHT_PIECE ? s->size - at : EPCTX__WEIGHT_PIECE;
         if (data == NULL) {
-            EPCTX__TRY(epctx__weight_piece(s->table, index, at, size, &piece, s->error));
+            EPCTX__TRY(epctx__weight_piece(s, index, at, size, &piece));
         }
         epctx__weight_mix(lanes, piece, size);
         tail = size % EPCTX__WEIGHT_STRIDE; /* only at the end */
@@ -16704,7 +16696,7 @@ static int epctx__weight_compare(epctx__weight_search *s, uint32_t index)
         const uint8_t *piece = NULL;
         size_t equal;
         size = s->size - at < most ? s->size - at : most;
-        s->status = epctx__weight_piece(s->table, index, at, size, &piece, s->error);
+        s->status = epctx__weight_piece(s, index, at, size, &piece);
         if (s->status != EPCTX_OK) {
             return 0;
         }
@@ -16729,11 +16721,8 @@ static int epctx__weight_order(void *search, uint32_t index)
     if (s->size != e->size) {
         return s->size > e->size ? 1 : -1;
     }
-    if (s->kind != e->kind) {
-        return s->kind > e->kind ? 1 : -1;
-    }
-    if (s->first != e->first) {
-        return s->first ? 1 : -1;
+    if (s->kind != e->kind || s->first != e->first) {
+        return s->kind != e->kind ? (s->kind > e->kind ? 1 : -1) : (s->first ? 1 : -1);
     }
     return s->first ? 0 : epctx__weight_compare(s, index);
 }
@@ -16749,63 +16738,67 @@ static epctx__table epctx__weight_table(const epctx_weights *w)
     table.twigs = &w->entries->twig;
     table.stride = sizeof *w->entries;
     table.heads = w->heads;
-    table.capacity = w->capacity;
+    table.capacity = w->capacity * EPCTX__WEIGHT_SLOTS;
     table.order_fn = epctx__weight_order;
     table.hash_fn = epctx__weight_hash;
     return table;
 }
 
-/* Doubles the table, if there is memory. */
-static void epctx__weights_grow(epctx_weights *w)
+/* Makes a full table larger. */
+static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error)
 {
     size_t capacity = w->capacity == 0 ? 64 : w->capacity * 2;
     epctx_weights former = *w;
-    epctx__table table;
-    void *memory;
-    if (capacity > EPCTX__WEIGHTS_MOST || w->opts.memory != NULL ||
-        w->allocator.alloc_fn == NULL) {
-        return;
-    }
-    memory = w->allocator.alloc_fn(w->allocator.user, epctx__weights_bytes(capacity));
-    if (memory == NULL) {
-        return;
-    }
-    epctx__weights_use(w, memory, capacity);
-    if (former.entries != NULL) {
-        memcpy(w->entries, former.entries, w->count * sizeof *w->entries);
-        table = epctx__weight_table(w);
-        epctx__table_fill(&table, w->entries, former.heads, former.capacity);
-        w->allocator.free_fn(w->allocator.user, former.entries);
-    }
-}
-
-static epctx_status epctx__weights_full(const epctx_weights *w, epctx_error *error)
-{
-    uint64_t capacity = w->capacity == 0 ? 64 : (uint64_t)w->capacity * 2;
+    void *memory = NULL;
     if (w->capacity == EPCTX__WEIGHTS_MOST) { /* not taken: 2^31 weights */
         return epctx_fail(error, EPCTX_ERR_LIMIT, "more than %u weights", (uint64_t)w->capacity);
     }
-    return epctx_fail(error, EPCTX_ERR_NOMEM,
-                      "out of memory: the weight table holds %u places, for %u it needs %u bytes",
-                      (uint64_t)w->capacity, capacity,
-                      (uint64_t)epctx_weights_memory((size_t)capacity));
+    if (w->opts.memory == NULL && w->allocator.alloc_fn != NULL) {
+        memory = w->allocator.alloc_fn(w->allocator.user, epctx__weights_bytes(capacity));
+    }
+    if (memory == NULL) {
+        return epctx_fail(error, EPCTX_ERR_NOMEM,
+                          "out of memory: the weight table holds %u places, for %u it needs %u bytes",
+                          (uint64_t)w->capacity, (uint64_t)capacity,
+                          (uint64_t)epctx_weights_memory(capacity));
+    }
+    epctx__weights_use(w, memory, capacity);
+    if (former.entries != NULL) {
+        epctx__table table = epctx__weight_table(w);
+        memcpy(w->entries, former.entries, w->count * sizeof *w->entries);
+        epctx__table_fill(&table, w->entries, former.heads,
+                          former.capacity * EPCTX__WEIGHT_SLOTS);
+        w->allocator.free_fn(w->allocator.user, former.entries);
+    }
+    return EPCTX_OK;
 }
 
 /* -- adding -- */
 
-/* Finds equal bytes, or how a new weight is found again: `key`, `first` and `path`. */
+/* Finds equal bytes, or how a new weight is found again: `key`, `first` and `path`. Where the last
+ * one's sample was not enough, that of this one will not be: it is hashed first, because memory is
+ * read fastest in order. */
 static epctx_status epctx__weight_find(epctx__weight_search *s, epctx__path *path, uint32_t *equal)
 {
-    epctx__table table = epctx__weight_table(s->table);
+    epctx_weights *w = s->table;
+    epctx__table table = epctx__weight_table(w);
+    bool hashed = w->alike;
     struct epctx__weight *first;
-    uint64_t whole;
+    uint64_t whole = 0;
+    if (hashed) {
+        EPCTX__TRY(epctx__weight_whole(s, s->data, 0, &whole));
+#if defined(__GNUC__)
+        __builtin_prefetch(&w->heads[(size_t)whole & (table.capacity - 1)]);
+#endif
+    }
     s->first = true;
     s->key = epctx__weight_sample(s);
     *equal = epctx__table_find(&table, s->key, s, path);
+    w->alike = false;
     if (*equal == EPCTX__NO_NODE) {
         return EPCTX_OK;
     }
-    first = &s->table->entries[*equal];
+    first = &w->entries[*equal];
     if (!first->hashed) {
         if (epctx__weight_compare(s, *equal) == 0) {
             return s->status;
@@ -16813,7 +16806,10 @@ static epctx_status epctx__weight_find(epctx__weight_search *s, epctx__path *pat
         EPCTX__TRY(epctx__weight_whole(s, NULL, *equal, &first->whole));
         first->hashed = true;
     }
-    EPCTX__TRY(epctx__weight_whole(s, s->data, 0, &whole));
+    w->alike = true;
+    if (!hashed) {
+        EPCTX__TRY(epctx__weight_whole(s, s->data, 0, &whole));
+    }
     if (whole == first->whole && epctx__weight_compare(s, *equal) == 0) {
         return s->status;
     }
@@ -16823,35 +16819,23 @@ static epctx_status epctx__weight_find(epctx__weight_search *s, epctx__path *pat
     return s->status;
 }
 
-/* A place whose bytes are known to be equal serves when its offset fits. */
-static uint32_t epctx__weight_fits(const epctx_weights *w, uint32_t index, uint32_t alignment)
-{
-    while (index != EPCTX__NO_NODE && (w->entries[index].offset & (alignment - 1)) != 0) {
-        index = w->entries[index].next;
-    }
-    return index;
-}
-
 /* A new place at the end. */
-static epctx_status epctx__weight_place(const epctx__weight_search *s, epctx_error *error)
+static epctx_status epctx__weight_place(const epctx__weight_search *s, uint32_t alignment)
 {
     epctx_weights *w = s->table;
     epctx_buffer *binary = w->opts.binary;
     struct epctx__weight *e = &w->entries[w->count];
     uint64_t end = binary != NULL ? binary->size - w->start : w->end;
-    uint64_t padding = (0 - end) & (s->alignment - 1);
+    uint64_t padding = (0 - end) & (alignment - 1);
     if (s->size > UINT64_MAX - end || padding > UINT64_MAX - end - s->size) {
-        return epctx_fail(error, EPCTX_ERR_LIMIT, "the weights have more than 2^64 bytes");
+        return epctx_fail(s->error, EPCTX_ERR_LIMIT, "the weights have more than 2^64 bytes");
     }
     if (binary != NULL) {
         size_t before = binary->size;
-        epctx_status status = epctx_buffer_append(binary, NULL, (size_t)padding);
-        if (status == EPCTX_OK) {
-            status = epctx_buffer_append(binary, s->data, s->size);
-        }
-        if (status != EPCTX_OK) {
+        if (epctx_buffer_append(binary, NULL, (size_t)padding) != EPCTX_OK ||
+            epctx_buffer_append(binary, s->data, s->size) != EPCTX_OK) {
             binary->size = before;
-            return epctx__nomem(error, s->size);
+            return epctx__nomem(s->error, s->size);
         }
     }
     memset(e, 0, sizeof *e);
@@ -16869,65 +16853,57 @@ static epctx_status epctx__weight_place(const epctx__weight_search *s, epctx_err
     return EPCTX_OK;
 }
 
-/* Finds a place, or makes one. */
-static epctx_status epctx__weight_add(epctx__weight_search *s, uint32_t *found, epctx_error *error)
-{
-    epctx_weights *w = s->table;
-    uint32_t equal = EPCTX__NO_NODE;
-    epctx__path path;
-    if (w->count == w->capacity) {
-        epctx__weights_grow(w);
-    }
-    if (w->capacity > 0) {
-        EPCTX__TRY(epctx__weight_find(s, &path, &equal));
-    }
-    *found = epctx__weight_fits(w, equal, s->alignment);
-    if (*found != EPCTX__NO_NODE) {
-        return EPCTX_OK;
-    }
-    if (w->count == w->capacity) {
-        return epctx__weights_full(w, error);
-    }
-    EPCTX__TRY(epctx__weight_place(s, error));
-    if (equal != EPCTX__NO_NODE) {
-        w->entries[w->count - 1].next = w->entries[equal].next;
-        w->entries[equal].next = (uint32_t)w->count - 1;
-    } else {
-        epctx__table table = epctx__weight_table(w);
-        epctx__table_add(&table, s->key, &path, (uint32_t)w->count - 1);
-    }
-    return EPCTX_OK;
-}
-
 EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *data, size_t size,
                                          uint32_t alignment, uint32_t kind, epctx_weight *out,
                                          epctx_error *error)
 {
     static const uint8_t nothing[1] = {0};
+    const uint32_t mask = alignment > 0 ? alignment - 1 : 0;
+    epctx_status full = EPCTX_OK;
+    uint32_t equal = EPCTX__NO_NODE, found;
     epctx__weight_search s;
-    uint32_t found;
+    epctx__path path;
     epctx_error_clear(error);
     memset(&s, 0, sizeof s);
     s.table = weights;
     s.data = size > 0 ? (const uint8_t *)data : nothing;
     s.size = size;
     s.kind = kind;
-    s.alignment = alignment > 0 ? alignment : 1;
     s.error = error;
-    if (s.data == NULL || (s.alignment & (s.alignment - 1)) != 0) {
+    if (s.data == NULL || (alignment & mask) != 0) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "bytes and an alignment that is a power of two are expected, found %s%u",
                           s.data == NULL ? "no bytes and " : "", (uint64_t)alignment);
     }
-    EPCTX__TRY(epctx__weight_add(&s, &found, error));
+    if (weights->count == weights->capacity) {
+        full = epctx__weights_grow(weights, error);
+    }
+    if (weights->capacity > 0) {
+        EPCTX__TRY(epctx__weight_find(&s, &path, &equal));
+    }
+    found = equal; /* a place whose bytes are equal serves when its offset fits */
+    while (found != EPCTX__NO_NODE && (weights->entries[found].offset & mask) != 0) {
+        found = weights->entries[found].next;
+    }
+    if (found == EPCTX__NO_NODE) {
+        EPCTX__TRY(full);
+        EPCTX__TRY(epctx__weight_place(&s, mask + 1));
+        if (equal != EPCTX__NO_NODE) {
+            weights->entries[weights->count - 1].next = weights->entries[equal].next;
+            weights->entries[equal].next = (uint32_t)weights->count - 1;
+        } else {
+            epctx__table table = epctx__weight_table(weights);
+            epctx__table_add(&table, s.key, &path, (uint32_t)weights->count - 1);
+        }
+    } else {
+        epctx_error_clear(error);
+        weights->stats.shared++;
+        weights->stats.shared_bytes += size;
+    }
     weights->stats.added++;
     weights->stats.added_bytes += size;
     epctx_weights_at(weights, found != EPCTX__NO_NODE ? found : (uint32_t)weights->count - 1, out);
     out->fresh = found == EPCTX__NO_NODE;
-    if (!out->fresh) {
-        weights->stats.shared++;
-        weights->stats.shared_bytes += size;
-    }
     return EPCTX_OK;
 }
 

@@ -70,7 +70,7 @@ TEST(stored_once)
     CHECK_UINT(f.binary.size, 228);
     CHECK_MEM(f.binary.data, 100, a, 100);
     CHECK_MEM(f.binary.data + 128, 100, b, 100);
-    stats = epctx_weights_statistics(&f.weights);
+    stats = f.weights.stats;
     CHECK_UINT(stats.added, 3);
     CHECK_UINT(stats.added_bytes, 300);
     CHECK_UINT(stats.stored, 2);
@@ -234,7 +234,7 @@ TEST(samples_tell_most_apart)
     CHECK_TRUE(begin(&f));
     fill(data, sizeof data, 3);
     for (size = 1; size <= sizeof data; size++) CHECK_INT(add(&f, data, size), EPCTX_OK);
-    stats = epctx_weights_statistics(&f.weights);
+    stats = f.weights.stats;
     CHECK_UINT(stats.stored, sizeof data);
     CHECK_UINT(stats.sampled, sizeof data);
     CHECK_TRUE(stats.hashed_bytes <= sizeof data * EPCTX_WEIGHTS_SAMPLE);
@@ -242,7 +242,7 @@ TEST(samples_tell_most_apart)
     /* The second of a size. */
     data[0] ^= 1;
     CHECK_INT(add(&f, data, 2000), EPCTX_OK);
-    stats = epctx_weights_statistics(&f.weights);
+    stats = f.weights.stats;
     CHECK_UINT(stats.sampled, sizeof data + 1);
     CHECK_TRUE(stats.hashed_bytes <= (sizeof data + 1) * EPCTX_WEIGHTS_SAMPLE);
     CHECK_UINT(stats.compared_bytes, 0);
@@ -375,7 +375,7 @@ TEST(hostile_samples)
         CHECK_INT(add(&f, data, SIZE), EPCTX_OK);
         CHECK(f.got.fresh, "weight %zu is taken for another one", i);
     }
-    stats = epctx_weights_statistics(&f.weights);
+    stats = f.weights.stats;
     CHECK(stats.hashed_bytes + stats.compared_bytes <=
               (uint64_t)COUNT * (SIZE + EPCTX_WEIGHTS_SAMPLE) + (uint64_t)20 * SIZE,
           "%" PRIu64 " bytes were read for %d weights of %d bytes",
@@ -406,7 +406,7 @@ TEST(hostile_hashes)
             CHECK(f.got.fresh == (round == 0) && f.got.index == i, "weight %zu is taken for %u", i,
                   (unsigned)f.got.index);
         }
-    stats = epctx_weights_statistics(&f.weights);
+    stats = f.weights.stats;
     CHECK(stats.compared_bytes > (uint64_t)COUNT * 8 * AT, "the fast hash tells them apart: "
           "%" PRIu64 " bytes compared", stats.compared_bytes);
     CHECK(stats.compared_bytes <= (uint64_t)COUNT * (2 * 32 * (AT + 16) + SIZE),
@@ -666,7 +666,7 @@ TEST(one_hash)
         CHECK_INT(add(&f, data, sizeof data), EPCTX_OK);
         CHECK(!f.got.fresh && f.got.index == i, "weight %" PRIu32 " is not found again", i);
     }
-    stats = epctx_weights_statistics(&f.weights);
+    stats = f.weights.stats;
     CHECK(stats.compared_bytes <= (uint64_t)2 * COUNT * 32 * FORGED_SIZE,
           "%" PRIu64 " bytes were compared for %d weights of %d bytes", stats.compared_bytes, COUNT,
           FORGED_SIZE);
