@@ -1663,10 +1663,9 @@ EPCTX_API void epctx_commit_close(epctx_commit *commit);
 /* ================================================================================================
  * >>option: session options, and the files that they ask for
  *
- * An application asks for EPContext models through session configuration entries of ORT: pairs of
- * strings. Here they are read strictly. The options are not provider options of an EP. In an EP:
- * for every key of epctx_option_list ask ORT in CreateEp, give what is there to epctx_options_set,
- * then epctx_options_check.
+ * An application asks for EPContext models through session configuration entries of ORT, pairs of
+ * strings. In an EP: ask ORT in CreateEp for every key of epctx_option_list, give what is there to
+ * epctx_options_set, then call epctx_options_check.
  * ============================================================================================== */
 
 typedef enum epctx_option_type {
@@ -1685,8 +1684,8 @@ typedef enum epctx_option_type {
 #define EPCTX_PHASE_LOAD     2u
 #define EPCTX_PHASE_BOTH     3u
 
-/* Every option: symbol, key, ORT's constant in onnxruntime_session_options_config_keys.h without
- * "kOrtSessionOption" ("" where it is ours), type, default, phase, meaning. */
+/* Every option: symbol, key, ORT's constant without "kOrtSessionOption" ("" where it is ours), type,
+ * default, phase, meaning. */
 #define EPCTX_OPTION_LIST(X)                                                                       \
     X(CONTEXT_ENABLE, "ep.context_enable", "EpContextEnable", SWITCH, "0", GENERATE,               \
       "write an EPContext model")                                                                  \
@@ -1751,23 +1750,22 @@ typedef enum epctx_no_nodes {
     EPCTX_NO_NODES_NOTHING    /* success, nothing is written */
 } epctx_no_nodes;
 
-/* What an option is. Static strings. */
+/* What an option is. Static strings; `ort` and `phases` as in the list. */
 typedef struct epctx_option_info {
     const char *key;
-    const char *ort; /* name of ORT's constant behind "kOrtSessionOption"; "" for ours */
+    const char *ort;
     epctx_option_type type;
     const char *fallback; /* value when it is not set; "" is "not set" for texts */
     const char *allowed;  /* the words of a CHOICE and of a SWITCH, separated by blanks; else "" */
-    uint32_t phases;      /* EPCTX_PHASE_ bits */
+    uint32_t phases;
     const char *text;
 } epctx_option_info;
 
-/* All options, in the order of the enum, for an EP that asks ORT for each key or a tool that prints
- * them. Static. */
+/* All options, in the order of the enum. Static. */
 EPCTX_API const epctx_option_info *epctx_option_list(size_t *count);
 
-/* Options of one session. Zero-initialised means all defaults. A value set by hand is borrowed, the
- * functions below copy into `arena`; either lives as long as its owner. */
+/* Options of one session; zero-initialised: all defaults. A value set by hand is borrowed, the
+ * functions below copy into `arena`. */
 typedef struct epctx_options {
     const char *values[EPCTX_OPTION_COUNT]; /* NULL: not set */
     const epctx_profile *profile; /* may be NULL: whose defaults count when a value is not set */
@@ -1776,23 +1774,17 @@ typedef struct epctx_options {
 
 EPCTX_API void epctx_options_init(epctx_options *options, epctx_arena *arena);
 
-/* Sets one option, as often as wanted: the last value counts. Key and value are copied (ORT's are
- * gone after CreateEp). A value that the type does not allow is EPCTX_ERR_ARG and says what is.
- * Keys of others are not an error: an EP may pass on everything it is given. But a key that is
- * meant for this table and is not in it is EPCTX_ERR_ARG and tells the nearest one: "epctx.x",
- * "ep.x" without a further dot ("ep.qnn.x" belongs to that EP), "session.x" one or two letters off,
- * and provider options that once did the same ("trt_ep_context_embed_mode"). */
+/* Sets one option; the last value counts. Key and value are copied. A value that the type does not
+ * allow is EPCTX_ERR_ARG. Keys of others are not an error, but one that is meant for this table and
+ * is not in it is EPCTX_ERR_ARG and tells the nearest: "epctx.x", "ep.x" without a further dot
+ * ("ep.qnn.x" belongs to that EP), "session.x" one or two letters off, and provider options that
+ * once did the same ("trt_ep_context_embed_mode"). */
 EPCTX_API epctx_status epctx_options_set(epctx_options *options, epctx_str key, epctx_str value,
                                          epctx_error *error);
 /* ORT's form on command lines: "key|value key|value". Values hold no blanks. A key that stands
  * twice is EPCTX_ERR_ARG. On failure no option of the list is set. */
 EPCTX_API epctx_status epctx_options_set_list(epctx_options *options, const char *list,
                                               epctx_error *error);
-/* The form of environment variables: "KEY=value", several separated by ";" or line ends. A key is
- * written as it is, or in capitals with "_" for ".": EP_CONTEXT_ENABLE=1. Otherwise as above. */
-EPCTX_API epctx_status epctx_options_set_env(epctx_options *options, const char *text,
-                                             epctx_error *error);
-
 /* Which of `names` (NULL at the end) somebody meant who wrote `word`: the nearest one, if no more
  * than every third letter differs; else NULL. For messages about unknown names. */
 EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *names);
@@ -1802,7 +1794,6 @@ EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *name
 EPCTX_API bool epctx_option_given(const epctx_options *options, epctx_option option);
 EPCTX_API const char *epctx_option_text(const epctx_options *options, epctx_option option);
 EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option);
-EPCTX_API uint64_t epctx_option_number(const epctx_options *options, epctx_option option);
 EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options);
 
 /* Do the options fit together for a phase (EPCTX_PHASE_GENERATE or _LOAD)? `model_path` is empty or
@@ -11221,12 +11212,10 @@ static const epctx_option_info epctx__options[EPCTX_OPTION_COUNT] = {
 };
 
 /* Options of EPs, some of them gone, that do what a session option does. */
-typedef struct epctx__option_alias {
+static const struct epctx__option_alias {
     const char *key;
     epctx_option option;
-} epctx__option_alias;
-
-static const epctx__option_alias epctx__option_aliases[] = {
+} epctx__option_aliases[] = {
     {"trt_dump_ep_context_model", EPCTX_OPTION_CONTEXT_ENABLE},
     {"trt_ep_context_file_path", EPCTX_OPTION_CONTEXT_FILE_PATH},
     {"trt_ep_context_embed_mode", EPCTX_OPTION_CONTEXT_EMBED_MODE},
@@ -11259,7 +11248,6 @@ static size_t epctx__key_distance(epctx_str a, epctx_str b)
 {
     size_t row[EPCTX__KEY_MOST + 1];
     size_t i, k;
-    /* not taken: no key of the table is that long */
     if (a.size > EPCTX__KEY_MOST || b.size > EPCTX__KEY_MOST) {
         return EPCTX__KEY_MOST + 1;
     }
@@ -11270,8 +11258,7 @@ static size_t epctx__key_distance(epctx_str a, epctx_str b)
         size_t before = row[0];
         row[0] = i + 1;
         for (k = 0; k < b.size; k++) {
-            bool same = epctx__lower(a.data[i]) == epctx__lower(b.data[k]);
-            size_t best = before + (same ? 0 : 1);
+            size_t best = before + (epctx__lower(a.data[i]) != epctx__lower(b.data[k]));
             before = row[k + 1];
             best = best < before + 1 ? best : before + 1;
             row[k + 1] = best < row[k] + 1 ? best : row[k] + 1;
@@ -11294,20 +11281,13 @@ EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *name
     return nearest;
 }
 
-/* Is the key meant for this table? */
-static bool epctx__key_is_ours(epctx_str key)
-{
-    if (epctx_str_starts(key, "ep.")) {
-        return memchr(key.data + 3, '.', key.size - 3) == NULL;
-    }
-    return epctx_str_starts(key, "epctx.") || epctx_str_starts(key, "EP_CONTEXT_");
-}
-
 /* An unknown key: somebody else's, or a mistake. */
 static epctx_status epctx__option_unknown(epctx_str key, epctx_error *error)
 {
     const char *nearest = epctx__options[0].key;
     size_t distance = EPCTX__KEY_MOST + 1;
+    bool ours = epctx_str_starts(key, "epctx.") || epctx_str_starts(key, "EP_CONTEXT_") ||
+                (epctx_str_starts(key, "ep.") && memchr(key.data + 3, '.', key.size - 3) == NULL);
     size_t i;
     for (i = 0; i < sizeof epctx__option_aliases / sizeof epctx__option_aliases[0]; i++) {
         if (epctx_str_eq_nocase(key, epctx_str_of(epctx__option_aliases[i].key))) {
@@ -11318,49 +11298,23 @@ static epctx_status epctx__option_unknown(epctx_str key, epctx_error *error)
     }
     for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
         size_t d = epctx__key_distance(key, epctx_str_of(epctx__options[i].key));
-        if (d < distance) {
-            distance = d;
-            nearest = epctx__options[i].key;
-        }
+        nearest = d < distance ? epctx__options[i].key : nearest;
+        distance = d < distance ? d : distance;
     }
-    if (distance > 2 && !epctx__key_is_ours(key)) {
-        return EPCTX_OK;
-    }
-    return epctx_fail(error, EPCTX_ERR_ARG, "there is no session option '%S', the nearest is %s",
-                      &key, nearest);
+    return distance > 2 && !ours
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG,
+                            "there is no session option '%S', the nearest is %s", &key, nearest);
 }
 
-static bool epctx__option_find(epctx_str key, size_t *id)
+/* EPCTX_OPTION_COUNT: there is none. */
+static size_t epctx__option_find(epctx_str key)
 {
-    size_t i;
-    for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
-        if (epctx_str_is(key, epctx__options[i].key)) {
-            *id = i;
-            return true;
-        }
+    size_t id = 0;
+    while (id < EPCTX_OPTION_COUNT && !epctx_str_is(key, epctx__options[id].key)) {
+        id++;
     }
-    return false;
-}
-
-/* As a shell can name it: capitals, and "_" for ".". */
-static bool epctx__option_find_env(epctx_str key, size_t *id)
-{
-    size_t i, k;
-    for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
-        epctx_str name = epctx_str_of(epctx__options[i].key);
-        for (k = 0; k < key.size && key.size == name.size; k++) {
-            bool capital = key.data[k] >= 'A' && key.data[k] <= 'Z';
-            char want = name.data[k] == '.' ? '_' : name.data[k];
-            if (epctx__lower(key.data[k]) != want || capital != (want >= 'a' && want <= 'z')) {
-                break;
-            }
-        }
-        if (k == name.size) {
-            *id = i;
-            return true;
-        }
-    }
-    return false;
+    return id;
 }
 
 /* -- values -- */
@@ -11426,78 +11380,46 @@ static epctx_status epctx__option_store(epctx_options *options, size_t id, epctx
 EPCTX_API epctx_status epctx_options_set(epctx_options *options, epctx_str key, epctx_str value,
                                          epctx_error *error)
 {
-    size_t id;
+    size_t id = epctx__option_find(key);
     epctx_error_clear(error);
-    return epctx__option_find(key, &id) ? epctx__option_store(options, id, value, error)
-                                        : epctx__option_unknown(key, error);
-}
-
-static bool epctx__is_blank(char c)
-{
-    return c == ' ' || c == '\t'; /* ends of lines end an entry */
-}
-
-/* One entry of a list: `bar` stands between key and value. */
-static epctx_status epctx__option_entry(epctx_options *options, epctx_str entry, char bar,
-                                        bool seen[EPCTX_OPTION_COUNT], epctx_error *error)
-{
-    epctx_str value = entry;
-    epctx_str key = epctx_str_cut(&value, bar);
-    size_t id;
-    if (value.data == NULL || key.size == 0) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "key%svalue is expected, found '%S'",
-                          bar == '|' ? "|" : "=", &entry);
-    }
-    if (!epctx__option_find(key, &id) && !(bar == '=' && epctx__option_find_env(key, &id))) {
-        return epctx__option_unknown(key, error);
-    }
-    if (seen[id]) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "%s is set twice: keep one",
-                          epctx__options[id].key);
-    }
-    seen[id] = true;
-    return epctx__option_store(options, id, value, error);
-}
-
-/* Cuts `text` at `ends`; blanks around an entry do not belong to it. */
-static epctx_status epctx__option_entries(epctx_options *options, const char *text,
-                                          const char *ends, char bar, epctx_error *error)
-{
-    epctx_options changed = *options;
-    bool seen[EPCTX_OPTION_COUNT];
-    memset(seen, 0, sizeof seen);
-    epctx_error_clear(error);
-    while (text != NULL && *text != '\0') {
-        epctx_str entry;
-        entry.data = text;
-        for (entry.size = 0; *text != '\0' && memchr(ends, *text, strlen(ends)) == NULL; text++) {
-            entry.size++;
-        }
-        text += *text != '\0' ? 1 : 0;
-        while (entry.size > 0 && epctx__is_blank(entry.data[0])) {
-            epctx__str_skip(&entry, 1);
-        }
-        while (entry.size > 0 && epctx__is_blank(entry.data[entry.size - 1])) {
-            entry.size--;
-        }
-        if (entry.size > 0) {
-            EPCTX__TRY(epctx__option_entry(&changed, entry, bar, seen, error));
-        }
-    }
-    *options = changed;
-    return EPCTX_OK;
+    return id < EPCTX_OPTION_COUNT ? epctx__option_store(options, id, value, error)
+                                   : epctx__option_unknown(key, error);
 }
 
 EPCTX_API epctx_status epctx_options_set_list(epctx_options *options, const char *list,
                                               epctx_error *error)
 {
-    return epctx__option_entries(options, list, " \t\r\n", '|', error);
-}
-
-EPCTX_API epctx_status epctx_options_set_env(epctx_options *options, const char *text,
-                                             epctx_error *error)
-{
-    return epctx__option_entries(options, text, ";\r\n", '=', error);
+    epctx_options changed = *options;
+    bool seen[EPCTX_OPTION_COUNT] = {false};
+    epctx_error_clear(error);
+    while (list != NULL && *list != '\0') {
+        epctx_str entry, key, value;
+        size_t id;
+        entry.data = list;
+        entry.size = strcspn(list, " \t\r\n");
+        list += entry.size + (list[entry.size] != '\0');
+        if (entry.size == 0) {
+            continue;
+        }
+        value = entry;
+        key = epctx_str_cut(&value, '|');
+        if (value.data == NULL || key.size == 0) {
+            return epctx_fail(error, EPCTX_ERR_ARG, "key|value is expected, found '%S'", &entry);
+        }
+        id = epctx__option_find(key);
+        if (id == EPCTX_OPTION_COUNT) {
+            EPCTX__TRY(epctx__option_unknown(key, error));
+            continue;
+        }
+        if (seen[id]) {
+            return epctx_fail(error, EPCTX_ERR_ARG, "%s is set twice: keep one",
+                              epctx__options[id].key);
+        }
+        seen[id] = true;
+        EPCTX__TRY(epctx__option_store(&changed, id, value, error));
+    }
+    *options = changed;
+    return EPCTX_OK;
 }
 
 /* -- effective values -- */
@@ -11534,13 +11456,6 @@ EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option
     return strcmp(epctx_option_text(options, option), "1") == 0;
 }
 
-EPCTX_API uint64_t epctx_option_number(const epctx_options *options, epctx_option option)
-{
-    uint64_t value;
-    epctx_str text = epctx_str_of(epctx_option_text(options, option));
-    return epctx_str_number(text, &value) ? value : 0;
-}
-
 EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options)
 {
     size_t index;
@@ -11551,107 +11466,86 @@ EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options)
 
 /* -- combinations -- */
 
-static epctx_status epctx__options_share(const epctx_options *o, epctx_error *error)
+/* ORT takes a name without an extension for a folder; its compile API hands over folder and name of
+ * the binary, which has none. */
+static bool epctx__option_is_folder(const epctx_options *o, bool generates)
+{
+    const char *path = epctx_option_text(o, EPCTX_OPTION_CONTEXT_FILE_PATH);
+    epctx_str file = epctx_path_file(epctx_str_of(path));
+    bool extension = generates && !epctx_option_on(o, EPCTX_OPTION_COMPILE_ONLY);
+    return path[0] != '\0' &&
+           (file.size == 0 || file.data[file.size - 1] == '\\' || epctx_str_is(file, ".") ||
+            epctx_str_is(file, "..") || (extension && epctx__path_stem(file).size == file.size));
+}
+
+/* What is wrong with the options together, NULL when nothing is. */
+static const char *epctx__options_fault(const epctx_options *o, bool generates, bool memory)
 {
     bool share = epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS);
+    bool embed = epctx_option_on(o, EPCTX_OPTION_CONTEXT_EMBED_MODE);
     if (!share && epctx_option_on(o, EPCTX_OPTION_STOP_SHARE_EP_CONTEXTS)) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "ep.stop_share_ep_contexts is 1 without ep.share_ep_contexts: the last "
-                          "session of a group needs both");
+        return "ep.stop_share_ep_contexts is 1 without ep.share_ep_contexts: the last session of a "
+               "group needs both";
     }
-    if (share && epctx_option_on(o, EPCTX_OPTION_CONTEXT_EMBED_MODE)) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "ep.share_ep_contexts and ep.context_embed_mode are both 1: a shared "
-                          "binary is a file of its own, set ep.context_embed_mode to 0");
+    if (share && embed) {
+        return "ep.share_ep_contexts and ep.context_embed_mode are both 1: a shared binary is a "
+               "file of its own, set ep.context_embed_mode to 0";
     }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__options_profile(const epctx_options *o, epctx_error *error)
-{
-    const epctx_profile *profile = o->profile;
-    const char *key = NULL;
-    if (profile == NULL || (profile->traits & EPCTX_ONLY_EMBEDDED) == 0) {
-        return EPCTX_OK;
+    if (epctx__option_is_folder(o, generates)) {
+        return "ep.context_file_path '%s' should not point to a folder: a file name with an "
+               "extension is expected";
     }
-    if (epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS)) {
-        key = "ep.share_ep_contexts is 1";
-    } else if (!epctx_option_on(o, EPCTX_OPTION_CONTEXT_EMBED_MODE)) {
-        key = "ep.context_embed_mode is 0";
+    if (!generates) {
+        return NULL;
     }
-    return key == NULL ? EPCTX_OK
-                       : epctx_fail(error, EPCTX_ERR_ARG, "%s, but %s reads no file", key,
-                                    profile->name);
-}
-
-/* ORT takes a name without an extension for a folder. */
-static epctx_status epctx__options_file(const char *path, bool extension, epctx_error *error)
-{
-    epctx_str file = epctx_path_file(epctx_str_of(path));
-    bool folder = file.size == 0 || file.data[file.size - 1] == '\\' || epctx_str_is(file, ".") ||
-                  epctx_str_is(file, "..");
-    if (path[0] != '\0' && (folder || (extension && epctx__path_stem(file).size == file.size))) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "ep.context_file_path '%s' should not point to a folder: a file name "
-                          "with an extension is expected",
-                          path);
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__options_generate(const epctx_options *o, const char *model_path,
-                                            epctx_error *error)
-{
-    if (model_path[0] == '\0' && epctx_option_text(o, EPCTX_OPTION_CONTEXT_FILE_PATH)[0] == '\0') {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "the model came from memory, so the output has no name: set "
-                          "ep.context_file_path");
+    if (memory && epctx_option_text(o, EPCTX_OPTION_CONTEXT_FILE_PATH)[0] == '\0') {
+        return "the model came from memory, so the output has no name: set ep.context_file_path";
     }
     if (epctx_option_on(o, EPCTX_OPTION_DISABLE_MODEL_COMPILE)) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "session.disable_model_compile is 1: it forbids to generate");
+        return "session.disable_model_compile is 1: it forbids to generate";
     }
     if (epctx_option_given(o, EPCTX_OPTION_WEIGHTLESS) &&
         epctx_option_given(o, EPCTX_OPTION_WEIGHTLESS_NODES) &&
         epctx_option_on(o, EPCTX_OPTION_WEIGHTLESS) !=
             epctx_option_on(o, EPCTX_OPTION_WEIGHTLESS_NODES)) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "ep.enable_weightless and its former name "
-                          "ep.enable_weightless_ep_context_nodes differ: keep the first");
+        return "ep.enable_weightless and its former name ep.enable_weightless_ep_context_nodes "
+               "differ: keep the first";
     }
     if (epctx_option_on(o, EPCTX_OPTION_DISABLE_CPU_FALLBACK) &&
         epctx_option_no_nodes(o) != EPCTX_NO_NODES_ERROR) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "session.disable_cpu_ep_fallback is 1, so a model for the CPU alone is "
-                          "an error: leave epctx.no_nodes at error");
+        return "session.disable_cpu_ep_fallback is 1, so a model for the CPU alone is an error: "
+               "leave epctx.no_nodes at error";
     }
-    return epctx__options_profile(o, error);
+    return NULL;
 }
 
 EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_t phase,
                                            const char *model_path, epctx_error *error)
 {
     bool generates = (phase & EPCTX_PHASE_GENERATE) != 0;
-    epctx_options defaults;
+    bool share = epctx_option_on(options, EPCTX_OPTION_SHARE_EP_CONTEXTS);
+    const epctx_profile *profile = options != NULL ? options->profile : NULL;
+    const char *fault;
     size_t i;
     epctx_error_clear(error);
-    epctx_options_init(&defaults, NULL);
-    options = options != NULL ? options : &defaults;
-    for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
+    for (i = 0; options != NULL && i < EPCTX_OPTION_COUNT; i++) {
         if (options->values[i] != NULL) { /* may have been set by hand */
             EPCTX__TRY(epctx__option_value(&epctx__options[i], epctx_str_of(options->values[i]),
                                            error));
         }
     }
-    EPCTX__TRY(epctx__options_share(options, error));
-    /* ORT's compile API hands over folder and name of the binary, which has no extension. */
-    EPCTX__TRY(epctx__options_file(epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH),
-                                   generates &&
-                                       !epctx_option_on(options, EPCTX_OPTION_COMPILE_ONLY),
-                                   error));
-    return generates
-               ? epctx__options_generate(options, model_path != NULL ? model_path : "", error)
-               : EPCTX_OK;
+    fault = epctx__options_fault(options, generates, model_path == NULL || model_path[0] == '\0');
+    if (fault != NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, fault,
+                          epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH));
+    }
+    if (generates && profile != NULL && (profile->traits & EPCTX_ONLY_EMBEDDED) != 0 &&
+        (share || !epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE))) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "%s, but %s reads no file",
+                          share ? "ep.share_ep_contexts is 1" : "ep.context_embed_mode is 0",
+                          profile->name);
+    }
+    return EPCTX_OK;
 }
 
 /* ================================================================================================
