@@ -114,7 +114,7 @@
  *   (-Wl,--exclude-libs,ALL).
  *
  * CONTENTS
- *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>option >>check
+ *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>option >>state
  *   >>stamp >>scan >>edit >>payload >>partition >>weights >>ep >>gen >>share >>load
  *   >>implementation
  */
@@ -1803,7 +1803,7 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_
                                            const char *model_path, epctx_error *error);
 
 /* ================================================================================================
- * >>check: walk, state, files
+ * >>state: what a model is, and its files
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_WIRE
@@ -1827,7 +1827,7 @@ typedef struct epctx_compat_entry {
     epctx_str ep, value;
 } epctx_compat_entry;
 
-/* What can be told of a model without a session. Lists live in the arena given. */
+/* What can be told of a model without a session. */
 typedef struct epctx_state {
     epctx_compiled compiled;
     uint64_t ep_nodes;     /* of the whole model, bodies and functions included */
@@ -1840,6 +1840,7 @@ typedef struct epctx_state {
     size_t compat_count;
 } epctx_state;
 
+/* Lists live in `arena`. */
 EPCTX_API epctx_status epctx_model_state(const epctx_model *model, epctx_arena *arena,
                                          epctx_state *out, epctx_error *error);
 
@@ -1883,9 +1884,9 @@ typedef struct epctx_dependency {
 /* Files of one sidecar pattern that are listed: the first of them by name. */
 #define EPCTX_MATCH_MAX 64
 
-/* Every file a model depends on, each once. Of the profiles' sidecars those that exist; a pattern
- * gives the files that match it, by name, or itself (status EPCTX_ERR_UNSUPPORTED) when the io
- * cannot list folders. Lists live in `arena`. */
+/* Every file a model depends on, each once, in `arena`. Of the profiles' sidecars those that exist;
+ * a pattern gives the files that match it, by name, or itself (EPCTX_ERR_UNSUPPORTED) when the io
+ * cannot list folders. */
 EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_check_opts *opts,
                                          epctx_arena *arena, epctx_dependency **out, size_t *count,
                                          epctx_error *error);
@@ -11205,8 +11206,14 @@ EPCTX_API epctx_status epctx_write_bytes(const epctx_io *io, const char *path, c
 
 static const epctx_option_info epctx__options[EPCTX_OPTION_COUNT] = {
 #define EPCTX__OPTION_ROW(id, key, ort, type, fallback, phase, text)                               \
-    {key, ort, EPCTX_OPTION_TYPE_##type, fallback, EPCTX__OPTION_WORDS_##type,                     \
-     EPCTX_PHASE_##phase, text},
+    {                                                                                              \
+        key,                                                                                       \
+        ort,                                                                                       \
+        EPCTX_OPTION_TYPE_##type,                                                                  \
+        fallback,                                                                                  \
+        EPCTX__OPTION_WORDS_##type,                                                                \
+        EPCTX_PHASE_##phase,                                                                       \
+        text},
     EPCTX_OPTION_LIST(EPCTX__OPTION_ROW)
 #undef EPCTX__OPTION_ROW
 };
@@ -11530,8 +11537,8 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_
     epctx_error_clear(error);
     for (i = 0; options != NULL && i < EPCTX_OPTION_COUNT; i++) {
         if (options->values[i] != NULL) { /* may have been set by hand */
-            EPCTX__TRY(epctx__option_value(&epctx__options[i], epctx_str_of(options->values[i]),
-                                           error));
+            EPCTX__TRY(
+                epctx__option_value(&epctx__options[i], epctx_str_of(options->values[i]), error));
         }
     }
     fault = epctx__options_fault(options, generates, model_path == NULL || model_path[0] == '\0');
@@ -11549,67 +11556,62 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_
 }
 
 /* ================================================================================================
- * >>check
+ * >>state
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_WIRE
 
-/* "a\0b\0c" in the arena; the parts are in memory side by side. */
-static bool epctx__join_key(epctx_arena *arena, const epctx_str *parts, size_t count,
-                            epctx_str *out)
+/* The item of a list that belongs to a key, "a\0b\0c" of the parts, or a new one (all zero). */
+static epctx_status epctx__keyed(epctx_arena *arena, epctx_map *seen, epctx_list *list, size_t item,
+                                 const epctx_str *parts, size_t count, void **out, bool *fresh,
+                                 epctx_error *error)
 {
-    size_t size = 0;
+    epctx_str key = {NULL, 0};
+    uint32_t at;
     size_t i;
     char *text;
     for (i = 0; i < count; i++) {
-        size += parts[i].size + 1;
+        key.size += parts[i].size + 1;
     }
-    text = (char *)epctx_arena_alloc(arena, size);
-    out->data = text;
-    out->size = size;
-    for (i = 0; text != NULL && i < count; i++) {
+    EPCTX__NEW(text, char, key.size, arena, error);
+    key.data = text;
+    for (i = 0; i < count; i++) {
         if (parts[i].size > 0) {
             memcpy(text, parts[i].data, parts[i].size);
         }
         text += parts[i].size + 1;
     }
-    return text != NULL;
+    at = epctx_map_get(seen, key);
+    *fresh = at == EPCTX_MAP_NONE;
+    if (*fresh) {
+        at = (uint32_t)list->count;
+        if (epctx_list_add(list, arena, item) == NULL) {
+            return epctx__nomem(error, arena->missing);
+        }
+        EPCTX__TRY(epctx__map_set(seen, key, at, error));
+    }
+    *out = (char *)list->items + at * item;
+    return EPCTX_OK;
 }
 
-typedef struct epctx__gather {
-    epctx_arena *arena;
-    epctx_state *state;
-    epctx_map seen, initializers;
-    epctx_list makers;
-    epctx_error *error;
-} epctx__gather;
-
-static epctx_status epctx__gather_maker(epctx__gather *g, const epctx_epnode *node)
+static epctx_status epctx__state_maker(const epctx_epnode *node, epctx_arena *arena,
+                                       epctx_map *seen, epctx_list *makers, epctx_error *error)
 {
     epctx_str parts[3];
-    epctx_str key;
     epctx_maker *maker;
-    uint32_t at;
+    void *item;
+    bool fresh;
     parts[0] = node->source;
     parts[1] = node->ep_sdk_version;
     parts[2] = node->hardware_architecture;
-    if (!epctx__join_key(g->arena, parts, 3, &key)) {
-        return epctx__nomem(g->error, g->arena->missing);
-    }
-    at = epctx_map_get(&g->seen, key);
-    if (at == EPCTX_MAP_NONE) {
-        at = (uint32_t)g->makers.count;
-        maker = (epctx_maker *)epctx_list_add(&g->makers, g->arena, sizeof *maker);
-        if (maker == NULL) {
-            return epctx__nomem(g->error, g->arena->missing);
-        }
-        EPCTX__TRY(epctx__map_set(&g->seen, key, at, g->error));
+    EPCTX__TRY(epctx__keyed(arena, seen, makers, sizeof *maker, parts, 3, &item, &fresh, error));
+    maker = (epctx_maker *)item;
+    if (fresh) {
         maker->source = parts[0];
         maker->sdk_version = parts[1];
         maker->architecture = parts[2];
         maker->profile = epctx_profile_of(node->source);
     }
-    maker = (epctx_maker *)g->makers.items + at;
     maker->nodes++;
     maker->mains += node->main_context == 1;
     if (node->embed_mode == 1) {
@@ -11619,39 +11621,8 @@ static epctx_status epctx__gather_maker(epctx__gather *g, const epctx_epnode *no
     return EPCTX_OK;
 }
 
-static epctx_status epctx__gather_nodes(epctx__gather *g, const epctx_model *model)
-{
-    epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(model));
-    epctx_view body;
-    epctx_walk walk;
-    epctx_node_view node;
-    while (epctx_next_view(&tensors, &body)) {
-        EPCTX__TRY(epctx__map_set(&g->initializers, epctx_tensor_of(body).name, 1, g->error));
-    }
-    epctx_walk_begin(&walk, model);
-    while (epctx_walk_next(&walk, &node)) {
-        epctx_epnode ep;
-        epctx_cursor inputs;
-        epctx_str name;
-        if (!epctx_str_is(node.op_type, EPCTX_OP_TYPE)) {
-            g->state->other_nodes++;
-            continue;
-        }
-        if (!epctx_node_is_epnode(&node) || epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) {
-            g->state->broken_nodes++;
-            continue;
-        }
-        g->state->ep_nodes++;
-        EPCTX__TRY(epctx__gather_maker(g, &ep));
-        inputs = epctx_node_inputs(&node);
-        while (walk.depth == 0 && !walk.in_function && epctx_next_str(&inputs, &name)) {
-            g->state->weightless_inputs += epctx__has(&g->initializers, name);
-        }
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__gather_compat(epctx__gather *g, const epctx_model *model)
+static epctx_status epctx__state_compat(const epctx_model *model, epctx_arena *arena,
+                                        epctx_state *out, epctx_error *error)
 {
     epctx_cursor it = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
     epctx_list list;
@@ -11662,35 +11633,58 @@ static epctx_status epctx__gather_compat(epctx__gather *g, const epctx_model *mo
         if (!epctx_str_starts(pair.key, EPCTX_COMPAT_PREFIX)) {
             continue;
         }
-        entry = (epctx_compat_entry *)epctx_list_add(&list, g->arena, sizeof *entry);
+        entry = (epctx_compat_entry *)epctx_list_add(&list, arena, sizeof *entry);
         if (entry == NULL) {
-            return epctx__nomem(g->error, g->arena->missing);
+            return epctx__nomem(error, arena->missing);
         }
         epctx__str_skip(&pair.key, sizeof EPCTX_COMPAT_PREFIX - 1);
         entry->ep = pair.key;
         entry->value = pair.value;
     }
-    g->state->compat = (const epctx_compat_entry *)list.items;
-    g->state->compat_count = list.count;
+    out->compat = (const epctx_compat_entry *)list.items;
+    out->compat_count = list.count;
     return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_model_state(const epctx_model *model, epctx_arena *arena,
                                          epctx_state *out, epctx_error *error)
 {
-    epctx__gather gather;
+    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(model));
+    epctx_map seen, initializers;
+    epctx_list makers;
+    epctx_view body;
+    epctx_walk walk;
+    epctx_node_view node;
+    epctx_epnode ep;
+    epctx_str name;
     epctx_error_clear(error);
     memset(out, 0, sizeof *out);
-    memset(&gather, 0, sizeof gather);
-    gather.arena = arena;
-    gather.state = out;
-    gather.error = error;
-    epctx_map_init(&gather.seen, arena);
-    epctx_map_init(&gather.initializers, arena);
-    EPCTX__TRY(epctx__gather_nodes(&gather, model));
-    EPCTX__TRY(epctx__gather_compat(&gather, model));
-    out->makers = (const epctx_maker *)gather.makers.items;
-    out->maker_count = gather.makers.count;
+    memset(&makers, 0, sizeof makers);
+    epctx_map_init(&seen, arena);
+    epctx_map_init(&initializers, arena);
+    while (epctx_next_view(&it, &body)) {
+        EPCTX__TRY(epctx__map_set(&initializers, epctx_tensor_of(body).name, 1, error));
+    }
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_next(&walk, &node)) {
+        if (!epctx_str_is(node.op_type, EPCTX_OP_TYPE)) {
+            out->other_nodes++;
+            continue;
+        }
+        if (!epctx_node_is_epnode(&node) || epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) {
+            out->broken_nodes++;
+            continue;
+        }
+        out->ep_nodes++;
+        EPCTX__TRY(epctx__state_maker(&ep, arena, &seen, &makers, error));
+        it = epctx_node_inputs(&node);
+        while (walk.depth == 0 && !walk.in_function && epctx_next_str(&it, &name)) {
+            out->weightless_inputs += epctx__has(&initializers, name);
+        }
+    }
+    EPCTX__TRY(epctx__state_compat(model, arena, out, error));
+    out->makers = (const epctx_maker *)makers.items;
+    out->maker_count = makers.count;
     out->compiled = out->ep_nodes == 0      ? EPCTX_PLAIN
                     : out->other_nodes == 0 ? EPCTX_FULLY_COMPILED
                                             : EPCTX_PARTLY_COMPILED;
@@ -11712,7 +11706,8 @@ typedef struct epctx__files {
     epctx_error *error;
     epctx_map seen;
     epctx_list list;
-    const char *context_folder;  /* NULL: unknown */
+    epctx_dependency *last;     /* added */
+    const char *context_folder; /* NULL: unknown */
     const char *external_folder;
     epctx_str model_file;         /* the context model's name, for patterns */
     const epctx_profile *profile; /* given by the caller, or NULL */
@@ -11721,30 +11716,7 @@ typedef struct epctx__files {
     bool no_files;
 } epctx__files;
 
-static epctx_status epctx__files_begin(epctx__files *f, const epctx_model *model,
-                                       const epctx_check_opts *opts)
-{
-    epctx_str path = epctx_str_of(model->path);
-    epctx_str wanted = epctx_str_of(opts->context_file_path);
-    epctx_str folder = epctx_str_of("");
-    epctx_str external = epctx_str_of(opts->external_folder != NULL ? opts->external_folder
-                                                                    : model->external_folder);
-    f->model = model;
-    f->flags = model->path_flags | opts->path_flags;
-    f->no_files = opts->no_files;
-    f->profile = opts->profile;
-    f->model_file = epctx_path_file(opts->context_file_path != NULL ? wanted : path);
-    epctx_map_init(&f->seen, f->arena);
-    if (epctx_path_base(path, wanted, &folder, NULL) == EPCTX_OK) {
-        EPCTX__TRY(epctx__copy(f->arena, folder, &f->context_folder, f->error));
-    }
-    if (external.size == 0 && path.size == 0) {
-        return EPCTX_OK;
-    }
-    return epctx__copy(f->arena, external.size > 0 ? external : epctx_path_folder(path),
-                       &f->external_folder, f->error);
-}
-
+/* Looks for a file, and remembers where it is or why it cannot be used. */
 static epctx_status epctx__file_look(epctx__files *f, epctx_dependency *file)
 {
     const epctx_io *io = epctx_model_io(f->model);
@@ -11772,60 +11744,32 @@ static epctx_status epctx__file_look(epctx__files *f, epctx_dependency *file)
     return look ? epctx__copy(f->arena, epctx_str_of(path), &file->path, f->error) : EPCTX_OK;
 }
 
-/* The entry for a file, made when it is new. `out` may be NULL. */
+/* The entry for a file, made when it is new. */
 static epctx_status epctx__file_add(epctx__files *f, epctx_file_use use, epctx_str name,
-                                    epctx_str node, const char *attribute, bool required,
-                                    epctx_dependency **out)
+                                    epctx_str node, const char *attribute, bool required)
 {
-    epctx_str parts[2];
-    epctx_str key;
+    bool initializers = use == EPCTX_USE_INITIALIZERS;
     epctx_dependency *file;
-    uint32_t at;
-    parts[0] = epctx_str_of(use == EPCTX_USE_INITIALIZERS ? "i" : "c");
+    epctx_str parts[2];
+    void *item;
+    bool fresh;
+    parts[0] = epctx_str_of(initializers ? "i" : "c");
     parts[1] = name;
-    if (!epctx__join_key(f->arena, parts, 2, &key)) {
-        return epctx__nomem(f->error, f->arena->missing);
-    }
-    at = epctx_map_get(&f->seen, key);
-    if (at == EPCTX_MAP_NONE) {
-        at = (uint32_t)f->list.count;
-        file = (epctx_dependency *)epctx_list_add(&f->list, f->arena, sizeof *file);
-        if (file == NULL) {
-            return epctx__nomem(f->error, f->arena->missing);
-        }
-        EPCTX__TRY(epctx__map_set(&f->seen, key, at, f->error));
+    EPCTX__TRY(epctx__keyed(f->arena, &f->seen, &f->list, sizeof *file, parts, 2, &item, &fresh,
+                            f->error));
+    file = (epctx_dependency *)item;
+    if (fresh) {
         file->use = use;
         file->name = name;
         file->node = node;
         file->attribute = attribute;
-        file->folder = use == EPCTX_USE_INITIALIZERS ? f->external_folder : f->context_folder;
+        file->folder = initializers ? f->external_folder : f->context_folder;
         EPCTX__TRY(epctx__file_look(f, file));
     }
-    file = (epctx_dependency *)f->list.items + at;
+    f->last = file;
     file->users++;
     file->required = file->required || (required && !f->optional);
-    if (out != NULL) {
-        *out = file;
-    }
     return EPCTX_OK;
-}
-
-/* OpenVINO's IR is a pair: "x.xml" says what to do, "x.bin" has the weights. */
-static epctx_status epctx__files_companion(epctx__files *f, const epctx_epnode *node)
-{
-    epctx_str name = node->ep_cache_context;
-    char *bin;
-    if (!epctx__ends_with(name, ".xml")) {
-        return EPCTX_OK;
-    }
-    bin = epctx_arena_copy(f->arena, name);
-    if (bin == NULL) {
-        return epctx__nomem(f->error, f->arena->missing);
-    }
-    memcpy(bin + name.size - 4, ".bin", 4);
-    name.data = bin;
-    return epctx__file_add(f, EPCTX_USE_COMPANION, name, node->name, "ep_cache_context", true,
-                           NULL);
 }
 
 /* The first names in a folder that fit a pattern. */
@@ -11853,53 +11797,46 @@ static bool epctx__match_name(void *state, const char *name)
         return true; /* behind all that are kept */
     }
     copy = epctx_arena_copy(m->arena, epctx_str_of(name));
-    if (copy == NULL) {
-        m->full_memory = true;
-        return false;
+    m->full_memory = copy == NULL;
+    if (copy != NULL) {
+        m->count += m->count < EPCTX_MATCH_MAX;
+        memmove(&m->names[at + 1], &m->names[at], (size_t)(m->count - 1 - at) * sizeof m->names[0]);
+        m->names[at] = copy;
     }
-    m->count += m->count < EPCTX_MATCH_MAX;
-    memmove(&m->names[at + 1], &m->names[at], (size_t)(m->count - 1 - at) * sizeof m->names[0]);
-    m->names[at] = copy;
-    return true;
+    return copy != NULL;
 }
 
-/* A file beside the model is listed when it exists. */
-static epctx_status epctx__files_sidecar(epctx__files *f, epctx_str name)
-{
-    char path[EPCTX_PATH_MAX];
-    if (epctx_path_find(epctx_model_io(f->model), epctx_str_of(f->context_folder), name, f->flags,
-                        path, sizeof path, NULL) != EPCTX_OK) {
-        return EPCTX_OK;
-    }
-    return epctx__file_add(f, EPCTX_USE_COMPANION, name, epctx_str_of(""), "", false, NULL);
-}
-
-static epctx_status epctx__files_pattern(epctx__files *f, const char *pattern)
+/* Sidecars of one name or pattern are listed when they exist. */
+static epctx_status epctx__files_sidecar(epctx__files *f, const char *name)
 {
     const epctx_io *io = epctx_model_io(f->model);
+    const epctx_str nobody = epctx_str_of("");
+    char path[EPCTX_PATH_MAX];
     epctx__matches found;
-    epctx_dependency *file;
     int i;
     memset(&found, 0, sizeof found);
     found.arena = f->arena;
-    found.pattern = pattern;
+    found.pattern = name;
     found.model = f->model_file;
-    if (io->list_fn == NULL) {
-        EPCTX__TRY(epctx__file_add(f, EPCTX_USE_COMPANION, epctx_str_of(pattern), epctx_str_of(""),
-                                   "", false, &file));
-        file->status = EPCTX_ERR_UNSUPPORTED;
-        file->problem = "a pattern: this epctx_io cannot list folders";
-        return EPCTX_OK;
-    }
-    /* A folder that cannot be listed has no sidecars for us. */
-    if (io->list_fn(io->user, f->context_folder, epctx__match_name, &found, NULL) != EPCTX_OK) {
-        return EPCTX_OK;
+    if (strpbrk(name, "*{") == NULL) {
+        found.names[found.count++] = name;
+    } else if (io->list_fn == NULL) {
+        EPCTX__TRY(epctx__file_add(f, EPCTX_USE_COMPANION, epctx_str_of(name), nobody, "", false));
+        f->last->status = EPCTX_ERR_UNSUPPORTED;
+        f->last->problem = "a pattern: this epctx_io cannot list folders";
+    } else if (io->list_fn(io->user, f->context_folder, epctx__match_name, &found, NULL) !=
+               EPCTX_OK) {
+        return EPCTX_OK; /* a folder that cannot be listed has no sidecars for us */
     }
     if (found.full_memory) {
         return epctx__nomem(f->error, f->arena->missing);
     }
     for (i = 0; i < found.count; i++) {
-        EPCTX__TRY(epctx__files_sidecar(f, epctx_str_of(found.names[i])));
+        epctx_str file = epctx_str_of(found.names[i]);
+        if (epctx_path_find(io, epctx_str_of(f->context_folder), file, f->flags, path, sizeof path,
+                            NULL) == EPCTX_OK) {
+            EPCTX__TRY(epctx__file_add(f, EPCTX_USE_COMPANION, file, nobody, "", false));
+        }
     }
     return EPCTX_OK;
 }
@@ -11907,28 +11844,15 @@ static epctx_status epctx__files_pattern(epctx__files *f, const char *pattern)
 /* Sidecars are beside the model under names of their own, once for all nodes of an EP. */
 static epctx_status epctx__files_sidecars(epctx__files *f, const epctx_profile *profile)
 {
-    epctx_str parts[2];
-    epctx_str key;
+    epctx_str key = epctx_str_of(profile->name); /* other keys end with NUL */
     int i;
-    parts[0] = epctx_str_of("p");
-    parts[1] = epctx_str_of(profile->name);
     if (f->no_files || f->context_folder == NULL || epctx_model_io(f->model) == NULL ||
-        profile->sidecars[0] == NULL) {
-        return EPCTX_OK;
-    }
-    if (!epctx__join_key(f->arena, parts, 2, &key)) {
-        return epctx__nomem(f->error, f->arena->missing);
-    }
-    if (epctx__has(&f->seen, key)) {
+        epctx__has(&f->seen, key)) {
         return EPCTX_OK;
     }
     EPCTX__TRY(epctx__map_set(&f->seen, key, 0, f->error));
     for (i = 0; i < 4 && profile->sidecars[i] != NULL; i++) {
-        const char *name = profile->sidecars[i];
-        size_t size = strlen(name);
-        bool pattern = memchr(name, '*', size) != NULL || memchr(name, '{', size) != NULL;
-        EPCTX__TRY(pattern ? epctx__files_pattern(f, name)
-                           : epctx__files_sidecar(f, epctx_str_of(name)));
+        EPCTX__TRY(epctx__files_sidecar(f, profile->sidecars[i]));
     }
     return EPCTX_OK;
 }
@@ -11947,20 +11871,28 @@ static epctx_status epctx__files_epnode(epctx__files *f, const epctx_node_view *
     if (node.embed_mode == 0 && dlc.size == 0 &&
         (node.main_context == 1 || (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0 ||
          node.ep_cache_context.size > 0)) {
-        EPCTX__TRY(epctx__file_add(f, EPCTX_USE_CONTEXT, node.ep_cache_context, node.name,
-                                   "ep_cache_context", true, NULL));
-        EPCTX__TRY(epctx__files_companion(f, &node));
+        epctx_str name = node.ep_cache_context;
+        EPCTX__TRY(
+            epctx__file_add(f, EPCTX_USE_CONTEXT, name, node.name, "ep_cache_context", true));
+        if (epctx__ends_with(name, ".xml")) { /* OpenVINO's IR is a pair: ".bin" has the weights */
+            char *bin = epctx_arena_copy(f->arena, name);
+            if (bin == NULL) {
+                return epctx__nomem(f->error, f->arena->missing);
+            }
+            memcpy(bin + name.size - 4, ".bin", 4);
+            name.data = bin;
+            EPCTX__TRY(
+                epctx__file_add(f, EPCTX_USE_COMPANION, name, node.name, "ep_cache_context", true));
+        }
     }
     if (dlc.size > 0) {
-        EPCTX__TRY(epctx__file_add(f, EPCTX_USE_CONTEXT, dlc, node.name, "ep_dlc_context", true,
-                                   NULL));
+        EPCTX__TRY(epctx__file_add(f, EPCTX_USE_CONTEXT, dlc, node.name, "ep_dlc_context", true));
     }
     if (node.onnx_model_filename.size > 0) {
-        EPCTX__TRY(epctx__file_add(
-            f, EPCTX_USE_SOURCE_MODEL, node.onnx_model_filename, node.name, "onnx_model_filename",
-            epctx__ends_with(node.ep_cache_context, ".stripped.engine") ||
-                epctx_node_attr_str(view, EPCTX_WEIGHTS_ATTR).size > 0,
-            NULL));
+        EPCTX__TRY(epctx__file_add(f, EPCTX_USE_SOURCE_MODEL, node.onnx_model_filename, node.name,
+                                   "onnx_model_filename",
+                                   epctx__ends_with(node.ep_cache_context, ".stripped.engine") ||
+                                       epctx_node_attr_str(view, EPCTX_WEIGHTS_ATTR).size > 0));
     }
     return epctx__files_sidecars(f, profile);
 }
@@ -11983,34 +11915,44 @@ static epctx_status epctx__files_model(epctx__files *f)
         f->optional = walk.in_training;
         if (tensor.external) {
             EPCTX__TRY(epctx__file_add(f, EPCTX_USE_INITIALIZERS, tensor.location, tensor.name,
-                                       "location", true, NULL));
+                                       "location", true));
         }
     }
     return EPCTX_OK;
-}
-
-static epctx_status epctx__files_read(epctx__files *f, const epctx_model *model,
-                                      const epctx_check_opts *opts, epctx_arena *arena,
-                                      epctx_error *error)
-{
-    epctx_check_opts defaults;
-    memset(&defaults, 0, sizeof defaults);
-    memset(f, 0, sizeof *f);
-    f->arena = arena;
-    f->error = error;
-    EPCTX__TRY(epctx__files_begin(f, model, opts != NULL ? opts : &defaults));
-    return epctx__files_model(f);
 }
 
 EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_check_opts *opts,
                                          epctx_arena *arena, epctx_dependency **out, size_t *count,
                                          epctx_error *error)
 {
-    epctx__files files;
+    static const epctx_check_opts defaults = {NULL, NULL, 0, false, NULL, NULL};
+    epctx_str path = epctx_str_of(model->path);
+    epctx_str folder = epctx_str_of(""), wanted, external;
+    epctx__files f;
     epctx_error_clear(error);
-    EPCTX__TRY(epctx__files_read(&files, model, opts, arena, error));
-    *out = (epctx_dependency *)files.list.items;
-    *count = files.list.count;
+    opts = opts != NULL ? opts : &defaults;
+    wanted = epctx_str_of(opts->context_file_path);
+    external = epctx_str_of(opts->external_folder != NULL ? opts->external_folder
+                                                          : model->external_folder);
+    memset(&f, 0, sizeof f);
+    f.model = model;
+    f.arena = arena;
+    f.error = error;
+    f.flags = model->path_flags | opts->path_flags;
+    f.no_files = opts->no_files;
+    f.profile = opts->profile;
+    f.model_file = epctx_path_file(opts->context_file_path != NULL ? wanted : path);
+    epctx_map_init(&f.seen, arena);
+    if (epctx_path_base(path, wanted, &folder, NULL) == EPCTX_OK) {
+        EPCTX__TRY(epctx__copy(arena, folder, &f.context_folder, error));
+    }
+    if (external.size > 0 || path.size > 0) {
+        EPCTX__TRY(epctx__copy(arena, external.size > 0 ? external : epctx_path_folder(path),
+                               &f.external_folder, error));
+    }
+    EPCTX__TRY(epctx__files_model(&f));
+    *out = (epctx_dependency *)f.list.items;
+    *count = f.list.count;
     return EPCTX_OK;
 }
 
@@ -15959,11 +15901,18 @@ typedef struct epctx__grouping {
     uint32_t *list;         /* the nodes of the partition that is being collected */
 } epctx__grouping;
 
-/* Is there a node, an initializer or an input of the graph with this name? */
-static bool epctx__is_defined(const epctx__grouping *g, epctx_str name)
+/* The node that produces what a node reads, or EPCTX_MAP_NONE. */
+static uint32_t epctx__producer(const epctx__grouping *g, const epctx_node *node, size_t read)
 {
-    return epctx__has(&g->producers, name) || epctx__has(&g->initializers, name) ||
-           epctx_map_get(&g->types, name) < g->graph->input_count;
+    return epctx_map_get(&g->producers, epctx__reads(node, read));
+}
+
+static epctx_status epctx__group_refuse(epctx__grouping *g, const char *problem, epctx_str value,
+                                        epctx_str node)
+{
+    epctx_fail(g->error, EPCTX_ERR_GRAPH, problem, &value);
+    epctx_blame(g->error, NULL, &node, NULL);
+    return EPCTX_ERR_GRAPH;
 }
 
 /* A Constant node may make again what one before it made, of the same type: the last one holds, as
@@ -16008,14 +15957,14 @@ static epctx_status epctx__group_names(epctx__grouping *g)
         const epctx_node *node = &graph->nodes[i];
         for (k = 0; k < node->output_count; k++) {
             epctx_str name = node->outputs[k];
+            uint32_t before = epctx_map_get(&g->producers, name);
             if (name.size == 0) {
                 continue;
             }
-            if (epctx__is_defined(g, name) &&
-                !epctx__remakes(graph, epctx_map_get(&g->producers, name), node)) {
-                epctx_fail(g->error, EPCTX_ERR_GRAPH, "value '%S' is produced twice", &name);
-                epctx_blame(g->error, NULL, &node->name, NULL);
-                return EPCTX_ERR_GRAPH;
+            if ((before != EPCTX_MAP_NONE || epctx__has(&g->initializers, name) ||
+                 epctx_map_get(&g->types, name) < graph->input_count) &&
+                !epctx__remakes(graph, before, node)) {
+                return epctx__group_refuse(g, "value '%S' is produced twice", name, node->name);
             }
             EPCTX__TRY(epctx__map_set(&g->producers, name, i, g->error));
         }
@@ -16056,18 +16005,15 @@ static epctx_status epctx__group_levels(epctx__grouping *g)
         }
         g->group[i] = EPCTX__NOBODY;
         for (k = 0; k < epctx__read_count(node); k++) {
-            epctx_str name = epctx__reads(node, k);
-            uint32_t producer = epctx_map_get(&g->producers, name);
+            uint32_t producer = epctx__producer(g, node, k);
             uint32_t least;
             if (producer == EPCTX_MAP_NONE || g->constant[producer] != 0) {
                 continue;
             }
             if (producer >= i) {
-                epctx_fail(g->error, EPCTX_ERR_GRAPH,
-                           "input '%S' is produced by a later node: the graph is not sorted",
-                           &name);
-                epctx_blame(g->error, NULL, &node->name, NULL);
-                return EPCTX_ERR_GRAPH;
+                return epctx__group_refuse(
+                    g, "input '%S' is produced by a later node: the graph is not sorted",
+                    epctx__reads(node, k), node->name);
             }
             least = level[producer] + ((g->take[producer] != 0) != (g->take[i] != 0) ? 1u : 0u);
             level[i] = level[i] < least ? least : level[i];
@@ -16097,7 +16043,7 @@ static void epctx__group_constants(epctx__grouping *g)
         const epctx_node *node = &graph->nodes[i];
         bool given = false;
         for (k = 0; (g->take[i] == 0 || g->stays[i] != 0) && k < epctx__read_count(node); k++) {
-            uint32_t producer = epctx_map_get(&g->producers, epctx__reads(node, k));
+            uint32_t producer = epctx__producer(g, node, k);
             if (producer != EPCTX_MAP_NONE) {
                 g->stays[producer] = g->constant[producer];
             }
@@ -16113,37 +16059,18 @@ static void epctx__group_constants(epctx__grouping *g)
     }
 }
 
-/* Values that leave their partition: read by another node's group or kept by the graph. */
-static epctx_status epctx__group_wanted(epctx__grouping *g)
-{
-    const epctx_graph *graph = g->graph;
-    size_t i, k;
-    for (i = 0; i < graph->node_count; i++) {
-        const epctx_node *node = &graph->nodes[i];
-        for (k = 0; k < epctx__read_count(node); k++) {
-            epctx_str name = epctx__reads(node, k);
-            uint32_t producer = epctx_map_get(&g->producers, name);
-            if (producer != EPCTX_MAP_NONE && g->group[producer] != g->group[i]) {
-                EPCTX__TRY(epctx__map_set(&g->wanted, name, 1, g->error));
-            }
-        }
-    }
-    return EPCTX_OK;
-}
-
 static epctx_value epctx__typed(const epctx__grouping *g, epctx_str name)
 {
     const epctx_graph *graph = g->graph;
-    uint32_t at = epctx_map_get(&g->types, name);
+    size_t at = epctx_map_get(&g->types, name);
     epctx_value value;
     memset(&value, 0, sizeof value);
-    if (at == EPCTX_MAP_NONE) {
-        value.rank = -1;
-    } else if (at < graph->input_count) {
+    value.rank = -1;
+    if (at < graph->input_count) {
         value = graph->inputs[at];
-    } else if (at < graph->input_count + graph->output_count) {
+    } else if (at - graph->input_count < graph->output_count) {
         value = graph->outputs[at - graph->input_count];
-    } else {
+    } else if (at != EPCTX_MAP_NONE) {
         value = graph->values[at - graph->input_count - graph->output_count];
     }
     value.name = name;
@@ -16186,7 +16113,7 @@ static epctx_status epctx__collect_nodes(epctx__grouping *g, epctx_partition *pa
     for (i = 0; i < part->node_count; i++) {
         const epctx_node *node = &g->graph->nodes[part->nodes[i]];
         for (k = 0; k < epctx__read_count(node); k++) {
-            uint32_t producer = epctx_map_get(&g->producers, epctx__reads(node, k));
+            uint32_t producer = epctx__producer(g, node, k);
             if (producer != EPCTX_MAP_NONE && g->constant[producer] != 0) {
                 count = epctx__list_constants(g, producer, id + 1, count);
             }
@@ -16210,28 +16137,32 @@ static epctx_status epctx__collect_nodes(epctx__grouping *g, epctx_partition *pa
     return EPCTX_OK;
 }
 
-/* Boundary inputs in order of first use, and the initializers. */
-static epctx_status epctx__collect_reads(epctx__grouping *g, epctx_partition *part, uint32_t id)
+/* Boundary inputs in order of first use, the initializers, and boundary outputs in order of
+ * production. */
+static epctx_status epctx__collect_edges(epctx__grouping *g, epctx_partition *part, uint32_t id)
 {
     epctx_graph *graph = &part->graph;
-    epctx_value *inputs;
+    epctx_value *inputs, *outputs;
     epctx_tensor *initializers;
     epctx_map seen;
-    size_t reads = 0;
+    size_t reads = 0, made = 0;
     size_t i, k;
     for (i = 0; i < graph->node_count; i++) {
         reads += epctx__read_count(&graph->nodes[i]);
+        made += graph->nodes[i].output_count;
     }
     EPCTX__NEW(inputs, epctx_value, reads, g->arena, g->error);
     EPCTX__NEW(initializers, epctx_tensor, reads, g->arena, g->error);
+    EPCTX__NEW(outputs, epctx_value, made, g->arena, g->error);
     graph->inputs = inputs;
     graph->initializers = initializers;
+    graph->outputs = outputs;
     epctx_map_init(&seen, g->arena);
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
         for (k = 0; k < epctx__read_count(node); k++) {
             epctx_str name = epctx__reads(node, k);
-            uint32_t producer = epctx_map_get(&g->producers, name);
+            uint32_t producer = epctx__producer(g, node, k);
             uint32_t initializer = epctx_map_get(&g->initializers, name);
             if (name.size == 0 || epctx__has(&seen, name) ||
                 (producer != EPCTX_MAP_NONE &&
@@ -16246,21 +16177,6 @@ static epctx_status epctx__collect_reads(epctx__grouping *g, epctx_partition *pa
             EPCTX__TRY(epctx__map_set(&seen, name, 1, g->error));
         }
     }
-    return EPCTX_OK;
-}
-
-/* Boundary outputs in order of production. */
-static epctx_status epctx__collect_writes(epctx__grouping *g, epctx_partition *part)
-{
-    epctx_graph *graph = &part->graph;
-    epctx_value *outputs;
-    size_t made = 0;
-    size_t i, k;
-    for (i = 0; i < part->node_count; i++) {
-        made += g->graph->nodes[part->nodes[i]].output_count;
-    }
-    EPCTX__NEW(outputs, epctx_value, made, g->arena, g->error);
-    graph->outputs = outputs;
     for (i = 0; i < part->node_count; i++) {
         const epctx_node *node = &g->graph->nodes[part->nodes[i]];
         for (k = 0; k < node->output_count; k++) {
@@ -16272,75 +16188,43 @@ static epctx_status epctx__collect_writes(epctx__grouping *g, epctx_partition *p
     return EPCTX_OK;
 }
 
-/* The members of every partition in one array, sorted by partition, and where each begins. */
-static epctx_status epctx__group_members(epctx__grouping *g, uint32_t **members, size_t **begins)
+/* The partitions, once every node has its group. */
+static epctx_status epctx__group_collect(epctx__grouping *g, epctx_partition *parts)
 {
-    size_t n = g->graph->node_count;
-    size_t *begin;
-    size_t i;
+    const epctx_graph *graph = g->graph;
+    uint32_t *members; /* of all partitions, one after the other */
+    size_t *begin;     /* of each; counted two places further on */
+    size_t i, k;
     EPCTX__NEW(begin, size_t, (size_t)g->count + 2, g->arena, g->error);
-    EPCTX__NEW(*members, uint32_t, n, g->arena, g->error);
-    for (i = 0; i < n; i++) {
-        if (g->group[i] < g->count) {
-            begin[g->group[i] + 2]++;
+    EPCTX__NEW(members, uint32_t, graph->node_count, g->arena, g->error);
+    for (i = 0; i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        begin[g->group[i] < g->count ? g->group[i] + 2 : 0]++;
+        for (k = 0; k < epctx__read_count(node); k++) { /* values that leave their partition */
+            uint32_t producer = epctx__producer(g, node, k);
+            if (producer != EPCTX_MAP_NONE && g->group[producer] != g->group[i]) {
+                EPCTX__TRY(epctx__map_set(&g->wanted, epctx__reads(node, k), 1, g->error));
+            }
         }
     }
+    begin[0] = 0;
     for (i = 2; i < (size_t)g->count + 2; i++) {
         begin[i] += begin[i - 1];
     }
-    for (i = 0; i < n; i++) {
+    for (i = 0; i < graph->node_count; i++) {
         if (g->group[i] < g->count) {
-            (*members)[begin[g->group[i] + 1]++] = (uint32_t)i;
+            members[begin[g->group[i] + 1]++] = (uint32_t)i;
         }
     }
-    *begins = begin;
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__grouping_begin(epctx__grouping *g, const epctx_graph *graph,
-                                          const uint8_t *take, epctx_arena *arena,
-                                          epctx_error *error)
-{
-    size_t n = graph->node_count;
-    memset(g, 0, sizeof *g);
-    g->graph = graph;
-    g->take = take;
-    g->arena = arena;
-    g->error = error;
-    if (n >= EPCTX__CONSTANT) {
-        return epctx_fail(error, EPCTX_ERR_LIMIT, "the graph has %u nodes", (uint64_t)n);
-    }
-    EPCTX__NEW(g->group, uint32_t, n, arena, error);
-    EPCTX__NEW(g->constant, uint8_t, n, arena, error);
-    EPCTX__NEW(g->stays, uint8_t, n, arena, error);
-    EPCTX__NEW(g->stamp, uint32_t, n, arena, error);
-    EPCTX__NEW(g->stack, epctx__visit, n, arena, error);
-    EPCTX__NEW(g->list, uint32_t, n, arena, error);
-    return epctx__group_names(g);
-}
-
-/* The partitions, once every node has its group. */
-static epctx_status epctx__group_collect(epctx__grouping *g, epctx_partition **partitions,
-                                         size_t *count)
-{
-    uint32_t *members;
-    size_t *begin;
-    uint32_t i;
-    EPCTX__TRY(epctx__group_wanted(g));
-    EPCTX__TRY(epctx__group_members(g, &members, &begin));
-    EPCTX__NEW(*partitions, epctx_partition, g->count, g->arena, g->error);
     for (i = 0; i < g->count; i++) {
-        epctx_partition *part = &(*partitions)[i];
-        part->nodes = members + begin[i];
-        part->node_count = begin[i + 1] - begin[i];
-        part->graph.name = g->graph->name;
-        part->graph.values = g->graph->values;
-        part->graph.value_count = g->graph->value_count;
-        EPCTX__TRY(epctx__collect_nodes(g, part, i));
-        EPCTX__TRY(epctx__collect_reads(g, part, i));
-        EPCTX__TRY(epctx__collect_writes(g, part));
+        parts[i].nodes = members + begin[i];
+        parts[i].node_count = begin[i + 1] - begin[i];
+        parts[i].graph.name = graph->name;
+        parts[i].graph.values = graph->values;
+        parts[i].graph.value_count = graph->value_count;
+        EPCTX__TRY(epctx__collect_nodes(g, &parts[i], (uint32_t)i));
+        EPCTX__TRY(epctx__collect_edges(g, &parts[i], (uint32_t)i));
     }
-    *count = g->count;
     return EPCTX_OK;
 }
 
@@ -16349,17 +16233,35 @@ static epctx_status epctx__partition(const epctx_graph *graph, const uint8_t *ta
                                      epctx_arena *arena, epctx_partition **partitions,
                                      size_t *count, const uint8_t **stays, epctx_error *error)
 {
+    size_t n = graph->node_count;
     epctx__grouping g;
     epctx_error_clear(error);
     *partitions = NULL;
     *count = 0;
-    EPCTX__TRY(epctx__grouping_begin(&g, graph, take, arena, error));
+    memset(&g, 0, sizeof g);
+    g.graph = graph;
+    g.take = take;
+    g.arena = arena;
+    g.error = error;
+    if (n >= EPCTX__CONSTANT) {
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "the graph has %u nodes", (uint64_t)n);
+    }
+    EPCTX__NEW(g.group, uint32_t, n, arena, error);
+    EPCTX__NEW(g.constant, uint8_t, n, arena, error);
+    EPCTX__NEW(g.stays, uint8_t, n, arena, error);
+    EPCTX__NEW(g.stamp, uint32_t, n, arena, error);
+    EPCTX__NEW(g.stack, epctx__visit, n, arena, error);
+    EPCTX__NEW(g.list, uint32_t, n, arena, error);
+    EPCTX__TRY(epctx__group_names(&g));
     EPCTX__TRY(epctx__group_levels(&g));
     epctx__group_constants(&g);
     if (stays != NULL) {
         *stays = g.stays;
     }
-    return epctx__group_collect(&g, partitions, count);
+    EPCTX__NEW(*partitions, epctx_partition, g.count, arena, error);
+    EPCTX__TRY(epctx__group_collect(&g, *partitions));
+    *count = g.count;
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uint8_t *take,
@@ -16377,7 +16279,7 @@ EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uin
 #define EPCTX__WEIGHT_FIRST  4096u  /* the first piece: most weights differ early */
 #define EPCTX__WEIGHT_BLOCK  16u    /* a sample is made of these */
 #define EPCTX__WEIGHT_STRIDE 64u
-#define EPCTX__WEIGHT_SLOTS  4u     /* for each place: most are empty, which saves a look at memory */
+#define EPCTX__WEIGHT_SLOTS  4u /* for each place: most are empty, which saves a look at memory */
 /* A power of two, so small that no size of a table overflows. */
 #define EPCTX__WEIGHTS_MOST ((size_t)1 << (sizeof(size_t) > 4 ? 31 : 24))
 
@@ -16387,7 +16289,7 @@ struct epctx__weight {
     uint64_t whole; /* the first one's hash of all bytes, when another has its sample */
     epctx__twig twig;
     uint32_t kind;
-    uint32_t next;  /* equal bytes in another place, for alignment */
+    uint32_t next; /* equal bytes in another place, for alignment */
     bool first, hashed;
 };
 
@@ -16651,17 +16553,16 @@ static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error)
         memory = w->allocator.alloc_fn(w->allocator.user, epctx__weights_bytes(capacity));
     }
     if (memory == NULL) {
-        return epctx_fail(error, EPCTX_ERR_NOMEM,
-                          "out of memory: the weight table holds %u places, for %u it needs %u bytes",
-                          (uint64_t)w->capacity, (uint64_t)capacity,
-                          (uint64_t)epctx_weights_memory(capacity));
+        return epctx_fail(
+            error, EPCTX_ERR_NOMEM,
+            "out of memory: the weight table holds %u places, for %u it needs %u bytes",
+            (uint64_t)w->capacity, (uint64_t)capacity, (uint64_t)epctx_weights_memory(capacity));
     }
     epctx__weights_use(w, memory, capacity);
     if (former.entries != NULL) {
         epctx__table table = epctx__weight_table(w);
         memcpy(w->entries, former.entries, w->count * sizeof *w->entries);
-        epctx__table_fill(&table, w->entries, former.heads,
-                          former.capacity * EPCTX__WEIGHT_SLOTS);
+        epctx__table_fill(&table, w->entries, former.heads, former.capacity * EPCTX__WEIGHT_SLOTS);
         w->allocator.free_fn(w->allocator.user, former.entries);
     }
     return EPCTX_OK;
