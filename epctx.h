@@ -1952,7 +1952,6 @@ typedef enum epctx_scan_event {
     EPCTX_SCAN_END = 0,  /* the whole model was read and is well formed */
     EPCTX_SCAN_EPNODE,   /* `node`, `ranges`, `broken`, `depth` */
     EPCTX_SCAN_METADATA, /* `key`, `value`, `ranges[0]` and `[1]` of the same */
-    EPCTX_SCAN_OPSET,    /* `key` is the domain, `version` */
     EPCTX_SCAN_EXTERNAL, /* a tensor whose data is in a file, at any depth: `key` is its name,
                             `value` the location, `data`, `location`, `depth` */
     EPCTX_SCAN_FAILED    /* see the error */
@@ -2002,7 +2001,6 @@ typedef struct epctx_scan {
     epctx_str key, value;
     epctx_range data;     /* in the file that `value` names; length UINT64_MAX: to its end */
     epctx_range location; /* where `value` is in the model */
-    int64_t version;
     uint32_t node_count;  /* nodes seen so far, of every kind */
     uint32_t epnode_count;
     uint32_t depth;       /* nodes around it; 0: in the main graph or a function */
@@ -2386,12 +2384,11 @@ EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uin
  * holds no bytes: it says where they go, and asks for those it has placed. Usable alone.
  *
  * Two weights share their place only when every byte agrees, so a hash cannot make a wrong place,
- * it only saves comparisons. There are three steps, each taken only for what the one before could not
- * tell apart: size, kind and epctx_hash of a sample, EPCTX_WEIGHTS_SAMPLE bytes from all over the
- * weight; a fast hash of all bytes, where several have the sample; byte by byte. So distinct weights
- * of 64 KiB go in many times as fast as XXH3 alone would hash them, and those that differ in a few
- * bytes about as fast. Whoever makes the weights, knowing all of this, can make both hashes agree:
- * then adding one among n of them reads it up to log n times. `make bench` measures this.
+ * it only saves comparisons. Three steps, each for what the one before could not tell apart: size,
+ * kind and epctx_hash of a sample from all over the weight; a fast hash of all bytes; byte by byte.
+ * So distinct weights of 64 KiB go in many times as fast as XXH3 alone would hash them, those that
+ * differ in a few bytes about as fast (`make bench`). Whoever makes both hashes agree on purpose has
+ * one among n weights read up to log n times.
  * ============================================================================================== */
 
 #define EPCTX_WEIGHTS_SAMPLE 256u
@@ -2399,8 +2396,6 @@ EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uin
 /* Zero-initialised: a growing table, whose bytes the caller keeps in a buffer of the table. */
 typedef struct epctx_weights_opts {
     const epctx_allocator *allocator; /* for the table; default malloc; copied */
-    void *memory;                     /* fixed memory instead of the allocator; borrowed */
-    size_t memory_size;               /* epctx_weights_memory tells how much is needed */
     uint64_t seed;                    /* of the samples' hashes; the places do not depend on it */
     epctx_buffer *binary; /* borrowed: weights are appended to it and compared with it; offsets
                              count from its size at epctx_weights_init */
@@ -2444,8 +2439,6 @@ typedef struct epctx_weights {
     epctx_weights_stats stats;
 } epctx_weights;
 
-/* Bytes of fixed memory for `count` places; 0 when that does not fit an address. */
-EPCTX_API size_t epctx_weights_memory(size_t count);
 /* `opts` are copied. EPCTX_ERR_ARG without `binary` and `fetch_fn`. */
 EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_weights_opts *opts,
                                           epctx_error *error);
@@ -2459,7 +2452,7 @@ EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *dat
                                          epctx_error *error);
 /* Place `index`; false when there is none. */
 EPCTX_API bool epctx_weights_at(const epctx_weights *weights, uint32_t index, epctx_weight *out);
-/* Legal twice. Leaves fixed memory and `binary` to their owners. */
+/* Legal twice. Leaves `binary` to its owner. */
 EPCTX_API void epctx_weights_free(epctx_weights *weights);
 
 /* ================================================================================================
@@ -12319,10 +12312,9 @@ static bool epctx__stamp_plain(epctx_str escaped, char *out, size_t capacity)
 #define EPCTX__SCAN_PAIR    EPCTX_EP_EMBED_MODE
 #define EPCTX__SCAN_NUMBERS EPCTX_EP_MAX_SIZE
 
-/* Pairs and opsets that are wanted have kinds that no message has. */
+/* Pairs that are wanted have kinds that no message has. */
 #define EPCTX__SCAN_ENTRY    EPCTX_KIND_INT
 #define EPCTX__SCAN_METADATA EPCTX_KIND_FLOAT
-#define EPCTX__SCAN_OPSET    EPCTX_KIND_DOUBLE
 
 /* The place of a field: kind of message and number. */
 #define EPCTX__SCAN_AT(message, field)                                                             \
@@ -12466,12 +12458,8 @@ static epctx_status epctx__scan_entry_value(epctx_scan *s, uint64_t length)
 
 static epctx_str epctx__scan_part_text(const epctx_scan *s, const epctx__scan_part *part)
 {
-    epctx_str text = {NULL, 0};
-    if (part->size != UINT16_MAX) {
-        text.data = s->text + part->mark;
-        text.size = part->size;
-    }
-    return text;
+    return part->size != UINT16_MAX ? epctx__str((const uint8_t *)s->text + part->mark, part->size)
+                                    : epctx_str_of(NULL);
 }
 
 /* Words are the names of attributes, by epctx_epnode_attr, and these. */
@@ -12563,8 +12551,6 @@ static void epctx__scan_number(epctx_scan *s, uint32_t place, uint64_t value)
         s->attr.type = (uint8_t)value;
     } else if (place == EPCTX__SCAN_AT(TENSOR, DATA_LOCATION) && (uint32_t)value <= 1) {
         s->external = (uint32_t)value == 1;
-    } else if (place == EPCTX__SCAN_IN(EPCTX__SCAN_OPSET, EPCTX_FIELD_OPSET_VERSION)) {
-        s->version = (int64_t)value;
     }
 }
 
@@ -12613,7 +12599,6 @@ static epctx_status epctx__scan_text(epctx_scan *s, uint32_t place, uint64_t len
         s->ranges[EPCTX__SCAN_PAIR] = range;
         return epctx__scan_entry_value(s, length);
     case EPCTX__SCAN_IN(EPCTX__SCAN_METADATA, EPCTX_FIELD_PAIR_KEY):
-    case EPCTX__SCAN_IN(EPCTX__SCAN_OPSET, EPCTX_FIELD_OPSET_DOMAIN):
         s->ranges[0] = range;
         return epctx__scan_string(s, length, &s->key);
     case EPCTX__SCAN_IN(EPCTX__SCAN_METADATA, EPCTX_FIELD_PAIR_VALUE):
@@ -12667,40 +12652,20 @@ static epctx_status epctx__scan_enter(epctx_scan *s, unsigned kind, uint32_t pla
         memset(&s->ranges[EPCTX__SCAN_PAIR], 0, sizeof s->ranges[0]);
         epctx__scan_part_begin(s, &s->entry);
         s->ranges[EPCTX__SCAN_NUMBERS].length = UINT64_MAX;
-    } else if (place == EPCTX__SCAN_AT(MODEL, METADATA_PROPS) ||
-               place == EPCTX__SCAN_AT(MODEL, OPSET_IMPORT)) {
-        kind = kind == EPCTX_KIND_PAIR ? EPCTX__SCAN_METADATA : EPCTX__SCAN_OPSET;
+    } else if (place == EPCTX__SCAN_AT(MODEL, METADATA_PROPS)) {
+        kind = EPCTX__SCAN_METADATA;
         s->text_used = 0;
         s->key = s->value = epctx_str_of("");
-        s->version = 0;
         memset(s->ranges, 0, sizeof s->ranges);
     }
     return epctx__scan_push(s, kind, end);
-}
-
-static epctx_status epctx__scan_packed(epctx_scan *s, uint32_t kind, uint64_t length)
-{
-    uint64_t outer = s->end;
-    uint64_t value;
-    if (kind != (uint32_t)EPCTX_KIND_INT) {
-        return (length & (kind == (uint32_t)EPCTX_KIND_FLOAT ? 3u : 7u)) == 0
-                   ? epctx__scan_skip(s, length)
-                   : epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
-                                        "a packed field ends inside a number");
-    }
-    s->end = s->at + length;
-    while (s->at < s->end) {
-        EPCTX__TRY(epctx__scan_varint(s, 10, &value));
-    }
-    s->end = outer;
-    return EPCTX_OK;
 }
 
 static epctx_status epctx__scan_len(epctx_scan *s, unsigned message, uint32_t number,
                                     uint32_t place)
 {
     uint32_t kind = message != 0 ? epctx__field_kind((epctx_kind)message, number) : 0;
-    uint64_t length;
+    uint64_t length, outer = s->end, value;
     EPCTX__TRY(epctx__scan_varint(s, 5, &length));
     if (length > s->end - s->at) {
         return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
@@ -12711,14 +12676,23 @@ static epctx_status epctx__scan_len(epctx_scan *s, unsigned message, uint32_t nu
     if (kind == 0) {
         return epctx__scan_text(s, place, length);
     }
-    if (!epctx__is_message(kind)) {
-        return epctx__scan_packed(s, kind, length);
-    }
     /* The second look at a node does not go into its graphs again. */
-    if (s->flat && message == EPCTX_KIND_ATTR) {
-        return epctx__scan_skip(s, length);
+    if (epctx__is_message(kind)) {
+        return s->flat && message == EPCTX_KIND_ATTR
+                   ? epctx__scan_skip(s, length)
+                   : epctx__scan_enter(s, (unsigned)epctx__message_kind(kind), place, length);
     }
-    return epctx__scan_enter(s, (unsigned)epctx__message_kind(kind), place, length);
+    if (kind != (uint32_t)EPCTX_KIND_INT) {
+        return (length & (kind == (uint32_t)EPCTX_KIND_FLOAT ? 3u : 7u)) == 0
+                   ? epctx__scan_skip(s, length)
+                   : epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
+                                        "a packed field ends inside a number");
+    }
+    for (s->end = s->at + length; s->at < s->end;) {
+        EPCTX__TRY(epctx__scan_varint(s, 10, &value));
+    }
+    s->end = outer;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__scan_field(epctx_scan *s)
@@ -12850,8 +12824,6 @@ static int epctx__scan_leave(epctx_scan *s)
         return -1;
     case EPCTX__SCAN_METADATA:
         return EPCTX_SCAN_METADATA;
-    case EPCTX__SCAN_OPSET:
-        return EPCTX_SCAN_OPSET;
     default:
         return -1;
     }
@@ -16293,32 +16265,9 @@ struct epctx__weight {
     bool first, hashed;
 };
 
-static size_t epctx__weights_bytes(size_t capacity)
-{
-    return capacity * (sizeof(struct epctx__weight) + EPCTX__WEIGHT_SLOTS * sizeof(uint32_t));
-}
-
-EPCTX_API size_t epctx_weights_memory(size_t count)
-{
-    size_t capacity = 16;
-    while (capacity < count && capacity < EPCTX__WEIGHTS_MOST) {
-        capacity *= 2;
-    }
-    return count > capacity ? 0 : epctx__weights_bytes(capacity) + EPCTX__ALIGN;
-}
-
-static void epctx__weights_use(epctx_weights *w, void *memory, size_t capacity)
-{
-    w->entries = (struct epctx__weight *)memory;
-    w->heads = (uint32_t *)(void *)(w->entries + capacity);
-    w->capacity = capacity;
-    memset(w->heads, 0xff, capacity * EPCTX__WEIGHT_SLOTS * sizeof *w->heads);
-}
-
 EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_weights_opts *opts,
                                           epctx_error *error)
 {
-    size_t skip, capacity = EPCTX__WEIGHTS_MOST;
     epctx_error_clear(error);
     memset(weights, 0, sizeof *weights);
     if (opts == NULL || (opts->binary == NULL && opts->fetch_fn == NULL)) {
@@ -16328,23 +16277,12 @@ EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_we
     weights->opts = *opts;
     weights->allocator = epctx__allocator(opts->allocator);
     weights->start = opts->binary != NULL ? opts->binary->size : 0;
-    if (opts->memory == NULL) {
-        return EPCTX_OK;
-    }
-    skip = (size_t)(0 - (uintptr_t)opts->memory) & (EPCTX__ALIGN - 1);
-    while (capacity >= 16 && opts->memory_size < skip + epctx__weights_bytes(capacity)) {
-        capacity /= 2;
-    }
-    if (capacity < 16) {
-        return epctx__nomem(error, epctx_weights_memory(1) - opts->memory_size);
-    }
-    epctx__weights_use(weights, (uint8_t *)opts->memory + skip, capacity);
     return EPCTX_OK;
 }
 
 EPCTX_API void epctx_weights_free(epctx_weights *weights)
 {
-    if (weights->entries != NULL && weights->opts.memory == NULL) {
+    if (weights->entries != NULL) {
         weights->allocator.free_fn(weights->allocator.user, weights->entries);
     }
     memset(weights, 0, sizeof *weights);
@@ -16543,22 +16481,27 @@ static epctx__table epctx__weight_table(const epctx_weights *w)
 /* Makes a full table larger. */
 static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error)
 {
+    const size_t slots = EPCTX__WEIGHT_SLOTS * sizeof *w->heads;
     size_t capacity = w->capacity == 0 ? 64 : w->capacity * 2;
+    size_t size = capacity * (sizeof(struct epctx__weight) + slots);
     epctx_weights former = *w;
     void *memory = NULL;
     if (w->capacity == EPCTX__WEIGHTS_MOST) { /* not taken: 2^31 weights */
         return epctx_fail(error, EPCTX_ERR_LIMIT, "more than %u weights", (uint64_t)w->capacity);
     }
-    if (w->opts.memory == NULL && w->allocator.alloc_fn != NULL) {
-        memory = w->allocator.alloc_fn(w->allocator.user, epctx__weights_bytes(capacity));
+    if (w->allocator.alloc_fn != NULL) {
+        memory = w->allocator.alloc_fn(w->allocator.user, size);
     }
     if (memory == NULL) {
         return epctx_fail(
             error, EPCTX_ERR_NOMEM,
             "out of memory: the weight table holds %u places, for %u it needs %u bytes",
-            (uint64_t)w->capacity, (uint64_t)capacity, (uint64_t)epctx_weights_memory(capacity));
+            (uint64_t)w->capacity, (uint64_t)capacity, (uint64_t)size);
     }
-    epctx__weights_use(w, memory, capacity);
+    w->entries = (struct epctx__weight *)memory;
+    w->heads = (uint32_t *)(void *)(w->entries + capacity);
+    w->capacity = capacity;
+    memset(w->heads, 0xff, capacity * slots);
     if (former.entries != NULL) {
         epctx__table table = epctx__weight_table(w);
         memcpy(w->entries, former.entries, w->count * sizeof *w->entries);
