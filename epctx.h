@@ -1803,46 +1803,10 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_
                                            const char *model_path, epctx_error *error);
 
 /* ================================================================================================
- * >>state: what a model is, and its files
+ * >>state: the files of a model
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_WIRE
-
-typedef enum epctx_compiled {
-    EPCTX_PLAIN = 0,      /* no EPContext node: every EP compiles at load */
-    EPCTX_PARTLY_COMPILED, /* some nodes are left to the session */
-    EPCTX_FULLY_COMPILED  /* nothing but EPContext nodes */
-} epctx_compiled;
-
-/* EPContext nodes that agree in source, SDK version and architecture. */
-typedef struct epctx_maker {
-    epctx_str source, sdk_version, architecture;
-    const epctx_profile *profile;
-    uint64_t nodes, mains, embedded;
-    uint64_t payload_size; /* bytes embedded in the model */
-} epctx_maker;
-
-/* One entry "ep_compatibility_info.<EP>" of the metadata. */
-typedef struct epctx_compat_entry {
-    epctx_str ep, value;
-} epctx_compat_entry;
-
-/* What can be told of a model without a session. */
-typedef struct epctx_state {
-    epctx_compiled compiled;
-    uint64_t ep_nodes;     /* of the whole model, bodies and functions included */
-    uint64_t broken_nodes; /* op_type EPContext but unreadable or in a wrong domain */
-    uint64_t other_nodes;
-    uint64_t weightless_inputs; /* initializers that EPContext nodes take as inputs */
-    const epctx_maker *makers;
-    size_t maker_count;
-    const epctx_compat_entry *compat;
-    size_t compat_count;
-} epctx_state;
-
-/* Lists live in `arena`. */
-EPCTX_API epctx_status epctx_model_state(const epctx_model *model, epctx_arena *arena,
-                                         epctx_state *out, epctx_error *error);
 
 /* Where the files of a model are looked for. */
 typedef struct epctx_check_opts {
@@ -11554,138 +11518,6 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_
 
 #ifndef EPCTX_NO_WIRE
 
-/* The item of a list that belongs to a key, "a\0b\0c" of the parts, or a new one (all zero). */
-static epctx_status epctx__keyed(epctx_arena *arena, epctx_map *seen, epctx_list *list, size_t item,
-                                 const epctx_str *parts, size_t count, void **out, bool *fresh,
-                                 epctx_error *error)
-{
-    epctx_str key = {NULL, 0};
-    uint32_t at;
-    size_t i;
-    char *text;
-    for (i = 0; i < count; i++) {
-        key.size += parts[i].size + 1;
-    }
-    EPCTX__NEW(text, char, key.size, arena, error);
-    key.data = text;
-    for (i = 0; i < count; i++) {
-        if (parts[i].size > 0) {
-            memcpy(text, parts[i].data, parts[i].size);
-        }
-        text += parts[i].size + 1;
-    }
-    at = epctx_map_get(seen, key);
-    *fresh = at == EPCTX_MAP_NONE;
-    if (*fresh) {
-        at = (uint32_t)list->count;
-        if (epctx_list_add(list, arena, item) == NULL) {
-            return epctx__nomem(error, arena->missing);
-        }
-        EPCTX__TRY(epctx__map_set(seen, key, at, error));
-    }
-    *out = (char *)list->items + at * item;
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__state_maker(const epctx_epnode *node, epctx_arena *arena,
-                                       epctx_map *seen, epctx_list *makers, epctx_error *error)
-{
-    epctx_str parts[3];
-    epctx_maker *maker;
-    void *item;
-    bool fresh;
-    parts[0] = node->source;
-    parts[1] = node->ep_sdk_version;
-    parts[2] = node->hardware_architecture;
-    EPCTX__TRY(epctx__keyed(arena, seen, makers, sizeof *maker, parts, 3, &item, &fresh, error));
-    maker = (epctx_maker *)item;
-    if (fresh) {
-        maker->source = parts[0];
-        maker->sdk_version = parts[1];
-        maker->architecture = parts[2];
-        maker->profile = epctx_profile_of(node->source);
-    }
-    maker->nodes++;
-    maker->mains += node->main_context == 1;
-    if (node->embed_mode == 1) {
-        maker->embedded++;
-        maker->payload_size += node->ep_cache_context.size;
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__state_compat(const epctx_model *model, epctx_arena *arena,
-                                        epctx_state *out, epctx_error *error)
-{
-    epctx_cursor it = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
-    epctx_list list;
-    epctx_pair pair;
-    memset(&list, 0, sizeof list);
-    while (epctx_next_pair(&it, &pair)) {
-        epctx_compat_entry *entry;
-        if (!epctx_str_starts(pair.key, EPCTX_COMPAT_PREFIX)) {
-            continue;
-        }
-        entry = (epctx_compat_entry *)epctx_list_add(&list, arena, sizeof *entry);
-        if (entry == NULL) {
-            return epctx__nomem(error, arena->missing);
-        }
-        epctx__str_skip(&pair.key, sizeof EPCTX_COMPAT_PREFIX - 1);
-        entry->ep = pair.key;
-        entry->value = pair.value;
-    }
-    out->compat = (const epctx_compat_entry *)list.items;
-    out->compat_count = list.count;
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_model_state(const epctx_model *model, epctx_arena *arena,
-                                         epctx_state *out, epctx_error *error)
-{
-    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(model));
-    epctx_map seen, initializers;
-    epctx_list makers;
-    epctx_view body;
-    epctx_walk walk;
-    epctx_node_view node;
-    epctx_epnode ep;
-    epctx_str name;
-    epctx_error_clear(error);
-    memset(out, 0, sizeof *out);
-    memset(&makers, 0, sizeof makers);
-    epctx_map_init(&seen, arena);
-    epctx_map_init(&initializers, arena);
-    while (epctx_next_view(&it, &body)) {
-        EPCTX__TRY(epctx__map_set(&initializers, epctx_tensor_of(body).name, 1, error));
-    }
-    epctx_walk_begin(&walk, model);
-    while (epctx_walk_next(&walk, &node)) {
-        if (!epctx_str_is(node.op_type, EPCTX_OP_TYPE)) {
-            out->other_nodes++;
-            continue;
-        }
-        if (!epctx_node_is_epnode(&node) || epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) {
-            out->broken_nodes++;
-            continue;
-        }
-        out->ep_nodes++;
-        EPCTX__TRY(epctx__state_maker(&ep, arena, &seen, &makers, error));
-        it = epctx_node_inputs(&node);
-        while (walk.depth == 0 && !walk.in_function && epctx_next_str(&it, &name)) {
-            out->weightless_inputs += epctx__has(&initializers, name);
-        }
-    }
-    EPCTX__TRY(epctx__state_compat(model, arena, out, error));
-    out->makers = (const epctx_maker *)makers.items;
-    out->maker_count = makers.count;
-    out->compiled = out->ep_nodes == 0      ? EPCTX_PLAIN
-                    : out->other_nodes == 0 ? EPCTX_FULLY_COMPILED
-                                            : EPCTX_PARTLY_COMPILED;
-    return EPCTX_OK;
-}
-
-/* -- files -- */
-
 EPCTX_API const char *epctx_file_use_name(epctx_file_use use)
 {
     static const char *const names[] = {"context binary", "initializers", "source model",
@@ -11697,7 +11529,7 @@ typedef struct epctx__files {
     const epctx_model *model;
     epctx_arena *arena;
     epctx_error *error;
-    epctx_map seen;
+    epctx_map seen[2], sidecars; /* files of initializers and others; profiles */
     epctx_list list;
     epctx_dependency *last;     /* added */
     const char *context_folder; /* NULL: unknown */
@@ -11742,16 +11574,16 @@ static epctx_status epctx__file_add(epctx__files *f, epctx_file_use use, epctx_s
                                     epctx_str node, const char *attribute, bool required)
 {
     bool initializers = use == EPCTX_USE_INITIALIZERS;
+    epctx_map *seen = &f->seen[initializers];
+    uint32_t at = epctx_map_get(seen, name);
     epctx_dependency *file;
-    epctx_str parts[2];
-    void *item;
-    bool fresh;
-    parts[0] = epctx_str_of(initializers ? "i" : "c");
-    parts[1] = name;
-    EPCTX__TRY(epctx__keyed(f->arena, &f->seen, &f->list, sizeof *file, parts, 2, &item, &fresh,
-                            f->error));
-    file = (epctx_dependency *)item;
-    if (fresh) {
+    if (at == EPCTX_MAP_NONE) {
+        at = (uint32_t)f->list.count;
+        file = (epctx_dependency *)epctx_list_add(&f->list, f->arena, sizeof *file);
+        if (file == NULL) {
+            return epctx__nomem(f->error, f->arena->missing);
+        }
+        EPCTX__TRY(epctx__map_set(seen, name, at, f->error));
         file->use = use;
         file->name = name;
         file->node = node;
@@ -11759,6 +11591,7 @@ static epctx_status epctx__file_add(epctx__files *f, epctx_file_use use, epctx_s
         file->folder = initializers ? f->external_folder : f->context_folder;
         EPCTX__TRY(epctx__file_look(f, file));
     }
+    file = (epctx_dependency *)f->list.items + at;
     f->last = file;
     file->users++;
     file->required = file->required || (required && !f->optional);
@@ -11837,13 +11670,13 @@ static epctx_status epctx__files_sidecar(epctx__files *f, const char *name)
 /* Sidecars are beside the model under names of their own, once for all nodes of an EP. */
 static epctx_status epctx__files_sidecars(epctx__files *f, const epctx_profile *profile)
 {
-    epctx_str key = epctx_str_of(profile->name); /* other keys end with NUL */
+    epctx_str key = epctx_str_of(profile->name);
     int i;
     if (f->no_files || f->context_folder == NULL || epctx_model_io(f->model) == NULL ||
-        epctx__has(&f->seen, key)) {
+        epctx__has(&f->sidecars, key)) {
         return EPCTX_OK;
     }
-    EPCTX__TRY(epctx__map_set(&f->seen, key, 0, f->error));
+    EPCTX__TRY(epctx__map_set(&f->sidecars, key, 0, f->error));
     for (i = 0; i < 4 && profile->sidecars[i] != NULL; i++) {
         EPCTX__TRY(epctx__files_sidecar(f, profile->sidecars[i]));
     }
@@ -11890,30 +11723,6 @@ static epctx_status epctx__files_epnode(epctx__files *f, const epctx_node_view *
     return epctx__files_sidecars(f, profile);
 }
 
-/* Sessions do not read training graphs, but who moves the model moves their files too. */
-static epctx_status epctx__files_model(epctx__files *f)
-{
-    epctx_walk walk;
-    epctx_node_view node;
-    epctx_tensor_view tensor;
-    epctx_walk_begin(&walk, f->model);
-    while (epctx_walk_epnode(&walk, &node)) {
-        f->optional = walk.in_training;
-        if (epctx_node_is_epnode(&node)) {
-            EPCTX__TRY(epctx__files_epnode(f, &node));
-        }
-    }
-    epctx_walk_begin(&walk, f->model);
-    while (epctx_walk_tensor(&walk, &tensor)) {
-        f->optional = walk.in_training;
-        if (tensor.external) {
-            EPCTX__TRY(epctx__file_add(f, EPCTX_USE_INITIALIZERS, tensor.location, tensor.name,
-                                       "location", true));
-        }
-    }
-    return EPCTX_OK;
-}
-
 EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_check_opts *opts,
                                          epctx_arena *arena, epctx_dependency **out, size_t *count,
                                          epctx_error *error)
@@ -11921,6 +11730,9 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
     static const epctx_check_opts defaults = {NULL, NULL, 0, false, NULL, NULL};
     epctx_str path = epctx_str_of(model->path);
     epctx_str folder = epctx_str_of(""), wanted, external;
+    epctx_walk walk;
+    epctx_node_view node;
+    epctx_tensor_view tensor;
     epctx__files f;
     epctx_error_clear(error);
     opts = opts != NULL ? opts : &defaults;
@@ -11935,7 +11747,9 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
     f.no_files = opts->no_files;
     f.profile = opts->profile;
     f.model_file = epctx_path_file(opts->context_file_path != NULL ? wanted : path);
-    epctx_map_init(&f.seen, arena);
+    epctx_map_init(&f.seen[0], arena);
+    epctx_map_init(&f.seen[1], arena);
+    epctx_map_init(&f.sidecars, arena);
     if (epctx_path_base(path, wanted, &folder, NULL) == EPCTX_OK) {
         EPCTX__TRY(epctx__copy(arena, folder, &f.context_folder, error));
     }
@@ -11943,7 +11757,22 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
         EPCTX__TRY(epctx__copy(arena, external.size > 0 ? external : epctx_path_folder(path),
                                &f.external_folder, error));
     }
-    EPCTX__TRY(epctx__files_model(&f));
+    /* Sessions do not read training graphs, but who moves the model moves their files too. */
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_epnode(&walk, &node)) {
+        f.optional = walk.in_training;
+        if (epctx_node_is_epnode(&node)) {
+            EPCTX__TRY(epctx__files_epnode(&f, &node));
+        }
+    }
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_tensor(&walk, &tensor)) {
+        f.optional = walk.in_training;
+        if (tensor.external) {
+            EPCTX__TRY(epctx__file_add(&f, EPCTX_USE_INITIALIZERS, tensor.location, tensor.name,
+                                       "location", true));
+        }
+    }
     *out = (epctx_dependency *)f.list.items;
     *count = f.list.count;
     return EPCTX_OK;

@@ -2,6 +2,7 @@
 #define _XOPEN_SOURCE     700
 #define _FILE_OFFSET_BITS 64
 
+#include "examples/epctx/ops/state.h"
 #include "rich.h"
 #include "checked.h"
 #include "temp.h"

@@ -8,6 +8,7 @@
 #define EPCTX_PTHREAD_LOCK
 #include "examples/epctx/ops/merge.h"
 #include "examples/epctx/ops/split.h"
+#include "examples/epctx/ops/state.h"
 #include "examples/epctx/ops/wrap.h"
 #include "epctx.h"
 #include "epctx_npu.h"
