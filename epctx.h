@@ -1797,8 +1797,7 @@ EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option
 EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options);
 
 /* Do the options fit together for a phase (EPCTX_PHASE_GENERATE or _LOAD)? `model_path` is empty or
- * NULL for a model from memory. EPCTX_ERR_ARG with the options to change: sharing with embed mode
- * 1, stop without share, generation from memory without ep.context_file_path, a folder as path. */
+ * NULL for a model from memory. EPCTX_ERR_ARG names the options to change. */
 EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_t phase,
                                            const char *model_path, epctx_error *error);
 
@@ -1826,9 +1825,6 @@ typedef enum epctx_file_use {
     EPCTX_USE_SOURCE_MODEL, /* onnx_model_filename; needed by weightless and stripped contexts */
     EPCTX_USE_COMPANION     /* goes with another file by convention: the .bin of an OpenVINO .xml */
 } epctx_file_use;
-
-/* "context binary" ... */
-EPCTX_API const char *epctx_file_use_name(epctx_file_use use);
 
 /* A file that a model depends on. */
 typedef struct epctx_dependency {
@@ -1892,9 +1888,8 @@ EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
 /* ================================================================================================
  * >>scan: EPContext nodes in constant memory
  *
- * For firmware that has no room for an index, and for models that are not in memory: one pass over
- * the bytes with the grammar of epctx_model_open, payloads skipped. The state is an epctx_scan (at
- * most 1.5 KiB; see EPCTX_SCAN_DEPTH and EPCTX_SCAN_TEXT for less) and nothing else.
+ * For firmware, and for models that are not in memory: one pass over the bytes with the grammar of
+ * epctx_model_open, payloads skipped. The state is an epctx_scan, at most 1.5 KiB.
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_WIRE
@@ -1929,10 +1924,8 @@ typedef enum epctx_scan_event {
 #endif
 
 /* Bytes for the strings of one event. A string that does not fit has its range only (data NULL). In
- * an EPContext node the name, source and partition_name come first: they push out, in this order,
- * notes, onnx_model_filename, ep_cache_context, hardware_architecture and ep_sdk_version; among
- * themselves, and where an attribute stores its value in front of its name, the first in the file
- * is kept. */
+ * an EPContext node the name, source and partition_name push out, in this order, notes,
+ * onnx_model_filename, ep_cache_context, hardware_architecture and ep_sdk_version. */
 #ifndef EPCTX_SCAN_TEXT
 #define EPCTX_SCAN_TEXT 192
 #endif
@@ -1992,8 +1985,7 @@ typedef struct epctx_scan {
 /* Starts a scan. The source is copied. */
 EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source);
 /* The same over a nanopb stream, from its present position (ranges count from there). A stream
- * cannot go back: a node of op_type EPContext that has a graph inside is EPCTX_ERR_UNSUPPORTED,
- * because the state of the nodes inside takes the place of its own. */
+ * cannot go back: an EPContext node with a graph inside is EPCTX_ERR_UNSUPPORTED. */
 EPCTX_API void epctx_scan_begin_stream(epctx_scan *scan, pb_istream_t *stream);
 /* The next event. END and FAILED come again on every further call. */
 EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error);
@@ -2406,10 +2398,9 @@ typedef struct epctx_weights {
 /* `opts` are copied. EPCTX_ERR_ARG without `binary` and `fetch_fn`. */
 EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_weights_opts *opts,
                                           epctx_error *error);
-/* Finds a place for `size` bytes: that of equal bytes of the same `kind` (any number; weights of
- * different kinds share nothing) whose offset fits `alignment`, or a new one at the end. Alignment
- * is a power of two; 0 counts as 1. No bytes at all are a place of their own, shared by all such.
- * `data` does not lie in `binary`, which may move.
+/* Finds a place for `size` bytes: that of equal bytes of the same `kind` (any number) whose offset
+ * fits `alignment` (a power of two; 0 counts as 1), or a new one at the end. No bytes at all are a
+ * place of their own. `data` does not lie in `binary`, which may move.
  * On failure nothing has changed. Errors: ARG, NOMEM, LIMIT (2^31 places), what fetch_fn says. */
 EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *data, size_t size,
                                          uint32_t alignment, uint32_t kind, epctx_weight *out,
@@ -11430,23 +11421,15 @@ EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options)
 
 /* -- combinations -- */
 
-/* ORT takes a name without an extension for a folder; its compile API hands over folder and name of
- * the binary, which has none. */
-static bool epctx__option_is_folder(const epctx_options *o, bool generates)
-{
-    const char *path = epctx_option_text(o, EPCTX_OPTION_CONTEXT_FILE_PATH);
-    epctx_str file = epctx_path_file(epctx_str_of(path));
-    bool extension = generates && !epctx_option_on(o, EPCTX_OPTION_COMPILE_ONLY);
-    return path[0] != '\0' &&
-           (file.size == 0 || file.data[file.size - 1] == '\\' || epctx_str_is(file, ".") ||
-            epctx_str_is(file, "..") || (extension && epctx__path_stem(file).size == file.size));
-}
-
 /* What is wrong with the options together, NULL when nothing is. */
 static const char *epctx__options_fault(const epctx_options *o, bool generates, bool memory)
 {
     bool share = epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS);
     bool embed = epctx_option_on(o, EPCTX_OPTION_CONTEXT_EMBED_MODE);
+    const char *path = epctx_option_text(o, EPCTX_OPTION_CONTEXT_FILE_PATH);
+    epctx_str file = epctx_path_file(epctx_str_of(path));
+    /* ORT takes a name without an extension for a folder; its compile API hands over one. */
+    bool extension = generates && !epctx_option_on(o, EPCTX_OPTION_COMPILE_ONLY);
     if (!share && epctx_option_on(o, EPCTX_OPTION_STOP_SHARE_EP_CONTEXTS)) {
         return "ep.stop_share_ep_contexts is 1 without ep.share_ep_contexts: the last session of a "
                "group needs both";
@@ -11455,14 +11438,16 @@ static const char *epctx__options_fault(const epctx_options *o, bool generates, 
         return "ep.share_ep_contexts and ep.context_embed_mode are both 1: a shared binary is a "
                "file of its own, set ep.context_embed_mode to 0";
     }
-    if (epctx__option_is_folder(o, generates)) {
+    if (path[0] != '\0' &&
+        (file.size == 0 || file.data[file.size - 1] == '\\' || epctx_str_is(file, ".") ||
+         epctx_str_is(file, "..") || (extension && epctx__path_stem(file).size == file.size))) {
         return "ep.context_file_path '%s' should not point to a folder: a file name with an "
                "extension is expected";
     }
     if (!generates) {
         return NULL;
     }
-    if (memory && epctx_option_text(o, EPCTX_OPTION_CONTEXT_FILE_PATH)[0] == '\0') {
+    if (memory && path[0] == '\0') {
         return "the model came from memory, so the output has no name: set ep.context_file_path";
     }
     if (epctx_option_on(o, EPCTX_OPTION_DISABLE_MODEL_COMPILE)) {
@@ -11517,13 +11502,6 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_WIRE
-
-EPCTX_API const char *epctx_file_use_name(epctx_file_use use)
-{
-    static const char *const names[] = {"context binary", "initializers", "source model",
-                                        "companion"}; /* in the order of epctx_file_use */
-    return (unsigned)use < sizeof names / sizeof names[0] ? names[use] : "unknown";
-}
 
 typedef struct epctx__files {
     const epctx_model *model;
@@ -12590,7 +12568,6 @@ static void epctx__scan_attr_end(epctx_scan *s)
 
 static void epctx__scan_entry_end(epctx_scan *s)
 {
-    uint64_t number = s->ranges[EPCTX__SCAN_NUMBERS].length;
     if (s->entry.word == EPCTX__WORD_LOCATION) {
         s->value = epctx__scan_part_text(s, &s->entry);
         s->location = s->ranges[EPCTX__SCAN_PAIR];
@@ -12598,9 +12575,9 @@ static void epctx__scan_entry_end(epctx_scan *s)
     }
     s->text_used = s->entry.mark;
     if (s->entry.word == EPCTX__WORD_OFFSET) {
-        s->data.offset = number;
+        s->data.offset = s->ranges[EPCTX__SCAN_NUMBERS].length;
     } else if (s->entry.word == EPCTX__WORD_LENGTH) {
-        s->data.length = number;
+        s->data.length = s->ranges[EPCTX__SCAN_NUMBERS].length;
     }
 }
 
@@ -15773,22 +15750,6 @@ static epctx_status epctx__group_names(epctx__grouping *g)
     return EPCTX_OK;
 }
 
-/* Are all inputs constant? Such a node is folded by whoever compiles its readers. */
-static bool epctx__is_constant(const epctx__grouping *g, size_t index)
-{
-    const epctx_node *node = &g->graph->nodes[index];
-    size_t k;
-    for (k = 0; k < node->input_count; k++) {
-        uint32_t producer = epctx_map_get(&g->producers, node->inputs[k]);
-        if (node->inputs[k].size > 0 &&
-            (producer == EPCTX_MAP_NONE || g->constant[producer] == 0) &&
-            !epctx__has(&g->initializers, node->inputs[k])) {
-            return false;
-        }
-    }
-    return g->take[index] != 0 && node->capture_count == 0;
-}
-
 /* Levels, then numbers for the levels that have taken nodes, in ascending order. */
 static epctx_status epctx__group_levels(epctx__grouping *g)
 {
@@ -15799,7 +15760,14 @@ static epctx_status epctx__group_levels(epctx__grouping *g)
     EPCTX__NEW(number, uint32_t, graph->node_count + 1, g->arena, g->error);
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
-        if (epctx__is_constant(g, i)) {
+        bool constant = g->take[i] != 0 && node->capture_count == 0;
+        for (k = 0; constant && k < node->input_count; k++) {
+            uint32_t producer = epctx_map_get(&g->producers, node->inputs[k]);
+            constant = node->inputs[k].size == 0 ||
+                       (producer != EPCTX_MAP_NONE && g->constant[producer] != 0) ||
+                       epctx__has(&g->initializers, node->inputs[k]);
+        }
+        if (constant) { /* all inputs are: whoever compiles its readers folds it */
             g->constant[i] = 1;
             g->group[i] = EPCTX__CONSTANT;
             continue;

@@ -2,6 +2,13 @@
 
 #include "ops.h"
 
+const char *epctx_file_use_name(epctx_file_use use)
+{
+    static const char *const names[] = {"context binary", "initializers", "source model",
+                                        "companion"}; /* in the order of epctx_file_use */
+    return (unsigned)use < sizeof names / sizeof names[0] ? names[use] : "unknown";
+}
+
 /* "source\0version\0architecture\0" */
 static epctx_status maker_key(const epctx_epnode *node, epctx_arena *arena, epctx_str *out,
                               epctx_error *error)

@@ -35,6 +35,9 @@ typedef struct epctx_state {
     size_t compat_count;
 } epctx_state;
 
+/* "context binary" ... of a file that a model depends on. */
+const char *epctx_file_use_name(epctx_file_use use);
+
 /* Lists live in `arena`. Fails with NOMEM only. */
 epctx_status epctx_model_state(const epctx_model *model, epctx_arena *arena, epctx_state *out,
                                epctx_error *error);
