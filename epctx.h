@@ -54,8 +54,7 @@
  *                                 writes model bytes, and nanopb with it    every file
  *   EPCTX_NO_EDIT                 leaves out what makes, changes or writes
  *                                 models: edit (but epctx_model_load_graph),
- *                                 payload, gen, the cache of load,
- *                                 epctx_share_generate                      every file
+ *                                 payload, gen, epctx_share_generate        every file
  *   EPCTX_ARENA_BLOCK 4096        bytes of an arena's first block; the next
  *                                 ones double up to 256 times as much       implementation file
  *   EPCTX_SCAN_DEPTH 16           levels and bytes of text that a scan      every file, a
@@ -98,7 +97,7 @@
  *   since it was opened; epctx_file_lock_take makes reading, changing and writing one step. After a
  *   kill there may be FILE.<process>-<number>.tmp and FILE.lock, to be removed; FILE.new, which a
  *   model may use until it is written again; and where files have one name only FILE.old, the former
- *   model. epctx_io_listed is for programs that signals end.
+ *   model.
  *
  * LOSSLESS
  *   Open + write without an edit gives the same bytes for every accepted input. An edit changes
@@ -131,8 +130,8 @@
 #define EPCTX_VERSION_PATCH  0
 #define EPCTX_VERSION_STRING "0.2.0"
 
-/* The file back-end needs POSIX declarations and 64-bit offsets. Feature macros only count before
- * the first system header; when it is too late the implementation stops with the cure. */
+/* The file back-end needs POSIX declarations and 64-bit offsets: feature macros count only before
+ * the first system header. */
 #if defined(EPCTX_IMPLEMENTATION) && !defined(EPCTX_NO_STDIO) && !defined(_WIN32)
 #if defined(__STRICT_ANSI__) && !defined(_XOPEN_SOURCE) && !defined(_GNU_SOURCE) &&                \
     !defined(_DEFAULT_SOURCE)
@@ -148,12 +147,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Without model bytes there is nothing to edit. */
-#if defined(EPCTX_NO_WIRE) && !defined(EPCTX_NO_EDIT)
+#ifdef EPCTX_NO_WIRE
+#undef EPCTX_NO_EDIT /* without model bytes there is nothing to edit */
 #define EPCTX_NO_EDIT
-#endif
-
-#ifndef EPCTX_NO_WIRE
+#else
 #include <pb_decode.h>
 #include <pb_encode.h>
 #ifdef PB_WITHOUT_64BIT
@@ -169,6 +166,15 @@
 #define EPCTX_API extern
 #endif
 
+/* Passes a failure on, in the implementations. */
+#define EPCTX__TRY(call)                                                                           \
+    do {                                                                                           \
+        epctx_status epctx__tried = (call);                                                        \
+        if (epctx__tried != EPCTX_OK) {                                                            \
+            return epctx__tried;                                                                   \
+        }                                                                                          \
+    } while (0)
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -177,8 +183,7 @@ extern "C" {
  * >>basics: status, error, strings, allocator, arena
  * ============================================================================================== */
 
-/* Name, OrtErrorCode value (onnxruntime_error_code.h), one-line meaning. Whatever goes wrong while
- * a context is loaded maps to ORT's INVALID_GRAPH (10), as the EP-context design demands. */
+/* Name, OrtErrorCode (what fails while a context is loaded is INVALID_GRAPH, 10), meaning. */
 #define EPCTX_STATUS_LIST(X)                                                                       \
     X(OK, 0, "success")                                                                            \
     X(ERR_ARG, 2, "the caller passed an argument that is not allowed")                             \
@@ -207,23 +212,19 @@ typedef enum epctx_status {
         EPCTX_STATUS_COUNT
 } epctx_status;
 
-/* Enumerator name ("EPCTX_ERR_PATH"), one-line meaning, OrtErrorCode value. Static strings, never
- * NULL; an unknown value gives "unknown status" and ORT_FAIL. */
+/* "EPCTX_ERR_PATH", meaning, OrtErrorCode; static; of others "unknown status" and ORT_FAIL. */
 EPCTX_API const char *epctx_status_name(epctx_status status);
 EPCTX_API const char *epctx_status_text(epctx_status status);
 EPCTX_API int epctx_status_to_ort(epctx_status status);
 
 #define EPCTX_NO_OFFSET UINT64_MAX
 
-/* What went wrong. Pass NULL where it does not matter. All strings are terminated; `file`, `node`
- * and `attribute` are empty when they do not apply, and `message` already contains them. */
+/* What went wrong; NULL where it does not matter. `message` contains `file`, `node` and `attribute`,
+ * which may be empty; all are terminated. */
 typedef struct epctx_error {
     epctx_status status;
     uint64_t offset; /* byte position in `file`, or EPCTX_NO_OFFSET */
-    char file[256];
-    char node[128];
-    char attribute[64];
-    char message[640];
+    char file[256], node[128], attribute[64], message[640];
 } epctx_error;
 
 /* Borrowed bytes. */
@@ -232,7 +233,7 @@ typedef struct epctx_span {
     size_t size;
 } epctx_span;
 
-/* Borrowed text, not terminated, may hold any byte. */
+/* Borrowed text, not terminated, of any bytes. */
 typedef struct epctx_str {
     const char *data;
     size_t size;
@@ -241,35 +242,28 @@ typedef struct epctx_str {
 EPCTX_API epctx_str epctx_str_of(const char *text); /* NULL gives the empty string */
 EPCTX_API bool epctx_str_is(epctx_str a, const char *b);
 EPCTX_API bool epctx_str_eq(epctx_str a, epctx_str b);
-EPCTX_API bool epctx_str_is_utf8(epctx_str text);
-
-/* Without regard to the case of ASCII letters. */
-EPCTX_API bool epctx_str_eq_nocase(epctx_str a, epctx_str b);
+EPCTX_API bool epctx_str_eq_nocase(epctx_str a, epctx_str b); /* ASCII letters */
 EPCTX_API bool epctx_str_starts(epctx_str text, const char *start);
-/* Takes what is in front of `separator` off `*rest`, and the separator with it; without one the
- * whole rest, which is NULL then. */
+EPCTX_API bool epctx_str_is_utf8(epctx_str text);
+/* Takes the part before `separator` off `*rest`, and the separator; without one the whole rest,
+ * whose data is NULL then. */
 EPCTX_API epctx_str epctx_str_cut(epctx_str *rest, char separator);
-/* The decimal number that the whole text is; false when it is none, or above 2^64 - 1. */
+/* The text as a decimal number; false when it is none, or above 2^64 - 1. */
 EPCTX_API bool epctx_str_number(epctx_str text, uint64_t *out);
-/* Takes the decimal number that `*rest` begins with off it; false, and `*rest` as it was, when it
- * begins with none, or one above 2^64 - 1. */
+/* Takes a decimal number, or a hash (16 digits, 0 to 9 and a to f), off the start of `*rest`; false,
+ * and `*rest` unchanged, when there is none. */
 EPCTX_API bool epctx_str_take_number(epctx_str *rest, uint64_t *out);
-/* The same for a number of exactly 16 digits, 0 to 9 and a to f: a hash. */
 EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out);
 
 #define EPCTX_NO_CHAR UINT32_MAX
-/* The code point that starts at text.data[at] and its bytes; EPCTX_NO_CHAR, of one byte, where there
- * is no UTF-8 (RFC 3629). */
+/* The code point at text.data[at] and its bytes; EPCTX_NO_CHAR of one byte where it is no UTF-8. */
 EPCTX_API uint32_t epctx_str_char(epctx_str text, size_t at, size_t *size);
-/* Whether terminals, logs and editors show a character. They obey controls (C0, DEL, C1), marks that
- * turn the direction and separators of lines, and hide zero-width characters and tags: text of hostile
- * origin must not be printed with any of these. False for EPCTX_NO_CHAR. `before`: the character in
- * front, or 0; the joiners U+200C and U+200D belong to words of many scripts and to emoji, and are
- * shown behind such letters only. */
+/* Whether a terminal, log or editor shows a character: no control, mark of direction, separator of
+ * lines, zero-width character or tag, nor EPCTX_NO_CHAR. `before`: the character in front, or 0; the
+ * joiners U+200C and U+200D are shown behind letters of scripts that join, and emoji. */
 EPCTX_API bool epctx_char_is_shown(uint32_t code, uint32_t before);
 
-/* XXH64 of the public specification (seed 0 unless given): the same value on every platform. Used
- * for graph hashes and checksums, not against deliberate collisions. */
+/* XXH64: the same value on every platform. Not against deliberate collisions. */
 EPCTX_API uint64_t epctx_hash(const void *data, size_t size, uint64_t seed);
 
 /* Caller's memory. alloc_fn returns memory aligned for any type, or NULL. */
@@ -279,111 +273,97 @@ typedef struct epctx_allocator {
     void (*free_fn)(void *user, void *memory);
 } epctx_allocator;
 
-/* Memory that is freed in one call: blocks from an allocator, or one fixed buffer. Zero-initialise,
- * then init. `used` is what was handed out; after EPCTX_ERR_NOMEM `missing` is the size of the
- * request that did not fit. */
+/* Memory that is freed in one call: blocks of an allocator, or one fixed buffer. `used`: bytes given
+ * out; `missing`: after EPCTX_ERR_NOMEM, what the request lacked. */
 typedef struct epctx_arena {
     epctx_allocator allocator;
-    void *blocks;
+    struct epctx__block *blocks;
     uint8_t *next;
-    size_t left;
-    size_t used;
-    size_t missing;
+    size_t left, used, missing;
 } epctx_arena;
 
 /* NULL allocator: malloc and free (not under EPCTX_NO_MALLOC). */
 EPCTX_API void epctx_arena_init(epctx_arena *arena, const epctx_allocator *allocator);
 /* Borrows `buffer` until epctx_arena_free. */
 EPCTX_API void epctx_arena_init_fixed(epctx_arena *arena, void *buffer, size_t size);
-/* Zeroed memory, aligned to 16 bytes, or NULL. Valid until epctx_arena_free. */
+/* Zeroed memory, aligned to 16 bytes, until epctx_arena_free; NULL without memory. */
 EPCTX_API void *epctx_arena_alloc(epctx_arena *arena, size_t size);
-/* `count` elements of `size` bytes; NULL when the product overflows. */
 EPCTX_API void *epctx_arena_array(epctx_arena *arena, size_t count, size_t size);
-/* A terminated copy. */
-EPCTX_API char *epctx_arena_copy(epctx_arena *arena, epctx_str text);
+EPCTX_API char *epctx_arena_copy(epctx_arena *arena, epctx_str text); /* terminated */
 /* Legal on a zeroed arena and twice. */
 EPCTX_API void epctx_arena_free(epctx_arena *arena);
 
 /* Elements of one size that grow, in an arena. Zero-initialised: none. */
 typedef struct epctx_list {
     void *items;
-    size_t count;
-    size_t room;
+    size_t count, room;
 } epctx_list;
 
-/* A zeroed element of `size` bytes at the end of the list, or NULL without memory. It moves when the
- * next one is added. */
+/* A zeroed element of `size` bytes at the end, or NULL without memory; the next one may move it. */
 EPCTX_API void *epctx_list_add(epctx_list *list, epctx_arena *arena, size_t size);
 
-/* Bytes that grow, owned by the allocator that was given to epctx_buffer_init. */
+/* Bytes that grow. */
 typedef struct epctx_buffer {
     epctx_allocator allocator;
     uint8_t *data;
-    size_t size;
-    size_t capacity;
+    size_t size, capacity;
 } epctx_buffer;
 
 EPCTX_API void epctx_buffer_init(epctx_buffer *buffer, const epctx_allocator *allocator);
-/* Appends; `data` NULL appends zeros. EPCTX_ERR_NOMEM leaves the buffer as it was. */
+/* `data` NULL appends zeros. EPCTX_ERR_NOMEM leaves the buffer as it was. */
 EPCTX_API epctx_status epctx_buffer_append(epctx_buffer *buffer, const void *data, size_t size);
 EPCTX_API void epctx_buffer_free(epctx_buffer *buffer);
 
-/* String to number map (in an arena, insert only). Keys are borrowed. A call takes O(log n)
- * comparisons at worst, whoever chose the keys. */
+/* Strings (borrowed) to numbers, in an arena. A call takes O(log n) comparisons, whoever chose the
+ * strings. */
 typedef struct epctx_map {
     epctx_arena *arena;
     struct epctx__map_node *nodes;
     uint32_t *heads;
-    size_t count;
-    size_t capacity;
+    size_t count, capacity;
 } epctx_map;
 
 #define EPCTX_MAP_NONE UINT32_MAX
 
 EPCTX_API void epctx_map_init(epctx_map *map, epctx_arena *arena);
-/* Value stored for `key`, or EPCTX_MAP_NONE. */
-EPCTX_API uint32_t epctx_map_get(const epctx_map *map, epctx_str key);
-/* Adds or replaces. EPCTX_ERR_NOMEM when the arena is full. */
+EPCTX_API uint32_t epctx_map_get(const epctx_map *map, epctx_str key); /* or EPCTX_MAP_NONE */
+/* Adds or replaces. Errors: NOMEM. */
 EPCTX_API epctx_status epctx_map_put(epctx_map *map, epctx_str key, uint32_t value);
 
-/* Limits on hostile input; a zero member means its default. */
+/* Limits on hostile input; 0 means the default. */
 typedef struct epctx_limits {
-    uint32_t max_depth;    /* nested messages; default 100, libprotobuf's limit; at most 100 */
-    uint64_t max_size;     /* bytes of a model; default no limit */
-    uint64_t max_fields;   /* fields of the model and of its main graph; default no limit */
+    uint32_t max_depth;  /* nested messages; default and most 100, libprotobuf's limit */
+    uint64_t max_size;   /* bytes of a model; default no limit */
+    uint64_t max_fields; /* fields of the model and of its main graph; default no limit */
 } epctx_limits;
 
-/* Text that is made in a buffer of the caller's. It is always terminated; what does not fit is left
- * out, and `cut` set. */
+/* Text made in a buffer of the caller's, always terminated; `cut`: something did not fit. */
 typedef struct epctx_text {
     char *data;
-    size_t capacity; /* with the terminator */
-    size_t size;
+    size_t capacity, size; /* the capacity with, the size without the terminator */
     bool cut;
 } epctx_text;
 
-/* Empty text in `buffer` of at least one byte; NULL has no room for any. */
+/* Empty text in `buffer`, at least one byte; NULL has no room. */
 EPCTX_API epctx_text epctx_text_of(char *buffer, size_t capacity);
-/* What was put so far; borrowed from the buffer. */
-EPCTX_API epctx_str epctx_text_str(const epctx_text *text);
+EPCTX_API epctx_str epctx_text_str(const epctx_text *text); /* borrowed from the buffer */
 EPCTX_API void epctx_text_put_char(epctx_text *text, char c);
-/* As it is. */
-EPCTX_API void epctx_text_put(epctx_text *text, epctx_str part);
-/* Text of hostile origin, to be read by people: what is not shown (epctx_char_is_shown) becomes
- * \xHH, and "..." follows the first 200 bytes. No character is cut. */
+EPCTX_API void epctx_text_put(epctx_text *text, epctx_str part); /* as it is */
+/* Text of hostile origin, for people: what is not shown (epctx_char_is_shown) becomes \xHH, and
+ * "..." follows the first 200 bytes. No character is cut. */
 EPCTX_API void epctx_text_put_shown(epctx_text *text, epctx_str part);
 EPCTX_API void epctx_text_put_number(epctx_text *text, uint64_t value);
-/* Hexadecimal, with at least `digits` digits (16 for hashes). */
+/* At least `digits` digits (16 for hashes). */
 EPCTX_API void epctx_text_put_hex(epctx_text *text, uint64_t value, unsigned digits);
 /* The formats of epctx_fail, %s and %S as epctx_text_put_shown. */
 EPCTX_API void epctx_text_put_format(epctx_text *text, const char *format, ...);
 EPCTX_API void epctx_text_put_args(epctx_text *text, const char *format, va_list args);
 
-/* Status setter for backends and callbacks: fills `error` (may be NULL, an error already set stays)
- * and returns `status`. The format knows %s (const char *), %S (const epctx_str *), %d (int64_t),
- * %u (uint64_t), %x (uint64_t) and %%: arguments must have exactly these types. */
+/* Fills `error` (may be NULL; an error already set stays) and returns `status`. The format knows %s
+ * (const char *), %S (const epctx_str *), %d (int64_t), %u and %x (uint64_t) and %%: arguments must
+ * have exactly these types. */
 EPCTX_API epctx_status epctx_fail(epctx_error *error, epctx_status status, const char *format, ...);
-/* Names the culprit of the error just set; NULL keeps a part. Prefixes the message with it. */
+/* Names the culprit of the error just set, before its message; NULL names none. */
 EPCTX_API void epctx_blame(epctx_error *error, const char *file, const epctx_str *node,
                            const char *attribute);
 /* Empties `error` (may be NULL). Every public function does this first. */
@@ -397,7 +377,8 @@ typedef enum epctx_file_kind {
     EPCTX_FILE_NONE = 0, /* nothing there */
     EPCTX_FILE_REGULAR,
     EPCTX_FILE_FOLDER,
-    EPCTX_FILE_OTHER /* pipe, device, socket */
+    EPCTX_FILE_OTHER, /* pipe, device, socket */
+    EPCTX_FILE_LINK   /* a link itself: never from stat_fn */
 } epctx_file_kind;
 
 /* What is under a path, through links. Times are in nanoseconds of one clock. */
@@ -412,39 +393,32 @@ typedef struct epctx_file_info {
 /* Whether both are one file with the same bytes; false when the io cannot tell. */
 EPCTX_API bool epctx_file_same(const epctx_file_info *a, const epctx_file_info *b);
 
-/* A whole file in memory, read-only. `handle` belongs to the io; with NULL there is nothing to give
- * back, and unmap_fn need not be called.
+/* A whole file in memory, read-only; with `handle` NULL there is nothing to give back.
  *
  * A mapping is the file itself: what another process writes into the file shows in it, and where it
- * cuts the file the next access ends this process (SIGBUS; not on Windows, which lets nobody cut a
- * mapped file). No check can prevent that, only memory of our own can. So:
- * - Files are replaced, never written in place (create_fn, commit_fn): who replaces a file as this
- *   library and every decent tool does disturbs no mapping.
- * - Context binaries, which a backend checks once and then trusts, are read into memory: what was
- *   checked is what runs. EPCTX_PATH_IN_PLACE leaves them mapped.
- * - Models and external data are mapped. Bytes that change under an open model can change what is
- *   read and written, but no access leaves the mapping.
- * - Where others may cut files, use epctx_io_private(), which maps nothing. */
+ * cuts the file the next access ends this process (SIGBUS; Windows lets nobody cut a mapped file).
+ * Only memory of our own prevents that. So files are replaced, never written in place, which
+ * disturbs no mapping; context binaries are read into memory, so that what was checked is what runs
+ * (EPCTX_PATH_IN_PLACE leaves them mapped); models and external data are mapped: bytes that change
+ * can change what is read and written, but no access leaves the mapping. Where others may cut files
+ * use epctx_io_private(), which maps nothing. */
 typedef struct epctx_mapping {
     const uint8_t *data;
     size_t size;
-    void *handle;
+    void *handle; /* the io's */
     bool shared; /* it is the file itself, which others can change */
     epctx_file_info info; /* of the file, when the io can tell */
 } epctx_mapping;
 
-/* Longest path this library builds, with its terminator. */
-#define EPCTX_PATH_MAX 4096
-
-/* Longest name of a file that is made, with its terminator. */
-#define EPCTX_NAME_MAX 256
+#define EPCTX_PATH_MAX 4096 /* longest path that is built, and name of a file that is made; */
+#define EPCTX_NAME_MAX 256  /* both with their terminator */
 
 /* A file being written, or a lock: storage that the library provides and the io fills as it likes,
  * but for `alone` and `try_only`. It must not move meanwhile. */
 typedef struct epctx_io_file {
     void *handle;
-    int64_t descriptor;
-    int64_t folder;
+    intptr_t descriptor;
+    intptr_t folder; /* POSIX: its folder's descriptor */
     uint32_t state;
     bool alone;    /* set before commit_fn: nobody will ask for the way back */
     bool try_only; /* set before lock_fn: EPCTX_ERR_CHANGED where it would have to wait */
@@ -452,7 +426,6 @@ typedef struct epctx_io_file {
     char temp[EPCTX_NAME_MAX];   /* its temporary name, "" when it has none */
     char kept[EPCTX_NAME_MAX];   /* the name of what was there before, "" when it has none */
     char second[EPCTX_NAME_MAX]; /* second_fn */
-    struct epctx_open_files *listed; /* where this file is, or NULL */
 } epctx_io_file;
 
 /* What happens to a file that an output would replace. */
@@ -462,8 +435,8 @@ typedef enum epctx_overwrite {
     EPCTX_OVERWRITE_BACKUP /* it stays as FILE~, or when that exists FILE~2, FILE~3 ... */
 } epctx_overwrite;
 
-/* File access as a table of callbacks. Paths are UTF-8. A callback that fails returns a status and
- * fills the error with epctx_fail.
+/* File access as callbacks. Paths are UTF-8. Who fails returns a status and fills the error with
+ * epctx_fail.
  *
  * With `root` NULL, `name` is a path that the caller chose, and leads through links. Otherwise
  * `root` is a canonical folder and `name` is below it: no part of it may be a link
@@ -490,8 +463,8 @@ typedef struct epctx_io {
     epctx_status (*write_fn)(void *user, epctx_io_file *file, const void *data, size_t size,
                              epctx_error *error);
     epctx_status (*sync_fn)(void *user, epctx_io_file *file, epctx_error *error);
-    /* Moves the file into place, durable on return; it keeps the mode of the file that it replaces.
-     * A backup has the name file->kept. EPCTX_ERR_EXISTS as `overwrite` says. */
+    /* Durable on return. The file keeps the mode of the one that it replaces; a backup of that has
+     * the name file->kept. EPCTX_ERR_EXISTS as `overwrite` says. */
     epctx_status (*commit_fn)(void *user, epctx_io_file *file, epctx_overwrite overwrite,
                               epctx_error *error);
     /* After commit_fn or clear_fn, also a failed one: what was there (or nothing) is there again,
@@ -505,14 +478,14 @@ typedef struct epctx_io {
     /* Durable on return. */
     epctx_status (*remove_fn)(void *user, const char *root, const char *name, epctx_error *error);
 
-    /* The following may be NULL. */
+    /* The following may be NULL. The first two: EPCTX_ERR_EXISTS when the name is taken,
+     * EPCTX_ERR_UNSUPPORTED where files have one name only; durable on return. */
 
-    /* Gives a complete file, before commit_fn, the further name `name` in its folder, durable on
-     * return and until close_fn. EPCTX_ERR_EXISTS, EPCTX_ERR_UNSUPPORTED as link_fn. */
+    /* Gives a complete file, before commit_fn, the further name `name` in its folder, until
+     * close_fn. */
     epctx_status (*second_fn)(void *user, epctx_io_file *file, const char *name,
                               epctx_error *error);
-    /* Makes `to` a second name of the file `from`, durable on return: EPCTX_ERR_EXISTS when there is
-     * a `to`, EPCTX_ERR_UNSUPPORTED where files have one name only. */
+    /* Makes `to` a second name of the file `from`. */
     epctx_status (*link_fn)(void *user, const char *root, const char *from, const char *to,
                             epctx_error *error);
     /* Hands the name of each entry of a folder ("" the current one) to `name_fn`, in any order,
@@ -527,19 +500,18 @@ typedef struct epctx_io {
                             epctx_error *error);
 } epctx_io;
 
-/* The file system of the machine (mmap, fsync, rename), or NULL under EPCTX_NO_STDIO. On Windows
- * names are UTF-8 all the same, canonical paths have "/", and a file that is mapped, such as the
- * source of an open model, cannot be replaced. */
+/* The file system of the machine (mmap, fsync, rename); NULL under EPCTX_NO_STDIO. On Windows names
+ * are UTF-8 all the same, canonical paths have "/", and a mapped file, such as the source of an open
+ * model, cannot be replaced. */
 EPCTX_API const epctx_io *epctx_io_files(void);
-/* The same, but every file is read into memory instead of being mapped. What others do to it
- * afterwards does not matter, and what they do meanwhile is EPCTX_ERR_IO. Costs the memory and the
- * time of a copy: a model of 2.5 GB takes that much, where a mapping takes what is looked at. */
+/* The same, but files are read into memory (which takes its size and the time of a copy) instead of
+ * being mapped: what others do to them afterwards does not matter, meanwhile it is EPCTX_ERR_IO. */
 EPCTX_API const epctx_io *epctx_io_private(void);
 
-/* The lock of a file that is written: whoever writes a file of that name with this library waits for
- * it, for as long as it takes to put finished files into place. A program takes it itself around
- * reading, changing and writing a model, and hands it to what writes (epctx_write_opts.lock), so
- * that no change of another one gets lost. */
+/* The lock of a file: whoever writes that name with this library waits for it, for as long as
+ * finished files take to come into place. A program takes it itself around reading, changing and
+ * writing a model, and hands it to what writes (epctx_write_opts.lock), so that no change of another
+ * one gets lost. */
 typedef struct epctx_file_lock {
     const epctx_io *io;
     epctx_io_file file;
@@ -553,52 +525,35 @@ EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_i
 /* Legal on a zeroed lock and twice. */
 EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock);
 
-/* The files being written and the locks of one thread, so that a signal handler can remove what has
- * a temporary name: on Linux mostly nothing, because files being written have no name there; on
- * other systems all. Zeroed at first; lives as long as its io. More than EPCTX_LISTED_MAX files at
- * once are not listed. */
-#define EPCTX_LISTED_MAX 256
-typedef struct epctx_open_files {
-    epctx_io_file *volatile files[EPCTX_LISTED_MAX];
-} epctx_open_files;
-
-/* epctx_io_files() for one thread, with a list, its `user`. All zeros under EPCTX_NO_STDIO. */
-EPCTX_API epctx_io epctx_io_listed(epctx_open_files *list);
-/* For the signal handler of a process that is about to end (async-signal-safe; on Windows for a
- * console handler): removes temporary files and locks. Finished files stay. Nothing of the library
- * may be called afterwards. */
-EPCTX_API void epctx_open_files_remove(epctx_open_files *list);
-
-/* Files that are buffers of the application: encrypted, in a database, in memory. Each buffer goes
- * through a callback as a whole, as with ONNX Runtime's OrtReadNamedBufferFunc and
- * OrtWriteNamedBufferFunc, to which these are forwarded in a line each. A name is the path without
- * ".", ".." and doubled "/" where they can be left out; it may come from a model: do not trust it.
- * A callback that fails returns a status and may fill the error. Calls come from whichever thread
- * calls the library, at the same time if several do. */
+/* Files that are buffers of the application: encrypted, in a database, in memory. Each goes through
+ * a callback as a whole, as with ONNX Runtime's OrtReadNamedBufferFunc and OrtWriteNamedBufferFunc,
+ * to which these are forwarded in a line each. A name is the path without ".", ".." and doubled "/"
+ * where they can be left out; it may come from a model: do not trust it. A callback that fails
+ * returns a status and may fill the error. Calls come from whichever thread calls the library, at
+ * the same time if several do. */
 typedef struct epctx_buffer_io {
     void *user;
-    /* The buffer called `name`; EPCTX_ERR_NOT_FOUND when there is none. It stays as it is until
-     * free_fn. NULL: there are none. */
+    /* EPCTX_ERR_NOT_FOUND when there is none. It stays as it is until free_fn. NULL: there are
+     * none. */
     epctx_status (*read_fn)(void *user, const char *name, void **data, size_t *size,
                             epctx_error *error);
     /* Takes back what read_fn gave, unless that was NULL. May be NULL. */
     void (*free_fn)(void *user, void *data, size_t size);
-    /* May be NULL: read_fn is asked. Size of a buffer, for callers who only want to know whether
-     * there is one; errors as read_fn. */
+    /* For who only wants to know whether there is one; errors as read_fn, which NULL leaves to do
+     * it. */
     epctx_status (*size_fn)(void *user, const char *name, uint64_t *size, epctx_error *error);
     /* One call for each buffer, with all of it; `data` is the library's. It replaces a buffer of
      * that name, in whole or, when it fails, not at all. NULL: nothing can be written. */
     epctx_status (*write_fn)(void *user, const char *name, const void *data, size_t size,
                              epctx_error *error);
-    /* May be NULL (ORT has no such callback): then nothing that needs a buffer to go, such as
-     * replacing a model and its binary, can be done. */
+    /* NULL (ORT has no such callback): what needs a buffer to go, such as replacing a model and its
+     * binary, cannot be done. */
     epctx_status (*remove_fn)(void *user, const char *name, epctx_error *error);
     const epctx_allocator *allocator; /* for what is being written; default malloc */
 } epctx_buffer_io;
 
-/* An io over the callbacks, for epctx_open_opts.io and wherever else an io is asked for. Every
- * folder exists and has no links. Borrows `buffers`. What is written is collected in memory and
- * handed over in commit_fn; what fails before that is never handed over. */
+/* An io over the callbacks; borrows `buffers`. Every folder exists and has no links. What is written
+ * is collected in memory and handed over in commit_fn, or never. */
 EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers);
 
 /* ================================================================================================
@@ -613,9 +568,8 @@ typedef enum epctx_wire {
     EPCTX_WIRE_FIXED32 = 5
 } epctx_wire;
 
-/* The payload of a field, mostly a message. `slot` is its place in the model's tree: the field
- * itself or, while nothing around it was edited, the nearest field outside; NULL for bytes of no
- * model. */
+/* The payload of a field, mostly a message. `slot` is its place in the model's tree, or, while
+ * nothing around it was edited, the nearest one outside; NULL for bytes of no model. */
 typedef struct epctx_view {
     const struct epctx_slot *slot;
     const uint8_t *data;
@@ -630,192 +584,101 @@ typedef struct epctx_field {
     epctx_view body; /* LEN: the payload */
 } epctx_field;
 
-/* Position in a message, optionally only the fields of one number. Copy it to keep a place. */
+/* Position in a message, among all fields or those of one number. Copy it to keep a place. */
 typedef struct epctx_cursor {
-    const struct epctx_slot *owner; /* of the views it gives */
-    const struct epctx_slot *slot;
-    const uint8_t *next;
-    const uint8_t *end;
-    const uint8_t *packed;     /* inside a packed field */
-    const uint8_t *packed_end;
-    uint32_t number; /* 0: every field */
+    const struct epctx_slot *owner, *slot; /* the owner of the views it gives, and the next one */
+    const uint8_t *next, *end;
+    const uint8_t *packed, *packed_end; /* inside a packed field */
+    uint32_t number;                    /* 0: every field */
 } epctx_cursor;
 
 #ifndef EPCTX_NO_WIRE
 
 /* -- the schema: onnx.proto, IR version 13 -- */
 
+/* clang-format off */
 /* The messages: symbol, name in onnx.proto. */
-#define EPCTX_MESSAGE_LIST(X)                                                                      \
-    X(MODEL, "ModelProto")                                                                         \
-    X(GRAPH, "GraphProto")                                                                         \
-    X(NODE, "NodeProto")                                                                           \
-    X(ATTR, "AttributeProto")                                                                      \
-    X(TENSOR, "TensorProto")                                                                       \
-    X(SEGMENT, "TensorProto.Segment")                                                              \
-    X(SPARSE, "SparseTensorProto")                                                                 \
-    X(VALUE, "ValueInfoProto")                                                                     \
-    X(TYPE, "TypeProto")                                                                           \
-    X(TYPE_TENSOR, "TypeProto.Tensor")                                                             \
-    X(TYPE_SPARSE, "TypeProto.SparseTensor")                                                       \
-    X(TYPE_SEQUENCE, "TypeProto.Sequence")                                                         \
-    X(TYPE_OPTIONAL, "TypeProto.Optional")                                                         \
-    X(TYPE_MAP, "TypeProto.Map")                                                                   \
-    X(TYPE_OPAQUE, "TypeProto.Opaque")                                                             \
-    X(SHAPE, "TensorShapeProto")                                                                   \
-    X(DIM, "TensorShapeProto.Dimension")                                                           \
-    X(FUNCTION, "FunctionProto")                                                                   \
-    X(TRAINING, "TrainingInfoProto")                                                               \
-    X(ANNOTATION, "TensorAnnotation")                                                              \
-    X(OPSET, "OperatorSetIdProto")                                                                 \
-    X(PAIR, "StringStringEntryProto")                                                              \
-    X(NODE_CONFIG, "NodeDeviceConfigurationProto")                                                 \
-    X(SHARDING, "ShardingSpecProto")                                                               \
-    X(SHARDED_DIM, "ShardedDimProto")                                                              \
-    X(SIMPLE_SHARDING, "SimpleShardedDimProto")                                                    \
-    X(DEVICE_GROUP, "IntIntListEntryProto")                                                        \
-    X(DEVICE_CONFIG, "DeviceConfigurationProto")
+#define EPCTX_MESSAGE_LIST(X) \
+    X(MODEL, "ModelProto") X(GRAPH, "GraphProto") X(NODE, "NodeProto") X(ATTR, "AttributeProto") \
+    X(TENSOR, "TensorProto") X(SEGMENT, "TensorProto.Segment") X(SPARSE, "SparseTensorProto") \
+    X(VALUE, "ValueInfoProto") X(TYPE, "TypeProto") X(TYPE_TENSOR, "TypeProto.Tensor") \
+    X(TYPE_SPARSE, "TypeProto.SparseTensor") X(TYPE_SEQUENCE, "TypeProto.Sequence") \
+    X(TYPE_OPTIONAL, "TypeProto.Optional") X(TYPE_MAP, "TypeProto.Map") \
+    X(TYPE_OPAQUE, "TypeProto.Opaque") X(SHAPE, "TensorShapeProto") \
+    X(DIM, "TensorShapeProto.Dimension") X(FUNCTION, "FunctionProto") \
+    X(TRAINING, "TrainingInfoProto") X(ANNOTATION, "TensorAnnotation") \
+    X(OPSET, "OperatorSetIdProto") X(PAIR, "StringStringEntryProto") \
+    X(NODE_CONFIG, "NodeDeviceConfigurationProto") X(SHARDING, "ShardingSpecProto") \
+    X(SHARDED_DIM, "ShardedDimProto") X(SIMPLE_SHARDING, "SimpleShardedDimProto") \
+    X(DEVICE_GROUP, "IntIntListEntryProto") X(DEVICE_CONFIG, "DeviceConfigurationProto")
 
-/* Their fields: message, symbol, name, number, ONE or MANY (repeated), what it holds: a message, or
- * INT (a varint), FLOAT, DOUBLE, STRING, BYTES. Whatever needs to know the schema is made from this
- * list. */
-#define EPCTX_FIELD_LIST(X)                                                                        \
-    X(MODEL, IR_VERSION, "ir_version", 1, ONE, INT)                                                \
-    X(MODEL, PRODUCER_NAME, "producer_name", 2, ONE, STRING)                                       \
-    X(MODEL, PRODUCER_VERSION, "producer_version", 3, ONE, STRING)                                 \
-    X(MODEL, DOMAIN, "domain", 4, ONE, STRING)                                                     \
-    X(MODEL, MODEL_VERSION, "model_version", 5, ONE, INT)                                          \
-    X(MODEL, DOC_STRING, "doc_string", 6, ONE, STRING)                                             \
-    X(MODEL, GRAPH, "graph", 7, ONE, GRAPH)                                                        \
-    X(MODEL, OPSET_IMPORT, "opset_import", 8, MANY, OPSET)                                         \
-    X(MODEL, METADATA_PROPS, "metadata_props", 14, MANY, PAIR)                                     \
-    X(MODEL, TRAINING_INFO, "training_info", 20, MANY, TRAINING)                                   \
-    X(MODEL, FUNCTIONS, "functions", 25, MANY, FUNCTION)                                           \
-    X(MODEL, CONFIGURATION, "configuration", 26, MANY, DEVICE_CONFIG)                              \
-    X(GRAPH, NODE, "node", 1, MANY, NODE)                                                          \
-    X(GRAPH, NAME, "name", 2, ONE, STRING)                                                         \
-    X(GRAPH, INITIALIZER, "initializer", 5, MANY, TENSOR)                                          \
-    X(GRAPH, DOC_STRING, "doc_string", 10, ONE, STRING)                                            \
-    X(GRAPH, INPUT, "input", 11, MANY, VALUE)                                                      \
-    X(GRAPH, OUTPUT, "output", 12, MANY, VALUE)                                                    \
-    X(GRAPH, VALUE_INFO, "value_info", 13, MANY, VALUE)                                            \
-    X(GRAPH, QUANTIZATION_ANNOTATION, "quantization_annotation", 14, MANY, ANNOTATION)             \
-    X(GRAPH, SPARSE_INITIALIZER, "sparse_initializer", 15, MANY, SPARSE)                           \
-    X(GRAPH, METADATA_PROPS, "metadata_props", 16, MANY, PAIR)                                     \
-    X(NODE, INPUT, "input", 1, MANY, STRING)                                                       \
-    X(NODE, OUTPUT, "output", 2, MANY, STRING)                                                     \
-    X(NODE, NAME, "name", 3, ONE, STRING)                                                          \
-    X(NODE, OP_TYPE, "op_type", 4, ONE, STRING)                                                    \
-    X(NODE, ATTRIBUTE, "attribute", 5, MANY, ATTR)                                                 \
-    X(NODE, DOC_STRING, "doc_string", 6, ONE, STRING)                                              \
-    X(NODE, DOMAIN, "domain", 7, ONE, STRING)                                                      \
-    X(NODE, OVERLOAD, "overload", 8, ONE, STRING)                                                  \
-    X(NODE, METADATA_PROPS, "metadata_props", 9, MANY, PAIR)                                       \
-    X(NODE, DEVICE_CONFIGURATIONS, "device_configurations", 10, MANY, NODE_CONFIG)                 \
-    X(ATTR, NAME, "name", 1, ONE, STRING)                                                          \
-    X(ATTR, F, "f", 2, ONE, FLOAT)                                                                 \
-    X(ATTR, I, "i", 3, ONE, INT)                                                                   \
-    X(ATTR, S, "s", 4, ONE, BYTES)                                                                 \
-    X(ATTR, T, "t", 5, ONE, TENSOR)                                                                \
-    X(ATTR, G, "g", 6, ONE, GRAPH)                                                                 \
-    X(ATTR, FLOATS, "floats", 7, MANY, FLOAT)                                                      \
-    X(ATTR, INTS, "ints", 8, MANY, INT)                                                            \
-    X(ATTR, STRINGS, "strings", 9, MANY, BYTES)                                                    \
-    X(ATTR, TENSORS, "tensors", 10, MANY, TENSOR)                                                  \
-    X(ATTR, GRAPHS, "graphs", 11, MANY, GRAPH)                                                     \
-    X(ATTR, DOC_STRING, "doc_string", 13, ONE, STRING)                                             \
-    X(ATTR, TP, "tp", 14, ONE, TYPE)                                                               \
-    X(ATTR, TYPE_PROTOS, "type_protos", 15, MANY, TYPE)                                            \
-    X(ATTR, TYPE, "type", 20, ONE, INT)                                                            \
-    X(ATTR, REF_ATTR_NAME, "ref_attr_name", 21, ONE, STRING)                                       \
-    X(ATTR, SPARSE_TENSOR, "sparse_tensor", 22, ONE, SPARSE)                                       \
-    X(ATTR, SPARSE_TENSORS, "sparse_tensors", 23, MANY, SPARSE)                                    \
-    X(TENSOR, DIMS, "dims", 1, MANY, INT)                                                          \
-    X(TENSOR, DATA_TYPE, "data_type", 2, ONE, INT)                                                 \
-    X(TENSOR, SEGMENT, "segment", 3, ONE, SEGMENT)                                                 \
-    X(TENSOR, FLOAT_DATA, "float_data", 4, MANY, FLOAT)                                            \
-    X(TENSOR, INT32_DATA, "int32_data", 5, MANY, INT)                                              \
-    X(TENSOR, STRING_DATA, "string_data", 6, MANY, BYTES)                                          \
-    X(TENSOR, INT64_DATA, "int64_data", 7, MANY, INT)                                              \
-    X(TENSOR, NAME, "name", 8, ONE, STRING)                                                        \
-    X(TENSOR, RAW_DATA, "raw_data", 9, ONE, BYTES)                                                 \
-    X(TENSOR, DOUBLE_DATA, "double_data", 10, MANY, DOUBLE)                                        \
-    X(TENSOR, UINT64_DATA, "uint64_data", 11, MANY, INT)                                           \
-    X(TENSOR, DOC_STRING, "doc_string", 12, ONE, STRING)                                           \
-    X(TENSOR, EXTERNAL_DATA, "external_data", 13, MANY, PAIR)                                      \
-    X(TENSOR, DATA_LOCATION, "data_location", 14, ONE, INT)                                        \
-    X(TENSOR, METADATA_PROPS, "metadata_props", 16, MANY, PAIR)                                    \
-    X(SEGMENT, BEGIN, "begin", 1, ONE, INT)                                                        \
-    X(SEGMENT, END, "end", 2, ONE, INT)                                                            \
-    X(SPARSE, VALUES, "values", 1, ONE, TENSOR)                                                    \
-    X(SPARSE, INDICES, "indices", 2, ONE, TENSOR)                                                  \
-    X(SPARSE, DIMS, "dims", 3, MANY, INT)                                                          \
-    X(VALUE, NAME, "name", 1, ONE, STRING)                                                         \
-    X(VALUE, TYPE, "type", 2, ONE, TYPE)                                                           \
-    X(VALUE, DOC_STRING, "doc_string", 3, ONE, STRING)                                             \
-    X(VALUE, METADATA_PROPS, "metadata_props", 4, MANY, PAIR)                                      \
-    X(TYPE, TENSOR_TYPE, "tensor_type", 1, ONE, TYPE_TENSOR)                                       \
-    X(TYPE, SEQUENCE_TYPE, "sequence_type", 4, ONE, TYPE_SEQUENCE)                                 \
-    X(TYPE, MAP_TYPE, "map_type", 5, ONE, TYPE_MAP)                                                \
-    X(TYPE, DENOTATION, "denotation", 6, ONE, STRING)                                              \
-    X(TYPE, OPAQUE_TYPE, "opaque_type", 7, ONE, TYPE_OPAQUE)                                       \
-    X(TYPE, SPARSE_TENSOR_TYPE, "sparse_tensor_type", 8, ONE, TYPE_SPARSE)                         \
-    X(TYPE, OPTIONAL_TYPE, "optional_type", 9, ONE, TYPE_OPTIONAL)                                 \
-    X(TYPE_TENSOR, ELEM_TYPE, "elem_type", 1, ONE, INT)                                            \
-    X(TYPE_TENSOR, SHAPE, "shape", 2, ONE, SHAPE)                                                  \
-    X(TYPE_SPARSE, ELEM_TYPE, "elem_type", 1, ONE, INT)                                            \
-    X(TYPE_SPARSE, SHAPE, "shape", 2, ONE, SHAPE)                                                  \
-    X(TYPE_SEQUENCE, ELEM_TYPE, "elem_type", 1, ONE, TYPE)                                         \
-    X(TYPE_OPTIONAL, ELEM_TYPE, "elem_type", 1, ONE, TYPE)                                         \
-    X(TYPE_MAP, KEY_TYPE, "key_type", 1, ONE, INT)                                                 \
-    X(TYPE_MAP, VALUE_TYPE, "value_type", 2, ONE, TYPE)                                            \
-    X(TYPE_OPAQUE, DOMAIN, "domain", 1, ONE, STRING)                                               \
-    X(TYPE_OPAQUE, NAME, "name", 2, ONE, STRING)                                                   \
-    X(SHAPE, DIM, "dim", 1, MANY, DIM)                                                             \
-    X(DIM, DIM_VALUE, "dim_value", 1, ONE, INT)                                                    \
-    X(DIM, DIM_PARAM, "dim_param", 2, ONE, STRING)                                                 \
-    X(DIM, DENOTATION, "denotation", 3, ONE, STRING)                                               \
-    X(FUNCTION, NAME, "name", 1, ONE, STRING)                                                      \
-    X(FUNCTION, INPUT, "input", 4, MANY, STRING)                                                   \
-    X(FUNCTION, OUTPUT, "output", 5, MANY, STRING)                                                 \
-    X(FUNCTION, ATTRIBUTE, "attribute", 6, MANY, STRING)                                           \
-    X(FUNCTION, NODE, "node", 7, MANY, NODE)                                                       \
-    X(FUNCTION, DOC_STRING, "doc_string", 8, ONE, STRING)                                          \
-    X(FUNCTION, OPSET_IMPORT, "opset_import", 9, MANY, OPSET)                                      \
-    X(FUNCTION, DOMAIN, "domain", 10, ONE, STRING)                                                 \
-    X(FUNCTION, ATTRIBUTE_PROTO, "attribute_proto", 11, MANY, ATTR)                                \
-    X(FUNCTION, VALUE_INFO, "value_info", 12, MANY, VALUE)                                         \
-    X(FUNCTION, OVERLOAD, "overload", 13, ONE, STRING)                                             \
-    X(FUNCTION, METADATA_PROPS, "metadata_props", 14, MANY, PAIR)                                  \
-    X(TRAINING, INITIALIZATION, "initialization", 1, ONE, GRAPH)                                   \
-    X(TRAINING, ALGORITHM, "algorithm", 2, ONE, GRAPH)                                             \
-    X(TRAINING, INITIALIZATION_BINDING, "initialization_binding", 3, MANY, PAIR)                   \
-    X(TRAINING, UPDATE_BINDING, "update_binding", 4, MANY, PAIR)                                   \
-    X(ANNOTATION, TENSOR_NAME, "tensor_name", 1, ONE, STRING)                                      \
-    X(ANNOTATION, QUANT_PARAMETER_TENSOR_NAMES, "quant_parameter_tensor_names", 2, MANY, PAIR)     \
-    X(OPSET, DOMAIN, "domain", 1, ONE, STRING)                                                     \
-    X(OPSET, VERSION, "version", 2, ONE, INT)                                                      \
-    X(PAIR, KEY, "key", 1, ONE, STRING)                                                            \
-    X(PAIR, VALUE, "value", 2, ONE, STRING)                                                        \
-    X(NODE_CONFIG, CONFIGURATION_ID, "configuration_id", 1, ONE, STRING)                           \
-    X(NODE_CONFIG, SHARDING_SPEC, "sharding_spec", 2, MANY, SHARDING)                              \
-    X(NODE_CONFIG, PIPELINE_STAGE, "pipeline_stage", 3, ONE, INT)                                  \
-    X(SHARDING, TENSOR_NAME, "tensor_name", 1, ONE, STRING)                                        \
-    X(SHARDING, DEVICE, "device", 2, MANY, INT)                                                    \
-    X(SHARDING, INDEX_TO_DEVICE_GROUP_MAP, "index_to_device_group_map", 3, MANY, DEVICE_GROUP)     \
-    X(SHARDING, SHARDED_DIM, "sharded_dim", 4, MANY, SHARDED_DIM)                                  \
-    X(SHARDED_DIM, AXIS, "axis", 1, ONE, INT)                                                      \
-    X(SHARDED_DIM, SIMPLE_SHARDING, "simple_sharding", 2, MANY, SIMPLE_SHARDING)                   \
-    X(SIMPLE_SHARDING, DIM_VALUE, "dim_value", 1, ONE, INT)                                        \
-    X(SIMPLE_SHARDING, DIM_PARAM, "dim_param", 2, ONE, STRING)                                     \
-    X(SIMPLE_SHARDING, NUM_SHARDS, "num_shards", 3, ONE, INT)                                      \
-    X(DEVICE_GROUP, KEY, "key", 1, ONE, INT)                                                       \
-    X(DEVICE_GROUP, VALUE, "value", 2, MANY, INT)                                                  \
-    X(DEVICE_CONFIG, NAME, "name", 1, ONE, STRING)                                                 \
-    X(DEVICE_CONFIG, NUM_DEVICES, "num_devices", 2, ONE, INT)                                      \
-    X(DEVICE_CONFIG, DEVICE, "device", 3, MANY, STRING)
+/* Their fields, ONE or MANY (repeated): message, symbol (the name in onnx.proto, in capitals), number,
+ * what it holds: a message, or INT (a varint), FLOAT, DOUBLE, STRING, BYTES. */
+#define EPCTX_FIELD_LIST(ONE, MANY) \
+    ONE(MODEL, IR_VERSION, 1, INT) ONE(MODEL, PRODUCER_NAME, 2, STRING) \
+    ONE(MODEL, PRODUCER_VERSION, 3, STRING) ONE(MODEL, DOMAIN, 4, STRING) \
+    ONE(MODEL, MODEL_VERSION, 5, INT) ONE(MODEL, DOC_STRING, 6, STRING) \
+    ONE(MODEL, GRAPH, 7, GRAPH) MANY(MODEL, OPSET_IMPORT, 8, OPSET) \
+    MANY(MODEL, METADATA_PROPS, 14, PAIR) MANY(MODEL, TRAINING_INFO, 20, TRAINING) \
+    MANY(MODEL, FUNCTIONS, 25, FUNCTION) MANY(MODEL, CONFIGURATION, 26, DEVICE_CONFIG) \
+    MANY(GRAPH, NODE, 1, NODE) ONE(GRAPH, NAME, 2, STRING) MANY(GRAPH, INITIALIZER, 5, TENSOR) \
+    ONE(GRAPH, DOC_STRING, 10, STRING) MANY(GRAPH, INPUT, 11, VALUE) \
+    MANY(GRAPH, OUTPUT, 12, VALUE) MANY(GRAPH, VALUE_INFO, 13, VALUE) \
+    MANY(GRAPH, QUANTIZATION_ANNOTATION, 14, ANNOTATION) \
+    MANY(GRAPH, SPARSE_INITIALIZER, 15, SPARSE) MANY(GRAPH, METADATA_PROPS, 16, PAIR) \
+    MANY(NODE, INPUT, 1, STRING) MANY(NODE, OUTPUT, 2, STRING) ONE(NODE, NAME, 3, STRING) \
+    ONE(NODE, OP_TYPE, 4, STRING) MANY(NODE, ATTRIBUTE, 5, ATTR) ONE(NODE, DOC_STRING, 6, STRING) \
+    ONE(NODE, DOMAIN, 7, STRING) ONE(NODE, OVERLOAD, 8, STRING) \
+    MANY(NODE, METADATA_PROPS, 9, PAIR) MANY(NODE, DEVICE_CONFIGURATIONS, 10, NODE_CONFIG) \
+    ONE(ATTR, NAME, 1, STRING) ONE(ATTR, F, 2, FLOAT) ONE(ATTR, I, 3, INT) ONE(ATTR, S, 4, BYTES) \
+    ONE(ATTR, T, 5, TENSOR) ONE(ATTR, G, 6, GRAPH) MANY(ATTR, FLOATS, 7, FLOAT) \
+    MANY(ATTR, INTS, 8, INT) MANY(ATTR, STRINGS, 9, BYTES) MANY(ATTR, TENSORS, 10, TENSOR) \
+    MANY(ATTR, GRAPHS, 11, GRAPH) ONE(ATTR, DOC_STRING, 13, STRING) ONE(ATTR, TP, 14, TYPE) \
+    MANY(ATTR, TYPE_PROTOS, 15, TYPE) ONE(ATTR, TYPE, 20, INT) \
+    ONE(ATTR, REF_ATTR_NAME, 21, STRING) ONE(ATTR, SPARSE_TENSOR, 22, SPARSE) \
+    MANY(ATTR, SPARSE_TENSORS, 23, SPARSE) MANY(TENSOR, DIMS, 1, INT) \
+    ONE(TENSOR, DATA_TYPE, 2, INT) ONE(TENSOR, SEGMENT, 3, SEGMENT) \
+    MANY(TENSOR, FLOAT_DATA, 4, FLOAT) MANY(TENSOR, INT32_DATA, 5, INT) \
+    MANY(TENSOR, STRING_DATA, 6, BYTES) MANY(TENSOR, INT64_DATA, 7, INT) \
+    ONE(TENSOR, NAME, 8, STRING) ONE(TENSOR, RAW_DATA, 9, BYTES) \
+    MANY(TENSOR, DOUBLE_DATA, 10, DOUBLE) MANY(TENSOR, UINT64_DATA, 11, INT) \
+    ONE(TENSOR, DOC_STRING, 12, STRING) MANY(TENSOR, EXTERNAL_DATA, 13, PAIR) \
+    ONE(TENSOR, DATA_LOCATION, 14, INT) MANY(TENSOR, METADATA_PROPS, 16, PAIR) \
+    ONE(SEGMENT, BEGIN, 1, INT) ONE(SEGMENT, END, 2, INT) ONE(SPARSE, VALUES, 1, TENSOR) \
+    ONE(SPARSE, INDICES, 2, TENSOR) MANY(SPARSE, DIMS, 3, INT) ONE(VALUE, NAME, 1, STRING) \
+    ONE(VALUE, TYPE, 2, TYPE) ONE(VALUE, DOC_STRING, 3, STRING) \
+    MANY(VALUE, METADATA_PROPS, 4, PAIR) ONE(TYPE, TENSOR_TYPE, 1, TYPE_TENSOR) \
+    ONE(TYPE, SEQUENCE_TYPE, 4, TYPE_SEQUENCE) ONE(TYPE, MAP_TYPE, 5, TYPE_MAP) \
+    ONE(TYPE, DENOTATION, 6, STRING) ONE(TYPE, OPAQUE_TYPE, 7, TYPE_OPAQUE) \
+    ONE(TYPE, SPARSE_TENSOR_TYPE, 8, TYPE_SPARSE) ONE(TYPE, OPTIONAL_TYPE, 9, TYPE_OPTIONAL) \
+    ONE(TYPE_TENSOR, ELEM_TYPE, 1, INT) ONE(TYPE_TENSOR, SHAPE, 2, SHAPE) \
+    ONE(TYPE_SPARSE, ELEM_TYPE, 1, INT) ONE(TYPE_SPARSE, SHAPE, 2, SHAPE) \
+    ONE(TYPE_SEQUENCE, ELEM_TYPE, 1, TYPE) ONE(TYPE_OPTIONAL, ELEM_TYPE, 1, TYPE) \
+    ONE(TYPE_MAP, KEY_TYPE, 1, INT) ONE(TYPE_MAP, VALUE_TYPE, 2, TYPE) \
+    ONE(TYPE_OPAQUE, DOMAIN, 1, STRING) ONE(TYPE_OPAQUE, NAME, 2, STRING) MANY(SHAPE, DIM, 1, DIM) \
+    ONE(DIM, DIM_VALUE, 1, INT) ONE(DIM, DIM_PARAM, 2, STRING) ONE(DIM, DENOTATION, 3, STRING) \
+    ONE(FUNCTION, NAME, 1, STRING) MANY(FUNCTION, INPUT, 4, STRING) \
+    MANY(FUNCTION, OUTPUT, 5, STRING) MANY(FUNCTION, ATTRIBUTE, 6, STRING) \
+    MANY(FUNCTION, NODE, 7, NODE) ONE(FUNCTION, DOC_STRING, 8, STRING) \
+    MANY(FUNCTION, OPSET_IMPORT, 9, OPSET) ONE(FUNCTION, DOMAIN, 10, STRING) \
+    MANY(FUNCTION, ATTRIBUTE_PROTO, 11, ATTR) MANY(FUNCTION, VALUE_INFO, 12, VALUE) \
+    ONE(FUNCTION, OVERLOAD, 13, STRING) MANY(FUNCTION, METADATA_PROPS, 14, PAIR) \
+    ONE(TRAINING, INITIALIZATION, 1, GRAPH) ONE(TRAINING, ALGORITHM, 2, GRAPH) \
+    MANY(TRAINING, INITIALIZATION_BINDING, 3, PAIR) MANY(TRAINING, UPDATE_BINDING, 4, PAIR) \
+    ONE(ANNOTATION, TENSOR_NAME, 1, STRING) \
+    MANY(ANNOTATION, QUANT_PARAMETER_TENSOR_NAMES, 2, PAIR) ONE(OPSET, DOMAIN, 1, STRING) \
+    ONE(OPSET, VERSION, 2, INT) ONE(PAIR, KEY, 1, STRING) ONE(PAIR, VALUE, 2, STRING) \
+    ONE(NODE_CONFIG, CONFIGURATION_ID, 1, STRING) MANY(NODE_CONFIG, SHARDING_SPEC, 2, SHARDING) \
+    ONE(NODE_CONFIG, PIPELINE_STAGE, 3, INT) ONE(SHARDING, TENSOR_NAME, 1, STRING) \
+    MANY(SHARDING, DEVICE, 2, INT) MANY(SHARDING, INDEX_TO_DEVICE_GROUP_MAP, 3, DEVICE_GROUP) \
+    MANY(SHARDING, SHARDED_DIM, 4, SHARDED_DIM) ONE(SHARDED_DIM, AXIS, 1, INT) \
+    MANY(SHARDED_DIM, SIMPLE_SHARDING, 2, SIMPLE_SHARDING) ONE(SIMPLE_SHARDING, DIM_VALUE, 1, INT) \
+    ONE(SIMPLE_SHARDING, DIM_PARAM, 2, STRING) ONE(SIMPLE_SHARDING, NUM_SHARDS, 3, INT) \
+    ONE(DEVICE_GROUP, KEY, 1, INT) MANY(DEVICE_GROUP, VALUE, 2, INT) \
+    ONE(DEVICE_CONFIG, NAME, 1, STRING) ONE(DEVICE_CONFIG, NUM_DEVICES, 2, INT) \
+    MANY(DEVICE_CONFIG, DEVICE, 3, STRING)
+/* clang-format on */
 
-/* What a field holds. */
 typedef enum epctx_kind {
     EPCTX_KIND_NONE = 0, /* not in the schema */
 #define EPCTX__KIND_ENUM(message, name) EPCTX_KIND_##message,
@@ -831,32 +694,31 @@ typedef enum epctx_kind {
 
 /* The number of each field: EPCTX_FIELD_NODE_INPUT ... */
 enum epctx_field_number {
-#define EPCTX__FIELD_ENUM(message, symbol, name, number, count, kind)                              \
-    EPCTX_FIELD_##message##_##symbol = number,
-    EPCTX_FIELD_LIST(EPCTX__FIELD_ENUM)
+#define EPCTX__FIELD_ENUM(message, symbol, number, kind) EPCTX_FIELD_##message##_##symbol = number,
+    EPCTX_FIELD_LIST(EPCTX__FIELD_ENUM, EPCTX__FIELD_ENUM)
 #undef EPCTX__FIELD_ENUM
 };
 
 /* A field of the schema. */
 typedef struct epctx_field_info {
     epctx_kind message; /* that it belongs to */
-    const char *name;   /* as in onnx.proto; static */
+    const char *name;   /* in capitals: "IR_VERSION" */
     uint32_t number;
     bool repeated;
     epctx_kind kind;
 } epctx_field_info;
 
-/* The field of that number in messages of a kind, or NULL when the schema has none. Static. */
+/* The field of a kind of message, static, or NULL: not in the schema. */
 EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t number);
-/* Whether a field with this wire type holds a value of the schema's kind; else it is an unknown
- * field. Packed numbers are not asked for. */
+/* Whether a field with this wire type holds what the schema says, packed numbers apart; else it is
+ * an unknown field. */
 EPCTX_API bool epctx_field_fits(const epctx_field_info *info, epctx_wire wire);
-/* "ModelProto" ... of a message, "unknown" otherwise. Static. */
+/* "ModelProto" ..., or "unknown"; static. */
 EPCTX_API const char *epctx_message_name(epctx_kind message);
 
 /* -- reading -- */
 
-/* Fields of a message in file order; `number` 0 means all. Groups are fields of wire GROUP. */
+/* Fields of a message in file order; `number` 0 means all. */
 EPCTX_API epctx_cursor epctx_view_fields(epctx_view message, uint32_t number);
 EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field);
 
@@ -864,16 +726,13 @@ EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field);
 EPCTX_API bool epctx_next_int(epctx_cursor *cursor, int64_t *value);
 EPCTX_API bool epctx_next_float(epctx_cursor *cursor, float *value);
 EPCTX_API bool epctx_next_str(epctx_cursor *cursor, epctx_str *value);
-/* The next field that has a payload, mostly a message. */
+/* The next field with a payload, mostly a message, and how many there are. */
 EPCTX_API bool epctx_next_view(epctx_cursor *cursor, epctx_view *body);
-/* How many of these there are. */
 EPCTX_API size_t epctx_cursor_count(epctx_cursor cursor);
 
-/* A view of nothing, and whether a view is one of something. */
 EPCTX_API epctx_view epctx_view_none(void);
-EPCTX_API bool epctx_view_exists(epctx_view view);
-/* The payload as text. */
-EPCTX_API epctx_str epctx_view_str(epctx_view view);
+EPCTX_API bool epctx_view_exists(epctx_view view);   /* not epctx_view_none */
+EPCTX_API epctx_str epctx_view_str(epctx_view view); /* the payload as text */
 
 /* ================================================================================================
  * >>onnx: the model, and views over its messages
@@ -887,8 +746,7 @@ typedef struct epctx_open_opts {
     const char *external_folder; /* session.model_external_initializers_file_folder_path: where
                                     external initializers are; default the model's folder; copied */
     epctx_limits limits;
-    uint32_t path_flags; /* EPCTX_PATH_HUGGING_FACE | EPCTX_PATH_IN_PLACE, for every file the model
-                            names */
+    uint32_t path_flags; /* for the files it names: EPCTX_PATH_HUGGING_FACE | EPCTX_PATH_IN_PLACE */
 } epctx_open_opts;
 
 /* An open model. Members are private; zero-initialised or closed is a legal state to close. */
@@ -899,10 +757,9 @@ typedef struct epctx_model {
     epctx_span source;
     const char *path; /* empty when opened from memory */
     const char *external_folder;
-    struct epctx__file *files; /* external data that epctx_model_load_graph mapped */
+    struct epctx__file *files; /* external data that is mapped */
     epctx_map file_paths;      /* canonical path -> position in `file_list`, of pointers */
-    void *file_list;
-    size_t file_room;
+    epctx_list file_list;
     uint64_t external_there;   /* bytes of these files */
     uint64_t external_asked;   /* bytes of the tensors in them, since a graph was last loaded */
     struct epctx_slot *root;        /* what is written and edited */
@@ -913,10 +770,10 @@ typedef struct epctx_model {
     size_t edit_count;
     epctx_limits limits;
     uint32_t path_flags;
-    bool duplicate; /* a singular message field stands twice: read as libprotobuf reads it */
+    bool duplicate; /* a singular message field occurs twice: read as libprotobuf reads it */
     struct epctx_slot *merged; /* `shown` before epctx_model_merge_doubled made one, */
     size_t merged_at;          /* and at which edit */
-    epctx_file_info id;        /* the file that was opened, where the io can tell */
+    epctx_file_info id;        /* of the model's file, where the io can tell */
 } epctx_model;
 
 /* Opens and checks a whole model: grammar, nesting, limits. Costs one pass over the field headers;
@@ -933,26 +790,30 @@ EPCTX_API void epctx_model_close(epctx_model *model);
 /* The io that was given, or the files'; NULL when there is none (EPCTX_NO_STDIO). */
 EPCTX_API const epctx_io *epctx_model_io(const epctx_model *model);
 
+/* -- views: messages as structs. Of a single field that occurs twice the last one counts. -- */
+
 /* ModelProto without its repeated fields. */
 typedef struct epctx_model_info {
     epctx_view view;
-    int64_t ir_version;
+    int64_t ir_version, model_version;
     epctx_str producer_name, producer_version, domain, doc_string;
-    int64_t model_version;
     uint32_t function_count;
 } epctx_model_info;
 
+/* GraphProto. */
 typedef struct epctx_graph_view {
     epctx_view view;
     epctx_str name, doc_string;
 } epctx_graph_view;
 
+/* NodeProto. */
 typedef struct epctx_node_view {
     epctx_view view;
     epctx_str name, op_type, domain, overload, doc_string;
     uint32_t input_count, output_count, attr_count;
 } epctx_node_view;
 
+/* AttributeProto; `t` and `g` do not exist when absent. */
 typedef struct epctx_attr_view {
     epctx_view view;
     epctx_str name, ref_attr_name;
@@ -960,7 +821,7 @@ typedef struct epctx_attr_view {
     int64_t i;
     float f;
     epctx_str s;
-    epctx_view t, g; /* data NULL and slot NULL when absent */
+    epctx_view t, g;
 } epctx_attr_view;
 
 /* TensorProto. Exactly one storage is in use: raw, typed fields (epctx_view_fields on `view`), or an
@@ -981,8 +842,9 @@ typedef struct epctx_tensor_view {
 typedef struct epctx_value_view {
     epctx_view view;
     epctx_str name;
-    bool is_tensor; /* otherwise sequence, map, optional, sparse or no type at all */
+    epctx_view type; /* TypeProto, for epctx_type_of */
     bool has_type;
+    bool is_tensor; /* otherwise sequence, map, optional, sparse or no type at all */
     int32_t elem_type;
     bool has_shape;
     epctx_view shape; /* TensorShapeProto */
@@ -994,44 +856,6 @@ typedef struct epctx_dim {
     int64_t value;
     epctx_str param;
 } epctx_dim;
-
-EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model);
-/* The ModelProto as it is written. Doubled fields are as they were; epctx_model_read shows them
- * merged. */
-EPCTX_API epctx_view epctx_model_root(const epctx_model *model);
-/* The main graph; all members empty when the model has none. */
-EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model);
-EPCTX_API bool epctx_model_has_graph(const epctx_model *model);
-/* A GraphProto, NodeProto ... found through epctx_view_fields, e.g. a subgraph of an attribute. */
-EPCTX_API epctx_graph_view epctx_graph_of(epctx_view view);
-EPCTX_API epctx_node_view epctx_node_of(epctx_view view);
-EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view);
-EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view);
-EPCTX_API epctx_value_view epctx_value_of(epctx_view view);
-EPCTX_API epctx_dim epctx_dim_of(epctx_view view);
-
-EPCTX_API epctx_cursor epctx_graph_nodes(epctx_graph_view graph);
-EPCTX_API epctx_cursor epctx_graph_inputs(epctx_graph_view graph);
-EPCTX_API epctx_cursor epctx_graph_outputs(epctx_graph_view graph);
-EPCTX_API epctx_cursor epctx_graph_values(epctx_graph_view graph); /* value_info */
-EPCTX_API epctx_cursor epctx_graph_initializers(epctx_graph_view graph);
-EPCTX_API epctx_cursor epctx_node_inputs(const epctx_node_view *node);  /* epctx_next_str */
-EPCTX_API epctx_cursor epctx_node_outputs(const epctx_node_view *node); /* epctx_next_str */
-EPCTX_API epctx_cursor epctx_node_attrs(const epctx_node_view *node);
-EPCTX_API epctx_cursor epctx_tensor_dims(const epctx_tensor_view *tensor); /* epctx_next_int */
-EPCTX_API epctx_cursor epctx_value_dims(const epctx_value_view *value);
-EPCTX_API bool epctx_next_node(epctx_cursor *cursor, epctx_node_view *node);
-EPCTX_API bool epctx_next_attr(epctx_cursor *cursor, epctx_attr_view *attr);
-EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *tensor);
-EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *value);
-EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim);
-/* The last attribute of that name; false when there is none. */
-EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
-                                    epctx_attr_view *out);
-/* Value of a STRING attribute; empty when absent. */
-EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char *name);
-
-/* -- the rest of the schema -- */
 
 /* OperatorSetIdProto. */
 typedef struct epctx_opset {
@@ -1079,7 +903,7 @@ typedef enum epctx_type_kind { /* the member of TypeProto's oneof, by field numb
     EPCTX_TYPE_OPTIONAL = 9
 } epctx_type_kind;
 
-/* TypeProto. */
+/* TypeProto; of no type the kind is EPCTX_TYPE_NONE. */
 typedef struct epctx_type_view {
     epctx_view view;
     epctx_type_kind kind;
@@ -1090,41 +914,70 @@ typedef struct epctx_type_view {
     epctx_str denotation;
 } epctx_type_view;
 
-EPCTX_API epctx_opset epctx_opset_of(epctx_view view);
-EPCTX_API epctx_pair epctx_pair_of(epctx_view view);
-EPCTX_API epctx_function_view epctx_function_of(epctx_view view);
-EPCTX_API epctx_sparse_view epctx_sparse_of(epctx_view view);
-EPCTX_API epctx_annotation_view epctx_annotation_of(epctx_view view);
-EPCTX_API epctx_training_view epctx_training_of(epctx_view view);
-EPCTX_API epctx_cursor epctx_model_opsets(const epctx_model *model);
-EPCTX_API epctx_cursor epctx_model_functions(const epctx_model *model);
-EPCTX_API epctx_cursor epctx_model_trainings(const epctx_model *model);
-EPCTX_API epctx_cursor epctx_graph_sparse(epctx_graph_view graph); /* sparse_initializer */
-EPCTX_API epctx_cursor epctx_graph_annotations(epctx_graph_view graph);
-EPCTX_API epctx_cursor epctx_function_opsets(const epctx_function_view *function);
-EPCTX_API epctx_cursor epctx_function_nodes(const epctx_function_view *function);
-EPCTX_API epctx_cursor epctx_function_inputs(const epctx_function_view *function);
-EPCTX_API epctx_cursor epctx_function_outputs(const epctx_function_view *function);
-EPCTX_API epctx_cursor epctx_training_bindings(const epctx_training_view *training, bool updates);
-EPCTX_API epctx_cursor epctx_type_dims(const epctx_type_view *type);
-EPCTX_API bool epctx_next_opset(epctx_cursor *cursor, epctx_opset *opset);
-EPCTX_API bool epctx_next_pair(epctx_cursor *cursor, epctx_pair *pair);
-EPCTX_API bool epctx_next_function(epctx_cursor *cursor, epctx_function_view *function);
-EPCTX_API bool epctx_next_sparse(epctx_cursor *cursor, epctx_sparse_view *sparse);
-EPCTX_API bool epctx_next_annotation(epctx_cursor *cursor, epctx_annotation_view *annotation);
-EPCTX_API bool epctx_next_training(epctx_cursor *cursor, epctx_training_view *training);
+EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model);
+/* The ModelProto as it is written: doubled fields as they were, not merged. */
+EPCTX_API epctx_view epctx_model_root(const epctx_model *model);
+/* The main graph; all members empty when the model has none. */
+EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model);
+EPCTX_API bool epctx_model_has_graph(const epctx_model *model);
 
-/* The number of metadata_props of a message (MODEL, GRAPH, NODE, TENSOR, VALUE, FUNCTION), e.g. for
- * epctx_message_set_pair; 0: it has none. */
-EPCTX_API uint32_t epctx_metadata_field(epctx_kind message);
-/* The pairs, for epctx_next_pair; `message` says what the view is. */
-EPCTX_API epctx_cursor epctx_view_metadata(epctx_view view, epctx_kind message);
-/* Quantization parameters: "SCALE_TENSOR" -> value name. For epctx_next_pair. */
-EPCTX_API epctx_cursor epctx_annotation_pairs(const epctx_annotation_view *annotation);
-/* The type of a value; kind EPCTX_TYPE_NONE when it has none. */
-EPCTX_API epctx_type_view epctx_value_type(const epctx_value_view *value);
-EPCTX_API epctx_type_view epctx_type_of(epctx_view view);
+/* epctx_node_of(view) ... reads a message that was found through epctx_view_fields, e.g. a subgraph
+ * of an attribute; epctx_next_node(cursor, &node) ... the next one of a cursor, false at the end. */
+#define EPCTX_VIEW_LIST(X)                                                                         \
+    X(graph, epctx_graph_view)                                                                     \
+    X(node, epctx_node_view)                                                                       \
+    X(attr, epctx_attr_view)                                                                       \
+    X(tensor, epctx_tensor_view)                                                                   \
+    X(sparse, epctx_sparse_view)                                                                   \
+    X(value, epctx_value_view)                                                                     \
+    X(type, epctx_type_view)                                                                       \
+    X(dim, epctx_dim)                                                                              \
+    X(function, epctx_function_view)                                                               \
+    X(training, epctx_training_view)                                                               \
+    X(annotation, epctx_annotation_view)                                                           \
+    X(opset, epctx_opset)                                                                          \
+    X(pair, epctx_pair)
+#define EPCTX__VIEW_DECLARE(name, type)                                                            \
+    EPCTX_API type epctx_##name##_of(epctx_view view);                                             \
+    EPCTX_API bool epctx_next_##name(epctx_cursor *cursor, type *out);
+EPCTX_VIEW_LIST(EPCTX__VIEW_DECLARE)
+#undef EPCTX__VIEW_DECLARE
 
+/* The fields of one number in a message: function, its parameter, message, field. For
+ * epctx_next_str: inputs and outputs of nodes and functions; for epctx_next_int: tensor_dims. */
+#define EPCTX_CURSOR_LIST(X)                                                                       \
+    X(model_opsets, const epctx_model *, epctx__shown(of), MODEL_OPSET_IMPORT)                     \
+    X(model_functions, const epctx_model *, epctx__shown(of), MODEL_FUNCTIONS)                     \
+    X(model_trainings, const epctx_model *, epctx__shown(of), MODEL_TRAINING_INFO)                 \
+    X(graph_nodes, epctx_graph_view, of.view, GRAPH_NODE)                                          \
+    X(graph_inputs, epctx_graph_view, of.view, GRAPH_INPUT)                                        \
+    X(graph_outputs, epctx_graph_view, of.view, GRAPH_OUTPUT)                                      \
+    X(graph_values, epctx_graph_view, of.view, GRAPH_VALUE_INFO)                                   \
+    X(graph_initializers, epctx_graph_view, of.view, GRAPH_INITIALIZER)                            \
+    X(graph_sparse, epctx_graph_view, of.view, GRAPH_SPARSE_INITIALIZER)                           \
+    X(graph_annotations, epctx_graph_view, of.view, GRAPH_QUANTIZATION_ANNOTATION)                 \
+    X(node_inputs, const epctx_node_view *, of->view, NODE_INPUT)                                  \
+    X(node_outputs, const epctx_node_view *, of->view, NODE_OUTPUT)                                \
+    X(node_attrs, const epctx_node_view *, of->view, NODE_ATTRIBUTE)                               \
+    X(tensor_dims, const epctx_tensor_view *, of->view, TENSOR_DIMS)                               \
+    X(value_dims, const epctx_value_view *, of->shape, SHAPE_DIM)                                  \
+    X(type_dims, const epctx_type_view *, of->shape, SHAPE_DIM)                                    \
+    X(function_opsets, const epctx_function_view *, of->view, FUNCTION_OPSET_IMPORT)               \
+    X(function_nodes, const epctx_function_view *, of->view, FUNCTION_NODE)                        \
+    X(function_inputs, const epctx_function_view *, of->view, FUNCTION_INPUT)                      \
+    X(function_outputs, const epctx_function_view *, of->view, FUNCTION_OUTPUT)                    \
+    X(annotation_pairs, const epctx_annotation_view *, of->view,                                   \
+      ANNOTATION_QUANT_PARAMETER_TENSOR_NAMES)
+#define EPCTX__CURSOR_DECLARE(name, type, message, field)                                          \
+    EPCTX_API epctx_cursor epctx_##name(type of);
+EPCTX_CURSOR_LIST(EPCTX__CURSOR_DECLARE)
+#undef EPCTX__CURSOR_DECLARE
+
+/* The last attribute of that name; false when there is none. */
+EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
+                                    epctx_attr_view *out);
+/* Value of a STRING attribute; empty when absent. */
+EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char *name);
 /* The version imported for `domain` ("" and "ai.onnx" are the same), 0 when it is not imported. */
 EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain);
 /* Value of a metadata_props key; false when absent. */
@@ -1133,8 +986,8 @@ EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epc
 /* What message a view of a model is: EPCTX_KIND_NODE ... EPCTX_KIND_NONE for strings and for what was
  * removed. */
 EPCTX_API epctx_kind epctx_view_kind(epctx_view view);
-/* Whether two payloads say the same as they are now, edits included: fields in the same order, equal
- * to the last byte. */
+/* Whether two payloads are equal with their edits: the same fields in the same order, to the last
+ * byte. */
 EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b);
 
 /* -- walk -- */
@@ -1155,12 +1008,11 @@ typedef struct epctx_walk_level {
  * of a model; messages of other kinds are passed over. Edits on the way are allowed: a message is
  * read as it was when the walk went into it. */
 typedef struct epctx_walk {
-    epctx_kind kind;  /* of the message just given: EPCTX_KIND_GRAPH, NODE, ATTR, TENSOR, SPARSE, */
-    epctx_view view;  /* FUNCTION or TRAINING */
-    epctx_kind around; /* what message it is in, */
-    uint32_t number;  /* and the number of its field there */
-    uint32_t level;   /* messages of the walk around it */
-    uint32_t depth;   /* bodies around it, with itself: 0 in the main graph, a function or training */
+    epctx_kind kind; /* of the message just given: EPCTX_KIND_GRAPH, NODE, ATTR, TENSOR, SPARSE, */
+    epctx_view view; /* FUNCTION or TRAINING */
+    epctx_kind around; /* what message it is in */
+    uint32_t level;    /* messages of the walk around it */
+    uint32_t depth; /* bodies around it, with itself: 0 in the main graph, a function or training */
     bool in_function;
     bool in_training;
     bool first, entering; /* private from here on */
@@ -1175,8 +1027,6 @@ EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model);
 EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind kind);
 /* The next message, each in front of what is in it; otherwise in file order. */
 EPCTX_API bool epctx_walk_step(epctx_walk *walk);
-/* Passes over what is in the message just given. */
-EPCTX_API void epctx_walk_skip(epctx_walk *walk);
 /* The next message of one kind. epctx_walk_epnode: the next node of op_type EPContext, whatever its
  * domain; epctx_node_is_epnode tells the real ones. */
 EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node);
@@ -1408,14 +1258,6 @@ typedef enum epctx_payload {
     EPCTX_PAYLOAD_EACH        /* every node has a context of its own */
 } epctx_payload;
 
-/* How the rules of a profile are known. */
-typedef enum epctx_confidence {
-    EPCTX_FROM_DOCUMENT = 0, /* the EP-context design and ORT's headers */
-    EPCTX_FROM_SOURCE,       /* read in the EP's source */
-    EPCTX_FROM_FILES,        /* read in the source, and genuine files agree */
-    EPCTX_FROM_RELATIVE      /* the EP is closed; a related open one was read */
-} epctx_confidence;
-
 /* Bits of epctx_profile.traits. */
 #define EPCTX_ANY_CASE          0x001u /* sources are compared without regard to case */
 #define EPCTX_NO_SOURCE         0x002u /* a node without `source` is taken */
@@ -1435,28 +1277,12 @@ typedef enum epctx_confidence {
 #define EPCTX_XML_PAIR          0x8000u /* a context *.xml is an OpenVINO IR, beside its .bin */
 #define EPCTX_STRIPPED_ENGINE   0x10000u /* *.stripped.engine has no weights, its name says so */
 
-struct epctx_profile;
 struct epctx_epnode;
-
-/* What a check function may ask and say; `node` counts from 0 to node_count - 1. */
-typedef struct epctx_profile_check {
-    const struct epctx_profile *profile;
-    const struct epctx_epnode *const *nodes;
-    size_t node_count;
-    void *state;
-    /* Value of any STRING or INT attribute of a node, as epctx_attr; false when absent. */
-    bool (*attr_fn)(void *state, size_t node, const char *name, struct epctx_attr *out);
-    /* Reports a finding of rule E044. `attribute` may be NULL. */
-    void (*say_fn)(void *state, size_t node, const char *attribute, const char *text);
-} epctx_profile_check;
 
 /* One EP. Make your own by filling one in; strings are borrowed for as long as it is used. */
 typedef struct epctx_profile {
     const char *name;        /* "qnn" */
-    const char *versions;    /* what was read or tested */
-    epctx_confidence confidence;
-    const char *sources[4];  /* accepted values of `source`, NULL behind the last; the first is what
-                                the EP writes */
+    const char *sources[4];  /* accepted values of `source`; the first is what the EP writes */
     uint32_t traits;         /* EPCTX_ANY_CASE ... */
     epctx_key key;
     epctx_payload payload;
@@ -1465,8 +1291,6 @@ typedef struct epctx_profile {
     const char *binary;      /* name of its binary; {stem}: context model without extension,
                                 {model}: without _ctx too, {file}: with extension, *: anything */
     const char *sidecars[4]; /* files beside the model that no attribute names; patterns as above */
-    int load_failure;        /* OrtErrorCode when a context cannot be loaded */
-    void (*check_fn)(const epctx_profile_check *check); /* may be NULL */
 } epctx_profile;
 
 /* The built-in profiles: qnn, qnn_plugin, openvino, tensorrt, nv_tensorrt_rtx, migraphx, vitisai,
@@ -1504,8 +1328,6 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
  * >>path: names from a model become paths, names of outputs are made
  * ============================================================================================== */
 
-/* '/' or '\\', on every system. */
-EPCTX_API bool epctx_path_is_separator(char c);
 /* `folder` and `name` with a separator in between, unless there is one; without a folder the name.
  * EPCTX_ERR_LIMIT when there is no room. */
 EPCTX_API epctx_status epctx_path_join(epctx_str folder, epctx_str name, char *out, size_t capacity,
@@ -1516,30 +1338,18 @@ EPCTX_API bool epctx_path_has_dots(epctx_str name);
  * disk: not empty, no NUL, not absolute (POSIX root, drive letter, UNC, backslash root), no ".."
  * component, no ORT in-memory tag. "a..b.bin" and subfolders are fine. EPCTX_ERR_PATH. */
 EPCTX_API epctx_status epctx_path_check(epctx_str name, epctx_error *error);
-/* Folder of a path including the last separator; "" for a bare name. Borrowed from `path`. */
+/* Folder of a path including the last separator, "" for a bare name; the name after it. Borrowed. */
 EPCTX_API epctx_str epctx_path_folder(epctx_str path);
-/* File name after the last separator. Borrowed. */
 EPCTX_API epctx_str epctx_path_file(epctx_str path);
 /* The folder against which names in a model are resolved: of `context_file_path` (session option
  * ep.context_file_path) when set, else of `model_path`. EPCTX_ERR_PATH when both are empty: a model
  * from memory needs ep.context_file_path (EP-context design, inference workflow). */
 EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_file_path,
                                        epctx_str *folder, epctx_error *error);
-/* Canonical path of a file that need not exist, in a folder that does. */
-EPCTX_API epctx_status epctx_path_real(const epctx_io *io, const char *path, char *out,
-                                       size_t capacity, epctx_error *error);
-/* The canonical folder, with a separator at its end, of the file at `path`: through a link that of
- * the file it leads to. The names that a model stores are relative to it. */
-EPCTX_API epctx_status epctx_path_real_folder(const epctx_io *io, const char *path, char *out,
-                                              size_t capacity, epctx_error *error);
 /* The name of `path` relative to `folder`, both canonical; borrowed from `path`. EPCTX_ERR_PATH when
  * it is not inside. */
 EPCTX_API epctx_status epctx_path_relative(epctx_str folder, epctx_str path, epctx_str *name,
                                            epctx_error *error);
-/* `folder` + `name` as the canonical path of an existing regular, non-empty file inside `folder`,
- * links resolved (a link out of the folder is EPCTX_ERR_PATH). `out` gets a terminated path. */
-EPCTX_API epctx_status epctx_path_resolve(const epctx_io *io, epctx_str folder, epctx_str name,
-                                          char *out, size_t capacity, epctx_error *error);
 /* A snapshot of the Hugging Face cache keeps its files as links into blobs/ beside snapshots/: such
  * links may leave the model's folder, for that folder only (as ORT allows, PR 28725). */
 #define EPCTX_PATH_HUGGING_FACE 1u
@@ -1550,15 +1360,16 @@ EPCTX_API epctx_status epctx_path_resolve(const epctx_io *io, epctx_str folder, 
 /* A name with ".." is fine when it leads back into the folder, as ORT reads the locations of external
  * data. */
 #define EPCTX_PATH_DETOURS 4u
-/* As epctx_path_resolve, with flags. */
+/* `folder` + `name` as the canonical path of an existing regular, non-empty file inside `folder`,
+ * links resolved (a link out of the folder is EPCTX_ERR_PATH). `out` gets a terminated path. */
 EPCTX_API epctx_status epctx_path_find(const epctx_io *io, epctx_str folder, epctx_str name,
                                        uint32_t flags, char *out, size_t capacity,
                                        epctx_error *error);
-/* Resolves and maps in one step, so that nobody can put another file or a link in between: what is
- * mapped lies inside the folder. `path` (may be NULL) gets the canonical path. */
+/* Finds and maps in one step, so that nobody can put another file or a link in between. `path` (may
+ * be NULL, else EPCTX_PATH_MAX bytes) gets the canonical path. */
 EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
                                       uint32_t flags, epctx_mapping *out, char *path,
-                                      size_t capacity, epctx_error *error);
+                                      epctx_error *error);
 /* "dir/model.onnx" -> "dir/model_ctx.onnx" (ep.context_file_path's default). */
 EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out, size_t capacity,
                                                 epctx_error *error);
@@ -1577,19 +1388,15 @@ EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char
  * or device (PATH), and `overwrite` allows it (EXISTS). */
 EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
                                           epctx_overwrite overwrite, epctx_error *error);
-/* The same for a name that nobody chose, below a canonical folder: no part of it may be a link
- * (PATH). `path` (may be NULL, else EPCTX_PATH_MAX bytes) gets the whole path. */
-EPCTX_API epctx_status epctx_path_check_new(const epctx_io *io, epctx_str folder, epctx_str name,
-                                            epctx_overwrite overwrite, char *path,
-                                            epctx_error *error);
 
 typedef struct epctx_write_opts {
     epctx_overwrite overwrite;
     bool allow_huge; /* a model of more than EPCTX_MODEL_MAX bytes is EPCTX_ERR_LIMIT otherwise */
+    bool derived;    /* nobody chose the path: the file must be no link */
+    bool dry_run;    /* epctx_write_group: judges as far as possible beforehand, changes nothing */
     char *backup;    /* gets the backup's path, "" when there is none; may be NULL */
     size_t backup_capacity;
-    const epctx_file_lock *lock; /* the caller has the lock of the file; NULL: taken meanwhile */
-    bool derived;                /* nobody chose the path: the file must be no link */
+    const epctx_file_lock *lock;      /* the caller has the file's lock; NULL: taken meanwhile */
     const epctx_allocator *allocator; /* of epctx_write_bytes; default malloc */
 } epctx_write_opts;
 
@@ -1611,28 +1418,25 @@ typedef struct epctx_output_file {
     bool is_model; /* an ONNX model: comes into place after all other files */
 } epctx_output_file;
 
-/* Files that come into place together or not at all (>>manual, WRITING). Models and files are put
- * into a commit, which judges them and writes nothing; closing it instead of running it is a dry
- * run. What is put is borrowed until the commit is filled or run, models until it is closed. */
+/* Files that come into place together or not at all (>>manual, WRITING). What is put into a commit
+ * is judged and borrowed until the commit is filled or run, models until it is closed; closing
+ * instead of running is a dry run. */
 typedef struct epctx_commit {
     /* These may be set after epctx_commit_begin. */
     const struct epctx_hooks *hooks;
     const epctx_file_lock *lock; /* the caller has it */
     bool keep;                   /* a file that is there with the same bytes stays */
     /* The rest is the library's. */
-    bool linked; /* for reading: epctx_commit_rename copied nothing */
+    bool stuck; /* for reading: something could not be put back */
     const epctx_io *io;
     epctx_arena *arena;
     epctx_error *error;
     const char *folder; /* canonical, with a separator at its end */
-    struct epctx__commit_file *files, *last;
+    struct epctx__commit_file *files;
     struct epctx__output *placed; /* the last one */
-    epctx_io_file *locks;
-    size_t lock_count;
-    bool stuck; /* something could not be put back */
 } epctx_commit;
 
-/* `io` NULL: the files'. `arena` gives some 25 KB for each file that is written. */
+/* `io` NULL: the files'. `arena` gives some 30 KB for each file that is written. */
 EPCTX_API epctx_status epctx_commit_begin(epctx_commit *commit, const epctx_io *io,
                                           epctx_arena *arena, epctx_error *error);
 /* The folder that epctx_output_file.name is relative to. A model that is put sets it to its own. */
@@ -1647,10 +1451,8 @@ EPCTX_API epctx_status epctx_commit_put_model(epctx_commit *commit, epctx_model 
 #endif
 EPCTX_API epctx_status epctx_commit_put_file(epctx_commit *commit, epctx_output_file *file,
                                              epctx_overwrite overwrite, epctx_error *error);
-/* The file `from` gets the name `to`, both in the folder of the commit: first there is `to`, as a
- * second name or a copy (the same bytes may be there already, others are EPCTX_ERR_EXISTS), then the
- * models come, and `from` goes last. */
-EPCTX_API epctx_status epctx_commit_rename(epctx_commit *commit, const char *from, const char *to,
+/* The file `name` in the commit's folder goes, after all others are in place. */
+EPCTX_API epctx_status epctx_commit_remove(epctx_commit *commit, const char *name,
                                            epctx_error *error);
 /* Writes what was put so far to temporary files, so that its bytes are not needed any more. On
  * failure all that is not written yet leaves the commit. */
@@ -1882,6 +1684,9 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
  * of epctx_path_map. `context_file_path` as in epctx_check_opts; may be NULL. */
 EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
                                                 const char *context_file_path, epctx_error *error);
+/* Whether the context of an EPContext node holds the graph of this node alone. Only the stamp of
+ * this very binary tells: that no other node of the model uses it proves nothing. */
+EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx_epnode *node);
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -2000,116 +1805,100 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
 
 /* -- edits --
  *
- * They take views at any depth, of any message of the model, and are visible at once in every view
- * that is made afterwards. What was read before stays readable, and a view from before still leads
- * an edit to its field while that exists. When an edit fails, the model is as before.
+ * They take views at any depth, of any message of the model, and every view that is made afterwards
+ * shows them. What was read before stays readable, and an older view still leads an edit to its
+ * field while that exists. An edit that fails leaves the model as it was.
  *
  * Names and other text are copied into the model's arena. Payloads are borrowed and must stay valid
- * until the model is closed: the values of STRING and STRINGS attributes, the data of tensors,
- * epctx_message_set_data, and everything that is copied from a view.
+ * until the model is closed: values of STRING and STRINGS attributes, data of tensors,
+ * epctx_message_set_data, and what is copied from a view.
  *
  * `after` says where a new field goes: behind that field; an empty view: behind the last of its
  * kind; the view of the message it goes into: in front of the first of its kind. Whoever adds many
- * saves a search when `after` is what was placed before. `placed` (may be NULL) gets the view of
- * the new field.
- * Errors: ARG for a view that is not of this model or that was removed, and for the wrong kind of
- * message; GRAPH when the model has singular messages twice, which can be read but not edited;
- * LIMIT when messages would be nested too deep; NOMEM. */
+ * saves a search when `after` is what was placed before. `placed` (may be NULL) gets its view.
+ * Errors: ARG for a view that is not of this model or was removed, and for the wrong kind of
+ * message; GRAPH when singular messages occur twice, which can only be read; LIMIT when messages
+ * would be nested too deep; NOMEM. */
 
-/* An empty model: an empty graph and the IR version. */
+/* A model with an empty graph and the IR version. */
 EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
                                        const epctx_open_opts *opts, epctx_error *error);
 
-/* Number to hand to epctx_model_undo; undo takes back every edit made since, to the byte. */
+/* Undo takes back every edit since the mark, to the byte. */
 EPCTX_API size_t epctx_model_mark(const epctx_model *model);
 EPCTX_API void epctx_model_undo(epctx_model *model, size_t mark);
 
-/* What was edited since a view was made shows in it again; `parent` (may be NULL) gets the message
- * around it, an empty view around the ModelProto. */
+/* Makes an older view show the edits since; `parent` (may be NULL) gets the message around it, an
+ * empty view around the ModelProto. */
 EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, epctx_view *parent,
                                           epctx_error *error);
 /* Removes the field that holds `view`. */
 EPCTX_API epctx_status epctx_view_remove(epctx_model *model, epctx_view view, epctx_error *error);
-/* Moves a field to another place in its message: nodes, graph inputs and outputs ... */
+/* Moves a field to another place in its message. */
 EPCTX_API epctx_status epctx_view_move(epctx_model *model, epctx_view view, epctx_view after,
                                        epctx_view *placed, epctx_error *error);
-/* Adds the payload of `other` to `parent` as field `number`. `other` may be a view of this or of
- * another model, which must stay open as long as this one; it is copied as it is now. In a TypeProto
- * it takes the place of a type of another kind. */
+/* Adds the payload of `other` as it is now, a view of this or of another model (which must stay open
+ * as long as this one) or of borrowed bytes ({NULL, data, size}), as field `number`; none: an empty
+ * message. In a TypeProto it takes the place of a type of another kind. */
 EPCTX_API epctx_status epctx_message_put_copy(epctx_model *model, epctx_view parent,
                                               uint32_t number, epctx_view other, epctx_view after,
                                               epctx_view *placed, epctx_error *error);
 
-/* Adds an empty message to `parent` as field `number`. */
-EPCTX_API epctx_status epctx_message_put(epctx_model *model, epctx_view parent, uint32_t number,
-                                         epctx_view after, epctx_view *placed, epctx_error *error);
-
-/* Sets a string, bytes or integer field of a message by its number in onnx.proto. However often it
- * stands there, one is left, in the place of the last; one that says the same stays as it is. Other
- * members of a oneof go. What has the number and another wire type is an unknown field and stays. An
- * over-long length keeps its width when the new one fits. */
+/* Sets a string, bytes or integer field by its number in onnx.proto. Of several one is left, in the
+ * place of the last; one with this value keeps its bytes. Other members of a oneof go, a field with
+ * another wire type is an unknown one and stays. An over-long length keeps its width where it can. */
 EPCTX_API epctx_status epctx_message_set_str(epctx_model *model, epctx_view message,
                                              uint32_t number, epctx_str text, epctx_error *error);
 EPCTX_API epctx_status epctx_message_set_int(epctx_model *model, epctx_view message,
                                              uint32_t number, int64_t value, epctx_error *error);
-/* epctx_message_set_str that borrows. */
+/* Borrows. */
 EPCTX_API epctx_status epctx_message_set_data(epctx_model *model, epctx_view message,
                                               uint32_t number, epctx_span data, epctx_error *error);
 /* Removes every field of that number, whatever its wire type. */
 EPCTX_API epctx_status epctx_message_remove_field(epctx_model *model, epctx_view message,
                                                   uint32_t number, epctx_error *error);
-/* Adds one string to a repeated field, e.g. an input to a node. */
-EPCTX_API epctx_status epctx_message_put_str(epctx_model *model, epctx_view message,
-                                             uint32_t number, epctx_str text, epctx_error *error);
-/* Replaces one string, given by the body of its field, e.g. one input of a node. */
+/* Replaces one string, given by the body of its field. */
 EPCTX_API epctx_status epctx_view_set_str(epctx_model *model, epctx_view field, epctx_str text,
                                           epctx_error *error);
 
-/* Sets an attribute of a node. One that is there keeps its place, its doc string and its unknown
- * fields; its type may change. All types that a record holds: numbers, strings and lists of them,
- * a tensor with its data (not of strings), a graph. Others are ERR_UNSUPPORTED: copy them. */
+/* Sets an attribute of a node. An existing one keeps its place, its doc string and its unknown
+ * fields; its type may change. Takes what a record holds: numbers, strings and lists of them, a
+ * tensor with its data (not of strings), a graph; ERR_UNSUPPORTED for others: copy them. */
 EPCTX_API epctx_status epctx_node_set_attr(epctx_model *model, epctx_view node,
                                            const epctx_attr *attr, epctx_error *error);
 /* The same from an attribute of any node of any model. */
 EPCTX_API epctx_status epctx_node_copy_attr(epctx_model *model, epctx_view node, epctx_view attr,
                                             epctx_error *error);
-/* epctx_node_set_attr of one number or string; the string is borrowed. */
+/* The same for one number or (borrowed) string. */
 EPCTX_API epctx_status epctx_node_set_int(epctx_model *model, epctx_view node, const char *name,
                                           int64_t value, epctx_error *error);
 EPCTX_API epctx_status epctx_node_set_str(epctx_model *model, epctx_view node, const char *name,
                                           epctx_str value, epctx_error *error);
-/* Removes an attribute; no error when there is none. */
+/* No error when there is none. */
 EPCTX_API epctx_status epctx_node_remove_attr(epctx_model *model, epctx_view node, epctx_str name,
                                               epctx_error *error);
 
-/* Adds a node to a graph or function; an empty view is the main graph, here and below. Attributes
- * as in epctx_node_set_attr. */
+/* Adds a node to a graph or function; an empty view is the main graph, here and below. */
 EPCTX_API epctx_status epctx_graph_put_node(epctx_model *model, epctx_view graph,
                                             const epctx_node *node, epctx_view after,
                                             epctx_view *placed, epctx_error *error);
-/* Adds a graph input, graph output, value_info, initializer (raw data). elem_type 0: no type. */
-EPCTX_API epctx_status epctx_graph_put_input(epctx_model *model, epctx_view graph,
+/* Adds a value as EPCTX_FIELD_GRAPH_INPUT, _OUTPUT or _VALUE_INFO. elem_type 0: no type. */
+EPCTX_API epctx_status epctx_graph_put_value(epctx_model *model, epctx_view graph, uint32_t number,
                                              const epctx_value *value, epctx_view after,
                                              epctx_view *placed, epctx_error *error);
-EPCTX_API epctx_status epctx_graph_put_output(epctx_model *model, epctx_view graph,
-                                              const epctx_value *value, epctx_view after,
-                                              epctx_view *placed, epctx_error *error);
-EPCTX_API epctx_status epctx_graph_put_value(epctx_model *model, epctx_view graph,
-                                             const epctx_value *value, epctx_view after,
-                                             epctx_view *placed, epctx_error *error);
+/* Adds an initializer with raw data. */
 EPCTX_API epctx_status epctx_graph_put_initializer(epctx_model *model, epctx_view graph,
                                                    const epctx_tensor *tensor, epctx_view after,
                                                    epctx_view *placed, epctx_error *error);
 
-/* Gives a tensor, wherever it is, raw data (borrowed) or a reference to bytes in a file (the location
- * is copied) instead of the data that it has. */
+/* Gives a tensor raw data (borrowed) or a reference to bytes in a file instead of its data. */
 EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tensor, epctx_span data,
                                             epctx_error *error);
 EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view tensor,
                                                  epctx_str location, uint64_t offset,
                                                  uint64_t length, epctx_error *error);
 
-/* Adds an opset import, or does nothing when the domain is already imported. */
+/* Adds an opset import; does nothing when the domain is already imported. */
 EPCTX_API epctx_status epctx_model_put_opset(epctx_model *model, epctx_str domain, int64_t version,
                                              epctx_error *error);
 /* Adds an opset import, or changes the version of the one that is there. */
@@ -2117,9 +1906,8 @@ EPCTX_API epctx_status epctx_model_set_opset(epctx_model *model, epctx_str domai
                                              epctx_error *error);
 EPCTX_API epctx_status epctx_model_remove_opset(epctx_model *model, epctx_str domain,
                                                 epctx_error *error);
-/* Sets or removes an entry of a list of key/value pairs: metadata of any message (`number` is its
- * epctx_metadata_field), EPCTX_FIELD_TENSOR_EXTERNAL_DATA. An entry with that key keeps its
- * place. */
+/* Sets (in its place) or removes an entry of a list of key/value pairs: metadata of any message
+ * (EPCTX_FIELD_NODE_METADATA_PROPS ...), EPCTX_FIELD_TENSOR_EXTERNAL_DATA. */
 EPCTX_API epctx_status epctx_message_set_pair(epctx_model *model, epctx_view message,
                                               uint32_t number, epctx_str key, epctx_str value,
                                               epctx_error *error);
@@ -2132,54 +1920,27 @@ EPCTX_API epctx_status epctx_model_set_metadata(epctx_model *model, epctx_str ke
 EPCTX_API epctx_status epctx_model_remove_metadata(epctx_model *model, epctx_str key,
                                                    epctx_error *error);
 
-/* How values and nodes get other names. NULL stands for all defaults. */
-typedef struct epctx_name_opts {
-    const epctx_profile *profile; /* default: of each node's source */
-    bool one_graph; /* every binary holds the graph of one node: the caller knows */
-    bool any_io;    /* values at EPContext nodes may change in spite of EPCTX_IO_NAMES */
-    bool all_nodes; /* epctx_model_prefix: not the EPContext nodes alone */
-} epctx_name_opts;
-
-/* Renames a node. The name of an EPContext node may be the key into its binary (epctx_profile.key):
- * EPCTX_ERR_UNSUPPORTED, unless the binary holds the graph of this node alone. That no other node of
- * the model uses it is no proof; the build stamp of this very binary (>>gen) is, or opts->one_graph
- * says so. EPCTX_ERR_EXISTS when another node has the name. */
-EPCTX_API epctx_status epctx_node_rename(epctx_model *model, epctx_view node, epctx_str name,
-                                         const epctx_name_opts *opts, epctx_error *error);
-/* Puts a prefix in front of the names of EPContext nodes, or of all nodes (functions, subgraphs and
- * training graphs included) that have a name. Refused as above; then no name changes.
- * partition_name stays: where it is a key, it is one into the binary. `count` (may be NULL) gets
- * the number of nodes. */
-EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
-                                          const epctx_name_opts *opts, size_t *count,
-                                          epctx_error *error);
-
-/* A file that a model names, and the name that it gets there. */
+/* A file that a model names, and its new name there. */
 typedef struct epctx_file_rename {
     epctx_file_use use; /* EPCTX_USE_INITIALIZERS; anything else: a context binary */
     epctx_str from, to;
 } epctx_file_rename;
 
-/* Replaces the names of files wherever the model has them: locations of tensors, ep_cache_context and
- * ep_dlc_context of EPContext nodes. Names may be swapped; those that do not occur are passed over.
- * `to` is borrowed until the model is closed. */
+/* Replaces names of files: locations of tensors, ep_cache_context and ep_dlc_context of EPContext
+ * nodes. Names may be swapped, and need not occur. `to` is borrowed until the model is closed. */
 EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
                                                 const epctx_file_rename *renames, size_t count,
                                                 epctx_error *error);
 
-/* False while singular messages stand twice: then the model can be read, not edited. */
+/* False while singular messages occur twice. */
 EPCTX_API bool epctx_model_is_editable(const epctx_model *model);
-/* Makes what is read what is written: of singular fields that stand twice one stays, messages become
- * one, of others the last. `doubled_fn` (may be NULL) hears of each, with the name of the node that
- * it is in; what it returns ends the work, and then nothing has changed. */
+/* Of singular fields that occur twice one is left: messages become one, of others the last stays.
+ * `doubled_fn` (may be NULL) hears of each, with the name of its node; its failure ends the work, and
+ * then nothing has changed. */
 typedef epctx_status (*epctx_doubled_fn)(void *user, const epctx_field_info *field, epctx_str node,
                                          epctx_error *error);
 EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
                                                  void *user, epctx_error *error);
-
-/* Expands every message of the model, so that writing re-emits each one from its parts. The bytes
- * stay the same; tests use it. */
-EPCTX_API epctx_status epctx_model_rebuild(epctx_model *model, epctx_error *error);
 
 /* Exact size of the model as it would be written. */
 EPCTX_API uint64_t epctx_model_size(epctx_model *model);
@@ -2217,9 +1978,8 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
 EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path, epctx_str name,
                                             const epctx_span *parts, size_t part_count,
                                             epctx_output_file *out, epctx_error *error);
-/* Whether a model that is written to `path` may name a new file `name`: a valid name in a model, no
- * folder, not the model itself, and one that the EP of `profile` (may be NULL) accepts.
- * EPCTX_ERR_PATH. */
+/* EPCTX_ERR_PATH unless a model that is written to `path` may name a new file `name`: a valid name in
+ * a model, no folder, not the model itself, and one that the EP of `profile` (may be NULL) takes. */
 EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
                                                const epctx_profile *profile, epctx_error *error);
 
@@ -2234,9 +1994,6 @@ typedef enum epctx_change_kind {
     EPCTX_CHANGE_SKIPPED,      /* left as it is; `reason` says why */
     EPCTX_CHANGE_COUNT
 } epctx_change_kind;
-
-/* "embedded", "extracted" ... */
-EPCTX_API const char *epctx_change_name(epctx_change_kind kind);
 
 typedef struct epctx_change {
     epctx_change_kind kind;
@@ -2300,11 +2057,6 @@ EPCTX_API epctx_status epctx_model_extract(epctx_model *model, const epctx_conve
  * one with the same bytes is kept in any case, one that the opened model itself uses is
  * EPCTX_ERR_PATH. A failure puts back what was there. A file of one part is one call of write_fn. */
 EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
-                                         const epctx_write_opts *opts, epctx_output_file *files,
-                                         size_t count, epctx_overwrite overwrite,
-                                         epctx_error *error);
-/* Whether epctx_write_group could write, as far as can be known beforehand. Changes nothing. */
-EPCTX_API epctx_status epctx_check_group(epctx_model *model, const char *path,
                                          const epctx_write_opts *opts, epctx_output_file *files,
                                          size_t count, epctx_overwrite overwrite,
                                          epctx_error *error);
@@ -2421,9 +2173,8 @@ typedef enum epctx_log {
     EPCTX_LOG_WARNING
 } epctx_log;
 
-/* What long work tells and asks. Every member may be NULL. Hooks are called on the thread that does
- * the work, must return, and must not use the objects that are being worked on, but for a workspace
- * (>>share). */
+/* What long work tells and asks; each member may be NULL. Called on the thread that does the work.
+ * A hook must return and must not use the objects that are worked on, except a workspace. */
 typedef struct epctx_hooks {
     void *user;
     /* `done` of `total` steps of `work` ("compile", "write") are done. */
@@ -2431,8 +2182,8 @@ typedef struct epctx_hooks {
     /* true: stop. The call ends with EPCTX_ERR_CANCELLED and leaves everything as it was. */
     bool (*cancel_fn)(void *user);
     void (*log_fn)(void *user, epctx_log level, const char *text);
-    /* epctx_generate, before anything is compiled: `node` stays on the CPU, and why: in the words of
-     * explain_fn, which is asked for the first 200 nodes only: it may judge the whole graph. */
+    /* epctx_generate, before anything is compiled: `node` stays on the CPU, and why, from
+     * explain_fn, which may judge the whole graph and is asked for the first 200 nodes only. */
     void (*refused_fn)(void *user, const epctx_node *node, const epctx_error *why);
 } epctx_hooks;
 
@@ -2455,8 +2206,7 @@ typedef struct epctx_graph_info {
     size_t scratch_size; /* bytes that run_fn needs, aligned to 64 */
 } epctx_graph_info;
 
-/* Which initializers a context binary can do without. ORT's OrtWeightlessSupport, the same numbers.
- */
+/* Which initializers a context binary can do without: numbers of ORT's OrtWeightlessSupport. */
 typedef enum epctx_weightless_support {
     EPCTX_WEIGHTLESS_NONE = 0,
     EPCTX_WEIGHTLESS_EXTERNAL_ONLY = 1, /* those that the source model keeps in external data */
@@ -2466,12 +2216,11 @@ typedef enum epctx_weightless_support {
 /* How a context is to be built. */
 typedef struct epctx_build_opts {
     const epctx_hooks *hooks; /* may be NULL; valid until finish_fn or discard_fn returns */
-    bool prepare_only; /* nothing of it will run in this process: what only running needs may be
-                          left out (session.compile_only) */
-    /* Not NONE (only asked of a backend that says it can): the binary shall not hold the bytes of
-     * the graph's initializers, ALL of them or those with a `location`; weights_fn gets them.
-     * Numbers of a few bytes that were computed from them, and initializers that are smaller than
-     * a reference to them, may stay. */
+    bool prepare_only; /* nothing of it will run in this process (session.compile_only): what only
+                          running needs may be left out */
+    /* Not NONE, asked only of a backend that can: the binary must not hold the bytes of the graph's
+     * initializers (ALL, or those with a `location`); weights_fn gets them. Numbers computed from
+     * them and initializers smaller than a reference may stay. */
     epctx_weightless_support weightless;
 } epctx_build_opts;
 
@@ -2479,25 +2228,22 @@ typedef struct epctx_build_opts {
  *
  * Order       capability, (explain), begin, (setup), compile and (types, max_size) once per
  *             partition, then finish or discard; load, find, info, run in any number, unload.
- *             A context that several sessions share gets the partitions of all of them between one
- *             begin and one finish; of a graph that it has already, types and max_size are asked
- *             again and compile is not called. Of a weightless context each graph gets its weights
- *             between find and run, and loses them before unload.
- * Ownership   `build` belongs to whoever called begin_fn until finish_fn or discard_fn is called,
- *             which release it, finish_fn also when it fails. A failed begin_fn or load_fn leaves
- *             nothing behind. Graph handles belong to their context and end with it. Arguments are
- *             borrowed during the call; `binary` of load_fn until unload_fn, `weights` of
- *             weights_fn until it is called without.
+ *             A context that sessions share gets the partitions of all between one begin and one
+ *             finish; for a graph that it has already, types and max_size are called again, compile
+ *             is not. A graph of a weightless context gets its weights between find and run and
+ *             loses them before unload.
+ * Ownership   `build` belongs to whoever called begin_fn; finish_fn (also when it fails) and
+ *             discard_fn release it. A failed begin_fn or load_fn leaves nothing behind. Graph
+ *             handles end with their context. Arguments are borrowed during the call; `binary` of
+ *             load_fn until unload_fn, `weights` of weights_fn until it is called without.
  * Failure     A failed compile_fn leaves `build` as it was: other partitions may follow. A status
- *             goes to the caller as it is, with the message set by epctx_fail; what goes wrong in
- *             load_fn, find_fn, info_fn, weights_fn and check_fn becomes ORT's INVALID_GRAPH when
- *             a model is loaded (NOMEM, ARG and CANCELLED stay).
- * Threads     run_fn may be called from several threads at once, also on one graph, each call with
- *             its own scratch. Calls for one `build` or one context come one at a time, those for
- *             different ones possibly at once; find, info and weights of one context never while
- *             it is being unloaded, but while graphs of it run. weights_fn comes one at a time for
- *             a graph, but sessions that share a context may call it for its other graphs, and
- *             find and info, at once. capability, explain and check: from any thread, at once.
+ *             reaches the caller with the message of epctx_fail; failures of load_fn, find_fn,
+ *             info_fn, weights_fn and check_fn while loading become ORT's INVALID_GRAPH (NOMEM,
+ *             ARG and CANCELLED stay).
+ * Threads     run_fn: several at once, also on one graph, each with its own scratch. Calls for one
+ *             `build` or context come one at a time, for different ones at once; but graphs may run
+ *             meanwhile (not while they get weights), and weights_fn, one at a time for a graph,
+ *             may meet find, info and weights_fn for others. capability, explain, check: any time.
  * Nothing may throw or longjmp through this library. */
 typedef struct epctx_backend {
     uint32_t version; /* EPCTX_BACKEND_VERSION */
@@ -2514,62 +2260,58 @@ typedef struct epctx_backend {
     /* Adds `graph` under `name`; `hash` comes back at find_fn. Copies what it keeps. */
     epctx_status (*compile_fn)(void *self, void *build, const epctx_graph *graph, epctx_str name,
                                uint64_t hash, epctx_error *error);
-    /* May be NULL. After compile_fn of that graph: the types of its outputs, in order, as far as
-     * the compiler inferred them; they become value_info. Valid until finish. */
+    /* May be NULL. After compile_fn: the types of the graph's outputs, in order, as far as the
+     * compiler inferred them; they become value_info. Valid until finish. */
     epctx_status (*types_fn)(void *self, void *build, epctx_str name, const epctx_value **outputs,
                              size_t *count, epctx_error *error);
-    /* Appends the context binary to `out` and releases `build`, also on failure. */
+    /* Appends the context binary to `out`. */
     epctx_status (*finish_fn)(void *self, void *build, epctx_buffer *out, epctx_error *error);
     void (*discard_fn)(void *self, void *build);
-    /* `binary` stays valid and, without EPCTX_PATH_IN_PLACE, unchanged until unload_fn; it is
-     * hostile. */
+    /* `binary` is hostile; without EPCTX_PATH_IN_PLACE nobody changes it before unload_fn. */
     epctx_status (*load_fn)(void *self, epctx_span binary, void **context, epctx_error *error);
     void (*unload_fn)(void *self, void *context);
-    /* The graph called `name`; EPCTX_ERR_CONTEXT when there is none. An empty name: the only graph.
-     * `hash` 0: not checked, else a graph of another generation is EPCTX_ERR_VERSION. The same
-     * graph gives the same handle every time. */
+    /* The graph called `name`, the same handle every time; EPCTX_ERR_CONTEXT when there is none. An
+     * empty name: the only graph. `hash` not 0: EPCTX_ERR_VERSION for another generation. */
     epctx_status (*find_fn)(void *self, void *context, epctx_str name, uint64_t hash, void **graph,
                             epctx_error *error);
     epctx_status (*info_fn)(void *self, void *graph, epctx_graph_info *info, epctx_error *error);
     epctx_status (*run_fn)(void *self, void *graph, const epctx_span *inputs,
                            const epctx_memory *outputs, void *scratch, size_t scratch_size,
                            epctx_error *error);
-    /* May be NULL. Why capability_fn does not take node `index` of `graph`:
-     * EPCTX_ERR_UNSUPPORTED and the reason. For messages to the user. */
+    /* May be NULL. Why capability_fn does not take node `index`, for messages:
+     * EPCTX_ERR_UNSUPPORTED and the reason. */
     epctx_status (*explain_fn)(void *self, const epctx_graph *graph, size_t index,
                                epctx_error *error);
-    /* May be NULL. Before the context of an EPContext node is opened: EPCTX_ERR_VERSION when its
-     * driver, SDK version or hardware architecture cannot run here. */
+    /* May be NULL. Before the context of a node is opened: EPCTX_ERR_VERSION when its driver, SDK
+     * version or hardware architecture cannot run here. */
     epctx_status (*check_fn)(void *self, const epctx_epnode *node, epctx_error *error);
     /* May be NULL. Right after begin_fn. On failure discard_fn follows. */
     epctx_status (*setup_fn)(void *self, void *build, const epctx_build_opts *opts,
                              epctx_error *error);
-    /* May be NULL: then nodes have no max_size. After compile_fn of that graph: the bytes it wants
-     * for the EPContext attribute max_size (size of spill buffers), at least 0, or the caller gets
-     * EPCTX_ERR_BACKEND. The largest of all graphs of a context goes into each of their nodes. */
+    /* May be NULL: nodes have no max_size. After compile_fn: the bytes, at least 0, that the graph
+     * wants for EPContext attribute max_size (spill buffers). The largest of a context goes into
+     * all its nodes. */
     epctx_status (*max_size_fn)(void *self, void *build, epctx_str name, int64_t *bytes,
                                 epctx_error *error);
     /* What setup_fn may be asked for (ORT's GetWeightlessSupport). Not NONE: setup_fn and
      * weights_fn are there. */
     epctx_weightless_support weightless;
-    /* NULL without weightless support. The weights of one graph of a weightless context, every one
-     * that its EPContext node names, in that order: `data` is what was compiled, verified by hash,
-     * but mapped: it is copied by whom a later change of the file could hurt. After info_fn, before
-     * the graph runs, and never while it runs. Two nodes of one graph: again, in place of the
-     * former weights. With `weights` NULL and `count` 0 (`error` may be NULL) they go, which cannot
-     * fail. A failure leaves the graph without weights. */
+    /* NULL without weightless support. The weights that the EPContext node of a graph names, in its
+     * order, after info_fn and never while the graph runs: `data` was verified by hash, but is
+     * mapped, so whoever a later change of the file could hurt copies it. For another node of the
+     * graph: again, instead of the former weights. `weights` NULL and `count` 0 (`error` may be
+     * NULL): they go, which cannot fail. A failure leaves the graph without weights. */
     epctx_status (*weights_fn)(void *self, void *graph, const epctx_tensor *weights, size_t count,
                                epctx_error *error);
-    /* May be NULL. Before capability_fn: types of fixed shape that `graph` does not tell and that
-     * follow from what it tells, behind nodes of others too; they are the graph's from then on. In
-     * `arena`, but for the names. */
+    /* May be NULL. Before capability_fn: types of fixed shape that `graph` lacks and that follow
+     * from it, also behind nodes of others; they become the graph's. In `arena`, but for names. */
     epctx_status (*infer_fn)(void *self, const epctx_graph *graph, epctx_arena *arena,
                              epctx_value **values, size_t *count, epctx_error *error);
 } epctx_backend;
 
 /* What ORT keeps in model metadata as ep_compatibility_info.<source> and hands back before a
  * compiled model is loaded: "epctx=1;source=<source>;sdk=<version>;arch=<architecture>".
- * EPCTX_ERR_LIMIT when `out` is too small: cut off it would name another version. */
+ * EPCTX_ERR_LIMIT when `out` is too small. */
 EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend, char *out,
                                                    size_t capacity, epctx_error *error);
 
@@ -2581,26 +2323,11 @@ typedef enum epctx_compat {
     EPCTX_COMPAT_UNSUPPORTED = 3
 } epctx_compat;
 
-/* "EP_SUPPORTED_OPTIMAL" ... as in onnxruntime_c_api.h. */
-EPCTX_API const char *epctx_compat_name(epctx_compat compat);
-
 /* metadata_props key "ep_compatibility_info.<EP>" starts with this. */
 #define EPCTX_COMPAT_PREFIX "ep_compatibility_info."
 
-/* Fields of QNN's string, "backend:sdk:api:blob:arch:driver". Versions are a.b.c. */
-typedef struct epctx_compat_qnn {
-    uint64_t backend;
-    uint64_t sdk[3], api[3], blob[3];
-    uint64_t arch;
-    uint64_t user_driver;
-} epctx_compat_qnn;
-
-EPCTX_API bool epctx_compat_read_qnn(epctx_str text, epctx_compat_qnn *out);
-/* Next part of a "name;key=value;key=value" string, from `*rest`; a part without "=" has an empty
- * key. False at the end. */
-EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *value);
-/* Does a model with the string `model` run on a machine whose EP would write `runtime`? UNSUPPORTED
- * keeps ORT from making a session, PREFER_RECOMPILATION and NOT_APPLICABLE do not.
+/* Does a model with the string `model` run where the EP would write `runtime`? Only UNSUPPORTED
+ * keeps ORT from making a session.
  *   QNN: ORT's own rule.
  *   Strings of epctx_backend_compatibility: another source is NOT_APPLICABLE, another architecture
  *   or major SDK version UNSUPPORTED, another minor version PREFER_RECOMPILATION.
@@ -2610,28 +2337,28 @@ EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *val
 EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
                                             epctx_str runtime, epctx_error *why);
 
-/* Hash that an EPContext node records in `notes` ("graph_hash=<16 hex digits>") and that the binary
- * repeats: names, types, attributes, bodies and constants of a graph, the same on every platform.
- * Whoever makes records without epctx_model_load_graph fills `rest` of nodes and tensors. */
+/* Hash of names, types, attributes, bodies and constants, the same on every platform: an EPContext
+ * node records it in `notes` ("graph_hash=<16 hex digits>"), the binary repeats it. Whoever makes
+ * records without epctx_model_load_graph fills `rest` of nodes and tensors. */
 EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph);
 /* The hash in `notes`, or 0. */
 EPCTX_API uint64_t epctx_notes_hash(epctx_str notes);
 
 /* -- weightless contexts (ORT's ep.enable_weightless): the weights stay in the source model --
  *
- * An EPContext node names the weights that its graph takes in EPCTX_WEIGHTS_ATTR, and the source
- * model in onnx_model_filename. A line for each weight:
+ * An EPContext node names the source model in onnx_model_filename and the weights of its graph in
+ * EPCTX_WEIGHTS_ATTR, a line for each:
  *     <bytes> <XXH64, 16 hex digits> <offset> <bytes of name> <name> <bytes of location> <location>
  * Location (of external data, empty: in the model) and offset tell where it was; it is looked up by
- * name, because the source may have been stored again, and verified by size and hash. */
+ * name, as the source may have been stored again, and verified by size and hash. */
 
 typedef struct epctx_weight_ref {
     uint64_t size, hash, offset;
     epctx_str name, location;
 } epctx_weight_ref;
 
-/* Steps through the attribute's text: start with a copy of it; false at the end, and where it is no
- * line of that form (then `rest` is not empty). */
+/* Steps through a copy of the attribute's text; false at the end and at a line of another form
+ * (then `rest` is not empty). */
 EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out);
 /* Is this what was compiled? EPCTX_ERR_CONTEXT names `file`, the initializer, expected and found.
  * `tensor` NULL: `file` does not have it. */
@@ -2648,9 +2375,9 @@ typedef struct epctx_ep_opts {
     const char *binary;      /* not embedded: path of the binary as the nodes record it */
     bool prepare_only;       /* as in epctx_build_opts */
     epctx_weightless_support weightless; /* as in epctx_build_opts; at most what the backend can */
-    const char *source_model; /* weightless: onnx_model_filename of the nodes */
-    const epctx_hooks *hooks;         /* may be NULL; valid until epctx_ep_finish */
-    const epctx_allocator *allocator; /* for a binary that is not embedded; default malloc */
+    const char *source_model;            /* weightless: onnx_model_filename of the nodes */
+    const epctx_hooks *hooks;            /* may be NULL; valid until epctx_ep_finish */
+    const epctx_allocator *allocator;    /* for a binary that is not embedded; default malloc */
 } epctx_ep_opts;
 
 /* Zero-initialised is a legal state to end. Members are private. */
@@ -2668,24 +2395,23 @@ typedef struct epctx_ep {
     int64_t max_size;
 } epctx_ep;
 
-/* Starts a context for at most `room` pieces. Borrowed until epctx_ep_end: `backend`, and `arena`,
- * which holds nodes and an embedded binary. On failure `ep` may be ended, but need not. Errors: the
+/* Starts a context for at most `room` pieces. `backend` and `arena`, which gets the nodes and an
+ * embedded binary, are borrowed until epctx_ep_end, which a failure does not need. Errors: the
  * backend's, NOMEM, ARG for a backend of another version, UNSUPPORTED when the EP cannot do without
  * weights. */
 EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend,
                                       const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
                                       epctx_error *error);
-/* Compiles a piece under the name "<prefix><source>_<model hash>_<index>", which is the name of the
- * graph in the binary, of the node, and its partition_name alike. `piece` is borrowed until
- * epctx_ep_finish. */
+/* Compiles a piece, borrowed until epctx_ep_finish. "<prefix><source>_<model hash>_<index>" names
+ * the graph in the binary and the node, and is its partition_name. */
 EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, epctx_error *error);
-/* Makes the binary and the nodes. Once: ARG without a context under construction, also after a
- * failure, but not after CANCELLED, which leaves it as it was. */
+/* Makes the binary and the nodes, once; after CANCELLED it may be called again. ARG without a
+ * context under construction. */
 EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error);
 /* The design document's GetEpContextNodes(): one EPContext node per piece, in the order compiled,
  * the first with main_context 1. Empty before epctx_ep_finish; valid until epctx_ep_end. */
 EPCTX_API const epctx_node *epctx_ep_context_nodes(const epctx_ep *ep, size_t *count);
-/* The context binary; empty before epctx_ep_finish. Valid until epctx_ep_end. */
+/* The context binary, as long as the nodes. */
 EPCTX_API epctx_span epctx_ep_binary(const epctx_ep *ep);
 /* Legal on a zeroed object and twice; discards a context that was not finished. */
 EPCTX_API void epctx_ep_end(epctx_ep *ep);
@@ -3012,10 +2738,10 @@ struct epctx_bound;
 typedef struct epctx_load_opts {
     epctx_workspace *workspace; /* ep.share_ep_contexts: binaries in files are shared through it,
                                    embedded ones are the session's own. NULL: nothing is shared */
-    const char *context_file_path;    /* ep.context_file_path: gives the folder of the binaries */
+    const char *context_file_path; /* ep.context_file_path: gives the folder of the binaries */
     const epctx_io *io; /* binaries come from here, e.g. from the application's buffers
-                           (epctx_io_buffers), each under the name that its nodes have, without a
-                           folder; lives until epctx_unload. NULL: files beside the model */
+                           (epctx_io_buffers), each under its name in the nodes, without a folder;
+                           lives until epctx_unload. NULL: files beside the model */
     const epctx_profile *profile; /* which nodes are ours and their key; default: `source` is the
                                      backend's, letter by letter, and the key is partition_name */
     const epctx_allocator *allocator; /* for the loaded set; default malloc */
@@ -3027,8 +2753,8 @@ typedef struct epctx_load_opts {
     void *weight_user;
     /* epctx_load: */
     epctx_span source_model; /* bytes of the source model, for weightless contexts; borrowed until
-                                epctx_unload. Its external data: as epctx_open_opts.external_folder
-                                of the EPContext model says, else beside that */
+                                epctx_unload. Its external data: in external_folder as the model was
+                                opened with, else beside the model */
     const char *source_model_path; /* ep.context_source_model_path: the same as a file, anywhere */
     /* epctx_load_nodes, which has no model to ask: */
     const char *model_path; /* of the EPContext model; NULL or "": it came from memory */
@@ -3038,7 +2764,7 @@ typedef struct epctx_load_opts {
 /* An EPContext node of this backend, bound to the graph that runs it. */
 typedef struct epctx_bound {
     epctx_epnode node;
-    size_t index; /* of the node among those that were given, or among those of the main graph */
+    size_t index;      /* of the node among those given, or in the main graph */
     epctx_str weights; /* attribute EPCTX_WEIGHTS_ATTR */
 #ifndef EPCTX_NO_WIRE
     epctx_node_view view; /* epctx_load only */
@@ -3054,12 +2780,7 @@ typedef struct epctx_bound {
 typedef struct epctx_loaded {
     epctx_bound *bound; /* in node order */
     size_t bound_count;
-#ifndef EPCTX_NO_WIRE
-    const epctx_view *others; /* epctx_load only: nodes of the main graph that are not ours, in
-                                 order, for epctx_node_of */
-    size_t other_nodes;
-    size_t cpu_nodes; /* of them for the CPU; the rest (epctx_node_is_epnode) are of other EPs */
-#endif
+    size_t other_nodes; /* that are not ours */
     const epctx_backend *backend;
     epctx_arena arena;
     epctx_workspace *workspace;
@@ -3067,16 +2788,15 @@ typedef struct epctx_loaded {
 } epctx_loaded;
 
 /* For an EP that has nodes and no model bytes, e.g. inside ONNX Runtime: loads the EPContext nodes
- * of `backend` among `nodes` and binds each of them to its graph. Other nodes are left out.
+ * of `backend` among `nodes` and binds each to its graph. Other nodes are left out.
  *   1. A primary node brings a context, any number of them, each file loaded once: from the node
  *      (embed_mode 1), from opts->io, or from a file beside the model (ep.context_file_path).
  *   2. Each node gets the graph of its key (profile) and hash (notes): a primary one from its own
- *      context, a secondary one from whichever has it.
+ *      context, a secondary one from whichever has it; after 131,072 misses that search ends.
  *   3. A node of a weightless context gets its weights, each compared with what was compiled.
- * With a workspace a graph that waits there is moved to this session, without a file. What fails
- * gives everything back. The nodes' bytes must stay until epctx_unload, and with a workspace
- * `backend` and the io as long as any session uses a graph of these binaries.
- * The search for graphs of nodes without a context ends after 131,072 misses.
+ * With a workspace a graph that waits there is moved to this session, without a file. A failure
+ * gives everything back. The nodes' bytes must stay until epctx_unload; with a workspace `backend`
+ * and the io as long as any session uses a graph of these binaries.
  * Whatever is wrong with a context, a version, an architecture or a generation is ORT's
  * INVALID_GRAPH, with the node and the reason. */
 EPCTX_API epctx_status epctx_load_nodes(epctx_loaded *loaded, const epctx_node *nodes, size_t count,
@@ -3087,64 +2807,14 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded);
 
 #ifndef EPCTX_NO_WIRE
 
-/* The same for the nodes of a model's main graph, which must stay open until epctx_unload. Nodes
- * that are not ours are listed. Weightless contexts get their weights from opts->source_model, else
- * source_model_path, else onnx_model_filename beside the model: the first that is there counts.
- * A binary in a file must have the size that the build stamp gives, if there is one. Its hash is
- * not compared, which would read every byte of a binary that the backend may only map: the graph's
- * hash in `notes` tells generations apart. When loading fails the hash is compared, so that the
- * message says whether the binary is of another compilation. */
+/* The same for the main graph of a model, which must stay open until epctx_unload. Weightless
+ * contexts get their weights from opts->source_model, else source_model_path, else
+ * onnx_model_filename beside the model. A binary in a file must have the size that the build stamp
+ * gives; its hash is compared only when loading fails, for the message: that reads every byte of a
+ * binary that the backend may only map, and the hash in `notes` tells generations apart. */
 EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
                                   const epctx_backend *backend, const epctx_load_opts *opts,
                                   epctx_error *error);
-
-#ifndef EPCTX_NO_EDIT
-
-/* -- the EPContext model as a cache -- */
-
-typedef enum epctx_origin {
-    EPCTX_FROM_CACHE = 0, /* the EPContext model was there and fresh */
-    EPCTX_FROM_COMPILER,  /* it was compiled now */
-    EPCTX_FROM_FALLBACK   /* nothing is open: fallback_fn did the rest */
-} epctx_origin;
-
-typedef struct epctx_cache_opts {
-    const epctx_open_opts *open; /* for the source and for the EPContext model */
-    const epctx_gen_opts *gen;   /* `overwrite` counts as true */
-    const epctx_load_opts *load;
-    bool no_compile; /* session.disable_model_compile */
-    bool fast;       /* as in epctx_fresh_opts */
-    void *user;
-    /* May be NULL. Called when there is no usable EPContext model and compiling is not allowed, or
-     * takes no node. OK: the call succeeds with EPCTX_FROM_FALLBACK. */
-    epctx_status (*fallback_fn)(void *user, const char *model_path, const epctx_error *why);
-} epctx_cache_opts;
-
-/* Do not move: `loaded` points into `model`. */
-typedef struct epctx_opened {
-    epctx_model model;
-    epctx_loaded loaded;
-    epctx_origin origin;
-    epctx_error reason; /* why the EPContext model that was there was not used */
-} epctx_opened;
-
-/* Uses <stem>_ctx.onnx (or gen->context_file_path) when it is there, loads, and is what the source
- * would give now; otherwise compiles and writes it. Where contexts and initializers stand is not
- * compared (embed, binary, initializers_file_name): epctx_model_embed and epctx_model_extract leave a model
- * fresh. A source that is gone needs no comparing. Models that share a binary (>>share) leave the
- * group one by one: compiling that one after which the binary is named makes the others stale, and
- * they compile for themselves. Safe when several processes start at once: one compiles, the others
- * wait (epctx_file_lock, a file <model>.lock that goes again) and use the result; nobody sees half
- * of it.
- * Errors: those of epctx_generate and epctx_load; NOT_COMPILED under no_compile (ORT's
- * MODEL_REQUIRES_COMPILATION). */
-EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *model_path,
-                                             const epctx_backend *backend,
-                                             const epctx_cache_opts *opts, epctx_error *error);
-/* Legal on a zeroed object and twice. */
-EPCTX_API void epctx_opened_close(epctx_opened *opened);
-
-#endif /* EPCTX_NO_EDIT */
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -3233,15 +2903,6 @@ typedef char epctx__needs_64_bit_offsets[sizeof(off_t) >= 8 ? 1 : -1];
 extern "C" {
 #endif
 
-/* Passes a failure on. */
-#define EPCTX__TRY(call)                                                                           \
-    do {                                                                                           \
-        epctx_status epctx__tried = (call);                                                        \
-        if (epctx__tried != EPCTX_OK) {                                                            \
-            return epctx__tried;                                                                   \
-        }                                                                                          \
-    } while (0)
-
 /* Conditions that are false, or true, whatever the input: a guard behind what is proved elsewhere.
  * With EPCTX_DEBUG a wrong one ends the process, EPCTX_COVERAGE leaves out the branch that no test
  * can take. */
@@ -3270,51 +2931,44 @@ extern "C" {
  * >>basics
  * ============================================================================================== */
 
+static const struct {
+    const char *name, *text;
+    int ort;
+} epctx__statuses[] = {
+#define EPCTX__STATUS_ROW(name, ort, text) {"EPCTX_" #name, text, ort},
+    EPCTX_STATUS_LIST(EPCTX__STATUS_ROW)
+#undef EPCTX__STATUS_ROW
+        {"unknown status", "unknown status", 1}};
+
+static unsigned epctx__status_row(epctx_status status)
+{
+    return (unsigned)((unsigned)status < EPCTX_STATUS_COUNT ? status : EPCTX_STATUS_COUNT);
+}
+
 EPCTX_API const char *epctx_status_name(epctx_status status)
 {
-    switch (status) {
-#define EPCTX__STATUS_CASE(name, ort, text)                                                        \
-    case EPCTX_##name:                                                                             \
-        return "EPCTX_" #name;
-        EPCTX_STATUS_LIST(EPCTX__STATUS_CASE)
-#undef EPCTX__STATUS_CASE
-    default:
-        return "unknown status";
-    }
+    return epctx__statuses[epctx__status_row(status)].name;
 }
 
 EPCTX_API const char *epctx_status_text(epctx_status status)
 {
-    switch (status) {
-#define EPCTX__STATUS_CASE(name, ort, text)                                                        \
-    case EPCTX_##name:                                                                             \
-        return text;
-        EPCTX_STATUS_LIST(EPCTX__STATUS_CASE)
-#undef EPCTX__STATUS_CASE
-    default:
-        return "unknown status";
-    }
+    return epctx__statuses[epctx__status_row(status)].text;
 }
 
 EPCTX_API int epctx_status_to_ort(epctx_status status)
 {
-    switch (status) {
-#define EPCTX__STATUS_CASE(name, ort, text)                                                        \
-    case EPCTX_##name:                                                                             \
-        return ort;
-        EPCTX_STATUS_LIST(EPCTX__STATUS_CASE)
-#undef EPCTX__STATUS_CASE
-    default:
-        return 1;
-    }
+    return epctx__statuses[epctx__status_row(status)].ort;
+}
+
+static epctx_str epctx__str(const void *data, size_t size)
+{
+    epctx_str s = {(const char *)data, size};
+    return s;
 }
 
 EPCTX_API epctx_str epctx_str_of(const char *text)
 {
-    epctx_str s;
-    s.data = text;
-    s.size = text != NULL ? strlen(text) : 0;
-    return s;
+    return epctx__str(text, text != NULL ? strlen(text) : 0);
 }
 
 EPCTX_API bool epctx_str_eq(epctx_str a, epctx_str b)
@@ -3406,43 +3060,30 @@ EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out)
     uint64_t hash = 0;
     size_t i;
     *out = 0;
-    if (rest->size < 16) {
-        return false;
-    }
     for (i = 0; i < 16; i++) {
-        const char *digit = (const char *)memchr(digits, rest->data[i], 16);
+        const void *digit = i < rest->size ? memchr(digits, rest->data[i], 16) : NULL;
         if (digit == NULL) {
             return false;
         }
-        hash = hash << 4 | (uint64_t)(digit - digits);
+        hash = hash << 4 | (uint64_t)((const char *)digit - digits);
     }
     *out = hash;
     epctx__str_skip(rest, 16);
     return true;
 }
 
-/* Bytes of the character that starts with `lead`; 0: none does. */
-static size_t epctx__utf8_size(unsigned lead)
-{
-    return lead < 0x80   ? 1
-           : lead < 0xc2 ? 0
-           : lead < 0xe0 ? 2
-           : lead < 0xf0 ? 3
-           : lead < 0xf5 ? 4
-                         : 0;
-}
-
 /* RFC 3629: no longer forms than needed, no surrogates, nothing above U+10FFFF. */
 EPCTX_API uint32_t epctx_str_char(epctx_str text, size_t at, size_t *size)
 {
     const unsigned char *p = (const unsigned char *)text.data + at;
-    unsigned least = p[0] == 0xe0 ? 0xa0 : p[0] == 0xf0 ? 0x90 : 0x80;
-    unsigned most = p[0] == 0xed ? 0x9f : p[0] == 0xf4 ? 0x8f : 0xbf;
-    size_t n = epctx__utf8_size(p[0]);
-    uint32_t code = n < 2 ? p[0] : p[0] & (0x7fu >> n);
+    const unsigned lead = p[0];
+    unsigned least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+    unsigned most = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+    size_t n = lead < 0xc2 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    uint32_t code = n == 1 ? lead : lead & (0x7fu >> n);
     size_t k;
     *size = 1;
-    if (n == 0 || n > text.size - at) {
+    if ((lead >= 0x80 && lead < 0xc2) || lead > 0xf4 || n > text.size - at) {
         return EPCTX_NO_CHAR;
     }
     for (k = 1; k < n; k++) {
@@ -3497,11 +3138,7 @@ EPCTX_API bool epctx_char_is_shown(uint32_t code, uint32_t before)
 
 EPCTX_API epctx_text epctx_text_of(char *buffer, size_t capacity)
 {
-    epctx_text text;
-    text.data = buffer;
-    text.capacity = buffer != NULL ? capacity : 1;
-    text.size = 0;
-    text.cut = false;
+    epctx_text text = {buffer, buffer != NULL ? capacity : 1, 0, false};
     if (buffer != NULL) {
         buffer[0] = '\0';
     }
@@ -3510,18 +3147,12 @@ EPCTX_API epctx_text epctx_text_of(char *buffer, size_t capacity)
 
 EPCTX_API epctx_str epctx_text_str(const epctx_text *text)
 {
-    epctx_str s;
-    s.data = text->data;
-    s.size = text->size;
-    return s;
+    return epctx__str(text->data, text->size);
 }
 
 EPCTX_API void epctx_text_put_char(epctx_text *text, char c)
 {
-    epctx_str part;
-    part.data = &c;
-    part.size = 1;
-    epctx_text_put(text, part);
+    epctx_text_put(text, epctx__str(&c, 1));
 }
 
 EPCTX_API void epctx_text_put(epctx_text *text, epctx_str part)
@@ -3566,15 +3197,12 @@ EPCTX_API void epctx_text_put_shown(epctx_text *text, epctx_str part)
 static void epctx__text_digits(epctx_text *text, uint64_t value, unsigned base, size_t least)
 {
     char digits[20];
-    epctx_str part;
     size_t at = sizeof digits;
     do {
         digits[--at] = "0123456789abcdef"[value % base];
         value /= base;
     } while (value != 0 || sizeof digits - at < least);
-    part.data = digits + at;
-    part.size = sizeof digits - at;
-    epctx_text_put(text, part);
+    epctx_text_put(text, epctx__str(digits + at, sizeof digits - at));
 }
 
 EPCTX_API void epctx_text_put_number(epctx_text *text, uint64_t value)
@@ -3589,26 +3217,22 @@ EPCTX_API void epctx_text_put_hex(epctx_text *text, uint64_t value, unsigned dig
 
 EPCTX_API void epctx_text_put_args(epctx_text *text, const char *format, va_list args)
 {
-    const char *s;
-    int64_t value;
     for (; *format != '\0'; format++) {
+        int64_t value;
         if (*format != '%') {
             epctx_text_put_char(text, *format);
             continue;
         }
         switch (*++format) {
         case 's':
-            s = va_arg(args, const char *);
-            epctx_text_put_shown(text, epctx_str_of(s));
+            epctx_text_put_shown(text, epctx_str_of(va_arg(args, const char *)));
             break;
         case 'S':
             epctx_text_put_shown(text, *va_arg(args, const epctx_str *));
             break;
         case 'd':
             value = va_arg(args, int64_t);
-            if (value < 0) {
-                epctx_text_put_char(text, '-');
-            }
+            epctx_text_put(text, epctx_str_of(value < 0 ? "-" : ""));
             epctx_text_put_number(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
             break;
         case 'u':
@@ -3621,7 +3245,6 @@ EPCTX_API void epctx_text_put_args(epctx_text *text, const char *format, va_list
             return;
         default:
             epctx_text_put_char(text, *format);
-            break;
         }
     }
 }
@@ -3658,12 +3281,16 @@ EPCTX_API epctx_status epctx_fail(epctx_error *error, epctx_status status, const
     return status;
 }
 
-/* Puts "<what> '<name>': " (or "<name>: " without `what`) before the message. */
+/* Puts "<what> '<name>': " (or "<name>: " without `what`) before the message of a failure. */
 static void epctx__prefix(epctx_error *error, const char *what, const char *name)
 {
     char prefix[288];
     epctx_text text = epctx_text_of(prefix, sizeof prefix);
-    size_t rest = strlen(error->message);
+    size_t rest;
+    if (error == NULL || error->status == EPCTX_OK) {
+        return;
+    }
+    rest = strlen(error->message);
     epctx_text_put_format(&text, what != NULL ? "%s '%s': " : "%s%s: ", what, name);
     if (rest > sizeof error->message - 1 - text.size) {
         rest = sizeof error->message - 1 - text.size;
@@ -3676,29 +3303,26 @@ static void epctx__prefix(epctx_error *error, const char *what, const char *name
     error->message[text.size + rest] = '\0';
 }
 
-static void epctx__keep(char *out, size_t capacity, epctx_str name)
+/* Keeps the first name of a culprit, and says it. */
+static void epctx__blame_part(epctx_error *error, const char *what, epctx_str name, char *kept,
+                              size_t room)
 {
-    epctx_text text = epctx_text_of(out, capacity);
-    epctx_text_put_shown(&text, name);
+    if (name.size > 0 && kept[0] == '\0') {
+        epctx_text text = epctx_text_of(kept, room);
+        epctx_text_put_shown(&text, name);
+        epctx__prefix(error, what, kept);
+    }
 }
 
 EPCTX_API void epctx_blame(epctx_error *error, const char *file, const epctx_str *node,
                            const char *attribute)
 {
-    if (error == NULL || error->status == EPCTX_OK) {
-        return;
-    }
-    if (attribute != NULL && error->attribute[0] == '\0') {
-        epctx__keep(error->attribute, sizeof error->attribute, epctx_str_of(attribute));
-        epctx__prefix(error, "attribute", error->attribute);
-    }
-    if (node != NULL && node->size > 0 && error->node[0] == '\0') {
-        epctx__keep(error->node, sizeof error->node, *node);
-        epctx__prefix(error, "node", error->node);
-    }
-    if (file != NULL && file[0] != '\0' && error->file[0] == '\0') {
-        epctx__keep(error->file, sizeof error->file, epctx_str_of(file));
-        epctx__prefix(error, NULL, error->file);
+    if (error != NULL && error->status != EPCTX_OK) {
+        epctx__blame_part(error, "attribute", epctx_str_of(attribute), error->attribute,
+                          sizeof error->attribute);
+        epctx__blame_part(error, "node", node != NULL ? *node : epctx_str_of(NULL), error->node,
+                          sizeof error->node);
+        epctx__blame_part(error, NULL, epctx_str_of(file), error->file, sizeof error->file);
     }
 }
 
@@ -3713,24 +3337,10 @@ static void epctx__error_add(epctx_error *error, const char *text)
     }
 }
 
-/* A binary has another name than the model that names it. */
-static void epctx__blame_binary(epctx_error *error, const char *path)
-{
-    if (error != NULL && error->status != EPCTX_OK) {
-        epctx__prefix(error, "binary", path);
-    }
-}
-
 static epctx_status epctx__nomem(epctx_error *error, uint64_t size)
 {
-#ifdef EPCTX_NO_MALLOC
     return epctx_fail(error, EPCTX_ERR_NOMEM,
-                      "out of memory: %u more bytes were needed, and under EPCTX_NO_MALLOC all "
-                      "memory comes from the caller: a buffer or an allocator",
-                      size);
-#else
-    return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u more bytes were needed", size);
-#endif
+                      "out of memory: %u more bytes of the allocator or buffer were needed", size);
 }
 
 /* -- hash: XXH64 as published, byte order independent -- */
@@ -3782,26 +3392,20 @@ static uint64_t epctx__hash_tail(uint64_t h, const uint8_t *p, size_t left)
 EPCTX_API uint64_t epctx_hash(const void *data, size_t size, uint64_t seed)
 {
     const uint8_t *p = (const uint8_t *)data;
-    uint64_t lanes[4];
-    uint64_t h;
-    size_t left = size;
-    size_t i;
-    if (size < 32) {
-        return epctx__hash_tail(seed + EPCTX__P5 + size, p, size);
-    }
-    lanes[0] = seed + EPCTX__P1 + EPCTX__P2;
-    lanes[1] = seed + EPCTX__P2;
-    lanes[2] = seed;
-    lanes[3] = seed - EPCTX__P1;
-    for (; left >= 32; p += 32, left -= 32) {
+    uint64_t lanes[4] = {seed + EPCTX__P1 + EPCTX__P2, seed + EPCTX__P2, seed, seed - EPCTX__P1};
+    uint64_t h = seed + EPCTX__P5;
+    size_t left, i;
+    for (left = size; left >= 32; p += 32, left -= 32) {
         for (i = 0; i < 4; i++) {
             lanes[i] = epctx__hash_lane(lanes[i], epctx__le64(p + 8 * i));
         }
     }
-    h = epctx__rotl(lanes[0], 1) + epctx__rotl(lanes[1], 7) + epctx__rotl(lanes[2], 12) +
-        epctx__rotl(lanes[3], 18);
-    for (i = 0; i < 4; i++) {
-        h = (h ^ epctx__hash_lane(0, lanes[i])) * EPCTX__P1 + EPCTX__P4;
+    if (size >= 32) {
+        h = epctx__rotl(lanes[0], 1) + epctx__rotl(lanes[1], 7) + epctx__rotl(lanes[2], 12) +
+            epctx__rotl(lanes[3], 18);
+        for (i = 0; i < 4; i++) {
+            h = (h ^ epctx__hash_lane(0, lanes[i])) * EPCTX__P1 + EPCTX__P4;
+        }
     }
     return epctx__hash_tail(h + size, p, left);
 }
@@ -3834,15 +3438,17 @@ static void epctx__mfree(void *user, void *memory)
 
 static epctx_allocator epctx__allocator(const epctx_allocator *allocator)
 {
-    epctx_allocator chosen = {NULL, NULL, NULL};
-    if (allocator != NULL) {
-        return *allocator;
-    }
-#ifndef EPCTX_NO_MALLOC
-    chosen.alloc_fn = epctx__malloc;
-    chosen.free_fn = epctx__mfree;
+#ifdef EPCTX_NO_MALLOC
+    static const epctx_allocator standard = {NULL, NULL, NULL};
+#else
+    static const epctx_allocator standard = {NULL, epctx__malloc, epctx__mfree};
 #endif
-    return chosen;
+    return allocator != NULL ? *allocator : standard;
+}
+
+static void *epctx__alloc(const epctx_allocator *allocator, size_t size)
+{
+    return allocator->alloc_fn != NULL ? allocator->alloc_fn(allocator->user, size) : NULL;
 }
 
 #define EPCTX__ALIGN 16u
@@ -3851,15 +3457,12 @@ static epctx_allocator epctx__allocator(const epctx_allocator *allocator)
 #define EPCTX_ARENA_BLOCK 4096
 #endif
 
-#define EPCTX__BLOCK_HEAD                                                                          \
-    ((sizeof(epctx__block) + EPCTX__ALIGN - 1) & ~(size_t)(EPCTX__ALIGN - 1))
 /* Bytes that are worth looking for their block; where each allocation is a block, all of them. */
 #define EPCTX__RELEASE (EPCTX_ARENA_BLOCK == 0 ? 1u : 65536u)
 
 typedef struct epctx__block {
     struct epctx__block *next;
-    size_t doubled; /* how often the size of the next block doubles */
-    size_t whole;   /* not 0: one allocation of so many bytes has the block to itself */
+    size_t size, after; /* of its memory, and of the next block's when no request is larger */
 } epctx__block;
 
 EPCTX_API void epctx_arena_init(epctx_arena *arena, const epctx_allocator *allocator)
@@ -3868,9 +3471,15 @@ EPCTX_API void epctx_arena_init(epctx_arena *arena, const epctx_allocator *alloc
     arena->allocator = epctx__allocator(allocator);
 }
 
+/* Bytes to the next address that is a multiple of EPCTX__ALIGN. */
+static size_t epctx__padding(const void *memory)
+{
+    return (size_t)(0 - (uintptr_t)memory) & (EPCTX__ALIGN - 1);
+}
+
 EPCTX_API void epctx_arena_init_fixed(epctx_arena *arena, void *buffer, size_t size)
 {
-    size_t skip = buffer != NULL ? (size_t)(0 - (uintptr_t)buffer) & (EPCTX__ALIGN - 1) : 0;
+    size_t skip = epctx__padding(buffer);
     memset(arena, 0, sizeof *arena);
     if (skip < size) {
         arena->next = (uint8_t *)buffer + skip;
@@ -3878,73 +3487,59 @@ EPCTX_API void epctx_arena_init_fixed(epctx_arena *arena, void *buffer, size_t s
     }
 }
 
-/* Where the memory of a block begins. */
 static uint8_t *epctx__block_memory(epctx__block *block)
 {
-    uint8_t *memory = (uint8_t *)block + EPCTX__BLOCK_HEAD;
-    return memory + ((size_t)(0 - (uintptr_t)memory) & (EPCTX__ALIGN - 1));
+    return (uint8_t *)(block + 1) + epctx__padding(block + 1);
 }
 
 /* Adds a block with room for `size` bytes, which leaves 4096 for its head. Blocks double so that
  * their number stays small; a large request does not make the blocks after it large. */
 static bool epctx__arena_grow(epctx_arena *arena, size_t size)
 {
-    epctx__block *last = (epctx__block *)arena->blocks;
-    epctx__block *block;
-    size_t doubled = last == NULL ? 0 : last->doubled;
-    size_t room = (size_t)EPCTX_ARENA_BLOCK << doubled;
-    if (room < size) {
-        room = size;
-    }
-    if (arena->allocator.alloc_fn == NULL) {
-        return false;
-    }
-    block = (epctx__block *)arena->allocator.alloc_fn(arena->allocator.user,
-                                                      room + EPCTX__BLOCK_HEAD + EPCTX__ALIGN);
+    size_t usual = arena->blocks != NULL ? arena->blocks->after : EPCTX_ARENA_BLOCK;
+    size_t room = usual < size ? size : usual;
+    epctx__block *block =
+        (epctx__block *)epctx__alloc(&arena->allocator, sizeof *block + EPCTX__ALIGN + room);
     if (block == NULL) {
         return false;
     }
-    block->next = last;
-    block->doubled = doubled < 8 ? doubled + 1 : 8;
-    block->whole = room == size ? size : 0;
+    block->next = arena->blocks;
+    block->size = room;
+    block->after = usual <= 128 * (size_t)EPCTX_ARENA_BLOCK ? 2 * usual : usual;
     arena->blocks = block;
     arena->next = epctx__block_memory(block);
     arena->left = room;
     return true;
 }
 
-/* Gives back what a list has outgrown, when it is large enough to have a block of its own: a list
- * that doubles would otherwise leave as much as it needs. */
+/* Gives back what a list has outgrown when it has a block of its own: a list that doubles would else
+ * leave as much as it needs. */
 static void epctx__arena_release(epctx_arena *arena, void *memory, size_t size)
 {
-    epctx__block *above = NULL;
-    epctx__block *block = (epctx__block *)arena->blocks;
+    epctx__block **link = &arena->blocks;
     if (size < EPCTX__RELEASE) {
         return;
     }
-    while (block != NULL && (void *)epctx__block_memory(block) != memory) {
-        above = block;
-        block = block->next;
+    while (*link != NULL && (void *)epctx__block_memory(*link) != memory) {
+        link = &(*link)->next;
     }
-    /* The newest block says how large the next one is: it stays. */
-    if (block == NULL || above == NULL || block->whole == 0) {
-        return;
+    if (*link != NULL && (*link)->size - size < EPCTX__ALIGN) {
+        epctx__block *block = *link;
+        *link = block->next;
+        arena->used -= block->size;
+        arena->allocator.free_fn(arena->allocator.user, block);
     }
-    above->next = block->next;
-    arena->used -= block->whole;
-    arena->allocator.free_fn(arena->allocator.user, block);
 }
 
 /* Arena memory that the caller fills completely. */
 static void *epctx__arena_raw(epctx_arena *arena, size_t size)
 {
     uint8_t *memory;
-    size_t padded;
+    size_t padded = (size + (size == 0) + EPCTX__ALIGN - 1) & ~(size_t)(EPCTX__ALIGN - 1);
     if (size > SIZE_MAX - 4096) {
         arena->missing = size;
         return NULL;
     }
-    padded = size == 0 ? EPCTX__ALIGN : (size + EPCTX__ALIGN - 1) & ~(size_t)(EPCTX__ALIGN - 1);
     if (padded > arena->left && !epctx__arena_grow(arena, padded)) {
         arena->missing = padded - arena->left;
         return NULL;
@@ -3988,7 +3583,7 @@ EPCTX_API char *epctx_arena_copy(epctx_arena *arena, epctx_str text)
 
 EPCTX_API void epctx_arena_free(epctx_arena *arena)
 {
-    epctx__block *block = (epctx__block *)arena->blocks;
+    epctx__block *block = arena->blocks;
     while (block != NULL) {
         epctx__block *next = block->next;
         arena->allocator.free_fn(arena->allocator.user, block);
@@ -3996,8 +3591,6 @@ EPCTX_API void epctx_arena_free(epctx_arena *arena)
     }
     memset(arena, 0, sizeof *arena);
 }
-
-/* -- state -- */
 
 /* Room for one more element of a list that grows in an arena. */
 static bool epctx__list_room(epctx_arena *arena, void **list, size_t count, size_t *room,
@@ -4035,46 +3628,31 @@ EPCTX_API void epctx_buffer_init(epctx_buffer *buffer, const epctx_allocator *al
     buffer->allocator = epctx__allocator(allocator);
 }
 
-static epctx_status epctx__buffer_reserve(epctx_buffer *buffer, size_t need)
-{
-    size_t capacity = buffer->capacity < 256 ? 256 : buffer->capacity;
-    uint8_t *data;
-    while (capacity < need) {
-        capacity = capacity > SIZE_MAX / 2 ? need : capacity * 2;
-    }
-    if (buffer->allocator.alloc_fn == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
-    data = (uint8_t *)buffer->allocator.alloc_fn(buffer->allocator.user, capacity);
-    if (data == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
-    if (buffer->data != NULL) {
-        memcpy(data, buffer->data, buffer->size);
-        buffer->allocator.free_fn(buffer->allocator.user, buffer->data);
-    }
-    buffer->data = data;
-    buffer->capacity = capacity;
-    return EPCTX_OK;
-}
-
 EPCTX_API epctx_status epctx_buffer_append(epctx_buffer *buffer, const void *data, size_t size)
 {
-    if (size == 0) {
-        return EPCTX_OK;
-    }
     if (size > SIZE_MAX - buffer->size) {
         return EPCTX_ERR_NOMEM;
     }
     if (buffer->size + size > buffer->capacity) {
-        epctx_status status = epctx__buffer_reserve(buffer, buffer->size + size);
-        if (status != EPCTX_OK) {
-            return status;
+        epctx_buffer grown = *buffer;
+        grown.capacity = grown.capacity < 256 ? 256 : grown.capacity;
+        while (grown.capacity < buffer->size + size) {
+            grown.capacity = grown.capacity > SIZE_MAX / 2 ? buffer->size + size
+                                                          : grown.capacity * 2;
         }
+        grown.data = (uint8_t *)epctx__alloc(&grown.allocator, grown.capacity);
+        if (grown.data == NULL) {
+            return EPCTX_ERR_NOMEM;
+        }
+        if (buffer->size > 0) {
+            memcpy(grown.data, buffer->data, buffer->size);
+        }
+        epctx_buffer_free(buffer);
+        *buffer = grown;
     }
-    if (data != NULL) {
+    if (size > 0 && data != NULL) {
         memcpy(buffer->data + buffer->size, data, size);
-    } else {
+    } else if (size > 0) {
         memset(buffer->data + buffer->size, 0, size);
     }
     buffer->size += size;
@@ -4092,20 +3670,20 @@ EPCTX_API void epctx_buffer_free(epctx_buffer *buffer)
 
 /* -- tables: hashed, and no slower than a balanced tree --
  *
- * Names come from files, so that somebody may have made them collide. No secret is needed against
- * that, which a library without global state could not get on every platform: what falls into one
- * slot of a table is in a balanced tree (an AA tree), not in a list. It is one node large as a rule;
- * a slot with n nodes, however they were chosen, costs log n. Time depends on no address and no
- * random number, so a run can be repeated. */
+ * Names come from files, so that somebody may have made them collide, and a library without global
+ * state has no secret against that on every platform: what falls into one slot of a table is in a
+ * balanced tree (an AA tree), as a rule of one node; among n nodes a search costs log n, however
+ * they were chosen. Time depends on no address and no random number: a run can be repeated. */
 
 #define EPCTX__NO_NODE    UINT32_MAX
 #define EPCTX__TREE_DEPTH 66 /* 2 log2(2^32 nodes), the new one and the head */
+#define EPCTX__TAG        0x3ffffffu
 
-/* The part of a node that its tree uses. Nodes are in one array and are known by their number. */
+/* The part of a node that its tree uses. Nodes are known by their number in an array. */
 typedef struct epctx__twig {
     uint32_t link[2];
     uint32_t level : 6;
-    uint32_t tag : 26; /* bits of the hash that choose no slot */
+    uint32_t tag : 26; /* of the hash */
 } epctx__twig;
 
 /* The links that were followed, from the head to the empty one where a new node belongs. */
@@ -4114,15 +3692,14 @@ typedef struct epctx__path {
     size_t depth;
 } epctx__path;
 
-/* The twigs are in an array of larger nodes. Nodes are in the order of their tags, those of one tag
- * in the order that order_fn tells: where what is looked for is, seen from a node. */
+/* Nodes are in the order of their tags, those of one tag in that of order_fn: above 0 when what is
+ * looked for is behind the node. */
 typedef struct epctx__table {
     epctx__twig *twigs;
     size_t stride;
     uint32_t *heads;
     size_t capacity; /* of the heads, a power of two */
     int (*order_fn)(void *search, uint32_t index);
-    uint64_t (*hash_fn)(const void *owner, uint32_t index);
 } epctx__table;
 
 static epctx__twig *epctx__twig_at(const epctx__table *table, uint32_t index)
@@ -4130,15 +3707,10 @@ static epctx__twig *epctx__twig_at(const epctx__table *table, uint32_t index)
     return (epctx__twig *)(void *)((uint8_t *)table->twigs + index * table->stride);
 }
 
-static uint32_t epctx__table_tag(uint64_t hash)
+/* The link to the root of the tree in which a tag is. */
+static uint32_t *epctx__table_start(const epctx__table *table, uint32_t tag, epctx__path *path)
 {
-    return (uint32_t)(hash >> 38) & 0x3ffffffu;
-}
-
-/* The link to the root of the tree in which a hash is. */
-static uint32_t *epctx__table_start(const epctx__table *table, uint64_t hash, epctx__path *path)
-{
-    path->link[0] = &table->heads[(size_t)hash & (table->capacity - 1)];
+    path->link[0] = &table->heads[tag & (table->capacity - 1)];
     path->depth = 1;
     return path->link[0];
 }
@@ -4147,48 +3719,47 @@ static uint32_t *epctx__table_start(const epctx__table *table, uint64_t hash, ep
 static uint32_t epctx__table_find(const epctx__table *table, uint64_t hash, void *search,
                                   epctx__path *path)
 {
-    uint32_t tag = epctx__table_tag(hash);
-    uint32_t *link = epctx__table_start(table, hash, path);
+    const uint32_t tag = hash & EPCTX__TAG;
+    uint32_t *link = epctx__table_start(table, tag, path);
     while (*link != EPCTX__NO_NODE) {
         epctx__twig *twig = epctx__twig_at(table, *link);
-        bool after = tag > twig->tag;
-        if (tag == twig->tag) {
-            int order = table->order_fn(search, *link);
-            if (order == 0) {
-                return *link;
-            }
-            after = order > 0;
+        int order = tag != twig->tag ? (tag > twig->tag) - (tag < twig->tag)
+                                     : table->order_fn(search, *link);
+        if (order == 0) {
+            break;
         }
-        link = &twig->link[after];
+        link = &twig->link[order > 0];
         path->link[path->depth++] = link;
     }
-    return EPCTX__NO_NODE;
+    return *link;
 }
 
-/* Turns a left child of the same level into the parent. */
-static void epctx__tree_skew(const epctx__table *table, uint32_t *link)
+static bool epctx__on_level(const epctx__table *table, uint32_t index, uint32_t level)
+{
+    return index != EPCTX__NO_NODE && epctx__twig_at(table, index)->level == level;
+}
+
+/* Turns a left child of the same level into the parent, then lifts the middle one of three nodes of
+ * one level. */
+static void epctx__tree_balance(const epctx__table *table, uint32_t *link)
 {
     epctx__twig *top = epctx__twig_at(table, *link);
-    uint32_t left = top->link[0];
-    if (left != EPCTX__NO_NODE && epctx__twig_at(table, left)->level == top->level) {
-        top->link[0] = epctx__twig_at(table, left)->link[1];
-        epctx__twig_at(table, left)->link[1] = *link;
-        *link = left;
+    uint32_t child = top->link[0];
+    epctx__twig *middle;
+    if (epctx__on_level(table, child, top->level)) {
+        middle = epctx__twig_at(table, child);
+        top->link[0] = middle->link[1];
+        middle->link[1] = *link;
+        *link = child;
+        top = middle;
     }
-}
-
-/* Lifts the middle one of three nodes of one level. */
-static void epctx__tree_split(const epctx__table *table, uint32_t *link)
-{
-    epctx__twig *top = epctx__twig_at(table, *link);
-    uint32_t right = top->link[1];
-    epctx__twig *middle = right != EPCTX__NO_NODE ? epctx__twig_at(table, right) : NULL;
-    if (middle != NULL && middle->link[1] != EPCTX__NO_NODE &&
-        epctx__twig_at(table, middle->link[1])->level == top->level) {
+    child = top->link[1];
+    middle = child != EPCTX__NO_NODE ? epctx__twig_at(table, child) : NULL;
+    if (middle != NULL && epctx__on_level(table, middle->link[1], top->level)) {
         top->link[1] = middle->link[0];
         middle->link[0] = *link;
         middle->level++;
-        *link = right;
+        *link = child;
     }
 }
 
@@ -4199,19 +3770,16 @@ static void epctx__table_add(const epctx__table *table, uint64_t hash, epctx__pa
     epctx__twig *twig = epctx__twig_at(table, index);
     twig->link[0] = twig->link[1] = EPCTX__NO_NODE;
     twig->level = 1;
-    twig->tag = epctx__table_tag(hash) & 0x3ffffffu;
+    twig->tag = hash & EPCTX__TAG;
     *path->link[--path->depth] = index;
     while (path->depth > 0) {
-        path->depth--;
-        epctx__tree_skew(table, path->link[path->depth]);
-        epctx__tree_split(table, path->link[path->depth]);
+        epctx__tree_balance(table, path->link[--path->depth]);
     }
 }
 
 /* Moves the nodes of a smaller table, whose heads were these, over: in their order, each to the end
  * of its new tree, so that nothing is compared. */
-static void epctx__table_fill(const epctx__table *table, const void *owner, const uint32_t *heads,
-                              size_t capacity)
+static void epctx__table_fill(const epctx__table *table, const uint32_t *heads, size_t capacity)
 {
     uint32_t left[EPCTX__TREE_DEPTH]; /* nodes of which only what is to their left was moved */
     epctx__path path;
@@ -4220,20 +3788,19 @@ static void epctx__table_fill(const epctx__table *table, const void *owner, cons
     for (slot = 0; slot < capacity; slot++) {
         uint32_t next = heads[slot];
         while (next != EPCTX__NO_NODE || depth > 0) {
-            uint32_t index, *link;
-            uint64_t hash;
+            epctx__twig *twig;
+            uint32_t *link;
             for (; next != EPCTX__NO_NODE; next = epctx__twig_at(table, next)->link[0]) {
                 left[depth++] = next;
             }
-            index = left[--depth];
-            next = epctx__twig_at(table, index)->link[1];
-            hash = table->hash_fn(owner, index);
-            link = epctx__table_start(table, hash, &path);
+            twig = epctx__twig_at(table, left[--depth]);
+            next = twig->link[1];
+            link = epctx__table_start(table, twig->tag, &path);
             while (*link != EPCTX__NO_NODE) {
                 link = &epctx__twig_at(table, *link)->link[1];
                 path.link[path.depth++] = link;
             }
-            epctx__table_add(table, hash, &path, index);
+            epctx__table_add(table, twig->tag, &path, left[depth]);
         }
     }
 }
@@ -4241,9 +3808,9 @@ static void epctx__table_fill(const epctx__table *table, const void *owner, cons
 /* -- map -- */
 
 struct epctx__map_node {
-    epctx_str key;
-    uint32_t value;
     epctx__twig twig;
+    uint32_t value;
+    epctx_str key;
 };
 
 typedef struct epctx__map_search {
@@ -4261,21 +3828,10 @@ static int epctx__map_order(void *search, uint32_t index)
     return key.size > 0 ? memcmp(s->key.data, key.data, key.size) : 0;
 }
 
-static uint64_t epctx__map_hash(const void *owner, uint32_t index)
-{
-    epctx_str key = ((const struct epctx__map_node *)owner)[index].key;
-    return epctx_hash(key.data, key.size, 0);
-}
-
 static epctx__table epctx__map_table(const epctx_map *map)
 {
-    epctx__table table;
-    table.twigs = &map->nodes->twig;
-    table.stride = sizeof *map->nodes;
-    table.heads = map->heads;
-    table.capacity = map->capacity;
-    table.order_fn = epctx__map_order;
-    table.hash_fn = epctx__map_hash;
+    epctx__table table = {(epctx__twig *)(void *)map->nodes, sizeof *map->nodes, map->heads,
+                          map->capacity, epctx__map_order};
     return table;
 }
 
@@ -4289,67 +3845,55 @@ static uint32_t epctx__map_find(const epctx_map *map, epctx_str key, uint64_t ha
                                 epctx__path *path)
 {
     epctx__table table = epctx__map_table(map);
-    epctx__map_search search;
-    search.nodes = map->nodes;
-    search.key = key;
-    return epctx__table_find(&table, hash, &search, path);
+    epctx__map_search search = {map->nodes, key};
+    return map->capacity > 0 ? epctx__table_find(&table, hash, &search, path) : EPCTX__NO_NODE;
 }
 
 EPCTX_API uint32_t epctx_map_get(const epctx_map *map, epctx_str key)
 {
     epctx__path path;
-    uint32_t index;
-    if (map->count == 0) {
-        return EPCTX_MAP_NONE;
-    }
-    index = epctx__map_find(map, key, epctx_hash(key.data, key.size, 0), &path);
+    uint32_t index = epctx__map_find(map, key, epctx_hash(key.data, key.size, 0), &path);
     return index != EPCTX__NO_NODE ? map->nodes[index].value : EPCTX_MAP_NONE;
 }
 
 static epctx_status epctx__map_grow(epctx_map *map)
 {
     const size_t each = sizeof *map->nodes + sizeof *map->heads;
-    size_t capacity = map->capacity == 0 ? 16 : map->capacity * 2;
-    struct epctx__map_node *nodes = NULL;
-    epctx_map former = *map;
+    const epctx_map former = *map;
     epctx__table table;
-    if (capacity <= (size_t)1 << 31 && capacity <= SIZE_MAX / each) {
-        nodes = (struct epctx__map_node *)epctx__arena_raw(map->arena, capacity * each);
+    map->capacity = former.capacity == 0 ? 16 : former.capacity * 2;
+    map->nodes = NULL;
+    if (map->capacity <= (size_t)1 << 31 && map->capacity <= SIZE_MAX / each) {
+        map->nodes = (struct epctx__map_node *)epctx__arena_raw(map->arena, map->capacity * each);
     }
-    if (nodes == NULL) {
+    if (map->nodes == NULL) {
+        *map = former;
         return EPCTX_ERR_NOMEM;
     }
-    map->nodes = nodes;
-    map->heads = (uint32_t *)(void *)(nodes + capacity);
-    map->capacity = capacity;
+    map->heads = (uint32_t *)(void *)(map->nodes + map->capacity);
+    if (map->count > 0) {
+        memcpy(map->nodes, former.nodes, map->count * sizeof *map->nodes);
+    }
     table = epctx__map_table(map);
-    if (map->count > 0) {
-        memcpy(nodes, former.nodes, map->count * sizeof *nodes);
-    }
-    epctx__table_fill(&table, nodes, former.heads, former.capacity);
-    if (map->count > 0) {
-        epctx__arena_release(map->arena, former.nodes, former.capacity * each);
-    }
+    epctx__table_fill(&table, former.heads, former.capacity);
+    epctx__arena_release(map->arena, former.nodes, former.capacity * each);
     return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_map_put(epctx_map *map, epctx_str key, uint32_t value)
 {
     uint64_t hash = epctx_hash(key.data, key.size, 0);
-    uint32_t index = EPCTX__NO_NODE;
     epctx__path path;
-    if (map->count > 0) {
-        index = epctx__map_find(map, key, hash, &path);
-    }
+    uint32_t index = epctx__map_find(map, key, hash, &path);
     if (index == EPCTX__NO_NODE) {
         epctx__table table;
         if (map->count == map->capacity) {
             EPCTX__TRY(epctx__map_grow(map));
             epctx__map_find(map, key, hash, &path);
         }
+        table = epctx__map_table(map);
         index = (uint32_t)map->count++;
         map->nodes[index].key = key;
-        table = epctx__map_table(map);
         epctx__table_add(&table, hash, &path, index);
     }
     map->nodes[index].value = value;
@@ -4363,22 +3907,12 @@ static EPCTX__UNUSED bool epctx__has(const epctx_map *map, epctx_str key)
 
 /* -- with the error that says what was missing -- */
 
-static EPCTX__UNUSED void *epctx__array(epctx_arena *arena, size_t count, size_t size,
-                                        epctx_error *error)
-{
-    void *memory = epctx_arena_array(arena, count, size);
-    if (memory == NULL) {
-        epctx__nomem(error, arena->missing);
-    }
-    return memory;
-}
-
 /* Makes `out` an array of zeros. */
 #define EPCTX__NEW(out, type, count, arena, error)                                                 \
     do {                                                                                           \
-        (out) = (type *)epctx__array(arena, count, sizeof(type), error);                           \
+        (out) = (type *)epctx_arena_array(arena, count, sizeof(type));                             \
         if ((out) == NULL) {                                                                       \
-            return EPCTX_ERR_NOMEM;                                                                \
+            return epctx__nomem(error, (arena)->missing);                                          \
         }                                                                                          \
     } while (0)
 
@@ -4411,10 +3945,7 @@ static EPCTX__UNUSED void epctx__arena_free_fn(void *user, void *memory)
 
 static EPCTX__UNUSED epctx_allocator epctx__in_arena(epctx_arena *arena)
 {
-    epctx_allocator in_arena;
-    in_arena.user = arena;
-    in_arena.alloc_fn = epctx__arena_alloc_fn;
-    in_arena.free_fn = epctx__arena_free_fn;
+    epctx_allocator in_arena = {arena, epctx__arena_alloc_fn, epctx__arena_free_fn};
     return in_arena;
 }
 
@@ -4443,50 +3974,33 @@ static epctx_status epctx__io_path(const char *root, const char *name, char out[
     return epctx_path_join(epctx_str_of(root), epctx_str_of(name), out, EPCTX_PATH_MAX, error);
 }
 
-/* `base` and `end` as one name of at most `most` bytes: what is too much goes from the end of
- * `base`, whole UTF-8 characters. */
-static void epctx__name_end(char out[EPCTX_NAME_MAX], const char *base, const char *end,
-                            size_t most)
+/* `base`, `mark` and, from 2 on, `number` as one name of at most `most` bytes: FILE~, FILE~2 ... What
+ * is too much goes from the end of `base`, whole UTF-8 characters. */
+static void epctx__name_end(char out[EPCTX_NAME_MAX], const char *base, const char *mark,
+                            unsigned number, size_t most)
 {
-    size_t tail = strlen(end);
+    char end[64];
+    epctx_text text = epctx_text_of(end, sizeof end);
     size_t size = strlen(base);
-    if (size + tail > most) {
-        size = most > tail ? most - tail : 0;
+    epctx_text_put_format(&text, number > 1 ? "%s%u" : "%s", mark, (uint64_t)number);
+    if (size + text.size > most) {
+        size = most > text.size ? most - text.size : 0;
         while (size > 0 && ((unsigned char)base[size] & 0xc0) == 0x80) {
             size--;
         }
     }
     memcpy(out, base, size);
-    memcpy(out + size, end, tail + 1);
+    memcpy(out + size, end, text.size + 1);
 }
 
-/* `before`, a number and `after`. */
-static void epctx__name_number(char out[48], const char *before, uint64_t number,
-                               const char *after)
+static epctx_status epctx__file_exists(const char *path, epctx_error *error)
 {
-    char digits[24];
-    size_t at = sizeof digits;
-    size_t size = strlen(before);
-    do {
-        digits[--at] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    memcpy(out, before, size);
-    memcpy(out + size, digits + at, sizeof digits - at);
-    memcpy(out + size + (sizeof digits - at), after, strlen(after) + 1);
-}
-
-/* `mark`, and from the second attempt on its number: FILE~, FILE~2 ... */
-static void epctx__name_attempt(char out[48], const char *mark, unsigned attempt)
-{
-    if (attempt > 1) {
-        epctx__name_number(out, mark, attempt, "");
-    } else {
-        memcpy(out, mark, strlen(mark) + 1);
-    }
+    return epctx__file_failed(error, EPCTX_ERR_EXISTS,
+                              "exists already: remove it or allow overwriting", path);
 }
 
 #define EPCTX__NAME_MOST (EPCTX_NAME_MAX - 1)
+#define EPCTX__TEMP_MOST 140 /* fits into every file system */
 
 /* How many names are tried. */
 #define EPCTX__ATTEMPTS 1000u
@@ -4501,19 +4015,6 @@ EPCTX_API const epctx_io *epctx_io_files(void)
 EPCTX_API const epctx_io *epctx_io_private(void)
 {
     return NULL;
-}
-
-EPCTX_API epctx_io epctx_io_listed(epctx_open_files *list)
-{
-    epctx_io io;
-    (void)list;
-    memset(&io, 0, sizeof io);
-    return io;
-}
-
-EPCTX_API void epctx_open_files_remove(epctx_open_files *list)
-{
-    (void)list;
 }
 
 #else
@@ -4532,352 +4033,238 @@ static const char *epctx__file_base(const epctx_io_file *file)
     return epctx_path_file(epctx_str_of(file->path)).data;
 }
 
-static void epctx__list_add(epctx_open_files *list, epctx_io_file *file)
-{
-    size_t i;
-    file->listed = list;
-    for (i = 0; i < EPCTX_LISTED_MAX; i++) {
-        if (list->files[i] == NULL) {
-            list->files[i] = file;
-            break;
-        }
-    }
-}
+/* The call that just failed was to do `what` with the file. */
+static epctx_status epctx__io_error(epctx_error *error, const char *what, const char *path);
 
-static void epctx__list_remove(epctx_io_file *file)
-{
-    epctx_open_files *list = file->listed;
-    size_t i;
-    for (i = 0; list != NULL && i < EPCTX_LISTED_MAX; i++) {
-        if (list->files[i] == file) {
-            list->files[i] = NULL;
-        }
-    }
-    file->listed = NULL;
-}
-
-static epctx_status epctx__not_regular(bool folder, const char *path, epctx_error *error)
-{
-    return epctx__file_failed(error, EPCTX_ERR_IO,
-                              folder ? "is a folder, a regular file was expected"
-                                     : "is a device or pipe, a regular file was expected",
-                              path);
-}
-
-static epctx_status epctx__too_large(uint64_t size, const char *path, epctx_error *error)
-{
-    epctx_fail(error, EPCTX_ERR_LIMIT, "has %u bytes, more than can be addressed", size);
-    epctx_blame(error, path, NULL, NULL);
-    return EPCTX_ERR_LIMIT;
-}
-
-static epctx_status epctx__path_out(const char *real, const char *path, char *out, size_t capacity,
-                                    epctx_error *error)
-{
-    if (strlen(real) >= capacity) {
-        epctx_fail(error, EPCTX_ERR_LIMIT, "the path is longer than %u bytes",
-                   (uint64_t)capacity - 1);
-        epctx_blame(error, path, NULL, NULL);
-        return EPCTX_ERR_LIMIT;
-    }
-    memcpy(out, real, strlen(real) + 1);
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__became_link(const char *name, epctx_error *error)
-{
-    return epctx_fail(error, EPCTX_ERR_PATH, "'%s' became a link while it was opened", name);
-}
-
-/* -- the system -- */
+/* -- the system: what fails leaves its reason in errno or GetLastError() -- */
 
 #ifdef _WIN32
 
 /* Names are UTF-8 outside and UTF-16 with the prefix that lifts the limit of 260 characters inside.
  * Paths that come back have "/" as their separator. */
-#define EPCTX__WIDE_MAX (EPCTX_PATH_MAX + 8)
+#define EPCTX__WIDE_MAX          (EPCTX_PATH_MAX + 8)
+#define EPCTX__NO_HANDLE         INVALID_HANDLE_VALUE
+#define EPCTX__CLOSE(file)       CloseHandle(file)
+#define EPCTX__UNMAP(data, size) UnmapViewOfFile(data)
+#define EPCTX__PROCESS()         GetCurrentProcessId()
+#define EPCTX__REASON()          GetLastError()
+#define EPCTX__LINKED()          (GetLastError() == ERROR_CANT_RESOLVE_FILENAME) /* epctx__real_is */
 
-static epctx_status epctx__io_error(epctx_error *error, const char *what, const char *path)
+typedef HANDLE epctx__handle;
+typedef DWORD epctx__stat; /* attributes */
+
+static const struct epctx__reason {
+    DWORD code;
+    epctx_status status;
+} epctx__reasons[] = {
+    {ERROR_FILE_NOT_FOUND, EPCTX_ERR_NOT_FOUND}, {ERROR_PATH_NOT_FOUND, EPCTX_ERR_NOT_FOUND},
+    {ERROR_INVALID_NAME, EPCTX_ERR_NOT_FOUND},   {ERROR_BAD_NETPATH, EPCTX_ERR_NOT_FOUND},
+    {ERROR_BAD_NET_NAME, EPCTX_ERR_NOT_FOUND},   {ERROR_ALREADY_EXISTS, EPCTX_ERR_EXISTS},
+    {ERROR_FILE_EXISTS, EPCTX_ERR_EXISTS},       {ERROR_NOT_SUPPORTED, EPCTX_ERR_UNSUPPORTED},
+    {ERROR_INVALID_FUNCTION, EPCTX_ERR_UNSUPPORTED},
+    {ERROR_TOO_MANY_LINKS, EPCTX_ERR_UNSUPPORTED},
+    {ERROR_NOT_SAME_DEVICE, EPCTX_ERR_UNSUPPORTED},
+    {ERROR_CANT_RESOLVE_FILENAME, EPCTX_ERR_PATH},
+    {ERROR_FILENAME_EXCED_RANGE, EPCTX_ERR_PATH}, {ERROR_NO_UNICODE_TRANSLATION, EPCTX_ERR_PATH},
+};
+
+static const char *epctx__sys_text(char out[512])
 {
-    DWORD code = GetLastError();
-    bool missing = code == ERROR_FILE_NOT_FOUND || code == ERROR_PATH_NOT_FOUND ||
-                   code == ERROR_INVALID_NAME || code == ERROR_BAD_NETPATH ||
-                   code == ERROR_BAD_NET_NAME;
-    epctx_status status = missing ? EPCTX_ERR_NOT_FOUND : EPCTX_ERR_IO;
+    const DWORD how = FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS |
+                      FORMAT_MESSAGE_MAX_WIDTH_MASK; /* in one line */
     WCHAR wide[256];
-    char text[512];
-    int size = 0;
-    DWORD count = FormatMessageW(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS, NULL,
-                                 code, 0, wide, 256, NULL);
-    while (count > 0 && (wide[count - 1] <= L' ' || wide[count - 1] == L'.')) {
-        count--;
-    }
-    if (count > 0) {
-        size = WideCharToMultiByte(CP_UTF8, 0, wide, (int)count, text, sizeof text - 1, NULL, NULL);
-    }
-    text[size > 0 ? size : 0] = '\0';
-    epctx_fail(error, status, "cannot %s: error %u%s%s", what, (uint64_t)code, size > 0 ? ", " : "",
-               text);
-    epctx_blame(error, path, NULL, NULL);
-    return status;
+    DWORD code = GetLastError();
+    DWORD count = FormatMessageW(how, NULL, code, 0, wide, 256, NULL);
+    int size = count > 0 ? WideCharToMultiByte(CP_UTF8, 0, wide, (int)count, out, 480, NULL, NULL)
+                         : 0;
+    epctx_text end = epctx_text_of(out + size, 512 - (size_t)size);
+    epctx_text_put_format(&end, "(error %u)", (uint64_t)code);
+    return code == ERROR_NO_UNICODE_TRANSLATION ? "its name is not UTF-8" : out;
 }
 
-static epctx_status epctx__wide(const char *path, WCHAR out[EPCTX__WIDE_MAX], epctx_error *error)
+/* A path, or a name in the folder of `file`. */
+static bool epctx__wide(const epctx_io_file *file, const char *name, WCHAR out[EPCTX__WIDE_MAX])
 {
+    char path[EPCTX_PATH_MAX];
     WCHAR given[EPCTX_PATH_MAX];
     WCHAR *full = out + 8;
-    DWORD size;
-    if (MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, given, EPCTX_PATH_MAX) == 0) {
-        epctx_fail(error, EPCTX_ERR_PATH, "the path is not UTF-8, or too long");
-        epctx_blame(error, path, NULL, NULL);
-        return EPCTX_ERR_PATH;
+    const WCHAR *prefix = L"\\\\?\\";
+    epctx_str folder = epctx_path_folder(epctx_str_of(file != NULL ? file->path : ""));
+    DWORD size = EPCTX_PATH_MAX;
+    if (epctx_path_join(folder, epctx_str_of(name), path, sizeof path, NULL) == EPCTX_OK) {
+        if (MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, given, EPCTX_PATH_MAX) ==
+            0) {
+            return false;
+        }
+        size = GetFullPathNameW(given, EPCTX_PATH_MAX, full, NULL);
     }
-    size = GetFullPathNameW(given, EPCTX_PATH_MAX, full, NULL);
+    if (size >= EPCTX_PATH_MAX) {
+        SetLastError(ERROR_FILENAME_EXCED_RANGE);
+    }
     if (size == 0 || size >= EPCTX_PATH_MAX) {
-        epctx_fail(error, EPCTX_ERR_PATH, "the path cannot be made absolute, or is too long");
-        epctx_blame(error, path, NULL, NULL);
-        return EPCTX_ERR_PATH;
+        return false;
     }
     if (wcsncmp(full, L"\\\\?\\", 4) == 0 || wcsncmp(full, L"\\\\.\\", 4) == 0) {
-        memmove(out, full, (size + 1) * sizeof *out);
+        prefix = L"";
     } else if (wcsncmp(full, L"\\\\", 2) == 0) {
-        memcpy(out, L"\\\\?\\UNC\\", 8 * sizeof *out);
-        memmove(out + 8, full + 2, (size - 1) * sizeof *out);
-    } else {
-        memcpy(out, L"\\\\?\\", 4 * sizeof *out);
-        memmove(out + 4, full, (size + 1) * sizeof *out);
+        prefix = L"\\\\?\\UNC\\";
+        full += 2;
     }
-    return EPCTX_OK;
+    memmove(out + wcslen(prefix), full, (wcslen(full) + 1) * sizeof *out);
+    memcpy(out, prefix, wcslen(prefix) * sizeof *out);
+    return true;
 }
 
-/* Opens a file or folder; through a link. */
-static epctx_status epctx__open(const char *path, DWORD access, HANDLE *out, epctx_error *error)
+/* Opens a file or folder, through links. `access` 0: only to examine it. */
+static HANDLE epctx__wide_open(const epctx_io_file *file, const char *name, DWORD access)
 {
+    DWORD share = FILE_SHARE_READ | FILE_SHARE_DELETE; /* who reads wants no changes */
     WCHAR wide[EPCTX__WIDE_MAX];
-    epctx_status status = epctx__wide(path, wide, error);
-    *out = INVALID_HANDLE_VALUE;
-    if (status == EPCTX_OK) {
-        DWORD share = FILE_SHARE_READ | FILE_SHARE_DELETE; /* who reads wants no changes */
-        *out = CreateFileW(wide, access, access == 0 ? share | FILE_SHARE_WRITE : share, NULL,
-                           OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, NULL);
-        if (*out == INVALID_HANDLE_VALUE) {
-            status = epctx__io_error(error, "open", path);
-        }
-    }
-    return status;
-}
-
-static epctx_status epctx__examine(HANDLE file, const char *path, epctx_file_info *out,
-                                   epctx_error *error)
-{
-    BY_HANDLE_FILE_INFORMATION info;
-    memset(out, 0, sizeof *out);
-    out->kind = EPCTX_FILE_OTHER;
-    if (GetFileType(file) != FILE_TYPE_DISK) {
-        return EPCTX_OK;
-    }
-    if (!GetFileInformationByHandle(file, &info)) {
-        return epctx__io_error(error, "examine", path);
-    }
-    out->kind = (info.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? EPCTX_FILE_FOLDER
-                                                                        : EPCTX_FILE_REGULAR;
-    out->size = (uint64_t)info.nFileSizeHigh << 32 | info.nFileSizeLow;
-    out->device = info.dwVolumeSerialNumber;
-    out->inode = (uint64_t)info.nFileIndexHigh << 32 | info.nFileIndexLow;
-    /* In units of 100 ns. When a file was moved Windows does not tell. */
-    out->written = ((uint64_t)info.ftLastWriteTime.dwHighDateTime << 32 |
-                    info.ftLastWriteTime.dwLowDateTime) * 100;
-    return EPCTX_OK;
-}
-
-/* Fills memory of the process's own, which is given back like a view of the file. */
-static epctx_status epctx__read_handle(HANDLE file, const char *path, uint64_t size,
-                                       epctx_mapping *out, epctx_error *error)
-{
-    HANDLE section = CreateFileMappingW(INVALID_HANDLE_VALUE, NULL, PAGE_READWRITE,
-                                        (DWORD)(size >> 32), (DWORD)(size & 0xffffffffu), NULL);
-    char *to = section == NULL ? NULL : (char *)MapViewOfFile(section, FILE_MAP_WRITE, 0, 0, 0);
-    epctx_status status = EPCTX_OK;
-    uint64_t at = 0;
-    if (to == NULL) {
-        status = epctx__io_error(error, "find memory for", path);
-    }
-    while (status == EPCTX_OK && at < size) {
-        DWORD part = size - at < 0x40000000 ? (DWORD)(size - at) : 0x40000000;
-        DWORD count = 0;
-        if (!ReadFile(file, to + at, part, &count, NULL)) {
-            status = epctx__io_error(error, "read", path);
-        } else if (count == 0) {
-            status = epctx__file_failed(error, EPCTX_ERR_IO, "was changed while it was read", path);
-        }
-        at += count;
-    }
-    if (section != NULL) {
-        CloseHandle(section);
-    }
-    if (status == EPCTX_OK) {
-        out->handle = to;
-        out->data = (const uint8_t *)to;
-        out->size = (size_t)size;
-    } else if (to != NULL) {
-        UnmapViewOfFile(to);
-    }
-    return status;
-}
-
-/* The file, or what is in it now. */
-static epctx_status epctx__map_handle(HANDLE file, const char *path, bool copy, epctx_mapping *out,
-                                      epctx_error *error)
-{
-    epctx_file_info info;
-    HANDLE section;
-    epctx_status status = EPCTX_OK;
-    EPCTX__TRY(epctx__examine(file, path, &info, error));
-    if (info.kind != EPCTX_FILE_REGULAR) {
-        return epctx__not_regular(info.kind == EPCTX_FILE_FOLDER, path, error);
-    }
-    if (info.size == 0) {
-        return EPCTX_OK;
-    }
-    if (info.size > SIZE_MAX) {
-        return epctx__too_large(info.size, path, error);
-    }
-    out->info = info;
-    if (copy) {
-        return epctx__read_handle(file, path, info.size, out, error);
-    }
-    section = CreateFileMappingW(file, NULL, PAGE_READONLY, 0, 0, NULL);
-    if (section != NULL) {
-        out->handle = MapViewOfFile(section, FILE_MAP_READ, 0, 0, (size_t)info.size);
-    }
-    if (section == NULL || out->handle == NULL) {
-        status = epctx__io_error(error, "map", path);
-    } else {
-        out->data = (const uint8_t *)out->handle;
-        out->size = (size_t)info.size;
-        out->shared = true;
-    }
-    if (section != NULL) {
-        CloseHandle(section);
-    }
-    return status;
-}
-
-static void epctx__file_unmap(void *user, epctx_mapping *mapping)
-{
-    (void)user;
-    if (mapping->handle != NULL) {
-        UnmapViewOfFile(mapping->handle);
-    }
-    memset(mapping, 0, sizeof *mapping);
-}
-
-static epctx_status epctx__file_stat(void *user, const char *path, epctx_file_info *info,
-                                     epctx_error *error)
-{
-    epctx_error reason;
-    HANDLE file;
-    epctx_status status;
-    (void)user;
-    epctx_error_clear(&reason);
-    memset(info, 0, sizeof *info);
-    status = epctx__open(path, 0, &file, &reason);
-    if (status == EPCTX_OK) {
-        status = epctx__examine(file, path, info, error);
-        CloseHandle(file);
-    } else if (status == EPCTX_ERR_NOT_FOUND) {
-        status = EPCTX_OK;
-    } else if (error != NULL) {
-        *error = reason;
-    }
-    return status;
+    return epctx__wide(file, name, wide)
+               ? CreateFileW(wide, access, access == 0 ? share | FILE_SHARE_WRITE : share, NULL,
+                             OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, NULL)
+               : EPCTX__NO_HANDLE;
 }
 
 /* The path of an open file, without links, as "C:/folder/file" or "//server/share/file". */
-static epctx_status epctx__path_of(HANDLE file, const char *path, char out[EPCTX_PATH_MAX],
-                                   epctx_error *error)
+static bool epctx__real_of(HANDLE file, char out[EPCTX_PATH_MAX])
 {
     WCHAR wide[EPCTX__WIDE_MAX];
-    const WCHAR *from = wide;
+    WCHAR *from = wide;
     DWORD count = GetFinalPathNameByHandleW(file, wide, EPCTX__WIDE_MAX, 0);
-    int size = 0;
-    int i;
-    if (count == 0) {
-        return epctx__io_error(error, "resolve", path);
+    if (count >= EPCTX__WIDE_MAX) {
+        SetLastError(ERROR_FILENAME_EXCED_RANGE);
     }
-    if (count < EPCTX__WIDE_MAX) {
-        if (wcsncmp(wide, L"\\\\?\\UNC\\", 8) == 0) {
-            from = wide + 6;
-            wide[6] = L'\\';
-        } else if (wcsncmp(wide, L"\\\\?\\", 4) == 0) {
-            from = wide + 4;
-        }
-        size = WideCharToMultiByte(CP_UTF8, 0, from, -1, out, EPCTX_PATH_MAX, NULL, NULL);
+    if (count == 0 || count >= EPCTX__WIDE_MAX) {
+        return false;
     }
-    if (size == 0) {
-        return epctx__file_failed(error, EPCTX_ERR_LIMIT, "the path is too long", path);
+    if (wcsncmp(wide, L"\\\\?\\UNC\\", 8) == 0) {
+        from = wide + 6;
+        *from = L'\\';
+    } else if (wcsncmp(wide, L"\\\\?\\", 4) == 0) {
+        from = wide + 4;
     }
-    for (i = 0; i < size; i++) {
-        out[i] = out[i] == '\\' ? '/' : out[i];
+    count = (DWORD)WideCharToMultiByte(CP_UTF8, 0, from, -1, out, EPCTX_PATH_MAX, NULL, NULL);
+    for (; count > 0 && *out != '\0'; out++) {
+        *out = *out == '\\' ? '/' : *out;
     }
-    return EPCTX_OK;
+    return count > 0;
 }
 
-static epctx_status epctx__file_canonical(void *user, const char *path, char *out, size_t capacity,
-                                          epctx_error *error)
+/* Whether the open file really lies at the first `size` bytes of `path`, "/" aside; closes it when
+ * it does not. */
+static bool epctx__real_is(HANDLE file, const char *path, size_t size)
 {
     char real[EPCTX_PATH_MAX];
-    HANDLE file;
-    epctx_status status;
-    (void)user;
-    EPCTX__TRY(epctx__open(path, 0, &file, error));
-    status = epctx__path_of(file, path, real, error);
+    if (file == EPCTX__NO_HANDLE) {
+        return false;
+    }
+    if (epctx__real_of(file, real)) {
+        size_t length = strlen(real);
+        if (strncmp(real, path, length) == 0 &&
+            (length == size || (length + 1 == size && path[length] == '/'))) {
+            return true;
+        }
+        SetLastError(ERROR_CANT_RESOLVE_FILENAME);
+    }
     CloseHandle(file);
-    return status == EPCTX_OK ? epctx__path_out(real, path, out, capacity, error) : status;
+    return false;
 }
 
-/* Below a folder: looks after opening where the file really is. */
-static epctx_status epctx__file_map(void *user, const char *root, const char *name, bool copy,
-                                    epctx_mapping *out, epctx_error *error)
+/* Opens a file for reading; below `root` it looks afterwards where that really is. */
+static HANDLE epctx__sys_open(const char *root, const char *name)
 {
     char path[EPCTX_PATH_MAX];
-    char real[EPCTX_PATH_MAX];
     HANDLE file;
-    epctx_status status;
-    (void)user;
+    if (epctx__io_path(root, name, path, NULL) != EPCTX_OK) {
+        SetLastError(ERROR_FILENAME_EXCED_RANGE);
+        return EPCTX__NO_HANDLE;
+    }
+    file = epctx__wide_open(NULL, path, GENERIC_READ);
+    return root == NULL || epctx__real_is(file, path, strlen(path)) ? file : EPCTX__NO_HANDLE;
+}
+
+/* Of what has that path, or (NULL) of an open file. */
+static bool epctx__sys_stat(const char *path, HANDLE file, epctx_file_info *out)
+{
+    BY_HANDLE_FILE_INFORMATION info;
+    file = path != NULL ? epctx__wide_open(NULL, path, 0) : file;
+    if (file == EPCTX__NO_HANDLE) {
+        return false;
+    }
     memset(out, 0, sizeof *out);
-    EPCTX__TRY(epctx__io_path(root, name, path, error));
-    EPCTX__TRY(epctx__open(path, GENERIC_READ, &file, error));
-    status = root != NULL ? epctx__path_of(file, path, real, error) : EPCTX_OK;
-    if (status == EPCTX_OK && root != NULL && strcmp(real, path) != 0) {
-        status = epctx__became_link(name, error);
+    out->kind = EPCTX_FILE_OTHER;
+    if (GetFileType(file) == FILE_TYPE_DISK && GetFileInformationByHandle(file, &info)) {
+        out->kind = (info.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? EPCTX_FILE_FOLDER
+                                                                            : EPCTX_FILE_REGULAR;
+        out->size = (uint64_t)info.nFileSizeHigh << 32 | info.nFileSizeLow;
+        out->device = info.dwVolumeSerialNumber;
+        out->inode = (uint64_t)info.nFileIndexHigh << 32 | info.nFileIndexLow;
+        /* In units of 100 ns. When a file was moved Windows does not tell. */
+        out->written = ((uint64_t)info.ftLastWriteTime.dwHighDateTime << 32 |
+                        info.ftLastWriteTime.dwLowDateTime) * 100;
     }
-    if (status == EPCTX_OK) {
-        status = epctx__map_handle(file, path, copy, out, error);
+    if (path != NULL) {
+        CloseHandle(file);
     }
-    CloseHandle(file);
-    return status;
+    return true;
+}
+
+static int64_t epctx__sys_read(HANDLE file, void *out, uint64_t size, uint64_t at)
+{
+    DWORD count = 0;
+    (void)at; /* where the last call ended */
+    return ReadFile(file, out, size < 0x40000000 ? (DWORD)size : 0x40000000, &count, NULL)
+               ? (int64_t)count
+               : -1;
+}
+
+static int64_t epctx__sys_write(HANDLE file, const void *data, size_t size)
+{
+    DWORD count = 0;
+    return WriteFile(file, data, (DWORD)size, &count, NULL) ? (int64_t)count : -1;
+}
+
+/* A view of a file, or (EPCTX__NO_HANDLE) memory of the process's own. */
+static void *epctx__sys_map(HANDLE file, size_t size)
+{
+    bool own = file == EPCTX__NO_HANDLE;
+    void *data = NULL;
+    HANDLE section = CreateFileMappingW(file, NULL, own ? PAGE_READWRITE : PAGE_READONLY,
+                                        (DWORD)((uint64_t)size >> 32), (DWORD)(size & 0xffffffffu),
+                                        NULL);
+    if (section != NULL) {
+        data = MapViewOfFile(section, own ? FILE_MAP_WRITE : FILE_MAP_READ, 0, 0, size);
+        CloseHandle(section);
+    }
+    return data;
+}
+
+static bool epctx__sys_real(const char *path, char out[EPCTX_PATH_MAX])
+{
+    HANDLE file = epctx__wide_open(NULL, path, 0);
+    bool done = file != EPCTX__NO_HANDLE && epctx__real_of(file, out);
+    if (file != EPCTX__NO_HANDLE) {
+        CloseHandle(file);
+    }
+    return done;
 }
 
 static epctx_status epctx__file_list(void *user, const char *folder,
                                      bool (*name_fn)(void *state, const char *name), void *state,
                                      epctx_error *error)
 {
-    WCHAR wide[EPCTX__WIDE_MAX + 2];
+    WCHAR wide[EPCTX__WIDE_MAX];
     WIN32_FIND_DATAW entry;
     char name[EPCTX_PATH_MAX];
     HANDLE search;
-    size_t size;
     (void)user;
-    EPCTX__TRY(epctx__wide(folder[0] != '\0' ? folder : ".", wide, error));
-    size = wcslen(wide);
-    memcpy(wide + size, wide[size - 1] == L'\\' ? L"*" : L"\\*",
-           wide[size - 1] == L'\\' ? 2 * sizeof *wide : 3 * sizeof *wide);
-    search = FindFirstFileW(wide, &entry);
+    EPCTX__TRY(epctx__io_path(folder, "*", name, error));
+    search = epctx__wide(NULL, name, wide) ? FindFirstFileW(wide, &entry) : INVALID_HANDLE_VALUE;
     if (search == INVALID_HANDLE_VALUE) {
         return epctx__io_error(error, "list", folder);
     }
-    do { /* a name that is not Unicode cannot be said */
+    do { /* a name that is not Unicode is left out */
         if (WideCharToMultiByte(CP_UTF8, WC_ERR_INVALID_CHARS, entry.cFileName, -1, name,
                                 sizeof name, NULL, NULL) > 0 &&
             !name_fn(state, name)) {
@@ -4888,258 +4275,120 @@ static epctx_status epctx__file_list(void *user, const char *folder,
     return EPCTX_OK;
 }
 
-/* A file beside file->path. */
-static epctx_status epctx__beside(const epctx_io_file *file, const char *name,
-                                  WCHAR out[EPCTX__WIDE_MAX], epctx_error *error)
+/* Below a folder: the folder of file->path really is there. */
+static bool epctx__sys_enter(const char *root, const char *folder, epctx_io_file *file)
 {
+    HANDLE there = root != NULL ? epctx__wide_open(file, ".", 0) : EPCTX__NO_HANDLE;
+    size_t size = epctx_path_folder(epctx_str_of(file->path)).size;
+    (void)folder;
+    return root == NULL || (epctx__real_is(there, file->path, size) && CloseHandle(there));
+}
+
+#define epctx__sys_mode(file, old) true
+
+static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *name,
+                                       DWORD *there)
+{
+    WCHAR wide[EPCTX__WIDE_MAX];
+    name = name != NULL ? name : epctx__file_base(file);
+    *there = epctx__wide(file, name, wide) ? GetFileAttributesW(wide) : INVALID_FILE_ATTRIBUTES;
+    if (*there == INVALID_FILE_ATTRIBUTES) {
+        return EPCTX_FILE_NONE;
+    }
+    if ((*there & FILE_ATTRIBUTE_REPARSE_POINT) != 0) {
+        return EPCTX_FILE_LINK;
+    }
+    return (*there & FILE_ATTRIBUTE_DIRECTORY) != 0 ? EPCTX_FILE_FOLDER : EPCTX_FILE_REGULAR;
+}
+
+/* Below a folder it looks afterwards where the new file really is. */
+static HANDLE epctx__sys_make(const epctx_io_file *file, const char *name, int mode)
+{
+    WCHAR wide[EPCTX__WIDE_MAX];
     char path[EPCTX_PATH_MAX];
-    EPCTX__TRY(epctx_path_join(epctx_path_folder(epctx_str_of(file->path)), epctx_str_of(name),
-                               path, sizeof path, error));
-    return epctx__wide(path, out, error);
+    HANDLE made;
+    if (name == NULL || mode == 0) {
+        return name != NULL ? epctx__wide_open(file, name, GENERIC_READ) : EPCTX__NO_HANDLE;
+    }
+    if (!epctx__wide(file, name, wide)) {
+        return EPCTX__NO_HANDLE;
+    }
+    made = CreateFileW(wide, GENERIC_WRITE, FILE_SHARE_DELETE, NULL, CREATE_NEW,
+                       FILE_ATTRIBUTE_NORMAL, NULL);
+    if (made != EPCTX__NO_HANDLE && (file->state & EPCTX__FILE_INSIDE) != 0 &&
+        epctx_path_join(epctx_path_folder(epctx_str_of(file->path)), epctx_str_of(name), path,
+                        sizeof path, NULL) == EPCTX_OK &&
+        !epctx__real_is(made, path, strlen(path))) {
+        DeleteFileW(wide);
+        SetLastError(ERROR_CANT_RESOLVE_FILENAME);
+        made = EPCTX__NO_HANDLE;
+    }
+    return made;
 }
 
-/* Whether something has that name, or a link has. */
-static bool epctx__attributes(const epctx_io_file *file, const char *name, bool *linked)
+/* MOVEFILE_WRITE_THROUGH has flushed a folder. */
+static bool epctx__sys_sync(const epctx_io_file *file, bool folder)
 {
+    return folder || FlushFileBuffers((HANDLE)file->descriptor);
+}
+
+static bool epctx__sys_link(const epctx_io_file *from, const char *name, const epctx_io_file *to,
+                            const char *made)
+{
+    WCHAR old[EPCTX__WIDE_MAX];
     WCHAR wide[EPCTX__WIDE_MAX];
-    DWORD attributes = epctx__beside(file, name, wide, NULL) == EPCTX_OK
-                           ? GetFileAttributesW(wide)
-                           : INVALID_FILE_ATTRIBUTES;
-    *linked = attributes != INVALID_FILE_ATTRIBUTES &&
-              (attributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0;
-    return attributes != INVALID_FILE_ATTRIBUTES;
+    return epctx__wide(from, name != NULL ? name : from->temp, old) &&
+           epctx__wide(to, made, wide) && CreateHardLinkW(wide, old, NULL);
 }
 
-static bool epctx__sys_look(const epctx_io_file *file, bool *linked)
+static void epctx__sys_close(epctx_io_file *file)
 {
-    return epctx__attributes(file, epctx__file_base(file), linked);
-}
-
-static bool epctx__sys_exists(const epctx_io_file *file, const char *name)
-{
-    bool linked;
-    return epctx__attributes(file, name, &linked);
-}
-
-/* Fills in the path. Below a folder: the folder is where its path says, and the file is no link. */
-static epctx_status epctx__file_at(const char *root, const char *name, epctx_io_file *file,
-                                   epctx_error *error)
-{
-    char folder[EPCTX_PATH_MAX];
-    char real[EPCTX_PATH_MAX];
-    size_t size;
-    bool linked;
-    EPCTX__TRY(epctx__io_path(root, name, file->path, error));
-    file->state = root != NULL ? EPCTX__FILE_INSIDE : 0;
-    if (root == NULL) {
-        return EPCTX_OK;
+    if ((HANDLE)file->descriptor != EPCTX__NO_HANDLE) {
+        CloseHandle((HANDLE)file->descriptor);
+        file->descriptor = (intptr_t)EPCTX__NO_HANDLE;
     }
-    size = epctx_path_folder(epctx_str_of(file->path)).size;
-    memcpy(folder, file->path, size);
-    folder[size] = '\0';
-    EPCTX__TRY(epctx__file_canonical(NULL, folder, real, sizeof real, error));
-    size = strlen(real);
-    (void)epctx__sys_look(file, &linked);
-    if (linked || strncmp(real, folder, size) != 0 ||
-        (folder[size] != '\0' && strcmp(folder + size, "/") != 0)) {
-        return epctx__file_failed(error, EPCTX_ERR_PATH,
-                                  "is a link or lies behind one: names from a model stay inside "
-                                  "the model's folder",
-                                  file->path);
-    }
-    return EPCTX_OK;
 }
 
-static size_t epctx__file_most(const epctx_io_file *file)
-{
-    (void)file;
-    return EPCTX__NAME_MOST;
-}
-
-static uint64_t epctx__sys_process(void)
-{
-    return GetCurrentProcessId();
-}
-
-static void epctx__temp_name(const epctx_io_file *file, unsigned attempt, char out[EPCTX_NAME_MAX]);
-
-/* Opens the new file; below a folder it looks afterwards where that really is. */
-static epctx_status epctx__sys_create(epctx_io_file *file, epctx_error *error)
-{
-    WCHAR wide[EPCTX__WIDE_MAX];
-    char real[EPCTX_PATH_MAX];
-    epctx_file_info info;
-    unsigned attempt = 0;
-    EPCTX__TRY(epctx__file_stat(NULL, file->path, &info, error));
-    if (info.kind != EPCTX_FILE_NONE && info.kind != EPCTX_FILE_REGULAR) {
-        return epctx__not_regular(info.kind == EPCTX_FILE_FOLDER, file->path, error);
-    }
-    do {
-        epctx__temp_name(file, attempt, file->temp);
-        EPCTX__TRY(epctx__beside(file, file->temp, wide, error));
-        file->handle = CreateFileW(wide, GENERIC_WRITE, FILE_SHARE_DELETE, NULL, CREATE_NEW,
-                                   FILE_ATTRIBUTE_NORMAL, NULL);
-    } while (file->handle == INVALID_HANDLE_VALUE && GetLastError() == ERROR_FILE_EXISTS &&
-             ++attempt < EPCTX__ATTEMPTS);
-    if (file->handle == INVALID_HANDLE_VALUE) {
-        file->handle = NULL;
-        file->temp[0] = '\0';
-        return epctx__io_error(error, "create a temporary file beside it", file->path);
-    }
-    if ((file->state & EPCTX__FILE_INSIDE) == 0) {
-        return EPCTX_OK;
-    }
-    EPCTX__TRY(epctx__path_of(file->handle, file->path, real, error));
-    return strncmp(real, file->path, epctx_path_folder(epctx_str_of(file->path)).size) == 0
-               ? EPCTX_OK
-               : epctx__became_link(file->path, error);
-}
-
-/* Through a link we replace the file that it points to, not the link. */
-static epctx_status epctx__file_target(const char *path, char real[EPCTX_PATH_MAX],
-                                       epctx_error *error)
-{
-    epctx_file_info info;
-    EPCTX__TRY(epctx__file_stat(NULL, path, &info, error));
-    return info.kind == EPCTX_FILE_REGULAR
-               ? epctx__file_canonical(NULL, path, real, EPCTX_PATH_MAX, error)
-               : EPCTX_OK;
-}
-
-static epctx_status epctx__file_write(void *user, epctx_io_file *file, const void *data,
-                                      size_t size, epctx_error *error)
-{
-    const char *p = (const char *)data;
-    (void)user;
-    while (size > 0) {
-        DWORD part = size < 0x40000000 ? (DWORD)size : 0x40000000;
-        DWORD written = 0;
-        if (!WriteFile(file->handle, p, part, &written, NULL) || written == 0) {
-            return epctx__io_error(error, "write", file->path);
-        }
-        p += written;
-        size -= written;
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__file_sync(void *user, epctx_io_file *file, epctx_error *error)
-{
-    (void)user;
-    return FlushFileBuffers(file->handle) ? EPCTX_OK
-                                          : epctx__io_error(error, "flush", file->path);
-}
-
-/* MOVEFILE_WRITE_THROUGH has done it. */
-static epctx_status epctx__sys_sync_folder(const epctx_io_file *file, epctx_error *error)
-{
-    (void)file;
-    (void)error;
-    return EPCTX_OK;
-}
-
-/* What CreateHardLinkW has done. */
-static epctx_status epctx__linked(BOOL done, const char *what, const char *path,
-                                  epctx_error *error)
-{
-    DWORD code = GetLastError();
-    if (done) {
-        return EPCTX_OK;
-    }
-    if (code == ERROR_ALREADY_EXISTS || code == ERROR_FILE_EXISTS) {
-        return EPCTX_ERR_EXISTS;
-    }
-    return code == ERROR_NOT_SUPPORTED || code == ERROR_INVALID_FUNCTION ||
-                   code == ERROR_TOO_MANY_LINKS || code == ERROR_NOT_SAME_DEVICE
-               ? EPCTX_ERR_UNSUPPORTED
-               : epctx__io_error(error, what, path);
-}
-
-/* Gives the file `from` in its folder, or the new one (NULL), the further name `to`. Without a
- * message: EPCTX_ERR_EXISTS, and EPCTX_ERR_UNSUPPORTED where files have one name only. */
-static epctx_status epctx__sys_link(const epctx_io_file *file, const char *from, const char *to,
-                                    const char *what, epctx_error *error)
-{
-    WCHAR wide_from[EPCTX__WIDE_MAX];
-    WCHAR wide_to[EPCTX__WIDE_MAX];
-    EPCTX__TRY(epctx__beside(file, from != NULL ? from : file->temp, wide_from, error));
-    EPCTX__TRY(epctx__beside(file, to, wide_to, error));
-    return epctx__linked(CreateHardLinkW(wide_to, wide_from, NULL), what, file->path, error);
-}
-
-/* A copy of what has the file's name. */
-static epctx_status epctx__sys_copy(const epctx_io_file *file, const char *to, epctx_error *error)
-{
-    WCHAR wide_from[EPCTX__WIDE_MAX];
-    WCHAR wide_to[EPCTX__WIDE_MAX];
-    EPCTX__TRY(epctx__beside(file, epctx__file_base(file), wide_from, error));
-    EPCTX__TRY(epctx__beside(file, to, wide_to, error));
-    return epctx__linked(CopyFileW(wide_from, wide_to, TRUE), "keep", file->path, error);
-}
-
-/* A file that somebody has mapped cannot be replaced on Windows. */
+/* What is open, or mapped by anybody, keeps its name on Windows. */
 static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *to)
 {
-    WCHAR wide_from[EPCTX__WIDE_MAX];
-    WCHAR wide_to[EPCTX__WIDE_MAX];
-    if (file->handle != NULL) {
-        CloseHandle(file->handle);
-        file->handle = NULL;
-    }
-    return epctx__beside(file, from, wide_from, NULL) == EPCTX_OK &&
-           epctx__beside(file, to, wide_to, NULL) == EPCTX_OK &&
-           MoveFileExW(wide_from, wide_to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH);
+    WCHAR old[EPCTX__WIDE_MAX];
+    WCHAR wide[EPCTX__WIDE_MAX];
+    epctx__sys_close(file);
+    return epctx__wide(file, from, old) && epctx__wide(file, to, wide) &&
+           MoveFileExW(old, wide, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH);
 }
 
 static bool epctx__sys_unlink(epctx_io_file *file, const char *name)
 {
     WCHAR wide[EPCTX__WIDE_MAX];
-    if (file->handle != NULL && name == file->temp) {
-        CloseHandle(file->handle);
-        file->handle = NULL;
+    if (name == file->temp) {
+        epctx__sys_close(file);
     }
-    return epctx__beside(file, name, wide, NULL) == EPCTX_OK && DeleteFileW(wide);
-}
-
-static void epctx__sys_close(epctx_io_file *file)
-{
-    if (file->handle != NULL) {
-        CloseHandle(file->handle);
-        file->handle = NULL;
-    }
-}
-
-/* Both names are below one folder. */
-static epctx_status epctx__sys_link_files(const epctx_io_file *from, const epctx_io_file *to,
-                                          epctx_error *error)
-{
-    WCHAR wide_from[EPCTX__WIDE_MAX];
-    WCHAR wide_to[EPCTX__WIDE_MAX];
-    EPCTX__TRY(epctx__wide(from->path, wide_from, error));
-    EPCTX__TRY(epctx__wide(to->path, wide_to, error));
-    return epctx__linked(CreateHardLinkW(wide_to, wide_from, NULL), "link", to->path, error);
+    return epctx__wide(file, name, wide) && DeleteFileW(wide);
 }
 
 /* Whoever has the file open has the lock; it goes with the handle. */
 static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 {
     WCHAR wide[EPCTX__WIDE_MAX];
-    EPCTX__TRY(epctx__wide(lock->path, wide, error));
+    if (!epctx__wide(NULL, lock->path, wide)) {
+        return epctx__io_error(error, "open the lock", lock->path);
+    }
     for (;;) {
-        DWORD code;
-        lock->handle = CreateFileW(wide, GENERIC_READ | DELETE, 0, NULL, OPEN_ALWAYS,
-                                   FILE_ATTRIBUTE_NORMAL, NULL);
-        if (lock->handle != INVALID_HANDLE_VALUE) {
+        HANDLE file = CreateFileW(wide, GENERIC_READ | DELETE, 0, NULL, OPEN_ALWAYS,
+                                  FILE_ATTRIBUTE_NORMAL, NULL);
+        DWORD code = GetLastError();
+        lock->descriptor = (intptr_t)file;
+        if (file != EPCTX__NO_HANDLE) {
             LARGE_INTEGER size;
             FILE_DISPOSITION_INFO gone;
             gone.DeleteFile = TRUE; /* with the handle; a file with something in it is somebody's */
-            if (GetFileSizeEx(lock->handle, &size) && size.QuadPart == 0) {
-                SetFileInformationByHandle(lock->handle, FileDispositionInfo, &gone, sizeof gone);
+            if (GetFileSizeEx(file, &size) && size.QuadPart == 0) {
+                SetFileInformationByHandle(file, FileDispositionInfo, &gone, sizeof gone);
             }
             return EPCTX_OK;
         }
-        lock->handle = NULL;
-        code = GetLastError();
         /* ACCESS_DENIED: it is just being deleted. */
         if (code != ERROR_SHARING_VIOLATION && code != ERROR_ACCESS_DENIED) {
             return epctx__io_error(error, "open the lock", lock->path);
@@ -5153,115 +4402,39 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 
 #else
 
-static epctx_status epctx__io_error(epctx_error *error, const char *what, const char *path)
+#define EPCTX__NO_HANDLE         (-1)
+#define EPCTX__CLOSE(file)       close(file)
+#define EPCTX__UNMAP(data, size) munmap(data, size)
+#define EPCTX__PROCESS()         getpid()
+#define EPCTX__REASON()          errno
+#define EPCTX__LINKED()          (errno == ELOOP || errno == ENOTDIR) /* below a root */
+
+typedef int epctx__handle;
+typedef struct stat epctx__stat;
+
+static const struct epctx__reason {
+    int code;
+    epctx_status status;
+} epctx__reasons[] = {
+    {ENOENT, EPCTX_ERR_NOT_FOUND},   {ENOTDIR, EPCTX_ERR_NOT_FOUND},
+    {EEXIST, EPCTX_ERR_EXISTS},      {EPERM, EPCTX_ERR_UNSUPPORTED},
+    {EMLINK, EPCTX_ERR_UNSUPPORTED}, {EXDEV, EPCTX_ERR_UNSUPPORTED},
+    {ENOSYS, EPCTX_ERR_UNSUPPORTED}, {EOPNOTSUPP, EPCTX_ERR_UNSUPPORTED},
+};
+
+static const char *epctx__sys_text(char out[512])
 {
-    int code = errno;
-    epctx_status status = code == ENOENT || code == ENOTDIR ? EPCTX_ERR_NOT_FOUND : EPCTX_ERR_IO;
-    epctx_fail(error, status, "cannot %s%s: %s", what, path[0] == '\0' ? " an empty path" : "",
-               strerror(code));
-    epctx_blame(error, path, NULL, NULL);
-    return status;
+    (void)out;
+    return strerror(errno);
 }
 
-static uint64_t epctx__nanoseconds(struct timespec time)
+/* Opens a file or folder for reading; below `root` one component at a time and through no link. A
+ * pipe must not block us before we see that it is one. */
+static int epctx__sys_open(const char *root, const char *name)
 {
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
-static void epctx__file_info(const struct stat *from, epctx_file_info *info)
-{
-    info->kind = S_ISREG(from->st_mode)   ? EPCTX_FILE_REGULAR
-                 : S_ISDIR(from->st_mode) ? EPCTX_FILE_FOLDER
-                                          : EPCTX_FILE_OTHER;
-    info->size = (uint64_t)from->st_size;
-    info->device = (uint64_t)from->st_dev;
-    info->inode = (uint64_t)from->st_ino;
-#if defined(__APPLE__)
-    info->written = epctx__nanoseconds(from->st_mtimespec);
-    info->changed = epctx__nanoseconds(from->st_ctimespec);
-#else
-    info->written = epctx__nanoseconds(from->st_mtim);
-    info->changed = epctx__nanoseconds(from->st_ctim);
-#endif
-}
-
-/* The bytes of a file as it is now. */
-static epctx_status epctx__read_descriptor(int fd, const epctx_file_info *before, void *out,
-                                           const char *path, epctx_error *error)
-{
-    uint64_t at = 0;
-    struct stat after;
-    epctx_file_info now;
-    while (at < before->size) {
-        uint64_t left = before->size - at;
-        ssize_t n = pread(fd, (char *)out + at, left < 0x40000000 ? (size_t)left : 0x40000000,
-                          (off_t)at);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
-            return epctx__io_error(error, "read", path);
-        }
-        if (n == 0) {
-            break; /* shorter than it was */
-        }
-        at += (uint64_t)n;
-    }
-    if (at == before->size && fstat(fd, &after) == 0) {
-        epctx__file_info(&after, &now);
-        if (epctx_file_same(before, &now)) {
-            return EPCTX_OK;
-        }
-    }
-    return epctx__file_failed(error, EPCTX_ERR_IO, "was changed while it was read", path);
-}
-
-/* Maps an open file, or reads it into memory of the same kind. */
-static epctx_status epctx__map_descriptor(int fd, const char *path, bool copy, epctx_mapping *out,
-                                          epctx_error *error)
-{
-    struct stat from;
-    epctx_file_info info;
-    epctx_status status = EPCTX_OK;
-    void *data;
-    if (fstat(fd, &from) != 0) {
-        return epctx__io_error(error, "examine", path);
-    }
-    epctx__file_info(&from, &info);
-    if (info.kind != EPCTX_FILE_REGULAR) {
-        return epctx__not_regular(info.kind == EPCTX_FILE_FOLDER, path, error);
-    }
-    if (info.size > SIZE_MAX) {
-        return epctx__too_large(info.size, path, error);
-    }
-    if (info.size == 0) {
-        return EPCTX_OK;
-    }
-    data = copy ? mmap(NULL, (size_t)info.size, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | EPCTX__MAP_ANONYMOUS, -1, 0)
-                : mmap(NULL, (size_t)info.size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (data == MAP_FAILED) {
-        return epctx__io_error(error, copy ? "find memory for" : "map", path);
-    }
-    if (copy) {
-        status = epctx__read_descriptor(fd, &info, data, path, error);
-    }
-    if (status != EPCTX_OK) {
-        munmap(data, (size_t)info.size);
-        return status;
-    }
-    out->data = (const uint8_t *)data;
-    out->size = (size_t)info.size;
-    out->handle = data;
-    out->shared = !copy;
-    out->info = info;
-    return EPCTX_OK;
-}
-
-/* Opens `name` below the folder `fd`, one component at a time and through no link. Closes `fd`. */
-static int epctx__open_below(int fd, const char *name)
-{
-    while (fd >= 0) {
+    const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+    int fd = root != NULL ? open(root, flags | O_DIRECTORY) : open(name, flags);
+    while (root != NULL && fd >= 0) {
         char part[256];
         size_t size = strcspn(name, "/");
         bool last = name[size] == '\0';
@@ -5270,8 +4443,7 @@ static int epctx__open_below(int fd, const char *name)
         if (size < sizeof part) {
             memcpy(part, name, size);
             part[size] = '\0';
-            next = openat(fd, part, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW |
-                                        (last ? 0 : O_DIRECTORY));
+            next = openat(fd, part, flags | O_NOFOLLOW | (last ? 0 : O_DIRECTORY));
             code = errno;
         }
         close(fd);
@@ -5282,63 +4454,62 @@ static int epctx__open_below(int fd, const char *name)
         fd = next;
         name += size + 1;
     }
-    return -1;
+    return fd;
 }
 
-static int epctx__open_root(const char *root)
-{
-    return open(root, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
-}
-
-static epctx_status epctx__file_map(void *user, const char *root, const char *name, bool copy,
-                                    epctx_mapping *out, epctx_error *error)
-{
-    /* A pipe must not block us before we see that it is one. */
-    int fd = root != NULL ? epctx__open_below(epctx__open_root(root), name)
-                          : open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    epctx_status status;
-    (void)user;
-    memset(out, 0, sizeof *out);
-    if (fd < 0) {
-        return root != NULL && (errno == ELOOP || errno == ENOTDIR)
-                   ? epctx__became_link(name, error)
-                   : epctx__io_error(error, "open", name);
-    }
-    status = epctx__map_descriptor(fd, name, copy, out, error);
-    close(fd);
-    return status;
-}
-
-static void epctx__file_unmap(void *user, epctx_mapping *mapping)
-{
-    (void)user;
-    if (mapping->handle != NULL) {
-        munmap(mapping->handle, mapping->size);
-    }
-    memset(mapping, 0, sizeof *mapping);
-}
-
-static epctx_status epctx__file_stat(void *user, const char *path, epctx_file_info *info,
-                                     epctx_error *error)
+/* Of what has that path, or (NULL) of an open file. */
+static bool epctx__sys_stat(const char *path, int fd, epctx_file_info *info)
 {
     struct stat from;
-    (void)user;
-    memset(info, 0, sizeof *info);
-    if (stat(path, &from) == 0) {
-        epctx__file_info(&from, info);
-        return EPCTX_OK;
+    if ((path != NULL ? stat(path, &from) : fstat(fd, &from)) == 0) {
+#if defined(__APPLE__)
+        struct timespec written = from.st_mtimespec, changed = from.st_ctimespec;
+#else
+        struct timespec written = from.st_mtim, changed = from.st_ctim;
+#endif
+        info->kind = S_ISREG(from.st_mode)   ? EPCTX_FILE_REGULAR
+                     : S_ISDIR(from.st_mode) ? EPCTX_FILE_FOLDER
+                                             : EPCTX_FILE_OTHER;
+        info->size = (uint64_t)from.st_size;
+        info->device = (uint64_t)from.st_dev;
+        info->inode = (uint64_t)from.st_ino;
+        info->written = (uint64_t)written.tv_sec * 1000000000u + (uint64_t)written.tv_nsec;
+        info->changed = (uint64_t)changed.tv_sec * 1000000000u + (uint64_t)changed.tv_nsec;
+        return true;
     }
-    return errno == ENOENT || errno == ENOTDIR ? EPCTX_OK
-                                               : epctx__io_error(error, "examine", path);
+    return false;
 }
 
-static epctx_status epctx__file_canonical(void *user, const char *path, char *out, size_t capacity,
-                                          epctx_error *error)
+static int64_t epctx__sys_read(int fd, void *out, uint64_t size, uint64_t at)
 {
-    char real[EPCTX_PATH_MAX]; /* not from realpath's malloc */
-    (void)user;
-    return realpath(path, real) != NULL ? epctx__path_out(real, path, out, capacity, error)
-                                        : epctx__io_error(error, "resolve", path);
+    ssize_t count;
+    do {
+        count = pread(fd, out, size < 0x40000000 ? (size_t)size : 0x40000000, (off_t)at);
+    } while (count < 0 && errno == EINTR);
+    return count;
+}
+
+static int64_t epctx__sys_write(int fd, const void *data, size_t size)
+{
+    ssize_t count;
+    do {
+        count = write(fd, data, size);
+    } while (count < 0 && errno == EINTR);
+    return count;
+}
+
+/* A file, or (EPCTX__NO_HANDLE) memory of the process's own. */
+static void *epctx__sys_map(int fd, size_t size)
+{
+    void *data = fd < 0 ? mmap(NULL, size, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | EPCTX__MAP_ANONYMOUS, -1, 0)
+                        : mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    return data != MAP_FAILED ? data : NULL;
+}
+
+static bool epctx__sys_real(const char *path, char out[EPCTX_PATH_MAX])
+{
+    return realpath(path, out) != NULL; /* not into realpath's malloc */
 }
 
 static epctx_status epctx__file_list(void *user, const char *folder,
@@ -5358,62 +4529,69 @@ static epctx_status epctx__file_list(void *user, const char *folder,
     return EPCTX_OK;
 }
 
-/* Fills in the path and opens its folder. */
-static epctx_status epctx__file_at(const char *root, const char *name, epctx_io_file *file,
-                                   epctx_error *error)
+/* All names are taken in this descriptor of their folder, whatever becomes of its path. */
+static bool epctx__sys_enter(const char *root, const char *folder, epctx_io_file *file)
 {
-    char folder[EPCTX_PATH_MAX];
-    EPCTX__TRY(epctx__io_path(root, name, file->path, error));
-    EPCTX__TRY(epctx_path_join(epctx_path_folder(epctx_str_of(name)), epctx_str_of("."), folder,
-                               sizeof folder, error));
-    file->descriptor = -1;
-    file->state = root != NULL ? EPCTX__FILE_INSIDE : 0;
-    file->folder = root != NULL ? epctx__open_below(epctx__open_root(root), folder)
-                                : epctx__open_root(folder);
-    if (file->folder >= 0) {
-        return EPCTX_OK;
-    }
-    if (root != NULL && (errno == ELOOP || errno == ENOTDIR)) {
-        return epctx__file_failed(error, EPCTX_ERR_PATH,
-                                  "a folder in its name is a link or a file: names from a model "
-                                  "stay inside the model's folder",
-                                  file->path);
-    }
-    if (errno == ENOENT || errno == ENOTDIR) {
-        return epctx__file_failed(error, EPCTX_ERR_NOT_FOUND,
-                                  "cannot be written, its folder does not exist", file->path);
-    }
-    return epctx__io_error(error, "open the folder of", file->path);
+    file->folder = epctx__sys_open(root, folder);
+    return file->folder >= 0;
 }
 
-/* How long a name may be here; only of long ones the file system is asked. */
-static size_t epctx__file_most(const epctx_io_file *file)
+/* What has a name in the file's folder, itself if it is a link; NULL: what is open. */
+static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *name,
+                                       struct stat *there)
 {
-    long most = strlen(epctx__file_base(file)) > 100 ? fpathconf((int)file->folder, _PC_NAME_MAX)
-                                                     : -1;
-    return most > 0 && most < EPCTX__NAME_MOST ? (size_t)most : EPCTX__NAME_MOST;
+    if ((name != NULL ? fstatat((int)file->folder, name, there, AT_SYMLINK_NOFOLLOW)
+                      : fstat((int)file->descriptor, there)) != 0) {
+        return EPCTX_FILE_NONE;
+    }
+    return S_ISREG(there->st_mode)   ? EPCTX_FILE_REGULAR
+           : S_ISDIR(there->st_mode) ? EPCTX_FILE_FOLDER
+           : S_ISLNK(there->st_mode) ? EPCTX_FILE_LINK
+                                     : EPCTX_FILE_OTHER;
 }
 
-static uint64_t epctx__sys_process(void)
+#if defined(O_TMPFILE)
+#define EPCTX__TMPFILE O_TMPFILE
+#elif defined(__O_TMPFILE) /* strict feature macros hide it */
+#define EPCTX__TMPFILE (__O_TMPFILE | O_DIRECTORY)
+#endif
+
+/* The name by which a file without one can be linked. */
+static void epctx__proc_name(int fd, char out[48])
 {
-    return (uint64_t)getpid();
+    epctx_text text = epctx_text_of(out, 48);
+    epctx_text_put_format(&text, "/proc/self/fd/%u", (uint64_t)fd);
 }
 
-/* Whether something has the name of the file, or a link has. */
-static bool epctx__sys_look(const epctx_io_file *file, bool *linked)
+/* Makes a file in the folder and opens it for writing: without a name (NULL) where the system has
+ * that, so that nothing is left when the process ends. `mode` 0: opens what is there to read it. */
+static int epctx__sys_make(const epctx_io_file *file, const char *name, int mode)
 {
-    struct stat there;
-    bool exists =
-        fstatat((int)file->folder, epctx__file_base(file), &there, AT_SYMLINK_NOFOLLOW) == 0;
-    *linked = exists && S_ISLNK(there.st_mode);
-    return exists;
+    int fd = -1;
+    if (name != NULL) {
+        return openat((int)file->folder, name,
+                      O_CLOEXEC | O_NOFOLLOW |
+                          (mode == 0 ? O_RDONLY | O_NONBLOCK : O_WRONLY | O_CREAT | O_EXCL),
+                      (mode_t)mode);
+    }
+#ifdef EPCTX__TMPFILE
+    fd = openat((int)file->folder, ".", EPCTX__TMPFILE | O_WRONLY | O_CLOEXEC, (mode_t)mode);
+    if (fd >= 0) {
+        char proc[48];
+        epctx__proc_name(fd, proc);
+        if (access(proc, F_OK) != 0) {
+            close(fd);
+            fd = -1;
+        }
+    }
+#endif
+    return fd;
 }
 
 /* Nobody may do with the new file what he could not do with the old one: its mode without the bits
  * that lend rights; without the group's where the group cannot be kept; and nobody but us writes
  * where the old file belonged to somebody else. */
-static epctx_status epctx__file_mode(int fd, const struct stat *old, const char *path,
-                                     epctx_error *error)
+static bool epctx__sys_mode(int fd, const struct stat *old)
 {
     mode_t mode = old->st_mode & 0777;
     struct stat now;
@@ -5428,218 +4606,27 @@ static epctx_status epctx__file_mode(int fd, const struct stat *old, const char 
     if (!known || now.st_uid != old->st_uid) {
         mode &= 0755;
     }
-    return fchmod(fd, mode) == 0 ? EPCTX_OK : epctx__io_error(error, "set the mode of", path);
-}
-
-#if defined(O_TMPFILE)
-#define EPCTX__TMPFILE O_TMPFILE
-#elif defined(__O_TMPFILE) /* strict feature macros hide it */
-#define EPCTX__TMPFILE (__O_TMPFILE | O_DIRECTORY)
-#endif
-
-/* The name by which a file without one can be linked. */
-static void epctx__proc_name(int fd, char out[48])
-{
-    epctx__name_number(out, "/proc/self/fd/", (uint64_t)fd, "");
-}
-
-static void epctx__temp_name(const epctx_io_file *file, unsigned attempt, char out[EPCTX_NAME_MAX]);
-
-/* A new file in the folder: without a name where the system has that, so that nothing is left when
- * the process ends; else with a temporary one. */
-static int epctx__temp_open(epctx_io_file *file, mode_t mode)
-{
-    int folder = (int)file->folder;
-    int fd = -1;
-    unsigned attempt;
-#ifdef EPCTX__TMPFILE
-    char name[48];
-    fd = openat(folder, ".", EPCTX__TMPFILE | O_WRONLY | O_CLOEXEC, mode);
-    if (fd >= 0) {
-        epctx__proc_name(fd, name);
-        if (access(name, F_OK) == 0) {
-            return fd;
-        }
-        close(fd);
-    }
-#endif
-    for (attempt = 0; attempt < EPCTX__ATTEMPTS; attempt++) {
-        epctx__temp_name(file, attempt, file->temp);
-        fd = openat(folder, file->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-        if (fd >= 0) {
-            return fd;
-        }
-        if (errno != EEXIST) {
-            break;
-        }
-    }
-    file->temp[0] = '\0';
-    return -1;
-}
-
-/* Opens the new file. */
-static epctx_status epctx__sys_create(epctx_io_file *file, epctx_error *error)
-{
-    struct stat old;
-    bool exists = fstatat((int)file->folder, epctx__file_base(file), &old,
-                          AT_SYMLINK_NOFOLLOW) == 0;
-    bool linked = exists && S_ISLNK(old.st_mode);
-    if (linked && (file->state & EPCTX__FILE_INSIDE) != 0) {
-        return epctx__file_failed(error, EPCTX_ERR_PATH,
-                                  "is a link: a file whose name comes from a model is not written "
-                                  "through links; remove it or choose another name",
-                                  file->path);
-    }
-    if (exists && !linked && !S_ISREG(old.st_mode)) {
-        return epctx__not_regular(S_ISDIR(old.st_mode), file->path, error);
-    }
-    /* A stricter mode holds from the start: who opens the file now could read it later. */
-    file->descriptor = epctx__temp_open(file, exists && !linked ? old.st_mode & 0600 : 0666);
-    if (file->descriptor < 0) {
-        return epctx__io_error(error, "create a temporary file beside it", file->path);
-    }
-    return exists && !linked
-               ? epctx__file_mode((int)file->descriptor, &old, file->path, error)
-               : EPCTX_OK;
-}
-
-/* Through a link we replace the file that it points to, not the link. */
-static epctx_status epctx__file_target(const char *path, char real[EPCTX_PATH_MAX],
-                                       epctx_error *error)
-{
-    if (strlen(path) >= EPCTX_PATH_MAX || realpath(path, real) != NULL) {
-        return EPCTX_OK;
-    }
-    real[0] = '\0'; /* it has got as far as it could */
-    return errno == ENOENT || errno == ENOTDIR ? EPCTX_OK
-                                               : epctx__io_error(error, "resolve", path);
-}
-
-#define EPCTX__PIECE ((size_t)1 << 20)
-
-static epctx_status epctx__file_write(void *user, epctx_io_file *file, const void *data,
-                                      size_t size, epctx_error *error)
-{
-    const char *p = (const char *)data;
-    (void)user;
-    while (size > 0) {
-        /* In pieces: the pages of a mapped payload are read ahead of the call that wants them. */
-        ssize_t n = write((int)file->descriptor, p, size < EPCTX__PIECE ? size : EPCTX__PIECE);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            return epctx__io_error(error, "write", file->path);
-        }
-        p += n;
-        size -= (size_t)n;
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__file_sync(void *user, epctx_io_file *file, epctx_error *error)
-{
-    (void)user;
-    return fsync((int)file->descriptor) == 0 ? EPCTX_OK
-                                             : epctx__io_error(error, "flush", file->path);
+    return fchmod(fd, mode) == 0;
 }
 
 /* Some file systems cannot flush a folder and say EINVAL: nothing more can be done there. */
-static epctx_status epctx__sys_sync_folder(const epctx_io_file *file, epctx_error *error)
+static bool epctx__sys_sync(const epctx_io_file *file, bool folder)
 {
-    return fsync((int)file->folder) == 0 || errno == EINVAL
-               ? EPCTX_OK
-               : epctx__io_error(error, "flush", file->path);
+    return fsync((int)(folder ? file->folder : file->descriptor)) == 0 ||
+           (folder && errno == EINVAL);
 }
 
-/* What linkat has done. */
-static epctx_status epctx__linked(int result, const char *what, const char *path,
-                                  epctx_error *error)
+/* Gives the file `name` in the folder of `from`, NULL: the new one, the name `made`, too. */
+static bool epctx__sys_link(const epctx_io_file *from, const char *name, const epctx_io_file *to,
+                            const char *made)
 {
-    if (result == 0) {
-        return EPCTX_OK;
+    char proc[48];
+    if (name == NULL && from->temp[0] == '\0') {
+        epctx__proc_name((int)from->descriptor, proc);
+        return linkat(AT_FDCWD, proc, (int)to->folder, made, AT_SYMLINK_FOLLOW) == 0;
     }
-    if (errno == EEXIST) {
-        return EPCTX_ERR_EXISTS;
-    }
-    return errno == EPERM || errno == EMLINK || errno == EXDEV || errno == ENOSYS ||
-                   errno == EOPNOTSUPP
-               ? EPCTX_ERR_UNSUPPORTED
-               : epctx__io_error(error, what, path);
-}
-
-/* Gives the file `from` in its folder, or the new one (NULL), the further name `to`. Without a
- * message: EPCTX_ERR_EXISTS, and EPCTX_ERR_UNSUPPORTED where files have one name only. */
-static epctx_status epctx__sys_link(const epctx_io_file *file, const char *from, const char *to,
-                                    const char *what, epctx_error *error)
-{
-    int folder = (int)file->folder;
-    char name[48];
-    if (from == NULL && file->temp[0] == '\0') {
-        epctx__proc_name((int)file->descriptor, name);
-        return epctx__linked(linkat(AT_FDCWD, name, folder, to, AT_SYMLINK_FOLLOW), what,
-                             file->path, error);
-    }
-    return epctx__linked(linkat(folder, from != NULL ? from : file->temp, folder, to, 0), what,
-                         file->path, error);
-}
-
-/* A copy of what has the file's name, durable. */
-static epctx_status epctx__sys_copy(const epctx_io_file *file, const char *to, epctx_error *error)
-{
-    int folder = (int)file->folder;
-    epctx_io_file copy;
-    epctx_mapping old;
-    struct stat info;
-    epctx_status status;
-    int fd = openat(folder, epctx__file_base(file), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    memset(&old, 0, sizeof old);
-    if (fd < 0 || fstat(fd, &info) != 0) {
-        status = epctx__io_error(error, "keep", file->path);
-    } else {
-        status = epctx__map_descriptor(fd, file->path, false, &old, error);
-    }
-    if (fd >= 0) {
-        close(fd);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    memcpy(copy.path, file->path, strlen(file->path) + 1);
-    copy.descriptor = openat(folder, to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (copy.descriptor < 0) {
-        status = errno == EEXIST ? EPCTX_ERR_EXISTS : epctx__io_error(error, "keep", file->path);
-    } else {
-        status = epctx__file_mode((int)copy.descriptor, &info, file->path, error);
-        if (status == EPCTX_OK) {
-            status = epctx__file_write(NULL, &copy, old.data, old.size, error);
-        }
-        if (status == EPCTX_OK) {
-            status = epctx__file_sync(NULL, &copy, error);
-        }
-        if (status != EPCTX_OK) {
-            unlinkat(folder, to, 0);
-        }
-        close((int)copy.descriptor);
-    }
-    epctx__file_unmap(NULL, &old);
-    return status;
-}
-
-static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *to)
-{
-    return renameat((int)file->folder, from, (int)file->folder, to) == 0;
-}
-
-static bool epctx__sys_exists(const epctx_io_file *file, const char *name)
-{
-    struct stat there;
-    return fstatat((int)file->folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-static bool epctx__sys_unlink(epctx_io_file *file, const char *name)
-{
-    return unlinkat((int)file->folder, name, 0) == 0;
+    return linkat((int)from->folder, name != NULL ? name : from->temp, (int)to->folder, made, 0) ==
+           0;
 }
 
 static void epctx__sys_close(epctx_io_file *file)
@@ -5654,13 +4641,14 @@ static void epctx__sys_close(epctx_io_file *file)
     file->descriptor = file->folder = -1;
 }
 
-/* Both names are below one folder. */
-static epctx_status epctx__sys_link_files(const epctx_io_file *from, const epctx_io_file *to,
-                                          epctx_error *error)
+static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *to)
 {
-    return epctx__linked(linkat((int)from->folder, epctx__file_base(from), (int)to->folder,
-                                epctx__file_base(to), 0),
-                         "link", to->path, error);
+    return renameat((int)file->folder, from, (int)file->folder, to) == 0;
+}
+
+static bool epctx__sys_unlink(epctx_io_file *file, const char *name)
+{
+    return unlinkat((int)file->folder, name, 0) == 0;
 }
 
 /* The file of a lock goes when the lock is released, so who has waited may hold one that is gone:
@@ -5676,19 +4664,16 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
             return epctx__io_error(error, "open the lock", lock->path);
         }
         while (flock(fd, LOCK_EX | (lock->try_only ? LOCK_NB : 0)) != 0) {
-            if (errno == EWOULDBLOCK) {
-                return EPCTX_ERR_CHANGED;
-            }
             if (errno != EINTR) {
-                return epctx__io_error(error, "lock", lock->path);
+                return errno == EWOULDBLOCK ? EPCTX_ERR_CHANGED
+                                            : epctx__io_error(error, "lock", lock->path);
             }
         }
-        if (fstat(fd, &ours) == 0 &&
-            fstatat((int)lock->folder, base, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+        if (fstat(fd, &ours) == 0 && epctx__sys_look(lock, base, &there) != EPCTX_FILE_NONE &&
             ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) {
             /* A file with something in it is somebody's own and stays. */
             if (S_ISREG(ours.st_mode) && ours.st_size == 0) {
-                epctx__name_end(lock->temp, base, "", EPCTX__NAME_MOST);
+                epctx__name_end(lock->temp, base, "", 0, EPCTX__NAME_MOST);
             }
             return EPCTX_OK;
         }
@@ -5700,172 +4685,439 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 
 /* -- what the system's calls are for -- */
 
+/* Why a call failed. EPCTX_ERR_UNSUPPORTED: files have one name only; EPCTX_ERR_PATH: the path is
+ * impossible, or leads through a link. */
+static epctx_status epctx__sys_status(void)
+{
+    size_t i;
+    for (i = 0; i < sizeof epctx__reasons / sizeof epctx__reasons[0]; i++) {
+        if (epctx__reasons[i].code == EPCTX__REASON()) {
+            return epctx__reasons[i].status;
+        }
+    }
+    return EPCTX_ERR_IO;
+}
+
+static epctx_status epctx__io_error(epctx_error *error, const char *what, const char *path)
+{
+    char text[512];
+    epctx_status status = epctx__sys_status();
+    if (status == EPCTX_ERR_EXISTS || status == EPCTX_ERR_UNSUPPORTED) {
+        status = EPCTX_ERR_IO;
+    }
+    epctx_fail(error, status, "cannot %s%s: %s", what, path[0] == '\0' ? " an empty path" : "",
+               epctx__sys_text(text));
+    epctx_blame(error, path, NULL, NULL);
+    return status;
+}
+
+static epctx_status epctx__open_failed(const char *root, const char *what, const char *path,
+                                       epctx_error *error)
+{
+    return root != NULL && EPCTX__LINKED()
+               ? epctx__file_failed(error, EPCTX_ERR_PATH,
+                                    "is a link or lies behind one: names from a model stay inside "
+                                    "the model's folder",
+                                    path)
+               : epctx__io_error(error, what, path);
+}
+
+static epctx_status epctx__not_regular(epctx_file_kind kind, const char *path, epctx_error *error)
+{
+    return epctx__file_failed(error, EPCTX_ERR_IO,
+                              kind == EPCTX_FILE_FOLDER
+                                  ? "is a folder, a regular file was expected"
+                                  : "is a device or pipe, a regular file was expected",
+                              path);
+}
+
+static void epctx__file_unmap(void *user, epctx_mapping *mapping)
+{
+    (void)user;
+    if (mapping->handle != NULL) {
+        EPCTX__UNMAP(mapping->handle, mapping->size);
+    }
+    memset(mapping, 0, sizeof *mapping);
+}
+
+/* Maps an open file, or reads it as it is now into memory of the same kind. */
+static epctx_status epctx__map_handle(epctx__handle file, const char *path, bool copy,
+                                      epctx_mapping *out, epctx_error *error)
+{
+    epctx_file_info info, now;
+    epctx_status status = EPCTX_OK;
+    int64_t count = 1;
+    uint64_t at = 0;
+    uint8_t *data;
+    if (!epctx__sys_stat(NULL, file, &info)) {
+        return epctx__io_error(error, "examine", path);
+    }
+    if (info.kind != EPCTX_FILE_REGULAR) {
+        return epctx__not_regular(info.kind, path, error);
+    }
+    if (info.size > SIZE_MAX) {
+        return epctx__file_failed(error, EPCTX_ERR_LIMIT, "is larger than the address space", path);
+    }
+    if (info.size == 0) {
+        return EPCTX_OK;
+    }
+    data = (uint8_t *)epctx__sys_map(copy ? EPCTX__NO_HANDLE : file, (size_t)info.size);
+    if (data == NULL) {
+        return epctx__io_error(error, copy ? "find memory for" : "map", path);
+    }
+    out->data = data;
+    out->size = (size_t)info.size;
+    out->handle = data;
+    out->shared = !copy;
+    out->info = info;
+    while (copy && at < info.size && count > 0) {
+        count = epctx__sys_read(file, data + at, info.size - at, at);
+        at += count > 0 ? (uint64_t)count : 0;
+    }
+    if (count < 0) {
+        status = epctx__io_error(error, "read", path);
+    } else if (copy && (at < info.size || !epctx__sys_stat(NULL, file, &now) ||
+                        now.size != info.size || now.written != info.written)) {
+        status = epctx__file_failed(error, EPCTX_ERR_IO, "was changed while it was read", path);
+    }
+    if (status != EPCTX_OK) {
+        epctx__file_unmap(NULL, out);
+    }
+    return status;
+}
+
+static epctx_status epctx__file_map(void *user, const char *root, const char *name, bool copy,
+                                    epctx_mapping *out, epctx_error *error)
+{
+    epctx__handle file = epctx__sys_open(root, name);
+    epctx_status status;
+    (void)user;
+    memset(out, 0, sizeof *out);
+    if (file == EPCTX__NO_HANDLE) {
+        return epctx__open_failed(root, "open", name, error);
+    }
+    status = epctx__map_handle(file, name, copy, out, error);
+    EPCTX__CLOSE(file);
+    return status;
+}
+
+/* For epctx_io_private. */
+static epctx_status epctx__file_read(void *user, const char *root, const char *name, bool copy,
+                                     epctx_mapping *out, epctx_error *error)
+{
+    (void)copy;
+    return epctx__file_map(user, root, name, true, out, error);
+}
+
+static epctx_status epctx__file_stat(void *user, const char *path, epctx_file_info *info,
+                                     epctx_error *error)
+{
+    (void)user;
+    memset(info, 0, sizeof *info);
+    return epctx__sys_stat(path, EPCTX__NO_HANDLE, info) ||
+                   epctx__sys_status() == EPCTX_ERR_NOT_FOUND
+               ? EPCTX_OK
+               : epctx__io_error(error, "examine", path);
+}
+
+static epctx_status epctx__file_canonical(void *user, const char *path, char *out, size_t capacity,
+                                          epctx_error *error)
+{
+    char real[EPCTX_PATH_MAX];
+    (void)user;
+    if (!epctx__sys_real(path, real)) {
+        return epctx__io_error(error, "resolve", path);
+    }
+    if (strlen(real) >= capacity) {
+        return epctx__file_failed(error, EPCTX_ERR_LIMIT, "the path is too long", path);
+    }
+    memcpy(out, real, strlen(real) + 1);
+    return EPCTX_OK;
+}
+
+/* Fills in the path and enters its folder. */
+static epctx_status epctx__file_at(const char *root, const char *name, epctx_io_file *file,
+                                   epctx_error *error)
+{
+    char folder[EPCTX_PATH_MAX];
+    memset(file, 0, sizeof *file);
+    EPCTX__TRY(epctx__io_path(root, name, file->path, error));
+    EPCTX__TRY(epctx_path_join(epctx_path_folder(epctx_str_of(name)), epctx_str_of("."), folder,
+                               sizeof folder, error));
+    file->descriptor = (intptr_t)EPCTX__NO_HANDLE;
+    file->state = root != NULL ? EPCTX__FILE_INSIDE : 0;
+    return epctx__sys_enter(root, folder, file)
+               ? EPCTX_OK
+               : epctx__open_failed(root, "open the folder of", file->path, error);
+}
+
 /* FILE.<process>-<attempt>.tmp */
 static void epctx__temp_name(const epctx_io_file *file, unsigned attempt, char out[EPCTX_NAME_MAX])
 {
-    char first[48];
-    char end[48];
-    epctx__name_number(first, ".", epctx__sys_process(), "-");
-    epctx__name_number(end, first, attempt, ".tmp");
-    epctx__name_end(out, epctx__file_base(file), end, epctx__file_most(file));
+    char end[64];
+    epctx_text text = epctx_text_of(end, sizeof end);
+    epctx_text_put_format(&text, ".%u-%u.tmp", (uint64_t)EPCTX__PROCESS(), (uint64_t)attempt);
+    epctx__name_end(out, epctx__file_base(file), end, 0, EPCTX__TEMP_MOST);
 }
 
-/* Removes the names that nobody needs when the file is over. */
-static void epctx__file_forget(epctx_io_file *file)
+static void epctx__file_close(void *user, epctx_io_file *file)
 {
     bool only = (file->state & (EPCTX__FILE_CLEARED | EPCTX__FILE_PLACED)) == EPCTX__FILE_CLEARED;
-    if (file->temp[0] != '\0') {
+    (void)user;
+    if (file->second[0] != '\0') {
+        epctx__sys_unlink(file, file->second);
+    }
+    if (file->temp[0] != '\0') { /* a lock while it is held: who waits sees that it is gone */
         epctx__sys_unlink(file, file->temp);
     }
     if (file->kept[0] != '\0' && (file->state & EPCTX__FILE_BACKUP) == 0 && !only) {
         epctx__sys_unlink(file, file->kept);
     }
-}
-
-static void epctx__file_close(void *user, epctx_io_file *file)
-{
-    (void)user;
-    epctx__list_remove(file);
-    if (file->second[0] != '\0') {
-        epctx__sys_unlink(file, file->second);
-    }
-    epctx__file_forget(file); /* a lock while it is held: who waits sees that it is gone */
     epctx__sys_close(file);
 }
 
+/* What is in the file's place, and whether it may go. */
+static epctx_status epctx__file_free(const epctx_io_file *file, epctx_overwrite overwrite,
+                                     epctx_file_kind *kind, epctx__stat *there, epctx_error *error)
+{
+    *kind = epctx__sys_look(file, epctx__file_base(file), there);
+    if (*kind == EPCTX_FILE_LINK && (file->state & EPCTX__FILE_INSIDE) != 0) {
+        return epctx__file_failed(error, EPCTX_ERR_PATH,
+                                  "is a link: a file whose name comes from a model is not written "
+                                  "through links; remove it or choose another name",
+                                  file->path);
+    }
+    return *kind != EPCTX_FILE_NONE && overwrite == EPCTX_OVERWRITE_FAIL
+               ? epctx__file_exists(file->path, error)
+               : EPCTX_OK;
+}
+
+/* Makes the new file: without a name, or with a temporary one. */
+static epctx_status epctx__file_make(epctx_io_file *file, epctx_error *error)
+{
+    epctx__stat old;
+    epctx_file_kind kind;
+    epctx__handle made;
+    unsigned attempt;
+    int mode;
+    EPCTX__TRY(epctx__file_free(file, EPCTX_OVERWRITE_REPLACE, &kind, &old, error));
+    if (kind == EPCTX_FILE_FOLDER || kind == EPCTX_FILE_OTHER) {
+        return epctx__not_regular(kind, file->path, error);
+    }
+    /* A stricter mode holds from the start: who opens the file now could read it later. */
+    mode = kind == EPCTX_FILE_REGULAR ? 0600 : 0666;
+    made = epctx__sys_make(file, NULL, mode);
+    for (attempt = 0; made == EPCTX__NO_HANDLE; attempt++) {
+        if (attempt > 0 &&
+            (attempt == EPCTX__ATTEMPTS || epctx__sys_status() != EPCTX_ERR_EXISTS)) {
+            file->temp[0] = '\0';
+            return epctx__io_error(error, "create a temporary file beside it", file->path);
+        }
+        epctx__temp_name(file, attempt, file->temp);
+        made = epctx__sys_make(file, file->temp, mode);
+    }
+    file->descriptor = (intptr_t)made;
+    return kind != EPCTX_FILE_REGULAR || epctx__sys_mode(made, &old)
+               ? EPCTX_OK
+               : epctx__io_error(error, "set the mode of", file->path);
+}
+
+/* Through a link of the caller's we replace the file that it points to, not the link. */
 static epctx_status epctx__file_create(void *user, const char *root, const char *name,
                                        epctx_io_file *file, epctx_error *error)
 {
     char real[EPCTX_PATH_MAX];
     epctx_status status;
     (void)user;
-    memset(file, 0, sizeof *file);
-    real[0] = '\0';
-    if (root == NULL) {
-        EPCTX__TRY(epctx__file_target(name, real, error));
+    if (root == NULL && strlen(name) < EPCTX_PATH_MAX) {
+        if (epctx__sys_real(name, real)) {
+            name = real;
+        } else if (epctx__sys_status() != EPCTX_ERR_NOT_FOUND) {
+            return epctx__io_error(error, "resolve", name);
+        }
     }
-    EPCTX__TRY(epctx__file_at(root, real[0] != '\0' ? real : name, file, error));
-    status = epctx__sys_create(file, error);
+    EPCTX__TRY(epctx__file_at(root, name, file, error));
+    status = epctx__file_make(file, error);
     if (status != EPCTX_OK) {
         epctx__file_close(NULL, file);
     }
     return status;
 }
 
-/* Moves the new file over what is there. */
-static epctx_status epctx__file_rename(epctx_io_file *file, epctx_error *error)
+static epctx_status epctx__file_write(void *user, epctx_io_file *file, const void *data,
+                                      size_t size, epctx_error *error)
 {
-    char name[EPCTX_NAME_MAX];
-    unsigned attempt;
-    for (attempt = 0; file->temp[0] == '\0'; attempt++) {
-        epctx_status status;
-        epctx__temp_name(file, attempt, name);
-        status = epctx__sys_link(file, NULL, name, "replace", error);
+    /* In pieces: the pages of a mapped payload are read ahead of the call that wants them. */
+    const size_t piece = (size_t)1 << 20;
+    const char *from = (const char *)data;
+    (void)user;
+    while (size > 0) {
+        int64_t count = epctx__sys_write((epctx__handle)file->descriptor, from,
+                                         size < piece ? size : piece);
+        if (count <= 0) {
+            return epctx__io_error(error, "write", file->path);
+        }
+        from += count;
+        size -= (size_t)count;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__file_flush(const epctx_io_file *file, bool folder, epctx_error *error)
+{
+    return epctx__sys_sync(file, folder) ? EPCTX_OK : epctx__io_error(error, "flush", file->path);
+}
+
+static epctx_status epctx__file_sync(void *user, epctx_io_file *file, epctx_error *error)
+{
+    (void)user;
+    return epctx__file_flush(file, false, error);
+}
+
+/* As epctx__sys_link. `exists` NULL: EPCTX_ERR_EXISTS, and EPCTX_ERR_UNSUPPORTED where files have one
+ * name only, come without a message. */
+static epctx_status epctx__link_names(const epctx_io_file *from, const char *name,
+                                      const epctx_io_file *to, const char *made, const char *what,
+                                      const char *exists, epctx_error *error)
+{
+    epctx_status status;
+    if (epctx__sys_link(from, name, to, made)) {
+        return EPCTX_OK;
+    }
+    status = epctx__sys_status();
+    if (status != EPCTX_ERR_EXISTS && status != EPCTX_ERR_UNSUPPORTED) {
+        return epctx__io_error(error, what, to->path);
+    }
+    return exists == NULL               ? status
+           : status == EPCTX_ERR_EXISTS ? epctx__file_failed(error, status, exists, to->path)
+                                        : epctx_fail(error, status,
+                                                     "'%s' cannot have a second name", to->path);
+}
+
+/* A durable copy of what has the file's name. */
+static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to, epctx_error *error)
+{
+    epctx_io_file copy = *file;
+    epctx_mapping old;
+    epctx__stat there;
+    epctx__handle opened = epctx__sys_make(file, epctx__file_base(file), 0);
+    epctx_status status;
+    memset(&old, 0, sizeof old);
+    if (opened == EPCTX__NO_HANDLE) {
+        return epctx__io_error(error, "keep", file->path);
+    }
+    copy.descriptor = (intptr_t)opened;
+    status = epctx__sys_look(&copy, NULL, &there) != EPCTX_FILE_NONE
+                 ? epctx__map_handle(opened, file->path, false, &old, error)
+                 : epctx__io_error(error, "keep", file->path);
+    EPCTX__CLOSE(opened);
+    EPCTX__TRY(status);
+    opened = epctx__sys_make(file, to, 0600);
+    if (opened == EPCTX__NO_HANDLE) {
+        status = epctx__sys_status() == EPCTX_ERR_EXISTS
+                     ? EPCTX_ERR_EXISTS
+                     : epctx__io_error(error, "keep", file->path);
+    } else {
+        copy.descriptor = (intptr_t)opened;
+        status = epctx__sys_mode(opened, &there)
+                     ? epctx__file_write(NULL, &copy, old.data, old.size, error)
+                     : epctx__io_error(error, "set the mode of", file->path);
         if (status == EPCTX_OK) {
-            memcpy(file->temp, name, sizeof name);
-        } else if (status == EPCTX_ERR_UNSUPPORTED || attempt + 1 == EPCTX__ATTEMPTS) {
-            return epctx__io_error(error, "replace", file->path);
-        } else if (status != EPCTX_ERR_EXISTS) {
-            return status;
+            status = epctx__file_flush(&copy, false, error);
+        }
+        EPCTX__CLOSE(opened);
+        if (status != EPCTX_OK) {
+            epctx__sys_unlink(&copy, to);
         }
     }
-    if (!epctx__sys_move(file, file->temp, epctx__file_base(file))) {
+    epctx__file_unmap(NULL, &old);
+    return status;
+}
+
+/* Gives the file `from` in the folder, or (NULL) the new one, the first free one of the names FILE
+ * and `mark`, or (NULL) of the temporary ones. Where files have one name only it becomes a copy. */
+static epctx_status epctx__file_name(epctx_io_file *file, const char *from, const char *mark,
+                                     char out[EPCTX_NAME_MAX], epctx_error *error)
+{
+    const char *what = from != NULL ? "keep" : "replace";
+    epctx_status status = EPCTX_ERR_EXISTS;
+    char name[EPCTX_NAME_MAX];
+    unsigned number;
+    for (number = 1; status == EPCTX_ERR_EXISTS && number < EPCTX__ATTEMPTS; number++) {
+        if (mark != NULL) {
+            epctx__name_end(name, epctx__file_base(file), mark, number, EPCTX__NAME_MOST);
+        } else {
+            epctx__temp_name(file, number, name);
+        }
+        status = epctx__link_names(file, from, file, name, what, NULL, error);
+        if (status == EPCTX_ERR_UNSUPPORTED && from != NULL) {
+            status = epctx__file_copy(file, name, error);
+        }
+    }
+    if (status == EPCTX_OK) {
+        memcpy(out, name, sizeof name);
+        return EPCTX_OK;
+    }
+    if (from == NULL && (status == EPCTX_ERR_EXISTS || status == EPCTX_ERR_UNSUPPORTED)) {
+        return epctx__io_error(error, what, file->path);
+    }
+    return status == EPCTX_ERR_EXISTS
+               ? epctx__file_failed(error, status, "has 999 backups already: remove some",
+                                    file->path)
+               : status;
+}
+
+/* The new file comes into its place once. EPCTX_ERR_CHANGED, without a message: what is there came
+ * or went in between. */
+static epctx_status epctx__file_place(epctx_io_file *file, epctx_overwrite overwrite,
+                                      epctx_error *error)
+{
+    const char *base = epctx__file_base(file);
+    bool backup = overwrite == EPCTX_OVERWRITE_BACKUP;
+    epctx_status status;
+    epctx_file_kind kind;
+    epctx__stat there;
+    EPCTX__TRY(epctx__file_free(file, overwrite, &kind, &there, error));
+    if (kind == EPCTX_FILE_NONE) { /* replaces nothing, whoever was quicker */
+        status = epctx__link_names(file, NULL, file, base, "replace", NULL, error);
+        if (status != EPCTX_ERR_UNSUPPORTED) {
+            return status == EPCTX_ERR_EXISTS ? EPCTX_ERR_CHANGED : status;
+        }
+    } else if (kind != EPCTX_FILE_LINK && file->kept[0] == '\0') {
+        status = epctx__file_name(file, base, backup ? "~" : NULL, file->kept, error);
+        if (status == EPCTX_ERR_NOT_FOUND) {
+            epctx_error_clear(error);
+            return EPCTX_ERR_CHANGED;
+        }
+        EPCTX__TRY(status);
+        file->state |= backup ? EPCTX__FILE_BACKUP : 0;
+    }
+    if (file->temp[0] == '\0') {
+        EPCTX__TRY(epctx__file_name(file, NULL, NULL, file->temp, error));
+    }
+    if (!epctx__sys_move(file, file->temp, base)) {
         return epctx__io_error(error, "replace", file->path);
     }
     file->temp[0] = '\0';
     return EPCTX_OK;
 }
 
-static epctx_status epctx__too_many_backups(const epctx_io_file *file, epctx_error *error)
-{
-    return epctx__file_failed(error, EPCTX_ERR_EXISTS, "has 999 backups already: remove some",
-                              file->path);
-}
-
-/* What is there gets another name as well: a second one or, where files have one only, a copy. */
-static epctx_status epctx__file_keep(epctx_io_file *file, bool backup, epctx_error *error)
-{
-    const char *base = epctx__file_base(file);
-    epctx_status status = EPCTX_ERR_EXISTS;
-    unsigned number;
-    char end[48];
-    for (number = 1; status == EPCTX_ERR_EXISTS && number < EPCTX__ATTEMPTS; number++) {
-        if (backup) {
-            epctx__name_attempt(end, "~", number);
-            epctx__name_end(file->kept, base, end, epctx__file_most(file));
-        } else {
-            epctx__temp_name(file, number, file->kept);
-        }
-        status = epctx__sys_link(file, base, file->kept, "keep", error);
-        if (status == EPCTX_ERR_UNSUPPORTED) {
-            status = epctx__sys_copy(file, file->kept, error);
-        }
-    }
-    if (status == EPCTX_OK) {
-        file->state |= backup ? EPCTX__FILE_BACKUP : 0;
-        return EPCTX_OK;
-    }
-    file->kept[0] = '\0';
-    return status == EPCTX_ERR_EXISTS ? epctx__too_many_backups(file, error) : status;
-}
-
-static epctx_status epctx__file_free(const epctx_io_file *file, bool exists, bool linked,
-                                     epctx_overwrite overwrite, epctx_error *error)
-{
-    if (linked && (file->state & EPCTX__FILE_INSIDE) != 0) {
-        return epctx__file_failed(error, EPCTX_ERR_PATH, "became a link while it was written",
-                                  file->path);
-    }
-    if (exists && overwrite == EPCTX_OVERWRITE_FAIL) {
-        return epctx__file_failed(error, EPCTX_ERR_EXISTS,
-                                  "exists already: remove it or allow overwriting", file->path);
-    }
-    return EPCTX_OK;
-}
-
-/* The new file comes into its place once. `again`: something came there in between. */
-static epctx_status epctx__file_place(epctx_io_file *file, epctx_overwrite overwrite, bool *again,
-                                      epctx_error *error)
-{
-    bool linked;
-    bool exists = epctx__sys_look(file, &linked);
-    epctx_status status = EPCTX_ERR_UNSUPPORTED;
-    *again = false;
-    EPCTX__TRY(epctx__file_free(file, exists, linked, overwrite, error));
-    if (exists && !linked && file->kept[0] == '\0') {
-        status = epctx__file_keep(file, overwrite == EPCTX_OVERWRITE_BACKUP, error);
-        if (status == EPCTX_ERR_NOT_FOUND) { /* it has just gone */
-            *again = true;
-            epctx_error_clear(error);
-            return EPCTX_OK;
-        }
-        EPCTX__TRY(status);
-    }
-    if (!exists) { /* replaces nothing, whoever was quicker */
-        status = epctx__sys_link(file, NULL, epctx__file_base(file), "replace", error);
-        *again = status == EPCTX_ERR_EXISTS;
-    }
-    if (exists || status == EPCTX_ERR_UNSUPPORTED) {
-        status = epctx__file_rename(file, error);
-    }
-    if (status == EPCTX_OK) {
-        file->state |= EPCTX__FILE_PLACED;
-    }
-    return *again ? EPCTX_OK : status;
-}
-
 static epctx_status epctx__file_commit(void *user, epctx_io_file *file, epctx_overwrite overwrite,
                                        epctx_error *error)
 {
-    bool again = true;
+    epctx_status status = EPCTX_ERR_CHANGED;
     unsigned attempt;
     (void)user;
-    for (attempt = 0; again && attempt < 100; attempt++) {
-        EPCTX__TRY(epctx__file_place(file, overwrite, &again, error));
+    for (attempt = 0; status == EPCTX_ERR_CHANGED && attempt < 100; attempt++) {
+        status = epctx__file_place(file, overwrite, error);
     }
-    return again ? epctx__file_failed(error, EPCTX_ERR_IO, "comes and goes while it is written",
-                                      file->path)
-                 : epctx__sys_sync_folder(file, error);
+    if (status == EPCTX_ERR_CHANGED) {
+        return epctx__file_failed(error, EPCTX_ERR_IO, "comes and goes while it is written",
+                                  file->path);
+    }
+    EPCTX__TRY(status);
+    file->state |= EPCTX__FILE_PLACED;
+    return epctx__file_flush(file, true, error);
 }
 
 static epctx_status epctx__file_clear(void *user, epctx_io_file *file, epctx_overwrite overwrite,
@@ -5873,29 +5125,19 @@ static epctx_status epctx__file_clear(void *user, epctx_io_file *file, epctx_ove
 {
     const char *base = epctx__file_base(file);
     bool backup = overwrite == EPCTX_OVERWRITE_BACKUP;
-    char end[48];
-    bool linked;
-    bool exists = epctx__sys_look(file, &linked);
-    unsigned number;
+    epctx_file_kind kind;
+    epctx__stat there;
     (void)user;
-    EPCTX__TRY(epctx__file_free(file, exists, linked, overwrite, error));
-    if (!exists) {
+    EPCTX__TRY(epctx__file_free(file, overwrite, &kind, &there, error));
+    if (kind == EPCTX_FILE_NONE) {
         return EPCTX_OK;
     }
-    for (number = 1; number < EPCTX__ATTEMPTS; number++) {
-        epctx__name_attempt(end, backup ? "~" : ".old", number);
-        epctx__name_end(file->kept, base, end, epctx__file_most(file));
-        if (!epctx__sys_exists(file, file->kept)) {
-            break;
-        }
-    }
-    if (number == EPCTX__ATTEMPTS || !epctx__sys_move(file, base, file->kept)) {
-        file->kept[0] = '\0';
-        return number == EPCTX__ATTEMPTS ? epctx__too_many_backups(file, error)
-                                         : epctx__io_error(error, "keep", file->path);
+    EPCTX__TRY(epctx__file_name(file, base, backup ? "~" : ".old", file->kept, error));
+    if (!epctx__sys_unlink(file, base)) {
+        return epctx__io_error(error, "remove", file->path);
     }
     file->state |= EPCTX__FILE_CLEARED | (backup ? EPCTX__FILE_BACKUP : 0);
-    return epctx__sys_sync_folder(file, error);
+    return epctx__file_flush(file, true, error);
 }
 
 static bool epctx__file_back(void *user, epctx_io_file *file)
@@ -5907,33 +5149,19 @@ static bool epctx__file_back(void *user, epctx_io_file *file)
         done = file->kept[0] != '\0' ? epctx__sys_move(file, file->kept, base)
                                      : epctx__sys_unlink(file, base);
         file->kept[0] = '\0'; /* what could not go back stays under its name */
-        (void)epctx__sys_sync_folder(file, NULL);
+        (void)epctx__sys_sync(file, true);
     }
     file->state &= ~(uint32_t)(EPCTX__FILE_PLACED | EPCTX__FILE_CLEARED | EPCTX__FILE_BACKUP);
     return done;
 }
 
-static epctx_status epctx__link_failed(epctx_status status, const char *exists, const char *path,
-                                       epctx_error *error)
-{
-    if (status == EPCTX_ERR_EXISTS) {
-        return epctx__file_failed(error, status, exists, path);
-    }
-    return status == EPCTX_ERR_UNSUPPORTED
-               ? epctx_fail(error, status, "'%s' cannot have a second name", path)
-               : status;
-}
-
 static epctx_status epctx__file_second(void *user, epctx_io_file *file, const char *name,
                                        epctx_error *error)
 {
-    epctx_status status = epctx__sys_link(file, NULL, name, "link", error);
     (void)user;
-    if (status != EPCTX_OK) {
-        return epctx__link_failed(status, "its second name is taken", file->path, error);
-    }
+    EPCTX__TRY(epctx__link_names(file, NULL, file, name, "link", "its second name is taken", error));
     memcpy(file->second, name, strlen(name) + 1);
-    return epctx__sys_sync_folder(file, error);
+    return epctx__file_flush(file, true, error);
 }
 
 static epctx_status epctx__file_remove(void *user, const char *root, const char *name,
@@ -5942,10 +5170,9 @@ static epctx_status epctx__file_remove(void *user, const char *root, const char 
     epctx_io_file file;
     epctx_status status = EPCTX_OK;
     (void)user;
-    memset(&file, 0, sizeof file);
     EPCTX__TRY(epctx__file_at(root, name, &file, error));
     if (epctx__sys_unlink(&file, epctx__file_base(&file))) {
-        (void)epctx__sys_sync_folder(&file, NULL);
+        (void)epctx__sys_sync(&file, true);
     } else {
         status = epctx__io_error(error, "remove", file.path);
     }
@@ -5956,21 +5183,19 @@ static epctx_status epctx__file_remove(void *user, const char *root, const char 
 static epctx_status epctx__file_link(void *user, const char *root, const char *from,
                                      const char *to, epctx_error *error)
 {
-    epctx_io_file old;
-    epctx_io_file made;
+    epctx_io_file old, made;
     epctx_status status;
     (void)user;
-    memset(&old, 0, sizeof old);
-    memset(&made, 0, sizeof made);
     EPCTX__TRY(epctx__file_at(root, from, &old, error));
     status = epctx__file_at(root, to, &made, error);
     if (status == EPCTX_OK) {
-        status = epctx__link_failed(epctx__sys_link_files(&old, &made, error), "exists already",
-                                    made.path, error);
+        const char *base = epctx__file_base(&made);
+        status = epctx__link_names(&old, epctx__file_base(&old), &made, base, "link",
+                                   "exists already", error);
         if (status == EPCTX_OK) {
-            status = epctx__sys_sync_folder(&made, error);
+            status = epctx__file_flush(&made, true, error);
             if (status != EPCTX_OK) {
-                epctx__sys_unlink(&made, epctx__file_base(&made));
+                epctx__sys_unlink(&made, base);
             }
         }
         epctx__sys_close(&made);
@@ -5985,9 +5210,8 @@ static epctx_status epctx__file_lock(void *user, const char *root, const char *n
     bool try_only = lock->try_only;
     epctx_status status;
     (void)user;
-    memset(lock, 0, sizeof *lock);
-    lock->try_only = try_only;
     EPCTX__TRY(epctx__file_at(root, name, lock, error));
+    lock->try_only = try_only;
     status = epctx__sys_lock(lock, error);
     if (status == EPCTX_OK) {
         lock->state |= EPCTX__FILE_LOCK;
@@ -5998,14 +5222,6 @@ static epctx_status epctx__file_lock(void *user, const char *root, const char *n
                ? epctx__file_failed(error, status, "somebody else is writing here: try again",
                                     lock->path)
                : status;
-}
-
-/* For epctx_io_private. */
-static epctx_status epctx__file_read(void *user, const char *root, const char *name, bool copy,
-                                     epctx_mapping *out, epctx_error *error)
-{
-    (void)copy;
-    return epctx__file_map(user, root, name, true, out, error);
 }
 
 #define EPCTX__FILES(map_fn)                                                                       \
@@ -6029,176 +5245,103 @@ EPCTX_API const epctx_io *epctx_io_private(void)
 
 #undef EPCTX__FILES
 
-static epctx_status epctx__listed_create(void *user, const char *root, const char *name,
-                                         epctx_io_file *file, epctx_error *error)
-{
-    EPCTX__TRY(epctx__file_create(NULL, root, name, file, error));
-    epctx__list_add((epctx_open_files *)user, file);
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__listed_lock(void *user, const char *root, const char *name,
-                                       epctx_io_file *lock, epctx_error *error)
-{
-    EPCTX__TRY(epctx__file_lock(NULL, root, name, lock, error));
-    epctx__list_add((epctx_open_files *)user, lock);
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_io epctx_io_listed(epctx_open_files *list)
-{
-    epctx_io io = *epctx_io_files();
-    io.user = list;
-    io.create_fn = epctx__listed_create;
-    io.lock_fn = epctx__listed_lock;
-    return io;
-}
-
-EPCTX_API void epctx_open_files_remove(epctx_open_files *list)
-{
-    size_t i;
-    for (i = 0; i < EPCTX_LISTED_MAX; i++) {
-        if (list->files[i] != NULL) {
-            epctx__file_forget(list->files[i]);
-        }
-    }
-}
-
 #endif /* EPCTX_NO_STDIO */
 
 /* -- buffers of the application -- */
 
-static bool epctx__buffers_slash(char c)
-{
 #ifdef _WIN32
-    return c == '/' || c == '\\';
+#define EPCTX__SLASHES "/\\"
 #else
-    return c == '/';
+#define EPCTX__SLASHES "/"
 #endif
-}
 
 /* The path in its shortest form; a relative one begins with "./", unless with "../". */
 static epctx_status epctx__buffers_canonical(void *user, const char *path, char *out,
                                              size_t capacity, epctx_error *error)
 {
-    size_t used = 0;
+    epctx_text text = epctx_text_of(out, capacity);
     size_t least; /* what ".." does not take away */
     (void)user;
-    if (capacity < 4) {
-        return epctx_fail(error, EPCTX_ERR_LIMIT, "no room for a path");
-    }
-    if (!epctx__buffers_slash(*path)) {
-        out[used++] = '.';
-    }
-    out[used++] = '/';
-    least = used;
+    epctx_text_put(&text, epctx_str_of(path[0] != '\0' && strchr(EPCTX__SLASHES, path[0]) != NULL
+                                           ? "/"
+                                           : "./"));
+    least = text.size;
     while (*path != '\0') {
-        size_t size = 0;
-        bool up, stays;
-        while (path[size] != '\0' && !epctx__buffers_slash(path[size])) {
-            size++;
-        }
-        up = size == 2 && path[0] == '.' && path[1] == '.';
-        stays = size == 0 || (size == 1 && path[0] == '.');
-        if (up && used > least) {
+        epctx_str part = epctx_str_of(path);
+        bool up;
+        part.size = strcspn(path, EPCTX__SLASHES);
+        path += part.size + (path[part.size] != '\0');
+        up = epctx_str_is(part, "..");
+        if (up && text.size > least) {
             do {
-                used--;
-            } while (used > least && out[used - 1] != '/');
-        } else if (!stays && !(up && out[0] == '/')) { /* the root has nothing above it */
-            if (up && least == 2) {
-                used = 0; /* "../" in place of "./" */
-            }
-            if (size + 2 > capacity - used) {
-                return epctx_fail(error, EPCTX_ERR_LIMIT, "the path is too long");
-            }
-            memcpy(out + used, path, size);
-            used += size;
-            out[used++] = '/';
-            least = up ? used : least;
+                text.size--;
+            } while (text.size > least && out[text.size - 1] != '/');
+        } else if (part.size > 0 && !epctx_str_is(part, ".") && !(up && out[0] == '/')) {
+            text.size = up && least == 2 ? 0 : text.size; /* "../" in place of "./" */
+            epctx_text_put(&text, part);
+            epctx_text_put_char(&text, '/');
+            least = up ? text.size : least;
         }
-        path += size + (path[size] != '\0');
     }
-    used -= used > least; /* a folder, too, ends without "/" */
-    out[used] = '\0';
-    return EPCTX_OK;
+    text.size -= text.size > least; /* a folder, too, ends without "/" */
+    out[text.size] = '\0';
+    return text.cut ? epctx_fail(error, EPCTX_ERR_LIMIT, "the path is too long") : EPCTX_OK;
 }
 
 /* The name that the application hears. */
-static epctx_status epctx__buffers_name(const char *path, char out[EPCTX_PATH_MAX],
-                                        epctx_error *error)
+static epctx_status epctx__buffers_name(const char *root, const char *name,
+                                        char out[EPCTX_PATH_MAX], epctx_error *error)
 {
-    epctx_status status = epctx__buffers_canonical(NULL, path, out, EPCTX_PATH_MAX, error);
-    if (status == EPCTX_OK && out[0] == '.' && out[1] == '/') {
+    char path[EPCTX_PATH_MAX];
+    EPCTX__TRY(epctx__io_path(root, name, path, error));
+    EPCTX__TRY(epctx__buffers_canonical(NULL, path, out, EPCTX_PATH_MAX, error));
+    if (out[0] == '.' && out[1] == '/') {
         memmove(out, out + 2, strlen(out + 2) + 1);
     }
+    return EPCTX_OK;
+}
+
+/* What the application answered; a failure gets a message in any case. */
+static epctx_status epctx__buffers_done(epctx_status status, const char *what, const char *name,
+                                        epctx_error *error)
+{
+    if (status != EPCTX_OK) {
+        epctx_fail(error, status, "the application did not %s the buffer: %s", what,
+                   epctx_status_text(status));
+        epctx_blame(error, name, NULL, NULL);
+    }
     return status;
-}
-
-/* "", ".", "..", and what ends in one of them or in "/". */
-static bool epctx__buffers_folder(const char *path)
-{
-    size_t size = strlen(path);
-    size_t dots = 0;
-    while (dots < size && dots < 3 && path[size - 1 - dots] == '.') {
-        dots++;
-    }
-    return dots < 3 && (size == dots || epctx__buffers_slash(path[size - 1 - dots]));
-}
-
-/* A failure of the application's, with a message in any case. */
-static epctx_status epctx__buffers_failed(epctx_status status, const char *what, const char *name,
-                                          epctx_error *error)
-{
-    epctx_fail(error, status, "the application did not %s the buffer: %s", what,
-               epctx_status_text(status));
-    epctx_blame(error, name, NULL, NULL);
-    return status;
-}
-
-static void epctx__buffers_free(const epctx_buffer_io *b, void *data, size_t size)
-{
-    if (data != NULL && b->free_fn != NULL) {
-        b->free_fn(b->user, data, size);
-    }
-}
-
-static epctx_status epctx__buffers_read(const epctx_buffer_io *b, const char *name, void **data,
-                                        size_t *size, epctx_error *error)
-{
-    epctx_status status = EPCTX_ERR_NOT_FOUND;
-    *data = NULL;
-    *size = 0;
-    if (b->read_fn != NULL) {
-        status = b->read_fn(b->user, name, data, size, error);
-    }
-    if (status == EPCTX_OK && *data == NULL && *size > 0) {
-        *size = 0;
-        status = epctx_fail(error, EPCTX_ERR_IO, "the application gave a size and no data");
-    }
-    return status == EPCTX_OK ? status : epctx__buffers_failed(status, "read", name, error);
 }
 
 static epctx_status epctx__buffers_map(void *user, const char *root, const char *name, bool copy,
                                        epctx_mapping *out, epctx_error *error)
 {
-    epctx_buffer_io *b = (epctx_buffer_io *)user;
-    char path[EPCTX_PATH_MAX];
+    const epctx_buffer_io *b = (const epctx_buffer_io *)user;
+    epctx_status status = EPCTX_ERR_NOT_FOUND;
     char plain[EPCTX_PATH_MAX];
-    void *data;
+    void *data = NULL;
+    size_t size = 0;
     (void)copy; /* a buffer does not change */
     memset(out, 0, sizeof *out);
-    EPCTX__TRY(epctx__io_path(root, name, path, error));
-    EPCTX__TRY(epctx__buffers_name(path, plain, error));
-    EPCTX__TRY(epctx__buffers_read(b, plain, &data, &out->size, error));
+    EPCTX__TRY(epctx__buffers_name(root, name, plain, error));
+    if (b->read_fn != NULL) {
+        status = b->read_fn(b->user, plain, &data, &size, error);
+    }
+    if (status == EPCTX_OK && data == NULL && size > 0) {
+        status = epctx_fail(error, EPCTX_ERR_IO, "the application gave a size and no data");
+    }
+    EPCTX__TRY(epctx__buffers_done(status, "read", plain, error));
     out->data = (const uint8_t *)data;
+    out->size = size;
     out->handle = data != NULL ? data : user; /* an empty buffer is mapped, too */
     return EPCTX_OK;
 }
 
 static void epctx__buffers_unmap(void *user, epctx_mapping *mapping)
 {
-    if (mapping->handle != user) {
-        epctx__buffers_free((epctx_buffer_io *)user, mapping->handle, mapping->size);
+    const epctx_buffer_io *b = (const epctx_buffer_io *)user;
+    if (mapping->handle != NULL && mapping->handle != user && b->free_fn != NULL) {
+        b->free_fn(b->user, mapping->handle, mapping->size);
     }
     memset(mapping, 0, sizeof *mapping);
 }
@@ -6206,74 +5349,66 @@ static void epctx__buffers_unmap(void *user, epctx_mapping *mapping)
 static epctx_status epctx__buffers_stat(void *user, const char *path, epctx_file_info *info,
                                         epctx_error *error)
 {
-    epctx_buffer_io *b = (epctx_buffer_io *)user;
+    const epctx_buffer_io *b = (const epctx_buffer_io *)user;
+    epctx_str last = epctx_path_file(epctx_str_of(path));
     char name[EPCTX_PATH_MAX];
-    void *data = NULL;
-    size_t bytes = 0;
-    epctx_error why;
+    uint64_t size = 0;
+    epctx_mapping mapping;
     epctx_status status;
     memset(info, 0, sizeof *info);
-    EPCTX__TRY(epctx__buffers_name(path, name, error));
-    if (epctx__buffers_folder(path)) {
+    EPCTX__TRY(epctx__buffers_name(NULL, path, name, error));
+    if (last.size == 0 || epctx_str_is(last, ".") || epctx_str_is(last, "..")) {
         info->kind = EPCTX_FILE_FOLDER;
         return EPCTX_OK;
     }
-    epctx_error_clear(&why);
     if (b->size_fn != NULL) {
-        status = b->size_fn(b->user, name, &info->size, &why);
+        status = b->size_fn(b->user, name, &size, error);
+        epctx__buffers_done(status, "tell the size of", name, error);
     } else {
-        status = epctx__buffers_read(b, name, &data, &bytes, &why);
-        info->size = bytes;
-        epctx__buffers_free(b, data, bytes);
+        status = epctx__buffers_map(user, NULL, name, false, &mapping, error);
+        size = mapping.size;
+        epctx__buffers_unmap(user, &mapping);
     }
-    if (status == EPCTX_OK) {
-        info->kind = EPCTX_FILE_REGULAR;
-        return EPCTX_OK;
-    }
-    info->size = 0;
     if (status == EPCTX_ERR_NOT_FOUND) {
+        epctx_error_clear(error);
         return EPCTX_OK;
     }
-    epctx__buffers_failed(status, "tell the size of", name, &why);
-    if (error != NULL) {
-        *error = why;
-    }
-    return status;
+    EPCTX__TRY(status);
+    info->kind = EPCTX_FILE_REGULAR;
+    info->size = size;
+    return EPCTX_OK;
 }
 
 /* A buffer that is being written, and the one that it replaces. */
 typedef struct epctx__buffers_file {
     epctx_buffer pending;
-    void *old;
-    size_t old_size;
+    epctx_mapping old;
     bool held;    /* what was there is known: `old`, unless it did not exist */
     bool existed;
     bool changed; /* it has to come back after a failure */
-    bool backup;  /* it has the name file->kept as well */
 } epctx__buffers_file;
 
 static epctx_status epctx__buffers_create(void *user, const char *root, const char *name,
                                           epctx_io_file *file, epctx_error *error)
 {
-    epctx_buffer_io *b = (epctx_buffer_io *)user;
-    epctx__buffers_file fresh;
-    char path[EPCTX_PATH_MAX];
+    const epctx_buffer_io *b = (const epctx_buffer_io *)user;
+    epctx_buffer pending;
     memset(file, 0, sizeof *file);
-    EPCTX__TRY(epctx__io_path(root, name, path, error));
-    EPCTX__TRY(epctx__buffers_name(path, file->path, error));
+    EPCTX__TRY(epctx__buffers_name(root, name, file->path, error));
     if (b->write_fn == NULL) {
         return epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED, "the application takes no buffers",
                                   file->path);
     }
-    memset(&fresh, 0, sizeof fresh);
-    epctx_buffer_init(&fresh.pending, b->allocator);
-    if (fresh.pending.allocator.alloc_fn != NULL) {
-        file->handle = fresh.pending.allocator.alloc_fn(fresh.pending.allocator.user, sizeof fresh);
+    epctx_buffer_init(&pending, b->allocator);
+    if (pending.allocator.alloc_fn != NULL) {
+        file->handle =
+            pending.allocator.alloc_fn(pending.allocator.user, sizeof(epctx__buffers_file));
     }
     if (file->handle == NULL) {
         return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for a buffer to write");
     }
-    memcpy(file->handle, &fresh, sizeof fresh);
+    memset(file->handle, 0, sizeof(epctx__buffers_file));
+    ((epctx__buffers_file *)file->handle)->pending = pending;
     return EPCTX_OK;
 }
 
@@ -6297,89 +5432,54 @@ static epctx_status epctx__buffers_sync(void *user, epctx_io_file *file, epctx_e
 static epctx_status epctx__buffers_put(const epctx_buffer_io *b, const char *name, const void *data,
                                        size_t size, epctx_error *error)
 {
-    epctx_status status =
-        b->write_fn(b->user, name, size > 0 ? data : (const void *)"", size, error);
-    return status == EPCTX_OK ? status : epctx__buffers_failed(status, "write", name, error);
-}
-
-static epctx_status epctx__buffers_take(const epctx_buffer_io *b, const char *name,
-                                        epctx_error *error)
-{
-    epctx_status status;
-    if (b->remove_fn == NULL) {
-        return epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED,
-                                  "the application has no callback that removes a buffer", name);
-    }
-    status = b->remove_fn(b->user, name, error);
-    return status == EPCTX_OK ? status : epctx__buffers_failed(status, "remove", name, error);
+    data = size > 0 ? data : "";
+    return epctx__buffers_done(b->write_fn(b->user, name, data, size, error), "write", name, error);
 }
 
 static epctx_status epctx__buffers_remove(void *user, const char *root, const char *name,
                                           epctx_error *error)
 {
-    char path[EPCTX_PATH_MAX];
+    const epctx_buffer_io *b = (const epctx_buffer_io *)user;
     char plain[EPCTX_PATH_MAX];
-    EPCTX__TRY(epctx__io_path(root, name, path, error));
-    EPCTX__TRY(epctx__buffers_name(path, plain, error));
-    return epctx__buffers_take((const epctx_buffer_io *)user, plain, error);
-}
-
-/* The old buffer under the first backup name that is free; file->kept gets its last part. */
-static epctx_status epctx__buffers_backup(epctx_buffer_io *b, epctx_io_file *file,
-                                          epctx_error *error)
-{
-    epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
-    epctx_str folder = epctx_path_folder(epctx_str_of(file->path));
-    unsigned number;
-    for (number = 1; number < EPCTX__ATTEMPTS; number++) {
-        char end[48];
-        char name[EPCTX_PATH_MAX];
-        epctx_file_info info;
-        epctx__name_attempt(end, "~", number);
-        epctx__name_end(file->kept, file->path + folder.size, end, EPCTX__NAME_MOST);
-        EPCTX__TRY(epctx_path_join(folder, epctx_str_of(file->kept), name, sizeof name, error));
-        EPCTX__TRY(epctx__buffers_stat(b, name, &info, error));
-        if (info.kind == EPCTX_FILE_NONE) {
-            EPCTX__TRY(epctx__buffers_put(b, name, f->old, f->old_size, error));
-            f->backup = true;
-            return EPCTX_OK;
-        }
+    EPCTX__TRY(epctx__buffers_name(root, name, plain, error));
+    if (b->remove_fn == NULL) {
+        return epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED,
+                                  "the application has no callback that removes a buffer", plain);
     }
-    file->kept[0] = '\0';
-    return epctx__file_failed(error, EPCTX_ERR_EXISTS, "has 999 backups already: remove some",
-                              file->path);
+    return epctx__buffers_done(b->remove_fn(b->user, plain, error), "remove", plain, error);
 }
 
 /* Reads what is there, for the way back. */
-static epctx_status epctx__buffers_hold(epctx_buffer_io *b, epctx_io_file *file,
-                                        epctx_overwrite overwrite, epctx_error *error)
+static epctx_status epctx__buffers_hold(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                                        epctx_error *error)
 {
     epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
     epctx_file_info info;
     if (f->held || (file->alone && overwrite == EPCTX_OVERWRITE_REPLACE)) {
         return EPCTX_OK;
     }
-    EPCTX__TRY(epctx__buffers_stat(b, file->path, &info, error));
+    EPCTX__TRY(epctx__buffers_stat(user, file->path, &info, error));
     f->existed = info.kind != EPCTX_FILE_NONE;
     f->held = true;
-    if (f->existed && overwrite == EPCTX_OVERWRITE_FAIL) {
-        return epctx__file_failed(error, EPCTX_ERR_EXISTS,
-                                  "exists already: remove it or allow overwriting", file->path);
-    }
     if (!f->existed) {
         return EPCTX_OK;
     }
-    EPCTX__TRY(epctx__buffers_read(b, file->path, &f->old, &f->old_size, error));
-    return overwrite == EPCTX_OVERWRITE_BACKUP ? epctx__buffers_backup(b, file, error) : EPCTX_OK;
+    if (overwrite == EPCTX_OVERWRITE_FAIL) {
+        return epctx__file_exists(file->path, error);
+    }
+    return overwrite == EPCTX_OVERWRITE_BACKUP
+               ? epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED, "a buffer cannot have a backup",
+                                    file->path)
+               : epctx__buffers_map(user, NULL, file->path, false, &f->old, error);
 }
 
 static epctx_status epctx__buffers_commit(void *user, epctx_io_file *file,
                                           epctx_overwrite overwrite, epctx_error *error)
 {
-    epctx_buffer_io *b = (epctx_buffer_io *)user;
     epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
-    EPCTX__TRY(epctx__buffers_hold(b, file, overwrite, error));
-    EPCTX__TRY(epctx__buffers_put(b, file->path, f->pending.data, f->pending.size, error));
+    EPCTX__TRY(epctx__buffers_hold(user, file, overwrite, error));
+    EPCTX__TRY(epctx__buffers_put((const epctx_buffer_io *)user, file->path, f->pending.data,
+                                  f->pending.size, error));
     f->changed = f->held;
     return EPCTX_OK;
 }
@@ -6387,11 +5487,10 @@ static epctx_status epctx__buffers_commit(void *user, epctx_io_file *file,
 static epctx_status epctx__buffers_clear(void *user, epctx_io_file *file,
                                          epctx_overwrite overwrite, epctx_error *error)
 {
-    epctx_buffer_io *b = (epctx_buffer_io *)user;
     epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
-    EPCTX__TRY(epctx__buffers_hold(b, file, overwrite, error));
+    EPCTX__TRY(epctx__buffers_hold(user, file, overwrite, error));
     if (f->existed) {
-        EPCTX__TRY(epctx__buffers_take(b, file->path, error));
+        EPCTX__TRY(epctx__buffers_remove(user, NULL, file->path, error));
         f->changed = true;
     }
     return EPCTX_OK;
@@ -6399,29 +5498,20 @@ static epctx_status epctx__buffers_clear(void *user, epctx_io_file *file,
 
 static bool epctx__buffers_back(void *user, epctx_io_file *file)
 {
-    epctx_buffer_io *b = (epctx_buffer_io *)user;
     epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
-    bool done = true;
-    if (f->changed) {
-        done = (f->existed ? epctx__buffers_put(b, file->path, f->old, f->old_size, NULL)
-                           : epctx__buffers_take(b, file->path, NULL)) == EPCTX_OK;
-    }
-    if (f->backup && done) {
-        char name[EPCTX_PATH_MAX];
-        if (epctx_path_join(epctx_path_folder(epctx_str_of(file->path)), epctx_str_of(file->kept),
-                            name, sizeof name, NULL) == EPCTX_OK) {
-            (void)epctx__buffers_take(b, name, NULL);
-        }
-    }
-    f->changed = f->backup = false;
-    return done;
+    bool changed = f->changed;
+    f->changed = false;
+    return !changed ||
+           (f->existed ? epctx__buffers_put((const epctx_buffer_io *)user, file->path, f->old.data,
+                                            f->old.size, NULL)
+                       : epctx__buffers_remove(user, NULL, file->path, NULL)) == EPCTX_OK;
 }
 
 static void epctx__buffers_close(void *user, epctx_io_file *file)
 {
     epctx__buffers_file *f = (epctx__buffers_file *)file->handle;
     epctx_allocator allocator = f->pending.allocator;
-    epctx__buffers_free((const epctx_buffer_io *)user, f->old, f->old_size);
+    epctx__buffers_unmap(user, &f->old);
     epctx_buffer_free(&f->pending);
     allocator.free_fn(allocator.user, f);
     file->handle = NULL;
@@ -6429,23 +5519,16 @@ static void epctx__buffers_close(void *user, epctx_io_file *file)
 
 EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers)
 {
-    epctx_io io;
-    memset(&io, 0, sizeof io);
+    static const epctx_io callbacks = {
+        NULL, epctx__buffers_map, epctx__buffers_unmap, epctx__buffers_stat,
+        epctx__buffers_canonical, epctx__buffers_create, epctx__buffers_write, epctx__buffers_sync,
+        epctx__buffers_commit, epctx__buffers_back, epctx__buffers_close, epctx__buffers_clear,
+        epctx__buffers_remove, NULL, NULL, NULL, NULL};
+    epctx_io io = callbacks;
     io.user = buffers;
-    io.map_fn = epctx__buffers_map;
-    io.unmap_fn = epctx__buffers_unmap;
-    io.stat_fn = epctx__buffers_stat;
-    io.canonical_fn = epctx__buffers_canonical;
-    io.create_fn = epctx__buffers_create;
-    io.write_fn = epctx__buffers_write;
-    io.sync_fn = epctx__buffers_sync;
-    io.commit_fn = epctx__buffers_commit;
-    io.back_fn = epctx__buffers_back;
-    io.close_fn = epctx__buffers_close;
-    io.clear_fn = epctx__buffers_clear;
-    io.remove_fn = epctx__buffers_remove;
     return io;
 }
+
 
 #ifndef EPCTX_NO_WIRE
 
@@ -6456,14 +5539,6 @@ EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers)
  * of at most ten, field number 0 and wire types 6 and 7 refused, groups must close with their own
  * number, and at most max_depth nested messages and groups.
  * ============================================================================================== */
-
-static epctx_str epctx__str(const uint8_t *data, size_t size)
-{
-    epctx_str s;
-    s.data = (const char *)data;
-    s.size = size;
-    return s;
-}
 
 typedef struct epctx__token {
     uint32_t number;
@@ -6490,22 +5565,29 @@ static const uint8_t *epctx__varint(const uint8_t *p, const uint8_t *end, unsign
     return NULL;
 }
 
-/* A tag's bits beyond the 32nd are dropped, as libprotobuf drops them. There is a byte at `p`. */
-static const uint8_t *epctx__tag(const uint8_t *p, const uint8_t *end, uint32_t *tag)
+/* The same for a value of the wire types VARINT, FIXED64 and FIXED32. */
+static const uint8_t *epctx__number(const uint8_t *p, const uint8_t *end, epctx_wire wire,
+                                    uint64_t *value)
 {
-    uint64_t v;
-    if (*p < 0x80) {
-        *tag = *p;
-        return p + 1;
+    size_t width = wire == EPCTX_WIRE_FIXED64 ? 8 : 4;
+    if (wire == EPCTX_WIRE_VARINT) {
+        return epctx__varint(p, end, 10, value);
     }
-    p = epctx__varint(p, end, 5, &v);
-    *tag = p != NULL ? (uint32_t)(v & UINT32_MAX) : 0;
-    return p;
+    if ((size_t)(end - p) < width) {
+        return NULL;
+    }
+    *value = width == 8 ? epctx__le64(p) : epctx__le32(p);
+    return p + width;
 }
 
-/* Skips what follows a start-group tag up to and including its end-group tag. */
-static const uint8_t *epctx__skip_group(const uint8_t *p, const uint8_t *end, uint32_t number,
-                                        uint32_t depth);
+/* A tag's bits beyond the 32nd are dropped, as libprotobuf drops them. */
+static const uint8_t *epctx__tag(const uint8_t *p, const uint8_t *end, uint32_t *tag)
+{
+    uint64_t value = 0;
+    p = epctx__varint(p, end, 5, &value);
+    *tag = (uint32_t)(value & UINT32_MAX);
+    return p;
+}
 
 /* epctx__next for fields of any form. */
 static const uint8_t *epctx__next_long(const uint8_t *p, const uint8_t *end, uint32_t depth,
@@ -6524,35 +5606,28 @@ static const uint8_t *epctx__next_long(const uint8_t *p, const uint8_t *end, uin
     t->body = p;
     switch (tag & 7) {
     case EPCTX_WIRE_VARINT:
-        return epctx__varint(p, end, 10, &t->value);
     case EPCTX_WIRE_FIXED64:
-        if (end - p < 8) {
-            return NULL;
-        }
-        t->value = epctx__le64(p);
-        return p + 8;
-    case EPCTX_WIRE_LEN:
-        p = epctx__varint(p, end, 5, &size);
-        if (p == NULL || size > (uint64_t)(end - p)) {
-            return NULL;
-        }
-        t->body = p;
-        return p + size;
-    case EPCTX_WIRE_GROUP:
-        return depth == 0 ? NULL : epctx__skip_group(p, end, t->number, depth - 1);
     case EPCTX_WIRE_FIXED32:
-        if (end - p < 4) {
-            return NULL;
+        return epctx__number(p, end, t->wire, &t->value);
+    case EPCTX_WIRE_LEN:
+        t->body = p = epctx__varint(p, end, 5, &size);
+        return p != NULL && size <= (uint64_t)(end - p) ? p + size : NULL;
+    case EPCTX_WIRE_GROUP:
+        while (depth > 0 && p != NULL && p < end) {
+            epctx__token inner;
+            const uint8_t *after = epctx__tag(p, end, &tag);
+            if (after != NULL && (tag & 7) == 4) { /* the end of a group */
+                return tag >> 3 == t->number ? after : NULL;
+            }
+            p = epctx__next_long(p, end, depth - 1, &inner);
         }
-        t->value = epctx__le32(p);
-        return p + 4;
+        return NULL;
     default:
         return NULL;
     }
 }
 
-/* Reads one field. NULL: malformed. An end-group tag is malformed here; epctx__skip_group sees it
- * first. `depth` is how many more levels may open. Nearly every field of a real model has a tag and
+/* Reads one field. NULL: malformed. `depth` is how many more levels may open. Nearly every field of a real model has a tag and
  * a length, or a value, of one byte each. */
 static inline const uint8_t *epctx__next(const uint8_t *p, const uint8_t *end, uint32_t depth,
                                          epctx__token *t)
@@ -6570,21 +5645,6 @@ static inline const uint8_t *epctx__next(const uint8_t *p, const uint8_t *end, u
     return wire == EPCTX_WIRE_VARINT ? p + 2 : p + 2 + p[1];
 }
 
-static const uint8_t *epctx__skip_group(const uint8_t *p, const uint8_t *end, uint32_t number,
-                                        uint32_t depth)
-{
-    while (p != NULL && p < end) {
-        epctx__token t;
-        uint32_t tag;
-        const uint8_t *after = epctx__tag(p, end, &tag);
-        if (after != NULL && (tag & 7) == 4) {
-            return tag >> 3 == number ? after : NULL;
-        }
-        p = epctx__next(p, end, depth, &t);
-    }
-    return NULL;
-}
-
 /* -- the schema -- */
 
 #define EPCTX__ONE 0x20u /* added to the kind of a singular message */
@@ -6593,52 +5653,44 @@ static const uint8_t *epctx__skip_group(const uint8_t *p, const uint8_t *end, ui
  * of repeated numbers, which may be packed; else 0. A switch over constants becomes a table. */
 static inline uint32_t epctx__field_kind(epctx_kind message, uint32_t number)
 {
-#define EPCTX__CODE_ONE(kind)  ((kind) < EPCTX_KIND_INT ? (kind) | EPCTX__ONE : 0u)
-#define EPCTX__CODE_MANY(kind) ((kind) < EPCTX_KIND_STRING ? (kind) : 0u)
-#define EPCTX__FIELD_CASE(message, symbol, name, number, count, kind)                              \
+#define EPCTX__CASE_ONE(message, symbol, number, kind)                                             \
     case (uint32_t)EPCTX_KIND_##message << 5 | number:                                             \
-        return EPCTX__CODE_##count((uint32_t)EPCTX_KIND_##kind);
+        return EPCTX_KIND_##kind < EPCTX_KIND_INT ? EPCTX_KIND_##kind | EPCTX__ONE : 0u;
+#define EPCTX__CASE_MANY(message, symbol, number, kind)                                            \
+    case (uint32_t)EPCTX_KIND_##message << 5 | number:                                             \
+        return EPCTX_KIND_##kind < EPCTX_KIND_STRING ? (uint32_t)EPCTX_KIND_##kind : 0u;
     switch (number < 32 ? (uint32_t)message << 5 | number : 0) {
-        EPCTX_FIELD_LIST(EPCTX__FIELD_CASE)
+        EPCTX_FIELD_LIST(EPCTX__CASE_ONE, EPCTX__CASE_MANY)
     default:
         return 0;
     }
-#undef EPCTX__FIELD_CASE
-#undef EPCTX__CODE_MANY
-#undef EPCTX__CODE_ONE
+#undef EPCTX__CASE_MANY
+#undef EPCTX__CASE_ONE
 }
 
 EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t number)
 {
-#define EPCTX__REPEATED_ONE  false
-#define EPCTX__REPEATED_MANY true
-#define EPCTX__FIELD_INFO(message, symbol, name, number, count, kind)                              \
-    {EPCTX_KIND_##message, name, number, EPCTX__REPEATED_##count, EPCTX_KIND_##kind},
-    static const epctx_field_info fields[] = {EPCTX_FIELD_LIST(EPCTX__FIELD_INFO)};
-#undef EPCTX__FIELD_INFO
-#undef EPCTX__REPEATED_MANY
-#undef EPCTX__REPEATED_ONE
-    size_t i;
-    for (i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        if (fields[i].message == message && fields[i].number == number) {
-            return &fields[i];
-        }
+#define EPCTX__ROW_ONE(message, symbol, number, kind)                                              \
+    {EPCTX_KIND_##message, #symbol, number, false, EPCTX_KIND_##kind},
+#define EPCTX__ROW_MANY(message, symbol, number, kind)                                             \
+    {EPCTX_KIND_##message, #symbol, number, true, EPCTX_KIND_##kind},
+    static const epctx_field_info fields[] = {EPCTX_FIELD_LIST(EPCTX__ROW_ONE, EPCTX__ROW_MANY)};
+#undef EPCTX__ROW_MANY
+#undef EPCTX__ROW_ONE
+    size_t i = 0;
+    while (i < sizeof fields / sizeof *fields &&
+           (fields[i].message != message || fields[i].number != number)) {
+        i++;
     }
-    return NULL;
+    return i < sizeof fields / sizeof *fields ? &fields[i] : NULL;
 }
 
 EPCTX_API bool epctx_field_fits(const epctx_field_info *info, epctx_wire wire)
 {
-    switch (info->kind) {
-    case EPCTX_KIND_INT:
-        return wire == EPCTX_WIRE_VARINT;
-    case EPCTX_KIND_FLOAT:
-        return wire == EPCTX_WIRE_FIXED32;
-    case EPCTX_KIND_DOUBLE:
-        return wire == EPCTX_WIRE_FIXED64;
-    default:
-        return wire == EPCTX_WIRE_LEN;
-    }
+    return wire == (info->kind == EPCTX_KIND_INT      ? EPCTX_WIRE_VARINT
+                    : info->kind == EPCTX_KIND_FLOAT  ? EPCTX_WIRE_FIXED32
+                    : info->kind == EPCTX_KIND_DOUBLE ? EPCTX_WIRE_FIXED64
+                                                      : EPCTX_WIRE_LEN);
 }
 
 EPCTX_API const char *epctx_message_name(epctx_kind message)
@@ -6693,43 +5745,25 @@ static bool epctx__refuse(epctx__check *check, epctx_status status, const uint8_
 static bool epctx__check_packed(epctx__check *check, uint32_t kind, const uint8_t *p,
                                 const uint8_t *end)
 {
-    size_t width = kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8;
-    uint64_t value;
-    if (kind != (uint32_t)EPCTX_KIND_INT && (size_t)(end - p) % width != 0) {
-        return epctx__refuse(check, EPCTX_ERR_PROTOBUF, p, "a packed field ends inside a number");
+    const size_t width = kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8;
+    if (kind != (uint32_t)EPCTX_KIND_INT) {
+        return (size_t)(end - p) % width == 0 ||
+               epctx__refuse(check, EPCTX_ERR_PROTOBUF, p, "a packed field ends inside a number");
     }
-    while (kind == (uint32_t)EPCTX_KIND_INT && p < end) {
-        const uint8_t *after = epctx__varint(p, end, 10, &value);
-        if (after == NULL) {
-            return epctx__refuse(check, EPCTX_ERR_PROTOBUF, p,
+    while (p < end) {
+        uint64_t value;
+        const uint8_t *at = p;
+        p = epctx__varint(p, end, 10, &value);
+        if (p == NULL) {
+            return epctx__refuse(check, EPCTX_ERR_PROTOBUF, at,
                                  "a packed field ends inside a varint");
         }
-        p = after;
     }
     return true;
 }
 
 static bool epctx__check_message(epctx__check *check, epctx_kind type, const uint8_t *p,
                                  const uint8_t *end, uint32_t depth);
-
-/* What is inside a field that holds a message or packed numbers. */
-static bool epctx__check_payload(epctx__check *check, uint32_t kind, const epctx__token *t,
-                                 const uint8_t *end, uint32_t depth, uint32_t *seen)
-{
-    if (!epctx__is_message(kind)) {
-        return epctx__check_packed(check, kind, t->body, end);
-    }
-    if ((kind & EPCTX__ONE) != 0) {
-        uint32_t bit = UINT32_C(1) << t->number;
-        check->duplicate = check->duplicate || (*seen & bit) != 0;
-        *seen |= bit;
-    }
-    if (depth == 0) {
-        return epctx__refuse(check, EPCTX_ERR_PROTOBUF, t->start,
-                             "messages are nested deeper than the limit");
-    }
-    return epctx__check_message(check, epctx__message_kind(kind), t->body, end, depth - 1);
-}
 
 /* One field of a message of type `type`. */
 static inline bool epctx__check_field(epctx__check *check, epctx_kind type, const epctx__token *t,
@@ -6741,7 +5775,18 @@ static inline bool epctx__check_field(epctx__check *check, epctx_kind type, cons
                              "the model has more fields than epctx_limits.max_fields allows");
     }
     check->fields--;
-    return kind == 0 || epctx__check_payload(check, kind, t, end, depth, seen);
+    if (!epctx__is_message(kind)) {
+        return kind == 0 || epctx__check_packed(check, kind, t->body, end);
+    }
+    if ((kind & EPCTX__ONE) != 0) {
+        check->duplicate = check->duplicate || (*seen >> t->number & 1) != 0;
+        *seen |= UINT32_C(1) << t->number;
+    }
+    if (depth == 0) {
+        return epctx__refuse(check, EPCTX_ERR_PROTOBUF, t->start,
+                             "messages are nested deeper than the limit");
+    }
+    return epctx__check_message(check, epctx__message_kind(kind), t->body, end, depth - 1);
 }
 
 static bool epctx__check_message(epctx__check *check, epctx_kind type, const uint8_t *p,
@@ -6769,16 +5814,13 @@ static bool epctx__check_message(epctx__check *check, epctx_kind type, const uin
  * writes them back unless something inside it changed. Lists make edits and their undoing O(1). */
 
 typedef struct epctx__message {
-    struct epctx_slot *first;
-    struct epctx_slot *last;
-    struct epctx_slot *hint; /* last one that epctx__child_at found */
+    struct epctx_slot *first, *last, *hint; /* the hint: last one that epctx__child_at found */
     uint32_t edits; /* live edits in this message and below; 0: the source bytes are still right */
     uint64_t size;  /* of the payload, set by epctx__measure */
 } epctx__message;
 
 struct epctx_slot {
-    struct epctx_slot *next;
-    struct epctx_slot *parent;
+    struct epctx_slot *next, *parent;
     const uint8_t *data; /* whole field from the tag on; if `split`, only the payload */
     size_t size;
     epctx__message *message; /* opened payload, or NULL */
@@ -6798,35 +5840,22 @@ typedef struct epctx__edit {
     bool inserted;        /* else removed */
 } epctx__edit;
 
+/* Bytes inside the payload of `owner`, which may be NULL. */
+static epctx_view epctx__bytes_view(const epctx_slot *owner, const uint8_t *data, size_t size)
+{
+    epctx_view view = {owner, data, size};
+    return view;
+}
+
 static epctx_view epctx__slot_view(const epctx_slot *slot)
 {
-    epctx_view view;
-    view.slot = slot;
-    view.data = slot->data != NULL ? slot->data + slot->head : NULL;
-    view.size = slot->size - slot->head;
-    return view;
+    const uint8_t *data = slot->data != NULL ? slot->data + slot->head : NULL;
+    return epctx__bytes_view(slot, data, slot->size - slot->head);
 }
 
 EPCTX_API epctx_view epctx_view_none(void)
 {
-    epctx_view view = {NULL, NULL, 0};
-    return view;
-}
-
-/* Bytes inside the payload of `owner`, which may be NULL. */
-static epctx_view epctx__bytes_view(const epctx_slot *owner, const uint8_t *data, size_t size)
-{
-    epctx_view view;
-    view.slot = owner;
-    view.data = data;
-    view.size = size;
-    return view;
-}
-
-/* Whether a view is the payload of its slot, not something inside: that starts behind a tag. */
-static bool epctx__is_whole(epctx_view view)
-{
-    return view.data == epctx__slot_view(view.slot).data;
+    return epctx__bytes_view(NULL, NULL, 0);
 }
 
 EPCTX_API bool epctx_view_exists(epctx_view view)
@@ -6836,10 +5865,9 @@ EPCTX_API bool epctx_view_exists(epctx_view view)
 
 EPCTX_API epctx_cursor epctx_view_fields(epctx_view message, uint32_t number)
 {
-    epctx_cursor cursor = {NULL, NULL, NULL, NULL, NULL, NULL, 0};
-    cursor.number = number;
-    cursor.owner = message.slot;
-    if (message.slot != NULL && message.slot->message != NULL && epctx__is_whole(message)) {
+    epctx_cursor cursor = {message.slot, NULL, NULL, NULL, NULL, NULL, number};
+    if (message.slot != NULL && message.slot->message != NULL &&
+        message.data == epctx__slot_view(message.slot).data) { /* not something inside */
         cursor.slot = message.slot->message->first;
     } else if (message.data != NULL) {
         cursor.next = message.data;
@@ -6864,13 +5892,12 @@ static void epctx__field_of(const epctx__token *t, const uint8_t *after, const e
 static void epctx__slot_field(const epctx_slot *slot, epctx_field *field)
 {
     epctx__token t;
+    bool bytes = slot->wire == EPCTX_WIRE_LEN;
     field->number = slot->number;
     field->wire = (epctx_wire)slot->wire;
+    field->body = bytes ? epctx__slot_view(slot) : epctx_view_none();
     field->value = 0;
-    field->body = epctx_view_none();
-    if (slot->wire == EPCTX_WIRE_LEN) {
-        field->body = epctx__slot_view(slot);
-    } else if (epctx__next(slot->data, slot->data + slot->size, 100, &t) != NULL) {
+    if (!bytes && epctx__next(slot->data, slot->data + slot->size, 100, &t) != NULL) {
         field->value = t.value;
     }
 }
@@ -6897,28 +5924,13 @@ EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field)
     return false;
 }
 
-/* The first number of a packed field, and the byte after it; NULL where there is none. */
-static const uint8_t *epctx__packed_next(const uint8_t *p, const uint8_t *end, epctx_wire wire,
-                                         uint64_t *value)
-{
-    size_t width = wire == EPCTX_WIRE_FIXED64 ? 8 : 4;
-    if (wire == EPCTX_WIRE_VARINT) {
-        return epctx__varint(p, end, 10, value);
-    }
-    if ((size_t)(end - p) < width) {
-        return NULL;
-    }
-    *value = width == 8 ? epctx__le64(p) : epctx__le32(p);
-    return p + width;
-}
-
 /* The next repeated scalar of the given unpacked wire type, packed or not. */
 static bool epctx__next_scalar(epctx_cursor *cursor, epctx_wire wire, uint64_t *value)
 {
     epctx_field field;
     for (;;) {
         if (cursor->packed != NULL) {
-            cursor->packed = epctx__packed_next(cursor->packed, cursor->packed_end, wire, value);
+            cursor->packed = epctx__number(cursor->packed, cursor->packed_end, wire, value);
             if (cursor->packed != NULL) {
                 return true;
             }
@@ -6970,18 +5982,6 @@ EPCTX_API epctx_str epctx_view_str(epctx_view view)
     return epctx__str(view.data, view.size);
 }
 
-EPCTX_API bool epctx_next_str(epctx_cursor *cursor, epctx_str *value)
-{
-    epctx_field field;
-    while (epctx_next_field(cursor, &field)) {
-        if (field.wire == EPCTX_WIRE_LEN) {
-            *value = epctx_view_str(field.body);
-            return true;
-        }
-    }
-    return false;
-}
-
 EPCTX_API bool epctx_next_view(epctx_cursor *cursor, epctx_view *body)
 {
     epctx_field field;
@@ -6992,6 +5992,16 @@ EPCTX_API bool epctx_next_view(epctx_cursor *cursor, epctx_view *body)
         }
     }
     return false;
+}
+
+EPCTX_API bool epctx_next_str(epctx_cursor *cursor, epctx_str *value)
+{
+    epctx_view body;
+    if (!epctx_next_view(cursor, &body)) {
+        return false;
+    }
+    *value = epctx_view_str(body);
+    return true;
 }
 
 EPCTX_API size_t epctx_cursor_count(epctx_cursor cursor)
@@ -7006,67 +6016,48 @@ EPCTX_API size_t epctx_cursor_count(epctx_cursor cursor)
 
 /* -- nanopb: is the linked library built like the header we see? -- */
 
-typedef struct epctx__probe {
-    pb_istream_t stream;
-    uint8_t guard[32];
-    bool called;
-} epctx__probe;
-
-#ifndef PB_BUFFER_ONLY
+#if !defined(PB_BUFFER_ONLY)
 static bool epctx__probe_read(pb_istream_t *stream, pb_byte_t *out, size_t count)
 {
-    const uint8_t *p = (const uint8_t *)stream->state;
-    ((epctx__probe *)(void *)stream)->called = true;
-    memcpy(out, p, count);
-    stream->state = (void *)((uintptr_t)p + count);
+    (void)stream;
+    memset(out, 0x5a, count);
     return true;
 }
-#endif
-
-#if defined(PB_BUFFER_ONLY) && !defined(EPCTX_NO_EDIT)
+#elif !defined(EPCTX_NO_EDIT)
 #error "epctx.h: with PB_BUFFER_ONLY nanopb writes to memory only: define EPCTX_NO_EDIT"
 #endif
 
-/* PB_NO_ERRMSG and PB_BUFFER_ONLY change pb_istream_t but no symbol. Decoding a constant with our
- * own callback and then provoking an error shows both before a real stream is at stake. Where
- * nanopb sees a message that we do not, it must see NULL: it keeps the first one. */
+/* PB_NO_ERRMSG and PB_BUFFER_ONLY change pb_istream_t but no symbol. Reading a byte with our own
+ * callback and then provoking an error shows both before a real stream is at stake. */
 static bool epctx__nanopb_matches(void)
 {
-    static const uint8_t bytes[4] = {0x08, 0x96, 0x01, 0x0f};
-    static const uint8_t guard[sizeof((epctx__probe *)0)->guard] = {0};
-    epctx__probe probe;
-    pb_wire_type_t wire = PB_WT_STRING;
-    uint32_t tag = 0;
-    uint64_t value = 0;
-    bool eof = false;
-    bool refused;
+    pb_byte_t source = 0, byte = 0;
+    struct {
+        pb_istream_t stream;
+        const char *guard[4]; /* a nanopb with messages puts one here that we do not see */
+    } probe;
+    bool matches;
     memset(&probe, 0, sizeof probe);
 #ifdef PB_BUFFER_ONLY
-    probe.stream = pb_istream_from_buffer(bytes, sizeof bytes);
-    probe.called = true;
+    source = 0x5a;
+    probe.stream = pb_istream_from_buffer(&source, 1);
 #else
     probe.stream.callback = epctx__probe_read;
-    probe.stream.state = (void *)(uintptr_t)bytes;
-    probe.stream.bytes_left = sizeof bytes;
+    probe.stream.state = &source; /* that a nanopb without callbacks reads */
+    probe.stream.bytes_left = 1;
 #endif
-    /* What a call that fails leaves unset fails below. */
-    (void)pb_decode_tag(&probe.stream, &wire, &tag, &eof);
-    (void)pb_decode_varint(&probe.stream, &value);
-    refused = !pb_skip_field(&probe.stream, (pb_wire_type_t)7);
+    matches = pb_read(&probe.stream, &byte, 1) && byte == 0x5a && !pb_read(&probe.stream, &byte, 1);
 #ifndef PB_NO_ERRMSG
-    /* not taken: needs a nanopb that was built without messages */
-    refused = refused && probe.stream.errmsg != NULL;
+    matches = matches && probe.stream.errmsg != NULL;
 #endif
-    /* not taken: needs a nanopb that was built with other options */
-    return refused && probe.called && wire == PB_WT_VARINT && tag == 1 && value == 150 &&
-           memcmp(probe.guard, guard, sizeof guard) == 0;
+    return matches && probe.guard[0] == NULL;
 }
 
 /* ================================================================================================
  * >>onnx
  * ============================================================================================== */
 
-/* External data that was mapped for a graph record. */
+/* External data that is mapped for tensors. */
 typedef struct epctx__file {
     struct epctx__file *next;
     const char *path; /* canonical */
@@ -7098,25 +6089,6 @@ static epctx_slot *epctx__live(epctx_slot *slot, uint32_t number)
     return slot;
 }
 
-static epctx_slot *epctx__append_slot(epctx_arena *arena, epctx_slot *parent, const epctx__token *t,
-                                      const uint8_t *after)
-{
-    epctx_slot *slot = (epctx_slot *)epctx__arena_raw(arena, sizeof *slot);
-    if (slot == NULL) {
-        return NULL;
-    }
-    slot->data = t->start;
-    slot->size = (size_t)(after - t->start);
-    slot->message = NULL;
-    slot->number = t->number;
-    slot->wire = (uint8_t)t->wire;
-    slot->head = (uint8_t)(t->wire == EPCTX_WIRE_LEN ? t->body - t->start : 0);
-    slot->split = 0;
-    slot->removed = false;
-    epctx__link_slot(parent, parent->message->last, slot);
-    return slot;
-}
-
 static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
                              epctx__check *check, uint32_t depth);
 
@@ -7136,10 +6108,19 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind
             return check != NULL && epctx__refuse(check, EPCTX_ERR_PROTOBUF, p,
                                                   "there is no valid protobuf field");
         }
-        child = epctx__append_slot(arena, slot, &t, after);
+        child = (epctx_slot *)epctx__arena_raw(arena, sizeof *child);
         if (child == NULL) {
             return false;
         }
+        child->data = t.start;
+        child->size = (size_t)(after - t.start);
+        child->message = NULL;
+        child->number = t.number;
+        child->wire = (uint8_t)t.wire;
+        child->head = (uint8_t)(t.wire == EPCTX_WIRE_LEN ? t.body - t.start : 0);
+        child->split = 0;
+        child->removed = false;
+        epctx__link_slot(slot, slot->message->last, child);
         if (check != NULL && type == EPCTX_KIND_MODEL && t.number == EPCTX_FIELD_MODEL_GRAPH &&
             t.wire == EPCTX_WIRE_LEN && (seen & 1u << EPCTX_FIELD_MODEL_GRAPH) == 0) {
             seen |= 1u << EPCTX_FIELD_MODEL_GRAPH; /* a second one is noticed below */
@@ -7161,68 +6142,59 @@ static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind ty
                              epctx__check *check, uint32_t depth)
 {
     slot->message = (epctx__message *)epctx_arena_alloc(arena, sizeof *slot->message);
-    if (slot->message == NULL) {
-        return false;
-    }
-    if (!epctx__fill_message(arena, slot, type, check, depth)) {
+    if (slot->message != NULL && !epctx__fill_message(arena, slot, type, check, depth)) {
         slot->message = NULL;
-        return false;
     }
-    return true;
-}
-
-/* Files that people take for models. Looked at only when the bytes were refused. */
-static const char *epctx__lookalike(epctx_span bytes)
-{
-    static const char lfs[] = "version https://git-lfs";
-    if (bytes.size >= sizeof lfs - 1 && memcmp(bytes.data, lfs, sizeof lfs - 1) == 0) {
-        return "this is a git-lfs pointer, not the model: run 'git lfs pull'";
-    }
-    if (bytes.size >= 8 && memcmp(bytes.data + 4, "ORTM", 4) == 0) {
-        return "this is an .ort file (flatbuffers), an ONNX protobuf was expected";
-    }
-    if (bytes.size >= 2 && bytes.data[0] == 0x1f && bytes.data[1] == 0x8b) {
-        return "this is a gzip archive: unpack it first";
-    }
-    if (bytes.size >= 4 && memcmp(bytes.data, "PK\003\004", 4) == 0) {
-        return "this is a zip archive: unpack it first";
-    }
-    return NULL;
-}
-
-/* The most frequent damage is a file that was cut off: then a field is longer than what is left. */
-static void epctx__refused_field(const uint8_t *p, const uint8_t *end, epctx_text *text)
-{
-    uint64_t size = 0;
-    uint32_t tag = 0;
-    const uint8_t *after = epctx__tag(p, end, &tag);
-    if (after != NULL && (tag & 7) == EPCTX_WIRE_LEN && tag >> 3 != 0) {
-        after = epctx__varint(after, end, 5, &size);
-        if (after != NULL && size > (uint64_t)(end - after)) {
-            epctx_text_put_format(text,
-                                  "field %u wants %u bytes, the file has %u left: is it cut off?",
-                                  (uint64_t)(tag >> 3), size, (uint64_t)(end - after));
-        }
-    }
+    return slot->message != NULL;
 }
 
 static epctx_status epctx__refused(const epctx_model *model, const epctx__check *check,
                                    epctx_error *error)
 {
-    char more[128];
-    epctx_text text = epctx_text_of(more, sizeof more);
-    const char *lookalike = epctx__lookalike(model->source);
-    uint64_t at;
+    /* Files that people take for models: what is at a place in them, what they are. */
+    static const struct {
+        size_t at;
+        const char *magic;
+        const char *text;
+    } known[] = {
+        {0, "version https://git-lfs",
+         "this is a git-lfs pointer, not the model: run 'git lfs pull'"},
+        {4, "ORTM", "this is an .ort file (flatbuffers), an ONNX protobuf was expected"},
+        {0, "\x1f\x8b", "this is a gzip archive: unpack it first"},
+        {0, "PK\003\004", "this is a zip archive: unpack it first"},
+    };
+    const uint8_t *end = model->source.data + model->source.size;
+    const uint8_t *after;
+    const char *text = NULL;
+    uint64_t at, size = 0;
+    uint32_t tag = 0;
+    size_t i;
     if (check->reason == NULL) {
         return epctx__nomem(error, model->arena.missing);
     }
     at = (uint64_t)(check->bad - model->source.data);
-    if (lookalike != NULL) {
-        epctx_fail(error, check->status, "%s", lookalike);
+    for (i = 0; i < sizeof known / sizeof known[0]; i++) {
+        size_t length = strlen(known[i].magic);
+        if (model->source.size >= known[i].at + length &&
+            memcmp(model->source.data + known[i].at, known[i].magic, length) == 0) {
+            text = known[i].text;
+        }
+    }
+    after = epctx__tag(check->bad, end, &tag);
+    if (after != NULL && (tag & 7) == EPCTX_WIRE_LEN && tag >> 3 != 0) {
+        after = epctx__varint(after, end, 5, &size);
+    }
+    if (text != NULL) {
+        epctx_fail(error, check->status, "%s", text);
+    } else if (after != NULL && size > (uint64_t)(end - after)) { /* the most frequent damage */
+        epctx_fail(error, check->status,
+                   "not an ONNX protobuf: byte %u of %u: field %u wants %u bytes, the file has %u "
+                   "left: is it cut off?",
+                   at, (uint64_t)model->source.size, (uint64_t)(tag >> 3), size,
+                   (uint64_t)(end - after));
     } else {
-        epctx__refused_field(check->bad, model->source.data + model->source.size, &text);
         epctx_fail(error, check->status, "not an ONNX protobuf: byte %u of %u: %s", at,
-                   (uint64_t)model->source.size, more[0] != '\0' ? more : check->reason);
+                   (uint64_t)model->source.size, check->reason);
     }
     if (error != NULL) {
         error->offset = at;
@@ -7235,15 +6207,13 @@ static epctx_slot *epctx__find_graph(const epctx_slot *root)
     return epctx__live(root->message->first, EPCTX_FIELD_MODEL_GRAPH);
 }
 
-static epctx_slot *epctx__new_root(epctx_model *model)
+static epctx_status epctx__new_root(epctx_model *model, epctx_slot **root, epctx_error *error)
 {
-    epctx_slot *root = (epctx_slot *)epctx_arena_alloc(&model->arena, sizeof *root);
-    if (root != NULL) {
-        root->data = model->source.data;
-        root->size = model->source.size;
-        root->wire = EPCTX_WIRE_LEN;
-    }
-    return root;
+    EPCTX__NEW(*root, epctx_slot, 1, &model->arena, error);
+    (*root)->data = model->source.data;
+    (*root)->size = model->source.size;
+    (*root)->wire = EPCTX_WIRE_LEN;
+    return EPCTX_OK;
 }
 
 /* Opens a message that has no slots yet. */
@@ -7255,42 +6225,36 @@ static epctx_status epctx__open_as(epctx_model *model, epctx_slot *slot, epctx_k
                : epctx__nomem(error, model->arena.missing);
 }
 
-/* How fields become one that must be single and stand twice: in the tree that is read only
+/* How singular fields that occur twice become one: in the tree that is read only
  * messages, without a journal; in the one that is written all of them, with it (>>edit). */
 typedef struct epctx__doubled {
     epctx_model *model;
     epctx_error *error;
-    /* The fields of `second` go behind those of `first`, as libprotobuf merges them. */
-    epctx_status (*merge_fn)(const struct epctx__doubled *d, epctx_slot *first, epctx_slot *second,
+    /* Removes `gone`; first its fields go behind those of `into` (may be NULL), as libprotobuf
+     * merges them. */
+    epctx_status (*merge_fn)(const struct epctx__doubled *d, epctx_slot *into, epctx_slot *gone,
                              epctx_kind type);
-    epctx_status (*remove_fn)(epctx_model *model, epctx_slot *slot, epctx_error *error);
     bool scalars;
     epctx_status (*doubled_fn)(void *user, const epctx_field_info *field, epctx_str node,
                                epctx_error *error); /* may be NULL */
     void *user;
 } epctx__doubled;
 
-static epctx_status epctx__remove_shown(epctx_model *model, epctx_slot *slot, epctx_error *error)
+static epctx_status epctx__merge_shown(const epctx__doubled *d, epctx_slot *into, epctx_slot *gone,
+                                       epctx_kind type)
 {
-    (void)model;
-    (void)error;
-    slot->removed = true;
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__merge_shown(const epctx__doubled *d, epctx_slot *first,
-                                       epctx_slot *second, epctx_kind type)
-{
-    bool good;
-    EPCTX__TRY(epctx__open_as(d->model, first, type, d->error));
-    second->message = first->message;
-    good = epctx__fill_message(&d->model->arena, second, type, NULL, 100);
-    second->message = NULL;
-    second->removed = true;
+    bool good = true;
+    if (into != NULL) {
+        EPCTX__TRY(epctx__open_as(d->model, into, type, d->error));
+        gone->message = into->message;
+        good = epctx__fill_message(&d->model->arena, gone, type, NULL, 100);
+        gone->message = NULL;
+    }
+    gone->removed = true;
     return good ? EPCTX_OK : epctx__nomem(d->error, d->model->arena.missing);
 }
 
-/* Of fields that may stand once one stays in an open message. `node`: its name, if it is one. */
+/* Of singular fields one stays in an open message. `node`: its name, if it is one. */
 EPCTX__APART static epctx_status epctx__single_fields(const epctx__doubled *d, epctx_slot *slot,
                                                       epctx_kind type, epctx_str *node)
 {
@@ -7312,16 +6276,13 @@ EPCTX__APART static epctx_status epctx__single_fields(const epctx__doubled *d, e
         at = type == EPCTX_KIND_TYPE && message ? 31 : child->number; /* oneof */
         first = seen[at];
         seen[at] = child;
-        if (first == NULL) {
-            continue;
-        }
-        if (message && first->number == child->number) {
+        if (first != NULL && message && first->number == child->number) {
             seen[at] = first;
-            EPCTX__TRY(d->merge_fn(d, first, child, (epctx_kind)info->kind));
-        } else {
-            EPCTX__TRY(d->remove_fn(d->model, first, d->error));
+            EPCTX__TRY(d->merge_fn(d, first, child, info->kind));
+        } else if (first != NULL) {
+            EPCTX__TRY(d->merge_fn(d, NULL, first, info->kind));
         }
-        if (d->doubled_fn != NULL) {
+        if (first != NULL && d->doubled_fn != NULL) {
             EPCTX__TRY(d->doubled_fn(d->user, info, *node, d->error));
         }
     }
@@ -7345,21 +6306,6 @@ static epctx_status epctx__single_below(const epctx__doubled *d, epctx_slot *slo
     return EPCTX_OK;
 }
 
-/* The tree that is read, with doubled messages merged. */
-static epctx_status epctx__merge_read(epctx_model *model, epctx_error *error)
-{
-    epctx__doubled d;
-    memset(&d, 0, sizeof d);
-    d.model = model;
-    d.error = error;
-    d.merge_fn = epctx__merge_shown;
-    d.remove_fn = epctx__remove_shown;
-    model->shown = epctx__new_root(model);
-    return model->shown != NULL
-               ? epctx__single_below(&d, model->shown, EPCTX_KIND_MODEL, epctx_str_of(NULL))
-               : epctx__nomem(error, model->arena.missing);
-}
-
 /* Builds the tree over model->source. */
 static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
 {
@@ -7374,58 +6320,24 @@ static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
                           "the model has %u bytes, epctx_limits.max_size allows %u",
                           (uint64_t)model->source.size, model->limits.max_size);
     }
-    model->root = model->shown = epctx__new_root(model);
-    if (model->root == NULL) {
-        return epctx__nomem(error, model->arena.missing);
-    }
+    EPCTX__TRY(epctx__new_root(model, &model->root, error));
+    model->shown = model->root;
     if (!epctx__open_slot(&model->arena, model->root, EPCTX_KIND_MODEL, &check,
                           model->limits.max_depth)) {
         return epctx__refused(model, &check, error);
     }
     model->duplicate = check.duplicate;
     if (model->duplicate) {
-        EPCTX__TRY(epctx__merge_read(model, error));
+        epctx__doubled d;
+        memset(&d, 0, sizeof d);
+        d.model = model;
+        d.error = error;
+        d.merge_fn = epctx__merge_shown;
+        EPCTX__TRY(epctx__new_root(model, &model->shown, error));
+        EPCTX__TRY(epctx__single_below(&d, model->shown, EPCTX_KIND_MODEL, epctx_str_of(NULL)));
     }
     model->graph = epctx__find_graph(model->root);
     model->shown_graph = epctx__find_graph(model->shown);
-    return EPCTX_OK;
-}
-
-static epctx_limits epctx__limits(const epctx_limits *limits)
-{
-    epctx_limits out = *limits;
-    out.max_depth = out.max_depth != 0 && out.max_depth < 100 ? out.max_depth : 100;
-    out.max_size = out.max_size != 0 ? out.max_size : UINT64_MAX;
-    out.max_fields = out.max_fields != 0 ? out.max_fields : UINT64_MAX;
-    return out;
-}
-
-static epctx_status epctx__model_init(epctx_model *model, const char *path,
-                                      const epctx_open_opts *opts, epctx_error *error)
-{
-    static const epctx_open_opts defaults = {NULL, NULL, 0, NULL, NULL, {0, 0, 0}, 0};
-    const epctx_open_opts *o = opts != NULL ? opts : &defaults;
-    epctx_error_clear(error);
-    memset(model, 0, sizeof *model);
-    if (!epctx__nanopb_matches()) {
-        return epctx_fail(error, EPCTX_ERR_CONFIG,
-                          "nanopb was built with other PB_NO_ERRMSG or PB_BUFFER_ONLY settings "
-                          "than this program");
-    }
-    if (o->buffer != NULL) {
-        epctx_arena_init_fixed(&model->arena, o->buffer, o->buffer_size);
-    } else {
-        epctx_arena_init(&model->arena, o->allocator);
-    }
-    model->io = o->io;
-    model->limits = epctx__limits(&o->limits);
-    model->path_flags = o->path_flags;
-    model->path = epctx_arena_copy(&model->arena, epctx_str_of(path));
-    model->external_folder =
-        epctx_arena_copy(&model->arena, epctx_str_of(o->external_folder));
-    if (model->path == NULL || model->external_folder == NULL) {
-        return epctx__nomem(error, model->arena.missing);
-    }
     return EPCTX_OK;
 }
 
@@ -7434,11 +6346,30 @@ EPCTX_API const epctx_io *epctx_model_io(const epctx_model *model)
     return model->io != NULL ? model->io : epctx_io_files();
 }
 
-/* `path` NULL: from `bytes` in memory. */
-static epctx_status epctx__model_open(epctx_model *model, const char *path, epctx_span bytes,
-                                      const epctx_open_opts *opts, epctx_error *error)
+/* `path` NULL: from model->source in memory. */
+static epctx_status epctx__model_begin(epctx_model *model, const char *path,
+                                       const epctx_open_opts *opts, epctx_error *error)
 {
-    EPCTX__TRY(epctx__model_init(model, path != NULL ? path : "", opts, error));
+    epctx_limits *limits = &model->limits;
+    if (!epctx__nanopb_matches()) {
+        return epctx_fail(error, EPCTX_ERR_CONFIG,
+                          "nanopb was built with other PB_NO_ERRMSG or PB_BUFFER_ONLY settings "
+                          "than this program");
+    }
+    if (opts->buffer != NULL) {
+        epctx_arena_init_fixed(&model->arena, opts->buffer, opts->buffer_size);
+    } else {
+        epctx_arena_init(&model->arena, opts->allocator);
+    }
+    model->io = opts->io;
+    *limits = opts->limits;
+    limits->max_depth = limits->max_depth != 0 && limits->max_depth < 100 ? limits->max_depth : 100;
+    limits->max_size = limits->max_size != 0 ? limits->max_size : UINT64_MAX;
+    limits->max_fields = limits->max_fields != 0 ? limits->max_fields : UINT64_MAX;
+    model->path_flags = opts->path_flags;
+    EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(path), &model->path, error));
+    EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(opts->external_folder),
+                           &model->external_folder, error));
     if (path != NULL) {
         model->io = epctx_model_io(model);
         if (model->io == NULL) {
@@ -7446,23 +6377,22 @@ static epctx_status epctx__model_open(epctx_model *model, const char *path, epct
         }
         EPCTX__TRY(model->io->map_fn(model->io->user, NULL, path, false, &model->mapping, error));
         model->id = model->mapping.info;
-        bytes.data = model->mapping.data;
-        bytes.size = model->mapping.size;
+        model->source.data = model->mapping.data;
+        model->source.size = model->mapping.size;
     }
-    model->source = bytes;
     return epctx__model_parse(model, error);
 }
 
-EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *path,
-                                             const epctx_open_opts *opts, epctx_error *error)
+static epctx_status epctx__model_open(epctx_model *model, const char *path, const void *data,
+                                      size_t size, const epctx_open_opts *opts, epctx_error *error)
 {
-    epctx_span none = {NULL, 0};
+    epctx_open_opts defaults;
     epctx_status status;
-    if (model == NULL || path == NULL) {
-        epctx_error_clear(error);
-        return epctx_fail(error, EPCTX_ERR_ARG, "model and path must not be NULL");
-    }
-    status = epctx__model_open(model, path, none, opts, error);
+    memset(&defaults, 0, sizeof defaults);
+    memset(model, 0, sizeof *model);
+    model->source.data = (const uint8_t *)data;
+    model->source.size = size;
+    status = epctx__model_begin(model, path, opts != NULL ? opts : &defaults, error);
     if (status != EPCTX_OK) {
         epctx_blame(error, path, NULL, NULL);
         epctx_model_close(model);
@@ -7470,22 +6400,22 @@ EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *pat
     return status;
 }
 
+EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *path,
+                                             const epctx_open_opts *opts, epctx_error *error)
+{
+    epctx_error_clear(error);
+    return model != NULL && path != NULL
+               ? epctx__model_open(model, path, NULL, 0, opts, error)
+               : epctx_fail(error, EPCTX_ERR_ARG, "model and path must not be NULL");
+}
+
 EPCTX_API epctx_status epctx_model_open_memory(epctx_model *model, const void *data, size_t size,
                                                const epctx_open_opts *opts, epctx_error *error)
 {
-    epctx_span bytes;
-    epctx_status status;
-    if (model == NULL || (data == NULL && size > 0)) {
-        epctx_error_clear(error);
-        return epctx_fail(error, EPCTX_ERR_ARG, "model and data must not be NULL");
-    }
-    bytes.data = (const uint8_t *)data;
-    bytes.size = size;
-    status = epctx__model_open(model, NULL, bytes, opts, error);
-    if (status != EPCTX_OK) {
-        epctx_model_close(model);
-    }
-    return status;
+    epctx_error_clear(error);
+    return model != NULL && (data != NULL || size == 0)
+               ? epctx__model_open(model, NULL, data, size, opts, error)
+               : epctx_fail(error, EPCTX_ERR_ARG, "model and data must not be NULL");
 }
 
 EPCTX_API void epctx_model_close(epctx_model *model)
@@ -7508,27 +6438,88 @@ EPCTX_API void epctx_model_close(epctx_model *model)
 
 /* How a member of a view holds a field. */
 typedef enum epctx__member_type {
-    EPCTX__STR,   /* epctx_str */
-    EPCTX__BODY,  /* epctx_view */
-    EPCTX__COUNT, /* uint32_t: how many there are */
-    EPCTX__TYPE,  /* int32_t: one of epctx_attr_type; others are unknown fields */
-    EPCTX__INT32, /* int32_t */
-    EPCTX__INT64, /* int64_t */
-    EPCTX__FLOAT  /* float */
+    EPCTX__STR,         /* epctx_str */
+    EPCTX__BODY,        /* epctx_view */
+    EPCTX__COUNT,       /* uint32_t: how many there are */
+    EPCTX__GRAPH,       /* epctx_graph_view */
+    EPCTX__TENSOR,      /* epctx_tensor_view */
+    EPCTX__TYPE,        /* int32_t: one of epctx_attr_type; others are unknown fields */
+    EPCTX__INT32,       /* int32_t */
+    EPCTX__INT64,       /* int64_t */
+    EPCTX__FLOAT,       /* float */
+    EPCTX__TENSOR_DATA, /* a field with members of epctx_tensor_view */
+    EPCTX__SELF,        /* epctx_view of the message; ends the list */
+    EPCTX__END
 } epctx__member_type;
 
 typedef struct epctx__member {
-    uint32_t number; /* 0 ends the list */
+    uint32_t number;
     epctx__member_type type;
     size_t place; /* in the struct */
 } epctx__member;
 
-static void epctx__read_member(const epctx__member *member, const epctx_field *field, void *place)
+/* As external_data stores it; UINT64_MAX when it is not a number. */
+static uint64_t epctx__decimal(epctx_str text)
 {
-    static const uint8_t wires[] = {EPCTX_WIRE_LEN,    EPCTX_WIRE_LEN,    EPCTX_WIRE_LEN,
-                                    EPCTX_WIRE_VARINT, EPCTX_WIRE_VARINT, EPCTX_WIRE_VARINT,
-                                    EPCTX_WIRE_FIXED32};
-    if (wires[member->type] != (uint32_t)field->wire) {
+    uint64_t number;
+    return epctx_str_number(text, &number) ? number : UINT64_MAX;
+}
+
+static void epctx__read_tensor_data(epctx_tensor_view *tensor, const epctx_field *field)
+{
+    uint32_t key = field->number << 3 | (uint32_t)field->wire;
+    const uint8_t *p = field->body.data;
+    epctx_pair pair;
+    uint64_t dim;
+    switch (key) {
+    case EPCTX_FIELD_TENSOR_DIMS << 3 | EPCTX_WIRE_VARINT:
+        tensor->rank++;
+        break;
+    case EPCTX_FIELD_TENSOR_DIMS << 3 | EPCTX_WIRE_LEN:
+        while ((p = epctx__number(p, field->body.data + field->body.size, EPCTX_WIRE_VARINT,
+                                  &dim)) != NULL) {
+            tensor->rank++;
+        }
+        break;
+    case EPCTX_FIELD_TENSOR_RAW_DATA << 3 | EPCTX_WIRE_LEN:
+        tensor->has_raw = true;
+        tensor->raw.data = field->body.data;
+        tensor->raw.size = field->body.size;
+        break;
+    case EPCTX_FIELD_TENSOR_DATA_LOCATION << 3 | EPCTX_WIRE_VARINT:
+        tensor->external =
+            (uint32_t)field->value <= 1 ? (uint32_t)field->value == 1 : tensor->external;
+        break;
+    case EPCTX_FIELD_TENSOR_EXTERNAL_DATA << 3 | EPCTX_WIRE_LEN:
+        pair = epctx_pair_of(field->body);
+        if (epctx_str_is(pair.key, "location")) {
+            tensor->location = pair.value;
+        } else if (epctx_str_is(pair.key, "offset")) {
+            tensor->offset = epctx__decimal(pair.value);
+        } else if (epctx_str_is(pair.key, "length")) {
+            /* No number: not "to the end", but more than any file has. */
+            tensor->length = epctx__decimal(pair.value);
+            tensor->length -= tensor->length == UINT64_MAX;
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+static inline void epctx__read_field(const epctx__member *member, const epctx_field *field,
+                                     void *out)
+{
+    void *place;
+    epctx_wire wire;
+    while (member->number != field->number) {
+        member++;
+    }
+    place = (char *)out + member->place;
+    wire = member->type < EPCTX__TYPE    ? EPCTX_WIRE_LEN
+           : member->type < EPCTX__FLOAT ? EPCTX_WIRE_VARINT
+                                         : EPCTX_WIRE_FIXED32;
+    if (field->wire != wire && member->type != EPCTX__TENSOR_DATA) {
         return;
     }
     switch (member->type) {
@@ -7541,6 +6532,12 @@ static void epctx__read_member(const epctx__member *member, const epctx_field *f
     case EPCTX__COUNT:
         ++*(uint32_t *)place;
         break;
+    case EPCTX__GRAPH:
+        *(epctx_graph_view *)place = epctx_graph_of(field->body);
+        break;
+    case EPCTX__TENSOR:
+        *(epctx_tensor_view *)place = epctx_tensor_of(field->body);
+        break;
     case EPCTX__TYPE:
         if ((uint32_t)field->value <= (uint32_t)EPCTX_ATTR_TYPE_PROTOS) {
             *(int32_t *)place = (int32_t)(uint32_t)field->value;
@@ -7552,35 +6549,27 @@ static void epctx__read_member(const epctx__member *member, const epctx_field *f
     case EPCTX__INT64:
         *(int64_t *)place = (int64_t)field->value;
         break;
-    default:
+    case EPCTX__FLOAT:
         *(float *)place = epctx__float(field->value);
+        break;
+    default:
+        epctx__read_tensor_data((epctx_tensor_view *)out, field);
     }
 }
 
-/* Of a field that stands twice the last one counts, as for libprotobuf. */
-static void epctx__read_field(const epctx__member *members, const epctx_field *field, void *out)
-{
-    const epctx__member *member = members;
-    while (member->number != 0 && member->number != field->number) {
-        member++;
-    }
-    if (member->number != 0) {
-        epctx__read_member(member, field, (char *)out + member->place);
-    }
-}
-
-/* Reads a message into a zeroed struct of `size`. */
-static void epctx__read_members(epctx_view view, const epctx__member *members, void *out,
-                                size_t size)
+/* Reads a message into a struct of zeros and defaults. */
+static void epctx__read_members(epctx_view view, const epctx__member *members, void *out)
 {
     epctx_cursor it = epctx_view_fields(view, 0);
     const uint8_t *p = it.next;
     const epctx__member *member;
     uint32_t numbers = 0; /* of fields to look at: most others are many */
     epctx_field field;
-    memset(out, 0, size);
-    for (member = members; member->number != 0; member++) {
+    for (member = members; member->type < EPCTX__SELF; member++) {
         numbers |= UINT32_C(1) << member->number;
+    }
+    if (member->type == EPCTX__SELF) {
+        *(epctx_view *)(void *)((char *)out + member->place) = view;
     }
     for (; it.slot != NULL; it.slot = it.slot->next) {
         if (!it.slot->removed && it.slot->number < 32 && (numbers >> it.slot->number & 1) != 0) {
@@ -7598,157 +6587,122 @@ static void epctx__read_members(epctx_view view, const epctx__member *members, v
     }
 }
 
-EPCTX_API epctx_view epctx_model_root(const epctx_model *model)
-{
-    return epctx__slot_view(model->root);
-}
-
-EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model)
-{
-    static const epctx__member members[] = {
-        {EPCTX_FIELD_MODEL_IR_VERSION, EPCTX__INT64, offsetof(epctx_model_info, ir_version)},
-        {EPCTX_FIELD_MODEL_PRODUCER_NAME, EPCTX__STR, offsetof(epctx_model_info, producer_name)},
-        {EPCTX_FIELD_MODEL_PRODUCER_VERSION, EPCTX__STR,
-         offsetof(epctx_model_info, producer_version)},
-        {EPCTX_FIELD_MODEL_DOMAIN, EPCTX__STR, offsetof(epctx_model_info, domain)},
-        {EPCTX_FIELD_MODEL_MODEL_VERSION, EPCTX__INT64, offsetof(epctx_model_info, model_version)},
-        {EPCTX_FIELD_MODEL_DOC_STRING, EPCTX__STR, offsetof(epctx_model_info, doc_string)},
-        {EPCTX_FIELD_MODEL_FUNCTIONS, EPCTX__COUNT, offsetof(epctx_model_info, function_count)},
-        {0, EPCTX__STR, 0}};
-    epctx_view view = epctx__slot_view(model->shown);
-    epctx_model_info info;
-    epctx__read_members(view, members, &info, sizeof info);
-    info.view = view;
-    return info;
-}
-
-EPCTX_API bool epctx_model_has_graph(const epctx_model *model)
-{
-    return model->shown_graph != NULL;
-}
-
-/* The main graph without a look into it, which takes a walk over its fields. */
-static epctx_view epctx__main_view(const epctx_model *model)
-{
-    return model->shown_graph != NULL ? epctx__slot_view(model->shown_graph) : epctx_view_none();
-}
-
-EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model)
-{
-    return epctx_graph_of(epctx__main_view(model));
-}
+#define EPCTX__MEMBER(field, type, of, member)                                                     \
+    {                                                                                              \
+        EPCTX_FIELD_##field, EPCTX__##type, offsetof(epctx_##of, member)                           \
+    }
+#define EPCTX__VIEW(of)                                                                            \
+    {                                                                                              \
+        0, EPCTX__SELF, offsetof(epctx_##of, view)                                                 \
+    }
 
 static const epctx__member epctx__graph_members[] = {
-    {EPCTX_FIELD_GRAPH_NAME, EPCTX__STR, offsetof(epctx_graph_view, name)},
-    {EPCTX_FIELD_GRAPH_DOC_STRING, EPCTX__STR, offsetof(epctx_graph_view, doc_string)},
-    {0, EPCTX__STR, 0}};
+    EPCTX__MEMBER(GRAPH_NAME, STR, graph_view, name),
+    EPCTX__MEMBER(GRAPH_DOC_STRING, STR, graph_view, doc_string), EPCTX__VIEW(graph_view)};
 
 static const epctx__member epctx__node_members[] = {
-    {EPCTX_FIELD_NODE_INPUT, EPCTX__COUNT, offsetof(epctx_node_view, input_count)},
-    {EPCTX_FIELD_NODE_OUTPUT, EPCTX__COUNT, offsetof(epctx_node_view, output_count)},
-    {EPCTX_FIELD_NODE_NAME, EPCTX__STR, offsetof(epctx_node_view, name)},
-    {EPCTX_FIELD_NODE_OP_TYPE, EPCTX__STR, offsetof(epctx_node_view, op_type)},
-    {EPCTX_FIELD_NODE_ATTRIBUTE, EPCTX__COUNT, offsetof(epctx_node_view, attr_count)},
-    {EPCTX_FIELD_NODE_DOC_STRING, EPCTX__STR, offsetof(epctx_node_view, doc_string)},
-    {EPCTX_FIELD_NODE_DOMAIN, EPCTX__STR, offsetof(epctx_node_view, domain)},
-    {EPCTX_FIELD_NODE_OVERLOAD, EPCTX__STR, offsetof(epctx_node_view, overload)},
-    {0, EPCTX__STR, 0}};
+    EPCTX__MEMBER(NODE_INPUT, COUNT, node_view, input_count),
+    EPCTX__MEMBER(NODE_OUTPUT, COUNT, node_view, output_count),
+    EPCTX__MEMBER(NODE_NAME, STR, node_view, name),
+    EPCTX__MEMBER(NODE_OP_TYPE, STR, node_view, op_type),
+    EPCTX__MEMBER(NODE_ATTRIBUTE, COUNT, node_view, attr_count),
+    EPCTX__MEMBER(NODE_DOC_STRING, STR, node_view, doc_string),
+    EPCTX__MEMBER(NODE_DOMAIN, STR, node_view, domain),
+    EPCTX__MEMBER(NODE_OVERLOAD, STR, node_view, overload),
+    EPCTX__VIEW(node_view)};
 
 static const epctx__member epctx__attr_members[] = {
-    {EPCTX_FIELD_ATTR_NAME, EPCTX__STR, offsetof(epctx_attr_view, name)},
-    {EPCTX_FIELD_ATTR_F, EPCTX__FLOAT, offsetof(epctx_attr_view, f)},
-    {EPCTX_FIELD_ATTR_I, EPCTX__INT64, offsetof(epctx_attr_view, i)},
-    {EPCTX_FIELD_ATTR_S, EPCTX__STR, offsetof(epctx_attr_view, s)},
-    {EPCTX_FIELD_ATTR_T, EPCTX__BODY, offsetof(epctx_attr_view, t)},
-    {EPCTX_FIELD_ATTR_G, EPCTX__BODY, offsetof(epctx_attr_view, g)},
-    {EPCTX_FIELD_ATTR_TYPE, EPCTX__TYPE, offsetof(epctx_attr_view, type)},
-    {EPCTX_FIELD_ATTR_REF_ATTR_NAME, EPCTX__STR, offsetof(epctx_attr_view, ref_attr_name)},
-    {0, EPCTX__STR, 0}};
+    EPCTX__MEMBER(ATTR_NAME, STR, attr_view, name),
+    EPCTX__MEMBER(ATTR_F, FLOAT, attr_view, f),
+    EPCTX__MEMBER(ATTR_I, INT64, attr_view, i),
+    EPCTX__MEMBER(ATTR_S, STR, attr_view, s),
+    EPCTX__MEMBER(ATTR_T, BODY, attr_view, t),
+    EPCTX__MEMBER(ATTR_G, BODY, attr_view, g),
+    EPCTX__MEMBER(ATTR_TYPE, TYPE, attr_view, type),
+    EPCTX__MEMBER(ATTR_REF_ATTR_NAME, STR, attr_view, ref_attr_name),
+    EPCTX__VIEW(attr_view)};
+
+static const epctx__member epctx__tensor_members[] = {
+    EPCTX__MEMBER(TENSOR_DIMS, TENSOR_DATA, tensor_view, rank),
+    EPCTX__MEMBER(TENSOR_DATA_TYPE, INT32, tensor_view, elem_type),
+    EPCTX__MEMBER(TENSOR_NAME, STR, tensor_view, name),
+    EPCTX__MEMBER(TENSOR_RAW_DATA, TENSOR_DATA, tensor_view, raw),
+    EPCTX__MEMBER(TENSOR_EXTERNAL_DATA, TENSOR_DATA, tensor_view, location),
+    EPCTX__MEMBER(TENSOR_DATA_LOCATION, TENSOR_DATA, tensor_view, external),
+    EPCTX__VIEW(tensor_view)};
+
+static const epctx__member epctx__sparse_members[] = {
+    EPCTX__MEMBER(SPARSE_VALUES, TENSOR, sparse_view, values),
+    EPCTX__MEMBER(SPARSE_INDICES, TENSOR, sparse_view, indices), EPCTX__VIEW(sparse_view)};
 
 static const epctx__member epctx__function_members[] = {
-    {EPCTX_FIELD_FUNCTION_NAME, EPCTX__STR, offsetof(epctx_function_view, name)},
-    {EPCTX_FIELD_FUNCTION_INPUT, EPCTX__COUNT, offsetof(epctx_function_view, input_count)},
-    {EPCTX_FIELD_FUNCTION_OUTPUT, EPCTX__COUNT, offsetof(epctx_function_view, output_count)},
-    {EPCTX_FIELD_FUNCTION_NODE, EPCTX__COUNT, offsetof(epctx_function_view, node_count)},
-    {EPCTX_FIELD_FUNCTION_DOC_STRING, EPCTX__STR, offsetof(epctx_function_view, doc_string)},
-    {EPCTX_FIELD_FUNCTION_DOMAIN, EPCTX__STR, offsetof(epctx_function_view, domain)},
-    {EPCTX_FIELD_FUNCTION_OVERLOAD, EPCTX__STR, offsetof(epctx_function_view, overload)},
-    {0, EPCTX__STR, 0}};
+    EPCTX__MEMBER(FUNCTION_NAME, STR, function_view, name),
+    EPCTX__MEMBER(FUNCTION_INPUT, COUNT, function_view, input_count),
+    EPCTX__MEMBER(FUNCTION_OUTPUT, COUNT, function_view, output_count),
+    EPCTX__MEMBER(FUNCTION_NODE, COUNT, function_view, node_count),
+    EPCTX__MEMBER(FUNCTION_DOC_STRING, STR, function_view, doc_string),
+    EPCTX__MEMBER(FUNCTION_DOMAIN, STR, function_view, domain),
+    EPCTX__MEMBER(FUNCTION_OVERLOAD, STR, function_view, overload),
+    EPCTX__VIEW(function_view)};
+
+static const epctx__member epctx__training_members[] = {
+    EPCTX__MEMBER(TRAINING_INITIALIZATION, GRAPH, training_view, initialization),
+    EPCTX__MEMBER(TRAINING_ALGORITHM, GRAPH, training_view, algorithm), EPCTX__VIEW(training_view)};
 
 static const epctx__member epctx__annotation_members[] = {
-    {EPCTX_FIELD_ANNOTATION_TENSOR_NAME, EPCTX__STR,
-     offsetof(epctx_annotation_view, tensor_name)},
-    {0, EPCTX__STR, 0}};
+    EPCTX__MEMBER(ANNOTATION_TENSOR_NAME, STR, annotation_view, tensor_name),
+    EPCTX__VIEW(annotation_view)};
 
-#define EPCTX__VIEW(name)                                                                          \
-    EPCTX_API epctx_##name##_view epctx_##name##_of(epctx_view view)                               \
+static const epctx__member epctx__opset_members[] = {
+    EPCTX__MEMBER(OPSET_DOMAIN, STR, opset, domain),
+    EPCTX__MEMBER(OPSET_VERSION, INT64, opset, version),
+    {0, EPCTX__END, 0}};
+
+static const epctx__member epctx__pair_members[] = {EPCTX__MEMBER(PAIR_KEY, STR, pair, key),
+                                                    EPCTX__MEMBER(PAIR_VALUE, STR, pair, value),
+                                                    {0, EPCTX__END, 0}};
+
+static const epctx__member epctx__model_members[] = {
+    EPCTX__MEMBER(MODEL_IR_VERSION, INT64, model_info, ir_version),
+    EPCTX__MEMBER(MODEL_PRODUCER_NAME, STR, model_info, producer_name),
+    EPCTX__MEMBER(MODEL_PRODUCER_VERSION, STR, model_info, producer_version),
+    EPCTX__MEMBER(MODEL_DOMAIN, STR, model_info, domain),
+    EPCTX__MEMBER(MODEL_MODEL_VERSION, INT64, model_info, model_version),
+    EPCTX__MEMBER(MODEL_DOC_STRING, STR, model_info, doc_string),
+    EPCTX__MEMBER(MODEL_FUNCTIONS, COUNT, model_info, function_count),
+    EPCTX__VIEW(model_info)};
+
+static const epctx__member epctx__value_members[] = {
+    EPCTX__MEMBER(VALUE_NAME, STR, value_view, name),
+    EPCTX__MEMBER(VALUE_TYPE, BODY, value_view, type), EPCTX__VIEW(value_view)};
+#undef EPCTX__VIEW
+#undef EPCTX__MEMBER
+
+#define EPCTX__VIEW_OF(name, type)                                                                 \
+    EPCTX_API type epctx_##name##_of(epctx_view view)                                              \
     {                                                                                              \
-        epctx_##name##_view out;                                                                   \
-        epctx__read_members(view, epctx__##name##_members, &out, sizeof out);                      \
-        out.view = view;                                                                           \
+        type out;                                                                                  \
+        memset(&out, 0, sizeof out);                                                               \
+        epctx__read_members(view, epctx__##name##_members, &out);                                  \
         return out;                                                                                \
     }
-EPCTX__VIEW(graph)
-EPCTX__VIEW(node)
-EPCTX__VIEW(attr)
-EPCTX__VIEW(function)
-EPCTX__VIEW(annotation)
-#undef EPCTX__VIEW
-
-/* As external_data stores it; UINT64_MAX when it is not a number. */
-static void epctx__decimal(epctx_str text, uint64_t *out)
-{
-    if (!epctx_str_number(text, out)) {
-        *out = UINT64_MAX;
-    }
-}
-
-static void epctx__external_entry(epctx_tensor_view *tensor, epctx_view view)
-{
-    epctx_pair pair = epctx_pair_of(view);
-    if (epctx_str_is(pair.key, "location")) {
-        tensor->location = pair.value;
-    } else if (epctx_str_is(pair.key, "offset")) {
-        epctx__decimal(pair.value, &tensor->offset);
-    } else if (epctx_str_is(pair.key, "length")) {
-        epctx__decimal(pair.value, &tensor->length);
-        if (tensor->length == UINT64_MAX) {
-            tensor->length--; /* no number: not "to the end", but more than any file has */
-        }
-    }
-}
+EPCTX__VIEW_OF(graph, epctx_graph_view)
+EPCTX__VIEW_OF(node, epctx_node_view)
+EPCTX__VIEW_OF(attr, epctx_attr_view)
+EPCTX__VIEW_OF(sparse, epctx_sparse_view)
+EPCTX__VIEW_OF(function, epctx_function_view)
+EPCTX__VIEW_OF(training, epctx_training_view)
+EPCTX__VIEW_OF(annotation, epctx_annotation_view)
+EPCTX__VIEW_OF(opset, epctx_opset)
+EPCTX__VIEW_OF(pair, epctx_pair)
+#undef EPCTX__VIEW_OF
 
 EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view)
 {
     epctx_tensor_view tensor;
-    epctx_cursor it = epctx_view_fields(view, 0);
-    epctx_field f;
-    int64_t dim;
     memset(&tensor, 0, sizeof tensor);
-    tensor.view = view;
     tensor.length = UINT64_MAX;
-    while (epctx_next_field(&it, &f)) {
-        bool len = f.wire == EPCTX_WIRE_LEN;
-        bool number = f.wire == EPCTX_WIRE_VARINT;
-        if (f.number == EPCTX_FIELD_TENSOR_DATA_TYPE && number) {
-            tensor.elem_type = (int32_t)(uint32_t)f.value;
-        } else if (f.number == EPCTX_FIELD_TENSOR_NAME && len) {
-            tensor.name = epctx_view_str(f.body);
-        } else if (f.number == EPCTX_FIELD_TENSOR_RAW_DATA && len) {
-            tensor.has_raw = true;
-            tensor.raw.data = f.body.data;
-            tensor.raw.size = f.body.size;
-        } else if (f.number == EPCTX_FIELD_TENSOR_EXTERNAL_DATA && len) {
-            epctx__external_entry(&tensor, f.body);
-        } else if (f.number == EPCTX_FIELD_TENSOR_DATA_LOCATION && number &&
-                   (uint32_t)f.value <= 1) {
-            tensor.external = (uint32_t)f.value == 1;
-        }
-    }
-    it = epctx_tensor_dims(&tensor);
-    while (epctx_next_int(&it, &dim)) {
-        tensor.rank++;
-    }
+    epctx__read_members(view, epctx__tensor_members, &tensor);
     return tensor;
 }
 
@@ -7790,32 +6744,14 @@ EPCTX_API epctx_type_view epctx_type_of(epctx_view view)
     return type;
 }
 
-/* Name and type. */
-typedef struct epctx__named_type {
-    epctx_str name;
-    epctx_view type;
-} epctx__named_type;
-
-static epctx__named_type epctx__named_type_of(epctx_view view)
-{
-    static const epctx__member members[] = {
-        {EPCTX_FIELD_VALUE_NAME, EPCTX__STR, offsetof(epctx__named_type, name)},
-        {EPCTX_FIELD_VALUE_TYPE, EPCTX__BODY, offsetof(epctx__named_type, type)},
-        {0, EPCTX__STR, 0}};
-    epctx__named_type typed;
-    epctx__read_members(view, members, &typed, sizeof typed);
-    return typed;
-}
-
 EPCTX_API epctx_value_view epctx_value_of(epctx_view view)
 {
-    epctx__named_type typed = epctx__named_type_of(view);
-    epctx_type_view type = epctx_type_of(typed.type);
     epctx_value_view value;
+    epctx_type_view type;
     memset(&value, 0, sizeof value);
-    value.view = view;
-    value.name = typed.name;
-    value.has_type = epctx_view_exists(typed.type);
+    epctx__read_members(view, epctx__value_members, &value);
+    type = epctx_type_of(value.type);
+    value.has_type = epctx_view_exists(value.type);
     value.is_tensor = type.kind == EPCTX_TYPE_TENSOR;
     if (value.is_tensor) {
         value.elem_type = type.elem_type;
@@ -7823,11 +6759,6 @@ EPCTX_API epctx_value_view epctx_value_of(epctx_view view)
         value.shape = type.shape;
     }
     return value;
-}
-
-EPCTX_API epctx_type_view epctx_value_type(const epctx_value_view *value)
-{
-    return epctx_type_of(epctx__named_type_of(value->view).type);
 }
 
 /* A oneof: the last member wins. */
@@ -7847,84 +6778,55 @@ EPCTX_API epctx_dim epctx_dim_of(epctx_view view)
     return dim;
 }
 
-EPCTX_API epctx_pair epctx_pair_of(epctx_view view)
-{
-    static const epctx__member members[] = {
-        {EPCTX_FIELD_PAIR_KEY, EPCTX__STR, offsetof(epctx_pair, key)},
-        {EPCTX_FIELD_PAIR_VALUE, EPCTX__STR, offsetof(epctx_pair, value)},
-        {0, EPCTX__STR, 0}};
-    epctx_pair pair;
-    epctx__read_members(view, members, &pair, sizeof pair);
-    return pair;
-}
-
-EPCTX_API epctx_opset epctx_opset_of(epctx_view view)
-{
-    static const epctx__member members[] = {
-        {EPCTX_FIELD_OPSET_DOMAIN, EPCTX__STR, offsetof(epctx_opset, domain)},
-        {EPCTX_FIELD_OPSET_VERSION, EPCTX__INT64, offsetof(epctx_opset, version)},
-        {0, EPCTX__STR, 0}};
-    epctx_opset opset;
-    epctx__read_members(view, members, &opset, sizeof opset);
-    return opset;
-}
-
-EPCTX_API epctx_sparse_view epctx_sparse_of(epctx_view view)
-{
-    static const epctx__member members[] = {
-        {EPCTX_FIELD_SPARSE_VALUES, EPCTX__BODY, offsetof(epctx_sparse_view, values.view)},
-        {EPCTX_FIELD_SPARSE_INDICES, EPCTX__BODY, offsetof(epctx_sparse_view, indices.view)},
-        {0, EPCTX__STR, 0}};
-    epctx_sparse_view sparse;
-    epctx__read_members(view, members, &sparse, sizeof sparse);
-    sparse.view = view;
-    sparse.values = epctx_tensor_of(sparse.values.view);
-    sparse.indices = epctx_tensor_of(sparse.indices.view);
-    return sparse;
-}
-
-EPCTX_API epctx_training_view epctx_training_of(epctx_view view)
-{
-    static const epctx__member members[] = {
-        {EPCTX_FIELD_TRAINING_INITIALIZATION, EPCTX__BODY,
-         offsetof(epctx_training_view, initialization.view)},
-        {EPCTX_FIELD_TRAINING_ALGORITHM, EPCTX__BODY, offsetof(epctx_training_view, algorithm.view)},
-        {0, EPCTX__STR, 0}};
-    epctx_training_view training;
-    epctx__read_members(view, members, &training, sizeof training);
-    training.view = view;
-    training.initialization = epctx_graph_of(training.initialization.view);
-    training.algorithm = epctx_graph_of(training.algorithm.view);
-    return training;
-}
-
-/* The next message as a view. */
-#define EPCTX__NEXT_LIST(X)                                                                        \
-    X(node, epctx_node_view)                                                                       \
-    X(attr, epctx_attr_view)                                                                       \
-    X(tensor, epctx_tensor_view)                                                                   \
-    X(value, epctx_value_view)                                                                     \
-    X(dim, epctx_dim)                                                                              \
-    X(opset, epctx_opset)                                                                          \
-    X(pair, epctx_pair)                                                                            \
-    X(function, epctx_function_view)                                                               \
-    X(sparse, epctx_sparse_view)                                                                   \
-    X(annotation, epctx_annotation_view)                                                           \
-    X(training, epctx_training_view)
-
 #define EPCTX__NEXT(name, type)                                                                    \
     EPCTX_API bool epctx_next_##name(epctx_cursor *cursor, type *out)                              \
     {                                                                                              \
         epctx_view body;                                                                           \
-        if (!epctx_next_view(cursor, &body)) {                                                     \
-            return false;                                                                          \
+        bool more = epctx_next_view(cursor, &body);                                                \
+        if (more) {                                                                                \
+            *out = epctx_##name##_of(body);                                                        \
         }                                                                                          \
-        *out = epctx_##name##_of(body);                                                            \
-        return true;                                                                               \
+        return more;                                                                               \
     }
-EPCTX__NEXT_LIST(EPCTX__NEXT)
+EPCTX_VIEW_LIST(EPCTX__NEXT)
 #undef EPCTX__NEXT
-#undef EPCTX__NEXT_LIST
+
+static epctx_view epctx__shown(const epctx_model *model)
+{
+    return epctx__slot_view(model->shown);
+}
+
+#define EPCTX__CURSOR(name, type, message, field)                                                  \
+    EPCTX_API epctx_cursor epctx_##name(type of)                                                   \
+    {                                                                                              \
+        return epctx_view_fields(message, EPCTX_FIELD_##field);                                    \
+    }
+EPCTX_CURSOR_LIST(EPCTX__CURSOR)
+#undef EPCTX__CURSOR
+
+EPCTX_API epctx_view epctx_model_root(const epctx_model *model)
+{
+    return epctx__slot_view(model->root);
+}
+
+EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model)
+{
+    epctx_model_info info;
+    memset(&info, 0, sizeof info);
+    epctx__read_members(epctx__shown(model), epctx__model_members, &info);
+    return info;
+}
+
+EPCTX_API bool epctx_model_has_graph(const epctx_model *model)
+{
+    return model->shown_graph != NULL;
+}
+
+EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model)
+{
+    const epctx_slot *slot = model->shown_graph;
+    return epctx_graph_of(slot != NULL ? epctx__slot_view(slot) : epctx_view_none());
+}
 
 EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
                                     epctx_attr_view *out)
@@ -7949,77 +6851,15 @@ EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char 
                : epctx_str_of(NULL);
 }
 
-/* The fields of one number in a message. */
-#define EPCTX__LISTS(X)                                                                            \
-    X(model_opsets, const epctx_model *, epctx__slot_view(of->shown), MODEL_OPSET_IMPORT)          \
-    X(model_functions, const epctx_model *, epctx__slot_view(of->shown), MODEL_FUNCTIONS)          \
-    X(model_trainings, const epctx_model *, epctx__slot_view(of->shown), MODEL_TRAINING_INFO)      \
-    X(graph_nodes, epctx_graph_view, of.view, GRAPH_NODE)                                          \
-    X(graph_inputs, epctx_graph_view, of.view, GRAPH_INPUT)                                        \
-    X(graph_outputs, epctx_graph_view, of.view, GRAPH_OUTPUT)                                      \
-    X(graph_values, epctx_graph_view, of.view, GRAPH_VALUE_INFO)                                   \
-    X(graph_initializers, epctx_graph_view, of.view, GRAPH_INITIALIZER)                            \
-    X(graph_sparse, epctx_graph_view, of.view, GRAPH_SPARSE_INITIALIZER)                           \
-    X(graph_annotations, epctx_graph_view, of.view, GRAPH_QUANTIZATION_ANNOTATION)                 \
-    X(node_inputs, const epctx_node_view *, of->view, NODE_INPUT)                                  \
-    X(node_outputs, const epctx_node_view *, of->view, NODE_OUTPUT)                                \
-    X(node_attrs, const epctx_node_view *, of->view, NODE_ATTRIBUTE)                               \
-    X(tensor_dims, const epctx_tensor_view *, of->view, TENSOR_DIMS)                               \
-    X(value_dims, const epctx_value_view *, of->shape, SHAPE_DIM)                                  \
-    X(type_dims, const epctx_type_view *, of->shape, SHAPE_DIM)                                    \
-    X(function_opsets, const epctx_function_view *, of->view, FUNCTION_OPSET_IMPORT)               \
-    X(function_nodes, const epctx_function_view *, of->view, FUNCTION_NODE)                        \
-    X(function_inputs, const epctx_function_view *, of->view, FUNCTION_INPUT)                      \
-    X(function_outputs, const epctx_function_view *, of->view, FUNCTION_OUTPUT)                    \
-    X(annotation_pairs, const epctx_annotation_view *, of->view,                                   \
-      ANNOTATION_QUANT_PARAMETER_TENSOR_NAMES)
-
-#define EPCTX__LIST(name, type, message, field)                                                    \
-    EPCTX_API epctx_cursor epctx_##name(type of)                                                   \
-    {                                                                                              \
-        return epctx_view_fields(message, EPCTX_FIELD_##field);                                    \
-    }
-EPCTX__LISTS(EPCTX__LIST)
-#undef EPCTX__LIST
-#undef EPCTX__LISTS
-
-EPCTX_API epctx_cursor epctx_training_bindings(const epctx_training_view *training, bool updates)
-{
-    return epctx_view_fields(training->view,
-                             updates ? (uint32_t)EPCTX_FIELD_TRAINING_UPDATE_BINDING
-                                     : (uint32_t)EPCTX_FIELD_TRAINING_INITIALIZATION_BINDING);
-}
-
-EPCTX_API uint32_t epctx_metadata_field(epctx_kind message)
-{
-    switch (message) {
-    case EPCTX_KIND_MODEL:
-        return EPCTX_FIELD_MODEL_METADATA_PROPS;
-    case EPCTX_KIND_GRAPH:
-        return EPCTX_FIELD_GRAPH_METADATA_PROPS;
-    case EPCTX_KIND_NODE:
-        return EPCTX_FIELD_NODE_METADATA_PROPS;
-    case EPCTX_KIND_TENSOR:
-        return EPCTX_FIELD_TENSOR_METADATA_PROPS;
-    case EPCTX_KIND_VALUE:
-        return EPCTX_FIELD_VALUE_METADATA_PROPS;
-    default:
-        return message == EPCTX_KIND_FUNCTION ? EPCTX_FIELD_FUNCTION_METADATA_PROPS : 0;
-    }
-}
-
-EPCTX_API epctx_cursor epctx_view_metadata(epctx_view view, epctx_kind message)
-{
-    uint32_t number = epctx_metadata_field(message);
-    return epctx_view_fields(number != 0 ? view : epctx_view_none(), number);
-}
-
 /* The default domain has two spellings. */
+static epctx_str epctx__plain_domain(epctx_str domain)
+{
+    return epctx_str_is(domain, "ai.onnx") ? epctx_str_of("") : domain;
+}
+
 static bool epctx__same_domain(epctx_str a, epctx_str b)
 {
-    epctx_str empty = epctx_str_of(NULL);
-    return epctx_str_eq(epctx_str_is(a, "ai.onnx") ? empty : a,
-                        epctx_str_is(b, "ai.onnx") ? empty : b);
+    return epctx_str_eq(epctx__plain_domain(a), epctx__plain_domain(b));
 }
 
 EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain)
@@ -8037,7 +6877,7 @@ EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain)
 
 EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value)
 {
-    epctx_cursor it = epctx_view_metadata(epctx__slot_view(model->shown), EPCTX_KIND_MODEL);
+    epctx_cursor it = epctx_view_fields(epctx__shown(model), EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
     bool found = false;
     while (epctx_next_pair(&it, &pair)) {
@@ -8092,11 +6932,11 @@ static const epctx_slot *epctx__slot_around(epctx_view view)
     return slot;
 }
 
-/* The slot of a view, NULL when its bytes are what they were. */
-static const epctx_slot *epctx__seen_slot(epctx_view view)
+/* The slot of a view that was edited, NULL when its bytes are what they were. */
+static const epctx_slot *epctx__changed_slot(epctx_view view)
 {
     const epctx_slot *slot = epctx__slot_around(view);
-    return slot != NULL && epctx__is_slot_of(slot, view) ? slot : NULL;
+    return slot != NULL && epctx__is_slot_of(slot, view) && epctx__is_changed(slot) ? slot : NULL;
 }
 
 /* What a message has in a field with a payload. */
@@ -8114,68 +6954,50 @@ static epctx_kind epctx__slot_type(const epctx_slot *slot)
                : EPCTX_KIND_NONE;
 }
 
-/* The field of a message that holds a place, itself or further inside. */
-static bool epctx__field_around(epctx_view message, const uint8_t *place, epctx_field *field)
-{
-    epctx_cursor it = epctx_view_fields(message, 0);
-    uintptr_t at = (uintptr_t)place;
-    while (epctx_next_field(&it, field)) {
-        uintptr_t start = (uintptr_t)field->body.data;
-        if (field->wire == EPCTX_WIRE_LEN && at >= start && at - start <= field->body.size) {
-            return true;
-        }
-    }
-    return false;
-}
-
 EPCTX_API epctx_kind epctx_view_kind(epctx_view view)
 {
     const epctx_slot *slot = epctx__slot_around(view);
-    epctx_view around;
-    epctx_kind kind;
-    epctx_field field;
-    if (slot == NULL) {
-        return EPCTX_KIND_NONE;
-    }
-    kind = epctx__slot_type(slot);
-    around = epctx__slot_view(slot);
+    epctx_kind kind = slot != NULL ? epctx__slot_type(slot) : EPCTX_KIND_NONE;
+    epctx_view around = slot != NULL ? epctx__slot_view(slot) : epctx_view_none();
+    uintptr_t at = (uintptr_t)view.data;
     while (kind != EPCTX_KIND_NONE && around.data != view.data) {
-        kind = epctx__field_around(around, view.data, &field)
-                   ? epctx__child_kind(kind, field.number)
-                   : EPCTX_KIND_NONE;
-        around = field.body;
+        epctx_cursor it = epctx_view_fields(around, 0);
+        epctx_kind outer = kind;
+        epctx_field field;
+        kind = EPCTX_KIND_NONE;
+        while (kind == EPCTX_KIND_NONE && epctx_next_field(&it, &field)) {
+            uintptr_t start = (uintptr_t)field.body.data;
+            if (field.wire == EPCTX_WIRE_LEN && at >= start && at - start <= field.body.size) {
+                kind = epctx__child_kind(outer, field.number);
+                around = field.body;
+                it = epctx_view_fields(epctx_view_none(), 0);
+            }
+        }
     }
     return kind;
 }
 
 EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b)
 {
-    const epctx_slot *slot_a = epctx__seen_slot(a);
-    const epctx_slot *slot_b = epctx__seen_slot(b);
     epctx_cursor it_a, it_b;
     epctx_field x, y;
-    bool more;
-    if ((slot_a == NULL || !epctx__is_changed(slot_a)) &&
-        (slot_b == NULL || !epctx__is_changed(slot_b))) {
+    bool more = true;
+    if (epctx__changed_slot(a) == NULL && epctx__changed_slot(b) == NULL) {
         return a.size == b.size &&
                (a.data == b.data || a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
     }
     it_a = epctx_view_fields(a, 0);
     it_b = epctx_view_fields(b, 0);
-    for (;;) {
+    while (more) {
         more = epctx_next_field(&it_a, &x);
-        if (epctx_next_field(&it_b, &y) != more) {
-            return false;
-        }
-        if (!more) {
-            return true;
-        }
-        if (x.number != y.number || x.wire != y.wire || x.value != y.value ||
-            x.wire == EPCTX_WIRE_GROUP ||
-            (x.wire == EPCTX_WIRE_LEN && !epctx_view_equal(x.body, y.body))) {
+        if (epctx_next_field(&it_b, &y) != more ||
+            (more && (x.number != y.number || x.wire != y.wire || x.value != y.value ||
+                      x.wire == EPCTX_WIRE_GROUP ||
+                      (x.wire == EPCTX_WIRE_LEN && !epctx_view_equal(x.body, y.body))))) {
             return false;
         }
     }
+    return true;
 }
 
 /* -- onnx: walk -- */
@@ -8200,53 +7022,48 @@ EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind ki
     walk->kind = kind;
     walk->around = EPCTX_KIND_NONE;
     walk->view = view;
-    walk->number = 0;
     walk->level = 0;
     walk->depth = 0;
     walk->in_function = kind == EPCTX_KIND_FUNCTION;
     walk->in_training = kind == EPCTX_KIND_TRAINING;
     walk->first = true;
-    walk->entering = false;
+    walk->entering = true;
     walk->root = 2;
     walk->count = 0;
 }
 
 EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model)
 {
-    epctx_walk_below(walk, epctx__slot_view(model->shown), EPCTX_KIND_MODEL);
+    epctx_walk_below(walk, epctx__shown(model), EPCTX_KIND_MODEL);
     epctx__walk_enter(walk);
     walk->levels[0].fields.number = epctx__walk_roots[0];
     walk->root = 0;
     walk->first = false;
 }
 
-EPCTX_API void epctx_walk_skip(epctx_walk *walk)
+/* The next message in the innermost level that is one to give. */
+static bool epctx__walk_find(epctx_walk *walk, epctx_walk_level *level)
 {
-    walk->entering = false;
-}
-
-/* Whether the walk gives messages of a kind, and goes into them. */
-static bool epctx__walk_takes(epctx_kind kind)
-{
-    const uint32_t taken = UINT32_C(1) << EPCTX_KIND_GRAPH | UINT32_C(1) << EPCTX_KIND_NODE |
+    const uint32_t given = UINT32_C(1) << EPCTX_KIND_GRAPH | UINT32_C(1) << EPCTX_KIND_NODE |
                            UINT32_C(1) << EPCTX_KIND_ATTR | UINT32_C(1) << EPCTX_KIND_TENSOR |
                            UINT32_C(1) << EPCTX_KIND_SPARSE | UINT32_C(1) << EPCTX_KIND_FUNCTION |
                            UINT32_C(1) << EPCTX_KIND_TRAINING;
-    return (taken >> kind & 1) != 0;
-}
-
-/* The next message in the innermost level that is one to give. */
-static bool epctx__walk_find(epctx_walk *walk, const epctx_walk_level *level, epctx_cursor *fields)
-{
     epctx_field field;
-    while (epctx_next_field(fields, &field)) {
+    while (epctx_next_field(&level->fields, &field)) {
         epctx_kind kind = field.wire == EPCTX_WIRE_LEN ? epctx__child_kind(level->kind, field.number)
                                                        : EPCTX_KIND_NONE;
-        if (epctx__walk_takes(kind)) {
+        if ((given >> kind & 1) != 0) {
             walk->kind = kind;
             walk->around = level->kind;
             walk->view = field.body;
-            walk->number = field.number;
+            walk->level = walk->count;
+            walk->depth =
+                level->depth + (level->kind == EPCTX_KIND_ATTR && kind == EPCTX_KIND_GRAPH);
+            if (level->kind == EPCTX_KIND_MODEL) {
+                walk->in_function = kind == EPCTX_KIND_FUNCTION;
+                walk->in_training = kind == EPCTX_KIND_TRAINING;
+            }
+            walk->entering = kind != EPCTX_KIND_TENSOR;
             return true;
         }
     }
@@ -8257,7 +7074,6 @@ EPCTX_API bool epctx_walk_step(epctx_walk *walk)
 {
     if (walk->first) {
         walk->first = false;
-        walk->entering = true;
         return true;
     }
     if (walk->entering && EPCTX__ALWAYS(walk->count < EPCTX_WALK_LEVELS)) {
@@ -8265,15 +7081,7 @@ EPCTX_API bool epctx_walk_step(epctx_walk *walk)
     }
     while (walk->count > 0) {
         epctx_walk_level *level = &walk->levels[walk->count - 1];
-        if (epctx__walk_find(walk, level, &level->fields)) {
-            walk->level = walk->count;
-            walk->depth = level->depth + (level->kind == EPCTX_KIND_ATTR &&
-                                          walk->kind == EPCTX_KIND_GRAPH);
-            if (level->kind == EPCTX_KIND_MODEL) {
-                walk->in_function = walk->kind == EPCTX_KIND_FUNCTION;
-                walk->in_training = walk->kind == EPCTX_KIND_TRAINING;
-            }
-            walk->entering = walk->kind != EPCTX_KIND_TENSOR;
+        if (epctx__walk_find(walk, level)) {
             return true;
         }
         if (level->kind == EPCTX_KIND_MODEL && walk->root < 2) {
@@ -8289,13 +7097,14 @@ EPCTX_API bool epctx_walk_step(epctx_walk *walk)
 #define EPCTX__WALK(name, of, of_kind)                                                             \
     EPCTX_API bool epctx_walk_##name(epctx_walk *walk, epctx_##of##_view *out)                     \
     {                                                                                              \
-        while (epctx_walk_step(walk)) {                                                            \
-            if (walk->kind == of_kind) {                                                           \
-                *out = epctx_##of##_of(walk->view);                                                \
-                return true;                                                                       \
-            }                                                                                      \
+        bool more = epctx_walk_step(walk);                                                         \
+        while (more && walk->kind != of_kind) {                                                    \
+            more = epctx_walk_step(walk);                                                          \
         }                                                                                          \
-        return false;                                                                              \
+        if (more) {                                                                                \
+            *out = epctx_##of##_of(walk->view);                                                    \
+        }                                                                                          \
+        return more;                                                                               \
     }
 EPCTX__WALK(next, node, EPCTX_KIND_NODE)
 EPCTX__WALK(tensor, tensor, EPCTX_KIND_TENSOR)
@@ -8304,12 +7113,11 @@ EPCTX__WALK(graph, graph, EPCTX_KIND_GRAPH)
 
 EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node)
 {
-    while (epctx_walk_next(walk, node)) {
-        if (epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
-            return true;
-        }
+    bool more = epctx_walk_next(walk, node);
+    while (more && !epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
+        more = epctx_walk_next(walk, node);
     }
-    return false;
+    return more;
 }
 
 EPCTX_API epctx_str epctx_walk_graph_name(const epctx_walk *walk)
@@ -8328,7 +7136,6 @@ EPCTX_API epctx_str epctx_walk_graph_name(const epctx_walk *walk)
 }
 
 #endif /* EPCTX_NO_WIRE */
-
 /* ================================================================================================
  * >>record
  * ============================================================================================== */
@@ -8418,6 +7225,9 @@ static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, ep
     l.model = model;
     l.arena = arena;
     l.error = error;
+    epctx_map_init(&l.initializers, arena);
+    epctx_map_init(&l.domains, arena);
+    epctx_map_init(&l.functions, arena);
     return l;
 }
 
@@ -8468,57 +7278,35 @@ static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count)
 {
     int32_t i;
     bool zero = false;
+    bool fits = true;
     *count = 1;
     for (i = 0; i < rank; i++) {
         if (dims[i] < 0) {
             return false;
         }
         zero = zero || dims[i] == 0;
-    }
-    for (i = 0; i < rank && !zero; i++) {
-        if (*count > (uint64_t)INT64_MAX / (uint64_t)dims[i]) {
-            return false;
-        }
+        fits = fits && (zero || *count <= (uint64_t)INT64_MAX / (uint64_t)dims[i]);
         *count *= (uint64_t)dims[i];
     }
-    *count = zero ? 0 : *count;
-    return true;
+    return fits || zero;
 }
 
-/* The typed field that holds the elements of a type that has a size, and in what (onnx.proto,
- * comments at TensorProto). A complex number is two of them. */
-static uint32_t epctx__typed_field(int32_t elem_type, epctx_wire *wire, size_t *width)
-{
-    *width = epctx_elem_size(elem_type);
-    *wire = EPCTX_WIRE_VARINT;
-    switch (elem_type) {
-    case 1:
-    case 14: /* complex64 */
-        *wire = EPCTX_WIRE_FIXED32;
-        *width = 4;
-        return EPCTX_FIELD_TENSOR_FLOAT_DATA;
-    case 7:
-        return EPCTX_FIELD_TENSOR_INT64_DATA;
-    case 11:
-    case 15: /* complex128 */
-        *wire = EPCTX_WIRE_FIXED64;
-        *width = 8;
-        return EPCTX_FIELD_TENSOR_DOUBLE_DATA;
-    case 12:
-    case 13:
-        return EPCTX_FIELD_TENSOR_UINT64_DATA;
-    default:
-        return EPCTX_FIELD_TENSOR_INT32_DATA;
-    }
-}
-
-/* Typed fields -> packed little-endian bytes. */
+/* Typed fields -> packed little-endian bytes. Which one holds the elements, and in what: onnx.proto,
+ * comments at TensorProto. A complex number is two of them. */
 static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, epctx_tensor *tensor,
                                       size_t need)
 {
-    epctx_wire wire;
-    size_t width;
-    epctx_cursor it = epctx_view_fields(view, epctx__typed_field(tensor->elem_type, &wire, &width));
+    int32_t type = tensor->elem_type;
+    bool single = type == 1 || type == 14;
+    bool twice = type == 11 || type == 15;
+    epctx_wire wire = single ? EPCTX_WIRE_FIXED32 : twice ? EPCTX_WIRE_FIXED64 : EPCTX_WIRE_VARINT;
+    size_t width = single ? 4 : twice ? 8 : epctx_elem_size(type);
+    uint32_t number = single                     ? EPCTX_FIELD_TENSOR_FLOAT_DATA
+                      : twice                    ? EPCTX_FIELD_TENSOR_DOUBLE_DATA
+                      : type == EPCTX_ONNX_INT64 ? EPCTX_FIELD_TENSOR_INT64_DATA
+                      : type == 12 || type == 13 ? EPCTX_FIELD_TENSOR_UINT64_DATA
+                                                 : EPCTX_FIELD_TENSOR_INT32_DATA;
+    epctx_cursor it = epctx_view_fields(view, number);
     uint64_t found = 0; /* also what does not fit */
     uint64_t bits;
     uint8_t *out;
@@ -8542,6 +7330,8 @@ static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx
 {
     char path[EPCTX_PATH_MAX];
     epctx__file *file;
+    epctx__file **entry;
+    epctx_status status;
     uint32_t at;
     model->io = epctx_model_io(model); /* closing gives the file back */
     EPCTX__TRY(epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path,
@@ -8549,25 +7339,24 @@ static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx
     model->file_paths.arena = &model->arena; /* the caller may have moved the model */
     at = epctx_map_get(&model->file_paths, epctx_str_of(path));
     if (at != EPCTX_MAP_NONE) {
-        *out = ((epctx__file **)model->file_list)[at];
+        *out = ((epctx__file **)model->file_list.items)[at];
         return EPCTX_OK;
     }
-    at = (uint32_t)model->file_paths.count;
-    file = (epctx__file *)epctx_arena_alloc(&model->arena, sizeof *file);
-    if (file != NULL) {
-        file->path = epctx_arena_copy(&model->arena, epctx_str_of(path));
-    }
-    if (file == NULL || file->path == NULL ||
-        !epctx__list_room(&model->arena, &model->file_list, at, &model->file_room, sizeof file)) {
+    at = (uint32_t)model->file_list.count;
+    EPCTX__NEW(file, epctx__file, 1, &model->arena, error);
+    EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(path), &file->path, error));
+    entry = (epctx__file **)epctx_list_add(&model->file_list, &model->arena, sizeof file);
+    if (entry == NULL) {
         return epctx__nomem(error, model->arena.missing);
     }
-    EPCTX__TRY(epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL, 0,
+    EPCTX__TRY(epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL,
                               error));
-    if (epctx_map_put(&model->file_paths, epctx_str_of(file->path), at) != EPCTX_OK) {
+    status = epctx__map_set(&model->file_paths, epctx_str_of(file->path), at, error);
+    if (status != EPCTX_OK) {
         model->io->unmap_fn(model->io->user, &file->mapping);
-        return epctx__nomem(error, model->arena.missing);
+        return status;
     }
-    ((epctx__file **)model->file_list)[at] = file;
+    *entry = file;
     file->name = name;
     file->next = model->files;
     model->files = file;
@@ -8587,21 +7376,6 @@ EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder
     return EPCTX_OK;
 }
 
-/* The mapping of an external data file. */
-static epctx_status epctx__external_file(const epctx__loader *l, epctx_str location,
-                                         epctx__file **file)
-{
-    epctx_str folder = epctx_str_of(l->model->external_folder);
-    if (folder.size == 0 && l->model->path[0] == '\0') {
-        return epctx_fail(l->error, EPCTX_ERR_PATH,
-                          "external data '%S': the model came from memory, set external_folder "
-                          "(session.model_external_initializers_file_folder_path)",
-                          &location);
-    }
-    folder = folder.size > 0 ? folder : epctx_path_folder(epctx_str_of(l->model->path));
-    return epctx__model_map(l->model, folder, location, file, l->error);
-}
-
 /* Many tensors may name the same bytes of a file. Weights are shared now and then; who reads all
  * tensors is to be done in the time that the files take, not that time for each tensor. */
 #define EPCTX__EXTERNAL_TIMES 16u
@@ -8612,8 +7386,16 @@ static epctx_status epctx__load_external(const epctx__loader *l, const epctx_ten
                                          epctx_tensor *tensor, epctx__file **file)
 {
     epctx_model *model = l->model;
+    epctx_str folder = epctx_str_of(model->external_folder);
     uint64_t size;
-    EPCTX__TRY(epctx__external_file(l, view->location, file));
+    if (folder.size == 0 && model->path[0] == '\0') {
+        return epctx_fail(l->error, EPCTX_ERR_PATH,
+                          "external data '%S': the model came from memory, set external_folder "
+                          "(session.model_external_initializers_file_folder_path)",
+                          &view->location);
+    }
+    folder = folder.size > 0 ? folder : epctx_path_folder(epctx_str_of(model->path));
+    EPCTX__TRY(epctx__model_map(model, folder, view->location, file, l->error));
     size = (*file)->mapping.size;
     if (view->offset > size) {
         return epctx__tensor_fault(l, tensor, "its external data starts at byte", view->offset,
@@ -8658,58 +7440,44 @@ static uint64_t epctx__hash_elements(epctx_view tensor)
     return h != 0 ? h : 1;
 }
 
-/* Name, type and dimensions; `count`: of elements. */
-static epctx_status epctx__load_shape(const epctx__loader *l, const epctx_tensor_view *t,
-                                      epctx_tensor *out, uint64_t *count)
+static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, epctx_tensor *out)
 {
-    size_t width = epctx_elem_size(t->elem_type);
+    epctx_tensor_view t = epctx_tensor_of(view);
+    size_t width = epctx_elem_size(t.elem_type);
+    epctx__file *file;
     size_t rank;
-    *count = 0;
+    uint64_t count = 0;
     memset(out, 0, sizeof *out);
-    out->name = t->name;
-    out->elem_type = t->elem_type;
-    EPCTX__TRY(epctx__load_ints(l, epctx_tensor_dims(t), &out->dims, &rank));
-    if (EPCTX__NEVER(rank > INT32_MAX) || !epctx__elements(out->dims, (int32_t)rank, count) ||
-        (width > 0 && *count > (uint64_t)(SIZE_MAX / 2) / width)) {
+    out->name = t.name;
+    out->elem_type = t.elem_type;
+    EPCTX__TRY(epctx__load_ints(l, epctx_tensor_dims(&t), &out->dims, &rank));
+    if (EPCTX__NEVER(rank > INT32_MAX) || !epctx__elements(out->dims, (int32_t)rank, &count) ||
+        (width > 0 && count > (uint64_t)(SIZE_MAX / 2) / width)) {
         return epctx_fail(l->error, EPCTX_ERR_GRAPH,
                           "initializer '%S': a dimension is negative, or the shape too large",
                           &out->name);
     }
     out->rank = (int32_t)rank;
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, epctx_tensor *out)
-{
-    epctx_tensor_view t = epctx_tensor_of(view);
-    size_t width = epctx_elem_size(t.elem_type);
-    uint64_t count;
-    EPCTX__TRY(epctx__load_shape(l, &t, out, &count));
     if (t.external) {
-        epctx__file *file;
         EPCTX__TRY(epctx__load_external(l, &t, out, &file));
     } else if (t.has_raw) {
-        uintptr_t at = (uintptr_t)t.raw.data;
-        uintptr_t start = (uintptr_t)l->model->source.data;
+        uint64_t at = (uintptr_t)t.raw.data - (uintptr_t)l->model->source.data;
         out->data = t.raw.data;
         out->size = t.raw.size;
-        /* An edited tensor stands elsewhere. */
-        out->offset = at >= start && at - start < l->model->source.size ? at - start : 0;
+        out->offset = at < l->model->source.size ? at : 0; /* an edited one stands elsewhere */
+    } else if (width > 0 && count > l->model->source.size) {
+        /* Claimed dimensions alone must not make us allocate. */
+        return epctx__tensor_fault(l, out, "its shape has elements:", count,
+                                   "the whole model has bytes:", l->model->source.size);
     } else if (width > 0) {
-        /* The bytes must be there: claimed dimensions alone must not make us allocate. */
-        if (count > l->model->source.size) {
-            return epctx__tensor_fault(l, out, "its shape has elements:", count,
-                                       "the whole model has bytes:", l->model->source.size);
-        }
         return epctx__load_typed(l, view, out, (size_t)count * width);
     } else if (count > 0) {
         out->rest = epctx__hash_elements(view);
     }
-    if (out->data != NULL && width > 0 && out->size != count * width) {
-        return epctx__tensor_fault(l, out, "its data has bytes:", out->size, "its shape needs",
-                                   count * width);
-    }
-    return EPCTX_OK;
+    return out->data == NULL || width == 0 || out->size == count * width
+               ? EPCTX_OK
+               : epctx__tensor_fault(l, out, "its data has bytes:", out->size, "its shape needs",
+                                     count * width);
 }
 
 EPCTX_API epctx_status epctx_tensor_load(epctx_model *model, epctx_view tensor, epctx_arena *arena,
@@ -8738,28 +7506,15 @@ EPCTX__APART static void epctx__digest_packed(const epctx_field *field, uint32_t
                       : kind == (uint32_t)EPCTX_KIND_FLOAT ? EPCTX_WIRE_FIXED32
                                                            : EPCTX_WIRE_FIXED64;
     uint64_t value;
-    for (p = epctx__packed_next(p, end, wire, &value); p != NULL;
-         p = epctx__packed_next(p, end, wire, &value)) {
+    for (p = epctx__number(p, end, wire, &value); p != NULL;
+         p = epctx__number(p, end, wire, &value)) {
         epctx__digest_add(sum, field->number, places, value);
     }
 }
 
-/* Bytes of a file. Ranges that overlap could have a file read again and again: when more was asked
- * for than it has, the whole file counts. */
-static uint64_t epctx__digest_file(epctx__file *file, const epctx_tensor *tensor)
-{
-    const epctx_mapping *all = &file->mapping;
-    if (tensor->size <= all->size - file->hashed) {
-        file->hashed += tensor->size;
-        return epctx_hash(tensor->data, tensor->size, 0);
-    }
-    if (file->whole == 0) {
-        file->whole = epctx_hash(all->data, all->size, 1);
-    }
-    return file->whole;
-}
-
-/* Adds what a tensor has in a file. Apart, as below: the stack of what calls itself. */
+/* Adds what a tensor has in a file. Ranges that overlap could have a file read again and again: when
+ * more was asked for than it has, the whole file counts. Apart, as above: the stack of what calls
+ * itself. */
 EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_view message,
                                                         uint64_t *sum)
 {
@@ -8772,7 +7527,15 @@ EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_
     memset(&tensor, 0, sizeof tensor);
     tensor.name = view.name;
     EPCTX__TRY(epctx__load_external(l, &view, &tensor, &file));
-    *sum += epctx__digest_file(file, &tensor);
+    if (tensor.size <= file->mapping.size - file->hashed) {
+        file->hashed += tensor.size;
+        *sum += epctx_hash(tensor.data, tensor.size, 0);
+        return EPCTX_OK;
+    }
+    if (file->whole == 0) {
+        file->whole = epctx_hash(file->mapping.data, file->mapping.size, 1);
+    }
+    *sum += file->whole;
     return EPCTX_OK;
 }
 
@@ -8916,7 +7679,7 @@ static epctx_status epctx__capture_name(epctx__capturing *c, epctx_str name)
 {
     const epctx__scope *scope = c->scope;
     epctx_str *found;
-    while (scope != NULL && epctx_map_get(&scope->names, name) == EPCTX_MAP_NONE) {
+    while (scope != NULL && !epctx__has(&scope->names, name)) {
         scope = scope->outer;
     }
     if (scope != NULL || name.size == 0) {
@@ -8930,65 +7693,38 @@ static epctx_status epctx__capture_name(epctx__capturing *c, epctx_str name)
     return EPCTX_OK;
 }
 
-/* The name that a field of a graph defines, empty for nodes and for what defines none. */
-static epctx_str epctx__defined_name(const epctx_field *field)
-{
-    switch (field->number) {
-    case EPCTX_FIELD_GRAPH_INPUT:
-        return epctx_value_of(field->body).name;
-    case EPCTX_FIELD_GRAPH_INITIALIZER:
-        return epctx_tensor_of(field->body).name;
-    case EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER:
-        return epctx_sparse_of(field->body).values.name;
-    default:
-        return epctx_str_of(NULL);
-    }
-}
-
-/* Inputs, initializers and node outputs of a body. */
-static epctx_status epctx__scope_fill(epctx__capturing *c, epctx_view graph)
-{
-    epctx_cursor it = epctx_view_fields(graph, 0);
-    epctx_field field;
-    while (epctx_next_field(&it, &field)) {
-        bool node = field.number == EPCTX_FIELD_GRAPH_NODE;
-        epctx_cursor outputs =
-            epctx_view_fields(node ? field.body : epctx_view_none(), EPCTX_FIELD_NODE_OUTPUT);
-        epctx_str name = epctx__defined_name(&field);
-        if (name.size > 0) {
-            EPCTX__TRY(epctx__map_set(&c->scope->names, name, 1, c->error));
-        }
-        while (epctx_next_str(&outputs, &name)) {
-            EPCTX__TRY(epctx__map_set(&c->scope->names, name, 1, c->error));
-        }
-    }
-    return EPCTX_OK;
-}
-
+/* What a body defines: inputs, initializers and node outputs. Its outputs may hand an outer value
+ * straight through. */
 static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *walk)
 {
-    epctx_cursor outputs = epctx_view_fields(walk->view, EPCTX_FIELD_GRAPH_OUTPUT);
+    epctx_cursor it = epctx_view_fields(walk->view, 0);
     epctx__scope *scope;
     epctx_value_view value;
+    epctx_field f;
     EPCTX__NEW(scope, epctx__scope, 1, c->arena, c->error);
     scope->outer = c->scope;
     scope->level = walk->level;
     c->scope = scope;
     epctx_map_init(&scope->names, c->arena);
-    EPCTX__TRY(epctx__scope_fill(c, walk->view));
-    /* A body may hand an outer value straight through. */
-    while (epctx_next_value(&outputs, &value)) {
-        EPCTX__TRY(epctx__capture_name(c, value.name));
+    while (epctx_next_field(&it, &f)) {
+        bool node = f.number == EPCTX_FIELD_GRAPH_NODE;
+        epctx_cursor outputs =
+            epctx_view_fields(node ? f.body : epctx_view_none(), EPCTX_FIELD_NODE_OUTPUT);
+        epctx_str name = f.number == EPCTX_FIELD_GRAPH_INPUT         ? epctx_value_of(f.body).name
+                         : f.number == EPCTX_FIELD_GRAPH_INITIALIZER ? epctx_tensor_of(f.body).name
+                         : f.number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER
+                             ? epctx_sparse_of(f.body).values.name
+                             : epctx_str_of(NULL);
+        if (name.size > 0) {
+            EPCTX__TRY(epctx__map_set(&scope->names, name, 1, c->error));
+        }
+        while (epctx_next_str(&outputs, &name)) {
+            EPCTX__TRY(epctx__map_set(&scope->names, name, 1, c->error));
+        }
     }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__capture_node(epctx__capturing *c, epctx_view node)
-{
-    epctx_cursor inputs = epctx_view_fields(node, EPCTX_FIELD_NODE_INPUT);
-    epctx_str name;
-    while (epctx_next_str(&inputs, &name)) {
-        EPCTX__TRY(epctx__capture_name(c, name));
+    it = epctx_view_fields(walk->view, EPCTX_FIELD_GRAPH_OUTPUT);
+    while (epctx_next_value(&it, &value)) {
+        EPCTX__TRY(epctx__capture_name(c, value.name));
     }
     return EPCTX_OK;
 }
@@ -8998,6 +7734,7 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
 {
     epctx__capturing c;
     epctx_walk walk;
+    epctx_str name;
     memset(&c, 0, sizeof c);
     c.arena = arena;
     c.error = error;
@@ -9012,7 +7749,10 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
         if (walk.kind == EPCTX_KIND_GRAPH) {
             EPCTX__TRY(epctx__capture_graph(&c, &walk));
         } else if (walk.kind == EPCTX_KIND_NODE && walk.level > 0) {
-            EPCTX__TRY(epctx__capture_node(&c, walk.view));
+            epctx_cursor inputs = epctx_view_fields(walk.view, EPCTX_FIELD_NODE_INPUT);
+            while (epctx_next_str(&inputs, &name)) {
+                EPCTX__TRY(epctx__capture_name(&c, name));
+            }
         }
     }
     *out = (const epctx_str *)c.found.items;
@@ -9025,7 +7765,7 @@ static epctx_status epctx__load_node(epctx__loader *l, const epctx_node_view *vi
     uint32_t domain;
     out->name = view->name;
     out->op_type = view->op_type;
-    out->domain = epctx_str_is(view->domain, "ai.onnx") ? epctx_str_of("") : view->domain;
+    out->domain = epctx__plain_domain(view->domain);
     domain = epctx_map_get(&l->domains, out->domain);
     out->version = domain != EPCTX_MAP_NONE ? l->versions[domain] : 0;
     EPCTX__TRY(epctx__load_strs(l, epctx_node_inputs(view), &out->inputs, &out->input_count));
@@ -9033,50 +7773,42 @@ static epctx_status epctx__load_node(epctx__loader *l, const epctx_node_view *vi
     EPCTX__TRY(epctx__load_attrs(l, view, out));
     EPCTX__TRY(epctx_node_captures(view->view, l->arena, &out->captures, &out->capture_count,
                                    l->error));
-    return epctx_map_get(&l->functions, view->op_type) != EPCTX_MAP_NONE
-               ? epctx__rest_around(l, out)
-               : EPCTX_OK;
+    return epctx__has(&l->functions, view->op_type) ? epctx__rest_around(l, out) : EPCTX_OK;
 }
 
 /* -- record: the graph -- */
-
-static epctx_status epctx__load_value(epctx__loader *l, const epctx_value_view *view,
-                                      epctx_value *out)
-{
-    epctx_cursor it = epctx_value_dims(view);
-    size_t rank = epctx_cursor_count(it);
-    epctx_dim dim;
-    int64_t *dims;
-    out->name = view->name;
-    out->elem_type = view->is_tensor ? view->elem_type : 0;
-    out->rank = -1;
-    if (!view->has_shape || EPCTX__NEVER(rank > INT32_MAX)) {
-        return EPCTX_OK;
-    }
-    EPCTX__NEW(dims, int64_t, rank, l->arena, l->error);
-    out->dims = dims;
-    for (out->rank = 0; (size_t)out->rank < rank && epctx_next_dim(&it, &dim); out->rank++) {
-        dims[out->rank] = dim.known && dim.value >= 0 ? dim.value : -1;
-    }
-    return EPCTX_OK;
-}
 
 static epctx_status epctx__load_values(epctx__loader *l, epctx_cursor it, bool skip_constants,
                                        const epctx_value **out, size_t *count)
 {
     size_t most = epctx_cursor_count(it);
     epctx_value_view view;
-    epctx_value *values;
+    epctx_value *value;
     *count = 0;
-    EPCTX__NEW(values, epctx_value, most, l->arena, l->error);
-    *out = values;
+    EPCTX__NEW(value, epctx_value, most, l->arena, l->error);
+    *out = value;
     while (*count < most && epctx_next_value(&it, &view)) {
+        epctx_cursor dims = epctx_value_dims(&view);
+        size_t rank = epctx_cursor_count(dims);
+        epctx_dim dim;
+        int64_t *numbers;
         /* Before IR version 4 every initializer had to be listed as an input. */
-        if (skip_constants && l->ir_version < 4 &&
-            epctx_map_get(&l->initializers, view.name) != EPCTX_MAP_NONE) {
+        if (skip_constants && l->ir_version < 4 && epctx__has(&l->initializers, view.name)) {
             continue;
         }
-        EPCTX__TRY(epctx__load_value(l, &view, &values[(*count)++]));
+        value->name = view.name;
+        value->elem_type = view.elem_type;
+        value->rank = -1;
+        if (view.has_shape && EPCTX__ALWAYS(rank <= INT32_MAX)) {
+            EPCTX__NEW(numbers, int64_t, rank, l->arena, l->error);
+            value->dims = numbers;
+            value->rank = 0;
+            while ((size_t)value->rank < rank && epctx_next_dim(&dims, &dim)) {
+                numbers[value->rank++] = dim.known && dim.value >= 0 ? dim.value : -1;
+            }
+        }
+        value++;
+        ++*count;
     }
     return EPCTX_OK;
 }
@@ -9101,7 +7833,7 @@ static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view 
         epctx_tensor *tensor = &tensors[out->initializer_count];
         EPCTX__TRY(epctx__load_tensor(l, body, tensor));
         /* What the application may replace is an input, no constant. */
-        if (epctx_map_get(&overridable, tensor->name) == EPCTX_MAP_NONE) {
+        if (!epctx__has(&overridable, tensor->name)) {
             EPCTX__TRY(epctx__map_set(&l->initializers, tensor->name, 1, l->error));
             out->initializer_count++;
         }
@@ -9109,31 +7841,22 @@ static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view 
     return EPCTX_OK;
 }
 
-/* Nodes look their version up, and both may be many. Of a domain imported twice the last counts. */
-static epctx_status epctx__load_opsets(epctx__loader *l)
+/* What nodes may call, and the versions that they look up: both may be many. Of a domain imported
+ * twice the last counts. */
+static epctx_status epctx__load_imports(epctx__loader *l)
 {
-    epctx_cursor it = epctx_model_opsets(l->model);
-    size_t most = epctx_cursor_count(it);
+    epctx_cursor opsets = epctx_model_opsets(l->model);
+    epctx_cursor functions = epctx_model_functions(l->model);
+    size_t most = epctx_cursor_count(opsets);
     epctx_opset opset;
-    uint32_t count = 0;
-    epctx_map_init(&l->domains, l->arena);
-    EPCTX__NEW(l->versions, int64_t, most, l->arena, l->error);
-    while (count < most && epctx_next_opset(&it, &opset)) {
-        bool onnx = epctx_str_is(opset.domain, "ai.onnx");
-        l->versions[count] = opset.version;
-        EPCTX__TRY(epctx__map_set(&l->domains, onnx ? epctx_str_of("") : opset.domain, count++,
-                                  l->error));
-    }
-    return EPCTX_OK;
-}
-
-/* What nodes may call. */
-static epctx_status epctx__load_functions(epctx__loader *l)
-{
-    epctx_cursor it = epctx_model_functions(l->model);
     epctx_function_view function;
-    epctx_map_init(&l->functions, l->arena);
-    while (epctx_next_function(&it, &function)) {
+    size_t count;
+    EPCTX__NEW(l->versions, int64_t, most, l->arena, l->error);
+    for (count = 0; count < most && epctx_next_opset(&opsets, &opset); count++) {
+        l->versions[count] = opset.version;
+        EPCTX__TRY(epctx__map_set(&l->domains, epctx__plain_domain(opset.domain), count, l->error));
+    }
+    while (epctx_next_function(&functions, &function)) {
         EPCTX__TRY(epctx__map_set(&l->functions, function.name, 1, l->error));
     }
     return EPCTX_OK;
@@ -9311,8 +8034,7 @@ static epctx_status epctx__load_graph(epctx__loader *l, epctx_graph *out)
         return epctx_fail(l->error, EPCTX_ERR_GRAPH, "the model has no graph");
     }
     out->name = view.name;
-    EPCTX__TRY(epctx__load_opsets(l));
-    EPCTX__TRY(epctx__load_functions(l));
+    EPCTX__TRY(epctx__load_imports(l));
     EPCTX__TRY(epctx__load_initializers(l, view, out));
     EPCTX__TRY(epctx__load_values(l, epctx_graph_inputs(view), true, &out->inputs,
                                   &out->input_count));
@@ -9337,7 +8059,6 @@ EPCTX_API epctx_status epctx_model_load_graph(epctx_model *model, epctx_graph *o
         file->hashed = 0;
     }
     l.ir_version = epctx_model_read(model).ir_version;
-    epctx_map_init(&l.initializers, l.arena);
     status = epctx__load_graph(&l, out);
     if (status != EPCTX_OK) {
         epctx_blame(error, model->path, NULL, NULL);
@@ -9351,35 +8072,16 @@ EPCTX_API epctx_status epctx_model_load_graph(epctx_model *model, epctx_graph *o
  * >>epnode
  * ============================================================================================== */
 
-static const char *epctx__epnode_attr_name(epctx_epnode_attr id)
-{
-    static const char *const names[EPCTX_EP_ATTR_COUNT] = {
-#define EPCTX__EPNODE_NAME(id, name, type, member) name,
-        EPCTX_EPNODE_ATTR_LIST(EPCTX__EPNODE_NAME)
-#undef EPCTX__EPNODE_NAME
-    };
-    return names[id];
-}
-
-/* The member of an attribute: exactly one of the two pointers is set. */
-static void epctx__epnode_member(epctx_epnode *node, epctx_epnode_attr id, int64_t **number,
-                                 epctx_str **text)
-{
-    static const size_t places[EPCTX_EP_ATTR_COUNT] = {
-#define EPCTX__EPNODE_PLACE(id, name, type, member) offsetof(epctx_epnode, member),
-        EPCTX_EPNODE_ATTR_LIST(EPCTX__EPNODE_PLACE)
-#undef EPCTX__EPNODE_PLACE
-    };
-    static const char *const types[EPCTX_EP_ATTR_COUNT] = {
-#define EPCTX__EPNODE_TYPE(id, name, type, member) #type,
-        EPCTX_EPNODE_ATTR_LIST(EPCTX__EPNODE_TYPE)
-#undef EPCTX__EPNODE_TYPE
-    };
-    void *place = (char *)node + places[id];
-    bool is_int = types[id][0] == 'I';
-    *number = is_int ? (int64_t *)place : NULL;
-    *text = is_int ? NULL : (epctx_str *)place;
-}
+static const struct {
+    const char *name;
+    epctx_attr_type type;
+    size_t place;
+} epctx__epnode_attrs[EPCTX_EP_ATTR_COUNT] = {
+#define EPCTX__EPNODE_ATTR(id, name, type, member)                                                 \
+    {name, EPCTX_ATTR_##type, offsetof(epctx_epnode, member)},
+    EPCTX_EPNODE_ATTR_LIST(EPCTX__EPNODE_ATTR)
+#undef EPCTX__EPNODE_ATTR
+};
 
 EPCTX_API epctx_epnode epctx_epnode_default(void)
 {
@@ -9392,26 +8094,22 @@ EPCTX_API epctx_epnode epctx_epnode_default(void)
 
 EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node, epctx_attr out[EPCTX_EP_ATTR_COUNT])
 {
-    epctx_epnode copy = *node;
     size_t count = 0;
     int id;
     for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
-        int64_t *number;
-        epctx_str *text;
+        const void *place = (const char *)node + epctx__epnode_attrs[id].place;
         epctx_attr *attr = &out[count];
-        if ((node->present >> id & 1) == 0) {
-            continue;
+        if ((node->present >> id & 1) != 0) {
+            memset(attr, 0, sizeof *attr);
+            attr->name = epctx_str_of(epctx__epnode_attrs[id].name);
+            attr->type = epctx__epnode_attrs[id].type;
+            if (attr->type == EPCTX_ATTR_INT) {
+                attr->i = *(const int64_t *)place;
+            } else {
+                attr->s = *(const epctx_str *)place;
+            }
+            count++;
         }
-        epctx__epnode_member(&copy, (epctx_epnode_attr)id, &number, &text);
-        memset(attr, 0, sizeof *attr);
-        attr->name = epctx_str_of(epctx__epnode_attr_name((epctx_epnode_attr)id));
-        attr->type = number != NULL ? EPCTX_ATTR_INT : EPCTX_ATTR_STRING;
-        if (number != NULL) {
-            attr->i = *number;
-        } else {
-            attr->s = *text;
-        }
-        count++;
     }
     return count;
 }
@@ -9420,36 +8118,36 @@ EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node, epctx_attr out[EPC
 static epctx_status epctx__epnode_take(epctx_epnode *node, epctx_str name, int32_t type, int64_t i,
                                        epctx_str s, epctx_error *error)
 {
-    int id;
-    for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
-        const char *known = epctx__epnode_attr_name((epctx_epnode_attr)id);
-        int64_t *number;
-        epctx_str *text;
-        int32_t want;
-        if (!epctx_str_is(name, known)) {
-            continue;
-        }
-        epctx__epnode_member(node, (epctx_epnode_attr)id, &number, &text);
-        want = number != NULL ? EPCTX_ATTR_INT : EPCTX_ATTR_STRING;
-        if (type != want) {
-            epctx_fail(error, EPCTX_ERR_GRAPH, "has attribute type %d (%s), expected %s",
-                       (int64_t)type, epctx_attr_type_name(type), epctx_attr_type_name(want));
-            epctx_blame(error, NULL, &node->name, known);
-            return EPCTX_ERR_GRAPH;
-        }
-        if (number != NULL) {
-            *number = i;
+    epctx_status status = EPCTX_OK;
+    int32_t want;
+    void *place;
+    int id = 0;
+    while (id < EPCTX_EP_ATTR_COUNT && !epctx_str_is(name, epctx__epnode_attrs[id].name)) {
+        id++;
+    }
+    if (id == EPCTX_EP_ATTR_COUNT) {
+        return EPCTX_OK;
+    }
+    want = (int32_t)epctx__epnode_attrs[id].type;
+    place = (char *)node + epctx__epnode_attrs[id].place;
+    if (type != want) {
+        status = epctx_fail(error, EPCTX_ERR_GRAPH, "has attribute type %d (%s), expected %s",
+                            (int64_t)type, epctx_attr_type_name(type), epctx_attr_type_name(want));
+    } else {
+        if (want == EPCTX_ATTR_INT) {
+            *(int64_t *)place = i;
         } else {
-            *text = s;
+            *(epctx_str *)place = s;
         }
         node->present |= 1u << id;
         if ((id == EPCTX_EP_MAIN_CONTEXT || id == EPCTX_EP_EMBED_MODE) && i != 0 && i != 1) {
-            epctx_fail(error, EPCTX_ERR_GRAPH, "is %d, only 0 and 1 are allowed", i);
-            epctx_blame(error, NULL, &node->name, known);
-            return EPCTX_ERR_GRAPH;
+            status = epctx_fail(error, EPCTX_ERR_GRAPH, "is %d, must be 0 or 1", i);
         }
     }
-    return EPCTX_OK;
+    if (status != EPCTX_OK) {
+        epctx_blame(error, NULL, &node->name, epctx__epnode_attrs[id].name);
+    }
+    return status;
 }
 
 EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_epnode *out,
@@ -9461,11 +8159,8 @@ EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_
     out->name = record->name;
     for (i = 0; i < record->attr_count; i++) {
         const epctx_attr *attr = &record->attrs[i];
-        epctx_status status =
-            epctx__epnode_take(out, attr->name, (int32_t)attr->type, attr->i, attr->s, error);
-        if (status != EPCTX_OK) {
-            return status;
-        }
+        EPCTX__TRY(
+            epctx__epnode_take(out, attr->name, (int32_t)attr->type, attr->i, attr->s, error));
     }
     return EPCTX_OK;
 }
@@ -9486,17 +8181,12 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
     *out = epctx_epnode_default();
     out->name = node->name;
     while (epctx_next_attr(&it, &attr)) {
-        epctx_status status =
-            epctx__epnode_take(out, attr.name, attr.type, attr.i, attr.s, error);
-        if (status != EPCTX_OK) {
-            return status;
-        }
+        EPCTX__TRY(epctx__epnode_take(out, attr.name, attr.type, attr.i, attr.s, error));
     }
     return EPCTX_OK;
 }
 
 #endif /* EPCTX_NO_WIRE */
-
 /* ================================================================================================
  * >>profile
  *
@@ -9510,154 +8200,75 @@ static bool epctx__ends_with(epctx_str text, const char *end)
     return text.size >= size && memcmp(text.data + text.size - size, end, size) == 0;
 }
 
-/* ORT openvino/onnx_ctx_model_helper.cc, ov_bin_manager.cc: blobs are looked up by partition_name
- * in the container; an ".xml" path is a plain OpenVINO IR that needs none (OVIR encapsulation,
- * test data mul_1_ep_ctx_ovir.onnx). */
-static void epctx__check_openvino(const epctx_profile_check *check)
-{
-    size_t i;
-    for (i = 0; i < check->node_count; i++) {
-        const epctx_epnode *node = check->nodes[i];
-        bool wraps_ir = node->embed_mode == 0 && epctx__ends_with(node->ep_cache_context, ".xml");
-        if (node->partition_name.size == 0 && !wraps_ir) {
-            check->say_fn(check->state, i, "partition_name",
-                          "is missing: OpenVINO finds the graph in its container by this name");
-        }
-    }
-}
-
-/* ORT tensorrt/onnx_ctx_model_helper.cc: a name ending in .stripped.engine is an engine without
- * weights, refitted from the model that onnx_model_filename names. */
-static void epctx__check_tensorrt(const epctx_profile_check *check)
-{
-    size_t i;
-    for (i = 0; i < check->node_count; i++) {
-        const epctx_epnode *node = check->nodes[i];
-        if (node->embed_mode == 0 &&
-            epctx__ends_with(node->ep_cache_context, ".stripped.engine") &&
-            node->onnx_model_filename.size == 0) {
-            check->say_fn(check->state, i, "onnx_model_filename",
-                          "is missing: the engine has no weights and is refitted from this model");
-        }
-    }
-}
-
-/* ROCm/hip-ep morphizen_compile_model.cpp: `index` numbers the partitions, node 0 is the main one.
- * The closed VitisAI library is of the same lineage; only MorphiZen's own nodes are held to it. */
-static void epctx__check_vitisai(const epctx_profile_check *check)
-{
-    size_t i;
-    for (i = 0; i < check->node_count; i++) {
-        epctx_attr attr;
-        if (epctx_str_is(check->nodes[i]->source, "MorphiZenExecutionProvider") &&
-            !check->attr_fn(check->state, i, "index", &attr)) {
-            check->say_fn(check->state, i, "index",
-                          "is missing: MorphiZen takes the partition's number from it");
-        }
-    }
-}
-
-/* QNNP docs/execution_providers/QNN-ExecutionProvider.md, PRs 482 and 544: a node may wrap a DLC
- * instead of a context binary. */
-static void epctx__check_qnn_plugin(const epctx_profile_check *check)
-{
-    size_t i;
-    for (i = 0; i < check->node_count; i++) {
-        epctx_attr type;
-        epctx_attr path;
-        if (!check->attr_fn(check->state, i, "ep_context_type", &type)) {
-            continue;
-        }
-        if (!epctx_str_is(type.s, "bin") && !epctx_str_is(type.s, "dlc")) {
-            check->say_fn(check->state, i, "ep_context_type", "is neither 'bin' nor 'dlc'");
-        } else if (epctx_str_is(type.s, "dlc") &&
-                   (!check->attr_fn(check->state, i, "ep_dlc_context", &path) ||
-                    path.s.size == 0)) {
-            check->say_fn(check->state, i, "ep_dlc_context",
-                          "is missing: ep_context_type says that the node wraps a DLC");
-        }
-    }
-}
-
 #define EPCTX__BIT(attr) (1u << EPCTX_EP_##attr)
 
 static const epctx_profile epctx__profiles[] = {
-    /* ORT qnn/builder/onnx_ctx_model_helper.cc and qnn_execution_provider.cc: sources lower-cased;
-     * the graph is found by the node's name; one binary, node 0 is main; file name since PR 24461;
-     * no dynamic shapes (EP page); embedded with several partitions cannot be loaded (issue 31977);
-     * inputs and outputs are matched by name (qnn/builder/qnn_model.cc); load failures are
-     * INVALID_GRAPH (PR 18485). Genuine: test data qnn_ctx. */
-    {"qnn", "ORT 1.30-dev, files of ORT 1.18", EPCTX_FROM_FILES,
-     {"QNNExecutionProvider", "QNN", NULL, NULL},
+    /* ORT 1.30-dev qnn/builder/onnx_ctx_model_helper.cc and qnn_execution_provider.cc: sources
+     * lower-cased; the graph is found by the node's name; one binary, node 0 is main; file name
+     * since PR 24461; no dynamic shapes (EP page); embedded with several partitions cannot be loaded
+     * (issue 31977); inputs and outputs are matched by name (qnn/builder/qnn_model.cc). Genuine:
+     * test data qnn_ctx of ORT 1.18. */
+    {"qnn", {"QNNExecutionProvider", "QNN"},
      EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_IO_NAMES | EPCTX_QNN_COMPAT,
      EPCTX_KEY_NODE_NAME, EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
-     {"qnn_op_trace.json", "*_schematic.bin", NULL, NULL}, 10, NULL},
-    /* QNNP onnx_ctx_model_helper.cc and docs: as qnn, also QAIRTExport (Olive's wrapper); any ".."
-     * in a path is refused; a DLC may take the place of the binary, with tmp*.json beside it. */
-    {"qnn_plugin", "onnxruntime-qnn 2026-03 to EP 2.3.0", EPCTX_FROM_SOURCE,
-     {"QNNExecutionProvider", "QNN", "QAIRTExport", NULL},
+     {"qnn_op_trace.json", "*_schematic.bin"}},
+    /* QNNP 2026-03 to EP 2.3.0, onnx_ctx_model_helper.cc and docs: as qnn, also QAIRTExport (Olive's
+     * wrapper); any ".." in a path is refused; a DLC may take the place of the binary, with tmp*.json
+     * beside it. */
+    {"qnn_plugin", {"QNNExecutionProvider", "QNN", "QAIRTExport"},
      EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_NO_DOTS | EPCTX_IO_NAMES |
          EPCTX_QNN_COMPAT,
      EPCTX_KEY_NODE_NAME, EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
-     {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json", NULL}, 10, epctx__check_qnn_plugin},
-    /* ORT openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context must be
-     * stored; embed modes do not mix; all nodes name one container, or the first embeds it and the
-     * rest store an empty string. Inputs and outputs are matched by name (openvino/backends/
-     * basic_backend.h). Genuine: mul_1_ep_ctx_ovir.onnx. */
-    {"openvino", "ORT 1.30-dev, files of OpenVINO 2025.2", EPCTX_FROM_FILES,
-     {"OpenVINOExecutionProvider", NULL, NULL, NULL},
+     {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json"}},
+    /* ORT 1.30-dev openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context
+     * must be stored; embed modes do not mix; all nodes name one container, or the first embeds it
+     * and the rest store an empty string. Inputs and outputs are matched by name
+     * (openvino/backends/basic_backend.h). Genuine: mul_1_ep_ctx_ovir.onnx (OpenVINO 2025.2). */
+    {"openvino", {"OpenVINOExecutionProvider"},
      EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME | EPCTX_XML_PAIR, EPCTX_KEY_PARTITION,
-     EPCTX_PAYLOAD_SHARED,
-     EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
-     "{stem}_OpenVINOExecutionProvider.bin", {NULL, NULL, NULL, NULL}, 11, epctx__check_openvino},
-    /* ORT tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing source
-     * is taken; embed mode and path come from provider options of its own. The engine's tensors are
-     * matched by name; one that is not found gets input 0 (tensorrt_execution_provider.cc). */
-    {"tensorrt", "ORT 1.30-dev", EPCTX_FROM_SOURCE,
-     {"TensorrtExecutionProvider", NULL, NULL, NULL},
+     EPCTX_PAYLOAD_SHARED, EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
+     "{stem}_OpenVINOExecutionProvider.bin", {NULL}},
+    /* ORT 1.30-dev tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing
+     * source is taken; embed mode and path come from provider options of its own. The engine's
+     * tensors are matched by name; one that is not found gets input 0
+     * (tensorrt_execution_provider.cc). */
+    {"tensorrt", {"TensorrtExecutionProvider"},
      EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES | EPCTX_STRIPPED_ENGINE, EPCTX_KEY_NONE,
-     EPCTX_PAYLOAD_EACH, 0, 0, "*.engine", {NULL, NULL, NULL, NULL}, 11, epctx__check_tensorrt},
-    /* ORT nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc: main_context 0 on
-     * every node although each has its own engine; embedded unless told otherwise; tensors are
-     * matched as in tensorrt; failures come out as FAIL. */
-    {"nv_tensorrt_rtx", "ORT 1.30-dev", EPCTX_FROM_SOURCE,
-     {"NvTensorRTRTXExecutionProvider", NULL, NULL, NULL},
+     EPCTX_PAYLOAD_EACH, 0, 0, "*.engine", {NULL}},
+    /* ORT 1.30-dev nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc:
+     * main_context 0 on every node although each has its own engine; embedded unless told otherwise;
+     * tensors are matched as in tensorrt. */
+    {"nv_tensorrt_rtx", {"NvTensorRTRTXExecutionProvider"},
      EPCTX_NO_SOURCE | EPCTX_SECONDARY_CONTEXT | EPCTX_IO_NAMES, EPCTX_KEY_NONE,
-     EPCTX_PAYLOAD_EACH, 0, 1, "*.engine", {NULL, NULL, NULL, NULL}, 1, NULL},
-    /* onnxruntime/onnxruntime-ep-amdgpu src/migraphx/mgx_ep_ctx.cc: one .mxr for each node; the
-     * first node without source is taken; dynamic shapes and contexts exclude each other; the
+     EPCTX_PAYLOAD_EACH, 0, 1, "*.engine", {NULL}},
+    /* onnxruntime/onnxruntime-ep-amdgpu 2026-08 src/migraphx/mgx_ep_ctx.cc: one .mxr for each node;
+     * the first node without source is taken; dynamic shapes and contexts exclude each other; the
      * program's parameters are matched by name. */
-    {"migraphx", "onnxruntime-ep-amdgpu 2026-08", EPCTX_FROM_SOURCE,
-     {"MIGraphXExecutionProvider", NULL, NULL, NULL},
+    {"migraphx", {"MIGraphXExecutionProvider"},
      EPCTX_NO_SOURCE | EPCTX_STATIC_SHAPES | EPCTX_IO_NAMES, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0,
-     0, "*.mxr", {NULL, NULL, NULL, NULL}, 11, NULL},
+     0, "*.mxr", {NULL}},
     /* ORT 1.18 vitisai (PR 20926) asserts that the three attributes are stored; the rest from the
-     * open MorphiZen EP (ROCm/hip-ep): one main node, embedded unless told otherwise. */
-    {"vitisai", "ORT 1.18 (PR 20926), MorphiZen 2026-08", EPCTX_FROM_RELATIVE,
-     {"VitisAIExecutionProvider", "MorphiZenExecutionProvider", NULL, NULL}, EPCTX_ONE_MAIN,
+     * open MorphiZen EP (ROCm/hip-ep 2026-08): one main node, embedded unless told otherwise. */
+    {"vitisai", {"VitisAIExecutionProvider", "MorphiZenExecutionProvider"}, EPCTX_ONE_MAIN,
      EPCTX_KEY_NONE, EPCTX_PAYLOAD_SHARED,
      EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE), 1,
-     "{file}_MORPHIZEN.bin", {NULL, NULL, NULL, NULL}, 11, epctx__check_vitisai},
-    /* IBM/onnxruntime-ep-telum: always embedded, a text payload for each node, source is the EP's
-     * own name. */
-    {"telum", "onnxruntime-ep-telum 2026-08", EPCTX_FROM_SOURCE,
-     {"TelumPluginExecutionProvider", "telum", NULL, NULL},
-     EPCTX_ONLY_EMBEDDED, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH,
-     EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE), 1, "", {NULL, NULL, NULL, NULL}, 11, NULL},
+     "{file}_MORPHIZEN.bin", {NULL}},
+    /* IBM/onnxruntime-ep-telum 2026-08: always embedded, a text payload for each node, source is the
+     * EP's own name. */
+    {"telum", {"TelumPluginExecutionProvider", "telum"}, EPCTX_ONLY_EMBEDDED, EPCTX_KEY_NONE,
+     EPCTX_PAYLOAD_EACH, EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE), 1, "", {NULL}},
     /* ORT test/autoep/library/example_plugin_ep/ep.cc: source is the registration name; loading is
-     * NOT_IMPLEMENTED. Genuine: written by ORT 1.30.0 through that EP. */
-    {"example", "ORT 1.30", EPCTX_FROM_FILES, {"example_ep", NULL, NULL, NULL},
-     EPCTX_OWN_SOURCE, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, EPCTX__BIT(SOURCE), 0, "*.ctx",
-     {NULL, NULL, NULL, NULL}, 9, NULL},
-    /* epctx_npu.h. */
-    {"npu", "epctx 0.1", EPCTX_FROM_FILES, {"EpctxNpuExecutionProvider", NULL, NULL, NULL},
-     EPCTX_STATIC_SHAPES, EPCTX_KEY_PARTITION, EPCTX_PAYLOAD_SHARED,
+     * not implemented. Genuine: written by ORT 1.30.0 through that EP. */
+    {"example", {"example_ep"}, EPCTX_OWN_SOURCE, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH,
+     EPCTX__BIT(SOURCE), 0, "*.ctx", {NULL}},
+    /* epctx_npu.h */
+    {"npu", {"EpctxNpuExecutionProvider"}, EPCTX_STATIC_SHAPES, EPCTX_KEY_PARTITION,
+     EPCTX_PAYLOAD_SHARED,
      EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(SOURCE) | EPCTX__BIT(PARTITION_NAME), 0,
-     "{model}_npu.bin", {NULL, NULL, NULL, NULL}, 10, NULL},
-    /* ORT docs/execution-providers/EP-Context-Design. */
-    {"generic", "EP-context design", EPCTX_FROM_DOCUMENT, {NULL, NULL, NULL, NULL},
-     EPCTX_OWN_SOURCE | EPCTX_NO_SOURCE | EPCTX_ANY_EP, EPCTX_KEY_NONE, EPCTX_PAYLOAD_SHARED, 0, 0,
-     "{model}_*.bin", {NULL, NULL, NULL, NULL}, 10, NULL},
+     "{model}_npu.bin", {NULL}},
+    /* ORT docs/execution-providers/EP-Context-Design */
+    {"generic", {NULL}, EPCTX_OWN_SOURCE | EPCTX_NO_SOURCE | EPCTX_ANY_EP, EPCTX_KEY_NONE,
+     EPCTX_PAYLOAD_SHARED, 0, 0, "{model}_*.bin", {NULL}},
 };
 
 #define EPCTX__PROFILE_COUNT (sizeof epctx__profiles / sizeof epctx__profiles[0])
@@ -9681,28 +8292,25 @@ EPCTX_API const epctx_profile *epctx_profile_find(epctx_str name)
     return NULL;
 }
 
-/* Number of the accepted source that `source` equals, or -1. */
-static int epctx__source_index(const epctx_profile *profile, epctx_str source, bool any_case)
+static bool epctx__takes_source(const epctx_profile *profile, epctx_str source, bool any_case)
 {
     int i;
     for (i = 0; i < 4 && profile->sources[i] != NULL; i++) {
         epctx_str accepted = epctx_str_of(profile->sources[i]);
         if (any_case ? epctx_str_eq_nocase(source, accepted) : epctx_str_eq(source, accepted)) {
-            return i;
+            return true;
         }
     }
-    return -1;
+    return false;
 }
 
 EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source)
 {
-    size_t i;
-    for (i = 0; i < EPCTX__PROFILE_COUNT; i++) {
-        if (epctx__source_index(&epctx__profiles[i], source, true) >= 0) {
-            return &epctx__profiles[i];
-        }
+    size_t i = 0;
+    while (i < EPCTX__PROFILE_COUNT - 1 && !epctx__takes_source(&epctx__profiles[i], source, true)) {
+        i++;
     }
-    return &epctx__profiles[EPCTX__PROFILE_COUNT - 1];
+    return &epctx__profiles[i];
 }
 
 EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const epctx_epnode *node)
@@ -9712,11 +8320,10 @@ EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const e
         return (profile->traits & EPCTX_NO_SOURCE) != 0 ? EPCTX_CLAIM_YES : EPCTX_CLAIM_MISSING;
     }
     if ((profile->traits & EPCTX_OWN_SOURCE) != 0 ||
-        epctx__source_index(profile, node->source, any_case) >= 0) {
+        epctx__takes_source(profile, node->source, any_case)) {
         return EPCTX_CLAIM_YES;
     }
-    return epctx__source_index(profile, node->source, true) >= 0 ? EPCTX_CLAIM_SPELLING
-                                                                 : EPCTX_CLAIM_NO;
+    return epctx__takes_source(profile, node->source, true) ? EPCTX_CLAIM_SPELLING : EPCTX_CLAIM_NO;
 }
 
 /* -- names of files -- */
@@ -9726,20 +8333,16 @@ static epctx_str epctx__path_stem(epctx_str file);
 /* The part of a name that a pattern begins with, beside the context model `model`; moves behind it. */
 static epctx_str epctx__pattern_part(const char **pattern, epctx_str model)
 {
-    epctx_str rest = epctx_str_of(*pattern);
-    epctx_str part = epctx__path_stem(model);
-    if (epctx_str_starts(rest, "{file}")) {
-        *pattern += 6;
-        return model;
-    }
-    if (epctx_str_starts(rest, "{stem}")) {
-        *pattern += 6;
-        return part;
-    }
-    if (epctx_str_starts(rest, "{model}")) {
-        *pattern += 7;
-        part.size -= part.size > 4 && epctx__ends_with(part, "_ctx") ? 4 : 0;
-        return part;
+    static const char *const words[] = {"{file}", "{stem}", "{model}"};
+    epctx_str part;
+    size_t i;
+    for (i = 0; i < 3; i++) {
+        if (epctx_str_starts(epctx_str_of(*pattern), words[i])) {
+            part = i == 0 ? model : epctx__path_stem(model);
+            part.size -= i == 2 && part.size > 4 && epctx__ends_with(part, "_ctx") ? 4 : 0;
+            *pattern += strlen(words[i]);
+            return part;
+        }
     }
     part.data = (*pattern)++;
     part.size = 1;
@@ -9780,16 +8383,15 @@ static void epctx__star_name(epctx_text *text, const epctx_profile *profile,
 {
     static const char tail[] = "executionprovider";
     epctx_str name = node->source;
+    epctx_str end = name;
     if (profile->payload == EPCTX_PAYLOAD_EACH) {
         name = node->partition_name.size > 0 ? node->partition_name : node->name;
         epctx__plain_name(text, name.size > 0 ? name : epctx_str_of("context"), false);
         return;
     }
-    if (name.size > sizeof tail - 1) {
-        epctx_str end = name;
-        epctx__str_skip(&end, name.size - (sizeof tail - 1));
-        name.size -= epctx_str_eq_nocase(end, epctx_str_of(tail)) ? end.size : 0;
-    }
+    epctx__str_skip(&end, name.size > sizeof tail - 1 ? name.size - (sizeof tail - 1) : 0);
+    name.size -=
+        name.size > end.size && epctx_str_eq_nocase(end, epctx_str_of(tail)) ? end.size : 0;
     epctx__plain_name(text, name.size > 0 ? name : epctx_str_of("ctx"), true);
 }
 
@@ -9816,7 +8418,7 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
         if (part.size == 1 && part.data + 1 == p && *part.data == '{' &&
             memchr(p, '}', strlen(p)) != NULL) {
             return epctx_fail(error, EPCTX_ERR_ARG,
-                              "name '%s': what stands in {} is none of {stem} {model} {file}%s",
+                              "name '%s': text in {} must be one of {stem} {model} {file}%s",
                               pattern, node != NULL ? " {node}" : "");
         }
         epctx_text_put(&text, part);
@@ -9830,18 +8432,13 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
  * >>path
  * ============================================================================================== */
 
-EPCTX_API bool epctx_path_is_separator(char c)
+/* On every system: models travel. */
+static bool epctx__is_separator(char c)
 {
     return c == '/' || c == '\\';
 }
 
-static bool epctx__is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-/* A model may have been written on Windows and be read elsewhere, or the other way round: both
- * kinds of root and both separators are refused or split at on every system. */
+/* Both kinds of root and both separators count on every system. */
 static const char *epctx__path_fault(epctx_str name, uint32_t flags)
 {
     size_t start = 0;
@@ -9852,8 +8449,8 @@ static const char *epctx__path_fault(epctx_str name, uint32_t flags)
     if (memchr(name.data, '\0', name.size) != NULL) {
         return "contains a NUL byte";
     }
-    if (epctx_path_is_separator(name.data[0]) ||
-        (name.size >= 2 && epctx__is_letter(name.data[0]) && name.data[1] == ':')) {
+    if (epctx__is_separator(name.data[0]) ||
+        (name.size >= 2 && name.data[1] == ':' && ((unsigned)name.data[0] | 0x20u) - 'a' < 26)) {
         return "is absolute, a path relative to the model is expected";
     }
     if (name.size >= 2 && memcmp(name.data, "*/", 2) == 0) {
@@ -9865,7 +8462,7 @@ static const char *epctx__path_fault(epctx_str name, uint32_t flags)
     }
 #endif
     for (i = 0; i <= name.size && (flags & EPCTX_PATH_DETOURS) == 0; i++) {
-        if (i == name.size || epctx_path_is_separator(name.data[i])) {
+        if (i == name.size || epctx__is_separator(name.data[i])) {
             if (i - start == 2 && memcmp(name.data + start, "..", 2) == 0) {
                 return "leaves the model's folder through '..'";
             }
@@ -9879,10 +8476,8 @@ static epctx_status epctx__path_check(epctx_str name, uint32_t flags, epctx_erro
 {
     const char *fault = epctx__path_fault(name, flags);
     epctx_error_clear(error);
-    if (fault == NULL) {
-        return EPCTX_OK;
-    }
-    return epctx_fail(error, EPCTX_ERR_PATH, "path '%S' %s", &name, fault);
+    return fault == NULL ? EPCTX_OK
+                         : epctx_fail(error, EPCTX_ERR_PATH, "path '%S' %s", &name, fault);
 }
 
 EPCTX_API epctx_status epctx_path_check(epctx_str name, epctx_error *error)
@@ -9904,7 +8499,7 @@ EPCTX_API bool epctx_path_has_dots(epctx_str name)
 EPCTX_API epctx_str epctx_path_folder(epctx_str path)
 {
 #ifdef _WIN32
-    while (path.size > 0 && !epctx_path_is_separator(path.data[path.size - 1]) &&
+    while (path.size > 0 && !epctx__is_separator(path.data[path.size - 1]) &&
            path.data[path.size - 1] != ':') {
 #else
     while (path.size > 0 && path.data[path.size - 1] != '/') {
@@ -9965,12 +8560,12 @@ EPCTX_API epctx_status epctx_path_join(epctx_str folder, epctx_str name, char *o
                                        epctx_error *error)
 {
     epctx_str parts[3];
+    char end = folder.size > 0 ? folder.data[folder.size - 1] : '/';
     parts[0] = folder;
-    parts[1] = epctx_str_of(
-        folder.size == 0 || epctx_path_is_separator(folder.data[folder.size - 1]) ? "" : "/");
+    parts[1] = epctx_str_of(epctx__is_separator(end) ? "" : "/");
     parts[2] = name;
 #ifdef _WIN32
-    if (folder.size > 0 && folder.data[folder.size - 1] == ':') {
+    if (end == ':') {
         parts[1] = epctx_str_of("./"); /* "C:" is the current folder of the drive, "C:/" its root */
     }
 #endif
@@ -9981,46 +8576,20 @@ EPCTX_API epctx_status epctx_path_relative(epctx_str folder, epctx_str path, epc
                                            epctx_error *error)
 {
     size_t size = folder.size;
-    while (size > 0 && epctx_path_is_separator(folder.data[size - 1])) {
+    while (size > 0 && epctx__is_separator(folder.data[size - 1])) {
         size--;
     }
     *name = path;
     if (path.size <= size || (size > 0 && memcmp(folder.data, path.data, size) != 0) ||
-        !epctx_path_is_separator(path.data[size])) {
+        !epctx__is_separator(path.data[size])) {
         return epctx_fail(error, EPCTX_ERR_PATH, "'%S' is outside of the folder '%S'", &path,
                           &folder);
     }
-    while (name->size > 0 && (name->size + size > path.size ||
-                              epctx_path_is_separator(name->data[0]))) {
-        name->data++;
-        name->size--;
+    while (size < path.size && epctx__is_separator(path.data[size])) {
+        size++;
     }
-    return EPCTX_OK;
-}
-
-/* Is the canonical path `file` inside the canonical folder `folder`? */
-static bool epctx__path_inside(const char *folder, const char *file)
-{
-    epctx_str name;
-    return epctx_path_relative(epctx_str_of(folder), epctx_str_of(file), &name, NULL) == EPCTX_OK;
-}
-
-static epctx_status epctx__path_usable(const epctx_io *io, const char *path, epctx_str name,
-                                       epctx_error *error)
-{
-    epctx_file_info info;
-    EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
-    if (info.kind == EPCTX_FILE_NONE) {
-        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "file '%S' does not exist (looked at %s)",
-                          &name, path);
-    }
-    if (info.kind != EPCTX_FILE_REGULAR) {
-        return epctx_fail(error, EPCTX_ERR_PATH, "'%s' is %s, a regular file is expected", path,
-                          info.kind == EPCTX_FILE_FOLDER ? "a folder" : "a device or pipe");
-    }
-    if (info.size == 0) {
-        return epctx_fail(error, EPCTX_ERR_PATH, "file '%s' is empty (0 bytes)", path);
-    }
+    name->data += size;
+    name->size -= size;
     return EPCTX_OK;
 }
 
@@ -10031,19 +8600,17 @@ static bool epctx__path_blob(char *folder, const char *file)
     static const char snapshots[] = "/snapshots/";
     static const char blobs[] = "/blobs/";
     size_t root = strlen(folder);
-    size_t size = strlen(file);
     while (root > 0 && strncmp(folder + root, snapshots, sizeof snapshots - 1) != 0) {
         root--;
     }
     if (root == 0 || strncmp(folder, file, root) != 0 ||
         strncmp(file + root, blobs, sizeof blobs - 1) != 0 ||
-        memchr(file + root + sizeof blobs - 1, '/', size - root - (sizeof blobs - 1)) != NULL) {
+        strchr(file + root + sizeof blobs - 1, '/') != NULL) {
         return false;
     }
     folder[root] = '\0';
     return true;
 }
-
 
 /* `out` gets the canonical path of the file, `root` the canonical folder that it lies in. */
 static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epctx_str name,
@@ -10051,17 +8618,29 @@ static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epc
                                        char root[EPCTX_PATH_MAX], epctx_error *error)
 {
     char full[EPCTX_PATH_MAX];
+    epctx_file_info info;
     epctx_str part = folder.size > 0 ? folder : epctx_str_of(".");
     EPCTX__TRY(epctx__path_check(name, flags, error));
     if (io == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     }
     EPCTX__TRY(epctx_path_join(part, name, full, sizeof full, error));
-    EPCTX__TRY(epctx__path_usable(io, full, name, error));
+    EPCTX__TRY(io->stat_fn(io->user, full, &info, error));
+    if (info.kind == EPCTX_FILE_NONE) {
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "file '%S' does not exist (looked at %s)",
+                          &name, full);
+    }
+    if (info.kind != EPCTX_FILE_REGULAR) {
+        return epctx_fail(error, EPCTX_ERR_PATH, "'%s' is %s, a regular file is expected", full,
+                          info.kind == EPCTX_FILE_FOLDER ? "a folder" : "a device or pipe");
+    }
+    if (info.size == 0) {
+        return epctx_fail(error, EPCTX_ERR_PATH, "file '%s' is empty (0 bytes)", full);
+    }
     EPCTX__TRY(io->canonical_fn(io->user, full, out, capacity, error));
     full[strlen(full) - name.size] = '\0'; /* the folder and its separator */
     EPCTX__TRY(io->canonical_fn(io->user, full, root, EPCTX_PATH_MAX, error));
-    if (!epctx__path_inside(root, out) &&
+    if (epctx_path_relative(epctx_str_of(root), epctx_str_of(out), &part, NULL) != EPCTX_OK &&
         !((flags & EPCTX_PATH_HUGGING_FACE) != 0 && epctx__path_blob(root, out))) {
         return epctx_fail(error, EPCTX_ERR_PATH,
                           "path '%S' leaves the model's folder through a link: it is %s", &name,
@@ -10078,16 +8657,12 @@ EPCTX_API epctx_status epctx_path_find(const epctx_io *io, epctx_str folder, epc
     return epctx__path_locate(io, folder, name, flags, out, capacity, root, error);
 }
 
-EPCTX_API epctx_status epctx_path_resolve(const epctx_io *io, epctx_str folder, epctx_str name,
-                                          char *out, size_t capacity, epctx_error *error)
-{
-    return epctx_path_find(io, folder, name, 0, out, capacity, error);
-}
+/* For epctx_path_map: into memory that nobody else can change. */
+#define EPCTX__PATH_COPY 0x20000000u
 
-/* Mapped, or read where mapped files may change. */
-static epctx_status epctx__path_take(const epctx_io *io, epctx_str folder, epctx_str name,
-                                     uint32_t flags, bool copy, epctx_mapping *out, char *path,
-                                     size_t capacity, epctx_error *error)
+EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
+                                      uint32_t flags, epctx_mapping *out, char *path,
+                                      epctx_error *error)
 {
     char root[EPCTX_PATH_MAX];
     char full[EPCTX_PATH_MAX];
@@ -10095,32 +8670,16 @@ static epctx_status epctx__path_take(const epctx_io *io, epctx_str folder, epctx
     memset(out, 0, sizeof *out);
     EPCTX__TRY(epctx__path_locate(io, folder, name, flags, full, sizeof full, root, error));
     if (path != NULL) {
-        epctx_str whole = epctx_str_of(full);
-        EPCTX__TRY(epctx__path_join(path, capacity, &whole, 1, error));
+        memcpy(path, full, strlen(full) + 1);
     }
     EPCTX__TRY(epctx_path_relative(epctx_str_of(root), epctx_str_of(full), &inside, error));
-    EPCTX__TRY(io->map_fn(io->user, root, inside.data, copy, out, error));
+    EPCTX__TRY(io->map_fn(io->user, root, inside.data, (flags & EPCTX__PATH_COPY) != 0, out,
+                          error));
     if (out->size == 0) {
         io->unmap_fn(io->user, out);
         return epctx_fail(error, EPCTX_ERR_PATH, "file '%s' is empty (0 bytes)", full);
     }
     return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
-                                      uint32_t flags, epctx_mapping *out, char *path,
-                                      size_t capacity, epctx_error *error)
-{
-    return epctx__path_take(io, folder, name, flags, false, out, path, capacity, error);
-}
-
-/* A context binary for a backend. */
-static epctx_status epctx__path_binary_bytes(const epctx_io *io, epctx_str folder, epctx_str name,
-                                             uint32_t flags, epctx_mapping *out,
-                                             epctx_error *error)
-{
-    return epctx__path_take(io, folder, name, flags, (flags & EPCTX_PATH_IN_PLACE) == 0, out, NULL,
-                            0, error);
 }
 
 /* File name without the extension; a leading dot is part of the name. */
@@ -10144,11 +8703,10 @@ EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out,
     parts[0] = epctx_path_folder(model_path);
     parts[1] = epctx__path_stem(epctx_path_file(model_path));
     parts[2] = epctx_str_of("_ctx.onnx");
-    if (parts[1].size == 0) {
-        return epctx_fail(error, EPCTX_ERR_PATH,
-                          "there is no model file name to start from: set ep.context_file_path");
-    }
-    return epctx__path_join(out, capacity, parts, 3, error);
+    return parts[1].size > 0
+               ? epctx__path_join(out, capacity, parts, 3, error)
+               : epctx_fail(error, EPCTX_ERR_PATH,
+                            "there is no model file name to start from: set ep.context_file_path");
 }
 
 EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str ep, char *out,
@@ -10160,7 +8718,7 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
     parts[1] = epctx_str_of("_");
     parts[2] = ep;
     parts[3] = epctx_str_of(".bin");
-    if (parts[0].size > 4 && memcmp(parts[0].data + parts[0].size - 4, "_ctx", 4) == 0) {
+    if (parts[0].size > 4 && epctx__ends_with(parts[0], "_ctx")) {
         parts[0].size -= 4;
     }
     if (parts[0].size == 0 || ep.size == 0) {
@@ -10170,127 +8728,6 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
     EPCTX__TRY(epctx__path_join(out, capacity, parts, 4, error));
     /* "C:m_ctx.onnx" is a fine file here, but readers would refuse the binary's name. */
     return epctx_path_check(epctx_str_of(out), error);
-}
-
-/* -- where outputs are -- */
-
-/* The folder of `path`, or the current one. */
-static epctx_status epctx__path_parent(const char *path, char out[EPCTX_PATH_MAX],
-                                       epctx_error *error)
-{
-    epctx_str folder = epctx_path_folder(epctx_str_of(path));
-    folder = folder.size > 0 ? folder : epctx_str_of(".");
-    return epctx__path_join(out, EPCTX_PATH_MAX, &folder, 1, error);
-}
-
-/* The canonical folder of `path` and its name, whatever has that. */
-static epctx_status epctx__path_place(const epctx_io *io, const char *path, char *real,
-                                      size_t capacity, epctx_error *error)
-{
-    char folder[EPCTX_PATH_MAX];
-    char given[EPCTX_PATH_MAX];
-    epctx_error why;
-    epctx_status status;
-    epctx_error_clear(&why);
-    EPCTX__TRY(epctx__path_parent(path, given, error));
-    status = io->canonical_fn(io->user, given, folder, sizeof folder, &why);
-    if (status == EPCTX_ERR_NOT_FOUND) {
-        return epctx__file_failed(error, status, "cannot be written, its folder does not exist",
-                                  path);
-    }
-    if (status != EPCTX_OK) {
-        if (error != NULL) {
-            *error = why;
-        }
-        return status;
-    }
-    return epctx_path_join(epctx_str_of(folder), epctx_path_file(epctx_str_of(path)), real,
-                           capacity, error);
-}
-
-EPCTX_API epctx_status epctx_path_real(const epctx_io *io, const char *path, char *out,
-                                       size_t capacity, epctx_error *error)
-{
-    epctx_error why;
-    epctx_status status;
-    epctx_error_clear(&why);
-    status = io->canonical_fn(io->user, path, out, capacity, &why);
-    if (status == EPCTX_ERR_NOT_FOUND) {
-        return epctx__path_place(io, path, out, capacity, error);
-    }
-    if (status != EPCTX_OK && error != NULL) {
-        *error = why;
-    }
-    return status;
-}
-
-EPCTX_API epctx_status epctx_path_real_folder(const epctx_io *io, const char *path, char *out,
-                                              size_t capacity, epctx_error *error)
-{
-    EPCTX__TRY(epctx_path_real(io, path, out, capacity, error));
-    out[epctx_path_folder(epctx_str_of(out)).size] = '\0';
-    return EPCTX_OK;
-}
-
-/* The folder of the files that a model at `path` names: the path's, or where the path is a link
- * into another folder that of the file; `room` holds it then. */
-static EPCTX__UNUSED epctx_str epctx__path_beside(const epctx_io *io, const char *path,
-                                                  char room[EPCTX_PATH_MAX])
-{
-    epctx_str folder = epctx_path_folder(epctx_str_of(path));
-    char place[EPCTX_PATH_MAX];
-    if (io == NULL || path[0] == '\0' ||
-        io->canonical_fn(io->user, path, room, EPCTX_PATH_MAX, NULL) != EPCTX_OK ||
-        epctx__path_place(io, path, place, sizeof place, NULL) != EPCTX_OK) {
-        return folder;
-    }
-    room[epctx_path_folder(epctx_str_of(room)).size] = '\0';
-    place[epctx_path_folder(epctx_str_of(place)).size] = '\0';
-    return strcmp(room, place) == 0 ? folder : epctx_str_of(room);
-}
-
-EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
-                                          epctx_overwrite overwrite, epctx_error *error)
-{
-    char folder[EPCTX_PATH_MAX];
-    epctx_file_info info;
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__path_parent(path, folder, error));
-    EPCTX__TRY(io->stat_fn(io->user, folder, &info, error));
-    if (info.kind != EPCTX_FILE_FOLDER) {
-        return epctx__file_failed(error, EPCTX_ERR_NOT_FOUND, "its folder does not exist", path);
-    }
-    EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
-    if (info.kind == EPCTX_FILE_REGULAR && overwrite == EPCTX_OVERWRITE_FAIL) {
-        return epctx__file_failed(error, EPCTX_ERR_EXISTS,
-                                  "exists already: remove it or allow overwriting", path);
-    }
-    if (info.kind != EPCTX_FILE_NONE && info.kind != EPCTX_FILE_REGULAR) {
-        return epctx__file_failed(error, EPCTX_ERR_PATH,
-                                  "is a folder or a device, a file is expected", path);
-    }
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_path_check_new(const epctx_io *io, epctx_str folder, epctx_str name,
-                                            epctx_overwrite overwrite, char *path,
-                                            epctx_error *error)
-{
-    char real[EPCTX_PATH_MAX];
-    char now[EPCTX_PATH_MAX];
-    EPCTX__TRY(epctx_path_join(folder, name, real, sizeof real, error));
-    EPCTX__TRY(epctx_output_check(io, real, overwrite, error));
-    EPCTX__TRY(epctx_path_real(io, real, now, sizeof now, error));
-    if (strcmp(now, real) != 0) {
-        return epctx_fail(error, EPCTX_ERR_PATH,
-                          "is a link to %s or lies behind one: a file whose name comes from a "
-                          "model is not written through links; remove it or choose another name",
-                          now);
-    }
-    if (path != NULL) {
-        memcpy(path, real, strlen(real) + 1);
-    }
-    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char *out,
@@ -10308,6 +8745,105 @@ EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char
     return epctx__path_join(out, capacity, parts, 3, error);
 }
 
+/* -- where outputs are -- */
+
+/* The canonical folder of `path` and its name, whatever has that. */
+static epctx_status epctx__path_place(const epctx_io *io, const char *path,
+                                      char out[EPCTX_PATH_MAX], epctx_error *error)
+{
+    char given[EPCTX_PATH_MAX];
+    char folder[EPCTX_PATH_MAX];
+    epctx_str part = epctx_path_folder(epctx_str_of(path));
+    epctx_status status;
+    part = part.size > 0 ? part : epctx_str_of(".");
+    EPCTX__TRY(epctx__path_join(given, sizeof given, &part, 1, error));
+    status = io->canonical_fn(io->user, given, folder, sizeof folder, error);
+    if (status == EPCTX_ERR_NOT_FOUND) {
+        epctx_error_clear(error);
+        return epctx__file_failed(error, status, "cannot be written, its folder does not exist",
+                                  path);
+    }
+    EPCTX__TRY(status);
+    return epctx_path_join(epctx_str_of(folder), epctx_path_file(epctx_str_of(path)), out,
+                           EPCTX_PATH_MAX, error);
+}
+
+/* Canonical path of a file that need not exist, in a folder that does. */
+static epctx_status epctx__path_real(const epctx_io *io, const char *path, char out[EPCTX_PATH_MAX],
+                                     epctx_error *error)
+{
+    epctx_status status = io->canonical_fn(io->user, path, out, EPCTX_PATH_MAX, error);
+    if (status != EPCTX_ERR_NOT_FOUND) {
+        return status;
+    }
+    epctx_error_clear(error);
+    return epctx__path_place(io, path, out, error);
+}
+
+/* The folder of the files that a model at `path` names: the path's, or where the path is a link
+ * into another folder that of the file; `room` holds it then. */
+static EPCTX__UNUSED epctx_str epctx__path_beside(const epctx_io *io, const char *path,
+                                                  char room[EPCTX_PATH_MAX])
+{
+    epctx_str folder = epctx_path_folder(epctx_str_of(path));
+    char place[EPCTX_PATH_MAX];
+    if (io == NULL || path[0] == '\0' ||
+        io->canonical_fn(io->user, path, room, EPCTX_PATH_MAX, NULL) != EPCTX_OK ||
+        epctx__path_place(io, path, place, NULL) != EPCTX_OK) {
+        return folder;
+    }
+    room[epctx_path_folder(epctx_str_of(room)).size] = '\0';
+    place[epctx_path_folder(epctx_str_of(place)).size] = '\0';
+    return strcmp(room, place) == 0 ? folder : epctx_str_of(room);
+}
+
+EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
+                                          epctx_overwrite overwrite, epctx_error *error)
+{
+    char place[EPCTX_PATH_MAX];
+    epctx_file_info info;
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__path_place(io, path, place, error));
+    EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
+    if (info.kind == EPCTX_FILE_REGULAR && overwrite == EPCTX_OVERWRITE_FAIL) {
+        return epctx__file_failed(error, EPCTX_ERR_EXISTS,
+                                  "exists already: remove it or allow overwriting", path);
+    }
+    if (info.kind != EPCTX_FILE_NONE && info.kind != EPCTX_FILE_REGULAR) {
+        return epctx__file_failed(error, EPCTX_ERR_PATH,
+                                  "is a folder or a device, a file is expected", path);
+    }
+    return EPCTX_OK;
+}
+
+/* The same for a name that nobody chose, below a canonical folder: no part of it may be a link. */
+static epctx_status epctx__path_check_new(const epctx_io *io, epctx_str folder, epctx_str name,
+                                          epctx_overwrite overwrite, char path[EPCTX_PATH_MAX],
+                                          epctx_error *error)
+{
+    char now[EPCTX_PATH_MAX];
+    EPCTX__TRY(epctx_path_join(folder, name, path, EPCTX_PATH_MAX, error));
+    EPCTX__TRY(epctx_output_check(io, path, overwrite, error));
+    EPCTX__TRY(epctx__path_real(io, path, now, error));
+    if (strcmp(now, path) != 0) {
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "is a link to %s or lies behind one: a file whose name comes from a "
+                          "model is not written through links; remove it or choose another name",
+                          now);
+    }
+    return EPCTX_OK;
+}
+
+/* `real` with `end` behind its name, which is cut where it gets too long. */
+static epctx_status epctx__path_end(const char *real, const char *end, char out[EPCTX_PATH_MAX],
+                                    epctx_error *error)
+{
+    char name[EPCTX_NAME_MAX];
+    epctx__name_end(name, epctx_path_file(epctx_str_of(real)).data, end, 0, EPCTX__NAME_MOST);
+    return epctx_path_join(epctx_path_folder(epctx_str_of(real)), epctx_str_of(name), out,
+                           EPCTX_PATH_MAX, error);
+}
+
 /* -- several files become visible together --
  *
  * One engine for one file or many. Every new file is complete and durable beforehand. Then, under
@@ -10323,8 +8859,7 @@ typedef struct epctx__output {
     const epctx_io *io;
     epctx_io_file file;
     bool open;
-    bool placed; /* back_fn brings back what was there */
-    bool needed; /* by a model that could not go back: the new name of a file */
+    bool placed;                  /* back_fn brings back what was there */
     struct epctx__output *before; /* what was placed before it */
     size_t used;
     epctx_status status; /* of the last write */
@@ -10333,27 +8868,26 @@ typedef struct epctx__output {
 } epctx__output;
 
 typedef struct epctx__commit_file {
-    struct epctx__commit_file *next;
-    const char *path; /* as the caller says it */
-    const char *real; /* canonical folder and name */
-    const char *root; /* of `name` and `lock`, as the callbacks of an io take them */
+    struct epctx__commit_file *next; /* in the order of the locks */
+    const char *path;                /* as the caller says it */
+    const char *real;                /* canonical folder and name */
+    const char *root;                /* of `name` and the lock's, as the callbacks of an io take them */
     const char *name;
-    const char *lock;
-    bool is_model;
-    bool goes;          /* is removed when all else is in place */
-    bool filled;
+    const char *lock; /* its whole path */
+    size_t inside;    /* where the lock's name begins in it */
     epctx_write_opts opts;
-    struct epctx_model *model;     /* what is in it: a model, */
-    epctx_output_file *file;       /* bytes, */
-    const struct epctx__commit_file *of; /* or what this other file is */
-    bool linked;          /* a second name of `of`, made here */
+    struct epctx_model *model; /* what is in it: a model or bytes */
+    epctx_output_file *file;
+    bool is_model;
+    bool goes; /* is removed when all else is in place */
+    bool filled;
+    bool meets; /* a model that is there names a file that is replaced */
+    bool held;  /* `locked` */
     epctx_file_info there;
     epctx_file_info *seen; /* what must still be there; NULL: anything. A model's is renewed */
     epctx__output *out;
     epctx__output *via; /* a model with second names */
-    bool second;        /* a model that is replaced names it */
-    bool meets;         /* a model that is there names a file that is replaced */
-    bool clear;         /* it has to go first */
+    epctx_io_file locked;
 } epctx__commit_file;
 
 static void epctx__progress(const struct epctx_hooks *hooks, const char *work, uint64_t done,
@@ -10368,41 +8902,30 @@ static epctx_status epctx__output_flush(epctx__output *out)
                                          out->error);
 }
 
-static epctx_status epctx__output_write(epctx__output *out, const void *data, size_t size)
+/* Without data zeros. */
+static epctx_status epctx__output_write(epctx__output *out, const uint8_t *data, size_t size)
 {
-    if (size > sizeof out->gathered - out->used) {
+    if (data != NULL && size > sizeof out->gathered - out->used) {
         EPCTX__TRY(epctx__output_flush(out));
+        if (size > sizeof out->gathered) {
+            return out->io->write_fn(out->io->user, &out->file, data, size, out->error);
+        }
     }
-    if (size > sizeof out->gathered) {
-        return out->io->write_fn(out->io->user, &out->file, data, size, out->error);
-    }
-    if (size > 0) {
-        memcpy(out->gathered + out->used, data, size);
-    }
-    out->used += size;
-    return EPCTX_OK;
-}
-
-/* A part; without data it is zeros. */
-static epctx_status epctx__output_part(epctx__output *out, const epctx_span *part)
-{
-    static const uint8_t zeros[4096] = {0};
-    size_t left = part->size;
-    if (part->data != NULL) {
-        return epctx__output_write(out, part->data, part->size);
-    }
-    while (left > 0) {
-        size_t piece = left < sizeof zeros ? left : sizeof zeros;
-        EPCTX__TRY(epctx__output_write(out, zeros, piece));
-        left -= piece;
+    while (size > 0) {
+        size_t room = sizeof out->gathered - out->used;
+        size_t piece = size < room ? size : room;
+        if (data != NULL) {
+            memcpy(out->gathered + out->used, data, piece);
+        } else {
+            memset(out->gathered + out->used, 0, piece);
+        }
+        out->used += piece;
+        size -= piece;
+        if (out->used == sizeof out->gathered) {
+            EPCTX__TRY(epctx__output_flush(out));
+        }
     }
     return EPCTX_OK;
-}
-
-static epctx_status epctx__output_sync(epctx__output *out)
-{
-    EPCTX__TRY(epctx__output_flush(out));
-    return out->io->sync_fn(out->io->user, &out->file, out->error);
 }
 
 static void epctx__output_close(epctx__output *out)
@@ -10413,27 +8936,44 @@ static void epctx__output_close(epctx__output *out)
     }
 }
 
-/* `real` with `end` behind its name, which is cut where it gets too long. */
-static epctx_status epctx__path_end(const char *real, const char *end, char out[EPCTX_PATH_MAX],
-                                    epctx_error *error)
+#ifndef EPCTX_NO_EDIT
+static epctx_status epctx__check_huge(epctx_model *model, const char *cure, epctx_error *error);
+static epctx_status epctx__output_model(epctx__output *out, epctx_model *model);
+static epctx_status epctx__commit_detour(epctx_commit *c);
+#endif
+
+/* A temporary file for an entry, complete and durable: `model`, or without one its bytes. */
+static epctx_status epctx__output_make(const epctx_commit *c, const epctx__commit_file *entry,
+                                       struct epctx_model *model, epctx__output **made)
 {
-    char name[EPCTX_NAME_MAX];
-    epctx__name_end(name, epctx_path_file(epctx_str_of(real)).data, end, EPCTX__NAME_MOST);
-    return epctx_path_join(epctx_path_folder(epctx_str_of(real)), epctx_str_of(name), out,
-                           EPCTX_PATH_MAX, error);
+    epctx__output *out;
+    size_t i;
+    EPCTX__NEW(out, epctx__output, 1, c->arena, c->error);
+    *made = out;
+    out->io = c->io;
+    out->error = c->error;
+    EPCTX__TRY(c->io->create_fn(c->io->user, entry->root, entry->name, &out->file, c->error));
+    out->open = true;
+#ifndef EPCTX_NO_EDIT
+    if (model != NULL) {
+        EPCTX__TRY(epctx__output_model(out, model));
+    }
+#endif
+    for (i = 0; model == NULL && i < entry->file->part_count; i++) {
+        const epctx_span *part = &entry->file->parts[i];
+        EPCTX__TRY(epctx__output_write(out, part->data, part->size));
+    }
+    EPCTX__TRY(epctx__output_flush(out));
+    return c->io->sync_fn(c->io->user, &out->file, c->error);
 }
 
 /* -- what takes part -- */
 
-static epctx_status epctx__commit_nomem(const epctx_commit *c)
+static epctx_status epctx__io_of(const epctx_io *io, const epctx_io **out, epctx_error *error)
 {
-    return epctx__nomem(c->error, c->arena->missing);
-}
-
-static epctx_status epctx__commit_copy(const epctx_commit *c, const char *text, const char **out)
-{
-    *out = epctx_arena_copy(c->arena, epctx_str_of(text));
-    return *out != NULL ? EPCTX_OK : epctx__commit_nomem(c);
+    *out = io != NULL ? io : epctx_io_files();
+    return *out != NULL ? EPCTX_OK
+                        : epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
 }
 
 EPCTX_API epctx_status epctx_commit_begin(epctx_commit *commit, const epctx_io *io,
@@ -10441,11 +8981,8 @@ EPCTX_API epctx_status epctx_commit_begin(epctx_commit *commit, const epctx_io *
 {
     epctx_error_clear(error);
     memset(commit, 0, sizeof *commit);
-    commit->io = io != NULL ? io : epctx_io_files();
     commit->arena = arena;
-    return commit->io != NULL
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
+    return epctx__io_of(io, &commit->io, error);
 }
 
 /* `folder` is canonical. */
@@ -10453,7 +8990,7 @@ static epctx_status epctx__commit_folder(epctx_commit *c, epctx_str folder)
 {
     char whole[EPCTX_PATH_MAX];
     EPCTX__TRY(epctx_path_join(folder, epctx_str_of(""), whole, sizeof whole, c->error));
-    return epctx__commit_copy(c, whole, &c->folder);
+    return epctx__copy(c->arena, epctx_str_of(whole), &c->folder, c->error);
 }
 
 EPCTX_API epctx_status epctx_commit_set_folder(epctx_commit *commit, const char *folder,
@@ -10467,113 +9004,6 @@ EPCTX_API epctx_status epctx_commit_set_folder(epctx_commit *commit, const char 
     return epctx__commit_folder(commit, epctx_str_of(real));
 }
 
-/* The folder that `path` is in becomes the commit's. */
-static epctx_status epctx__commit_beside(epctx_commit *c, const char *path)
-{
-    char place[EPCTX_PATH_MAX];
-    EPCTX__TRY(epctx__path_place(c->io, path, place, sizeof place, c->error));
-    return epctx__commit_folder(c, epctx_path_folder(epctx_str_of(place)));
-}
-
-/* Judges a file; the caller lets it take part. `name` is below the commit's folder; NULL: the
- * caller chose `path`. */
-static epctx_status epctx__commit_entry(epctx_commit *c, const char *path, const char *name,
-                                        epctx_overwrite overwrite, epctx__commit_file **out)
-{
-    epctx__commit_file *entry = (epctx__commit_file *)epctx_arena_alloc(c->arena, sizeof *entry);
-    char real[EPCTX_PATH_MAX];
-    char lock[EPCTX_PATH_MAX];
-    size_t folder = name != NULL ? strlen(c->folder) : 0;
-    if (entry == NULL) {
-        return epctx__commit_nomem(c);
-    }
-    *out = entry;
-    if (name != NULL) {
-        EPCTX__TRY(epctx_path_check_new(c->io, epctx_str_of(c->folder), epctx_str_of(name),
-                                        overwrite, real, c->error));
-    } else {
-        EPCTX__TRY(epctx_output_check(c->io, path, overwrite, c->error));
-        EPCTX__TRY(epctx_path_real(c->io, path, real, sizeof real, c->error));
-    }
-    EPCTX__TRY(epctx__path_end(real, ".lock", lock, c->error));
-    EPCTX__TRY(epctx__commit_copy(c, path, &entry->path));
-    EPCTX__TRY(epctx__commit_copy(c, real, &entry->real));
-    EPCTX__TRY(epctx__commit_copy(c, lock, &entry->lock));
-    entry->root = name != NULL ? c->folder : NULL;
-    entry->name = name != NULL ? entry->real + folder : entry->path;
-    entry->lock += folder;
-    entry->opts.overwrite = overwrite;
-    return EPCTX_OK;
-}
-
-static void epctx__commit_add(epctx_commit *c, epctx__commit_file *entry)
-{
-    if (c->last != NULL) {
-        c->last->next = entry;
-    } else {
-        c->files = entry;
-    }
-    c->last = entry;
-}
-
-#ifndef EPCTX_NO_EDIT
-
-static epctx_status epctx__check_huge(epctx_model *model, const char *cure, epctx_error *error);
-static epctx_status epctx__output_model(epctx__output *out, epctx_model *model);
-
-static epctx_status epctx__commit_model(epctx_commit *c, epctx_model *model, const char *path,
-                                        const epctx_write_opts *o)
-{
-    epctx__commit_file *entry;
-    char real[EPCTX_PATH_MAX];
-    if (!o->allow_huge) {
-        EPCTX__TRY(epctx__check_huge(model,
-                                     "keep the context in its own file (embed_mode 0) and large "
-                                     "initializers in an external file, or allow it",
-                                     c->error));
-    }
-    if (o->derived) {
-        EPCTX__TRY(epctx__commit_beside(c, path));
-    }
-    EPCTX__TRY(epctx__commit_entry(c, path,
-                                   o->derived ? epctx_path_file(epctx_str_of(path)).data : NULL,
-                                   o->overwrite, &entry));
-    EPCTX__TRY(epctx__commit_folder(c, epctx_path_folder(epctx_str_of(entry->real))));
-    entry->model = model;
-    entry->is_model = true;
-    entry->opts = *o;
-    c->lock = o->lock != NULL ? o->lock : c->lock;
-    /* Its own name, wherever that leads now, or the same file by another one. */
-    if (model->id.inode != 0 &&
-        (strcmp(model->path, path) == 0 ||
-         (c->io->canonical_fn(c->io->user, model->path, real, sizeof real, NULL) == EPCTX_OK &&
-          strcmp(real, entry->real) == 0))) {
-        entry->seen = &model->id;
-    }
-    epctx__commit_add(c, entry);
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_commit_put_model(epctx_commit *commit, epctx_model *model,
-                                              const char *path, const epctx_write_opts *opts,
-                                              epctx_error *error)
-{
-    epctx_write_opts defaults;
-    epctx_status status;
-    epctx_error_clear(error);
-    commit->error = error;
-    memset(&defaults, 0, sizeof defaults);
-    opts = opts != NULL ? opts : &defaults;
-    if (opts->backup != NULL && opts->backup_capacity > 0) {
-        opts->backup[0] = '\0';
-    }
-    status = epctx__commit_model(commit, model, path, opts);
-    epctx_blame(error, status == EPCTX_OK ? NULL : path, NULL, NULL);
-    return status;
-}
-
-#endif /* EPCTX_NO_EDIT */
-
 static bool epctx__parts_equal(const epctx_output_file *file, const epctx_mapping *mapping)
 {
     uint64_t at = 0;
@@ -10583,10 +9013,8 @@ static bool epctx__parts_equal(const epctx_output_file *file, const epctx_mappin
     }
     for (i = 0; i < file->part_count; i++) {
         const epctx_span *part = &file->parts[i];
-        if (part->size > mapping->size - at) {
-            return false;
-        }
-        if (part->data != NULL && memcmp(mapping->data + at, part->data, part->size) != 0) {
+        if (part->size > mapping->size - at ||
+            (part->data != NULL && memcmp(mapping->data + at, part->data, part->size) != 0)) {
             return false;
         }
         for (k = 0; part->data == NULL && k < part->size; k++) {
@@ -10600,9 +9028,9 @@ static bool epctx__parts_equal(const epctx_output_file *file, const epctx_mappin
 }
 
 /* Is the file there already? Then it must be there still when all comes into place. */
-static epctx_status epctx__commit_kept(epctx_commit *c, epctx__commit_file *entry,
-                                       epctx_output_file *file)
+static epctx_status epctx__commit_kept(epctx_commit *c, epctx__commit_file *entry)
 {
+    epctx_output_file *file = entry->file;
     epctx_mapping old;
     memset(&old, 0, sizeof old);
     EPCTX__TRY(c->io->stat_fn(c->io->user, entry->real, &entry->there, c->error));
@@ -10623,175 +9051,56 @@ static epctx_status epctx__commit_kept(epctx_commit *c, epctx__commit_file *entr
                             "allow overwriting");
 }
 
-static epctx_status epctx__commit_judge(epctx_commit *c, epctx_output_file *file,
-                                       epctx_overwrite overwrite)
+/* `name` is below the commit's folder; NULL: the caller chose the path. */
+static epctx_status epctx__commit_judge(epctx_commit *c, epctx__commit_file *entry,
+                                        const char *name)
 {
-    epctx__commit_file *entry;
-    const char *name = file->name != NULL && file->name[0] != '\0' ? file->name : NULL;
-    file->kept = false;
-    if (name != NULL && c->folder == NULL) {
-        return epctx_fail(c->error, EPCTX_ERR_ARG, "the commit has no folder for this name");
+    bool keep = c->keep && entry->file != NULL;
+    epctx_overwrite overwrite = keep ? EPCTX_OVERWRITE_REPLACE : entry->opts.overwrite;
+    char real[EPCTX_PATH_MAX];
+    char lock[EPCTX_PATH_MAX];
+    if (entry->opts.derived) {
+        EPCTX__TRY(epctx__path_place(c->io, entry->path, real, c->error));
+        EPCTX__TRY(epctx__commit_folder(c, epctx_path_folder(epctx_str_of(real))));
+        name = epctx_path_file(epctx_str_of(entry->path)).data;
     }
-    EPCTX__TRY(epctx__commit_entry(c, file->path, name,
-                                   c->keep ? EPCTX_OVERWRITE_REPLACE : overwrite, &entry));
-    entry->file = file;
-    entry->is_model = file->is_model;
-    entry->opts.overwrite = overwrite;
-    if (c->keep) {
-        EPCTX__TRY(epctx__commit_kept(c, entry, file));
-    }
-    epctx__commit_add(c, entry);
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_commit_put_file(epctx_commit *commit, epctx_output_file *file,
-                                             epctx_overwrite overwrite, epctx_error *error)
-{
-    epctx_status status;
-    epctx_error_clear(error);
-    commit->error = error;
-    status = epctx__commit_judge(commit, file, overwrite);
-    epctx_blame(error, status == EPCTX_OK ? NULL : file->path, NULL, NULL);
-    return status;
-}
-
-/* What is at the new name: nothing, or the same bytes from an attempt that was interrupted. */
-static epctx_status epctx__commit_moved(epctx_commit *c, const epctx__commit_file *from,
-                                        epctx__commit_file *to)
-{
-    epctx_mapping old, now;
-    bool same = false;
-    epctx_status status;
-    EPCTX__TRY(c->io->stat_fn(c->io->user, to->real, &to->there, c->error));
-    if (to->there.kind == EPCTX_FILE_NONE) {
-        to->of = from;
-        return EPCTX_OK;
-    }
-    EPCTX__TRY(c->io->map_fn(c->io->user, from->root, from->name, false, &old, c->error));
-    status = c->io->map_fn(c->io->user, to->root, to->name, false, &now, c->error);
-    if (status == EPCTX_OK) {
-        same = old.size == now.size &&
-               (old.size == 0 || memcmp(old.data, now.data, old.size) == 0);
-        c->io->unmap_fn(c->io->user, &now);
-    }
-    c->io->unmap_fn(c->io->user, &old);
-    return same || status != EPCTX_OK
-               ? status
-               : epctx_fail(c->error, EPCTX_ERR_EXISTS,
-                             "exists already: choose another name, or remove it");
-}
-
-EPCTX_API epctx_status epctx_commit_rename(epctx_commit *commit, const char *from, const char *to,
-                                           epctx_error *error)
-{
-    epctx__commit_file *old;
-    epctx__commit_file *made;
-    epctx_status status;
-    epctx_error_clear(error);
-    commit->error = error;
-    if (commit->folder == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "the commit has no folder for these names");
-    }
-    status = epctx__commit_entry(commit, from, from, EPCTX_OVERWRITE_REPLACE, &old);
-    epctx_blame(error, status == EPCTX_OK ? NULL : from, NULL, NULL);
-    EPCTX__TRY(status);
-    status = epctx__commit_entry(commit, to, to, EPCTX_OVERWRITE_REPLACE, &made);
-    if (status == EPCTX_OK) {
-        status = epctx__commit_moved(commit, old, made);
-    }
-    epctx_blame(error, status == EPCTX_OK ? NULL : to, NULL, NULL);
-    EPCTX__TRY(status);
-    old->path = old->real; /* for messages */
-    made->path = made->real;
-    made->opts.overwrite = EPCTX_OVERWRITE_FAIL;
-    old->goes = true;
-    epctx__commit_add(commit, made);
-    epctx__commit_add(commit, old);
-    return EPCTX_OK;
-}
-
-/* -- filling -- */
-
-/* Opens a temporary file for it. */
-static epctx_status epctx__commit_open(epctx_commit *c, const epctx__commit_file *entry,
-                                       epctx__output **made)
-{
-    epctx__output *out = (epctx__output *)epctx_arena_alloc(c->arena, sizeof *out);
-    if (out == NULL) {
-        return epctx__commit_nomem(c);
-    }
-    *made = out;
-    out->io = c->io;
-    out->error = c->error;
-    EPCTX__TRY(c->io->create_fn(c->io->user, entry->root, entry->name, &out->file, c->error));
-    out->open = true;
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__commit_write(epctx_commit *c, epctx__commit_file *entry)
-{
-    size_t i;
-    EPCTX__TRY(epctx__commit_open(c, entry, &entry->out));
 #ifndef EPCTX_NO_EDIT
-    if (entry->model != NULL) {
-        return epctx__output_model(entry->out, entry->model);
+    if (entry->model != NULL && !entry->opts.allow_huge) {
+        EPCTX__TRY(epctx__check_huge(entry->model,
+                                     "keep the context in its own file (embed_mode 0) and large "
+                                     "initializers in an external file, or allow it",
+                                     c->error));
     }
 #endif
-    for (i = 0; i < entry->file->part_count; i++) {
-        EPCTX__TRY(epctx__output_part(entry->out, &entry->file->parts[i]));
+    if (name == NULL || name[0] == '\0') {
+        EPCTX__TRY(epctx_output_check(c->io, entry->path, overwrite, c->error));
+        EPCTX__TRY(epctx__path_real(c->io, entry->path, real, c->error));
+    } else if (c->folder != NULL) {
+        EPCTX__TRY(epctx__path_check_new(c->io, epctx_str_of(c->folder), epctx_str_of(name),
+                                         overwrite, real, c->error));
+        entry->root = c->folder;
+        entry->inside = strlen(c->folder);
+    } else {
+        return epctx_fail(c->error, EPCTX_ERR_ARG, "the commit has no folder for this name");
     }
-    return epctx__output_sync(entry->out);
+    EPCTX__TRY(epctx__path_end(real, ".lock", lock, c->error));
+    EPCTX__TRY(epctx__copy(c->arena, epctx_str_of(real), &entry->real, c->error));
+    EPCTX__TRY(epctx__copy(c->arena, epctx_str_of(lock), &entry->lock, c->error));
+    entry->name = entry->root != NULL ? entry->real + entry->inside : entry->path;
+#ifndef EPCTX_NO_EDIT
+    if (entry->model != NULL) {
+        epctx_model *model = entry->model;
+        /* Its own name, wherever that leads now, or the same file by another one. */
+        bool own = strcmp(model->path, entry->path) == 0 ||
+                   (c->io->canonical_fn(c->io->user, model->path, lock, sizeof lock, NULL) ==
+                        EPCTX_OK &&
+                    strcmp(lock, real) == 0);
+        entry->seen = own && model->id.inode != 0 ? &model->id : NULL;
+        return epctx__commit_folder(c, epctx_path_folder(epctx_str_of(real)));
+    }
+#endif
+    return keep ? epctx__commit_kept(c, entry) : EPCTX_OK;
 }
-
-/* What could not be written leaves the commit. */
-static void epctx__commit_drop(epctx_commit *c)
-{
-    epctx__commit_file **link = &c->files;
-    c->last = NULL;
-    while (*link != NULL) {
-        if ((*link)->filled) {
-            c->last = *link;
-            link = &c->last->next;
-        } else {
-            epctx__output_close((*link)->out);
-            *link = (*link)->next;
-        }
-    }
-}
-
-static epctx_status epctx__commit_fill(epctx_commit *c, bool models)
-{
-    epctx__commit_file *entry;
-    for (entry = c->files; entry != NULL; entry = entry->next) {
-        bool written = entry->model != NULL || (entry->file != NULL && !entry->file->kept);
-        if (entry->is_model != models || entry->filled) {
-            continue;
-        }
-        if (written) {
-            epctx_status status = epctx__commit_write(c, entry);
-            epctx_blame(c->error, status == EPCTX_OK ? NULL : entry->path, NULL, NULL);
-            EPCTX__TRY(status);
-        }
-        entry->filled = true;
-    }
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_commit_fill(epctx_commit *commit, epctx_error *error)
-{
-    epctx_status status;
-    commit->error = error;
-    status = epctx__commit_fill(commit, false);
-    if (status == EPCTX_OK) {
-        status = epctx__commit_fill(commit, true);
-    }
-    if (status != EPCTX_OK) {
-        epctx__commit_drop(commit);
-    }
-    return status;
-}
-
-/* -- locks -- */
 
 /* One order for everybody, so that nobody waits for somebody who waits for him: what is called a
  * model first, so that who holds the lock of a model already can wait for its files; then by name. */
@@ -10802,65 +9111,125 @@ static int epctx__lock_order(const char *a, const char *b)
     return first != second ? (first ? -1 : 1) : strcmp(a, b);
 }
 
-/* The whole path of an entry's lock. */
-static const char *epctx__lock_path(const epctx__commit_file *entry)
+static epctx_status epctx__commit_entry(epctx_commit *c, const char *path, epctx_error *error,
+                                        epctx__commit_file **out)
 {
-    return entry->lock - (entry->root != NULL ? strlen(entry->root) : 0);
+    epctx_error_clear(error);
+    c->error = error;
+    EPCTX__NEW(*out, epctx__commit_file, 1, c->arena, error);
+    return epctx__copy(c->arena, epctx_str_of(path), &(*out)->path, error);
 }
 
-EPCTX__APART static epctx_status epctx__commit_lock(epctx_commit *c)
+/* Judges an entry and lets it take part. */
+static epctx_status epctx__commit_put(epctx_commit *c, epctx__commit_file *entry, const char *name)
 {
-    const char *held = c->lock != NULL && c->lock->held ? c->lock->path : NULL;
-    const epctx__commit_file *last = NULL;
-    const epctx__commit_file *entry;
-    size_t count = 0;
-    if (c->io->lock_fn == NULL) {
-        return EPCTX_OK;
+    epctx__commit_file **link = &c->files;
+    epctx_status status = epctx__commit_judge(c, entry, name);
+    epctx_blame(c->error, entry->path, NULL, NULL);
+    EPCTX__TRY(status);
+    c->lock = entry->opts.lock != NULL ? entry->opts.lock : c->lock;
+    while (*link != NULL && epctx__lock_order((*link)->lock, entry->lock) <= 0) {
+        link = &(*link)->next;
     }
-    for (entry = c->files; entry != NULL; entry = entry->next) {
-        count++;
+    entry->next = *link;
+    *link = entry;
+    return EPCTX_OK;
+}
+
+#ifndef EPCTX_NO_EDIT
+
+EPCTX_API epctx_status epctx_commit_put_model(epctx_commit *commit, epctx_model *model,
+                                              const char *path, const epctx_write_opts *opts,
+                                              epctx_error *error)
+{
+    epctx__commit_file *entry;
+    if (opts != NULL && opts->backup != NULL && opts->backup_capacity > 0) {
+        opts->backup[0] = '\0';
     }
-    c->locks = (epctx_io_file *)epctx_arena_array(c->arena, count, sizeof *c->locks);
-    if (c->locks == NULL) {
-        return epctx__commit_nomem(c);
+    EPCTX__TRY(epctx__commit_entry(commit, path, error, &entry));
+    entry->model = model;
+    entry->is_model = true;
+    if (opts != NULL) {
+        entry->opts = *opts;
     }
-    for (;;) {
-        const epctx__commit_file *next = NULL;
-        for (entry = c->files; entry != NULL; entry = entry->next) {
-            const char *path = epctx__lock_path(entry);
-            if ((last == NULL || epctx__lock_order(path, epctx__lock_path(last)) > 0) &&
-                (next == NULL || epctx__lock_order(path, epctx__lock_path(next)) < 0)) {
-                next = entry;
+    return epctx__commit_put(commit, entry, NULL);
+}
+
+#endif /* EPCTX_NO_EDIT */
+
+static epctx_status epctx__commit_put_file(epctx_commit *c, epctx_output_file *file,
+                                           const epctx_write_opts *opts, epctx_error *error)
+{
+    epctx__commit_file *entry;
+    EPCTX__TRY(epctx__commit_entry(c, file->path, error, &entry));
+    file->kept = false;
+    entry->file = file;
+    entry->is_model = file->is_model;
+    if (opts != NULL) {
+        entry->opts = *opts;
+    }
+    return epctx__commit_put(c, entry, file->name);
+}
+
+EPCTX_API epctx_status epctx_commit_put_file(epctx_commit *commit, epctx_output_file *file,
+                                             epctx_overwrite overwrite, epctx_error *error)
+{
+    epctx_write_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.overwrite = overwrite;
+    return epctx__commit_put_file(commit, file, &opts, error);
+}
+
+EPCTX_API epctx_status epctx_commit_remove(epctx_commit *commit, const char *name,
+                                           epctx_error *error)
+{
+    epctx__commit_file *entry;
+    EPCTX__TRY(epctx__commit_entry(commit, name, error, &entry));
+    entry->goes = true;
+    EPCTX__TRY(epctx__commit_put(commit, entry, name));
+    entry->path = entry->real; /* for messages */
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_commit_fill(epctx_commit *commit, epctx_error *error)
+{
+    epctx__commit_file **link = &commit->files;
+    epctx__commit_file *entry;
+    epctx_status status = EPCTX_OK;
+    commit->error = error;
+    while ((entry = *link) != NULL) {
+        if (status == EPCTX_OK && !entry->filled) {
+            if (entry->model != NULL || (entry->file != NULL && !entry->file->kept)) {
+                status = epctx__output_make(commit, entry, entry->model, &entry->out);
+                epctx_blame(error, entry->path, NULL, NULL);
             }
+            entry->filled = status == EPCTX_OK;
         }
-        if (next == NULL) {
-            return EPCTX_OK;
+        if (entry->filled) {
+            link = &entry->next;
+        } else {
+            epctx__output_close(entry->out);
+            *link = entry->next;
         }
-        if (held == NULL || strcmp(held, epctx__lock_path(next)) != 0) {
-            epctx_io_file *lock = &c->locks[c->lock_count];
-            memset(lock, 0, sizeof *lock);
-            lock->try_only =
-                held != NULL && epctx__lock_order(epctx__lock_path(next), held) < 0;
-            EPCTX__TRY(c->io->lock_fn(c->io->user, next->root, next->lock, lock, c->error));
-            c->lock_count++;
-        }
-        last = next;
     }
+    return status;
 }
 
-/* `derived`: nobody chose the path. */
-static epctx_status epctx__file_lock_as(epctx_file_lock *lock, const epctx_io *io,
-                                        const char *path, bool derived, epctx_error *error)
+/* -- locks -- */
+
+static epctx_status epctx__commit_lock(epctx_commit *c)
 {
-    char real[EPCTX_PATH_MAX];
-    memset(lock, 0, sizeof *lock);
-    lock->io = io;
-    EPCTX__TRY(derived ? epctx__path_place(io, path, real, sizeof real, error)
-                       : epctx_path_real(io, path, real, sizeof real, error));
-    EPCTX__TRY(epctx__path_end(real, ".lock", lock->path, error));
-    if (io->lock_fn != NULL) {
-        EPCTX__TRY(io->lock_fn(io->user, NULL, lock->path, &lock->file, error));
-        lock->held = true;
+    const char *held = c->lock != NULL && c->lock->held ? c->lock->path : "";
+    const char *last = "";
+    epctx__commit_file *entry;
+    for (entry = c->files; entry != NULL && c->io->lock_fn != NULL; entry = entry->next) {
+        if (strcmp(entry->lock, last) != 0 && strcmp(entry->lock, held) != 0) {
+            entry->locked.try_only = held[0] != '\0' && epctx__lock_order(entry->lock, held) < 0;
+            EPCTX__TRY(c->io->lock_fn(c->io->user, entry->root, entry->lock + entry->inside,
+                                      &entry->locked, c->error));
+            entry->held = true;
+        }
+        last = entry->lock;
     }
     return EPCTX_OK;
 }
@@ -10868,11 +9237,18 @@ static epctx_status epctx__file_lock_as(epctx_file_lock *lock, const epctx_io *i
 EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_io *io,
                                             const char *path, epctx_error *error)
 {
+    char real[EPCTX_PATH_MAX];
     epctx_error_clear(error);
     memset(lock, 0, sizeof *lock);
-    io = io != NULL ? io : epctx_io_files();
-    return io != NULL ? epctx__file_lock_as(lock, io, path, false, error)
-                      : epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
+    EPCTX__TRY(epctx__io_of(io, &lock->io, error));
+    io = lock->io;
+    EPCTX__TRY(epctx__path_real(io, path, real, error));
+    EPCTX__TRY(epctx__path_end(real, ".lock", lock->path, error));
+    if (io->lock_fn != NULL) {
+        EPCTX__TRY(io->lock_fn(io->user, NULL, lock->path, &lock->file, error));
+        lock->held = true;
+    }
+    return EPCTX_OK;
 }
 
 EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock)
@@ -10895,10 +9271,9 @@ static epctx_status epctx__commit_review(epctx_commit *c)
             continue;
         }
         EPCTX__TRY(c->io->stat_fn(c->io->user, entry->real, &now, c->error));
-        if (now.kind == EPCTX_FILE_NONE && entry->is_model) {
-            continue; /* nothing is lost */
-        }
-        if (!epctx_file_same(&now, entry->seen)) {
+        /* Where a model is gone nothing is lost. */
+        if (!(now.kind == EPCTX_FILE_NONE && entry->is_model) &&
+            !epctx_file_same(&now, entry->seen)) {
             return epctx__file_failed(c->error, EPCTX_ERR_CHANGED,
                                       "changed since it was read: somebody else wrote it; nothing "
                                       "is replaced, start again from the new file",
@@ -10908,112 +9283,32 @@ static epctx_status epctx__commit_review(epctx_commit *c)
     return EPCTX_OK;
 }
 
-#ifndef EPCTX_NO_EDIT
-static epctx_status epctx__commit_detour(epctx_commit *c);
-#endif
-
-/* From here on there is something to put back. */
-static void epctx__commit_step(epctx_commit *c, epctx__output *out)
+/* Puts a file into its place, or clears that; from here on there is something to put back. */
+static epctx_status epctx__commit_place(epctx_commit *c, const epctx__commit_file *entry,
+                                        epctx__output *out, bool clear)
 {
+    const epctx_io *io = c->io;
+    /* What this commit put or cleared there itself is replaced without further ado. */
+    bool ours = entry->meets && out == entry->out && !clear;
+    epctx_status status;
     if (!out->placed) {
         out->placed = true;
         out->before = c->placed;
         c->placed = out;
     }
-}
-
-static epctx_status epctx__commit_place(epctx_commit *c, const epctx__commit_file *entry,
-                                        epctx__output *out)
-{
-    /* What this commit put there itself is replaced without further ado. */
-    bool ours = entry->via != NULL && out == entry->out;
-    epctx_overwrite overwrite = ours || entry->clear ? EPCTX_OVERWRITE_REPLACE
-                                                     : entry->opts.overwrite;
-    epctx_status status;
-    epctx__commit_step(c, out);
     out->file.alone = c->files->next == NULL;
-    status = c->io->commit_fn(c->io->user, &out->file, overwrite, c->error);
-    epctx_blame(c->error, status == EPCTX_OK ? NULL : entry->path, NULL, NULL);
+    status = (clear ? io->clear_fn : io->commit_fn)(
+        io->user, &out->file, ours ? EPCTX_OVERWRITE_REPLACE : entry->opts.overwrite, c->error);
+    epctx_blame(c->error, entry->path, NULL, NULL);
     return status;
-}
-
-/* The new name of a file that is renamed. */
-EPCTX__APART static epctx_status epctx__commit_link(epctx_commit *c, epctx__commit_file *entry)
-{
-    const epctx_io *io = c->io;
-    epctx_output_file file;
-    epctx_mapping old;
-    epctx_span part;
-    epctx_status status = EPCTX_ERR_UNSUPPORTED;
-    epctx_error why;
-    epctx_error_clear(&why);
-    if (io->link_fn != NULL) {
-        status = io->link_fn(io->user, entry->root, entry->of->name, entry->name, &why);
-    }
-    if (status == EPCTX_OK || status == EPCTX_ERR_EXISTS || status == EPCTX_ERR_PATH) {
-        entry->linked = c->linked = status == EPCTX_OK;
-        if (status != EPCTX_OK && c->error != NULL) {
-            *c->error = why;
-        }
-        return status;
-    }
-    EPCTX__TRY(io->map_fn(io->user, entry->root, entry->of->name, false, &old, c->error));
-    memset(&file, 0, sizeof file);
-    part.data = old.data;
-    part.size = old.size;
-    file.parts = &part;
-    file.part_count = 1;
-    entry->file = &file;
-    status = epctx__commit_write(c, entry);
-    entry->file = NULL;
-    io->unmap_fn(io->user, &old);
-    EPCTX__TRY(status);
-    entry->out->needed = true;
-    return epctx__commit_place(c, entry, entry->out);
-}
-
-/* Ways around and new names, before anything else. */
-static epctx_status epctx__commit_first(epctx_commit *c)
-{
-    epctx__commit_file *entry;
-    for (entry = c->files; entry != NULL; entry = entry->next) {
-        epctx_status status = EPCTX_OK;
-        if (entry->via != NULL) {
-            status = epctx__commit_place(c, entry, entry->via);
-        } else if (entry->clear) {
-            epctx__commit_step(c, entry->out);
-            status = c->io->clear_fn(c->io->user, &entry->out->file, entry->opts.overwrite,
-                                     c->error);
-        } else if (entry->of != NULL) {
-            status = epctx__commit_link(c, entry);
-        }
-        epctx_blame(c->error, status == EPCTX_OK ? NULL : entry->path, NULL, NULL);
-        EPCTX__TRY(status);
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__commit_kind(epctx_commit *c, bool models, uint64_t *done)
-{
-    epctx__commit_file *entry;
-    uint64_t total = 0;
-    for (entry = c->files; entry != NULL; entry = entry->next) {
-        total += entry->out != NULL && entry->of == NULL;
-    }
-    for (entry = c->files; entry != NULL; entry = entry->next) {
-        if (entry->is_model == models && entry->out != NULL && entry->of == NULL) {
-            EPCTX__TRY(epctx__commit_place(c, entry, entry->out));
-            epctx__progress(c->hooks, "write", ++*done, total);
-        }
-    }
-    return EPCTX_OK;
 }
 
 static epctx_status epctx__commit_all(epctx_commit *c)
 {
-    const epctx_io *io = c->io;
     epctx__commit_file *entry;
     uint64_t done = 0;
+    uint64_t total = 0;
+    int models;
     EPCTX__TRY(epctx_commit_fill(c, c->error));
     EPCTX__TRY(epctx_cancelled(c->hooks, c->error));
     EPCTX__TRY(epctx__commit_lock(c));
@@ -11021,35 +9316,26 @@ static epctx_status epctx__commit_all(epctx_commit *c)
 #ifndef EPCTX_NO_EDIT
     EPCTX__TRY(epctx__commit_detour(c));
 #endif
-    EPCTX__TRY(epctx__commit_first(c));
-    EPCTX__TRY(epctx__commit_kind(c, false, &done));
-    EPCTX__TRY(epctx__commit_kind(c, true, &done));
+    for (entry = c->files; entry != NULL; entry = entry->next) {
+        total += entry->out != NULL;
+    }
+    for (models = 0; models < 2; models++) {
+        for (entry = c->files; entry != NULL; entry = entry->next) {
+            if (entry->is_model == (models == 1) && entry->out != NULL) {
+                EPCTX__TRY(epctx__commit_place(c, entry, entry->out, false));
+                epctx__progress(c->hooks, "write", ++done, total);
+            }
+        }
+    }
     for (entry = c->files; entry != NULL; entry = entry->next) {
         if (entry->goes) {
-            epctx_status status = io->remove_fn(io->user, entry->root, entry->name, c->error);
-            epctx_blame(c->error, status == EPCTX_OK ? NULL : entry->path, NULL, NULL);
+            epctx_status status =
+                c->io->remove_fn(c->io->user, entry->root, entry->name, c->error);
+            epctx_blame(c->error, entry->path, NULL, NULL);
             EPCTX__TRY(status);
         }
     }
     return EPCTX_OK;
-}
-
-/* Puts everything back, the last one first: each state on the way is whole. */
-static void epctx__commit_back(epctx_commit *c)
-{
-    const epctx_io *io = c->io;
-    epctx__commit_file *entry;
-    epctx__output *out;
-    for (out = c->placed; out != NULL; out = out->before) {
-        if (!out->needed || !c->stuck) {
-            c->stuck = !io->back_fn(io->user, &out->file) || c->stuck;
-        }
-    }
-    for (entry = c->files; entry != NULL; entry = entry->next) {
-        if (entry->linked && !c->stuck) { /* otherwise a model needs the new name */
-            (void)io->remove_fn(io->user, entry->root, entry->name, NULL);
-        }
-    }
 }
 
 /* What the callers want to know about a commit that went well. */
@@ -11076,16 +9362,27 @@ static epctx_status epctx__commit_report(epctx_commit *c)
 
 EPCTX_API epctx_status epctx_commit_run(epctx_commit *commit, epctx_error *error)
 {
+    epctx__output *out;
+    epctx__commit_file *entry;
     epctx_status status;
     epctx_error_clear(error);
     commit->error = error;
     status = epctx__commit_all(commit);
-    if (status != EPCTX_OK) {
-        epctx__commit_back(commit);
-        epctx_commit_close(commit);
-        return status;
+    if (status == EPCTX_OK) {
+        return epctx__commit_report(commit);
     }
-    return epctx__commit_report(commit);
+    /* The last one first: each state on the way is whole. What cannot go back ends the way; then
+     * files keep the second names that a model may use. */
+    for (out = commit->placed; out != NULL && !commit->stuck; out = out->before) {
+        commit->stuck = !commit->io->back_fn(commit->io->user, &out->file);
+    }
+    for (entry = commit->files; entry != NULL && commit->stuck; entry = entry->next) {
+        if (entry->out != NULL) {
+            entry->out->file.second[0] = '\0';
+        }
+    }
+    epctx_commit_close(commit);
+    return status;
 }
 
 EPCTX_API void epctx_commit_close(epctx_commit *commit)
@@ -11095,44 +9392,36 @@ EPCTX_API void epctx_commit_close(epctx_commit *commit)
         epctx__output_close(entry->out);
         epctx__output_close(entry->via);
     }
-    while (commit->lock_count > 0) {
-        commit->io->close_fn(commit->io->user, &commit->locks[--commit->lock_count]);
+    for (entry = commit->files; entry != NULL; entry = entry->next) {
+        if (entry->held) {
+            commit->io->close_fn(commit->io->user, &entry->locked);
+        }
     }
-    commit->files = commit->last = NULL;
+    commit->files = NULL;
 }
 
 EPCTX_API epctx_status epctx_write_bytes(const epctx_io *io, const char *path, const void *data,
                                          size_t size, const epctx_write_opts *opts,
                                          epctx_error *error)
 {
-    epctx_write_opts o;
     epctx_output_file file;
     epctx_arena arena;
     epctx_commit commit;
     epctx_span part;
     epctx_status status;
-    memset(&o, 0, sizeof o);
     memset(&file, 0, sizeof file);
-    o = opts != NULL ? *opts : o;
     part.data = (const uint8_t *)data;
     part.size = size;
     file.path = path;
-    file.name = o.derived ? epctx_path_file(epctx_str_of(path)).data : NULL;
     file.parts = &part;
     file.part_count = 1;
     file.size = size;
-    epctx_arena_init(&arena, o.allocator);
+    epctx_arena_init(&arena, opts != NULL ? opts->allocator : NULL);
     status = epctx_commit_begin(&commit, io, &arena, error);
-    commit.lock = o.lock;
-    commit.error = error;
-    if (status == EPCTX_OK && o.derived) {
-        status = epctx__commit_beside(&commit, path);
+    if (status == EPCTX_OK) {
+        status = epctx__commit_put_file(&commit, &file, opts, error);
     }
     if (status == EPCTX_OK) {
-        status = epctx_commit_put_file(&commit, &file, o.overwrite, error);
-    }
-    if (status == EPCTX_OK) {
-        commit.last->opts = o;
         status = epctx_commit_run(&commit, error);
     }
     epctx_commit_close(&commit);
@@ -11762,18 +10051,18 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
  * >>stamp
  * ============================================================================================== */
 
-#define EPCTX__OTHER_BINARY                                                                        \
-    "it is damaged, or was compiled again without this model (all that share it go together)"
-
-/* `name` empty: it is in the model. */
-static epctx_status epctx__other_size(epctx_str name, uint64_t found, uint64_t expected,
-                                      epctx_error *error)
+/* `name` empty: it is in the model. `hash`: the numbers are hashes, not sizes. */
+static epctx_status epctx__other_binary(epctx_str name, bool hash, uint64_t found,
+                                        uint64_t expected, epctx_error *error)
 {
-    return epctx_fail(error, EPCTX_ERR_VERSION,
-                      "%s%S%s has %u bytes, the model was compiled with one of %u: "
-                      EPCTX__OTHER_BINARY,
+    static const char *const formats[] = {
+        "%s%S%s has %u bytes, the model was compiled with one of %u: %s",
+        "%s%S%s has hash %x, the model was compiled with one of hash %x: %s"};
+    return epctx_fail(error, EPCTX_ERR_VERSION, formats[hash],
                       name.size > 0 ? "context binary '" : "the embedded context", &name,
-                      name.size > 0 ? "'" : "", found, expected);
+                      name.size > 0 ? "'" : "", found, expected,
+                      "it is damaged, or was compiled again without this model (all that share it "
+                      "go together)");
 }
 
 #ifndef EPCTX_NO_WIRE
@@ -11785,26 +10074,28 @@ typedef struct epctx__stamp_line {
     epctx_str word;
     uint64_t size, hash;
     epctx_str name; /* as stored: escaped */
+    bool alone;     /* the line of a binary that holds one graph */
 } epctx__stamp_line;
 
 static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line)
 {
-    epctx_str text;
-    epctx_str number;
+    epctx_str text, number;
+    bool file;
     if (rest->size == 0) {
         return false;
     }
     memset(line, 0, sizeof *line);
     text = epctx_str_cut(rest, '\n');
     line->word = epctx_str_cut(&text, ' ');
-    if (epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data") ||
-        epctx_str_is(line->word, "binary")) {
+    file = epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data") ||
+           epctx_str_is(line->word, "binary");
+    if (file) {
         number = epctx_str_cut(&text, ' ');
         epctx_str_take_number(&number, &line->size);
+    }
+    if (file || epctx_str_is(line->word, "options")) {
         number = epctx_str_cut(&text, ' ');
         epctx_str_take_hash(&number, &line->hash);
-    } else if (epctx_str_is(line->word, "options")) {
-        epctx_str_take_hash(&text, &line->hash);
     }
     line->name = text;
     return true;
@@ -11857,6 +10148,7 @@ static bool epctx__stamp_binary(const epctx_model *model, epctx_str source,
             found = epctx__only_context(model, source, node);
             line->name = found && node->embed_mode == 0 ? node->ep_cache_context
                                                         : epctx_str_of(NULL);
+            line->alone = epctx_str_is(epctx_str_cut(&rest, '\n'), "graphs 1");
             return found;
         }
     }
@@ -11869,66 +10161,56 @@ static epctx_status epctx__stamp_verify(const epctx__stamp_line *line, const voi
 {
     uint64_t hash;
     if (size != line->size) {
-        return epctx__other_size(line->name, size, line->size, error);
+        return epctx__other_binary(line->name, false, size, line->size, error);
     }
     hash = fast ? line->hash : epctx_hash(data, (size_t)size, 0);
-    return hash == line->hash
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_VERSION,
-                            "%s%S%s has hash %x, the model was compiled with one of hash %x: "
-                            EPCTX__OTHER_BINARY,
-                            line->name.size > 0 ? "context binary '" : "the embedded context",
-                            &line->name, line->name.size > 0 ? "'" : "", hash, line->hash);
+    return hash == line->hash ? EPCTX_OK
+                              : epctx__other_binary(line->name, true, hash, line->hash, error);
 }
 
-/* The same for a file. */
-static epctx_status epctx__stamp_verify_file(const epctx_model *model,
-                                             const epctx__stamp_line *line, epctx_str folder,
-                                             bool fast, epctx_error *error)
+/* The same for the binary that `node` has; its folder is that of `context_file_path` or, NULL, of
+ * the model. */
+static epctx_status epctx__stamp_verify_node(const epctx_model *model,
+                                             const epctx__stamp_line *line,
+                                             const epctx_epnode *node,
+                                             const char *context_file_path, bool fast,
+                                             epctx_error *error)
 {
     const epctx_io *io = epctx_model_io(model);
+    epctx_str context = node->ep_cache_context;
+    epctx_str folder = epctx_path_folder(
+        epctx_str_of(context_file_path != NULL ? context_file_path : model->path));
     char path[EPCTX_PATH_MAX];
     epctx_file_info info;
     epctx_mapping mapping;
     epctx_status status;
-    EPCTX__TRY(epctx_path_find(io, folder, line->name, model->path_flags, path, sizeof path,
-                               error));
+    if (node->embed_mode == 1) {
+        return epctx__stamp_verify(line, context.data, context.size, fast, error);
+    }
+    EPCTX__TRY(epctx_path_find(io, folder, context, model->path_flags, path, sizeof path, error));
     EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
     if (fast || info.size != line->size) {
-        return epctx__stamp_verify(line, NULL, (size_t)info.size, true, error);
+        return epctx__stamp_verify(line, NULL, info.size, true, error);
     }
-    EPCTX__TRY(epctx_path_map(io, folder, line->name, model->path_flags, &mapping, NULL, 0, error));
+    EPCTX__TRY(epctx_path_map(io, folder, context, model->path_flags, &mapping, NULL, error));
     status = epctx__stamp_verify(line, mapping.data, mapping.size, false, error);
     io->unmap_fn(io->user, &mapping);
     return status;
 }
 
-/* The same for the binary that `node` has. */
-static epctx_status epctx__stamp_verify_node(const epctx_model *model,
-                                             const epctx__stamp_line *line,
-                                             const epctx_epnode *node, epctx_str folder, bool fast,
-                                             epctx_error *error)
-{
-    return node->embed_mode == 1
-               ? epctx__stamp_verify(line, node->ep_cache_context.data,
-                                     node->ep_cache_context.size, fast, error)
-               : epctx__stamp_verify_file(model, line, folder, fast, error);
-}
-
-/* Compares the binary of one EP with its stamp, if there is one. The folder is that of
- * `context_file_path` or, NULL, of the model. A file that is not there is not judged: loading will. */
+/* Compares the binary of one EP with its stamp, if there is one. A file that is not there is not
+ * judged: loading will. */
 static epctx_status epctx__check_made(const epctx_model *model, epctx_str source,
                                       const char *context_file_path, bool fast,
                                       epctx_error *error)
 {
     epctx__stamp_line line;
     epctx_epnode node;
-    epctx_str path = epctx_str_of(context_file_path != NULL ? context_file_path : model->path);
     epctx_status status;
     if (!epctx__stamp_binary(model, source, &line, &node)) {
         return EPCTX_OK;
     }
-    status = epctx__stamp_verify_node(model, &line, &node, epctx_path_folder(path), fast, error);
+    status = epctx__stamp_verify_node(model, &line, &node, context_file_path, fast, error);
     if (status == EPCTX_ERR_NOT_FOUND) {
         epctx_error_clear(error);
         return EPCTX_OK;
@@ -11943,20 +10225,32 @@ static epctx_status epctx__check_made(const epctx_model *model, epctx_str source
 EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
                                                 const char *context_file_path, epctx_error *error)
 {
-    epctx_cursor it = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
-    epctx_status status = EPCTX_OK;
     int stamps = 0;
     epctx_error_clear(error);
-    while (status == EPCTX_OK && stamps < EPCTX__STAMPS_MAX && epctx_next_pair(&it, &pair)) {
+    while (stamps < EPCTX__STAMPS_MAX && epctx_next_pair(&it, &pair)) {
         if (epctx_str_starts(pair.key, EPCTX_BUILD_PREFIX)) {
+            epctx_status status;
             epctx__str_skip(&pair.key, sizeof EPCTX_BUILD_PREFIX - 1);
             status = epctx__check_made(model, pair.key, context_file_path, false, error);
+            epctx_blame(error, model->path, NULL, NULL);
+            EPCTX__TRY(status);
             stamps++;
         }
     }
-    epctx_blame(error, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
-    return status;
+    return EPCTX_OK;
+}
+
+EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx_epnode *node)
+{
+    epctx__stamp_line line;
+    epctx_epnode only;
+    return epctx__stamp_binary(model, node->source, &line, &only) && line.alone &&
+           only.embed_mode == node->embed_mode &&
+           epctx_str_eq(only.ep_cache_context, node->ep_cache_context) &&
+           epctx__stamp_verify_node(model, &line, &only, NULL, false, NULL) == EPCTX_OK;
 }
 
 #ifndef EPCTX_NO_EDIT
@@ -11989,20 +10283,16 @@ static void epctx__stamp_put_word(epctx__stamp_text *s, const char *word)
     epctx__stamp_put(s, epctx_str_of(word));
 }
 
-static void epctx__stamp_put_number(epctx__stamp_text *s, uint64_t value)
-{
-    char digits[24];
-    epctx_text text = epctx_text_of(digits, sizeof digits);
-    epctx_text_put_format(&text, " %u", value);
-    epctx__stamp_put(s, epctx_text_str(&text));
-}
-
-static void epctx__stamp_put_hash(epctx__stamp_text *s, uint64_t hash)
+static void epctx__stamp_put_number(epctx__stamp_text *s, uint64_t value, bool hash)
 {
     char digits[24];
     epctx_text text = epctx_text_of(digits, sizeof digits);
     epctx_text_put_char(&text, ' ');
-    epctx_text_put_hex(&text, hash, 16);
+    if (hash) {
+        epctx_text_put_hex(&text, value, 16);
+    } else {
+        epctx_text_put_number(&text, value);
+    }
     epctx__stamp_put(s, epctx_text_str(&text));
 }
 
@@ -12030,8 +10320,8 @@ static void epctx__stamp_put_file(epctx__stamp_text *s, const char *word, epctx_
                                   epctx_str name)
 {
     epctx__stamp_put_word(s, word);
-    epctx__stamp_put_number(s, bytes.size);
-    epctx__stamp_put_hash(s, epctx_hash(bytes.data, bytes.size, 0));
+    epctx__stamp_put_number(s, bytes.size, false);
+    epctx__stamp_put_number(s, epctx_hash(bytes.data, bytes.size, 0), true);
     if (name.data != NULL) {
         epctx__stamp_put_name(s, name);
     }
@@ -12041,7 +10331,7 @@ static void epctx__stamp_put_binary(epctx__stamp_text *s, epctx_span binary, siz
 {
     epctx__stamp_put_file(s, "binary", binary, epctx_str_of(NULL));
     epctx__stamp_put_word(s, "graphs");
-    epctx__stamp_put_number(s, graphs);
+    epctx__stamp_put_number(s, graphs, false);
 }
 
 /* A metadata entry of one EP. */
@@ -12310,6 +10600,13 @@ static epctx_status epctx__scan_word(epctx_scan *s, uint64_t length, unsigned fi
     return epctx__scan_skip(s, length - at);
 }
 
+/* The member of a node for an attribute that is text, else NULL. */
+static epctx_str *epctx__scan_str(epctx_scan *s, unsigned id)
+{
+    bool text = epctx__epnode_attrs[id].type == EPCTX_ATTR_STRING;
+    return text ? (epctx_str *)(void *)((char *)&s->node + epctx__epnode_attrs[id].place) : NULL;
+}
+
 /* Makes room in the text pool for a string of a node that is more important than others. A node
  * whose state was taken by nodes inside is read again: not now. */
 static void epctx__scan_room(epctx_scan *s, uint64_t length)
@@ -12322,12 +10619,9 @@ static void epctx__scan_room(epctx_scan *s, uint64_t length)
         return;
     }
     for (i = 0; i < sizeof order && length > sizeof s->text - s->text_used; i++) {
-        int64_t *number;
-        epctx_str *text = &s->node.name;
-        epctx_str victim;
+        epctx_str *text = epctx__scan_str(s, order[i]);
+        epctx_str victim = *text;
         unsigned id;
-        epctx__epnode_member(&s->node, (epctx_epnode_attr)order[i], &number, &text);
-        victim = *text;
         if (victim.size == 0) {
             continue;
         }
@@ -12336,13 +10630,10 @@ static void epctx__scan_room(epctx_scan *s, uint64_t length)
         s->attr.mark = s->text_used; /* the attribute being read has no text yet */
         id = (unsigned)(victim.data - s->text);
         memmove(s->text + id, victim.data + victim.size, s->text_used - id);
-        text = &s->node.name;
         for (id = 0; id <= EPCTX_EP_ATTR_COUNT; id++) { /* those behind it have moved */
+            text = id < EPCTX_EP_ATTR_COUNT ? epctx__scan_str(s, id) : &s->node.name;
             if (text != NULL && text->size > 0 && text->data > victim.data) {
                 text->data -= victim.size;
-            }
-            if (id < EPCTX_EP_ATTR_COUNT) {
-                epctx__epnode_member(&s->node, (epctx_epnode_attr)id, &number, &text);
             }
         }
     }
@@ -12543,17 +10834,17 @@ static epctx_status epctx__scan_field(epctx_scan *s)
 static void epctx__scan_attr_end(epctx_scan *s)
 {
     const epctx__scan_part *attr = &s->attr;
-    int64_t *number;
+    int64_t number = (int64_t)s->ranges[EPCTX__SCAN_NUMBERS].offset;
     epctx_str *text;
     if (attr->word == EPCTX__WORD_NONE) {
         s->text_used = attr->mark;
         return;
     }
-    epctx__epnode_member(&s->node, (epctx_epnode_attr)attr->word, &number, &text);
+    text = epctx__scan_str(s, attr->word);
     if (text != NULL) {
         s->ranges[attr->word] = s->ranges[EPCTX__SCAN_ATTR];
     }
-    if (attr->type != (number != NULL ? EPCTX_ATTR_INT : EPCTX_ATTR_STRING)) {
+    if (attr->type != (uint8_t)epctx__epnode_attrs[attr->word].type) {
         s->broken = true;
         return;
     }
@@ -12562,8 +10853,8 @@ static void epctx__scan_attr_end(epctx_scan *s)
         *text = epctx__scan_part_text(s, attr);
         return;
     }
-    *number = (int64_t)s->ranges[EPCTX__SCAN_NUMBERS].offset;
-    s->broken = s->broken || (attr->word != EPCTX_EP_MAX_SIZE && (*number & ~INT64_C(1)) != 0);
+    memcpy((char *)&s->node + epctx__epnode_attrs[attr->word].place, &number, sizeof number);
+    s->broken = s->broken || (attr->word != EPCTX_EP_MAX_SIZE && (number & ~INT64_C(1)) != 0);
 }
 
 static void epctx__scan_entry_end(epctx_scan *s)
@@ -12717,28 +11008,41 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
 
 /* -- edits: the journal -- */
 
-static void epctx__touch(epctx_slot *slot, bool made)
+/* What an edit of a field, or its undoing, means for the messages around it. */
+static void epctx__touch(epctx_model *model, const epctx_slot *slot, bool made)
 {
-    for (; slot != NULL; slot = slot->parent) {
-        slot->message->edits += made ? 1u : UINT32_MAX; /* UINT32_MAX: minus one */
+    const epctx_slot *up;
+    for (up = slot->parent; up != NULL; up = up->parent) {
+        up->message->edits += made ? 1u : UINT32_MAX; /* UINT32_MAX: minus one */
+    }
+    if (slot->parent == model->root && slot->number == EPCTX_FIELD_MODEL_GRAPH) {
+        model->graph = model->shown_graph = epctx__find_graph(model->root);
     }
 }
 
-static epctx_status epctx__record(epctx_model *model, epctx_slot *slot, epctx_slot *previous,
-                                  bool inserted, epctx_error *error)
+/* Links a new slot into `parent` behind `previous` (NULL: first); `parent` NULL: removes one. */
+static epctx_status epctx__journal(epctx_model *model, epctx_slot *parent, epctx_slot *previous,
+                                   epctx_slot *slot, epctx_error *error)
 {
-    epctx__edit *edit = (epctx__edit *)epctx_arena_alloc(&model->arena, sizeof *edit);
-    if (edit == NULL) {
-        return epctx__nomem(error, model->arena.missing);
-    }
+    epctx__edit *edit;
+    EPCTX__NEW(edit, epctx__edit, 1, &model->arena, error);
     edit->before = model->edits;
     edit->slot = slot;
     edit->previous = previous;
-    edit->inserted = inserted;
+    edit->inserted = parent != NULL;
+    if (edit->inserted) {
+        epctx__link_slot(parent, previous, slot);
+    }
+    slot->removed = !edit->inserted;
     model->edits = edit;
     model->edit_count++;
-    epctx__touch(slot->parent, true);
+    epctx__touch(model, slot, true);
     return EPCTX_OK;
+}
+
+static epctx_status epctx__remove_slot(epctx_model *model, epctx_slot *slot, epctx_error *error)
+{
+    return epctx__journal(model, NULL, NULL, slot, error);
 }
 
 EPCTX_API size_t epctx_model_mark(const epctx_model *model)
@@ -12746,38 +11050,19 @@ EPCTX_API size_t epctx_model_mark(const epctx_model *model)
     return model->edit_count;
 }
 
-static void epctx__unlink(epctx_slot *slot, epctx_slot *previous)
-{
-    epctx__message *message = slot->parent->message;
-    if (previous != NULL) {
-        previous->next = slot->next;
-    } else {
-        message->first = slot->next;
-    }
-    if (message->last == slot) {
-        message->last = previous;
-    }
-    message->hint = NULL;
-}
-
-/* The main graph came or went. */
-static void epctx__graph_moved(epctx_model *model, const epctx_slot *slot)
-{
-    if (slot->parent == model->root && slot->number == EPCTX_FIELD_MODEL_GRAPH) {
-        model->graph = model->shown_graph = epctx__find_graph(model->root);
-    }
-}
-
 EPCTX_API void epctx_model_undo(epctx_model *model, size_t mark)
 {
     while (model->edit_count > mark) {
         epctx__edit *edit = model->edits;
-        epctx__touch(edit->slot->parent, false);
+        epctx_slot *slot = edit->slot;
+        epctx__message *message = slot->parent->message;
         if (edit->inserted) {
-            epctx__unlink(edit->slot, edit->previous);
+            *(edit->previous != NULL ? &edit->previous->next : &message->first) = slot->next;
+            message->last = message->last == slot ? edit->previous : message->last;
+            message->hint = NULL;
         }
-        edit->slot->removed = edit->inserted;
-        epctx__graph_moved(model, edit->slot);
+        slot->removed = edit->inserted;
+        epctx__touch(model, slot, false);
         model->edits = edit->before;
         model->edit_count--;
     }
@@ -12789,118 +11074,151 @@ EPCTX_API void epctx_model_undo(epctx_model *model, size_t mark)
     }
 }
 
-/* What several edits came to: all of them or none. */
-static epctx_status epctx__end_edits(epctx_model *model, size_t mark, epctx_status status)
-{
-    if (status != EPCTX_OK) {
-        epctx_model_undo(model, mark);
-    }
-    return status;
-}
-
-static epctx_status epctx__remove_slot(epctx_model *model, epctx_slot *slot, epctx_error *error)
-{
-    EPCTX__TRY(epctx__record(model, slot, NULL, false, error));
-    slot->removed = true;
-    epctx__graph_moved(model, slot);
-    return EPCTX_OK;
-}
-
-/* Links `slot` into `parent` behind `previous` (NULL: first). */
-static epctx_status epctx__insert(epctx_model *model, epctx_slot *parent, epctx_slot *previous,
-                                  epctx_slot *slot, epctx_error *error)
-{
-    slot->parent = parent;
-    EPCTX__TRY(epctx__record(model, slot, previous, true, error));
-    epctx__link_slot(parent, previous, slot);
-    epctx__graph_moved(model, slot);
-    return EPCTX_OK;
-}
-
-/* -- edits: from a view to its slot -- */
-
-/* The slot is part of what will be written. */
-static bool epctx__is_live(const epctx_model *model, const epctx_slot *slot)
-{
-    while (slot->parent != NULL && !slot->removed) {
-        slot = slot->parent;
-    }
-    return slot == model->root;
-}
-
-/* How many more levels of messages may stand below a slot. */
-static uint32_t epctx__depth_left(const epctx_model *model, const epctx_slot *slot)
-{
-    uint32_t left = model->limits.max_depth;
-    for (; slot->parent != NULL; slot = slot->parent) {
-        left--;
-    }
-    return left;
-}
-
-/* Opens a message that has no slots yet. */
-static epctx_status epctx__open_message(epctx_model *model, epctx_slot *slot, epctx_error *error)
-{
-    return epctx__open_as(model, slot, epctx__slot_type(slot), error);
-}
-
 static epctx_status epctx__editable(const epctx_model *model, epctx_error *error)
 {
     return !model->duplicate
                ? EPCTX_OK
                : epctx_fail(error, EPCTX_ERR_GRAPH,
-                            "a field that must be single stands twice: it can be read, not edited");
+                            "a singular field occurs twice: the model can be read, not edited");
+}
+
+/* An edit in several steps: after the first failure steps do nothing, slots may be NULL then, and
+ * epctx__build_end takes back what was done. */
+typedef struct epctx__builder {
+    epctx_model *model;
+    epctx_error *error;
+    epctx_status status;
+    size_t mark;
+    uint32_t depth; /* how deep graphs of records may still be nested */
+} epctx__builder;
+
+/* Each graph of a record takes three levels of messages. */
+#define EPCTX__RECORD_DEPTH 33u
+
+static epctx__builder epctx__builder_of(epctx_model *model, epctx_error *error)
+{
+    epctx__builder b = {model, error, EPCTX_OK, model->edit_count, EPCTX__RECORD_DEPTH};
+    epctx_error_clear(error);
+    b.status = epctx__editable(model, error);
+    return b;
+}
+
+static epctx_status epctx__build_end(const epctx__builder *b)
+{
+    if (b->status != EPCTX_OK) {
+        epctx_model_undo(b->model, b->mark);
+    }
+    return b->status;
+}
+
+/* Fails, with `value` for a "%u" of the text. */
+static epctx_slot *epctx__reject(epctx__builder *b, epctx_status status, const char *format,
+                                 uint64_t value)
+{
+    if (b->status == EPCTX_OK) {
+        b->status = epctx_fail(b->error, status, format, value);
+    }
+    return NULL;
+}
+
+static void epctx__remove(epctx__builder *b, epctx_slot *slot)
+{
+    if (b->status == EPCTX_OK && !slot->removed) {
+        b->status = epctx__remove_slot(b->model, slot, b->error);
+    }
+}
+
+/* -- edits: from a view to its slot -- */
+
+/* Opens a message that has no slots yet. */
+static epctx_slot *epctx__opened(epctx__builder *b, epctx_slot *slot)
+{
+    if (b->status == EPCTX_OK) {
+        b->status = epctx__open_as(b->model, slot, epctx__slot_type(slot), b->error);
+    }
+    return b->status == EPCTX_OK ? slot : NULL;
 }
 
 /* The slot of a view, which may lie in messages that nobody opened yet. The tree belongs to the
  * model, which the caller gave us to edit; views only show it as const. */
-static epctx_status epctx__locate(epctx_model *model, epctx_view view, epctx_slot **out,
-                                  epctx_error *error)
+static epctx_slot *epctx__locate(epctx__builder *b, epctx_view view)
 {
     epctx_slot *slot = (epctx_slot *)(uintptr_t)view.slot;
-    EPCTX__TRY(epctx__editable(model, error));
-    slot = slot != NULL && epctx__is_live(model, slot) ? slot : NULL;
-    while (slot != NULL && !epctx__is_slot_of(slot, view)) {
+    const epctx_slot *up = slot;
+    while (up != NULL && up->parent != NULL && !up->removed) {
+        up = up->parent;
+    }
+    slot = up == b->model->root ? slot : NULL; /* else it will not be written */
+    while (b->status == EPCTX_OK && slot != NULL && !epctx__is_slot_of(slot, view)) {
         epctx_slot *child = NULL;
-        if (epctx__slot_type(slot) != EPCTX_KIND_NONE) {
-            EPCTX__TRY(epctx__open_message(model, slot, error));
-            child = epctx__child_at(slot->message, view.data);
-            slot->message->hint = child;
+        if (epctx__slot_type(slot) != EPCTX_KIND_NONE && epctx__opened(b, slot) != NULL) {
+            child = slot->message->hint = epctx__child_at(slot->message, view.data);
         }
         slot = child;
     }
-    *out = slot;
-    return slot != NULL ? EPCTX_OK
-                        : epctx_fail(error, EPCTX_ERR_ARG,
-                                     "the view is not a field of this model, or it was removed");
+    return slot != NULL && b->status == EPCTX_OK
+               ? slot
+               : epctx__reject(b, EPCTX_ERR_ARG,
+                               "the view is not a field of this model, or it was removed", 0);
 }
 
-/* The slot of a message, opened. */
-static epctx_status epctx__locate_message(epctx_model *model, epctx_view view, epctx_slot **out,
-                                          epctx_error *error)
+/* The slot of a message, opened; NONE: of any kind. */
+static epctx_slot *epctx__locate_message(epctx__builder *b, epctx_view view, epctx_kind kind)
 {
-    EPCTX__TRY(epctx__locate(model, view, out, error));
-    return epctx__slot_type(*out) != EPCTX_KIND_NONE
-               ? epctx__open_message(model, *out, error)
-               : epctx_fail(error, EPCTX_ERR_ARG, "the view is a string or a number, no message");
+    epctx_slot *slot = epctx__locate(b, view);
+    epctx_kind type = slot != NULL ? epctx__slot_type(slot) : EPCTX_KIND_NONE;
+    if (type == EPCTX_KIND_NONE) {
+        return epctx__reject(b, EPCTX_ERR_ARG, "the view is a string or a number, no message", 0);
+    }
+    if (kind != EPCTX_KIND_NONE && type != kind) {
+        b->status =
+            epctx_fail(b->error, EPCTX_ERR_ARG, "the view is no %s", epctx_message_name(kind));
+    }
+    return epctx__opened(b, slot);
 }
 
-/* The same for a message of one kind. */
-static epctx_status epctx__locate_kind(epctx_model *model, epctx_view view, epctx_kind kind,
-                                       epctx_slot **out, epctx_error *error)
+/* The same for a graph (NONE: or a function); an empty view is the main graph. */
+static epctx_slot *epctx__locate_graph(epctx__builder *b, epctx_view view, epctx_kind kind)
 {
-    EPCTX__TRY(epctx__locate_message(model, view, out, error));
-    return epctx__slot_type(*out) == kind
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_ARG, "the view is no %s", epctx_message_name(kind));
+    epctx_slot *slot;
+    epctx_kind type;
+    if (!epctx_view_exists(view)) {
+        if (b->model->graph == NULL) {
+            return epctx__reject(b, EPCTX_ERR_GRAPH, "the model has no graph to edit", 0);
+        }
+        view = epctx__slot_view(b->model->graph);
+    }
+    slot = epctx__locate_message(b, view, EPCTX_KIND_NONE);
+    type = slot != NULL ? epctx__slot_type(slot) : EPCTX_KIND_NONE;
+    return type == EPCTX_KIND_GRAPH || (type == EPCTX_KIND_FUNCTION && kind == EPCTX_KIND_NONE)
+               ? slot
+               : epctx__reject(b, EPCTX_ERR_ARG, "the view is no graph", 0);
+}
+
+/* The message whose field is to be set: `pairs`, or else a string or number. */
+static epctx_slot *epctx__locate_owner(epctx__builder *b, epctx_view message, uint32_t number,
+                                       bool pairs)
+{
+    epctx_slot *slot = epctx__locate_message(b, message, EPCTX_KIND_NONE);
+    epctx_kind type = slot != NULL ? epctx__slot_type(slot) : EPCTX_KIND_NONE;
+    if (pairs) {
+        return epctx__child_kind(type, number) == EPCTX_KIND_PAIR
+                   ? slot
+                   : epctx__reject(b, EPCTX_ERR_ARG, "field %u of this message holds no pairs",
+                                   number);
+    }
+    return number != 0 && epctx__field_kind(type, number) == 0
+               ? slot
+               : epctx__reject(b, EPCTX_ERR_ARG, "field %u of this message is no string or number",
+                               number);
 }
 
 EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, epctx_view *parent,
                                           epctx_error *error)
 {
-    epctx_slot *slot;
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate(model, *view, &slot, error));
+    epctx__builder b = epctx__builder_of(model, error);
+    const epctx_slot *slot = epctx__locate(&b, *view);
+    EPCTX__TRY(b.status);
     *view = epctx__slot_view(slot);
     if (parent != NULL) {
         *parent = slot->parent != NULL ? epctx__slot_view(slot->parent) : epctx_view_none();
@@ -12908,34 +11226,8 @@ EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, 
     return EPCTX_OK;
 }
 
-/* The same for a graph or function; an empty view is the main graph. */
-static epctx_status epctx__locate_graph(epctx_model *model, epctx_view view, epctx_slot **out,
-                                        epctx_error *error)
-{
-    epctx_kind type;
-    if (!epctx_view_exists(view)) {
-        if (model->graph == NULL) {
-            return epctx_fail(error, EPCTX_ERR_GRAPH, "the model has no graph to edit");
-        }
-        view = epctx__slot_view(model->graph);
-    }
-    EPCTX__TRY(epctx__locate_message(model, view, out, error));
-    type = epctx__slot_type(*out);
-    return type == EPCTX_KIND_GRAPH || type == EPCTX_KIND_FUNCTION
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_ARG, "the view is no graph");
-}
-
-/* The first field with this number from `slot` on, NULL when there is none. */
-static epctx_slot *epctx__field_from(epctx_slot *slot, uint32_t number)
-{
-    while (slot != NULL && (slot->removed || slot->number != number)) {
-        slot = slot->next;
-    }
-    return slot;
-}
-
-/* The same with a payload whose field 1 is the text `key`: an attribute, an opset import, a pair. */
+/* The first field from `slot` on with this number and a payload whose field 1 is the text `key`: an
+ * attribute, an opset import, a pair. */
 static epctx_slot *epctx__keyed_from(epctx_slot *slot, uint32_t number, epctx_str key)
 {
     for (slot = epctx__live(slot, number); slot != NULL; slot = epctx__live(slot->next, number)) {
@@ -12952,136 +11244,80 @@ static epctx_slot *epctx__keyed_from(epctx_slot *slot, uint32_t number, epctx_st
     return NULL;
 }
 
-static epctx_slot *epctx__keyed_last(const epctx_slot *parent, uint32_t number, epctx_str key)
-{
-    epctx_slot *last = NULL;
-    epctx_slot *slot = epctx__keyed_from(parent->message->first, number, key);
-    for (; slot != NULL; slot = epctx__keyed_from(slot->next, number, key)) {
-        last = slot;
-    }
-    return last;
-}
-
 /* Removes those with that key but for `keep`. */
-static epctx_status epctx__drop_keyed(epctx_model *model, const epctx_slot *parent, uint32_t number,
-                                      epctx_str key, const epctx_slot *keep, epctx_error *error)
+static void epctx__drop_keyed(epctx__builder *b, const epctx_slot *owner, uint32_t number,
+                              epctx_str key, const epctx_slot *keep)
 {
-    epctx_slot *slot = epctx__keyed_from(parent->message->first, number, key);
-    for (; slot != NULL; slot = epctx__keyed_from(slot->next, number, key)) {
+    epctx_slot *slot = b->status == EPCTX_OK ? owner->message->first : NULL;
+    while ((slot = epctx__keyed_from(slot, number, key)) != NULL) {
         if (slot != keep) {
-            EPCTX__TRY(epctx__remove_slot(model, slot, error));
+            epctx__remove(b, slot);
         }
+        slot = slot->next;
     }
-    return EPCTX_OK;
 }
 
-/* The last field with this number, else the last field at all. */
-static epctx_slot *epctx__last_of(const epctx_slot *parent, uint32_t number)
+/* The slot behind which a new field goes: `after`; for an empty view the last of its kind, else the
+ * last of all; for the parent itself in front of the first of its kind (NULL: first). */
+static epctx_slot *epctx__place_of(epctx__builder *b, const epctx_slot *parent, uint32_t number,
+                                   epctx_view after)
 {
-    epctx_slot *slot;
+    epctx_slot *slot = parent->message->first;
     epctx_slot *found = parent->message->last;
-    if (found != NULL && found->number == number && !found->removed) {
-        return found;
-    }
-    slot = epctx__field_from(parent->message->first, number);
-    for (; slot != NULL; slot = epctx__field_from(slot->next, number)) {
-        found = slot;
+    if (epctx_view_exists(after)) {
+        found = epctx__locate(b, after);
+        if (found != parent) {
+            return found == NULL || found->parent == parent
+                       ? found
+                       : epctx__reject(b, EPCTX_ERR_ARG, "`after` is a field of another message",
+                                       0);
+        }
+        for (found = NULL; slot != NULL && (slot->removed || slot->number != number);
+             slot = slot->next) {
+            found = slot;
+        }
+    } else if (found != NULL && (found->removed || found->number != number)) {
+        for (; slot != NULL; slot = slot->next) {
+            found = !slot->removed && slot->number == number ? slot : found;
+        }
     }
     return found;
 }
 
-/* The slot in front of the first field with this number, NULL when there is none in front; without
- * such a field the last field at all. */
-static epctx_slot *epctx__before_first(const epctx_slot *parent, uint32_t number)
-{
-    const epctx_slot *first = epctx__field_from(parent->message->first, number);
-    epctx_slot *before = parent->message->first;
-    if (before == first) {
-        return NULL;
-    }
-    while (before->next != first) {
-        before = before->next;
-    }
-    return before;
-}
-
-/* The slot behind which a new field goes: `after`; for an empty view the last of its kind; for the
- * parent itself in front of the first of its kind. */
-static epctx_status epctx__place_of(epctx_model *model, epctx_slot *parent, uint32_t number,
-                                    epctx_view after, epctx_slot **previous, epctx_error *error)
-{
-    if (!epctx_view_exists(after)) {
-        *previous = epctx__last_of(parent, number);
-        return EPCTX_OK;
-    }
-    EPCTX__TRY(epctx__locate(model, after, previous, error));
-    if (*previous == parent) {
-        *previous = epctx__before_first(parent, number);
-        return EPCTX_OK;
-    }
-    return (*previous)->parent == parent
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_ARG, "`after` is a field of another message");
-}
-
 /* -- new messages: appended to a slot that is not linked into the tree yet -- */
-
-typedef struct epctx__builder {
-    epctx_arena *arena;
-    epctx_error *error;
-    epctx_status status; /* the first failure: nothing is added any more */
-    uint32_t depth;      /* how deep graphs of records may still be nested */
-} epctx__builder;
-
-/* Each graph of a record takes three levels of messages. */
-#define EPCTX__RECORD_DEPTH 33u
-
-static epctx__builder epctx__builder_of(epctx_model *model, epctx_error *error)
-{
-    epctx__builder b;
-    b.arena = &model->arena;
-    b.error = error;
-    b.status = EPCTX_OK;
-    b.depth = EPCTX__RECORD_DEPTH;
-    return b;
-}
 
 /* Zeroed memory; NULL after a failure. */
 static void *epctx__build_alloc(epctx__builder *b, size_t size)
 {
-    void *memory = b->status == EPCTX_OK ? epctx_arena_alloc(b->arena, size) : NULL;
+    void *memory = b->status == EPCTX_OK ? epctx_arena_alloc(&b->model->arena, size) : NULL;
     if (memory == NULL && b->status == EPCTX_OK) {
-        b->status = epctx__nomem(b->error, b->arena->missing);
+        b->status = epctx__nomem(b->error, b->model->arena.missing);
     }
     return memory;
 }
 
-static epctx_slot *epctx__new_slot(epctx__builder *b, epctx_slot *parent, uint32_t number,
-                                   epctx_wire wire)
+/* A field; borrows the bytes: those of the payload (`wire` LEN), else tag and value. */
+static epctx_slot *epctx__add_slot(epctx__builder *b, epctx_slot *parent, uint32_t number,
+                                   epctx_wire wire, const void *data, size_t size)
 {
     epctx_slot *slot = (epctx_slot *)epctx__build_alloc(b, sizeof *slot);
-    if (slot == NULL) {
-        return NULL;
-    }
-    slot->number = number;
-    slot->wire = (uint8_t)wire;
-    if (parent != NULL) {
-        epctx__link_slot(parent, parent->message->last, slot);
+    if (slot != NULL) {
+        slot->number = number;
+        slot->wire = (uint8_t)wire;
+        slot->split = wire == EPCTX_WIRE_LEN;
+        slot->data = (const uint8_t *)data;
+        slot->size = size;
+        if (parent != NULL) {
+            epctx__link_slot(parent, parent->message->last, slot);
+        }
     }
     return slot;
 }
 
-/* Borrows the bytes. */
 static epctx_slot *epctx__add_bytes(epctx__builder *b, epctx_slot *parent, uint32_t number,
                                     const void *data, size_t size)
 {
-    epctx_slot *slot = epctx__new_slot(b, parent, number, EPCTX_WIRE_LEN);
-    if (slot != NULL) {
-        slot->data = (const uint8_t *)(data != NULL ? data : "");
-        slot->size = size;
-        slot->split = 1;
-    }
-    return slot;
+    return epctx__add_slot(b, parent, number, EPCTX_WIRE_LEN, data != NULL ? data : "", size);
 }
 
 /* Copies the text. */
@@ -13099,28 +11335,16 @@ static epctx_slot *epctx__add_str(epctx__builder *b, epctx_slot *parent, uint32_
 static epctx_slot *epctx__add_scalar(epctx__builder *b, epctx_slot *parent, uint32_t number,
                                      epctx_wire wire, uint64_t value)
 {
-    uint8_t bytes[16];
-    pb_ostream_t stream = pb_ostream_from_buffer(bytes, sizeof bytes);
+    const size_t most = 16; /* tag and varint have 15 bytes at most */
+    const bool varint = wire == EPCTX_WIRE_VARINT;
+    uint8_t *bytes = (uint8_t *)epctx__build_alloc(b, most);
+    pb_ostream_t stream = pb_ostream_from_buffer(bytes, most);
     uint32_t word = (uint32_t)value;
-    epctx_slot *slot = epctx__new_slot(b, parent, number, wire);
-    uint8_t *copy;
-    if (slot == NULL) {
-        return NULL;
+    if (bytes != NULL) {
+        (void)pb_encode_tag(&stream, varint ? PB_WT_VARINT : PB_WT_32BIT, number);
+        (void)(varint ? pb_encode_varint(&stream, value) : pb_encode_fixed32(&stream, &word));
     }
-    if (wire == EPCTX_WIRE_VARINT) { /* 15 bytes at most: it fits */
-        (void)pb_encode_tag(&stream, PB_WT_VARINT, number);
-        (void)pb_encode_varint(&stream, value);
-    } else {
-        (void)pb_encode_tag(&stream, PB_WT_32BIT, number);
-        (void)pb_encode_fixed32(&stream, &word);
-    }
-    copy = (uint8_t *)epctx__build_alloc(b, stream.bytes_written);
-    if (copy != NULL) {
-        memcpy(copy, bytes, stream.bytes_written);
-        slot->data = copy;
-        slot->size = stream.bytes_written;
-    }
-    return slot;
+    return epctx__add_slot(b, parent, number, wire, bytes, stream.bytes_written);
 }
 
 static epctx_slot *epctx__add_varint(epctx__builder *b, epctx_slot *parent, uint32_t number,
@@ -13139,34 +11363,19 @@ static void epctx__add_float(epctx__builder *b, epctx_slot *parent, uint32_t num
 /* An empty list of slots for a payload without source bytes. */
 static void epctx__make_message(epctx__builder *b, epctx_slot *slot)
 {
-    slot->message = (epctx__message *)epctx__build_alloc(b, sizeof *slot->message);
-    if (slot->message != NULL) {
-        slot->message->edits = 1; /* it has no source bytes to fall back to */
+    epctx__message *message = (epctx__message *)epctx__build_alloc(b, sizeof *message);
+    if (message != NULL) {
+        message->edits = 1; /* it has no source bytes to fall back to */
+        slot->message = message;
     }
 }
 
 /* A message to be filled; NULL after a failure. */
 static epctx_slot *epctx__add_message(epctx__builder *b, epctx_slot *parent, uint32_t number)
 {
-    epctx_slot *slot = epctx__new_slot(b, parent, number, EPCTX_WIRE_LEN);
-    if (slot == NULL) {
-        return NULL;
-    }
-    slot->split = 1;
+    epctx_slot *slot = epctx__add_slot(b, parent, number, EPCTX_WIRE_LEN, NULL, 0);
     epctx__make_message(b, slot);
     return b->status == EPCTX_OK ? slot : NULL;
-}
-
-static void epctx__build_dims(epctx__builder *b, epctx_slot *tensor, const epctx_value *value)
-{
-    epctx_slot *shape = epctx__add_message(b, tensor, EPCTX_FIELD_TYPE_TENSOR_SHAPE);
-    int32_t i;
-    for (i = 0; i < value->rank && b->status == EPCTX_OK; i++) {
-        epctx_slot *dim = epctx__add_message(b, shape, EPCTX_FIELD_SHAPE_DIM);
-        if (value->dims[i] >= 0) {
-            epctx__add_varint(b, dim, EPCTX_FIELD_DIM_DIM_VALUE, value->dims[i]);
-        }
-    }
 }
 
 /* ValueInfoProto. */
@@ -13174,13 +11383,20 @@ static epctx_slot *epctx__build_value(epctx__builder *b, epctx_slot *graph, uint
                                       const epctx_value *value)
 {
     epctx_slot *slot = epctx__add_message(b, graph, number);
+    epctx_slot *type, *tensor, *shape;
+    int32_t i;
     epctx__add_str(b, slot, EPCTX_FIELD_VALUE_NAME, value->name);
-    if (value->elem_type != 0) {
-        epctx_slot *type = epctx__add_message(b, slot, EPCTX_FIELD_VALUE_TYPE);
-        epctx_slot *tensor = epctx__add_message(b, type, EPCTX_FIELD_TYPE_TENSOR_TYPE);
-        epctx__add_varint(b, tensor, EPCTX_FIELD_TYPE_TENSOR_ELEM_TYPE, value->elem_type);
-        if (value->rank >= 0) {
-            epctx__build_dims(b, tensor, value);
+    if (value->elem_type == 0) {
+        return slot;
+    }
+    type = epctx__add_message(b, slot, EPCTX_FIELD_VALUE_TYPE);
+    tensor = epctx__add_message(b, type, EPCTX_FIELD_TYPE_TENSOR_TYPE);
+    epctx__add_varint(b, tensor, EPCTX_FIELD_TYPE_TENSOR_ELEM_TYPE, value->elem_type);
+    shape = value->rank >= 0 ? epctx__add_message(b, tensor, EPCTX_FIELD_TYPE_TENSOR_SHAPE) : NULL;
+    for (i = 0; i < value->rank; i++) {
+        epctx_slot *dim = epctx__add_message(b, shape, EPCTX_FIELD_SHAPE_DIM);
+        if (value->dims[i] >= 0) {
+            epctx__add_varint(b, dim, EPCTX_FIELD_DIM_DIM_VALUE, value->dims[i]);
         }
     }
     return slot;
@@ -13208,13 +11424,12 @@ static epctx_status epctx__check_tensor_record(const epctx_tensor *tensor, epctx
 static epctx_slot *epctx__build_tensor(epctx__builder *b, epctx_slot *parent, uint32_t number,
                                        const epctx_tensor *tensor)
 {
-    epctx_slot *slot;
+    epctx_slot *slot = epctx__add_message(b, parent, number);
     int32_t i;
     if (b->status == EPCTX_OK) {
         b->status = epctx__check_tensor_record(tensor, b->error);
     }
-    slot = epctx__add_message(b, parent, number);
-    if (slot == NULL) {
+    if (b->status != EPCTX_OK) {
         return NULL;
     }
     for (i = 0; i < tensor->rank; i++) {
@@ -13228,39 +11443,37 @@ static epctx_slot *epctx__build_tensor(epctx__builder *b, epctx_slot *parent, ui
     return slot;
 }
 
-static void epctx__build_node_fields(epctx__builder *b, epctx_slot *slot, const epctx_node *node);
+static epctx_slot *epctx__build_node(epctx__builder *b, epctx_slot *graph, uint32_t number,
+                                     const epctx_node *node);
 
 /* GraphProto. */
 static void epctx__build_graph(epctx__builder *b, epctx_slot *attr, const epctx_graph *graph)
 {
     epctx_slot *slot = epctx__add_message(b, attr, EPCTX_FIELD_ATTR_G);
     size_t i;
-    if (slot == NULL) {
-        return;
+    if (graph == NULL) {
+        epctx__reject(b, EPCTX_ERR_UNSUPPORTED, "a graph attribute has no record", 0);
+    } else if (b->depth == 0) {
+        epctx__reject(b, EPCTX_ERR_LIMIT, "graphs are nested too deep", 0);
     }
-    if (graph == NULL || b->depth == 0) {
-        b->status = graph == NULL ? epctx_fail(b->error, EPCTX_ERR_UNSUPPORTED,
-                                               "a graph attribute has no record")
-                                  : epctx_fail(b->error, EPCTX_ERR_LIMIT,
-                                               "graphs are nested too deep");
+    if (b->status != EPCTX_OK) {
         return;
     }
     b->depth--;
-    for (i = 0; i < graph->node_count && b->status == EPCTX_OK; i++) {
-        epctx__build_node_fields(b, epctx__add_message(b, slot, EPCTX_FIELD_GRAPH_NODE),
-                                 &graph->nodes[i]);
+    for (i = 0; i < graph->node_count; i++) {
+        epctx__build_node(b, slot, EPCTX_FIELD_GRAPH_NODE, &graph->nodes[i]);
     }
     epctx__add_str(b, slot, EPCTX_FIELD_GRAPH_NAME, graph->name);
-    for (i = 0; i < graph->initializer_count && b->status == EPCTX_OK; i++) {
+    for (i = 0; i < graph->initializer_count; i++) {
         epctx__build_tensor(b, slot, EPCTX_FIELD_GRAPH_INITIALIZER, &graph->initializers[i]);
     }
-    for (i = 0; i < graph->input_count && b->status == EPCTX_OK; i++) {
+    for (i = 0; i < graph->input_count; i++) {
         epctx__build_value(b, slot, EPCTX_FIELD_GRAPH_INPUT, &graph->inputs[i]);
     }
-    for (i = 0; i < graph->output_count && b->status == EPCTX_OK; i++) {
+    for (i = 0; i < graph->output_count; i++) {
         epctx__build_value(b, slot, EPCTX_FIELD_GRAPH_OUTPUT, &graph->outputs[i]);
     }
-    for (i = 0; i < graph->value_count && b->status == EPCTX_OK; i++) {
+    for (i = 0; i < graph->value_count; i++) {
         epctx__build_value(b, slot, EPCTX_FIELD_GRAPH_VALUE_INFO, &graph->values[i]);
     }
     b->depth++;
@@ -13287,17 +11500,17 @@ static void epctx__build_payload(epctx__builder *b, epctx_slot *slot, const epct
         epctx__build_graph(b, slot, attr->g);
         break;
     case EPCTX_ATTR_INTS:
-        for (i = 0; i < attr->count && b->status == EPCTX_OK; i++) {
+        for (i = 0; i < attr->count; i++) {
             epctx__add_varint(b, slot, EPCTX_FIELD_ATTR_INTS, attr->ints[i]);
         }
         break;
     case EPCTX_ATTR_FLOATS:
-        for (i = 0; i < attr->count && b->status == EPCTX_OK; i++) {
+        for (i = 0; i < attr->count; i++) {
             epctx__add_float(b, slot, EPCTX_FIELD_ATTR_FLOATS, attr->floats[i]);
         }
         break;
     case EPCTX_ATTR_STRINGS:
-        for (i = 0; i < attr->count && b->status == EPCTX_OK; i++) {
+        for (i = 0; i < attr->count; i++) {
             epctx__add_bytes(b, slot, EPCTX_FIELD_ATTR_STRINGS, attr->strings[i].data,
                              attr->strings[i].size);
         }
@@ -13315,85 +11528,76 @@ static void epctx__build_payload(epctx__builder *b, epctx_slot *slot, const epct
 static epctx_slot *epctx__build_attr(epctx__builder *b, epctx_slot *node, const epctx_attr *attr)
 {
     epctx_slot *slot = epctx__add_message(b, node, EPCTX_FIELD_NODE_ATTRIBUTE);
-    if (slot != NULL) {
-        epctx__add_str(b, slot, EPCTX_FIELD_ATTR_NAME, attr->name);
-        epctx__build_payload(b, slot, attr);
-        epctx__add_varint(b, slot, EPCTX_FIELD_ATTR_TYPE, (int64_t)attr->type);
-    }
+    epctx__add_str(b, slot, EPCTX_FIELD_ATTR_NAME, attr->name);
+    epctx__build_payload(b, slot, attr);
+    epctx__add_varint(b, slot, EPCTX_FIELD_ATTR_TYPE, (int64_t)attr->type);
     return slot;
 }
 
-static void epctx__build_node_fields(epctx__builder *b, epctx_slot *slot, const epctx_node *node)
+/* NodeProto. */
+static epctx_slot *epctx__build_node(epctx__builder *b, epctx_slot *graph, uint32_t number,
+                                     const epctx_node *node)
 {
+    epctx_slot *slot = epctx__add_message(b, graph, number);
     size_t i;
-    for (i = 0; i < node->input_count && b->status == EPCTX_OK; i++) {
+    for (i = 0; i < node->input_count; i++) {
         epctx__add_str(b, slot, EPCTX_FIELD_NODE_INPUT, node->inputs[i]);
     }
-    for (i = 0; i < node->output_count && b->status == EPCTX_OK; i++) {
+    for (i = 0; i < node->output_count; i++) {
         epctx__add_str(b, slot, EPCTX_FIELD_NODE_OUTPUT, node->outputs[i]);
     }
     epctx__add_str(b, slot, EPCTX_FIELD_NODE_NAME, node->name);
     epctx__add_str(b, slot, EPCTX_FIELD_NODE_OP_TYPE, node->op_type);
-    for (i = 0; i < node->attr_count && b->status == EPCTX_OK; i++) {
+    for (i = 0; i < node->attr_count; i++) {
         epctx__build_attr(b, slot, &node->attrs[i]);
     }
     if (node->domain.size > 0) {
         epctx__add_str(b, slot, EPCTX_FIELD_NODE_DOMAIN, node->domain);
     }
-}
-
-/* An unlinked NodeProto. */
-static epctx_slot *epctx__build_node(epctx__builder *b, const epctx_node *node)
-{
-    epctx_slot *slot = epctx__add_message(b, NULL, EPCTX_FIELD_GRAPH_NODE);
-    epctx__build_node_fields(b, slot, node);
     return slot;
 }
 
 /* -- copies of fields -- */
 
-static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx_slot *from);
-
 /* A field as it is now, with its tag and the width of its length. Bytes are borrowed. */
-static epctx_slot *epctx__clone(epctx__builder *b, epctx_slot *parent, const epctx_slot *slot)
-{
-    epctx_slot *copy = epctx__new_slot(b, parent, slot->number, (epctx_wire)slot->wire);
-    if (copy == NULL) {
-        return NULL;
-    }
-    copy->data = slot->data;
-    copy->size = slot->size;
-    copy->head = slot->head;
-    copy->split = slot->split;
-    if (epctx__is_changed(slot)) {
-        epctx__clone_children(b, copy, slot);
-    }
-    return copy;
-}
+static epctx_slot *epctx__clone(epctx__builder *b, epctx_slot *parent, const epctx_slot *slot);
 
 static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx_slot *from)
 {
-    const epctx_slot *child;
-    epctx__make_message(b, to);
-    for (child = from->message->first; child != NULL && b->status == EPCTX_OK; child = child->next) {
+    const epctx_slot *child = from->message->first;
+    for (; child != NULL && b->status == EPCTX_OK; child = child->next) {
         if (!child->removed) {
             epctx__clone(b, to, child);
         }
     }
 }
 
+static epctx_slot *epctx__clone(epctx__builder *b, epctx_slot *parent, const epctx_slot *slot)
+{
+    epctx_slot *copy =
+        epctx__add_slot(b, parent, slot->number, (epctx_wire)slot->wire, slot->data, slot->size);
+    if (copy == NULL) {
+        return NULL;
+    }
+    copy->head = slot->head;
+    copy->split = slot->split;
+    if (epctx__is_changed(slot)) {
+        epctx__make_message(b, copy);
+        epctx__clone_children(b, copy, slot);
+    }
+    return copy;
+}
+
 /* The payload of a view, of whatever model, as an unlinked field. */
 static epctx_slot *epctx__copy_view(epctx__builder *b, uint32_t number, epctx_view view)
 {
-    const epctx_slot *from = epctx__seen_slot(view);
+    const epctx_slot *from = epctx__changed_slot(view);
     epctx_slot *slot;
-    if (from == NULL || !epctx__is_changed(from)) {
+    if (from == NULL) {
         return epctx__add_bytes(b, NULL, number, view.data, view.size);
     }
     slot = epctx__add_message(b, NULL, number);
-    if (slot != NULL) {
-        epctx__clone_children(b, slot, from);
-    }
+    epctx__clone_children(b, slot, from);
     return slot;
 }
 
@@ -13426,81 +11630,87 @@ static bool epctx__check_slot(epctx__check *check, epctx_kind type, const epctx_
     return true;
 }
 
-/* Whether `fresh` may become a field of `parent`. */
-static epctx_status epctx__check_fresh(epctx_model *model, const epctx_slot *parent,
-                                       const epctx_slot *fresh, epctx_error *error)
-{
-    epctx__check check;
-    memset(&check, 0, sizeof check);
-    check.fields = UINT64_MAX;
-    if (!epctx__check_slot(&check, epctx__slot_type(parent), fresh,
-                           epctx__depth_left(model, parent))) {
-        return epctx_fail(error,
-                          check.status == EPCTX_ERR_LIMIT ? EPCTX_ERR_LIMIT : EPCTX_ERR_GRAPH,
-                          "this cannot become field %u: %s", (uint64_t)fresh->number, check.reason);
-    }
-    return !check.duplicate
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_GRAPH,
-                            "in this message a field that must be single stands twice");
-}
-
-/* Whether `fresh` takes the place of a field; one with another wire type is an unknown field. */
-static bool epctx__is_former(epctx_kind type, const epctx_slot *slot, const epctx_slot *fresh)
-{
-    return !slot->removed && slot != fresh &&
-           ((slot->number == fresh->number && slot->wire == fresh->wire) ||
-            (epctx__is_choice(type, fresh->number, (epctx_wire)fresh->wire) &&
-             epctx__is_choice(type, slot->number, (epctx_wire)slot->wire)));
-}
-
-/* Removes what `fresh` takes the place of. */
-static epctx_status epctx__drop_former(epctx_model *model, const epctx_slot *parent,
-                                       const epctx_slot *fresh, epctx_error *error)
+/* Removes what `fresh` takes the place of, or only counts it (`count` not NULL), and returns the
+ * last one. A field with another wire type is an unknown field. */
+static epctx_slot *epctx__former(epctx__builder *b, const epctx_slot *parent,
+                                 const epctx_slot *fresh, size_t *count)
 {
     epctx_kind type = epctx__slot_type(parent);
+    bool choice = epctx__is_choice(type, fresh->number, (epctx_wire)fresh->wire);
     epctx_slot *slot;
+    epctx_slot *last = NULL;
     for (slot = parent->message->first; slot != NULL; slot = slot->next) {
-        if (epctx__is_former(type, slot, fresh)) {
-            EPCTX__TRY(epctx__remove_slot(model, slot, error));
+        if (!slot->removed && slot != fresh &&
+            ((slot->number == fresh->number && slot->wire == fresh->wire) ||
+             (choice && epctx__is_choice(type, slot->number, (epctx_wire)slot->wire)))) {
+            last = slot;
+            if (count != NULL) {
+                ++*count;
+            } else {
+                epctx__remove(b, slot);
+            }
         }
     }
-    return EPCTX_OK;
+    return last;
 }
 
-/* A new member of a oneof takes the place of whichever is there. */
-static epctx_status epctx__link(epctx_model *model, epctx_slot *parent, epctx_slot *previous,
-                                epctx_slot *fresh, epctx_error *error)
+/* Links what was built into the tree behind `previous` (NULL: first). A new member of a oneof takes
+ * the place of whichever is there. */
+static epctx_status epctx__place(epctx__builder *b, epctx_slot *parent, epctx_slot *previous,
+                                 epctx_slot *fresh)
 {
-    EPCTX__TRY(epctx__insert(model, parent, previous, fresh, error));
-    return epctx__is_choice(epctx__slot_type(parent), fresh->number, (epctx_wire)fresh->wire)
-               ? epctx__drop_former(model, parent, fresh, error)
-               : EPCTX_OK;
-}
-
-/* Links what was built into the tree. */
-static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_slot *parent,
-                                 epctx_slot *previous, epctx_slot *slot, epctx_error *error)
-{
-    size_t mark = epctx_model_mark(model);
+    const epctx_slot *up;
+    epctx_kind type;
+    epctx__check check;
+    uint32_t depth = b->model->limits.max_depth;
     EPCTX__TRY(b->status);
-    EPCTX__TRY(epctx__check_fresh(model, parent, slot, error));
-    if (parent == model->root && slot->number == EPCTX_FIELD_MODEL_GRAPH) {
-        EPCTX__TRY(epctx__open_as(model, slot, EPCTX_KIND_GRAPH, error));
+    memset(&check, 0, sizeof check);
+    check.fields = UINT64_MAX;
+    type = epctx__slot_type(parent);
+    for (up = parent; up->parent != NULL; up = up->parent) {
+        depth--;
     }
-    return epctx__end_edits(model, mark, epctx__link(model, parent, previous, slot, error));
+    if (!epctx__check_slot(&check, type, fresh, depth)) {
+        b->status = epctx_fail(
+            b->error, check.status == EPCTX_ERR_LIMIT ? EPCTX_ERR_LIMIT : EPCTX_ERR_GRAPH,
+            "this cannot become field %u: %s", (uint64_t)fresh->number, check.reason);
+    } else if (check.duplicate) {
+        epctx__reject(b, EPCTX_ERR_GRAPH,
+                      "a singular field of this message occurs twice", 0);
+    } else if (type == EPCTX_KIND_MODEL && fresh->number == EPCTX_FIELD_MODEL_GRAPH) {
+        b->status = epctx__open_as(b->model, fresh, EPCTX_KIND_GRAPH, b->error);
+    }
+    if (b->status == EPCTX_OK) {
+        b->status = epctx__journal(b->model, parent, previous, fresh, b->error);
+    }
+    if (epctx__is_choice(type, fresh->number, (epctx_wire)fresh->wire)) {
+        epctx__former(b, parent, fresh, NULL);
+    }
+    return b->status;
+}
+
+/* Places what was built. `after` as everywhere. */
+static void epctx__put(epctx__builder *b, epctx_slot *parent, epctx_slot *fresh, epctx_view after,
+                       epctx_view *placed)
+{
+    epctx_slot *previous =
+        b->status == EPCTX_OK ? epctx__place_of(b, parent, fresh->number, after) : NULL;
+    if (epctx__place(b, parent, previous, fresh) == EPCTX_OK && placed != NULL) {
+        *placed = epctx__slot_view(fresh);
+    }
 }
 
 /* -- edits: fields -- */
 
 EPCTX_API epctx_status epctx_view_remove(epctx_model *model, epctx_view view, epctx_error *error)
 {
-    epctx_slot *slot;
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate(model, view, &slot, error));
-    return slot->parent != NULL
-               ? epctx__remove_slot(model, slot, error)
-               : epctx_fail(error, EPCTX_ERR_ARG, "the model itself cannot be removed");
+    epctx__builder b = epctx__builder_of(model, error);
+    epctx_slot *slot = epctx__locate(&b, view);
+    if (slot == model->root) {
+        epctx__reject(&b, EPCTX_ERR_ARG, "the model itself cannot be removed", 0);
+    }
+    epctx__remove(&b, slot);
+    return epctx__build_end(&b);
 }
 
 /* Bytes that a length prefix needs. */
@@ -13543,52 +11753,29 @@ static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
     if (a->wire != b->wire || a->number != b->number) {
         return false;
     }
-    if (a->wire == EPCTX_WIRE_LEN) {
-        return epctx_view_equal(epctx__slot_view(a), epctx__slot_view(b));
-    }
     epctx__slot_field(a, &x);
     epctx__slot_field(b, &y);
-    return x.value == y.value;
+    return a->wire == EPCTX_WIRE_LEN ? epctx_view_equal(x.body, y.body) : x.value == y.value;
 }
 
 /* Makes `fresh` the only field of its number, in the place of the last one. A field that says the
  * same already keeps its bytes. */
-static epctx_status epctx__set_field(epctx_model *model, epctx__builder *b, epctx_slot *parent,
-                                     epctx_slot *fresh, epctx_error *error)
+static void epctx__set_field(epctx__builder *b, epctx_slot *parent, epctx_slot *fresh)
 {
-    size_t mark = epctx_model_mark(model);
-    epctx_kind type = epctx__slot_type(parent);
-    epctx_slot *last = NULL;
-    epctx_slot *slot;
+    epctx_slot *last;
     size_t count = 0;
-    EPCTX__TRY(b->status);
-    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
-        if (epctx__is_former(type, slot, fresh)) {
-            last = slot;
-            count++;
-        }
+    if (b->status != EPCTX_OK) {
+        return;
     }
+    last = epctx__former(b, parent, fresh, &count);
     if (count == 1 && epctx__same_field(last, fresh)) {
-        return EPCTX_OK;
+        return;
     }
     if (last != NULL && last->wire == EPCTX_WIRE_LEN && fresh->split) {
         fresh->split = (uint8_t)epctx__length_width(last);
     }
-    EPCTX__TRY(epctx__place(model, b, parent, last != NULL ? last : parent->message->last, fresh,
-                            error));
-    return epctx__end_edits(model, mark, epctx__drop_former(model, parent, fresh, error));
-}
-
-/* The message whose plain field is to be set. */
-static epctx_status epctx__plain_field(epctx_model *model, epctx_view message, uint32_t number,
-                                       epctx_slot **slot, epctx_error *error)
-{
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate_message(model, message, slot, error));
-    return number != 0 && epctx__field_kind(epctx__slot_type(*slot), number) == 0
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message is no string or number",
-                            (uint64_t)number);
+    epctx__place(b, parent, last != NULL ? last : parent->message->last, fresh);
+    epctx__former(b, parent, fresh, NULL);
 }
 
 #define EPCTX__SET(name, type, added)                                                              \
@@ -13596,9 +11783,9 @@ static epctx_status epctx__plain_field(epctx_model *model, epctx_view message, u
         epctx_model *model, epctx_view message, uint32_t number, type value, epctx_error *error)   \
     {                                                                                              \
         epctx__builder b = epctx__builder_of(model, error);                                        \
-        epctx_slot *slot;                                                                          \
-        EPCTX__TRY(epctx__plain_field(model, message, number, &slot, error));                      \
-        return epctx__set_field(model, &b, slot, added, error);                                    \
+        epctx_slot *slot = epctx__locate_owner(&b, message, number, false);                        \
+        epctx__set_field(&b, slot, added);                                                         \
+        return epctx__build_end(&b);                                                               \
     }
 EPCTX__SET(str, epctx_str, epctx__add_str(&b, NULL, number, value))
 EPCTX__SET(data, epctx_span, epctx__add_bytes(&b, NULL, number, value.data, value.size))
@@ -13608,78 +11795,38 @@ EPCTX__SET(int, int64_t, epctx__add_varint(&b, NULL, number, value))
 EPCTX_API epctx_status epctx_message_remove_field(epctx_model *model, epctx_view message,
                                                   uint32_t number, epctx_error *error)
 {
-    size_t mark = epctx_model_mark(model);
-    epctx_status status = EPCTX_OK;
-    epctx_slot *owner, *slot;
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate_message(model, message, &owner, error));
-    slot = epctx__field_from(owner->message->first, number);
-    for (; slot != NULL && status == EPCTX_OK; slot = epctx__field_from(slot->next, number)) {
-        status = epctx__remove_slot(model, slot, error);
-    }
-    return epctx__end_edits(model, mark, status);
-}
-
-EPCTX_API epctx_status epctx_message_put_str(epctx_model *model, epctx_view message,
-                                             uint32_t number, epctx_str text, epctx_error *error)
-{
     epctx__builder b = epctx__builder_of(model, error);
-    epctx_slot *slot;
-    EPCTX__TRY(epctx__plain_field(model, message, number, &slot, error));
-    return epctx__place(model, &b, slot, epctx__last_of(slot, number),
-                        epctx__add_str(&b, NULL, number, text), error);
-}
-
-/* `fresh` goes behind `previous`, and `old` goes away. */
-static epctx_status epctx__exchange(epctx_model *model, epctx__builder *b, epctx_slot *previous,
-                                    epctx_slot *old, epctx_slot *fresh, epctx_error *error)
-{
-    size_t mark = epctx_model_mark(model);
-    EPCTX__TRY(epctx__place(model, b, old->parent, previous, fresh, error));
-    return epctx__end_edits(model, mark, epctx__remove_slot(model, old, error));
+    epctx_slot *slot = epctx__locate_message(&b, message, EPCTX_KIND_NONE);
+    for (slot = slot != NULL ? slot->message->first : NULL; slot != NULL; slot = slot->next) {
+        if (slot->number == number) {
+            epctx__remove(&b, slot);
+        }
+    }
+    return epctx__build_end(&b);
 }
 
 /* `fresh` takes the place of `old`; both have a payload. */
-static epctx_status epctx__replace(epctx_model *model, epctx__builder *b, epctx_slot *old,
-                                   epctx_slot *fresh, epctx_error *error)
+static void epctx__replace(epctx__builder *b, epctx_slot *old, epctx_slot *fresh)
 {
     if (b->status == EPCTX_OK) {
         fresh->split = (uint8_t)epctx__length_width(old);
+        epctx__place(b, old->parent, old, fresh);
+        epctx__remove(b, old);
     }
-    return epctx__exchange(model, b, old, old, fresh, error);
 }
 
 EPCTX_API epctx_status epctx_view_set_str(epctx_model *model, epctx_view field, epctx_str text,
                                           epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model, error);
-    epctx_slot *slot;
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate(model, field, &slot, error));
-    if (slot->parent == NULL ||
+    epctx_slot *slot = epctx__locate(&b, field);
+    if (slot == NULL || slot->parent == NULL ||
         epctx__field_kind(epctx__slot_type(slot->parent), slot->number) != 0) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "the view is no string");
+        epctx__reject(&b, EPCTX_ERR_ARG, "the view is no string", 0);
+    } else if (!epctx_str_eq(epctx_view_str(epctx__slot_view(slot)), text)) {
+        epctx__replace(&b, slot, epctx__add_str(&b, NULL, slot->number, text));
     }
-    return epctx_str_eq(epctx_view_str(epctx__slot_view(slot)), text)
-               ? EPCTX_OK
-               : epctx__replace(model, &b, slot, epctx__add_str(&b, NULL, slot->number, text),
-                                error);
-}
-
-/* Adds what was built. `after` as everywhere. */
-static epctx_status epctx__put_slot(epctx_model *model, epctx__builder *b, epctx_slot *parent,
-                                    epctx_slot *slot, epctx_view after, epctx_view *placed,
-                                    epctx_error *error)
-{
-    epctx_slot *previous = NULL;
-    if (b->status == EPCTX_OK) {
-        EPCTX__TRY(epctx__place_of(model, parent, slot->number, after, &previous, error));
-    }
-    EPCTX__TRY(epctx__place(model, b, parent, previous, slot, error));
-    if (placed != NULL) {
-        *placed = epctx__slot_view(slot);
-    }
-    return EPCTX_OK;
+    return epctx__build_end(&b);
 }
 
 EPCTX_API epctx_status epctx_message_put_copy(epctx_model *model, epctx_view parent,
@@ -13687,55 +11834,41 @@ EPCTX_API epctx_status epctx_message_put_copy(epctx_model *model, epctx_view par
                                               epctx_view *placed, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model, error);
-    epctx_slot *owner;
-    const epctx_field_info *info;
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate_message(model, parent, &owner, error));
+    epctx_slot *owner = epctx__locate_message(&b, parent, EPCTX_KIND_NONE);
+    const epctx_field_info *info =
+        owner != NULL ? epctx_field_find(epctx__slot_type(owner), number) : NULL;
     if (number == 0) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "there is no field number 0");
+        epctx__reject(&b, EPCTX_ERR_ARG, "there is no field number 0", 0);
+    } else if (info != NULL && !info->repeated && info->kind < EPCTX_KIND_INT &&
+               epctx__live(owner->message->first, number) != NULL) {
+        epctx__reject(&b, EPCTX_ERR_ARG, "the message has a field %u already", number);
     }
-    info = epctx_field_find(epctx__slot_type(owner), number);
-    if (info != NULL && !info->repeated && info->kind < EPCTX_KIND_INT &&
-        epctx__live(owner->message->first, number) != NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "the message has a field %u already",
-                          (uint64_t)number);
-    }
-    return epctx__put_slot(model, &b, owner, epctx__copy_view(&b, number, other), after, placed,
-                           error);
-}
-
-EPCTX_API epctx_status epctx_message_put(epctx_model *model, epctx_view parent, uint32_t number,
-                                         epctx_view after, epctx_view *placed, epctx_error *error)
-{
-    epctx_error_clear(error);
-    if (epctx__child_kind(epctx_view_kind(parent), number) == EPCTX_KIND_NONE) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no message",
-                          (uint64_t)number);
-    }
-    return epctx_message_put_copy(model, parent, number, epctx_view_none(), after, placed, error);
+    epctx__put(&b, owner, epctx__copy_view(&b, number, other), after, placed);
+    return epctx__build_end(&b);
 }
 
 EPCTX_API epctx_status epctx_view_move(epctx_model *model, epctx_view view, epctx_view after,
                                        epctx_view *placed, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model, error);
-    epctx_slot *slot, *previous, *next;
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate(model, view, &slot, error));
-    if (slot->parent == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "the model itself cannot be moved");
+    epctx_slot *slot = epctx__locate(&b, view);
+    epctx_slot *previous, *next;
+    if (slot == model->root) {
+        epctx__reject(&b, EPCTX_ERR_ARG, "the model itself cannot be moved", 0);
     }
-    EPCTX__TRY(epctx__place_of(model, slot->parent, slot->number, after, &previous, error));
+    EPCTX__TRY(b.status);
+    previous = epctx__place_of(&b, slot->parent, slot->number, after);
     next = previous == NULL ? slot->parent->message->first : previous->next;
     if (previous != slot && next != slot) { /* it stands somewhere else */
-        epctx_slot *copy = epctx__clone(&b, NULL, slot);
-        EPCTX__TRY(epctx__exchange(model, &b, previous, slot, copy, error));
-        slot = copy;
+        epctx_slot *old = slot;
+        slot = epctx__clone(&b, NULL, old);
+        epctx__place(&b, old->parent, previous, slot);
+        epctx__remove(&b, old);
     }
-    if (placed != NULL) {
+    if (b.status == EPCTX_OK && placed != NULL) {
         *placed = epctx__slot_view(slot);
     }
-    return EPCTX_OK;
+    return epctx__build_end(&b);
 }
 
 /* -- edits: attributes -- */
@@ -13744,83 +11877,52 @@ EPCTX_API epctx_status epctx_view_move(epctx_model *model, epctx_view view, epct
 static bool epctx__is_value_field(const epctx_slot *slot)
 {
     const epctx_field_info *info = epctx_field_find(EPCTX_KIND_ATTR, slot->number);
-    switch (slot->number) {
-    case EPCTX_FIELD_ATTR_NAME:
-    case EPCTX_FIELD_ATTR_DOC_STRING:
-    case EPCTX_FIELD_ATTR_TYPE:
-        return false;
-    default:
-        return info != NULL && !slot->removed &&
-               (epctx_field_fits(info, (epctx_wire)slot->wire) ||
-                (info->repeated && slot->wire == EPCTX_WIRE_LEN));
-    }
+    return info != NULL && !slot->removed && slot->number != EPCTX_FIELD_ATTR_NAME &&
+           slot->number != EPCTX_FIELD_ATTR_DOC_STRING && slot->number != EPCTX_FIELD_ATTR_TYPE &&
+           (epctx_field_fits(info, (epctx_wire)slot->wire) ||
+            (info->repeated && slot->wire == EPCTX_WIRE_LEN));
 }
 
-/* Whether the values of an attribute are what `fresh` would make them. */
-static bool epctx__same_values(const epctx_slot *attr, const epctx_slot *fresh)
+/* Gives an attribute the value of a record, in the place of its last one; the same value keeps its
+ * bytes. */
+static void epctx__change_attr(epctx__builder *b, epctx_slot *attr, const epctx_attr *record)
 {
-    const epctx_slot *a = attr->message->first;
-    const epctx_slot *b = fresh->message->first;
-    for (;; a = a->next, b = b->next) {
-        while (a != NULL && !epctx__is_value_field(a)) {
-            a = a->next;
-        }
-        if (a == NULL || b == NULL) {
-            return a == NULL && b == NULL;
-        }
-        if (!epctx__same_field(a, b)) {
-            return false;
-        }
+    epctx_slot *fresh = epctx__add_message(b, NULL, EPCTX_FIELD_NODE_ATTRIBUTE);
+    epctx_slot *slot, *next, *last = NULL;
+    bool same = true;
+    epctx__opened(b, attr);
+    epctx__build_payload(b, fresh, record);
+    if (b->status != EPCTX_OK) {
+        return;
     }
-}
-
-/* The values in `fresh` (a list that is taken apart) replace those of an attribute. */
-static epctx_status epctx__set_values(epctx_model *model, epctx__builder *b, epctx_slot *attr,
-                                      epctx_slot *fresh, epctx_error *error)
-{
-    epctx_slot *previous = attr->message->last;
-    epctx_slot *slot = fresh->message->first;
-    epctx_slot *last = NULL;
-    epctx_slot *old, *next;
-    for (old = attr->message->first; old != NULL; old = old->next) {
-        last = epctx__is_value_field(old) ? old : last;
-    }
-    if (last != NULL) {
-        previous = last;
-        if (slot != NULL && slot->next == NULL && last->wire == EPCTX_WIRE_LEN && slot->split &&
-            slot->number == last->number) {
-            slot->split = (uint8_t)epctx__length_width(last);
+    next = fresh->message->first;
+    for (slot = attr->message->first; slot != NULL; slot = slot->next) {
+        if (epctx__is_value_field(slot)) {
+            last = slot;
+            same = same && next != NULL && epctx__same_field(slot, next);
+            next = same ? next->next : next;
         }
     }
-    for (old = attr->message->first; old != NULL; old = old->next) {
-        if (epctx__is_value_field(old)) {
-            EPCTX__TRY(epctx__remove_slot(model, old, error));
+    if (!same || next != NULL) {
+        epctx_slot *previous = last != NULL ? last : attr->message->last;
+        next = fresh->message->first;
+        if (last != NULL && next != NULL && next->next == NULL && next->split &&
+            last->wire == EPCTX_WIRE_LEN && next->number == last->number) {
+            next->split = (uint8_t)epctx__length_width(last);
+        }
+        for (slot = attr->message->first; slot != NULL; slot = slot->next) {
+            if (epctx__is_value_field(slot)) {
+                epctx__remove(b, slot);
+            }
+        }
+        for (slot = next; slot != NULL; slot = next) {
+            next = slot->next; /* the list is taken apart */
+            epctx__place(b, attr, previous, slot);
+            previous = slot;
         }
     }
-    for (; slot != NULL; slot = next) {
-        next = slot->next;
-        EPCTX__TRY(epctx__place(model, b, attr, previous, slot, error));
-        previous = slot;
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__change_attr(epctx_model *model, epctx_slot *slot, const epctx_attr *attr,
-                                       epctx_error *error)
-{
-    epctx__builder b = epctx__builder_of(model, error);
-    epctx_slot *fresh = epctx__add_message(&b, NULL, EPCTX_FIELD_NODE_ATTRIBUTE);
-    EPCTX__TRY(epctx__open_message(model, slot, error));
-    if (fresh != NULL) {
-        epctx__build_payload(&b, fresh, attr);
-    }
-    EPCTX__TRY(b.status);
-    if (!epctx__same_values(slot, fresh)) {
-        EPCTX__TRY(epctx__set_values(model, &b, slot, fresh, error));
-    }
-    return epctx__set_field(
-        model, &b, slot,
-        epctx__add_varint(&b, NULL, EPCTX_FIELD_ATTR_TYPE, (int64_t)attr->type), error);
+    epctx__set_field(b, attr,
+                     epctx__add_varint(b, NULL, EPCTX_FIELD_ATTR_TYPE, (int64_t)record->type));
 }
 
 /* The first attribute of the name becomes `attr`, or what `copy` is; others of the name go. */
@@ -13830,40 +11932,34 @@ static epctx_status epctx__set_attr(epctx_model *model, epctx_view node, const e
     const uint32_t number = EPCTX_FIELD_NODE_ATTRIBUTE;
     epctx__builder b = epctx__builder_of(model, error);
     epctx_str name = attr != NULL ? attr->name : epctx_attr_of(copy).name;
-    epctx_slot *owner, *old;
-    epctx_slot *fresh = NULL;
-    EPCTX__TRY(epctx__locate_kind(model, node, EPCTX_KIND_NODE, &owner, error));
-    old = epctx__keyed_from(owner->message->first, number, name);
-    if (old == NULL || attr == NULL) {
+    epctx_slot *owner = epctx__locate_message(&b, node, EPCTX_KIND_NODE);
+    epctx_slot *old = owner != NULL ? epctx__keyed_from(owner->message->first, number, name) : NULL;
+    epctx_slot *fresh = old;
+    if (old != NULL && attr != NULL) {
+        epctx__change_attr(&b, old, attr);
+    } else {
         fresh = attr != NULL ? epctx__build_attr(&b, NULL, attr)
                              : epctx__copy_view(&b, number, copy);
+        if (old != NULL) {
+            epctx__replace(&b, old, fresh);
+        } else {
+            epctx__put(&b, owner, fresh, epctx_view_none(), NULL);
+        }
     }
-    if (old == NULL) {
-        return epctx__place(model, &b, owner, epctx__last_of(owner, number), fresh, error);
-    }
-    if (attr != NULL) {
-        EPCTX__TRY(epctx__change_attr(model, old, attr, error));
-    } else {
-        EPCTX__TRY(epctx__replace(model, &b, old, fresh, error));
-    }
-    return epctx__drop_keyed(model, owner, number, name, attr != NULL ? old : fresh, error);
+    epctx__drop_keyed(&b, owner, number, name, fresh);
+    return epctx__build_end(&b);
 }
 
 EPCTX_API epctx_status epctx_node_set_attr(epctx_model *model, epctx_view node,
                                            const epctx_attr *attr, epctx_error *error)
 {
-    size_t mark = epctx_model_mark(model);
-    epctx_error_clear(error);
-    return epctx__end_edits(model, mark,
-                            epctx__set_attr(model, node, attr, epctx_view_none(), error));
+    return epctx__set_attr(model, node, attr, epctx_view_none(), error);
 }
 
 EPCTX_API epctx_status epctx_node_copy_attr(epctx_model *model, epctx_view node, epctx_view attr,
                                             epctx_error *error)
 {
-    size_t mark = epctx_model_mark(model);
-    epctx_error_clear(error);
-    return epctx__end_edits(model, mark, epctx__set_attr(model, node, NULL, attr, error));
+    return epctx__set_attr(model, node, NULL, attr, error);
 }
 
 #define EPCTX__SET_ATTR(set_name, value_type, attr_type, member)                                   \
@@ -13885,13 +11981,10 @@ EPCTX__SET_ATTR(set_str, epctx_str, EPCTX_ATTR_STRING, s)
 EPCTX_API epctx_status epctx_node_remove_attr(epctx_model *model, epctx_view node, epctx_str name,
                                               epctx_error *error)
 {
-    epctx_slot *owner;
-    size_t mark = epctx_model_mark(model);
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate_kind(model, node, EPCTX_KIND_NODE, &owner, error));
-    return epctx__end_edits(model, mark,
-                            epctx__drop_keyed(model, owner, EPCTX_FIELD_NODE_ATTRIBUTE, name, NULL,
-                                              error));
+    epctx__builder b = epctx__builder_of(model, error);
+    epctx_slot *owner = epctx__locate_message(&b, node, EPCTX_KIND_NODE);
+    epctx__drop_keyed(&b, owner, EPCTX_FIELD_NODE_ATTRIBUTE, name, NULL);
+    return epctx__build_end(&b);
 }
 
 /* -- edits: nodes, values, initializers -- */
@@ -13901,196 +11994,126 @@ EPCTX_API epctx_status epctx_graph_put_node(epctx_model *model, epctx_view graph
                                             epctx_view *placed, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model, error);
-    epctx_slot *owner, *slot;
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate_graph(model, graph, &owner, error));
-    slot = epctx__build_node(&b, node);
-    if (slot != NULL && epctx__slot_type(owner) == EPCTX_KIND_FUNCTION) {
-        slot->number = EPCTX_FIELD_FUNCTION_NODE;
+    epctx_slot *owner = epctx__locate_graph(&b, graph, EPCTX_KIND_NONE);
+    uint32_t number = EPCTX_FIELD_GRAPH_NODE;
+    if (owner != NULL && epctx__slot_type(owner) == EPCTX_KIND_FUNCTION) {
+        number = EPCTX_FIELD_FUNCTION_NODE;
     }
-    return epctx__put_slot(model, &b, owner, slot, after, placed, error);
+    epctx__put(&b, owner, epctx__build_node(&b, NULL, number, node), after, placed);
+    return epctx__build_end(&b);
 }
 
-/* A graph, not a function. */
-static epctx_status epctx__graph_only(epctx_model *model, epctx_view view, epctx_slot **graph,
-                                      epctx_error *error)
-{
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate_graph(model, view, graph, error));
-    return epctx__slot_type(*graph) == EPCTX_KIND_GRAPH
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_ARG, "the view is a function, no graph");
-}
-
-static epctx_status epctx__put_typed(epctx_model *model, epctx_view graph, uint32_t number,
-                                     const epctx_value *value, epctx_view after, epctx_view *placed,
-                                     epctx_error *error)
+EPCTX_API epctx_status epctx_graph_put_value(epctx_model *model, epctx_view graph, uint32_t number,
+                                             const epctx_value *value, epctx_view after,
+                                             epctx_view *placed, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model, error);
-    epctx_slot *owner;
-    EPCTX__TRY(epctx__graph_only(model, graph, &owner, error));
-    return epctx__put_slot(model, &b, owner, epctx__build_value(&b, NULL, number, value), after,
-                           placed, error);
-}
-
-#define EPCTX__PUT(name, field)                                                                    \
-    EPCTX_API epctx_status epctx_graph_put_##name(epctx_model *model, epctx_view graph,            \
-                                                  const epctx_value *value, epctx_view after,      \
-                                                  epctx_view *placed, epctx_error *error)          \
-    {                                                                                              \
-        return epctx__put_typed(model, graph, EPCTX_FIELD_GRAPH_##field, value, after, placed,     \
-                                error);                                                            \
+    epctx_slot *owner = epctx__locate_graph(&b, graph, EPCTX_KIND_GRAPH);
+    if (epctx__child_kind(EPCTX_KIND_GRAPH, number) != EPCTX_KIND_VALUE) {
+        epctx__reject(&b, EPCTX_ERR_ARG, "field %u of a graph holds no values", number);
     }
-EPCTX__PUT(input, INPUT)
-EPCTX__PUT(output, OUTPUT)
-EPCTX__PUT(value, VALUE_INFO)
-#undef EPCTX__PUT
+    epctx__put(&b, owner, epctx__build_value(&b, NULL, number, value), after, placed);
+    return epctx__build_end(&b);
+}
 
 EPCTX_API epctx_status epctx_graph_put_initializer(epctx_model *model, epctx_view graph,
                                                    const epctx_tensor *tensor, epctx_view after,
                                                    epctx_view *placed, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model, error);
-    epctx_slot *owner;
-    EPCTX__TRY(epctx__graph_only(model, graph, &owner, error));
-    return epctx__put_slot(model, &b, owner,
-                           epctx__build_tensor(&b, NULL, EPCTX_FIELD_GRAPH_INITIALIZER, tensor),
-                           after, placed, error);
+    epctx_slot *owner = epctx__locate_graph(&b, graph, EPCTX_KIND_GRAPH);
+    epctx__put(&b, owner, epctx__build_tensor(&b, NULL, EPCTX_FIELD_GRAPH_INITIALIZER, tensor),
+               after, placed);
+    return epctx__build_end(&b);
 }
 
 /* -- edits: the data of tensors -- */
 
-static bool epctx__is_data(uint32_t number)
-{
-    switch (number) {
-    case EPCTX_FIELD_TENSOR_FLOAT_DATA:
-    case EPCTX_FIELD_TENSOR_INT32_DATA:
-    case EPCTX_FIELD_TENSOR_STRING_DATA:
-    case EPCTX_FIELD_TENSOR_INT64_DATA:
-    case EPCTX_FIELD_TENSOR_RAW_DATA:
-    case EPCTX_FIELD_TENSOR_DOUBLE_DATA:
-    case EPCTX_FIELD_TENSOR_UINT64_DATA:
-    case EPCTX_FIELD_TENSOR_EXTERNAL_DATA:
-    case EPCTX_FIELD_TENSOR_DATA_LOCATION:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* Links a field in where a writer in field order puts it. */
-static epctx_status epctx__put_sorted(epctx_model *model, epctx__builder *b, epctx_slot *parent,
-                                      epctx_slot *fresh, epctx_error *error)
-{
-    epctx_slot *previous = NULL;
-    epctx_slot *slot = b->status != EPCTX_OK ? NULL : parent->message->first;
-    while (slot != NULL && (slot->removed || slot->number <= fresh->number)) {
-        previous = slot;
-        slot = slot->next;
-    }
-    return epctx__place(model, b, parent, previous, fresh, error);
-}
+#define EPCTX__BIT_OF(name) (UINT32_C(1) << EPCTX_FIELD_TENSOR_##name)
 
 /* Takes the data out of a tensor; what else it has stays where it is. */
-static epctx_status epctx__drop_data(epctx_model *model, epctx_view view, epctx_slot **tensor,
-                                     epctx_error *error)
+static epctx_slot *epctx__drop_data(epctx__builder *b, epctx_view view)
 {
-    epctx_slot *slot;
-    EPCTX__TRY(epctx__locate_kind(model, view, EPCTX_KIND_TENSOR, tensor, error));
-    for (slot = (*tensor)->message->first; slot != NULL; slot = slot->next) {
-        if (!slot->removed && epctx__is_data(slot->number)) {
-            EPCTX__TRY(epctx__remove_slot(model, slot, error));
+    const uint32_t data =
+        EPCTX__BIT_OF(FLOAT_DATA) | EPCTX__BIT_OF(INT32_DATA) | EPCTX__BIT_OF(STRING_DATA) |
+        EPCTX__BIT_OF(INT64_DATA) | EPCTX__BIT_OF(RAW_DATA) | EPCTX__BIT_OF(DOUBLE_DATA) |
+        EPCTX__BIT_OF(UINT64_DATA) | EPCTX__BIT_OF(EXTERNAL_DATA) | EPCTX__BIT_OF(DATA_LOCATION);
+    epctx_slot *tensor = epctx__locate_message(b, view, EPCTX_KIND_TENSOR);
+    epctx_slot *slot = tensor != NULL ? tensor->message->first : NULL;
+    for (; slot != NULL; slot = slot->next) {
+        if (slot->number < 32 && (data >> slot->number & 1) != 0) {
+            epctx__remove(b, slot);
         }
     }
-    return EPCTX_OK;
+    return tensor;
 }
 
-static epctx_status epctx__set_raw(epctx_model *model, epctx_view view, epctx_span data,
-                                   epctx_error *error)
-{
-    epctx__builder b = epctx__builder_of(model, error);
-    epctx_slot *tensor;
-    EPCTX__TRY(epctx__drop_data(model, view, &tensor, error));
-    return epctx__put_sorted(model, &b, tensor,
-                             epctx__add_bytes(&b, NULL, EPCTX_FIELD_TENSOR_RAW_DATA, data.data,
-                                              data.size),
-                             error);
-}
+#undef EPCTX__BIT_OF
 
-/* An entry of external_data. */
-static epctx_slot *epctx__add_pair(epctx__builder *b, epctx_slot *tensor, const char *key,
-                                   epctx_str value)
+/* Links a field in where a writer in field order puts it. */
+static void epctx__put_sorted(epctx__builder *b, epctx_slot *parent, epctx_slot *fresh)
 {
-    epctx_slot *entry = epctx__add_message(b, tensor, EPCTX_FIELD_TENSOR_EXTERNAL_DATA);
-    epctx__add_str(b, entry, EPCTX_FIELD_PAIR_KEY, epctx_str_of(key));
-    epctx__add_str(b, entry, EPCTX_FIELD_PAIR_VALUE, value);
-    return entry;
-}
-
-static epctx_slot *epctx__add_decimal(epctx__builder *b, epctx_slot *tensor, const char *key,
-                                      uint64_t number)
-{
-    char digits[24];
-    epctx_text text = epctx_text_of(digits, sizeof digits);
-    epctx_text_put_number(&text, number);
-    return epctx__add_pair(b, tensor, key, epctx_text_str(&text));
-}
-
-static epctx_status epctx__set_external(epctx_model *model, epctx_view view, epctx_str location,
-                                        uint64_t offset, uint64_t length, epctx_error *error)
-{
-    epctx__builder b = epctx__builder_of(model, error);
-    epctx_slot *slots[4];
-    epctx_slot *tensor;
-    size_t i;
-    EPCTX__TRY(epctx__drop_data(model, view, &tensor, error));
-    slots[0] = epctx__add_pair(&b, NULL, "location", location);
-    slots[1] = epctx__add_decimal(&b, NULL, "offset", offset);
-    slots[2] = epctx__add_decimal(&b, NULL, "length", length);
-    slots[3] = epctx__add_varint(&b, NULL, EPCTX_FIELD_TENSOR_DATA_LOCATION, 1);
-    for (i = 0; i < 4; i++) {
-        EPCTX__TRY(epctx__put_sorted(model, &b, tensor, slots[i], error));
+    epctx_slot *previous = NULL;
+    epctx_slot *slot = b->status == EPCTX_OK ? parent->message->first : NULL;
+    for (; slot != NULL && (slot->removed || slot->number <= fresh->number); slot = slot->next) {
+        previous = slot;
     }
-    return EPCTX_OK;
+    epctx__place(b, parent, previous, fresh);
 }
 
 EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tensor, epctx_span data,
                                             epctx_error *error)
 {
-    size_t mark = epctx_model_mark(model);
-    epctx_error_clear(error);
-    return epctx__end_edits(model, mark, epctx__set_raw(model, tensor, data, error));
+    epctx__builder b = epctx__builder_of(model, error);
+    epctx_slot *slot = epctx__drop_data(&b, tensor);
+    epctx__put_sorted(
+        &b, slot, epctx__add_bytes(&b, NULL, EPCTX_FIELD_TENSOR_RAW_DATA, data.data, data.size));
+    return epctx__build_end(&b);
 }
 
 EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view tensor,
                                                  epctx_str location, uint64_t offset,
                                                  uint64_t length, epctx_error *error)
 {
-    size_t mark = epctx_model_mark(model);
-    epctx_error_clear(error);
-    return epctx__end_edits(model, mark, epctx__set_external(model, tensor, location, offset,
-                                                             length, error));
+    static const char *const keys[] = {"location", "offset", "length"};
+    const uint64_t numbers[3] = {0, offset, length};
+    epctx__builder b = epctx__builder_of(model, error);
+    epctx_slot *slot = epctx__drop_data(&b, tensor);
+    char digits[24];
+    size_t i;
+    for (i = 0; i < 3; i++) {
+        epctx_slot *entry = epctx__add_message(&b, NULL, EPCTX_FIELD_TENSOR_EXTERNAL_DATA);
+        epctx_text text = epctx_text_of(digits, sizeof digits);
+        epctx_text_put_number(&text, numbers[i]);
+        epctx__add_str(&b, entry, EPCTX_FIELD_PAIR_KEY, epctx_str_of(keys[i]));
+        epctx__add_str(&b, entry, EPCTX_FIELD_PAIR_VALUE,
+                       i == 0 ? location : epctx_text_str(&text));
+        epctx__put_sorted(&b, slot, entry);
+    }
+    epctx__put_sorted(&b, slot, epctx__add_varint(&b, NULL, EPCTX_FIELD_TENSOR_DATA_LOCATION, 1));
+    return epctx__build_end(&b);
 }
 
-/* -- edits: fields that stand twice -- */
+/* -- edits: fields that occur twice -- */
 
-static epctx_status epctx__merge_into(const epctx__doubled *d, epctx_slot *first,
-                                      epctx_slot *second, epctx_kind type)
+static epctx_status epctx__merge_into(const epctx__doubled *d, epctx_slot *into, epctx_slot *gone,
+                                      epctx_kind type)
 {
-    const epctx_slot *child;
-    EPCTX__TRY(epctx__open_as(d->model, first, type, d->error));
-    EPCTX__TRY(epctx__open_as(d->model, second, type, d->error));
-    for (child = second->message->first; child != NULL; child = child->next) {
-        epctx__builder b = epctx__builder_of(d->model, d->error);
-        epctx_slot *copy;
-        if (EPCTX__NEVER(child->removed)) { /* nobody could edit the model before */
-            continue;
-        }
-        copy = epctx__clone(&b, NULL, child);
-        EPCTX__TRY(b.status);
-        EPCTX__TRY(epctx__insert(d->model, first, first->message->last, copy, d->error));
+    epctx__builder b = epctx__builder_of(d->model, d->error);
+    const epctx_slot *child = NULL;
+    if (into != NULL) {
+        EPCTX__TRY(epctx__open_as(d->model, into, type, d->error));
+        EPCTX__TRY(epctx__open_as(d->model, gone, type, d->error));
+        child = gone->message->first;
     }
-    return epctx__remove_slot(d->model, second, d->error);
+    for (; child != NULL; child = child->next) {
+        if (EPCTX__ALWAYS(!child->removed)) { /* nobody could edit the model before */
+            epctx_slot *copy = epctx__clone(&b, NULL, child);
+            EPCTX__TRY(b.status);
+            EPCTX__TRY(epctx__journal(d->model, into, into->message->last, copy, d->error));
+        }
+    }
+    return epctx__remove_slot(d->model, gone, d->error);
 }
 
 EPCTX_API bool epctx_model_is_editable(const epctx_model *model)
@@ -14101,24 +12124,17 @@ EPCTX_API bool epctx_model_is_editable(const epctx_model *model)
 EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
                                                  void *user, epctx_error *error)
 {
-    epctx__doubled d;
-    size_t mark = epctx_model_mark(model);
-    epctx_error_clear(error);
-    d.model = model;
-    d.error = error;
-    d.merge_fn = epctx__merge_into;
-    d.remove_fn = epctx__remove_slot;
-    d.scalars = true;
-    d.doubled_fn = doubled_fn;
-    d.user = user;
+    const epctx__doubled d = {model, error, epctx__merge_into, true, doubled_fn, user};
+    epctx__builder b;
     if (model->duplicate) { /* epctx_model_undo brings it back */
         model->merged = model->shown;
-        model->merged_at = mark;
+        model->merged_at = model->edit_count;
         model->duplicate = false;
         model->shown = model->root;
     }
-    EPCTX__TRY(epctx__end_edits(model, mark, epctx__single_below(&d, model->root, EPCTX_KIND_MODEL,
-                                                                 epctx_str_of(NULL))));
+    b = epctx__builder_of(model, error);
+    b.status = epctx__single_below(&d, model->root, EPCTX_KIND_MODEL, epctx_str_of(NULL));
+    EPCTX__TRY(epctx__build_end(&b));
     model->graph = model->shown_graph = epctx__find_graph(model->root);
     return EPCTX_OK;
 }
@@ -14126,17 +12142,21 @@ EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubl
 /* -- edits: opset imports, key/value pairs -- */
 
 /* The last entry with that key, else a new one. */
-static epctx_status epctx__keyed_entry(epctx_model *model, epctx_slot *owner, uint32_t number,
-                                       epctx_str key, epctx_slot **entry, epctx_error *error)
+static epctx_slot *epctx__keyed_entry(epctx__builder *b, epctx_slot *owner, uint32_t number,
+                                      epctx_str key)
 {
-    epctx__builder b = epctx__builder_of(model, error);
-    *entry = epctx__keyed_last(owner, number, key);
-    if (*entry != NULL) {
-        return EPCTX_OK;
+    epctx_slot *entry = NULL;
+    epctx_slot *slot = b->status == EPCTX_OK ? owner->message->first : NULL;
+    while ((slot = epctx__keyed_from(slot, number, key)) != NULL) {
+        entry = slot;
+        slot = slot->next;
     }
-    *entry = epctx__add_message(&b, NULL, number);
-    epctx__add_str(&b, *entry, EPCTX_FIELD_PAIR_KEY, key);
-    return epctx__place(model, &b, owner, epctx__last_of(owner, number), *entry, error);
+    if (entry == NULL) {
+        entry = epctx__add_message(b, NULL, number);
+        epctx__add_str(b, entry, EPCTX_FIELD_PAIR_KEY, key);
+        epctx__put(b, owner, entry, epctx_view_none(), NULL);
+    }
+    return epctx__opened(b, entry);
 }
 
 EPCTX_API epctx_status epctx_model_put_opset(epctx_model *model, epctx_str domain, int64_t version,
@@ -14151,68 +12171,40 @@ EPCTX_API epctx_status epctx_model_put_opset(epctx_model *model, epctx_str domai
 EPCTX_API epctx_status epctx_model_set_opset(epctx_model *model, epctx_str domain, int64_t version,
                                              epctx_error *error)
 {
-    size_t mark = epctx_model_mark(model);
-    epctx_slot *slot;
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__editable(model, error));
-    EPCTX__TRY(epctx__keyed_entry(model, model->root, EPCTX_FIELD_MODEL_OPSET_IMPORT, domain, &slot,
-                                  error));
-    return epctx__end_edits(model, mark,
-                            epctx_message_set_int(model, epctx__slot_view(slot),
-                                                  EPCTX_FIELD_OPSET_VERSION, version, error));
+    epctx__builder b = epctx__builder_of(model, error);
+    epctx_slot *slot = epctx__keyed_entry(&b, model->root, EPCTX_FIELD_MODEL_OPSET_IMPORT, domain);
+    epctx__set_field(&b, slot, epctx__add_varint(&b, NULL, EPCTX_FIELD_OPSET_VERSION, version));
+    return epctx__build_end(&b);
 }
 
 EPCTX_API epctx_status epctx_model_remove_opset(epctx_model *model, epctx_str domain,
                                                 epctx_error *error)
 {
-    size_t mark = epctx_model_mark(model);
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__editable(model, error));
-    return epctx__end_edits(model, mark,
-                            epctx__drop_keyed(model, model->root, EPCTX_FIELD_MODEL_OPSET_IMPORT,
-                                              domain, NULL, error));
-}
-
-static epctx_status epctx__pair_owner(epctx_model *model, epctx_view message, uint32_t number,
-                                      epctx_slot **owner, epctx_error *error)
-{
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate_message(model, message, owner, error));
-    return epctx__child_kind(epctx__slot_type(*owner), number) == EPCTX_KIND_PAIR
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no pairs",
-                            (uint64_t)number);
+    epctx__builder b = epctx__builder_of(model, error);
+    epctx__drop_keyed(&b, model->root, EPCTX_FIELD_MODEL_OPSET_IMPORT, domain, NULL);
+    return epctx__build_end(&b);
 }
 
 /* Of several pairs with the key the last one stays. */
-static epctx_status epctx__set_pair(epctx_model *model, epctx_slot *owner, uint32_t number,
-                                    epctx_str key, epctx_str value, epctx_error *error)
-{
-    epctx_slot *slot;
-    EPCTX__TRY(epctx__keyed_entry(model, owner, number, key, &slot, error));
-    EPCTX__TRY(epctx__drop_keyed(model, owner, number, key, slot, error));
-    return epctx_message_set_str(model, epctx__slot_view(slot), EPCTX_FIELD_PAIR_VALUE, value,
-                                 error);
-}
-
 EPCTX_API epctx_status epctx_message_set_pair(epctx_model *model, epctx_view message,
                                               uint32_t number, epctx_str key, epctx_str value,
                                               epctx_error *error)
 {
-    epctx_slot *owner;
-    size_t mark = epctx_model_mark(model);
-    EPCTX__TRY(epctx__pair_owner(model, message, number, &owner, error));
-    return epctx__end_edits(model, mark, epctx__set_pair(model, owner, number, key, value, error));
+    epctx__builder b = epctx__builder_of(model, error);
+    epctx_slot *owner = epctx__locate_owner(&b, message, number, true);
+    epctx_slot *slot = epctx__keyed_entry(&b, owner, number, key);
+    epctx__drop_keyed(&b, owner, number, key, slot);
+    epctx__set_field(&b, slot, epctx__add_str(&b, NULL, EPCTX_FIELD_PAIR_VALUE, value));
+    return epctx__build_end(&b);
 }
 
 EPCTX_API epctx_status epctx_message_remove_pair(epctx_model *model, epctx_view message,
                                                  uint32_t number, epctx_str key, epctx_error *error)
 {
-    epctx_slot *owner;
-    size_t mark = epctx_model_mark(model);
-    EPCTX__TRY(epctx__pair_owner(model, message, number, &owner, error));
-    return epctx__end_edits(model, mark,
-                            epctx__drop_keyed(model, owner, number, key, NULL, error));
+    epctx__builder b = epctx__builder_of(model, error);
+    epctx_slot *owner = epctx__locate_owner(&b, message, number, true);
+    epctx__drop_keyed(&b, owner, number, key, NULL);
+    return epctx__build_end(&b);
 }
 
 EPCTX_API epctx_status epctx_model_set_metadata(epctx_model *model, epctx_str key, epctx_str value,
@@ -14229,322 +12221,57 @@ EPCTX_API epctx_status epctx_model_remove_metadata(epctx_model *model, epctx_str
                                      EPCTX_FIELD_MODEL_METADATA_PROPS, key, error);
 }
 
-/* -- edits: names of values -- */
-
-static epctx_name_opts epctx__name_opts(const epctx_name_opts *opts)
-{
-    epctx_name_opts out = {NULL, false, false, false};
-    return opts != NULL ? *opts : out;
-}
-
-static const epctx_profile *epctx__profile_for(const epctx_name_opts *opts,
-                                               const epctx_epnode *node)
-{
-    return opts->profile != NULL ? opts->profile : epctx_profile_of(node->source);
-}
-
-/* -- edits: names of nodes -- */
-
-/* What the EPContext nodes of a model say about each other: needed to know whether a binary holds
- * one graph. */
-typedef struct epctx__contexts {
-    epctx_map files;       /* path of a binary -> primary nodes that name it */
-    epctx_map primaries;   /* name of a profile -> its primary nodes */
-    epctx_map secondaries; /* the same for secondary ones */
-} epctx__contexts;
-
-static epctx_status epctx__count_up(epctx_map *map, epctx_str key, epctx_error *error)
-{
-    uint32_t count = epctx_map_get(map, key);
-    return epctx__map_set(map, key, count == EPCTX_MAP_NONE ? 1 : count + 1, error);
-}
-
-static epctx_status epctx__find_contexts(epctx_model *model, const epctx_name_opts *opts,
-                                         epctx__contexts *out, epctx_error *error)
-{
-    epctx_walk walk;
-    epctx_node_view view;
-    epctx_map_init(&out->files, &model->arena);
-    epctx_map_init(&out->primaries, &model->arena);
-    epctx_map_init(&out->secondaries, &model->arena);
-    epctx_walk_begin(&walk, model);
-    while (epctx_walk_epnode(&walk, &view)) {
-        epctx_epnode node;
-        if (!epctx_node_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK) {
-            continue;
-        }
-        EPCTX__TRY(epctx__count_up(node.main_context == 0 ? &out->secondaries : &out->primaries,
-                                   epctx_str_of(epctx__profile_for(opts, &node)->name), error));
-        if (node.main_context != 0 && node.embed_mode == 0) {
-            EPCTX__TRY(epctx__count_up(&out->files, node.ep_cache_context, error));
-        }
-    }
-    return EPCTX_OK;
-}
-
-/* Does the context of a node hold one graph and no more? Only the stamp of this very binary tells:
- * how many nodes of one model use it says nothing about the graphs of others. */
-static bool epctx__is_alone(const epctx_model *model, const epctx_epnode *node)
-{
-    epctx__stamp_line line, graphs;
-    epctx_epnode only;
-    epctx_str rest;
-    bool alone = false;
-    if (!epctx__stamp_of(model, node->source, &rest)) {
-        return false;
-    }
-    while (!alone && epctx__stamp_next(&rest, &graphs)) {
-        alone = epctx_str_is(graphs.word, "graphs") && epctx_str_is(graphs.name, "1");
-    }
-    return alone && epctx__stamp_binary(model, node->source, &line, &only) &&
-           only.embed_mode == node->embed_mode &&
-           epctx_str_eq(only.ep_cache_context, node->ep_cache_context) &&
-           epctx__stamp_verify_node(model, &line, &only,
-                                    epctx_path_folder(epctx_str_of(model->path)), false,
-                                    NULL) == EPCTX_OK;
-}
-
-/* Why the name of an EPContext node must stay, or NULL. */
-static const char *epctx__name_is_key(const epctx_model *model, const epctx__contexts *contexts,
-                                      const epctx_name_opts *opts, const epctx_epnode *node)
-{
-    const epctx_profile *profile = epctx__profile_for(opts, node);
-    if (profile->key != EPCTX_KEY_NODE_NAME) {
-        return NULL;
-    }
-    if (node->main_context == 0 ||
-        epctx_map_get(&contexts->secondaries, epctx_str_of(profile->name)) != EPCTX_MAP_NONE) {
-        return "several nodes share a context, and the EP finds the graph in it by the node's name";
-    }
-    if (node->embed_mode == 0 && epctx_map_get(&contexts->files, node->ep_cache_context) > 1) {
-        return "several nodes name this binary, and the EP finds the graph in it by the node's "
-               "name";
-    }
-    return opts->one_graph ||
-                   (epctx_map_get(&contexts->primaries, epctx_str_of(profile->name)) == 1 &&
-                    epctx__is_alone(model, node))
-               ? NULL
-               : "the EP finds the graph in the binary by the node's name, unless the binary holds "
-                 "this graph alone, and no build stamp says that it does (if so: one_graph)";
-}
-
-static epctx_status epctx__check_name(const epctx_model *model, const epctx__contexts *contexts,
-                                      const epctx_name_opts *opts, const epctx_node_view *view,
-                                      epctx_error *error)
-{
-    epctx_epnode node;
-    const char *why;
-    epctx_status status;
-    if (!epctx_node_is_epnode(view)) {
-        return EPCTX_OK;
-    }
-    status = epctx_epnode_read(view, &node, error);
-    why = status == EPCTX_OK ? epctx__name_is_key(model, contexts, opts, &node) : NULL;
-    if (why != NULL) {
-        status = epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "%s EPContext node cannot be renamed: %s",
-                            epctx__profile_for(opts, &node)->name, why);
-    }
-    if (status != EPCTX_OK) {
-        epctx_blame(error, model->path, &view->name, NULL);
-    }
-    return status;
-}
-
-static epctx_status epctx__name_taken(const epctx_model *model, epctx_str node, epctx_str name,
-                                      epctx_error *error)
-{
-    epctx_fail(error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is", &name);
-    epctx_blame(error, model->path, &node, NULL);
-    return EPCTX_ERR_EXISTS;
-}
-
-EPCTX_API epctx_status epctx_node_rename(epctx_model *model, epctx_view node, epctx_str name,
-                                         const epctx_name_opts *opts, epctx_error *error)
-{
-    epctx_name_opts o = epctx__name_opts(opts);
-    epctx__contexts contexts;
-    epctx_node_view view, other;
-    epctx_walk walk;
-    epctx_slot *slot;
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__locate_kind(model, node, EPCTX_KIND_NODE, &slot, error));
-    view = epctx_node_of(epctx__slot_view(slot));
-    if (epctx_str_eq(view.name, name)) {
-        return EPCTX_OK;
-    }
-    EPCTX__TRY(epctx__find_contexts(model, &o, &contexts, error));
-    EPCTX__TRY(epctx__check_name(model, &contexts, &o, &view, error));
-    epctx_walk_begin(&walk, model);
-    while (name.size > 0 && epctx_walk_next(&walk, &other)) {
-        if (epctx_str_eq(other.name, name)) {
-            return epctx__name_taken(model, view.name, name, error);
-        }
-    }
-    return epctx_message_set_str(model, view.view, EPCTX_FIELD_NODE_NAME, name, error);
-}
-
-/* Nodes that epctx_model_prefix renames. */
-static bool epctx__takes_prefix(const epctx_name_opts *opts, const epctx_node_view *node)
-{
-    return node->name.size > 0 && (opts->all_nodes || epctx_node_is_epnode(node));
-}
-
-/* What a name becomes, in the arena. */
-static epctx_status epctx__prefixed(epctx_model *model, epctx_str prefix, epctx_str name,
-                                    epctx_str *out, epctx_error *error)
-{
-    char *text = (char *)epctx__arena_raw(&model->arena, prefix.size + name.size);
-    out->data = text;
-    out->size = prefix.size + name.size;
-    if (text == NULL) {
-        return epctx__nomem(error, model->arena.missing);
-    }
-    memcpy(text, prefix.data, prefix.size);
-    memcpy(text + prefix.size, name.data, name.size);
-    return EPCTX_OK;
-}
-
-/* Checks every node, and collects the names that stay. */
-static epctx_status epctx__check_prefix(epctx_model *model, const epctx_name_opts *opts,
-                                        epctx_map *staying, epctx_error *error)
-{
-    epctx__contexts contexts;
-    epctx_node_view node;
-    epctx_walk walk;
-    EPCTX__TRY(epctx__find_contexts(model, opts, &contexts, error));
-    epctx_map_init(staying, &model->arena);
-    epctx_walk_begin(&walk, model);
-    while (epctx_walk_next(&walk, &node)) {
-        if (epctx__takes_prefix(opts, &node)) {
-            EPCTX__TRY(epctx__check_name(model, &contexts, opts, &node, error));
-        } else {
-            EPCTX__TRY(epctx__map_set(staying, node.name, 1, error));
-        }
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__put_prefix(epctx_model *model, epctx_str prefix,
-                                      const epctx_name_opts *opts, size_t *count,
-                                      epctx_error *error)
-{
-    epctx_node_view node;
-    epctx_map staying;
-    epctx_walk walk;
-    EPCTX__TRY(epctx__check_prefix(model, opts, &staying, error));
-    epctx_walk_begin(&walk, model);
-    while (epctx_walk_next(&walk, &node)) {
-        if (epctx__takes_prefix(opts, &node)) {
-            epctx_span text;
-            epctx_str name;
-            EPCTX__TRY(epctx__prefixed(model, prefix, node.name, &name, error));
-            if (epctx_map_get(&staying, name) != EPCTX_MAP_NONE) {
-                return epctx__name_taken(model, node.name, name, error);
-            }
-            text.data = (const uint8_t *)name.data; /* in the arena already */
-            text.size = name.size;
-            EPCTX__TRY(
-                epctx_message_set_data(model, node.view, EPCTX_FIELD_NODE_NAME, text, error));
-            ++*count;
-        }
-    }
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
-                                          const epctx_name_opts *opts, size_t *count,
-                                          epctx_error *error)
-{
-    epctx_name_opts o = epctx__name_opts(opts);
-    size_t mark = epctx_model_mark(model);
-    size_t done = 0;
-    if (count != NULL) {
-        *count = 0;
-    }
-    epctx_error_clear(error);
-    if (prefix.size == 0) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "the prefix is empty");
-    }
-    EPCTX__TRY(epctx__editable(model, error));
-    EPCTX__TRY(epctx__end_edits(model, mark, epctx__put_prefix(model, prefix, &o, &done, error)));
-    if (count != NULL) {
-        *count = done;
-    }
-    return EPCTX_OK;
-}
-
 /* -- edits: names of files -- */
 
-typedef struct epctx__file_names {
-    const epctx_file_rename *renames;
-    epctx_map contexts, tensors; /* old name -> number in `renames` */
-} epctx__file_names;
-
-/* NULL: it stays. */
-static const epctx_str *epctx__new_name(const epctx__file_names *names, const epctx_map *map,
-                                        epctx_str name)
+/* The number of a name that is replaced. */
+static uint32_t epctx__renamed_to(const epctx_map *map, epctx_str name)
 {
-    uint32_t at = name.size < EPCTX_PATH_MAX ? epctx_map_get(map, name) : EPCTX_MAP_NONE;
-    return at != EPCTX_MAP_NONE ? &names->renames[at].to : NULL;
-}
-
-static epctx_status epctx__rename_data(epctx_model *model, const epctx__file_names *names,
-                                       epctx_error *error)
-{
-    epctx_walk walk;
-    epctx_tensor_view tensor;
-    epctx_walk_begin(&walk, model);
-    while (names->tensors.count > 0 && epctx_walk_tensor(&walk, &tensor)) {
-        const epctx_str *to =
-            tensor.external ? epctx__new_name(names, &names->tensors, tensor.location) : NULL;
-        if (to != NULL) {
-            EPCTX__TRY(epctx_message_set_pair(model, tensor.view, EPCTX_FIELD_TENSOR_EXTERNAL_DATA,
-                                              epctx_str_of("location"), *to, error));
-        }
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__rename_contexts(epctx_model *model, const epctx__file_names *names,
-                                           epctx_error *error)
-{
-    static const char *const attributes[] = {"ep_cache_context", "ep_dlc_context"};
-    epctx_walk walk;
-    epctx_node_view node;
-    size_t i;
-    epctx_walk_begin(&walk, model);
-    while (names->contexts.count > 0 && epctx_walk_epnode(&walk, &node)) {
-        for (i = 0; i < 2; i++) {
-            const epctx_str *to = epctx__new_name(names, &names->contexts,
-                                                  epctx_node_attr_str(&node, attributes[i]));
-            if (to != NULL) {
-                EPCTX__TRY(epctx_node_set_str(model, node.view, attributes[i], *to, error));
-            }
-        }
-    }
-    return EPCTX_OK;
+    return name.size < EPCTX_PATH_MAX ? epctx_map_get(map, name) : EPCTX_MAP_NONE;
 }
 
 EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
                                                 const epctx_file_rename *renames, size_t count,
                                                 epctx_error *error)
 {
+    static const char *const attributes[] = {"ep_cache_context", "ep_dlc_context"};
     size_t mark = epctx_model_mark(model);
-    epctx__file_names names;
+    epctx_status status = EPCTX_OK;
+    epctx_map maps[2]; /* contexts, tensors: old name -> number in `renames` */
+    epctx_walk walk;
+    epctx_tensor_view tensor;
+    epctx_node_view node;
+    uint32_t at;
     size_t i;
     epctx_error_clear(error);
-    names.renames = renames;
-    epctx_map_init(&names.contexts, &model->arena);
-    epctx_map_init(&names.tensors, &model->arena);
+    epctx_map_init(&maps[0], &model->arena);
+    epctx_map_init(&maps[1], &model->arena);
     for (i = 0; i < count; i++) {
-        epctx_map *map =
-            renames[i].use == EPCTX_USE_INITIALIZERS ? &names.tensors : &names.contexts;
         if (renames[i].from.size > 0) {
-            EPCTX__TRY(epctx__map_set(map, renames[i].from, i, error));
+            EPCTX__TRY(epctx__map_set(&maps[renames[i].use == EPCTX_USE_INITIALIZERS],
+                                      renames[i].from, i, error));
         }
     }
-    EPCTX__TRY(epctx__end_edits(model, mark, epctx__rename_data(model, &names, error)));
-    return epctx__end_edits(model, mark, epctx__rename_contexts(model, &names, error));
+    epctx_walk_begin(&walk, model);
+    while (status == EPCTX_OK && maps[1].count > 0 && epctx_walk_tensor(&walk, &tensor)) {
+        at = tensor.external ? epctx__renamed_to(&maps[1], tensor.location) : EPCTX_MAP_NONE;
+        if (at != EPCTX_MAP_NONE) {
+            status = epctx_message_set_pair(model, tensor.view, EPCTX_FIELD_TENSOR_EXTERNAL_DATA,
+                                            epctx_str_of("location"), renames[at].to, error);
+        }
+    }
+    epctx_walk_begin(&walk, model);
+    while (status == EPCTX_OK && maps[0].count > 0 && epctx_walk_epnode(&walk, &node)) {
+        for (i = 0; i < 2 && status == EPCTX_OK; i++) {
+            at = epctx__renamed_to(&maps[0], epctx_node_attr_str(&node, attributes[i]));
+            if (at != EPCTX_MAP_NONE) {
+                status = epctx_node_set_str(model, node.view, attributes[i], renames[at].to, error);
+            }
+        }
+    }
+    if (status != EPCTX_OK) {
+        epctx_model_undo(model, mark);
+    }
+    return status;
 }
 
 /* -- edits: a new model -- */
@@ -14553,37 +12280,14 @@ EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
                                        const epctx_open_opts *opts, epctx_error *error)
 {
     static const uint8_t graph[2] = {0x3a, 0x00};
-    epctx_status status = epctx_model_open_memory(model, graph, sizeof graph, opts, error);
-    if (status == EPCTX_OK) {
-        status = epctx_message_set_int(model, epctx__slot_view(model->root),
-                                       EPCTX_FIELD_MODEL_IR_VERSION, ir_version, error);
-        if (status != EPCTX_OK) {
-            epctx_model_close(model);
-        }
+    epctx_status status;
+    EPCTX__TRY(epctx_model_open_memory(model, graph, sizeof graph, opts, error));
+    status = epctx_message_set_int(model, epctx__slot_view(model->root),
+                                   EPCTX_FIELD_MODEL_IR_VERSION, ir_version, error);
+    if (status != EPCTX_OK) {
+        epctx_model_close(model);
     }
     return status;
-}
-
-/* Opens every message below `slot` and marks it as changed, so that nothing is copied whole. */
-static epctx_status epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx_kind type,
-                                        epctx_error *error)
-{
-    epctx_slot *child;
-    EPCTX__TRY(epctx__open_as(model, slot, type, error));
-    slot->message->edits++;
-    for (child = slot->message->first; child != NULL; child = child->next) {
-        uint32_t kind = epctx__field_kind(type, child->number);
-        if (child->wire == EPCTX_WIRE_LEN && epctx__is_message(kind)) {
-            EPCTX__TRY(epctx__rebuild_slot(model, child, epctx__message_kind(kind), error));
-        }
-    }
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_model_rebuild(epctx_model *model, epctx_error *error)
-{
-    epctx_error_clear(error);
-    return epctx__rebuild_slot(model, model->root, EPCTX_KIND_MODEL, error);
 }
 
 /* -- writing -- */
@@ -14631,27 +12335,17 @@ typedef struct epctx__writer {
     size_t run_size;
 } epctx__writer;
 
-static bool epctx__flush_run(epctx__writer *w)
+/* Without data nothing waits any more. */
+static bool epctx__write_run(epctx__writer *w, const uint8_t *data, size_t size)
 {
-    bool ok = w->run_size == 0 || pb_write(w->stream, w->run, w->run_size);
-    w->run_size = 0;
-    return ok;
-}
-
-static bool epctx__write_bytes(epctx__writer *w, const uint8_t *data, size_t size)
-{
-    if (size == 0) {
-        return true;
+    if (w->run_size > 0 && data != w->run + w->run_size) {
+        if (!pb_write(w->stream, w->run, w->run_size)) {
+            return false;
+        }
+        w->run_size = 0;
     }
-    if (w->run_size > 0 && w->run + w->run_size == data) {
-        w->run_size += size;
-        return true;
-    }
-    if (!epctx__flush_run(w)) {
-        return false;
-    }
-    w->run = data;
-    w->run_size = size;
+    w->run = w->run_size > 0 ? w->run : data;
+    w->run_size += size;
     return true;
 }
 
@@ -14664,11 +12358,9 @@ static bool epctx__write_head(epctx__writer *w, const epctx_slot *slot, uint64_t
         length[i] = (uint8_t)((size & 0x7f) | (i + 1 < count ? 0x80 : 0));
         size >>= 7;
     }
-    if (slot->split) {
-        return epctx__flush_run(w) && pb_encode_tag(w->stream, PB_WT_STRING, slot->number) &&
-               pb_write(w->stream, length, count);
-    }
-    return epctx__write_bytes(w, slot->data, epctx__tag_size(slot)) && epctx__flush_run(w) &&
+    return (slot->split || epctx__write_run(w, slot->data, epctx__tag_size(slot))) &&
+           epctx__write_run(w, NULL, 0) &&
+           (!slot->split || pb_encode_tag(w->stream, PB_WT_STRING, slot->number)) &&
            pb_write(w->stream, length, count);
 }
 
@@ -14680,7 +12372,7 @@ static bool epctx__write_slot(epctx__writer *w, const epctx_slot *slot)
     }
     if (!epctx__is_changed(slot)) {
         return (!slot->split || epctx__write_head(w, slot, slot->size)) &&
-               epctx__write_bytes(w, slot->data, slot->size);
+               epctx__write_run(w, slot->data, slot->size);
     }
     if (slot->parent != NULL && !epctx__write_head(w, slot, slot->message->size)) {
         return false;
@@ -14701,7 +12393,7 @@ EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t
     memset(&w, 0, sizeof w);
     w.stream = stream;
     epctx__measure(model->root);
-    if (!epctx__write_slot(&w, model->root) || !epctx__flush_run(&w)) {
+    if (!epctx__write_slot(&w, model->root) || !epctx__write_run(&w, NULL, 0)) {
         return epctx_fail(error, EPCTX_ERR_IO, "the output stream failed: %s",
                           PB_GET_ERROR(stream)); /* not taken: nanopb always has a message */
     }
@@ -14717,20 +12409,15 @@ static bool epctx__output_stream(pb_ostream_t *stream, const pb_byte_t *data, si
     return out->status == EPCTX_OK;
 }
 
-/* The whole model into an open output, durable on return. */
 static epctx_status epctx__output_model(epctx__output *out, epctx_model *model)
 {
-    pb_ostream_t stream = {NULL, NULL, SIZE_MAX, 0
-#ifndef PB_NO_ERRMSG
-                           ,
-                           NULL
-#endif
-    };
+    pb_ostream_t stream;
+    memset(&stream, 0, sizeof stream);
     stream.callback = epctx__output_stream;
     stream.state = out;
+    stream.max_size = SIZE_MAX;
     /* The io's own message is better than the stream's, and is already in out->error. */
-    return epctx_model_write_stream(model, &stream, NULL) == EPCTX_OK ? epctx__output_sync(out)
-                                                                      : out->status;
+    return epctx_model_write_stream(model, &stream, NULL) == EPCTX_OK ? EPCTX_OK : out->status;
 }
 
 /* Consumers read no model of 2 GiB or more. */
@@ -14758,13 +12445,6 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_EDIT
-
-EPCTX_API const char *epctx_change_name(epctx_change_kind kind)
-{
-    static const char *const names[] = {"embedded", "extracted", "followed", "inlined",
-                                        "external", "pruned",    "source",   "skipped"};
-    return (unsigned)kind < EPCTX_CHANGE_COUNT ? names[kind] : "unknown";
-}
 
 EPCTX_API epctx_status epctx_changes_put(epctx_changes *changes, epctx_arena *arena,
                                          const epctx_change *change, epctx_error *error)
@@ -14818,25 +12498,23 @@ EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
                                                const epctx_profile *profile, epctx_error *error)
 {
     epctx_error reason;
+    const char *why = NULL;
+    const char *ep = "";
     if (epctx_path_check(name, &reason) != EPCTX_OK) {
         return epctx_fail(error, EPCTX_ERR_PATH, "new file: %s; choose another name",
                           reason.message);
     }
-    if (profile != NULL && (profile->traits & EPCTX_NO_DOTS) != 0 &&
-        epctx_path_has_dots(name)) {
-        return epctx_fail(error, EPCTX_ERR_PATH,
-                          "new file '%S': the EP %s refuses '..' anywhere in a name; choose another",
-                          &name, profile->name);
+    if (profile != NULL && (profile->traits & EPCTX_NO_DOTS) != 0 && epctx_path_has_dots(name)) {
+        why = " refuses '..' anywhere in a name";
+        ep = profile->name;
+    } else if (epctx__is_separator(name.data[name.size - 1])) {
+        why = "it is a folder";
+    } else if (epctx_str_eq(name, epctx_path_file(path))) {
+        why = "it would be the model itself";
     }
-    if (epctx_path_is_separator(name.data[name.size - 1])) {
-        return epctx_fail(error, EPCTX_ERR_PATH,
-                          "new file '%S' is a folder; choose a file's name", &name);
-    }
-    if (epctx_str_eq(name, epctx_path_file(path))) {
-        return epctx_fail(error, EPCTX_ERR_PATH,
-                          "new file '%S' would be the model itself; choose another name", &name);
-    }
-    return EPCTX_OK;
+    return why == NULL ? EPCTX_OK
+                       : epctx_fail(error, EPCTX_ERR_PATH,
+                                    "new file '%S': %s%s; choose another name", &name, ep, why);
 }
 
 /* -- what embedding and extracting share -- */
@@ -14864,13 +12542,12 @@ typedef struct epctx__context_node {
     bool owner;
     bool secondary;
     bool due;                /* is converted */
-    const epctx__file *file; /* embedding: where the context is */
+    epctx_span bytes;        /* the context, */
+    const epctx__file *file; /* embedding: and where it is */
     /* Extracting: */
     uint64_t key[3]; /* size of the context, number of its EP, hash */
     struct epctx__context_node *same; /* the first node with the same context, */
-    epctx_span bytes;                 /* which has it */
-    epctx_str name;                   /* and the name of its file */
-    uint32_t next;                    /* another first one with this key, or EPCTX_MAP_NONE */
+    epctx_str name;                   /* which has the name of its file */
 } epctx__context_node;
 
 typedef struct epctx__convert {
@@ -14885,93 +12562,68 @@ typedef struct epctx__convert {
     size_t node_count;
     epctx__context_ep *eps;
     size_t ep_count;
+    /* Extracting: */
+    epctx_map sizes; /* of contexts: 2 where several have it */
+    epctx_map seen;  /* epctx__context_node.key -> its number */
+    epctx_map taken; /* name of a file -> the next number to try */
 } epctx__convert;
 
 static epctx_status epctx__convert_note(epctx__convert *c, epctx_change_kind kind,
                                         const epctx__context_node *n, epctx_str file,
                                         uint64_t size, const char *reason)
 {
-    epctx_change change;
-    change.kind = kind;
-    change.name = n->node.name;
-    change.file = file;
-    change.size = size;
-    change.reason = reason;
+    const epctx_change change = {kind, n->node.name, file, size, reason};
     return epctx_changes_put(c->changes, c->arena, &change, c->error);
 }
 
-/* A refusal names the node. */
-static epctx_status epctx__convert_blame(epctx__convert *c, const epctx__context_node *n,
-                                         epctx_status status)
+/* Before a context moves. It must be the binary that the model was compiled with, where the build
+ * stamp tells: a model with another one would look right until it is loaded. */
+static epctx_status epctx__convert_count(epctx__convert *c, epctx__context_node *n)
 {
-    if (status != EPCTX_OK) {
-        epctx_blame(c->error, NULL, &n->node.name, "ep_cache_context");
-    }
-    return status;
-}
-
-/* What moves must be the binary that the model was compiled with, where the build stamp tells: a
- * model with another one would look right until it is loaded. */
-static epctx_status epctx__convert_verify(epctx__convert *c, const epctx__context_node *n,
-                                          const void *data, size_t size)
-{
+    epctx__context_ep *ep = n->ep;
     epctx_str context = n->node.ep_cache_context;
-    bool made = n->node.embed_mode == 1 ? context.data == n->ep->context.data
-                                        : epctx_str_eq(context, n->ep->context);
-    if (!n->ep->unverified || !made) {
-        return EPCTX_OK;
+    bool made = n->node.embed_mode == 1 ? context.data == ep->context.data
+                                        : epctx_str_eq(context, ep->context);
+    if (ep->unverified && made) {
+        ep->unverified = false;
+        EPCTX__TRY(epctx__stamp_verify(&ep->made, n->bytes.data, n->bytes.size, false, c->error));
     }
-    n->ep->unverified = false;
-    return epctx__stamp_verify(&n->ep->made, data, size, false, c->error);
-}
-
-/* The EP of a node; `eps` has the numbers by source. */
-static epctx_status epctx__convert_ep(epctx__convert *c, epctx_map *eps, epctx__context_node *n)
-{
-    epctx_str source = n->node.source;
-    epctx__context_ep *ep = &c->eps[c->ep_count];
-    epctx_epnode made;
-    uint32_t at = epctx_map_get(eps, source);
-    if (at != EPCTX_MAP_NONE) {
-        n->ep = &c->eps[at];
-        return EPCTX_OK;
-    }
-    EPCTX__TRY(epctx__map_set(eps, source, c->ep_count++, c->error));
-    n->ep = ep;
-    ep->profile = c->opts.profile != NULL ? c->opts.profile : epctx_profile_of(source);
-    ep->unverified = !c->opts.allow_stale && c->ep_count <= EPCTX__STAMPS_MAX &&
-                     epctx__stamp_binary(c->model, source, &ep->made, &made);
-    if (ep->unverified) {
-        ep->context = made.ep_cache_context;
+    if (ep->converted++ == 0) {
+        ep->first = n;
     }
     return EPCTX_OK;
 }
 
+/* A node, its EP (`eps` has the numbers by source), and whether the conversion concerns it. */
 static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view *view,
                                         epctx_map *eps, epctx__context_node *n)
 {
-    const epctx_profile *profile;
+    epctx__context_ep *ep;
+    epctx_epnode made;
+    const char *reason;
+    uint32_t at;
     EPCTX__TRY(epctx_epnode_read(view, &n->node, c->error));
-    EPCTX__TRY(epctx__convert_ep(c, eps, n));
-    profile = n->ep->profile;
+    at = epctx_map_get(eps, n->node.source);
+    n->ep = ep = &c->eps[at != EPCTX_MAP_NONE ? at : c->ep_count];
+    if (at == EPCTX_MAP_NONE) {
+        EPCTX__TRY(epctx__map_set(eps, n->node.source, c->ep_count++, c->error));
+        ep->profile = c->opts.profile != NULL ? c->opts.profile : epctx_profile_of(n->node.source);
+        ep->unverified = !c->opts.allow_stale && c->ep_count <= EPCTX__STAMPS_MAX &&
+                         epctx__stamp_binary(c->model, n->node.source, &ep->made, &made);
+        if (ep->unverified) {
+            ep->context = made.ep_cache_context;
+        }
+    }
     n->view = view->view;
     n->chosen = c->opts.node == NULL || epctx_str_is(n->node.name, c->opts.node);
     if (epctx_node_attr_str(view, "ep_dlc_context").size == 0) {
-        n->owner = n->node.main_context == 1 || profile->payload == EPCTX_PAYLOAD_EACH ||
-                   (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0;
+        n->owner = n->node.main_context == 1 || ep->profile->payload == EPCTX_PAYLOAD_EACH ||
+                   (ep->profile->traits & EPCTX_SECONDARY_CONTEXT) != 0;
         n->secondary = !n->owner && n->node.ep_cache_context.size == 0;
     }
-    n->ep->owners[n->node.embed_mode] += n->owner;
-    n->ep->secondaries += n->secondary;
-    return EPCTX_OK;
-}
-
-/* Finds whether the conversion concerns a node; notes what it leaves alone. */
-static epctx_status epctx__convert_judge(epctx__convert *c, epctx__context_node *n)
-{
-    const epctx_epnode *node = &n->node;
-    const char *reason;
-    n->due = n->chosen && n->owner && node->embed_mode != c->mode;
+    ep->owners[n->node.embed_mode] += n->owner;
+    ep->secondaries += n->secondary;
+    n->due = n->chosen && n->owner && n->node.embed_mode != c->mode;
     if (n->due || !n->chosen || (n->secondary && c->opts.node == NULL)) {
         return EPCTX_OK;
     }
@@ -14980,11 +12632,11 @@ static epctx_status epctx__convert_judge(epctx__convert *c, epctx__context_node 
     } else if (n->owner) {
         reason = c->mode == 1 ? "is embedded already" : "is in a file already";
     } else {
-        reason = node->main_context == 0 ? "is secondary: its EP does not read this context"
-                                         : "wraps a DLC, not a context";
+        reason = n->node.main_context == 0 ? "is secondary: its EP does not read this context"
+                                           : "wraps a DLC, not a context";
     }
     return epctx__convert_note(c, EPCTX_CHANGE_SKIPPED, n, epctx_str_of(NULL),
-                               node->ep_cache_context.size, reason);
+                               n->node.ep_cache_context.size, reason);
 }
 
 /* Every EPContext node of the model. */
@@ -15011,7 +12663,6 @@ static epctx_status epctx__convert_collect(epctx__convert *c)
         if (epctx_node_is_epnode(&view)) {
             epctx__context_node *n = &c->nodes[c->node_count++];
             EPCTX__TRY(epctx__convert_read(c, &view, &eps, n));
-            EPCTX__TRY(epctx__convert_judge(c, n));
             chosen += n->chosen;
         }
     }
@@ -15057,98 +12708,62 @@ static epctx_status epctx__convert_settle(epctx__convert *c)
     return EPCTX_OK;
 }
 
-/* Runs a conversion; a failure takes its edits back. */
-static epctx_status epctx__convert_run(epctx_model *model, const epctx_convert_opts *opts,
-                                       epctx_status (*convert_fn)(epctx__convert *c),
-                                       int64_t mode, epctx_changes *changes, epctx_error *error)
-{
-    epctx__convert c;
-    epctx_changes ignored;
-    size_t mark = epctx_model_mark(model);
-    epctx_status status;
-    memset(&c, 0, sizeof c);
-    c.model = model;
-    c.arena = &model->arena;
-    c.error = error;
-    c.mode = mode;
-    c.changes = changes != NULL ? changes : &ignored;
-    if (opts != NULL) {
-        c.opts = *opts;
-    }
-    c.path = epctx_str_of(c.opts.output_path != NULL ? c.opts.output_path : model->path);
-    epctx_error_clear(error);
-    memset(c.changes, 0, sizeof *c.changes);
-    status = epctx__editable(model, error);
-    if (status == EPCTX_OK) {
-        status = epctx__end_edits(model, mark, convert_fn(&c));
-    }
-    if (status != EPCTX_OK) {
-        memset(c.changes, 0, sizeof *c.changes);
-        epctx_blame(error, model->path, NULL, NULL);
-    }
-    return status;
-}
-
 /* -- embed -- */
 
-static epctx_status epctx__embed_allowed(const epctx__context_node *n, epctx_error *error)
+/* Maps the file with the context of a node. */
+static epctx_status epctx__embed_plan(epctx__convert *c, epctx__context_node *n)
 {
-    uint32_t traits = n->ep->profile->traits;
+    const epctx__context_ep *ep = n->ep;
     epctx_str name = n->node.ep_cache_context;
-    if ((traits & EPCTX_XML_PAIR) != 0 && epctx__ends_with(name, ".xml")) {
-        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+    epctx__file *file;
+    epctx_str folder;
+    if ((ep->profile->traits & EPCTX_XML_PAIR) != 0 && epctx__ends_with(name, ".xml")) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "names an OpenVINO IR, whose weights are in a .bin beside it: the two "
                           "must stay files");
     }
-    if ((traits & EPCTX_STRIPPED_ENGINE) != 0 && epctx__ends_with(name, ".stripped.engine")) {
-        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+    if ((ep->profile->traits & EPCTX_STRIPPED_ENGINE) != 0 &&
+        epctx__ends_with(name, ".stripped.engine")) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "names an engine without weights, which TensorRT knows by its file "
                           "name: it must stay a file");
     }
-    if ((traits & EPCTX_EMBED_ONE) != 0 && n->ep->secondaries > 0) {
-        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+    if ((ep->profile->traits & EPCTX_EMBED_ONE) != 0 && ep->secondaries > 0) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "%u more nodes take their graphs from this context, and the EP %s finds "
                           "them in a file only (ORT issue 31977): keep the binary",
-                          (uint64_t)n->ep->secondaries, n->ep->profile->name);
+                          (uint64_t)ep->secondaries, ep->profile->name);
     }
-    return EPCTX_OK;
-}
-
-/* Maps the file with the context of a node. */
-static epctx_status epctx__embed_map(epctx__convert *c, epctx_str folder, epctx__context_node *n)
-{
-    epctx__file *file;
-    EPCTX__TRY(epctx__embed_allowed(n, c->error));
-    EPCTX__TRY(epctx__model_map(c->model, folder, n->node.ep_cache_context, &file, c->error));
+    EPCTX__TRY(epctx_path_base(epctx_str_of(c->model->path),
+                               epctx_str_of(c->opts.context_file_path), &folder, c->error));
+    EPCTX__TRY(epctx__model_map(c->model, folder, name, &file, c->error));
     if (file->mapping.size > (uint64_t)EPCTX_MODEL_MAX) {
         return epctx_fail(c->error, EPCTX_ERR_LIMIT,
                           "the context has %u bytes, and an embedded one cannot have more than "
                           "%u: keep the binary",
                           (uint64_t)file->mapping.size, (uint64_t)EPCTX_MODEL_MAX);
     }
-    EPCTX__TRY(epctx__convert_verify(c, n, file->mapping.data, file->mapping.size));
+    n->bytes.data = file->mapping.data;
+    n->bytes.size = file->mapping.size;
+    EPCTX__TRY(epctx__convert_count(c, n));
     n->file = file;
-    if (n->ep->converted++ == 0) {
-        n->ep->first = n;
-    }
-    n->ep->several = n->ep->several || n->ep->first->file != file;
+    n->ep->several = ep->several || ep->first->file != file;
     return EPCTX_OK;
 }
 
 /* Where all nodes name one binary (OpenVINO), the first takes it and the others store nothing. */
 static epctx_status epctx__embed_store(epctx__convert *c, epctx__context_node *n)
 {
-    epctx_str bytes = epctx__str(n->file->mapping.data, n->file->mapping.size);
+    epctx_str bytes = epctx__str(n->bytes.data, n->bytes.size);
     epctx_change_kind kind = EPCTX_CHANGE_EMBEDDED;
     if ((n->ep->profile->traits & EPCTX_ALL_NAME) != 0 && n != n->ep->first) {
         kind = EPCTX_CHANGE_FOLLOWED;
         bytes.size = 0;
         if (n->ep->several) {
-            epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                       "the EP %s loads one embedded context, and its nodes name several "
-                       "binaries: keep them",
-                       n->ep->profile->name);
-            return epctx__convert_blame(c, n, EPCTX_ERR_UNSUPPORTED);
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                              "the EP %s loads one embedded context, and its nodes name several "
+                              "binaries: keep them",
+                              n->ep->profile->name);
         }
         EPCTX__TRY(epctx_node_set_int(c->model, n->view, "main_context", 0, c->error));
     }
@@ -15156,58 +12771,7 @@ static epctx_status epctx__embed_store(epctx__convert *c, epctx__context_node *n
     return epctx__convert_note(c, kind, n, n->node.ep_cache_context, bytes.size, NULL);
 }
 
-static epctx_status epctx__embed_contexts(epctx__convert *c)
-{
-    epctx_str folder;
-    size_t i;
-    EPCTX__TRY(epctx__convert_collect(c));
-    for (i = 0; i < c->node_count; i++) {
-        epctx__context_node *n = &c->nodes[i];
-        if (n->due) {
-            EPCTX__TRY(epctx_path_base(epctx_str_of(c->model->path),
-                                       epctx_str_of(c->opts.context_file_path), &folder,
-                                       c->error));
-            EPCTX__TRY(epctx__convert_blame(c, n, epctx__embed_map(c, folder, n)));
-        }
-    }
-    for (i = 0; i < c->node_count; i++) {
-        if (c->nodes[i].due) {
-            EPCTX__TRY(epctx__embed_store(c, &c->nodes[i]));
-        }
-    }
-    EPCTX__TRY(epctx__convert_settle(c));
-    return epctx__check_huge(c->model, "keep contexts in files, or choose a node", c->error);
-}
-
-EPCTX_API epctx_status epctx_model_embed(epctx_model *model, const epctx_convert_opts *opts,
-                                         epctx_changes *changes, epctx_error *error)
-{
-    return epctx__convert_run(model, opts, epctx__embed_contexts, 1, changes, error);
-}
-
 /* -- extract -- */
-
-static epctx_status epctx__extract_allowed(const epctx__context_node *n, epctx_error *error)
-{
-    const epctx__context_ep *ep = n->ep;
-    if ((ep->profile->traits & EPCTX_ONLY_EMBEDDED) != 0) {
-        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                          "the EP %s reads embedded contexts only: leave the model as it is",
-                          ep->profile->name);
-    }
-    if (n->node.ep_cache_context.size == 0) {
-        return epctx_fail(error, EPCTX_ERR_GRAPH,
-                          "is empty: there is no context to extract; compile the model again");
-    }
-    if ((ep->profile->traits & EPCTX_ALL_NAME) != 0 && ep->secondaries > 0 &&
-        ep->owners[0] + ep->owners[1] > 1) {
-        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                          "the EP %s wants every node to name its binary, and %u nodes do not "
-                          "tell which of several it is: set it by hand",
-                          ep->profile->name, (uint64_t)ep->secondaries);
-    }
-    return EPCTX_OK;
-}
 
 /* A key of the first `count` numbers; it borrows from the node. */
 static epctx_str epctx__extract_key(const epctx__context_node *n, size_t count)
@@ -15215,154 +12779,186 @@ static epctx_str epctx__extract_key(const epctx__context_node *n, size_t count)
     return epctx__str((const uint8_t *)n->key, count * sizeof *n->key);
 }
 
-/* Finds the first node of the EP with the same context. Only contexts of a size that occurs twice
- * are hashed. */
-static epctx_status epctx__extract_find(epctx__convert *c, epctx__context_node *n,
-                                        const epctx_map *sizes, epctx_map *seen)
+/* The names of files that stay, and the sizes of contexts. */
+static epctx_status epctx__extract_begin(epctx__convert *c)
 {
-    epctx_str context = n->node.ep_cache_context;
-    uint32_t at, tries;
-    EPCTX__TRY(epctx__extract_allowed(n, c->error));
-    EPCTX__TRY(epctx__convert_verify(c, n, context.data, context.size));
-    if (n->ep->converted++ == 0) {
-        n->ep->first = n;
-    }
-    n->key[1] = (uint64_t)(n->ep - c->eps);
-    if (epctx_map_get(sizes, epctx__extract_key(n, 1)) > 1) {
-        n->key[2] = epctx_hash(context.data, context.size, 0);
-    }
-    n->next = epctx_map_get(seen, epctx__extract_key(n, 3));
-    /* A hash can be forged: contexts of one hash beyond a few are not looked through. */
-    for (at = n->next, tries = 0; at != EPCTX_MAP_NONE && tries < 16; tries++) {
-        n->same = &c->nodes[at];
-        if (memcmp(n->same->bytes.data, context.data, context.size) == 0) {
-            return EPCTX_OK;
-        }
-        at = n->same->next;
-    }
-    n->same = n;
-    n->bytes.data = (const uint8_t *)context.data;
-    n->bytes.size = context.size;
-    return epctx__map_set(seen, epctx__extract_key(n, 3), (size_t)(n - c->nodes), c->error);
-}
-
-/* The first name of its kind that no other context of the model has; `taken` maps a name to the
- * next number to try. */
-static epctx_status epctx__extract_name(epctx__convert *c, epctx__context_node *n,
-                                        epctx_map *taken)
-{
-    const epctx_profile *profile = n->ep->profile;
-    const char *pattern = c->opts.name != NULL ? c->opts.name : profile->binary;
-    char base[EPCTX_PATH_MAX];
-    char name[EPCTX_PATH_MAX];
-    uint32_t number;
-    EPCTX__TRY(epctx_profile_fill_name(pattern, c->opts.name == NULL ? profile : NULL, &n->node,
-                                       epctx_path_file(c->path), base, sizeof base, c->error));
-    memcpy(name, base, strlen(base) + 1);
-    number = epctx_map_get(taken, epctx_str_of(base));
-    if (number != EPCTX_MAP_NONE) {
-        if (c->opts.name != NULL) {
-            epctx_fail(c->error, EPCTX_ERR_PATH,
-                       "'%s' is the name of another context of this model: choose a node, or a "
-                       "name with {node}",
-                       name);
-            return epctx__convert_blame(c, n, EPCTX_ERR_PATH);
-        }
-        while (epctx__has(taken, epctx_str_of(name))) {
-            EPCTX__TRY(epctx_path_numbered(epctx_str_of(base), number++, name, sizeof name,
-                                           c->error));
-        }
-        /* The map borrows its keys and has this one: it keeps the one that lives. */
-        epctx_map_put(taken, epctx_str_of(base), number);
-    }
-    EPCTX__TRY(epctx__copy(c->arena, epctx_str_of(name), &n->name.data, c->error));
-    n->name.size = strlen(name);
-    EPCTX__TRY(epctx_output_name_check(n->name, c->path, profile, c->error));
-    return epctx__map_set(taken, n->name, 1, c->error);
-}
-
-static epctx_status epctx__extract_store(epctx__convert *c, epctx__context_node *n,
-                                         epctx_map *taken)
-{
-    epctx_output_file file;
-    if (n->same == n) {
-        EPCTX__TRY(epctx__extract_name(c, n, taken));
-        EPCTX__TRY(epctx_output_file_of(c->model, c->path.data, n->name, &n->bytes, 1, &file,
-                                        c->error));
-        EPCTX__TRY(epctx_changes_put_file(c->changes, c->arena, &file, c->error));
-    }
-    EPCTX__TRY(epctx__convert_store(c, n, n->same->name));
-    return epctx__convert_note(c, EPCTX_CHANGE_EXTRACTED, n, n->same->name, n->same->bytes.size,
-                               NULL);
-}
-
-/* EPs that want every node to name the binary: secondary nodes become primary ones. */
-static epctx_status epctx__extract_secondary(epctx__convert *c, epctx__context_node *n)
-{
-    epctx_str name = n->ep->first->same->name;
-    n->secondary = false;
-    EPCTX__TRY(epctx_node_set_int(c->model, n->view, "main_context", 1, c->error));
-    EPCTX__TRY(epctx__convert_store(c, n, name));
-    return epctx__convert_note(c, EPCTX_CHANGE_FOLLOWED, n, name, 0, NULL);
-}
-
-/* Finds the different contexts that are extracted, and the names of files that stay. */
-static epctx_status epctx__extract_plan(epctx__convert *c, epctx_map *taken)
-{
-    epctx_map sizes, seen;
     size_t i;
-    epctx_map_init(&sizes, c->arena);
-    epctx_map_init(&seen, c->arena);
+    if (epctx_path_file(c->path).size == 0) {
+        return epctx_fail(c->error, EPCTX_ERR_PATH,
+                          "the model came from memory: say where it will be written (output_path)");
+    }
     for (i = 0; i < c->node_count; i++) {
         epctx__context_node *n = &c->nodes[i];
         epctx_str context = n->node.ep_cache_context;
         n->key[0] = context.size;
         if (n->node.embed_mode == 1) {
             epctx_str key = epctx__extract_key(n, 1);
-            EPCTX__TRY(epctx__map_set(&sizes, key, epctx__has(&sizes, key) ? 2 : 1, c->error));
+            EPCTX__TRY(
+                epctx__map_set(&c->sizes, key, epctx__has(&c->sizes, key) ? 2 : 1, c->error));
         } else if (context.size > 0) {
-            EPCTX__TRY(epctx__map_set(taken, context, 1, c->error));
-        }
-    }
-    for (i = 0; i < c->node_count; i++) {
-        epctx__context_node *n = &c->nodes[i];
-        if (n->due) {
-            EPCTX__TRY(epctx__convert_blame(c, n, epctx__extract_find(c, n, &sizes, &seen)));
+            EPCTX__TRY(epctx__map_set(&c->taken, context, 1, c->error));
         }
     }
     return EPCTX_OK;
 }
 
-static epctx_status epctx__extract_contexts(epctx__convert *c)
+/* Finds the first node of the EP with the same context. Only contexts of a size that occurs twice
+ * are hashed. */
+static epctx_status epctx__extract_plan(epctx__convert *c, epctx__context_node *n)
 {
-    epctx_map taken;
-    size_t i;
-    epctx_map_init(&taken, c->arena);
-    EPCTX__TRY(epctx__convert_collect(c));
-    if (epctx_path_file(c->path).size == 0) {
-        return epctx_fail(c->error, EPCTX_ERR_PATH,
-                          "the model came from memory: say where it will be written (output_path)");
+    const epctx__context_ep *ep = n->ep;
+    epctx_str context = n->node.ep_cache_context;
+    uint32_t at;
+    if ((ep->profile->traits & EPCTX_ONLY_EMBEDDED) != 0) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "the EP %s reads embedded contexts only: leave the model as it is",
+                          ep->profile->name);
     }
-    EPCTX__TRY(epctx__extract_plan(c, &taken));
-    for (i = 0; i < c->node_count; i++) {
-        if (c->nodes[i].due) {
-            EPCTX__TRY(epctx__extract_store(c, &c->nodes[i], &taken));
+    if (context.size == 0) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "is empty: there is no context to extract; compile the model again");
+    }
+    if ((ep->profile->traits & EPCTX_ALL_NAME) != 0 && ep->secondaries > 0 &&
+        ep->owners[0] + ep->owners[1] > 1) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "the EP %s wants every node to name its binary, and %u nodes do not "
+                          "tell which of several it is: set it by hand",
+                          ep->profile->name, (uint64_t)ep->secondaries);
+    }
+    n->bytes.data = (const uint8_t *)context.data;
+    n->bytes.size = context.size;
+    EPCTX__TRY(epctx__convert_count(c, n));
+    n->key[1] = (uint64_t)(ep - c->eps);
+    if (epctx_map_get(&c->sizes, epctx__extract_key(n, 1)) > 1) {
+        n->key[2] = epctx_hash(context.data, context.size, 0);
+    }
+    at = epctx_map_get(&c->seen, epctx__extract_key(n, 3));
+    n->same = at != EPCTX_MAP_NONE ? &c->nodes[at] : n;
+    if (at != EPCTX_MAP_NONE && memcmp(n->same->bytes.data, context.data, context.size) == 0) {
+        return EPCTX_OK;
+    }
+    n->same = n; /* also where the hash was forged */
+    return epctx__map_set(&c->seen, epctx__extract_key(n, 3), (size_t)(n - c->nodes), c->error);
+}
+
+/* A file for a context: the first name of its kind that no other context of the model has. */
+static epctx_status epctx__extract_file(epctx__convert *c, epctx__context_node *n)
+{
+    const epctx_profile *profile = n->ep->profile;
+    const char *pattern = c->opts.name != NULL ? c->opts.name : profile->binary;
+    char base[EPCTX_PATH_MAX];
+    char name[EPCTX_PATH_MAX];
+    epctx_output_file file;
+    uint32_t number;
+    EPCTX__TRY(epctx_profile_fill_name(pattern, c->opts.name == NULL ? profile : NULL, &n->node,
+                                       epctx_path_file(c->path), base, sizeof base, c->error));
+    memcpy(name, base, strlen(base) + 1);
+    number = epctx_map_get(&c->taken, epctx_str_of(base));
+    if (number != EPCTX_MAP_NONE) {
+        if (c->opts.name != NULL) {
+            return epctx_fail(c->error, EPCTX_ERR_PATH,
+                              "'%s' is the name of another context of this model: choose a node, "
+                              "or a name with {node}",
+                              name);
+        }
+        while (epctx__has(&c->taken, epctx_str_of(name))) {
+            EPCTX__TRY(epctx_path_numbered(epctx_str_of(base), number++, name, sizeof name,
+                                           c->error));
+        }
+        /* The map borrows its keys and has this one: it keeps the one that lives. */
+        epctx_map_put(&c->taken, epctx_str_of(base), number);
+    }
+    EPCTX__TRY(epctx__copy(c->arena, epctx_str_of(name), &n->name.data, c->error));
+    n->name.size = strlen(name);
+    EPCTX__TRY(epctx_output_name_check(n->name, c->path, profile, c->error));
+    EPCTX__TRY(epctx__map_set(&c->taken, n->name, 1, c->error));
+    EPCTX__TRY(
+        epctx_output_file_of(c->model, c->path.data, n->name, &n->bytes, 1, &file, c->error));
+    return epctx_changes_put_file(c->changes, c->arena, &file, c->error);
+}
+
+static epctx_status epctx__extract_store(epctx__convert *c, epctx__context_node *n)
+{
+    EPCTX__TRY(n->same == n ? epctx__extract_file(c, n) : EPCTX_OK);
+    EPCTX__TRY(epctx__convert_store(c, n, n->same->name));
+    return epctx__convert_note(c, EPCTX_CHANGE_EXTRACTED, n, n->same->name, n->bytes.size, NULL);
+}
+
+/* -- both -- */
+
+static epctx_status epctx__convert_contexts(epctx__convert *c)
+{
+    const bool embed = c->mode == 1;
+    size_t i, store;
+    EPCTX__TRY(epctx__convert_collect(c));
+    EPCTX__TRY(embed ? EPCTX_OK : epctx__extract_begin(c));
+    for (store = 0; store < 2; store++) { /* all are checked before the first one is stored */
+        for (i = 0; i < c->node_count; i++) {
+            epctx__context_node *n = &c->nodes[i];
+            if (n->due) {
+                epctx_status status =
+                    embed   ? store ? epctx__embed_store(c, n) : epctx__embed_plan(c, n)
+                      : store ? epctx__extract_store(c, n)
+                            : epctx__extract_plan(c, n);
+                epctx_blame(c->error, NULL, &n->node.name, "ep_cache_context");
+                EPCTX__TRY(status);
+            }
         }
     }
-    for (i = 0; i < c->node_count; i++) {
+    for (i = 0; i < c->node_count && !embed; i++) {
         epctx__context_node *n = &c->nodes[i];
         if (n->secondary && n->ep->converted > 0 &&
             (n->ep->profile->traits & EPCTX_ALL_NAME) != 0) {
-            EPCTX__TRY(epctx__extract_secondary(c, n));
+            epctx_str name = n->ep->first->same->name;
+            n->secondary = false; /* the EP wants every node to name the binary */
+            EPCTX__TRY(epctx_node_set_int(c->model, n->view, "main_context", 1, c->error));
+            EPCTX__TRY(epctx__convert_store(c, n, name));
+            EPCTX__TRY(epctx__convert_note(c, EPCTX_CHANGE_FOLLOWED, n, name, 0, NULL));
         }
     }
-    return epctx__convert_settle(c);
+    EPCTX__TRY(epctx__convert_settle(c));
+    return embed ? epctx__check_huge(c->model, "keep contexts in files, or choose a node", c->error)
+                 : EPCTX_OK;
+}
+
+static epctx_status epctx__convert_run(epctx_model *model, const epctx_convert_opts *opts,
+                                       int64_t mode, epctx_changes *changes, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model, error);
+    epctx__convert c;
+    epctx_changes ignored;
+    memset(&c, 0, sizeof c);
+    c.model = model;
+    c.arena = &model->arena;
+    c.error = error;
+    c.mode = mode;
+    c.changes = changes != NULL ? changes : &ignored;
+    memset(c.changes, 0, sizeof *c.changes);
+    if (opts != NULL) {
+        c.opts = *opts;
+    }
+    c.path = epctx_str_of(c.opts.output_path != NULL ? c.opts.output_path : model->path);
+    c.sizes.arena = c.seen.arena = c.taken.arena = c.arena;
+    if (b.status == EPCTX_OK) {
+        b.status = epctx__convert_contexts(&c);
+    }
+    if (b.status != EPCTX_OK) {
+        memset(c.changes, 0, sizeof *c.changes);
+        epctx_blame(error, model->path, NULL, NULL);
+    }
+    return epctx__build_end(&b);
+}
+
+EPCTX_API epctx_status epctx_model_embed(epctx_model *model, const epctx_convert_opts *opts,
+                                         epctx_changes *changes, epctx_error *error)
+{
+    return epctx__convert_run(model, opts, 1, changes, error);
 }
 
 EPCTX_API epctx_status epctx_model_extract(epctx_model *model, const epctx_convert_opts *opts,
                                            epctx_changes *changes, epctx_error *error)
 {
-    return epctx__convert_run(model, opts, epctx__extract_contexts, 0, changes, error);
+    return epctx__convert_run(model, opts, 0, changes, error);
 }
 
 /* -- several files at once -- */
@@ -15380,47 +12976,17 @@ static epctx_status epctx__files_at(const epctx_io *io, const char *path, epctx_
     memset(&open, 0, sizeof open);
     memset(&check, 0, sizeof check);
     open.io = io;
-    open.allocator = &in_arena;
+    open.allocator = check.allocator = &in_arena;
     open.path_flags = EPCTX_PATH_HUGGING_FACE;
-    check.allocator = &in_arena;
     status = epctx_model_open_file(&model, path, &open, error);
     if (status == EPCTX_OK) {
         status = epctx_model_files(&model, &check, arena, files, count, error);
         epctx_model_close(&model);
-        return status;
+    } else if (status != EPCTX_ERR_NOMEM && status != EPCTX_ERR_IO) {
+        epctx_error_clear(error);
+        status = EPCTX_OK;
     }
-    if (status == EPCTX_ERR_NOMEM || status == EPCTX_ERR_IO) {
-        return status;
-    }
-    epctx_error_clear(error);
-    return EPCTX_OK;
-}
-
-/* No file that the model itself is read from is written over: what it names, as it is in its file. */
-static epctx_status epctx__group_source(const epctx_commit *c, epctx_model *model,
-                                        const epctx_dependency *used, size_t count)
-{
-    const epctx__file *file;
-    const char *real = c->last->real;
-    char source[EPCTX_PATH_MAX];
-    bool same = strcmp(real, c->files->real) == 0;
-    size_t i;
-    for (i = 0; i < count && !same; i++) {
-        same = used[i].path != NULL && strcmp(real, used[i].path) == 0;
-    }
-    for (file = model->files; file != NULL && !same; file = file->next) {
-        same = strcmp(real, file->path) == 0;
-    }
-    same = same || (model->path[0] != '\0' &&
-                    c->io->canonical_fn(c->io->user, model->path, source, sizeof source, NULL) ==
-                        EPCTX_OK &&
-                    strcmp(real, source) == 0);
-    return same && !c->last->file->kept
-               ? epctx__file_failed(c->error, EPCTX_ERR_PATH,
-                                    "belongs to the model that is converted and would be "
-                                    "overwritten: choose another name",
-                                    c->last->path)
-               : EPCTX_OK;
+    return status;
 }
 
 static epctx_status epctx__group_put(epctx_commit *c, epctx_model *model, const char *path,
@@ -15429,16 +12995,38 @@ static epctx_status epctx__group_put(epctx_commit *c, epctx_model *model, const 
 {
     epctx_dependency *used = NULL;
     size_t used_count = 0;
+    char source[EPCTX_PATH_MAX] = "";
+    const epctx__commit_file *entry;
+    const char *target;
     size_t i;
     EPCTX__TRY(epctx_commit_begin(c, epctx_model_io(model), &model->arena, error));
     EPCTX__TRY(epctx_commit_put_model(c, model, path, opts, error));
+    target = c->files->real;
     if (count > 0 && model->path[0] != '\0') {
         EPCTX__TRY(epctx__files_at(c->io, model->path, &model->arena, &used, &used_count, error));
+        (void)c->io->canonical_fn(c->io->user, model->path, source, sizeof source, NULL);
     }
     c->keep = true;
     for (i = 0; i < count; i++) {
         EPCTX__TRY(epctx_commit_put_file(c, &files[i], overwrite, error));
-        EPCTX__TRY(epctx__group_source(c, model, used, used_count));
+    }
+    /* No file that the model itself is read from is written over: what it names, as it is in its
+     * file, and what it has open. */
+    for (entry = c->files; entry != NULL; entry = entry->next) {
+        const epctx__file *file = model->files;
+        bool same = strcmp(entry->real, target) == 0 || strcmp(entry->real, source) == 0;
+        for (i = 0; i < used_count && !same; i++) {
+            same = used[i].path != NULL && strcmp(entry->real, used[i].path) == 0;
+        }
+        for (; file != NULL && !same; file = file->next) {
+            same = strcmp(entry->real, file->path) == 0;
+        }
+        if (same && entry->file != NULL && !entry->file->kept) {
+            return epctx__file_failed(error, EPCTX_ERR_PATH,
+                                      "belongs to the model that is converted and would be "
+                                      "overwritten: choose another name",
+                                      entry->path);
+        }
     }
     return EPCTX_OK;
 }
@@ -15451,121 +13039,91 @@ EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
     epctx_commit commit;
     epctx_status status =
         epctx__group_put(&commit, model, path, opts, files, count, overwrite, error);
-    if (status == EPCTX_OK) {
+    if (status == EPCTX_OK && (opts == NULL || !opts->dry_run)) {
         status = epctx_commit_run(&commit, error);
     }
     epctx_commit_close(&commit);
     return status;
 }
 
-EPCTX_API epctx_status epctx_check_group(epctx_model *model, const char *path,
-                                         const epctx_write_opts *opts, epctx_output_file *files,
-                                         size_t count, epctx_overwrite overwrite,
-                                         epctx_error *error)
-{
-    epctx_commit commit;
-    epctx_status status =
-        epctx__group_put(&commit, model, path, opts, files, count, overwrite, error);
-    epctx_commit_close(&commit);
-    return status;
-}
-
 /* -- a new model where an old one is in use -- */
 
-/* A file that comes into place before the models. */
-static bool epctx__detour_counts(const epctx__commit_file *entry)
+/* The file that is replaced before the models and that a model names, or NULL. */
+static epctx__commit_file *epctx__detour_file(const epctx_commit *c, const epctx_dependency *used)
 {
-    return !entry->is_model && entry->out != NULL && entry->of == NULL;
+    epctx__commit_file *entry = used->path != NULL ? c->files : NULL;
+    while (entry != NULL &&
+           (entry->is_model || entry->out == NULL || strcmp(used->path, entry->real) != 0)) {
+        entry = entry->next;
+    }
+    return entry;
 }
 
-/* Marks the files to be replaced that the model in the place of `entry` names. */
-static epctx_status epctx__detour_look(epctx_commit *c, epctx__commit_file *entry)
+/* Looks for files to be replaced that the model in the place of `entry` names, and gives them second
+ * names, FILE.new, or when that is taken FILE.new2 ...; `seconds`: while there are such names. */
+EPCTX__APART static epctx_status epctx__detour_look(const epctx_commit *c, epctx__commit_file *entry,
+                                       bool *seconds)
 {
     epctx_dependency *used = NULL;
-    epctx__commit_file *other;
-    size_t count, k;
+    char name[EPCTX_NAME_MAX];
+    size_t count, i;
     EPCTX__TRY(epctx__files_at(c->io, entry->real, c->arena, &used, &count, c->error));
-    for (other = c->files; other != NULL; other = other->next) {
-        for (k = 0; k < count && epctx__detour_counts(other); k++) {
-            if (used[k].path != NULL && strcmp(used[k].path, other->real) == 0) {
-                other->second = true;
-                entry->meets = true;
-            }
+    for (i = 0; i < count; i++) {
+        epctx__commit_file *other = epctx__detour_file(c, &used[i]);
+        bool named = other == NULL || other->out->file.second[0] != '\0';
+        epctx_status status = named || !*seconds ? EPCTX_OK : EPCTX_ERR_EXISTS;
+        unsigned number;
+        entry->meets = entry->meets || other != NULL;
+        for (number = 1; status == EPCTX_ERR_EXISTS && number < EPCTX__ATTEMPTS; number++) {
+            epctx_error_clear(c->error);
+            epctx__name_end(name, epctx_path_file(epctx_str_of(other->real)).data, ".new", number,
+                            EPCTX__NAME_MOST);
+            status = c->io->second_fn(c->io->user, &other->out->file, name, c->error);
         }
+        *seconds = *seconds && status != EPCTX_ERR_UNSUPPORTED;
+        EPCTX__TRY(*seconds ? status : EPCTX_OK);
     }
     return EPCTX_OK;
 }
 
-/* FILE.new, or when that is taken FILE.new2 ... */
-EPCTX__APART static epctx_status epctx__detour_second(epctx_commit *c, epctx__commit_file *entry)
-{
-    char path[EPCTX_PATH_MAX];
-    char end[48];
-    epctx_error why;
-    epctx_status status = EPCTX_ERR_EXISTS;
-    unsigned number;
-    if (c->io->second_fn == NULL) {
-        return EPCTX_ERR_UNSUPPORTED;
-    }
-    for (number = 1; status == EPCTX_ERR_EXISTS && number < EPCTX__ATTEMPTS; number++) {
-        epctx_error_clear(&why);
-        epctx__name_attempt(end, ".new", number);
-        EPCTX__TRY(epctx__path_end(entry->real, end, path, c->error));
-        status = c->io->second_fn(c->io->user, &entry->out->file,
-                                  epctx_path_file(epctx_str_of(path)).data, &why);
-    }
-    if (status != EPCTX_OK && status != EPCTX_ERR_UNSUPPORTED && c->error != NULL) {
-        *c->error = why;
-    }
-    return status;
-}
-
-/* The second name of the file that a model calls `name`, in its arena; empty when it has none. */
-static epctx_status epctx__detour_name(const epctx_commit *c, const epctx__commit_file *entry,
-                                       epctx_arena *arena, epctx_str name, epctx_str *to)
-{
-    epctx_str folder = epctx_path_folder(epctx_str_of(entry->real));
-    char given[EPCTX_PATH_MAX];
-    char plain[EPCTX_PATH_MAX];
-    const epctx__commit_file *other = c->files;
-    *to = epctx_str_of(NULL);
-    if (epctx_path_join(folder, name, given, sizeof given, NULL) != EPCTX_OK ||
-        epctx__buffers_canonical(NULL, given, plain, sizeof plain, NULL) != EPCTX_OK) {
-        return EPCTX_OK;
-    }
-    while (other != NULL && (!other->second || strcmp(other->real, plain) != 0)) {
-        other = other->next;
-    }
-    if (other == NULL) {
-        return EPCTX_OK;
-    }
-    EPCTX__TRY(epctx_path_join(epctx_path_folder(epctx_str_of(other->real + folder.size)),
-                               epctx_str_of(other->out->file.second), given, sizeof given,
-                               c->error));
-    to->size = strlen(given);
-    return epctx__copy(arena, epctx_str_of(given), &to->data, c->error);
-}
-
 /* Gives files in a model their second names. */
-EPCTX__APART static epctx_status epctx__detour_rename(epctx_commit *c,
+EPCTX__APART static epctx_status epctx__detour_rename(const epctx_commit *c,
                                                       const epctx__commit_file *entry,
                                                       epctx_model *model)
 {
+    epctx_str folder = epctx_path_folder(epctx_str_of(entry->real));
+    char path[EPCTX_PATH_MAX];
+    epctx_check_opts check;
     epctx_dependency *used = NULL;
     epctx_file_rename *renames;
     size_t count = 0;
     size_t rename_count = 0;
     size_t i;
-    EPCTX__TRY(epctx_model_files(model, NULL, &model->arena, &used, &count, c->error));
+    EPCTX__TRY(epctx__path_join(path, sizeof path, &folder, 1, c->error));
+    memset(&check, 0, sizeof check);
+    check.context_file_path = entry->real;
+    check.external_folder = path;
+    check.path_flags = EPCTX_PATH_HUGGING_FACE | EPCTX_PATH_DETOURS;
+    EPCTX__TRY(epctx_model_files(model, &check, &model->arena, &used, &count, c->error));
     EPCTX__NEW(renames, epctx_file_rename, count, &model->arena, c->error);
     for (i = 0; i < count; i++) {
+        const epctx__commit_file *other = epctx__detour_file(c, &used[i]);
         epctx_file_rename *next = &renames[rename_count];
+        epctx_str name;
+        if (used[i].status == EPCTX_ERR_IO) {
+            return epctx_fail(c->error, EPCTX_ERR_IO, "%s", used[i].problem);
+        }
+        if (other == NULL || used[i].use == EPCTX_USE_SOURCE_MODEL ||
+            epctx_path_relative(folder, epctx_str_of(other->real), &name, NULL) != EPCTX_OK) {
+            continue;
+        }
+        EPCTX__TRY(epctx_path_join(epctx_path_folder(name), epctx_str_of(other->out->file.second),
+                                   path, sizeof path, c->error));
+        EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(path), &next->to.data, c->error));
+        next->to.size = strlen(path);
         next->use = used[i].use;
         next->from = used[i].name;
-        if (used[i].use != EPCTX_USE_SOURCE_MODEL) {
-            EPCTX__TRY(epctx__detour_name(c, entry, &model->arena, used[i].name, &next->to));
-            rename_count += next->to.size > 0;
-        }
+        rename_count++;
     }
     return epctx_model_rename_files(model, renames, rename_count, c->error);
 }
@@ -15579,7 +13137,6 @@ static epctx_status epctx__detour_model(epctx_commit *c, epctx__commit_file *ent
     epctx_model *model = entry->model;
     epctx_status status;
     size_t mark;
-    EPCTX__TRY(epctx__commit_open(c, entry, &entry->via));
     memset(&bytes, 0, sizeof bytes);
     if (model == NULL) { /* in one part */
         memset(&open, 0, sizeof open);
@@ -15592,49 +13149,35 @@ static epctx_status epctx__detour_model(epctx_commit *c, epctx__commit_file *ent
     mark = epctx_model_mark(model);
     status = epctx__detour_rename(c, entry, model);
     if (status == EPCTX_OK) {
-        status = epctx__output_model(entry->via, model);
+        status = epctx__output_make(c, entry, model, &entry->via);
     }
     epctx_model_undo(model, mark);
     epctx_model_close(&bytes);
     return status;
 }
 
-/* Finds old models that would meet new files. */
-static epctx_status epctx__detour_find_all(epctx_commit *c)
+/* A new model whose old one would meet new files comes by a way around; without second names the
+ * old one goes first. */
+static epctx_status epctx__commit_detour(epctx_commit *c)
 {
+    bool seconds = c->io->second_fn != NULL;
     bool others = false;
     epctx__commit_file *entry;
     for (entry = c->files; entry != NULL; entry = entry->next) {
-        others = others || epctx__detour_counts(entry);
+        others = others || (!entry->is_model && entry->out != NULL);
     }
     for (entry = c->files; entry != NULL && others; entry = entry->next) {
-        epctx_file_info info;
-        if (!entry->is_model || entry->out == NULL) {
-            continue;
-        }
-        EPCTX__TRY(c->io->stat_fn(c->io->user, entry->real, &info, c->error));
-        if (info.kind == EPCTX_FILE_REGULAR) {
-            EPCTX__TRY(epctx__detour_look(c, entry));
+        if (entry->is_model && entry->out != NULL) {
+            EPCTX__TRY(epctx__detour_look(c, entry, &seconds));
         }
     }
-    return EPCTX_OK;
-}
-
-/* Prepares the way around for them; without second names the old model goes first. */
-static epctx_status epctx__commit_detour(epctx_commit *c)
-{
-    bool seconds = true;
-    epctx__commit_file *entry;
-    EPCTX__TRY(epctx__detour_find_all(c));
-    for (entry = c->files; entry != NULL && seconds; entry = entry->next) {
-        epctx_status status = entry->second ? epctx__detour_second(c, entry) : EPCTX_OK;
-        seconds = status != EPCTX_ERR_UNSUPPORTED;
-        EPCTX__TRY(seconds ? status : EPCTX_OK);
-    }
+    epctx_error_clear(c->error); /* of second names that there are not */
     for (entry = c->files; entry != NULL; entry = entry->next) {
-        entry->clear = entry->meets && !seconds;
         if (entry->meets && seconds) {
             EPCTX__TRY(epctx__detour_model(c, entry));
+        }
+        if (entry->meets) {
+            EPCTX__TRY(epctx__commit_place(c, entry, seconds ? entry->via : entry->out, !seconds));
         }
     }
     return EPCTX_OK;
@@ -16258,11 +13801,6 @@ static int epctx__weight_order(void *search, uint32_t index)
     return s->first ? 0 : epctx__weight_compare(s, index);
 }
 
-static uint64_t epctx__weight_hash(const void *owner, uint32_t index)
-{
-    return ((const struct epctx__weight *)owner)[index].key;
-}
-
 static epctx__table epctx__weight_table(const epctx_weights *w)
 {
     epctx__table table;
@@ -16271,7 +13809,6 @@ static epctx__table epctx__weight_table(const epctx_weights *w)
     table.heads = w->heads;
     table.capacity = w->capacity * EPCTX__WEIGHT_SLOTS;
     table.order_fn = epctx__weight_order;
-    table.hash_fn = epctx__weight_hash;
     return table;
 }
 
@@ -16302,7 +13839,7 @@ static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error)
     if (former.entries != NULL) {
         epctx__table table = epctx__weight_table(w);
         memcpy(w->entries, former.entries, w->count * sizeof *w->entries);
-        epctx__table_fill(&table, w->entries, former.heads, former.capacity * EPCTX__WEIGHT_SLOTS);
+        epctx__table_fill(&table, former.heads, former.capacity * EPCTX__WEIGHT_SLOTS);
         w->allocator.free_fn(w->allocator.user, former.entries);
     }
     return EPCTX_OK;
@@ -16323,7 +13860,7 @@ static epctx_status epctx__weight_find(epctx__weight_search *s, epctx__path *pat
     if (hashed) {
         EPCTX__TRY(epctx__weight_whole(s, s->data, 0, &whole));
 #if defined(__GNUC__)
-        __builtin_prefetch(&w->heads[(size_t)whole & (table.capacity - 1)]);
+        __builtin_prefetch(&w->heads[(whole & EPCTX__TAG) & (table.capacity - 1)]);
 #endif
     }
     s->first = true;
@@ -16460,111 +13997,76 @@ EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend,
     return epctx__join(out, capacity, parts, 6, "the compatibility string", error);
 }
 
-EPCTX_API const char *epctx_compat_name(epctx_compat compat)
-{
-    static const char *const names[] = {"EP_NOT_APPLICABLE", "EP_SUPPORTED_OPTIMAL",
-                                        "EP_SUPPORTED_PREFER_RECOMPILATION", "EP_UNSUPPORTED"};
-    return (size_t)compat < sizeof names / sizeof names[0] ? names[compat] : "unknown";
-}
-
 static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value)
 {
     return epctx_str_number(epctx_str_cut(rest, separator), value);
 }
 
-static bool epctx__cut_version(epctx_str *rest, uint64_t version[3])
+/* QNN's string is "backend:sdk:api:blob:arch:driver"; sdk, api and blob are versions a.b.c. Format
+ * and rule are those of the QNN plugin EP (onnxruntime-qnn, 2026-03). */
+static bool epctx__read_qnn(epctx_str text, uint64_t out[12])
 {
-    epctx_str part = epctx_str_cut(rest, ':');
-    return epctx__cut_number(&part, '.', &version[0]) &&
-           epctx__cut_number(&part, '.', &version[1]) &&
-           epctx__cut_number(&part, '.', &version[2]) && part.data == NULL;
+    static const char ends[] = ":..:..:..::";
+    size_t i = 0;
+    while (i < 12 && epctx__cut_number(&text, ends[i], &out[i])) {
+        i++;
+    }
+    return i == 12 && text.data == NULL;
 }
 
-/* Format and rule: the compatibility string of the QNN plugin EP (onnxruntime-qnn, 2026-03). */
-EPCTX_API bool epctx_compat_read_qnn(epctx_str text, epctx_compat_qnn *out)
+/* Next part of "name;key=value;key=value"; one without "=" has an empty key. False at the end. */
+static bool epctx__compat_next(epctx_str *rest, epctx_str *key, epctx_str *value)
 {
-    memset(out, 0, sizeof *out);
-    return text.data != NULL && epctx__cut_number(&text, ':', &out->backend) &&
-           epctx__cut_version(&text, out->sdk) && epctx__cut_version(&text, out->api) &&
-           epctx__cut_version(&text, out->blob) && epctx__cut_number(&text, ':', &out->arch) &&
-           epctx__cut_number(&text, ':', &out->user_driver) && text.data == NULL;
-}
-
-EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *value)
-{
-    epctx_str part;
-    size_t i;
     if (rest->size == 0) {
         return false;
     }
-    part = epctx_str_cut(rest, ';');
-    *key = epctx_str_of("");
-    *value = part;
-    for (i = 0; i < part.size; i++) {
-        if (part.data[i] == '=') {
-            key->data = part.data;
-            key->size = i;
-            value->data = part.data + i + 1;
-            value->size = part.size - i - 1;
-            break;
-        }
+    *value = epctx_str_cut(rest, ';');
+    *key = epctx_str_cut(value, '=');
+    if (value->data == NULL) {
+        *value = *key;
+        *key = epctx_str_of("");
     }
     return true;
 }
 
-static epctx_compat epctx__compat_verdict(epctx_error *why, epctx_compat compat, const char *text)
+/* Whether major and minor, or all three `parts`, of version `a` are after those of `b`. */
+static bool epctx__is_newer(const uint64_t a[3], const uint64_t b[3], int parts)
 {
-    epctx_error_clear(why);
-    if (why != NULL) {
-        epctx_fail(why, EPCTX_ERR_VERSION, "%s", text);
-        why->status = EPCTX_OK;
+    int i = 0;
+    while (i < parts - 1 && a[i] == b[i]) {
+        i++;
     }
-    return compat;
+    return a[i] > b[i];
 }
 
-/* -1, 0, 1: major and minor of `a` against `b`. */
-static int epctx__compare_version(const uint64_t a[3], const uint64_t b[3], int parts)
+static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, const char **why)
 {
-    int i;
-    for (i = 0; i < parts; i++) {
-        if (a[i] != b[i]) {
-            return a[i] < b[i] ? -1 : 1;
-        }
+    enum { BACKEND = 0, SDK = 1, API = 4, BLOB = 7, ARCH = 10 };
+    uint64_t m[12], r[12];
+    if (!epctx__read_qnn(model, m) || !epctx__read_qnn(runtime, r)) {
+        *why = "one of the strings does not have QNN's six fields";
+        return EPCTX_COMPAT_NOT_APPLICABLE;
     }
-    return 0;
-}
-
-static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, epctx_error *why)
-{
-    epctx_compat verdict = EPCTX_COMPAT_UNSUPPORTED;
-    const char *text;
-    epctx_compat_qnn m, r;
-    if (!epctx_compat_read_qnn(model, &m) || !epctx_compat_read_qnn(runtime, &r)) {
-        verdict = EPCTX_COMPAT_NOT_APPLICABLE;
-        text = "one of the strings does not have QNN's six fields";
-    } else if (m.backend != r.backend) {
-        text = "another QNN backend";
-    } else if (epctx__compare_version(m.api, r.api, 2) > 0 ||
-               epctx__compare_version(m.sdk, r.sdk, 2) > 0) {
-        text = "made with a newer SDK than the machine has";
-    } else if (epctx__compare_version(m.blob, r.blob, 3) > 0) {
-        text = "the binary's version is newer than the machine can read";
-    } else if (m.arch > r.arch) {
-        text = "made for a newer HTP architecture";
-    } else if (m.arch < r.arch) {
-        verdict = EPCTX_COMPAT_PREFER_RECOMPILATION;
-        text = "made for an older HTP architecture";
+    if (m[BACKEND] != r[BACKEND]) {
+        *why = "another QNN backend";
+    } else if (epctx__is_newer(m + API, r + API, 2) || epctx__is_newer(m + SDK, r + SDK, 2)) {
+        *why = "made with a newer SDK than the machine has";
+    } else if (epctx__is_newer(m + BLOB, r + BLOB, 3)) {
+        *why = "the binary's version is newer than the machine can read";
+    } else if (m[ARCH] > r[ARCH]) {
+        *why = "made for a newer HTP architecture";
     } else {
-        verdict = EPCTX_COMPAT_OPTIMAL;
-        text = "same backend and architecture";
+        bool same = m[ARCH] == r[ARCH];
+        *why = same ? "same backend and architecture" : "made for an older HTP architecture";
+        return same ? EPCTX_COMPAT_OPTIMAL : EPCTX_COMPAT_PREFER_RECOMPILATION;
     }
-    return epctx__compat_verdict(why, verdict, text);
+    return EPCTX_COMPAT_UNSUPPORTED;
 }
 
 static bool epctx__compat_find(epctx_str text, epctx_str key, epctx_str *value)
 {
     epctx_str k;
-    while (epctx_compat_next(&text, &k, value)) {
+    while (epctx__compat_next(&text, &k, value)) {
         if (epctx_str_eq(k, key)) {
             return true;
         }
@@ -16582,96 +14084,87 @@ static bool epctx__compat_same(epctx_str a, epctx_str b, const char *key, bool m
     return major ? epctx_str_eq(epctx_str_cut(&x, '.'), epctx_str_cut(&y, '.')) : epctx_str_eq(x, y);
 }
 
-/* Strings of epctx_backend_compatibility. Another EP's string says nothing. A context of another
- * architecture or of another major version of the SDK must not be loaded (EPC-111, EPC-112); of
- * another minor version it may (EPC-113). Keys that we do not know say nothing. */
-static epctx_compat epctx__compare_own(epctx_str model, epctx_str runtime, epctx_error *why)
-{
-    static const struct {
-        const char *key;
-        bool major;
-        epctx_compat verdict; /* when the values differ */
-        const char *text;
-    } rules[] = {{"epctx", false, EPCTX_COMPAT_NOT_APPLICABLE,
-                  "the strings are of different formats"},
-                 {"source", false, EPCTX_COMPAT_NOT_APPLICABLE, "the strings are of different EPs"},
-                 {"arch", false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
-                 {"sdk", true, EPCTX_COMPAT_UNSUPPORTED, "another major version of the SDK"},
-                 {"sdk", false, EPCTX_COMPAT_PREFER_RECOMPILATION, "another version"}};
-    size_t i;
-    for (i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        if (!epctx__compat_same(model, runtime, rules[i].key, rules[i].major)) {
-            return epctx__compat_verdict(why, rules[i].verdict, rules[i].text);
-        }
-    }
-    return epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "the same values");
-}
-
 /* Every key is looked for in the other string: of what is longer, nobody wants to know. */
 #define EPCTX__COMPAT_MOST 4096u
 
 /* Whether each key of `a` is in `b`. */
 static bool epctx__compat_keys(epctx_str a, epctx_str b)
 {
-    epctx_str key, value, other;
-    while (epctx_compat_next(&a, &key, &value)) {
-        if (!epctx__compat_find(b, key, &other)) {
+    epctx_str key, value;
+    while (epctx__compat_next(&a, &key, &value)) {
+        if (!epctx__compat_find(b, key, &value)) {
             return false;
         }
     }
     return true;
 }
 
-static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, epctx_error *why)
+/* `own`: strings of epctx_backend_compatibility, in which keys that we do not know say nothing. A
+ * context of another architecture or major version of the SDK must not be loaded (EPC-111, EPC-112);
+ * of another minor version it may (EPC-113). */
+static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, bool own,
+                                         const char **why)
 {
-    epctx_str rest = model;
+    static const struct {
+        const char *key;
+        bool own, major;
+        epctx_compat verdict; /* when the values differ */
+        const char *text;
+    } rules[] = {
+        {"epctx", true, false, EPCTX_COMPAT_NOT_APPLICABLE, "the strings are of different formats"},
+        {"source", true, false, EPCTX_COMPAT_NOT_APPLICABLE, "the strings are of different EPs"},
+        {"", false, false, EPCTX_COMPAT_NOT_APPLICABLE, "the strings are of different EPs"},
+        {"arch", true, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
+        {"arch", false, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
+        {"hardware_architecture", false, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
+        {"sdk", true, true, EPCTX_COMPAT_UNSUPPORTED, "another major version of the SDK"},
+        {"sdk", true, false, EPCTX_COMPAT_PREFER_RECOMPILATION, "another version"}};
     epctx_str key, value, other;
-    epctx_compat verdict = EPCTX_COMPAT_OPTIMAL;
-    if (epctx_str_eq(model, runtime)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "equal strings");
+    size_t i;
+    *why = "the same values";
+    if (!own && (!epctx__compat_keys(model, runtime) || !epctx__compat_keys(runtime, model))) {
+        *why = "the strings have different keys";
+        return EPCTX_COMPAT_NOT_APPLICABLE;
     }
-    if (!epctx__compat_keys(model, runtime) || !epctx__compat_keys(runtime, model)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "the strings have different keys");
+    for (i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (rules[i].own == own &&
+            !epctx__compat_same(model, runtime, rules[i].key, rules[i].major)) {
+            *why = rules[i].text;
+            return rules[i].verdict;
+        }
     }
-    if (!epctx__compat_same(model, runtime, "", false)) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "the strings are of different EPs");
-    }
-    while (epctx_compat_next(&rest, &key, &value)) {
+    while (!own && !epctx_str_eq(model, runtime) && epctx__compat_next(&model, &key, &value)) {
         (void)epctx__compat_find(runtime, key, &other);
-        if (epctx_str_eq(value, other)) {
-            continue;
+        if (!epctx_str_eq(value, other)) {
+            *why = "another version";
+            return EPCTX_COMPAT_PREFER_RECOMPILATION;
         }
-        if (epctx_str_is(key, "hardware_architecture") || epctx_str_is(key, "arch")) {
-            return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED, "another architecture");
-        }
-        verdict = EPCTX_COMPAT_PREFER_RECOMPILATION;
     }
-    return epctx__compat_verdict(why, verdict,
-                                 verdict == EPCTX_COMPAT_OPTIMAL ? "the same values"
-                                                                 : "another version");
+    return EPCTX_COMPAT_OPTIMAL;
 }
 
 EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
                                             epctx_str runtime, epctx_error *why)
 {
-    bool qnn = profile != NULL && (profile->traits & EPCTX_QNN_COMPAT) != 0;
+    epctx_compat verdict = EPCTX_COMPAT_NOT_APPLICABLE;
+    const char *text;
     epctx_str format;
     if (model.size == 0 || runtime.size == 0) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "there is no compatibility string");
+        text = "there is no compatibility string";
+    } else if (model.size > EPCTX__COMPAT_MOST || runtime.size > EPCTX__COMPAT_MOST) {
+        text = "no EP writes a string as long as this";
+    } else if (profile != NULL && (profile->traits & EPCTX_QNN_COMPAT) != 0) {
+        verdict = epctx__compare_qnn(model, runtime, &text);
+    } else {
+        bool own = epctx__compat_find(runtime, epctx_str_of("epctx"), &format);
+        verdict = epctx__compare_pairs(model, runtime, own, &text);
     }
-    if (model.size > EPCTX__COMPAT_MOST || runtime.size > EPCTX__COMPAT_MOST) {
-        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                     "no EP writes a string as long as this");
+    epctx_error_clear(why);
+    epctx_fail(why, EPCTX_ERR_VERSION, "%s", text);
+    if (why != NULL) {
+        why->status = EPCTX_OK;
     }
-    if (qnn) {
-        return epctx__compare_qnn(model, runtime, why);
-    }
-    return epctx__compat_find(runtime, epctx_str_of("epctx"), &format)
-               ? epctx__compare_own(model, runtime, why)
-               : epctx__compare_pairs(model, runtime, why);
+    return verdict;
 }
 
 static uint64_t epctx__hash_str(uint64_t h, epctx_str text)
@@ -16785,16 +14278,11 @@ static bool epctx__ref_end(epctx_str *rest, char end)
     return true;
 }
 
-static bool epctx__ref_number(epctx_str *rest, uint64_t *out)
-{
-    return epctx_str_take_number(rest, out) && epctx__ref_end(rest, ' ');
-}
-
 /* Text with its length in front and `end` behind it. */
 static bool epctx__ref_text(epctx_str *rest, char end, epctx_str *out)
 {
     uint64_t size;
-    if (!epctx__ref_number(rest, &size) || size > rest->size) {
+    if (!epctx__cut_number(rest, ' ', &size) || size > rest->size) {
         return false;
     }
     out->data = rest->data;
@@ -16806,8 +14294,8 @@ static bool epctx__ref_text(epctx_str *rest, char end, epctx_str *out)
 EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out)
 {
     epctx_str at = *rest;
-    if (!epctx__ref_number(&at, &out->size) || !epctx_str_take_hash(&at, &out->hash) ||
-        !epctx__ref_end(&at, ' ') || !epctx__ref_number(&at, &out->offset) ||
+    if (!epctx__cut_number(&at, ' ', &out->size) || !epctx_str_take_hash(&at, &out->hash) ||
+        !epctx__ref_end(&at, ' ') || !epctx__cut_number(&at, ' ', &out->offset) ||
         !epctx__ref_text(&at, ' ', &out->name) || !epctx__ref_text(&at, '\n', &out->location)) {
         return false;
     }
@@ -16873,57 +14361,40 @@ typedef struct epctx__piece {
 
 /* The graphs that a shared context holds already, whoever compiled them. */
 typedef struct epctx__known {
-    epctx_buffer graphs; /* epctx__known_graph each, in order */
+    epctx_list graphs;   /* epctx__known_graph, in the index's arena */
     epctx_map index;     /* name -> position among them */
     int64_t max_size;
 } epctx__known;
 
-static const epctx__known_graph *epctx__known_graphs(const epctx__known *known, size_t *count)
+/* Adds a graph to a shared context, unless it is `found` there. Another one of that name is an
+ * error. */
+static epctx_status epctx__known_add(epctx__known *known, const epctx__known_graph *graph,
+                                     bool *found, epctx_error *error)
 {
-    *count = known->graphs.size / sizeof(epctx__known_graph);
-    return (const epctx__known_graph *)(const void *)known->graphs.data;
-}
-
-/* Whether the shared context has this very graph; another one of that name is an error. */
-static epctx_status epctx__known_find(const epctx__known *known, epctx_str name, uint64_t hash,
-                                      bool *found, epctx_error *error)
-{
-    uint32_t at = epctx_map_get(&known->index, name);
-    size_t count;
-    const epctx__known_graph *graphs = epctx__known_graphs(known, &count);
-    *found = false;
+    const epctx__known_graph *graphs = (const epctx__known_graph *)known->graphs.items;
+    size_t count = known->graphs.count;
+    uint32_t at = epctx_map_get(&known->index, graph->name);
+    epctx__known_graph *added;
+    epctx_str name = graph->name;
     /* The index does not forget what was taken back. */
-    if (at >= count || !epctx_str_eq(graphs[at].name, name)) {
-        return EPCTX_OK;
+    *found = at < count && epctx_str_eq(graphs[at].name, name);
+    if (*found) {
+        return graphs[at].hash == graph->hash
+                   ? EPCTX_OK
+                   : epctx_fail(error, EPCTX_ERR_ARG,
+                                "the shared context has another graph '%S': generate with "
+                                "ep.context_node_name_prefix",
+                                &name);
     }
-    *found = graphs[at].hash == hash;
-    return *found ? EPCTX_OK
-                  : epctx_fail(error, EPCTX_ERR_ARG,
-                               "the shared context has another graph '%S': generate with "
-                               "ep.context_node_name_prefix",
-                               &name);
-}
-
-static epctx_status epctx__known_add(epctx__known *known, epctx_str name, uint64_t hash,
-                                     epctx_error *error)
-{
-    size_t count = known->graphs.size / sizeof(epctx__known_graph);
-    epctx__known_graph graph;
-    graph.name.data = epctx_arena_copy(known->index.arena, name);
-    graph.name.size = name.size;
-    graph.hash = hash;
-    if (graph.name.data == NULL || EPCTX__NEVER(count >= EPCTX_MAP_NONE) ||
-        epctx_map_put(&known->index, graph.name, (uint32_t)count) != EPCTX_OK ||
-        epctx_buffer_append(&known->graphs, &graph, sizeof graph) != EPCTX_OK) {
-        return epctx__nomem(error, name.size);
+    EPCTX__TRY(epctx__copy(known->index.arena, name, &name.data, error));
+    EPCTX__TRY(epctx__map_set(&known->index, name, count, error));
+    added = (epctx__known_graph *)epctx_list_add(&known->graphs, known->index.arena, sizeof *added);
+    if (added == NULL) {
+        return epctx__nomem(error, known->index.arena->missing);
     }
+    added->name = name;
+    added->hash = graph->hash;
     return EPCTX_OK;
-}
-
-/* Takes back the last graph added. */
-static void epctx__known_drop(epctx__known *known)
-{
-    known->graphs.size -= sizeof(epctx__known_graph);
 }
 
 /* What is asked for becomes what the backend can do of it. */
@@ -16955,6 +14426,7 @@ static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
 {
     epctx_allocator in_arena = epctx__in_arena(arena);
     memset(ep, 0, sizeof *ep);
+    EPCTX__TRY(epctx__backend_check(backend, error));
     ep->backend = backend;
     ep->opts = *opts;
     ep->arena = arena;
@@ -16978,20 +14450,20 @@ static epctx_status epctx__build_begin(const epctx_backend *b, const epctx_build
                                        void **build, epctx_error *error)
 {
     epctx_build_opts how = *opts;
-    epctx_status status;
+    epctx_status status = EPCTX_OK;
+    void *made = NULL;
     *build = NULL;
     EPCTX__TRY(epctx__weightless_agree(b, &how.weightless, error));
-    status = b->begin_fn(b->self, build, error);
-    if (status == EPCTX_OK && b->setup_fn != NULL) {
-        status = b->setup_fn(b->self, *build, &how, error);
-        if (status != EPCTX_OK) {
-            b->discard_fn(b->self, *build);
-        }
+    EPCTX__TRY(b->begin_fn(b->self, &made, error));
+    if (b->setup_fn != NULL) {
+        status = b->setup_fn(b->self, made, &how, error);
     }
     if (status != EPCTX_OK) {
-        *build = NULL;
+        b->discard_fn(b->self, made);
+        return status;
     }
-    return status;
+    *build = made;
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend,
@@ -17000,8 +14472,6 @@ EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend
 {
     epctx_build_opts how;
     epctx_error_clear(error);
-    memset(ep, 0, sizeof *ep);
-    EPCTX__TRY(epctx__backend_check(backend, error));
     EPCTX__TRY(epctx__ep_open(ep, backend, opts, room, arena, error));
     how.hooks = opts->hooks;
     how.prepare_only = opts->prepare_only;
@@ -17058,46 +14528,33 @@ static epctx_status epctx__ep_types(epctx_ep *ep, epctx_str name, epctx__piece *
     return EPCTX_OK;
 }
 
-static epctx_status epctx__ep_max_size(epctx_ep *ep, epctx_str name, epctx_error *error)
-{
-    const epctx_backend *b = ep->backend;
-    int64_t bytes = 0;
-    if (b->max_size_fn != NULL) {
-        EPCTX__TRY(b->max_size_fn(b->self, ep->build, name, &bytes, error));
-    }
-    if (bytes < 0) {
-        return epctx_fail(error, EPCTX_ERR_BACKEND, "max_size_fn gave %d bytes", bytes);
-    }
-    ep->max_size = bytes > ep->max_size ? bytes : ep->max_size;
-    return EPCTX_OK;
-}
-
 /* Compiles a graph, unless the shared context has it. */
 static epctx_status epctx__ep_graph(epctx_ep *ep, const epctx_graph *graph,
                                     const epctx__known_graph *id, epctx_error *error)
 {
     const epctx_backend *b = ep->backend;
-    bool known = false;
+    bool found = false;
     epctx_status status;
     if (ep->shared != NULL) {
-        EPCTX__TRY(epctx__known_find(ep->shared, id->name, id->hash, &known, error));
-        if (known) {
+        /* Before it is compiled: what is in the context and not known would be compiled again. */
+        EPCTX__TRY(epctx__known_add(ep->shared, id, &found, error));
+        if (found) {
             return EPCTX_OK;
         }
-        /* Before it is compiled: what is in the context and not known would be compiled again. */
-        EPCTX__TRY(epctx__known_add(ep->shared, id->name, id->hash, error));
     }
     status = b->compile_fn(b->self, ep->build, graph, id->name, id->hash, error);
     if (status != EPCTX_OK && ep->shared != NULL) {
-        epctx__known_drop(ep->shared);
+        ep->shared->graphs.count--;
     }
     return status;
 }
 
 EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, epctx_error *error)
 {
+    const epctx_backend *b = ep->backend;
     epctx__piece *p = &ep->pieces[ep->count];
     epctx__known_graph *id = &ep->graphs[ep->count];
+    int64_t bytes = 0;
     epctx_error_clear(error);
     if (ep->build == NULL || ep->count >= ep->room) {
         return epctx_fail(error, EPCTX_ERR_ARG, "there is room for %u pieces", (uint64_t)ep->room);
@@ -17108,23 +14565,15 @@ EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, 
     EPCTX__TRY(epctx__ep_name(ep, &id->name, error));
     EPCTX__TRY(epctx__ep_graph(ep, piece, id, error));
     EPCTX__TRY(epctx__ep_types(ep, id->name, p, error));
-    EPCTX__TRY(epctx__ep_max_size(ep, id->name, error));
+    if (b->max_size_fn != NULL) {
+        EPCTX__TRY(b->max_size_fn(b->self, ep->build, id->name, &bytes, error));
+    }
+    if (bytes < 0) {
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "max_size_fn gave %d bytes", bytes);
+    }
+    ep->max_size = bytes > ep->max_size ? bytes : ep->max_size;
     ep->count++;
     epctx__progress(ep->opts.hooks, "compile", ep->count, ep->room);
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__ep_notes(epctx_ep *ep, uint64_t hash, epctx_str *out,
-                                    epctx_error *error)
-{
-    const size_t size = sizeof EPCTX__HASH_KEY + 16;
-    epctx_text text;
-    char *memory;
-    EPCTX__NEW(memory, char, size, ep->arena, error);
-    text = epctx_text_of(memory, size);
-    epctx_text_put(&text, epctx_str_of(EPCTX__HASH_KEY));
-    epctx_text_put_hex(&text, hash, 16);
-    *out = epctx_text_str(&text);
     return EPCTX_OK;
 }
 
@@ -17136,27 +14585,11 @@ static bool epctx__stays_outside(const epctx_tensor *t, epctx_weightless_support
             (weightless == EPCTX_WEIGHTLESS_EXTERNAL_ONLY && t->location.size > 0));
 }
 
-static void epctx__ref_put_number(epctx_text *text, uint64_t value)
-{
-    epctx_text_put_number(text, value);
-    epctx_text_put_char(text, ' ');
-}
-
 static void epctx__ref_put_text(epctx_text *text, epctx_str part, char end)
 {
-    epctx__ref_put_number(text, part.size);
+    epctx_text_put_format(text, "%u ", (uint64_t)part.size);
     epctx_text_put(text, part);
     epctx_text_put_char(text, end);
-}
-
-static void epctx__ref_put(epctx_text *text, const epctx_tensor *t)
-{
-    epctx__ref_put_number(text, t->size);
-    epctx_text_put_hex(text, epctx_hash(t->data, t->size, 0), 16);
-    epctx_text_put_char(text, ' ');
-    epctx__ref_put_number(text, t->offset);
-    epctx__ref_put_text(text, t->name, ' ');
-    epctx__ref_put_text(text, t->location, '\n');
 }
 
 /* Text of the attribute that names a piece's weights; empty when it has none outside. */
@@ -17181,8 +14614,13 @@ static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, ep
     EPCTX__NEW(memory, char, capacity, ep->arena, error);
     text = epctx_text_of(memory, capacity);
     for (i = 0; i < piece->initializer_count; i++) {
-        if (epctx__stays_outside(&piece->initializers[i], ep->opts.weightless)) {
-            epctx__ref_put(&text, &piece->initializers[i]);
+        const epctx_tensor *t = &piece->initializers[i];
+        if (epctx__stays_outside(t, ep->opts.weightless)) {
+            epctx_text_put_format(&text, "%u ", (uint64_t)t->size);
+            epctx_text_put_hex(&text, epctx_hash(t->data, t->size, 0), 16);
+            epctx_text_put_format(&text, " %u ", t->offset);
+            epctx__ref_put_text(&text, t->name, ' ');
+            epctx__ref_put_text(&text, t->location, '\n');
         }
     }
     *out = epctx_text_str(&text);
@@ -17229,16 +14667,23 @@ static void epctx__ep_content(const epctx_ep *ep, size_t index, epctx_epnode *ou
     }
 }
 
-static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_error *error)
+static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
+                                   epctx_error *error)
 {
+    const size_t notes_size = sizeof EPCTX__HASH_KEY + 16;
     const epctx_graph *graph = ep->pieces[index].graph;
-    epctx_node *node = &ep->nodes[index];
     epctx_attr *attrs;
     epctx_epnode content;
     epctx_str weights;
+    epctx_text notes;
+    char *memory;
     EPCTX__NEW(attrs, epctx_attr, EPCTX_EP_ATTR_COUNT + 1, ep->arena, error);
+    EPCTX__NEW(memory, char, notes_size, ep->arena, error);
+    notes = epctx_text_of(memory, notes_size);
+    epctx_text_put(&notes, epctx_str_of(EPCTX__HASH_KEY));
+    epctx_text_put_hex(&notes, ep->graphs[index].hash, 16);
     epctx__ep_content(ep, index, &content);
-    EPCTX__TRY(epctx__ep_notes(ep, ep->graphs[index].hash, &content.notes, error));
+    content.notes = epctx_text_str(&notes);
     node->name = content.partition_name;
     node->op_type = epctx_str_of(EPCTX_OP_TYPE);
     node->domain = epctx_str_of(EPCTX_DOMAIN);
@@ -17263,37 +14708,31 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_error *erro
     return EPCTX_OK;
 }
 
-/* The context itself, unless it is shared and goes on, and the nodes. */
-static epctx_status epctx__ep_make(epctx_ep *ep, epctx_error *error)
-{
-    void *build = ep->build;
-    size_t i;
-    if (ep->shared == NULL) {
-        ep->build = NULL;
-        EPCTX__TRY(ep->backend->finish_fn(ep->backend->self, build, &ep->binary, error));
-    }
-    EPCTX__NEW(ep->nodes, epctx_node, ep->count, ep->arena, error);
-    for (i = 0; i < ep->count; i++) {
-        EPCTX__TRY(epctx__ep_node(ep, i, error));
-    }
-    return EPCTX_OK;
-}
-
 EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error)
 {
-    epctx_status status;
+    void *build = ep->build;
+    epctx_status status = EPCTX_OK;
+    epctx_node *nodes;
+    size_t i;
     epctx_error_clear(error);
-    if (ep->build == NULL) {
+    if (build == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG, "there is no context under construction");
     }
-    status = epctx_cancelled(ep->opts.hooks, error);
-    status = status == EPCTX_OK ? epctx__ep_make(ep, error) : status;
-    if (status != EPCTX_OK) {
-        ep->nodes = NULL;
-        epctx_fail(error, status, "the context of %s cannot be made: %s", ep->backend->source,
-                   epctx_status_text(status));
+    EPCTX__TRY(epctx_cancelled(ep->opts.hooks, error));
+    if (ep->shared == NULL) { /* else it goes on */
+        ep->build = NULL;
+        status = ep->backend->finish_fn(ep->backend->self, build, &ep->binary, error);
     }
-    return status;
+    if (status != EPCTX_OK) {
+        return epctx_fail(error, status, "the context of %s cannot be made: %s",
+                          ep->backend->source, epctx_status_text(status));
+    }
+    EPCTX__NEW(nodes, epctx_node, ep->count, ep->arena, error);
+    for (i = 0; i < ep->count; i++) {
+        EPCTX__TRY(epctx__ep_node(ep, i, &nodes[i], error));
+    }
+    ep->nodes = nodes;
+    return EPCTX_OK;
 }
 
 EPCTX_API const epctx_node *epctx_ep_context_nodes(const epctx_ep *ep, size_t *count)
@@ -17446,7 +14885,7 @@ static epctx_status epctx__preflight_place(epctx__preflight *p, size_t index)
     epctx_str part = epctx_str_of(p->folder_size > 0 ? p->paths[index] : ".");
     EPCTX__TRY(epctx_output_check(p->io, p->paths[index], overwrite, p->error));
     if (index == 0 && p->given) {
-        EPCTX__TRY(epctx_path_real(p->io, p->paths[0], real, sizeof real, p->error));
+        EPCTX__TRY(epctx__path_real(p->io, p->paths[0], real, p->error));
         return epctx__copy(p->arena, epctx_str_of(real), &p->real[0], p->error);
     }
     part.size = p->folder_size > 0 ? p->folder_size : part.size;
@@ -17455,9 +14894,9 @@ static epctx_status epctx__preflight_place(epctx__preflight *p, size_t index)
     EPCTX__TRY(epctx_path_join(epctx_str_of(place), epctx_str_of(""), folder, sizeof folder,
                                p->error));
     p->inside = strlen(folder);
-    EPCTX__TRY(epctx_path_check_new(p->io, epctx_str_of(folder),
-                                    epctx_str_of(p->paths[index] + p->folder_size), overwrite,
-                                    real, p->error));
+    EPCTX__TRY(epctx__path_check_new(p->io, epctx_str_of(folder),
+                                     epctx_str_of(p->paths[index] + p->folder_size), overwrite,
+                                     real, p->error));
     return epctx__copy(p->arena, epctx_str_of(real), &p->real[index], p->error);
 }
 
@@ -17894,6 +15333,7 @@ static epctx_status epctx__gen_source_name(epctx__generation *g)
     char source[EPCTX_PATH_MAX];
     epctx_str parts[2];
     epctx_str name = epctx_path_file(epctx_str_of(g->model->path));
+    epctx_str inside;
     epctx_error ignored;
     epctx_error_clear(&ignored);
     parts[0] = epctx_path_folder(epctx_str_of(g->report->context_path));
@@ -17902,9 +15342,8 @@ static epctx_status epctx__gen_source_name(epctx__generation *g)
         EPCTX__ALWAYS(epctx__path_join(folder, sizeof folder, parts, 2, &ignored) == EPCTX_OK) &&
         io->canonical_fn(io->user, folder, real, sizeof real, &ignored) == EPCTX_OK &&
         io->canonical_fn(io->user, g->model->path, source, sizeof source, &ignored) == EPCTX_OK &&
-        epctx__path_inside(real, source)) {
-        size_t size = strlen(real);
-        name = epctx_str_of(source + size + !epctx_path_is_separator(real[size - 1]));
+        epctx_path_relative(epctx_str_of(real), epctx_str_of(source), &inside, NULL) == EPCTX_OK) {
+        name = inside;
     }
     return epctx__copy(g->arena, name, &g->source_model, g->error);
 }
@@ -18119,7 +15558,7 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequ
         uint32_t unit = sequence[i];
         uint32_t at = unit < g->part_count ? 0 : g->graph.nodes[unit - g->part_count].id;
         if (unit < g->part_count) {
-            slot = epctx__build_node(&b, &g->nodes[unit]);
+            slot = epctx__build_node(&b, NULL, EPCTX_FIELD_GRAPH_NODE, &g->nodes[unit]);
         } else if (at >= kept) {
             kept = (size_t)at + 1;
             previous = w->slots[at];
@@ -18130,7 +15569,7 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequ
                 EPCTX__TRY(epctx__drop(w, w->slots[at]));
             }
         }
-        EPCTX__TRY(epctx__place(model, &b, model->graph, previous, slot, g->error));
+        EPCTX__TRY(epctx__place(&b, model->graph, previous, slot));
         previous = slot;
     }
     return EPCTX_OK;
@@ -18174,11 +15613,11 @@ static epctx_status epctx__settle_tensor(epctx__generation *g, const epctx_tenso
     bytes.size = tensor.size;
     if (outside && tensor.size > 0 && tensor.size >= g->opts->initializers_min_size) {
         EPCTX__TRY(epctx__set_aside(g, &tensor, &at));
-        return epctx__set_external(g->model, view->view,
-                                   epctx_str_of(g->opts->initializers_file_name), at, tensor.size,
-                                   g->error);
+        return epctx_tensor_set_external(g->model, view->view,
+                                         epctx_str_of(g->opts->initializers_file_name), at,
+                                         tensor.size, g->error);
     }
-    return view->external ? epctx__set_raw(g->model, view->view, bytes, g->error) : EPCTX_OK;
+    return view->external ? epctx_tensor_set_raw(g->model, view->view, bytes, g->error) : EPCTX_OK;
 }
 
 /* Settles every tensor but those of training: initializers of bodies, constants, sparse tensors. */
@@ -18266,7 +15705,8 @@ static epctx_status epctx__rewrite_values(epctx__rewrite *w)
         for (k = 0; k < part->output_count; k++) {
             const epctx_value *value = types != NULL ? &types[k] : &part->outputs[k];
             if (value->elem_type != 0 && !epctx__has(&w->typed, value->name)) {
-                EPCTX__TRY(epctx_graph_put_value(g->model, epctx_view_none(), value,
+                EPCTX__TRY(epctx_graph_put_value(g->model, epctx_view_none(),
+                                                 EPCTX_FIELD_GRAPH_VALUE_INFO, value,
                                                  epctx_view_none(), NULL, g->error));
             }
         }
@@ -18360,7 +15800,7 @@ static epctx_status epctx__gen_stamp(epctx__generation *g)
         epctx__stamp_put_file(&s, "data", bytes, file->name);
     }
     epctx__stamp_put_word(&s, "options");
-    epctx__stamp_put_hash(&s, epctx__options_hash(g->opts));
+    epctx__stamp_put_number(&s, epctx__options_hash(g->opts), true);
     epctx__stamp_put_word(&s, "sdk");
     epctx__stamp_put_name(&s, epctx_str_of(g->backend->sdk_version));
     epctx__stamp_put_word(&s, "arch");
@@ -18939,6 +16379,8 @@ typedef struct epctx__asked {
     const epctx_backend *backend;
     const epctx__binary_file *binary;
     const char *path, *alias; /* of epctx__names */
+    epctx_span payload;       /* not empty: the context is here, and nobody else gets it */
+    bool changes;             /* somebody may change `payload`: it is copied */
     uint64_t size;            /* bytes of the binary that is wanted; 0: any */
     const epctx_map *own;     /* graphs that the session has already: nodes of one model may name
                                  the same graph */
@@ -19271,8 +16713,9 @@ static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_m
     const epctx_io *io = binary->io;
     char name[EPCTX_PATH_MAX];
     if ((binary->path_flags & EPCTX__PATH_BARE) == 0) {
-        return epctx__path_binary_bytes(io, binary->folder, binary->name, binary->path_flags, out,
-                                        error);
+        uint32_t copy = (binary->path_flags & EPCTX_PATH_IN_PLACE) == 0 ? EPCTX__PATH_COPY : 0;
+        return epctx_path_map(io, binary->folder, binary->name, binary->path_flags | copy, out,
+                              NULL, error);
     }
     EPCTX__TRY(epctx__path_join(name, sizeof name, &binary->name, 1, error));
     EPCTX__TRY(io->map_fn(io->user, NULL, name, false, out, error));
@@ -19283,11 +16726,11 @@ static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_m
     return EPCTX_OK;
 }
 
-/* The context of a new entry, from `payload` or, when that has no bytes, from the file. Without the
- * lock. */
-static epctx_status epctx__entry_open(epctx__entry *entry, const epctx__asked *asked,
-                                      epctx_span payload, epctx_error *error)
+/* The context of a new entry, from the node or from the file. Without the lock. */
+static epctx_status epctx__entry_open(epctx_workspace *w, epctx__entry *entry,
+                                      const epctx__asked *asked, epctx_error *error)
 {
+    epctx_span payload = asked->payload;
     epctx_status status;
     if (payload.size == 0) {
         EPCTX__TRY(epctx__binary_read(asked->binary, &entry->mapping, error));
@@ -19296,14 +16739,22 @@ static epctx_status epctx__entry_open(epctx__entry *entry, const epctx__asked *a
         payload.data = entry->mapping.data;
         payload.size = entry->mapping.size;
         if (asked->size != 0 && asked->size != payload.size) {
-            return epctx__other_size(asked->binary->name, payload.size, asked->size, error);
+            return epctx__other_binary(asked->binary->name, false, payload.size, asked->size,
+                                       error);
         }
+    } else if (asked->changes) {
+        entry->copy = w->allocator.alloc_fn(w->allocator.user, payload.size);
+        if (entry->copy == NULL) {
+            return epctx__nomem(error, payload.size);
+        }
+        memcpy(entry->copy, payload.data, payload.size);
+        payload.data = (const uint8_t *)entry->copy;
     }
     status = entry->backend.load_fn(entry->backend.self, payload, &entry->context, error);
     if (status != EPCTX_OK) {
         entry->context = NULL;
         if (entry->mapped) {
-            epctx__blame_binary(error, entry->path[0] != '\0' ? entry->path : entry->alias);
+            epctx__prefix(error, "binary", entry->path[0] != '\0' ? entry->path : entry->alias);
         }
     }
     return status;
@@ -19345,14 +16796,13 @@ static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, ep
 static epctx_status epctx__take_loaded(epctx_workspace *w, epctx__asked *asked, epctx_bound *out,
                                        epctx_error *error)
 {
-    const epctx_span none = {NULL, 0};
     epctx__entry *entry = epctx__entry_make(w, asked, error);
     epctx_status status;
     if (entry == NULL) {
         return EPCTX_ERR_NOMEM;
     }
     epctx__workspace_unlock(w);
-    status = epctx__entry_open(entry, asked, none, error);
+    status = epctx__entry_open(w, entry, asked, error);
     epctx__workspace_lock(w);
     asked->loaded = status == EPCTX_OK;
     if (asked->loaded) {
@@ -19502,7 +16952,6 @@ static void epctx__group_free(epctx_workspace *w, epctx__group *group)
     for (p = group->pending; p != NULL; p = p->next) {
         epctx__pending_drop(p);
     }
-    epctx_buffer_free(&group->known.graphs);
     epctx_arena_free(&group->arena);
     w->allocator.free_fn(w->allocator.user, group);
 }
@@ -19595,7 +17044,6 @@ static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
     group->weightless = weightless;
     group->pending_end = &group->pending;
     epctx_arena_init(&group->arena, &w->allocator);
-    epctx_buffer_init(&group->known.graphs, &w->allocator);
     epctx_map_init(&group->known.index, &group->arena);
     group->name = epctx_arena_copy(&group->arena, epctx_str_of(name));
     *out = group;
@@ -19879,14 +17327,12 @@ static epctx_status epctx__pending_stamp(const epctx__group *group, epctx_model 
 {
     epctx__stamp_text stamp;
     epctx_str value;
-    size_t graphs;
-    (void)epctx__known_graphs(&group->known, &graphs);
     if (!epctx__stamp_of(model, epctx_str_of(group->backend->source), &value)) {
         return EPCTX_OK;
     }
     epctx__stamp_begin(&stamp, &model->arena);
     epctx__stamp_put(&stamp, value);
-    epctx__stamp_put_binary(&stamp, binary, graphs);
+    epctx__stamp_put_binary(&stamp, binary, group->known.graphs.count);
     return epctx__stamp_write(&stamp, model, group->backend->source, error);
 }
 
@@ -19965,7 +17411,7 @@ static epctx_status epctx__group_commit(epctx__group *group, epctx_span bytes,
     epctx__output_one(&file, group->binary_path, group->binary, &bytes);
     c->hooks = hooks;
     EPCTX__TRY(epctx_commit_set_folder(c, group->folder, error));
-    if (group->known.graphs.size > 0) {
+    if (group->known.graphs.count > 0) {
         EPCTX__TRY(epctx_commit_put_file(c, &file, epctx__overwrite(group->overwrite), error));
     }
 #ifndef EPCTX_NO_EDIT
@@ -19984,8 +17430,8 @@ static epctx_status epctx__group_output(epctx_workspace *w, epctx__group *group,
 {
     const epctx_backend *b = group->backend;
     void *build = group->build;
-    size_t count;
-    const epctx__known_graph *graphs = epctx__known_graphs(&group->known, &count);
+    const epctx__known_graph *graphs = (const epctx__known_graph *)group->known.graphs.items;
+    size_t count = group->known.graphs.count;
     epctx_span bytes;
     group->build = NULL;
     EPCTX__TRY(b->finish_fn(b->self, build, binary, error));
@@ -20041,8 +17487,9 @@ EPCTX__APART static epctx_status epctx__group_target(const epctx__group *group, 
 {
     const epctx_io *io = group->io;
     epctx_io_file probe;
-    EPCTX__TRY(epctx_path_check_new(io, epctx_str_of(group->folder), epctx_str_of(name),
-                                    epctx__overwrite(overwrite), NULL, error));
+    char path[EPCTX_PATH_MAX];
+    EPCTX__TRY(epctx__path_check_new(io, epctx_str_of(group->folder), epctx_str_of(name),
+                                     epctx__overwrite(overwrite), path, error));
     EPCTX__TRY(io->create_fn(io->user, group->folder, name, &probe, error));
     io->close_fn(io->user, &probe);
     return EPCTX_OK;
@@ -20339,6 +17786,7 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 /* A node with a context of its own. */
 typedef struct epctx__owner {
     epctx__binary_file file; /* no name: the context is in the node */
+    epctx_span payload;
     const char *path, *alias;
     epctx__entry *entry; /* its context, held until everything is loaded */
 } epctx__owner;
@@ -20349,14 +17797,36 @@ typedef struct epctx__loading {
     epctx_load_opts opts;
     const char *model_path;
     epctx__binary_file file; /* where files are */
-    bool changes;           /* embedded contexts are in a mapped file */
-    uint64_t size;          /* of the binary that the model was compiled with; 0: not known */
+    bool changes;            /* embedded contexts are in a mapped file */
+    uint64_t size;           /* of the binary that the model was compiled with; 0: not known */
     epctx__owner *owners;
     size_t owner_count;
-    epctx_map taken; /* graphs that this set has */
-    size_t misses;   /* contexts that did not have the graph of a node */
+    epctx_map taken;       /* graphs that this set has */
+    size_t misses;         /* contexts that did not have the graph of a node */
     const char *attribute; /* that a failure is about, or NULL */
+    /* epctx_load: */
+    const struct epctx_model *model;
+    const epctx_bound *weighted;        /* whose weights were asked for last, */
+    struct epctx__weight_model *source; /* and the model that has them */
 } epctx__loading;
+
+#ifndef EPCTX_NO_WIRE
+
+typedef struct epctx__source_weight {
+    epctx_view view;
+    epctx_tensor tensor; /* when it was found to have this hash; else without data */
+    uint64_t hash;
+} epctx__source_weight;
+
+/* A model that has weights, open as long as contexts use them. */
+typedef struct epctx__weight_model {
+    struct epctx__weight_model *next;
+    epctx_model model;
+    epctx_map names; /* initializer -> index of */
+    epctx__source_weight *weights;
+} epctx__weight_model;
+
+#endif
 
 /* Whatever fails while a context is loaded is reported as INVALID_GRAPH. */
 static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_bound *bound,
@@ -20412,90 +17882,34 @@ static bool epctx__load_claims(const epctx__loading *l, epctx_str source)
                : epctx_str_is(source, l->loaded->backend->source);
 }
 
-/* Room for `ours` nodes. */
-static epctx_status epctx__load_room(epctx__loading *l, size_t ours, epctx_error *error)
-{
-    EPCTX__NEW(l->loaded->bound, epctx_bound, ours, &l->loaded->arena, error);
-    EPCTX__NEW(l->owners, epctx__owner, ours, &l->loaded->arena, error);
-    return EPCTX_OK;
-}
-
 /* -- contexts -- */
 
-static epctx__asked epctx__load_asked(epctx__loading *l, const epctx_bound *bound,
-                                      const epctx__owner *owner)
-{
-    epctx__asked asked;
-    memset(&asked, 0, sizeof asked);
-    asked.backend = l->loaded->backend;
-    asked.binary = &owner->file;
-    asked.path = owner->path;
-    asked.alias = owner->alias;
-    asked.size = l->size;
-    asked.own = &l->taken;
-    asked.key = epctx__load_key(l, &bound->node);
-    asked.hash = epctx_notes_hash(bound->node.notes);
-    return asked;
-}
-
-/* The context that is in a node: nobody else gets it. It is copied out of a model in a mapped file,
- * which somebody else might change between the backend's check and its use. */
-static epctx_status epctx__load_embedded(epctx__loading *l, const epctx_bound *bound,
-                                         epctx__owner *owner, epctx_error *error)
-{
-    const epctx_allocator *allocator = &l->loaded->workspace->allocator;
-    epctx__asked asked = epctx__load_asked(l, bound, owner);
-    epctx__entry *entry;
-    epctx_span payload;
-    epctx_status status = EPCTX_OK;
-    payload.data = (const uint8_t *)bound->node.ep_cache_context.data;
-    payload.size = bound->node.ep_cache_context.size;
-    if (payload.size == 0) {
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "is empty: main_context 1 and embed_mode 1 need the payload here");
-    }
-    asked.path = asked.alias = "";
-    epctx__workspace_lock(l->loaded->workspace);
-    entry = epctx__entry_make(l->loaded->workspace, &asked, error);
-    if (entry != NULL) {
-        entry->closed = true;
-        epctx__turn_end(l->loaded->workspace, &entry->turn);
-    }
-    epctx__workspace_unlock(l->loaded->workspace);
-    owner->entry = entry;
-    if (entry != NULL && l->changes) {
-        entry->copy = allocator->alloc_fn(allocator->user, payload.size);
-        status = entry->copy != NULL ? EPCTX_OK : epctx__nomem(error, payload.size);
-    }
-    EPCTX__TRY(entry != NULL ? status : EPCTX_ERR_NOMEM);
-    if (l->changes) {
-        memcpy(entry->copy, payload.data, payload.size);
-        payload.data = (const uint8_t *)entry->copy;
-    }
-    return epctx__entry_open(entry, &asked, payload, error);
-}
-
-/* What somebody took for a path, and not what it holds, is for messages. */
-static bool epctx__is_path(epctx_str text)
-{
-    size_t i = 0;
-    while (i < text.size && (uint8_t)text.data[i] >= 0x20 && text.data[i] != 0x7f) {
-        i++;
-    }
-    return i == text.size && text.size < EPCTX_PATH_MAX && epctx_str_is_utf8(text);
-}
-
-/* Where the binary of a node is. It need not be there any more when the workspace has its graphs. */
+/* Where the context of a node is. A file need not be there any more when the workspace has its
+ * graphs. */
 static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bound,
                                        epctx__owner *owner, epctx_error *error)
 {
     epctx_arena *arena = &l->loaded->arena;
+    epctx_str given = bound->node.ep_cache_context;
     epctx__names place;
-    if (!epctx__is_path(bound->node.ep_cache_context)) {
+    size_t i = 0;
+    if (bound->node.embed_mode == 1) {
+        owner->path = owner->alias = "";
+        owner->payload.data = (const uint8_t *)given.data;
+        owner->payload.size = given.size;
+        return given.size > 0 ? EPCTX_OK
+                              : epctx_fail(error, EPCTX_ERR_CONTEXT,
+                                           "is empty: main_context 1 and embed_mode 1 need the "
+                                           "payload here");
+    }
+    while (i < given.size && (uint8_t)given.data[i] >= 0x20 && given.data[i] != 0x7f) {
+        i++;
+    }
+    if (i < given.size || given.size >= EPCTX_PATH_MAX || !epctx_str_is_utf8(given)) {
         return epctx_fail(error, EPCTX_ERR_PATH,
                           "embed_mode is 0, so a path is expected, found %u bytes that are none: "
                           "if they are the context itself, embed_mode must be 1",
-                          (uint64_t)bound->node.ep_cache_context.size);
+                          (uint64_t)given.size);
     }
     if (l->opts.io == NULL) {
         EPCTX__TRY(epctx_path_base(epctx_str_of(l->model_path),
@@ -20503,13 +17917,12 @@ static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bou
                                    error));
     }
     owner->file = l->file;
-    owner->file.name = bound->node.ep_cache_context;
+    owner->file.name = given;
     EPCTX__TRY(epctx__names_find(&owner->file, &place, error));
     EPCTX__TRY(epctx__copy(arena, epctx_str_of(place.path), &owner->path, error));
     return epctx__copy(arena, epctx_str_of(place.alias), &owner->alias, error);
 }
 
-/* Checks a node, and opens the context that is in it. */
 static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epctx_error *error)
 {
     const epctx_backend *b = l->loaded->backend;
@@ -20519,11 +17932,9 @@ static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epc
         EPCTX__TRY(b->check_fn(b->self, &bound->node, error));
     }
     if (epctx__load_has_own(l, &bound->node)) {
-        epctx__owner *owner = &l->owners[l->owner_count++];
-        bound->owner = owner;
+        bound->owner = &l->owners[l->owner_count++];
         l->attribute = "ep_cache_context";
-        return bound->node.embed_mode == 1 ? epctx__load_embedded(l, bound, owner, error)
-                                           : epctx__load_locate(l, bound, owner, error);
+        return epctx__load_locate(l, bound, bound->owner, error);
     }
     return EPCTX_OK;
 }
@@ -20533,17 +17944,6 @@ static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epc
 /* A node without a context of its own is looked for in those of the others. This many misses no
  * real model has; without a limit the time would grow with nodes times contexts. */
 #define EPCTX__MISSES 131072u
-
-static epctx_status epctx__load_missed(epctx__loading *l, epctx_status status, epctx_error *error)
-{
-    if (status != EPCTX_ERR_CONTEXT || ++l->misses <= EPCTX__MISSES) {
-        return status;
-    }
-    epctx_error_clear(error);
-    return epctx_fail(error, EPCTX_ERR_LIMIT,
-                      "too many nodes without a context of their own, and too many contexts to "
-                      "look for them in");
-}
 
 /* The graph of a node from the context of `owner`. How: from what is open; from what waits in the
  * workspace; or from what is loaded now. */
@@ -20558,8 +17958,19 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
 {
     const char *about = owner == bound->owner ? NULL : "main_context";
     epctx_workspace *w = l->loaded->workspace;
-    epctx__asked asked = epctx__load_asked(l, bound, owner);
+    epctx__asked asked;
     epctx_status status;
+    memset(&asked, 0, sizeof asked);
+    asked.backend = l->loaded->backend;
+    asked.binary = &owner->file;
+    asked.path = owner->path;
+    asked.alias = owner->alias;
+    asked.payload = owner->payload;
+    asked.changes = l->changes;
+    asked.size = l->size;
+    asked.own = &l->taken;
+    asked.key = epctx__load_key(l, &bound->node);
+    asked.hash = epctx_notes_hash(bound->node.notes);
     epctx_error_clear(error);
     epctx__workspace_lock(w);
     if (how == EPCTX__LOAD_OPEN) {
@@ -20583,23 +17994,32 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
 static epctx_status epctx__load_find(epctx__loading *l, epctx_bound *bound, epctx_error *error)
 {
     const int ways = l->opts.workspace != NULL ? EPCTX__LOAD_NOW : EPCTX__LOAD_OPEN;
-    epctx_status status = EPCTX_ERR_CONTEXT;
     size_t i;
     int how;
     l->attribute = "main_context";
-    epctx_fail(error, status,
+    epctx_fail(error, EPCTX_ERR_CONTEXT,
                "is 0, but no node of source '%s' in this model has main_context 1",
                l->loaded->backend->source);
     for (how = EPCTX__LOAD_OPEN; how <= ways; how++) {
-        for (i = 0; i < l->owner_count && status == EPCTX_ERR_CONTEXT; i++) {
+        for (i = 0; i < l->owner_count; i++) {
             epctx__owner *owner = &l->owners[i];
-            if (how == EPCTX__LOAD_OPEN ? owner->entry != NULL : owner->file.name.size > 0) {
-                status = epctx__load_take(l, bound, owner, (epctx__load_how)how, error);
-                status = epctx__load_missed(l, status, error);
+            epctx_status status;
+            if (how == EPCTX__LOAD_OPEN ? owner->entry == NULL : owner->file.name.size == 0) {
+                continue;
+            }
+            status = epctx__load_take(l, bound, owner, (epctx__load_how)how, error);
+            if (status != EPCTX_ERR_CONTEXT) {
+                return status;
+            }
+            if (++l->misses > EPCTX__MISSES) {
+                epctx_error_clear(error);
+                return epctx_fail(error, EPCTX_ERR_LIMIT,
+                                  "too many nodes without a context of their own, and too many "
+                                  "contexts to look for them in");
             }
         }
     }
-    return status;
+    return EPCTX_ERR_CONTEXT;
 }
 
 /* Gives a bound graph the weights that its node names. */
@@ -20644,15 +18064,10 @@ static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, e
 /* Binds a node to its graph, in its own context or in another node's. */
 static epctx_status epctx__load_bind(epctx__loading *l, epctx_bound *bound, epctx_error *error)
 {
-    epctx__owner *owner = bound->owner;
     l->attribute = NULL;
-    if (owner == NULL) {
-        EPCTX__TRY(epctx__load_find(l, bound, error));
-    } else {
-        EPCTX__TRY(epctx__load_take(l, bound, owner,
-                                    owner->entry != NULL ? EPCTX__LOAD_OPEN : EPCTX__LOAD_NOW,
-                                    error));
-    }
+    EPCTX__TRY(bound->owner != NULL
+                   ? epctx__load_take(l, bound, bound->owner, EPCTX__LOAD_NOW, error)
+                   : epctx__load_find(l, bound, error));
     return epctx__load_weights(l, bound, error);
 }
 
@@ -20664,24 +18079,25 @@ static epctx_status epctx__load_bound(epctx__loading *l, epctx_error *error)
     size_t done = 0;
     size_t i;
     int step;
-    epctx_status status;
-    for (i = 0; i < loaded->bound_count; i++) {
-        status = epctx__load_check(l, &loaded->bound[i], error);
-        if (status != EPCTX_OK) {
-            return epctx__load_failed(l, &loaded->bound[i], status, error);
-        }
-    }
-    /* Who brings a binary comes first: the others find it loaded. */
-    for (step = 0; step < 2; step++) {
+    /* Checks first. Then who brings a binary: the others find it loaded. */
+    for (step = 0; step < 3; step++) {
         for (i = 0; i < loaded->bound_count; i++) {
-            if ((loaded->bound[i].owner != NULL) != (step == 0)) {
+            epctx_bound *bound = &loaded->bound[i];
+            epctx_status status = EPCTX_OK;
+            if (step == 0) {
+                status = epctx__load_check(l, bound, error);
+            } else if ((bound->owner != NULL) == (step == 1)) {
+                status = epctx__load_bind(l, bound, error);
+                done += status == EPCTX_OK;
+            } else {
                 continue;
             }
-            status = epctx__load_bind(l, &loaded->bound[i], error);
             if (status != EPCTX_OK) {
-                return epctx__load_failed(l, &loaded->bound[i], status, error);
+                return epctx__load_failed(l, bound, status, error);
             }
-            epctx__progress(l->opts.hooks, "load", ++done, loaded->bound_count);
+            if (step > 0) {
+                epctx__progress(l->opts.hooks, "load", done, loaded->bound_count);
+            }
         }
     }
     return EPCTX_OK;
@@ -20744,32 +18160,6 @@ static epctx_status epctx__load_end(epctx__loading *l, epctx_status status, epct
     return status;
 }
 
-#ifndef EPCTX_NO_WIRE
-
-/* A weight that was found to have this hash. Without data: not looked at. */
-typedef struct epctx__verified {
-    epctx_tensor tensor;
-    uint64_t hash;
-} epctx__verified;
-
-/* A model that has weights, open as long as contexts use them. */
-typedef struct epctx__weight_model {
-    struct epctx__weight_model *next;
-    epctx_model model;
-    epctx_map names;         /* initializer -> index of */
-    const epctx_view *views;
-    epctx__verified *verified; /* at the same index */
-} epctx__weight_model;
-
-static void epctx__weights_close(epctx_loaded *loaded)
-{
-    for (; loaded->sources != NULL; loaded->sources = loaded->sources->next) {
-        epctx_model_close(&loaded->sources->model);
-    }
-}
-
-#endif
-
 EPCTX_API void epctx_unload(epctx_loaded *loaded)
 {
     epctx_workspace *w = loaded != NULL ? loaded->workspace : NULL;
@@ -20791,7 +18181,9 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded)
     }
     epctx__workspace_unlock(w);
 #ifndef EPCTX_NO_WIRE
-    epctx__weights_close(loaded);
+    for (; loaded->sources != NULL; loaded->sources = loaded->sources->next) {
+        epctx_model_close(&loaded->sources->model);
+    }
 #endif
     epctx_arena_free(&loaded->arena);
     memset(loaded, 0, sizeof *loaded);
@@ -20803,7 +18195,8 @@ static epctx_status epctx__load_records(epctx__loading *l, const epctx_node *nod
 {
     epctx_loaded *loaded = l->loaded;
     size_t i;
-    EPCTX__TRY(epctx__load_room(l, count, error));
+    EPCTX__NEW(loaded->bound, epctx_bound, count, &loaded->arena, error);
+    EPCTX__NEW(l->owners, epctx__owner, count, &loaded->arena, error);
     for (i = 0; i < count; i++) {
         const epctx_attr *source = epctx_node_attr(&nodes[i], "source");
         const epctx_attr *weights = epctx_node_attr(&nodes[i], EPCTX_WEIGHTS_ATTR);
@@ -20818,6 +18211,7 @@ static epctx_status epctx__load_records(epctx__loading *l, const epctx_node *nod
         bound->weights = weights != NULL ? weights->s : epctx_str_of(NULL);
         loaded->bound_count++;
     }
+    loaded->other_nodes = count - loaded->bound_count;
     return epctx__load_bound(l, error);
 }
 
@@ -20834,25 +18228,17 @@ EPCTX_API epctx_status epctx_load_nodes(epctx_loaded *loaded, const epctx_node *
 
 /* -- a model's bytes -- */
 
-/* Where the weights of a model that is being loaded come from. */
-typedef struct epctx__weight_user {
-    epctx__loading *l;
-    const epctx_model *model;
-    const epctx_bound *bound;   /* whose weights were asked for last, */
-    epctx__weight_model *found; /* and the model that has them */
-} epctx__weight_user;
-
 /* Where the source is: as the caller says, else as the node names it beside the model, canonical;
  * "": in memory. */
-static epctx_status epctx__weights_find(const epctx__weight_user *from, epctx_str name,
-                                        char *path, epctx_error *error)
+static epctx_status epctx__weights_find(const epctx__loading *l, epctx_str name, char *path,
+                                        epctx_error *error)
 {
-    const epctx_load_opts *opts = &from->l->opts;
-    const epctx_model *model = from->model;
-    epctx_str folder = epctx_str_of(opts->source_model_path);
+    const epctx_model *model = l->model;
+    epctx_str folder = epctx_str_of(l->opts.source_model_path);
+    epctx_error why;
     epctx_status status;
     path[0] = '\0';
-    if (opts->source_model.data != NULL) {
+    if (l->opts.source_model.data != NULL) {
         return EPCTX_OK;
     }
     if (folder.size > 0) {
@@ -20863,29 +18249,26 @@ static epctx_status epctx__weights_find(const epctx__weight_user *from, epctx_st
                           "the weights are in the source model, which the node does not name: say "
                           "where it is (ep.context_source_model_path)");
     }
-    status = epctx_path_base(epctx_str_of(model->path), epctx_str_of(opts->context_file_path),
-                             &folder, error);
+    epctx_error_clear(&why);
+    status = epctx_path_base(epctx_str_of(model->path), epctx_str_of(l->opts.context_file_path),
+                             &folder, &why);
     if (status == EPCTX_OK) {
-        status = epctx_path_find(epctx_model_io(model), folder, name, model->path_flags, path, EPCTX_PATH_MAX,
-                                 error);
+        status = epctx_path_find(epctx_model_io(model), folder, name, model->path_flags, path,
+                                 EPCTX_PATH_MAX, &why);
     }
-    if (status != EPCTX_OK) {
-        epctx_error why = *error;
-        epctx_error_clear(error);
-        return epctx_fail(error, status,
-                          "the weights are in the source model '%S', which is not beside this one "
-                          "(%s): say where it is (ep.context_source_model_path)",
-                          &name, why.message);
-    }
-    return EPCTX_OK;
+    return status == EPCTX_OK
+               ? EPCTX_OK
+               : epctx_fail(error, status,
+                            "the weights are in the source model '%S', which is not beside this "
+                            "one (%s): set ep.context_source_model_path",
+                            &name, why.message);
 }
 
-static epctx_status epctx__weights_open(const epctx__weight_user *from, const char *path,
-                                        epctx_model *out, epctx_error *error)
+static epctx_status epctx__weights_open(const epctx__loading *l, const char *path, epctx_model *out,
+                                        epctx_error *error)
 {
-    const epctx_load_opts *opts = &from->l->opts;
-    const epctx_model *model = from->model;
-    epctx_arena *arena = &from->l->loaded->arena;
+    const epctx_model *model = l->model;
+    epctx_arena *arena = &l->loaded->arena;
     epctx_open_opts how;
     epctx_str folder = epctx_str_of(NULL);
     memset(&how, 0, sizeof how);
@@ -20899,55 +18282,44 @@ static epctx_status epctx__weights_open(const epctx__weight_user *from, const ch
     }
     /* Bytes have no folder, nor need one. */
     if (epctx_str_of(model->external_folder).size == 0 &&
-        epctx_path_base(epctx_str_of(model->path), epctx_str_of(opts->context_file_path), &folder,
+        epctx_path_base(epctx_str_of(model->path), epctx_str_of(l->opts.context_file_path), &folder,
                         NULL) == EPCTX_OK) {
         EPCTX__TRY(epctx__copy(arena, folder.size > 0 ? folder : epctx_str_of("."),
                                &how.external_folder, error));
     }
-    return epctx_model_open_memory(out, opts->source_model.data, opts->source_model.size, &how,
+    return epctx_model_open_memory(out, l->opts.source_model.data, l->opts.source_model.size, &how,
                                    error);
 }
 
-/* Where the initializers of the source are. */
-static epctx_status epctx__weights_index(epctx_arena *arena, epctx__weight_model *source,
-                                         epctx_error *error)
-{
-    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&source->model));
-    size_t room = epctx_cursor_count(it);
-    epctx_tensor_view tensor;
-    epctx_view *views;
-    uint32_t count = 0;
-    EPCTX__NEW(views, epctx_view, room, arena, error);
-    EPCTX__NEW(source->verified, epctx__verified, room, arena, error);
-    source->views = views;
-    epctx_map_init(&source->names, arena);
-    while (epctx_next_tensor(&it, &tensor)) {
-        views[count] = tensor.view;
-        EPCTX__TRY(epctx__map_set(&source->names, tensor.name, count++, error));
-    }
-    return EPCTX_OK;
-}
-
 /* The source of a node. Nodes may write the path of one model in many ways: it is opened once. */
-static epctx_status epctx__weights_source(epctx__weight_user *from, epctx_str name,
-                                          epctx_error *error)
+static epctx_status epctx__weights_source(epctx__loading *l, epctx_str name, epctx_error *error)
 {
-    epctx_loaded *loaded = from->l->loaded;
+    epctx_arena *arena = &l->loaded->arena;
+    epctx__weight_model *source = l->loaded->sources;
     char path[EPCTX_PATH_MAX];
-    epctx__weight_model *source = loaded->sources;
-    EPCTX__TRY(epctx__weights_find(from, name, path, error));
+    epctx_cursor it;
+    epctx_tensor_view tensor;
+    size_t count = 0;
+    EPCTX__TRY(epctx__weights_find(l, name, path, error));
     while (source != NULL && strcmp(source->model.path, path) != 0) {
         source = source->next;
     }
-    from->found = source;
+    l->source = source;
     if (source != NULL) {
         return EPCTX_OK;
     }
-    EPCTX__NEW(source, epctx__weight_model, 1, &loaded->arena, error);
-    EPCTX__TRY(epctx__weights_open(from, path, &source->model, error));
-    source->next = loaded->sources;
-    loaded->sources = from->found = source;
-    return epctx__weights_index(&loaded->arena, source, error);
+    EPCTX__NEW(source, epctx__weight_model, 1, arena, error);
+    EPCTX__TRY(epctx__weights_open(l, path, &source->model, error));
+    source->next = l->loaded->sources;
+    l->loaded->sources = l->source = source;
+    it = epctx_graph_initializers(epctx_model_graph(&source->model));
+    EPCTX__NEW(source->weights, epctx__source_weight, epctx_cursor_count(it), arena, error);
+    epctx_map_init(&source->names, arena);
+    for (; epctx_next_tensor(&it, &tensor); count++) {
+        source->weights[count].view = tensor.view;
+        EPCTX__TRY(epctx__map_set(&source->names, tensor.name, count, error));
+    }
+    return EPCTX_OK;
 }
 
 /* One weight that a node names, from the source, verified: once, however often it is named. */
@@ -20955,26 +18327,24 @@ static epctx_status epctx__weight_get(void *user, const epctx_bound *bound,
                                       const epctx_weight_ref *ref, epctx_tensor *out,
                                       epctx_error *error)
 {
-    epctx__weight_user *from = (epctx__weight_user *)user;
-    epctx__weight_model *source;
-    epctx__verified *weight;
+    epctx__loading *l = (epctx__loading *)user;
+    epctx__source_weight *weight;
     const char *file;
     uint32_t at;
-    if (from->bound != bound) {
-        EPCTX__TRY(epctx__weights_source(from, bound->node.onnx_model_filename, error));
-        from->bound = bound;
+    if (l->weighted != bound) {
+        EPCTX__TRY(epctx__weights_source(l, bound->node.onnx_model_filename, error));
+        l->weighted = bound;
     }
-    source = from->found;
-    file = source->model.path[0] != '\0' ? source->model.path : "(from memory)";
-    at = epctx_map_get(&source->names, ref->name);
+    file = l->source->model.path[0] != '\0' ? l->source->model.path : "(from memory)";
+    at = epctx_map_get(&l->source->names, ref->name);
     if (at == EPCTX_MAP_NONE) {
         return epctx_weight_verify(ref, NULL, file, error);
     }
-    weight = &source->verified[at];
+    weight = &l->source->weights[at];
     if (weight->tensor.data == NULL || weight->tensor.size != ref->size ||
         weight->hash != ref->hash) {
-        EPCTX__TRY(epctx_tensor_load(&source->model, source->views[at], &from->l->loaded->arena,
-                                     out, error));
+        EPCTX__TRY(epctx_tensor_load(&l->source->model, weight->view, &l->loaded->arena, out,
+                                     error));
         EPCTX__TRY(epctx_weight_verify(ref, out, file, error));
         weight->tensor = *out;
         weight->hash = ref->hash;
@@ -20987,17 +18357,14 @@ static epctx_status epctx__weight_get(void *user, const epctx_bound *bound,
 static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *made,
                               epctx_status status, epctx_error *error)
 {
-    epctx__binary_file file = l->file;
+    const epctx__binary_file *file = l->owner_count > 0 ? &l->owners->file : NULL;
     epctx_mapping mapping;
     epctx_error why;
-    file.name = made->name;
-    if (error == NULL || epctx_path_check(made->name, NULL) != EPCTX_OK ||
+    if (error == NULL || file == NULL || l->owners->path == NULL ||
+        !epctx_str_eq(file->name, made->name) ||
         (status != EPCTX_ERR_CONTEXT && status != EPCTX_ERR_VERSION &&
          status != EPCTX_ERR_BACKEND) ||
-        (l->opts.io == NULL &&
-         epctx_path_base(epctx_str_of(l->model_path), epctx_str_of(l->opts.context_file_path),
-                         &file.folder, NULL) != EPCTX_OK) ||
-        epctx__binary_read(&file, &mapping, NULL) != EPCTX_OK) {
+        epctx__binary_read(file, &mapping, NULL) != EPCTX_OK) {
         return;
     }
     epctx_error_clear(&why);
@@ -21006,7 +18373,7 @@ static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *
         epctx__stamp_verify(made, mapping.data, mapping.size, false, &why) != EPCTX_OK) {
         epctx__error_add(error, why.message);
     }
-    file.io->unmap_fn(file.io->user, &mapping);
+    file->io->unmap_fn(file->io->user, &mapping);
 }
 
 static bool epctx__load_is_ours(const epctx__loading *l, const epctx_node_view *node)
@@ -21014,35 +18381,31 @@ static bool epctx__load_is_ours(const epctx__loading *l, const epctx_node_view *
     return epctx_node_is_epnode(node) && epctx__load_claims(l, epctx_node_attr_str(node, "source"));
 }
 
-static epctx_status epctx__load_views(epctx__loading *l, const epctx_model *model,
-                                      epctx_error *error)
+static epctx_status epctx__load_views(epctx__loading *l, epctx_error *error)
 {
     epctx_loaded *loaded = l->loaded;
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(l->model));
     epctx_cursor ahead = it;
-    size_t ours = 0, count = 0;
     epctx_node_view node;
-    epctx_view *others;
-    for (; epctx_next_node(&ahead, &node); count++) {
+    size_t ours = 0;
+    size_t index = 0;
+    while (epctx_next_node(&ahead, &node)) {
         ours += epctx__load_is_ours(l, &node);
     }
     /* A node that is not ours gets no room for a context: it may be one of millions. */
-    EPCTX__TRY(epctx__load_room(l, ours, error));
-    EPCTX__NEW(others, epctx_view, count - ours, &loaded->arena, error);
-    loaded->others = others;
-    for (count = 0; epctx_next_node(&it, &node); count++) {
-        epctx_bound *bound = &loaded->bound[loaded->bound_count];
-        if (!epctx__load_is_ours(l, &node)) {
-            others[loaded->other_nodes++] = node.view;
-            loaded->cpu_nodes += !epctx_node_is_epnode(&node);
-            continue;
+    EPCTX__NEW(loaded->bound, epctx_bound, ours, &loaded->arena, error);
+    EPCTX__NEW(l->owners, epctx__owner, ours, &loaded->arena, error);
+    for (; epctx_next_node(&it, &node); index++) {
+        if (epctx__load_is_ours(l, &node)) {
+            epctx_bound *bound = &loaded->bound[loaded->bound_count];
+            EPCTX__TRY(epctx_epnode_read(&node, &bound->node, error));
+            bound->index = index;
+            bound->view = node;
+            bound->weights = epctx_node_attr_str(&node, EPCTX_WEIGHTS_ATTR);
+            loaded->bound_count++;
         }
-        EPCTX__TRY(epctx_epnode_read(&node, &bound->node, error));
-        bound->index = count;
-        bound->view = node;
-        bound->weights = epctx_node_attr_str(&node, EPCTX_WEIGHTS_ATTR);
-        loaded->bound_count++;
     }
+    loaded->other_nodes = index - ours;
     return epctx__load_bound(l, error);
 }
 
@@ -21051,7 +18414,6 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
                                   epctx_error *error)
 {
     epctx__loading l;
-    epctx__weight_user weights;
     epctx__stamp_line made;
     epctx_epnode node;
     epctx_status status;
@@ -21061,199 +18423,26 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
         return epctx_fail(error, EPCTX_ERR_ARG, "an open model is expected");
     }
     EPCTX__TRY(epctx__load_begin(&l, loaded, backend, opts, error));
+    l.model = model;
     l.model_path = model->path;
     if (l.opts.io == NULL) {
         l.file.io = epctx_model_io(model);
         l.file.path_flags = model->path_flags;
     }
     l.changes = model->mapping.shared && (model->path_flags & EPCTX_PATH_IN_PLACE) == 0;
-    memset(&weights, 0, sizeof weights);
-    weights.l = &l;
-    weights.model = model;
     if (l.opts.weight_fn == NULL) {
         l.opts.weight_fn = epctx__weight_get;
-        l.opts.weight_user = &weights;
+        l.opts.weight_user = &l;
     }
     stamped = epctx__stamp_binary(model, epctx_str_of(backend->source), &made, &node) &&
               node.embed_mode == 0;
     l.size = stamped ? made.size : 0;
-    status = epctx__load_views(&l, model, error);
+    status = epctx__load_views(&l, error);
     if (status != EPCTX_OK && stamped) {
         epctx__load_judge(&l, &made, status, error);
     }
     return epctx__load_end(&l, status, error);
 }
-
-#ifndef EPCTX_NO_EDIT
-
-/* -- the EPContext model as a cache -- */
-
-EPCTX_API void epctx_opened_close(epctx_opened *opened)
-{
-    epctx_unload(&opened->loaded);
-    epctx_model_close(&opened->model);
-}
-
-static epctx_status epctx__cache_load(epctx_opened *opened, const char *model_path,
-                                      const char *path, const epctx_backend *backend,
-                                      const epctx_cache_opts *o, epctx_error *why)
-{
-    epctx_fresh_opts fresh;
-    epctx_load_opts load;
-    epctx_freshness verdict;
-    epctx_file_info info;
-    const epctx_io *io;
-    EPCTX__TRY(epctx_model_open_file(&opened->model, path, o->open, why));
-    io = epctx_model_io(&opened->model);
-    memset(&fresh, 0, sizeof fresh);
-    fresh.source_path = model_path;
-    fresh.gen = o->gen;
-    fresh.fast = o->fast;
-    verdict = epctx_check_fresh(&opened->model, backend->source, backend, &fresh, why);
-    if (verdict != EPCTX_FRESH &&
-        (verdict == EPCTX_STALE || io->stat_fn(io->user, model_path, &info, NULL) != EPCTX_OK ||
-         info.kind != EPCTX_FILE_NONE)) { /* else it is delivered without its source */
-        return EPCTX_ERR_VERSION;
-    }
-    memset(&load, 0, sizeof load);
-    if (o->load != NULL) {
-        load = *o->load;
-    }
-    if (load.source_model.data == NULL && load.source_model_path == NULL) {
-        load.source_model_path = model_path; /* only weightless contexts look there */
-    }
-    EPCTX__TRY(epctx_load(&opened->loaded, &opened->model, backend, &load, why));
-    if (opened->loaded.bound_count == 0) {
-        epctx_fail(why, EPCTX_ERR_GRAPH, "the model has no node of %s", backend->source);
-        epctx_blame(why, path, NULL, NULL);
-        return EPCTX_ERR_GRAPH;
-    }
-    return EPCTX_OK;
-}
-
-/* Opens and loads the EPContext model when it is there, fresh and complete. What is wrong stays in
- * opened->reason. */
-static bool epctx__open_cache(epctx_opened *opened, const char *model_path, const char *path,
-                              const epctx_backend *backend, const epctx_cache_opts *o)
-{
-    bool ok = epctx__cache_load(opened, model_path, path, backend, o, &opened->reason) == EPCTX_OK;
-    if (!ok) {
-        epctx_opened_close(opened);
-    }
-    return ok;
-}
-
-EPCTX__APART static epctx_status epctx__cache_compile(const char *model_path,
-                                                      const epctx_file_lock *lock,
-                                                      const epctx_backend *backend,
-                                                      const epctx_cache_opts *o,
-                                                      epctx_error *error)
-{
-    epctx_gen_opts gen;
-    epctx_model source;
-    epctx_status status = epctx_model_open_file(&source, model_path, o->open, error);
-    memset(&gen, 0, sizeof gen);
-    if (o->gen != NULL) {
-        gen = *o->gen;
-    }
-    gen.lock = lock;
-    gen.overwrite = true;
-    gen.no_nodes = EPCTX_NO_NODES_ERROR;
-    if (status == EPCTX_OK) {
-        status = epctx_generate(&source, backend, &gen, NULL, error);
-    }
-    epctx_model_close(&source);
-    return status;
-}
-
-static epctx_status epctx__cache_fallback(epctx_opened *opened, const char *model_path,
-                                          const epctx_cache_opts *o, epctx_status status,
-                                          epctx_error *error)
-{
-    if (o->fallback_fn == NULL) {
-        return status;
-    }
-    status = o->fallback_fn(o->user, model_path, error);
-    if (status == EPCTX_OK) {
-        epctx_error_clear(error);
-        opened->origin = EPCTX_FROM_FALLBACK;
-    }
-    return status;
-}
-
-/* The other processes wait meanwhile. */
-static epctx_status epctx__cache_fill(epctx_opened *opened, const char *model_path,
-                                      const char *path, const epctx_file_lock *lock,
-                                      const epctx_backend *backend, const epctx_cache_opts *o,
-                                      epctx_error *error)
-{
-    epctx_error why;
-    epctx_status status;
-    if (epctx__open_cache(opened, model_path, path, backend, o)) {
-        return EPCTX_OK; /* somebody was quicker */
-    }
-    why = opened->reason;
-    status = epctx__cache_compile(model_path, lock, backend, o, error);
-    if (status == EPCTX_OK && !epctx__open_cache(opened, model_path, path, backend, o)) {
-        status = opened->reason.status;
-        *error = opened->reason;
-    } else if (status == EPCTX_OK) {
-        opened->origin = EPCTX_FROM_COMPILER;
-        opened->reason = why;
-    }
-    return status;
-}
-
-EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *model_path,
-                                             const epctx_backend *backend,
-                                             const epctx_cache_opts *opts, epctx_error *error)
-{
-    char path[EPCTX_PATH_MAX];
-    epctx_cache_opts o;
-    epctx_file_lock lock;
-    epctx_error local;
-    epctx_str parts[1];
-    const epctx_io *io;
-    epctx_status status;
-    epctx_error_clear(error);
-    epctx_error_clear(&local);
-    error = error != NULL ? error : &local;
-    memset(opened, 0, sizeof *opened);
-    memset(&o, 0, sizeof o);
-    if (opts != NULL) {
-        o = *opts;
-    }
-    io = o.open != NULL && o.open->io != NULL ? o.open->io : epctx_io_files();
-    /* not taken: only under EPCTX_NO_STDIO */
-    if (io == NULL || backend == NULL || backend->version != EPCTX_BACKEND_VERSION) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "an io and a backend of version %u are expected",
-                          (uint64_t)EPCTX_BACKEND_VERSION);
-    }
-    parts[0] = epctx_str_of(o.gen != NULL ? o.gen->context_file_path : NULL);
-    status = parts[0].size > 0
-                 ? epctx__path_join(path, sizeof path, parts, 1, error)
-                 : epctx_path_context_model(epctx_str_of(model_path), path, sizeof path, error);
-    if (status != EPCTX_OK || epctx__open_cache(opened, model_path, path, backend, &o)) {
-        return status;
-    }
-    if (o.no_compile) {
-        status = epctx_fail(error, EPCTX_ERR_NOT_COMPILED,
-                            "the model must be compiled, which is not allowed "
-                            "(session.disable_model_compile): %s",
-                            opened->reason.message);
-        return epctx__cache_fallback(opened, model_path, &o, status, error);
-    }
-    status = epctx__file_lock_as(&lock, io, path, parts[0].size == 0, error);
-    if (status == EPCTX_OK) {
-        status = epctx__cache_fill(opened, model_path, path, &lock, backend, &o, error);
-        epctx_file_lock_drop(&lock);
-    }
-    return status == EPCTX_ERR_NO_NODES
-               ? epctx__cache_fallback(opened, model_path, &o, status, error)
-               : status;
-}
-
-#endif /* EPCTX_NO_EDIT */
 
 #endif /* EPCTX_NO_WIRE */
 

@@ -12,7 +12,7 @@
  * WHAT IT IS
  *   An epctx_backend that really compiles and really runs: static shapes, constant folding, fusion,
  *   packed weights, a static memory plan and a command stream, all in one self-contained context
- *   binary ("blob"). It stands where an EP's vendor SDK would stand, and is small enough to read.
+ *   binary ("blob"). It takes the place of an EP's vendor SDK, and is small enough to read.
  *
  * DO THIS
  *   In ONE file of your program:
@@ -280,7 +280,7 @@ EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
 /* Runs a graph. `inputs` and `outputs` in the order of graph->info, of exactly the tensors' sizes,
  * aligned to their element size; outputs overlap nothing. `scratch` is aligned to 64.
  * EPCTX_ERR_ARG: a size or an alignment is wrong, an index in the data is out of range (the outputs
- * are then undefined), or the graph is weightless and has not got its weights. */
+ * are then undefined), or the graph is weightless and its weights are missing. */
 EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_span *inputs,
                                      const epctx_memory *outputs, void *scratch,
                                      size_t scratch_size, epctx_error *error);
@@ -414,15 +414,6 @@ extern "C" {
 #else
 #define EPCTX_NPU__INLINE
 #endif
-
-/* Passes a failure on. */
-#define EPCTX_NPU__TRY(call)                                                                       \
-    do {                                                                                           \
-        epctx_status epctx_npu__s = (call);                                                        \
-        if (epctx_npu__s != EPCTX_OK) {                                                            \
-            return epctx_npu__s;                                                                   \
-        }                                                                                          \
-    } while (0)
 
 /* ================================================================================================
  * >>blob: words, sizes, header
@@ -3548,12 +3539,9 @@ static epctx_status epctx_npu__run_pick(const void *params, const epctx_npu__arg
         memcpy(y, x, size * elem);
     }
     do {
-        epctx_status status =
+        EPCTX__TRY(
             epctx_npu__checked(epctx_npu__index((const uint8_t *)args->in[1], n, p->index_elem),
-                               p->data_dims[p->axis], &index, error);
-        if (status != EPCTX_OK) {
-            return status;
-        }
+                               p->data_dims[p->axis], &index, error));
         index = (size_t)position[0] + index * step;
         if (p->scatter != 0) {
             epctx_npu__join_one(p->join, p->type, y, index, (const uint8_t *)args->in[2], n);
@@ -3607,12 +3595,9 @@ static epctx_status epctx_npu__run_tuples(const void *params, const epctx_npu__a
             const size_t row = b * p->count + n;
             size_t at = 0, index;
             for (d = 0; d < p->depth; d++) {
-                epctx_status status = epctx_npu__checked(
+                EPCTX__TRY(epctx_npu__checked(
                     epctx_npu__index((const uint8_t *)args->in[1], row * p->depth + d, 8),
-                    p->dims[d], &index, error);
-                if (status != EPCTX_OK) {
-                    return status;
-                }
+                    p->dims[d], &index, error));
                 at = at * p->dims[d] + index;
             }
             at = b * block + at * p->inner;
@@ -4138,11 +4123,8 @@ static epctx_status epctx_npu__layout_of(epctx_span blob, epctx_npu__layout *out
 {
     const uint8_t *h = blob.data;
     epctx_npu_blob info;
-    epctx_status status = epctx_npu__peek(blob, &info, error);
     memset(out, 0, sizeof *out);
-    if (status != EPCTX_OK) {
-        return status;
-    }
+    EPCTX__TRY(epctx_npu__peek(blob, &info, error));
     if (!epctx_str_is(epctx_str_of(info.sdk_version), EPCTX_NPU_SDK_VERSION)) {
         return epctx_fail(error, EPCTX_ERR_VERSION,
                           "context binary: expected SDK version %s, found \"%s\": compile again",
@@ -4177,7 +4159,7 @@ static epctx_status epctx_npu__check_arch(epctx_span blob, epctx_error *error)
 {
     epctx_npu_blob info;
     const epctx_npu_arch *arch;
-    EPCTX_NPU__TRY(epctx_npu__peek(blob, &info, error));
+    EPCTX__TRY(epctx_npu__peek(blob, &info, error));
     arch = epctx_npu_arch_find(epctx_str_of(info.architecture));
     if (arch == NULL || !arch->runnable) {
         return epctx_fail(error, EPCTX_ERR_VERSION,
@@ -4241,8 +4223,8 @@ static epctx_status epctx_npu__survey(epctx_span blob, epctx_npu__layout *layout
                                       epctx_npu__parts *parts, epctx_error *error)
 {
     epctx_error_clear(error);
-    EPCTX_NPU__TRY(epctx_npu__layout_of(blob, layout, error));
-    EPCTX_NPU__TRY(epctx_npu__check_arch(blob, error));
+    EPCTX__TRY(epctx_npu__layout_of(blob, layout, error));
+    EPCTX__TRY(epctx_npu__check_arch(blob, error));
     return epctx_npu__parts_of(blob, layout, parts, error);
 }
 
@@ -4251,7 +4233,7 @@ EPCTX_API epctx_status epctx_npu_load_size(epctx_span blob, size_t *size, epctx_
     epctx_npu__layout layout;
     epctx_npu__parts parts;
     *size = 0;
-    EPCTX_NPU__TRY(epctx_npu__survey(blob, &layout, &parts, error));
+    EPCTX__TRY(epctx_npu__survey(blob, &layout, &parts, error));
     *size = (size_t)parts.total;
     return EPCTX_OK;
 }
@@ -4300,7 +4282,7 @@ static epctx_status epctx_npu__load_value(epctx_npu__loader *l, const uint32_t *
                                           epctx_value *out, int64_t *dims)
 {
     uint32_t i;
-    EPCTX_NPU__TRY(epctx_npu__load_str(l, words, &out->name));
+    EPCTX__TRY(epctx_npu__load_str(l, words, &out->name));
     out->elem_type = words[2] <= 64 ? (int32_t)words[2] : 0;
     out->rank = words[3] <= EPCTX_NPU_MAX_RANK ? (int32_t)words[3] : 0;
     out->dims = dims;
@@ -4477,7 +4459,7 @@ static epctx_status epctx_npu__load_commands(epctx_npu__loader *l, epctx_npu_gra
                               (uint64_t)i, &graph->info.name);
         }
         op = &epctx_npu__ops[w[0]];
-        EPCTX_NPU__TRY(epctx_npu__load_str(l, w + 2, &name));
+        EPCTX__TRY(epctx_npu__load_str(l, w + 2, &name));
         if (op->check_fn == NULL) {
             return epctx_fail(l->error, EPCTX_ERR_UNSUPPORTED,
                               "context binary: node '%S' of graph '%S' needs %s, which "
@@ -4510,7 +4492,7 @@ static epctx_status epctx_npu__load_graph(epctx_npu__loader *l, uint32_t index)
     const uint64_t values = (uint64_t)w[7] + w[8], table = w[6];
     epctx_value *first = l->values + l->values_used;
     uint64_t scratch = epctx_npu__pair(w + 4), i;
-    EPCTX_NPU__TRY(epctx_npu__load_str(l, w, &graph->info.name));
+    EPCTX__TRY(epctx_npu__load_str(l, w, &graph->info.name));
     if (scratch > SIZE_MAX / 2 || values > l->value_count - l->values_used ||
         table > l->word_count || values * EPCTX_NPU__IO_WORDS > l->word_count - table) {
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
@@ -4518,9 +4500,8 @@ static epctx_status epctx_npu__load_graph(epctx_npu__loader *l, uint32_t index)
                           &graph->info.name);
     }
     for (i = 0; i < values; i++) {
-        EPCTX_NPU__TRY(epctx_npu__load_value(l, l->words + table + i * EPCTX_NPU__IO_WORDS,
-                                             &first[i],
-                                             l->dims + (l->values_used + i) * EPCTX_NPU_MAX_RANK));
+        EPCTX__TRY(epctx_npu__load_value(l, l->words + table + i * EPCTX_NPU__IO_WORDS, &first[i],
+                                         l->dims + (l->values_used + i) * EPCTX_NPU_MAX_RANK));
     }
     l->values_used += values;
     graph->hash = epctx_npu__pair(w + 2);
@@ -4560,10 +4541,10 @@ static epctx_status epctx_npu__load_graphs(epctx_npu__loader *l, uint32_t total)
     l->context->graph_count = ordinary;
     l->context->total_count = total;
     for (i = ordinary; i < total; i++) {
-        EPCTX_NPU__TRY(epctx_npu__load_graph(l, i));
+        EPCTX__TRY(epctx_npu__load_graph(l, i));
     }
     for (i = 0; i < ordinary; i++) {
-        EPCTX_NPU__TRY(epctx_npu__load_graph(l, i));
+        EPCTX__TRY(epctx_npu__load_graph(l, i));
     }
     return EPCTX_OK;
 }
@@ -4688,9 +4669,9 @@ static epctx_status epctx_npu__load_copy(epctx_npu_context *context, epctx_span 
     /* the weight table stands at the end of the words */
     table = layout->words - (uint64_t)layout->weight_count * EPCTX_NPU__WEIGHT_WORDS;
     context->weight_table = l.words + table;
-    EPCTX_NPU__TRY(epctx_npu__load_weights(&l, table));
-    EPCTX_NPU__TRY(epctx_npu__load_graphs(&l, layout->graphs));
-    EPCTX_NPU__TRY(epctx_npu__check_names(&l));
+    EPCTX__TRY(epctx_npu__load_weights(&l, table));
+    EPCTX__TRY(epctx_npu__load_graphs(&l, layout->graphs));
+    EPCTX__TRY(epctx_npu__check_names(&l));
     if (epctx_npu__copies_weights(blob, layout)) {
         epctx_npu__copy_weights(context, memory + parts->weights);
     }
@@ -4705,7 +4686,7 @@ EPCTX_API epctx_status epctx_npu_load(epctx_npu_context *context, epctx_span blo
     epctx_npu__parts parts;
     epctx_status status;
     memset(context, 0, sizeof *context);
-    EPCTX_NPU__TRY(epctx_npu__survey(blob, &layout, &parts, error));
+    EPCTX__TRY(epctx_npu__survey(blob, &layout, &parts, error));
     if (memory == NULL || (uintptr_t)memory % 8 != 0) {
         return epctx_fail(error, EPCTX_ERR_ARG, "memory for a context must be aligned to 8");
     }
@@ -4832,15 +4813,15 @@ static epctx_status epctx_npu__check_call(const epctx_npu_graph *graph, const ep
     size_t i;
     if (graph->maker != NULL && *graph->made == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG,
-                          "graph '%S' is weightless and has not got its weights", &info->name);
+                          "graph '%S' is weightless and its weights are missing", &info->name);
     }
     for (i = 0; i < info->input_count; i++) {
-        EPCTX_NPU__TRY(epctx_npu__check_memory(&info->inputs[i], "input", inputs[i].data,
-                                               inputs[i].size, error));
+        EPCTX__TRY(epctx_npu__check_memory(&info->inputs[i], "input", inputs[i].data,
+                                           inputs[i].size, error));
     }
     for (i = 0; i < info->output_count; i++) {
-        EPCTX_NPU__TRY(epctx_npu__check_memory(&info->outputs[i], "output", outputs[i].data,
-                                               outputs[i].size, error));
+        EPCTX__TRY(epctx_npu__check_memory(&info->outputs[i], "output", outputs[i].data,
+                                           outputs[i].size, error));
     }
     if (scratch_size < info->scratch_size) {
         return epctx_fail(error, EPCTX_ERR_ARG,
@@ -5039,11 +5020,10 @@ EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
     scratch = info->scratch_size > 0 ? (uint8_t *)temporary + spare : NULL;
     spare += info->scratch_size;
     for (i = 0; i < info->input_count; i++) {
-        EPCTX_NPU__TRY(epctx_npu__weight_input(&info->inputs[i], weights, count,
-                                               (uint8_t *)temporary, &spare, &inputs[i], error));
+        EPCTX__TRY(epctx_npu__weight_input(&info->inputs[i], weights, count, (uint8_t *)temporary,
+                                           &spare, &inputs[i], error));
     }
-    EPCTX_NPU__TRY(
-        epctx_npu_run(graph->maker, inputs, outputs, scratch, info->scratch_size, error));
+    EPCTX__TRY(epctx_npu_run(graph->maker, inputs, outputs, scratch, info->scratch_size, error));
     *graph->made = outputs;
     return EPCTX_OK;
 }
@@ -5168,7 +5148,7 @@ static epctx_status epctx_npu__grow(epctx_npu__compiler *c, void **array, size_t
     if (count < *room) {
         return EPCTX_OK;
     }
-    EPCTX_NPU__TRY(epctx_npu__alloc(c, wanted, size, &bigger));
+    EPCTX__TRY(epctx_npu__alloc(c, wanted, size, &bigger));
     if (count > 0) {
         memcpy(bigger, *array, count * size);
     }
@@ -5210,8 +5190,7 @@ static epctx_status epctx_npu__add_tensor(epctx_npu__compiler *c, int32_t elem,
 {
     epctx_npu__tensor *t;
     void *array = c->tensors;
-    EPCTX_NPU__TRY(
-        epctx_npu__grow(c, &array, c->tensor_count, &c->tensor_room, sizeof *c->tensors));
+    EPCTX__TRY(epctx_npu__grow(c, &array, c->tensor_count, &c->tensor_room, sizeof *c->tensors));
     c->tensors = (epctx_npu__tensor *)array;
     t = &c->tensors[c->tensor_count];
     memset(t, 0, sizeof *t);
@@ -5229,8 +5208,7 @@ static epctx_status epctx_npu__add_buffer(epctx_npu__compiler *c, uint64_t bytes
 {
     epctx_npu__buffer *b;
     void *array = c->buffers;
-    EPCTX_NPU__TRY(
-        epctx_npu__grow(c, &array, c->buffer_count, &c->buffer_room, sizeof *c->buffers));
+    EPCTX__TRY(epctx_npu__grow(c, &array, c->buffer_count, &c->buffer_room, sizeof *c->buffers));
     c->buffers = (epctx_npu__buffer *)array;
     b = &c->buffers[c->buffer_count];
     memset(b, 0, sizeof *b);
@@ -5259,7 +5237,7 @@ static epctx_status epctx_npu__alias(epctx_npu__compiler *c, uint32_t source,
 {
     uint64_t bytes;
     epctx_npu__tensor *t;
-    EPCTX_NPU__TRY(epctx_npu__add_tensor(c, c->tensors[source].elem, shape, id));
+    EPCTX__TRY(epctx_npu__add_tensor(c, c->tensors[source].elem, shape, id));
     t = &c->tensors[*id];
     bytes = start * epctx_npu__elem_size(t->elem);
     t->constant = c->tensors[source].constant;
@@ -5289,7 +5267,7 @@ static epctx_status epctx_npu__data(epctx_npu__compiler *c, uint32_t id, const v
         if (!epctx_npu__big_endian() && (uintptr_t)t->raw % elem == 0) {
             t->data = t->raw;
         } else {
-            EPCTX_NPU__TRY(epctx_npu__alloc(c, t->count, elem, &copy));
+            EPCTX__TRY(epctx_npu__alloc(c, t->count, elem, &copy));
             if (t->count > 0) {
                 memcpy(copy, t->raw, (size_t)t->count * elem);
             }
@@ -5309,8 +5287,8 @@ static epctx_status epctx_npu__add_constant(epctx_npu__compiler *c, int32_t elem
     if (epctx_npu__mul(count, epctx_npu__elem_size(elem)) > EPCTX_NPU__MAX_BYTES) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "a constant has %u elements", count);
     }
-    EPCTX_NPU__TRY(epctx_npu__alloc(c, count, epctx_npu__elem_size(elem), data));
-    EPCTX_NPU__TRY(epctx_npu__add_tensor(c, elem, shape, id));
+    EPCTX__TRY(epctx_npu__alloc(c, count, epctx_npu__elem_size(elem), data));
+    EPCTX__TRY(epctx_npu__add_tensor(c, elem, shape, id));
     c->tensors[*id].constant = true;
     c->tensors[*id].data = *data;
     return EPCTX_OK;
@@ -5323,7 +5301,7 @@ static epctx_status epctx_npu__add_floats(epctx_npu__compiler *c, uint64_t count
     epctx_npu__shape shape = {1, {0}};
     void *memory = NULL;
     shape.dims[0] = (int64_t)count;
-    EPCTX_NPU__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &memory, id));
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &memory, id));
     *data = (float *)memory;
     return EPCTX_OK;
 }
@@ -5372,7 +5350,7 @@ static epctx_status epctx_npu__record(epctx_npu__compiler *c, const epctx_npu__s
         }
     }
     out->whole = s->out;
-    EPCTX_NPU__TRY(epctx_npu__grow(c, &array, c->make_count, &c->make_room, sizeof *c->makes));
+    EPCTX__TRY(epctx_npu__grow(c, &array, c->make_count, &c->make_room, sizeof *c->makes));
     c->makes = (epctx_npu__step *)array;
     c->makes[c->make_count++] = *s;
     return EPCTX_OK;
@@ -5388,7 +5366,7 @@ static epctx_status epctx_npu__fold(epctx_npu__compiler *c, const epctx_npu__ste
     uint32_t i;
     memset(&args, 0, sizeof args);
     if (out->data == NULL) {
-        EPCTX_NPU__TRY(epctx_npu__alloc(c, out->count, epctx_npu__elem_size(out->elem), &data));
+        EPCTX__TRY(epctx_npu__alloc(c, out->count, epctx_npu__elem_size(out->elem), &data));
         out->data = data;
         out->constant = true;
     }
@@ -5396,11 +5374,11 @@ static epctx_status epctx_npu__fold(epctx_npu__compiler *c, const epctx_npu__ste
         return EPCTX_OK;
     }
     if (c->weightless != EPCTX_WEIGHTLESS_NONE) {
-        EPCTX_NPU__TRY(epctx_npu__record(c, s));
+        EPCTX__TRY(epctx_npu__record(c, s));
     }
     for (i = 0; i < op->in_count; i++) {
         if (s->in[i] != EPCTX_NPU__NONE) {
-            EPCTX_NPU__TRY(epctx_npu__data(c, s->in[i], &args.in[i]));
+            EPCTX__TRY(epctx_npu__data(c, s->in[i], &args.in[i]));
         }
     }
     /* this tensor was allocated above, by an earlier fold of the same node: it is ours to write */
@@ -5448,14 +5426,13 @@ static epctx_status epctx_npu__emit(epctx_npu__compiler *c, const epctx_npu__ste
     }
     if (!again) {
         uint32_t buffer;
-        EPCTX_NPU__TRY(
-            epctx_npu__add_buffer(c, out->count * epctx_npu__elem_size(out->elem), &buffer));
+        EPCTX__TRY(epctx_npu__add_buffer(c, out->count * epctx_npu__elem_size(out->elem), &buffer));
         out->buffer = buffer;
         out->writer = (uint32_t)c->step_count;
     } else {
         out->writer = EPCTX_NPU__NONE;
     }
-    EPCTX_NPU__TRY(epctx_npu__grow(c, &array, c->step_count, &c->step_room, sizeof *c->steps));
+    EPCTX__TRY(epctx_npu__grow(c, &array, c->step_count, &c->step_room, sizeof *c->steps));
     c->steps = (epctx_npu__step *)array;
     c->steps[c->step_count] = *s;
     if (c->node != NULL) {
@@ -5629,8 +5606,8 @@ static epctx_status epctx_npu__emit_binary(epctx_npu__compiler *c, epctx_npu__bi
     const uint32_t ids[2] = {a, b};
     int32_t *const strides[2] = {p->a, p->b};
     epctx_npu__shape shape;
-    EPCTX_NPU__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &shape));
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, out));
+    EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &shape));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, out));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_BINARY, a, b, *out);
     p->kind = (uint32_t)kind;
     p->rank = epctx_npu__walk(c, &shape, ids, 2, p->dims, strides);
@@ -5727,7 +5704,7 @@ static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32
 
 static epctx_status epctx_npu__input(epctx_npu__compiler *c, size_t i, uint32_t *id)
 {
-    EPCTX_NPU__TRY(epctx_npu__optional(c, i, id));
+    EPCTX__TRY(epctx_npu__optional(c, i, id));
     if (*id == EPCTX_NPU__NONE) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected input %u, found %u inputs",
                           (uint64_t)i, (uint64_t)c->node->input_count);
@@ -5747,20 +5724,20 @@ static epctx_status epctx_npu__want_float(epctx_npu__compiler *c, uint32_t id)
 
 static epctx_status epctx_npu__float_input(epctx_npu__compiler *c, size_t i, uint32_t *id)
 {
-    EPCTX_NPU__TRY(epctx_npu__input(c, i, id));
+    EPCTX__TRY(epctx_npu__input(c, i, id));
     return epctx_npu__want_float(c, *id);
 }
 
 /* The first two inputs. */
 static epctx_status epctx_npu__two_inputs(epctx_npu__compiler *c, uint32_t *a, uint32_t *b)
 {
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, a));
+    EPCTX__TRY(epctx_npu__input(c, 0, a));
     return epctx_npu__input(c, 1, b);
 }
 
 static epctx_status epctx_npu__two_floats(epctx_npu__compiler *c, uint32_t *a, uint32_t *b)
 {
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, a));
+    EPCTX__TRY(epctx_npu__float_input(c, 0, a));
     return epctx_npu__float_input(c, 1, b);
 }
 
@@ -5844,13 +5821,13 @@ static epctx_status epctx_npu__const_ints(epctx_npu__compiler *c, uint32_t id, c
     const epctx_npu__tensor *t = &c->tensors[id];
     const void *data;
     size_t i;
-    EPCTX_NPU__TRY(epctx_npu__want_constant(c, id, what));
+    EPCTX__TRY(epctx_npu__want_constant(c, id, what));
     if ((t->elem != EPCTX_ONNX_INT64 && t->elem != EPCTX_ONNX_INT32) || t->count > most) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "%s '%S': expected at most %u integers, found %u of type %s", what,
                           &t->name, (uint64_t)most, t->count, epctx_elem_name(t->elem));
     }
-    EPCTX_NPU__TRY(epctx_npu__data(c, id, &data));
+    EPCTX__TRY(epctx_npu__data(c, id, &data));
     *count = (size_t)c->tensors[id].count;
     for (i = 0; i < *count; i++) {
         out[i] = epctx_npu__index((const uint8_t *)data, i, epctx_npu__elem_size(t->elem));
@@ -5879,7 +5856,7 @@ static epctx_status epctx_npu__ints_of(epctx_npu__compiler *c, const char *name,
         *found = true;
         return EPCTX_OK;
     }
-    EPCTX_NPU__TRY(epctx_npu__optional(c, input, &id));
+    EPCTX__TRY(epctx_npu__optional(c, input, &id));
     *found = id != EPCTX_NPU__NONE;
     return *found ? epctx_npu__const_ints(c, id, name, 2 * EPCTX_NPU_MAX_RANK, out, count)
                   : EPCTX_OK;
@@ -5890,13 +5867,13 @@ static epctx_status epctx_npu__const_float(epctx_npu__compiler *c, uint32_t id, 
                                            float *out)
 {
     const void *data;
-    EPCTX_NPU__TRY(epctx_npu__want_float(c, id));
-    EPCTX_NPU__TRY(epctx_npu__want_constant(c, id, what));
+    EPCTX__TRY(epctx_npu__want_float(c, id));
+    EPCTX__TRY(epctx_npu__want_constant(c, id, what));
     if (c->tensors[id].count != 1) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%s '%S': expected one number, found %u", what,
                           &c->tensors[id].name, c->tensors[id].count);
     }
-    EPCTX_NPU__TRY(epctx_npu__data(c, id, &data));
+    EPCTX__TRY(epctx_npu__data(c, id, &data));
     memcpy(out, data, sizeof *out);
     return EPCTX_OK;
 }
@@ -5940,7 +5917,7 @@ static epctx_status epctx_npu__emit_act(epctx_npu__compiler *c, uint32_t x,
 {
     epctx_npu__step s;
     epctx_npu__shape shape = c->tensors[x].shape;
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_UNARY, x, EPCTX_NPU__NONE, *y);
     s.params.unary.count = (uint32_t)c->tensors[x].count;
     s.params.unary.act.kind = (uint32_t)kind;
@@ -5958,7 +5935,7 @@ static epctx_status epctx_npu__emit_cast(epctx_npu__compiler *c, uint32_t x, int
     if (c->tensors[x].elem == to) {
         return EPCTX_OK;
     }
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, to, &shape, y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, to, &shape, y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_CAST, x, EPCTX_NPU__NONE, *y);
     s.params.cast.count = (uint32_t)c->tensors[x].count;
     s.params.cast.from = (uint32_t)c->tensors[x].elem;
@@ -5973,7 +5950,7 @@ static epctx_status epctx_npu__scalar(epctx_npu__compiler *c, int32_t elem, int3
     epctx_npu__shape shape = {0, {0}};
     const float f = (float)value;
     void *data;
-    EPCTX_NPU__TRY(epctx_npu__add_constant(c, elem, &shape, &data, id));
+    EPCTX__TRY(epctx_npu__add_constant(c, elem, &shape, &data, id));
     if (elem == EPCTX_ONNX_FLOAT) {
         memcpy(data, &f, sizeof f);
     } else {
@@ -5993,7 +5970,7 @@ static epctx_status epctx_npu__ramp(epctx_npu__compiler *c, int64_t n, uint32_t 
     for (i = 0; i < (int64_t)rank; i++) {
         shape.dims[i] = i == (int64_t)axis ? n : 1;
     }
-    EPCTX_NPU__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, id));
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, id));
     for (i = 0; i < n; i++) {
         memcpy((uint8_t *)data + i * 8, &i, 8);
     }
@@ -6013,8 +5990,8 @@ static epctx_status epctx_npu__emit_exact(epctx_npu__compiler *c, epctx_npu__exa
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "inputs have types %s and %s",
                           epctx_elem_name(type), epctx_elem_name(c->tensors[b].elem));
     }
-    EPCTX_NPU__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &shape));
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(
+    EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &shape));
+    EPCTX__TRY(epctx_npu__new_tensor(
         c, (int32_t)epctx_npu__exact_type((uint32_t)kind, (uint32_t)type), &shape, out));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_EXACT, a, b, *out);
     p->kind = (uint32_t)kind;
@@ -6035,9 +6012,9 @@ static epctx_status epctx_npu__emit_where(epctx_npu__compiler *c, uint32_t condi
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "expected a boolean condition and two inputs of one type");
     }
-    EPCTX_NPU__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &both));
-    EPCTX_NPU__TRY(epctx_npu__broadcast(c, &c->tensors[condition].shape, &both, &shape));
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[a].elem, &shape, out));
+    EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &both));
+    EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[condition].shape, &both, &shape));
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[a].elem, &shape, out));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_WHERE, condition, a, *out);
     s.in[2] = b;
     p->elem = epctx_npu__elem_size(c->tensors[a].elem);
@@ -6051,7 +6028,7 @@ static epctx_status epctx_npu__emit_number(epctx_npu__compiler *c, epctx_npu__bi
 {
     float *data;
     uint32_t id;
-    EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &data, &id));
+    EPCTX__TRY(epctx_npu__add_floats(c, 1, &data, &id));
     *data = number;
     c->tensors[id].shape.rank = 0;
     return epctx_npu__emit_binary(c, kind, x, id, out);
@@ -6103,7 +6080,7 @@ static epctx_status epctx_npu__lower_alias(epctx_npu__compiler *c, uint32_t x,
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected a shape of %u elements, found %u",
                           c->tensors[x].count, epctx_npu__count(shape));
     }
-    EPCTX_NPU__TRY(epctx_npu__alias(c, x, shape, 0, &y));
+    EPCTX__TRY(epctx_npu__alias(c, x, shape, 0, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -6111,7 +6088,7 @@ static epctx_status epctx_npu__lower_identity(epctx_npu__compiler *c)
 {
     uint32_t x;
     epctx_npu__shape shape;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
     shape = c->tensors[x].shape;
     return epctx_npu__lower_alias(c, x, &shape);
 }
@@ -6121,11 +6098,11 @@ static epctx_status epctx_npu__lower_dropout(epctx_npu__compiler *c)
 {
     uint32_t x, mode, mask;
     const void *training;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &mode));
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__optional(c, 2, &mode));
     if (mode != EPCTX_NPU__NONE) {
-        EPCTX_NPU__TRY(epctx_npu__want_constant(c, mode, "training_mode"));
-        EPCTX_NPU__TRY(epctx_npu__data(c, mode, &training));
+        EPCTX__TRY(epctx_npu__want_constant(c, mode, "training_mode"));
+        EPCTX__TRY(epctx_npu__data(c, mode, &training));
     }
     if ((mode != EPCTX_NPU__NONE &&
          (c->tensors[mode].elem != EPCTX_ONNX_BOOL || c->tensors[mode].count != 1 ||
@@ -6134,11 +6111,11 @@ static epctx_status epctx_npu__lower_dropout(epctx_npu__compiler *c)
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "training mode is not supported");
     }
     if (c->node->version < 12) {
-        EPCTX_NPU__TRY(epctx_npu__unused_outputs(c, 1));
+        EPCTX__TRY(epctx_npu__unused_outputs(c, 1));
     } else if (c->node->output_count > 1) {
-        EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_BOOL, &c->tensors[x].shape, &mask));
-        EPCTX_NPU__TRY(epctx_npu__emit_fill(c, mask, 1));
-        EPCTX_NPU__TRY(epctx_npu__output(c, 1, mask));
+        EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_BOOL, &c->tensors[x].shape, &mask));
+        EPCTX__TRY(epctx_npu__emit_fill(c, mask, 1));
+        EPCTX__TRY(epctx_npu__output(c, 1, mask));
     }
     return epctx_npu__lower_identity(c);
 }
@@ -6152,8 +6129,8 @@ static epctx_status epctx_npu__lower_reshape(epctx_npu__compiler *c)
     uint32_t x, free_dim = EPCTX_NPU__NONE, i;
     size_t count;
     bool found;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__ints_of(c, "shape", 1, 5, wanted, &count, &found));
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__ints_of(c, "shape", 1, 5, wanted, &count, &found));
     if (!found || count > EPCTX_NPU_MAX_RANK) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "expected a shape of at most %u dimensions, found %u",
@@ -6197,8 +6174,8 @@ static epctx_status epctx_npu__lower_flatten(epctx_npu__compiler *c)
 {
     epctx_npu__shape shape = {2, {0}};
     uint32_t x, axis;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(
         epctx_npu__axis(c, epctx_node_int(c->node, "axis", 1), c->tensors[x].shape.rank, 1, &axis));
     shape.dims[0] = (int64_t)epctx_npu__product(&c->tensors[x].shape, 0, axis);
     shape.dims[1] =
@@ -6206,16 +6183,16 @@ static epctx_status epctx_npu__lower_flatten(epctx_npu__compiler *c)
     return epctx_npu__lower_alias(c, x, &shape);
 }
 
-/* Marks the axes of a list; EPCTX_ERR_GRAPH for one that stands twice or outside. */
+/* Marks the axes of a list; EPCTX_ERR_GRAPH for one that occurs twice or outside. */
 static epctx_status epctx_npu__mark_axes(epctx_npu__compiler *c, const int64_t *axes, size_t count,
                                          uint32_t rank, bool *marked)
 {
     size_t i;
     for (i = 0; i < count; i++) {
         uint32_t axis;
-        EPCTX_NPU__TRY(epctx_npu__axis(c, axes[i], rank, 0, &axis));
+        EPCTX__TRY(epctx_npu__axis(c, axes[i], rank, 0, &axis));
         if (marked[axis]) {
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis %u stands twice", (uint64_t)axis);
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis %u occurs twice", (uint64_t)axis);
         }
         marked[axis] = true;
     }
@@ -6230,10 +6207,10 @@ static epctx_status epctx_npu__lower_squeeze(epctx_npu__compiler *c)
     const epctx_npu__shape *in;
     uint32_t x, i;
     size_t count;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__ints_of(c, "axes", 1, 13, axes, &count, &found));
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__ints_of(c, "axes", 1, 13, axes, &count, &found));
     in = &c->tensors[x].shape;
-    EPCTX_NPU__TRY(epctx_npu__mark_axes(c, axes, count, in->rank, marked));
+    EPCTX__TRY(epctx_npu__mark_axes(c, axes, count, in->rank, marked));
     for (i = 0; i < in->rank; i++) {
         if (found && marked[i] && in->dims[i] != 1) {
             return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis %u has %d elements, expected 1",
@@ -6253,15 +6230,15 @@ static epctx_status epctx_npu__lower_unsqueeze(epctx_npu__compiler *c)
     epctx_npu__shape shape = {0, {0}};
     uint32_t x, i, from = 0;
     size_t count;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__ints_of(c, "axes", 1, 13, axes, &count, &found));
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__ints_of(c, "axes", 1, 13, axes, &count, &found));
     if (!found || c->tensors[x].shape.rank + count > EPCTX_NPU_MAX_RANK) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "expected axes that lead to a rank of at most %u",
                           (uint64_t)EPCTX_NPU_MAX_RANK);
     }
     shape.rank = c->tensors[x].shape.rank + (uint32_t)count;
-    EPCTX_NPU__TRY(epctx_npu__mark_axes(c, axes, count, shape.rank, marked));
+    EPCTX__TRY(epctx_npu__mark_axes(c, axes, count, shape.rank, marked));
     for (i = 0; i < shape.rank; i++) {
         shape.dims[i] = marked[i] ? 1 : c->tensors[x].shape.dims[from++];
     }
@@ -6285,7 +6262,7 @@ static epctx_status epctx_npu__lower_constant(epctx_npu__compiler *c)
                           (uint64_t)node->attr_count);
     }
     if (a->type == EPCTX_ATTR_TENSOR && a->t != NULL) {
-        EPCTX_NPU__TRY(epctx_npu__import_tensor(c, a->t, &id));
+        EPCTX__TRY(epctx_npu__import_tensor(c, a->t, &id));
         if (c->tensors[id].elem == 0) {
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                               "expected a constant of float32, int8, uint8, int32, int64 or bool, "
@@ -6302,9 +6279,9 @@ static epctx_status epctx_npu__lower_constant(epctx_npu__compiler *c)
                           &a->name);
     }
     if (a->type == EPCTX_ATTR_INT || a->type == EPCTX_ATTR_INTS) {
-        EPCTX_NPU__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &id));
+        EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &id));
     } else {
-        EPCTX_NPU__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &id));
+        EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &id));
     }
     if (a->type == EPCTX_ATTR_INT) {
         memcpy(data, &a->i, sizeof a->i);
@@ -6349,14 +6326,14 @@ static epctx_status epctx_npu__lower_constant_of_shape(epctx_npu__compiler *c)
     uint64_t bits = 0;
     uint32_t id;
     size_t count;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &id));
-    EPCTX_NPU__TRY(epctx_npu__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, dims, &count));
-    EPCTX_NPU__TRY(epctx_npu__shape_from(c, dims, count, &shape));
+    EPCTX__TRY(epctx_npu__input(c, 0, &id));
+    EPCTX__TRY(epctx_npu__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, dims, &count));
+    EPCTX__TRY(epctx_npu__shape_from(c, dims, count, &shape));
     if (value != NULL) {
         if (value->type != EPCTX_ATTR_TENSOR || value->t == NULL) {
             return epctx_npu__bad_attr(c, "value", "a tensor");
         }
-        EPCTX_NPU__TRY(epctx_npu__import_tensor(c, value->t, &id));
+        EPCTX__TRY(epctx_npu__import_tensor(c, value->t, &id));
         elem = c->tensors[id].elem;
         if (elem == 0 || c->tensors[id].count != 1) {
             return epctx_npu__bad_attr(c, "value", "one element of a supported type");
@@ -6365,8 +6342,8 @@ static epctx_status epctx_npu__lower_constant_of_shape(epctx_npu__compiler *c)
                : epctx_npu__elem_size(elem) == 4 ? epctx_npu__get32(c->tensors[id].raw)
                                                  : epctx_npu__get64(c->tensors[id].raw);
     }
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, elem, &shape, &id));
-    EPCTX_NPU__TRY(epctx_npu__emit_fill(c, id, bits));
+    EPCTX__TRY(epctx_npu__new_tensor(c, elem, &shape, &id));
+    EPCTX__TRY(epctx_npu__emit_fill(c, id, bits));
     return epctx_npu__output(c, 0, id);
 }
 
@@ -6377,7 +6354,7 @@ static epctx_status epctx_npu__lower_shape(epctx_npu__compiler *c)
     int64_t *dims;
     void *data;
     uint32_t x, id;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
     rank = (int64_t)c->tensors[x].shape.rank;
     end = epctx_node_int(c->node, "end", rank);
     start += start < 0 ? rank : 0;
@@ -6385,7 +6362,7 @@ static epctx_status epctx_npu__lower_shape(epctx_npu__compiler *c)
     start = start < 0 ? 0 : (start > rank ? rank : start);
     end = end < start ? start : (end > rank ? rank : end);
     shape.dims[0] = end - start;
-    EPCTX_NPU__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &id));
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &id));
     dims = (int64_t *)data;
     for (i = start; i < end; i++) {
         dims[i - start] = c->tensors[x].shape.dims[i];
@@ -6437,11 +6414,11 @@ static epctx_status epctx_npu__lower_int_act(epctx_npu__compiler *c, epctx_npu__
     if (kind != EPCTX_NPU__ACT_NEG && kind != EPCTX_NPU__ACT_ABS && kind != EPCTX_NPU__ACT_RELU) {
         return epctx_npu__want_float(c, x);
     }
-    EPCTX_NPU__TRY(epctx_npu__scalar(c, c->tensors[x].elem, 0, &zero));
-    EPCTX_NPU__TRY(epctx_npu__emit_exact(
+    EPCTX__TRY(epctx_npu__scalar(c, c->tensors[x].elem, 0, &zero));
+    EPCTX__TRY(epctx_npu__emit_exact(
         c, kind == EPCTX_NPU__ACT_RELU ? EPCTX_NPU__EXACT_MAX : EPCTX_NPU__EXACT_SUB, zero, x, &y));
     if (kind == EPCTX_NPU__ACT_ABS) {
-        EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MAX, x, y, &y));
+        EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MAX, x, y, &y));
     }
     return epctx_npu__output(c, 0, y);
 }
@@ -6452,7 +6429,7 @@ static epctx_status epctx_npu__lower_act_of(epctx_npu__compiler *c, epctx_npu__a
     epctx_npu__act act;
     epctx_npu__step *before;
     uint32_t x, y;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
     if (c->tensors[x].elem != EPCTX_ONNX_FLOAT) {
         return epctx_npu__lower_int_act(c, kind, x);
     }
@@ -6464,7 +6441,7 @@ static epctx_status epctx_npu__lower_act_of(epctx_npu__compiler *c, epctx_npu__a
         c->stats.fused++;
         return epctx_npu__output(c, 0, x);
     }
-    EPCTX_NPU__TRY(epctx_npu__emit_act(c, x, kind, a, b, &y));
+    EPCTX__TRY(epctx_npu__emit_act(c, x, kind, a, b, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -6522,9 +6499,9 @@ static epctx_status epctx_npu__clip_ints(epctx_npu__compiler *c, uint32_t x)
 {
     uint32_t limit, y = x, i;
     for (i = 0; i < 2; i++) {
-        EPCTX_NPU__TRY(epctx_npu__optional(c, i + 1, &limit));
+        EPCTX__TRY(epctx_npu__optional(c, i + 1, &limit));
         if (limit != EPCTX_NPU__NONE) {
-            EPCTX_NPU__TRY(epctx_npu__emit_exact(
+            EPCTX__TRY(epctx_npu__emit_exact(
                 c, i == 0 ? EPCTX_NPU__EXACT_MAX : EPCTX_NPU__EXACT_MIN, y, limit, &y));
         }
     }
@@ -6536,7 +6513,7 @@ static epctx_status epctx_npu__lower_clip(epctx_npu__compiler *c)
     float limits[2] = {-FLT_MAX, FLT_MAX};
     uint32_t ids[2] = {EPCTX_NPU__NONE, EPCTX_NPU__NONE}, x, i;
     bool constant = true;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
     if (c->tensors[x].elem != EPCTX_ONNX_FLOAT) {
         return epctx_npu__clip_ints(c, x);
     }
@@ -6545,19 +6522,19 @@ static epctx_status epctx_npu__lower_clip(epctx_npu__compiler *c)
         limits[1] = epctx_node_float(c->node, "max", limits[1]);
     } else {
         for (i = 0; i < 2; i++) {
-            EPCTX_NPU__TRY(epctx_npu__optional(c, i + 1, &ids[i]));
+            EPCTX__TRY(epctx_npu__optional(c, i + 1, &ids[i]));
             constant = constant && (ids[i] == EPCTX_NPU__NONE || c->tensors[ids[i]].constant);
         }
     }
     for (i = 0; i < 2; i++) {
         if (ids[i] != EPCTX_NPU__NONE && constant) {
-            EPCTX_NPU__TRY(epctx_npu__const_float(c, ids[i], i == 0 ? "min" : "max", &limits[i]));
+            EPCTX__TRY(epctx_npu__const_float(c, ids[i], i == 0 ? "min" : "max", &limits[i]));
         } else if (ids[i] != EPCTX_NPU__NONE) { /* limits from run time: Max, then Min */
-            EPCTX_NPU__TRY(epctx_npu__want_float(c, ids[i]));
+            EPCTX__TRY(epctx_npu__want_float(c, ids[i]));
             if (c->tensors[ids[i]].count != 1 || c->tensors[ids[i]].shape.rank > 1) {
                 return epctx_fail(c->error, EPCTX_ERR_GRAPH, "min and max must be scalars");
             }
-            EPCTX_NPU__TRY(epctx_npu__emit_binary(
+            EPCTX__TRY(epctx_npu__emit_binary(
                 c, i == 0 ? EPCTX_NPU__BINARY_MAX : EPCTX_NPU__BINARY_MIN, x, ids[i], &x));
         }
     }
@@ -6580,7 +6557,7 @@ static epctx_status epctx_npu__old_broadcast(epctx_npu__compiler *c, uint32_t a,
         c->tensors[*b].shape.rank > rank) {
         return EPCTX_OK;
     }
-    EPCTX_NPU__TRY(epctx_npu__axis(c, attr->i, rank, 0, &axis));
+    EPCTX__TRY(epctx_npu__axis(c, attr->i, rank, 0, &axis));
     if (axis + c->tensors[*b].shape.rank > rank) {
         return epctx_npu__bad_attr(c, "axis", "a place where the second input fits");
     }
@@ -6622,7 +6599,7 @@ static epctx_status epctx_npu__fuse_bias(epctx_npu__compiler *c, uint32_t x, uin
         return EPCTX_OK;
     }
     flat.dims[0] = xs->dims[axis];
-    EPCTX_NPU__TRY(epctx_npu__alias(c, bias, &flat, 0, &id));
+    EPCTX__TRY(epctx_npu__alias(c, bias, &flat, 0, &id));
     c->steps[c->tensors[x].writer].in[2] = id;
     c->stats.fused++;
     *done = true;
@@ -6657,12 +6634,12 @@ static epctx_status epctx_npu__emit_fused(epctx_npu__compiler *c, epctx_npu__bin
     if (kind == EPCTX_NPU__BINARY_ADD && c->tensors[a].elem == EPCTX_ONNX_FLOAT &&
         c->tensors[b].elem == EPCTX_ONNX_FLOAT) {
         *y = a;
-        EPCTX_NPU__TRY(epctx_npu__fuse_bias(c, a, b, &done));
+        EPCTX__TRY(epctx_npu__fuse_bias(c, a, b, &done));
         if (done || epctx_npu__fuse_add(c, a, b)) {
             return EPCTX_OK;
         }
         *y = b;
-        EPCTX_NPU__TRY(epctx_npu__fuse_bias(c, b, a, &done));
+        EPCTX__TRY(epctx_npu__fuse_bias(c, b, a, &done));
         if (done || epctx_npu__fuse_add(c, b, a)) {
             return EPCTX_OK;
         }
@@ -6674,9 +6651,9 @@ static epctx_status epctx_npu__lower_binary(epctx_npu__compiler *c)
 {
     const epctx_npu__binary_kind kind = (epctx_npu__binary_kind)c->variant;
     uint32_t a, b, y;
-    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &a, &b));
-    EPCTX_NPU__TRY(epctx_npu__old_broadcast(c, a, &b));
-    EPCTX_NPU__TRY(epctx_npu__emit_fused(c, kind, a, b, &y));
+    EPCTX__TRY(epctx_npu__two_inputs(c, &a, &b));
+    EPCTX__TRY(epctx_npu__old_broadcast(c, a, &b));
+    EPCTX__TRY(epctx_npu__emit_fused(c, kind, a, b, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -6684,7 +6661,7 @@ static epctx_status epctx_npu__lower_prelu(epctx_npu__compiler *c)
 {
     epctx_npu__shape shape;
     uint32_t x, slope, y, i;
-    EPCTX_NPU__TRY(epctx_npu__two_floats(c, &x, &slope));
+    EPCTX__TRY(epctx_npu__two_floats(c, &x, &slope));
     if (c->node->version < 7 && c->tensors[slope].shape.rank == 1 && c->tensors[x].shape.rank > 2) {
         shape = c->tensors[x].shape; /* old opsets: one slope per channel */
         shape.rank -= 1;
@@ -6692,9 +6669,9 @@ static epctx_status epctx_npu__lower_prelu(epctx_npu__compiler *c)
         for (i = 1; i < shape.rank; i++) {
             shape.dims[i] = 1;
         }
-        EPCTX_NPU__TRY(epctx_npu__alias(c, slope, &shape, 0, &slope));
+        EPCTX__TRY(epctx_npu__alias(c, slope, &shape, 0, &slope));
     }
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_PRELU, x, slope, &y));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_PRELU, x, slope, &y));
     if (!epctx_npu__same_shape(&c->tensors[x].shape, &c->tensors[y].shape)) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "slope does not broadcast to the input");
     }
@@ -6707,13 +6684,13 @@ static epctx_status epctx_npu__lower_many(epctx_npu__compiler *c)
     const epctx_npu__binary_kind kind = (epctx_npu__binary_kind)c->variant;
     uint32_t y, b;
     size_t i;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &y));
+    EPCTX__TRY(epctx_npu__input(c, 0, &y));
     if (c->node->input_count == 1) {
         return epctx_npu__lower_identity(c);
     }
     for (i = 1; i < c->node->input_count; i++) {
-        EPCTX_NPU__TRY(epctx_npu__input(c, i, &b));
-        EPCTX_NPU__TRY(epctx_npu__emit_fused(c, kind, y, b, &y));
+        EPCTX__TRY(epctx_npu__input(c, i, &b));
+        EPCTX__TRY(epctx_npu__emit_fused(c, kind, y, b, &y));
     }
     return epctx_npu__output(c, 0, y);
 }
@@ -6722,9 +6699,9 @@ static epctx_status epctx_npu__lower_cast(epctx_npu__compiler *c)
 {
     int64_t to = epctx_node_int(c->node, "to", 0);
     uint32_t x, like, y;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
     if (c->variant != 0) { /* CastLike */
-        EPCTX_NPU__TRY(epctx_npu__input(c, 1, &like));
+        EPCTX__TRY(epctx_npu__input(c, 1, &like));
         to = c->tensors[like].elem;
     }
     if (epctx_npu__elem_size(to) == 0) {
@@ -6736,7 +6713,7 @@ static epctx_status epctx_npu__lower_cast(epctx_npu__compiler *c)
     if (to == c->tensors[x].elem) {
         return epctx_npu__lower_identity(c);
     }
-    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, x, (int32_t)to, &y));
+    EPCTX__TRY(epctx_npu__emit_cast(c, x, (int32_t)to, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -6746,15 +6723,15 @@ static epctx_status epctx_npu__lower_exact_of(epctx_npu__compiler *c, epctx_npu_
                                               bool swap)
 {
     uint32_t a, b, y;
-    EPCTX_NPU__TRY(epctx_npu__input(c, swap ? 1 : 0, &a));
-    EPCTX_NPU__TRY(epctx_npu__input(c, swap ? 0 : 1, &b));
+    EPCTX__TRY(epctx_npu__input(c, swap ? 1 : 0, &a));
+    EPCTX__TRY(epctx_npu__input(c, swap ? 0 : 1, &b));
     if (kind < EPCTX_NPU__EXACT_EQUAL && c->tensors[a].elem == EPCTX_ONNX_FLOAT) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "input 0: expected no floats, found float32");
     }
     if (!swap) {
-        EPCTX_NPU__TRY(epctx_npu__old_broadcast(c, a, &b));
+        EPCTX__TRY(epctx_npu__old_broadcast(c, a, &b));
     }
-    EPCTX_NPU__TRY(epctx_npu__emit_exact(c, kind, a, b, &y));
+    EPCTX__TRY(epctx_npu__emit_exact(c, kind, a, b, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -6779,15 +6756,15 @@ static epctx_status epctx_npu__lower_bit_shift(epctx_npu__compiler *c)
 static epctx_status epctx_npu__emit_not(epctx_npu__compiler *c, uint32_t x, uint32_t *y)
 {
     uint32_t one;
-    EPCTX_NPU__TRY(epctx_npu__scalar(c, EPCTX_ONNX_BOOL, 1, &one));
+    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_BOOL, 1, &one));
     return epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_XOR, x, one, y);
 }
 
 static epctx_status epctx_npu__lower_not(epctx_npu__compiler *c)
 {
     uint32_t x, y;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__emit_not(c, x, &y));
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__emit_not(c, x, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -6795,9 +6772,9 @@ static epctx_status epctx_npu__lower_not(epctx_npu__compiler *c)
 static epctx_status epctx_npu__lower_is_nan(epctx_npu__compiler *c)
 {
     uint32_t x, y;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, x, x, &y));
-    EPCTX_NPU__TRY(epctx_npu__emit_not(c, y, &y));
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, x, x, &y));
+    EPCTX__TRY(epctx_npu__emit_not(c, y, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -6805,18 +6782,18 @@ static epctx_status epctx_npu__lower_is_inf(epctx_npu__compiler *c)
 {
     const char *names[2] = {"detect_negative", "detect_positive"};
     uint32_t x, y = EPCTX_NPU__NONE, i;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     for (i = 0; i < 2; i++) {
         float *limit;
         uint32_t id, part;
-        EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &limit, &id));
+        EPCTX__TRY(epctx_npu__add_floats(c, 1, &limit, &id));
         *limit = epctx_npu__float_of(i == 0 ? 0xff800000u : 0x7f800000u);
         if (epctx_node_int(c->node, names[i], 1) == 0) {
             *limit = epctx_npu__float_of(0x7fc00000u); /* equal to nothing */
         }
-        EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, x, id, &part));
+        EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, x, id, &part));
         if (i == 1) {
-            EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_OR, y, part, &part));
+            EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_OR, y, part, &part));
         }
         y = part;
     }
@@ -6826,20 +6803,20 @@ static epctx_status epctx_npu__lower_is_inf(epctx_npu__compiler *c)
 static epctx_status epctx_npu__lower_where(epctx_npu__compiler *c)
 {
     uint32_t condition, a, b, y;
-    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &condition, &a));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 2, &b));
-    EPCTX_NPU__TRY(epctx_npu__emit_where(c, condition, a, b, &y));
+    EPCTX__TRY(epctx_npu__two_inputs(c, &condition, &a));
+    EPCTX__TRY(epctx_npu__input(c, 2, &b));
+    EPCTX__TRY(epctx_npu__emit_where(c, condition, a, b, &y));
     return epctx_npu__output(c, 0, y);
 }
 
 static epctx_status epctx_npu__lower_mod(epctx_npu__compiler *c)
 {
     uint32_t a, b, y;
-    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &a, &b));
+    EPCTX__TRY(epctx_npu__two_inputs(c, &a, &b));
     if (epctx_node_int(c->node, "fmod", 0) != 0) {
-        EPCTX_NPU__TRY(epctx_npu__emit_any(c, EPCTX_NPU__BINARY_FMOD, a, b, &y));
+        EPCTX__TRY(epctx_npu__emit_any(c, EPCTX_NPU__BINARY_FMOD, a, b, &y));
     } else {
-        EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MOD, a, b, &y));
+        EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MOD, a, b, &y));
     }
     return epctx_npu__output(c, 0, y);
 }
@@ -6850,26 +6827,26 @@ static epctx_status epctx_npu__lower_pow(epctx_npu__compiler *c)
     uint32_t x, e, y;
     float exponent;
     int32_t type;
-    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &x, &e));
+    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &e));
     type = c->tensors[x].elem;
-    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
-    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, e, EPCTX_ONNX_FLOAT, &e));
+    EPCTX__TRY(epctx_npu__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
+    EPCTX__TRY(epctx_npu__emit_cast(c, e, EPCTX_ONNX_FLOAT, &e));
     if (c->tensors[e].constant && c->tensors[e].count == 1 && c->tensors[e].shape.rank <= 1 &&
         type == EPCTX_ONNX_FLOAT && c->tensors[x].shape.rank >= c->tensors[e].shape.rank) {
-        EPCTX_NPU__TRY(epctx_npu__const_float(c, e, "exponent", &exponent));
+        EPCTX__TRY(epctx_npu__const_float(c, e, "exponent", &exponent));
         if (exponent == 2.0f) {
-            EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, &y));
+            EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, &y));
             return epctx_npu__output(c, 0, y);
         }
         if (exponent == 0.5f || exponent == -1.0f) {
-            EPCTX_NPU__TRY(epctx_npu__emit_act(
+            EPCTX__TRY(epctx_npu__emit_act(
                 c, x, exponent > 0.0f ? EPCTX_NPU__ACT_SQRT : EPCTX_NPU__ACT_RECIPROCAL, 0.0f, 0.0f,
                 &y));
             return epctx_npu__output(c, 0, y);
         }
     }
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_POW, x, e, &y));
-    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, y, type, &y));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_POW, x, e, &y));
+    EPCTX__TRY(epctx_npu__emit_cast(c, y, type, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -6883,14 +6860,14 @@ static epctx_status epctx_npu__lower_transpose(epctx_npu__compiler *c)
     epctx_npu__shape shape;
     uint32_t x, y, i, rank, last = 0;
     bool moves = false;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
     shape = c->tensors[x].shape;
     rank = shape.rank;
-    EPCTX_NPU__TRY(epctx_npu__ints(c, "perm", rank, 0, perm));
+    EPCTX__TRY(epctx_npu__ints(c, "perm", rank, 0, perm));
     for (i = 0; i < rank && epctx_node_attr(c->node, "perm") == NULL; i++) {
         perm[i] = (int64_t)(rank - 1 - i);
     }
-    EPCTX_NPU__TRY(epctx_npu__mark_axes(c, perm, rank, rank, marked));
+    EPCTX__TRY(epctx_npu__mark_axes(c, perm, rank, rank, marked));
     epctx_npu__dense(&c->tensors[x].shape, dense);
     for (i = 0; i < rank; i++) {
         uint32_t axis = (uint32_t)(perm[i] < 0 ? perm[i] + (int64_t)rank : perm[i]);
@@ -6905,8 +6882,8 @@ static epctx_status epctx_npu__lower_transpose(epctx_npu__compiler *c)
         return epctx_npu__lower_alias(c, x, &shape);
     }
     epctx_npu__dense(&shape, to);
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
-    EPCTX_NPU__TRY(epctx_npu__emit_move(c, x, y, &shape, 0, 0, from, to));
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
+    EPCTX__TRY(epctx_npu__emit_move(c, x, y, &shape, 0, 0, from, to));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -6916,14 +6893,14 @@ static epctx_status epctx_npu__lower_concat(epctx_npu__compiler *c)
     epctx_npu__shape shape;
     uint32_t x, y, axis, j;
     size_t i;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
     shape = c->tensors[x].shape;
-    EPCTX_NPU__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", c->node->version < 4 ? 1 : 0),
-                                   shape.rank, 0, &axis));
+    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", c->node->version < 4 ? 1 : 0),
+                               shape.rank, 0, &axis));
     shape.dims[axis] = 0;
     for (i = 0; i < c->node->input_count; i++) {
         uint32_t t;
-        EPCTX_NPU__TRY(epctx_npu__input(c, i, &t));
+        EPCTX__TRY(epctx_npu__input(c, i, &t));
         for (j = 0; j < shape.rank && c->tensors[t].shape.rank == shape.rank; j++) {
             if (j != axis && c->tensors[t].shape.dims[j] != shape.dims[j]) {
                 break;
@@ -6936,18 +6913,17 @@ static epctx_status epctx_npu__lower_concat(epctx_npu__compiler *c)
         }
         shape.dims[axis] += c->tensors[t].shape.dims[axis];
     }
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
     epctx_npu__dense(&shape, to);
     for (i = 0; i < c->node->input_count; i++) {
         epctx_npu__shape part;
-        EPCTX_NPU__TRY(epctx_npu__input(c, i, &x));
+        EPCTX__TRY(epctx_npu__input(c, i, &x));
         part = c->tensors[x].shape;
         if (c->tensors[x].count == 0 && !c->folding) {
             continue;
         }
         epctx_npu__dense(&part, from);
-        EPCTX_NPU__TRY(
-            epctx_npu__emit_move(c, x, y, &part, 0, (uint64_t)(at * to[axis]), from, to));
+        EPCTX__TRY(epctx_npu__emit_move(c, x, y, &part, 0, (uint64_t)(at * to[axis]), from, to));
         at += part.dims[axis];
     }
     return epctx_npu__output(c, 0, y);
@@ -6977,7 +6953,7 @@ static epctx_status epctx_npu__take_box(epctx_npu__compiler *c, uint32_t x,
         return epctx_npu__alias(c, x, box, first, y);
     }
     epctx_npu__dense(box, to);
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, box, y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, box, y));
     return epctx_npu__emit_move(c, x, *y, box, first, 0, from, to);
 }
 
@@ -7007,11 +6983,11 @@ static epctx_status epctx_npu__lower_slice(epctx_npu__compiler *c)
     epctx_npu__shape box;
     size_t count, ends_count, axes_count, steps_count, i;
     uint32_t x, y, axis;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__ints_of(c, "starts", 1, 10, starts, &count, &found));
-    EPCTX_NPU__TRY(epctx_npu__ints_of(c, "ends", 2, 10, ends, &ends_count, &found));
-    EPCTX_NPU__TRY(epctx_npu__ints_of(c, "axes", 3, 10, axes, &axes_count, &has_axes));
-    EPCTX_NPU__TRY(epctx_npu__ints_of(c, "steps", 4, 10, steps, &steps_count, &has_steps));
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__ints_of(c, "starts", 1, 10, starts, &count, &found));
+    EPCTX__TRY(epctx_npu__ints_of(c, "ends", 2, 10, ends, &ends_count, &found));
+    EPCTX__TRY(epctx_npu__ints_of(c, "axes", 3, 10, axes, &axes_count, &has_axes));
+    EPCTX__TRY(epctx_npu__ints_of(c, "steps", 4, 10, steps, &steps_count, &has_steps));
     box = c->tensors[x].shape;
     if (count != ends_count || (has_axes ? axes_count : box.rank) < count ||
         (has_axes && axes_count != count) || (has_steps && steps_count != count)) {
@@ -7023,16 +6999,16 @@ static epctx_status epctx_npu__lower_slice(epctx_npu__compiler *c)
     }
     for (i = 0; i < count; i++) {
         int64_t s = has_steps ? steps[i] : 1;
-        EPCTX_NPU__TRY(epctx_npu__axis(c, has_axes ? axes[i] : (int64_t)i, box.rank, 0, &axis));
+        EPCTX__TRY(epctx_npu__axis(c, has_axes ? axes[i] : (int64_t)i, box.rank, 0, &axis));
         if (s == 0 || marked[axis]) {
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis %u has step %d or stands twice",
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis %u has step %d or occurs twice",
                               (uint64_t)axis, s);
         }
         marked[axis] = true;
         epctx_npu__slice_axis(box.dims[axis], starts[i], ends[i], s, &first[axis], &box.dims[axis]);
         step[axis] = box.dims[axis] > 1 ? s : 1;
     }
-    EPCTX_NPU__TRY(epctx_npu__take_box(c, x, &box, first, step, &y));
+    EPCTX__TRY(epctx_npu__take_box(c, x, &box, first, step, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -7044,10 +7020,10 @@ static epctx_status epctx_npu__lower_split(epctx_npu__compiler *c)
     size_t count, i;
     uint32_t x, y, axis;
     bool found;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(
         epctx_npu__axis(c, epctx_node_int(c->node, "axis", 0), c->tensors[x].shape.rank, 0, &axis));
-    EPCTX_NPU__TRY(epctx_npu__ints_of(c, "split", 1, 13, sizes, &count, &found));
+    EPCTX__TRY(epctx_npu__ints_of(c, "split", 1, 13, sizes, &count, &found));
     total = c->tensors[x].shape.dims[axis];
     if (parts == 0 || (found && count != parts)) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%u sizes for %u outputs", (uint64_t)count,
@@ -7065,8 +7041,8 @@ static epctx_status epctx_npu__lower_split(epctx_npu__compiler *c)
                               (uint64_t)i, size, left);
         }
         box.dims[axis] = size;
-        EPCTX_NPU__TRY(epctx_npu__take_box(c, x, &box, first, step, &y));
-        EPCTX_NPU__TRY(epctx_npu__output(c, i, y));
+        EPCTX__TRY(epctx_npu__take_box(c, x, &box, first, step, &y));
+        EPCTX__TRY(epctx_npu__output(c, i, y));
         first[axis] += size;
     }
     return EPCTX_OK;
@@ -7078,7 +7054,7 @@ static epctx_status epctx_npu__expand_to(epctx_npu__compiler *c, uint32_t x,
     int64_t from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
     epctx_npu__broadcast_strides(&c->tensors[x].shape, shape, from);
     epctx_npu__dense(shape, to);
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, shape, y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, shape, y));
     return epctx_npu__emit_move(c, x, *y, shape, 0, 0, from, to);
 }
 
@@ -7088,11 +7064,11 @@ static epctx_status epctx_npu__lower_expand(epctx_npu__compiler *c)
     epctx_npu__shape wanted, shape;
     uint32_t x, y, id;
     size_t count;
-    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &x, &id));
-    EPCTX_NPU__TRY(epctx_npu__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, dims, &count));
-    EPCTX_NPU__TRY(epctx_npu__shape_from(c, dims, count, &wanted));
-    EPCTX_NPU__TRY(epctx_npu__broadcast(c, &c->tensors[x].shape, &wanted, &shape));
-    EPCTX_NPU__TRY(epctx_npu__expand_to(c, x, &shape, &y));
+    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &id));
+    EPCTX__TRY(epctx_npu__const_ints(c, id, "shape", EPCTX_NPU_MAX_RANK, dims, &count));
+    EPCTX__TRY(epctx_npu__shape_from(c, dims, count, &wanted));
+    EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[x].shape, &wanted, &shape));
+    EPCTX__TRY(epctx_npu__expand_to(c, x, &shape, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -7152,8 +7128,8 @@ static epctx_status epctx_npu__pad_boxes(epctx_npu__compiler *c, epctx_npu__pad_
             strides[i] = step * dense_in[i];
         }
         if (!empty) {
-            EPCTX_NPU__TRY(epctx_npu__emit_move(c, x, y, &box, (uint64_t)from_start,
-                                                (uint64_t)to_start, strides, dense_out));
+            EPCTX__TRY(epctx_npu__emit_move(c, x, y, &box, (uint64_t)from_start, (uint64_t)to_start,
+                                            strides, dense_out));
         }
         if (mode == EPCTX_NPU__PAD_CONSTANT) {
             return EPCTX_OK;
@@ -7174,9 +7150,9 @@ static epctx_status epctx_npu__pads(epctx_npu__compiler *c, uint32_t rank, int64
     bool marked[EPCTX_NPU_MAX_RANK] = {false}, found, has_axes = false;
     const char *name = c->node->version < 2 ? "paddings" : "pads";
     size_t count, axes_count = rank, i;
-    EPCTX_NPU__TRY(epctx_npu__ints_of(c, name, 1, 11, list, &count, &found));
+    EPCTX__TRY(epctx_npu__ints_of(c, name, 1, 11, list, &count, &found));
     if (c->node->version >= 18) {
-        EPCTX_NPU__TRY(epctx_npu__ints_of(c, "axes", 3, 18, axes, &axes_count, &has_axes));
+        EPCTX__TRY(epctx_npu__ints_of(c, "axes", 3, 18, axes, &axes_count, &has_axes));
     }
     axes_count = has_axes ? axes_count : rank;
     if (!found || axes_count > rank || count != 2 * axes_count) {
@@ -7185,12 +7161,12 @@ static epctx_status epctx_npu__pads(epctx_npu__compiler *c, uint32_t rank, int64
     }
     memset(pads, 0, 2 * EPCTX_NPU_MAX_RANK * sizeof *pads);
     if (has_axes) {
-        EPCTX_NPU__TRY(epctx_npu__mark_axes(c, axes, axes_count, rank, marked));
+        EPCTX__TRY(epctx_npu__mark_axes(c, axes, axes_count, rank, marked));
     }
     for (i = 0; i < axes_count; i++) {
         uint32_t axis = (uint32_t)i;
         if (has_axes) {
-            EPCTX_NPU__TRY(epctx_npu__axis(c, axes[i], rank, 0, &axis));
+            EPCTX__TRY(epctx_npu__axis(c, axes[i], rank, 0, &axis));
         }
         pads[axis] = list[i];
         pads[rank + axis] = list[axes_count + i];
@@ -7226,13 +7202,13 @@ static epctx_status epctx_npu__pad_value(epctx_npu__compiler *c, uint32_t id, in
 {
     const void *data;
     float f;
-    EPCTX_NPU__TRY(epctx_npu__want_constant(c, id, "constant_value"));
+    EPCTX__TRY(epctx_npu__want_constant(c, id, "constant_value"));
     if (c->tensors[id].count != 1 || c->tensors[id].elem != type) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "constant_value '%S': expected one element of type %s",
                           &c->tensors[id].name, epctx_elem_name(type));
     }
-    EPCTX_NPU__TRY(epctx_npu__data(c, id, &data));
+    EPCTX__TRY(epctx_npu__data(c, id, &data));
     if (type == EPCTX_ONNX_FLOAT) {
         memcpy(&f, data, sizeof f);
         *bits = epctx_npu__bits_of(f);
@@ -7252,7 +7228,7 @@ static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c)
     uint64_t value = epctx_npu__bits_of(old);
     bool none = true;
     uint32_t x, y, id, i;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
     if (attr != NULL && epctx_str_is(attr->s, "reflect")) {
         mode = EPCTX_NPU__PAD_REFLECT;
     } else if (attr != NULL && epctx_str_is(attr->s, "edge")) {
@@ -7263,13 +7239,13 @@ static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c)
                           &attr->s);
     }
     shape = c->tensors[x].shape;
-    EPCTX_NPU__TRY(epctx_npu__pads(c, shape.rank, pads));
-    EPCTX_NPU__TRY(epctx_npu__pad_shape(c, mode, pads, &shape));
+    EPCTX__TRY(epctx_npu__pads(c, shape.rank, pads));
+    EPCTX__TRY(epctx_npu__pad_shape(c, mode, pads, &shape));
     if (c->node->version >= 11) {
         value = 0;
-        EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &id));
+        EPCTX__TRY(epctx_npu__optional(c, 2, &id));
         if (id != EPCTX_NPU__NONE) {
-            EPCTX_NPU__TRY(epctx_npu__pad_value(c, id, c->tensors[x].elem, &value));
+            EPCTX__TRY(epctx_npu__pad_value(c, id, c->tensors[x].elem, &value));
         }
     }
     for (i = 0; i < 2 * shape.rank; i++) {
@@ -7278,11 +7254,11 @@ static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c)
     if (none) {
         return epctx_npu__lower_alias(c, x, &shape);
     }
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
     if (mode == EPCTX_NPU__PAD_CONSTANT) {
-        EPCTX_NPU__TRY(epctx_npu__emit_fill(c, y, value));
+        EPCTX__TRY(epctx_npu__emit_fill(c, y, value));
     }
-    EPCTX_NPU__TRY(epctx_npu__pad_boxes(c, mode, x, y, pads));
+    EPCTX__TRY(epctx_npu__pad_boxes(c, mode, x, y, pads));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -7293,10 +7269,10 @@ static epctx_status epctx_npu__lower_gather(epctx_npu__compiler *c)
     epctx_npu__step s;
     epctx_npu__gather_params *p = &s.params.gather;
     uint32_t x, indices, y, axis, i;
-    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &x, &indices));
+    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &indices));
     in = &c->tensors[x].shape;
     index = &c->tensors[indices].shape;
-    EPCTX_NPU__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", 0), in->rank, 0, &axis));
+    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", 0), in->rank, 0, &axis));
     if (c->tensors[indices].elem == EPCTX_ONNX_FLOAT ||
         in->rank + index->rank - 1 > EPCTX_NPU_MAX_RANK || c->tensors[x].count == 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
@@ -7323,7 +7299,7 @@ static epctx_status epctx_npu__lower_gather(epctx_npu__compiler *c)
     if (c->tensors[indices].constant) { /* wrong constants are found now, not when running */
         const void *data;
         uint64_t n;
-        EPCTX_NPU__TRY(epctx_npu__data(c, indices, &data));
+        EPCTX__TRY(epctx_npu__data(c, indices, &data));
         for (n = 0; n < p->count; n++) {
             int64_t v = epctx_npu__index((const uint8_t *)data, (size_t)n, p->index_elem);
             if (v < -(int64_t)p->axis || v >= (int64_t)p->axis) {
@@ -7332,9 +7308,9 @@ static epctx_status epctx_npu__lower_gather(epctx_npu__compiler *c)
             }
         }
     }
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
     s.out = y;
-    EPCTX_NPU__TRY(epctx_npu__emit(c, &s));
+    EPCTX__TRY(epctx_npu__emit(c, &s));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -7347,8 +7323,8 @@ static epctx_status epctx_npu__lower_tile(epctx_npu__compiler *c)
     epctx_npu__shape in, shape, walk = {0, {0}}, source = {0, {0}}, target = {0, {0}};
     uint32_t x, y, id, i;
     size_t count;
-    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &x, &id));
-    EPCTX_NPU__TRY(epctx_npu__const_ints(c, id, "repeats", EPCTX_NPU_MAX_RANK, repeats, &count));
+    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &id));
+    EPCTX__TRY(epctx_npu__const_ints(c, id, "repeats", EPCTX_NPU_MAX_RANK, repeats, &count));
     in = shape = c->tensors[x].shape;
     if (count != in.rank) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%u repeats for rank %u", (uint64_t)count,
@@ -7374,13 +7350,13 @@ static epctx_status epctx_npu__lower_tile(epctx_npu__compiler *c)
     }
     source.rank = walk.rank;
     target = walk;
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
     epctx_npu__dense(&source, dense);
     epctx_npu__dense(&target, to);
     for (i = 0; i < walk.rank; i++) {
         from[i] = source.dims[i] == 1 ? 0 : dense[i];
     }
-    EPCTX_NPU__TRY(epctx_npu__emit_move(c, x, y, &walk, 0, 0, from, to));
+    EPCTX__TRY(epctx_npu__emit_move(c, x, y, &walk, 0, 0, from, to));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -7394,10 +7370,10 @@ static epctx_status epctx_npu__lower_trilu(epctx_npu__compiler *c)
     size_t count;
     uint8_t *bits;
     void *data;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__optional(c, 1, &id));
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__optional(c, 1, &id));
     if (id != EPCTX_NPU__NONE) {
-        EPCTX_NPU__TRY(epctx_npu__const_ints(c, id, "k", 1, k, &count));
+        EPCTX__TRY(epctx_npu__const_ints(c, id, "k", 1, k, &count));
     }
     shape = c->tensors[x].shape;
     if (shape.rank < 2) {
@@ -7408,15 +7384,15 @@ static epctx_status epctx_npu__lower_trilu(epctx_npu__compiler *c)
     k[0] = k[0] > EPCTX_NPU__MAX_BYTES    ? EPCTX_NPU__MAX_BYTES
            : k[0] < -EPCTX_NPU__MAX_BYTES ? -EPCTX_NPU__MAX_BYTES
                                           : k[0];
-    EPCTX_NPU__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_BOOL, &mask, &data, &id));
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_BOOL, &mask, &data, &id));
     bits = (uint8_t *)data;
     for (i = 0; i < mask.dims[0]; i++) {
         for (j = 0; j < mask.dims[1]; j++) {
             *bits++ = upper ? j - i >= k[0] : j - i <= k[0];
         }
     }
-    EPCTX_NPU__TRY(epctx_npu__scalar(c, c->tensors[x].elem, 0, &zero));
-    EPCTX_NPU__TRY(epctx_npu__emit_where(c, id, x, zero, &y));
+    EPCTX__TRY(epctx_npu__scalar(c, c->tensors[x].elem, 0, &zero));
+    EPCTX__TRY(epctx_npu__emit_where(c, id, x, zero, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -7429,11 +7405,11 @@ static epctx_status epctx_npu__lower_range(epctx_npu__compiler *c)
     size_t count;
     void *data;
     for (j = 0; j < 3; j++) {
-        EPCTX_NPU__TRY(epctx_npu__input(c, j, &ids[j]));
+        EPCTX__TRY(epctx_npu__input(c, j, &ids[j]));
         if (c->tensors[ids[0]].elem == EPCTX_ONNX_FLOAT) {
-            EPCTX_NPU__TRY(epctx_npu__const_float(c, ids[j], "limit", &f[j]));
+            EPCTX__TRY(epctx_npu__const_float(c, ids[j], "limit", &f[j]));
         } else {
-            EPCTX_NPU__TRY(epctx_npu__const_ints(c, ids[j], "limit", 1, &v[j], &count));
+            EPCTX__TRY(epctx_npu__const_ints(c, ids[j], "limit", 1, &v[j], &count));
         }
     }
     if (c->tensors[ids[0]].elem == EPCTX_ONNX_FLOAT) {
@@ -7450,7 +7426,7 @@ static epctx_status epctx_npu__lower_range(epctx_npu__compiler *c)
         n = (v[1] - v[0] + v[2] - (v[2] > 0 ? 1 : -1)) / v[2];
     }
     shape.dims[0] = n > 0 ? n : 0;
-    EPCTX_NPU__TRY(epctx_npu__add_constant(c, c->tensors[ids[0]].elem, &shape, &data, &y));
+    EPCTX__TRY(epctx_npu__add_constant(c, c->tensors[ids[0]].elem, &shape, &data, &y));
     for (i = 0; i < shape.dims[0]; i++) {
         if (c->tensors[ids[0]].elem == EPCTX_ONNX_FLOAT) {
             ((float *)data)[i] = epctx_npu__f_add(f[0], epctx_npu__f_mul((float)i, f[2]));
@@ -7468,19 +7444,19 @@ static epctx_status epctx_npu__lower_eye_like(epctx_npu__compiler *c)
     epctx_npu__shape shape;
     int32_t type;
     uint32_t x, rows, columns, shift, y;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
     shape = c->tensors[x].shape;
     type = (int32_t)epctx_node_int(c->node, "dtype", c->tensors[x].elem);
     if (shape.rank != 2 || k > 1000000 || k < -1000000 || epctx_npu__elem_size(type) == 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected rank 2 and a usual type");
     }
     c->folding = true; /* nothing but the shape of the input matters */
-    EPCTX_NPU__TRY(epctx_npu__ramp(c, shape.dims[0], 2, 0, &rows));
-    EPCTX_NPU__TRY(epctx_npu__ramp(c, shape.dims[1], 2, 1, &columns));
-    EPCTX_NPU__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)k, &shift));
-    EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, rows, shift, &rows));
-    EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, rows, columns, &y));
-    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, y, type, &y));
+    EPCTX__TRY(epctx_npu__ramp(c, shape.dims[0], 2, 0, &rows));
+    EPCTX__TRY(epctx_npu__ramp(c, shape.dims[1], 2, 1, &columns));
+    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)k, &shift));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, rows, shift, &rows));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, rows, columns, &y));
+    EPCTX__TRY(epctx_npu__emit_cast(c, y, type, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -7489,8 +7465,8 @@ static epctx_status epctx_npu__lower_size(epctx_npu__compiler *c)
     epctx_npu__shape shape = {0, {0}};
     uint32_t x, y;
     void *data;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &y));
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &y));
     memcpy(data, &c->tensors[x].count, 8);
     return epctx_npu__output(c, 0, y);
 }
@@ -7502,7 +7478,7 @@ static epctx_status epctx_npu__lower_space_to_depth(epctx_npu__compiler *c)
     int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
     epctx_npu__shape split = {6, {0}}, walk = {6, {0}}, shape;
     uint32_t x, y, i;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
     shape = c->tensors[x].shape;
     if (shape.rank != 4 || b < 1 || b > 32768 || shape.dims[2] % b != 0 || shape.dims[3] % b != 0) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
@@ -7522,8 +7498,8 @@ static epctx_status epctx_npu__lower_space_to_depth(epctx_npu__compiler *c)
     shape.dims[2] /= b;
     shape.dims[3] /= b;
     epctx_npu__dense(&walk, to);
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
-    EPCTX_NPU__TRY(epctx_npu__emit_move(c, x, y, &walk, 0, 0, from, to));
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
+    EPCTX__TRY(epctx_npu__emit_move(c, x, y, &walk, 0, 0, from, to));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -7562,8 +7538,8 @@ static epctx_status epctx_npu__emit_pick(epctx_npu__compiler *c, uint32_t x, uin
     epctx_npu__step s;
     epctx_npu__pick *p = &s.params.pick;
     uint32_t at, i;
-    EPCTX_NPU__TRY(epctx_npu__want_indices(c, indices, false));
-    EPCTX_NPU__TRY(epctx_npu__axis(c, axis, xs.rank, 0, &at));
+    EPCTX__TRY(epctx_npu__want_indices(c, indices, false));
+    EPCTX__TRY(epctx_npu__axis(c, axis, xs.rank, 0, &at));
     if (is.rank != xs.rank ||
         (scatter && (!epctx_npu__same_shape(&is, &c->tensors[updates].shape) ||
                      c->tensors[updates].elem != c->tensors[x].elem))) {
@@ -7586,7 +7562,7 @@ static epctx_status epctx_npu__emit_pick(epctx_npu__compiler *c, uint32_t x, uin
         p->dims[i] = (uint32_t)is.dims[i];
         p->data_dims[i] = (uint32_t)xs.dims[i];
     }
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, scatter ? &xs : &is, y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, scatter ? &xs : &is, y));
     s.out = *y;
     return epctx_npu__emit(c, &s);
 }
@@ -7594,19 +7570,19 @@ static epctx_status epctx_npu__emit_pick(epctx_npu__compiler *c, uint32_t x, uin
 static epctx_status epctx_npu__lower_gather_elements(epctx_npu__compiler *c)
 {
     uint32_t x, indices, y;
-    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &x, &indices));
-    EPCTX_NPU__TRY(epctx_npu__emit_pick(c, x, indices, EPCTX_NPU__NONE,
-                                        epctx_node_int(c->node, "axis", 0), 0, &y));
+    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &indices));
+    EPCTX__TRY(epctx_npu__emit_pick(c, x, indices, EPCTX_NPU__NONE,
+                                    epctx_node_int(c->node, "axis", 0), 0, &y));
     return epctx_npu__output(c, 0, y);
 }
 
 static epctx_status epctx_npu__lower_scatter_elements(epctx_npu__compiler *c)
 {
     uint32_t x, indices, updates, join, y;
-    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &x, &indices));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 2, &updates));
-    EPCTX_NPU__TRY(epctx_npu__join_of(c, &join));
-    EPCTX_NPU__TRY(
+    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &indices));
+    EPCTX__TRY(epctx_npu__input(c, 2, &updates));
+    EPCTX__TRY(epctx_npu__join_of(c, &join));
+    EPCTX__TRY(
         epctx_npu__emit_pick(c, x, indices, updates, epctx_node_int(c->node, "axis", 0), join, &y));
     return epctx_npu__output(c, 0, y);
 }
@@ -7622,7 +7598,7 @@ static epctx_status epctx_npu__emit_tuples(epctx_npu__compiler *c, uint32_t x, u
     epctx_npu__step s;
     epctx_npu__tuples *p = &s.params.tuples;
     uint32_t i;
-    EPCTX_NPU__TRY(epctx_npu__want_indices(c, indices, true));
+    EPCTX__TRY(epctx_npu__want_indices(c, indices, true));
     if (depth < 1 || batch_dims + depth > xs.rank || batch_dims >= is.rank ||
         is.rank - 1 + xs.rank - batch_dims - (uint32_t)depth > EPCTX_NPU_MAX_RANK ||
         c->tensors[x].count == 0) {
@@ -7654,7 +7630,7 @@ static epctx_status epctx_npu__emit_tuples(epctx_npu__compiler *c, uint32_t x, u
                     c->tensors[updates].elem != c->tensors[x].elem)) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "updates have another type or shape");
     }
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, scatter ? &xs : &rows, y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, scatter ? &xs : &rows, y));
     s.out = *y;
     return epctx_npu__emit(c, &s);
 }
@@ -7663,22 +7639,21 @@ static epctx_status epctx_npu__lower_gather_nd(epctx_npu__compiler *c)
 {
     const int64_t batch_dims = epctx_node_int(c->node, "batch_dims", 0);
     uint32_t x, indices, y;
-    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &x, &indices));
+    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &indices));
     if (batch_dims < 0 || batch_dims >= EPCTX_NPU_MAX_RANK) {
         return epctx_npu__bad_attr(c, "batch_dims", "a number below the rank");
     }
-    EPCTX_NPU__TRY(
-        epctx_npu__emit_tuples(c, x, indices, EPCTX_NPU__NONE, (uint32_t)batch_dims, 0, &y));
+    EPCTX__TRY(epctx_npu__emit_tuples(c, x, indices, EPCTX_NPU__NONE, (uint32_t)batch_dims, 0, &y));
     return epctx_npu__output(c, 0, y);
 }
 
 static epctx_status epctx_npu__lower_scatter_nd(epctx_npu__compiler *c)
 {
     uint32_t x, indices, updates, join, y;
-    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &x, &indices));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 2, &updates));
-    EPCTX_NPU__TRY(epctx_npu__join_of(c, &join));
-    EPCTX_NPU__TRY(epctx_npu__emit_tuples(c, x, indices, updates, 0, join, &y));
+    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &indices));
+    EPCTX__TRY(epctx_npu__input(c, 2, &updates));
+    EPCTX__TRY(epctx_npu__join_of(c, &join));
+    EPCTX__TRY(epctx_npu__emit_tuples(c, x, indices, updates, 0, join, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -7691,38 +7666,38 @@ static epctx_status epctx_npu__lower_one_hot(epctx_npu__compiler *c)
     float number;
     uint32_t indices, id, values, on, off, ramp, size, axis, i, y;
     size_t count;
-    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &indices, &id));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 2, &values));
+    EPCTX__TRY(epctx_npu__two_inputs(c, &indices, &id));
+    EPCTX__TRY(epctx_npu__input(c, 2, &values));
     if (c->tensors[id].elem == EPCTX_ONNX_FLOAT) {
-        EPCTX_NPU__TRY(epctx_npu__const_float(c, id, "depth", &number));
+        EPCTX__TRY(epctx_npu__const_float(c, id, "depth", &number));
         depth[0] = number >= 1.0f && number < 1e9f ? (int64_t)number : 0;
     } else {
-        EPCTX_NPU__TRY(epctx_npu__const_ints(c, id, "depth", 1, depth, &count));
+        EPCTX__TRY(epctx_npu__const_ints(c, id, "depth", 1, depth, &count));
     }
-    EPCTX_NPU__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", -1),
-                                   c->tensors[indices].shape.rank + 1, 0, &axis));
+    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", -1),
+                               c->tensors[indices].shape.rank + 1, 0, &axis));
     if (depth[0] < 1 || depth[0] > EPCTX_NPU__MAX_BYTES / 8 || c->tensors[values].count != 2 ||
         c->tensors[indices].shape.rank + 1 > EPCTX_NPU_MAX_RANK) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "depth %d, %u values", depth[0],
                           c->tensors[values].count);
     }
-    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, indices, EPCTX_ONNX_INT64, &indices));
+    EPCTX__TRY(epctx_npu__emit_cast(c, indices, EPCTX_ONNX_INT64, &indices));
     in = &c->tensors[indices].shape;
     for (i = 0; i < in->rank + 1; i++) {
         shape.dims[i] = i == axis ? 1 : in->dims[i < axis ? i : i - 1];
     }
     shape.rank = in->rank + 1;
-    EPCTX_NPU__TRY(epctx_npu__alias(c, indices, &shape, 0, &indices));
-    EPCTX_NPU__TRY(epctx_npu__ramp(c, depth[0], shape.rank, axis, &ramp));
-    EPCTX_NPU__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)depth[0], &size));
+    EPCTX__TRY(epctx_npu__alias(c, indices, &shape, 0, &indices));
+    EPCTX__TRY(epctx_npu__ramp(c, depth[0], shape.rank, axis, &ramp));
+    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)depth[0], &size));
     /* -1 is the last one; what lies outside stays off */
-    EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, indices, size, &on));
-    EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, on, ramp, &on));
-    EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, indices, ramp, &off));
-    EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_OR, on, off, &id));
-    EPCTX_NPU__TRY(epctx_npu__alias(c, values, &part, 1, &on));
-    EPCTX_NPU__TRY(epctx_npu__alias(c, values, &part, 0, &off));
-    EPCTX_NPU__TRY(epctx_npu__emit_where(c, id, on, off, &y));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, indices, size, &on));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, on, ramp, &on));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, indices, ramp, &off));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_OR, on, off, &id));
+    EPCTX__TRY(epctx_npu__alias(c, values, &part, 1, &on));
+    EPCTX__TRY(epctx_npu__alias(c, values, &part, 0, &off));
+    EPCTX__TRY(epctx_npu__emit_where(c, id, on, off, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -7736,7 +7711,7 @@ static epctx_status epctx_npu__lower_depth_to_space(epctx_npu__compiler *c)
     int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
     epctx_npu__shape split = {6, {0}}, walk = {6, {0}}, shape;
     uint32_t x, y, i;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
     shape = c->tensors[x].shape;
     if (shape.rank != 4 || b < 1 || b > 32768 || shape.dims[1] % (b * b) != 0) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
@@ -7758,8 +7733,8 @@ static epctx_status epctx_npu__lower_depth_to_space(epctx_npu__compiler *c)
     shape.dims[2] *= b;
     shape.dims[3] *= b;
     epctx_npu__dense(&walk, to);
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
-    EPCTX_NPU__TRY(epctx_npu__emit_move(c, x, y, &walk, 0, 0, from, to));
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
+    EPCTX__TRY(epctx_npu__emit_move(c, x, y, &walk, 0, 0, from, to));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -7819,9 +7794,9 @@ static epctx_status epctx_npu__window_of(epctx_npu__compiler *c, const epctx_npu
     int64_t k[2] = {1, 1}, stride[2] = {1, 1}, dilation[2] = {1, 1}, pads[4] = {0, 0, 0, 0};
     int64_t before[2] = {0, 0}, after[2] = {0, 0}, extent[2] = {1, 1}, out[2];
     uint32_t i;
-    EPCTX_NPU__TRY(epctx_npu__ints(c, "strides", spatial, 1, stride + shift));
-    EPCTX_NPU__TRY(epctx_npu__ints(c, "dilations", spatial, 1, dilation + shift));
-    EPCTX_NPU__TRY(epctx_npu__ints(c, "pads", (size_t)2 * spatial, 0, pads));
+    EPCTX__TRY(epctx_npu__ints(c, "strides", spatial, 1, stride + shift));
+    EPCTX__TRY(epctx_npu__ints(c, "dilations", spatial, 1, dilation + shift));
+    EPCTX__TRY(epctx_npu__ints(c, "pads", (size_t)2 * spatial, 0, pads));
     for (i = 0; i < spatial; i++) {
         k[shift + i] = kernel[i];
         before[shift + i] = pads[i];
@@ -7829,8 +7804,8 @@ static epctx_status epctx_npu__window_of(epctx_npu__compiler *c, const epctx_npu
         extent[shift + i] = in->dims[2 + i];
     }
     for (i = 0; i < 2; i++) {
-        EPCTX_NPU__TRY(epctx_npu__window_axis(c, extent[i], k[i], stride[i], dilation[i],
-                                              &before[i], &after[i], &auto_pad, ceil, &out[i]));
+        EPCTX__TRY(epctx_npu__window_axis(c, extent[i], k[i], stride[i], dilation[i], &before[i],
+                                          &after[i], &auto_pad, ceil, &out[i]));
     }
     w->in_h = (uint32_t)extent[0];
     w->in_w = (uint32_t)extent[1];
@@ -7891,10 +7866,10 @@ static epctx_status epctx_npu__emit_packed(epctx_npu__compiler *c, epctx_npu__st
         return epctx_npu__emit(c, s);
     }
     shape.dims[0] = (int64_t)epctx_npu__packed(pack->batch, pack->rows, pack->depth, pack->block);
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &id));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &id));
     epctx_npu__step_init(&p, EPCTX_NPU__OP_PACK, s->in[1], EPCTX_NPU__NONE, id);
     p.params.pack = *pack;
-    EPCTX_NPU__TRY(epctx_npu__emit(c, &p));
+    EPCTX__TRY(epctx_npu__emit(c, &p));
     s->in[1] = id;
     return epctx_npu__emit(c, s);
 }
@@ -7941,7 +7916,7 @@ static epctx_status epctx_npu__emit_conv(epctx_npu__compiler *c, epctx_npu__step
     if (temporary > EPCTX_NPU__MAX_BYTES) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "a kernel of %u weights", depth);
     }
-    EPCTX_NPU__TRY(epctx_npu__add_buffer(c, temporary, &s->temporary));
+    EPCTX__TRY(epctx_npu__add_buffer(c, temporary, &s->temporary));
     pack.batch = p->groups;
     pack.rows = p->out_channels;
     pack.depth = (uint32_t)depth;
@@ -7957,7 +7932,7 @@ static epctx_status epctx_npu__check_bias(epctx_npu__compiler *c, int64_t channe
     if (bias == EPCTX_NPU__NONE) {
         return EPCTX_OK;
     }
-    EPCTX_NPU__TRY(epctx_npu__want_float(c, bias));
+    EPCTX__TRY(epctx_npu__want_float(c, bias));
     if (c->tensors[bias].count != (uint64_t)channels) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "bias '%S': expected %d elements, found %u",
                           &c->tensors[bias].name, channels, c->tensors[bias].count);
@@ -7973,7 +7948,7 @@ static epctx_status epctx_npu__conv_of(epctx_npu__compiler *c, uint32_t x, uint3
     epctx_npu__window window;
     epctx_npu__step s;
     int64_t kernel[2] = {1, 1};
-    EPCTX_NPU__TRY(epctx_npu__want_image(c, x));
+    EPCTX__TRY(epctx_npu__want_image(c, x));
     xs = c->tensors[x].shape;
     ws = c->tensors[w].shape;
     if (ws.rank != xs.rank || groups < 1 || ws.dims[0] < 1 || ws.dims[0] % groups != 0 ||
@@ -7984,17 +7959,17 @@ static epctx_status epctx_npu__conv_of(epctx_npu__compiler *c, uint32_t x, uint3
                           &c->tensors[w].name, ws.rank > 0 ? ws.dims[0] : 0,
                           ws.rank > 1 ? ws.dims[1] : 0, xs.dims[1], groups);
     }
-    EPCTX_NPU__TRY(epctx_npu__ints(c, "kernel_shape", xs.rank - 2, 1, kernel));
+    EPCTX__TRY(epctx_npu__ints(c, "kernel_shape", xs.rank - 2, 1, kernel));
     if (epctx_node_attr(c->node, "kernel_shape") == NULL) {
         memcpy(kernel, ws.dims + 2, (size_t)(xs.rank - 2) * sizeof *kernel);
     }
     if (kernel[0] != ws.dims[2] || (xs.rank == 4 && kernel[1] != ws.dims[3])) {
         return epctx_npu__bad_attr(c, "kernel_shape", "the shape of the weights");
     }
-    EPCTX_NPU__TRY(epctx_npu__check_bias(c, ws.dims[0], bias));
-    EPCTX_NPU__TRY(epctx_npu__window_of(c, &xs, kernel, &window));
+    EPCTX__TRY(epctx_npu__check_bias(c, ws.dims[0], bias));
+    EPCTX__TRY(epctx_npu__window_of(c, &xs, kernel, &window));
     ys = epctx_npu__image(&xs, ws.dims[0], &window);
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_CONV, x, w, *y);
     s.in[2] = bias;
     if (ws.dims[1] == 1 && groups > 1) {
@@ -8015,9 +7990,9 @@ static epctx_status epctx_npu__conv_of(epctx_npu__compiler *c, uint32_t x, uint3
 static epctx_status epctx_npu__lower_conv(epctx_npu__compiler *c)
 {
     uint32_t x, w, bias, y;
-    EPCTX_NPU__TRY(epctx_npu__two_floats(c, &x, &w));
-    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &bias));
-    EPCTX_NPU__TRY(epctx_npu__conv_of(c, x, w, bias, &y));
+    EPCTX__TRY(epctx_npu__two_floats(c, &x, &w));
+    EPCTX__TRY(epctx_npu__optional(c, 2, &bias));
+    EPCTX__TRY(epctx_npu__conv_of(c, x, w, bias, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -8115,8 +8090,8 @@ static epctx_status epctx_npu__spread(epctx_npu__compiler *c, const epctx_npu__t
     epctx_npu__dense(&out, to);
     to[1] *= p->stride[0];
     to[2] *= p->stride[1];
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &out, y));
-    EPCTX_NPU__TRY(epctx_npu__emit_fill(c, *y, 0));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &out, y));
+    EPCTX__TRY(epctx_npu__emit_fill(c, *y, 0));
     return epctx_npu__emit_move(c, x, *y, &in, 0, 0, from, to);
 }
 
@@ -8132,19 +8107,19 @@ static epctx_status epctx_npu__transposed_of(epctx_npu__compiler *c, const epctx
         p->in[i] = p->kernel[i] = p->stride[i] = p->dilation[i] = p->out[i] = 1;
         p->before[i] = p->after[i] = 0;
     }
-    EPCTX_NPU__TRY(epctx_npu__ints(c, "strides", spatial, 1, p->stride + shift));
-    EPCTX_NPU__TRY(epctx_npu__ints(c, "dilations", spatial, 1, p->dilation + shift));
-    EPCTX_NPU__TRY(epctx_npu__ints(c, "pads", (size_t)2 * spatial, 0, pads));
-    EPCTX_NPU__TRY(epctx_npu__ints(c, "output_padding", spatial, 0, extra + shift));
-    EPCTX_NPU__TRY(epctx_npu__ints(c, "output_shape", spatial, 0, wanted + shift));
+    EPCTX__TRY(epctx_npu__ints(c, "strides", spatial, 1, p->stride + shift));
+    EPCTX__TRY(epctx_npu__ints(c, "dilations", spatial, 1, p->dilation + shift));
+    EPCTX__TRY(epctx_npu__ints(c, "pads", (size_t)2 * spatial, 0, pads));
+    EPCTX__TRY(epctx_npu__ints(c, "output_padding", spatial, 0, extra + shift));
+    EPCTX__TRY(epctx_npu__ints(c, "output_shape", spatial, 0, wanted + shift));
     for (i = shift; i < 2; i++) {
         p->in[i] = xs->dims[2 + i - shift];
         p->kernel[i] = ws->dims[2 + i - shift];
         p->before[i] = pads[i - shift];
         p->after[i] = pads[spatial + i - shift];
-        EPCTX_NPU__TRY(epctx_npu__transposed_axis(c, p->in[i], p->kernel[i], p->stride[i],
-                                                  p->dilation[i], extra[i], wanted[i], &auto_pad,
-                                                  &p->before[i], &p->after[i], &p->out[i]));
+        EPCTX__TRY(epctx_npu__transposed_axis(c, p->in[i], p->kernel[i], p->stride[i],
+                                              p->dilation[i], extra[i], wanted[i], &auto_pad,
+                                              &p->before[i], &p->after[i], &p->out[i]));
     }
     return EPCTX_OK;
 }
@@ -8156,8 +8131,8 @@ static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c)
     epctx_npu__window w;
     epctx_npu__step s;
     uint32_t x, weights, bias, y;
-    EPCTX_NPU__TRY(epctx_npu__two_floats(c, &x, &weights));
-    EPCTX_NPU__TRY(epctx_npu__want_image(c, x));
+    EPCTX__TRY(epctx_npu__two_floats(c, &x, &weights));
+    EPCTX__TRY(epctx_npu__want_image(c, x));
     xs = c->tensors[x].shape;
     ws = c->tensors[weights].shape;
     p.groups = epctx_node_int(c->node, "group", 1);
@@ -8168,11 +8143,11 @@ static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c)
     }
     p.channels = xs.dims[1] / p.groups;
     p.outputs = ws.dims[1];
-    EPCTX_NPU__TRY(epctx_npu__transposed_of(c, &xs, &ws, &p));
-    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &bias));
-    EPCTX_NPU__TRY(epctx_npu__check_bias(c, p.outputs * p.groups, bias));
-    EPCTX_NPU__TRY(epctx_npu__turn_weights(c, &p, weights, &weights));
-    EPCTX_NPU__TRY(epctx_npu__spread(c, &p, x, xs.dims[0] * xs.dims[1], &x));
+    EPCTX__TRY(epctx_npu__transposed_of(c, &xs, &ws, &p));
+    EPCTX__TRY(epctx_npu__optional(c, 2, &bias));
+    EPCTX__TRY(epctx_npu__check_bias(c, p.outputs * p.groups, bias));
+    EPCTX__TRY(epctx_npu__turn_weights(c, &p, weights, &weights));
+    EPCTX__TRY(epctx_npu__spread(c, &p, x, xs.dims[0] * xs.dims[1], &x));
     memset(&w, 0, sizeof w);
     w.in_h = (uint32_t)((p.in[0] - 1) * p.stride[0] + 1);
     w.in_w = (uint32_t)((p.in[1] - 1) * p.stride[1] + 1);
@@ -8192,14 +8167,14 @@ static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c)
                           p.kernel[1]);
     }
     ys = epctx_npu__image(&xs, p.outputs * p.groups, &w);
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_CONV, x, weights, y);
     s.in[2] = bias;
     s.params.conv.batch = (uint32_t)xs.dims[0];
     s.params.conv.groups = (uint32_t)p.groups;
     s.params.conv.in_channels = (uint32_t)p.channels;
     s.params.conv.out_channels = (uint32_t)p.outputs;
-    EPCTX_NPU__TRY(epctx_npu__emit_conv(c, &s, &w));
+    EPCTX__TRY(epctx_npu__emit_conv(c, &s, &w));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -8213,21 +8188,21 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c)
     const epctx_attr *same = epctx_node_attr(c->node, "auto_pad");
     uint32_t x, y;
     int32_t type;
-    EPCTX_NPU__TRY(epctx_npu__unused_outputs(c, 1));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__want_image(c, x));
+    EPCTX__TRY(epctx_npu__unused_outputs(c, 1));
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__want_image(c, x));
     type = c->tensors[x].elem;
     if (!average && epctx_npu__elem_size(type) == 1) { /* floats hold bytes exactly */
-        EPCTX_NPU__TRY(epctx_npu__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
+        EPCTX__TRY(epctx_npu__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
     }
-    EPCTX_NPU__TRY(epctx_npu__want_float(c, x));
+    EPCTX__TRY(epctx_npu__want_float(c, x));
     xs = c->tensors[x].shape;
     if (epctx_node_attr(c->node, "kernel_shape") == NULL) {
         return epctx_npu__bad_attr(c, "kernel_shape", "a value, it is required");
     }
-    EPCTX_NPU__TRY(epctx_npu__ints(c, "kernel_shape", xs.rank - 2, 1, kernel));
+    EPCTX__TRY(epctx_npu__ints(c, "kernel_shape", xs.rank - 2, 1, kernel));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_POOL, x, EPCTX_NPU__NONE, 0);
-    EPCTX_NPU__TRY(epctx_npu__window_of(c, &xs, kernel, &p->window));
+    EPCTX__TRY(epctx_npu__window_of(c, &xs, kernel, &p->window));
     if (same != NULL && same->s.size > 4 && memcmp(same->s.data, "SAME", 4) == 0 &&
         (p->window.dilation_h != 1 || p->window.dilation_w != 1)) {
         return epctx_npu__bad_attr(c, "auto_pad", "none with dilations: runtimes differ");
@@ -8236,10 +8211,10 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c)
     p->average = average;
     p->count_padding = average && epctx_node_int(c->node, "count_include_pad", 0) != 0;
     ys = epctx_npu__image(&xs, xs.dims[1], &p->window);
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
     s.out = y;
-    EPCTX_NPU__TRY(epctx_npu__emit(c, &s));
-    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, y, type, &y));
+    EPCTX__TRY(epctx_npu__emit(c, &s));
+    EPCTX__TRY(epctx_npu__emit_cast(c, y, type, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -8251,7 +8226,7 @@ static epctx_status epctx_npu__emit_reduce(epctx_npu__compiler *c, epctx_npu__re
                                            uint32_t *y)
 {
     epctx_npu__step s;
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, shape, y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, shape, y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_REDUCE, x, EPCTX_NPU__NONE, *y);
     s.params.reduce.kind = (uint32_t)kind;
     s.params.reduce.type = (uint32_t)c->tensors[x].elem;
@@ -8297,12 +8272,12 @@ static epctx_status epctx_npu__reduce_over(epctx_npu__compiler *c, epctx_npu__re
         for (i = first; i < end; i++) {
             shape.dims[i] = 1;
         }
-        EPCTX_NPU__TRY(epctx_npu__emit_reduce(c, kind, x, outer, n, inner, &shape, &x));
+        EPCTX__TRY(epctx_npu__emit_reduce(c, kind, x, outer, n, inner, &shape, &x));
         end = first;
     }
     if (divide) {
-        EPCTX_NPU__TRY(epctx_npu__scalar(c, type, (int32_t)total, &divisor));
-        EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_DIV, x, divisor, &x));
+        EPCTX__TRY(epctx_npu__scalar(c, type, (int32_t)total, &divisor));
+        EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_DIV, x, divisor, &x));
     }
     for (i = 0; i < shape.rank; i++) {
         if (keep || !marked[i]) {
@@ -8321,7 +8296,7 @@ static epctx_status epctx_npu__reduce_axes(epctx_npu__compiler *c, uint32_t x, i
     size_t count;
     uint32_t i;
     bool found;
-    EPCTX_NPU__TRY(epctx_npu__ints_of(c, "axes", 1, since, axes, &count, &found));
+    EPCTX__TRY(epctx_npu__ints_of(c, "axes", 1, since, axes, &count, &found));
     *noop = count == 0 && epctx_node_int(c->node, "noop_with_empty_axes", 0) != 0;
     for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
         marked[i] = count == 0 && !*noop && i < rank;
@@ -8336,12 +8311,12 @@ static epctx_status epctx_npu__lower_reduce(epctx_npu__compiler *c)
     const bool keep = epctx_node_int(c->node, "keepdims", 1) != 0;
     bool marked[EPCTX_NPU_MAX_RANK], noop;
     uint32_t x, y;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__reduce_axes(c, x, since, marked, &noop));
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__reduce_axes(c, x, since, marked, &noop));
     if (noop) {
         return epctx_npu__lower_identity(c);
     }
-    EPCTX_NPU__TRY(epctx_npu__reduce_over(c, kind, x, marked, keep, &y));
+    EPCTX__TRY(epctx_npu__reduce_over(c, kind, x, marked, keep, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -8361,43 +8336,43 @@ static epctx_status epctx_npu__lower_reduce_form(epctx_npu__compiler *c)
     bool marked[EPCTX_NPU_MAX_RANK], keep = false, noop;
     uint32_t x, y, top = EPCTX_NPU__NONE, zero;
     int32_t type;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__reduce_axes(c, x, 18, marked, &noop));
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__reduce_axes(c, x, 18, marked, &noop));
     type = c->tensors[x].elem;
     switch (form) {
     case EPCTX_NPU__FORM_L1:
-        EPCTX_NPU__TRY(epctx_npu__scalar(c, type, 0, &zero));
-        EPCTX_NPU__TRY(epctx_npu__emit_any(c, EPCTX_NPU__BINARY_SUB, zero, x, &y));
-        EPCTX_NPU__TRY(epctx_npu__emit_any(c, EPCTX_NPU__BINARY_MAX, x, y, &x));
+        EPCTX__TRY(epctx_npu__scalar(c, type, 0, &zero));
+        EPCTX__TRY(epctx_npu__emit_any(c, EPCTX_NPU__BINARY_SUB, zero, x, &y));
+        EPCTX__TRY(epctx_npu__emit_any(c, EPCTX_NPU__BINARY_MAX, x, y, &x));
         break;
     case EPCTX_NPU__FORM_L2:
     case EPCTX_NPU__FORM_SQUARE:
-        EPCTX_NPU__TRY(epctx_npu__emit_any(c, EPCTX_NPU__BINARY_MUL, x, x, &x));
+        EPCTX__TRY(epctx_npu__emit_any(c, EPCTX_NPU__BINARY_MUL, x, x, &x));
         break;
     case EPCTX_NPU__FORM_LOG:
         break;
     default: /* minus the largest: no exponential overflows */
-        EPCTX_NPU__TRY(epctx_npu__want_float(c, x));
-        EPCTX_NPU__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_MAX, x, marked, true, &top));
-        EPCTX_NPU__TRY( /* an infinity less itself is no number */
-            epctx_npu__emit_act(c, top, EPCTX_NPU__ACT_CLIP, -FLT_MAX, FLT_MAX, &top));
-        EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, x, top, &x));
-        EPCTX_NPU__TRY(epctx_npu__emit_act(c, x, EPCTX_NPU__ACT_EXP, 0.0f, 0.0f, &x));
+        EPCTX__TRY(epctx_npu__want_float(c, x));
+        EPCTX__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_MAX, x, marked, true, &top));
+        EPCTX__TRY(/* an infinity less itself is no number */
+                   epctx_npu__emit_act(c, top, EPCTX_NPU__ACT_CLIP, -FLT_MAX, FLT_MAX, &top));
+        EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, x, top, &x));
+        EPCTX__TRY(epctx_npu__emit_act(c, x, EPCTX_NPU__ACT_EXP, 0.0f, 0.0f, &x));
         break;
     }
     keep = epctx_node_int(c->node, "keepdims", 1) != 0;
-    EPCTX_NPU__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_SUM, x, marked, keep, &y));
+    EPCTX__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_SUM, x, marked, keep, &y));
     if (form == EPCTX_NPU__FORM_L2) {
-        EPCTX_NPU__TRY(epctx_npu__want_float(c, y));
-        EPCTX_NPU__TRY(epctx_npu__emit_act(c, y, EPCTX_NPU__ACT_SQRT, 0.0f, 0.0f, &y));
+        EPCTX__TRY(epctx_npu__want_float(c, y));
+        EPCTX__TRY(epctx_npu__emit_act(c, y, EPCTX_NPU__ACT_SQRT, 0.0f, 0.0f, &y));
     }
     if (form >= EPCTX_NPU__FORM_LOG) {
-        EPCTX_NPU__TRY(epctx_npu__want_float(c, y));
-        EPCTX_NPU__TRY(epctx_npu__emit_act(c, y, EPCTX_NPU__ACT_LOG, 0.0f, 0.0f, &y));
+        EPCTX__TRY(epctx_npu__want_float(c, y));
+        EPCTX__TRY(epctx_npu__emit_act(c, y, EPCTX_NPU__ACT_LOG, 0.0f, 0.0f, &y));
     }
     if (form == EPCTX_NPU__FORM_LOG_EXP) {
-        EPCTX_NPU__TRY(epctx_npu__alias(c, top, &c->tensors[y].shape, 0, &top));
-        EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, y, top, &y));
+        EPCTX__TRY(epctx_npu__alias(c, top, &c->tensors[y].shape, 0, &top));
+        EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, y, top, &y));
     }
     return epctx_npu__output(c, 0, y);
 }
@@ -8415,7 +8390,7 @@ static epctx_status epctx_npu__emit_arg(epctx_npu__compiler *c, uint32_t x, uint
     s.params.arg.count = (uint32_t)shape.dims[axis];
     s.params.arg.inner = (uint32_t)epctx_npu__product(&shape, axis + 1, shape.rank);
     shape.dims[axis] = 1;
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_INT64, &shape, y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_INT64, &shape, y));
     s.out = *y;
     return epctx_npu__emit(c, &s);
 }
@@ -8426,10 +8401,10 @@ static epctx_status epctx_npu__lower_arg(epctx_npu__compiler *c)
     const bool last = epctx_node_int(c->node, "select_last_index", 0) != 0;
     epctx_npu__shape shape;
     uint32_t x, y, axis, i;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(
         epctx_npu__axis(c, epctx_node_int(c->node, "axis", 0), c->tensors[x].shape.rank, 0, &axis));
-    EPCTX_NPU__TRY(epctx_npu__emit_arg(c, x, axis, smallest, last, &y));
+    EPCTX__TRY(epctx_npu__emit_arg(c, x, axis, smallest, last, &y));
     if (epctx_node_int(c->node, "keepdims", 1) == 0) {
         shape = c->tensors[y].shape;
         for (i = axis; i + 1 < shape.rank; i++) {
@@ -8447,21 +8422,21 @@ static epctx_status epctx_npu__lower_hardmax(epctx_npu__compiler *c)
     const bool old = c->node->version < 13;
     epctx_npu__shape shape, flat;
     uint32_t x, y, axis, ramp;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     shape = flat = c->tensors[x].shape;
-    EPCTX_NPU__TRY(
+    EPCTX__TRY(
         epctx_npu__axis(c, epctx_node_int(c->node, "axis", old ? 1 : -1), shape.rank, 0, &axis));
     if (old) {
         flat.rank = 2;
         flat.dims[0] = (int64_t)epctx_npu__product(&shape, 0, axis);
         flat.dims[1] = (int64_t)epctx_npu__product(&shape, axis, shape.rank);
         axis = 1;
-        EPCTX_NPU__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+        EPCTX__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
     }
-    EPCTX_NPU__TRY(epctx_npu__emit_arg(c, x, axis, false, false, &y));
-    EPCTX_NPU__TRY(epctx_npu__ramp(c, flat.dims[axis], flat.rank, axis, &ramp));
-    EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, y, ramp, &y));
-    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, y, EPCTX_ONNX_FLOAT, &y));
+    EPCTX__TRY(epctx_npu__emit_arg(c, x, axis, false, false, &y));
+    EPCTX__TRY(epctx_npu__ramp(c, flat.dims[axis], flat.rank, axis, &ramp));
+    EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, y, ramp, &y));
+    EPCTX__TRY(epctx_npu__emit_cast(c, y, EPCTX_ONNX_FLOAT, &y));
     return epctx_npu__lower_alias(c, y, &shape);
 }
 
@@ -8470,13 +8445,13 @@ static epctx_status epctx_npu__lower_mean(epctx_npu__compiler *c)
 {
     uint32_t y, b;
     size_t i;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &y));
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &y));
     for (i = 1; i < c->node->input_count; i++) {
-        EPCTX_NPU__TRY(epctx_npu__float_input(c, i, &b));
-        EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, y, b, &y));
+        EPCTX__TRY(epctx_npu__float_input(c, i, &b));
+        EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, y, b, &y));
     }
-    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_DIV, y,
-                                          (float)c->node->input_count, &y));
+    EPCTX__TRY(
+        epctx_npu__emit_number(c, EPCTX_NPU__BINARY_DIV, y, (float)c->node->input_count, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -8487,21 +8462,20 @@ static epctx_status epctx_npu__lower_mean_variance(epctx_npu__compiler *c)
     static const int64_t usual[3] = {0, 2, 3};
     bool marked[EPCTX_NPU_MAX_RANK] = {false};
     uint32_t x, mean, square;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     if (attr != NULL && attr->type != EPCTX_ATTR_INTS) {
         return epctx_npu__bad_attr(c, "axes", "a list of integers");
     }
-    EPCTX_NPU__TRY(epctx_npu__mark_axes(c, attr != NULL ? attr->ints : usual,
-                                        attr != NULL ? attr->count : 3, c->tensors[x].shape.rank,
-                                        marked));
-    EPCTX_NPU__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_MEAN, x, marked, true, &mean));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, x, mean, &x));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, &square));
-    EPCTX_NPU__TRY(
-        epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_MEAN, square, marked, true, &square));
-    EPCTX_NPU__TRY(epctx_npu__emit_act(c, square, EPCTX_NPU__ACT_SQRT, 0.0f, 0.0f, &square));
-    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_ADD, square, 1e-9f, &square));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, x, square, &x));
+    EPCTX__TRY(epctx_npu__mark_axes(c, attr != NULL ? attr->ints : usual,
+                                    attr != NULL ? attr->count : 3, c->tensors[x].shape.rank,
+                                    marked));
+    EPCTX__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_MEAN, x, marked, true, &mean));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, x, mean, &x));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, &square));
+    EPCTX__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_MEAN, square, marked, true, &square));
+    EPCTX__TRY(epctx_npu__emit_act(c, square, EPCTX_NPU__ACT_SQRT, 0.0f, 0.0f, &square));
+    EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_ADD, square, 1e-9f, &square));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, x, square, &x));
     return epctx_npu__output(c, 0, x);
 }
 
@@ -8510,7 +8484,7 @@ static epctx_status epctx_npu__lower_global_pool(epctx_npu__compiler *c)
     const epctx_npu__reduce_kind kind = (epctx_npu__reduce_kind)c->variant;
     epctx_npu__shape shape;
     uint32_t x, y, i;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     shape = c->tensors[x].shape;
     if (shape.rank < 3) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected rank 3 or more, found %u",
@@ -8519,9 +8493,9 @@ static epctx_status epctx_npu__lower_global_pool(epctx_npu__compiler *c)
     for (i = 2; i < shape.rank; i++) {
         shape.dims[i] = 1;
     }
-    EPCTX_NPU__TRY(epctx_npu__emit_reduce(c, kind, x, epctx_npu__product(&shape, 0, 2),
-                                          epctx_npu__product(&c->tensors[x].shape, 2, shape.rank),
-                                          1, &shape, &y));
+    EPCTX__TRY(epctx_npu__emit_reduce(c, kind, x, epctx_npu__product(&shape, 0, 2),
+                                      epctx_npu__product(&c->tensors[x].shape, 2, shape.rank), 1,
+                                      &shape, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -8532,18 +8506,18 @@ static epctx_status epctx_npu__lower_softmax(epctx_npu__compiler *c)
     epctx_npu__shape shape;
     epctx_npu__step s;
     uint32_t x, y, axis;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     shape = c->tensors[x].shape;
-    EPCTX_NPU__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", old ? 1 : -1), shape.rank,
-                                   old ? 1 : 0, &axis));
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
+    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", old ? 1 : -1), shape.rank,
+                               old ? 1 : 0, &axis));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_SOFTMAX, x, EPCTX_NPU__NONE, y);
     s.params.softmax.log = log;
     s.params.softmax.outer = (uint32_t)epctx_npu__product(&shape, 0, axis);
     s.params.softmax.count =
         (uint32_t)epctx_npu__product(&shape, axis, old ? shape.rank : axis + 1);
     s.params.softmax.inner = (uint32_t)(old ? 1 : epctx_npu__product(&shape, axis + 1, shape.rank));
-    EPCTX_NPU__TRY(epctx_npu__emit(c, &s));
+    EPCTX__TRY(epctx_npu__emit(c, &s));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -8588,8 +8562,8 @@ static epctx_status epctx_npu__gemm_bias(epctx_npu__compiler *c, uint32_t id, fl
     if (!t->constant || (!row && t->count != 1)) {
         return EPCTX_OK;
     }
-    EPCTX_NPU__TRY(epctx_npu__data(c, id, &data));
-    EPCTX_NPU__TRY(epctx_npu__add_floats(c, (uint64_t)n, &out, bias));
+    EPCTX__TRY(epctx_npu__data(c, id, &data));
+    EPCTX__TRY(epctx_npu__add_floats(c, (uint64_t)n, &out, bias));
     for (i = 0; i < n; i++) {
         memcpy(&value, (const uint8_t *)data + (row ? i : 0) * 4, 4);
         out[i] = epctx_npu__f_mul(value, beta);
@@ -8607,8 +8581,8 @@ static epctx_status epctx_npu__lower_gemm(epctx_npu__compiler *c)
     epctx_npu__gemm p;
     uint32_t a, b, extra, bias = EPCTX_NPU__NONE, y;
     int64_t m, n, k;
-    EPCTX_NPU__TRY(epctx_npu__two_floats(c, &a, &b));
-    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &extra));
+    EPCTX__TRY(epctx_npu__two_floats(c, &a, &b));
+    EPCTX__TRY(epctx_npu__optional(c, 2, &extra));
     as = &c->tensors[a].shape;
     bs = &c->tensors[b].shape;
     if (as->rank != 2 || bs->rank != 2 || as->dims[trans_a ? 0 : 1] != bs->dims[trans_b ? 1 : 0] ||
@@ -8633,22 +8607,21 @@ static epctx_status epctx_npu__lower_gemm(epctx_npu__compiler *c)
     p.alpha = epctx_node_float(c->node, "alpha", 1.0f);
     if (extra != EPCTX_NPU__NONE && beta != 0.0f) {
         epctx_npu__shape both;
-        EPCTX_NPU__TRY(epctx_npu__want_float(c, extra));
-        EPCTX_NPU__TRY(epctx_npu__old_broadcast(c, a, &extra));
-        EPCTX_NPU__TRY(epctx_npu__broadcast(c, &c->tensors[extra].shape, &ys, &both));
+        EPCTX__TRY(epctx_npu__want_float(c, extra));
+        EPCTX__TRY(epctx_npu__old_broadcast(c, a, &extra));
+        EPCTX__TRY(epctx_npu__broadcast(c, &c->tensors[extra].shape, &ys, &both));
         if (!epctx_npu__same_shape(&both, &ys)) {
             return epctx_fail(c->error, EPCTX_ERR_GRAPH, "C does not broadcast to [%d, %d]", m, n);
         }
-        EPCTX_NPU__TRY(epctx_npu__gemm_bias(c, extra, beta, n, &bias));
+        EPCTX__TRY(epctx_npu__gemm_bias(c, extra, beta, n, &bias));
     }
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
-    EPCTX_NPU__TRY(epctx_npu__emit_gemm(c, &p, a, b, trans_b, bias, y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
+    EPCTX__TRY(epctx_npu__emit_gemm(c, &p, a, b, trans_b, bias, y));
     if (extra != EPCTX_NPU__NONE && beta != 0.0f && bias == EPCTX_NPU__NONE) {
         if (beta != 1.0f) {
-            EPCTX_NPU__TRY(
-                epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, extra, beta, &extra));
+            EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, extra, beta, &extra));
         }
-        EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, y, extra, &y));
+        EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, y, extra, &y));
     }
     return epctx_npu__output(c, 0, y);
 }
@@ -8682,12 +8655,12 @@ static epctx_status epctx_npu__matmul_of(epctx_npu__compiler *c, uint32_t a, uin
         as.rank = 2;
         as.dims[1] = as.dims[0];
         as.dims[0] = 1;
-        EPCTX_NPU__TRY(epctx_npu__alias(c, a, &as, 0, &a));
+        EPCTX__TRY(epctx_npu__alias(c, a, &as, 0, &a));
     }
     if (column) {
         bs.rank = 2;
         bs.dims[1] = 1;
-        EPCTX_NPU__TRY(epctx_npu__alias(c, b, &bs, 0, &b));
+        EPCTX__TRY(epctx_npu__alias(c, b, &bs, 0, &b));
     }
     if (as.rank < 2 || bs.rank < 2 || as.dims[as.rank - 1] != bs.dims[bs.rank - 2] ||
         c->tensors[a].count == 0 || c->tensors[b].count == 0) {
@@ -8699,7 +8672,7 @@ static epctx_status epctx_npu__matmul_of(epctx_npu__compiler *c, uint32_t a, uin
     a_batch.rank -= 2;
     b_batch = bs;
     b_batch.rank -= 2;
-    EPCTX_NPU__TRY(epctx_npu__broadcast(c, &a_batch, &b_batch, &batch));
+    EPCTX__TRY(epctx_npu__broadcast(c, &a_batch, &b_batch, &batch));
     memset(&p, 0, sizeof p);
     p.m = (uint32_t)as.dims[as.rank - 2];
     p.k = (uint32_t)as.dims[as.rank - 1];
@@ -8713,9 +8686,9 @@ static epctx_status epctx_npu__matmul_of(epctx_npu__compiler *c, uint32_t a, uin
         p.batch = 1;
         p.b_shared = 1;
     } else {
-        EPCTX_NPU__TRY(epctx_npu__matmul_expand(c, &b, &batch));
+        EPCTX__TRY(epctx_npu__matmul_expand(c, &b, &batch));
         if (epctx_npu__count(&a_batch) != 1) {
-            EPCTX_NPU__TRY(epctx_npu__matmul_expand(c, &a, &batch));
+            EPCTX__TRY(epctx_npu__matmul_expand(c, &a, &batch));
             p.a_batch = p.m * p.k;
         }
     }
@@ -8726,15 +8699,15 @@ static epctx_status epctx_npu__matmul_of(epctx_npu__compiler *c, uint32_t a, uin
     if (!column) {
         ys.dims[ys.rank++] = bs.dims[bs.rank - 1];
     }
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, y));
     return epctx_npu__emit_gemm(c, &p, a, b, false, EPCTX_NPU__NONE, *y);
 }
 
 static epctx_status epctx_npu__lower_matmul(epctx_npu__compiler *c)
 {
     uint32_t a, b, y;
-    EPCTX_NPU__TRY(epctx_npu__two_floats(c, &a, &b));
-    EPCTX_NPU__TRY(epctx_npu__matmul_of(c, a, b, &y));
+    EPCTX__TRY(epctx_npu__two_floats(c, &a, &b));
+    EPCTX__TRY(epctx_npu__matmul_of(c, a, b, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -8749,10 +8722,10 @@ static epctx_status epctx_npu__norm_factors(epctx_npu__compiler *c, const uint32
     uint64_t i;
     uint32_t j;
     for (j = 0; j < 4; j++) {
-        EPCTX_NPU__TRY(epctx_npu__data(c, ids[j], &d[j]));
+        EPCTX__TRY(epctx_npu__data(c, ids[j], &d[j]));
     }
-    EPCTX_NPU__TRY(epctx_npu__add_floats(c, channels, &f, factor));
-    EPCTX_NPU__TRY(epctx_npu__add_floats(c, channels, &g, offset));
+    EPCTX__TRY(epctx_npu__add_floats(c, channels, &f, factor));
+    EPCTX__TRY(epctx_npu__add_floats(c, channels, &g, offset));
     for (i = 0; i < channels; i++) {
         const float scale = ((const float *)d[0])[i], shift = ((const float *)d[1])[i];
         const float mean = ((const float *)d[2])[i], var = ((const float *)d[3])[i];
@@ -8777,8 +8750,8 @@ static epctx_status epctx_npu__scale_weights(epctx_npu__compiler *c, uint32_t w,
     rows.dims[0] = column.dims[0] = (int64_t)channels;
     rows.dims[1] = (int64_t)(c->tensors[w].count / channels);
     column.dims[1] = 1;
-    EPCTX_NPU__TRY(epctx_npu__alias(c, w, &rows, 0, &a));
-    EPCTX_NPU__TRY(epctx_npu__alias(c, factor, &column, 0, &b));
+    EPCTX__TRY(epctx_npu__alias(c, w, &rows, 0, &a));
+    EPCTX__TRY(epctx_npu__alias(c, factor, &column, 0, &b));
     c->folding = true;
     status = epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, a, b, out);
     c->folding = folding;
@@ -8804,13 +8777,13 @@ static epctx_status epctx_npu__fuse_norm(epctx_npu__compiler *c, uint32_t x, uin
         (s->in[2] != EPCTX_NPU__NONE && !c->tensors[s->in[2]].constant)) {
         return EPCTX_OK;
     }
-    EPCTX_NPU__TRY(epctx_npu__data(c, factor, &f));
-    EPCTX_NPU__TRY(epctx_npu__data(c, offset, &g));
+    EPCTX__TRY(epctx_npu__data(c, factor, &f));
+    EPCTX__TRY(epctx_npu__data(c, offset, &g));
     if (s->in[2] != EPCTX_NPU__NONE) {
-        EPCTX_NPU__TRY(epctx_npu__data(c, s->in[2], &old_b));
+        EPCTX__TRY(epctx_npu__data(c, s->in[2], &old_b));
     }
-    EPCTX_NPU__TRY(epctx_npu__scale_weights(c, s->in[1], channels, factor, &w_id));
-    EPCTX_NPU__TRY(epctx_npu__add_floats(c, channels, &b, &b_id));
+    EPCTX__TRY(epctx_npu__scale_weights(c, s->in[1], channels, factor, &w_id));
+    EPCTX__TRY(epctx_npu__add_floats(c, channels, &b, &b_id));
     for (i = 0; i < channels && !c->judging; i++) {
         const float scale = ((const float *)f)[i], shift = ((const float *)g)[i];
         b[i] = old_b == NULL
@@ -8837,18 +8810,18 @@ static epctx_status epctx_npu__emit_norm(epctx_npu__compiler *c, uint32_t x, con
         shape.dims[i] = 1;
     }
     for (i = 0; i < 4; i++) {
-        EPCTX_NPU__TRY(epctx_npu__alias(c, ids[i], &shape, 0, &v[i]));
+        EPCTX__TRY(epctx_npu__alias(c, ids[i], &shape, 0, &v[i]));
     }
-    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_ADD, v[3],
-                                          epctx_node_float(c->node, "epsilon", 1e-5f), &v[3]));
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &id));
+    EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_ADD, v[3],
+                                      epctx_node_float(c->node, "epsilon", 1e-5f), &v[3]));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &id));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_UNARY, v[3], EPCTX_NPU__NONE, id);
     s.params.unary.count = (uint32_t)channels;
     s.params.unary.act.kind = EPCTX_NPU__ACT_SQRT;
-    EPCTX_NPU__TRY(epctx_npu__emit(c, &s));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, x, v[2], &x));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, x, id, &x));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, v[0], &x));
+    EPCTX__TRY(epctx_npu__emit(c, &s));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, x, v[2], &x));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, x, id, &x));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, v[0], &x));
     return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, x, v[1], y);
 }
 
@@ -8862,7 +8835,7 @@ static epctx_status epctx_npu__emit_affine(epctx_npu__compiler *c, uint32_t x, u
     s.params.affine.outer = (uint32_t)shape->dims[0];
     s.params.affine.channels = (uint32_t)channels;
     s.params.affine.inner = (uint32_t)epctx_npu__product(shape, 2, shape->rank);
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, shape, y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, shape, y));
     s.out = *y;
     return epctx_npu__emit(c, &s);
 }
@@ -8872,8 +8845,8 @@ static epctx_status epctx_npu__lower_batch_norm(epctx_npu__compiler *c)
     uint32_t x, y, ids[4], i, factor, offset;
     bool constant = true, done = false;
     uint64_t channels;
-    EPCTX_NPU__TRY(epctx_npu__unused_outputs(c, 1));
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__unused_outputs(c, 1));
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     if (epctx_node_int(c->node, "training_mode", 0) != 0 ||
         (c->node->version < 7 && epctx_node_int(c->node, "is_test", 0) == 0) ||
         epctx_node_int(c->node, "spatial", 1) == 0 || c->tensors[x].shape.rank < 2) {
@@ -8882,7 +8855,7 @@ static epctx_status epctx_npu__lower_batch_norm(epctx_npu__compiler *c)
     }
     channels = (uint64_t)c->tensors[x].shape.dims[1];
     for (i = 0; i < 4; i++) {
-        EPCTX_NPU__TRY(epctx_npu__float_input(c, i + 1, &ids[i]));
+        EPCTX__TRY(epctx_npu__float_input(c, i + 1, &ids[i]));
         if (c->tensors[ids[i]].count != channels) {
             return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                               "input '%S': expected %u elements, found %u",
@@ -8891,14 +8864,14 @@ static epctx_status epctx_npu__lower_batch_norm(epctx_npu__compiler *c)
         constant = constant && c->tensors[ids[i]].constant;
     }
     if (!constant) {
-        EPCTX_NPU__TRY(epctx_npu__emit_norm(c, x, ids, channels, &y));
+        EPCTX__TRY(epctx_npu__emit_norm(c, x, ids, channels, &y));
         return epctx_npu__output(c, 0, y);
     }
-    EPCTX_NPU__TRY(epctx_npu__norm_factors(c, ids, channels, &factor, &offset));
-    EPCTX_NPU__TRY(epctx_npu__fuse_norm(c, x, channels, factor, offset, &done));
+    EPCTX__TRY(epctx_npu__norm_factors(c, ids, channels, &factor, &offset));
+    EPCTX__TRY(epctx_npu__fuse_norm(c, x, channels, factor, offset, &done));
     y = x;
     if (!done) {
-        EPCTX_NPU__TRY(epctx_npu__emit_affine(c, x, channels, factor, offset, &y));
+        EPCTX__TRY(epctx_npu__emit_affine(c, x, channels, factor, offset, &y));
     }
     return epctx_npu__output(c, 0, y);
 }
@@ -8923,14 +8896,14 @@ static epctx_status epctx_npu__emit_rows(epctx_npu__compiler *c, uint32_t x, uin
         if (ids[i] == EPCTX_NPU__NONE) {
             continue;
         }
-        EPCTX_NPU__TRY(epctx_npu__want_float(c, ids[i]));
+        EPCTX__TRY(epctx_npu__want_float(c, ids[i]));
         if (c->tensors[ids[i]].count != n->channels) {
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                               "scale and bias: expected %u elements, found %u", n->channels,
                               c->tensors[ids[i]].count);
         }
     }
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_NORM, x, scale, *y);
     s.in[2] = shift;
     s.params.norm.rows = (uint32_t)n->rows;
@@ -8961,16 +8934,16 @@ static epctx_status epctx_npu__norm_outputs(epctx_npu__compiler *c, uint32_t x, 
     for (i = axis; i < shape.rank; i++) {
         shape.dims[i] = 1;
     }
-    EPCTX_NPU__TRY(
+    EPCTX__TRY(
         epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MEAN, x, outer, count, 1, &shape, &mean));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, x, mean, &id));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, id, id, &id));
-    EPCTX_NPU__TRY(
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, x, mean, &id));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, id, id, &id));
+    EPCTX__TRY(
         epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MEAN, id, outer, count, 1, &shape, &square));
-    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_ADD, square, epsilon, &square));
-    EPCTX_NPU__TRY(epctx_npu__emit_act(c, square, EPCTX_NPU__ACT_SQRT, 0.0f, 0.0f, &square));
-    EPCTX_NPU__TRY(epctx_npu__emit_act(c, square, EPCTX_NPU__ACT_RECIPROCAL, 0.0f, 0.0f, &square));
-    EPCTX_NPU__TRY(epctx_npu__output(c, 1, mean));
+    EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_ADD, square, epsilon, &square));
+    EPCTX__TRY(epctx_npu__emit_act(c, square, EPCTX_NPU__ACT_SQRT, 0.0f, 0.0f, &square));
+    EPCTX__TRY(epctx_npu__emit_act(c, square, EPCTX_NPU__ACT_RECIPROCAL, 0.0f, 0.0f, &square));
+    EPCTX__TRY(epctx_npu__output(c, 1, mean));
     return epctx_npu__output(c, 2, square);
 }
 
@@ -8981,20 +8954,20 @@ static epctx_status epctx_npu__lower_layer_norm(epctx_npu__compiler *c)
     epctx_npu__norm_shape n;
     uint32_t x, scale, shift = EPCTX_NPU__NONE, y, axis;
     const epctx_npu__shape *shape;
-    EPCTX_NPU__TRY(epctx_npu__two_floats(c, &x, &scale));
+    EPCTX__TRY(epctx_npu__two_floats(c, &x, &scale));
     if (centred) {
-        EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &shift));
+        EPCTX__TRY(epctx_npu__optional(c, 2, &shift));
     } else {
-        EPCTX_NPU__TRY(epctx_npu__unused_outputs(c, 1));
+        EPCTX__TRY(epctx_npu__unused_outputs(c, 1));
     }
     shape = &c->tensors[x].shape;
-    EPCTX_NPU__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", -1), shape->rank, 0, &axis));
+    EPCTX__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", -1), shape->rank, 0, &axis));
     n.rows = epctx_npu__product(shape, 0, axis);
     n.count = n.channels = epctx_npu__product(shape, axis, shape->rank);
     n.inner = 1;
     n.centred = centred;
-    EPCTX_NPU__TRY(epctx_npu__emit_rows(c, x, scale, shift, &n, epsilon, &y));
-    EPCTX_NPU__TRY(epctx_npu__output(c, 0, y));
+    EPCTX__TRY(epctx_npu__emit_rows(c, x, scale, shift, &n, epsilon, &y));
+    EPCTX__TRY(epctx_npu__output(c, 0, y));
     return centred ? epctx_npu__norm_outputs(c, x, axis, epsilon) : EPCTX_OK;
 }
 
@@ -9006,8 +8979,8 @@ static epctx_status epctx_npu__lower_channel_norm(epctx_npu__compiler *c)
     epctx_npu__norm_shape n;
     uint64_t plane, channels;
     uint32_t x, scale, shift, y;
-    EPCTX_NPU__TRY(epctx_npu__two_floats(c, &x, &scale));
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 2, &shift));
+    EPCTX__TRY(epctx_npu__two_floats(c, &x, &scale));
+    EPCTX__TRY(epctx_npu__float_input(c, 2, &shift));
     if (c->tensors[x].shape.rank < 3 || groups < 1 || c->tensors[x].shape.dims[1] % groups != 0) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected rank >= 3, and whole groups");
     }
@@ -9018,8 +8991,8 @@ static epctx_status epctx_npu__lower_channel_norm(epctx_npu__compiler *c)
     n.channels = grouped && c->node->version < 21 ? (uint64_t)groups : channels;
     n.inner = grouped && c->node->version < 21 ? n.count : plane;
     n.centred = true;
-    EPCTX_NPU__TRY(epctx_npu__emit_rows(c, x, scale, shift, &n,
-                                        epctx_node_float(c->node, "epsilon", 1e-5f), &y));
+    EPCTX__TRY(epctx_npu__emit_rows(c, x, scale, shift, &n,
+                                    epctx_node_float(c->node, "epsilon", 1e-5f), &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -9032,13 +9005,13 @@ static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c)
     epctx_npu__step s;
     epctx_npu__window *w = &s.params.pool.window;
     uint32_t x, y, id;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     shape = c->tensors[x].shape;
     if (shape.rank < 3 || size < 1 || size > 4096) {
         return epctx_npu__bad_attr(c, "size", "a number of channels");
     }
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, &id));
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, &id));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_POOL, id, EPCTX_NPU__NONE, y);
     s.params.pool.planes = (uint32_t)shape.dims[0];
     s.params.pool.average = s.params.pool.count_padding = 1;
@@ -9051,14 +9024,14 @@ static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c)
     if (!epctx_npu__window_ok(w)) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "a window of %d channels", size);
     }
-    EPCTX_NPU__TRY(epctx_npu__emit(c, &s));
-    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, y,
-                                          epctx_node_float(c->node, "alpha", 1e-4f), &y));
-    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_ADD, y,
-                                          epctx_node_float(c->node, "bias", 1.0f), &y));
-    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_POW, y,
-                                          epctx_node_float(c->node, "beta", 0.75f), &y));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, x, y, &y));
+    EPCTX__TRY(epctx_npu__emit(c, &s));
+    EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_MUL, y,
+                                      epctx_node_float(c->node, "alpha", 1e-4f), &y));
+    EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_ADD, y,
+                                      epctx_node_float(c->node, "bias", 1.0f), &y));
+    EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_POW, y,
+                                      epctx_node_float(c->node, "beta", 0.75f), &y));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, x, y, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -9080,7 +9053,7 @@ static epctx_status epctx_npu__emit_quantize(epctx_npu__compiler *c, epctx_npu__
     p.outer = p.channels = 1;
     p.inner = (uint32_t)c->tensors[x].count;
     if (channels != 1) {
-        EPCTX_NPU__TRY(epctx_npu__axis(c, axis_or, shape.rank, 0, &axis));
+        EPCTX__TRY(epctx_npu__axis(c, axis_or, shape.rank, 0, &axis));
         if (channels != (uint64_t)shape.dims[axis] || c->tensors[scale].shape.rank != 1) {
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                               "expected one scale, or one for each of %d channels, found %u",
@@ -9095,13 +9068,13 @@ static epctx_status epctx_npu__emit_quantize(epctx_npu__compiler *c, epctx_npu__
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected int8 or uint8, found %s",
                           epctx_elem_name(type));
     }
-    EPCTX_NPU__TRY(epctx_npu__want_float(c, scale));
+    EPCTX__TRY(epctx_npu__want_float(c, scale));
     if (zero != EPCTX_NPU__NONE &&
         (c->tensors[zero].elem != type || c->tensors[zero].count != channels)) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "the zero point differs in type or size from its tensor or scale");
     }
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, to_float ? EPCTX_ONNX_FLOAT : type, &shape, y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, to_float ? EPCTX_ONNX_FLOAT : type, &shape, y));
     epctx_npu__step_init(&s, op, x, scale, *y);
     s.in[2] = zero;
     s.params.quantize = p;
@@ -9111,14 +9084,14 @@ static epctx_status epctx_npu__emit_quantize(epctx_npu__compiler *c, epctx_npu__
 static epctx_status epctx_npu__lower_dequantize(epctx_npu__compiler *c)
 {
     uint32_t x, scale, zero, y;
-    EPCTX_NPU__TRY(epctx_npu__two_inputs(c, &x, &scale));
-    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &zero));
+    EPCTX__TRY(epctx_npu__two_inputs(c, &x, &scale));
+    EPCTX__TRY(epctx_npu__optional(c, 2, &zero));
     if (epctx_node_int(c->node, "block_size", 0) != 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "blocks are not supported");
     }
-    EPCTX_NPU__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, scale, zero,
-                                            epctx_node_int(c->node, "axis", 1), c->tensors[x].elem,
-                                            &y));
+    EPCTX__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, scale, zero,
+                                        epctx_node_int(c->node, "axis", 1), c->tensors[x].elem,
+                                        &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -9126,14 +9099,14 @@ static epctx_status epctx_npu__lower_quantize(epctx_npu__compiler *c)
 {
     uint32_t x, scale, zero, y;
     int32_t type = (int32_t)epctx_node_int(c->node, "output_dtype", EPCTX_ONNX_UINT8);
-    EPCTX_NPU__TRY(epctx_npu__two_floats(c, &x, &scale));
-    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &zero));
+    EPCTX__TRY(epctx_npu__two_floats(c, &x, &scale));
+    EPCTX__TRY(epctx_npu__optional(c, 2, &zero));
     if (epctx_node_int(c->node, "block_size", 0) != 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "blocks are not supported");
     }
     type = zero != EPCTX_NPU__NONE ? c->tensors[zero].elem : (type == 0 ? EPCTX_ONNX_UINT8 : type);
-    EPCTX_NPU__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_QUANTIZE, x, scale, zero,
-                                            epctx_node_int(c->node, "axis", 1), type, &y));
+    EPCTX__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_QUANTIZE, x, scale, zero,
+                                        epctx_node_int(c->node, "axis", 1), type, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -9142,25 +9115,25 @@ static epctx_status epctx_npu__lower_dynamic_quantize(epctx_npu__compiler *c)
 {
     epctx_npu__shape shape = {0, {0}};
     uint32_t x, zero, low, high, scale, point, y;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
-    EPCTX_NPU__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MIN, x, 1, c->tensors[x].count, 1,
-                                          &shape, &low));
-    EPCTX_NPU__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MAX, x, 1, c->tensors[x].count, 1,
-                                          &shape, &high));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MIN, low, zero, &low));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MAX, high, zero, &high));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, high, low, &scale));
-    EPCTX_NPU__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_DIV, scale, 255.0f, &scale));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, low, scale, &point));
-    EPCTX_NPU__TRY(epctx_npu__emit_act(c, point, EPCTX_NPU__ACT_NEG, 0.0f, 0.0f, &point));
-    EPCTX_NPU__TRY(epctx_npu__emit_act(c, point, EPCTX_NPU__ACT_ROUND, 0.0f, 0.0f, &point));
-    EPCTX_NPU__TRY(epctx_npu__emit_act(c, point, EPCTX_NPU__ACT_CLIP, 0.0f, 255.0f, &point));
-    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, point, EPCTX_ONNX_UINT8, &point));
-    EPCTX_NPU__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_QUANTIZE, x, scale, point, 0,
-                                            EPCTX_ONNX_UINT8, &y));
-    EPCTX_NPU__TRY(epctx_npu__output(c, 0, y));
-    EPCTX_NPU__TRY(epctx_npu__output(c, 1, scale));
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
+    EPCTX__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MIN, x, 1, c->tensors[x].count, 1,
+                                      &shape, &low));
+    EPCTX__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MAX, x, 1, c->tensors[x].count, 1,
+                                      &shape, &high));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MIN, low, zero, &low));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MAX, high, zero, &high));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, high, low, &scale));
+    EPCTX__TRY(epctx_npu__emit_number(c, EPCTX_NPU__BINARY_DIV, scale, 255.0f, &scale));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, low, scale, &point));
+    EPCTX__TRY(epctx_npu__emit_act(c, point, EPCTX_NPU__ACT_NEG, 0.0f, 0.0f, &point));
+    EPCTX__TRY(epctx_npu__emit_act(c, point, EPCTX_NPU__ACT_ROUND, 0.0f, 0.0f, &point));
+    EPCTX__TRY(epctx_npu__emit_act(c, point, EPCTX_NPU__ACT_CLIP, 0.0f, 255.0f, &point));
+    EPCTX__TRY(epctx_npu__emit_cast(c, point, EPCTX_ONNX_UINT8, &point));
+    EPCTX__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_QUANTIZE, x, scale, point, 0,
+                                        EPCTX_ONNX_UINT8, &y));
+    EPCTX__TRY(epctx_npu__output(c, 0, y));
+    EPCTX__TRY(epctx_npu__output(c, 1, scale));
     return epctx_npu__output(c, 2, point);
 }
 
@@ -9176,13 +9149,13 @@ static epctx_status epctx_npu__unbiased(epctx_npu__compiler *c, uint32_t x, uint
     float *data;
     const bool folding = c->folding;
     epctx_status status;
-    EPCTX_NPU__TRY(epctx_npu__add_floats(c, channels, &data, &one));
+    EPCTX__TRY(epctx_npu__add_floats(c, channels, &data, &one));
     for (i = 0; i < channels; i++) {
         data[i] = 1.0f;
     }
     shape.dims[0] = (int64_t)channels;
     if (zero != EPCTX_NPU__NONE) {
-        EPCTX_NPU__TRY(epctx_npu__alias(c, zero, &shape, 0, &zero));
+        EPCTX__TRY(epctx_npu__alias(c, zero, &shape, 0, &zero));
     }
     c->folding = c->tensors[x].constant && (zero == EPCTX_NPU__NONE || c->tensors[zero].constant);
     status = epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, one, zero, axis,
@@ -9216,7 +9189,7 @@ static epctx_status epctx_npu__mask(epctx_npu__compiler *c, uint32_t w, uint64_t
     uint32_t ones;
     void *data;
     shape.dims[0] = 1;
-    EPCTX_NPU__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &ones));
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &ones));
     for (i = 0; i < epctx_npu__count(&shape); i++) {
         ((float *)data)[i] = i - first < count ? 1.0f : 0.0f;
     }
@@ -9248,19 +9221,18 @@ static epctx_status epctx_npu__integer_sums(epctx_npu__compiler *c, bool conv, u
         const uint64_t count = whole - at < block ? whole - at : block;
         uint32_t part_a = a, part_b = b;
         if (whole > block && slice) {
-            EPCTX_NPU__TRY(epctx_npu__range(c, a, conv ? 1 : as.rank - 1, (int64_t)at,
-                                            (int64_t)count, &part_a));
-            EPCTX_NPU__TRY(
-                epctx_npu__range(c, b, along, (int64_t)at, (int64_t)count, &part_b));
+            EPCTX__TRY(epctx_npu__range(c, a, conv ? 1 : as.rank - 1, (int64_t)at, (int64_t)count,
+                                        &part_a));
+            EPCTX__TRY(epctx_npu__range(c, b, along, (int64_t)at, (int64_t)count, &part_b));
         } else if (whole > block) {
-            EPCTX_NPU__TRY(epctx_npu__mask(c, b, at, count, &part_b));
+            EPCTX__TRY(epctx_npu__mask(c, b, at, count, &part_b));
         }
         c->folding = folding;
-        EPCTX_NPU__TRY(conv ? epctx_npu__conv_of(c, part_a, part_b, EPCTX_NPU__NONE, &sum)
-                            : epctx_npu__matmul_of(c, part_a, part_b, &sum));
-        EPCTX_NPU__TRY(epctx_npu__emit_cast(c, sum, EPCTX_ONNX_INT32, &sum));
+        EPCTX__TRY(conv ? epctx_npu__conv_of(c, part_a, part_b, EPCTX_NPU__NONE, &sum)
+                        : epctx_npu__matmul_of(c, part_a, part_b, &sum));
+        EPCTX__TRY(epctx_npu__emit_cast(c, sum, EPCTX_ONNX_INT32, &sum));
         if (at > 0) {
-            EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, *y, sum, &sum));
+            EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, *y, sum, &sum));
         }
         *y = sum;
         at += block;
@@ -9276,8 +9248,8 @@ static epctx_status epctx_npu__bytes(epctx_npu__compiler *c, size_t i, size_t ze
                                      uint32_t *y)
 {
     uint32_t x, z;
-    EPCTX_NPU__TRY(epctx_npu__input(c, i, &x));
-    EPCTX_NPU__TRY(epctx_npu__optional(c, zero, &z));
+    EPCTX__TRY(epctx_npu__input(c, i, &x));
+    EPCTX__TRY(epctx_npu__optional(c, zero, &z));
     return epctx_npu__unbiased(c, x, z, axis, y);
 }
 
@@ -9304,22 +9276,22 @@ static epctx_status epctx_npu__requantized(epctx_npu__compiler *c, uint32_t sums
     const bool folding = c->folding;
     uint32_t a, b, scale, zero, one, y;
     float *data;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &a));
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 4, &b));
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 6, &scale));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 7, &zero));
-    EPCTX_NPU__TRY(epctx_npu__along(c, a, rank, rank - (conv ? 0 : 2), &a));
-    EPCTX_NPU__TRY(epctx_npu__along(c, b, rank, conv ? 1 : rank - 1, &b));
+    EPCTX__TRY(epctx_npu__float_input(c, 1, &a));
+    EPCTX__TRY(epctx_npu__float_input(c, 4, &b));
+    EPCTX__TRY(epctx_npu__float_input(c, 6, &scale));
+    EPCTX__TRY(epctx_npu__input(c, 7, &zero));
+    EPCTX__TRY(epctx_npu__along(c, a, rank, rank - (conv ? 0 : 2), &a));
+    EPCTX__TRY(epctx_npu__along(c, b, rank, conv ? 1 : rank - 1, &b));
     c->folding = c->tensors[a].constant && c->tensors[b].constant && c->tensors[scale].constant;
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, a, b, &a));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, a, scale, &a));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, a, b, &a));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, a, scale, &a));
     c->folding = folding;
-    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, sums, EPCTX_ONNX_FLOAT, &sums));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, sums, a, &y));
-    EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &data, &one));
+    EPCTX__TRY(epctx_npu__emit_cast(c, sums, EPCTX_ONNX_FLOAT, &sums));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, sums, a, &y));
+    EPCTX__TRY(epctx_npu__add_floats(c, 1, &data, &one));
     *data = 1.0f;
-    EPCTX_NPU__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_QUANTIZE, y, one, zero, 1,
-                                            c->tensors[zero].elem, &y));
+    EPCTX__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_QUANTIZE, y, one, zero, 1,
+                                        c->tensors[zero].elem, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -9329,18 +9301,18 @@ static epctx_status epctx_npu__lower_integer(epctx_npu__compiler *c)
     const bool conv = (c->variant & EPCTX_NPU__INTEGER_CONV) != 0;
     const bool scaled = (c->variant & EPCTX_NPU__INTEGER_SCALED) != 0;
     uint32_t a, b, bias = EPCTX_NPU__NONE, y;
-    EPCTX_NPU__TRY(epctx_npu__bytes(c, 0, 2, !conv ? -2 : scaled, &a));
-    EPCTX_NPU__TRY(epctx_npu__bytes(c, scaled ? 3 : 1, scaled ? 5 : 3, conv ? 0 : -1, &b));
-    EPCTX_NPU__TRY(epctx_npu__integer_sums(c, conv, a, b, &y));
+    EPCTX__TRY(epctx_npu__bytes(c, 0, 2, !conv ? -2 : scaled, &a));
+    EPCTX__TRY(epctx_npu__bytes(c, scaled ? 3 : 1, scaled ? 5 : 3, conv ? 0 : -1, &b));
+    EPCTX__TRY(epctx_npu__integer_sums(c, conv, a, b, &y));
     if (!scaled) {
         return epctx_npu__output(c, 0, y);
     }
     if (conv) {
-        EPCTX_NPU__TRY(epctx_npu__optional(c, 8, &bias));
+        EPCTX__TRY(epctx_npu__optional(c, 8, &bias));
     }
     if (bias != EPCTX_NPU__NONE) {
-        EPCTX_NPU__TRY(epctx_npu__along(c, bias, c->tensors[y].shape.rank, 1, &bias));
-        EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, y, bias, &y));
+        EPCTX__TRY(epctx_npu__along(c, bias, c->tensors[y].shape.rank, 1, &bias));
+        EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, y, bias, &y));
     }
     return epctx_npu__requantized(c, y, conv);
 }
@@ -9356,21 +9328,21 @@ static epctx_status epctx_npu__emit_loss(epctx_npu__compiler *c, uint32_t x, uin
     epctx_npu__shape column = ts, scalar = {0, {0}};
     uint32_t ignored = EPCTX_NPU__NONE, id, zero, w = EPCTX_NPU__NONE, y, i;
     float *ones;
-    EPCTX_NPU__TRY(epctx_npu__want_float(c, x));
-    EPCTX_NPU__TRY(epctx_npu__want_indices(c, target, false));
+    EPCTX__TRY(epctx_npu__want_float(c, x));
+    EPCTX__TRY(epctx_npu__want_indices(c, target, false));
     if (xs.rank < 2 || ts.rank + 1 != xs.rank) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "scores of rank %u, targets of rank %u",
                           (uint64_t)xs.rank, (uint64_t)ts.rank);
     }
-    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, target, EPCTX_ONNX_INT64, &target));
+    EPCTX__TRY(epctx_npu__emit_cast(c, target, EPCTX_ONNX_INT64, &target));
     if (ignore != NULL) {
         if (ignore->i > 1000000 || ignore->i < -1000000) {
             return epctx_npu__bad_attr(c, "ignore_index", "a small number");
         }
-        EPCTX_NPU__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)ignore->i, &id));
-        EPCTX_NPU__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, 0, &zero));
-        EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, target, id, &ignored));
-        EPCTX_NPU__TRY(epctx_npu__emit_where(c, ignored, zero, target, &target));
+        EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)ignore->i, &id));
+        EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, 0, &zero));
+        EPCTX__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, target, id, &ignored));
+        EPCTX__TRY(epctx_npu__emit_where(c, ignored, zero, target, &target));
     }
     column.rank = xs.rank;
     column.dims[0] = ts.dims[0];
@@ -9378,44 +9350,44 @@ static epctx_status epctx_npu__emit_loss(epctx_npu__compiler *c, uint32_t x, uin
     for (i = 2; i < column.rank; i++) {
         column.dims[i] = ts.dims[i - 1];
     }
-    EPCTX_NPU__TRY(epctx_npu__alias(c, target, &column, 0, &id));
-    EPCTX_NPU__TRY(epctx_npu__emit_pick(c, x, id, EPCTX_NPU__NONE, 1, 0, &y));
-    EPCTX_NPU__TRY(epctx_npu__alias(c, y, &ts, 0, &y));
-    EPCTX_NPU__TRY(epctx_npu__emit_act(c, y, EPCTX_NPU__ACT_NEG, 0.0f, 0.0f, &y));
+    EPCTX__TRY(epctx_npu__alias(c, target, &column, 0, &id));
+    EPCTX__TRY(epctx_npu__emit_pick(c, x, id, EPCTX_NPU__NONE, 1, 0, &y));
+    EPCTX__TRY(epctx_npu__alias(c, y, &ts, 0, &y));
+    EPCTX__TRY(epctx_npu__emit_act(c, y, EPCTX_NPU__ACT_NEG, 0.0f, 0.0f, &y));
     if (weight != EPCTX_NPU__NONE) {
         epctx_npu__shape flat = {1, {0}};
-        EPCTX_NPU__TRY(epctx_npu__want_float(c, weight));
+        EPCTX__TRY(epctx_npu__want_float(c, weight));
         flat.dims[0] = (int64_t)c->tensors[target].count;
-        EPCTX_NPU__TRY(epctx_npu__alias(c, target, &flat, 0, &id));
-        EPCTX_NPU__TRY(epctx_npu__emit_pick(c, weight, id, EPCTX_NPU__NONE, 0, 0, &w));
-        EPCTX_NPU__TRY(epctx_npu__alias(c, w, &ts, 0, &w));
+        EPCTX__TRY(epctx_npu__alias(c, target, &flat, 0, &id));
+        EPCTX__TRY(epctx_npu__emit_pick(c, weight, id, EPCTX_NPU__NONE, 0, 0, &w));
+        EPCTX__TRY(epctx_npu__alias(c, w, &ts, 0, &w));
     } else if (ignored != EPCTX_NPU__NONE) {
-        EPCTX_NPU__TRY(epctx_npu__add_floats(c, c->tensors[target].count, &ones, &w));
+        EPCTX__TRY(epctx_npu__add_floats(c, c->tensors[target].count, &ones, &w));
         for (i = 0; i < c->tensors[target].count; i++) {
             ones[i] = 1.0f;
         }
-        EPCTX_NPU__TRY(epctx_npu__alias(c, w, &ts, 0, &w));
+        EPCTX__TRY(epctx_npu__alias(c, w, &ts, 0, &w));
     }
     if (ignored != EPCTX_NPU__NONE) {
-        EPCTX_NPU__TRY(epctx_npu__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
-        EPCTX_NPU__TRY(epctx_npu__emit_where(c, ignored, zero, w, &w));
+        EPCTX__TRY(epctx_npu__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
+        EPCTX__TRY(epctx_npu__emit_where(c, ignored, zero, w, &w));
     }
     if (w != EPCTX_NPU__NONE) {
-        EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, y, w, &y));
+        EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, y, w, &y));
     }
     if (reduction != NULL && epctx_str_is(reduction->s, "none")) {
         return epctx_npu__output(c, 0, y);
     }
-    EPCTX_NPU__TRY(epctx_npu__emit_reduce(
+    EPCTX__TRY(epctx_npu__emit_reduce(
         c,
         w == EPCTX_NPU__NONE && (reduction == NULL || epctx_str_is(reduction->s, "mean"))
             ? EPCTX_NPU__REDUCE_MEAN
             : EPCTX_NPU__REDUCE_SUM,
         y, 1, c->tensors[y].count, 1, &scalar, &y));
     if (w != EPCTX_NPU__NONE && (reduction == NULL || epctx_str_is(reduction->s, "mean"))) {
-        EPCTX_NPU__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_SUM, w, 1, c->tensors[w].count,
-                                              1, &scalar, &w));
-        EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, y, w, &y));
+        EPCTX__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_SUM, w, 1, c->tensors[w].count, 1,
+                                          &scalar, &w));
+        EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, y, w, &y));
     }
     return epctx_npu__output(c, 0, y);
 }
@@ -9423,9 +9395,9 @@ static epctx_status epctx_npu__emit_loss(epctx_npu__compiler *c, uint32_t x, uin
 static epctx_status epctx_npu__lower_likelihood(epctx_npu__compiler *c)
 {
     uint32_t x, target, weight;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &target));
-    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &weight));
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__input(c, 1, &target));
+    EPCTX__TRY(epctx_npu__optional(c, 2, &weight));
     return epctx_npu__emit_loss(c, x, target, weight);
 }
 
@@ -9434,21 +9406,21 @@ static epctx_status epctx_npu__lower_cross_entropy(epctx_npu__compiler *c)
     epctx_npu__step s;
     epctx_npu__shape shape;
     uint32_t x, target, weight, y;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &target));
-    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &weight));
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__input(c, 1, &target));
+    EPCTX__TRY(epctx_npu__optional(c, 2, &weight));
     shape = c->tensors[x].shape;
     if (shape.rank < 2) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected scores of rank 2 or more");
     }
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_SOFTMAX, x, EPCTX_NPU__NONE, y);
     s.params.softmax.log = 1;
     s.params.softmax.outer = (uint32_t)shape.dims[0];
     s.params.softmax.count = (uint32_t)shape.dims[1];
     s.params.softmax.inner = (uint32_t)epctx_npu__product(&shape, 2, shape.rank);
-    EPCTX_NPU__TRY(epctx_npu__emit(c, &s));
-    EPCTX_NPU__TRY(epctx_npu__output(c, 1, y));
+    EPCTX__TRY(epctx_npu__emit(c, &s));
+    EPCTX__TRY(epctx_npu__output(c, 1, y));
     return epctx_npu__emit_loss(c, y, target, weight);
 }
 
@@ -9510,7 +9482,7 @@ static epctx_status epctx_npu__rnn_acts(epctx_npu__compiler *c, epctx_npu__rnn *
     }
     for (i = 0; i < count; i++) {
         epctx_str name = epctx_str_of(count == 1 ? "Tanh" : usual[i]);
-        EPCTX_NPU__TRY(
+        EPCTX__TRY(
             epctx_npu__rnn_act(c, attr != NULL ? attr->strings[d * count + i] : name, &acts[i]));
     }
     n->p.f = acts[0];
@@ -9541,11 +9513,11 @@ static epctx_status epctx_npu__rnn_inputs(epctx_npu__compiler *c, epctx_npu__rnn
     int64_t d, batch, hidden, gates = n->gates;
     uint32_t *const optional[6] = {&n->b, &n->lengths, &n->first, &n->cell, &n->peep, NULL};
     uint32_t i;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &n->x));
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &n->w));
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 2, &n->r));
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &n->x));
+    EPCTX__TRY(epctx_npu__float_input(c, 1, &n->w));
+    EPCTX__TRY(epctx_npu__float_input(c, 2, &n->r));
     for (i = 0; optional[i] != NULL; i++) {
-        EPCTX_NPU__TRY(epctx_npu__optional(c, i + 3, optional[i]));
+        EPCTX__TRY(epctx_npu__optional(c, i + 3, optional[i]));
     }
     n->directions = direction != NULL && epctx_str_is(direction->s, "bidirectional") ? 2 : 1;
     n->batch_first = epctx_node_int(c->node, "layout", 0) != 0;
@@ -9570,8 +9542,8 @@ static epctx_status epctx_npu__rnn_inputs(epctx_npu__compiler *c, epctx_npu__rnn
         from[1] = dense[0];
         from[2] = 1;
         epctx_npu__dense(&walk, to);
-        EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &walk, &y));
-        EPCTX_NPU__TRY(epctx_npu__emit_move(c, n->x, y, &walk, 0, 0, from, to));
+        EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &walk, &y));
+        EPCTX__TRY(epctx_npu__emit_move(c, n->x, y, &walk, 0, 0, from, to));
         n->x = y;
     }
     xs = &c->tensors[n->x].shape;
@@ -9581,14 +9553,14 @@ static epctx_status epctx_npu__rnn_inputs(epctx_npu__compiler *c, epctx_npu__rnn
     n->p.batch = (uint32_t)batch;
     n->p.hidden = (uint32_t)hidden;
     n->inputs = (uint32_t)xs->dims[2];
-    EPCTX_NPU__TRY(epctx_npu__rnn_shape(c, n->w, 3, d, gates * hidden, xs->dims[2]));
-    EPCTX_NPU__TRY(epctx_npu__rnn_shape(c, n->r, 3, d, gates * hidden, hidden));
-    EPCTX_NPU__TRY(epctx_npu__rnn_shape(c, n->b, 2, d, 2 * gates * hidden, 0));
-    EPCTX_NPU__TRY(epctx_npu__rnn_shape(c, n->peep, 2, d, 3 * hidden, 0));
+    EPCTX__TRY(epctx_npu__rnn_shape(c, n->w, 3, d, gates * hidden, xs->dims[2]));
+    EPCTX__TRY(epctx_npu__rnn_shape(c, n->r, 3, d, gates * hidden, hidden));
+    EPCTX__TRY(epctx_npu__rnn_shape(c, n->b, 2, d, 2 * gates * hidden, 0));
+    EPCTX__TRY(epctx_npu__rnn_shape(c, n->peep, 2, d, 3 * hidden, 0));
     for (i = 0; i < 2; i++) {
-        EPCTX_NPU__TRY(epctx_npu__rnn_shape(c, i == 0 ? n->first : n->cell, 3,
-                                            n->batch_first ? batch : d, n->batch_first ? d : batch,
-                                            hidden));
+        EPCTX__TRY(epctx_npu__rnn_shape(c, i == 0 ? n->first : n->cell, 3,
+                                        n->batch_first ? batch : d, n->batch_first ? d : batch,
+                                        hidden));
     }
     if (n->lengths != EPCTX_NPU__NONE && (c->tensors[n->lengths].elem != EPCTX_ONNX_INT32 ||
                                           c->tensors[n->lengths].count != (uint64_t)batch)) {
@@ -9609,20 +9581,19 @@ static epctx_status epctx_npu__rnn_bias(epctx_npu__compiler *c, const epctx_npu_
     if (n->b == EPCTX_NPU__NONE) {
         return EPCTX_OK;
     }
-    EPCTX_NPU__TRY(epctx_npu__take_one(c, n->b, 0, d, 1, &row));
+    EPCTX__TRY(epctx_npu__take_one(c, n->b, 0, d, 1, &row));
     flat.dims[0] = (int64_t)size;
-    EPCTX_NPU__TRY(epctx_npu__alias(c, row, &flat, 0, &input));
-    EPCTX_NPU__TRY(epctx_npu__alias(c, row, &flat, size, &state));
-    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, input, state, &sum));
+    EPCTX__TRY(epctx_npu__alias(c, row, &flat, 0, &input));
+    EPCTX__TRY(epctx_npu__alias(c, row, &flat, size, &state));
+    EPCTX__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, input, state, &sum));
     *bias = sum;
     if (n->p.late_reset != 0) {
-        EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &flat, bias));
+        EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &flat, bias));
         flat.dims[0] = (int64_t)(2 * hidden);
-        EPCTX_NPU__TRY(epctx_npu__emit_move(c, sum, *bias, &flat, 0, 0, one, one));
+        EPCTX__TRY(epctx_npu__emit_move(c, sum, *bias, &flat, 0, 0, one, one));
         flat.dims[0] = (int64_t)hidden;
-        EPCTX_NPU__TRY(
-            epctx_npu__emit_move(c, input, *bias, &flat, 2 * hidden, 2 * hidden, one, one));
-        EPCTX_NPU__TRY(epctx_npu__alias(c, state, &flat, 2 * hidden, late));
+        EPCTX__TRY(epctx_npu__emit_move(c, input, *bias, &flat, 2 * hidden, 2 * hidden, one, one));
+        EPCTX__TRY(epctx_npu__alias(c, state, &flat, 2 * hidden, late));
     }
     return EPCTX_OK;
 }
@@ -9646,12 +9617,12 @@ static epctx_status epctx_npu__rnn_direction(epctx_npu__compiler *c, epctx_npu__
     epctx_npu__pack pack;
     epctx_npu__step s;
     uint32_t w, r, bias, late, gates, x;
-    EPCTX_NPU__TRY(epctx_npu__rnn_acts(c, n, d));
+    EPCTX__TRY(epctx_npu__rnn_acts(c, n, d));
     c->folding = n->b != EPCTX_NPU__NONE && c->tensors[n->b].constant;
-    EPCTX_NPU__TRY(epctx_npu__rnn_bias(c, n, d, &bias, &late));
+    EPCTX__TRY(epctx_npu__rnn_bias(c, n, d, &bias, &late));
     c->folding = folding;
-    EPCTX_NPU__TRY(epctx_npu__take_one(c, n->w, 0, d, 1, &w));
-    EPCTX_NPU__TRY(epctx_npu__take_one(c, n->r, 0, d, 1, &r));
+    EPCTX__TRY(epctx_npu__take_one(c, n->w, 0, d, 1, &w));
+    EPCTX__TRY(epctx_npu__take_one(c, n->r, 0, d, 1, &r));
     memset(&gemm, 0, sizeof gemm);
     gemm.batch = gemm.b_shared = 1;
     gemm.m = n->p.time * n->p.batch;
@@ -9661,25 +9632,25 @@ static epctx_status epctx_npu__rnn_direction(epctx_npu__compiler *c, epctx_npu__
     gemm.alpha = 1.0f;
     shape.dims[0] = gemm.m;
     shape.dims[1] = rows;
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &gates));
-    EPCTX_NPU__TRY(epctx_npu__emit_gemm(c, &gemm, n->x, w, true, bias, gates));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &gates));
+    EPCTX__TRY(epctx_npu__emit_gemm(c, &gemm, n->x, w, true, bias, gates));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_RECURRENT, gates, r, 0);
     s.in[2] = late;
     s.in[3] = EPCTX_NPU__NONE;
     if (n->peep != EPCTX_NPU__NONE) {
-        EPCTX_NPU__TRY(epctx_npu__take_one(c, n->peep, 0, d, 1, &s.in[3]));
+        EPCTX__TRY(epctx_npu__take_one(c, n->peep, 0, d, 1, &s.in[3]));
     }
-    EPCTX_NPU__TRY(epctx_npu__rnn_first(c, n, n->first, d, &s.in[4]));
-    EPCTX_NPU__TRY(epctx_npu__rnn_first(c, n, n->cell, d, &s.in[5]));
+    EPCTX__TRY(epctx_npu__rnn_first(c, n, n->first, d, &s.in[4]));
+    EPCTX__TRY(epctx_npu__rnn_first(c, n, n->cell, d, &s.in[5]));
     s.in[6] = n->lengths;
     s.params.recurrent = n->p;
     s.params.recurrent.reverse = n->p.reverse != 0 || d == 1;
-    EPCTX_NPU__TRY(epctx_npu__add_buffer(
+    EPCTX__TRY(epctx_npu__add_buffer(
         c, epctx_npu__mul(epctx_npu__padded(n->p.hidden), (uint64_t)n->gates + 1) * 4,
         &s.temporary));
     shape.rank = 1;
     shape.dims[0] = (int64_t)(((uint64_t)n->p.time + 2) * state);
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &x));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &x));
     s.out = n->results[d] = x;
     pack.batch = n->gates;
     pack.rows = pack.depth = pack.row_stride = n->p.hidden;
@@ -9720,13 +9691,13 @@ static epctx_status epctx_npu__rnn_output(epctx_npu__compiler *c, const epctx_np
         }
     }
     if (d == 1 && (!n->batch_first || batch == 1 || steps == 1)) {
-        EPCTX_NPU__TRY(epctx_npu__alias(c, n->results[0], &all, start, &y));
+        EPCTX__TRY(epctx_npu__alias(c, n->results[0], &all, start, &y));
         return epctx_npu__output(c, i, y);
     }
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &all, &y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &all, &y));
     for (j = 0; j < d; j++) {
-        EPCTX_NPU__TRY(epctx_npu__emit_move(c, n->results[j], y, &walk, start,
-                                            j * (uint64_t)dense[at[1]], from, to));
+        EPCTX__TRY(epctx_npu__emit_move(c, n->results[j], y, &walk, start,
+                                        j * (uint64_t)dense[at[1]], from, to));
     }
     return epctx_npu__output(c, i, y);
 }
@@ -9745,13 +9716,13 @@ static epctx_status epctx_npu__lower_cell(epctx_npu__compiler *c)
     n.p.late_reset =
         cell == EPCTX_NPU__CELL_GRU && epctx_node_int(c->node, "linear_before_reset", 0) != 0;
     n.cell = n.peep = EPCTX_NPU__NONE;
-    EPCTX_NPU__TRY(epctx_npu__rnn_inputs(c, &n));
+    EPCTX__TRY(epctx_npu__rnn_inputs(c, &n));
     for (d = 0; d < n.directions; d++) {
-        EPCTX_NPU__TRY(epctx_npu__rnn_direction(c, &n, d));
+        EPCTX__TRY(epctx_npu__rnn_direction(c, &n, d));
     }
     state = (uint64_t)n.p.batch * n.p.hidden;
-    EPCTX_NPU__TRY(epctx_npu__rnn_output(c, &n, 0, 0, n.p.time));
-    EPCTX_NPU__TRY(epctx_npu__rnn_output(c, &n, 1, n.p.time * state, 1));
+    EPCTX__TRY(epctx_npu__rnn_output(c, &n, 0, 0, n.p.time));
+    EPCTX__TRY(epctx_npu__rnn_output(c, &n, 1, n.p.time * state, 1));
     return epctx_npu__rnn_output(c, &n, 2, (n.p.time + (uint64_t)1) * state, 1);
 }
 
@@ -9900,8 +9871,8 @@ static epctx_status epctx_npu__resize_axis(epctx_npu__compiler *c, uint32_t x, u
     if (p->out < 1 || p->out > EPCTX_NPU__MAX_BYTES || taps > EPCTX_NPU__MAX_BYTES) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "%d elements of %d taps", p->out, taps);
     }
-    EPCTX_NPU__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT32, &table, &at, &positions));
-    EPCTX_NPU__TRY(epctx_npu__add_floats(c, (uint64_t)table.dims[0], &w, &weights));
+    EPCTX__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT32, &table, &at, &positions));
+    EPCTX__TRY(epctx_npu__add_floats(c, (uint64_t)table.dims[0], &w, &weights));
     for (i = 0; i < p->out; i++) {
         epctx_npu__taps(p, i, taps, (uint8_t *)at + i * taps * 4, w + i * taps);
     }
@@ -9914,7 +9885,7 @@ static epctx_status epctx_npu__resize_axis(epctx_npu__compiler *c, uint32_t x, u
     s.params.resample.inner = (uint32_t)epctx_npu__product(&shape, axis + 1, shape.rank);
     s.params.resample.taps = (uint32_t)taps;
     shape.dims[axis] = p->out;
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
+    EPCTX__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
     s.out = *y;
     return epctx_npu__emit(c, &s);
 }
@@ -9926,16 +9897,16 @@ static epctx_status epctx_npu__const_floats(epctx_npu__compiler *c, size_t input
     const void *data;
     uint32_t id;
     *count = 0;
-    EPCTX_NPU__TRY(epctx_npu__optional(c, input, &id));
+    EPCTX__TRY(epctx_npu__optional(c, input, &id));
     if (id == EPCTX_NPU__NONE || c->tensors[id].count == 0) {
         return EPCTX_OK;
     }
-    EPCTX_NPU__TRY(epctx_npu__want_float(c, id));
-    EPCTX_NPU__TRY(epctx_npu__want_constant(c, id, what));
+    EPCTX__TRY(epctx_npu__want_float(c, id));
+    EPCTX__TRY(epctx_npu__want_constant(c, id, what));
     if (c->tensors[id].count > most) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%s: %u numbers", what, c->tensors[id].count);
     }
-    EPCTX_NPU__TRY(epctx_npu__data(c, id, &data));
+    EPCTX__TRY(epctx_npu__data(c, id, &data));
     *count = (size_t)c->tensors[id].count;
     memcpy(out, data, *count * sizeof *out);
     return EPCTX_OK;
@@ -9986,14 +9957,14 @@ static epctx_status epctx_npu__resize_attrs(epctx_npu__compiler *c, epctx_npu__a
                                            "ceil", NULL};
     epctx_str mode;
     memset(p, 0, sizeof *p);
-    EPCTX_NPU__TRY(
+    EPCTX__TRY(
         epctx_npu__text_attr(c, "mode", "nearest", c->node->version < 11 ? old : modes, &mode));
     p->filter = epctx_str_is(mode, "nearest") ? EPCTX_NPU__NEAREST
                 : epctx_str_is(mode, "cubic") ? EPCTX_NPU__CUBIC
                                               : EPCTX_NPU__LINEAR;
-    EPCTX_NPU__TRY(epctx_npu__text_attr(c, "coordinate_transformation_mode", "half_pixel",
-                                        transforms, &p->transform));
-    EPCTX_NPU__TRY(
+    EPCTX__TRY(epctx_npu__text_attr(c, "coordinate_transformation_mode", "half_pixel", transforms,
+                                    &p->transform));
+    EPCTX__TRY(
         epctx_npu__text_attr(c, "nearest_mode", "round_prefer_floor", nearests, &p->nearest));
     p->cubic = epctx_node_float(c->node, "cubic_coeff_a", -0.75f);
     p->exclude = epctx_node_int(c->node, "exclude_outside", 0) != 0;
@@ -10045,7 +10016,7 @@ static epctx_status epctx_npu__resize_axes(epctx_npu__compiler *c, uint32_t rank
     for (i = 0; i < *count; i++) {
         axes[i] = (int64_t)i;
         if (attr != NULL) {
-            EPCTX_NPU__TRY(epctx_npu__axis(c, attr->ints[i], rank, 0, &axis));
+            EPCTX__TRY(epctx_npu__axis(c, attr->ints[i], rank, 0, &axis));
             axes[i] = (int64_t)axis;
         }
     }
@@ -10061,24 +10032,23 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
     epctx_npu__axis_plan p;
     epctx_npu__shape shape;
     uint32_t x, id;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     shape = c->tensors[x].shape;
-    EPCTX_NPU__TRY(epctx_npu__resize_attrs(c, &p));
-    EPCTX_NPU__TRY(epctx_npu__resize_axes(c, shape.rank, axes, &axes_count));
+    EPCTX__TRY(epctx_npu__resize_attrs(c, &p));
+    EPCTX__TRY(epctx_npu__resize_axes(c, shape.rank, axes, &axes_count));
     if (epctx_str_is(c->node->op_type, "Upsample") || c->node->version < 11) {
-        EPCTX_NPU__TRY(epctx_npu__resize_old(c, &p, scales, &count));
+        EPCTX__TRY(epctx_npu__resize_old(c, &p, scales, &count));
     } else {
-        EPCTX_NPU__TRY(
-            epctx_npu__const_floats(c, 1, "roi", 2 * EPCTX_NPU_MAX_RANK, roi, &roi_count));
-        EPCTX_NPU__TRY(epctx_npu__const_floats(c, 2, "scales", EPCTX_NPU_MAX_RANK, scales, &count));
-        EPCTX_NPU__TRY(epctx_npu__optional(c, 3, &id));
+        EPCTX__TRY(epctx_npu__const_floats(c, 1, "roi", 2 * EPCTX_NPU_MAX_RANK, roi, &roi_count));
+        EPCTX__TRY(epctx_npu__const_floats(c, 2, "scales", EPCTX_NPU_MAX_RANK, scales, &count));
+        EPCTX__TRY(epctx_npu__optional(c, 3, &id));
         if (id != EPCTX_NPU__NONE) {
-            EPCTX_NPU__TRY(
+            EPCTX__TRY(
                 epctx_npu__const_ints(c, id, "sizes", EPCTX_NPU_MAX_RANK, sizes, &size_count));
         }
     }
     by_size = size_count > 0;
-    EPCTX_NPU__TRY(epctx_npu__mark_axes(c, axes, axes_count, shape.rank, marked));
+    EPCTX__TRY(epctx_npu__mark_axes(c, axes, axes_count, shape.rank, marked));
     if ((by_size ? size_count : count) != axes_count || (by_size && count != 0) ||
         (roi_count != 0 && roi_count != 2 * axes_count) || c->tensors[x].count == 0) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
@@ -10087,7 +10057,7 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
                           (uint64_t)axes_count);
     }
     if (by_size) {
-        EPCTX_NPU__TRY(epctx_npu__resize_policy(c, &shape, axes, axes_count, sizes, scales));
+        EPCTX__TRY(epctx_npu__resize_policy(c, &shape, axes, axes_count, sizes, scales));
     }
     for (i = 0; i < axes_count; i++) {
         const bool crop = epctx_str_is(p.transform, "tf_crop_and_resize");
@@ -10111,7 +10081,7 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
         if (p.out == p.in) {
             continue;
         }
-        EPCTX_NPU__TRY(epctx_npu__resize_axis(c, x, (uint32_t)axes[i], &p, &x));
+        EPCTX__TRY(epctx_npu__resize_axis(c, x, (uint32_t)axes[i], &p, &x));
     }
     if (c->node->output_count > 0 && x == epctx_map_get(&c->names, c->node->inputs[0])) {
         return epctx_npu__lower_identity(c);
@@ -10301,7 +10271,7 @@ static epctx_status epctx_npu__import_tensor(epctx_npu__compiler *c, const epctx
                           "constant '%S': its shape needs %u bytes, found %u", &from->name, bytes,
                           (uint64_t)from->size);
     }
-    EPCTX_NPU__TRY(epctx_npu__add_tensor(c, from->elem_type, &shape, id));
+    EPCTX__TRY(epctx_npu__add_tensor(c, from->elem_type, &shape, id));
     c->tensors[*id].name = from->name;
     c->tensors[*id].constant = true;
     c->tensors[*id].raw = from->data;
@@ -10338,11 +10308,11 @@ static epctx_status epctx_npu__import_value(epctx_npu__compiler *c, const epctx_
     if (epctx_map_get(&c->names, value->name) != EPCTX_MAP_NONE) {
         return EPCTX_OK;
     }
-    EPCTX_NPU__TRY(epctx_npu__add_tensor(c, usable ? value->elem_type : 0, &shape, &id));
+    EPCTX__TRY(epctx_npu__add_tensor(c, usable ? value->elem_type : 0, &shape, &id));
     t = &c->tensors[id];
     t->name = value->name;
     t->known = *value;
-    EPCTX_NPU__TRY(
+    EPCTX__TRY(
         epctx_npu__add_buffer(c, usable ? t->count * epctx_npu__elem_size(t->elem) : 0, &buffer));
     t->buffer = buffer;
     c->buffers[buffer].place = place;
@@ -10370,20 +10340,20 @@ static epctx_status epctx_npu__import(epctx_npu__compiler *c)
     size_t i, j;
     for (i = 0; i < g->node_count; i++) {
         for (j = 0; j < g->nodes[i].input_count; j++) {
-            EPCTX_NPU__TRY(epctx_npu__count_use(c, g->nodes[i].inputs[j]));
+            EPCTX__TRY(epctx_npu__count_use(c, g->nodes[i].inputs[j]));
         }
         for (j = 0; j < g->nodes[i].capture_count; j++) {
-            EPCTX_NPU__TRY(epctx_npu__count_use(c, g->nodes[i].captures[j]));
+            EPCTX__TRY(epctx_npu__count_use(c, g->nodes[i].captures[j]));
         }
     }
     for (i = 0; i < g->output_count; i++) { /* counts twice: nobody may merge with it */
-        EPCTX_NPU__TRY(epctx_npu__count_use(c, g->outputs[i].name));
-        EPCTX_NPU__TRY(epctx_npu__count_use(c, g->outputs[i].name));
+        EPCTX__TRY(epctx_npu__count_use(c, g->outputs[i].name));
+        EPCTX__TRY(epctx_npu__count_use(c, g->outputs[i].name));
     }
     for (i = 0; i < g->initializer_count; i++) {
         uint32_t id;
         const epctx_tensor *from = &g->initializers[i];
-        EPCTX_NPU__TRY(epctx_npu__import_tensor(c, from, &id));
+        EPCTX__TRY(epctx_npu__import_tensor(c, from, &id));
         c->tensors[id].stored = true;
         c->tensors[id].known.elem_type = from->elem_type;
         c->tensors[id].known.rank = from->rank;
@@ -10397,7 +10367,7 @@ static epctx_status epctx_npu__import(epctx_npu__compiler *c)
     }
     for (i = 0; i < g->input_count; i++) {
         const size_t id = c->tensor_count;
-        EPCTX_NPU__TRY(epctx_npu__import_value(c, &g->inputs[i], EPCTX_NPU__INPUT, (uint32_t)i));
+        EPCTX__TRY(epctx_npu__import_value(c, &g->inputs[i], EPCTX_NPU__INPUT, (uint32_t)i));
         if (c->tensor_count > id) {
             c->tensors[id].given = true;
         }
@@ -10484,8 +10454,8 @@ static epctx_status epctx_npu__bind_outputs(epctx_npu__compiler *c)
         }
         if (t->constant || c->buffers[t->buffer].place != EPCTX_NPU__SCRATCH || t->offset != 0 ||
             c->buffers[t->buffer].bytes != t->count * epctx_npu__elem_size(t->elem)) {
-            EPCTX_NPU__TRY(epctx_npu__new_tensor(c, t->elem, &c->tensors[id].shape, &copy));
-            EPCTX_NPU__TRY(epctx_npu__emit_copy(c, id, copy));
+            EPCTX__TRY(epctx_npu__new_tensor(c, t->elem, &c->tensors[id].shape, &copy));
+            EPCTX__TRY(epctx_npu__emit_copy(c, id, copy));
             t = &c->tensors[copy];
         }
         c->buffers[t->buffer].place = EPCTX_NPU__OUTPUT;
@@ -10519,7 +10489,7 @@ static epctx_status epctx_npu__pack_outside(epctx_npu__compiler *c, const epctx_
     epctx_npu__shape shape = {1, {0}};
     epctx_npu__step pack;
     shape.dims[0] = (int64_t)epctx_npu__packed(p->batch, p->rows, p->depth, p->block);
-    EPCTX_NPU__TRY(epctx_npu__add_tensor(c, EPCTX_ONNX_FLOAT, &shape, id));
+    EPCTX__TRY(epctx_npu__add_tensor(c, EPCTX_ONNX_FLOAT, &shape, id));
     c->tensors[*id].constant = true;
     epctx_npu__step_init(&pack, EPCTX_NPU__OP_PACK, s->in[1], EPCTX_NPU__NONE, *id);
     pack.params.pack = *p;
@@ -10540,17 +10510,17 @@ static epctx_status epctx_npu__pack_weights(epctx_npu__compiler *c)
             continue;
         }
         if (c->tensors[s->in[1]].outside) {
-            EPCTX_NPU__TRY(epctx_npu__pack_outside(c, s, &id));
+            EPCTX__TRY(epctx_npu__pack_outside(c, s, &id));
             s->in[1] = id;
             s->packs = false;
             continue;
         }
         memset(&args, 0, sizeof args);
-        EPCTX_NPU__TRY(epctx_npu__data(c, s->in[1], &args.in[0]));
-        EPCTX_NPU__TRY(epctx_npu__add_floats(
+        EPCTX__TRY(epctx_npu__data(c, s->in[1], &args.in[0]));
+        EPCTX__TRY(epctx_npu__add_floats(
             c, epctx_npu__packed(p->batch, p->rows, p->depth, p->block), &packed, &id));
         args.out[0] = packed;
-        EPCTX_NPU__TRY(epctx_npu__run_pack(p, &args, c->error));
+        EPCTX__TRY(epctx_npu__run_pack(p, &args, c->error));
         s->in[1] = id;
         s->packs = false;
     }
@@ -10606,7 +10576,7 @@ static epctx_status epctx_npu__new_tree(epctx_npu__compiler *c, size_t count, ep
     while (tree->leaves < count) {
         tree->leaves *= 2;
     }
-    EPCTX_NPU__TRY(epctx_npu__alloc(c, tree->leaves, 2 * sizeof *tree->max, &memory));
+    EPCTX__TRY(epctx_npu__alloc(c, tree->leaves, 2 * sizeof *tree->max, &memory));
     tree->max = (uint64_t *)memory;
     return EPCTX_OK;
 }
@@ -10672,7 +10642,7 @@ static epctx_status epctx_npu__crowds(epctx_npu__compiler *c)
     epctx_npu__tree tree;
     uint64_t *live;
     size_t i;
-    EPCTX_NPU__TRY(epctx_npu__new_tree(c, c->step_count + 1, &tree));
+    EPCTX__TRY(epctx_npu__new_tree(c, c->step_count + 1, &tree));
     live = tree.max + tree.leaves; /* first the changes, modulo 2^64: less is a large number */
     for (i = 0; i < c->buffer_count; i++) {
         const epctx_npu__buffer *b = &c->buffers[i];
@@ -10793,18 +10763,18 @@ static epctx_status epctx_npu__split(epctx_npu__compiler *c, const epctx_npu__st
     epctx_npu__conv_sizes(p);
     one.pack.rows /= parts;
     two.params.pool.planes /= parts;
-    EPCTX_NPU__TRY(epctx_npu__part_of(c, parts, 0, &image));
-    EPCTX_NPU__TRY(epctx_npu__add_buffer(c, c->tensors[image].count * 4, &buffer));
+    EPCTX__TRY(epctx_npu__part_of(c, parts, 0, &image));
+    EPCTX__TRY(epctx_npu__add_buffer(c, c->tensors[image].count * 4, &buffer));
     c->tensors[image].buffer = buffer;
-    EPCTX_NPU__TRY(epctx_npu__add_buffer(c, epctx_npu__conv_temporary(p), &one.temporary));
+    EPCTX__TRY(epctx_npu__add_buffer(c, epctx_npu__conv_temporary(p), &one.temporary));
     one.out = two.in[0] = image;
     for (i = 0; i < parts; i++) {
         one.in[1] = conv->in[1];
         one.in[2] = conv->in[2];
         two.out = pool->out;
-        EPCTX_NPU__TRY(epctx_npu__part_of(c, parts, i, &one.in[1]));
-        EPCTX_NPU__TRY(epctx_npu__part_of(c, parts, i, &one.in[2]));
-        EPCTX_NPU__TRY(epctx_npu__part_of(c, parts, i, &two.out));
+        EPCTX__TRY(epctx_npu__part_of(c, parts, i, &one.in[1]));
+        EPCTX__TRY(epctx_npu__part_of(c, parts, i, &one.in[2]));
+        EPCTX__TRY(epctx_npu__part_of(c, parts, i, &two.out));
         to[2 * i] = one;
         to[2 * i + 1] = two;
     }
@@ -10823,7 +10793,7 @@ static epctx_status epctx_npu__split_pools(epctx_npu__compiler *c)
     if (room == c->step_count) {
         return EPCTX_OK;
     }
-    EPCTX_NPU__TRY(epctx_npu__alloc(c, room, sizeof *steps, &memory));
+    EPCTX__TRY(epctx_npu__alloc(c, room, sizeof *steps, &memory));
     steps = (epctx_npu__step *)memory;
     for (i = 0; i < c->step_count; i++) {
         const epctx_npu__step *s = &c->steps[i];
@@ -10836,7 +10806,7 @@ static epctx_status epctx_npu__split_pools(epctx_npu__compiler *c)
             steps[count++] = *s;
             continue;
         }
-        EPCTX_NPU__TRY(epctx_npu__split(c, s, &c->steps[next], parts, steps + count));
+        EPCTX__TRY(epctx_npu__split(c, s, &c->steps[next], parts, steps + count));
         count += 2 * (size_t)parts;
         i = next;
     }
@@ -10854,8 +10824,8 @@ static epctx_status epctx_npu__refine(epctx_npu__compiler *c)
         epctx_npu__conv_to_row(&c->steps[i]);
     }
     epctx_npu__lifetimes(c);
-    EPCTX_NPU__TRY(epctx_npu__crowds(c));
-    EPCTX_NPU__TRY(epctx_npu__split_pools(c));
+    EPCTX__TRY(epctx_npu__crowds(c));
+    EPCTX__TRY(epctx_npu__split_pools(c));
     for (i = 0; i < c->buffer_count; i++) { /* the plan begins anew */
         c->buffers[i].first = EPCTX_NPU__NONE;
     }
@@ -11026,7 +10996,7 @@ static epctx_status epctx_npu__new_planner(epctx_npu__compiler *c, epctx_npu__pl
 {
     void *memory;
     size_t i;
-    EPCTX_NPU__TRY(epctx_npu__alloc(c, c->buffer_count, 3 * sizeof *p->list, &memory));
+    EPCTX__TRY(epctx_npu__alloc(c, c->buffer_count, 3 * sizeof *p->list, &memory));
     p->list = (epctx_npu__item *)memory;
     p->by_time = p->list + c->buffer_count;
     p->beside = p->by_time + c->buffer_count;
@@ -11053,8 +11023,8 @@ static epctx_status epctx_npu__plan(epctx_npu__compiler *c)
     uint64_t best_size = UINT64_MAX;
     int order, best = 0;
     epctx_npu__lifetimes(c);
-    EPCTX_NPU__TRY(epctx_npu__crowds(c));
-    EPCTX_NPU__TRY(epctx_npu__new_planner(c, &p));
+    EPCTX__TRY(epctx_npu__crowds(c));
+    EPCTX__TRY(epctx_npu__new_planner(c, &p));
     for (order = 0; order < EPCTX_NPU__ORDER_COUNT && best_size > c->stats.scratch_live; order++) {
         epctx_npu__try_order(c, &p, (epctx_npu__order)order);
         if (p.size < best_size) {
@@ -11072,7 +11042,7 @@ static epctx_status epctx_npu__plan(epctx_npu__compiler *c)
 static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
 {
     size_t i;
-    EPCTX_NPU__TRY(epctx_npu__import(c));
+    EPCTX__TRY(epctx_npu__import(c));
     for (i = 0; i < c->graph->input_count; i++) {
         uint32_t id = epctx_map_get(&c->names, c->graph->inputs[i].name);
         if (id == EPCTX_MAP_NONE || c->tensors[id].elem == 0 || c->tensors[id].constant) {
@@ -11089,10 +11059,10 @@ static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
             return status;
         }
     }
-    EPCTX_NPU__TRY(epctx_npu__bind_outputs(c));
+    EPCTX__TRY(epctx_npu__bind_outputs(c));
     epctx_npu__drop_dead(c);
-    EPCTX_NPU__TRY(epctx_npu__refine(c));
-    EPCTX_NPU__TRY(epctx_npu__pack_weights(c));
+    EPCTX__TRY(epctx_npu__refine(c));
+    EPCTX__TRY(epctx_npu__pack_weights(c));
     return epctx_npu__plan(c);
 }
 
@@ -11147,15 +11117,15 @@ static epctx_status epctx_npu__word(epctx_npu__compiler *c, epctx_buffer *to, ui
 
 static epctx_status epctx_npu__word64(epctx_npu__compiler *c, epctx_buffer *to, uint64_t v)
 {
-    EPCTX_NPU__TRY(epctx_npu__word(c, to, v & UINT32_MAX));
+    EPCTX__TRY(epctx_npu__word(c, to, v & UINT32_MAX));
     return epctx_npu__word(c, to, v >> 32);
 }
 
 /* A name in the strings: two words. */
 static epctx_status epctx_npu__name(epctx_npu__compiler *c, epctx_npu__build *b, epctx_str name)
 {
-    EPCTX_NPU__TRY(epctx_npu__word(c, &b->words, b->strings.size));
-    EPCTX_NPU__TRY(epctx_npu__word(c, &b->words, name.size));
+    EPCTX__TRY(epctx_npu__word(c, &b->words, b->strings.size));
+    EPCTX__TRY(epctx_npu__word(c, &b->words, name.size));
     return name.size > 0 ? epctx_npu__append(c, &b->strings, name.data, name.size) : EPCTX_OK;
 }
 
@@ -11165,8 +11135,7 @@ static epctx_status epctx_npu__add_weight(epctx_npu__compiler *c, epctx_npu__bui
                                           uint32_t *index)
 {
     epctx_weight place;
-    EPCTX_NPU__TRY(
-        epctx_weights_add(&b->table, data, size, EPCTX_NPU_ALIGN, elem, &place, c->error));
+    EPCTX__TRY(epctx_weights_add(&b->table, data, size, EPCTX_NPU_ALIGN, elem, &place, c->error));
     *index = place.index;
     if (place.fresh) {
         c->stats.weight_size += size;
@@ -11184,9 +11153,9 @@ static epctx_status epctx_npu__add_constant_weight(epctx_npu__compiler *c, epctx
     const size_t size = (size_t)t->count * elem;
     const void *data;
     void *copy;
-    EPCTX_NPU__TRY(epctx_npu__data(c, id, &data));
+    EPCTX__TRY(epctx_npu__data(c, id, &data));
     if (epctx_npu__big_endian()) {
-        EPCTX_NPU__TRY(epctx_npu__alloc(c, size, 1, &copy));
+        EPCTX__TRY(epctx_npu__alloc(c, size, 1, &copy));
         memcpy(copy, data, size);
         epctx_npu__to_host((uint8_t *)copy, size, elem);
         data = copy;
@@ -11205,15 +11174,15 @@ static epctx_status epctx_npu__write_operand(epctx_npu__compiler *c, epctx_npu__
         offset = c->tensors[id].at;
     } else if (id != EPCTX_NPU__NONE && c->tensors[id].constant) {
         place = EPCTX_NPU__WEIGHT;
-        EPCTX_NPU__TRY(epctx_npu__add_constant_weight(c, b, id, &index));
+        EPCTX__TRY(epctx_npu__add_constant_weight(c, b, id, &index));
     } else if (id != EPCTX_NPU__NONE) {
         const epctx_npu__buffer *buffer = &c->buffers[c->tensors[id].buffer];
         place = (uint32_t)buffer->place;
         index = buffer->index;
         offset = c->tensors[id].offset + buffer->offset;
     }
-    EPCTX_NPU__TRY(epctx_npu__word(c, &b->words, place));
-    EPCTX_NPU__TRY(epctx_npu__word(c, &b->words, index));
+    EPCTX__TRY(epctx_npu__word(c, &b->words, place));
+    EPCTX__TRY(epctx_npu__word(c, &b->words, index));
     return epctx_npu__word64(c, &b->words, offset);
 }
 
@@ -11222,24 +11191,24 @@ static epctx_status epctx_npu__write_step(epctx_npu__compiler *c, epctx_npu__bui
 {
     const epctx_npu__op_info *op = &epctx_npu__ops[s->op];
     uint32_t words[sizeof(epctx_npu__params) / 4], i;
-    EPCTX_NPU__TRY(epctx_npu__word(c, &b->words, (uint32_t)s->op));
-    EPCTX_NPU__TRY(epctx_npu__word(c, &b->words,
-                                   EPCTX_NPU__COMMAND_WORDS +
-                                       (op->in_count + op->out_count) * EPCTX_NPU__OPERAND_WORDS +
-                                       op->param_words));
-    EPCTX_NPU__TRY(epctx_npu__name(c, b, s->name));
+    EPCTX__TRY(epctx_npu__word(c, &b->words, (uint32_t)s->op));
+    EPCTX__TRY(epctx_npu__word(c, &b->words,
+                               EPCTX_NPU__COMMAND_WORDS +
+                                   (op->in_count + op->out_count) * EPCTX_NPU__OPERAND_WORDS +
+                                   op->param_words));
+    EPCTX__TRY(epctx_npu__name(c, b, s->name));
     for (i = 0; i < op->in_count; i++) {
-        EPCTX_NPU__TRY(epctx_npu__write_operand(c, b, s->in[i]));
+        EPCTX__TRY(epctx_npu__write_operand(c, b, s->in[i]));
     }
-    EPCTX_NPU__TRY(epctx_npu__write_operand(c, b, s->out));
+    EPCTX__TRY(epctx_npu__write_operand(c, b, s->out));
     if (op->out_count > 1) {
-        EPCTX_NPU__TRY(epctx_npu__word(c, &b->words, EPCTX_NPU__SCRATCH));
-        EPCTX_NPU__TRY(epctx_npu__word(c, &b->words, 0));
-        EPCTX_NPU__TRY(epctx_npu__word64(c, &b->words, c->buffers[s->temporary].offset));
+        EPCTX__TRY(epctx_npu__word(c, &b->words, EPCTX_NPU__SCRATCH));
+        EPCTX__TRY(epctx_npu__word(c, &b->words, 0));
+        EPCTX__TRY(epctx_npu__word64(c, &b->words, c->buffers[s->temporary].offset));
     }
     memcpy(words, &s->params, sizeof words);
     for (i = 0; i < op->param_words; i++) {
-        EPCTX_NPU__TRY(epctx_npu__word(c, &b->words, words[i]));
+        EPCTX__TRY(epctx_npu__word(c, &b->words, words[i]));
     }
     return EPCTX_OK;
 }
@@ -11251,11 +11220,11 @@ static epctx_status epctx_npu__write_value(epctx_npu__compiler *c, epctx_npu__bu
     const epctx_npu__tensor *t =
         &c->tensors[c->ios != NULL ? c->ios[at] : epctx_map_get(&c->names, name)];
     uint32_t i;
-    EPCTX_NPU__TRY(epctx_npu__name(c, b, name));
-    EPCTX_NPU__TRY(epctx_npu__word(c, &b->words, (uint32_t)t->elem));
-    EPCTX_NPU__TRY(epctx_npu__word(c, &b->words, t->shape.rank));
+    EPCTX__TRY(epctx_npu__name(c, b, name));
+    EPCTX__TRY(epctx_npu__word(c, &b->words, (uint32_t)t->elem));
+    EPCTX__TRY(epctx_npu__word(c, &b->words, t->shape.rank));
     for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
-        EPCTX_NPU__TRY(
+        EPCTX__TRY(
             epctx_npu__word(c, &b->words, i < t->shape.rank ? (uint64_t)t->shape.dims[i] : 0));
     }
     return EPCTX_OK;
@@ -11271,7 +11240,7 @@ static epctx_status epctx_npu__write_graph(epctx_npu__compiler *c, epctx_npu__bu
     memset(&r, 0, sizeof r);
     r.name_at = (uint32_t)b->strings.size;
     r.name_size = (uint32_t)name.size;
-    EPCTX_NPU__TRY(epctx_npu__append(c, &b->strings, name.data, name.size));
+    EPCTX__TRY(epctx_npu__append(c, &b->strings, name.data, name.size));
     r.hash = hash;
     r.maker = maker;
     r.scratch = c->stats.scratch_size;
@@ -11279,16 +11248,16 @@ static epctx_status epctx_npu__write_graph(epctx_npu__compiler *c, epctx_npu__bu
     r.inputs = (uint32_t)c->graph->input_count;
     r.outputs = (uint32_t)c->graph->output_count;
     for (i = 0; i < c->graph->input_count; i++) {
-        EPCTX_NPU__TRY(epctx_npu__write_value(c, b, c->graph->inputs[i].name, i));
+        EPCTX__TRY(epctx_npu__write_value(c, b, c->graph->inputs[i].name, i));
     }
     for (i = 0; i < c->graph->output_count; i++) {
-        EPCTX_NPU__TRY(
+        EPCTX__TRY(
             epctx_npu__write_value(c, b, c->graph->outputs[i].name, c->graph->input_count + i));
     }
     r.commands_at = (uint32_t)(b->words.size / 4);
     for (i = 0; i < c->step_count; i++) {
         if (!c->steps[i].dead) {
-            EPCTX_NPU__TRY(epctx_npu__write_step(c, b, &c->steps[i]));
+            EPCTX__TRY(epctx_npu__write_step(c, b, &c->steps[i]));
             r.commands++;
         }
     }
@@ -11308,7 +11277,7 @@ static epctx_status epctx_npu__number_outputs(epctx_npu__compiler *c, uint32_t *
     void *memory;
     size_t i;
     uint32_t j;
-    EPCTX_NPU__TRY(epctx_npu__alloc(c, c->tensor_count, sizeof *c->outputs, &memory));
+    EPCTX__TRY(epctx_npu__alloc(c, c->tensor_count, sizeof *c->outputs, &memory));
     c->outputs = (uint32_t *)memory;
     *count = 0;
     for (i = 0; i < c->tensor_count; i++) {
@@ -11342,7 +11311,7 @@ static epctx_status epctx_npu__making_operand(epctx_npu__making *m, uint32_t id,
 {
     const epctx_npu__tensor *t = &m->from->tensors[id];
     if (!t->outside || t->whole != id) {
-        EPCTX_NPU__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, out));
+        EPCTX__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, out));
     }
     if (!t->outside) {
         m->c.tensors[*out].constant = true;
@@ -11363,11 +11332,11 @@ static epctx_status epctx_npu__making_step(epctx_npu__making *m, const epctx_npu
     uint32_t j;
     if (m->ids[s.out] == EPCTX_NPU__NONE) {
         const epctx_npu__tensor *t = &m->from->tensors[s.out];
-        EPCTX_NPU__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, &m->ids[s.out]));
+        EPCTX__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, &m->ids[s.out]));
     }
     for (j = 0; j < EPCTX_NPU__MAX_IN; j++) {
         if (s.in[j] != EPCTX_NPU__NONE) {
-            EPCTX_NPU__TRY(epctx_npu__making_operand(m, s.in[j], &s.in[j]));
+            EPCTX__TRY(epctx_npu__making_operand(m, s.in[j], &s.in[j]));
         }
     }
     s.out = m->ids[s.out];
@@ -11386,9 +11355,8 @@ static epctx_status epctx_npu__making_inputs(epctx_npu__making *m)
         if (!m->needed[i]) {
             continue;
         }
-        EPCTX_NPU__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, &m->ids[i]));
-        EPCTX_NPU__TRY(
-            epctx_npu__add_buffer(&m->c, t->count * epctx_npu__elem_size(t->elem), &buffer));
+        EPCTX__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, &m->ids[i]));
+        EPCTX__TRY(epctx_npu__add_buffer(&m->c, t->count * epctx_npu__elem_size(t->elem), &buffer));
         m->c.buffers[buffer].place = EPCTX_NPU__INPUT;
         m->c.buffers[buffer].index = (uint32_t)at;
         m->c.tensors[m->ids[i]].buffer = buffer;
@@ -11412,8 +11380,8 @@ static epctx_status epctx_npu__making_outputs(epctx_npu__making *m)
             continue;
         }
         if (i < from->graph->initializer_count) {
-            EPCTX_NPU__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, &id));
-            EPCTX_NPU__TRY(epctx_npu__emit_copy(&m->c, m->ids[i], id));
+            EPCTX__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, &id));
+            EPCTX__TRY(epctx_npu__emit_copy(&m->c, m->ids[i], id));
         }
         buffer = &m->c.buffers[m->c.tensors[id].buffer];
         buffer->place = EPCTX_NPU__OUTPUT;
@@ -11433,21 +11401,21 @@ static epctx_status epctx_npu__write_maker(epctx_npu__compiler *from, epctx_npu_
     uint32_t count, j;
     size_t i;
     *maker = 0;
-    EPCTX_NPU__TRY(epctx_npu__number_outputs(from, &count));
+    EPCTX__TRY(epctx_npu__number_outputs(from, &count));
     if (count == 0) {
         return EPCTX_OK;
     }
     memset(&m, 0, sizeof m);
     m.from = from;
     m.c = epctx_npu__compiler_of(&m.graph, from->arch, from->arena, from->error);
-    EPCTX_NPU__TRY(epctx_npu__alloc(from, from->tensor_count, 1, &memory));
+    EPCTX__TRY(epctx_npu__alloc(from, from->tensor_count, 1, &memory));
     m.needed = (uint8_t *)memory;
-    EPCTX_NPU__TRY(epctx_npu__alloc(from, from->tensor_count, sizeof *m.ids, &memory));
+    EPCTX__TRY(epctx_npu__alloc(from, from->tensor_count, sizeof *m.ids, &memory));
     m.ids = (uint32_t *)memory;
     i = from->graph->initializer_count + count;
-    EPCTX_NPU__TRY(epctx_npu__alloc(from, i, sizeof *m.ios, &memory));
+    EPCTX__TRY(epctx_npu__alloc(from, i, sizeof *m.ios, &memory));
     m.ios = (uint32_t *)memory;
-    EPCTX_NPU__TRY(epctx_npu__alloc(from, i, sizeof *m.values, &memory));
+    EPCTX__TRY(epctx_npu__alloc(from, i, sizeof *m.values, &memory));
     m.values = (epctx_value *)memory;
     for (i = 0; i < from->tensor_count; i++) {
         m.ids[i] = EPCTX_NPU__NONE;
@@ -11461,19 +11429,19 @@ static epctx_status epctx_npu__write_maker(epctx_npu__compiler *from, epctx_npu_
             }
         }
     }
-    EPCTX_NPU__TRY(epctx_npu__making_inputs(&m));
+    EPCTX__TRY(epctx_npu__making_inputs(&m));
     for (i = 0; i < from->make_count; i++) {
         if (m.needed[from->makes[i].out]) {
-            EPCTX_NPU__TRY(epctx_npu__making_step(&m, &from->makes[i]));
+            EPCTX__TRY(epctx_npu__making_step(&m, &from->makes[i]));
         }
     }
-    EPCTX_NPU__TRY(epctx_npu__making_outputs(&m));
+    EPCTX__TRY(epctx_npu__making_outputs(&m));
     m.graph.inputs = m.values;
     m.graph.outputs = m.values + m.graph.input_count;
     m.graph.output_count = count;
     m.c.ios = m.ios;
     epctx_npu__drop_dead(&m.c);
-    EPCTX_NPU__TRY(epctx_npu__plan(&m.c));
+    EPCTX__TRY(epctx_npu__plan(&m.c));
     *maker = (uint32_t)(b->makers.size / sizeof(epctx_npu__graph_record)) + 1;
     return epctx_npu__write_graph(&m.c, b, &b->makers, epctx_str_of(NULL), 0, 0);
 }
@@ -11489,7 +11457,7 @@ static epctx_status epctx_npu__put_record(epctx_npu__compiler *c, epctx_buffer *
         r->command_words, r->commands, maker, makes};
     uint32_t i;
     for (i = 0; i < EPCTX_NPU__GRAPH_WORDS; i++) {
-        EPCTX_NPU__TRY(epctx_npu__word(c, out, words[i]));
+        EPCTX__TRY(epctx_npu__word(c, out, words[i]));
     }
     return EPCTX_OK;
 }
@@ -11502,25 +11470,25 @@ static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, const epctx_
     epctx_weight w;
     uint32_t index;
     size_t i, size;
-    EPCTX_NPU__TRY(epctx_npu__append(c, out, NULL, EPCTX_NPU_HEADER_SIZE));
+    EPCTX__TRY(epctx_npu__append(c, out, NULL, EPCTX_NPU_HEADER_SIZE));
     for (i = 0; i < total; i++) {
         epctx_npu__graph_record r;
         const uint8_t *from =
             i < graphs ? b->records.data + i * sizeof r : b->makers.data + (i - graphs) * sizeof r;
         memcpy(&r, from, sizeof r);
-        EPCTX_NPU__TRY(epctx_npu__put_record(c, out, &r, total * EPCTX_NPU__GRAPH_WORDS,
-                                             r.maker != 0 ? graphs + r.maker : 0, i >= graphs));
+        EPCTX__TRY(epctx_npu__put_record(c, out, &r, total * EPCTX_NPU__GRAPH_WORDS,
+                                         r.maker != 0 ? graphs + r.maker : 0, i >= graphs));
     }
-    EPCTX_NPU__TRY(epctx_npu__append(c, out, b->words.data, b->words.size));
+    EPCTX__TRY(epctx_npu__append(c, out, b->words.data, b->words.size));
     for (index = 0; epctx_weights_at(&b->table, index, &w); index++) {
-        EPCTX_NPU__TRY(epctx_npu__word64(c, out, w.offset));
-        EPCTX_NPU__TRY(epctx_npu__word64(c, out, w.size));
-        EPCTX_NPU__TRY(epctx_npu__word(c, out, w.kind));
-        EPCTX_NPU__TRY(epctx_npu__word(c, out, 0));
+        EPCTX__TRY(epctx_npu__word64(c, out, w.offset));
+        EPCTX__TRY(epctx_npu__word64(c, out, w.size));
+        EPCTX__TRY(epctx_npu__word(c, out, w.kind));
+        EPCTX__TRY(epctx_npu__word(c, out, 0));
     }
-    EPCTX_NPU__TRY(epctx_npu__append(c, out, b->strings.data, b->strings.size));
+    EPCTX__TRY(epctx_npu__append(c, out, b->strings.data, b->strings.size));
     size = out->size - start;
-    EPCTX_NPU__TRY(epctx_npu__append(c, out, NULL, (size_t)(epctx_npu__aligned(size) - size)));
+    EPCTX__TRY(epctx_npu__append(c, out, NULL, (size_t)(epctx_npu__aligned(size) - size)));
     return epctx_npu__append(c, out, b->weights.data, b->weights.size);
 }
 
@@ -11607,28 +11575,28 @@ static epctx_status epctx_npu__type_of(epctx_npu__compiler *c, const epctx_node 
     size_t count;
     epctx_npu__window w;
     c->node = node;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX__TRY(epctx_npu__input(c, 0, &x));
     *elem = c->tensors[x].elem;
     *shape = c->tensors[x].shape;
     if (ours && (epctx_str_is(node->op_type, "QLinearAdd") ||
                  epctx_str_is(node->op_type, "QLinearMul"))) {
-        EPCTX_NPU__TRY(epctx_npu__input(c, 3, &other));
+        EPCTX__TRY(epctx_npu__input(c, 3, &other));
         return epctx_npu__broadcast(c, &c->tensors[x].shape, &c->tensors[other].shape, shape);
     }
     if (ours && epctx_str_is(node->op_type, "QLinearAveragePool") &&
         (shape->rank == 3 || shape->rank == 4) && epctx_node_int(node, "channels_last", 0) == 0) {
-        EPCTX_NPU__TRY(epctx_npu__ints(c, "kernel_shape", shape->rank - 2, 1, k));
-        EPCTX_NPU__TRY(epctx_npu__window_of(c, &c->tensors[x].shape, k, &w));
+        EPCTX__TRY(epctx_npu__ints(c, "kernel_shape", shape->rank - 2, 1, k));
+        EPCTX__TRY(epctx_npu__window_of(c, &c->tensors[x].shape, k, &w));
         *shape = epctx_npu__image(&c->tensors[x].shape, shape->dims[1], &w);
         return EPCTX_OK;
     }
     if (!ours && epctx_str_is(node->op_type, "STFT")) { /* [batch][frames][bins][2] */
         for (i = 1; i < 4; i++) { /* step, window, length of a frame */
-            EPCTX_NPU__TRY(epctx_npu__optional(c, i, &other));
+            EPCTX__TRY(epctx_npu__optional(c, i, &other));
             if (other != EPCTX_NPU__NONE && i == 2) {
                 n[2] = (int64_t)c->tensors[other].count;
             } else if (other != EPCTX_NPU__NONE) {
-                EPCTX_NPU__TRY(epctx_npu__const_ints(c, other, "a length", 1, n + i, &count));
+                EPCTX__TRY(epctx_npu__const_ints(c, other, "a length", 1, n + i, &count));
             }
         }
         n[3] = n[3] != 0 ? n[3] : n[2];
@@ -11736,7 +11704,7 @@ static epctx_status epctx_npu__judge(epctx_npu__judging *judging, const epctx_gr
                                                    judging->error);
     size_t i, j;
     c.judging = true;
-    EPCTX_NPU__TRY(epctx_npu__import(&c));
+    EPCTX__TRY(epctx_npu__import(&c));
     for (i = 0; i < count; i++) {
         const epctx_node *node = &graph->nodes[i];
         const size_t steps = c.step_count;
@@ -11757,7 +11725,7 @@ static epctx_status epctx_npu__judge(epctx_npu__judging *judging, const epctx_gr
             epctx_value value = epctx_npu__known_value(&judging->values, node->outputs[j]);
             if (value.name.size > 0) {
                 epctx_npu__guess(&c, node, j, &value);
-                EPCTX_NPU__TRY(epctx_npu__import_value(&c, &value, EPCTX_NPU__INPUT, 0));
+                EPCTX__TRY(epctx_npu__import_value(&c, &value, EPCTX_NPU__INPUT, 0));
             }
         }
     }
@@ -11776,7 +11744,7 @@ static epctx_status epctx_npu__infer_types(epctx_npu__judging *judging, epctx_ar
     epctx_npu__shape shape;
     size_t i, j;
     memset(&c, 0, sizeof c);
-    EPCTX_NPU__TRY(epctx_npu__judge(judging, graph, graph->node_count, &c));
+    EPCTX__TRY(epctx_npu__judge(judging, graph, graph->node_count, &c));
     for (i = 0; i < graph->node_count; i++) {
         for (j = 0; j < graph->nodes[i].output_count; j++) {
             epctx_value value = epctx_npu__known_value(&judging->values, graph->nodes[i].outputs[j]);
@@ -11827,11 +11795,10 @@ static epctx_status epctx_npu__judge_parts(epctx_npu__judging *judging, uint8_t 
     if (given == NULL) {
         return epctx_fail(judging->error, EPCTX_ERR_NOMEM, "judging needs more memory");
     }
-    EPCTX_NPU__TRY(
-        epctx_graph_partition(graph, take, &judging->arena, &parts, &count, judging->error));
+    EPCTX__TRY(epctx_graph_partition(graph, take, &judging->arena, &parts, &count, judging->error));
     for (i = 0; i < count; i++) {
         const epctx_graph *part = &parts[i].graph;
-        EPCTX_NPU__TRY(epctx_npu__judge(judging, part, part->node_count, NULL));
+        EPCTX__TRY(epctx_npu__judge(judging, part, part->node_count, NULL));
         for (j = 0; j < part->node_count; j++) {
             given[part->nodes[j].id] = !judging->taken[j];
         }
@@ -11972,16 +11939,6 @@ static bool epctx_npu__find_record(const epctx_npu__build *b, epctx_str name, si
     return false;
 }
 
-/* The last record goes where it belongs. */
-static void epctx_npu__move_record(const epctx_npu__build *b, size_t at)
-{
-    const size_t last = b->records.size / sizeof(epctx_npu__graph_record) - 1;
-    const epctx_npu__graph_record r = epctx_npu__record_at(b, last);
-    uint8_t *to = b->records.data + at * sizeof r;
-    memmove(to + sizeof r, to, (last - at) * sizeof r);
-    memcpy(to, &r, sizeof r);
-}
-
 static epctx_status epctx_npu__setup(void *self, void *build, const epctx_build_opts *opts,
                                      epctx_error *error)
 {
@@ -12017,8 +11974,13 @@ static epctx_status epctx_npu__compile(void *self, void *build, const epctx_grap
     if (status == EPCTX_OK) {
         status = epctx_npu__write_graph(&c, b, &b->records, name, hash, maker);
     }
-    if (status == EPCTX_OK) {
-        epctx_npu__move_record(b, at);
+    if (status == EPCTX_OK) { /* the new record was put last: it goes where it belongs */
+        epctx_npu__graph_record r;
+        uint8_t *to = b->records.data + at * sizeof r,
+                *last = b->records.data + b->records.size - sizeof r;
+        memcpy(&r, last, sizeof r);
+        memmove(to + sizeof r, to, (size_t)(last - to));
+        memcpy(to, &r, sizeof r);
     }
     npu->stats = c.stats;
     epctx_arena_free(&arena);
@@ -12155,7 +12117,7 @@ static epctx_status epctx_npu__load(void *self, epctx_span binary, void **contex
     size_t size;
     epctx_status status;
     *context = NULL;
-    EPCTX_NPU__TRY(epctx_npu_load_size(binary, &size, error));
+    EPCTX__TRY(epctx_npu_load_size(binary, &size, error));
     memory = (uint8_t *)npu->allocator.alloc_fn(npu->allocator.user, head + size);
     if (memory == NULL) {
         return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for %u bytes",
@@ -12244,7 +12206,7 @@ static epctx_status epctx_npu__weights(void *self, void *graph, const epctx_tens
     if (count == 0 || g->maker == NULL) {
         return status;
     }
-    EPCTX_NPU__TRY(epctx_npu_weights_size(g, &keep, &spare, error));
+    EPCTX__TRY(epctx_npu_weights_size(g, &keep, &spare, error));
     kept = epctx_npu__alloc_kept(npu, keep);
     temporary = kept != NULL ? epctx_npu__alloc_kept(npu, spare) : NULL;
     status = temporary != NULL

@@ -1,7 +1,7 @@
 /*
  * Opens any bytes as a model and uses everything that a model offers:
  *   - every view through every cursor: it lies inside the input, and counts agree;
- *   - untouched, and taken apart with epctx_model_rebuild, it is written as it was read;
+ *   - untouched, and taken apart with ops_rebuild, it is written as it was read;
  *   - random edits are seen at once, what is written opens again, and undoing them
  *     restores the bytes;
  *   - a fixed arena of a size that the input chooses is enough or EPCTX_ERR_NOMEM;
@@ -70,7 +70,8 @@ static void see_tensor(walk *w, epctx_view view)
 {
     epctx_tensor_view tensor = epctx_tensor_of(view);
     epctx_cursor it = epctx_tensor_dims(&tensor);
-    epctx_cursor floats = epctx_view_fields(view, 4), ints = epctx_view_fields(view, 7);
+    epctx_cursor floats = epctx_view_fields(view, EPCTX_FIELD_TENSOR_FLOAT_DATA);
+    epctx_cursor ints = epctx_view_fields(view, EPCTX_FIELD_TENSOR_INT64_DATA);
     uint32_t rank = 0;
     int64_t number;
     float real;
@@ -106,8 +107,9 @@ static void see_graph(walk *w, epctx_graph_view graph);
 
 static void see_attr(walk *w, const epctx_attr_view *attr)
 {
-    epctx_cursor graphs = epctx_view_fields(attr->view, 11);
-    epctx_cursor floats = epctx_view_fields(attr->view, 7), ints = epctx_view_fields(attr->view, 8);
+    epctx_cursor graphs = epctx_view_fields(attr->view, EPCTX_FIELD_ATTR_GRAPHS);
+    epctx_cursor floats = epctx_view_fields(attr->view, EPCTX_FIELD_ATTR_FLOATS);
+    epctx_cursor ints = epctx_view_fields(attr->view, EPCTX_FIELD_ATTR_INTS);
     epctx_field field;
     int64_t number;
     float real;
@@ -119,7 +121,7 @@ static void see_attr(walk *w, const epctx_attr_view *attr)
         w->sum += (uint64_t)number;
     while (epctx_next_float(&floats, &real))
         w->sum++;
-    see_names(w, epctx_view_fields(attr->view, 9));
+    see_names(w, epctx_view_fields(attr->view, EPCTX_FIELD_ATTR_STRINGS));
     if (attr->t.data != NULL || attr->t.slot != NULL) see_tensor(w, attr->t);
     if (attr->g.data != NULL || attr->g.slot != NULL) see_graph(w, epctx_graph_of(attr->g));
     while (epctx_next_field(&graphs, &field))
@@ -405,11 +407,14 @@ static epctx_status put_value(epctx_model *model, uint64_t *random)
     value.dims = dims;
     switch (next_random(random, 3)) {
     case 0:
-        return epctx_graph_put_input(model, no_view, &value, after, NULL, NULL);
+        return epctx_graph_put_value(model, no_view, EPCTX_FIELD_GRAPH_INPUT, &value, after, NULL,
+                                     NULL);
     case 1:
-        return epctx_graph_put_output(model, no_view, &value, after, NULL, NULL);
+        return epctx_graph_put_value(model, no_view, EPCTX_FIELD_GRAPH_OUTPUT, &value, after, NULL,
+                                     NULL);
     default:
-        return epctx_graph_put_value(model, no_view, &value, no_view, NULL, NULL);
+        return epctx_graph_put_value(model, no_view, EPCTX_FIELD_GRAPH_VALUE_INFO, &value, no_view,
+                                     NULL, NULL);
     }
 }
 
@@ -420,6 +425,7 @@ static epctx_status set_field(epctx_model *model, uint64_t *random)
     epctx_view view = any_view(model, random);
     uint32_t number = next_random(random, 26);
     epctx_str value = epctx_str_of(text + next_random(random, sizeof text));
+    epctx_view bytes = {NULL, (const uint8_t *)value.data, value.size};
     switch (next_random(random, 7)) {
     case 0:
         return epctx_message_set_str(model, view, number, value, NULL);
@@ -428,7 +434,7 @@ static epctx_status set_field(epctx_model *model, uint64_t *random)
     case 2:
         return epctx_message_remove_field(model, view, number, NULL);
     case 3:
-        return epctx_message_put_str(model, view, number, value, NULL);
+        return epctx_message_put_copy(model, view, number, bytes, no_view, NULL, NULL);
     case 4:
         return epctx_view_set_str(model, view, value, NULL);
     case 5:
@@ -494,7 +500,7 @@ static void edit(epctx_model *model, uint64_t *random)
         (void)set_field(model, random);
         break;
     default:
-        (void)epctx_model_rebuild(model, NULL);
+        (void)ops_rebuild(model, NULL);
         break;
     }
 }
@@ -570,7 +576,7 @@ static void in_fixed_arena(const uint8_t *data, size_t size, uint64_t *random)
         see_model(&w, &model);
         require_same(&model, data, size);
         (void)epctx_model_load_graph(&model, &graph, NULL);
-        (void)epctx_model_rebuild(&model, NULL);
+        (void)ops_rebuild(&model, NULL);
         require_same(&model, data, size);
         edit(&model, random);
         epctx_model_undo(&model, 0);
@@ -595,12 +601,12 @@ static void changed_while_open(const uint8_t *data, size_t size, uint64_t *rando
     require(bytes != NULL);
     memcpy(bytes, data, size);
     if (epctx_model_open_memory(&model, bytes, size, NULL, NULL) == EPCTX_OK && size > 0) {
-        if (next_random(random, 2) != 0) (void)epctx_model_rebuild(&model, NULL);
+        if (next_random(random, 2) != 0) (void)ops_rebuild(&model, NULL);
         while (changes-- > 0)
             bytes[next_random(random, (uint32_t)size)] = (uint8_t)next_random(random, 256);
         see_model(&w, &model);
         (void)epctx_model_load_graph(&model, &graph, NULL);
-        (void)epctx_model_rebuild(&model, NULL);
+        (void)ops_rebuild(&model, NULL);
         (void)epctx_model_size(&model);
         (void)epctx_model_write_stream(&model, &sizing, NULL);
         epctx_model_undo(&model, 0);
@@ -627,7 +633,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (epctx_model_load_graph(&model, &graph, &error) != EPCTX_OK)
         require(error.message[0] != '\0');
     edit_and_undo(&model, data, size, &random);
-    require(epctx_model_rebuild(&model, NULL) == EPCTX_OK);
+    require(ops_rebuild(&model, NULL) == EPCTX_OK);
     require_same(&model, data, size);
     edit_and_undo(&model, data, size, &random);
     epctx_model_close(&model);

@@ -185,7 +185,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     io.map_fn = tree_map;
     io.unmap_fn = tree_unmap;
 
-    status = epctx_path_map(&io, folder, name, flags, &mapping, out, sizeof out, &error);
+    status = epctx_path_map(&io, folder, name, flags, &mapping, out, &error);
     require((status == EPCTX_OK) == (error.message[0] == '\0'));
     require((status == EPCTX_OK) == (mapped != NULL));
     require(mapped == NULL ||

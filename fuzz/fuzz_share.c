@@ -7,6 +7,7 @@
  * A step of a sequence is two bytes: what is done, and with what.
  */
 #define _XOPEN_SOURCE 700
+#include "../examples/epctx/ops/cache.h"
 #include "../tests/disk.h"
 #include "../tests/fake.h"
 #include "../tests/files.h"

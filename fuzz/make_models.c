@@ -122,7 +122,7 @@ static bytes rare(void)
 }
 
 /* Longer varints and lengths than needed, unknown fields of every wire type, packed fields,
- * singular fields that stand twice. */
+ * singular fields that occur twice. */
 static bytes odd(void)
 {
     bytes graph = {0}, model = {0}, node, tensor = {0}, packed = {0}, value = {0}, type = {0};

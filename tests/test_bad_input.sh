@@ -3,6 +3,6 @@
 # written, nothing leaked. Runs the sanitized tool.
 set -eu
 cd "$(dirname "$0")/.."
-work=${EPCTX_TEST_FOLDER:-build}/bad_input
-rm -rf "$work"
-exec "${PYTHON:-/usr/bin/python3}" tests/judge/bad_input.py ${EPCTX_BUILD:-build/asan}/epctx "$work"
+. tests/script.sh
+start bad_input
+exec "$python" tests/judge/bad_input.py "$epctx" "$work/models"

@@ -3,13 +3,9 @@
 # for epctx.h, which mistakes are reported, and the tool without libsodium.
 set -u
 cd "$(dirname "$0")/.."
-top=$PWD
-work=$top/build/build
-status=0
-ok() { echo "ok $1"; }
-fail() { echo "FAIL $1: $2"; status=1; }
-rm -rf "$work"
-mkdir -p "$work"
+. tests/script.sh
+start build
+out=$work/log err=/dev/null
 
 # -- the tool --
 if make -n EPCTX_NO_PACKAGE=1 CFLAGS=-O0 build/epctx >"$work/log" 2>&1 &&

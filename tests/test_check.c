@@ -255,7 +255,6 @@ TEST(profiles_are_complete)
     for (i = 0; i < count; i++) {
         const epctx_profile *p = epctx_profile_find(epctx_str_of(names[i]));
         CHECK(p != NULL, "there is no profile %s", names[i]);
-        CHECK(p->versions[0] != '\0', "%s has no versions", names[i]);
     }
     /* Names as a whole: no beginning of one, no more than one, no other case. */
     for (i = 0; i < count; i++) {
@@ -376,8 +375,8 @@ TEST(compatibility_of_own_strings)
     };
     static char endless[20000];
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        CHECK(compare("example", texts[i].text, here) == texts[i].want, "'%s' is %s", texts[i].text,
-              epctx_compat_name(compare("example", texts[i].text, here)));
+        CHECK(compare("example", texts[i].text, here) == texts[i].want, "'%s' is %d", texts[i].text,
+              (int)compare("example", texts[i].text, here));
     memset(endless, ';', sizeof endless - 1);
     CHECK_INT(compare("example", endless, here), EPCTX_COMPAT_NOT_APPLICABLE);
     CHECK_INT(compare("example", "ep", "ep;version=1"), EPCTX_COMPAT_NOT_APPLICABLE);
@@ -518,7 +517,7 @@ TEST(nothing_is_opened_through_a_link)
     CHECK_TRUE(symlink("/etc", path) == 0);
     CHECK_INT(io->canonical_fn(io->user, root, canonical, sizeof canonical, NULL), EPCTX_OK);
     /* A link that stays inside is followed when the path is made, never when it is opened. */
-    status = epctx_path_map(io, epctx_str_of(root), epctx_str_of("way/a.bin"), 0, &mapping, NULL, 0,
+    status = epctx_path_map(io, epctx_str_of(root), epctx_str_of("way/a.bin"), 0, &mapping, NULL,
                             &error);
     CHECK_OK(status, error);
     CHECK_MEM(mapping.data, mapping.size, "inside", 6);
@@ -531,7 +530,7 @@ TEST(nothing_is_opened_through_a_link)
               EPCTX_OK);
     io->unmap_fn(io->user, &mapping);
     CHECK_INT(epctx_path_map(io, epctx_str_of(root), epctx_str_of("out/passwd"), 0, &mapping, NULL,
-                             0, &error),
+                             &error),
               EPCTX_ERR_PATH);
     snprintf(path, sizeof path, "rm -r '%s'", root);
     CHECK_TRUE(system(path) == 0);
@@ -584,7 +583,7 @@ TEST(hugging_face_cache)
                               sizeof found, &error),
               EPCTX_ERR_PATH);
     status = epctx_path_map(io, epctx_str_of(folder), epctx_str_of("a.bin"),
-                            EPCTX_PATH_HUGGING_FACE, &mapping, found, sizeof found, &error);
+                            EPCTX_PATH_HUGGING_FACE, &mapping, found, &error);
     CHECK_OK(status, error);
     CHECK_MEM(mapping.data, mapping.size, "blob", 4);
     io->unmap_fn(io->user, &mapping);

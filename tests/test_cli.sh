@@ -3,55 +3,10 @@
 # write. Bad models are in test_bad_input.sh.
 set -u
 cd "$(dirname "$0")/.."
-top=$PWD
-python=${PYTHON:-/usr/bin/python3}
-epctx=$top/${EPCTX_BUILD:-build/asan}/epctx
-work=${EPCTX_TEST_FOLDER:-$top/build}/cli
-status=0
-
-rm -rf "$work"
-mkdir -p "$work"
-for kind in plain partly; do
-    "$python" tests/judge/make_model.py $kind "$work/$kind.onnx" || {
-        echo "FAIL models: $kind could not be made"
-        exit 1
-    }
-done
+. tests/script.sh
+start cli
+make_models plain partly
 cd "$work" || exit 1
-
-# Runs the tool; $code, out and err hold what came of it.
-epctx() {
-    "$epctx" "$@" >out 2>err
-    code=$?
-}
-
-fail() {
-    echo "FAIL $1: $2"
-    sed 's/^/  /' out err | head -n 20
-    status=1
-}
-
-# result NAME CODE [TEXT]: the last command's exit code; TEXT in its output when
-# the code is 0, else in its message. A refusal says what it has to say in
-# standard error, with the tool's name in front.
-result() {
-    if [ "$code" -ne "$2" ]; then
-        fail "$1" "exit code $code, expected $2"
-    elif [ "$2" -eq 0 ] && [ -s err ]; then
-        fail "$1" "there is something on standard error"
-    elif [ "$2" -ne 0 ] && ! grep -q '^epctx: ' err; then
-        fail "$1" "no message on standard error"
-    elif [ $# -gt 2 ] && ! cat out err | grep -qF -e "$3"; then
-        fail "$1" "expected '$3'"
-    else
-        echo "ok $1"
-    fi
-}
-
-# same NAME A B
-same() {
-    if cmp -s "$2" "$3"; then echo "ok $1"; else fail "$1" "$2 and $3 differ"; fi
-}
 
 # -- usage --
 epctx --help; result "help" 0 "usage: epctx COMMAND"
@@ -250,8 +205,8 @@ cp plain.onnx partly.onnx left
 cd left || exit 1
 "$python" "$top/tests/judge/make_model.py" dynamic dynamic.onnx
 epctx compile dynamic.onnx -o dynamic_ctx.onnx
-result "an open dimension" 1 "without a fixed shape: 'x' [N,1,6,6]; the NPU compiles fixed shapes: \
---dim 'N=N' gives numbers"
+result "an open dimension" 1 "without a fixed shape: 'x' [N,1,6,6]; the NPU needs fixed shapes: \
+set them with --dim 'N=N'"
 epctx compile dynamic.onnx -o dynamic_ctx.onnx --dim K=2
 result "a dimension that is not there" 1 "no dimension has the name 'K'"
 for bad in N N= =2 N=0 N=x; do

@@ -4,17 +4,9 @@
 # the cure and change nothing.
 set -u
 cd "$(dirname "$0")/.."
-top=$PWD
-python=${PYTHON:-/usr/bin/python3}
-epctx=$top/${EPCTX_BUILD:-build/asan}/epctx
-work=${EPCTX_TEST_FOLDER:-$top/build}/combine
-status=0
-
-ORT_BINDING=$(tests/deps.sh where ort) || {
-    echo "FAIL ort: ONNX Runtime is not there"
-    exit 1
-}
-export ORT_BINDING
+. tests/script.sh
+start combine
+use_ort
 models=
 if [ -n "${EPCTX_TEST_MODELS:-}" ]; then
     for name in mlpt_ic_fp32 mlpt_vww_fp32 mlpt_kws_fp32 mnist_8; do
@@ -26,56 +18,23 @@ fi
 # shellcheck disable=SC2086 # a list of words
 "$python" tests/judge/combine.py "$epctx" "$work/judge" $models || status=1
 
-rm -rf "$work/cli"
-mkdir -p "$work/cli/out" "$work/cli/away"
+work=$work/cli
+mkdir -p "$work/out" "$work/away"
+make_models plain partly
 for kind in plain partly; do
-    "$python" tests/judge/make_model.py $kind "$work/cli/$kind.onnx" || {
-        echo "FAIL models: $kind could not be made"
-        exit 1
-    }
-    "$epctx" compile "$work/cli/$kind.onnx" >/dev/null || {
+    "$epctx" compile "$work/$kind.onnx" >/dev/null || {
         echo "FAIL models: $kind could not be compiled"
         exit 1
     }
 done
-cd "$work/cli" || exit 1
-
-epctx() {
-    "$epctx" "$@" >../stdout 2>../stderr
-    code=$?
-}
-
-fail() {
-    echo "FAIL $1: $2"
-    sed 's/^/  /' ../stdout ../stderr | head -n 20
-    status=1
-}
-
-# Names and bytes of everything in this folder.
-state() {
-    find . -type f -exec cksum {} + | LC_ALL=C sort
-}
-
-# refused NAME CODE TEXT: the last command ended with CODE, said TEXT and changed nothing.
-refused() {
-    if [ "$code" -ne "$2" ]; then
-        fail "$1" "exit code $code, expected $2"
-    elif ! grep -q '^epctx: ' ../stderr; then
-        fail "$1" "no message on standard error"
-    elif ! grep -qF -e "$3" ../stderr; then
-        fail "$1" "expected '$3'"
-    elif [ "$(state)" != "$before" ]; then
-        fail "$1" "files changed"
-    else
-        echo "ok $1"
-    fi
-}
+cd "$work" || exit 1
+out=../stdout err=../stderr
 
 # done_well NAME [TEXT]
 done_well() {
     if [ "$code" -ne 0 ]; then
         fail "$1" "exit code $code"
-    elif [ $# -gt 1 ] && ! grep -qF -e "$2" ../stdout; then
+    elif [ $# -gt 1 ] && ! grep -qF -e "$2" "$out"; then
         fail "$1" "expected '$2'"
     else
         echo "ok $1"
@@ -84,13 +43,13 @@ done_well() {
 
 clean() {
     epctx lint "$2"
-    [ "$code" -eq 0 ] && grep -q ' 0 errors, 0 warnings' ../stdout && echo "ok $1" ||
+    [ "$code" -eq 0 ] && grep -q ' 0 errors, 0 warnings' "$out" && echo "ok $1" ||
         fail "$1" "lint has findings"
 }
 
 # -- compiled models of the reference NPU: merged, they give what they gave alone --
 run() { # FOLDER MODEL: inputs and outputs into FOLDER
-    "$epctx" run --dump "$1" "$2" >/dev/null 2>../stderr || fail "run $2" "it does not run"
+    "$epctx" run --dump "$1" "$2" >/dev/null 2>"$err" || fail "run $2" "it does not run"
 }
 epctx merge plain_ctx.onnx plain_ctx.onnx -o self_ctx.onnx
 done_well "compiled model with itself" "file 'plain_npu.bin' is now 'plain_npu_2.bin'"
@@ -143,9 +102,9 @@ done_well "dry run" "nothing was written"
     fail "dry run writes nothing" "files changed"
 epctx merge plain.onnx plain.onnx -o new.onnx --dry-run --json
 "$python" -c 'import json,sys; r=json.load(open(sys.argv[1])); assert r["dry_run"] and r["changes"]' \
-    ../stdout && echo "ok plan as JSON" || fail "plan as JSON" "no such object"
-"$epctx" merge plain.onnx plain.onnx -o - >../piped.onnx 2>../stderr && "$epctx" lint ../piped.onnx \
-    >../stdout && echo "ok standard output" || fail "standard output" "no model"
+    "$out" && echo "ok plan as JSON" || fail "plan as JSON" "no such object"
+"$epctx" merge plain.onnx plain.onnx -o - >../piped.onnx 2>"$err" && "$epctx" lint ../piped.onnx \
+    >"$out" && echo "ok standard output" || fail "standard output" "no model"
 
 # -- refusals: what to do, and nothing changed --
 before=$(state)
@@ -200,7 +159,7 @@ if [ "$(id -u)" -ne 0 ]; then
     refused "read-only folder" 1 "out/new.onnx"
 elif command -v setpriv >/dev/null; then
     setpriv --reuid=65534 --clear-groups "$epctx" merge plain.onnx plain.onnx -o out/new.onnx \
-        >../stdout 2>../stderr
+        >"$out" 2>"$err"
     code=$?
     refused "read-only folder" 1 "out/new.onnx"
 else
@@ -208,7 +167,7 @@ else
 fi
 chmod 755 out
 if [ -e /dev/full ]; then
-    "$epctx" merge plain.onnx plain.onnx -o - >/dev/full 2>../stderr
+    "$epctx" merge plain.onnx plain.onnx -o - >/dev/full 2>"$err"
     code=$?
     refused "full disk" 1 "standard output"
 fi
@@ -229,7 +188,7 @@ data = open(sys.argv[1], "rb").read()
 open(sys.argv[1], "wb").write(data.replace(b"plain_npu.bin", b"plain_xxx.bin"))
 PY
 epctx repair broken_ctx.onnx --in-place
-[ "$code" -eq 3 ] && grep -q '^left E022' ../stdout && echo "ok repair leaves what it cannot" ||
+[ "$code" -eq 3 ] && grep -q '^left E022' "$out" && echo "ok repair leaves what it cannot" ||
     fail "repair leaves what it cannot" "exit code $code, expected 3"
 
 exit $status

@@ -4,11 +4,8 @@
 # operating system. Then the names and needs of what comes out.
 set -u
 cd "$(dirname "$0")/.."
-root=$PWD
-work=${EPCTX_TEST_FOLDER:-$root/build}/compile
-status=0
-rm -rf "$work"
-mkdir -p "$work"
+. tests/script.sh
+start compile
 
 if ! [ -e epctx.h ]; then
     echo "skip compile matrix: there is no epctx.h"
@@ -168,7 +165,7 @@ found=$(echo '#include <pb_encode.h>' | gcc $nanopb -x c -M - | tr ' ' '\n' |
 mkdir -p "$work/nanopb"
 cp "$(dirname "$found")"/pb*.h "$work/nanopb"
 bare="-ffreestanding -nostdinc -isystem $(clang -print-resource-dir)/include \
--isystem $root/tests/freestanding -isystem $work/nanopb -I."
+-isystem $top/tests/freestanding -isystem $work/nanopb -I."
 no_system="-DEPCTX_NO_MALLOC -DEPCTX_NO_STDIO"
 
 for part in library reader; do

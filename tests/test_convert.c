@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 static char root[TEST_TEMP];
+static const epctx_write_opts judge = {.dry_run = true};
 
 static const char *at(const char *name)
 {
@@ -127,7 +128,7 @@ static void tell(const epctx_changes *changes)
     for (size_t i = 0; i < changes->count; i++) {
         const epctx_change *c = &changes->items[i];
         size_t used = strlen(told);
-        snprintf(told + used, sizeof told - used, "%s %.*s%s%s; ", epctx_change_name(c->kind),
+        snprintf(told + used, sizeof told - used, "%s %.*s%s%s; ", ops_change_name(c->kind),
                  (int)c->name.size, c->name.data, c->reason != NULL ? ": " : "",
                  c->reason != NULL ? c->reason : "");
     }
@@ -776,7 +777,7 @@ TEST(group_keeps_and_refuses)
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
     opts.output_path = at("m.onnx");
     CHECK_INT(epctx_model_extract(&model, &opts, &changes, &error), EPCTX_OK);
-    CHECK_INT(epctx_check_group(&model, at("m.onnx"), NULL, changes.files, changes.file_count,
+    CHECK_INT(epctx_write_group(&model, at("m.onnx"), &judge, changes.files, changes.file_count,
                                 EPCTX_OVERWRITE_FAIL, &error),
               EPCTX_ERR_EXISTS);
     CHECK_INT(epctx_write_group(&model, at("m.onnx"), NULL, changes.files, changes.file_count,
@@ -1239,7 +1240,7 @@ TEST(weights_at_the_edge)
     opts.alignment = 0;
     opts.name = "{node}";
     CHECK_INT(convert(epctx_init_external, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_ERR_ARG);
-    CHECK_HAS(error.message, "none of {stem} {model} {file}");
+    CHECK_HAS(error.message, "must be one of {stem} {model} {file}");
     opts.name = "p.onnx";
     CHECK_INT(convert(epctx_init_external, "m.onnx", "p.onnx", &opts, NULL, &error),
               EPCTX_ERR_PATH);
@@ -1287,13 +1288,13 @@ TEST(groups_spare_what_is_open)
     for (size_t i = 0; i < 4; i++) {
         epctx_status status;
         snprintf(path, sizeof path, "%s", at(names[i]));
-        status = epctx_check_group(&model, out, NULL, &file, 1, EPCTX_OVERWRITE_REPLACE, &error);
+        status = epctx_write_group(&model, out, &judge, &file, 1, EPCTX_OVERWRITE_REPLACE, &error);
         CHECK(status == (i < 3 ? EPCTX_ERR_PATH : EPCTX_OK), "%s: %s", names[i], error.message);
         if (i < 3) CHECK_HAS(error.message, "belongs to the model");
     }
     epctx_model_close(&model);
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
-    CHECK_INT(epctx_check_group(&model, out, NULL, &file, 1, EPCTX_OVERWRITE_REPLACE, &error),
+    CHECK_INT(epctx_write_group(&model, out, &judge, &file, 1, EPCTX_OVERWRITE_REPLACE, &error),
               EPCTX_OK);
     epctx_model_close(&model);
     bytes_free(&data);
@@ -1397,7 +1398,7 @@ TEST(names_of_nodes)
         {"qnn_plugin", "n", "p", "QNN", "a.b.bin", "a.b.bin"},
         {"qnn_plugin", "n", "p", "QNN", "a..b.bin", "!refuses '..'"},
         {"generic", "n", "p", "s", "folder/", "!is a folder"},
-        {"generic", "n", "p", "s", "{nothing}", "!none of {stem} {model} {file} {node}"},
+        {"generic", "n", "p", "s", "{nothing}", "!must be one of {stem} {model} {file} {node}"},
         {"generic", "n", "p", "s", longest, "!too long"},
         {"generic", "n", "p", "s", longest + 20, "!a path is longer"},
     };
@@ -1476,7 +1477,7 @@ TEST(left_alone)
         CHECK_STR(told, cases[i].want);
         remove(at("o.onnx"));
     }
-    CHECK_STR(epctx_change_name(EPCTX_CHANGE_COUNT), "unknown");
+    CHECK_STR(ops_change_name(EPCTX_CHANGE_COUNT), "unknown");
     make_text("m.onnx", "");
     make_parts(parts, 1);
     CHECK_INT(convert(epctx_model_embed, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
@@ -1874,7 +1875,7 @@ TEST(parts_beyond_a_file)
             file.parts = parts;
             file.part_count = 2;
             file.size = 16;
-            CHECK_INT(epctx_check_group(&m, out, NULL, &file, 1, EPCTX_OVERWRITE_FAIL, &error),
+            CHECK_INT(epctx_write_group(&m, out, &judge, &file, 1, EPCTX_OVERWRITE_FAIL, &error),
                       EPCTX_ERR_EXISTS);
             CHECK_TRUE(!file.kept);
         }

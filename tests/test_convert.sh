@@ -3,53 +3,12 @@
 # lint and by ONNX Runtime; bad input; and killed at every system call that writes.
 set -u
 cd "$(dirname "$0")/.."
-top=$PWD
-python=${PYTHON:-/usr/bin/python3}
+. tests/script.sh
 judge=$top/tests/judge
-epctx=$top/${EPCTX_BUILD:-build/asan}/epctx
-fast=$top/${EPCTX_BUILD:-build}/epctx
-work=${EPCTX_TEST_FOLDER:-$top/build}/convert
-status=0
-
-chattr -i "$work/locked" 2>/dev/null
-rm -rf "$work"
-mkdir -p "$work"
-for kind in plain partly; do
-    "$python" "$judge/make_model.py" $kind "$work/$kind.onnx" || {
-        echo "FAIL models: $kind could not be made"
-        exit 1
-    }
-done
+chattr -i "${EPCTX_TEST_FOLDER:-$top/build}/convert/locked" 2>/dev/null
+start convert
+make_models plain partly
 cd "$work" || exit 1
-
-epctx() {
-    "$epctx" "$@" >out 2>err
-    code=$?
-}
-
-ok() { echo "ok $1"; }
-fail() {
-    echo "FAIL $1: $2"
-    sed 's/^/  /' out err | head -n 20
-    status=1
-}
-
-# result NAME CODE [TEXT]: as in test_cli.sh
-result() {
-    if [ "$code" -ne "$2" ]; then
-        fail "$1" "exit code $code, expected $2"
-    elif [ "$2" -eq 0 ] && [ -s err ]; then
-        fail "$1" "there is something on standard error"
-    elif [ "$2" -ne 0 ] && ! grep -q '^epctx: ' err; then
-        fail "$1" "no message on standard error"
-    elif [ $# -gt 2 ] && ! cat out err | grep -qF -e "$3"; then
-        fail "$1" "expected '$3'"
-    else
-        ok "$1"
-    fi
-}
-
-same() { if cmp -s "$2" "$3"; then ok "$1"; else fail "$1" "$2 and $3 differ"; fi; }
 
 # Nothing but the intended change, and nothing that lint objects to.
 judged() {
@@ -223,7 +182,7 @@ crash() {
             mkdir crash
             $setup
             strace -qq -o /dev/null -e "trace=?$call" -e "inject=?$call:signal=KILL:when=$n" \
-                "$fast" "$@" >out 2>err </dev/null
+                "$plain" "$@" >out 2>err </dev/null
             killed=$?
             [ $killed -eq 137 ] || break
             kills=$((kills + 1))
@@ -247,7 +206,7 @@ crash() {
 }
 # The model is there and the context of its node is what it has to be.
 context_is() {
-    [ -e "$1" ] && "$fast" get --node "$2" "$1" context >got 2>err && cmp -s got "$3"
+    [ -e "$1" ] && "$plain" get --node "$2" "$1" context >got 2>err && cmp -s got "$3"
 }
 external_setup() { cp m_ctx.onnx m_npu.bin crash; }
 embedded_setup() { cp e.onnx crash/m_ctx.onnx; }
@@ -267,7 +226,7 @@ move_check() {
 }
 weights_setup() { cp plain.onnx crash/m.onnx; }
 weights_check() {
-    "$fast" init --inline crash/m.onnx -o crash/check.onnx >out 2>err &&
+    "$plain" init --inline crash/m.onnx -o crash/check.onnx >out 2>err &&
         cmp -s crash/check.onnx "$inlined"
 }
 inline_setup() { cp x.onnx crash/m.onnx; cp x.onnx.data crash; }
@@ -278,7 +237,7 @@ wrap_check() { [ ! -e crash/r_ctx.onnx ] || context_is crash/r_ctx.onnx w m_npu.
 
 if strace -qq -o /dev/null true 2>/dev/null; then
     "$python" "$judge/convert.py" generations one.onnx two.onnx
-    "$fast" extract one.onnx -o m_ctx1.onnx --name m_fakeep.bin >out
+    "$plain" extract one.onnx -o m_ctx1.onnx --name m_fakeep.bin >out
     mv m_ctx1.onnx g1.onnx
     mv m_fakeep.bin g1.bin
     crash "embed is killed" external_setup context_check embed --in-place crash/m_ctx.onnx
@@ -327,9 +286,9 @@ END
     t0=$(now)
     cp --reflink=never --sparse=never big.bin copy.bin && sync copy.bin
     t1=$(now)
-    "$fast" embed big.onnx -o big_e.onnx >out
+    "$plain" embed big.onnx -o big_e.onnx >out
     t2=$(now)
-    "$fast" extract big_e.onnx -o big_x.onnx --name out.bin >out
+    "$plain" extract big_e.onnx -o big_x.onnx --name out.bin >out
     t3=$(now)
     same "256 MiB in and out" out.bin big.bin
     echo "note convert: 256 MiB: cp and fsync $((t1 - t0)) ms, embed $((t2 - t1)) ms," \
@@ -348,12 +307,12 @@ if ! [ -x "$driver" ] || ! [ -e "$top/build/libepctx_ep.so" ] || [ -z "$model" ]
 fi
 mkdir ort
 cp "$model" ort/m.onnx
-"$fast" compile ort/m.onnx -o ort/m_ctx.onnx >out
-"$fast" embed ort/m_ctx.onnx -o ort/e_ctx.onnx >out
-"$fast" extract ort/e_ctx.onnx -o ort/x_ctx.onnx >out
-"$fast" mv ort/x_npu.bin ort/moved.bin >out
-"$fast" init --external ort/m.onnx -o ort/w.onnx >out
-"$fast" init --inline ort/w.onnx -o ort/i.onnx >out
+"$plain" compile ort/m.onnx -o ort/m_ctx.onnx >out
+"$plain" embed ort/m_ctx.onnx -o ort/e_ctx.onnx >out
+"$plain" extract ort/e_ctx.onnx -o ort/x_ctx.onnx >out
+"$plain" mv ort/x_npu.bin ort/moved.bin >out
+"$plain" init --external ort/m.onnx -o ort/w.onnx >out
+"$plain" init --inline ort/w.onnx -o ort/i.onnx >out
 # What weightless writes: references into another model.
 "$python" "$judge/convert.py" refer ort/i.onnx ort/r.onnx
 # Our plugin EP on the result gives what ORT's CPU EP gives on the source.

@@ -8,6 +8,7 @@
 #include "files.h"
 #include "starve.h"
 
+static const epctx_write_opts judge = {.dry_run = true};
 static const int64_t vector[] = {4, -1};
 static const float weights[] = {1, 2, 3, 4};
 
@@ -502,7 +503,7 @@ TEST(groups_of_wrong_sizes)
     file.parts = &part;
     file.part_count = 1;
     file.size = 4;
-    CHECK_INT(epctx_check_group(&d.model, "/d/m.onnx", NULL, &file, 1, EPCTX_OVERWRITE_FAIL,
+    CHECK_INT(epctx_write_group(&d.model, "/d/m.onnx", &judge, &file, 1, EPCTX_OVERWRITE_FAIL,
                                 &d.error), EPCTX_ERR_EXISTS);
     CHECK_TRUE(!file.kept);
     desk_close(&d);
@@ -629,6 +630,52 @@ TEST(moves_that_fail_twice)
     }
 }
 
+/* The same for a model and its binary that replace older ones: whatever goes back, and whatever does
+ * not, the model has a file of its own generation. */
+TEST(groups_that_fail_twice)
+{
+    static const epctx_span part = {(const uint8_t *)"new", 3};
+    for (int i = 0; i < 5 * 4; i++) {
+        epctx_file_rename rename = {0};
+        epctx_output_file file = {0};
+        epctx_status status;
+        const disk_file *f;
+        bytes data = {0};
+        bool fresh;
+        desk d;
+        desk_begin(&d);
+        d.io.commit_fn = commit_fails;
+        d.io.back_fn = back_fails;
+        disk_put(&d.disk, "/d/c.bin", "old", 3);
+        desk_put(&d, "/d/x.onnx", named_model("c.bin"));
+        CHECK_TRUE(desk_open(&d, named_model("o.bin")));
+        rename.from = epctx_str_of("o.bin");
+        rename.to = epctx_str_of("c.bin");
+        CHECK_OK(epctx_model_rename_files(&d.model, &rename, 1, &d.error), d.error);
+        CHECK_OK(epctx_model_set_metadata(&d.model, epctx_str_of("k"), epctx_str_of("fresh"),
+                                          &d.error), d.error);
+        file.path = "/d/c.bin";
+        file.name = "c.bin";
+        file.parts = &part;
+        file.part_count = 1;
+        file.size = 3;
+        commits_left = i / 4 + 1;
+        backs_left = i % 4 + 1;
+        status = epctx_write_group(&d.model, "/d/x.onnx", NULL, &file, 1, EPCTX_OVERWRITE_REPLACE,
+                                   &d.error);
+        CHECK((status == EPCTX_OK) == (commits_left > 0), "run %d: %s", i, d.error.message);
+        f = disk_find(&d.disk, "/d/x.onnx");
+        data.data = f->data;
+        data.size = f->size;
+        fresh = bytes_contain(&data, "fresh", 5);
+        f = disk_find(&d.disk, bytes_contain(&data, "c.bin.new", 9) ? "/d/c.bin.new" : "/d/c.bin");
+        CHECK(f != NULL && memcmp(f->data, fresh ? "new" : "old", 3) == 0,
+              "run %d: the model has a file of another generation", i);
+        CHECK(d.disk.writers == 0 && d.disk.maps == 1, "run %d: leaks", i);
+        desk_close(&d);
+    }
+}
+
 /* A folder is no place for a binary. */
 TEST(moves_to_a_folder)
 {
@@ -659,6 +706,7 @@ int main(int argc, char **argv)
     RUN(too_large);
     RUN(moves);
     RUN(moves_that_fail_twice);
+    RUN(groups_that_fail_twice);
     RUN(moves_to_a_folder);
     return test_end();
 }

@@ -4,22 +4,20 @@
 # damaged files.
 set -eu
 cd "$(dirname "$0")/.."
-python=${PYTHON:-/usr/bin/python3}
+. tests/script.sh
 judge=tests/judge/corpus.py
 data=/usr/share/libonnx-testdata/data
-status=0
 
 # Models with every element type and attribute type, raw and typed: no corpus has them all.
-made=${EPCTX_TEST_FOLDER:-build}/corpus
-rm -rf $made
-mkdir -p $made
+start corpus
+made=$work
 "$python" tests/judge/values.py $made
-"$python" $judge whole ${EPCTX_BUILD:-build}/epctx $made/*.onnx || status=1
+"$python" $judge whole "$plain" $made/*.onnx || status=1
 
 small=
 if [ -d $data ]; then
     find $data -name '*.onnx' | LC_ALL=C sort | tr '\n' '\0' |
-        xargs -0 "$python" $judge whole ${EPCTX_BUILD:-build}/epctx || status=1
+        xargs -0 "$python" $judge whole "$plain" || status=1
     # Small models of many kinds, every one of them hit often.
     small=$(find $data -name '*.onnx' -size -6k | LC_ALL=C sort | awk 'NR % 30 == 0')
 else
@@ -29,7 +27,7 @@ fi
 models=${EPCTX_TEST_MODELS:-}
 if [ -n "$models" ]; then
     find "$models" -name '*.onnx' | LC_ALL=C sort | tr '\n' '\0' |
-        xargs -0 "$python" $judge whole ${EPCTX_BUILD:-build}/epctx || status=1
+        xargs -0 "$python" $judge whole "$plain" || status=1
     small="$small $(find "$models"/epcontext -name '*.onnx' -size -30k | LC_ALL=C sort)"
 else
     echo "skip corpus of EPCTX_TEST_MODELS: the variable is not set"
@@ -39,7 +37,7 @@ small="$small $made/raw.onnx $made/typed.onnx"
 # shellcheck disable=SC2086 # a list of names without blanks
 {
     for seed in 1 2 3; do
-        "$python" $judge damaged ${EPCTX_BUILD:-build}/epctx $seed 1000 $small || status=1
+        "$python" $judge damaged "$plain" $seed 1000 $small || status=1
     done
     # Fewer for the sanitized tool: it takes ten times as long to start.
     "$python" $judge refused ${EPCTX_BUILD:-build/asan}/epctx 4 400 $small || status=1

@@ -243,7 +243,7 @@ TEST(copies_refused)
     REFUSES(&d,
             epctx_message_put_copy(&d.model, epctx_model_graph(&d.model).view, 1,
                                    node_at(&other.model, 0).view, no_view(), NULL, &d.error),
-            EPCTX_ERR_GRAPH, "in this message a field that must be single stands twice");
+            EPCTX_ERR_GRAPH, "a singular field of this message occurs twice");
     /* Packed numbers. */
     packed.slot = NULL;
     packed.data = cut;

@@ -3,10 +3,8 @@
 # Runtime and no nanopb are needed.
 set -u
 cd "$(dirname "$0")/.."
-status=0
-work=${EPCTX_TEST_FOLDER:-build}/embed_in_ep
-rm -rf $work
-mkdir -p $work
+. tests/script.sh
+start embed_in_ep
 flags="-std=c++17 -O1 -g -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual -Werror"
 for cxx in g++ clang++; do
     command -v $cxx >/dev/null || { echo "skip embed_in_ep $cxx: not installed"; continue; }

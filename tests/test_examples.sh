@@ -2,9 +2,8 @@
 # examples/README.md as a new user would try it: its commands, in order, from the top of the tree.
 set -u
 cd "$(dirname "$0")/.."
-work=${EPCTX_TEST_FOLDER:-build}/examples_test
-rm -rf $work
-mkdir -p $work
+. tests/script.sh
+start examples_test
 if ! [ -e build/libepctx_ep.so ] || ! [ -e build/tests/test_plugin ]; then
     echo "skip examples README: the plugin is not built"
     exit 0
@@ -35,7 +34,7 @@ fi
 
 # What nobody checked before: names and shapes for which the template has no room.
 for hostile in "x 0" "$(printf '%01000d' 0) 4" "$(printf '%0250d' 0) 4"; do
-    "${PYTHON:-/usr/bin/python3}" -B - $hostile $work/hostile.onnx <<'EOF' || exit 1
+    "$python" -B - $hostile $work/hostile.onnx <<'EOF' || exit 1
 import sys
 sys.path.insert(0, "tests/judge")
 from make_model import FLOAT, ModelProto, node, value

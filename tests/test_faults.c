@@ -6,6 +6,7 @@
 #define EPCTX_IMPLEMENTATION
 #define EPCTX_NPU_IMPLEMENTATION
 #define EPCTX_PTHREAD_LOCK
+#include "examples/epctx/ops/cache.h"
 #include "examples/epctx/ops/merge.h"
 #include "examples/epctx/ops/split.h"
 #include "examples/epctx/ops/state.h"
@@ -350,6 +351,7 @@ static epctx_status op_edit(stage *s, epctx_error *error)
     epctx_name_opts names = {0};
     size_t mark = epctx_model_mark(m), count;
     epctx_span data = {(const uint8_t *)"data", 4};
+    epctx_view input = {NULL, (const uint8_t *)"x2", 2};
     epctx_status status;
     names.all_nodes = true;
     attr.name = epctx_str_of("alpha");
@@ -376,7 +378,7 @@ static epctx_status op_edit(stage *s, epctx_error *error)
     status = epctx_message_set_str(m, model, 6, epctx_str_of("another doc"), error);
     STEP(epctx_message_set_int(m, model, 5, 7, error));
     STEP(epctx_message_set_data(m, model, 4, data, error));
-    STEP(epctx_message_put_str(m, view.view, 1, epctx_str_of("x2"), error));
+    STEP(epctx_message_put_copy(m, view.view, 1, input, none, NULL, error));
     STEP(epctx_node_set_attr(m, view.view, &attr, error));
     STEP(epctx_graph_put_node(m, none, &node, none, &placed, error));
     if (status == EPCTX_OK) {
@@ -390,14 +392,14 @@ static epctx_status op_edit(stage *s, epctx_error *error)
     STEP(epctx_view_move(m, placed, view.view, &placed, error));
     STEP(epctx_message_put_copy(m, epctx_model_graph(m).view, 1, view.view, none, &placed, error));
     STEP(epctx_view_remove(m, placed, error));
-    STEP(epctx_graph_put_input(m, none, &value, none, NULL, error));
-    STEP(epctx_graph_put_output(m, none, &value, none, NULL, error));
-    STEP(epctx_graph_put_value(m, none, &value, none, NULL, error));
+    STEP(epctx_graph_put_value(m, none, EPCTX_FIELD_GRAPH_INPUT, &value, none, NULL, error));
+    STEP(epctx_graph_put_value(m, none, EPCTX_FIELD_GRAPH_OUTPUT, &value, none, NULL, error));
+    STEP(epctx_graph_put_value(m, none, EPCTX_FIELD_GRAPH_VALUE_INFO, &value, none, NULL, error));
     STEP(epctx_graph_put_initializer(m, none, &tensor, none, NULL, error));
     STEP(epctx_model_put_opset(m, epctx_str_of("d"), 1, error));
     STEP(epctx_model_set_opset(m, epctx_str_of("d"), 2, error));
     STEP(epctx_model_remove_opset(m, epctx_str_of("d"), error));
-    STEP(epctx_message_set_pair(m, model, epctx_metadata_field(EPCTX_KIND_MODEL), epctx_str_of("k"),
+    STEP(epctx_message_set_pair(m, model, EPCTX_FIELD_MODEL_METADATA_PROPS, epctx_str_of("k"),
                                 epctx_str_of("1"), error));
     STEP(epctx_model_set_metadata(m, epctx_str_of("k"), epctx_str_of("2"), error));
     STEP(epctx_model_remove_metadata(m, epctx_str_of("k"), error));
@@ -405,7 +407,7 @@ static epctx_status op_edit(stage *s, epctx_error *error)
     STEP(epctx_node_rename(m, view.view, epctx_str_of("renamed"), NULL, error));
     STEP(epctx_model_prefix(m, epctx_str_of("p_"), &names, &count, error));
     STEP(epctx_message_remove_field(m, model, 6, error));
-    STEP(epctx_model_rebuild(m, error));
+    STEP(ops_rebuild(m, error));
 #undef STEP
     if (status != EPCTX_OK) epctx_model_undo(m, mark);
     return status;
@@ -431,6 +433,8 @@ static epctx_status op_write_backup(stage *s, epctx_error *error)
     return write_with(s, EPCTX_OVERWRITE_BACKUP, error);
 }
 
+static const epctx_write_opts judge = {.dry_run = true};
+
 /* A conversion and the files that it makes. */
 static epctx_status convert(stage *s,
                             epctx_status (*function)(epctx_model *, const epctx_convert_opts *,
@@ -441,7 +445,7 @@ static epctx_status convert(stage *s,
     size_t mark = epctx_model_mark(&s->model);
     epctx_status status = function(&s->model, NULL, &changes, error);
     if (status == EPCTX_OK)
-        status = epctx_check_group(&s->model, s->model.path, NULL, changes.files,
+        status = epctx_write_group(&s->model, s->model.path, &judge, changes.files,
                                    changes.file_count, EPCTX_OVERWRITE_REPLACE, error);
     if (status == EPCTX_OK)
         status = epctx_write_group(&s->model, s->model.path, NULL, changes.files,

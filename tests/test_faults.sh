@@ -5,22 +5,11 @@
 # second name of a new binary (FILE.new), beside files of its own generation.
 set -u
 cd "$(dirname "$0")/.."
-top=$PWD
-python=${PYTHON:-/usr/bin/python3}
-fast=$top/${EPCTX_BUILD:-build}/epctx
-work=${EPCTX_TEST_FOLDER:-$top/build}/faults
-status=0
-
-rm -rf "$work"
-mkdir -p "$work/models"
+. tests/script.sh
+start faults
+mkdir "$work/models"
 cd "$work" || exit 1
-
-ok() { echo "ok $1"; }
-fail() {
-    echo "FAIL $1: $2"
-    head -n 10 err | sed 's/^/  /'
-    status=1
-}
+out=/dev/null
 
 # -- models: two generations, and one whose EPContext node takes its weights as inputs --
 (
@@ -28,10 +17,10 @@ fail() {
     for kind in plain partly; do
         "$python" "$top/tests/judge/make_model.py" $kind $kind.onnx || exit 1
     done
-    "$fast" compile --prefix old_ partly.onnx -o old_ctx.onnx >/dev/null || exit 1
-    "$fast" compile --prefix old_ plain.onnx -o plain_ctx.onnx >/dev/null || exit 1
-    "$fast" compile --embed partly.onnx -o inside_ctx.onnx >/dev/null || exit 1
-    "$fast" init --external --threshold 0 partly.onnx -o source.onnx >/dev/null || exit 1
+    "$plain" compile --prefix old_ partly.onnx -o old_ctx.onnx >/dev/null || exit 1
+    "$plain" compile --prefix old_ plain.onnx -o plain_ctx.onnx >/dev/null || exit 1
+    "$plain" compile --embed partly.onnx -o inside_ctx.onnx >/dev/null || exit 1
+    "$plain" init --external --threshold 0 partly.onnx -o source.onnx >/dev/null || exit 1
     PYTHONPATH=$top/tests/judge "$python" -B - partly.onnx <<'END' || exit 1
 import sys
 from onnx_schema import ModelProto
@@ -100,7 +89,7 @@ state() {
                continue ;;
         *.onnx) if [ -n "$(ls rest/*.new 2>/dev/null)" ] && ! cmp -s "rest/$file" "before/$file" &&
                     ! cmp -s "rest/$file" "after/$file" &&
-                    "$fast" run "rest/$file" >/dev/null 2>err; then
+                    "$plain" run "rest/$file" >/dev/null 2>err; then
                     continue # uses a second name
                 fi ;;
         esac
@@ -141,7 +130,7 @@ inject() {
         while [ $n -lt 200 ]; do
             begin
             strace -qq -o trace -e "trace=?$call" -e "inject=?$call:$how:when=$n" \
-                "$fast" $arguments >out 2>err </dev/null
+                "$plain" $arguments >out 2>err </dev/null
             code=$?
             grep -q 'INJECTED\|killed by' trace || break
             count=$((count + 1))
@@ -198,7 +187,7 @@ while IFS='|' read -r command files arguments; do
     begin
     rm -rf before after
     cp -r now before
-    "$fast" $arguments >out 2>err </dev/null || { fail "$command" "exit code $?"; continue; }
+    "$plain" $arguments >out 2>err </dev/null || { fail "$command" "exit code $?"; continue; }
     cp -r now after
     if diff -r before after >/dev/null; then fail "$command" "it changes nothing"; continue; fi
     if $have_strace; then
@@ -212,7 +201,7 @@ while IFS='|' read -r command files arguments; do
         for room in 0 4096 16384; do
             rm -rf now
             mkdir now
-            unshare -rm sh full.sh $room "$fast" "$files" "$arguments"
+            unshare -rm sh full.sh $room "$plain" "$files" "$arguments"
             code=$?
             [ $code -eq 1 ] && refused=$((refused + 1))
             rm -rf now

@@ -3,11 +3,9 @@
 # meanwhile, kills, signals, errors, full disks, two at once, long names. judge/files.py tells more.
 set -u
 cd "$(dirname "$0")/.."
-top=$PWD
-python=${PYTHON:-/usr/bin/python3}
+. tests/script.sh
 judge=$top/tests/judge/files.py
-epctx=$top/${EPCTX_BUILD:-build}/epctx
-status=0
+epctx=$plain
 
 # Thousands of small files that are flushed: in memory where there is a place for it.
 mkdir -p "$top/build"
@@ -20,6 +18,7 @@ areas() { "$python" -B "$judge" "$epctx" "$work" "$@" || status=1; }
 
 flags="-std=c11 -O1 -I$top ${NANOPB_CFLAGS:-}"
 if ${CC:-gcc} $flags -o "$work/opener" "$top/tests/judge/opener.c" \
+    "$top/examples/epctx/ops/cache.c" \
     "$top/${EPCTX_BUILD:-build}/libepctx.a" ${NANOPB_LIBS:--lprotobuf-nanopb} -lm -pthread; then
     export FILES_OPENER="$work/opener"
 else

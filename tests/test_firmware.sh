@@ -5,13 +5,10 @@
 # data, zeroed data and the stack at its deepest.
 set -u
 cd "$(dirname "$0")/.."
-epctx=$PWD/build/epctx
-work=${EPCTX_TEST_FOLDER:-$PWD/build}/firmware
-status=0
-rm -rf "$work"
-mkdir -p "$work"
-
-fail() { echo "FAIL $1: $2"; status=1; }
+. tests/script.sh
+epctx=$plain
+start firmware
+out=$work/log err=/dev/null
 
 # size_of ELF SECTION: bytes
 size_of() { arm-none-eabi-size -A "$1" | awk -v name="$2" '$1 == name { print $2 }'; }

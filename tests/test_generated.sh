@@ -2,16 +2,10 @@
 # What `epctx compile` writes, judged by libprotobuf: the nodes, and where they say the binary is.
 set -u
 cd "$(dirname "$0")/.."
-top=$PWD
-python=${PYTHON:-/usr/bin/python3}
-epctx=$top/${EPCTX_BUILD:-build}/epctx
-work=${EPCTX_TEST_FOLDER:-$top/build}/generated
-status=0
-rm -rf "$work"
-mkdir -p "$work"
-for kind in plain extras partly digits; do
-    "$python" tests/judge/make_model.py $kind "$work/$kind.onnx" || exit 1
-done
+. tests/script.sh
+epctx=$plain
+start generated
+make_models plain extras partly digits
 cd "$work" || exit 1
 
 # judge NAME WHAT ARGUMENTS...: see judge/generated.py

@@ -1,6 +1,7 @@
 /* >>io: where outputs go and what becomes of what stood there: links, modes, names at their limit,
  * others who write the same files. */
 #define _XOPEN_SOURCE 700
+#include "examples/epctx/ops/cache.h"
 #include "examples/epctx/ops/init.h"
 #include "examples/epctx/ops/move.h"
 #include "fake.h"
@@ -611,31 +612,6 @@ TEST(nothing_to_leave)
     CHECK_STR(names_in("in"), "");
 }
 
-/* A signal handler removes what has a name: files that are being written where they have one, what
- * is kept for the way back, locks. What is finished stays. */
-TEST(removed_by_a_handler)
-{
-    static epctx_open_files list;
-    static epctx_io_file made, swapped, lock;
-    epctx_io io = epctx_io_listed(&list);
-    make_tree();
-    make_file(at("in/old"), "old", 3);
-    CHECK_INT(io.create_fn(io.user, NULL, at("in/new"), &made, &error), EPCTX_OK);
-    CHECK_INT(io.create_fn(io.user, at("in"), "old", &swapped, &error), EPCTX_OK);
-    CHECK_INT(io.commit_fn(io.user, &swapped, EPCTX_OVERWRITE_REPLACE, &error), EPCTX_OK);
-    CHECK_INT(io.lock_fn(io.user, NULL, at("in/x.lock"), &lock, &error), EPCTX_OK);
-    CHECK_HAS(names_in("in"), "x.lock");
-    CHECK_HAS(names_in("in"), ".tmp"); /* the old file */
-    epctx_open_files_remove(&list);
-    CHECK_STR(names_in("in"), "old ");
-    io.close_fn(io.user, &swapped);
-    io.close_fn(io.user, &made);
-    io.close_fn(io.user, &lock);
-    for (size_t i = 0; i < EPCTX_LISTED_MAX; i++)
-        CHECK_TRUE(list.files[i] == NULL);
-    CHECK_STR(names_in("in"), "old ");
-}
-
 /* -- others who write the same -- */
 
 TEST(changed_since_read)
@@ -691,7 +667,8 @@ static void *change_one(void *user)
 
 static bool has_metadata(const epctx_model *model, const char *key)
 {
-    epctx_cursor it = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
     while (epctx_next_pair(&it, &pair))
         if (epctx_str_is(pair.key, key)) return true;
@@ -839,7 +816,6 @@ int main(int argc, char **argv)
     RUN(locks_have_one_order);
     RUN(lock_of_somebody);
     RUN(nothing_to_leave);
-    RUN(removed_by_a_handler);
     RUN(changed_since_read);
     RUN(read_change_write);
     RUN(two_writers);

@@ -3,35 +3,11 @@
 # as a user meets them: exit codes, JSON, memory.
 set -u
 cd "$(dirname "$0")/.."
-python=${PYTHON:-/usr/bin/python3}
-epctx=$PWD/${EPCTX_BUILD:-build/asan}/epctx
-plain=$PWD/${EPCTX_BUILD:-build}/epctx
-work=${EPCTX_TEST_FOLDER:-$PWD/build}/lint
+. tests/script.sh
 models=${EPCTX_TEST_MODELS:-}
-status=0
-rm -rf "$work"
-mkdir -p "$work"
+start lint
+out=$work/out err=$work/err
 
-ok() { echo "ok $1"; }
-fail() {
-    echo "FAIL $1: $2"
-    sed 's/^/  /' "$work/out" "$work/err" 2>/dev/null | head -n 20
-    status=1
-}
-run() {
-    "$epctx" "$@" >"$work/out" 2>"$work/err"
-    code=$?
-}
-# result NAME CODE [TEXT]: exit code of the last run; TEXT in what it printed.
-result() {
-    if [ "$code" -ne "$2" ]; then
-        fail "$1" "exit code $code, expected $2"
-    elif [ $# -gt 2 ] && ! cat "$work/out" "$work/err" | grep -qF -e "$3"; then
-        fail "$1" "expected '$3'"
-    else
-        ok "$1"
-    fi
-}
 json() {
     if "$python" -m json.tool <"$work/out" >/dev/null 2>&1; then ok "$1"
     else fail "$1" "no JSON"; fi
@@ -94,79 +70,79 @@ PY
 printf 'context bytes' >"$work/model_qnn.bin"
 ctx=$work/model_ctx.onnx
 
-run lint "$ctx"; result "lint of a proper model" 0 "0 errors"
-run info "$work/lone_ctx.onnx"
-result "info of a lone secondary node" 1 "is 0, but no node of its EP has main_context 1"
-result "info of its context" 1 "own context, in the file"
-run lint "$work/lone_ctx.onnx"; result "lint of a lone secondary node" 1 "E012"
-run info "$work/empty_ctx.onnx"; result "info of an empty context" 1 "is empty, the context is"
-run info "$ctx"; result "info of a proper model" 0 "secondary: inside a main one"
-run lint --json --hints "$ctx"; result "lint --json" 0; json "lint --json is JSON"
-run lint --ep openvino "$ctx"; result "lint for another EP" 1 "E018"
-run lint --ep nonsense "$ctx"; result "lint for an unknown EP" 2 "called 'nonsense'"
-run lint --rules; result "lint --rules" 0 "E012 secondary-without-main"
-result "lint --rules knows what this tool adds" 0 "E900 context-loads"
-run lint --rules --json; result "lint --rules --json" 0; json "lint --rules is JSON"
-run lint "$work/evil_ctx.onnx"; result "lint of hostile names" 1
+epctx lint "$ctx"; said "lint of a proper model" 0 "0 errors"
+epctx info "$work/lone_ctx.onnx"
+said "info of a lone secondary node" 1 "is 0, but no node of its EP has main_context 1"
+said "info of its context" 1 "own context, in the file"
+epctx lint "$work/lone_ctx.onnx"; said "lint of a lone secondary node" 1 "E012"
+epctx info "$work/empty_ctx.onnx"; said "info of an empty context" 1 "is empty, the context is"
+epctx info "$ctx"; said "info of a proper model" 0 "secondary: inside a main one"
+epctx lint --json --hints "$ctx"; said "lint --json" 0; json "lint --json is JSON"
+epctx lint --ep openvino "$ctx"; said "lint for another EP" 1 "E018"
+epctx lint --ep nonsense "$ctx"; said "lint for an unknown EP" 2 "called 'nonsense'"
+epctx lint --rules; said "lint --rules" 0 "E012 secondary-without-main"
+said "lint --rules knows what this tool adds" 0 "E900 context-loads"
+epctx lint --rules --json; said "lint --rules --json" 0; json "lint --rules is JSON"
+epctx lint "$work/evil_ctx.onnx"; said "lint of hostile names" 1
 if grep -q "$(printf '\033')" "$work/out"; then
     fail "lint escapes" "an escape character was printed"
 else
     ok "lint escapes"
 fi
-run ls "$ctx"; result "ls" 0 "model_qnn.bin"
-run ls --json "$ctx"; result "ls --json" 0; json "ls --json is JSON"
+epctx ls "$ctx"; said "ls" 0 "model_qnn.bin"
+epctx ls --json "$ctx"; said "ls --json" 0; json "ls --json is JSON"
 mv "$work/model_qnn.bin" "$work/away.bin"
-run ls "$ctx"; result "ls of a missing file" 1 "MISSING"
-run lint "$ctx"; result "lint of a missing file" 1 "E022"
-run lint --no-files "$ctx"; result "lint --no-files" 0
+epctx ls "$ctx"; said "ls of a missing file" 1 "MISSING"
+epctx lint "$ctx"; said "lint of a missing file" 1 "E022"
+epctx lint --no-files "$ctx"; said "lint --no-files" 0
 mkdir -p "$work/elsewhere"
 mv "$work/away.bin" "$work/elsewhere/model_qnn.bin"
-run ls --context-path "$work/elsewhere/m_ctx.onnx" "$ctx"; result "ls with ep.context_file_path" 0
-run get --node part0 --context-path "$work/elsewhere/m_ctx.onnx" "$ctx" context
-result "get of a context in a file" 0 "context bytes"
+epctx ls --context-path "$work/elsewhere/m_ctx.onnx" "$ctx"; said "ls with ep.context_file_path" 0
+epctx get --node part0 --context-path "$work/elsewhere/m_ctx.onnx" "$ctx" context
+said "get of a context in a file" 0 "context bytes"
 mv "$work/elsewhere/model_qnn.bin" "$work/model_qnn.bin"
-run get --node part1 "$ctx" source; result "get of an attribute" 0 "QNNExecutionProvider"
-run get "$ctx" source; result "get without a choice" 1 "choose one with --node"
-run get --node part0 "$ctx" notes; result "get of an absent attribute" 1 "no attribute 'notes'"
-run get -o "$work/got" --node part0 "$ctx" context
+epctx get --node part1 "$ctx" source; said "get of an attribute" 0 "QNNExecutionProvider"
+epctx get "$ctx" source; said "get without a choice" 1 "choose one with --node"
+epctx get --node part0 "$ctx" notes; said "get of an absent attribute" 1 "no attribute 'notes'"
+epctx get -o "$work/got" --node part0 "$ctx" context
 if cmp -s "$work/got" "$work/model_qnn.bin"; then ok "get -o"; else fail "get -o" "other bytes"; fi
 for pair in "6:2.30.0:2.20.0:3.3.3:73:0 1" "6:2.31.0:2.21.0:3.3.4:75:0 2" \
     "6:2.30.0:2.20.0:3.3.3:68:0 3" "garbage 0"; do
-    run check --against "${pair% *}" "$ctx"
-    result "check against ${pair% *}" "${pair#* }"
+    epctx check --against "${pair% *}" "$ctx"
+    said "check against ${pair% *}" "${pair#* }"
 done
-run check --json "$ctx"; result "check --json" 0; json "check --json is JSON"
-run check "$work/model_qnn.bin"; result "check of no model" 65
-run check; result "check without a file" 64
-run diff "$ctx" "$ctx"; result "diff of the same" 0
-run diff "$ctx" "$work/evil_ctx.onnx"; result "diff" 1 "source: \"QNNExecutionProvider\" ->"
-run diff --json "$ctx" "$work/evil_ctx.onnx"; result "diff --json" 1; json "diff --json is JSON"
-run diff "$ctx" "$work/nothing.onnx"; result "diff of a missing file" 2
+epctx check --json "$ctx"; said "check --json" 0; json "check --json is JSON"
+epctx check "$work/model_qnn.bin"; said "check of no model" 65
+epctx check; said "check without a file" 64
+epctx diff "$ctx" "$ctx"; said "diff of the same" 0
+epctx diff "$ctx" "$work/evil_ctx.onnx"; said "diff" 1 "source: \"QNNExecutionProvider\" ->"
+epctx diff --json "$ctx" "$work/evil_ctx.onnx"; said "diff --json" 1; json "diff --json is JSON"
+epctx diff "$ctx" "$work/nothing.onnx"; said "diff of a missing file" 2
 "$plain" copy --rebuild "$work/extras.onnx" "$work/copy.onnx" >/dev/null 2>&1
-run diff "$work/extras.onnx" "$work/copy.onnx"; result "diff of a copy" 0
-run explain "Context binary does not exist: "; result "explain" 0 "31977"
-run explain --json "cannot serialize onnx modelproto LARGER THAN 2gb"
-result "explain in any case" 0; json "explain --json is JSON"
-run explain "the moon is made of cheese"; result "explain of nonsense" 1 "nothing is known"
+epctx diff "$work/extras.onnx" "$work/copy.onnx"; said "diff of a copy" 0
+epctx explain "Context binary does not exist: "; said "explain" 0 "31977"
+epctx explain --json "cannot serialize onnx modelproto LARGER THAN 2gb"
+said "explain in any case" 0; json "explain --json is JSON"
+epctx explain "the moon is made of cheese"; said "explain of nonsense" 1 "nothing is known"
 echo "E: Compiled model is suboptimal for execution provider: X" | "$epctx" explain - \
     >"$work/out" 2>"$work/err"
-code=$?; result "explain of a log" 0 "Compile again"
-run dot "$ctx"; result "dot" 0 "QNNExecutionProvider"
+code=$?; said "explain of a log" 0 "Compile again"
+epctx dot "$ctx"; said "dot" 0 "QNNExecutionProvider"
 if command -v dot >/dev/null; then
     if dot -Tsvg "$work/out" >/dev/null 2>"$work/err"; then ok "dot is dot"
     else fail "dot is dot" "graphviz refuses it"; fi
 else
     echo "skip dot is dot: graphviz is not here"
 fi
-run info --json "$ctx"; result "info --json" 0 '"state": "fully"'; json "info --json is JSON"
-run scan "$ctx"; result "scan" 0 "2 of them EPContext"
-run scan --json "$ctx"; result "scan --json" 0; json "scan --json is JSON"
+epctx info --json "$ctx"; said "info --json" 0 '"state": "fully"'; json "info --json is JSON"
+epctx scan "$ctx"; said "scan" 0 "2 of them EPContext"
+epctx scan --json "$ctx"; said "scan --json" 0; json "scan --json is JSON"
 "$epctx" scan - <"$ctx" >"$work/out" 2>"$work/err"; code=$?
-result "scan of a stream" 0 "2 of them EPContext"
+said "scan of a stream" 0 "2 of them EPContext"
 head -c 100 "$ctx" | "$epctx" scan - >"$work/out" 2>"$work/err"; code=$?
-result "scan of a cut stream" 1 "not an ONNX protobuf"
+said "scan of a cut stream" 1 "not an ONNX protobuf"
 for command in ls lint check explain get diff scan dot; do
-    run $command --help; result "help of $command" 0 "usage: epctx $command"
+    epctx $command --help; said "help of $command" 0 "usage: epctx $command"
 done
 for command in info ls lint get check diff explain scan dot compile run copy dump; do
     grep -q "^\.B epctx $command\$" examples/epctx/epctx.1 || fail "manual" "nothing on $command"
@@ -214,8 +190,8 @@ with open(sys.argv[1], "wb") as out:
 PY
 # The limit covers heap, data and every private mapping; libraries' data is in it.
 (ulimit -d 1024; exec "$plain" scan "$work/big.onnx") >"$work/out" 2>"$work/err"; code=$?
-result "scan of 1 GiB with 1 MiB of data" 0 "1073741824 bytes at"
+said "scan of 1 GiB with 1 MiB of data" 0 "1073741824 bytes at"
 (ulimit -d 1024; exec "$plain" scan - <"$work/big.onnx") >"$work/out" 2>"$work/err"; code=$?
-result "scan of a 1 GiB stream with 1 MiB of data" 0 "1073741824 bytes at"
+said "scan of a 1 GiB stream with 1 MiB of data" 0 "1073741824 bytes at"
 rm -f "$work/big.onnx"
 exit $status

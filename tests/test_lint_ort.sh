@@ -3,10 +3,10 @@
 # hundreds of changed models. tests/judge/ort_verdicts.py tells what counts as refused.
 set -u
 cd "$(dirname "$0")/.."
-python=${PYTHON:-/usr/bin/python3}
-epctx=$PWD/${EPCTX_BUILD:-build}/epctx
-fixtures=$PWD/${EPCTX_BUILD:-build}/tests/test_lint
-work=$PWD/build/lint_ort
+. tests/script.sh
+epctx=$plain
+fixtures=$top/${EPCTX_BUILD:-build}/tests/test_lint
+work=$top/build/lint_ort
 models=${EPCTX_TEST_MODELS:-}
 data=/usr/share/libonnx-testdata/data
 rm -rf "$work"

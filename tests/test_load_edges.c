@@ -2,6 +2,7 @@
  * weights whose source has no folder, profiles, sessions without models and groups without a
  * binary, paths that are too long. */
 #define _XOPEN_SOURCE 700
+#include "examples/epctx/ops/cache.h"
 #include "fake.h"
 #include "files.h"
 #include "flaky.h"

@@ -875,7 +875,7 @@ TEST(merge_metadata_of_graphs)
     REFUSED(&p, EPCTX_ERR_GRAPH, "use a prefix, or change one of them");
     p.opts.metadata = EPCTX_METADATA_PREFIX;
     MERGES(&p);
-    it = epctx_view_metadata(epctx_model_graph(&p.models[0]).view, EPCTX_KIND_GRAPH);
+    it = epctx_view_fields(epctx_model_graph(&p.models[0]).view, EPCTX_FIELD_GRAPH_METADATA_PROPS);
     for (int i = 0; i < 3; i++)
         CHECK(epctx_next_pair(&it, &pairs[i]), "%d entries, expected 3", i);
     CHECK_TRUE(epctx_str_is(pairs[1].key, EPCTX_BUILD_PREFIX "x"));

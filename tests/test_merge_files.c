@@ -289,7 +289,7 @@ TEST(merge_files_by_use)
                 "context binary 'gone.bin' of 'q': file 'gone.bin' does not exist", 0);
     FILES_MERGE(file_model("x", "y", "p", "c.bin", NULL), "b.onnx",
                 file_model("u", "v", "q", "d.bin", NULL), "out/c.bin", EPCTX_ERR_PATH,
-                "new file 'c.bin' would be the model itself", 0);
+                "new file 'c.bin': it would be the model itself", 0);
     remove_folders();
 }
 

@@ -3,11 +3,10 @@
 # held against ONNX Runtime. They come from EPCTX_TEST_MODELS.
 set -u
 cd "$(dirname "$0")/.."
-epctx=$PWD/${EPCTX_BUILD:-build}/epctx
-demo=$PWD/examples/demo
-work=${EPCTX_TEST_FOLDER:-$PWD/build}/models
+. tests/script.sh
+epctx=$plain
+demo=$top/examples/demo
 models=${EPCTX_TEST_MODELS:-}/onnx
-status=0
 
 # What the reference NPU runs completely. A name leaves this list only when its
 # operators leave epctx_npu.h.
@@ -27,11 +26,8 @@ if ! [ -d "$models" ]; then
     echo "skip real models: EPCTX_TEST_MODELS is not set to a folder of models"
     exit 0
 fi
-ORT_BINDING=$(tests/deps.sh where ort)
-export ORT_BINDING
-export ORT_DISABLE_TELEMETRY=1
-rm -rf "$work"
-mkdir -p "$work"
+use_ort
+start models
 cd "$work" || exit 1
 
 # check NAME DIMENSIONS: the last line of the log says what is wrong

@@ -703,7 +703,7 @@ TEST(refuses)
     gb_node(&b, "Transpose", 13, "t", "y");
     gb_attr_ints(&b, "perm", 4, bad_perm);
     gb_output(&b, "y");
-    REFUSED(EPCTX_ERR_GRAPH, "Transpose_01", "axis 2 stands twice");
+    REFUSED(EPCTX_ERR_GRAPH, "Transpose_01", "axis 2 occurs twice");
     add_conv(&b);
     gb_ints(&b, "s", 4, big);
     gb_node(&b, "Reshape", 14, "t,s", "y");

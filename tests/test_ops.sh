@@ -3,7 +3,7 @@
 # so only where they say that they test the insides.
 set -u
 cd "$(dirname "$0")/.."
-status=0
+. tests/script.sh
 for folder in examples fuzz; do
     found=$(grep -rnE 'epctx_(npu)?__|EPCTX_(NPU)?__' "$folder" --include='*.c' --include='*.h' \
         --include='*.cc' --include='*.md')

@@ -535,7 +535,7 @@ TEST(output_folder)
     CHECK_TRUE(enter(&p));
     CHECK_INT(set(&p.s, "ep.context_file_path", "nowhere/x_ctx.onnx"), EPCTX_OK);
     CHECK_INT(preflight(&p), EPCTX_ERR_NOT_FOUND);
-    CHECK_STR(p.s.error.message, "nowhere/x_ctx.onnx: its folder does not exist");
+    CHECK_STR(p.s.error.message, "nowhere/x_ctx.onnx: cannot be written, its folder does not exist");
     CHECK_INT(set(&p.s, "ep.context_file_path", "model.onnx/x_ctx.onnx"), EPCTX_OK);
     CHECK_INT(preflight(&p), EPCTX_ERR_NOT_FOUND);
     CHECK_INT(mkdir("f.onnx", 0777), 0);

@@ -2,12 +2,8 @@
 # Session options judged by ONNX Runtime's header; `epctx compile --dry-run`.
 set -u
 cd "$(dirname "$0")/.."
-top=$PWD
-epctx=$top/${EPCTX_BUILD:-build/asan}/epctx
-work=${EPCTX_TEST_FOLDER:-$top/build}/options
-status=0
-rm -rf "$work"
-mkdir -p "$work"
+. tests/script.sh
+start options
 
 # Every key of ours is a string of ORT's header under the constant that we name, and every key of
 # ORT's that is about EP contexts is one of ours.

@@ -3,19 +3,13 @@
 # the packages, chooses a variant, makes a session of it with the package's options alone, and runs.
 set -u
 cd "$(dirname "$0")/.."
-top=$PWD
-python=${PYTHON:-/usr/bin/python3}
-epctx=$top/${EPCTX_BUILD:-build/asan}/epctx
+. tests/script.sh
 plugin=$top/build/tests/test_plugin
-work=${EPCTX_TEST_FOLDER:-$top/build}/package
-status=0
-rm -rf "$work"
-mkdir -p "$work"
-
+start package
+make_models plain digits
 for model in plain digits; do
-    "$python" tests/judge/make_model.py $model "$work/$model.onnx" &&
-        "$epctx" compile "$work/$model.onnx" >/dev/null || {
-        echo "FAIL models: $model could not be made"
+    "$epctx" compile "$work/$model.onnx" >/dev/null || {
+        echo "FAIL models: $model could not be compiled"
         exit 1
     }
 done
@@ -23,25 +17,11 @@ cd "$work" || exit 1
 cp plain_ctx.onnx second_ctx.onnx
 "$epctx" compile --embed plain.onnx -o inside_ctx.onnx >/dev/null
 
-epctx() {
-    "$epctx" "$@" >stdout 2>stderr
-    code=$?
-}
-fail() {
-    echo "FAIL $1: $2"
-    cat stdout stderr 2>/dev/null | head -n 20
-    status=1
-}
-# result NAME CODE [TEXT]: how the last command ended and what it said.
-result() {
-    if [ "$code" -ne "$2" ]; then fail "$1" "expected exit code $2, found $code"
-    elif [ -n "${3:-}" ] && ! grep -q -e "$3" stdout stderr; then fail "$1" "expected to read '$3'"
-    else echo "ok $1"
-    fi
-}
-# same NAME WANT GOT
-same() {
-    if [ "$2" = "$3" ]; then echo "ok $1"; else fail "$1" "expected '$2', found '$3'"; fi
+out=stdout err=stderr
+
+# equal NAME WANT GOT
+equal() {
+    if [ "$2" = "$3" ]; then ok "$1"; else fail "$1" "expected '$2', found '$3'"; fi
 }
 
 # A folder hashed the way ORT's documentation says, with other people's sha256sum.
@@ -55,15 +35,15 @@ hashes() { # hashes NAME PACKAGE COUNT
     for asset in "$2"/shared_assets/*; do
         [ -d "$asset" ] || continue
         count=$((count + 1))
-        same "$1: hash of asset $count" "sha256-$(folder_hash "$asset")" "$(basename "$asset")"
+        equal "$1: hash of asset $count" "sha256-$(folder_hash "$asset")" "$(basename "$asset")"
     done
-    same "$1: assets" "$3" "$count"
+    equal "$1: assets" "$3" "$count"
 }
 
 # One variant: its files are in its folder, nothing is shared.
 epctx package -o one plain_ctx.onnx
 result "one variant" 0 "5 files"
-same "one variant: files" "manifest.json
+equal "one variant: files" "manifest.json
 model/component.json
 model/plain_ctx/ort_info.json
 model/plain_ctx/plain_ctx.onnx
@@ -76,7 +56,7 @@ epctx package -o all --source plain.onnx --name demo --version 1.2 a=plain_ctx.o
     b=second_ctx.onnx c=inside_ctx.onnx
 result "several variants" 0 "variant c: EpctxNpuExecutionProvider, epctx=1"
 hashes "several variants" all 2
-same "several variants: one binary" 1 "$(find all -name '*.bin' | wc -l)"
+equal "several variants: one binary" 1 "$(find all -name '*.bin' | wc -l)"
 "$python" - all <<'END' && echo "ok several variants: JSON" || fail "several variants: JSON" "see above"
 import json, os, sys
 root = sys.argv[1]
@@ -108,7 +88,7 @@ epctx package -o named --device cpu --source plain.onnx named.onnx
 result "source" 0
 hashes "source" named 1
 option=$(sed -n 's/.*"ep.context_source_model_path": "sha256:\(.*\)".*/\1/p' named/model/named/ort_info.json)
-same "source: is where the option says" plain.onnx "${option#*/}"
+equal "source: is where the option says" plain.onnx "${option#*/}"
 cmp plain.onnx "named/shared_assets/sha256-$option" && echo "ok source: bytes" ||
     fail "source: bytes" "another file"
 
@@ -121,7 +101,7 @@ cp stdout done
 rm -r plan
 epctx package --json --dry-run -o plan a=plain_ctx.onnx
 result "dry run" 0 '"dry_run": true'
-same "dry run: same plan" "$(sed 's/"dry_run": [a-z]*//' done)" "$(sed 's/"dry_run": [a-z]*//' stdout)"
+equal "dry run: same plan" "$(sed 's/"dry_run": [a-z]*//' done)" "$(sed 's/"dry_run": [a-z]*//' stdout)"
 "$python" -m json.tool <stdout >/dev/null && echo "ok JSON report" || fail "JSON report" "no JSON"
 [ -e plan ] && fail "dry run" "it wrote"
 
@@ -139,7 +119,7 @@ epctx package -o none/new plain_ctx.onnx; result "no parent" 1 "none/new"
 mv plain_npu.bin away
 epctx package -o new plain_ctx.onnx; result "binary is missing" 1 "needs 'plain_npu.bin'"
 mv away plain_npu.bin
-same "nothing is left behind" "$before" "$(ls -a)"
+equal "nothing is left behind" "$before" "$(ls -a)"
 
 # Killed at any rename or write: no package, or all of it.
 if strace -f -o trace "$top/${EPCTX_BUILD:-build}/epctx" --version >/dev/null 2>&1; then
@@ -156,7 +136,7 @@ if strace -f -o trace "$top/${EPCTX_BUILD:-build}/epctx" --version >/dev/null 2>
         done
     done
     rm -rf killed killed.part-*
-    same "killed at $count calls" "" "$bad"
+    equal "killed at $count calls" "" "$bad"
 else
     echo "skip killed: strace does not run here"
 fi
@@ -168,7 +148,7 @@ if ! [ -x "$plugin" ] || ! [ -e "$top/build/libepctx_ep.so" ]; then
 fi
 ort() { # ort NAME PACKAGE MODEL WANT [cpu|strict]
     got=$(cd "$top" && "$plugin" --package "$work/$2" "$work/$3" ${5:-} 2>&1)
-    same "ORT: $1" "variant $4, outputs as on the CPU" "$got"
+    equal "ORT: $1" "variant $4, outputs as on the CPU" "$got"
 }
 epctx package -o digits --source digits.onnx digits_ctx.onnx
 ort "one variant" one plain.onnx plain_ctx

@@ -197,7 +197,7 @@ static epctx_status resolve(const char *name, char *out, epctx_error *error)
 {
     char folder[200];
     snprintf(folder, sizeof folder, "%s/model/", root);
-    return epctx_path_resolve(epctx_io_files(), epctx_str_of(folder), epctx_str_of(name), out,
+    return epctx_path_find(epctx_io_files(), epctx_str_of(folder), epctx_str_of(name), 0, out,
                               EPCTX_PATH_MAX, error);
 }
 
@@ -259,18 +259,18 @@ TEST(resolve_folders)
     char through[200];
     CHECK_TRUE(symlink("model", at("link")) == 0);
     snprintf(through, sizeof through, "%s/link/", root);
-    CHECK_OK(epctx_path_resolve(epctx_io_files(), epctx_str_of(through), epctx_str_of("a.bin"), out,
+    CHECK_OK(epctx_path_find(epctx_io_files(), epctx_str_of(through), epctx_str_of("a.bin"), 0, out,
                                 sizeof out, &error),
              error);
-    CHECK_INT(epctx_path_resolve(epctx_io_files(), epctx_str_of(through), epctx_str_of("outside"),
+    CHECK_INT(epctx_path_find(epctx_io_files(), epctx_str_of(through), epctx_str_of("outside"), 0,
                                  out, sizeof out, &error),
               EPCTX_ERR_PATH);
     remove(at("link"));
     CHECK_TRUE(getcwd(here, sizeof here) != NULL && chdir(at("model")) == 0);
-    CHECK_OK(epctx_path_resolve(epctx_io_files(), epctx_str_of(""), epctx_str_of("a.bin"), out,
+    CHECK_OK(epctx_path_find(epctx_io_files(), epctx_str_of(""), epctx_str_of("a.bin"), 0, out,
                                 sizeof out, &error),
              error);
-    CHECK_INT(epctx_path_resolve(epctx_io_files(), epctx_str_of(""), epctx_str_of("outside"), out,
+    CHECK_INT(epctx_path_find(epctx_io_files(), epctx_str_of(""), epctx_str_of("outside"), 0, out,
                                  sizeof out, &error),
               EPCTX_ERR_PATH);
     CHECK_TRUE(chdir(here) == 0);
@@ -287,7 +287,7 @@ TEST(resolve_capacity)
         epctx_status got;
         CHECK_TRUE(out != NULL);
         out[capacity] = 'x';
-        got = epctx_path_resolve(epctx_io_files(), epctx_str_of(folder), epctx_str_of("a.bin"), out,
+        got = epctx_path_find(epctx_io_files(), epctx_str_of(folder), epctx_str_of("a.bin"), 0, out,
                                  capacity, &error);
         CHECK(out[capacity] == 'x', "written behind the end of %zu bytes", capacity);
         CHECK((got == EPCTX_OK) == (capacity > strlen(whole)), "capacity %zu: %s", capacity,
@@ -316,11 +316,11 @@ TEST(emptied)
     snprintf(folder, sizeof folder, "%s/model", root);
     io.map_fn = map_empty;
     CHECK_INT(epctx_path_map(&io, epctx_str_of(folder), epctx_str_of("a.bin"), 0, &mapping, NULL,
-                             0, &error),
+                             &error),
               EPCTX_ERR_PATH);
     CHECK_HAS(error.message, "is empty");
     CHECK_INT(epctx_path_map(NULL, epctx_str_of(folder), epctx_str_of("a.bin"), 0, &mapping, NULL,
-                             0, &error),
+                             &error),
               EPCTX_ERR_ARG);
     remove_tree();
 }

@@ -4,15 +4,12 @@
 # implementation as C and as C++.
 set -u
 cd "$(dirname "$0")/.."
-root=$PWD
-work=${EPCTX_TEST_FOLDER:-$root/build}/platforms
-host=$root/build/epctx
+. tests/script.sh
+host=$top/build/epctx
 nanopb=$(sh tests/deps.sh where nanopb-source)
-status=0
-rm -rf "$work"
-mkdir -p "$work/models"
-
-fail() { echo "FAIL $1: $2"; status=1; }
+start platforms
+mkdir "$work/models"
+out=/dev/null err=/dev/null
 
 # ------------------------------------------------------------------ models
 
@@ -72,7 +69,7 @@ emulator() {
 }
 
 for platform in ${EPCTX_PLATFORMS:-i386 s390x}; do
-    same "$platform" "$(emulator "$platform")" "$root/build/$platform/epctx"
+    same "$platform" "$(emulator "$platform")" "$top/build/$platform/epctx"
 done
 
 # ----------------------------------------------------- compilers and options

@@ -3,13 +3,9 @@
 # go between ONNX Runtime and the epctx tool. Its behaviour inside ORT is in test_plugin.c.
 set -u
 cd "$(dirname "$0")/.."
-status=0
-work=${EPCTX_TEST_FOLDER:-build}/plugin_test
-rm -rf $work
-mkdir -p $work
-
-ok() { echo "ok $1"; }
-fail() { echo "FAIL $1: $2"; status=1; }
+. tests/script.sh
+start plugin_test
+out=/dev/null err=/dev/null
 
 for library in libepctx_ep.so libtoy_ep.so; do
     if ! [ -e build/$library ]; then

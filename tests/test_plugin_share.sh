@@ -4,13 +4,10 @@
 # system call that writes. Further cases are in test_plugin_share.c.
 set -u
 cd "$(dirname "$0")/.."
-top=$PWD
-python=${PYTHON:-/usr/bin/python3}
-epctx=$top/build/epctx
+. tests/script.sh
+epctx=$plain
 share=$top/build/tests/test_plugin_share
 driver=$top/build/tests/test_plugin
-work=${EPCTX_TEST_FOLDER:-$top/build}/plugin_share
-status=0
 
 if ! [ -x "$epctx" ] || ! [ -x "$share" ] || ! [ -x "$driver" ] || ! [ -e build/libepctx_ep.so ]; then
     echo "skip sharing in ONNX Runtime: needs build/epctx, build/libepctx_ep.so and the tests of the" \
@@ -20,18 +17,13 @@ fi
 # So that no shell is started to find it.
 EPCTX_ORT_LIBRARY=$(sh tests/deps.sh where ort | sed 's,[^/]*$,libonnxruntime.so.1,')
 export EPCTX_ORT_LIBRARY
-rm -rf "$work"
-mkdir -p "$work"
+start plugin_share
 "$python" tests/judge/transformer.py "$work/pair" --layers 2 --width 128 || exit 1
 cp -r "$work/pair" "$work/tool"
 cd "$work" || exit 1
 
-ok() { echo "ok $1"; }
-fail() {
-    echo "FAIL $1: $2"
-    sed 's/^/  /' log | tail -n 20
-    status=1
-}
+out=log err=/dev/null
+
 # works NAME TEXT COMMAND...
 works() {
     name=$1 text=$2

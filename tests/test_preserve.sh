@@ -2,6 +2,6 @@
 # A compilation changes what it says and nothing else.
 set -eu
 cd "$(dirname "$0")/.."
-work=${EPCTX_TEST_FOLDER:-build}/preserve
-rm -rf "$work"
-exec "${PYTHON:-/usr/bin/python3}" tests/judge/preserve.py ${EPCTX_BUILD:-build}/epctx "$work"
+. tests/script.sh
+start preserve
+exec "$python" tests/judge/preserve.py "$plain" "$work"

@@ -6,14 +6,12 @@
 # in the headers' manuals, each as the body of a main function.
 set -u
 cd "$(dirname "$0")/.."
-root=$PWD
-work=${EPCTX_TEST_FOLDER:-$root/build}/readme
+. tests/script.sh
 if ! [ -e README.md ]; then
     echo "skip quick start: there is no README.md"
     exit 0
 fi
-rm -rf "$work"
-mkdir -p "$work"
+start readme
 
 awk '/^```c$/ && !done { on = 1; next } /^```/ && on { on = 0; done = 1 } on' README.md \
     >"$work/code"
@@ -35,9 +33,9 @@ found '$source' and '$model'"
 fi
 cd "$work" || exit 1
 mv code "$source"
-cp "$root"/epctx*.h .
-"${PYTHON:-/usr/bin/python3}" "$root/tests/judge/make_model.py" plain plain.onnx &&
-    "$root/build/epctx" compile plain.onnx -o "$model" || {
+cp "$top"/epctx*.h .
+"$python" "$top/tests/judge/make_model.py" plain plain.onnx &&
+    "$top/build/epctx" compile plain.onnx -o "$model" || {
     echo "FAIL quick start: the model for it could not be made"
     exit 1
 }
@@ -50,7 +48,6 @@ else
 fi
 
 # -- the manuals --
-status=0
 
 # manual NAME HEADER TITLE EXPECTED [DECLARATION]: the code below "QUICK START: TITLE" compiles,
 # as C99 and C++17, and what it prints has EXPECTED in it. DECLARATION: what it takes for granted.
@@ -60,7 +57,7 @@ manual() {
         printf '#include "epctx_npu.h"\n#include <stdio.h>\n#include <stdlib.h>\n'
         printf '#include <string.h>\nint main(void)\n{\n%s\n' "${5-}"
         awk -v title=" * QUICK START: $3" 'index($0, title) == 1 { on = 1; next }
-            on && !/^ \*       / { exit } on { print substr($0, 9) }' "$root/$2"
+            on && !/^ \*       / { exit } on { print substr($0, 9) }' "$top/$2"
         printf 'return 0;\n}\n'
     } >manual.c
     [ "$(grep -c . manual.c)" -gt 12 ] || {

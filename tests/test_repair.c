@@ -103,7 +103,8 @@ static bool job_untouched(job *j)
 
 static size_t count_metadata(const epctx_model *model)
 {
-    epctx_cursor it = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair entry;
     size_t count = 0;
     while (epctx_next_pair(&it, &entry))
@@ -139,7 +140,7 @@ static void count_note(void *user, const epctx_repair_note *n)
     all->last = n->rule;
 }
 
-/* The graph stands twice: what can only be read becomes what can be edited, and back. */
+/* The graph occurs twice: what can only be read becomes what can be edited, and back. */
 TEST(repair_and_undo)
 {
     bytes data = compiled_model("EpctxNpuExecutionProvider"), graph = {0}, now;
@@ -198,7 +199,7 @@ TEST(repair_by_rule)
     bytes_free(&data);
 }
 
-/* -- fields that stand twice -- */
+/* -- fields that occur twice -- */
 
 /* Of two types only the last counts; of two graphs both; a model with such fields can only be
  * read until they are repaired. */

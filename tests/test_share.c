@@ -5,6 +5,7 @@
 #define EPCTX_PTHREAD_LOCK
 #include "epctx.h"
 
+#include "examples/epctx/ops/cache.h"
 #include "fake.h"
 #include "files.h"
 #include "flaky.h"

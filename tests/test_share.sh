@@ -3,38 +3,17 @@
 # compiling killed at every system call that writes.
 set -u
 cd "$(dirname "$0")/.."
-top=$PWD
-python=${PYTHON:-/usr/bin/python3}
-epctx=$top/${EPCTX_BUILD:-build/asan}/epctx
-fast=$top/${EPCTX_BUILD:-build}/epctx
-work=${EPCTX_TEST_FOLDER:-$top/build}/share
-status=0
-
-rm -rf "$work"
-mkdir -p "$work"
-for kind in plain partly; do
-    "$python" tests/judge/make_model.py $kind "$work/$kind.onnx" || {
-        echo "FAIL models: $kind could not be made"
-        exit 1
-    }
-done
+. tests/script.sh
+start share
+make_models plain partly
 cd "$work" || exit 1
-
-fail() {
-    echo "FAIL $1: $2"
-    sed 's/^/  /' out err | head -n 20
-    status=1
-}
 
 # expect NAME CODE TEXT ARGUMENTS...: exit code and a text in what the tool says.
 expect() {
     name=$1 want=$2 text=$3
     shift 3
-    "$epctx" "$@" >out 2>err
-    code=$?
-    if [ $code -ne "$want" ]; then fail "$name" "exit code $code, expected $want"
-    elif ! cat out err | grep -qF -e "$text"; then fail "$name" "expected '$text'"
-    else echo "ok $name"; fi
+    epctx "$@"
+    said "$name" "$want" "$text"
 }
 
 # files NAME LIST: what is in the folder besides the inputs.
@@ -52,12 +31,12 @@ files "N + 1 files" "a.onnx a_ctx.onnx a_npu.bin b.onnx b_ctx.onnx c.onnx c_ctx.
 # c is a again: its graph is there already, and b has the same first layer.
 if grep -q '^shared  *[1-9][0-9]* of' out; then echo "ok the summary tells what is shared"
 else fail "the summary tells what is shared" "no bytes are shared"; fi
-"$fast" compile -o alone_ctx.onnx plain.onnx >out 2>err
+"$plain" compile -o alone_ctx.onnx plain.onnx >out 2>err
 one=$(wc -c <alone_npu.bin) all=$(wc -c <a_npu.bin)
 if [ "$all" -lt $((2 * one)) ]; then echo "ok the binary holds the weights once"
 else fail "the binary holds the weights once" "$all bytes for three models, $one for one"; fi
 for m in alone a c; do
-    "$fast" run ${m}_ctx.onnx --seed 7 --dump d_$m >out 2>err || fail "run of $m" "it fails"
+    "$plain" run ${m}_ctx.onnx --seed 7 --dump d_$m >out 2>err || fail "run of $m" "it fails"
 done
 for f in d_alone/*; do
     for m in a c; do
@@ -81,9 +60,9 @@ fi
 echo "note pair: $weights bytes of weights, $binary bytes of binary for both graphs"
 mkdir single
 for m in prefill decode; do
-    "$fast" compile pair/$m.onnx -o single/${m}_ctx.onnx >out 2>err
+    "$plain" compile pair/$m.onnx -o single/${m}_ctx.onnx >out 2>err
     for d in pair single; do
-        "$fast" run $d/${m}_ctx.onnx --seed 5 --dump $d/$m >out 2>err || fail "run of $m" "it fails"
+        "$plain" run $d/${m}_ctx.onnx --seed 5 --dump $d/$m >out 2>err || fail "run of $m" "it fails"
     done
     if diff -r pair/$m single/$m >out 2>err; then echo "ok $m gives what it gives alone"
     else fail "$m gives what it gives alone" "outputs differ"; fi
@@ -109,7 +88,7 @@ write 3 of 3" ]; then echo "ok -v names the models"; else fail "-v names the mod
 rm copy.onnx
 
 # -- a binary that is not the model's any more --
-"$fast" compile -f a.onnx c.onnx b.onnx >out 2>err
+"$plain" compile -f a.onnx c.onnx b.onnx >out 2>err
 expect "one of a group is not compiled alone" 1 "b_ctx.onnx needs this binary as it is" \
     compile -f a.onnx
 expect "nor planned" 1 "b_ctx.onnx needs this binary as it is" compile -f --dry-run a.onnx c.onnx
@@ -137,7 +116,7 @@ rm -f b_npu.bin c_npu.bin
 expect "the same again leaves nothing" 0 "partitions" compile -f --embed c.onnx
 if grep -q '^note' out; then fail "the same again leaves nothing" "a note"
 else echo "ok no note without a reason"; fi
-"$fast" compile -f a.onnx c.onnx b.onnx >out 2>err
+"$plain" compile -f a.onnx c.onnx b.onnx >out 2>err
 cp a_npu.bin old.bin
 rm a_npu.bin
 expect "who removes the binary may" 0 "binary         a_npu.bin" compile -f a.onnx
@@ -237,7 +216,7 @@ expect "the file is known" 0 "b.data" ls b_ctx.onnx
 rm -f *_ctx.onnx *_npu.bin b.data
 
 # -- fresh or stale --
-"$fast" compile a.onnx >out 2>err
+"$plain" compile a.onnx >out 2>err
 expect "fresh" 0 "fresh" check --fresh a_ctx.onnx
 expect "fresh as JSON" 0 '"fresh": true' check --fresh --json a_ctx.onnx
 touch a.onnx
@@ -258,7 +237,7 @@ rm -f *_ctx.onnx *_npu.bin
 sound() {
     for ctx in crash/*_ctx.onnx; do
         [ -e "$ctx" ] || continue
-        "$fast" run "$ctx" >out 2>err || return 1
+        "$plain" run "$ctx" >out 2>err || return 1
     done
 }
 complete() {
@@ -279,7 +258,7 @@ crash() {
             mkdir crash
             $setup
             strace -qq -o /dev/null -e "trace=?$call" -e "inject=?$call:signal=KILL:when=$n" \
-                "$fast" "$@" >out 2>err </dev/null
+                "$plain" "$@" >out 2>err </dev/null
             killed=$?
             [ $killed -eq 137 ] || break
             kills=$((kills + 1))
@@ -287,7 +266,7 @@ crash() {
                 fail "$name" "killed at $call $n it leaves $(ls crash | tr '\n' ' ')"
                 return
             fi
-            if ! "$fast" "$@" -f >out 2>err || ! complete; then
+            if ! "$plain" "$@" -f >out 2>err || ! complete; then
                 fail "$name" "killed at $call $n it cannot be completed"
                 return
             fi
@@ -321,14 +300,14 @@ open(sys.argv[2], "wb").write(model.SerializeToString())
 END
     mkdir old
     cp other.onnx old/a.onnx
-    "$fast" compile old/a.onnx >out 2>err || fail "old generation" "cannot be compiled"
+    "$plain" compile old/a.onnx >out 2>err || fail "old generation" "cannot be compiled"
     crash "first compile is killed" first a compile crash/a.onnx
     crash "recompile is killed" again a compile -f crash/a.onnx
     crash "first group is killed" first_group "a b" compile crash/a.onnx crash/b.onnx
     crash "group over a single model is killed" single_to_group "a b" compile -f crash/a.onnx \
         crash/b.onnx
     cp plain.onnx old/b.onnx
-    "$fast" compile -f old/a.onnx old/b.onnx >out 2>err || fail "old group" "cannot be compiled"
+    "$plain" compile -f old/a.onnx old/b.onnx >out 2>err || fail "old group" "cannot be compiled"
     crash "group over a group is killed" group_again "a b" compile -f crash/a.onnx crash/b.onnx
 else
     echo "skip killed: strace cannot trace here"

@@ -93,7 +93,7 @@ static void *read_in_thread(void *user)
     return NULL;
 }
 
-/* Also with a graph that stands twice, for which opening builds a second tree. */
+/* Also with a graph that occurs twice, for which opening builds a second tree. */
 TEST(readers)
 {
     for (int doubled = 0; doubled < 2; doubled++) {

@@ -4,30 +4,15 @@
 # ONNX Runtime gives, step by step.
 set -u
 cd "$(dirname "$0")/.."
-epctx=$PWD/${EPCTX_BUILD:-build}/epctx
-demo=$PWD/examples/demo
-work=${EPCTX_TEST_FOLDER:-$PWD/build}/transformer
+. tests/script.sh
+epctx=$plain
+demo=$top/examples/demo
 layers=2
-status=0
-ORT_BINDING=$(tests/deps.sh where ort)
-export ORT_BINDING
-export ORT_DISABLE_TELEMETRY=1
-rm -rf "$work"
-mkdir -p "$work"
-"${PYTHON:-/usr/bin/python3}" tests/judge/transformer.py "$work" --layers $layers || exit 1
-"${PYTHON:-/usr/bin/python3}" tests/judge/transformer.py "$work/again" --layers $layers || exit 1
+use_ort
+start transformer
+"$python" tests/judge/transformer.py "$work" --layers $layers || exit 1
+"$python" tests/judge/transformer.py "$work/again" --layers $layers || exit 1
 cd "$work" || exit 1
-
-verdict() { # NAME COMMAND...
-    name=$1
-    shift
-    if "$@" >"$name.log" 2>&1; then
-        echo "ok $name"
-    else
-        echo "FAIL $name: $(tail -n 1 "$name.log")"
-        status=1
-    fi
-}
 
 same_bytes() {
     for file in prefill.onnx decode.onnx weights.bin; do cmp $file again/$file || return 1; done

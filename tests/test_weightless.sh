@@ -4,32 +4,17 @@
 # weights, and real models from EPCTX_TEST_MODELS.
 set -u
 cd "$(dirname "$0")/.."
-epctx=$PWD/${EPCTX_BUILD:-build}/epctx
-checked=$PWD/${EPCTX_BUILD:-build/asan}/epctx
-demo=$PWD/examples/demo
-work=${EPCTX_TEST_FOLDER:-$PWD/build}/weightless
+. tests/script.sh
+checked=$epctx
+epctx=$plain
+demo=$top/examples/demo
 models=${EPCTX_TEST_MODELS:-}/onnx
-status=0
 real="blazeface_front_128 burn_mnist deeploy_cct2_opset20 fastestdet mlpt_vww_int8"
 
-ORT_BINDING=$(tests/deps.sh where ort)
-export ORT_BINDING
-export ORT_DISABLE_TELEMETRY=1
-rm -rf "$work"
-mkdir -p "$work"
-"${PYTHON:-/usr/bin/python3}" tests/judge/transformer.py "$work" --layers 2 || exit 1
+use_ort
+start weightless
+"$python" tests/judge/transformer.py "$work" --layers 2 || exit 1
 cd "$work" || exit 1
-
-verdict() { # NAME COMMAND...
-    name=$1
-    shift
-    if "$@" >"$name.log" 2>&1; then
-        echo "ok $name"
-    else
-        echo "FAIL $name: $(tail -n 1 "$name.log")"
-        status=1
-    fi
-}
 
 bytes() { wc -c <"$1"; }
 

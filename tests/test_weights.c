@@ -553,7 +553,7 @@ TEST(every_fetch_fails)
         for (i = 0; i < COUNT; i++) {
             epctx_status status;
             size_t count = weights.count;
-            data[SIZE - 70] = (uint8_t)(i / 2); /* outside of the sample; each stands twice */
+            data[SIZE - 70] = (uint8_t)(i / 2); /* outside of the sample; each occurs twice */
             status = epctx_weights_add(&weights, data, SIZE, 4096, 0, &got, &error);
             if (status != EPCTX_OK) {
                 failed = true;

@@ -1,5 +1,6 @@
 /* >>wire: what is accepted as protobuf, and the cursors. The judge of the grammar is libprotobuf
  * (test_corpus.sh holds thousands of damaged files against it); here stand the edges by name. */
+#include "examples/epctx/ops/ops.h"
 #include "build.h"
 #include "test.h"
 
@@ -12,7 +13,7 @@ static epctx_status verdict(bytes *b, epctx_error *error)
         bytes out = written(&model);
         if (!bytes_equal(&out, b->data, b->size)) status = EPCTX_ERR_BACKEND;
         bytes_free(&out);
-        if (status == EPCTX_OK && epctx_model_rebuild(&model, NULL) == EPCTX_OK) {
+        if (status == EPCTX_OK && ops_rebuild(&model, NULL) == EPCTX_OK) {
             out = written(&model);
             if (!bytes_equal(&out, b->data, b->size)) status = EPCTX_ERR_BACKEND;
             bytes_free(&out);

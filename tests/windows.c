@@ -164,7 +164,7 @@ TEST(groups)
 
 static epctx_status find(const char *name, char *out, epctx_error *error)
 {
-    return epctx_path_resolve(epctx_io_files(), epctx_str_of(at("")), epctx_str_of(name), out,
+    return epctx_path_find(epctx_io_files(), epctx_str_of(at("")), epctx_str_of(name), 0, out,
                               EPCTX_PATH_MAX, error);
 }
 
@@ -184,7 +184,7 @@ TEST(paths_in_models)
         CHECK(find(good[i], out, &error) == EPCTX_OK, "%s: %s", good[i], error.message);
         CHECK(strcmp(out, at("sub/a.bin")) == 0, "%s gives %s", good[i], out);
         CHECK(epctx_path_map(epctx_io_files(), epctx_str_of(at("")), epctx_str_of(good[i]), 0, &map,
-                             NULL, 0, &error) == EPCTX_OK,
+                             NULL, &error) == EPCTX_OK,
               "%s: %s", good[i], error.message);
         epctx_io_files()->unmap_fn(NULL, &map);
     }
@@ -230,11 +230,11 @@ TEST(current_folder_of_a_drive)
     CHECK_INT(io->canonical_fn(NULL, at("drive.bin"), expected, sizeof expected, &error), EPCTX_OK);
     wide_of(root, wide);
     CHECK_TRUE(SetCurrentDirectoryW(wide) != 0);
-    CHECK_OK(epctx_path_resolve(io, epctx_str_of(drive), epctx_str_of("drive.bin"), found,
+    CHECK_OK(epctx_path_find(io, epctx_str_of(drive), epctx_str_of("drive.bin"), 0, found,
                                 sizeof found, &error),
              error);
     CHECK_STR(found, expected);
-    CHECK_OK(epctx_path_map(io, epctx_str_of(drive), epctx_str_of("drive.bin"), 0, &map, NULL, 0,
+    CHECK_OK(epctx_path_map(io, epctx_str_of(drive), epctx_str_of("drive.bin"), 0, &map, NULL,
                             &error),
              error);
     CHECK_UINT(map.size, 4);

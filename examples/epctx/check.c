@@ -20,29 +20,25 @@ typedef struct check_work {
     bool json;
 } check_work;
 
-static void put_version(const char *name, const uint64_t version[3])
-{
-    printf("    %-14s %" PRIu64 ".%" PRIu64 ".%" PRIu64 "\n", name, version[0], version[1],
-           version[2]);
-}
-
 static void put_parts(const epctx_profile *profile, epctx_str text)
 {
-    epctx_compat_qnn qnn;
-    epctx_str key, value;
-    if ((profile->traits & EPCTX_QNN_COMPAT) != 0 && epctx_compat_read_qnn(text, &qnn)) {
-        printf("    %-14s %" PRIu64 "\n", "backend", qnn.backend);
-        put_version("SDK", qnn.sdk);
-        put_version("backend API", qnn.api);
-        put_version("blob", qnn.blob);
-        printf("    %-14s %" PRIu64 "\n    %-14s %" PRIu64 "\n", "HTP arch", qnn.arch,
-               "user driver", qnn.user_driver);
+    static const char *const names[] = {"backend", "SDK",      "backend API",
+                                        "blob",    "HTP arch", "user driver"};
+    size_t i;
+    if ((profile->traits & EPCTX_QNN_COMPAT) != 0 &&
+        epctx_compat_compare(profile, text, text, NULL) != EPCTX_COMPAT_NOT_APPLICABLE) {
+        for (i = 0; i < sizeof names / sizeof names[0]; i++) {
+            const epctx_str field = epctx_str_cut(&text, ':');
+            printf("    %-14s %.*s\n", names[i], (int)field.size, field.data);
+        }
         return;
     }
-    while (epctx_compat_next(&text, &key, &value)) {
+    while (text.size > 0) {
+        epctx_str value = epctx_str_cut(&text, ';');
+        const epctx_str key = epctx_str_cut(&value, '=');
         fputs("    ", stdout);
         cli_put(stdout, key);
-        fputs(key.size > 0 ? " = " : "", stdout);
+        fputs(value.data != NULL ? " = " : "", stdout);
         cli_put(stdout, value);
         putchar('\n');
     }
@@ -89,6 +85,14 @@ static void explain_ep(const char *ep, const char *what)
     putchar('\n');
 }
 
+/* As in onnxruntime_c_api.h. */
+static const char *compat_name(epctx_compat compat)
+{
+    static const char *const names[] = {"EP_NOT_APPLICABLE", "EP_SUPPORTED_OPTIMAL",
+                                        "EP_SUPPORTED_PREFER_RECOMPILATION", "EP_UNSUPPORTED"};
+    return names[compat];
+}
+
 static epctx_compat verdict(const check_work *work, const epctx_compat_entry *chosen)
 {
     epctx_error why;
@@ -97,7 +101,7 @@ static epctx_compat verdict(const check_work *work, const epctx_compat_entry *ch
     compat =
         epctx_compat_compare(work->profile != NULL ? work->profile : epctx_profile_of(chosen->ep),
                              chosen->value, epctx_str_of(work->against), &why);
-    if (!work->json) printf("%s: ", epctx_compat_name(compat));
+    if (!work->json) printf("%s: ", compat_name(compat));
     if (!work->json) cli_put(stdout, epctx_str_of(why.message));
     if (!work->json) putchar('\n');
     return compat;
@@ -112,7 +116,7 @@ static int report(const check_work *work, const epctx_state *state)
         count += is_wanted(work, state->compat[i].ep);
     if (count > 1 && work->against != NULL) {
         cli_fail_text(work->ep == NULL ? "%s: there is more than one entry, choose with --ep"
-                                       : "%s: the entry of this EP is there twice",
+                                       : "%s: this EP has two entries",
                       work->file);
         return CHECK_FAILED;
     }
@@ -133,9 +137,9 @@ static int report(const check_work *work, const epctx_state *state)
     compat = verdict(work, chosen);
     if (work->json)
         printf("],\n\"compatibility\": %d,\n\"meaning\": \"%s\"\n}\n", (int)compat,
-               epctx_compat_name(compat));
+               compat_name(compat));
     else if (work->against != NULL && chosen == NULL)
-        puts(epctx_compat_name(compat));
+        puts(compat_name(compat));
     return (int)compat;
 }
 
@@ -179,7 +183,8 @@ static int fresh_of(const check_work *work, const epctx_model *model, epctx_str 
 static int check_fresh(const check_work *work, const epctx_model *model)
 {
     const size_t prefix = sizeof EPCTX_BUILD_PREFIX - 1;
-    epctx_cursor it = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
     size_t count = 0;
     int code = FRESH_YES;

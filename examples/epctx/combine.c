@@ -133,7 +133,7 @@ static bool read_value(const char *option, epctx_str text, bool typed, epctx_are
         }
         if (end < text.size &&
             (text.data[end] != '/' || !read_quantization(text.data + end + 1, spec)))
-            return bad_value(option, text, "behind the type stands /SCALE or /SCALE/ZERO_POINT");
+            return bad_value(option, text, "write /SCALE or /SCALE/ZERO_POINT after the type");
         break;
     }
     if (spec->value.elem_type == 0 && like_type(text))

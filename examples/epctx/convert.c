@@ -1,12 +1,13 @@
 /* A conversion of the library, from the command line to the report. */
 #include "convert.h"
+#include "ops/ops.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 static void tell(output *out, const epctx_change *c)
 {
-    const char *kind = epctx_change_name(c->kind);
+    const char *kind = ops_change_name(c->kind);
     int name = (int)c->name.size, file = (int)c->file.size;
     switch (c->kind) {
     case EPCTX_CHANGE_EMBEDDED:

@@ -1,4 +1,5 @@
 /* epctx copy: a model read and written again, the same bytes. */
+#include "ops/ops.h"
 #include "output.h"
 
 #include <string.h>
@@ -24,7 +25,7 @@ static int copy(const char *from, output *out, bool rebuild)
     if (status != EPCTX_OK) return cli_fail(&error);
     write = output_options(out);
     write.allow_huge = true; /* it was that big before */
-    if (rebuild) status = epctx_model_rebuild(&model, &error);
+    if (rebuild) status = ops_rebuild(&model, &error);
     if (status == EPCTX_OK && out->to_stdout) return to_stdout(out, &model);
     if (status == EPCTX_OK) status = epctx_model_write_file(&model, out->path, &write, &error);
     epctx_model_close(&model);

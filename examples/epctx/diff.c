@@ -220,7 +220,7 @@ static void add_values(facts *f, const char *at, const char *word, epctx_cursor 
     epctx_value_view value;
     uint64_t i = 0;
     for (; !stopped(f) && epctx_next_value(&values, &value); i++) {
-        epctx_type_view type = epctx_value_type(&value);
+        epctx_type_view type = epctx_type_of(value.type);
         epctx_str name = name_of(f, value.name);
         if (ordered) add(f, text(f, "%s%s %" PRIu64, at, word, i), name);
         add(f, text(f, "%stype of %s", at, name.data), type_text(f, &type));
@@ -272,7 +272,7 @@ static epctx_status add_external(facts *f, value_sum *sum, const epctx_tensor_vi
     epctx_status status =
         epctx_path_base(epctx_str_of(f->file), epctx_str_of(NULL), &folder, error);
     if (status == EPCTX_OK)
-        status = epctx_path_map(io, folder, tensor->location, cli_path_flags(), &mapping, NULL, 0,
+        status = epctx_path_map(io, folder, tensor->location, cli_path_flags(), &mapping, NULL,
                                 error);
     if (status != EPCTX_OK) return status;
     if (tensor->offset <= mapping.size && length == UINT64_MAX)
@@ -446,7 +446,8 @@ static void add_node(facts *f, const char *at, const epctx_node_view *node, uint
              node->overload.size > 0 ? ":" : "", name_of(f, node->overload).data));
     add_names(f, owner, "input", epctx_node_inputs(node));
     add_names(f, owner, "output", epctx_node_outputs(node));
-    add_pairs(f, owner, ": metadata", epctx_view_metadata(node->view, EPCTX_KIND_NODE));
+    add_pairs(f, owner, ": metadata",
+              epctx_view_fields(node->view, EPCTX_FIELD_NODE_METADATA_PROPS));
     while (!stopped(f) && epctx_next_attr(&attrs, &attr))
         add_attr(f, owner, &attr, depth);
     end_thing(f, number);
@@ -479,7 +480,8 @@ static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t
     if (at[0] != '\0') prefix = keep(f, text(f, "%s > ", name_of(f, epctx_str_of(at)).data));
     if (f->short_of_memory) return;
     add(f, text(f, "%sgraph name", prefix), value_of(f, graph.name));
-    add_pairs(f, prefix, "graph metadata", epctx_view_metadata(graph.view, EPCTX_KIND_GRAPH));
+    add_pairs(f, prefix, "graph metadata",
+              epctx_view_fields(graph.view, EPCTX_FIELD_GRAPH_METADATA_PROPS));
     add_values(f, prefix, "graph input", epctx_graph_inputs(graph), true);
     add_values(f, prefix, "graph output", epctx_graph_outputs(graph), true);
     add_values(f, prefix, "value", epctx_graph_values(graph), false);
@@ -541,7 +543,7 @@ static void add_model(facts *f)
     add(f, text(f, "model domain"), value_of(f, info.domain));
     add(f, text(f, "model version"), text(f, "%" PRId64, info.model_version));
     add_opsets(f, "", epctx_model_opsets(&f->model));
-    add_pairs(f, "", "metadata", epctx_view_metadata(info.view, EPCTX_KIND_MODEL));
+    add_pairs(f, "", "metadata", epctx_view_fields(info.view, EPCTX_FIELD_MODEL_METADATA_PROPS));
     if (epctx_model_has_graph(&f->model)) add_graph(f, "", epctx_model_graph(&f->model), 100);
     while (!stopped(f) && epctx_next_function(&it, &function))
         add_function(f, &function);
@@ -550,8 +552,10 @@ static void add_model(facts *f)
         const char *at = keep(f, text(f, "training %" PRIu64, i));
         add_graph(f, text(f, "%s: initialization", at).data, training.initialization, 100);
         add_graph(f, text(f, "%s: algorithm", at).data, training.algorithm, 100);
-        add_pairs(f, at, ": initialize", epctx_training_bindings(&training, false));
-        add_pairs(f, at, ": update", epctx_training_bindings(&training, true));
+        add_pairs(f, at, ": initialize",
+                  epctx_view_fields(training.view, EPCTX_FIELD_TRAINING_INITIALIZATION_BINDING));
+        add_pairs(f, at, ": update",
+                  epctx_view_fields(training.view, EPCTX_FIELD_TRAINING_UPDATE_BINDING));
     }
 }
 
@@ -570,7 +574,7 @@ static bool open_facts(facts *f, const char *file)
     add_model(f);
     if (f->short_of_memory) cli_fail_text("out of memory");
     else if (f->overlaid)
-        cli_fail_text("%s: its tensors lie over each other in the external data: they have %" PRIu64
+        cli_fail_text("%s: its tensors overlap in the external data: they have %" PRIu64
                       " bytes, the files %" PRIu64, file, f->read, f->there);
     return !f->short_of_memory && !f->overlaid;
 }

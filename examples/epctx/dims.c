@@ -42,7 +42,7 @@ bool compile_read_dims(compile_settings *set, epctx_arena *arena)
         char *equals = text != NULL ? strrchr(text, '=') : NULL;
         uint64_t value;
         if (equals == NULL || equals == text) {
-            cli_fail_text("--dim: '%.*s' is no NAME=VALUE or INPUT[AXIS]=VALUE", (int)part.size,
+            cli_fail_text("--dim: '%.*s' is not NAME=VALUE or INPUT[AXIS]=VALUE", (int)part.size,
                           part.data);
             return false;
         }
@@ -130,7 +130,7 @@ static size_t put_options(FILE *out, const epctx_value_view *value, epctx_str *k
         for (i = 0; i < count && (dim.param.size == 0 || !epctx_str_eq(known[i], dim.param)); i++)
             continue;
         if (i < count) continue;
-        fputs(count > 0 ? "," : "--dim '", out);
+        fputs(count > 0 ? "," : "set them with --dim '", out);
         cli_put(out, dim.param.size > 0 ? dim.param : value->name);
         if (dim.param.size == 0) fprintf(out, "[%" PRIu32 "]", axis);
         fputs("=N", out);
@@ -159,10 +159,10 @@ static void put_open_inputs(FILE *out, const epctx_model *model, const epctx_map
         put_shape(out, &values[i]);
     }
     if (count > MOST_SHOWN) fprintf(out, " and %zu more", count - MOST_SHOWN);
-    fputs("; the NPU compiles fixed shapes: ", out);
+    fputs("; the NPU needs fixed shapes: ", out);
     for (i = 0; i < count && i < MOST_SHOWN; i++)
         options = put_options(out, &values[i], known, options);
-    fputs(options > 0 ? "' gives numbers" : "give them one with the tool that made the model", out);
+    fputs(options > 0 ? "'" : "set them with the tool that made the model", out);
 }
 
 epctx_status compile_open_inputs(const epctx_model *model, char **text, epctx_error *error)

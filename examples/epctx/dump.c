@@ -330,7 +330,7 @@ static void put_tensor(dumper *d, const char *word, const epctx_tensor_view *ten
     end(d);
     if (!d->values) return;
     put_more(d, "doc_string", cli_field_str(tensor->view, CLI_TENSOR_DOC));
-    put_pairs(d, "meta", epctx_view_metadata(tensor->view, EPCTX_KIND_TENSOR));
+    put_pairs(d, "meta", epctx_view_fields(tensor->view, EPCTX_FIELD_TENSOR_METADATA_PROPS));
 }
 
 static void put_sparse(dumper *d, const epctx_sparse_view *sparse)
@@ -346,13 +346,13 @@ static void put_sparse(dumper *d, const epctx_sparse_view *sparse)
 
 static void put_value(dumper *d, const char *word, const epctx_value_view *value)
 {
-    epctx_type_view type = epctx_value_type(value);
+    epctx_type_view type = epctx_type_of(value->type);
     begin(d, word);
     put_str(d, "name", "", value->name);
     put_type_field(d, &type);
     end(d);
     put_more(d, "doc_string", cli_field_str(value->view, CLI_VALUE_DOC));
-    put_pairs(d, "meta", epctx_view_metadata(value->view, EPCTX_KIND_VALUE));
+    put_pairs(d, "meta", epctx_view_fields(value->view, EPCTX_FIELD_VALUE_METADATA_PROPS));
 }
 
 static void put_values(dumper *d, const char *word, epctx_cursor values)
@@ -471,7 +471,7 @@ static void put_nodes(dumper *d, epctx_cursor nodes)
         end(d);
         put_more(d, "overload", node.overload);
         put_more(d, "doc_string", node.doc_string);
-        put_pairs(d, "meta", epctx_view_metadata(node.view, EPCTX_KIND_NODE));
+        put_pairs(d, "meta", epctx_view_fields(node.view, EPCTX_FIELD_NODE_METADATA_PROPS));
         put_attrs(d, epctx_node_attrs(&node));
     }
 }
@@ -565,7 +565,7 @@ static void put_graph(dumper *d, epctx_graph_view graph, const place *at)
     put_str(d, "name", "", graph.name);
     end(d);
     put_more(d, "doc_string", graph.doc_string);
-    put_pairs(d, "meta", epctx_view_metadata(graph.view, EPCTX_KIND_GRAPH));
+    put_pairs(d, "meta", epctx_view_fields(graph.view, EPCTX_FIELD_GRAPH_METADATA_PROPS));
     put_values(d, "input", epctx_graph_inputs(graph));
     put_values(d, "output", epctx_graph_outputs(graph));
     put_values(d, "value", epctx_graph_values(graph));
@@ -606,7 +606,7 @@ static void put_model(dumper *d, const epctx_model *model)
     put_more(d, "producer_version", info.producer_version);
     put_more(d, "domain", info.domain);
     put_more(d, "doc_string", info.doc_string);
-    put_pairs(d, "meta", epctx_view_metadata(info.view, EPCTX_KIND_MODEL));
+    put_pairs(d, "meta", epctx_view_fields(info.view, EPCTX_FIELD_MODEL_METADATA_PROPS));
 }
 
 static void put_function(dumper *d, const epctx_function_view *function, int64_t index)
@@ -623,7 +623,7 @@ static void put_function(dumper *d, const epctx_function_view *function, int64_t
     end(d);
     put_more(d, "overload", function->overload);
     put_more(d, "doc_string", function->doc_string);
-    put_pairs(d, "meta", epctx_view_metadata(function->view, EPCTX_KIND_FUNCTION));
+    put_pairs(d, "meta", epctx_view_fields(function->view, EPCTX_FIELD_FUNCTION_METADATA_PROPS));
     if (d->values) {
         put_opsets(d, epctx_function_opsets(function));
         put_values(d, "value", epctx_view_fields(function->view, CLI_FUNCTION_VALUES));
@@ -639,8 +639,9 @@ static void put_training(dumper *d, const epctx_training_view *training, int64_t
     begin(d, "training");
     put_int(d, "index", "", index);
     end(d);
-    put_pairs(d, "initialize", epctx_training_bindings(training, false));
-    put_pairs(d, "update", epctx_training_bindings(training, true));
+    put_pairs(d, "initialize",
+              epctx_view_fields(training->view, EPCTX_FIELD_TRAINING_INITIALIZATION_BINDING));
+    put_pairs(d, "update", epctx_view_fields(training->view, EPCTX_FIELD_TRAINING_UPDATE_BINDING));
     if (training->initialization.view.data != NULL || training->initialization.view.slot != NULL)
         put_graph(d, training->initialization, &first);
     if (training->algorithm.view.data != NULL || training->algorithm.view.slot != NULL)

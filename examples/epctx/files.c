@@ -4,6 +4,7 @@
 
 #include "cli.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,19 +16,27 @@ static const int endings[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 enum { ENDINGS = sizeof endings / sizeof endings[0] };
 
 static struct {
-    epctx_open_files open;       /* what has a name that has to go */
+    epctx_io_file *volatile open[256]; /* what may have a name that has to go; more are not noted */
     char lock[EPCTX_PATH_MAX];   /* is being taken; "" none */
     volatile sig_atomic_t late;   /* names change: an ending signal has to wait */
     volatile sig_atomic_t kept;   /* so has it because the caller looks for it */
     volatile sig_atomic_t signal; /* which one waits */
 } state;
 
-/* The library's io, with the list. */
+enum { OPEN_MOST = sizeof state.open / sizeof state.open[0] };
+
 static const epctx_io *base(void)
 {
-    static epctx_io io;
-    if (io.create_fn == NULL) io = epctx_io_listed(&state.open);
-    return &io;
+    return epctx_io_files();
+}
+
+/* `to` in the place of `from`; one of them is NULL. */
+static void note(epctx_io_file *from, epctx_io_file *to)
+{
+    size_t i = 0;
+    while (i < OPEN_MOST && state.open[i] != from)
+        i++;
+    if (i < OPEN_MOST) state.open[i] = to;
 }
 
 /* Around what makes or removes a name and notes it: the two belong together. */
@@ -64,12 +73,15 @@ static void leave_lock(void)
 
 static void stop(int number)
 {
+    size_t i;
     if (state.late || state.kept) {
         state.signal = number;
         return;
     }
     leave_lock();
-    epctx_open_files_remove(&state.open);
+    for (i = 0; i < OPEN_MOST; i++)
+        if (state.open[i] != NULL && state.open[i]->temp[0] != '\0')
+            unlinkat((int)state.open[i]->folder, state.open[i]->temp, 0);
     signal(number, SIG_DFL);
     raise(number);
 }
@@ -111,6 +123,7 @@ static epctx_status create(void *user, const char *root, const char *name, epctx
     epctx_status status;
     block(&before);
     status = base()->create_fn(user, root, name, file, error);
+    if (status == EPCTX_OK) note(NULL, file);
     unblock(&before);
     return status;
 }
@@ -138,6 +151,7 @@ static void close_file(void *user, epctx_io_file *file)
 {
     sigset_t before;
     block(&before);
+    note(file, NULL);
     base()->close_fn(user, file);
     unblock(&before);
 }
@@ -186,6 +200,7 @@ static epctx_status lock(void *user, const char *root, const char *name, epctx_i
                         NULL) != EPCTX_OK)
         state.lock[0] = '\0';
     status = base()->lock_fn(user, root, name, file, error);
+    if (status == EPCTX_OK) note(NULL, file);
     state.lock[0] = '\0';
     return status;
 }

@@ -75,7 +75,7 @@ static epctx_status get_context(get_work *work, const epctx_node_view *view, epc
                              &work->error);
     if (status == EPCTX_OK)
         status = epctx_path_map(epctx_io_files(), folder, node.ep_cache_context, cli_path_flags(),
-                                &work->mapping, NULL, 0, &work->error);
+                                &work->mapping, NULL, &work->error);
     epctx_blame(&work->error, work->file, &node.name, "ep_cache_context");
     value->data = (const char *)work->mapping.data;
     value->size = work->mapping.size;
@@ -293,7 +293,7 @@ const cli_command cli_get = {
     "                        of `epctx info`, for nodes of one name\n"
     "  -o, --output OUT      write to a file; - is standard output, as without\n"
     "  -f, --overwrite       replace OUT when it exists\n"
-    "  --json                a JSON object; what is no UTF-8 text stands in it as base64\n"
+    "  --json                a JSON object; what is not UTF-8 text is base64\n"
     "  --context-path FILE   ep.context_file_path: the binary is in its folder\n",
     run,
 };

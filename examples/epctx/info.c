@@ -284,7 +284,8 @@ static void put_state(const epctx_state *state)
 /* Entries that nothing else here shows. */
 static void put_metadata(const report *all)
 {
-    epctx_cursor it = epctx_view_metadata(epctx_model_read(all->model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(all->model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
     while (epctx_next_pair(&it, &pair)) {
         if (is_compat(pair.key)) continue;
@@ -504,7 +505,7 @@ static void print_json(const report *all, const epctx_state *state)
 {
     epctx_graph_view graph = epctx_model_graph(all->model);
     epctx_cursor metadata =
-        epctx_view_metadata(epctx_model_read(all->model).view, EPCTX_KIND_MODEL);
+        epctx_view_fields(epctx_model_read(all->model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_pair pair;
     const char *comma;
     size_t i;
@@ -655,7 +656,7 @@ const cli_command cli_info = {
     "show what is in a model",
     "Shows producer, versions, inputs and outputs, every EPContext node with its attributes,\n"
     "the files that the model needs, and what is left to the CPU. Works for the models of every\n"
-    "execution provider and for ordinary models. A file that is missing stands in a line that\n"
+    "execution provider and for ordinary models. A missing file is reported in a line that\n"
     "begins with 'warning:', and the exit code is then 1. A context binary that is not the one of\n"
     "the model's build stamp gets a warning on standard error.\n"
     "Of a context binary of the reference NPU it shows graphs and the memory that they need.\n\n"

@@ -22,7 +22,7 @@ static int init(output *out, const char *file, const init_args *args, epctx_conv
 {
     bool options = args->threshold != NULL || args->align != NULL || opts->name != NULL;
     if (args->inline_all + args->external + args->prune != 1)
-        return cli_fail_text("what is to be done? one of --inline, --external and --prune"),
+        return cli_fail_text("choose one of --inline, --external and --prune"),
                CLI_USAGE;
     if (options && !args->external)
         return cli_fail_text("--threshold, --align and --name go with --external"), CLI_USAGE;

@@ -214,7 +214,7 @@ static int model_to_stdout(output *out, epctx_model *model)
     pb_ostream_t stream;
     epctx_error error;
     if (isatty(STDOUT_FILENO))
-        return cli_fail_text("a model is no text for a terminal: use -o FILE or a pipe");
+        return cli_fail_text("a model is binary, not for a terminal: use -o FILE or a pipe");
     if (out->size > (uint64_t)EPCTX_MODEL_MAX && !out->allow_huge) return refuse_size(out);
     memset(&stream, 0, sizeof stream);
     stream.callback = write_stdout;
@@ -291,8 +291,8 @@ int output_group(output *out, epctx_model *model, epctx_output_file *files, size
     opts.backup = backup;
     opts.backup_capacity = sizeof backup;
     epctx_error_clear(&error);
-    status = (out->dry_run ? epctx_check_group : epctx_write_group)(model, out->path, &opts, files,
-                                                                    count, policy, &error);
+    opts.dry_run = out->dry_run;
+    status = epctx_write_group(model, out->path, &opts, files, count, policy, &error);
     if (status != EPCTX_OK) return output_refuse(out, &error);
     for (i = 0; i < count; i++)
         output_file(out, files[i].kept ? "keep" : "write", files[i].path, &files[i].size, NULL);

@@ -345,7 +345,7 @@ static epctx_status note_source(const char *path, compile_notes *notes, epctx_er
         if (files[i].use != EPCTX_USE_SOURCE_MODEL || files[i].path != NULL) continue;
         snprintf(line, sizeof line,
                  "%s has its weights in '%.*s', which is not in its folder: put it there with its "
-                 "data, or say where it is (epctx run --source, ep.context_source_model_path)",
+                 "data, or pass it (epctx run --source, ep.context_source_model_path)",
                  path, (int)files[i].name.size, files[i].name.data);
         status = add_note(notes, line, error);
     }

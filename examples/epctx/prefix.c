@@ -1,4 +1,5 @@
 /* epctx prefix: a prefix in front of the names of nodes. */
+#include "ops/rename.h"
 #include "output.h"
 
 #include <string.h>

@@ -171,7 +171,7 @@ const cli_command cli_rename = {
     "[--any-io] [--ep NAME] [--nodes [--one-graph]] " OUTPUT_USAGE
     "\n                    MODEL OLD NEW...",
     "give values or nodes other names, everywhere",
-    "Renames values of the main graph wherever the name stands: nodes, inputs and outputs,\n"
+    "Renames values of the main graph wherever the name is used: nodes, inputs and outputs,\n"
     "initializers, value_info, quantization annotations, training, and subgraphs that use it. A\n"
     "name that is in use is refused; two names may be swapped. Some EPs find the inputs and "
     "outputs\n"

@@ -179,7 +179,7 @@ const cli_command cli_run = {
     "  --repeat N        run N times and print the median time\n"
     "  --max-work N      refuse a graph that asks for more than N operations (products and\n"
     "                    sums, and bytes moved); 0, the default: no limit\n"
-    "  --json            one JSON object; numbers that JSON has not are strings\n\n"
+    "  --json            one JSON object; numbers that JSON cannot express are strings\n\n"
     "'open-to-first-output' is the time from opening the file to the end of the first run,\n"
     "without making or reading the inputs.\n",
     run,

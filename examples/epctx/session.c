@@ -100,15 +100,40 @@ static bool append_node(char *text, size_t capacity, const epctx_node_view *node
     return false;
 }
 
+/* The nodes that the session has not: `at` is the next of the graph, `bound` of those it has. */
+typedef struct others {
+    epctx_cursor it;
+    size_t at, bound;
+} others;
+
+static others others_of(const session *s)
+{
+    others all = {0};
+    all.it = epctx_graph_nodes(epctx_model_graph(&s->model));
+    return all;
+}
+
+static bool next_other(const session *s, others *all, epctx_node_view *node)
+{
+    while (epctx_next_node(&all->it, node)) {
+        const bool ours = all->bound < s->loaded.bound_count &&
+                          s->loaded.bound[all->bound].index == all->at;
+        all->at++;
+        if (!ours) return true;
+        all->bound++;
+    }
+    return false;
+}
+
 /* Which EPs they need: the first by name that nodes with contexts name, and ORT's for the rest. */
 static void needed_eps(const session *s, char *text, size_t capacity)
 {
     epctx_epnode ep, first;
     bool found = false, more = false, cpu = false;
-    size_t i;
+    epctx_node_view node;
+    others all = others_of(s);
     memset(&first, 0, sizeof first);
-    for (i = 0; i < s->loaded.other_nodes; i++) {
-        epctx_node_view node = epctx_node_of(s->loaded.others[i]);
+    while (next_other(s, &all, &node)) {
         if (!epctx_node_is_epnode(&node)) {
             cpu = true;
         } else if (epctx_epnode_read(&node, &ep, NULL) == EPCTX_OK) {
@@ -132,13 +157,11 @@ static epctx_status refuse_others(const session *s, epctx_error *error)
     char text[180] = ""; /* epctx_fail prints no more than 200 bytes of it */
     char eps[120];
     size_t listed = 0;
-    bool room = true;
+    epctx_node_view node;
+    others all = others_of(s);
     needed_eps(s, eps, sizeof eps);
-    while (room && listed < s->loaded.other_nodes) {
-        epctx_node_view node = epctx_node_of(s->loaded.others[listed]);
-        room = append_node(text, sizeof text, &node);
-        if (room) listed++;
-    }
+    while (next_other(s, &all, &node) && append_node(text, sizeof text, &node))
+        listed++;
     return epctx_fail(
         error, EPCTX_ERR_UNSUPPORTED,
         s->loaded.other_nodes == 1

@@ -358,7 +358,7 @@ static bool set_order(target_work *work, const target *what, const char *value)
             return false;
         graph = epctx_model_graph(&work->model).view;
     }
-    /* A name that stands twice in VALUE takes the place of one that is missing. */
+    /* A name that occurs twice in VALUE takes the place of one that is missing. */
     it = epctx_view_fields(graph, what->number);
     for (rest = value; next_part(&rest, &work->arena, &name) && epctx_next_field(&it, &field);)
         if (!epctx_str_eq(epctx_value_of(field.body).name, name))

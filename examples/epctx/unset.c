@@ -39,7 +39,7 @@ static bool unset_attrs(target_work *work, epctx_str name)
     for (i = 0; i < work->nodes.count; i++)
         if (!unset_attr(work, &work->nodes.nodes[i], name, &found)) return false;
     if (found > 0) return true;
-    cli_fail_text("%s: no node meant has an attribute '%.*s'", work->file, (int)name.size,
+    cli_fail_text("%s: none of these nodes has an attribute '%.*s'", work->file, (int)name.size,
                   name.data);
     if (work->nodes.count == 1) list_attrs(&work->nodes.nodes[0]);
     return false;

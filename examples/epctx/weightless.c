@@ -22,7 +22,7 @@ static int run(int argc, char **argv)
     };
     if (cli_parse(&cli_weightless, argc, argv, options, &file, 1) && output_check(&out, file)) {
         if (self_contained && opts.source != NULL)
-            cli_fail_text("--source does not go with --self-contained: the model tells itself");
+            cli_fail_text("--source does not go with --self-contained: the model names its source");
         else
             code = convert_file(&out, file, &opts,
                                 self_contained ? epctx_self_contained : epctx_weightless);

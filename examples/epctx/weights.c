@@ -145,7 +145,7 @@ static epctx_status add_context(work *w, uint32_t from, const epctx_epnode *node
     b = (binary *)epctx_arena_alloc(&w->arena, sizeof *b);
     if (b == NULL) return no_memory(w);
     status = epctx_path_map(epctx_io_files(), folder, node->ep_cache_context, cli_path_flags(),
-                            &b->mapping, NULL, 0, w->error);
+                            &b->mapping, NULL, w->error);
     if (status != EPCTX_OK) return status;
     b->next = s->binaries;
     s->binaries = b;

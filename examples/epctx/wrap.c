@@ -84,7 +84,7 @@ static bool read_tensor(wrap_wish *w, epctx_str name, const json *type, const js
     memset(out, 0, sizeof *out);
     out->value.name = name;
     if (name.size == 0) return bad_io(w, name, "a tensor without a name");
-    if (found == NULL) return bad_io(w, name, "a data type that ONNX has not");
+    if (found == NULL) return bad_io(w, name, "ONNX has no such data type");
     if (dims == NULL || dims->kind != JSON_LIST) return bad_io(w, name, "dimensions are missing");
     for (dim = dims->first; dim != NULL; dim = dim->next)
         rank++;
@@ -281,7 +281,7 @@ static bool check_wish(wrap_wish *w)
         return false;
     }
     if (w->io == NULL && w->outputs == NULL) {
-        fputs("epctx: which inputs and outputs has it? --inputs and --outputs, or --io FILE.json\n",
+        fputs("epctx: specify its inputs and outputs: --inputs and --outputs, or --io FILE.json\n",
               stderr);
         return false;
     }

@@ -1,5 +1,5 @@
 /* A firmware that finds the context binary in an EPContext model. No heap, no files, no printf: the
- * model stands in flash, and the payload is used in place. */
+ * model is in flash, and the payload is used in place. */
 #define EPCTX_IMPLEMENTATION
 #define EPCTX_STATIC
 #define EPCTX_NO_MALLOC

@@ -1,4 +1,4 @@
-/* A firmware whose model stands in an SPI flash: it reads the model once, front to back, through a
+/* A firmware whose model is in an SPI flash: it reads the model once, front to back, through a
  * nanopb stream with a buffer of 512 bytes, then the payload it found, piece by piece. */
 #define EPCTX_IMPLEMENTATION
 #define EPCTX_STATIC

@@ -428,8 +428,6 @@ OrtStatus *ep_load_graphs(ep_session *session, const OrtGraph **graphs, const Or
 typedef struct binary_file {
     char path[EPCTX_PATH_MAX];
     char name[EPCTX_PATH_MAX]; /* as the nodes call it: relative to the context model */
-    epctx_io_file file;
-    bool open;
 } binary_file;
 
 OrtStatus *ep_check_place(const ep_session *session, const ep_record *record)
@@ -467,16 +465,16 @@ OrtStatus *ep_context_model_path(const ep_session *session, const char *model_pa
                      &error);
 }
 
-/* Opens the temporary file before anything is compiled: a folder that is missing or not writable
- * shows up now and not after minutes. */
-static OrtStatus *binary_open(const ep_session *session, const char *model_path, binary_file *out)
+/* Tries to make a file before anything is compiled: a folder that is missing or not writable shows
+ * up now and not after minutes. */
+static OrtStatus *binary_place(const ep_session *session, const char *model_path, binary_file *out)
 {
     const ep_api *api = session->api;
     const epctx_io *io = epctx_io_files();
     char context_model[EPCTX_PATH_MAX];
-    epctx_str folder, path;
+    epctx_str path;
     epctx_error error;
-    int length;
+    epctx_io_file probe;
     epctx_error_clear(&error);
     if (!*session->context_path && !*model_path && session->buffers.write_fn) {
         path = epctx_str_of("model_ctx.onnx"); /* there is no folder, only a name */
@@ -488,43 +486,29 @@ static OrtStatus *binary_open(const ep_session *session, const char *model_path,
                      epctx_path_binary(path, epctx_str_of(session->backend.short_name), out->name,
                                        sizeof out->name, &error),
                      &error));
-    folder = epctx_path_folder(path);
-    length =
-        snprintf(out->path, sizeof out->path, "%.*s%s", (int)folder.size, folder.data, out->name);
-    if (length < 0 || (size_t)length >= sizeof out->path) {
-        return ep_fail(api, EPCTX_ERR_LIMIT, "the path of the context binary is too long");
-    }
+    EP_TRY(ep_status(api,
+                     epctx_path_join(epctx_path_folder(path), epctx_str_of(out->name), out->path,
+                                     sizeof out->path, &error),
+                     &error));
     if (session->buffers.write_fn) return NULL; /* the application has its own place */
-    EP_TRY(ep_status(api, io->create_fn(io->user, NULL, out->path, &out->file, &error), &error));
-    out->open = true;
+    EP_TRY(ep_status(api, io->create_fn(io->user, NULL, out->path, &probe, &error), &error));
+    io->close_fn(io->user, &probe);
     return NULL;
-}
-
-static void binary_abort(binary_file *binary)
-{
-    const epctx_io *io = epctx_io_files();
-    if (binary->open) io->close_fn(io->user, &binary->file);
-    binary->open = false;
 }
 
 /* The binary gets its name before ORT writes the model. A crash in between leaves at worst the
  * model of an older generation beside it, and its nodes' graph hashes do not match this binary. */
-static OrtStatus *binary_commit(const ep_api *api, binary_file *binary, epctx_span bytes)
+static OrtStatus *binary_write(const ep_session *session, const binary_file *binary,
+                               epctx_span bytes)
 {
-    const epctx_io *io = epctx_io_files();
     epctx_error error;
-    epctx_status status;
-    epctx_error_clear(&error);
-    status = io->write_fn(io->user, &binary->file, bytes.data, bytes.size, &error);
-    if (status == EPCTX_OK) status = io->sync_fn(io->user, &binary->file, &error);
-    if (status != EPCTX_OK) {
-        binary_abort(binary);
-        return ep_status(api, status, &error);
+    if (session->buffers.write_fn) {
+        return session->buffers.write_fn(session->buffers.write_state, binary->name, bytes.data,
+                                         bytes.size);
     }
-    status = io->commit_fn(io->user, &binary->file, EPCTX_OVERWRITE_REPLACE, &error);
-    if (status != EPCTX_OK) io->back_fn(io->user, &binary->file);
-    binary_abort(binary);
-    return ep_status(api, status, &error);
+    return ep_status(session->api,
+                     epctx_write_bytes(NULL, binary->path, bytes.data, bytes.size, NULL, &error),
+                     &error);
 }
 
 /* Of the model that a fused node is cut out of. */
@@ -647,7 +631,7 @@ static OrtStatus *build(ep_session *session, ep_context *context, ep_record *rec
         EP_TRY(ep_record_read(&records[i], session->api, graphs[i], fused[i]));
     EP_TRY(ep_check_place(session, &records[0]));
     if (session->generate && !session->embed) {
-        EP_TRY(binary_open(session, ep_model_path(session, &records[0]), binary));
+        EP_TRY(binary_place(session, ep_model_path(session, &records[0]), binary));
     }
     EP_TRY(compile_pieces(context, records, count, fused, binary->name));
     if (!session->compile_only) {
@@ -660,11 +644,7 @@ static OrtStatus *build(ep_session *session, ep_context *context, ep_record *rec
     nodes = epctx_ep_context_nodes(&context->made, &made);
     EP_TRY(ep_give_nodes(session, records, nodes, fused, count, bytes, &context->arena,
                          context_nodes));
-    if (session->buffers.write_fn && !session->embed) {
-        return session->buffers.write_fn(session->buffers.write_state, binary->name, bytes.data,
-                                         bytes.size);
-    }
-    return binary->open ? binary_commit(session->api, binary, bytes) : NULL;
+    return session->embed ? NULL : binary_write(session, binary, bytes);
 }
 
 OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
@@ -689,7 +669,6 @@ OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const
     }
     for (i = 0; records && i < count; i++)
         ep_record_free(&records[i]);
-    if (binary) binary_abort(binary);
     ep_context_drop(context); /* the kernels hold it */
     free(binary);
     free(records);

@@ -4,7 +4,7 @@
     tests/judge/devices.py PROGRAM FILE
 
 PROGRAM is tests/test_devices, FILE is written and removed. Makes 200 models at
-random with libprotobuf, some of them with fields that stand twice, and
+random with libprotobuf, some of them with fields that occur twice, and
 compares what `PROGRAM --print FILE` says with libprotobuf's values. Prints the
 lines that tests/run reads.
 """
@@ -69,7 +69,7 @@ def make(rng):
             body = node.attribute.add(name="body", type=GRAPH)
             fill_node(rng, body.g.node.add(op_type="Relu"))
     data = model.SerializeToString()
-    # A configuration whose name and number stand twice: the last ones count.
+    # A configuration whose name and number occur twice: the last ones count.
     if rng.randrange(2):
         data += bytes((26 << 3 & 0x7f | 0x82, 26 >> 4)) + b"\x0a\x0a\x01p\x10\x03\x0a\x01q\x10\x04"
     return data

@@ -3,6 +3,7 @@
  *     opener open-or-compile MODEL */
 #include "epctx.h"
 #include "epctx_npu.h"
+#include "examples/epctx/ops/cache.h"
 
 #include <stdio.h>
 

@@ -255,8 +255,10 @@ static epctx_status init_use_training(init_work *w, epctx_map *used)
     epctx_training_view training;
     epctx_pair pair;
     while (epctx_next_training(&trainings, &training)) {
-        epctx_cursor initial = epctx_training_bindings(&training, false);
-        epctx_cursor updates = epctx_training_bindings(&training, true);
+        epctx_cursor initial =
+            epctx_view_fields(training.view, EPCTX_FIELD_TRAINING_INITIALIZATION_BINDING);
+        epctx_cursor updates =
+            epctx_view_fields(training.view, EPCTX_FIELD_TRAINING_UPDATE_BINDING);
         OPS_TRY(init_use_graph(w, used, training.initialization));
         OPS_TRY(init_use_graph(w, used, training.algorithm));
         while (epctx_next_pair(&initial, &pair) || epctx_next_pair(&updates, &pair)) {

@@ -94,8 +94,8 @@ static void lint_fields(linter *l, epctx_kind type, epctx_view message, epctx_st
                                   : info->number);
         if (!info->repeated && (seen & bit) != 0) {
             lint_say(l, EPCTX_RULE_DOUBLED_FIELD, node, attribute,
-                     "field %s of a %s stands twice: readers differ in which one they take",
-                     info->name, epctx_message_name(type));
+                     "field %s of a %s occurs twice: readers differ in which one they take",
+                     ops_field_name(info).text, epctx_message_name(type));
         }
         seen |= info->repeated ? 0 : bit;
         if (info->kind < EPCTX_KIND_INT) {
@@ -104,8 +104,8 @@ static void lint_fields(linter *l, epctx_kind type, epctx_view message, epctx_st
                    !epctx_str_is_utf8(epctx_view_str(field.body))) {
             epctx_str text = epctx_view_str(field.body);
             lint_say(l, EPCTX_RULE_NOT_UTF8, node, attribute,
-                     "field %s of a %s is '%S', which is not UTF-8", info->name,
-                     epctx_message_name(type), &text);
+                     "field %s of a %s is '%S', which is not UTF-8",
+                     ops_field_name(info).text, epctx_message_name(type), &text);
         }
     }
 }
@@ -208,7 +208,8 @@ epctx_status lint_domain(linter *l, const epctx_node_view *node, bool inner)
 
 static epctx_status lint_metadata(linter *l)
 {
-    epctx_cursor it = epctx_view_metadata(epctx_model_read(l->model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(l->model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_map keys;
     epctx_pair pair;
     uint32_t before;
@@ -217,7 +218,7 @@ static epctx_status lint_metadata(linter *l)
         OPS_TRY(lint_add(l, &keys, pair.key, 1, &before));
         if (before != EPCTX_MAP_NONE) {
             lint_say(l, EPCTX_RULE_DOUBLED_METADATA, pair.key, NULL,
-                     "metadata key '%S' stands twice", &pair.key);
+                     "metadata key '%S' occurs twice", &pair.key);
         }
     }
     return EPCTX_OK;

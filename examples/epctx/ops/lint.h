@@ -160,7 +160,7 @@
       "store embed_mode 0: absent means 1")                                                        \
     X(NO_NAME, "W010", "epnode-name-missing", "an EPContext node without a name",                  \
       "name it: ORT and EPs find nodes by name")                                                   \
-    X(DOUBLED_METADATA, "W011", "metadata-doubled", "a metadata key stands twice", "keep one")     \
+    X(DOUBLED_METADATA, "W011", "metadata-doubled", "a metadata key occurs twice", "keep one")     \
     X(DOUBLED_INFO, "W012", "value-info-doubled", "a value is described twice", "keep one")        \
     X(NOT_UTF8, "W014", "not-utf8", "a string is not UTF-8",                                       \
       "write it in UTF-8: readers in Python and Java fail at it")                                  \
@@ -213,7 +213,7 @@
     X(WEIGHTLESS, "I005", "weightless", "the node takes its weights as inputs",                    \
       "keep the initializers with the model")                                                      \
     X(UNUSED, "I006", "unused-initializer", "nothing reads this initializer", "remove it")         \
-    X(BINARY_NAME, "I007", "binary-name", "the binary has not the name that the EP gives",         \
+    X(BINARY_NAME, "I007", "binary-name", "the binary does not have the name that the EP would give it",         \
       "nothing, as long as the file is found: it was renamed, or several models share it")         \
     X(FOREIGN, "I008", "foreign-node", "a node for another EP", "add that EP to the session")      \
     X(NO_SDK, "I009", "sdk-unknown", "ep_sdk_version is not stored", "nothing")

@@ -29,7 +29,7 @@ static epctx_status lint_note_type(linter *l, lint_frame *scope, const epctx_val
     while (epctx_next_dim(&dims, &dim)) {
         note.dynamic = note.dynamic || !dim.known || dim.value < 0;
     }
-    if (epctx_value_type(value).kind == EPCTX_TYPE_NONE || ops_has(&scope->types, value->name)) {
+    if (epctx_type_of(value->type).kind == EPCTX_TYPE_NONE || ops_has(&scope->types, value->name)) {
         return EPCTX_OK;
     }
     OPS_TRY(lint_append(l, &scope->notes, sizeof *place, &place));
@@ -450,70 +450,90 @@ static epctx_status lint_party_node(linter *l, lint_party *party, size_t i)
     return EPCTX_OK;
 }
 
-/* What the check function of a profile sees. */
-typedef struct lint_profile_call {
-    linter *lint;
-    const size_t *index; /* node -> position in lint's list */
-} lint_profile_call;
-
-static bool lint_profile_attr(void *state, size_t node, const char *name, epctx_attr *out)
+static bool lint_fits(const char *pattern, epctx_str path)
 {
-    lint_profile_call *call = (lint_profile_call *)state;
-    epctx_cursor it = epctx_node_attrs(&lint_judged_at(call->lint, call->index[node])->view);
+    return epctx_profile_name_fits(pattern, path, epctx_str_of(""));
+}
+
+/* ORT openvino/onnx_ctx_model_helper.cc, ov_bin_manager.cc: blobs are looked up by partition_name
+ * in the container; an ".xml" path is a plain OpenVINO IR that needs none (OVIR encapsulation,
+ * test data mul_1_ep_ctx_ovir.onnx). */
+static void check_openvino(linter *l, const lint_judged *judged)
+{
+    const epctx_epnode *node = &judged->node;
+    bool wraps_ir = node->embed_mode == 0 && lint_fits("*.xml", node->ep_cache_context);
+    if (node->partition_name.size == 0 && !wraps_ir) {
+        lint_say(l, EPCTX_RULE_PROFILE, node->name, "partition_name",
+                 "is missing: OpenVINO finds the graph in its container by this name");
+    }
+}
+
+/* ORT tensorrt/onnx_ctx_model_helper.cc: a name ending in .stripped.engine is an engine without
+ * weights, refitted from the model that onnx_model_filename names. */
+static void check_tensorrt(linter *l, const lint_judged *judged)
+{
+    const epctx_epnode *node = &judged->node;
+    if (node->embed_mode == 0 && lint_fits("*.stripped.engine", node->ep_cache_context) &&
+        node->onnx_model_filename.size == 0) {
+        lint_say(l, EPCTX_RULE_PROFILE, node->name, "onnx_model_filename",
+                 "is missing: the engine has no weights and is refitted from this model");
+    }
+}
+
+/* ROCm/hip-ep morphizen_compile_model.cpp: `index` numbers the partitions, node 0 is the main one.
+ * The closed VitisAI library is of the same lineage; only MorphiZen's own nodes are held to it. */
+static void check_vitisai(linter *l, const lint_judged *judged)
+{
     epctx_attr_view attr;
-    bool found = false;
-    memset(out, 0, sizeof *out);
-    while (epctx_next_attr(&it, &attr)) {
-        if (epctx_str_is(attr.name, name)) {
-            out->name = attr.name;
-            out->type = (epctx_attr_type)attr.type; /* 0 to 14, as attr views are read */
-            out->i = attr.i;
-            out->f = attr.f;
-            out->s = attr.s;
-            found = true;
+    if (epctx_str_is(judged->node.source, "MorphiZenExecutionProvider") &&
+        !epctx_node_find_attr(&judged->view, "index", &attr)) {
+        lint_say(l, EPCTX_RULE_PROFILE, judged->node.name, "index",
+                 "is missing: MorphiZen takes the partition's number from it");
+    }
+}
+
+/* onnxruntime-qnn docs/execution_providers/QNN-ExecutionProvider.md, PRs 482 and 544: a node may
+ * wrap a DLC instead of a context binary. */
+static void check_qnn_plugin(linter *l, const lint_judged *judged)
+{
+    epctx_str name = judged->node.name;
+    epctx_attr_view type;
+    epctx_attr_view path;
+    if (!epctx_node_find_attr(&judged->view, "ep_context_type", &type)) {
+        return;
+    }
+    if (!epctx_str_is(type.s, "bin") && !epctx_str_is(type.s, "dlc")) {
+        lint_say(l, EPCTX_RULE_PROFILE, name, "ep_context_type", "is neither 'bin' nor 'dlc'");
+    } else if (epctx_str_is(type.s, "dlc") &&
+               (!epctx_node_find_attr(&judged->view, "ep_dlc_context", &path) ||
+                path.s.size == 0)) {
+        lint_say(l, EPCTX_RULE_PROFILE, name, "ep_dlc_context",
+                 "is missing: ep_context_type says that the node wraps a DLC");
+    }
+}
+
+/* What one EP alone demands of its nodes. */
+static void lint_profile(linter *l, const lint_party *party)
+{
+    static const struct {
+        const char *profile;
+        void (*check_fn)(linter *l, const lint_judged *judged);
+    } checks[] = {{"openvino", check_openvino},
+                  {"tensorrt", check_tensorrt},
+                  {"vitisai", check_vitisai},
+                  {"qnn_plugin", check_qnn_plugin}};
+    size_t i;
+    for (i = 0; i < sizeof checks / sizeof checks[0]; i++) {
+        size_t at = party->first;
+        size_t k;
+        for (k = 0; k < party->nodes && strcmp(party->profile->name, checks[i].profile) == 0; k++) {
+            checks[i].check_fn(l, lint_judged_at(l, at));
+            at = lint_judged_at(l, at)->next - 1;
         }
     }
-    return found;
 }
 
-static void lint_profile_say(void *state, size_t node, const char *attribute, const char *text)
-{
-    lint_profile_call *call = (lint_profile_call *)state;
-    epctx_str name = lint_judged_at(call->lint, call->index[node])->node.name;
-    lint_say(call->lint, EPCTX_RULE_PROFILE, name, attribute, "%s", text);
-}
-
-static epctx_status lint_profile(linter *l, const lint_party *party)
-{
-    epctx_profile_check check;
-    lint_profile_call call;
-    const epctx_epnode **nodes;
-    size_t *index;
-    size_t at = party->first;
-    size_t i;
-    if (party->profile->check_fn == NULL) {
-        return EPCTX_OK;
-    }
-    OPS_TRY(ops_array(&l->arena, (size_t)party->nodes, sizeof *nodes, &nodes, l->error));
-    OPS_TRY(ops_array(&l->arena, (size_t)party->nodes, sizeof *index, &index, l->error));
-    for (i = 0; i < party->nodes; i++) {
-        nodes[i] = &lint_judged_at(l, at)->node;
-        index[i] = at;
-        at = lint_judged_at(l, at)->next - 1;
-    }
-    call.lint = l;
-    call.index = index;
-    check.profile = party->profile;
-    check.nodes = nodes;
-    check.node_count = (size_t)party->nodes;
-    check.state = &call;
-    check.attr_fn = lint_profile_attr;
-    check.say_fn = lint_profile_say;
-    party->profile->check_fn(&check);
-    return EPCTX_OK;
-}
-
-static epctx_status lint_judge_party(linter *l, const lint_party *party)
+static void lint_judge_party(linter *l, const lint_party *party)
 {
     const epctx_profile *profile = party->profile;
     const epctx_epnode *first = &lint_judged_at(l, party->first)->node;
@@ -531,7 +551,7 @@ static epctx_status lint_judge_party(linter *l, const lint_party *party)
                  "the graph has %u nodes, EP '%s' recognises a compiled model of exactly one",
                  l->main_nodes, profile->name);
     }
-    return lint_profile(l, party);
+    lint_profile(l, party);
 }
 
 epctx_status lint_parties(linter *l)
@@ -551,7 +571,7 @@ epctx_status lint_parties(linter *l)
     }
     l->graph = epctx_str_of("");
     for (i = 0; i < l->parties.count; i++) {
-        OPS_TRY(lint_judge_party(l, lint_party_at(l, i)));
+        lint_judge_party(l, lint_party_at(l, i));
     }
     return EPCTX_OK;
 }
@@ -586,7 +606,6 @@ static epctx_status lint_compat_entry(linter *l, epctx_str key, epctx_str value,
                                       const epctx_map *sources, epctx_map *told)
 {
     const epctx_profile *profile;
-    epctx_compat_qnn qnn;
     epctx_str ep;
     epctx_str lowered;
     ep.data = key.data + sizeof EPCTX_COMPAT_PREFIX - 1;
@@ -603,7 +622,8 @@ static epctx_status lint_compat_entry(linter *l, epctx_str key, epctx_str value,
     }
     if (value.size == 0) {
         lint_say(l, EPCTX_RULE_COMPAT_SYNTAX, key, NULL, "the entry for EP '%S' is empty", &ep);
-    } else if ((profile->traits & EPCTX_QNN_COMPAT) != 0 && !epctx_compat_read_qnn(value, &qnn)) {
+    } else if ((profile->traits & EPCTX_QNN_COMPAT) != 0 &&
+               epctx_compat_compare(profile, value, value, NULL) == EPCTX_COMPAT_NOT_APPLICABLE) {
         lint_say(l, EPCTX_RULE_COMPAT_SYNTAX, key, NULL,
                  "is '%S', EP '%S' writes six fields separated by ':'", &value, &ep);
     }
@@ -612,7 +632,8 @@ static epctx_status lint_compat_entry(linter *l, epctx_str key, epctx_str value,
 
 epctx_status lint_compat(linter *l)
 {
-    epctx_cursor it = epctx_view_metadata(epctx_model_read(l->model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(l->model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_map sources;
     epctx_map told;
     epctx_pair pair;

@@ -149,18 +149,6 @@ static void lint_file(linter *l, const epctx_dependency *file)
     }
 }
 
-/* Whether an EP refuses a name for its dots. */
-static bool lint_refuses_dots(const epctx_profile *profile, epctx_str name)
-{
-    size_t i;
-    for (i = 1; i < name.size && (profile->traits & EPCTX_NO_DOTS) != 0; i++) {
-        if (name.data[i - 1] == '.' && name.data[i] == '.') {
-            return true;
-        }
-    }
-    return false;
-}
-
 void lint_files(linter *l)
 {
     const char *path_given = l->opts != NULL ? l->opts->context_file_path : NULL;
@@ -183,7 +171,7 @@ void lint_files(linter *l)
                      "is '%S', EP '%s' writes '%s'", &name, judged->profile->name,
                      judged->profile->binary);
         }
-        if (path && lint_refuses_dots(judged->profile, name)) {
+        if (path && (judged->profile->traits & EPCTX_NO_DOTS) != 0 && epctx_path_has_dots(name)) {
             lint_say(l, EPCTX_RULE_DOTS, judged->node.name, "ep_cache_context",
                      "is '%S': EP '%s' refuses any '..'", &name, judged->profile->name);
         }

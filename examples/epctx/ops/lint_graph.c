@@ -349,7 +349,7 @@ static epctx_status lint_typed_outputs(linter *l, epctx_view graph, epctx_map *n
     epctx_value_view value;
     epctx_map_init(names, &l->arena);
     while (epctx_next_value(&it, &value)) {
-        if (epctx_value_type(&value).kind != EPCTX_TYPE_NONE) {
+        if (epctx_type_of(value.type).kind != EPCTX_TYPE_NONE) {
             OPS_TRY(lint_set(l, names, value.name, 1));
         }
     }
@@ -373,7 +373,7 @@ LINT_APART static epctx_status lint_declared(linter *l, lint_frame *scope, epctx
         epctx_value_view value;
         while (epctx_next_value(&it, &value)) {
             uint32_t made = epctx_map_get(&scope->names, value.name);
-            epctx_type_view type = epctx_value_type(&value);
+            epctx_type_view type = epctx_type_of(value.type);
             int32_t elem = 0;
             if (type.kind == EPCTX_TYPE_NONE) {
                 if (i != 0 || !main || made == 1) {
@@ -763,10 +763,11 @@ static epctx_status lint_training(linter *l, const epctx_training_view *training
     OPS_TRY(
         lint_name_values(l, &outputs[0], training->initialization.view, EPCTX_FIELD_GRAPH_OUTPUT));
     OPS_TRY(lint_name_values(l, &outputs[1], training->algorithm.view, EPCTX_FIELD_GRAPH_OUTPUT));
-    OPS_TRY(lint_bindings(l, epctx_training_bindings(training, false), graph,
-                          has ? &algorithm : NULL, &outputs[0], NULL, &initialized));
-    OPS_TRY(lint_bindings(l, epctx_training_bindings(training, true), graph,
-                          has ? &algorithm : NULL, &outputs[1], results, keys));
+    OPS_TRY(lint_bindings(
+        l, epctx_view_fields(training->view, EPCTX_FIELD_TRAINING_INITIALIZATION_BINDING), graph,
+        has ? &algorithm : NULL, &outputs[0], NULL, &initialized));
+    OPS_TRY(lint_bindings(l, epctx_view_fields(training->view, EPCTX_FIELD_TRAINING_UPDATE_BINDING),
+                          graph, has ? &algorithm : NULL, &outputs[1], results, keys));
     l->in_training = false;
     l->demoted = EPCTX_RULE_COUNT;
     return EPCTX_OK;

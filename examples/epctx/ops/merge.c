@@ -774,7 +774,7 @@ static epctx_status guest_opsets(guest *g)
 /* Metadata of the result, by key. */
 typedef struct merge_pairs {
     epctx_view owner;
-    epctx_kind kind;
+    epctx_kind kind; /* of the owner: MODEL or GRAPH */
     epctx_map keys; /* key -> number in `values` */
     epctx_list values;
     epctx_view last; /* that was added */
@@ -788,12 +788,19 @@ static epctx_status know_pair(merge *w, merge_pairs *known, epctx_str key, epctx
     return ops_add_name(&known->values, w->arena, value, w->error);
 }
 
+static uint32_t metadata_field(epctx_kind owner)
+{
+    return owner == EPCTX_KIND_MODEL ? (uint32_t)EPCTX_FIELD_MODEL_METADATA_PROPS
+                                     : (uint32_t)EPCTX_FIELD_GRAPH_METADATA_PROPS;
+}
+
 /* Adds a pair under a key that is free. */
 static epctx_status put_pair(merge *w, merge_pairs *known, epctx_view view, epctx_str key)
 {
     epctx_pair pair = epctx_pair_of(view);
-    OPS_TRY(epctx_message_put_copy(w->model, known->owner, epctx_metadata_field(known->kind), view,
-                                   known->last, &known->last, w->error));
+    uint32_t number = metadata_field(known->kind);
+    OPS_TRY(epctx_message_put_copy(w->model, known->owner, number, view, known->last, &known->last,
+                                   w->error));
     if (!epctx_str_eq(pair.key, key)) {
         OPS_TRY(epctx_message_set_str(w->model, known->last, EPCTX_FIELD_PAIR_KEY, key, w->error));
     }
@@ -852,8 +859,9 @@ static epctx_status guest_pair(guest *g, merge_pairs *known, epctx_view view)
 
 static epctx_status guest_metadata(guest *g, epctx_view from, epctx_view into, epctx_kind kind)
 {
-    epctx_cursor theirs = epctx_view_metadata(from, kind);
-    epctx_cursor ours = epctx_view_metadata(into, kind);
+    uint32_t number = metadata_field(kind);
+    epctx_cursor theirs = epctx_view_fields(from, number);
+    epctx_cursor ours = epctx_view_fields(into, number);
     merge_pairs known;
     epctx_pair pair;
     epctx_view view;
@@ -1091,7 +1099,7 @@ static epctx_status check_part(merge *w, size_t number)
     size_t k;
     if (!epctx_model_is_editable(model)) {
         return epctx_fail(w->error, EPCTX_ERR_GRAPH,
-                          "a field that must be single stands twice: it can be read, not edited");
+                          "a singular field occurs twice: the model can be read, not edited");
     }
     for (k = 0; k < number; k++) {
         if (w->parts[k].model == model) {

@@ -30,8 +30,8 @@ static epctx_status move_source(move_work *m, const char *from)
     epctx_file_info info;
     OPS_TRY(m->io->canonical_fn(m->io->user, from, real, sizeof real, m->error));
     path = epctx_str_of(real);
-    OPS_TRY(epctx_path_resolve(m->io, epctx_path_folder(path), epctx_path_file(path), m->from,
-                               sizeof m->from, m->error));
+    OPS_TRY(epctx_path_find(m->io, epctx_path_folder(path), epctx_path_file(path), 0, m->from,
+                            sizeof m->from, m->error));
     OPS_TRY(m->io->stat_fn(m->io->user, m->from, &info, m->error));
     m->report.size = info.size;
     return EPCTX_OK;
@@ -194,7 +194,8 @@ static epctx_status move_edit(move_work *m, move_model *moved)
     opts.io = m->io;
     opts.allocator = m->opts->allocator;
     OPS_TRY(epctx_model_open_file(&moved->model, moved->path, &opts, m->error));
-    OPS_TRY(epctx_path_real_folder(m->io, moved->path, folder, sizeof folder, m->error));
+    OPS_TRY(m->io->canonical_fn(m->io->user, moved->path, folder, sizeof folder, m->error));
+    folder[epctx_path_folder(epctx_str_of(folder)).size] = '\0';
     epctx_walk_begin(&walk, &moved->model);
     while (epctx_walk_epnode(&walk, &view)) {
         OPS_TRY(move_node(m, moved, epctx_str_of(folder), &view));
@@ -230,6 +231,53 @@ static epctx_status move_edits(move_work *m)
     return status;
 }
 
+/* The new name as a second one of the file; false where it has to be copied. */
+static bool move_link(move_work *m, const char *root, epctx_status *status)
+{
+    epctx_file_info there;
+    *status = m->io->stat_fn(m->io->user, m->to, &there, m->error);
+    if (*status != EPCTX_OK || there.kind != EPCTX_FILE_NONE || m->io->link_fn == NULL) {
+        return *status != EPCTX_OK;
+    }
+    *status = m->io->link_fn(m->io->user, root, m->from + m->inside, m->to + m->inside, m->error);
+    m->report.linked = *status == EPCTX_OK;
+    if (*status == EPCTX_OK || *status == EPCTX_ERR_EXISTS || *status == EPCTX_ERR_PATH) {
+        epctx_blame(m->error, m->to, NULL, NULL);
+        return true;
+    }
+    epctx_error_clear(m->error);
+    return false;
+}
+
+/* First there is the new name, then the models come, and the old name goes last. The same bytes may
+ * be at the new name already, from a move that ended in between. */
+static epctx_status move_place(move_work *m, epctx_commit *c, const char *root)
+{
+    epctx_mapping bytes;
+    epctx_output_file file;
+    epctx_span part;
+    epctx_status status;
+    if (!m->opts->dry_run && move_link(m, root, &status)) {
+        return status;
+    }
+    OPS_TRY(m->io->map_fn(m->io->user, root, m->from + m->inside, false, &bytes, m->error));
+    memset(&file, 0, sizeof file);
+    part.data = bytes.data;
+    part.size = bytes.size;
+    file.path = m->to;
+    file.name = m->to + m->inside;
+    file.parts = &part;
+    file.part_count = 1;
+    file.size = bytes.size;
+    c->keep = true;
+    status = epctx_commit_put_file(c, &file, EPCTX_OVERWRITE_FAIL, m->error);
+    if (status == EPCTX_OK && !m->opts->dry_run) {
+        status = epctx_commit_fill(c, m->error);
+    }
+    m->io->unmap_fn(m->io->user, &bytes);
+    return status;
+}
+
 /* The models with the new name, and the new name itself. */
 static epctx_status move_put(move_work *m, epctx_commit *c)
 {
@@ -244,7 +292,8 @@ static epctx_status move_put(move_work *m, epctx_commit *c)
     }
     OPS_TRY(epctx_path_join(folder, epctx_str_of(""), root, sizeof root, m->error));
     OPS_TRY(epctx_commit_set_folder(c, root, m->error));
-    return epctx_commit_rename(c, m->from + m->inside, m->to + m->inside, m->error);
+    OPS_TRY(epctx_commit_remove(c, m->from + m->inside, m->error));
+    return move_place(m, c, c->folder);
 }
 
 static epctx_status move_write(move_work *m)
@@ -256,8 +305,10 @@ static epctx_status move_write(move_work *m)
     }
     if (status == EPCTX_OK && !m->opts->dry_run) {
         status = epctx_commit_run(&c, m->error);
+        if (status != EPCTX_OK && m->report.linked && !c.stuck) {
+            (void)m->io->remove_fn(m->io->user, c.folder, m->to + m->inside, NULL);
+        }
     }
-    m->report.linked = c.linked;
     epctx_commit_close(&c);
     return status;
 }

@@ -37,6 +37,13 @@ typedef struct epctx_combined {
     size_t file_count;
 } epctx_combined;
 
+static inline const char *ops_change_name(epctx_change_kind kind)
+{
+    static const char *const names[] = {"embedded", "extracted", "followed", "inlined",
+                                        "external", "pruned",    "source",   "skipped"};
+    return (unsigned)kind < EPCTX_CHANGE_COUNT ? names[kind] : "unknown";
+}
+
 /* -- memory -- */
 
 static inline epctx_status ops_nomem(const epctx_arena *arena, epctx_error *error)
@@ -91,6 +98,39 @@ static inline epctx_status ops_end(epctx_model *model, size_t mark, epctx_status
         epctx_blame(error, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
     }
     return status;
+}
+
+/* Edits every message and takes the edit back, so that writing re-emits each one from its parts: the
+ * same bytes. A model that cannot be edited stays as it is. */
+static inline epctx_status ops_rebuild_message(epctx_model *model, epctx_view message,
+                                               epctx_kind kind, epctx_error *error)
+{
+    const uint32_t unknown = 536870911; /* the last field number of protobuf */
+    epctx_cursor it;
+    epctx_field field;
+    epctx_view placed;
+    OPS_TRY(epctx_message_put_copy(model, message, unknown, epctx_view_none(), epctx_view_none(),
+                                   &placed, error));
+    OPS_TRY(epctx_view_remove(model, placed, error));
+    it = epctx_view_fields(message, 0);
+    while (epctx_next_field(&it, &field)) {
+        const epctx_field_info *info = epctx_field_find(kind, field.number);
+        if (info != NULL && info->kind < EPCTX_KIND_INT && field.wire == EPCTX_WIRE_LEN) {
+            OPS_TRY(ops_rebuild_message(model, field.body, (epctx_kind)info->kind, error));
+        }
+    }
+    return EPCTX_OK;
+}
+
+static inline epctx_status ops_rebuild(epctx_model *model, epctx_error *error)
+{
+    size_t mark = epctx_model_mark(model);
+    epctx_status status = EPCTX_OK;
+    epctx_error_clear(error);
+    if (epctx_model_is_editable(model)) {
+        status = ops_rebuild_message(model, epctx_model_root(model), EPCTX_KIND_MODEL, error);
+    }
+    return ops_end(model, mark, status, error);
 }
 
 /* EPCTX_ERR_LIMIT for a model that consumers do not read; `cure` says what to do instead. */
@@ -256,6 +296,21 @@ typedef struct ops_report {
     epctx_list files; /* epctx_output_file */
 } ops_report;
 
+typedef struct ops_name {
+    char text[32];
+} ops_name;
+
+/* A field's name as in onnx.proto. */
+static inline ops_name ops_field_name(const epctx_field_info *field)
+{
+    ops_name name = {""};
+    for (size_t i = 0; i < sizeof name.text - 1 && field->name[i] != '\0'; i++) {
+        char c = field->name[i];
+        name.text[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    }
+    return name;
+}
+
 /* A sentence in the arena, in the format of epctx_fail; NULL without memory. */
 static inline const char *ops_text(epctx_arena *arena, const char *format, va_list args)
 {
@@ -306,7 +361,7 @@ static inline epctx_status ops_put_file(ops_report *report, const epctx_output_f
 static inline epctx_status ops_drop_builds(ops_report *report, epctx_model *model,
                                            epctx_error *error)
 {
-    epctx_cursor it = epctx_view_metadata(epctx_model_root(model), EPCTX_KIND_MODEL);
+    epctx_cursor it = epctx_view_fields(epctx_model_root(model), EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_list gone;
     epctx_view view;
     memset(&gone, 0, sizeof gone);

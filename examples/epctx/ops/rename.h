@@ -1,8 +1,16 @@
-/* rename.h - values get other names, everywhere. */
+/* rename.h - values and nodes get other names, everywhere. */
 #ifndef EPCTX_OPS_RENAME_H
 #define EPCTX_OPS_RENAME_H
 
 #include "ops.h"
+
+/* NULL stands for all defaults. */
+typedef struct epctx_name_opts {
+    const epctx_profile *profile; /* default: of each node's source */
+    bool one_graph;               /* every binary holds the graph of one node: the caller knows */
+    bool any_io;    /* values at EPContext nodes may change in spite of EPCTX_IO_NAMES */
+    bool all_nodes; /* epctx_model_prefix: not the EPContext nodes alone */
+} epctx_name_opts;
 
 /* Renames values of a graph (an empty view: the main graph) or function, from[i] to to[i], wherever
  * the name occurs: nodes, graph inputs and outputs, initializers, value_info, quantization
@@ -14,5 +22,18 @@
 epctx_status epctx_rename_values(epctx_model *model, epctx_view scope, const epctx_str *from,
                                  const epctx_str *to, size_t count, const epctx_name_opts *opts,
                                  size_t *uses, epctx_error *error);
+
+/* Renames a node. The name of an EPContext node may be the key into its binary (epctx_profile.key):
+ * EPCTX_ERR_UNSUPPORTED, unless the binary holds the graph of this node alone, which
+ * epctx_model_holds_one_graph or opts->one_graph tells. EPCTX_ERR_EXISTS when another node has the
+ * name. */
+epctx_status epctx_node_rename(epctx_model *model, epctx_view node, epctx_str name,
+                               const epctx_name_opts *opts, epctx_error *error);
+/* Puts a prefix in front of the names of EPContext nodes, or of all nodes (functions, subgraphs and
+ * training graphs included) that have a name. Errors as above; then no name changes. partition_name
+ * stays: where it is a key, it is one into the binary. `count` (may be NULL) gets the number of
+ * nodes. */
+epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix, const epctx_name_opts *opts,
+                                size_t *count, epctx_error *error);
 
 #endif

@@ -66,7 +66,7 @@ static epctx_status repair_doubled_field(void *user, const epctx_field_info *fie
     repair_say((repair *)user, EPCTX_RULE_DOUBLED_FIELD, node,
                field->kind < EPCTX_KIND_INT ? "field %s of a %s: both were merged into one"
                                             : "field %s of a %s: the last one was kept",
-               field->name, epctx_message_name(field->message));
+               ops_field_name(field).text, epctx_message_name(field->message));
     return EPCTX_OK;
 }
 
@@ -751,7 +751,8 @@ static epctx_status repair_type(repair *r, const typing *t, epctx_str node, epct
         value.name = name;
         value.elem_type = (int32_t)elem;
         value.rank = -1;
-        OPS_TRY(epctx_graph_put_value(r->model, none, &value, none, NULL, error));
+        OPS_TRY(epctx_graph_put_value(r->model, none, EPCTX_FIELD_GRAPH_VALUE_INFO, &value, none,
+                                      NULL, error));
         repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, node,
                    "'%S' is now %s: the node that reads it takes nothing else", &name,
                    epctx_elem_name(value.elem_type));
@@ -828,7 +829,7 @@ static epctx_status stale_keys(epctx_model *model, stale *s, epctx_error *error)
         OPS_TRY(epctx_lint(model, &opts, stale_found, s, NULL, error));
         return s->status;
     }
-    pairs = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    pairs = epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     while (epctx_next_pair(&pairs, &pair)) {
         if (epctx_str_starts(pair.key, EPCTX_COMPAT_PREFIX)) {
             OPS_TRY(stale_add(s, pair.key));

@@ -351,8 +351,9 @@ static epctx_status put_end(split *s, const epctx_value *wish, bool input,
                         "one",
                         &wish->name));
     }
-    return (input ? epctx_graph_put_input : epctx_graph_put_output)(s->model, none, &value, *last,
-                                                                    last, s->error);
+    return epctx_graph_put_value(s->model, none,
+                                 input ? EPCTX_FIELD_GRAPH_INPUT : EPCTX_FIELD_GRAPH_OUTPUT, &value,
+                                 *last, last, s->error);
 }
 
 /* Whether an input of the model is one of the result. Those that only make an initializer
@@ -571,7 +572,7 @@ static epctx_status split_run(split *s)
     memset(allowed, 0, sizeof allowed);
     if (!epctx_model_is_editable(s->model)) {
         return epctx_fail(s->error, EPCTX_ERR_GRAPH,
-                          "a field that must be single stands twice: it can be read, not edited");
+                          "a singular field occurs twice: the model can be read, not edited");
     }
     OPS_TRY(epctx_lint_count(s->model, NULL, allowed, s->error));
     OPS_TRY(split_index(s));

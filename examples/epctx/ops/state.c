@@ -58,7 +58,8 @@ static epctx_status count_maker(const epctx_epnode *node, epctx_arena *arena, ep
 static epctx_status list_compat(const epctx_model *model, epctx_arena *arena, epctx_state *out,
                                 epctx_error *error)
 {
-    epctx_cursor it = epctx_view_metadata(epctx_model_read(model).view, EPCTX_KIND_MODEL);
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
     epctx_list list = {0};
     epctx_pair pair;
     while (epctx_next_pair(&it, &pair)) {

@@ -5,7 +5,7 @@
 #include "epctx.h"
 
 typedef enum epctx_compiled {
-    EPCTX_PLAIN = 0,       /* no EPContext node: every EP compiles at load */
+    EPCTX_PLAIN = 0,       /* no EPContext node: EPs compile when the model is loaded */
     EPCTX_PARTLY_COMPILED, /* some nodes are left to the session */
     EPCTX_FULLY_COMPILED   /* nothing but EPContext nodes */
 } epctx_compiled;

@@ -103,8 +103,9 @@ static epctx_status put_scalar(wrap *w, epctx_str name, int32_t elem_type, uint6
 
 static epctx_status put_graph_value(wrap *w, const epctx_value *value, bool input)
 {
-    return (input ? epctx_graph_put_input : epctx_graph_put_output)(
-        w->model, epctx_view_none(), value, epctx_view_none(), NULL, w->error);
+    return epctx_graph_put_value(w->model, epctx_view_none(),
+                                 input ? EPCTX_FIELD_GRAPH_INPUT : EPCTX_FIELD_GRAPH_OUTPUT, value,
+                                 epctx_view_none(), NULL, w->error);
 }
 
 /* The node between a value of the binary and its float32 form. */
@@ -129,7 +130,8 @@ static epctx_status put_quantizer(wrap *w, const epctx_wrap_value *v, bool input
     node.output_count = 1;
     OPS_TRY(put_scalar(w, names[1], EPCTX_ONNX_FLOAT, scale));
     OPS_TRY(put_scalar(w, names[2], v->value.elem_type, (uint64_t)v->zero_point));
-    OPS_TRY(epctx_graph_put_value(w->model, none, &v->value, none, NULL, w->error));
+    OPS_TRY(epctx_graph_put_value(w->model, none, EPCTX_FIELD_GRAPH_VALUE_INFO, &v->value, none,
+                                  NULL, w->error));
     OPS_TRY(epctx_graph_put_node(w->model, none, &node, none, NULL, w->error));
     return ops_say(&w->report, 0, outside, w->error, "%s '%S' is float32, the binary has %s",
                    input ? "input" : "output", &outside, epctx_elem_name(v->value.elem_type));

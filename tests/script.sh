@@ -1,0 +1,98 @@
+# What the test scripts share. A script goes to the top folder and reads this: `. tests/script.sh`.
+
+# shellcheck shell=sh disable=SC2034 # what is set here is used by the scripts
+top=$PWD
+python=${PYTHON:-/usr/bin/python3}
+plain=$top/${EPCTX_BUILD:-build}/epctx
+epctx=$top/${EPCTX_BUILD:-build/asan}/epctx # with sanitizers; a script that cannot have them takes $plain
+status=0                                    # what the script ends with
+out=out err=err                             # what the tool printed
+
+# start NAME: $work is an empty folder.
+start() {
+    work=${EPCTX_TEST_FOLDER:-$top/build}/$1
+    rm -rf "$work"
+    mkdir -p "$work"
+}
+
+# make_models KIND...: $work/KIND.onnx, of judge/make_model.py
+make_models() {
+    for kind; do
+        "$python" "$top/tests/judge/make_model.py" "$kind" "$work/$kind.onnx" || {
+            echo "FAIL models: $kind could not be made"
+            exit 1
+        }
+    done
+}
+
+# For judges that run ONNX Runtime.
+use_ort() {
+    ORT_BINDING=$(sh "$top/tests/deps.sh" where ort) || {
+        echo "FAIL ort: ONNX Runtime is not there"
+        exit 1
+    }
+    ORT_DISABLE_TELEMETRY=1
+    export ORT_BINDING ORT_DISABLE_TELEMETRY
+}
+
+# Runs the tool; $code, $out and $err hold what came of it.
+epctx() {
+    "$epctx" "$@" >"$out" 2>"$err"
+    code=$?
+}
+
+ok() { echo "ok $1"; }
+
+# fail NAME WHY: what the tool printed comes below.
+fail() {
+    echo "FAIL $1: $2"
+    cat "$out" "$err" 2>/dev/null | head -n 20 | sed 's/^/  /'
+    status=1
+}
+
+# said NAME CODE [TEXT]: the last command's exit code, and TEXT in what it printed.
+said() {
+    if [ "$code" -ne "$2" ]; then
+        fail "$1" "exit code $code, expected $2"
+    elif [ $# -gt 2 ] && ! cat "$out" "$err" | grep -qF -e "$3"; then
+        fail "$1" "expected '$3'"
+    else
+        ok "$1"
+    fi
+}
+
+# result NAME CODE [TEXT]: as `said`; what went well is silent on standard error, and a refusal is a
+# message there, with the tool's name in front.
+result() {
+    if [ "$code" -eq 0 ] && [ -s "$err" ]; then
+        fail "$1" "there is something on standard error"
+    elif [ "$code" -ne 0 ] && ! grep -q '^epctx: ' "$err"; then
+        fail "$1" "exit code $code and no message on standard error"
+    else
+        said "$@"
+    fi
+}
+
+# Names and bytes of everything in this folder.
+state() {
+    find . -type f -exec cksum {} + | LC_ALL=C sort
+    find . ! -type f | LC_ALL=C sort
+}
+
+# refused NAME CODE TEXT: `result` of a refusal, and nothing is changed since before=$(state).
+refused() {
+    if [ "$before" = "$(state)" ]; then result "$@"; else fail "$1" "a file changed"; fi
+}
+
+# same NAME FILE FILE
+same() { if cmp -s "$2" "$3"; then ok "$1"; else fail "$1" "$2 and $3 differ"; fi; }
+
+# verdict NAME COMMAND...: passes when the command succeeds; else its last line tells why.
+verdict() {
+    name=$1
+    shift
+    if "$@" >"$name.log" 2>&1; then ok "$name"; else
+        echo "FAIL $name: $(tail -n 1 "$name.log")"
+        status=1
+    fi
+}
