@@ -1730,7 +1730,8 @@ typedef enum epctx_scan_event {
 
 /* Bytes for the strings of one event. A string that does not fit has its range only (data NULL). In
  * an EPContext node the name, source and partition_name push out, in this order, notes,
- * onnx_model_filename, ep_cache_context, hardware_architecture and ep_sdk_version. */
+ * onnx_model_filename, ep_cache_context, hardware_architecture and ep_sdk_version; the source pushes
+ * out the partition_name, too. */
 #ifndef EPCTX_SCAN_TEXT
 #define EPCTX_SCAN_TEXT 192
 #endif
@@ -10613,12 +10614,13 @@ static void epctx__scan_room(epctx_scan *s, uint64_t length)
 {
     static const uint8_t order[] = {EPCTX_EP_NOTES, EPCTX_EP_ONNX_MODEL_FILENAME,
                                     EPCTX_EP_EP_CACHE_CONTEXT, EPCTX_EP_HARDWARE_ARCHITECTURE,
-                                    EPCTX_EP_EP_SDK_VERSION};
+                                    EPCTX_EP_EP_SDK_VERSION, EPCTX_EP_PARTITION_NAME};
+    size_t count = sizeof order - (s->attr.word != EPCTX_EP_SOURCE); /* the source comes first */
     size_t i;
     if (s->owner != s->nodes || length > sizeof s->text) {
         return;
     }
-    for (i = 0; i < sizeof order && length > sizeof s->text - s->text_used; i++) {
+    for (i = 0; i < count && length > sizeof s->text - s->text_used; i++) {
         epctx_str *text = epctx__scan_str(s, order[i]);
         epctx_str victim = *text;
         unsigned id;

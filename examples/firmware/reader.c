@@ -6,7 +6,7 @@
 #define EPCTX_NO_STDIO
 #define EPCTX_NO_EDIT
 #define EPCTX_SCAN_DEPTH 8
-#define EPCTX_SCAN_TEXT  88  /* name, partition_name and source of a node; what is longer is left out */
+#define EPCTX_SCAN_TEXT  96 /* of a node: its name and source; what is longer is left out */
 #include "epctx.h"
 
 #include "board.h"
