@@ -113,7 +113,7 @@
  *   (-Wl,--exclude-libs,ALL).
  *
  * CONTENTS
- *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>option >>check
+ *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>option >>state
  *   >>stamp >>scan >>edit >>payload >>partition >>weights >>ep >>gen >>share >>load
  *   >>implementation
  */
@@ -1371,10 +1371,9 @@ EPCTX_API void epctx_commit_close(epctx_commit *commit);
 /* ================================================================================================
  * >>option: session options, and the files that they ask for
  *
- * An application asks for EPContext models through session configuration entries of ORT: pairs of
- * strings. Here they are read strictly. The options are not provider options of an EP. In an EP:
- * for every key of epctx_option_list ask ORT in CreateEp, give what is there to epctx_options_set,
- * then epctx_options_check.
+ * An application asks for EPContext models through session configuration entries of ORT, pairs of
+ * strings. In an EP: ask ORT in CreateEp for every key of epctx_option_list, give what is there to
+ * epctx_options_set, then call epctx_options_check.
  * ============================================================================================== */
 
 typedef enum epctx_option_type {
@@ -1393,8 +1392,8 @@ typedef enum epctx_option_type {
 #define EPCTX_PHASE_LOAD     2u
 #define EPCTX_PHASE_BOTH     3u
 
-/* Every option: symbol, key, ORT's constant in onnxruntime_session_options_config_keys.h without
- * "kOrtSessionOption" ("" where it is ours), type, default, phase, meaning. */
+/* Every option: symbol, key, ORT's constant without "kOrtSessionOption" ("" where it is ours), type,
+ * default, phase, meaning. */
 #define EPCTX_OPTION_LIST(X)                                                                       \
     X(CONTEXT_ENABLE, "ep.context_enable", "EpContextEnable", SWITCH, "0", GENERATE,               \
       "write an EPContext model")                                                                  \
@@ -1459,23 +1458,22 @@ typedef enum epctx_no_nodes {
     EPCTX_NO_NODES_NOTHING    /* success, nothing is written */
 } epctx_no_nodes;
 
-/* What an option is. Static strings. */
+/* What an option is. Static strings; `ort` and `phases` as in the list. */
 typedef struct epctx_option_info {
     const char *key;
-    const char *ort; /* name of ORT's constant behind "kOrtSessionOption"; "" for ours */
+    const char *ort;
     epctx_option_type type;
     const char *fallback; /* value when it is not set; "" is "not set" for texts */
     const char *allowed;  /* the words of a CHOICE and of a SWITCH, separated by blanks; else "" */
-    uint32_t phases;      /* EPCTX_PHASE_ bits */
+    uint32_t phases;
     const char *text;
 } epctx_option_info;
 
-/* All options, in the order of the enum, for an EP that asks ORT for each key or a tool that prints
- * them. Static. */
+/* All options, in the order of the enum. Static. */
 EPCTX_API const epctx_option_info *epctx_option_list(size_t *count);
 
-/* Options of one session. Zero-initialised means all defaults. A value set by hand is borrowed, the
- * functions below copy into `arena`; either lives as long as its owner. */
+/* Options of one session; zero-initialised: all defaults. A value set by hand is borrowed, the
+ * functions below copy into `arena`. */
 typedef struct epctx_options {
     const char *values[EPCTX_OPTION_COUNT]; /* NULL: not set */
     const epctx_profile *profile; /* may be NULL: whose defaults count when a value is not set */
@@ -1484,23 +1482,17 @@ typedef struct epctx_options {
 
 EPCTX_API void epctx_options_init(epctx_options *options, epctx_arena *arena);
 
-/* Sets one option, as often as wanted: the last value counts. Key and value are copied (ORT's are
- * gone after CreateEp). A value that the type does not allow is EPCTX_ERR_ARG and says what is.
- * Keys of others are not an error: an EP may pass on everything it is given. But a key that is
- * meant for this table and is not in it is EPCTX_ERR_ARG and tells the nearest one: "epctx.x",
- * "ep.x" without a further dot ("ep.qnn.x" belongs to that EP), "session.x" one or two letters off,
- * and provider options that once did the same ("trt_ep_context_embed_mode"). */
+/* Sets one option; the last value counts. Key and value are copied. A value that the type does not
+ * allow is EPCTX_ERR_ARG. Keys of others are not an error, but one that is meant for this table and
+ * is not in it is EPCTX_ERR_ARG and tells the nearest: "epctx.x", "ep.x" without a further dot
+ * ("ep.qnn.x" belongs to that EP), "session.x" one or two letters off, and provider options that
+ * once did the same ("trt_ep_context_embed_mode"). */
 EPCTX_API epctx_status epctx_options_set(epctx_options *options, epctx_str key, epctx_str value,
                                          epctx_error *error);
 /* ORT's form on command lines: "key|value key|value". Values hold no blanks. A key that stands
  * twice is EPCTX_ERR_ARG. On failure no option of the list is set. */
 EPCTX_API epctx_status epctx_options_set_list(epctx_options *options, const char *list,
                                               epctx_error *error);
-/* The form of environment variables: "KEY=value", several separated by ";" or line ends. A key is
- * written as it is, or in capitals with "_" for ".": EP_CONTEXT_ENABLE=1. Otherwise as above. */
-EPCTX_API epctx_status epctx_options_set_env(epctx_options *options, const char *text,
-                                             epctx_error *error);
-
 /* Which of `names` (NULL at the end) somebody meant who wrote `word`: the nearest one, if no more
  * than every third letter differs; else NULL. For messages about unknown names. */
 EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *names);
@@ -1510,55 +1502,18 @@ EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *name
 EPCTX_API bool epctx_option_given(const epctx_options *options, epctx_option option);
 EPCTX_API const char *epctx_option_text(const epctx_options *options, epctx_option option);
 EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option);
-EPCTX_API uint64_t epctx_option_number(const epctx_options *options, epctx_option option);
 EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options);
 
 /* Do the options fit together for a phase (EPCTX_PHASE_GENERATE or _LOAD)? `model_path` is empty or
- * NULL for a model from memory. EPCTX_ERR_ARG with the options to change: sharing with embed mode
- * 1, stop without share, generation from memory without ep.context_file_path, a folder as path. */
+ * NULL for a model from memory. EPCTX_ERR_ARG names the options to change. */
 EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_t phase,
                                            const char *model_path, epctx_error *error);
 
 /* ================================================================================================
- * >>check: walk, state, files
+ * >>state: the files of a model
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_WIRE
-
-typedef enum epctx_compiled {
-    EPCTX_PLAIN = 0,      /* no EPContext node: EPs compile when the model is loaded */
-    EPCTX_PARTLY_COMPILED, /* some nodes are left to the session */
-    EPCTX_FULLY_COMPILED  /* nothing but EPContext nodes */
-} epctx_compiled;
-
-/* EPContext nodes that agree in source, SDK version and architecture. */
-typedef struct epctx_maker {
-    epctx_str source, sdk_version, architecture;
-    const epctx_profile *profile;
-    uint64_t nodes, mains, embedded;
-    uint64_t payload_size; /* bytes embedded in the model */
-} epctx_maker;
-
-/* One entry "ep_compatibility_info.<EP>" of the metadata. */
-typedef struct epctx_compat_entry {
-    epctx_str ep, value;
-} epctx_compat_entry;
-
-/* What can be told of a model without a session. Lists live in the arena given. */
-typedef struct epctx_state {
-    epctx_compiled compiled;
-    uint64_t ep_nodes;     /* of the whole model, bodies and functions included */
-    uint64_t broken_nodes; /* op_type EPContext but unreadable or in a wrong domain */
-    uint64_t other_nodes;
-    uint64_t weightless_inputs; /* initializers that EPContext nodes take as inputs */
-    const epctx_maker *makers;
-    size_t maker_count;
-    const epctx_compat_entry *compat;
-    size_t compat_count;
-} epctx_state;
-
-EPCTX_API epctx_status epctx_model_state(const epctx_model *model, epctx_arena *arena,
-                                         epctx_state *out, epctx_error *error);
 
 /* Where the files of a model are looked for. */
 typedef struct epctx_check_opts {
@@ -1579,9 +1534,6 @@ typedef enum epctx_file_use {
     EPCTX_USE_COMPANION     /* goes with another file by convention: the .bin of an OpenVINO .xml */
 } epctx_file_use;
 
-/* "context binary" ... */
-EPCTX_API const char *epctx_file_use_name(epctx_file_use use);
-
 /* A file that a model depends on. */
 typedef struct epctx_dependency {
     epctx_file_use use;
@@ -1600,9 +1552,9 @@ typedef struct epctx_dependency {
 /* Files of one sidecar pattern that are listed: the first of them by name. */
 #define EPCTX_MATCH_MAX 64
 
-/* Every file a model depends on, each once. Of the profiles' sidecars those that exist; a pattern
- * gives the files that match it, by name, or itself (status EPCTX_ERR_UNSUPPORTED) when the io
- * cannot list folders. Lists live in `arena`. */
+/* Every file a model depends on, each once, in `arena`. Of the profiles' sidecars those that exist;
+ * a pattern gives the files that match it, by name, or itself (EPCTX_ERR_UNSUPPORTED) when the io
+ * cannot list folders. */
 EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_check_opts *opts,
                                          epctx_arena *arena, epctx_dependency **out, size_t *count,
                                          epctx_error *error);
@@ -1647,9 +1599,8 @@ EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx
 /* ================================================================================================
  * >>scan: EPContext nodes in constant memory
  *
- * For firmware that has no room for an index, and for models that are not in memory: one pass over
- * the bytes with the grammar of epctx_model_open, payloads skipped. The state is an epctx_scan (at
- * most 1.5 KiB; see EPCTX_SCAN_DEPTH and EPCTX_SCAN_TEXT for less) and nothing else.
+ * For firmware, and for models that are not in memory: one pass over the bytes with the grammar of
+ * epctx_model_open, payloads skipped. The state is an epctx_scan, at most 1.5 KiB.
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_WIRE
@@ -1669,27 +1620,24 @@ typedef struct epctx_range {
 
 typedef enum epctx_scan_event {
     EPCTX_SCAN_END = 0,  /* the whole model was read and is well formed */
-    EPCTX_SCAN_EPNODE,   /* `node`, `ranges`, `name`, `broken`, `depth` */
+    EPCTX_SCAN_EPNODE,   /* `node`, `ranges`, `broken`, `depth` */
     EPCTX_SCAN_METADATA, /* `key`, `value`, `ranges[0]` and `[1]` of the same */
-    EPCTX_SCAN_OPSET,    /* `key` is the domain, `version` */
     EPCTX_SCAN_EXTERNAL, /* a tensor whose data is in a file, at any depth: `key` is its name,
                             `value` the location, `data`, `location`, `depth` */
     EPCTX_SCAN_FAILED    /* see the error */
 } epctx_scan_event;
 
 /* Nested messages that a scan has room for. Below 100, libprotobuf's limit, a model that is nested
- * deeper is EPCTX_ERR_LIMIT: its end cannot be checked. Attributes of the main graph's nodes need 3
- * levels, value types up to 8, each body around a node 3 more. A level takes 6 bytes, every third
- * one 11. */
+ * deeper is EPCTX_ERR_LIMIT. Attributes of the main graph's nodes need 3 levels, value types up to
+ * 8, each body around a node 3 more. A level takes 6 bytes, every third one 11. */
 #ifndef EPCTX_SCAN_DEPTH
 #define EPCTX_SCAN_DEPTH 100
 #endif
 
-/* Bytes for the strings of one event, which are kept until the next event. A string that does not
- * fit has its range only (data NULL). In an EPContext node the name, source and partition_name come
- * first: they push out, as far as needed and in this order, notes, onnx_model_filename,
- * ep_cache_context, hardware_architecture and ep_sdk_version; among themselves, and where an
- * attribute stores its value in front of its name, the first in the file is kept. */
+/* Bytes for the strings of one event. A string that does not fit has its range only (data NULL). In
+ * an EPContext node the name, source and partition_name push out, in this order, notes,
+ * onnx_model_filename, ep_cache_context, hardware_architecture and ep_sdk_version; the source pushes
+ * out the partition_name, too. */
 #ifndef EPCTX_SCAN_TEXT
 #define EPCTX_SCAN_TEXT 192
 #endif
@@ -1708,52 +1656,48 @@ typedef enum epctx_scan_event {
 #define epctx_scan_begin_stream EPCTX__SCAN_NAME(epctx_scan_begin_stream_of)
 #endif
 
+/* Private: an attribute, or an entry of external data, whose name and value come in any order. */
+typedef struct epctx__scan_part {
+    uint16_t mark, size; /* of its string in `text`; size UINT16_MAX: none, or too long */
+    uint8_t word, type;
+} epctx__scan_part;
+
 /* A scan and its last event. Do not copy: strings point inside. Members from `source` on are
  * private. */
 typedef struct epctx_scan {
     epctx_epnode node; /* effective values; strings that were too long are empty */
-    epctx_range ranges[EPCTX_EP_ATTR_COUNT]; /* where the strings are; the payload: that of
-                                                EP_CACHE_CONTEXT */
+    epctx_range ranges[EPCTX_EP_ATTR_COUNT]; /* of the strings; of EP_CACHE_CONTEXT: the payload */
     epctx_str key, value;
     epctx_range data;     /* in the file that `value` names; length UINT64_MAX: to its end */
     epctx_range location; /* where `value` is in the model */
-    int64_t version;
-    bool broken;          /* a wrong domain, or an attribute of a wrong type or value */
+    uint32_t node_count;  /* nodes seen so far, of every kind */
+    uint32_t epnode_count;
     uint32_t depth;       /* nodes around it; 0: in the main graph or a function */
-    uint64_t node_count;  /* nodes seen so far, of every kind */
-    uint64_t epnode_count;
-    epctx_source source;  /* without a read_fn: `user` is a pb_istream_t */
+    bool broken;          /* a wrong domain, or an attribute of a wrong type or value */
+    bool stream;          /* `source` reads a pb_istream_t */
+    bool external, flat;
+    epctx_source source;
     uint64_t at, end;     /* position; where the innermost message ends */
-    const char *reason;
-    int64_t attr_i;
-    epctx_range attr_range, entry_range;
-    uint64_t entry_number;
+    epctx__scan_part attr, entry;
     epctx_status status;
-    uint32_t ends_low[EPCTX_SCAN_DEPTH + 1]; /* of open messages; the number of open groups */
-    uint32_t starts_low[(EPCTX_SCAN_DEPTH + 2) / 3]; /* of open nodes */
-    uint8_t ends_high[EPCTX_SCAN_DEPTH + 1];
-    uint8_t kinds[EPCTX_SCAN_DEPTH + 1];
-    uint8_t starts_high[(EPCTX_SCAN_DEPTH + 2) / 3];
-    uint8_t nodes;
-    uint8_t levels;
-    uint8_t outer;        /* what the leaf message being read is: its field number, or 0 */
-    uint8_t attr_id;      /* epctx_epnode_attr, EPCTX_EP_ATTR_COUNT for another */
-    uint8_t attr_type;
-    uint8_t entry_key;
-    bool external;
-    bool flat;
+    const char *reason;
+    uint8_t levels, nodes; /* that are open */
+    uint8_t owner;         /* `nodes` at the node whose state this is */
     uint8_t buffer_at, buffer_size;
-    uint16_t text_used, attr_mark, tensor_mark, entry_mark; /* in `text` */
-    uint16_t attr_size, entry_size; /* of the strings at their marks; UINT16_MAX: too long */
-    uint8_t buffer[24];
+    uint16_t text_used, tensor_mark; /* in `text` */
+    uint32_t ends_low[EPCTX_SCAN_DEPTH]; /* around the open messages; the number of open groups */
+    uint32_t starts_low[(EPCTX_SCAN_DEPTH + 2) / 3]; /* of open nodes */
+    uint8_t ends_high[EPCTX_SCAN_DEPTH];
+    uint8_t starts_high[(EPCTX_SCAN_DEPTH + 2) / 3];
+    uint8_t kinds[EPCTX_SCAN_DEPTH + 1];
+    uint8_t buffer[EPCTX_SCAN_TEXT < 128 ? 8 : 24];
     char text[EPCTX_SCAN_TEXT];
 } epctx_scan;
 
 /* Starts a scan. The source is copied. */
 EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source);
 /* The same over a nanopb stream, from its present position (ranges count from there). A stream
- * cannot go back: a node of op_type EPContext that has a graph inside is EPCTX_ERR_UNSUPPORTED,
- * because the state of the nodes inside takes the place of its own. */
+ * cannot go back: an EPContext node with a graph inside is EPCTX_ERR_UNSUPPORTED. */
 EPCTX_API void epctx_scan_begin_stream(epctx_scan *scan, pb_istream_t *stream);
 /* The next event. END and FAILED come again on every further call. */
 EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error);
@@ -2047,12 +1991,11 @@ EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uin
  * holds no bytes: it says where they go, and asks for those it has placed. Usable alone.
  *
  * Two weights share their place only when every byte agrees, so a hash cannot make a wrong place,
- * it only saves comparisons. There are three steps, each taken only for what the one before could not
- * tell apart: size, kind and epctx_hash of a sample, EPCTX_WEIGHTS_SAMPLE bytes from all over the
- * weight; a fast hash of all bytes, where several have the sample; byte by byte. So distinct weights
- * of 64 KiB go in many times as fast as XXH3 alone would hash them, and those that differ in a few
- * bytes about as fast. Whoever makes the weights, knowing all of this, can make both hashes agree:
- * then adding one among n of them reads it up to log n times. `make bench` measures this.
+ * it only saves comparisons. Three steps, each for what the one before could not tell apart: size,
+ * kind and epctx_hash of a sample from all over the weight; a fast hash of all bytes; byte by byte.
+ * So distinct weights of 64 KiB go in many times as fast as XXH3 alone would hash them, those that
+ * differ in a few bytes about as fast (`make bench`). Whoever makes both hashes agree on purpose has
+ * one among n weights read up to log n times.
  * ============================================================================================== */
 
 #define EPCTX_WEIGHTS_SAMPLE 256u
@@ -2060,8 +2003,6 @@ EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uin
 /* Zero-initialised: a growing table, whose bytes the caller keeps in a buffer of the table. */
 typedef struct epctx_weights_opts {
     const epctx_allocator *allocator; /* for the table; default malloc; copied */
-    void *memory;                     /* fixed memory instead of the allocator; borrowed */
-    size_t memory_size;               /* epctx_weights_memory tells how much is needed */
     uint64_t seed;                    /* of the samples' hashes; the places do not depend on it */
     epctx_buffer *binary; /* borrowed: weights are appended to it and compared with it; offsets
                              count from its size at epctx_weights_init */
@@ -2091,7 +2032,7 @@ typedef struct epctx_weights_stats {
     uint64_t compared_bytes; /* compared byte by byte, until the first difference */
 } epctx_weights_stats;
 
-/* Members are private; zero-initialised is a legal state to free. */
+/* Members but `stats` are private; zero-initialised is a legal state to free. */
 typedef struct epctx_weights {
     epctx_weights_opts opts;
     epctx_allocator allocator;
@@ -2101,26 +2042,23 @@ typedef struct epctx_weights {
     size_t capacity; /* of the entries and of the table, a power of two */
     size_t start;    /* of the section in opts.binary */
     uint64_t end;    /* of the section */
+    bool alike;      /* the last weight had the sample of another one */
     epctx_weights_stats stats;
 } epctx_weights;
 
-/* Bytes of fixed memory for `count` places; 0 when that does not fit an address. */
-EPCTX_API size_t epctx_weights_memory(size_t count);
 /* `opts` are copied. EPCTX_ERR_ARG without `binary` and `fetch_fn`. */
 EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_weights_opts *opts,
                                           epctx_error *error);
-/* Finds a place for `size` bytes: that of equal bytes of the same `kind` (any number; weights of
- * different kinds share nothing) whose offset fits `alignment`, or a new one at the end. Alignment
- * is a power of two; 0 counts as 1. No bytes at all are a place of their own, shared by all such.
- * `data` does not lie in `binary`, which may move.
+/* Finds a place for `size` bytes: that of equal bytes of the same `kind` (any number) whose offset
+ * fits `alignment` (a power of two; 0 counts as 1), or a new one at the end. No bytes at all are a
+ * place of their own. `data` does not lie in `binary`, which may move.
  * On failure nothing has changed. Errors: ARG, NOMEM, LIMIT (2^31 places), what fetch_fn says. */
 EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *data, size_t size,
                                          uint32_t alignment, uint32_t kind, epctx_weight *out,
                                          epctx_error *error);
 /* Place `index`; false when there is none. */
 EPCTX_API bool epctx_weights_at(const epctx_weights *weights, uint32_t index, epctx_weight *out);
-EPCTX_API epctx_weights_stats epctx_weights_statistics(const epctx_weights *weights);
-/* Legal twice. Leaves fixed memory and `binary` to their owners. */
+/* Legal twice. Leaves `binary` to its owner. */
 EPCTX_API void epctx_weights_free(epctx_weights *weights);
 
 /* ================================================================================================
@@ -2952,7 +2890,8 @@ EPCTX_API epctx_str epctx_str_cut(epctx_str *rest, char separator)
 static bool epctx__digit(uint64_t *number, char c)
 {
     unsigned digit = (unsigned)(unsigned char)c - (unsigned)'0';
-    if (digit > 9 || *number > (UINT64_MAX - digit) / 10) {
+    if (digit > 9 || *number > UINT64_MAX / 10 ||
+        (*number == UINT64_MAX / 10 && digit > UINT64_MAX % 10)) {
         return false;
     }
     *number = *number * 10 + digit;
@@ -5547,13 +5486,6 @@ static epctx_kind epctx__message_kind(uint32_t kind)
 static bool epctx__is_message(uint32_t kind)
 {
     return kind != 0 && epctx__message_kind(kind) < EPCTX_KIND_INT;
-}
-
-/* Messages of strings and one number, nothing to look into. */
-static bool epctx__is_leaf(epctx_kind message)
-{
-    return message == EPCTX_KIND_OPSET || message == EPCTX_KIND_PAIR ||
-           message == EPCTX_KIND_TYPE_OPAQUE;
 }
 
 /* -- the check of a whole message -- */
@@ -9131,19 +9063,23 @@ EPCTX_API epctx_status epctx_write_bytes(const epctx_io *io, const char *path, c
 
 static const epctx_option_info epctx__options[EPCTX_OPTION_COUNT] = {
 #define EPCTX__OPTION_ROW(id, key, ort, type, fallback, phase, text)                               \
-    {key, ort, EPCTX_OPTION_TYPE_##type, fallback, EPCTX__OPTION_WORDS_##type,                     \
-     EPCTX_PHASE_##phase, text},
+    {                                                                                              \
+        key,                                                                                       \
+        ort,                                                                                       \
+        EPCTX_OPTION_TYPE_##type,                                                                  \
+        fallback,                                                                                  \
+        EPCTX__OPTION_WORDS_##type,                                                                \
+        EPCTX_PHASE_##phase,                                                                       \
+        text},
     EPCTX_OPTION_LIST(EPCTX__OPTION_ROW)
 #undef EPCTX__OPTION_ROW
 };
 
 /* Options of EPs, some of them gone, that do what a session option does. */
-typedef struct epctx__option_alias {
+static const struct epctx__option_alias {
     const char *key;
     epctx_option option;
-} epctx__option_alias;
-
-static const epctx__option_alias epctx__option_aliases[] = {
+} epctx__option_aliases[] = {
     {"trt_dump_ep_context_model", EPCTX_OPTION_CONTEXT_ENABLE},
     {"trt_ep_context_file_path", EPCTX_OPTION_CONTEXT_FILE_PATH},
     {"trt_ep_context_embed_mode", EPCTX_OPTION_CONTEXT_EMBED_MODE},
@@ -9176,7 +9112,6 @@ static size_t epctx__key_distance(epctx_str a, epctx_str b)
 {
     size_t row[EPCTX__KEY_MOST + 1];
     size_t i, k;
-    /* not taken: no key of the table is that long */
     if (a.size > EPCTX__KEY_MOST || b.size > EPCTX__KEY_MOST) {
         return EPCTX__KEY_MOST + 1;
     }
@@ -9187,8 +9122,7 @@ static size_t epctx__key_distance(epctx_str a, epctx_str b)
         size_t before = row[0];
         row[0] = i + 1;
         for (k = 0; k < b.size; k++) {
-            bool same = epctx__lower(a.data[i]) == epctx__lower(b.data[k]);
-            size_t best = before + (same ? 0 : 1);
+            size_t best = before + (epctx__lower(a.data[i]) != epctx__lower(b.data[k]));
             before = row[k + 1];
             best = best < before + 1 ? best : before + 1;
             row[k + 1] = best < row[k] + 1 ? best : row[k] + 1;
@@ -9211,20 +9145,13 @@ EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *name
     return nearest;
 }
 
-/* Is the key meant for this table? */
-static bool epctx__key_is_ours(epctx_str key)
-{
-    if (epctx_str_starts(key, "ep.")) {
-        return memchr(key.data + 3, '.', key.size - 3) == NULL;
-    }
-    return epctx_str_starts(key, "epctx.") || epctx_str_starts(key, "EP_CONTEXT_");
-}
-
 /* An unknown key: somebody else's, or a mistake. */
 static epctx_status epctx__option_unknown(epctx_str key, epctx_error *error)
 {
     const char *nearest = epctx__options[0].key;
     size_t distance = EPCTX__KEY_MOST + 1;
+    bool ours = epctx_str_starts(key, "epctx.") || epctx_str_starts(key, "EP_CONTEXT_") ||
+                (epctx_str_starts(key, "ep.") && memchr(key.data + 3, '.', key.size - 3) == NULL);
     size_t i;
     for (i = 0; i < sizeof epctx__option_aliases / sizeof epctx__option_aliases[0]; i++) {
         if (epctx_str_eq_nocase(key, epctx_str_of(epctx__option_aliases[i].key))) {
@@ -9235,49 +9162,23 @@ static epctx_status epctx__option_unknown(epctx_str key, epctx_error *error)
     }
     for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
         size_t d = epctx__key_distance(key, epctx_str_of(epctx__options[i].key));
-        if (d < distance) {
-            distance = d;
-            nearest = epctx__options[i].key;
-        }
+        nearest = d < distance ? epctx__options[i].key : nearest;
+        distance = d < distance ? d : distance;
     }
-    if (distance > 2 && !epctx__key_is_ours(key)) {
-        return EPCTX_OK;
-    }
-    return epctx_fail(error, EPCTX_ERR_ARG, "there is no session option '%S', the nearest is %s",
-                      &key, nearest);
+    return distance > 2 && !ours
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG,
+                            "there is no session option '%S', the nearest is %s", &key, nearest);
 }
 
-static bool epctx__option_find(epctx_str key, size_t *id)
+/* EPCTX_OPTION_COUNT: there is none. */
+static size_t epctx__option_find(epctx_str key)
 {
-    size_t i;
-    for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
-        if (epctx_str_is(key, epctx__options[i].key)) {
-            *id = i;
-            return true;
-        }
+    size_t id = 0;
+    while (id < EPCTX_OPTION_COUNT && !epctx_str_is(key, epctx__options[id].key)) {
+        id++;
     }
-    return false;
-}
-
-/* As a shell can name it: capitals, and "_" for ".". */
-static bool epctx__option_find_env(epctx_str key, size_t *id)
-{
-    size_t i, k;
-    for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
-        epctx_str name = epctx_str_of(epctx__options[i].key);
-        for (k = 0; k < key.size && key.size == name.size; k++) {
-            bool capital = key.data[k] >= 'A' && key.data[k] <= 'Z';
-            char want = name.data[k] == '.' ? '_' : name.data[k];
-            if (epctx__lower(key.data[k]) != want || capital != (want >= 'a' && want <= 'z')) {
-                break;
-            }
-        }
-        if (k == name.size) {
-            *id = i;
-            return true;
-        }
-    }
-    return false;
+    return id;
 }
 
 /* -- values -- */
@@ -9343,78 +9244,46 @@ static epctx_status epctx__option_store(epctx_options *options, size_t id, epctx
 EPCTX_API epctx_status epctx_options_set(epctx_options *options, epctx_str key, epctx_str value,
                                          epctx_error *error)
 {
-    size_t id;
+    size_t id = epctx__option_find(key);
     epctx_error_clear(error);
-    return epctx__option_find(key, &id) ? epctx__option_store(options, id, value, error)
-                                        : epctx__option_unknown(key, error);
-}
-
-static bool epctx__is_blank(char c)
-{
-    return c == ' ' || c == '\t'; /* ends of lines end an entry */
-}
-
-/* One entry of a list: `bar` stands between key and value. */
-static epctx_status epctx__option_entry(epctx_options *options, epctx_str entry, char bar,
-                                        bool seen[EPCTX_OPTION_COUNT], epctx_error *error)
-{
-    epctx_str value = entry;
-    epctx_str key = epctx_str_cut(&value, bar);
-    size_t id;
-    if (value.data == NULL || key.size == 0) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "key%svalue is expected, found '%S'",
-                          bar == '|' ? "|" : "=", &entry);
-    }
-    if (!epctx__option_find(key, &id) && !(bar == '=' && epctx__option_find_env(key, &id))) {
-        return epctx__option_unknown(key, error);
-    }
-    if (seen[id]) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "%s is set twice: keep one",
-                          epctx__options[id].key);
-    }
-    seen[id] = true;
-    return epctx__option_store(options, id, value, error);
-}
-
-/* Cuts `text` at `ends`; blanks around an entry do not belong to it. */
-static epctx_status epctx__option_entries(epctx_options *options, const char *text,
-                                          const char *ends, char bar, epctx_error *error)
-{
-    epctx_options changed = *options;
-    bool seen[EPCTX_OPTION_COUNT];
-    memset(seen, 0, sizeof seen);
-    epctx_error_clear(error);
-    while (text != NULL && *text != '\0') {
-        epctx_str entry;
-        entry.data = text;
-        for (entry.size = 0; *text != '\0' && memchr(ends, *text, strlen(ends)) == NULL; text++) {
-            entry.size++;
-        }
-        text += *text != '\0' ? 1 : 0;
-        while (entry.size > 0 && epctx__is_blank(entry.data[0])) {
-            epctx__str_skip(&entry, 1);
-        }
-        while (entry.size > 0 && epctx__is_blank(entry.data[entry.size - 1])) {
-            entry.size--;
-        }
-        if (entry.size > 0) {
-            EPCTX__TRY(epctx__option_entry(&changed, entry, bar, seen, error));
-        }
-    }
-    *options = changed;
-    return EPCTX_OK;
+    return id < EPCTX_OPTION_COUNT ? epctx__option_store(options, id, value, error)
+                                   : epctx__option_unknown(key, error);
 }
 
 EPCTX_API epctx_status epctx_options_set_list(epctx_options *options, const char *list,
                                               epctx_error *error)
 {
-    return epctx__option_entries(options, list, " \t\r\n", '|', error);
-}
-
-EPCTX_API epctx_status epctx_options_set_env(epctx_options *options, const char *text,
-                                             epctx_error *error)
-{
-    return epctx__option_entries(options, text, ";\r\n", '=', error);
+    epctx_options changed = *options;
+    bool seen[EPCTX_OPTION_COUNT] = {false};
+    epctx_error_clear(error);
+    while (list != NULL && *list != '\0') {
+        epctx_str entry, key, value;
+        size_t id;
+        entry.data = list;
+        entry.size = strcspn(list, " \t\r\n");
+        list += entry.size + (list[entry.size] != '\0');
+        if (entry.size == 0) {
+            continue;
+        }
+        value = entry;
+        key = epctx_str_cut(&value, '|');
+        if (value.data == NULL || key.size == 0) {
+            return epctx_fail(error, EPCTX_ERR_ARG, "key|value is expected, found '%S'", &entry);
+        }
+        id = epctx__option_find(key);
+        if (id == EPCTX_OPTION_COUNT) {
+            EPCTX__TRY(epctx__option_unknown(key, error));
+            continue;
+        }
+        if (seen[id]) {
+            return epctx_fail(error, EPCTX_ERR_ARG, "%s is set twice: keep one",
+                              epctx__options[id].key);
+        }
+        seen[id] = true;
+        EPCTX__TRY(epctx__option_store(&changed, id, value, error));
+    }
+    *options = changed;
+    return EPCTX_OK;
 }
 
 /* -- effective values -- */
@@ -9451,13 +9320,6 @@ EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option
     return strcmp(epctx_option_text(options, option), "1") == 0;
 }
 
-EPCTX_API uint64_t epctx_option_number(const epctx_options *options, epctx_option option)
-{
-    uint64_t value;
-    epctx_str text = epctx_str_of(epctx_option_text(options, option));
-    return epctx_str_number(text, &value) ? value : 0;
-}
-
 EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options)
 {
     size_t index;
@@ -9468,275 +9330,96 @@ EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options)
 
 /* -- combinations -- */
 
-static epctx_status epctx__options_share(const epctx_options *o, epctx_error *error)
+/* What is wrong with the options together, NULL when nothing is. */
+static const char *epctx__options_fault(const epctx_options *o, bool generates, bool memory)
 {
     bool share = epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS);
-    if (!share && epctx_option_on(o, EPCTX_OPTION_STOP_SHARE_EP_CONTEXTS)) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "ep.stop_share_ep_contexts is 1 without ep.share_ep_contexts: the last "
-                          "session of a group needs both");
-    }
-    if (share && epctx_option_on(o, EPCTX_OPTION_CONTEXT_EMBED_MODE)) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "ep.share_ep_contexts and ep.context_embed_mode are both 1: a shared "
-                          "binary is a file of its own, set ep.context_embed_mode to 0");
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__options_profile(const epctx_options *o, epctx_error *error)
-{
-    const epctx_profile *profile = o->profile;
-    const char *key = NULL;
-    if (profile == NULL || (profile->traits & EPCTX_ONLY_EMBEDDED) == 0) {
-        return EPCTX_OK;
-    }
-    if (epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS)) {
-        key = "ep.share_ep_contexts is 1";
-    } else if (!epctx_option_on(o, EPCTX_OPTION_CONTEXT_EMBED_MODE)) {
-        key = "ep.context_embed_mode is 0";
-    }
-    return key == NULL ? EPCTX_OK
-                       : epctx_fail(error, EPCTX_ERR_ARG, "%s, but %s reads no file", key,
-                                    profile->name);
-}
-
-/* ORT takes a name without an extension for a folder. */
-static epctx_status epctx__options_file(const char *path, bool extension, epctx_error *error)
-{
+    bool embed = epctx_option_on(o, EPCTX_OPTION_CONTEXT_EMBED_MODE);
+    const char *path = epctx_option_text(o, EPCTX_OPTION_CONTEXT_FILE_PATH);
     epctx_str file = epctx_path_file(epctx_str_of(path));
-    bool folder = file.size == 0 || file.data[file.size - 1] == '\\' || epctx_str_is(file, ".") ||
-                  epctx_str_is(file, "..");
-    if (path[0] != '\0' && (folder || (extension && epctx__path_stem(file).size == file.size))) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "ep.context_file_path '%s' should not point to a folder: a file name "
-                          "with an extension is expected",
-                          path);
+    /* ORT takes a name without an extension for a folder; its compile API hands over one. */
+    bool extension = generates && !epctx_option_on(o, EPCTX_OPTION_COMPILE_ONLY);
+    if (!share && epctx_option_on(o, EPCTX_OPTION_STOP_SHARE_EP_CONTEXTS)) {
+        return "ep.stop_share_ep_contexts is 1 without ep.share_ep_contexts: the last session of a "
+               "group needs both";
     }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__options_generate(const epctx_options *o, const char *model_path,
-                                            epctx_error *error)
-{
-    if (model_path[0] == '\0' && epctx_option_text(o, EPCTX_OPTION_CONTEXT_FILE_PATH)[0] == '\0') {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "the model came from memory, so the output has no name: set "
-                          "ep.context_file_path");
+    if (share && embed) {
+        return "ep.share_ep_contexts and ep.context_embed_mode are both 1: a shared binary is a "
+               "file of its own, set ep.context_embed_mode to 0";
+    }
+    if (path[0] != '\0' &&
+        (file.size == 0 || file.data[file.size - 1] == '\\' || epctx_str_is(file, ".") ||
+         epctx_str_is(file, "..") || (extension && epctx__path_stem(file).size == file.size))) {
+        return "ep.context_file_path '%s' should not point to a folder: a file name with an "
+               "extension is expected";
+    }
+    if (!generates) {
+        return NULL;
+    }
+    if (memory && path[0] == '\0') {
+        return "the model came from memory, so the output has no name: set ep.context_file_path";
     }
     if (epctx_option_on(o, EPCTX_OPTION_DISABLE_MODEL_COMPILE)) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "session.disable_model_compile is 1: it forbids to generate");
+        return "session.disable_model_compile is 1: it forbids to generate";
     }
     if (epctx_option_given(o, EPCTX_OPTION_WEIGHTLESS) &&
         epctx_option_given(o, EPCTX_OPTION_WEIGHTLESS_NODES) &&
         epctx_option_on(o, EPCTX_OPTION_WEIGHTLESS) !=
             epctx_option_on(o, EPCTX_OPTION_WEIGHTLESS_NODES)) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "ep.enable_weightless and its former name "
-                          "ep.enable_weightless_ep_context_nodes differ: keep the first");
+        return "ep.enable_weightless and its former name ep.enable_weightless_ep_context_nodes "
+               "differ: keep the first";
     }
     if (epctx_option_on(o, EPCTX_OPTION_DISABLE_CPU_FALLBACK) &&
         epctx_option_no_nodes(o) != EPCTX_NO_NODES_ERROR) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "session.disable_cpu_ep_fallback is 1, so a model for the CPU alone is "
-                          "an error: leave epctx.no_nodes at error");
+        return "session.disable_cpu_ep_fallback is 1, so a model for the CPU alone is an error: "
+               "leave epctx.no_nodes at error";
     }
-    return epctx__options_profile(o, error);
+    return NULL;
 }
 
 EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_t phase,
                                            const char *model_path, epctx_error *error)
 {
     bool generates = (phase & EPCTX_PHASE_GENERATE) != 0;
-    epctx_options defaults;
+    bool share = epctx_option_on(options, EPCTX_OPTION_SHARE_EP_CONTEXTS);
+    const epctx_profile *profile = options != NULL ? options->profile : NULL;
+    const char *fault;
     size_t i;
     epctx_error_clear(error);
-    epctx_options_init(&defaults, NULL);
-    options = options != NULL ? options : &defaults;
-    for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
+    for (i = 0; options != NULL && i < EPCTX_OPTION_COUNT; i++) {
         if (options->values[i] != NULL) { /* may have been set by hand */
-            EPCTX__TRY(epctx__option_value(&epctx__options[i], epctx_str_of(options->values[i]),
-                                           error));
+            EPCTX__TRY(
+                epctx__option_value(&epctx__options[i], epctx_str_of(options->values[i]), error));
         }
     }
-    EPCTX__TRY(epctx__options_share(options, error));
-    /* ORT's compile API hands over folder and name of the binary, which has no extension. */
-    EPCTX__TRY(epctx__options_file(epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH),
-                                   generates &&
-                                       !epctx_option_on(options, EPCTX_OPTION_COMPILE_ONLY),
-                                   error));
-    return generates
-               ? epctx__options_generate(options, model_path != NULL ? model_path : "", error)
-               : EPCTX_OK;
+    fault = epctx__options_fault(options, generates, model_path == NULL || model_path[0] == '\0');
+    if (fault != NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, fault,
+                          epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH));
+    }
+    if (generates && profile != NULL && (profile->traits & EPCTX_ONLY_EMBEDDED) != 0 &&
+        (share || !epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE))) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "%s, but %s reads no file",
+                          share ? "ep.share_ep_contexts is 1" : "ep.context_embed_mode is 0",
+                          profile->name);
+    }
+    return EPCTX_OK;
 }
 
 /* ================================================================================================
- * >>check
+ * >>state
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_WIRE
-
-/* "a\0b\0c" in the arena; the parts are in memory side by side. */
-static bool epctx__join_key(epctx_arena *arena, const epctx_str *parts, size_t count,
-                            epctx_str *out)
-{
-    size_t size = 0;
-    size_t i;
-    char *text;
-    for (i = 0; i < count; i++) {
-        size += parts[i].size + 1;
-    }
-    text = (char *)epctx_arena_alloc(arena, size);
-    out->data = text;
-    out->size = size;
-    for (i = 0; text != NULL && i < count; i++) {
-        if (parts[i].size > 0) {
-            memcpy(text, parts[i].data, parts[i].size);
-        }
-        text += parts[i].size + 1;
-    }
-    return text != NULL;
-}
-
-typedef struct epctx__gather {
-    epctx_arena *arena;
-    epctx_state *state;
-    epctx_map seen, initializers;
-    epctx_list makers;
-    epctx_error *error;
-} epctx__gather;
-
-static epctx_status epctx__gather_maker(epctx__gather *g, const epctx_epnode *node)
-{
-    epctx_str parts[3];
-    epctx_str key;
-    epctx_maker *maker;
-    uint32_t at;
-    parts[0] = node->source;
-    parts[1] = node->ep_sdk_version;
-    parts[2] = node->hardware_architecture;
-    if (!epctx__join_key(g->arena, parts, 3, &key)) {
-        return epctx__nomem(g->error, g->arena->missing);
-    }
-    at = epctx_map_get(&g->seen, key);
-    if (at == EPCTX_MAP_NONE) {
-        at = (uint32_t)g->makers.count;
-        maker = (epctx_maker *)epctx_list_add(&g->makers, g->arena, sizeof *maker);
-        if (maker == NULL) {
-            return epctx__nomem(g->error, g->arena->missing);
-        }
-        EPCTX__TRY(epctx__map_set(&g->seen, key, at, g->error));
-        maker->source = parts[0];
-        maker->sdk_version = parts[1];
-        maker->architecture = parts[2];
-        maker->profile = epctx_profile_of(node->source);
-    }
-    maker = (epctx_maker *)g->makers.items + at;
-    maker->nodes++;
-    maker->mains += node->main_context == 1;
-    if (node->embed_mode == 1) {
-        maker->embedded++;
-        maker->payload_size += node->ep_cache_context.size;
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__gather_nodes(epctx__gather *g, const epctx_model *model)
-{
-    epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(model));
-    epctx_view body;
-    epctx_walk walk;
-    epctx_node_view node;
-    while (epctx_next_view(&tensors, &body)) {
-        EPCTX__TRY(epctx__map_set(&g->initializers, epctx_tensor_of(body).name, 1, g->error));
-    }
-    epctx_walk_begin(&walk, model);
-    while (epctx_walk_next(&walk, &node)) {
-        epctx_epnode ep;
-        epctx_cursor inputs;
-        epctx_str name;
-        if (!epctx_str_is(node.op_type, EPCTX_OP_TYPE)) {
-            g->state->other_nodes++;
-            continue;
-        }
-        if (!epctx_node_is_epnode(&node) || epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) {
-            g->state->broken_nodes++;
-            continue;
-        }
-        g->state->ep_nodes++;
-        EPCTX__TRY(epctx__gather_maker(g, &ep));
-        inputs = epctx_node_inputs(&node);
-        while (walk.depth == 0 && !walk.in_function && epctx_next_str(&inputs, &name)) {
-            g->state->weightless_inputs += epctx__has(&g->initializers, name);
-        }
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__gather_compat(epctx__gather *g, const epctx_model *model)
-{
-    epctx_cursor it =
-        epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
-    epctx_list list;
-    epctx_pair pair;
-    memset(&list, 0, sizeof list);
-    while (epctx_next_pair(&it, &pair)) {
-        epctx_compat_entry *entry;
-        if (!epctx_str_starts(pair.key, EPCTX_COMPAT_PREFIX)) {
-            continue;
-        }
-        entry = (epctx_compat_entry *)epctx_list_add(&list, g->arena, sizeof *entry);
-        if (entry == NULL) {
-            return epctx__nomem(g->error, g->arena->missing);
-        }
-        epctx__str_skip(&pair.key, sizeof EPCTX_COMPAT_PREFIX - 1);
-        entry->ep = pair.key;
-        entry->value = pair.value;
-    }
-    g->state->compat = (const epctx_compat_entry *)list.items;
-    g->state->compat_count = list.count;
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_model_state(const epctx_model *model, epctx_arena *arena,
-                                         epctx_state *out, epctx_error *error)
-{
-    epctx__gather gather;
-    epctx_error_clear(error);
-    memset(out, 0, sizeof *out);
-    memset(&gather, 0, sizeof gather);
-    gather.arena = arena;
-    gather.state = out;
-    gather.error = error;
-    epctx_map_init(&gather.seen, arena);
-    epctx_map_init(&gather.initializers, arena);
-    EPCTX__TRY(epctx__gather_nodes(&gather, model));
-    EPCTX__TRY(epctx__gather_compat(&gather, model));
-    out->makers = (const epctx_maker *)gather.makers.items;
-    out->maker_count = gather.makers.count;
-    out->compiled = out->ep_nodes == 0      ? EPCTX_PLAIN
-                    : out->other_nodes == 0 ? EPCTX_FULLY_COMPILED
-                                            : EPCTX_PARTLY_COMPILED;
-    return EPCTX_OK;
-}
-
-/* -- files -- */
-
-EPCTX_API const char *epctx_file_use_name(epctx_file_use use)
-{
-    static const char *const names[] = {"context binary", "initializers", "source model",
-                                        "companion"}; /* in the order of epctx_file_use */
-    return (unsigned)use < sizeof names / sizeof names[0] ? names[use] : "unknown";
-}
 
 typedef struct epctx__files {
     const epctx_model *model;
     epctx_arena *arena;
     epctx_error *error;
-    epctx_map seen;
+    epctx_map seen[2], sidecars; /* files of initializers and others; profiles */
     epctx_list list;
-    const char *context_folder;  /* NULL: unknown */
+    epctx_dependency *last;     /* added */
+    const char *context_folder; /* NULL: unknown */
     const char *external_folder;
     epctx_str model_file;         /* the context model's name, for patterns */
     const epctx_profile *profile; /* given by the caller, or NULL */
@@ -9745,30 +9428,7 @@ typedef struct epctx__files {
     bool no_files;
 } epctx__files;
 
-static epctx_status epctx__files_begin(epctx__files *f, const epctx_model *model,
-                                       const epctx_check_opts *opts)
-{
-    epctx_str path = epctx_str_of(model->path);
-    epctx_str wanted = epctx_str_of(opts->context_file_path);
-    epctx_str folder = epctx_str_of("");
-    epctx_str external = epctx_str_of(opts->external_folder != NULL ? opts->external_folder
-                                                                    : model->external_folder);
-    f->model = model;
-    f->flags = model->path_flags | opts->path_flags;
-    f->no_files = opts->no_files;
-    f->profile = opts->profile;
-    f->model_file = epctx_path_file(opts->context_file_path != NULL ? wanted : path);
-    epctx_map_init(&f->seen, f->arena);
-    if (epctx_path_base(path, wanted, &folder, NULL) == EPCTX_OK) {
-        EPCTX__TRY(epctx__copy(f->arena, folder, &f->context_folder, f->error));
-    }
-    if (external.size == 0 && path.size == 0) {
-        return EPCTX_OK;
-    }
-    return epctx__copy(f->arena, external.size > 0 ? external : epctx_path_folder(path),
-                       &f->external_folder, f->error);
-}
-
+/* Looks for a file, and remembers where it is or why it cannot be used. */
 static epctx_status epctx__file_look(epctx__files *f, epctx_dependency *file)
 {
     const epctx_io *io = epctx_model_io(f->model);
@@ -9796,60 +9456,33 @@ static epctx_status epctx__file_look(epctx__files *f, epctx_dependency *file)
     return look ? epctx__copy(f->arena, epctx_str_of(path), &file->path, f->error) : EPCTX_OK;
 }
 
-/* The entry for a file, made when it is new. `out` may be NULL. */
+/* The entry for a file, made when it is new. */
 static epctx_status epctx__file_add(epctx__files *f, epctx_file_use use, epctx_str name,
-                                    epctx_str node, const char *attribute, bool required,
-                                    epctx_dependency **out)
+                                    epctx_str node, const char *attribute, bool required)
 {
-    epctx_str parts[2];
-    epctx_str key;
+    bool initializers = use == EPCTX_USE_INITIALIZERS;
+    epctx_map *seen = &f->seen[initializers];
+    uint32_t at = epctx_map_get(seen, name);
     epctx_dependency *file;
-    uint32_t at;
-    parts[0] = epctx_str_of(use == EPCTX_USE_INITIALIZERS ? "i" : "c");
-    parts[1] = name;
-    if (!epctx__join_key(f->arena, parts, 2, &key)) {
-        return epctx__nomem(f->error, f->arena->missing);
-    }
-    at = epctx_map_get(&f->seen, key);
     if (at == EPCTX_MAP_NONE) {
         at = (uint32_t)f->list.count;
         file = (epctx_dependency *)epctx_list_add(&f->list, f->arena, sizeof *file);
         if (file == NULL) {
             return epctx__nomem(f->error, f->arena->missing);
         }
-        EPCTX__TRY(epctx__map_set(&f->seen, key, at, f->error));
+        EPCTX__TRY(epctx__map_set(seen, name, at, f->error));
         file->use = use;
         file->name = name;
         file->node = node;
         file->attribute = attribute;
-        file->folder = use == EPCTX_USE_INITIALIZERS ? f->external_folder : f->context_folder;
+        file->folder = initializers ? f->external_folder : f->context_folder;
         EPCTX__TRY(epctx__file_look(f, file));
     }
     file = (epctx_dependency *)f->list.items + at;
+    f->last = file;
     file->users++;
     file->required = file->required || (required && !f->optional);
-    if (out != NULL) {
-        *out = file;
-    }
     return EPCTX_OK;
-}
-
-/* OpenVINO's IR is a pair: "x.xml" says what to do, "x.bin" has the weights. */
-static epctx_status epctx__files_companion(epctx__files *f, const epctx_epnode *node)
-{
-    epctx_str name = node->ep_cache_context;
-    char *bin;
-    if (!epctx__ends_with(name, ".xml")) {
-        return EPCTX_OK;
-    }
-    bin = epctx_arena_copy(f->arena, name);
-    if (bin == NULL) {
-        return epctx__nomem(f->error, f->arena->missing);
-    }
-    memcpy(bin + name.size - 4, ".bin", 4);
-    name.data = bin;
-    return epctx__file_add(f, EPCTX_USE_COMPANION, name, node->name, "ep_cache_context", true,
-                           NULL);
 }
 
 /* The first names in a folder that fit a pattern. */
@@ -9877,53 +9510,46 @@ static bool epctx__match_name(void *state, const char *name)
         return true; /* behind all that are kept */
     }
     copy = epctx_arena_copy(m->arena, epctx_str_of(name));
-    if (copy == NULL) {
-        m->full_memory = true;
-        return false;
+    m->full_memory = copy == NULL;
+    if (copy != NULL) {
+        m->count += m->count < EPCTX_MATCH_MAX;
+        memmove(&m->names[at + 1], &m->names[at], (size_t)(m->count - 1 - at) * sizeof m->names[0]);
+        m->names[at] = copy;
     }
-    m->count += m->count < EPCTX_MATCH_MAX;
-    memmove(&m->names[at + 1], &m->names[at], (size_t)(m->count - 1 - at) * sizeof m->names[0]);
-    m->names[at] = copy;
-    return true;
+    return copy != NULL;
 }
 
-/* A file beside the model is listed when it exists. */
-static epctx_status epctx__files_sidecar(epctx__files *f, epctx_str name)
-{
-    char path[EPCTX_PATH_MAX];
-    if (epctx_path_find(epctx_model_io(f->model), epctx_str_of(f->context_folder), name, f->flags,
-                        path, sizeof path, NULL) != EPCTX_OK) {
-        return EPCTX_OK;
-    }
-    return epctx__file_add(f, EPCTX_USE_COMPANION, name, epctx_str_of(""), "", false, NULL);
-}
-
-static epctx_status epctx__files_pattern(epctx__files *f, const char *pattern)
+/* Sidecars of one name or pattern are listed when they exist. */
+static epctx_status epctx__files_sidecar(epctx__files *f, const char *name)
 {
     const epctx_io *io = epctx_model_io(f->model);
+    const epctx_str nobody = epctx_str_of("");
+    char path[EPCTX_PATH_MAX];
     epctx__matches found;
-    epctx_dependency *file;
     int i;
     memset(&found, 0, sizeof found);
     found.arena = f->arena;
-    found.pattern = pattern;
+    found.pattern = name;
     found.model = f->model_file;
-    if (io->list_fn == NULL) {
-        EPCTX__TRY(epctx__file_add(f, EPCTX_USE_COMPANION, epctx_str_of(pattern), epctx_str_of(""),
-                                   "", false, &file));
-        file->status = EPCTX_ERR_UNSUPPORTED;
-        file->problem = "a pattern: this epctx_io cannot list folders";
-        return EPCTX_OK;
-    }
-    /* A folder that cannot be listed has no sidecars for us. */
-    if (io->list_fn(io->user, f->context_folder, epctx__match_name, &found, NULL) != EPCTX_OK) {
-        return EPCTX_OK;
+    if (strpbrk(name, "*{") == NULL) {
+        found.names[found.count++] = name;
+    } else if (io->list_fn == NULL) {
+        EPCTX__TRY(epctx__file_add(f, EPCTX_USE_COMPANION, epctx_str_of(name), nobody, "", false));
+        f->last->status = EPCTX_ERR_UNSUPPORTED;
+        f->last->problem = "a pattern: this epctx_io cannot list folders";
+    } else if (io->list_fn(io->user, f->context_folder, epctx__match_name, &found, NULL) !=
+               EPCTX_OK) {
+        return EPCTX_OK; /* a folder that cannot be listed has no sidecars for us */
     }
     if (found.full_memory) {
         return epctx__nomem(f->error, f->arena->missing);
     }
     for (i = 0; i < found.count; i++) {
-        EPCTX__TRY(epctx__files_sidecar(f, epctx_str_of(found.names[i])));
+        epctx_str file = epctx_str_of(found.names[i]);
+        if (epctx_path_find(io, epctx_str_of(f->context_folder), file, f->flags, path, sizeof path,
+                            NULL) == EPCTX_OK) {
+            EPCTX__TRY(epctx__file_add(f, EPCTX_USE_COMPANION, file, nobody, "", false));
+        }
     }
     return EPCTX_OK;
 }
@@ -9931,28 +9557,15 @@ static epctx_status epctx__files_pattern(epctx__files *f, const char *pattern)
 /* Sidecars are beside the model under names of their own, once for all nodes of an EP. */
 static epctx_status epctx__files_sidecars(epctx__files *f, const epctx_profile *profile)
 {
-    epctx_str parts[2];
-    epctx_str key;
+    epctx_str key = epctx_str_of(profile->name);
     int i;
-    parts[0] = epctx_str_of("p");
-    parts[1] = epctx_str_of(profile->name);
     if (f->no_files || f->context_folder == NULL || epctx_model_io(f->model) == NULL ||
-        profile->sidecars[0] == NULL) {
+        epctx__has(&f->sidecars, key)) {
         return EPCTX_OK;
     }
-    if (!epctx__join_key(f->arena, parts, 2, &key)) {
-        return epctx__nomem(f->error, f->arena->missing);
-    }
-    if (epctx__has(&f->seen, key)) {
-        return EPCTX_OK;
-    }
-    EPCTX__TRY(epctx__map_set(&f->seen, key, 0, f->error));
+    EPCTX__TRY(epctx__map_set(&f->sidecars, key, 0, f->error));
     for (i = 0; i < 4 && profile->sidecars[i] != NULL; i++) {
-        const char *name = profile->sidecars[i];
-        size_t size = strlen(name);
-        bool pattern = memchr(name, '*', size) != NULL || memchr(name, '{', size) != NULL;
-        EPCTX__TRY(pattern ? epctx__files_pattern(f, name)
-                           : epctx__files_sidecar(f, epctx_str_of(name)));
+        EPCTX__TRY(epctx__files_sidecar(f, profile->sidecars[i]));
     }
     return EPCTX_OK;
 }
@@ -9971,70 +9584,84 @@ static epctx_status epctx__files_epnode(epctx__files *f, const epctx_node_view *
     if (node.embed_mode == 0 && dlc.size == 0 &&
         (node.main_context == 1 || (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0 ||
          node.ep_cache_context.size > 0)) {
-        EPCTX__TRY(epctx__file_add(f, EPCTX_USE_CONTEXT, node.ep_cache_context, node.name,
-                                   "ep_cache_context", true, NULL));
-        EPCTX__TRY(epctx__files_companion(f, &node));
+        epctx_str name = node.ep_cache_context;
+        EPCTX__TRY(
+            epctx__file_add(f, EPCTX_USE_CONTEXT, name, node.name, "ep_cache_context", true));
+        if (epctx__ends_with(name, ".xml")) { /* OpenVINO's IR is a pair: ".bin" has the weights */
+            char *bin = epctx_arena_copy(f->arena, name);
+            if (bin == NULL) {
+                return epctx__nomem(f->error, f->arena->missing);
+            }
+            memcpy(bin + name.size - 4, ".bin", 4);
+            name.data = bin;
+            EPCTX__TRY(
+                epctx__file_add(f, EPCTX_USE_COMPANION, name, node.name, "ep_cache_context", true));
+        }
     }
     if (dlc.size > 0) {
-        EPCTX__TRY(epctx__file_add(f, EPCTX_USE_CONTEXT, dlc, node.name, "ep_dlc_context", true,
-                                   NULL));
+        EPCTX__TRY(epctx__file_add(f, EPCTX_USE_CONTEXT, dlc, node.name, "ep_dlc_context", true));
     }
     if (node.onnx_model_filename.size > 0) {
-        EPCTX__TRY(epctx__file_add(
-            f, EPCTX_USE_SOURCE_MODEL, node.onnx_model_filename, node.name, "onnx_model_filename",
-            epctx__ends_with(node.ep_cache_context, ".stripped.engine") ||
-                epctx_node_attr_str(view, EPCTX_WEIGHTS_ATTR).size > 0,
-            NULL));
+        EPCTX__TRY(epctx__file_add(f, EPCTX_USE_SOURCE_MODEL, node.onnx_model_filename, node.name,
+                                   "onnx_model_filename",
+                                   epctx__ends_with(node.ep_cache_context, ".stripped.engine") ||
+                                       epctx_node_attr_str(view, EPCTX_WEIGHTS_ATTR).size > 0));
     }
     return epctx__files_sidecars(f, profile);
-}
-
-/* Sessions do not read training graphs, but who moves the model moves their files too. */
-static epctx_status epctx__files_model(epctx__files *f)
-{
-    epctx_walk walk;
-    epctx_node_view node;
-    epctx_tensor_view tensor;
-    epctx_walk_begin(&walk, f->model);
-    while (epctx_walk_epnode(&walk, &node)) {
-        f->optional = walk.in_training;
-        if (epctx_node_is_epnode(&node)) {
-            EPCTX__TRY(epctx__files_epnode(f, &node));
-        }
-    }
-    epctx_walk_begin(&walk, f->model);
-    while (epctx_walk_tensor(&walk, &tensor)) {
-        f->optional = walk.in_training;
-        if (tensor.external) {
-            EPCTX__TRY(epctx__file_add(f, EPCTX_USE_INITIALIZERS, tensor.location, tensor.name,
-                                       "location", true, NULL));
-        }
-    }
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__files_read(epctx__files *f, const epctx_model *model,
-                                      const epctx_check_opts *opts, epctx_arena *arena,
-                                      epctx_error *error)
-{
-    epctx_check_opts defaults;
-    memset(&defaults, 0, sizeof defaults);
-    memset(f, 0, sizeof *f);
-    f->arena = arena;
-    f->error = error;
-    EPCTX__TRY(epctx__files_begin(f, model, opts != NULL ? opts : &defaults));
-    return epctx__files_model(f);
 }
 
 EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_check_opts *opts,
                                          epctx_arena *arena, epctx_dependency **out, size_t *count,
                                          epctx_error *error)
 {
-    epctx__files files;
+    static const epctx_check_opts defaults = {NULL, NULL, 0, false, NULL, NULL};
+    epctx_str path = epctx_str_of(model->path);
+    epctx_str folder = epctx_str_of(""), wanted, external;
+    epctx_walk walk;
+    epctx_node_view node;
+    epctx_tensor_view tensor;
+    epctx__files f;
     epctx_error_clear(error);
-    EPCTX__TRY(epctx__files_read(&files, model, opts, arena, error));
-    *out = (epctx_dependency *)files.list.items;
-    *count = files.list.count;
+    opts = opts != NULL ? opts : &defaults;
+    wanted = epctx_str_of(opts->context_file_path);
+    external = epctx_str_of(opts->external_folder != NULL ? opts->external_folder
+                                                          : model->external_folder);
+    memset(&f, 0, sizeof f);
+    f.model = model;
+    f.arena = arena;
+    f.error = error;
+    f.flags = model->path_flags | opts->path_flags;
+    f.no_files = opts->no_files;
+    f.profile = opts->profile;
+    f.model_file = epctx_path_file(opts->context_file_path != NULL ? wanted : path);
+    epctx_map_init(&f.seen[0], arena);
+    epctx_map_init(&f.seen[1], arena);
+    epctx_map_init(&f.sidecars, arena);
+    if (epctx_path_base(path, wanted, &folder, NULL) == EPCTX_OK) {
+        EPCTX__TRY(epctx__copy(arena, folder, &f.context_folder, error));
+    }
+    if (external.size > 0 || path.size > 0) {
+        EPCTX__TRY(epctx__copy(arena, external.size > 0 ? external : epctx_path_folder(path),
+                               &f.external_folder, error));
+    }
+    /* Sessions do not read training graphs, but who moves the model moves their files too. */
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_epnode(&walk, &node)) {
+        f.optional = walk.in_training;
+        if (epctx_node_is_epnode(&node)) {
+            EPCTX__TRY(epctx__files_epnode(&f, &node));
+        }
+    }
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_tensor(&walk, &tensor)) {
+        f.optional = walk.in_training;
+        if (tensor.external) {
+            EPCTX__TRY(epctx__file_add(&f, EPCTX_USE_INITIALIZERS, tensor.location, tensor.name,
+                                       "location", true));
+        }
+    }
+    *out = (epctx_dependency *)f.list.items;
+    *count = f.list.count;
     return EPCTX_OK;
 }
 
@@ -10387,498 +10014,374 @@ static bool epctx__stamp_plain(epctx_str escaped, char *out, size_t capacity)
  * node is believed before its end: domain and embed_mode come after the payload in real files.
  * ============================================================================================== */
 
-#define EPCTX__SCAN_TYPE    0x1fu
-#define EPCTX__SCAN_OP      0x20u /* NODE: op_type is EPContext */
-#define EPCTX__SCAN_DOMAIN  0x40u /* NODE: domain is com.microsoft */
-#define EPCTX__SCAN_ENDLESS UINT64_C(0xffffffffff)
-#define EPCTX__SCAN_CLOBBER 0x80u /* NODE: a node inside used the state that belongs to it */
-#define EPCTX__SCAN_ENTRY   13u   /* epctx_scan.outer: an entry of a tensor's external_data */
+#define EPCTX__SCAN_KIND   0x1fu
+#define EPCTX__SCAN_OP     0x20u                  /* NODE: op_type is EPContext */
+#define EPCTX__SCAN_DOMAIN 0x40u                  /* NODE: domain is com.microsoft */
+#define EPCTX__SCAN_MOST   UINT64_C(0xffffffffff) /* ends have 40 bits; a stream without a size */
 
-static bool epctx__scan_refuse(epctx_scan *s, epctx_status status, const char *reason)
+/* Attributes without text lend their ranges to the attribute and the entry of external data that
+ * are being read: places of their strings, and (offset, length) their numbers. */
+#define EPCTX__SCAN_ATTR    EPCTX_EP_MAIN_CONTEXT
+#define EPCTX__SCAN_PAIR    EPCTX_EP_EMBED_MODE
+#define EPCTX__SCAN_NUMBERS EPCTX_EP_MAX_SIZE
+
+/* Pairs that are wanted have kinds that no message has. */
+#define EPCTX__SCAN_ENTRY    EPCTX_KIND_INT
+#define EPCTX__SCAN_METADATA EPCTX_KIND_FLOAT
+
+/* The place of a field: kind of message and number. */
+#define EPCTX__SCAN_AT(message, field)                                                             \
+    ((uint32_t)EPCTX_KIND_##message << 5 | (uint32_t)EPCTX_FIELD_##message##_##field)
+#define EPCTX__SCAN_IN(kind, number) ((uint32_t)(kind) << 5 | (uint32_t)(number))
+
+static epctx_status epctx__scan_refuse(epctx_scan *s, epctx_status status, const char *reason)
 {
     s->status = status;
     s->reason = reason;
-    return false;
+    return status;
 }
 
-/* The stream that is read, NULL when it is a source. */
-static pb_istream_t *epctx__scan_stream(const epctx_scan *s)
+static epctx_status epctx__scan_malformed(epctx_scan *s)
 {
-    return s->source.read_fn == NULL ? (pb_istream_t *)s->source.user : NULL;
+    return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "there is no valid protobuf field");
 }
 
-static bool epctx__scan_fill(epctx_scan *s)
+static epctx_status epctx__scan_unread(epctx_scan *s)
 {
-    uint64_t left = s->source.size - s->at;
-    s->buffer_at = 0;
-    s->buffer_size = (uint8_t)(left < sizeof s->buffer ? left : sizeof s->buffer);
-    if (!s->source.read_fn(s->source.user, s->at, s->buffer, s->buffer_size)) {
-        s->buffer_size = 0;
+    if (!s->stream) {
         return epctx__scan_refuse(s, EPCTX_ERR_IO, "the source could not be read");
     }
-    return true;
+    return epctx__scan_refuse(
+        s,
+        ((const pb_istream_t *)s->source.user)->bytes_left == 0 ? EPCTX_ERR_PROTOBUF : EPCTX_ERR_IO,
+        "the stream ends inside a field: is it cut off?");
 }
 
-static bool epctx__scan_cut(epctx_scan *s)
+/* The next byte, or -1. */
+static int epctx__scan_byte(epctx_scan *s)
 {
-    return epctx__scan_refuse(s, epctx__scan_stream(s)->bytes_left == 0 ? EPCTX_ERR_PROTOBUF
-                                                                        : EPCTX_ERR_IO,
-                              "the stream ends inside a field: is it cut off?");
-}
-
-static bool epctx__scan_byte(epctx_scan *s, uint8_t *byte)
-{
-    if (epctx__scan_stream(s) != NULL) {
-        if (!pb_read(epctx__scan_stream(s), byte, 1)) {
-            return epctx__scan_cut(s);
+    if (s->buffer_at == s->buffer_size) {
+        size_t size = s->stream ? 1 : sizeof s->buffer;
+        if (size > s->source.size - s->at) {
+            size = (size_t)(s->source.size - s->at);
         }
-    } else {
-        if (s->buffer_at == s->buffer_size && !epctx__scan_fill(s)) {
-            return false;
+        if (!s->source.read_fn(s->source.user, s->at, s->buffer, size)) {
+            epctx__scan_unread(s);
+            return -1;
         }
-        *byte = s->buffer[s->buffer_at++];
+        s->buffer_at = 0;
+        s->buffer_size = (uint8_t)size;
     }
     s->at++;
-    return true;
+    return s->buffer[s->buffer_at++];
 }
 
-static bool epctx__scan_skip(epctx_scan *s, uint64_t count)
+static epctx_status epctx__scan_skip(epctx_scan *s, uint64_t count)
 {
-    while (epctx__scan_stream(s) != NULL && count > 0) {
-        size_t part = count < 0x10000 ? (size_t)count : 0x10000;
-        if (!pb_read(epctx__scan_stream(s), NULL, part)) {
-            return epctx__scan_cut(s);
-        }
-        s->at += part;
-        count -= part;
-    }
-    if (count <= (uint64_t)(s->buffer_size - s->buffer_at)) {
+    if (count <= (unsigned)(s->buffer_size - s->buffer_at)) {
         s->buffer_at = (uint8_t)(s->buffer_at + count);
     } else {
         s->buffer_at = s->buffer_size = 0;
     }
+    while (s->stream && count > 0) {
+        size_t part = count < 0x8000 ? (size_t)count : 0x8000;
+        if (!s->source.read_fn(s->source.user, s->at, NULL, part)) {
+            return epctx__scan_unread(s);
+        }
+        s->at += part;
+        count -= part;
+    }
     s->at += count;
-    return true;
+    return EPCTX_OK;
 }
 
-static bool epctx__scan_varint(epctx_scan *s, unsigned most, uint64_t *value)
+static epctx_status epctx__scan_varint(epctx_scan *s, unsigned most, uint64_t *value)
 {
     unsigned i;
     *value = 0;
     for (i = 0; i < most && s->at < s->end; i++) {
-        uint8_t byte;
-        if (!epctx__scan_byte(s, &byte)) {
-            return false;
+        int byte = epctx__scan_byte(s);
+        if (byte < 0) {
+            return s->status;
         }
         *value |= (uint64_t)(byte & 0x7f) << (7 * i);
         if (byte < 0x80) {
-            return true;
+            return EPCTX_OK;
         }
     }
-    return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "there is no valid protobuf field");
+    return epctx__scan_malformed(s);
 }
 
-/* The end of the innermost message: groups have none of their own. */
-static void epctx__scan_bound(epctx_scan *s)
+static epctx_status epctx__scan_push(epctx_scan *s, unsigned kind, uint64_t end)
 {
-    uint8_t i = s->levels;
-    while ((s->kinds[i - 1] & EPCTX__SCAN_TYPE) == 0) { /* the model is the first one */
-        i--;
+    if (s->levels == EPCTX_SCAN_DEPTH) {
+        return epctx__scan_refuse(s, EPCTX_SCAN_DEPTH < 100 ? EPCTX_ERR_LIMIT : EPCTX_ERR_PROTOBUF,
+                                  "messages are nested deeper than the limit");
     }
-    s->end = (uint64_t)s->ends_high[i - 1] << 32 | s->ends_low[i - 1];
-    if (s->end == EPCTX__SCAN_ENDLESS) {
-        s->end = UINT64_MAX; /* a stream that does not know its length */
-    }
+    s->ends_low[s->levels] = (uint32_t)(s->end & UINT32_MAX);
+    s->ends_high[s->levels] = (uint8_t)(s->end >> 32);
+    s->kinds[++s->levels] = (uint8_t)kind;
+    s->end = end;
+    return EPCTX_OK;
 }
 
-static bool epctx__scan_deep(epctx_scan *s)
-{
-    return epctx__scan_refuse(s, EPCTX_SCAN_DEPTH < 100 ? EPCTX_ERR_LIMIT : EPCTX_ERR_PROTOBUF,
-                              "messages are nested deeper than the limit");
-}
-
-static bool epctx__scan_push(epctx_scan *s, unsigned kind, uint64_t end)
-{
-    /* not taken: needs a stream of a terabyte */
-    if (end >= EPCTX__SCAN_ENDLESS && s->levels > 0) {
-        return epctx__scan_refuse(s, EPCTX_ERR_LIMIT, "the model has a terabyte or more");
-    }
-    if (s->levels >= sizeof s->kinds) {
-        return epctx__scan_deep(s);
-    }
-    s->kinds[s->levels] = (uint8_t)kind;
-    s->ends_low[s->levels] = (uint32_t)(end & UINT32_MAX);
-    s->ends_high[s->levels] = (uint8_t)(end >> 32);
-    s->levels++;
-    epctx__scan_bound(s);
-    return true;
-}
-
-static unsigned epctx__scan_type(const epctx_scan *s, unsigned back)
-{
-    return s->kinds[s->levels - 1 - back] & EPCTX__SCAN_TYPE;
-}
+/* -- strings -- */
 
 /* Reads a string into the text pool, as far as it fits there; always moves past it. */
-static bool epctx__scan_string(epctx_scan *s, uint64_t length, epctx_str *text)
+static epctx_status epctx__scan_string(epctx_scan *s, uint64_t length, epctx_str *text)
 {
-    char *out = s->text + s->text_used;
-    uint64_t i;
-    text->data = NULL;
-    text->size = 0;
-    if (length > (uint64_t)(sizeof s->text - s->text_used)) {
+    *text = epctx_str_of(NULL);
+    if (length > sizeof s->text - s->text_used) {
         return epctx__scan_skip(s, length);
     }
-    for (i = 0; i < length; i++) {
-        uint8_t byte;
-        if (!epctx__scan_byte(s, &byte)) {
-            return false;
+    text->data = s->text + s->text_used;
+    for (; text->size < length; text->size++) {
+        int byte = epctx__scan_byte(s);
+        if (byte < 0) {
+            return s->status;
         }
-        out[i] = (char)byte;
+        s->text[s->text_used++] = (char)byte;
     }
-    text->data = out;
-    text->size = (size_t)length;
-    s->text_used = (uint16_t)(s->text_used + length);
-    return true;
+    return EPCTX_OK;
 }
 
-/* A string in the text pool, by its place; UINT16_MAX: there is none. */
-static epctx_str epctx__scan_at(const epctx_scan *s, uint16_t at, uint16_t size)
+/* The value of an entry: as text, as far as it fits, and as a number (UINT64_MAX: it is none). */
+static epctx_status epctx__scan_entry_value(epctx_scan *s, uint64_t length)
 {
-    epctx_str text = {NULL, 0};
-    if (size != UINT16_MAX) {
-        text.data = s->text + at;
-        text.size = size;
+    uint64_t *number = &s->ranges[EPCTX__SCAN_NUMBERS].length;
+    uint64_t end = s->at + length;
+    bool fits = length <= sizeof s->text - s->entry.mark;
+    bool digits = length > 0;
+    *number = 0;
+    s->text_used = s->entry.mark;
+    s->entry.size = fits ? (uint16_t)length : UINT16_MAX;
+    while (s->at < end && (fits || digits)) {
+        int byte = epctx__scan_byte(s);
+        if (byte < 0) {
+            return s->status;
+        }
+        digits = digits && epctx__digit(number, (char)byte);
+        if (fits) {
+            s->text[s->text_used++] = (char)byte;
+        }
     }
-    return text;
+    *number = digits ? *number : UINT64_MAX;
+    return epctx__scan_skip(s, end - s->at);
 }
 
-/* Is the string of `length` bytes that follows equal to `want`? Moves past it. */
-static bool epctx__scan_same(epctx_scan *s, uint64_t length, const char *want, bool *same)
+static epctx_str epctx__scan_part_text(const epctx_scan *s, const epctx__scan_part *part)
 {
-    uint64_t i;
-    *same = length == strlen(want);
-    if (!*same) {
+    return part->size != UINT16_MAX ? epctx__str((const uint8_t *)s->text + part->mark, part->size)
+                                    : epctx_str_of(NULL);
+}
+
+/* Words are the names of attributes, by epctx_epnode_attr, and these. */
+#define EPCTX__WORD_OP_TYPE  10u
+#define EPCTX__WORD_DOMAIN   11u
+#define EPCTX__WORD_LOCATION 12u
+#define EPCTX__WORD_OFFSET   13u
+#define EPCTX__WORD_LENGTH   14u
+#define EPCTX__WORD_NONE     15u
+
+/* Which of the words `first` to `last` is the string that comes? Moves past it. */
+static epctx_status epctx__scan_word(epctx_scan *s, uint64_t length, unsigned first, unsigned last,
+                                     uint8_t *word)
+{
+    static const char *const words[] = {
+#define EPCTX__SCAN_ROW(id, name, type, member) name,
+        EPCTX_EPNODE_ATTR_LIST(EPCTX__SCAN_ROW)
+#undef EPCTX__SCAN_ROW
+            EPCTX_OP_TYPE,
+        EPCTX_DOMAIN, "location", "offset", "length"};
+    unsigned left = (2u << last) - (1u << first); /* words that agree so far */
+    uint32_t at;
+    unsigned i;
+    for (at = 0; at < length && left != 0; at++) {
+        int byte = epctx__scan_byte(s);
+        if (byte < 0) {
+            return s->status;
+        }
+        for (i = first; i <= last; i++) {
+            if ((left >> i & 1) != 0 && (byte == 0 || byte != (unsigned char)words[i][at])) {
+                left -= 1u << i;
+            }
+        }
+    }
+    *word = EPCTX__WORD_NONE;
+    for (i = first; i <= last; i++) {
+        if ((left >> i & 1) != 0 && words[i][at] == '\0') {
+            *word = (uint8_t)i;
+        }
+    }
+    return epctx__scan_skip(s, length - at);
+}
+
+/* The member of a node for an attribute that is text, else NULL. */
+static epctx_str *epctx__scan_str(epctx_scan *s, unsigned id)
+{
+    bool text = epctx__epnode_attrs[id].type == EPCTX_ATTR_STRING;
+    return text ? (epctx_str *)(void *)((char *)&s->node + epctx__epnode_attrs[id].place) : NULL;
+}
+
+/* Makes room in the text pool for a string of a node that is more important than others. A node
+ * whose state was taken by nodes inside is read again: not now. */
+static void epctx__scan_room(epctx_scan *s, uint64_t length)
+{
+    static const uint8_t order[] = {EPCTX_EP_NOTES, EPCTX_EP_ONNX_MODEL_FILENAME,
+                                    EPCTX_EP_EP_CACHE_CONTEXT, EPCTX_EP_HARDWARE_ARCHITECTURE,
+                                    EPCTX_EP_EP_SDK_VERSION, EPCTX_EP_PARTITION_NAME};
+    size_t count = sizeof order - (s->attr.word != EPCTX_EP_SOURCE); /* the source comes first */
+    size_t i;
+    if (s->owner != s->nodes || length > sizeof s->text) {
+        return;
+    }
+    for (i = 0; i < count && length > sizeof s->text - s->text_used; i++) {
+        epctx_str *text = epctx__scan_str(s, order[i]);
+        epctx_str victim = *text;
+        unsigned id;
+        if (victim.size == 0) {
+            continue;
+        }
+        *text = epctx_str_of(NULL);
+        s->text_used = (uint16_t)(s->text_used - victim.size);
+        s->attr.mark = s->text_used; /* the attribute being read has no text yet */
+        id = (unsigned)(victim.data - s->text);
+        memmove(s->text + id, victim.data + victim.size, s->text_used - id);
+        for (id = 0; id <= EPCTX_EP_ATTR_COUNT; id++) { /* those behind it have moved */
+            text = id < EPCTX_EP_ATTR_COUNT ? epctx__scan_str(s, id) : &s->node.name;
+            if (text != NULL && text->size > 0 && text->data > victim.data) {
+                text->data -= victim.size;
+            }
+        }
+    }
+}
+
+/* -- fields -- */
+
+static void epctx__scan_number(epctx_scan *s, uint32_t place, uint64_t value)
+{
+    if (place == EPCTX__SCAN_AT(ATTR, I)) {
+        s->ranges[EPCTX__SCAN_NUMBERS].offset = value;
+    } else if (place == EPCTX__SCAN_AT(ATTR, TYPE) && (uint32_t)value <= EPCTX_ATTR_TYPE_PROTOS) {
+        s->attr.type = (uint8_t)value;
+    } else if (place == EPCTX__SCAN_AT(TENSOR, DATA_LOCATION) && (uint32_t)value <= 1) {
+        s->external = (uint32_t)value == 1;
+    }
+}
+
+/* A string that is compared with one word. */
+static epctx_status epctx__scan_flag(epctx_scan *s, uint64_t length, unsigned want, unsigned flag)
+{
+    uint8_t *kind = &s->kinds[s->levels];
+    uint8_t word;
+    EPCTX__TRY(epctx__scan_word(s, length, want, want, &word));
+    *kind = (uint8_t)(word == want ? *kind | flag : *kind & ~flag);
+    return EPCTX_OK;
+}
+
+/* A string field: kept when something wants it, skipped otherwise. */
+static epctx_status epctx__scan_text(epctx_scan *s, uint32_t place, uint64_t length)
+{
+    epctx_range range;
+    epctx_str text;
+    range.offset = s->at;
+    range.length = length;
+    switch (place) {
+    case EPCTX__SCAN_AT(NODE, NAME):
+        epctx__scan_room(s, length);
+        return epctx__scan_string(s, length, &s->node.name);
+    case EPCTX__SCAN_AT(NODE, OP_TYPE):
+        return epctx__scan_flag(s, length, EPCTX__WORD_OP_TYPE, EPCTX__SCAN_OP);
+    case EPCTX__SCAN_AT(NODE, DOMAIN):
+        return epctx__scan_flag(s, length, EPCTX__WORD_DOMAIN, EPCTX__SCAN_DOMAIN);
+    case EPCTX__SCAN_AT(ATTR, NAME):
+        return epctx__scan_word(s, length, 0, EPCTX_EP_ATTR_COUNT - 1, &s->attr.word);
+    case EPCTX__SCAN_AT(ATTR, S):
+        s->ranges[EPCTX__SCAN_ATTR] = range;
+        s->text_used = s->attr.mark;
+        if (s->attr.word == EPCTX_EP_SOURCE || s->attr.word == EPCTX_EP_PARTITION_NAME) {
+            epctx__scan_room(s, length);
+        }
+        EPCTX__TRY(epctx__scan_string(s, length, &text));
+        s->attr.size = text.data != NULL ? (uint16_t)length : UINT16_MAX;
+        return EPCTX_OK;
+    case EPCTX__SCAN_AT(TENSOR, NAME):
+        return epctx__scan_string(s, length, &s->key);
+    case EPCTX__SCAN_IN(EPCTX__SCAN_ENTRY, EPCTX_FIELD_PAIR_KEY):
+        return epctx__scan_word(s, length, EPCTX__WORD_LOCATION, EPCTX__WORD_LENGTH,
+                                &s->entry.word);
+    case EPCTX__SCAN_IN(EPCTX__SCAN_ENTRY, EPCTX_FIELD_PAIR_VALUE):
+        s->ranges[EPCTX__SCAN_PAIR] = range;
+        return epctx__scan_entry_value(s, length);
+    case EPCTX__SCAN_IN(EPCTX__SCAN_METADATA, EPCTX_FIELD_PAIR_KEY):
+        s->ranges[0] = range;
+        return epctx__scan_string(s, length, &s->key);
+    case EPCTX__SCAN_IN(EPCTX__SCAN_METADATA, EPCTX_FIELD_PAIR_VALUE):
+        s->ranges[1] = range;
+        return epctx__scan_string(s, length, &s->value);
+    default:
         return epctx__scan_skip(s, length);
     }
-    for (i = 0; i < length; i++) {
-        uint8_t byte;
-        if (!epctx__scan_byte(s, &byte)) {
-            return false;
-        }
-        *same = *same && (char)byte == want[i];
-    }
-    return true;
-}
-
-static void epctx__scan_mark(epctx_scan *s, unsigned flag, bool on)
-{
-    uint8_t *kind = &s->kinds[s->levels - 1];
-    *kind = (uint8_t)(on ? *kind | flag : *kind & ~flag);
 }
 
 /* State of the node whose body starts here. */
 static void epctx__scan_node_begin(epctx_scan *s)
 {
+    memset(&s->node, 0, sizeof s->node); /* as epctx_epnode_default, with less stack */
+    s->node.main_context = s->node.embed_mode = 1;
     memset(s->ranges, 0, sizeof s->ranges);
-    s->node = epctx_epnode_default();
     s->broken = false;
     s->text_used = 0;
+    s->owner = s->nodes;
 }
 
-/* Strings of a node that make room for its name, source and partition_name, worst first; then those
- * three. */
-static epctx_str *epctx__scan_kept(epctx_scan *s, int i)
+static void epctx__scan_part_begin(const epctx_scan *s, epctx__scan_part *part)
 {
-    switch (i) {
-    case 0:
-        return &s->node.notes;
-    case 1:
-        return &s->node.onnx_model_filename;
-    case 2:
-        return &s->node.ep_cache_context;
-    case 3:
-        return &s->node.hardware_architecture;
-    case 4:
-        return &s->node.ep_sdk_version;
-    case 5:
-        return &s->node.partition_name;
-    case 6:
-        return &s->node.source;
-    default:
-        return &s->node.name;
-    }
+    memset(part, 0, sizeof *part);
+    part->mark = s->text_used;
+    part->size = UINT16_MAX;
+    part->word = EPCTX__WORD_NONE;
 }
 
-/* Takes a string out of the text pool; those behind it move down. */
-static void epctx__scan_drop(epctx_scan *s, epctx_str *victim)
+static epctx_status epctx__scan_enter(epctx_scan *s, unsigned kind, uint32_t place, uint64_t length)
 {
-    size_t at = (size_t)(victim->data - s->text);
-    size_t size = victim->size;
-    int i;
-    memmove(s->text + at, s->text + at + size, s->text_used - at - size);
-    *victim = epctx_str_of(NULL);
-    for (i = 0; i < 8; i++) {
-        epctx_str *kept = epctx__scan_kept(s, i);
-        if (kept->size > 0 && (size_t)(kept->data - s->text) > at) {
-            kept->data -= size;
-        }
-    }
-    s->text_used = (uint16_t)(s->text_used - size);
-    s->attr_mark = s->text_used; /* the attribute being read has no text yet */
-}
-
-/* Makes room for a string of a node that is more important than others. `back` is how many levels
- * up the node is. A node whose state was taken by nodes inside is read again: not now. */
-static void epctx__scan_room(epctx_scan *s, unsigned back, uint64_t length)
-{
-    int i;
-    if (epctx__scan_type(s, back) != EPCTX_KIND_NODE ||
-        (s->kinds[s->levels - 1 - back] & EPCTX__SCAN_CLOBBER) != 0 || length > sizeof s->text) {
-        return;
-    }
-    for (i = 0; i < 5 && length > (uint64_t)(sizeof s->text - s->text_used); i++) {
-        if (epctx__scan_kept(s, i)->size > 0) {
-            epctx__scan_drop(s, epctx__scan_kept(s, i));
-        }
-    }
-}
-
-/* Reads up to `room` bytes that are compared with words; anything longer is none of them. */
-static bool epctx__scan_word(epctx_scan *s, uint64_t length, char *word, size_t room,
-                             epctx_str *out)
-{
-    size_t i;
-    *out = epctx__str((const uint8_t *)word, 0);
-    if (length > room) {
-        return epctx__scan_skip(s, length);
-    }
-    for (i = 0; i < length; i++) {
-        uint8_t byte;
-        if (!epctx__scan_byte(s, &byte)) {
-            return false;
-        }
-        word[i] = (char)byte;
-    }
-    out->size = (size_t)length;
-    return true;
-}
-
-static bool epctx__scan_attr_name(epctx_scan *s, uint64_t length)
-{
-    char word[24];
-    epctx_str name;
-    int id;
-    s->attr_id = EPCTX_EP_ATTR_COUNT;
-    if (!epctx__scan_word(s, length, word, sizeof word, &name)) {
-        return false;
-    }
-    for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
-        if (epctx_str_is(name, epctx__epnode_attrs[id].name)) {
-            s->attr_id = (uint8_t)id;
-        }
-    }
-    return true;
-}
-
-/* Entries of external_data that are of interest. */
-#define EPCTX__ENTRY_LOCATION 1u
-#define EPCTX__ENTRY_OFFSET   2u
-#define EPCTX__ENTRY_LENGTH   3u
-
-static bool epctx__scan_entry_key(epctx_scan *s, uint64_t length)
-{
-    char word[8];
-    epctx_str key;
-    if (!epctx__scan_word(s, length, word, sizeof word, &key)) {
-        return false;
-    }
-    s->entry_key = epctx_str_is(key, "location") ? EPCTX__ENTRY_LOCATION
-                   : epctx_str_is(key, "offset") ? EPCTX__ENTRY_OFFSET
-                   : epctx_str_is(key, "length") ? EPCTX__ENTRY_LENGTH
-                                                 : 0;
-    return true;
-}
-
-/* A value before or after its key: kept as text, as far as it fits, and as a number. */
-static bool epctx__scan_entry_value(epctx_scan *s, uint64_t length)
-{
-    char *out = s->text + s->entry_mark;
-    bool fits = length <= (uint64_t)(sizeof s->text - s->entry_mark);
-    bool number = length > 0;
-    uint64_t value = 0;
-    uint64_t i;
-    s->entry_range.offset = s->at;
-    s->entry_range.length = length;
-    for (i = 0; i < length && (fits || number); i++) {
-        uint8_t byte;
-        if (!epctx__scan_byte(s, &byte)) {
-            return false;
-        }
-        number = number && epctx__digit(&value, (char)byte);
-        if (fits) {
-            out[i] = (char)byte;
-        }
-    }
-    s->entry_size = fits ? (uint16_t)length : UINT16_MAX;
-    s->entry_number = number ? value : UINT64_MAX;
-    s->text_used = (uint16_t)(s->entry_mark + (fits ? length : 0));
-    return epctx__scan_skip(s, length - i);
-}
-
-static void epctx__scan_entry_end(epctx_scan *s)
-{
-    if (s->entry_key == EPCTX__ENTRY_LOCATION) {
-        s->value = epctx__scan_at(s, s->entry_mark, s->entry_size);
-        s->location = s->entry_range;
-        return;
-    }
-    s->text_used = s->entry_mark;
-    if (s->entry_key == EPCTX__ENTRY_OFFSET) {
-        s->data.offset = s->entry_number;
-    } else if (s->entry_key == EPCTX__ENTRY_LENGTH) {
-        s->data.length = s->entry_number;
-    }
-}
-
-/* An integer field that something wants to know. */
-static void epctx__scan_number(epctx_scan *s, unsigned type, uint32_t number, uint64_t value)
-{
-    if (type == EPCTX_KIND_ATTR && number == 3) {
-        s->attr_i = (int64_t)value;
-    } else if (type == EPCTX_KIND_ATTR && number == 20 && (uint32_t)value <= 14) {
-        s->attr_type = (uint8_t)value;
-    } else if (epctx__is_leaf((epctx_kind)type) && s->outer == 8 && number == 2) {
-        s->version = (int64_t)value;
-    } else if (type == EPCTX_KIND_TENSOR && number == 14 && (uint32_t)value <= 1) {
-        s->external = (uint32_t)value == 1;
-    }
-}
-
-/* A string field: kept when something wants it, skipped otherwise. */
-static bool epctx__scan_text(epctx_scan *s, unsigned type, uint32_t number, uint64_t length)
-{
-    bool same;
-    epctx_range range;
-    epctx_str text;
-    range.offset = s->at;
-    range.length = length;
-    if (type == EPCTX_KIND_NODE && number == 3) {
-        epctx__scan_room(s, 0, length);
-        return epctx__scan_string(s, length, &s->node.name);
-    }
-    if (type == EPCTX_KIND_NODE && (number == 4 || number == 7)) {
-        if (!epctx__scan_same(s, length, number == 4 ? EPCTX_OP_TYPE : EPCTX_DOMAIN, &same)) {
-            return false;
-        }
-        epctx__scan_mark(s, number == 4 ? EPCTX__SCAN_OP : EPCTX__SCAN_DOMAIN, same);
-        return true;
-    }
-    if (type == EPCTX_KIND_ATTR && number == 1) {
-        return epctx__scan_attr_name(s, length);
-    }
-    if (type == EPCTX_KIND_ATTR && number == 4) {
-        s->attr_range = range;
-        s->text_used = s->attr_mark;
-        if (s->attr_id == EPCTX_EP_SOURCE || s->attr_id == EPCTX_EP_PARTITION_NAME) {
-            epctx__scan_room(s, 1, length);
-        }
-        if (!epctx__scan_string(s, length, &text)) {
-            return false;
-        }
-        s->attr_size = text.data != NULL ? (uint16_t)text.size : UINT16_MAX;
-        return true;
-    }
-    if (type == EPCTX_KIND_TENSOR && number == 8) {
-        return epctx__scan_string(s, length, &s->key);
-    }
-    if (epctx__is_leaf((epctx_kind)type) && s->outer == EPCTX__SCAN_ENTRY && (number == 1 || number == 2)) {
-        return number == 1 ? epctx__scan_entry_key(s, length)
-                           : epctx__scan_entry_value(s, length);
-    }
-    if (epctx__is_leaf((epctx_kind)type) && s->outer != 0 && (number == 1 || number == 2)) {
-        s->ranges[number - 1] = range;
-        return epctx__scan_string(s, length, number == 1 ? &s->key : &s->value);
-    }
-    return epctx__scan_skip(s, length);
-}
-
-static bool epctx__scan_packed(epctx_scan *s, uint32_t kind, uint64_t length)
-{
-    uint64_t outer = s->end;
-    uint64_t value;
-    bool good = true;
-    if (kind != (uint32_t)EPCTX_KIND_INT) {
-        return length % (kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8) == 0
-                   ? epctx__scan_skip(s, length)
-                   : epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
-                                        "a packed field ends inside a number");
-    }
-    s->end = s->at + length;
-    while (good && s->at < s->end) {
-        good = epctx__scan_varint(s, 10, &value);
-    }
-    s->end = outer;
-    return good;
-}
-
-static bool epctx__scan_enter(epctx_scan *s, epctx_kind type, uint32_t number, uint64_t length)
-{
-    unsigned parent = epctx__scan_type(s, 0);
-    uint8_t i;
-    if (type == EPCTX_KIND_NODE) {
-        for (i = 0; i < s->levels; i++) {
-            if ((s->kinds[i] & EPCTX__SCAN_TYPE) == EPCTX_KIND_NODE) {
-                s->kinds[i] = (uint8_t)(s->kinds[i] | EPCTX__SCAN_CLOBBER);
-            }
-        }
-        if (s->nodes >= sizeof s->starts_high) { /* not taken: there are no levels left before */
-            return epctx__scan_deep(s);
-        }
+    uint64_t end = s->at + length;
+    if (kind == EPCTX_KIND_NODE) {
         s->starts_low[s->nodes] = (uint32_t)(s->at & UINT32_MAX);
         s->starts_high[s->nodes++] = (uint8_t)(s->at >> 32);
-        epctx__scan_node_begin(s);
         s->node_count++;
-    } else if (type == EPCTX_KIND_ATTR) {
-        s->attr_i = 0;
-        s->attr_type = EPCTX_ATTR_UNDEFINED;
-        s->attr_id = EPCTX_EP_ATTR_COUNT;
-        s->attr_size = UINT16_MAX;
-        memset(&s->attr_range, 0, sizeof s->attr_range);
-        s->attr_mark = s->text_used;
-    } else if (type == EPCTX_KIND_TENSOR) {
+        epctx__scan_node_begin(s);
+    } else if (kind == EPCTX_KIND_ATTR) {
+        memset(&s->ranges[EPCTX__SCAN_ATTR], 0, sizeof s->ranges[0]);
+        s->ranges[EPCTX__SCAN_NUMBERS].offset = 0;
+        epctx__scan_part_begin(s, &s->attr);
+    } else if (kind == EPCTX_KIND_TENSOR) {
         s->tensor_mark = s->text_used;
         s->key = s->value = epctx_str_of(NULL);
+        memset(&s->location, 0, sizeof s->location);
         s->data.offset = 0;
         s->data.length = UINT64_MAX;
-        memset(&s->location, 0, sizeof s->location);
         s->external = false;
-    } else if (epctx__is_leaf((epctx_kind)type)) {
-        bool entry = parent == EPCTX_KIND_TENSOR && number == EPCTX__SCAN_ENTRY;
-        s->outer = parent == EPCTX_KIND_MODEL || entry ? (uint8_t)number : 0;
-        if (entry) {
-            s->entry_key = 0;
-            s->entry_mark = s->text_used;
-            s->entry_size = UINT16_MAX;
-            s->entry_number = UINT64_MAX;
-            memset(&s->entry_range, 0, sizeof s->entry_range);
-        } else if (s->outer != 0) {
-            s->text_used = 0;
-            s->key = s->value = epctx_str_of("");
-            s->version = 0;
-            memset(s->ranges, 0, sizeof s->ranges);
-        }
+    } else if (place == EPCTX__SCAN_AT(TENSOR, EXTERNAL_DATA)) {
+        kind = EPCTX__SCAN_ENTRY;
+        memset(&s->ranges[EPCTX__SCAN_PAIR], 0, sizeof s->ranges[0]);
+        epctx__scan_part_begin(s, &s->entry);
+        s->ranges[EPCTX__SCAN_NUMBERS].length = UINT64_MAX;
+    } else if (place == EPCTX__SCAN_AT(MODEL, METADATA_PROPS)) {
+        kind = EPCTX__SCAN_METADATA;
+        s->text_used = 0;
+        s->key = s->value = epctx_str_of("");
+        memset(s->ranges, 0, sizeof s->ranges);
     }
-    return epctx__scan_push(s, (unsigned)type, s->at + length);
+    return epctx__scan_push(s, kind, end);
 }
 
-static bool epctx__scan_len(epctx_scan *s, unsigned type, uint32_t number)
+static epctx_status epctx__scan_len(epctx_scan *s, unsigned message, uint32_t number,
+                                    uint32_t place)
 {
-    uint32_t kind = type != 0 ? epctx__field_kind((epctx_kind)type, number) : 0;
-    uint64_t length;
-    if (!epctx__scan_varint(s, 5, &length)) {
-        return false;
-    }
+    uint32_t kind = message != 0 ? epctx__field_kind((epctx_kind)message, number) : 0;
+    uint64_t length, outer = s->end, value;
+    EPCTX__TRY(epctx__scan_varint(s, 5, &length));
     if (length > s->end - s->at) {
         return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
                                   length > s->source.size - s->at
@@ -10886,149 +10389,170 @@ static bool epctx__scan_len(epctx_scan *s, unsigned type, uint32_t number)
                                       : "there is no valid protobuf field");
     }
     if (kind == 0) {
-        return epctx__scan_text(s, type, number, length);
-    }
-    if (!epctx__is_message(kind)) {
-        return epctx__scan_packed(s, kind, length);
+        return epctx__scan_text(s, place, length);
     }
     /* The second look at a node does not go into its graphs again. */
-    if (s->flat && type == EPCTX_KIND_ATTR) {
-        return epctx__scan_skip(s, length);
+    if (epctx__is_message(kind)) {
+        return s->flat && message == EPCTX_KIND_ATTR
+                   ? epctx__scan_skip(s, length)
+                   : epctx__scan_enter(s, (unsigned)epctx__message_kind(kind), place, length);
     }
-    return epctx__scan_enter(s, epctx__message_kind(kind), number, length);
+    if (kind != (uint32_t)EPCTX_KIND_INT) {
+        return (length & (kind == (uint32_t)EPCTX_KIND_FLOAT ? 3u : 7u)) == 0
+                   ? epctx__scan_skip(s, length)
+                   : epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
+                                        "a packed field ends inside a number");
+    }
+    for (s->end = s->at + length; s->at < s->end;) {
+        EPCTX__TRY(epctx__scan_varint(s, 10, &value));
+    }
+    s->end = outer;
+    return EPCTX_OK;
 }
 
-static bool epctx__scan_field(epctx_scan *s)
+static epctx_status epctx__scan_field(epctx_scan *s)
 {
-    unsigned type = epctx__scan_type(s, 0);
-    uint64_t tag;
+    unsigned message = s->kinds[s->levels] & EPCTX__SCAN_KIND;
+    uint32_t number, place;
     uint64_t value;
-    uint32_t number;
-    if (!epctx__scan_varint(s, 5, &tag)) {
-        return false;
-    }
-    tag &= UINT32_MAX;
-    number = (uint32_t)(tag >> 3);
-    switch (number == 0 ? 7 : (unsigned)(tag & 7)) {
+    EPCTX__TRY(epctx__scan_varint(s, 5, &value));
+    number = (uint32_t)value >> 3;
+    place = number < 32 ? EPCTX__SCAN_IN(message, number) : 0;
+    switch (number == 0 ? 7 : (unsigned)(value & 7)) {
     case EPCTX_WIRE_VARINT:
-        if (!epctx__scan_varint(s, 10, &value)) {
-            return false;
-        }
-        epctx__scan_number(s, type, number, value);
-        return true;
+        EPCTX__TRY(epctx__scan_varint(s, 10, &value));
+        epctx__scan_number(s, place, value);
+        return EPCTX_OK;
     case EPCTX_WIRE_FIXED64:
     case EPCTX_WIRE_FIXED32:
-        value = (tag & 7) == EPCTX_WIRE_FIXED64 ? 8 : 4;
-        return value <= s->end - s->at
-                   ? epctx__scan_skip(s, value)
-                   : epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "there is no valid protobuf field");
+        value = (value & 7) == EPCTX_WIRE_FIXED64 ? 8 : 4;
+        return value <= s->end - s->at ? epctx__scan_skip(s, value) : epctx__scan_malformed(s);
     case EPCTX_WIRE_LEN:
-        return epctx__scan_len(s, type, number);
+        return epctx__scan_len(s, message, number, place);
     case EPCTX_WIRE_GROUP:
-        return epctx__scan_push(s, 0, number);
+        EPCTX__TRY(epctx__scan_push(s, 0, s->end));
+        s->ends_low[s->levels - 1] = number;
+        return EPCTX_OK;
     case 4:
-        if (type == 0 && s->ends_low[s->levels - 1] == number) {
+        if (message == 0 && s->ends_low[s->levels - 1] == number) {
             s->levels--;
-            epctx__scan_bound(s);
-            return true;
+            return EPCTX_OK;
         }
         break;
     default:
         break;
     }
-    return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "there is no valid protobuf field");
+    return epctx__scan_malformed(s);
 }
+
+/* -- ends of messages -- */
 
 /* The attribute that ended becomes a member of the node. */
 static void epctx__scan_attr_end(epctx_scan *s)
 {
-    epctx_str name;
-    if (s->attr_id == EPCTX_EP_ATTR_COUNT) {
-        s->text_used = s->attr_mark;
+    const epctx__scan_part *attr = &s->attr;
+    int64_t number = (int64_t)s->ranges[EPCTX__SCAN_NUMBERS].offset;
+    epctx_str *text;
+    if (attr->word == EPCTX__WORD_NONE) {
+        s->text_used = attr->mark;
         return;
     }
-    name = epctx_str_of(epctx__epnode_attrs[s->attr_id].name);
-    s->ranges[s->attr_id] = s->attr_range;
-    s->broken = epctx__epnode_take(&s->node, name, s->attr_type, s->attr_i,
-                                   epctx__scan_at(s, s->attr_mark, s->attr_size), NULL) !=
-                    EPCTX_OK ||
-                s->broken;
+    text = epctx__scan_str(s, attr->word);
+    if (text != NULL) {
+        s->ranges[attr->word] = s->ranges[EPCTX__SCAN_ATTR];
+    }
+    if (attr->type != (uint8_t)epctx__epnode_attrs[attr->word].type) {
+        s->broken = true;
+        return;
+    }
+    s->node.present |= 1u << attr->word;
+    if (text != NULL) {
+        *text = epctx__scan_part_text(s, attr);
+        return;
+    }
+    memcpy((char *)&s->node + epctx__epnode_attrs[attr->word].place, &number, sizeof number);
+    s->broken = s->broken || (attr->word != EPCTX_EP_MAX_SIZE && (number & ~INT64_C(1)) != 0);
 }
 
-/* Goes back to the start of the node that ends here, to read it without what is inside. */
-static int epctx__scan_again(epctx_scan *s)
+static void epctx__scan_entry_end(epctx_scan *s)
 {
-    epctx__scan_mark(s, EPCTX__SCAN_CLOBBER | EPCTX__SCAN_OP | EPCTX__SCAN_DOMAIN, false);
-    s->at = (uint64_t)s->starts_high[s->nodes - 1] << 32 | s->starts_low[s->nodes - 1];
-    s->buffer_at = s->buffer_size = 0;
-    s->flat = true;
-    epctx__scan_node_begin(s);
-    return -1;
+    if (s->entry.word == EPCTX__WORD_LOCATION) {
+        s->value = epctx__scan_part_text(s, &s->entry);
+        s->location = s->ranges[EPCTX__SCAN_PAIR];
+        return;
+    }
+    s->text_used = s->entry.mark;
+    if (s->entry.word == EPCTX__WORD_OFFSET) {
+        s->data.offset = s->ranges[EPCTX__SCAN_NUMBERS].length;
+    } else if (s->entry.word == EPCTX__WORD_LENGTH) {
+        s->data.length = s->ranges[EPCTX__SCAN_NUMBERS].length;
+    }
 }
 
-/* Ends of messages. Returns the event that is due, or -1. */
+/* A message ended, or a group had no end. Returns the event that is due, or -1. */
 static int epctx__scan_leave(epctx_scan *s)
 {
-    unsigned kind = s->kinds[s->levels - 1];
-    unsigned type = kind & EPCTX__SCAN_TYPE;
-    if (type == 0) {
-        epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "there is no valid protobuf field");
+    unsigned flags = s->kinds[s->levels];
+    unsigned kind = flags & EPCTX__SCAN_KIND;
+    if (kind == 0) {
+        epctx__scan_malformed(s);
         return -1;
     }
-    if (type == EPCTX_KIND_NODE && (kind & EPCTX__SCAN_OP) != 0 &&
-        /* not taken: what is read without the graphs inside meets no node that uses its state */
-        (kind & EPCTX__SCAN_CLOBBER) != 0 && !s->flat) {
-        if (epctx__scan_stream(s) != NULL) {
+    if ((flags & EPCTX__SCAN_OP) != 0 && s->owner != s->nodes) {
+        if (s->stream) {
             epctx__scan_refuse(s, EPCTX_ERR_UNSUPPORTED,
-                               "an EPContext node with a graph inside needs a source that can go "
-                               "back");
+                               "a node with a graph inside needs a source that can go back");
             return -1;
         }
-        return epctx__scan_again(s);
+        /* Back to its start, to read it without what is inside. */
+        s->kinds[s->levels] = EPCTX_KIND_NODE;
+        s->at = (uint64_t)s->starts_high[s->nodes - 1] << 32 | s->starts_low[s->nodes - 1];
+        s->buffer_at = s->buffer_size = 0;
+        s->flat = true;
+        epctx__scan_node_begin(s);
+        return -1;
     }
     s->levels--;
-    epctx__scan_bound(s);
-    if (type == EPCTX_KIND_ATTR && epctx__scan_type(s, 0) == EPCTX_KIND_NODE) {
-        epctx__scan_attr_end(s);
-    } else if (type == EPCTX_KIND_NODE) {
+    s->end = (uint64_t)s->ends_high[s->levels] << 32 | s->ends_low[s->levels];
+    s->depth = s->nodes;
+    switch (kind) {
+    case EPCTX_KIND_ATTR:
+        if ((s->kinds[s->levels] & EPCTX__SCAN_KIND) == EPCTX_KIND_NODE) {
+            epctx__scan_attr_end(s);
+        }
+        return -1;
+    case EPCTX_KIND_NODE:
         s->flat = false;
-        s->nodes--;
-        if ((kind & EPCTX__SCAN_OP) == 0) {
+        s->depth = --s->nodes;
+        if ((flags & EPCTX__SCAN_OP) == 0) {
             return -1;
         }
         s->epnode_count++;
-        s->broken = s->broken || (kind & EPCTX__SCAN_DOMAIN) == 0;
-        s->depth = s->nodes;
+        s->broken = s->broken || (flags & EPCTX__SCAN_DOMAIN) == 0;
         return EPCTX_SCAN_EPNODE;
-    } else if (type == EPCTX_KIND_TENSOR) {
+    case EPCTX_KIND_TENSOR:
         s->text_used = s->tensor_mark; /* nothing is written there before the next event */
-        s->depth = s->nodes;
         return s->external ? (int)EPCTX_SCAN_EXTERNAL : -1;
-    } else if (epctx__is_leaf((epctx_kind)type) && s->outer == EPCTX__SCAN_ENTRY) {
-        s->outer = 0;
+    case EPCTX__SCAN_ENTRY:
         epctx__scan_entry_end(s);
-    } else if (epctx__is_leaf((epctx_kind)type) && s->outer == 14) {
-        s->outer = 0;
+        return -1;
+    case EPCTX__SCAN_METADATA:
         return EPCTX_SCAN_METADATA;
-    } else if (epctx__is_leaf((epctx_kind)type) && s->outer == 8) {
-        s->outer = 0;
-        return EPCTX_SCAN_OPSET;
+    default:
+        return -1;
     }
-    return -1;
 }
 
 static void epctx__scan_start(epctx_scan *s, uint64_t size)
 {
-    s->node = epctx_epnode_default();
-    if (!epctx__nanopb_matches()) {
-        epctx__scan_refuse(s, EPCTX_ERR_CONFIG,
-                           "nanopb was built with other PB_NO_ERRMSG or PB_BUFFER_ONLY settings");
-    } else if (size == 0) {
+    epctx__scan_node_begin(s);
+    s->kinds[0] = EPCTX_KIND_MODEL;
+    s->source.size = s->end = size;
+    if (size == 0) {
         epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "the model is empty (0 bytes)");
-    } else if (size != UINT64_MAX && size >= EPCTX__SCAN_ENDLESS) {
+    } else if (size > EPCTX__SCAN_MOST || (size == EPCTX__SCAN_MOST && !s->stream)) {
         epctx__scan_refuse(s, EPCTX_ERR_LIMIT, "the model has a terabyte or more");
     }
-    epctx__scan_push(s, EPCTX_KIND_MODEL, size == UINT64_MAX ? EPCTX__SCAN_ENDLESS : size);
 }
 
 EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source)
@@ -11038,35 +10562,32 @@ EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source)
     epctx__scan_start(scan, source->size);
 }
 
+static bool epctx__scan_pull(void *user, uint64_t offset, void *out, size_t size)
+{
+    (void)offset; /* always where the stream is */
+    return pb_read((pb_istream_t *)user, (pb_byte_t *)out, size);
+}
+
 EPCTX_API void epctx_scan_begin_stream(epctx_scan *scan, pb_istream_t *stream)
 {
     memset(scan, 0, sizeof *scan);
+    scan->stream = true;
     scan->source.user = stream;
-    epctx__scan_start(scan, stream->bytes_left == SIZE_MAX ? UINT64_MAX : stream->bytes_left);
-}
-
-/* A field, or the end of a stream that did not know its length: it may come between two fields of
- * the model and nowhere else. Returns false at that end. */
-static bool epctx__scan_step(epctx_scan *s)
-{
-    uint64_t before = s->at;
-    if (epctx__scan_field(s) || epctx__scan_stream(s) == NULL || s->end != UINT64_MAX ||
-        s->levels != 1 || s->at != before || s->status != EPCTX_ERR_PROTOBUF || s->at == 0) {
-        return true;
+    scan->source.read_fn = epctx__scan_pull;
+    epctx__scan_start(scan, stream->bytes_left == SIZE_MAX ? EPCTX__SCAN_MOST : stream->bytes_left);
+    if (!epctx__nanopb_matches()) {
+        epctx__scan_refuse(scan, EPCTX_ERR_CONFIG,
+                           "nanopb was built with other PB_NO_ERRMSG or PB_BUFFER_ONLY settings");
     }
-    s->status = EPCTX_OK;
-    s->reason = NULL;
-    return false;
 }
 
 static epctx_scan_event epctx__scan_failed(const epctx_scan *s, epctx_error *error)
 {
     const char *what = s->status == EPCTX_ERR_PROTOBUF ? "not an ONNX protobuf: " : "";
-    if (s->source.read_fn != NULL) {
-        epctx_fail(error, s->status, "%sbyte %u of %u: %s", what, s->at, s->source.size,
-                   s->reason);
-    } else {
+    if (s->stream) {
         epctx_fail(error, s->status, "%sbyte %u: %s", what, s->at, s->reason);
+    } else {
+        epctx_fail(error, s->status, "%sbyte %u of %u: %s", what, s->at, s->source.size, s->reason);
     }
     if (error != NULL) {
         error->offset = s->at;
@@ -11078,19 +10599,17 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
 {
     epctx_error_clear(error);
     while (scan->status == EPCTX_OK) {
-        int event;
-        if (scan->at < scan->end) {
-            if (!epctx__scan_step(scan)) {
-                return EPCTX_SCAN_END;
+        uint64_t before = scan->at;
+        if (before == scan->end) {
+            int event = scan->levels > 0 ? epctx__scan_leave(scan) : (int)EPCTX_SCAN_END;
+            if (event >= 0) {
+                return (epctx_scan_event)event;
             }
-            continue;
-        }
-        if (scan->levels == 1) {
-            return EPCTX_SCAN_END;
-        }
-        event = epctx__scan_leave(scan);
-        if (event >= 0) {
-            return (epctx_scan_event)event;
+        } else if (epctx__scan_field(scan) != EPCTX_OK && before > 0 && scan->at == before &&
+                   scan->levels == 0 && scan->end == EPCTX__SCAN_MOST &&
+                   scan->status == EPCTX_ERR_PROTOBUF) {
+            scan->status = EPCTX_OK; /* a stream of no known length may end between two fields */
+            scan->end = before;
         }
     }
     return epctx__scan_failed(scan, error);
@@ -13304,11 +12823,18 @@ typedef struct epctx__grouping {
     uint32_t *list;         /* the nodes of the partition that is being collected */
 } epctx__grouping;
 
-/* Is there a node, an initializer or an input of the graph with this name? */
-static bool epctx__is_defined(const epctx__grouping *g, epctx_str name)
+/* The node that produces what a node reads, or EPCTX_MAP_NONE. */
+static uint32_t epctx__producer(const epctx__grouping *g, const epctx_node *node, size_t read)
 {
-    return epctx__has(&g->producers, name) || epctx__has(&g->initializers, name) ||
-           epctx_map_get(&g->types, name) < g->graph->input_count;
+    return epctx_map_get(&g->producers, epctx__reads(node, read));
+}
+
+static epctx_status epctx__group_refuse(epctx__grouping *g, const char *problem, epctx_str value,
+                                        epctx_str node)
+{
+    epctx_fail(g->error, EPCTX_ERR_GRAPH, problem, &value);
+    epctx_blame(g->error, NULL, &node, NULL);
+    return EPCTX_ERR_GRAPH;
 }
 
 /* A Constant node may make again what one before it made, of the same type: the last one holds, as
@@ -13353,35 +12879,19 @@ static epctx_status epctx__group_names(epctx__grouping *g)
         const epctx_node *node = &graph->nodes[i];
         for (k = 0; k < node->output_count; k++) {
             epctx_str name = node->outputs[k];
+            uint32_t before = epctx_map_get(&g->producers, name);
             if (name.size == 0) {
                 continue;
             }
-            if (epctx__is_defined(g, name) &&
-                !epctx__remakes(graph, epctx_map_get(&g->producers, name), node)) {
-                epctx_fail(g->error, EPCTX_ERR_GRAPH, "value '%S' is produced twice", &name);
-                epctx_blame(g->error, NULL, &node->name, NULL);
-                return EPCTX_ERR_GRAPH;
+            if ((before != EPCTX_MAP_NONE || epctx__has(&g->initializers, name) ||
+                 epctx_map_get(&g->types, name) < graph->input_count) &&
+                !epctx__remakes(graph, before, node)) {
+                return epctx__group_refuse(g, "value '%S' is produced twice", name, node->name);
             }
             EPCTX__TRY(epctx__map_set(&g->producers, name, i, g->error));
         }
     }
     return EPCTX_OK;
-}
-
-/* Are all inputs constant? Such a node is folded by whoever compiles its readers. */
-static bool epctx__is_constant(const epctx__grouping *g, size_t index)
-{
-    const epctx_node *node = &g->graph->nodes[index];
-    size_t k;
-    for (k = 0; k < node->input_count; k++) {
-        uint32_t producer = epctx_map_get(&g->producers, node->inputs[k]);
-        if (node->inputs[k].size > 0 &&
-            (producer == EPCTX_MAP_NONE || g->constant[producer] == 0) &&
-            !epctx__has(&g->initializers, node->inputs[k])) {
-            return false;
-        }
-    }
-    return g->take[index] != 0 && node->capture_count == 0;
 }
 
 /* Levels, then numbers for the levels that have taken nodes, in ascending order. */
@@ -13394,25 +12904,29 @@ static epctx_status epctx__group_levels(epctx__grouping *g)
     EPCTX__NEW(number, uint32_t, graph->node_count + 1, g->arena, g->error);
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
-        if (epctx__is_constant(g, i)) {
+        bool constant = g->take[i] != 0 && node->capture_count == 0;
+        for (k = 0; constant && k < node->input_count; k++) {
+            uint32_t producer = epctx_map_get(&g->producers, node->inputs[k]);
+            constant = node->inputs[k].size == 0 ||
+                       (producer != EPCTX_MAP_NONE && g->constant[producer] != 0) ||
+                       epctx__has(&g->initializers, node->inputs[k]);
+        }
+        if (constant) { /* all inputs are: whoever compiles its readers folds it */
             g->constant[i] = 1;
             g->group[i] = EPCTX__CONSTANT;
             continue;
         }
         g->group[i] = EPCTX__NOBODY;
         for (k = 0; k < epctx__read_count(node); k++) {
-            epctx_str name = epctx__reads(node, k);
-            uint32_t producer = epctx_map_get(&g->producers, name);
+            uint32_t producer = epctx__producer(g, node, k);
             uint32_t least;
             if (producer == EPCTX_MAP_NONE || g->constant[producer] != 0) {
                 continue;
             }
             if (producer >= i) {
-                epctx_fail(g->error, EPCTX_ERR_GRAPH,
-                           "input '%S' is produced by a later node: the graph is not sorted",
-                           &name);
-                epctx_blame(g->error, NULL, &node->name, NULL);
-                return EPCTX_ERR_GRAPH;
+                return epctx__group_refuse(
+                    g, "input '%S' is produced by a later node: the graph is not sorted",
+                    epctx__reads(node, k), node->name);
             }
             least = level[producer] + ((g->take[producer] != 0) != (g->take[i] != 0) ? 1u : 0u);
             level[i] = level[i] < least ? least : level[i];
@@ -13442,7 +12956,7 @@ static void epctx__group_constants(epctx__grouping *g)
         const epctx_node *node = &graph->nodes[i];
         bool given = false;
         for (k = 0; (g->take[i] == 0 || g->stays[i] != 0) && k < epctx__read_count(node); k++) {
-            uint32_t producer = epctx_map_get(&g->producers, epctx__reads(node, k));
+            uint32_t producer = epctx__producer(g, node, k);
             if (producer != EPCTX_MAP_NONE) {
                 g->stays[producer] = g->constant[producer];
             }
@@ -13458,37 +12972,18 @@ static void epctx__group_constants(epctx__grouping *g)
     }
 }
 
-/* Values that leave their partition: read by another node's group or kept by the graph. */
-static epctx_status epctx__group_wanted(epctx__grouping *g)
-{
-    const epctx_graph *graph = g->graph;
-    size_t i, k;
-    for (i = 0; i < graph->node_count; i++) {
-        const epctx_node *node = &graph->nodes[i];
-        for (k = 0; k < epctx__read_count(node); k++) {
-            epctx_str name = epctx__reads(node, k);
-            uint32_t producer = epctx_map_get(&g->producers, name);
-            if (producer != EPCTX_MAP_NONE && g->group[producer] != g->group[i]) {
-                EPCTX__TRY(epctx__map_set(&g->wanted, name, 1, g->error));
-            }
-        }
-    }
-    return EPCTX_OK;
-}
-
 static epctx_value epctx__typed(const epctx__grouping *g, epctx_str name)
 {
     const epctx_graph *graph = g->graph;
-    uint32_t at = epctx_map_get(&g->types, name);
+    size_t at = epctx_map_get(&g->types, name);
     epctx_value value;
     memset(&value, 0, sizeof value);
-    if (at == EPCTX_MAP_NONE) {
-        value.rank = -1;
-    } else if (at < graph->input_count) {
+    value.rank = -1;
+    if (at < graph->input_count) {
         value = graph->inputs[at];
-    } else if (at < graph->input_count + graph->output_count) {
+    } else if (at - graph->input_count < graph->output_count) {
         value = graph->outputs[at - graph->input_count];
-    } else {
+    } else if (at != EPCTX_MAP_NONE) {
         value = graph->values[at - graph->input_count - graph->output_count];
     }
     value.name = name;
@@ -13531,7 +13026,7 @@ static epctx_status epctx__collect_nodes(epctx__grouping *g, epctx_partition *pa
     for (i = 0; i < part->node_count; i++) {
         const epctx_node *node = &g->graph->nodes[part->nodes[i]];
         for (k = 0; k < epctx__read_count(node); k++) {
-            uint32_t producer = epctx_map_get(&g->producers, epctx__reads(node, k));
+            uint32_t producer = epctx__producer(g, node, k);
             if (producer != EPCTX_MAP_NONE && g->constant[producer] != 0) {
                 count = epctx__list_constants(g, producer, id + 1, count);
             }
@@ -13555,28 +13050,32 @@ static epctx_status epctx__collect_nodes(epctx__grouping *g, epctx_partition *pa
     return EPCTX_OK;
 }
 
-/* Boundary inputs in order of first use, and the initializers. */
-static epctx_status epctx__collect_reads(epctx__grouping *g, epctx_partition *part, uint32_t id)
+/* Boundary inputs in order of first use, the initializers, and boundary outputs in order of
+ * production. */
+static epctx_status epctx__collect_edges(epctx__grouping *g, epctx_partition *part, uint32_t id)
 {
     epctx_graph *graph = &part->graph;
-    epctx_value *inputs;
+    epctx_value *inputs, *outputs;
     epctx_tensor *initializers;
     epctx_map seen;
-    size_t reads = 0;
+    size_t reads = 0, made = 0;
     size_t i, k;
     for (i = 0; i < graph->node_count; i++) {
         reads += epctx__read_count(&graph->nodes[i]);
+        made += graph->nodes[i].output_count;
     }
     EPCTX__NEW(inputs, epctx_value, reads, g->arena, g->error);
     EPCTX__NEW(initializers, epctx_tensor, reads, g->arena, g->error);
+    EPCTX__NEW(outputs, epctx_value, made, g->arena, g->error);
     graph->inputs = inputs;
     graph->initializers = initializers;
+    graph->outputs = outputs;
     epctx_map_init(&seen, g->arena);
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
         for (k = 0; k < epctx__read_count(node); k++) {
             epctx_str name = epctx__reads(node, k);
-            uint32_t producer = epctx_map_get(&g->producers, name);
+            uint32_t producer = epctx__producer(g, node, k);
             uint32_t initializer = epctx_map_get(&g->initializers, name);
             if (name.size == 0 || epctx__has(&seen, name) ||
                 (producer != EPCTX_MAP_NONE &&
@@ -13591,21 +13090,6 @@ static epctx_status epctx__collect_reads(epctx__grouping *g, epctx_partition *pa
             EPCTX__TRY(epctx__map_set(&seen, name, 1, g->error));
         }
     }
-    return EPCTX_OK;
-}
-
-/* Boundary outputs in order of production. */
-static epctx_status epctx__collect_writes(epctx__grouping *g, epctx_partition *part)
-{
-    epctx_graph *graph = &part->graph;
-    epctx_value *outputs;
-    size_t made = 0;
-    size_t i, k;
-    for (i = 0; i < part->node_count; i++) {
-        made += g->graph->nodes[part->nodes[i]].output_count;
-    }
-    EPCTX__NEW(outputs, epctx_value, made, g->arena, g->error);
-    graph->outputs = outputs;
     for (i = 0; i < part->node_count; i++) {
         const epctx_node *node = &g->graph->nodes[part->nodes[i]];
         for (k = 0; k < node->output_count; k++) {
@@ -13617,75 +13101,43 @@ static epctx_status epctx__collect_writes(epctx__grouping *g, epctx_partition *p
     return EPCTX_OK;
 }
 
-/* The members of every partition in one array, sorted by partition, and where each begins. */
-static epctx_status epctx__group_members(epctx__grouping *g, uint32_t **members, size_t **begins)
+/* The partitions, once every node has its group. */
+static epctx_status epctx__group_collect(epctx__grouping *g, epctx_partition *parts)
 {
-    size_t n = g->graph->node_count;
-    size_t *begin;
-    size_t i;
+    const epctx_graph *graph = g->graph;
+    uint32_t *members; /* of all partitions, one after the other */
+    size_t *begin;     /* of each; counted two places further on */
+    size_t i, k;
     EPCTX__NEW(begin, size_t, (size_t)g->count + 2, g->arena, g->error);
-    EPCTX__NEW(*members, uint32_t, n, g->arena, g->error);
-    for (i = 0; i < n; i++) {
-        if (g->group[i] < g->count) {
-            begin[g->group[i] + 2]++;
+    EPCTX__NEW(members, uint32_t, graph->node_count, g->arena, g->error);
+    for (i = 0; i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        begin[g->group[i] < g->count ? g->group[i] + 2 : 0]++;
+        for (k = 0; k < epctx__read_count(node); k++) { /* values that leave their partition */
+            uint32_t producer = epctx__producer(g, node, k);
+            if (producer != EPCTX_MAP_NONE && g->group[producer] != g->group[i]) {
+                EPCTX__TRY(epctx__map_set(&g->wanted, epctx__reads(node, k), 1, g->error));
+            }
         }
     }
+    begin[0] = 0;
     for (i = 2; i < (size_t)g->count + 2; i++) {
         begin[i] += begin[i - 1];
     }
-    for (i = 0; i < n; i++) {
+    for (i = 0; i < graph->node_count; i++) {
         if (g->group[i] < g->count) {
-            (*members)[begin[g->group[i] + 1]++] = (uint32_t)i;
+            members[begin[g->group[i] + 1]++] = (uint32_t)i;
         }
     }
-    *begins = begin;
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__grouping_begin(epctx__grouping *g, const epctx_graph *graph,
-                                          const uint8_t *take, epctx_arena *arena,
-                                          epctx_error *error)
-{
-    size_t n = graph->node_count;
-    memset(g, 0, sizeof *g);
-    g->graph = graph;
-    g->take = take;
-    g->arena = arena;
-    g->error = error;
-    if (n >= EPCTX__CONSTANT) {
-        return epctx_fail(error, EPCTX_ERR_LIMIT, "the graph has %u nodes", (uint64_t)n);
-    }
-    EPCTX__NEW(g->group, uint32_t, n, arena, error);
-    EPCTX__NEW(g->constant, uint8_t, n, arena, error);
-    EPCTX__NEW(g->stays, uint8_t, n, arena, error);
-    EPCTX__NEW(g->stamp, uint32_t, n, arena, error);
-    EPCTX__NEW(g->stack, epctx__visit, n, arena, error);
-    EPCTX__NEW(g->list, uint32_t, n, arena, error);
-    return epctx__group_names(g);
-}
-
-/* The partitions, once every node has its group. */
-static epctx_status epctx__group_collect(epctx__grouping *g, epctx_partition **partitions,
-                                         size_t *count)
-{
-    uint32_t *members;
-    size_t *begin;
-    uint32_t i;
-    EPCTX__TRY(epctx__group_wanted(g));
-    EPCTX__TRY(epctx__group_members(g, &members, &begin));
-    EPCTX__NEW(*partitions, epctx_partition, g->count, g->arena, g->error);
     for (i = 0; i < g->count; i++) {
-        epctx_partition *part = &(*partitions)[i];
-        part->nodes = members + begin[i];
-        part->node_count = begin[i + 1] - begin[i];
-        part->graph.name = g->graph->name;
-        part->graph.values = g->graph->values;
-        part->graph.value_count = g->graph->value_count;
-        EPCTX__TRY(epctx__collect_nodes(g, part, i));
-        EPCTX__TRY(epctx__collect_reads(g, part, i));
-        EPCTX__TRY(epctx__collect_writes(g, part));
+        parts[i].nodes = members + begin[i];
+        parts[i].node_count = begin[i + 1] - begin[i];
+        parts[i].graph.name = graph->name;
+        parts[i].graph.values = graph->values;
+        parts[i].graph.value_count = graph->value_count;
+        EPCTX__TRY(epctx__collect_nodes(g, &parts[i], (uint32_t)i));
+        EPCTX__TRY(epctx__collect_edges(g, &parts[i], (uint32_t)i));
     }
-    *count = g->count;
     return EPCTX_OK;
 }
 
@@ -13694,17 +13146,35 @@ static epctx_status epctx__partition(const epctx_graph *graph, const uint8_t *ta
                                      epctx_arena *arena, epctx_partition **partitions,
                                      size_t *count, const uint8_t **stays, epctx_error *error)
 {
+    size_t n = graph->node_count;
     epctx__grouping g;
     epctx_error_clear(error);
     *partitions = NULL;
     *count = 0;
-    EPCTX__TRY(epctx__grouping_begin(&g, graph, take, arena, error));
+    memset(&g, 0, sizeof g);
+    g.graph = graph;
+    g.take = take;
+    g.arena = arena;
+    g.error = error;
+    if (n >= EPCTX__CONSTANT) {
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "the graph has %u nodes", (uint64_t)n);
+    }
+    EPCTX__NEW(g.group, uint32_t, n, arena, error);
+    EPCTX__NEW(g.constant, uint8_t, n, arena, error);
+    EPCTX__NEW(g.stays, uint8_t, n, arena, error);
+    EPCTX__NEW(g.stamp, uint32_t, n, arena, error);
+    EPCTX__NEW(g.stack, epctx__visit, n, arena, error);
+    EPCTX__NEW(g.list, uint32_t, n, arena, error);
+    EPCTX__TRY(epctx__group_names(&g));
     EPCTX__TRY(epctx__group_levels(&g));
     epctx__group_constants(&g);
     if (stays != NULL) {
         *stays = g.stays;
     }
-    return epctx__group_collect(&g, partitions, count);
+    EPCTX__NEW(*partitions, epctx_partition, g.count, arena, error);
+    EPCTX__TRY(epctx__group_collect(&g, *partitions));
+    *count = g.count;
+    return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uint8_t *take,
@@ -13718,9 +13188,13 @@ EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uin
  * >>weights
  * ============================================================================================== */
 
-#define EPCTX__WEIGHT_PIECE 65536u /* read at once */
-#define EPCTX__WEIGHT_FIRST 4096u  /* the first piece: most weights differ early */
-#define EPCTX__WEIGHT_BLOCK 16u    /* a sample is made of these */
+#define EPCTX__WEIGHT_PIECE  65536u /* read at once */
+#define EPCTX__WEIGHT_FIRST  4096u  /* the first piece: most weights differ early */
+#define EPCTX__WEIGHT_BLOCK  16u    /* a sample is made of these */
+#define EPCTX__WEIGHT_STRIDE 64u
+#define EPCTX__WEIGHT_SLOTS  4u /* for each place: most are empty, which saves a look at memory */
+/* A power of two, so small that no size of a table overflows. */
+#define EPCTX__WEIGHTS_MOST ((size_t)1 << (sizeof(size_t) > 4 ? 31 : 24))
 
 struct epctx__weight {
     uint64_t offset, size;
@@ -13728,42 +13202,13 @@ struct epctx__weight {
     uint64_t whole; /* the first one's hash of all bytes, when another has its sample */
     epctx__twig twig;
     uint32_t kind;
-    uint32_t next;  /* equal bytes in another place, for alignment */
+    uint32_t next; /* equal bytes in another place, for alignment */
     bool first, hashed;
 };
-
-static size_t epctx__weights_bytes(size_t capacity)
-{
-    return capacity * (sizeof(struct epctx__weight) + sizeof(uint32_t));
-}
-
-/* A power of two, so small that no size of a table overflows. */
-#define EPCTX__WEIGHTS_MOST ((size_t)1 << (sizeof(size_t) > 4 ? 31 : 24))
-
-EPCTX_API size_t epctx_weights_memory(size_t count)
-{
-    size_t capacity = 16;
-    if (count > EPCTX__WEIGHTS_MOST) {
-        return 0;
-    }
-    while (capacity < count) {
-        capacity *= 2;
-    }
-    return epctx__weights_bytes(capacity) + EPCTX__ALIGN;
-}
-
-static void epctx__weights_use(epctx_weights *w, void *memory, size_t capacity)
-{
-    w->entries = (struct epctx__weight *)memory;
-    w->heads = (uint32_t *)(void *)(w->entries + capacity);
-    w->capacity = capacity;
-    memset(w->heads, 0xff, capacity * sizeof *w->heads);
-}
 
 EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_weights_opts *opts,
                                           epctx_error *error)
 {
-    size_t skip, capacity;
     epctx_error_clear(error);
     memset(weights, 0, sizeof *weights);
     if (opts == NULL || (opts->binary == NULL && opts->fetch_fn == NULL)) {
@@ -13773,31 +13218,15 @@ EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_we
     weights->opts = *opts;
     weights->allocator = epctx__allocator(opts->allocator);
     weights->start = opts->binary != NULL ? opts->binary->size : 0;
-    if (opts->memory == NULL) {
-        return EPCTX_OK;
-    }
-    skip = (size_t)(0 - (uintptr_t)opts->memory) & (EPCTX__ALIGN - 1);
-    for (capacity = EPCTX__WEIGHTS_MOST; capacity >= 16; capacity /= 2) {
-        if (opts->memory_size >= skip &&
-            opts->memory_size - skip >= epctx__weights_bytes(capacity)) {
-            epctx__weights_use(weights, (uint8_t *)opts->memory + skip, capacity);
-            return EPCTX_OK;
-        }
-    }
-    return epctx__nomem(error, epctx_weights_memory(1) - opts->memory_size);
+    return EPCTX_OK;
 }
 
 EPCTX_API void epctx_weights_free(epctx_weights *weights)
 {
-    if (weights->entries != NULL && weights->opts.memory == NULL) {
+    if (weights->entries != NULL) {
         weights->allocator.free_fn(weights->allocator.user, weights->entries);
     }
     memset(weights, 0, sizeof *weights);
-}
-
-EPCTX_API epctx_weights_stats epctx_weights_statistics(const epctx_weights *weights)
-{
-    return weights->stats;
 }
 
 EPCTX_API bool epctx_weights_at(const epctx_weights *weights, uint32_t index, epctx_weight *out)
@@ -13820,27 +13249,28 @@ typedef struct epctx__weight_search {
     epctx_weights *table;
     const uint8_t *data;
     size_t size;
-    uint32_t kind, alignment;
-    uint64_t key; /* as in epctx__weight */
+    uint32_t kind;
     bool first;
+    uint64_t key;        /* as in epctx__weight */
     epctx_status status; /* a comparison may fail */
     epctx_error *error;
 } epctx__weight_search;
 
 /* Bytes of a weight in the section. */
-static epctx_status epctx__weight_piece(const epctx_weights *w, uint32_t index, size_t at,
-                                        size_t size, const uint8_t **out, epctx_error *error)
+static epctx_status epctx__weight_piece(const epctx__weight_search *s, uint32_t index, size_t at,
+                                        size_t size, const uint8_t **out)
 {
+    const epctx_weights *w = s->table;
     uint64_t offset = w->entries[index].offset + at;
     epctx_status status;
     if (w->opts.binary != NULL) {
         *out = w->opts.binary->data + w->start + (size_t)offset;
         return EPCTX_OK;
     }
-    status = w->opts.fetch_fn(w->opts.user, offset, size, out, error);
+    status = w->opts.fetch_fn(w->opts.user, offset, size, out, s->error);
     return status == EPCTX_OK
                ? status
-               : epctx_fail(error, status, "weights at offset %u cannot be read", offset);
+               : epctx_fail(s->error, status, "weights at offset %u cannot be read", offset);
 }
 
 /* Hash of blocks at equal distances, the first and the last one included. */
@@ -13878,8 +13308,6 @@ static uint64_t epctx__fold(uint64_t a, uint64_t b)
 #endif
 }
 
-#define EPCTX__WEIGHT_STRIDE 64u
-
 /* Mixes whole strides into four lanes; fast, and all of it known to whoever makes the weights. */
 static void epctx__weight_mix(uint64_t lanes[4], const uint8_t *p, size_t size)
 {
@@ -13907,7 +13335,7 @@ static epctx_status epctx__weight_whole(epctx__weight_search *s, const uint8_t *
         const uint8_t *piece = data + at;
         size = s->size - at < EPCTX__WEIGHT_PIECE ? s->size - at : EPCTX__WEIGHT_PIECE;
         if (data == NULL) {
-            EPCTX__TRY(epctx__weight_piece(s->table, index, at, size, &piece, s->error));
+            EPCTX__TRY(epctx__weight_piece(s, index, at, size, &piece));
         }
         epctx__weight_mix(lanes, piece, size);
         tail = size % EPCTX__WEIGHT_STRIDE; /* only at the end */
@@ -13943,7 +13371,7 @@ static int epctx__weight_compare(epctx__weight_search *s, uint32_t index)
         const uint8_t *piece = NULL;
         size_t equal;
         size = s->size - at < most ? s->size - at : most;
-        s->status = epctx__weight_piece(s->table, index, at, size, &piece, s->error);
+        s->status = epctx__weight_piece(s, index, at, size, &piece);
         if (s->status != EPCTX_OK) {
             return 0;
         }
@@ -13968,11 +13396,8 @@ static int epctx__weight_order(void *search, uint32_t index)
     if (s->size != e->size) {
         return s->size > e->size ? 1 : -1;
     }
-    if (s->kind != e->kind) {
-        return s->kind > e->kind ? 1 : -1;
-    }
-    if (s->first != e->first) {
-        return s->first ? 1 : -1;
+    if (s->kind != e->kind || s->first != e->first) {
+        return s->kind != e->kind ? (s->kind > e->kind ? 1 : -1) : (s->first ? 1 : -1);
     }
     return s->first ? 0 : epctx__weight_compare(s, index);
 }
@@ -13983,62 +13408,70 @@ static epctx__table epctx__weight_table(const epctx_weights *w)
     table.twigs = &w->entries->twig;
     table.stride = sizeof *w->entries;
     table.heads = w->heads;
-    table.capacity = w->capacity;
+    table.capacity = w->capacity * EPCTX__WEIGHT_SLOTS;
     table.order_fn = epctx__weight_order;
     return table;
 }
 
-/* Doubles the table, if there is memory. */
-static void epctx__weights_grow(epctx_weights *w)
+/* Makes a full table larger. */
+static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error)
 {
+    const size_t slots = EPCTX__WEIGHT_SLOTS * sizeof *w->heads;
     size_t capacity = w->capacity == 0 ? 64 : w->capacity * 2;
+    size_t size = capacity * (sizeof(struct epctx__weight) + slots);
     epctx_weights former = *w;
-    epctx__table table;
-    void *memory;
-    if (capacity > EPCTX__WEIGHTS_MOST || w->opts.memory != NULL ||
-        w->allocator.alloc_fn == NULL) {
-        return;
-    }
-    memory = w->allocator.alloc_fn(w->allocator.user, epctx__weights_bytes(capacity));
-    if (memory == NULL) {
-        return;
-    }
-    epctx__weights_use(w, memory, capacity);
-    if (former.entries != NULL) {
-        memcpy(w->entries, former.entries, w->count * sizeof *w->entries);
-        table = epctx__weight_table(w);
-        epctx__table_fill(&table, former.heads, former.capacity);
-        w->allocator.free_fn(w->allocator.user, former.entries);
-    }
-}
-
-static epctx_status epctx__weights_full(const epctx_weights *w, epctx_error *error)
-{
-    uint64_t capacity = w->capacity == 0 ? 64 : (uint64_t)w->capacity * 2;
+    void *memory = NULL;
     if (w->capacity == EPCTX__WEIGHTS_MOST) { /* not taken: 2^31 weights */
         return epctx_fail(error, EPCTX_ERR_LIMIT, "more than %u weights", (uint64_t)w->capacity);
     }
-    return epctx_fail(error, EPCTX_ERR_NOMEM,
-                      "out of memory: the weight table holds %u places, for %u it needs %u bytes",
-                      (uint64_t)w->capacity, capacity,
-                      (uint64_t)epctx_weights_memory((size_t)capacity));
+    if (w->allocator.alloc_fn != NULL) {
+        memory = w->allocator.alloc_fn(w->allocator.user, size);
+    }
+    if (memory == NULL) {
+        return epctx_fail(
+            error, EPCTX_ERR_NOMEM,
+            "out of memory: the weight table holds %u places, for %u it needs %u bytes",
+            (uint64_t)w->capacity, (uint64_t)capacity, (uint64_t)size);
+    }
+    w->entries = (struct epctx__weight *)memory;
+    w->heads = (uint32_t *)(void *)(w->entries + capacity);
+    w->capacity = capacity;
+    memset(w->heads, 0xff, capacity * slots);
+    if (former.entries != NULL) {
+        epctx__table table = epctx__weight_table(w);
+        memcpy(w->entries, former.entries, w->count * sizeof *w->entries);
+        epctx__table_fill(&table, former.heads, former.capacity * EPCTX__WEIGHT_SLOTS);
+        w->allocator.free_fn(w->allocator.user, former.entries);
+    }
+    return EPCTX_OK;
 }
 
 /* -- adding -- */
 
-/* Finds equal bytes, or how a new weight is found again: `key`, `first` and `path`. */
+/* Finds equal bytes, or how a new weight is found again: `key`, `first` and `path`. Where the last
+ * one's sample was not enough, that of this one will not be: it is hashed first, because memory is
+ * read fastest in order. */
 static epctx_status epctx__weight_find(epctx__weight_search *s, epctx__path *path, uint32_t *equal)
 {
-    epctx__table table = epctx__weight_table(s->table);
+    epctx_weights *w = s->table;
+    epctx__table table = epctx__weight_table(w);
+    bool hashed = w->alike;
     struct epctx__weight *first;
-    uint64_t whole;
+    uint64_t whole = 0;
+    if (hashed) {
+        EPCTX__TRY(epctx__weight_whole(s, s->data, 0, &whole));
+#if defined(__GNUC__)
+        __builtin_prefetch(&w->heads[(whole & EPCTX__TAG) & (table.capacity - 1)]);
+#endif
+    }
     s->first = true;
     s->key = epctx__weight_sample(s);
     *equal = epctx__table_find(&table, s->key, s, path);
+    w->alike = false;
     if (*equal == EPCTX__NO_NODE) {
         return EPCTX_OK;
     }
-    first = &s->table->entries[*equal];
+    first = &w->entries[*equal];
     if (!first->hashed) {
         if (epctx__weight_compare(s, *equal) == 0) {
             return s->status;
@@ -14046,7 +13479,10 @@ static epctx_status epctx__weight_find(epctx__weight_search *s, epctx__path *pat
         EPCTX__TRY(epctx__weight_whole(s, NULL, *equal, &first->whole));
         first->hashed = true;
     }
-    EPCTX__TRY(epctx__weight_whole(s, s->data, 0, &whole));
+    w->alike = true;
+    if (!hashed) {
+        EPCTX__TRY(epctx__weight_whole(s, s->data, 0, &whole));
+    }
     if (whole == first->whole && epctx__weight_compare(s, *equal) == 0) {
         return s->status;
     }
@@ -14056,35 +13492,23 @@ static epctx_status epctx__weight_find(epctx__weight_search *s, epctx__path *pat
     return s->status;
 }
 
-/* A place whose bytes are known to be equal serves when its offset fits. */
-static uint32_t epctx__weight_fits(const epctx_weights *w, uint32_t index, uint32_t alignment)
-{
-    while (index != EPCTX__NO_NODE && (w->entries[index].offset & (alignment - 1)) != 0) {
-        index = w->entries[index].next;
-    }
-    return index;
-}
-
 /* A new place at the end. */
-static epctx_status epctx__weight_place(const epctx__weight_search *s, epctx_error *error)
+static epctx_status epctx__weight_place(const epctx__weight_search *s, uint32_t alignment)
 {
     epctx_weights *w = s->table;
     epctx_buffer *binary = w->opts.binary;
     struct epctx__weight *e = &w->entries[w->count];
     uint64_t end = binary != NULL ? binary->size - w->start : w->end;
-    uint64_t padding = (0 - end) & (s->alignment - 1);
+    uint64_t padding = (0 - end) & (alignment - 1);
     if (s->size > UINT64_MAX - end || padding > UINT64_MAX - end - s->size) {
-        return epctx_fail(error, EPCTX_ERR_LIMIT, "the weights have more than 2^64 bytes");
+        return epctx_fail(s->error, EPCTX_ERR_LIMIT, "the weights have more than 2^64 bytes");
     }
     if (binary != NULL) {
         size_t before = binary->size;
-        epctx_status status = epctx_buffer_append(binary, NULL, (size_t)padding);
-        if (status == EPCTX_OK) {
-            status = epctx_buffer_append(binary, s->data, s->size);
-        }
-        if (status != EPCTX_OK) {
+        if (epctx_buffer_append(binary, NULL, (size_t)padding) != EPCTX_OK ||
+            epctx_buffer_append(binary, s->data, s->size) != EPCTX_OK) {
             binary->size = before;
-            return epctx__nomem(error, s->size);
+            return epctx__nomem(s->error, s->size);
         }
     }
     memset(e, 0, sizeof *e);
@@ -14102,65 +13526,57 @@ static epctx_status epctx__weight_place(const epctx__weight_search *s, epctx_err
     return EPCTX_OK;
 }
 
-/* Finds a place, or makes one. */
-static epctx_status epctx__weight_add(epctx__weight_search *s, uint32_t *found, epctx_error *error)
-{
-    epctx_weights *w = s->table;
-    uint32_t equal = EPCTX__NO_NODE;
-    epctx__path path;
-    if (w->count == w->capacity) {
-        epctx__weights_grow(w);
-    }
-    if (w->capacity > 0) {
-        EPCTX__TRY(epctx__weight_find(s, &path, &equal));
-    }
-    *found = epctx__weight_fits(w, equal, s->alignment);
-    if (*found != EPCTX__NO_NODE) {
-        return EPCTX_OK;
-    }
-    if (w->count == w->capacity) {
-        return epctx__weights_full(w, error);
-    }
-    EPCTX__TRY(epctx__weight_place(s, error));
-    if (equal != EPCTX__NO_NODE) {
-        w->entries[w->count - 1].next = w->entries[equal].next;
-        w->entries[equal].next = (uint32_t)w->count - 1;
-    } else {
-        epctx__table table = epctx__weight_table(w);
-        epctx__table_add(&table, s->key, &path, (uint32_t)w->count - 1);
-    }
-    return EPCTX_OK;
-}
-
 EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *data, size_t size,
                                          uint32_t alignment, uint32_t kind, epctx_weight *out,
                                          epctx_error *error)
 {
     static const uint8_t nothing[1] = {0};
+    const uint32_t mask = alignment > 0 ? alignment - 1 : 0;
+    epctx_status full = EPCTX_OK;
+    uint32_t equal = EPCTX__NO_NODE, found;
     epctx__weight_search s;
-    uint32_t found;
+    epctx__path path;
     epctx_error_clear(error);
     memset(&s, 0, sizeof s);
     s.table = weights;
     s.data = size > 0 ? (const uint8_t *)data : nothing;
     s.size = size;
     s.kind = kind;
-    s.alignment = alignment > 0 ? alignment : 1;
     s.error = error;
-    if (s.data == NULL || (s.alignment & (s.alignment - 1)) != 0) {
+    if (s.data == NULL || (alignment & mask) != 0) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "bytes and an alignment that is a power of two are expected, found %s%u",
                           s.data == NULL ? "no bytes and " : "", (uint64_t)alignment);
     }
-    EPCTX__TRY(epctx__weight_add(&s, &found, error));
+    if (weights->count == weights->capacity) {
+        full = epctx__weights_grow(weights, error);
+    }
+    if (weights->capacity > 0) {
+        EPCTX__TRY(epctx__weight_find(&s, &path, &equal));
+    }
+    found = equal; /* a place whose bytes are equal serves when its offset fits */
+    while (found != EPCTX__NO_NODE && (weights->entries[found].offset & mask) != 0) {
+        found = weights->entries[found].next;
+    }
+    if (found == EPCTX__NO_NODE) {
+        EPCTX__TRY(full);
+        EPCTX__TRY(epctx__weight_place(&s, mask + 1));
+        if (equal != EPCTX__NO_NODE) {
+            weights->entries[weights->count - 1].next = weights->entries[equal].next;
+            weights->entries[equal].next = (uint32_t)weights->count - 1;
+        } else {
+            epctx__table table = epctx__weight_table(weights);
+            epctx__table_add(&table, s.key, &path, (uint32_t)weights->count - 1);
+        }
+    } else {
+        epctx_error_clear(error);
+        weights->stats.shared++;
+        weights->stats.shared_bytes += size;
+    }
     weights->stats.added++;
     weights->stats.added_bytes += size;
     epctx_weights_at(weights, found != EPCTX__NO_NODE ? found : (uint32_t)weights->count - 1, out);
     out->fresh = found == EPCTX__NO_NODE;
-    if (!out->fresh) {
-        weights->stats.shared++;
-        weights->stats.shared_bytes += size;
-    }
     return EPCTX_OK;
 }
 

@@ -11496,7 +11496,7 @@ static void epctx_npu__put_header(const epctx_npu__build *b, const epctx_npu_arc
                                   size_t size)
 {
     const size_t graphs = (b->records.size + b->makers.size) / sizeof(epctx_npu__graph_record);
-    const uint64_t weights = epctx_weights_statistics(&b->table).stored;
+    const uint64_t weights = b->table.stats.stored;
     const uint64_t words =
         graphs * EPCTX_NPU__GRAPH_WORDS + b->words.size / 4 + weights * EPCTX_NPU__WEIGHT_WORDS;
     const uint64_t strings = EPCTX_NPU_HEADER_SIZE + words * 4;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "examples/epctx/ops/lint.h"
+#include "examples/epctx/ops/state.h"
 #include "mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,7 +1,8 @@
-/* >>profile, >>check and what >>path has for them: state, files, compatibility, walk. */
+/* >>profile, >>state and what >>path has for them: state, files, compatibility, walk. */
 #define _XOPEN_SOURCE     700
 #define _FILE_OFFSET_BITS 64
 
+#include "examples/epctx/ops/state.h"
 #include "rich.h"
 #include "checked.h"
 #include "temp.h"

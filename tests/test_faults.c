@@ -9,6 +9,7 @@
 #include "examples/epctx/ops/cache.h"
 #include "examples/epctx/ops/merge.h"
 #include "examples/epctx/ops/split.h"
+#include "examples/epctx/ops/state.h"
 #include "examples/epctx/ops/wrap.h"
 #include "epctx.h"
 #include "epctx_npu.h"
@@ -322,7 +323,7 @@ static epctx_status op_options(stage *s, epctx_error *error)
     in.ep = "fake";
     status = epctx_options_set_list(&options, "ep.context_enable|1 epctx.overwrite|1", error);
     if (status == EPCTX_OK)
-        status = epctx_options_set_env(&options, "EP_CONTEXT_NODE_NAME_PREFIX=p", error);
+        status = epctx_options_set_list(&options, "ep.context_node_name_prefix|p", error);
     if (status == EPCTX_OK)
         status = epctx_options_set(
             &options, epctx_str_of("ep.context_model_external_initializers_file_name"),

@@ -83,14 +83,14 @@ size=$(wc -c <"$work/digits_npu.bin")
 offset=$(grep -a -b -o EPCTXNPU "$work/embedded_ctx.onnx" | head -n 1 | cut -d : -f 1)
 printf 'source EpctxNpuExecutionProvider\ncontext binary at %s, %s bytes, begins with EPCTXNPU\n' \
     "$offset" "$size" >"$work/reader.expected"
-try reader 10240 1024 reader "$work/embedded_ctx.onnx"
+try reader 6144 768 reader "$work/embedded_ctx.onnx"
 
 total=$(wc -c <"$work/embedded_ctx.onnx")
 sum=$(od -An -v -t u1 "$work/digits_npu.bin" | awk '{ for (i = 1; i <= NF; i++) s += $i }
     END { print s }')
 echo "read $total of $total bytes; context binary at $offset, sum of its bytes $sum" \
     >"$work/stream.expected"
-try stream 10240 1664 stream "$work/embedded_ctx.onnx"
+try stream 7168 1600 stream "$work/embedded_ctx.onnx"
 
 kernels='EPCTX_NPU_OP(CONV) | EPCTX_NPU_OP(POOL) | EPCTX_NPU_OP(GEMM)'
 # The bits of ten floats: the host adds in another order, so the last of 24 bits may differ.

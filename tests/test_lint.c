@@ -3,6 +3,7 @@
 #define _FILE_OFFSET_BITS 64
 
 #include "examples/epctx/ops/lint.h"
+#include "examples/epctx/ops/state.h"
 #include "rich.h"
 #include "checked.h"
 #include "temp.h"

@@ -53,7 +53,8 @@ static uint64_t node_hash(const epctx_epnode *node, const epctx_range *ranges)
             (uint64_t)node->max_size);
     int i;
     for (i = 0; i < EPCTX_EP_ATTR_COUNT; i++)
-        h = mix(mix(h, ranges[i].length > 0 ? ranges[i].offset : 0), ranges[i].length);
+        if (i != EPCTX_EP_MAIN_CONTEXT && i != EPCTX_EP_EMBED_MODE && i != EPCTX_EP_MAX_SIZE)
+            h = mix(mix(h, ranges[i].length > 0 ? ranges[i].offset : 0), ranges[i].length);
     return h;
 }
 

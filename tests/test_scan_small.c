@@ -36,7 +36,7 @@ static epctx_scan_event first_event(bytes *model, epctx_scan *scan, epctx_error 
     epctx_scan_begin(scan, &source);
     do {
         event = epctx_scan_next(scan, error);
-    } while (event == EPCTX_SCAN_OPSET);
+    } while (event == EPCTX_SCAN_METADATA);
     return event;
 }
 

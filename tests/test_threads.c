@@ -3,6 +3,7 @@
 
 #include "build.h"
 #include "examples/epctx/ops/lint.h"
+#include "examples/epctx/ops/state.h"
 #include "test.h"
 
 #include <pthread.h>

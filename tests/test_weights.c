@@ -70,7 +70,7 @@ TEST(stored_once)
     CHECK_UINT(f.binary.size, 228);
     CHECK_MEM(f.binary.data, 100, a, 100);
     CHECK_MEM(f.binary.data + 128, 100, b, 100);
-    stats = epctx_weights_statistics(&f.weights);
+    stats = f.weights.stats;
     CHECK_UINT(stats.added, 3);
     CHECK_UINT(stats.added_bytes, 300);
     CHECK_UINT(stats.stored, 2);
@@ -234,7 +234,7 @@ TEST(samples_tell_most_apart)
     CHECK_TRUE(begin(&f));
     fill(data, sizeof data, 3);
     for (size = 1; size <= sizeof data; size++) CHECK_INT(add(&f, data, size), EPCTX_OK);
-    stats = epctx_weights_statistics(&f.weights);
+    stats = f.weights.stats;
     CHECK_UINT(stats.stored, sizeof data);
     CHECK_UINT(stats.sampled, sizeof data);
     CHECK_TRUE(stats.hashed_bytes <= sizeof data * EPCTX_WEIGHTS_SAMPLE);
@@ -242,7 +242,7 @@ TEST(samples_tell_most_apart)
     /* The second of a size. */
     data[0] ^= 1;
     CHECK_INT(add(&f, data, 2000), EPCTX_OK);
-    stats = epctx_weights_statistics(&f.weights);
+    stats = f.weights.stats;
     CHECK_UINT(stats.sampled, sizeof data + 1);
     CHECK_TRUE(stats.hashed_bytes <= (sizeof data + 1) * EPCTX_WEIGHTS_SAMPLE);
     CHECK_UINT(stats.compared_bytes, 0);
@@ -375,7 +375,7 @@ TEST(hostile_samples)
         CHECK_INT(add(&f, data, SIZE), EPCTX_OK);
         CHECK(f.got.fresh, "weight %zu is taken for another one", i);
     }
-    stats = epctx_weights_statistics(&f.weights);
+    stats = f.weights.stats;
     CHECK(stats.hashed_bytes + stats.compared_bytes <=
               (uint64_t)COUNT * (SIZE + EPCTX_WEIGHTS_SAMPLE) + (uint64_t)20 * SIZE,
           "%" PRIu64 " bytes were read for %d weights of %d bytes",
@@ -406,7 +406,7 @@ TEST(hostile_hashes)
             CHECK(f.got.fresh == (round == 0) && f.got.index == i, "weight %zu is taken for %u", i,
                   (unsigned)f.got.index);
         }
-    stats = epctx_weights_statistics(&f.weights);
+    stats = f.weights.stats;
     CHECK(stats.compared_bytes > (uint64_t)COUNT * 8 * AT, "the fast hash tells them apart: "
           "%" PRIu64 " bytes compared", stats.compared_bytes);
     CHECK(stats.compared_bytes <= (uint64_t)COUNT * (2 * 32 * (AT + 16) + SIZE),
@@ -479,40 +479,6 @@ TEST(fetched_bytes)
     epctx_weights_free(&weights);
 }
 
-TEST(fixed_memory)
-{
-    static uint8_t memory[20000];
-    epctx_weights_opts opts = {0};
-    fixture f = {0};
-    size_t need = epctx_weights_memory(100), i;
-    uint8_t data[4];
-    CHECK(need > 100 * sizeof(uint64_t) && need <= sizeof memory, "%zu bytes are needed", need);
-    epctx_buffer_init(&f.binary, NULL);
-    opts.binary = &f.binary;
-    opts.memory = memory + 1; /* any address */
-    opts.memory_size = need;
-    CHECK_INT(epctx_weights_init(&f.weights, &opts, &f.error), EPCTX_OK);
-    for (i = 0; i < 1000; i++) {
-        memset(data, 0, sizeof data);
-        data[0] = (uint8_t)i;
-        data[1] = (uint8_t)(i >> 8);
-        if (add(&f, data, 4) != EPCTX_OK) break;
-    }
-    CHECK(i >= 100 && i < 1000, "%zu weights fit", i);
-    CHECK_INT(f.error.status, EPCTX_ERR_NOMEM);
-    CHECK_HAS(f.error.message, "the weight table holds");
-    /* What is there is still found. */
-    memset(data, 0, sizeof data);
-    CHECK_INT(add(&f, data, 4), EPCTX_OK);
-    CHECK_TRUE(!f.got.fresh && f.got.index == 0);
-    end(&f);
-    opts.memory_size = 100;
-    CHECK_INT(epctx_weights_init(&f.weights, &opts, &f.error), EPCTX_ERR_NOMEM);
-    CHECK_UINT(epctx_weights_memory(SIZE_MAX), 0);
-    memset(&opts, 0, sizeof opts);
-    CHECK_INT(epctx_weights_init(&f.weights, &opts, &f.error), EPCTX_ERR_ARG);
-}
-
 /* -- an allocator that counts, and fails on demand -- */
 
 typedef struct counter {
@@ -531,6 +497,37 @@ static void count_free(void *user, void *memory)
 {
     ((counter *)user)->alive--;
     free(memory);
+}
+
+/* A full table that cannot grow still finds what is there. */
+TEST(full_table)
+{
+    counter c = {0, 0, 2};
+    epctx_allocator allocator = {&c, count_alloc, count_free};
+    epctx_weights_opts opts = {0};
+    fixture f = {0};
+    uint8_t data[4];
+    size_t i;
+    epctx_buffer_init(&f.binary, NULL);
+    opts.binary = &f.binary;
+    opts.allocator = &allocator;
+    CHECK_INT(epctx_weights_init(&f.weights, &opts, &f.error), EPCTX_OK);
+    for (i = 0; i < 1000; i++) {
+        memset(data, 0, sizeof data);
+        data[0] = (uint8_t)i;
+        data[1] = (uint8_t)(i >> 8);
+        if (add(&f, data, 4) != EPCTX_OK) break;
+    }
+    CHECK(i >= 100 && i < 1000, "%zu weights fit", i);
+    CHECK_INT(f.error.status, EPCTX_ERR_NOMEM);
+    CHECK_HAS(f.error.message, "the weight table holds");
+    c.calls = 2;
+    memset(data, 0, sizeof data);
+    CHECK_INT(add(&f, data, 4), EPCTX_OK);
+    CHECK_TRUE(!f.got.fresh && f.got.index == 0 && f.error.message[0] == '\0');
+    end(&f);
+    memset(&opts, 0, sizeof opts);
+    CHECK_INT(epctx_weights_init(&f.weights, &opts, &f.error), EPCTX_ERR_ARG);
 }
 
 /* Every fetch of a run fails once: nothing changes, and the same call again goes well. */
@@ -577,7 +574,7 @@ TEST(every_fetch_fails)
 /* The end of the address space, tables that cannot be, and weights that share slots. */
 TEST(limits)
 {
-    static uint8_t data[400], memory[64];
+    static uint8_t data[400];
     epctx_allocator nothing = {NULL, NULL, NULL};
     epctx_weights_opts opts = {0};
     epctx_weights weights;
@@ -587,10 +584,6 @@ TEST(limits)
     size_t i;
     CHECK_INT(epctx_weights_init(&weights, NULL, &error), EPCTX_ERR_ARG);
     opts.fetch_fn = fetch;
-    opts.memory = memory + 1;
-    opts.memory_size = 2;
-    CHECK_INT(epctx_weights_init(&weights, &opts, &error), EPCTX_ERR_NOMEM);
-    opts.memory = NULL;
     opts.allocator = &nothing;
     CHECK_INT(epctx_weights_init(&weights, &opts, &error), EPCTX_OK);
     CHECK_INT(epctx_weights_add(&weights, data, 8, 8, 0, &got, &error), EPCTX_ERR_NOMEM);
@@ -666,7 +659,7 @@ TEST(one_hash)
         CHECK_INT(add(&f, data, sizeof data), EPCTX_OK);
         CHECK(!f.got.fresh && f.got.index == i, "weight %" PRIu32 " is not found again", i);
     }
-    stats = epctx_weights_statistics(&f.weights);
+    stats = f.weights.stats;
     CHECK(stats.compared_bytes <= (uint64_t)2 * COUNT * 32 * FORGED_SIZE,
           "%" PRIu64 " bytes were compared for %d weights of %d bytes", stats.compared_bytes, COUNT,
           FORGED_SIZE);
@@ -689,7 +682,7 @@ int main(int argc, char **argv)
     RUN(hostile_samples);
     RUN(hostile_hashes);
     RUN(fetched_bytes);
-    RUN(fixed_memory);
+    RUN(full_table);
     RUN(every_fetch_fails);
     RUN(limits);
     RUN(allocator_fails);

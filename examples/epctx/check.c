@@ -1,6 +1,7 @@
 /* epctx check: does a compiled model fit this machine? The answer is the exit code, with the
  * numbers of ORT's OrtCompiledModelCompatibility. */
 #include "cli.h"
+#include "ops/state.h"
 
 #include <inttypes.h>
 #include <string.h>

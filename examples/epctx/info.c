@@ -1,5 +1,6 @@
 /* epctx info: what is in a model, for people and (--json) for programs. */
 #include "report.h"
+#include "ops/state.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

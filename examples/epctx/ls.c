@@ -1,5 +1,6 @@
 /* epctx ls: every file that a model depends on, and where it was looked for. */
 #include "cli.h"
+#include "ops/state.h"
 
 #include <inttypes.h>
 #include <string.h>

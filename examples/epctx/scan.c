@@ -219,11 +219,11 @@ static int print_events(epctx_scan *scan, const epctx_source *source, const char
                  json_list(scan, source, EPCTX_SCAN_EXTERNAL, &error) != CLI_OK))
         return cli_fail(&error);
     if (json)
-        printf("\"node_count\": %" PRIu64 ",\n\"ep_node_count\": %" PRIu64 ",\n\"size\": %" PRIu64
+        printf("\"node_count\": %" PRIu32 ",\n\"ep_node_count\": %" PRIu32 ",\n\"size\": %" PRIu64
                "\n}\n",
                scan->node_count, scan->epnode_count, scan->at);
     else
-        printf("%" PRIu64 " node%s, %" PRIu64 " of them EPContext, %" PRIu64 " byte%s\n",
+        printf("%" PRIu32 " node%s, %" PRIu32 " of them EPContext, %" PRIu64 " byte%s\n",
                scan->node_count, cli_plural(scan->node_count), scan->epnode_count, scan->at,
                cli_plural(scan->at));
     return CLI_OK;

@@ -241,7 +241,7 @@ static epctx_status share(work *w)
         } else if (w->items[w->places[got.index].item].source != it->source)
             w->places[got.index].many = true;
     }
-    w->stats = epctx_weights_statistics(&w->table);
+    w->stats = w->table.stats;
     for (i = 0; status == EPCTX_OK && i < w->item_count; i++)
         if (w->places[w->items[i].place].many)
             w->sources[w->items[i].source].shared_bytes += w->items[i].tensor->size;

@@ -35,14 +35,23 @@ void board_print(const char *text)
     semihost(4, text);
 }
 
+/* Divides 16 bits at a time: the processor has no division of 64 bits, and the compiler's is large. */
 void board_number(uint64_t number)
 {
     char digits[21];
     size_t at = sizeof digits - 1;
     digits[at] = '\0';
     do {
-        digits[--at] = (char)('0' + number % 10);
-        number /= 10;
+        uint64_t quotient = 0;
+        uint32_t rest = 0;
+        int shift;
+        for (shift = 48; shift >= 0; shift -= 16) {
+            rest = rest << 16 | (uint32_t)(number >> shift & 0xffff);
+            quotient = quotient << 16 | rest / 10;
+            rest %= 10;
+        }
+        digits[--at] = (char)('0' + rest);
+        number = quotient;
     } while (number > 0);
     semihost(4, digits + at);
 }

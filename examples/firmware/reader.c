@@ -5,8 +5,8 @@
 #define EPCTX_NO_MALLOC
 #define EPCTX_NO_STDIO
 #define EPCTX_NO_EDIT
-#define EPCTX_SCAN_DEPTH 10
-#define EPCTX_SCAN_TEXT  128 /* name, partition_name and source of a node; what is longer is left out */
+#define EPCTX_SCAN_DEPTH 8
+#define EPCTX_SCAN_TEXT  96 /* of a node: its name and source; what is longer is left out */
 #include "epctx.h"
 
 #include "board.h"
@@ -24,7 +24,8 @@ int main(void)
 {
     static epctx_scan scan;
     epctx_source source = {NULL, read_flash, 0};
-    epctx_range payload = {0, 0};
+    const uint8_t *payload = NULL;
+    size_t size = 0;
     epctx_scan_event event;
     source.size = (uint64_t)(flash_file_end - flash_file);
     epctx_scan_begin(&scan, &source);
@@ -34,23 +35,24 @@ int main(void)
             return 1;
         }
         if (event == EPCTX_SCAN_EPNODE && !scan.broken && scan.node.embed_mode == 1) {
-            payload = scan.ranges[EPCTX_EP_EP_CACHE_CONTEXT]; /* sure at the end: use it then */
+            epctx_range range = scan.ranges[EPCTX_EP_EP_CACHE_CONTEXT];
+            payload = flash_file + range.offset; /* sure at the end: use it then */
+            size = (size_t)range.length;
             board_print("source ");
             board_write(scan.node.source.data, scan.node.source.size);
             board_print("\n");
         }
     }
-    if (payload.length == 0) {
+    if (size == 0) {
         board_print("no context binary\n");
         return 1;
     }
     board_print("context binary at ");
-    board_number(payload.offset);
+    board_number((uint64_t)(payload - flash_file));
     board_print(", ");
-    board_number(payload.length);
+    board_number(size);
     board_print(" bytes, begins with ");
-    board_write((const char *)flash_file + payload.offset,
-                payload.length < 8 ? (size_t)payload.length : 8);
+    board_write((const char *)payload, size < 8 ? size : 8);
     board_print("\n");
     return 0;
 }

@@ -1,4 +1,5 @@
 #include "carry.h"
+#include "state.h"
 
 /* A file of the result. */
 typedef struct carry_file {

@@ -2,6 +2,7 @@
 #include "repair.h"
 
 #include "init.h"
+#include "state.h"
 
 typedef struct repair {
     epctx_model *model;
