@@ -2879,8 +2879,10 @@ EPCTX_API bool epctx_str_starts(epctx_str text, const char *start)
 
 static void epctx__str_skip(epctx_str *rest, size_t size)
 {
-    rest->data += size;
-    rest->size -= size;
+    if (size > 0) { /* an empty text may have no data */
+        rest->data += size;
+        rest->size -= size;
+    }
 }
 
 EPCTX_API epctx_str epctx_str_cut(epctx_str *rest, char separator)
@@ -3815,7 +3817,8 @@ static EPCTX__UNUSED epctx_allocator epctx__in_arena(epctx_arena *arena)
 static bool epctx__ends_with(epctx_str text, const char *end)
 {
     size_t size = strlen(end);
-    return text.size >= size && memcmp(text.data + text.size - size, end, size) == 0;
+    return text.size >= size &&
+           (size == 0 || memcmp(text.data + text.size - size, end, size) == 0);
 }
 
 EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error)
@@ -8434,7 +8437,7 @@ EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epct
             return epctx__ends_with(name, pattern + 1);
         }
         part = epctx__pattern_part(&pattern, model);
-        if (name.size < part.size || memcmp(name.data, part.data, part.size) != 0) {
+        if (name.size < part.size || !epctx_str_eq(epctx__str(name.data, part.size), part)) {
             return false;
         }
         epctx__str_skip(&name, part.size);
