@@ -8426,10 +8426,10 @@ static EPCTX__UNUSED epctx_str epctx__path_beside(const epctx_io *io, const char
 EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
                                           epctx_overwrite overwrite, epctx_error *error)
 {
-    char place[EPCTX_PATH_MAX];
+    char real[EPCTX_PATH_MAX];
     epctx_file_info info;
     epctx_error_clear(error);
-    EPCTX__TRY(epctx__path_place(io, path, place, error));
+    EPCTX__TRY(epctx__path_real(io, path, real, error));
     EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
     if (info.kind == EPCTX_FILE_REGULAR && overwrite == EPCTX_OVERWRITE_FAIL) {
         return epctx__file_failed(error, EPCTX_ERR_EXISTS,
