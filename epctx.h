@@ -113,8 +113,8 @@
  *   (-Wl,--exclude-libs,ALL).
  *
  * CONTENTS
- *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>option >>state
- *   >>stamp >>scan >>edit >>payload >>partition >>weights >>ep >>gen >>share >>load
+ *   >>config >>basics >>path >>io >>wire >>onnx >>record >>epnode >>profile >>option >>state
+ *   >>scan >>edit >>commit >>stamp >>payload >>partition >>weights >>ep >>gen >>share >>load
  *   >>implementation
  */
 
@@ -369,6 +369,70 @@ EPCTX_API void epctx_blame(epctx_error *error, const char *file, const epctx_str
 /* Empties `error` (may be NULL). Every public function does this first. */
 EPCTX_API void epctx_error_clear(epctx_error *error);
 
+/* -- hooks -- */
+
+typedef enum epctx_log {
+    EPCTX_LOG_INFO = 0,
+    EPCTX_LOG_WARNING
+} epctx_log;
+
+struct epctx_node;
+
+/* What long work tells and asks, on the thread that does it; each member may be NULL. A hook must
+ * return and must not use the objects that are worked on, except a workspace. */
+typedef struct epctx_hooks {
+    void *user;
+    /* `done` of `total` steps of `work` ("compile", "write") are done. */
+    void (*progress_fn)(void *user, const char *work, uint64_t done, uint64_t total);
+    /* true: stop. The call ends with EPCTX_ERR_CANCELLED and leaves everything as it was. */
+    bool (*cancel_fn)(void *user);
+    void (*log_fn)(void *user, epctx_log level, const char *text);
+    /* epctx_generate, before compiling: `node` stays on the CPU, and why (of the first 200 nodes
+     * the reason of explain_fn). */
+    void (*refused_fn)(void *user, const struct epctx_node *node, const epctx_error *why);
+} epctx_hooks;
+
+/* EPCTX_ERR_CANCELLED when cancel_fn says so. `hooks` may be NULL. For backends, too. */
+EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error);
+
+/* ================================================================================================
+ * >>path: names of files
+ * ============================================================================================== */
+
+/* `folder` and `name` with a separator in between, unless there is one; without a folder the name.
+ * EPCTX_ERR_LIMIT when there is no room. */
+EPCTX_API epctx_status epctx_path_join(epctx_str folder, epctx_str name, char *out, size_t capacity,
+                                       epctx_error *error);
+/* Whether ".." is anywhere in a name: EPs with EPCTX_NO_DOTS refuse it. */
+EPCTX_API bool epctx_path_has_dots(epctx_str name);
+/* Checks a name stored in a model (ep_cache_context, external data location) without touching the
+ * disk: not empty, no NUL, not absolute (POSIX root, drive letter, UNC, backslash root), no ".."
+ * component, no ORT in-memory tag. "a..b.bin" and subfolders are fine. EPCTX_ERR_PATH. */
+EPCTX_API epctx_status epctx_path_check(epctx_str name, epctx_error *error);
+/* Folder of a path with the last separator, "" for a bare name; the name after it. Borrowed. */
+EPCTX_API epctx_str epctx_path_folder(epctx_str path);
+EPCTX_API epctx_str epctx_path_file(epctx_str path);
+/* The folder against which names in a model are resolved: of `context_file_path` (session option
+ * ep.context_file_path) when set, else of `model_path`. EPCTX_ERR_PATH when both are empty: a model
+ * from memory needs ep.context_file_path (EP-context design, inference workflow). */
+EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_file_path,
+                                       epctx_str *folder, epctx_error *error);
+/* The name of `path` relative to `folder`, both canonical; borrowed from `path`. EPCTX_ERR_PATH when
+ * it is not inside. */
+EPCTX_API epctx_status epctx_path_relative(epctx_str folder, epctx_str path, epctx_str *name,
+                                           epctx_error *error);
+/* "dir/model.onnx" -> "dir/model_ctx.onnx" (ep.context_file_path's default). */
+EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out, size_t capacity,
+                                                epctx_error *error);
+/* File name of the context binary, `[model]_[ep].bin`, from the path of the context model and the
+ * EP's short name: "dir/model_ctx.onnx", "npu" -> "model_npu.bin" (no folder).
+ * EPCTX_ERR_PATH when epctx_path_check would refuse the name. */
+EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str ep, char *out,
+                                         size_t capacity, epctx_error *error);
+/* "dir/name.ext", 2 -> "dir/name_2.ext". */
+EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char *out,
+                                           size_t capacity, epctx_error *error);
+
 /* ================================================================================================
  * >>io: everything that touches a file
  * ============================================================================================== */
@@ -547,6 +611,31 @@ typedef struct epctx_buffer_io {
 /* An io over the callbacks; borrows `buffers`. Every folder exists and has no links; there are no
  * backups. What is written is collected in memory and handed over in commit_fn, or never. */
 EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers);
+
+/* -- names from a model become paths -- */
+
+/* A snapshot of the Hugging Face cache keeps its files as links into blobs/ beside snapshots/: such
+ * links may leave the model's folder, for that folder only (as ORT allows, PR 28725). */
+#define EPCTX_PATH_HUGGING_FACE 1u
+/* A context binary stays in its mapped file or model instead of being copied: only for folders that
+ * nobody else writes to, and for a backend that copies what it checks (see epctx_mapping). */
+#define EPCTX_PATH_IN_PLACE 2u
+/* A name with ".." may lead back into the folder, as ORT reads the locations of external data. */
+#define EPCTX_PATH_DETOURS 4u
+/* `folder` + `name` as the canonical path of an existing regular, non-empty file inside `folder`,
+ * links resolved (a link out of the folder is EPCTX_ERR_PATH). `out` gets a terminated path. */
+EPCTX_API epctx_status epctx_path_find(const epctx_io *io, epctx_str folder, epctx_str name,
+                                       uint32_t flags, char *out, size_t capacity,
+                                       epctx_error *error);
+/* Finds and maps in one step, so that nobody can put another file or a link in between. `path` (may
+ * be NULL, else EPCTX_PATH_MAX bytes) gets the canonical path. */
+EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
+                                      uint32_t flags, epctx_mapping *out, char *path,
+                                      epctx_error *error);
+/* Whether a file may be written, before anything is: its folder exists (NOT_FOUND), it is no folder
+ * or device (PATH), and `overwrite` allows it (EXISTS). */
+EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
+                                          epctx_overwrite overwrite, epctx_error *error);
 
 /* ================================================================================================
  * >>wire: protobuf fields
@@ -1233,142 +1322,6 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
                                                char *out, size_t capacity, epctx_error *error);
 
 /* ================================================================================================
- * >>path: names from a model become paths, names of outputs are made
- * ============================================================================================== */
-
-/* `folder` and `name` with a separator in between, unless there is one; without a folder the name.
- * EPCTX_ERR_LIMIT when there is no room. */
-EPCTX_API epctx_status epctx_path_join(epctx_str folder, epctx_str name, char *out, size_t capacity,
-                                       epctx_error *error);
-/* Whether ".." is anywhere in a name: EPs with EPCTX_NO_DOTS refuse it. */
-EPCTX_API bool epctx_path_has_dots(epctx_str name);
-/* Checks a name stored in a model (ep_cache_context, external data location) without touching the
- * disk: not empty, no NUL, not absolute (POSIX root, drive letter, UNC, backslash root), no ".."
- * component, no ORT in-memory tag. "a..b.bin" and subfolders are fine. EPCTX_ERR_PATH. */
-EPCTX_API epctx_status epctx_path_check(epctx_str name, epctx_error *error);
-/* Folder of a path with the last separator, "" for a bare name; the name after it. Borrowed. */
-EPCTX_API epctx_str epctx_path_folder(epctx_str path);
-EPCTX_API epctx_str epctx_path_file(epctx_str path);
-/* The folder against which names in a model are resolved: of `context_file_path` (session option
- * ep.context_file_path) when set, else of `model_path`. EPCTX_ERR_PATH when both are empty: a model
- * from memory needs ep.context_file_path (EP-context design, inference workflow). */
-EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_file_path,
-                                       epctx_str *folder, epctx_error *error);
-/* The name of `path` relative to `folder`, both canonical; borrowed from `path`. EPCTX_ERR_PATH when
- * it is not inside. */
-EPCTX_API epctx_status epctx_path_relative(epctx_str folder, epctx_str path, epctx_str *name,
-                                           epctx_error *error);
-/* A snapshot of the Hugging Face cache keeps its files as links into blobs/ beside snapshots/: such
- * links may leave the model's folder, for that folder only (as ORT allows, PR 28725). */
-#define EPCTX_PATH_HUGGING_FACE 1u
-/* A context binary stays in its mapped file or model instead of being copied: only for folders that
- * nobody else writes to, and for a backend that copies what it checks (see epctx_mapping). */
-#define EPCTX_PATH_IN_PLACE 2u
-/* A name with ".." may lead back into the folder, as ORT reads the locations of external data. */
-#define EPCTX_PATH_DETOURS 4u
-/* `folder` + `name` as the canonical path of an existing regular, non-empty file inside `folder`,
- * links resolved (a link out of the folder is EPCTX_ERR_PATH). `out` gets a terminated path. */
-EPCTX_API epctx_status epctx_path_find(const epctx_io *io, epctx_str folder, epctx_str name,
-                                       uint32_t flags, char *out, size_t capacity,
-                                       epctx_error *error);
-/* Finds and maps in one step, so that nobody can put another file or a link in between. `path` (may
- * be NULL, else EPCTX_PATH_MAX bytes) gets the canonical path. */
-EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
-                                      uint32_t flags, epctx_mapping *out, char *path,
-                                      epctx_error *error);
-/* "dir/model.onnx" -> "dir/model_ctx.onnx" (ep.context_file_path's default). */
-EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out, size_t capacity,
-                                                epctx_error *error);
-/* File name of the context binary, `[model]_[ep].bin`, from the path of the context model and the
- * EP's short name: "dir/model_ctx.onnx", "npu" -> "model_npu.bin" (no folder).
- * EPCTX_ERR_PATH when epctx_path_check would refuse the name. */
-EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str ep, char *out,
-                                         size_t capacity, epctx_error *error);
-/* "dir/name.ext", 2 -> "dir/name_2.ext". */
-EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char *out,
-                                           size_t capacity, epctx_error *error);
-
-/* -- writing files -- */
-
-/* Whether a file may be written, before anything is: its folder exists (NOT_FOUND), it is no folder
- * or device (PATH), and `overwrite` allows it (EXISTS). */
-EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
-                                          epctx_overwrite overwrite, epctx_error *error);
-
-typedef struct epctx_write_opts {
-    epctx_overwrite overwrite;
-    bool allow_huge; /* a model of more than EPCTX_MODEL_MAX bytes is EPCTX_ERR_LIMIT otherwise */
-    bool derived;    /* nobody chose the path: the file must be no link */
-    bool dry_run;    /* epctx_write_group: judges as far as possible beforehand, changes nothing */
-    char *backup;    /* gets the backup's path, "" when there is none; may be NULL */
-    size_t backup_capacity;
-    const epctx_file_lock *lock;      /* the caller has the file's lock; NULL: taken meanwhile */
-    const epctx_allocator *allocator; /* of epctx_write_bytes; default malloc */
-} epctx_write_opts;
-
-/* Writes one file, whole and durable or not at all. `opts` NULL means defaults, `io` NULL the
- * files'. */
-EPCTX_API epctx_status epctx_write_bytes(const epctx_io *io, const char *path, const void *data,
-                                         size_t size, const epctx_write_opts *opts,
-                                         epctx_error *error);
-
-/* A file that is written together with others. */
-typedef struct epctx_output_file {
-    const char *path;        /* terminated */
-    const char *name;        /* as the model names it: relative to the model's folder, in which it
-                                stays; NULL: `path` is the caller's choice and may be a link */
-    const epctx_span *parts; /* its bytes, one after the other; data NULL: that many zeros */
-    size_t part_count;
-    uint64_t size; /* of all parts */
-    bool kept;     /* set by the library: it was there already, with the same bytes */
-    bool is_model; /* an ONNX model: comes into place after all other files */
-} epctx_output_file;
-
-/* Files that come into place together or not at all (>>manual, WRITING). What is put into a commit
- * is judged and borrowed until the commit is filled or run, models until it is closed; closing
- * instead of running is a dry run. */
-typedef struct epctx_commit {
-    /* These may be set after epctx_commit_begin. */
-    const struct epctx_hooks *hooks;
-    const epctx_file_lock *lock; /* the caller has it */
-    bool keep;                   /* a file that is there with the same bytes stays */
-    /* The rest is the library's. */
-    bool stuck; /* for reading: something could not be put back */
-    const epctx_io *io;
-    epctx_arena *arena;
-    epctx_error *error;
-    const char *folder; /* canonical, with a separator at its end */
-    struct epctx__commit_file *files;
-    struct epctx__output *placed; /* the last one */
-} epctx_commit;
-
-/* `io` NULL: the files'. `arena` gives some 30 KB for each file that is written. */
-EPCTX_API epctx_status epctx_commit_begin(epctx_commit *commit, const epctx_io *io,
-                                          epctx_arena *arena, epctx_error *error);
-/* The folder that epctx_output_file.name is relative to. A model that is put sets it to its own. */
-EPCTX_API epctx_status epctx_commit_set_folder(epctx_commit *commit, const char *folder,
-                                               epctx_error *error);
-#ifndef EPCTX_NO_EDIT
-/* EPCTX_ERR_CHANGED, when the commit runs, if `path` is the file that the model was opened from and
- * somebody has written it since. */
-EPCTX_API epctx_status epctx_commit_put_model(epctx_commit *commit, epctx_model *model,
-                                              const char *path, const epctx_write_opts *opts,
-                                              epctx_error *error);
-#endif
-EPCTX_API epctx_status epctx_commit_put_file(epctx_commit *commit, epctx_output_file *file,
-                                             epctx_overwrite overwrite, epctx_error *error);
-/* The file `name` in the commit's folder goes, after all others are in place. */
-EPCTX_API epctx_status epctx_commit_remove(epctx_commit *commit, const char *name,
-                                           epctx_error *error);
-/* Writes what was put so far to temporary files, so that its bytes are not needed any more. On
- * failure all that is not written yet leaves the commit. */
-EPCTX_API epctx_status epctx_commit_fill(epctx_commit *commit, epctx_error *error);
-/* Once: writes the rest and puts everything into place. */
-EPCTX_API epctx_status epctx_commit_run(epctx_commit *commit, epctx_error *error);
-/* Ends it, run or not. Legal on a zeroed commit and twice. */
-EPCTX_API void epctx_commit_close(epctx_commit *commit);
-
-/* ================================================================================================
  * >>option: session options, and the files that they ask for
  *
  * An application asks for EPContext models through session configuration entries of ORT, pairs of
@@ -1558,41 +1511,6 @@ typedef struct epctx_dependency {
 EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_check_opts *opts,
                                          epctx_arena *arena, epctx_dependency **out, size_t *count,
                                          epctx_error *error);
-
-#endif /* EPCTX_NO_WIRE */
-
-/* ================================================================================================
- * >>stamp: what a model was compiled from
- *
- * The build stamp of an EPContext model is the metadata entry
- * "epctx.build.<source>": lines of a word and its values,
- *     source <bytes> <XXH64 of the file, 16 hex digits> <file name>
- *     data <bytes> <XXH64> <location>      once per file of external data
- *     options <XXH64 of what was asked for>
- *     sdk <ep_sdk_version>
- *     arch <hardware_architecture>
- *     binary <bytes> <XXH64>               the context binary, wherever it is
- *     graphs <number>                      in the binary, those of other models included
- * with "%25" and "%0A" for "%" and a line end. It holds no time: the same source must give the same
- * bytes. It has no name for the binary either: embedded, extracted or renamed that is the same one.
- * ============================================================================================== */
-
-#ifndef EPCTX_NO_WIRE
-
-/* The metadata key of a build stamp starts with this. */
-#define EPCTX_BUILD_PREFIX "epctx.build."
-
-/* Is the context binary the one that the model was compiled with? Compares size and hash with the
- * build stamp of each EP (the first 16), wherever the binary is: it is read, not copied. OK also
- * where there is nothing to compare: no stamp, no such file (loading tells), or several binaries for
- * one EP, as in a model that was put together. EPCTX_ERR_VERSION names file, node, what was expected
- * and found; other errors as epctx_path_map. `context_file_path` (may be NULL) as in
- * epctx_check_opts. */
-EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
-                                                const char *context_file_path, epctx_error *error);
-/* Whether the context of an EPContext node holds the graph of this node alone. Only the stamp of
- * this very binary tells: that no other node of the model uses it proves nothing. */
-EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx_epnode *node);
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -1855,17 +1773,139 @@ EPCTX_API uint64_t epctx_model_size(epctx_model *model);
 EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t *stream,
                                                 epctx_error *error);
 
+#endif /* EPCTX_NO_EDIT */
+
+/* ================================================================================================
+ * >>commit: files come into place together or not at all (>>manual, WRITING)
+ * ============================================================================================== */
+
+typedef struct epctx_write_opts {
+    epctx_overwrite overwrite;
+    bool allow_huge; /* a model of more than EPCTX_MODEL_MAX bytes is EPCTX_ERR_LIMIT otherwise */
+    bool derived;    /* nobody chose the path: the file must be no link */
+    bool dry_run;    /* epctx_write_group: judges as far as possible beforehand, changes nothing */
+    char *backup;    /* gets the backup's path, "" when there is none; may be NULL */
+    size_t backup_capacity;
+    const epctx_file_lock *lock;      /* the caller has the file's lock; NULL: taken meanwhile */
+    const epctx_allocator *allocator; /* of epctx_write_bytes; default malloc */
+} epctx_write_opts;
+
+/* Writes one file, whole and durable or not at all. `opts` NULL means defaults, `io` NULL the
+ * files'. */
+EPCTX_API epctx_status epctx_write_bytes(const epctx_io *io, const char *path, const void *data,
+                                         size_t size, const epctx_write_opts *opts,
+                                         epctx_error *error);
+
+/* A file that is written together with others. */
+typedef struct epctx_output_file {
+    const char *path;        /* terminated */
+    const char *name;        /* as the model names it: relative to the model's folder, in which it
+                                stays; NULL: `path` is the caller's choice and may be a link */
+    const epctx_span *parts; /* its bytes, one after the other; data NULL: that many zeros */
+    size_t part_count;
+    uint64_t size; /* of all parts */
+    bool kept;     /* set by the library: it was there already, with the same bytes */
+    bool is_model; /* an ONNX model: comes into place after all other files */
+} epctx_output_file;
+
+/* Files that come into place together or not at all (>>manual, WRITING). What is put into a commit
+ * is judged and borrowed until the commit is filled or run, models until it is closed; closing
+ * instead of running is a dry run. */
+typedef struct epctx_commit {
+    /* These may be set after epctx_commit_begin. */
+    const struct epctx_hooks *hooks;
+    const epctx_file_lock *lock; /* the caller has it */
+    bool keep;                   /* a file that is there with the same bytes stays */
+    /* The rest is the library's. */
+    bool stuck; /* for reading: something could not be put back */
+    const epctx_io *io;
+    epctx_arena *arena;
+    epctx_error *error;
+    const char *folder; /* canonical, with a separator at its end */
+    struct epctx__commit_file *files;
+    struct epctx__output *placed; /* the last one */
+} epctx_commit;
+
+/* `io` NULL: the files'. `arena` gives some 30 KB for each file that is written. */
+EPCTX_API epctx_status epctx_commit_begin(epctx_commit *commit, const epctx_io *io,
+                                          epctx_arena *arena, epctx_error *error);
+/* The folder that epctx_output_file.name is relative to. A model that is put sets it to its own. */
+EPCTX_API epctx_status epctx_commit_set_folder(epctx_commit *commit, const char *folder,
+                                               epctx_error *error);
+#ifndef EPCTX_NO_EDIT
+/* EPCTX_ERR_CHANGED, when the commit runs, if `path` is the file that the model was opened from and
+ * somebody has written it since. */
+EPCTX_API epctx_status epctx_commit_put_model(epctx_commit *commit, epctx_model *model,
+                                              const char *path, const epctx_write_opts *opts,
+                                              epctx_error *error);
+#endif
+EPCTX_API epctx_status epctx_commit_put_file(epctx_commit *commit, epctx_output_file *file,
+                                             epctx_overwrite overwrite, epctx_error *error);
+/* The file `name` in the commit's folder goes, after all others are in place. */
+EPCTX_API epctx_status epctx_commit_remove(epctx_commit *commit, const char *name,
+                                           epctx_error *error);
+/* Writes what was put so far to temporary files, so that its bytes are not needed any more. On
+ * failure all that is not written yet leaves the commit. */
+EPCTX_API epctx_status epctx_commit_fill(epctx_commit *commit, epctx_error *error);
+/* Once: writes the rest and puts everything into place. */
+EPCTX_API epctx_status epctx_commit_run(epctx_commit *commit, epctx_error *error);
+/* Ends it, run or not. Legal on a zeroed commit and twice. */
+EPCTX_API void epctx_commit_close(epctx_commit *commit);
+
+#ifndef EPCTX_NO_EDIT
+
 /* Longest model that protobuf readers take, ONNX Runtime among them. */
 #define EPCTX_MODEL_MAX INT64_C(0x7fffffff)
-
 /* Writes to a file through the model's io. The file keeps its mode, but for set-uid, set-gid and
  * sticky bits and what the new owner and group could not have had before; a link stays a link.
  * Errors as epctx_commit_put_model. `opts` NULL means defaults. Windows replaces no file that is
  * mapped, such as the model's own source. */
 EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *path,
                                               const epctx_write_opts *opts, epctx_error *error);
+/* Writes a model to `path` and `files` beside it, all or nothing (>>manual, WRITING). `opts` are
+ * for the model, `overwrite` is for the files: one that is there with the same bytes is kept, one
+ * that the opened model uses is EPCTX_ERR_PATH. A file of one part is one call of write_fn. */
+EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
+                                         const epctx_write_opts *opts, epctx_output_file *files,
+                                         size_t count, epctx_overwrite overwrite,
+                                         epctx_error *error);
 
 #endif /* EPCTX_NO_EDIT */
+
+/* ================================================================================================
+ * >>stamp: what a model was compiled from
+ *
+ * The build stamp of an EPContext model is the metadata entry
+ * "epctx.build.<source>": lines of a word and its values,
+ *     source <bytes> <XXH64 of the file, 16 hex digits> <file name>
+ *     data <bytes> <XXH64> <location>      once per file of external data
+ *     options <XXH64 of what was asked for>
+ *     sdk <ep_sdk_version>
+ *     arch <hardware_architecture>
+ *     binary <bytes> <XXH64>               the context binary, wherever it is
+ *     graphs <number>                      in the binary, those of other models included
+ * with "%25" and "%0A" for "%" and a line end. It holds no time: the same source must give the same
+ * bytes. It has no name for the binary either: embedded, extracted or renamed that is the same one.
+ * ============================================================================================== */
+
+#ifndef EPCTX_NO_WIRE
+
+/* The metadata key of a build stamp starts with this. */
+#define EPCTX_BUILD_PREFIX "epctx.build."
+
+/* Is the context binary the one that the model was compiled with? Compares size and hash with the
+ * build stamp of each EP (the first 16), wherever the binary is: it is read, not copied. OK also
+ * where there is nothing to compare: no stamp, no such file (loading tells), or several binaries for
+ * one EP, as in a model that was put together. EPCTX_ERR_VERSION names file, node, what was expected
+ * and found; other errors as epctx_path_map. `context_file_path` (may be NULL) as in
+ * epctx_check_opts. */
+EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
+                                                const char *context_file_path, epctx_error *error);
+/* Whether the context of an EPContext node holds the graph of this node alone. Only the stamp of
+ * this very binary tells: that no other node of the model uses it proves nothing. */
+EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx_epnode *node);
+
+#endif /* EPCTX_NO_WIRE */
 
 /* ================================================================================================
  * >>payload: embed and extract contexts
@@ -1951,14 +1991,6 @@ EPCTX_API epctx_status epctx_model_embed(epctx_model *model, const epctx_convert
 /* The way back: embed_mode 0. Equal contexts become one file. Errors as above. */
 EPCTX_API epctx_status epctx_model_extract(epctx_model *model, const epctx_convert_opts *opts,
                                            epctx_changes *changes, epctx_error *error);
-
-/* Writes a model to `path` and `files` beside it, all or nothing (>>manual, WRITING). `opts` are
- * for the model, `overwrite` is for the files: one that is there with the same bytes is kept, one
- * that the opened model uses is EPCTX_ERR_PATH. A file of one part is one call of write_fn. */
-EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
-                                         const epctx_write_opts *opts, epctx_output_file *files,
-                                         size_t count, epctx_overwrite overwrite,
-                                         epctx_error *error);
 
 #endif /* EPCTX_NO_EDIT */
 
@@ -2066,28 +2098,6 @@ EPCTX_API void epctx_weights_free(epctx_weights *weights);
  * ============================================================================================== */
 
 #define EPCTX_BACKEND_VERSION 3
-
-typedef enum epctx_log {
-    EPCTX_LOG_INFO = 0,
-    EPCTX_LOG_WARNING
-} epctx_log;
-
-/* What long work tells and asks, on the thread that does it; each member may be NULL. A hook must
- * return and must not use the objects that are worked on, except a workspace. */
-typedef struct epctx_hooks {
-    void *user;
-    /* `done` of `total` steps of `work` ("compile", "write") are done. */
-    void (*progress_fn)(void *user, const char *work, uint64_t done, uint64_t total);
-    /* true: stop. The call ends with EPCTX_ERR_CANCELLED and leaves everything as it was. */
-    bool (*cancel_fn)(void *user);
-    void (*log_fn)(void *user, epctx_log level, const char *text);
-    /* epctx_generate, before compiling: `node` stays on the CPU, and why (of the first 200 nodes
-     * the reason of explain_fn). */
-    void (*refused_fn)(void *user, const epctx_node *node, const epctx_error *why);
-} epctx_hooks;
-
-/* EPCTX_ERR_CANCELLED when cancel_fn says so. `hooks` may be NULL. For backends, too. */
-EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error);
 
 /* Memory for one run-time tensor. */
 typedef struct epctx_memory {
@@ -3802,6 +3812,256 @@ static EPCTX__UNUSED epctx_allocator epctx__in_arena(epctx_arena *arena)
     return in_arena;
 }
 
+static bool epctx__ends_with(epctx_str text, const char *end)
+{
+    size_t size = strlen(end);
+    return text.size >= size && memcmp(text.data + text.size - size, end, size) == 0;
+}
+
+EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error)
+{
+    if (hooks != NULL && hooks->cancel_fn != NULL && hooks->cancel_fn(hooks->user)) {
+        return epctx_fail(error, EPCTX_ERR_CANCELLED, "cancelled by the caller");
+    }
+    return EPCTX_OK;
+}
+
+static void epctx__progress(const epctx_hooks *hooks, const char *work, uint64_t done,
+                            uint64_t total)
+{
+    if (hooks != NULL && hooks->progress_fn != NULL) {
+        hooks->progress_fn(hooks->user, work, done, total);
+    }
+}
+
+/* ================================================================================================
+ * >>path
+ * ============================================================================================== */
+
+/* On every system: models travel. */
+static bool epctx__is_separator(char c)
+{
+    return c == '/' || c == '\\';
+}
+
+/* Both kinds of root and both separators count on every system. */
+static const char *epctx__path_fault(epctx_str name, uint32_t flags)
+{
+    size_t start = 0;
+    size_t i;
+    if (name.size == 0) {
+        return "is empty";
+    }
+    if (memchr(name.data, '\0', name.size) != NULL) {
+        return "contains a NUL byte";
+    }
+    if (epctx__is_separator(name.data[0]) ||
+        (name.size >= 2 && name.data[1] == ':' && ((unsigned)name.data[0] | 0x20u) - 'a' < 26)) {
+        return "is absolute, a path relative to the model is expected";
+    }
+    if (name.size >= 2 && memcmp(name.data, "*/", 2) == 0) {
+        return "is a marker of ORT for data in memory, not a file";
+    }
+#ifdef _WIN32
+    if (memchr(name.data, ':', name.size) != NULL) {
+        return "names a stream of a file, a file is expected";
+    }
+#endif
+    for (i = 0; i <= name.size && (flags & EPCTX_PATH_DETOURS) == 0; i++) {
+        if (i == name.size || epctx__is_separator(name.data[i])) {
+            if (i - start == 2 && memcmp(name.data + start, "..", 2) == 0) {
+                return "leaves the model's folder through '..'";
+            }
+            start = i + 1;
+        }
+    }
+    return NULL;
+}
+
+static epctx_status epctx__path_check(epctx_str name, uint32_t flags, epctx_error *error)
+{
+    const char *fault = epctx__path_fault(name, flags);
+    epctx_error_clear(error);
+    return fault == NULL ? EPCTX_OK
+                         : epctx_fail(error, EPCTX_ERR_PATH, "path '%S' %s", &name, fault);
+}
+
+EPCTX_API epctx_status epctx_path_check(epctx_str name, epctx_error *error)
+{
+    return epctx__path_check(name, 0, error);
+}
+
+EPCTX_API bool epctx_path_has_dots(epctx_str name)
+{
+    size_t i;
+    for (i = 1; i < name.size; i++) {
+        if (name.data[i - 1] == '.' && name.data[i] == '.') {
+            return true;
+        }
+    }
+    return false;
+}
+
+EPCTX_API epctx_str epctx_path_folder(epctx_str path)
+{
+#ifdef _WIN32
+    while (path.size > 0 && !epctx__is_separator(path.data[path.size - 1]) &&
+           path.data[path.size - 1] != ':') {
+#else
+    while (path.size > 0 && path.data[path.size - 1] != '/') {
+#endif
+        path.size--;
+    }
+    return path;
+}
+
+EPCTX_API epctx_str epctx_path_file(epctx_str path)
+{
+    size_t folder = epctx_path_folder(path).size;
+    path.data = path.size > 0 ? path.data + folder : path.data;
+    path.size -= folder;
+    return path;
+}
+
+EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_file_path,
+                                       epctx_str *folder, epctx_error *error)
+{
+    epctx_error_clear(error);
+    *folder = epctx_path_folder(context_file_path.size > 0 ? context_file_path : model_path);
+    if (context_file_path.size == 0 && model_path.size == 0) {
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "the model came from memory: set ep.context_file_path, its folder is "
+                          "where context binaries are looked for");
+    }
+    return EPCTX_OK;
+}
+
+/* Terminated concatenation; `what` is for the message. */
+static epctx_status epctx__join(char *out, size_t capacity, const epctx_str *parts, size_t count,
+                                const char *what, epctx_error *error)
+{
+    size_t at = 0;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        if (parts[i].size >= capacity - at) {
+            return epctx_fail(error, EPCTX_ERR_LIMIT, "%s is longer than %u bytes", what,
+                              (uint64_t)capacity - 1);
+        }
+        if (parts[i].size > 0) {
+            memcpy(out + at, parts[i].data, parts[i].size);
+        }
+        at += parts[i].size;
+    }
+    out[at] = '\0';
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__path_join(char *out, size_t capacity, const epctx_str *parts,
+                                     size_t count, epctx_error *error)
+{
+    return epctx__join(out, capacity, parts, count, "a path", error);
+}
+
+EPCTX_API epctx_status epctx_path_join(epctx_str folder, epctx_str name, char *out, size_t capacity,
+                                       epctx_error *error)
+{
+    epctx_str parts[3];
+    char end = folder.size > 0 ? folder.data[folder.size - 1] : '/';
+    parts[0] = folder;
+    parts[1] = epctx_str_of(epctx__is_separator(end) ? "" : "/");
+    parts[2] = name;
+#ifdef _WIN32
+    if (end == ':') {
+        parts[1] = epctx_str_of("./"); /* "C:" is the current folder of the drive, "C:/" its root */
+    }
+#endif
+    return epctx__path_join(out, capacity, parts, 3, error);
+}
+
+EPCTX_API epctx_status epctx_path_relative(epctx_str folder, epctx_str path, epctx_str *name,
+                                           epctx_error *error)
+{
+    size_t size = folder.size;
+    while (size > 0 && epctx__is_separator(folder.data[size - 1])) {
+        size--;
+    }
+    *name = path;
+    if (path.size <= size || (size > 0 && memcmp(folder.data, path.data, size) != 0) ||
+        !epctx__is_separator(path.data[size])) {
+        return epctx_fail(error, EPCTX_ERR_PATH, "'%S' is outside of the folder '%S'", &path,
+                          &folder);
+    }
+    while (size < path.size && epctx__is_separator(path.data[size])) {
+        size++;
+    }
+    name->data += size;
+    name->size -= size;
+    return EPCTX_OK;
+}
+
+/* File name without the extension; a leading dot is part of the name. */
+static epctx_str epctx__path_stem(epctx_str file)
+{
+    size_t i;
+    for (i = file.size; i > 1; i--) {
+        if (file.data[i - 1] == '.') {
+            file.size = i - 1;
+            break;
+        }
+    }
+    return file;
+}
+
+EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out, size_t capacity,
+                                                epctx_error *error)
+{
+    epctx_str parts[3];
+    epctx_error_clear(error);
+    parts[0] = epctx_path_folder(model_path);
+    parts[1] = epctx__path_stem(epctx_path_file(model_path));
+    parts[2] = epctx_str_of("_ctx.onnx");
+    return parts[1].size > 0
+               ? epctx__path_join(out, capacity, parts, 3, error)
+               : epctx_fail(error, EPCTX_ERR_PATH,
+                            "there is no model file name to start from: set ep.context_file_path");
+}
+
+EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str ep, char *out,
+                                         size_t capacity, epctx_error *error)
+{
+    epctx_str parts[4];
+    epctx_error_clear(error);
+    parts[0] = epctx__path_stem(epctx_path_file(context_model_path));
+    parts[1] = epctx_str_of("_");
+    parts[2] = ep;
+    parts[3] = epctx_str_of(".bin");
+    if (parts[0].size > 4 && epctx__ends_with(parts[0], "_ctx")) {
+        parts[0].size -= 4;
+    }
+    if (parts[0].size == 0 || ep.size == 0) {
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "a context binary needs a model name and an EP name");
+    }
+    EPCTX__TRY(epctx__path_join(out, capacity, parts, 4, error));
+    /* "C:m_ctx.onnx" is a fine file here, but readers would refuse the binary's name. */
+    return epctx_path_check(epctx_str_of(out), error);
+}
+
+EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char *out,
+                                           size_t capacity, epctx_error *error)
+{
+    char digits[24];
+    epctx_text text = epctx_text_of(digits, sizeof digits);
+    epctx_str parts[3];
+    epctx_text_put_format(&text, "_%u", number);
+    parts[0] = name;
+    parts[0].size = epctx_path_folder(name).size + epctx__path_stem(epctx_path_file(name)).size;
+    parts[1] = epctx_text_str(&text);
+    parts[2].data = name.data + parts[0].size;
+    parts[2].size = name.size - parts[0].size;
+    return epctx__path_join(out, capacity, parts, 3, error);
+}
+
 /* ================================================================================================
  * >>io
  * ============================================================================================== */
@@ -5293,6 +5553,202 @@ EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers)
         epctx__buf_close, epctx__buf_clear, epctx__buf_remove, NULL, NULL, NULL, NULL};
     io.user = buffers;
     return io;
+}
+
+/* -- names from a model become paths -- */
+
+/* Is the canonical path `file` a blob of the Hugging Face cache whose snapshot the canonical folder
+ * `folder` is or lies in? Then cuts `folder` to the common root. */
+static bool epctx__path_blob(char *folder, const char *file)
+{
+    static const char snapshots[] = "/snapshots/";
+    static const char blobs[] = "/blobs/";
+    size_t root = strlen(folder);
+    while (root > 0 && strncmp(folder + root, snapshots, sizeof snapshots - 1) != 0) {
+        root--;
+    }
+    if (root == 0 || strncmp(folder, file, root) != 0 ||
+        strncmp(file + root, blobs, sizeof blobs - 1) != 0 ||
+        strchr(file + root + sizeof blobs - 1, '/') != NULL) {
+        return false;
+    }
+    folder[root] = '\0';
+    return true;
+}
+
+/* `out` gets the canonical path of the file, `root` the canonical folder that it lies in. */
+static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epctx_str name,
+                                       uint32_t flags, char *out, size_t capacity,
+                                       char root[EPCTX_PATH_MAX], epctx_error *error)
+{
+    char full[EPCTX_PATH_MAX];
+    epctx_file_info info;
+    epctx_str part = folder.size > 0 ? folder : epctx_str_of(".");
+    EPCTX__TRY(epctx__path_check(name, flags, error));
+    if (io == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
+    }
+    EPCTX__TRY(epctx_path_join(part, name, full, sizeof full, error));
+    EPCTX__TRY(io->stat_fn(io->user, full, &info, error));
+    if (info.kind == EPCTX_FILE_NONE) {
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "file '%S' does not exist (looked at %s)",
+                          &name, full);
+    }
+    if (info.kind != EPCTX_FILE_REGULAR) {
+        return epctx_fail(error, EPCTX_ERR_PATH, "'%s' is %s, a regular file is expected", full,
+                          info.kind == EPCTX_FILE_FOLDER ? "a folder" : "a device or pipe");
+    }
+    if (info.size == 0) {
+        return epctx_fail(error, EPCTX_ERR_PATH, "file '%s' is empty (0 bytes)", full);
+    }
+    EPCTX__TRY(io->canonical_fn(io->user, full, out, capacity, error));
+    full[strlen(full) - name.size] = '\0'; /* the folder and its separator */
+    EPCTX__TRY(io->canonical_fn(io->user, full, root, EPCTX_PATH_MAX, error));
+    if (epctx_path_relative(epctx_str_of(root), epctx_str_of(out), &part, NULL) != EPCTX_OK &&
+        !((flags & EPCTX_PATH_HUGGING_FACE) != 0 && epctx__path_blob(root, out))) {
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "path '%S' leaves the model's folder through a link: it is %s", &name,
+                          out);
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_path_find(const epctx_io *io, epctx_str folder, epctx_str name,
+                                       uint32_t flags, char *out, size_t capacity,
+                                       epctx_error *error)
+{
+    char root[EPCTX_PATH_MAX];
+    return epctx__path_locate(io, folder, name, flags, out, capacity, root, error);
+}
+
+/* For epctx_path_map: into memory that nobody else can change. */
+#define EPCTX__PATH_COPY 0x20000000u
+
+EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
+                                      uint32_t flags, epctx_mapping *out, char *path,
+                                      epctx_error *error)
+{
+    char root[EPCTX_PATH_MAX];
+    char full[EPCTX_PATH_MAX];
+    epctx_str inside;
+    memset(out, 0, sizeof *out);
+    EPCTX__TRY(epctx__path_locate(io, folder, name, flags, full, sizeof full, root, error));
+    if (path != NULL) {
+        memcpy(path, full, strlen(full) + 1);
+    }
+    EPCTX__TRY(epctx_path_relative(epctx_str_of(root), epctx_str_of(full), &inside, error));
+    EPCTX__TRY(
+        io->map_fn(io->user, root, inside.data, (flags & EPCTX__PATH_COPY) != 0, out, error));
+    if (out->size == 0) {
+        io->unmap_fn(io->user, out);
+        return epctx_fail(error, EPCTX_ERR_PATH, "file '%s' is empty (0 bytes)", full);
+    }
+    return EPCTX_OK;
+}
+
+/* -- where outputs are -- */
+
+/* The canonical folder of `path` and its name, whatever has that. */
+static epctx_status epctx__path_place(const epctx_io *io, const char *path,
+                                      char out[EPCTX_PATH_MAX], epctx_error *error)
+{
+    char given[EPCTX_PATH_MAX];
+    char folder[EPCTX_PATH_MAX];
+    epctx_str part = epctx_path_folder(epctx_str_of(path));
+    epctx_status status;
+    part = part.size > 0 ? part : epctx_str_of(".");
+    EPCTX__TRY(epctx__path_join(given, sizeof given, &part, 1, error));
+    status = io->canonical_fn(io->user, given, folder, sizeof folder, error);
+    if (status == EPCTX_ERR_NOT_FOUND) {
+        epctx_error_clear(error);
+        return epctx__file_failed(error, status, "its folder does not exist", path);
+    }
+    EPCTX__TRY(status);
+    return epctx_path_join(epctx_str_of(folder), epctx_path_file(epctx_str_of(path)), out,
+                           EPCTX_PATH_MAX, error);
+}
+
+/* Canonical path of a file that need not exist, in a folder that does. */
+static epctx_status epctx__path_real(const epctx_io *io, const char *path, char out[EPCTX_PATH_MAX],
+                                     epctx_error *error)
+{
+    epctx_status status = io->canonical_fn(io->user, path, out, EPCTX_PATH_MAX, error);
+    if (status != EPCTX_ERR_NOT_FOUND) {
+        return status;
+    }
+    epctx_error_clear(error);
+    return epctx__path_place(io, path, out, error);
+}
+
+/* The folder of the files that a model at `path` names: the path's, or where the path is a link
+ * into another folder that of the file; `room` holds it then. */
+static EPCTX__UNUSED epctx_str epctx__path_beside(const epctx_io *io, const char *path,
+                                                  char room[EPCTX_PATH_MAX])
+{
+    epctx_str folder = epctx_path_folder(epctx_str_of(path));
+    char place[EPCTX_PATH_MAX];
+    if (io == NULL || path[0] == '\0' ||
+        io->canonical_fn(io->user, path, room, EPCTX_PATH_MAX, NULL) != EPCTX_OK ||
+        epctx__path_place(io, path, place, NULL) != EPCTX_OK) {
+        return folder;
+    }
+    room[epctx_path_folder(epctx_str_of(room)).size] = '\0';
+    place[epctx_path_folder(epctx_str_of(place)).size] = '\0';
+    return strcmp(room, place) == 0 ? folder : epctx_str_of(room);
+}
+
+EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
+                                          epctx_overwrite overwrite, epctx_error *error)
+{
+    char real[EPCTX_PATH_MAX];
+    epctx_file_info info;
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__path_real(io, path, real, error));
+    EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
+    if (info.kind == EPCTX_FILE_REGULAR && overwrite == EPCTX_OVERWRITE_FAIL) {
+        return epctx__file_failed(error, EPCTX_ERR_EXISTS,
+                                  "exists already: remove it or allow overwriting", path);
+    }
+    if (info.kind != EPCTX_FILE_NONE && info.kind != EPCTX_FILE_REGULAR) {
+        return epctx__file_failed(error, EPCTX_ERR_PATH,
+                                  "is a folder or a device, a file is expected", path);
+    }
+    return EPCTX_OK;
+}
+
+/* The same for a name that nobody chose, below a canonical folder: no part of it may be a link. */
+static epctx_status epctx__path_check_new(const epctx_io *io, epctx_str folder, epctx_str name,
+                                          epctx_overwrite overwrite, char path[EPCTX_PATH_MAX],
+                                          epctx_error *error)
+{
+    char now[EPCTX_PATH_MAX];
+    EPCTX__TRY(epctx_path_join(folder, name, path, EPCTX_PATH_MAX, error));
+    EPCTX__TRY(epctx_output_check(io, path, overwrite, error));
+    EPCTX__TRY(epctx__path_real(io, path, now, error));
+    if (strcmp(now, path) != 0) {
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "is a link to %s or lies behind one: a file whose name comes from a "
+                          "model is not written through links; remove it or choose another name",
+                          now);
+    }
+    return EPCTX_OK;
+}
+
+/* `real` with `end` behind its name, which is cut where it gets too long. */
+static epctx_status epctx__path_end(const char *real, const char *end, char out[EPCTX_PATH_MAX],
+                                    epctx_error *error)
+{
+    char name[EPCTX_NAME_MAX];
+    epctx__name_end(name, epctx_path_file(epctx_str_of(real)).data, end, 0, EPCTX__NAME_MOST);
+    return epctx_path_join(epctx_path_folder(epctx_str_of(real)), epctx_str_of(name), out,
+                           EPCTX_PATH_MAX, error);
+}
+
+static epctx_status epctx__io_of(const epctx_io *io, const epctx_io **out, epctx_error *error)
+{
+    *out = io != NULL ? io : epctx_io_files();
+    return *out != NULL ? EPCTX_OK
+                        : epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
 }
 
 #ifndef EPCTX_NO_WIRE
@@ -7827,12 +8283,6 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
  * onnxruntime/core/providers unless said otherwise. QNNP: onnxruntime/onnxruntime-qnn.
  * ============================================================================================== */
 
-static bool epctx__ends_with(epctx_str text, const char *end)
-{
-    size_t size = strlen(end);
-    return text.size >= size && memcmp(text.data + text.size - size, end, size) == 0;
-}
-
 #define EPCTX__BIT(attr) (1u << EPCTX_EP_##attr)
 
 static const epctx_profile epctx__profiles[] = {
@@ -8053,1000 +8503,6 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
     return text.cut ? epctx_fail(error, EPCTX_ERR_LIMIT,
                                  "the file name that '%s' gives is too long", pattern)
                     : EPCTX_OK;
-}
-
-/* ================================================================================================
- * >>path
- * ============================================================================================== */
-
-/* On every system: models travel. */
-static bool epctx__is_separator(char c)
-{
-    return c == '/' || c == '\\';
-}
-
-/* Both kinds of root and both separators count on every system. */
-static const char *epctx__path_fault(epctx_str name, uint32_t flags)
-{
-    size_t start = 0;
-    size_t i;
-    if (name.size == 0) {
-        return "is empty";
-    }
-    if (memchr(name.data, '\0', name.size) != NULL) {
-        return "contains a NUL byte";
-    }
-    if (epctx__is_separator(name.data[0]) ||
-        (name.size >= 2 && name.data[1] == ':' && ((unsigned)name.data[0] | 0x20u) - 'a' < 26)) {
-        return "is absolute, a path relative to the model is expected";
-    }
-    if (name.size >= 2 && memcmp(name.data, "*/", 2) == 0) {
-        return "is a marker of ORT for data in memory, not a file";
-    }
-#ifdef _WIN32
-    if (memchr(name.data, ':', name.size) != NULL) {
-        return "names a stream of a file, a file is expected";
-    }
-#endif
-    for (i = 0; i <= name.size && (flags & EPCTX_PATH_DETOURS) == 0; i++) {
-        if (i == name.size || epctx__is_separator(name.data[i])) {
-            if (i - start == 2 && memcmp(name.data + start, "..", 2) == 0) {
-                return "leaves the model's folder through '..'";
-            }
-            start = i + 1;
-        }
-    }
-    return NULL;
-}
-
-static epctx_status epctx__path_check(epctx_str name, uint32_t flags, epctx_error *error)
-{
-    const char *fault = epctx__path_fault(name, flags);
-    epctx_error_clear(error);
-    return fault == NULL ? EPCTX_OK
-                         : epctx_fail(error, EPCTX_ERR_PATH, "path '%S' %s", &name, fault);
-}
-
-EPCTX_API epctx_status epctx_path_check(epctx_str name, epctx_error *error)
-{
-    return epctx__path_check(name, 0, error);
-}
-
-EPCTX_API bool epctx_path_has_dots(epctx_str name)
-{
-    size_t i;
-    for (i = 1; i < name.size; i++) {
-        if (name.data[i - 1] == '.' && name.data[i] == '.') {
-            return true;
-        }
-    }
-    return false;
-}
-
-EPCTX_API epctx_str epctx_path_folder(epctx_str path)
-{
-#ifdef _WIN32
-    while (path.size > 0 && !epctx__is_separator(path.data[path.size - 1]) &&
-           path.data[path.size - 1] != ':') {
-#else
-    while (path.size > 0 && path.data[path.size - 1] != '/') {
-#endif
-        path.size--;
-    }
-    return path;
-}
-
-EPCTX_API epctx_str epctx_path_file(epctx_str path)
-{
-    size_t folder = epctx_path_folder(path).size;
-    path.data = path.size > 0 ? path.data + folder : path.data;
-    path.size -= folder;
-    return path;
-}
-
-EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_file_path,
-                                       epctx_str *folder, epctx_error *error)
-{
-    epctx_error_clear(error);
-    *folder = epctx_path_folder(context_file_path.size > 0 ? context_file_path : model_path);
-    if (context_file_path.size == 0 && model_path.size == 0) {
-        return epctx_fail(error, EPCTX_ERR_PATH,
-                          "the model came from memory: set ep.context_file_path, its folder is "
-                          "where context binaries are looked for");
-    }
-    return EPCTX_OK;
-}
-
-/* Terminated concatenation; `what` is for the message. */
-static epctx_status epctx__join(char *out, size_t capacity, const epctx_str *parts, size_t count,
-                                const char *what, epctx_error *error)
-{
-    size_t at = 0;
-    size_t i;
-    for (i = 0; i < count; i++) {
-        if (parts[i].size >= capacity - at) {
-            return epctx_fail(error, EPCTX_ERR_LIMIT, "%s is longer than %u bytes", what,
-                              (uint64_t)capacity - 1);
-        }
-        if (parts[i].size > 0) {
-            memcpy(out + at, parts[i].data, parts[i].size);
-        }
-        at += parts[i].size;
-    }
-    out[at] = '\0';
-    return EPCTX_OK;
-}
-
-static epctx_status epctx__path_join(char *out, size_t capacity, const epctx_str *parts,
-                                     size_t count, epctx_error *error)
-{
-    return epctx__join(out, capacity, parts, count, "a path", error);
-}
-
-EPCTX_API epctx_status epctx_path_join(epctx_str folder, epctx_str name, char *out, size_t capacity,
-                                       epctx_error *error)
-{
-    epctx_str parts[3];
-    char end = folder.size > 0 ? folder.data[folder.size - 1] : '/';
-    parts[0] = folder;
-    parts[1] = epctx_str_of(epctx__is_separator(end) ? "" : "/");
-    parts[2] = name;
-#ifdef _WIN32
-    if (end == ':') {
-        parts[1] = epctx_str_of("./"); /* "C:" is the current folder of the drive, "C:/" its root */
-    }
-#endif
-    return epctx__path_join(out, capacity, parts, 3, error);
-}
-
-EPCTX_API epctx_status epctx_path_relative(epctx_str folder, epctx_str path, epctx_str *name,
-                                           epctx_error *error)
-{
-    size_t size = folder.size;
-    while (size > 0 && epctx__is_separator(folder.data[size - 1])) {
-        size--;
-    }
-    *name = path;
-    if (path.size <= size || (size > 0 && memcmp(folder.data, path.data, size) != 0) ||
-        !epctx__is_separator(path.data[size])) {
-        return epctx_fail(error, EPCTX_ERR_PATH, "'%S' is outside of the folder '%S'", &path,
-                          &folder);
-    }
-    while (size < path.size && epctx__is_separator(path.data[size])) {
-        size++;
-    }
-    name->data += size;
-    name->size -= size;
-    return EPCTX_OK;
-}
-
-/* Is the canonical path `file` a blob of the Hugging Face cache whose snapshot the canonical folder
- * `folder` is or lies in? Then cuts `folder` to the common root. */
-static bool epctx__path_blob(char *folder, const char *file)
-{
-    static const char snapshots[] = "/snapshots/";
-    static const char blobs[] = "/blobs/";
-    size_t root = strlen(folder);
-    while (root > 0 && strncmp(folder + root, snapshots, sizeof snapshots - 1) != 0) {
-        root--;
-    }
-    if (root == 0 || strncmp(folder, file, root) != 0 ||
-        strncmp(file + root, blobs, sizeof blobs - 1) != 0 ||
-        strchr(file + root + sizeof blobs - 1, '/') != NULL) {
-        return false;
-    }
-    folder[root] = '\0';
-    return true;
-}
-
-/* `out` gets the canonical path of the file, `root` the canonical folder that it lies in. */
-static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epctx_str name,
-                                       uint32_t flags, char *out, size_t capacity,
-                                       char root[EPCTX_PATH_MAX], epctx_error *error)
-{
-    char full[EPCTX_PATH_MAX];
-    epctx_file_info info;
-    epctx_str part = folder.size > 0 ? folder : epctx_str_of(".");
-    EPCTX__TRY(epctx__path_check(name, flags, error));
-    if (io == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
-    }
-    EPCTX__TRY(epctx_path_join(part, name, full, sizeof full, error));
-    EPCTX__TRY(io->stat_fn(io->user, full, &info, error));
-    if (info.kind == EPCTX_FILE_NONE) {
-        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "file '%S' does not exist (looked at %s)",
-                          &name, full);
-    }
-    if (info.kind != EPCTX_FILE_REGULAR) {
-        return epctx_fail(error, EPCTX_ERR_PATH, "'%s' is %s, a regular file is expected", full,
-                          info.kind == EPCTX_FILE_FOLDER ? "a folder" : "a device or pipe");
-    }
-    if (info.size == 0) {
-        return epctx_fail(error, EPCTX_ERR_PATH, "file '%s' is empty (0 bytes)", full);
-    }
-    EPCTX__TRY(io->canonical_fn(io->user, full, out, capacity, error));
-    full[strlen(full) - name.size] = '\0'; /* the folder and its separator */
-    EPCTX__TRY(io->canonical_fn(io->user, full, root, EPCTX_PATH_MAX, error));
-    if (epctx_path_relative(epctx_str_of(root), epctx_str_of(out), &part, NULL) != EPCTX_OK &&
-        !((flags & EPCTX_PATH_HUGGING_FACE) != 0 && epctx__path_blob(root, out))) {
-        return epctx_fail(error, EPCTX_ERR_PATH,
-                          "path '%S' leaves the model's folder through a link: it is %s", &name,
-                          out);
-    }
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_path_find(const epctx_io *io, epctx_str folder, epctx_str name,
-                                       uint32_t flags, char *out, size_t capacity,
-                                       epctx_error *error)
-{
-    char root[EPCTX_PATH_MAX];
-    return epctx__path_locate(io, folder, name, flags, out, capacity, root, error);
-}
-
-/* For epctx_path_map: into memory that nobody else can change. */
-#define EPCTX__PATH_COPY 0x20000000u
-
-EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
-                                      uint32_t flags, epctx_mapping *out, char *path,
-                                      epctx_error *error)
-{
-    char root[EPCTX_PATH_MAX];
-    char full[EPCTX_PATH_MAX];
-    epctx_str inside;
-    memset(out, 0, sizeof *out);
-    EPCTX__TRY(epctx__path_locate(io, folder, name, flags, full, sizeof full, root, error));
-    if (path != NULL) {
-        memcpy(path, full, strlen(full) + 1);
-    }
-    EPCTX__TRY(epctx_path_relative(epctx_str_of(root), epctx_str_of(full), &inside, error));
-    EPCTX__TRY(
-        io->map_fn(io->user, root, inside.data, (flags & EPCTX__PATH_COPY) != 0, out, error));
-    if (out->size == 0) {
-        io->unmap_fn(io->user, out);
-        return epctx_fail(error, EPCTX_ERR_PATH, "file '%s' is empty (0 bytes)", full);
-    }
-    return EPCTX_OK;
-}
-
-/* File name without the extension; a leading dot is part of the name. */
-static epctx_str epctx__path_stem(epctx_str file)
-{
-    size_t i;
-    for (i = file.size; i > 1; i--) {
-        if (file.data[i - 1] == '.') {
-            file.size = i - 1;
-            break;
-        }
-    }
-    return file;
-}
-
-EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out, size_t capacity,
-                                                epctx_error *error)
-{
-    epctx_str parts[3];
-    epctx_error_clear(error);
-    parts[0] = epctx_path_folder(model_path);
-    parts[1] = epctx__path_stem(epctx_path_file(model_path));
-    parts[2] = epctx_str_of("_ctx.onnx");
-    return parts[1].size > 0
-               ? epctx__path_join(out, capacity, parts, 3, error)
-               : epctx_fail(error, EPCTX_ERR_PATH,
-                            "there is no model file name to start from: set ep.context_file_path");
-}
-
-EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str ep, char *out,
-                                         size_t capacity, epctx_error *error)
-{
-    epctx_str parts[4];
-    epctx_error_clear(error);
-    parts[0] = epctx__path_stem(epctx_path_file(context_model_path));
-    parts[1] = epctx_str_of("_");
-    parts[2] = ep;
-    parts[3] = epctx_str_of(".bin");
-    if (parts[0].size > 4 && epctx__ends_with(parts[0], "_ctx")) {
-        parts[0].size -= 4;
-    }
-    if (parts[0].size == 0 || ep.size == 0) {
-        return epctx_fail(error, EPCTX_ERR_PATH,
-                          "a context binary needs a model name and an EP name");
-    }
-    EPCTX__TRY(epctx__path_join(out, capacity, parts, 4, error));
-    /* "C:m_ctx.onnx" is a fine file here, but readers would refuse the binary's name. */
-    return epctx_path_check(epctx_str_of(out), error);
-}
-
-EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char *out,
-                                           size_t capacity, epctx_error *error)
-{
-    char digits[24];
-    epctx_text text = epctx_text_of(digits, sizeof digits);
-    epctx_str parts[3];
-    epctx_text_put_format(&text, "_%u", number);
-    parts[0] = name;
-    parts[0].size = epctx_path_folder(name).size + epctx__path_stem(epctx_path_file(name)).size;
-    parts[1] = epctx_text_str(&text);
-    parts[2].data = name.data + parts[0].size;
-    parts[2].size = name.size - parts[0].size;
-    return epctx__path_join(out, capacity, parts, 3, error);
-}
-
-/* -- where outputs are -- */
-
-/* The canonical folder of `path` and its name, whatever has that. */
-static epctx_status epctx__path_place(const epctx_io *io, const char *path,
-                                      char out[EPCTX_PATH_MAX], epctx_error *error)
-{
-    char given[EPCTX_PATH_MAX];
-    char folder[EPCTX_PATH_MAX];
-    epctx_str part = epctx_path_folder(epctx_str_of(path));
-    epctx_status status;
-    part = part.size > 0 ? part : epctx_str_of(".");
-    EPCTX__TRY(epctx__path_join(given, sizeof given, &part, 1, error));
-    status = io->canonical_fn(io->user, given, folder, sizeof folder, error);
-    if (status == EPCTX_ERR_NOT_FOUND) {
-        epctx_error_clear(error);
-        return epctx__file_failed(error, status, "its folder does not exist", path);
-    }
-    EPCTX__TRY(status);
-    return epctx_path_join(epctx_str_of(folder), epctx_path_file(epctx_str_of(path)), out,
-                           EPCTX_PATH_MAX, error);
-}
-
-/* Canonical path of a file that need not exist, in a folder that does. */
-static epctx_status epctx__path_real(const epctx_io *io, const char *path, char out[EPCTX_PATH_MAX],
-                                     epctx_error *error)
-{
-    epctx_status status = io->canonical_fn(io->user, path, out, EPCTX_PATH_MAX, error);
-    if (status != EPCTX_ERR_NOT_FOUND) {
-        return status;
-    }
-    epctx_error_clear(error);
-    return epctx__path_place(io, path, out, error);
-}
-
-/* The folder of the files that a model at `path` names: the path's, or where the path is a link
- * into another folder that of the file; `room` holds it then. */
-static EPCTX__UNUSED epctx_str epctx__path_beside(const epctx_io *io, const char *path,
-                                                  char room[EPCTX_PATH_MAX])
-{
-    epctx_str folder = epctx_path_folder(epctx_str_of(path));
-    char place[EPCTX_PATH_MAX];
-    if (io == NULL || path[0] == '\0' ||
-        io->canonical_fn(io->user, path, room, EPCTX_PATH_MAX, NULL) != EPCTX_OK ||
-        epctx__path_place(io, path, place, NULL) != EPCTX_OK) {
-        return folder;
-    }
-    room[epctx_path_folder(epctx_str_of(room)).size] = '\0';
-    place[epctx_path_folder(epctx_str_of(place)).size] = '\0';
-    return strcmp(room, place) == 0 ? folder : epctx_str_of(room);
-}
-
-EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
-                                          epctx_overwrite overwrite, epctx_error *error)
-{
-    char real[EPCTX_PATH_MAX];
-    epctx_file_info info;
-    epctx_error_clear(error);
-    EPCTX__TRY(epctx__path_real(io, path, real, error));
-    EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
-    if (info.kind == EPCTX_FILE_REGULAR && overwrite == EPCTX_OVERWRITE_FAIL) {
-        return epctx__file_failed(error, EPCTX_ERR_EXISTS,
-                                  "exists already: remove it or allow overwriting", path);
-    }
-    if (info.kind != EPCTX_FILE_NONE && info.kind != EPCTX_FILE_REGULAR) {
-        return epctx__file_failed(error, EPCTX_ERR_PATH,
-                                  "is a folder or a device, a file is expected", path);
-    }
-    return EPCTX_OK;
-}
-
-/* The same for a name that nobody chose, below a canonical folder: no part of it may be a link. */
-static epctx_status epctx__path_check_new(const epctx_io *io, epctx_str folder, epctx_str name,
-                                          epctx_overwrite overwrite, char path[EPCTX_PATH_MAX],
-                                          epctx_error *error)
-{
-    char now[EPCTX_PATH_MAX];
-    EPCTX__TRY(epctx_path_join(folder, name, path, EPCTX_PATH_MAX, error));
-    EPCTX__TRY(epctx_output_check(io, path, overwrite, error));
-    EPCTX__TRY(epctx__path_real(io, path, now, error));
-    if (strcmp(now, path) != 0) {
-        return epctx_fail(error, EPCTX_ERR_PATH,
-                          "is a link to %s or lies behind one: a file whose name comes from a "
-                          "model is not written through links; remove it or choose another name",
-                          now);
-    }
-    return EPCTX_OK;
-}
-
-/* `real` with `end` behind its name, which is cut where it gets too long. */
-static epctx_status epctx__path_end(const char *real, const char *end, char out[EPCTX_PATH_MAX],
-                                    epctx_error *error)
-{
-    char name[EPCTX_NAME_MAX];
-    epctx__name_end(name, epctx_path_file(epctx_str_of(real)).data, end, 0, EPCTX__NAME_MOST);
-    return epctx_path_join(epctx_path_folder(epctx_str_of(real)), epctx_str_of(name), out,
-                           EPCTX_PATH_MAX, error);
-}
-
-/* -- several files become visible together --
- *
- * Every new file is complete and durable beforehand. Then, under the locks of all names, binaries
- * come into place and models last, so that no model ever meets a binary of another generation.
- * Where the model that is replaced names a binary that is replaced, too, the new binary has a
- * second name for a while, and the new model comes twice: first as one that uses that second name,
- * and when the binary is in its place as itself. What is replaced keeps a temporary name until all
- * is done: a failure moves it back. */
-
-/* A file under construction. Small writes are gathered. */
-typedef struct epctx__output {
-    const epctx_io *io;
-    epctx_io_file file;
-    bool open;
-    bool placed;                  /* back_fn brings back what was there */
-    struct epctx__output *before; /* what was placed before it */
-    size_t used;
-    epctx_status status; /* of the last write */
-    epctx_error *error;
-    uint8_t gathered[16384];
-} epctx__output;
-
-typedef struct epctx__commit_file {
-    struct epctx__commit_file *next; /* in the order of the locks */
-    const char *path;                /* as the caller says it */
-    const char *real;                /* canonical folder and name */
-    const char *root; /* of `name` and the lock's, as the callbacks of an io take them */
-    const char *name;
-    const char *lock; /* its whole path */
-    size_t inside;    /* where the lock's name begins in it */
-    epctx_write_opts opts;
-    struct epctx_model *model; /* what is in it: a model or bytes */
-    epctx_output_file *file;
-    bool is_model, filled, held; /* held: `locked` */
-    bool goes;                   /* is removed when all else is in place */
-    bool meets;                  /* a model that is there names a file that is replaced */
-    epctx_file_info there;
-    epctx_file_info *seen; /* what must still be there; NULL: anything. A model's is renewed */
-    epctx__output *out, *via; /* via: a model with second names */
-    epctx_io_file locked;
-} epctx__commit_file;
-
-static void epctx__progress(const struct epctx_hooks *hooks, const char *work, uint64_t done,
-                            uint64_t total);
-
-static epctx_status epctx__output_flush(epctx__output *out)
-{
-    size_t used = out->used;
-    out->used = 0;
-    return used == 0 ? EPCTX_OK
-                     : out->io->write_fn(out->io->user, &out->file, out->gathered, used,
-                                         out->error);
-}
-
-/* Without data zeros. */
-static epctx_status epctx__output_write(epctx__output *out, const uint8_t *data, size_t size)
-{
-    if (data != NULL && size > sizeof out->gathered - out->used) {
-        EPCTX__TRY(epctx__output_flush(out));
-        if (size > sizeof out->gathered) {
-            return out->io->write_fn(out->io->user, &out->file, data, size, out->error);
-        }
-    }
-    while (size > 0) {
-        size_t room = sizeof out->gathered - out->used;
-        size_t piece = size < room ? size : room;
-        if (data != NULL) {
-            memcpy(out->gathered + out->used, data, piece);
-        } else {
-            memset(out->gathered + out->used, 0, piece);
-        }
-        out->used += piece;
-        size -= piece;
-        if (out->used == sizeof out->gathered) {
-            EPCTX__TRY(epctx__output_flush(out));
-        }
-    }
-    return EPCTX_OK;
-}
-
-static void epctx__output_close(epctx__output *out)
-{
-    if (out != NULL && out->open) {
-        out->io->close_fn(out->io->user, &out->file);
-        out->open = false;
-    }
-}
-
-#ifndef EPCTX_NO_EDIT
-static epctx_status epctx__check_huge(epctx_model *model, const char *cure, epctx_error *error);
-static epctx_status epctx__output_model(epctx__output *out, epctx_model *model);
-static epctx_status epctx__commit_detour(epctx_commit *c);
-#endif
-
-/* A temporary file for an entry, complete and durable: `model`, or without one its bytes. */
-static epctx_status epctx__output_make(const epctx_commit *c, const epctx__commit_file *entry,
-                                       struct epctx_model *model, epctx__output **made)
-{
-    epctx__output *out;
-    size_t i;
-    EPCTX__NEW(out, epctx__output, 1, c->arena, c->error);
-    *made = out;
-    out->io = c->io;
-    out->error = c->error;
-    EPCTX__TRY(c->io->create_fn(c->io->user, entry->root, entry->name, &out->file, c->error));
-    out->open = true;
-#ifndef EPCTX_NO_EDIT
-    if (model != NULL) {
-        EPCTX__TRY(epctx__output_model(out, model));
-    }
-#endif
-    for (i = 0; model == NULL && i < entry->file->part_count; i++) {
-        const epctx_span *part = &entry->file->parts[i];
-        EPCTX__TRY(epctx__output_write(out, part->data, part->size));
-    }
-    EPCTX__TRY(epctx__output_flush(out));
-    return c->io->sync_fn(c->io->user, &out->file, c->error);
-}
-
-/* -- what takes part -- */
-
-static epctx_status epctx__io_of(const epctx_io *io, const epctx_io **out, epctx_error *error)
-{
-    *out = io != NULL ? io : epctx_io_files();
-    return *out != NULL ? EPCTX_OK
-                        : epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
-}
-
-EPCTX_API epctx_status epctx_commit_begin(epctx_commit *commit, const epctx_io *io,
-                                          epctx_arena *arena, epctx_error *error)
-{
-    epctx_error_clear(error);
-    memset(commit, 0, sizeof *commit);
-    commit->arena = arena;
-    return epctx__io_of(io, &commit->io, error);
-}
-
-/* `folder` is canonical. */
-static epctx_status epctx__commit_folder(epctx_commit *c, epctx_str folder)
-{
-    char whole[EPCTX_PATH_MAX];
-    EPCTX__TRY(epctx_path_join(folder, epctx_str_of(""), whole, sizeof whole, c->error));
-    return epctx__copy(c->arena, epctx_str_of(whole), &c->folder, c->error);
-}
-
-EPCTX_API epctx_status epctx_commit_set_folder(epctx_commit *commit, const char *folder,
-                                               epctx_error *error)
-{
-    char real[EPCTX_PATH_MAX];
-    epctx_error_clear(error);
-    commit->error = error;
-    EPCTX__TRY(commit->io->canonical_fn(commit->io->user, folder[0] != '\0' ? folder : ".", real,
-                                        sizeof real, error));
-    return epctx__commit_folder(commit, epctx_str_of(real));
-}
-
-static bool epctx__parts_equal(const epctx_output_file *file, const epctx_mapping *mapping)
-{
-    bool same = file->size == mapping->size;
-    uint64_t at = 0;
-    size_t i;
-    for (i = 0; i < file->part_count && same; i++) {
-        const epctx_span *part = &file->parts[i];
-        same = part->size <= mapping->size - at;
-        if (same && part->size > 0) {
-            const uint8_t *there = mapping->data + at;
-            same = part->data != NULL
-                       ? memcmp(there, part->data, part->size) == 0
-                       : there[0] == 0 && memcmp(there, there + 1, part->size - 1) == 0;
-        }
-        at += part->size;
-    }
-    return same && at == mapping->size;
-}
-
-/* Is the file there already? Then it must be there still when all comes into place. */
-static epctx_status epctx__commit_kept(epctx_commit *c, epctx__commit_file *entry)
-{
-    epctx_output_file *file = entry->file;
-    epctx_mapping old;
-    memset(&old, 0, sizeof old);
-    EPCTX__TRY(c->io->stat_fn(c->io->user, entry->real, &entry->there, c->error));
-    if (entry->there.kind == EPCTX_FILE_NONE) {
-        return EPCTX_OK;
-    }
-    EPCTX__TRY(c->io->map_fn(c->io->user, entry->root, entry->name, false, &old, c->error));
-    entry->there = old.info;
-    file->kept = epctx__parts_equal(file, &old);
-    c->io->unmap_fn(c->io->user, &old); /* Windows replaces nothing that is mapped */
-    if (file->kept && entry->there.inode != 0) {
-        entry->seen = &entry->there;
-    }
-    return file->kept || entry->opts.overwrite != EPCTX_OVERWRITE_FAIL
-               ? EPCTX_OK
-               : epctx_fail(c->error, EPCTX_ERR_EXISTS,
-                            "exists already with other bytes: choose another name, remove it, or "
-                            "allow overwriting");
-}
-
-/* `name` is below the commit's folder; NULL: the caller chose the path. */
-static epctx_status epctx__commit_judge(epctx_commit *c, epctx__commit_file *entry,
-                                        const char *name)
-{
-    bool keep = c->keep && entry->file != NULL;
-    epctx_overwrite overwrite = keep ? EPCTX_OVERWRITE_REPLACE : entry->opts.overwrite;
-    char real[EPCTX_PATH_MAX];
-    char lock[EPCTX_PATH_MAX];
-    if (entry->opts.derived) {
-        EPCTX__TRY(epctx__path_place(c->io, entry->path, real, c->error));
-        EPCTX__TRY(epctx__commit_folder(c, epctx_path_folder(epctx_str_of(real))));
-        name = epctx_path_file(epctx_str_of(entry->path)).data;
-    }
-#ifndef EPCTX_NO_EDIT
-    if (entry->model != NULL && !entry->opts.allow_huge) {
-        EPCTX__TRY(epctx__check_huge(entry->model,
-                                     "keep the context in its own file (embed_mode 0) and large "
-                                     "initializers in an external file, or allow it",
-                                     c->error));
-    }
-#endif
-    if (name == NULL || name[0] == '\0') {
-        EPCTX__TRY(epctx_output_check(c->io, entry->path, overwrite, c->error));
-        EPCTX__TRY(epctx__path_real(c->io, entry->path, real, c->error));
-    } else if (c->folder != NULL) {
-        EPCTX__TRY(epctx__path_check_new(c->io, epctx_str_of(c->folder), epctx_str_of(name),
-                                         overwrite, real, c->error));
-        entry->root = c->folder;
-        entry->inside = strlen(c->folder);
-    } else {
-        return epctx_fail(c->error, EPCTX_ERR_ARG, "the commit has no folder for this name");
-    }
-    EPCTX__TRY(epctx__path_end(real, ".lock", lock, c->error));
-    EPCTX__TRY(epctx__copy(c->arena, epctx_str_of(real), &entry->real, c->error));
-    EPCTX__TRY(epctx__copy(c->arena, epctx_str_of(lock), &entry->lock, c->error));
-    entry->name = entry->root != NULL ? entry->real + entry->inside : entry->path;
-#ifndef EPCTX_NO_EDIT
-    if (entry->model != NULL) {
-        epctx_model *model = entry->model;
-        /* Its own name, wherever that leads now, or the same file by another one. */
-        bool own =
-            strcmp(model->path, entry->path) == 0 ||
-            (c->io->canonical_fn(c->io->user, model->path, lock, sizeof lock, NULL) == EPCTX_OK &&
-             strcmp(lock, real) == 0);
-        entry->seen = own && model->id.inode != 0 ? &model->id : NULL;
-        return epctx__commit_folder(c, epctx_path_folder(epctx_str_of(real)));
-    }
-#endif
-    return keep ? epctx__commit_kept(c, entry) : EPCTX_OK;
-}
-
-/* One order for everybody, so that nobody waits for somebody who waits for him: what is called a
- * model first, so that who holds the lock of a model can wait for its files; then by name. */
-static int epctx__lock_order(const char *a, const char *b)
-{
-    bool first = epctx__ends_with(epctx_str_of(a), ".onnx.lock");
-    bool second = epctx__ends_with(epctx_str_of(b), ".onnx.lock");
-    return first != second ? (first ? -1 : 1) : strcmp(a, b);
-}
-
-static epctx_status epctx__commit_entry(epctx_commit *c, const char *path, epctx_error *error,
-                                        epctx__commit_file **out)
-{
-    epctx_error_clear(error);
-    c->error = error;
-    EPCTX__NEW(*out, epctx__commit_file, 1, c->arena, error);
-    return epctx__copy(c->arena, epctx_str_of(path), &(*out)->path, error);
-}
-
-/* Judges an entry and lets it take part. */
-static epctx_status epctx__commit_put(epctx_commit *c, epctx__commit_file *entry, const char *name)
-{
-    epctx__commit_file **link = &c->files;
-    epctx_status status = epctx__commit_judge(c, entry, name);
-    epctx_blame(c->error, entry->path, NULL, NULL);
-    EPCTX__TRY(status);
-    c->lock = entry->opts.lock != NULL ? entry->opts.lock : c->lock;
-    while (*link != NULL && epctx__lock_order((*link)->lock, entry->lock) <= 0) {
-        link = &(*link)->next;
-    }
-    entry->next = *link;
-    *link = entry;
-    return EPCTX_OK;
-}
-
-#ifndef EPCTX_NO_EDIT
-
-EPCTX_API epctx_status epctx_commit_put_model(epctx_commit *commit, epctx_model *model,
-                                              const char *path, const epctx_write_opts *opts,
-                                              epctx_error *error)
-{
-    epctx__commit_file *entry;
-    if (opts != NULL && opts->backup != NULL && opts->backup_capacity > 0) {
-        opts->backup[0] = '\0';
-    }
-    EPCTX__TRY(epctx__commit_entry(commit, path, error, &entry));
-    entry->model = model;
-    entry->is_model = true;
-    if (opts != NULL) {
-        entry->opts = *opts;
-    }
-    return epctx__commit_put(commit, entry, NULL);
-}
-
-#endif /* EPCTX_NO_EDIT */
-
-static epctx_status epctx__commit_put_file(epctx_commit *c, epctx_output_file *file,
-                                           const epctx_write_opts *opts, epctx_error *error)
-{
-    epctx__commit_file *entry;
-    EPCTX__TRY(epctx__commit_entry(c, file->path, error, &entry));
-    file->kept = false;
-    entry->file = file;
-    entry->is_model = file->is_model;
-    if (opts != NULL) {
-        entry->opts = *opts;
-    }
-    return epctx__commit_put(c, entry, file->name);
-}
-
-EPCTX_API epctx_status epctx_commit_put_file(epctx_commit *commit, epctx_output_file *file,
-                                             epctx_overwrite overwrite, epctx_error *error)
-{
-    epctx_write_opts opts;
-    memset(&opts, 0, sizeof opts);
-    opts.overwrite = overwrite;
-    return epctx__commit_put_file(commit, file, &opts, error);
-}
-
-EPCTX_API epctx_status epctx_commit_remove(epctx_commit *commit, const char *name,
-                                           epctx_error *error)
-{
-    epctx__commit_file *entry;
-    EPCTX__TRY(epctx__commit_entry(commit, name, error, &entry));
-    entry->goes = true;
-    EPCTX__TRY(epctx__commit_put(commit, entry, name));
-    entry->path = entry->real; /* for messages */
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_commit_fill(epctx_commit *commit, epctx_error *error)
-{
-    epctx__commit_file **link, *entry;
-    epctx_status status = EPCTX_OK;
-    int models;
-    commit->error = error;
-    for (models = 0; models < 2; models++) {
-        link = &commit->files;
-        while ((entry = *link) != NULL) {
-            if (status == EPCTX_OK && !entry->filled && entry->is_model == (models == 1)) {
-                if (entry->model != NULL || (entry->file != NULL && !entry->file->kept)) {
-                    status = epctx__output_make(commit, entry, entry->model, &entry->out);
-                    epctx_blame(error, entry->path, NULL, NULL);
-                }
-                entry->filled = status == EPCTX_OK;
-            }
-            if (entry->filled || models == 0) {
-                link = &entry->next;
-            } else {
-                epctx__output_close(entry->out);
-                *link = entry->next;
-            }
-        }
-    }
-    return status;
-}
-
-/* -- locks -- */
-
-static epctx_status epctx__commit_lock(epctx_commit *c)
-{
-    const char *held = c->lock != NULL && c->lock->held ? c->lock->path : "";
-    const char *last = "";
-    epctx__commit_file *entry;
-    for (entry = c->files; entry != NULL && c->io->lock_fn != NULL; entry = entry->next) {
-        if (strcmp(entry->lock, last) != 0 && strcmp(entry->lock, held) != 0) {
-            entry->locked.try_only = held[0] != '\0' && epctx__lock_order(entry->lock, held) < 0;
-            EPCTX__TRY(c->io->lock_fn(c->io->user, entry->root, entry->lock + entry->inside,
-                                      &entry->locked, c->error));
-            entry->held = true;
-        }
-        last = entry->lock;
-    }
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_io *io,
-                                            const char *path, epctx_error *error)
-{
-    char real[EPCTX_PATH_MAX];
-    epctx_error_clear(error);
-    memset(lock, 0, sizeof *lock);
-    EPCTX__TRY(epctx__io_of(io, &lock->io, error));
-    io = lock->io;
-    EPCTX__TRY(epctx__path_real(io, path, real, error));
-    EPCTX__TRY(epctx__path_end(real, ".lock", lock->path, error));
-    if (io->lock_fn != NULL) {
-        EPCTX__TRY(io->lock_fn(io->user, NULL, lock->path, &lock->file, error));
-        lock->held = true;
-    }
-    return EPCTX_OK;
-}
-
-EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock)
-{
-    if (lock->held) {
-        lock->io->close_fn(lock->io->user, &lock->file);
-    }
-    memset(lock, 0, sizeof *lock);
-}
-
-/* -- committing -- */
-
-/* Under the locks: what was read, or found to be right already, must still be there. */
-static epctx_status epctx__commit_review(epctx_commit *c)
-{
-    epctx__commit_file *entry;
-    for (entry = c->files; entry != NULL; entry = entry->next) {
-        epctx_file_info now;
-        if (entry->seen == NULL) {
-            continue;
-        }
-        EPCTX__TRY(c->io->stat_fn(c->io->user, entry->real, &now, c->error));
-        /* Where a model is gone nothing is lost. */
-        if (!(now.kind == EPCTX_FILE_NONE && entry->is_model) &&
-            !epctx_file_same(&now, entry->seen)) {
-            return epctx__file_failed(c->error, EPCTX_ERR_CHANGED,
-                                      "changed since it was read: somebody else wrote it; nothing "
-                                      "is replaced, start again from the new file",
-                                      entry->path);
-        }
-    }
-    return EPCTX_OK;
-}
-
-/* Puts a file into its place, or clears that; from here on there is something to put back. */
-static epctx_status epctx__commit_place(epctx_commit *c, const epctx__commit_file *entry,
-                                        epctx__output *out, bool clear)
-{
-    const epctx_io *io = c->io;
-    /* What this commit put or cleared there itself is replaced without further ado. */
-    bool ours = entry->meets && out == entry->out && !clear;
-    epctx_status status;
-    if (!out->placed) {
-        out->placed = true;
-        out->before = c->placed;
-        c->placed = out;
-    }
-    out->file.alone = c->files->next == NULL;
-    status = (clear ? io->clear_fn : io->commit_fn)(
-        io->user, &out->file, ours ? EPCTX_OVERWRITE_REPLACE : entry->opts.overwrite, c->error);
-    epctx_blame(c->error, entry->path, NULL, NULL);
-    return status;
-}
-
-static epctx_status epctx__commit_all(epctx_commit *c)
-{
-    epctx__commit_file *entry;
-    uint64_t done = 0;
-    uint64_t total = 0;
-    int models;
-    epctx_status status = EPCTX_OK;
-    EPCTX__TRY(epctx_commit_fill(c, c->error));
-    EPCTX__TRY(epctx_cancelled(c->hooks, c->error));
-    EPCTX__TRY(epctx__commit_lock(c));
-    EPCTX__TRY(epctx__commit_review(c));
-#ifndef EPCTX_NO_EDIT
-    EPCTX__TRY(epctx__commit_detour(c));
-#endif
-    for (entry = c->files; entry != NULL; entry = entry->next) {
-        total += entry->out != NULL;
-    }
-    for (models = 0; models < 2; models++) {
-        for (entry = c->files; entry != NULL; entry = entry->next) {
-            if (entry->is_model == (models == 1) && entry->out != NULL) {
-                EPCTX__TRY(epctx__commit_place(c, entry, entry->out, false));
-                epctx__progress(c->hooks, "write", ++done, total);
-            }
-        }
-    }
-    for (entry = c->files; entry != NULL && status == EPCTX_OK; entry = entry->next) {
-        if (entry->goes) {
-            status = c->io->remove_fn(c->io->user, entry->root, entry->name, c->error);
-            epctx_blame(c->error, entry->path, NULL, NULL);
-        }
-    }
-    return status;
-}
-
-/* What the callers want to know about a commit that went well. */
-static epctx_status epctx__commit_report(epctx_commit *c)
-{
-    epctx_status status = EPCTX_OK;
-    epctx__commit_file *entry;
-    for (entry = c->files; entry != NULL; entry = entry->next) {
-        const epctx_write_opts *o = &entry->opts;
-        const epctx__output *out = entry->via != NULL ? entry->via : entry->out;
-        if (status == EPCTX_OK && out != NULL && o->overwrite == EPCTX_OVERWRITE_BACKUP &&
-            out->file.kept[0] != '\0' && o->backup != NULL && o->backup_capacity > 0) {
-            status = epctx_path_join(epctx_path_folder(epctx_str_of(entry->real)),
-                                     epctx_str_of(out->file.kept), o->backup, o->backup_capacity,
-                                     c->error);
-        }
-        if (entry->is_model && entry->seen != NULL &&
-            c->io->stat_fn(c->io->user, entry->real, entry->seen, NULL) != EPCTX_OK) {
-            memset(entry->seen, 0, sizeof *entry->seen);
-        }
-    }
-    return status;
-}
-
-EPCTX_API epctx_status epctx_commit_run(epctx_commit *commit, epctx_error *error)
-{
-    epctx__output *out;
-    epctx__commit_file *entry;
-    epctx_status status;
-    epctx_error_clear(error);
-    commit->error = error;
-    status = epctx__commit_all(commit);
-    if (status == EPCTX_OK) {
-        return epctx__commit_report(commit);
-    }
-    /* The last one first: each state on the way is whole. What cannot go back ends the way; then
-     * files keep the second names that a model may use. */
-    for (out = commit->placed; out != NULL && !commit->stuck; out = out->before) {
-        commit->stuck = !commit->io->back_fn(commit->io->user, &out->file);
-    }
-    for (entry = commit->files; entry != NULL && commit->stuck; entry = entry->next) {
-        if (entry->out != NULL) {
-            entry->out->file.second[0] = '\0';
-        }
-    }
-    epctx_commit_close(commit);
-    return status;
-}
-
-EPCTX_API void epctx_commit_close(epctx_commit *commit)
-{
-    epctx__commit_file *entry;
-    for (entry = commit->files; entry != NULL; entry = entry->next) {
-        epctx__output_close(entry->out);
-        epctx__output_close(entry->via);
-    }
-    for (entry = commit->files; entry != NULL; entry = entry->next) {
-        if (entry->held) {
-            commit->io->close_fn(commit->io->user, &entry->locked);
-        }
-    }
-    commit->files = NULL;
-}
-
-EPCTX_API epctx_status epctx_write_bytes(const epctx_io *io, const char *path, const void *data,
-                                         size_t size, const epctx_write_opts *opts,
-                                         epctx_error *error)
-{
-    epctx_output_file file;
-    epctx_arena arena;
-    epctx_commit commit;
-    epctx_span part;
-    epctx_status status;
-    memset(&file, 0, sizeof file);
-    part.data = (const uint8_t *)data;
-    part.size = size;
-    file.path = path;
-    file.parts = &part;
-    file.part_count = 1;
-    file.size = size;
-    epctx_arena_init(&arena, opts != NULL ? opts->allocator : NULL);
-    status = epctx_commit_begin(&commit, io, &arena, error);
-    if (status == EPCTX_OK) {
-        status = epctx__commit_put_file(&commit, &file, opts, error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx_commit_run(&commit, error);
-    }
-    epctx_commit_close(&commit);
-    epctx_arena_free(&arena);
-    return status;
 }
 
 /* ================================================================================================
@@ -9664,344 +9120,6 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
     *count = f.list.count;
     return EPCTX_OK;
 }
-
-#endif /* EPCTX_NO_WIRE */
-
-/* ================================================================================================
- * >>stamp
- * ============================================================================================== */
-
-/* `name` empty: it is in the model. `hash`: the numbers are hashes, not sizes. */
-static epctx_status epctx__other_binary(epctx_str name, bool hash, uint64_t found,
-                                        uint64_t expected, epctx_error *error)
-{
-    static const char *const formats[] = {
-        "%s%S%s has %u bytes, the model was compiled with one of %u: %s",
-        "%s%S%s has hash %x, the model was compiled with one of hash %x: %s"};
-    return epctx_fail(error, EPCTX_ERR_VERSION, formats[hash],
-                      name.size > 0 ? "context binary '" : "the embedded context", &name,
-                      name.size > 0 ? "'" : "", found, expected,
-                      "it is damaged, or was compiled again without this model (all that share it "
-                      "go together)");
-}
-
-#ifndef EPCTX_NO_WIRE
-
-/* -- reading -- */
-
-/* One line of a stamp: its word, up to two numbers, and what follows. */
-typedef struct epctx__stamp_line {
-    epctx_str word;
-    uint64_t size, hash;
-    epctx_str name; /* as stored: escaped */
-    bool alone;     /* the line of a binary that holds one graph */
-} epctx__stamp_line;
-
-static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line)
-{
-    epctx_str text, number;
-    bool file;
-    if (rest->size == 0) {
-        return false;
-    }
-    memset(line, 0, sizeof *line);
-    text = epctx_str_cut(rest, '\n');
-    line->word = epctx_str_cut(&text, ' ');
-    file = epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data") ||
-           epctx_str_is(line->word, "binary");
-    if (file) {
-        number = epctx_str_cut(&text, ' ');
-        epctx_str_take_number(&number, &line->size);
-    }
-    if (file || epctx_str_is(line->word, "options")) {
-        number = epctx_str_cut(&text, ' ');
-        epctx_str_take_hash(&number, &line->hash);
-    }
-    line->name = text;
-    return true;
-}
-
-static bool epctx__stamp_of(const epctx_model *model, epctx_str source, epctx_str *out)
-{
-    char key[sizeof EPCTX_BUILD_PREFIX + 256];
-    epctx_str parts[2];
-    parts[0] = epctx_str_of(EPCTX_BUILD_PREFIX);
-    parts[1] = source;
-    return epctx__join(key, sizeof key, parts, 2, "a metadata key", NULL) == EPCTX_OK &&
-           epctx_model_metadata(model, epctx_str_of(key), out);
-}
-
-/* The node with the context that the nodes of an EP have; false when there is none, or several. */
-static bool epctx__only_context(const epctx_model *model, epctx_str source, epctx_epnode *out)
-{
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
-    epctx_node_view view;
-    epctx_epnode node;
-    bool found = false;
-    while (epctx_next_node(&it, &view)) {
-        if (!epctx_node_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK ||
-            !epctx_str_eq(node.source, source) || node.main_context == 0) {
-            continue;
-        }
-        if (found && (node.embed_mode != out->embed_mode ||
-                      !epctx_str_eq(node.ep_cache_context, out->ep_cache_context))) {
-            return false;
-        }
-        if (!found) {
-            *out = node;
-        }
-        found = true;
-    }
-    return found && (out->embed_mode == 1 || out->ep_cache_context.size > 0);
-}
-
-/* The line of the binary, with the name of its file (embedded: empty), and the node that has it.
- * False when there is none, and for a model that somebody put together from several: the stamp is
- * that of one of them. */
-static bool epctx__stamp_binary(const epctx_model *model, epctx_str source,
-                                epctx__stamp_line *line, epctx_epnode *node)
-{
-    epctx_str rest;
-    bool found = epctx__stamp_of(model, source, &rest);
-    while (found && epctx__stamp_next(&rest, line)) {
-        if (epctx_str_is(line->word, "binary")) {
-            found = epctx__only_context(model, source, node);
-            line->name = found && node->embed_mode == 0 ? node->ep_cache_context
-                                                        : epctx_str_of(NULL);
-            line->alone = epctx_str_is(epctx_str_cut(&rest, '\n'), "graphs 1");
-            return found;
-        }
-    }
-    return false;
-}
-
-/* Is a binary the one that the model was compiled with? `fast`: as far as its size tells. */
-static epctx_status epctx__stamp_verify(const epctx__stamp_line *line, const void *data,
-                                        uint64_t size, bool fast, epctx_error *error)
-{
-    uint64_t hash;
-    if (size != line->size) {
-        return epctx__other_binary(line->name, false, size, line->size, error);
-    }
-    hash = fast ? line->hash : epctx_hash(data, (size_t)size, 0);
-    return hash == line->hash ? EPCTX_OK
-                              : epctx__other_binary(line->name, true, hash, line->hash, error);
-}
-
-/* The same for the binary that `node` has; its folder is that of `context_file_path` or, NULL, of
- * the model. */
-static epctx_status epctx__stamp_verify_node(const epctx_model *model,
-                                             const epctx__stamp_line *line,
-                                             const epctx_epnode *node,
-                                             const char *context_file_path, bool fast,
-                                             epctx_error *error)
-{
-    const epctx_io *io = epctx_model_io(model);
-    epctx_str context = node->ep_cache_context;
-    epctx_str folder = epctx_path_folder(
-        epctx_str_of(context_file_path != NULL ? context_file_path : model->path));
-    char path[EPCTX_PATH_MAX];
-    epctx_file_info info;
-    epctx_mapping mapping;
-    epctx_status status;
-    if (node->embed_mode == 1) {
-        return epctx__stamp_verify(line, context.data, context.size, fast, error);
-    }
-    EPCTX__TRY(epctx_path_find(io, folder, context, model->path_flags, path, sizeof path, error));
-    EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
-    if (fast || info.size != line->size) {
-        return epctx__stamp_verify(line, NULL, info.size, true, error);
-    }
-    EPCTX__TRY(epctx_path_map(io, folder, context, model->path_flags, &mapping, NULL, error));
-    status = epctx__stamp_verify(line, mapping.data, mapping.size, false, error);
-    io->unmap_fn(io->user, &mapping);
-    return status;
-}
-
-/* Compares the binary of one EP with its stamp, if there is one. A file that is not there is not
- * judged: loading will. */
-static epctx_status epctx__check_made(const epctx_model *model, epctx_str source,
-                                      const char *context_file_path, bool fast,
-                                      epctx_error *error)
-{
-    epctx__stamp_line line;
-    epctx_epnode node;
-    epctx_status status;
-    if (!epctx__stamp_binary(model, source, &line, &node)) {
-        return EPCTX_OK;
-    }
-    status = epctx__stamp_verify_node(model, &line, &node, context_file_path, fast, error);
-    if (status == EPCTX_ERR_NOT_FOUND) {
-        epctx_error_clear(error);
-        return EPCTX_OK;
-    }
-    epctx_blame(error, NULL, &node.name, "ep_cache_context");
-    return status;
-}
-
-/* A model has nodes of a few EPs; a hostile one may have stamps of a million. */
-#define EPCTX__STAMPS_MAX 16
-
-EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
-                                                const char *context_file_path, epctx_error *error)
-{
-    epctx_cursor it =
-        epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
-    epctx_pair pair;
-    int stamps = 0;
-    epctx_error_clear(error);
-    while (stamps < EPCTX__STAMPS_MAX && epctx_next_pair(&it, &pair)) {
-        if (epctx_str_starts(pair.key, EPCTX_BUILD_PREFIX)) {
-            epctx_status status;
-            epctx__str_skip(&pair.key, sizeof EPCTX_BUILD_PREFIX - 1);
-            status = epctx__check_made(model, pair.key, context_file_path, false, error);
-            epctx_blame(error, model->path, NULL, NULL);
-            EPCTX__TRY(status);
-            stamps++;
-        }
-    }
-    return EPCTX_OK;
-}
-
-EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx_epnode *node)
-{
-    epctx__stamp_line line;
-    epctx_epnode only;
-    return epctx__stamp_binary(model, node->source, &line, &only) && line.alone &&
-           only.embed_mode == node->embed_mode &&
-           epctx_str_eq(only.ep_cache_context, node->ep_cache_context) &&
-           epctx__stamp_verify_node(model, &line, &only, NULL, false, NULL) == EPCTX_OK;
-}
-
-#ifndef EPCTX_NO_EDIT
-
-/* -- making -- */
-
-typedef struct epctx__stamp_text {
-    epctx_allocator in_arena;
-    epctx_buffer text;
-    bool failed;
-} epctx__stamp_text;
-
-static void epctx__stamp_begin(epctx__stamp_text *s, epctx_arena *arena)
-{
-    s->in_arena = epctx__in_arena(arena);
-    s->failed = false;
-    epctx_buffer_init(&s->text, &s->in_arena);
-}
-
-static void epctx__stamp_put(epctx__stamp_text *s, epctx_str part)
-{
-    s->failed = s->failed || epctx_buffer_append(&s->text, part.data, part.size) != EPCTX_OK;
-}
-
-/* Starts a line. */
-static void epctx__stamp_put_word(epctx__stamp_text *s, const char *word)
-{
-    epctx__stamp_put(s, epctx_str_of(s->text.size > 0 ? "\n" : ""));
-    epctx__stamp_put(s, epctx_str_of(word));
-}
-
-static void epctx__stamp_put_number(epctx__stamp_text *s, uint64_t value, bool hash)
-{
-    char digits[24];
-    epctx_text text = epctx_text_of(digits, sizeof digits);
-    epctx_text_put_char(&text, ' ');
-    if (hash) {
-        epctx_text_put_hex(&text, value, 16);
-    } else {
-        epctx_text_put_number(&text, value);
-    }
-    epctx__stamp_put(s, epctx_text_str(&text));
-}
-
-/* How a character is written in a name; `one` has room for one that is written as it is. */
-static epctx_str epctx__stamp_escape(char c, char *one)
-{
-    epctx_str as_is;
-    *one = c;
-    as_is.data = one;
-    as_is.size = 1;
-    return c == '%' ? epctx_str_of("%25") : c == '\n' ? epctx_str_of("%0A") : as_is;
-}
-
-static void epctx__stamp_put_name(epctx__stamp_text *s, epctx_str name)
-{
-    size_t i;
-    char one;
-    epctx__stamp_put(s, epctx_str_of(" "));
-    for (i = 0; i < name.size; i++) {
-        epctx__stamp_put(s, epctx__stamp_escape(name.data[i], &one));
-    }
-}
-
-static void epctx__stamp_put_file(epctx__stamp_text *s, const char *word, epctx_span bytes,
-                                  epctx_str name)
-{
-    epctx__stamp_put_word(s, word);
-    epctx__stamp_put_number(s, bytes.size, false);
-    epctx__stamp_put_number(s, epctx_hash(bytes.data, bytes.size, 0), true);
-    if (name.data != NULL) {
-        epctx__stamp_put_name(s, name);
-    }
-}
-
-static void epctx__stamp_put_binary(epctx__stamp_text *s, epctx_span binary, size_t graphs)
-{
-    epctx__stamp_put_file(s, "binary", binary, epctx_str_of(NULL));
-    epctx__stamp_put_word(s, "graphs");
-    epctx__stamp_put_number(s, graphs, false);
-}
-
-/* A metadata entry of one EP. */
-static epctx_status epctx__ep_metadata(epctx_model *model, const char *prefix, const char *source,
-                                       epctx_str value, epctx_error *error)
-{
-    epctx__stamp_text key;
-    epctx__stamp_begin(&key, &model->arena);
-    epctx__stamp_put(&key, epctx_str_of(prefix));
-    epctx__stamp_put(&key, epctx_str_of(source));
-    return key.failed ? epctx__nomem(error, model->arena.missing)
-                      : epctx_model_set_metadata(model, epctx__str(key.text.data, key.text.size),
-                                                 value, error);
-}
-
-static epctx_status epctx__stamp_write(const epctx__stamp_text *s, epctx_model *model,
-                                       const char *source, epctx_error *error)
-{
-    return s->failed ? epctx__nomem(error, model->arena.missing)
-                     : epctx__ep_metadata(model, EPCTX_BUILD_PREFIX, source,
-                                          epctx__str(s->text.data, s->text.size), error);
-}
-
-/* Does a name of the stamp, escaped, stand for `plain`? */
-static bool epctx__stamp_is(epctx_str escaped, const char *plain)
-{
-    char one;
-    for (; *plain != '\0'; plain++) {
-        epctx_str want = epctx__stamp_escape(*plain, &one);
-        if (escaped.size < want.size || memcmp(escaped.data, want.data, want.size) != 0) {
-            return false;
-        }
-        epctx__str_skip(&escaped, want.size);
-    }
-    return escaped.size == 0;
-}
-
-static bool epctx__stamp_plain(epctx_str escaped, char *out, size_t capacity)
-{
-    size_t i = 0;
-    size_t used = 0;
-    while (i < escaped.size && used + 1 < capacity) {
-        bool code = escaped.data[i] == '%' && escaped.size - i >= 3;
-        out[used++] = !code ? escaped.data[i] : escaped.data[i + 1] == '0' ? '\n' : '%';
-        i += code ? 3 : 1;
-    }
-    out[used] = '\0';
-    return i == escaped.size;
-}
-
-#endif /* EPCTX_NO_EDIT */
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -12005,7 +11123,98 @@ EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t
     return EPCTX_OK;
 }
 
-/* -- files -- */
+#endif /* EPCTX_NO_EDIT */
+
+/* ================================================================================================
+ * >>commit
+ * ============================================================================================== */
+
+/* -- several files become visible together --
+ *
+ * Every new file is complete and durable beforehand. Then, under the locks of all names, binaries
+ * come into place and models last, so that no model ever meets a binary of another generation.
+ * Where the model that is replaced names a binary that is replaced, too, the new binary has a
+ * second name for a while, and the new model comes twice: first as one that uses that second name,
+ * and when the binary is in its place as itself. What is replaced keeps a temporary name until all
+ * is done: a failure moves it back. */
+
+/* A file under construction. Small writes are gathered. */
+typedef struct epctx__output {
+    const epctx_io *io;
+    epctx_io_file file;
+    bool open;
+    bool placed;                  /* back_fn brings back what was there */
+    struct epctx__output *before; /* what was placed before it */
+    size_t used;
+    epctx_status status; /* of the last write */
+    epctx_error *error;
+    uint8_t gathered[16384];
+} epctx__output;
+
+typedef struct epctx__commit_file {
+    struct epctx__commit_file *next; /* in the order of the locks */
+    const char *path;                /* as the caller says it */
+    const char *real;                /* canonical folder and name */
+    const char *root; /* of `name` and the lock's, as the callbacks of an io take them */
+    const char *name;
+    const char *lock; /* its whole path */
+    size_t inside;    /* where the lock's name begins in it */
+    epctx_write_opts opts;
+    struct epctx_model *model; /* what is in it: a model or bytes */
+    epctx_output_file *file;
+    bool is_model, filled, held; /* held: `locked` */
+    bool goes;                   /* is removed when all else is in place */
+    bool meets;                  /* a model that is there names a file that is replaced */
+    epctx_file_info there;
+    epctx_file_info *seen; /* what must still be there; NULL: anything. A model's is renewed */
+    epctx__output *out, *via; /* via: a model with second names */
+    epctx_io_file locked;
+} epctx__commit_file;
+
+static epctx_status epctx__output_flush(epctx__output *out)
+{
+    size_t used = out->used;
+    out->used = 0;
+    return used == 0 ? EPCTX_OK
+                     : out->io->write_fn(out->io->user, &out->file, out->gathered, used,
+                                         out->error);
+}
+
+/* Without data zeros. */
+static epctx_status epctx__output_write(epctx__output *out, const uint8_t *data, size_t size)
+{
+    if (data != NULL && size > sizeof out->gathered - out->used) {
+        EPCTX__TRY(epctx__output_flush(out));
+        if (size > sizeof out->gathered) {
+            return out->io->write_fn(out->io->user, &out->file, data, size, out->error);
+        }
+    }
+    while (size > 0) {
+        size_t room = sizeof out->gathered - out->used;
+        size_t piece = size < room ? size : room;
+        if (data != NULL) {
+            memcpy(out->gathered + out->used, data, piece);
+        } else {
+            memset(out->gathered + out->used, 0, piece);
+        }
+        out->used += piece;
+        size -= piece;
+        if (out->used == sizeof out->gathered) {
+            EPCTX__TRY(epctx__output_flush(out));
+        }
+    }
+    return EPCTX_OK;
+}
+
+static void epctx__output_close(epctx__output *out)
+{
+    if (out != NULL && out->open) {
+        out->io->close_fn(out->io->user, &out->file);
+        out->open = false;
+    }
+}
+
+#ifndef EPCTX_NO_EDIT
 
 static bool epctx__output_stream(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
 {
@@ -12037,6 +11246,711 @@ static epctx_status epctx__check_huge(epctx_model *model, const char *cure, epct
                             size, (uint64_t)EPCTX_MODEL_MAX, cure);
 }
 
+#endif /* EPCTX_NO_EDIT */
+
+/* A temporary file for an entry, complete and durable: `model`, or without one its bytes. */
+static epctx_status epctx__output_make(const epctx_commit *c, const epctx__commit_file *entry,
+                                       struct epctx_model *model, epctx__output **made)
+{
+    epctx__output *out;
+    size_t i;
+    EPCTX__NEW(out, epctx__output, 1, c->arena, c->error);
+    *made = out;
+    out->io = c->io;
+    out->error = c->error;
+    EPCTX__TRY(c->io->create_fn(c->io->user, entry->root, entry->name, &out->file, c->error));
+    out->open = true;
+#ifndef EPCTX_NO_EDIT
+    if (model != NULL) {
+        EPCTX__TRY(epctx__output_model(out, model));
+    }
+#endif
+    for (i = 0; model == NULL && i < entry->file->part_count; i++) {
+        const epctx_span *part = &entry->file->parts[i];
+        EPCTX__TRY(epctx__output_write(out, part->data, part->size));
+    }
+    EPCTX__TRY(epctx__output_flush(out));
+    return c->io->sync_fn(c->io->user, &out->file, c->error);
+}
+
+/* -- what takes part -- */
+
+EPCTX_API epctx_status epctx_commit_begin(epctx_commit *commit, const epctx_io *io,
+                                          epctx_arena *arena, epctx_error *error)
+{
+    epctx_error_clear(error);
+    memset(commit, 0, sizeof *commit);
+    commit->arena = arena;
+    return epctx__io_of(io, &commit->io, error);
+}
+
+/* `folder` is canonical. */
+static epctx_status epctx__commit_folder(epctx_commit *c, epctx_str folder)
+{
+    char whole[EPCTX_PATH_MAX];
+    EPCTX__TRY(epctx_path_join(folder, epctx_str_of(""), whole, sizeof whole, c->error));
+    return epctx__copy(c->arena, epctx_str_of(whole), &c->folder, c->error);
+}
+
+EPCTX_API epctx_status epctx_commit_set_folder(epctx_commit *commit, const char *folder,
+                                               epctx_error *error)
+{
+    char real[EPCTX_PATH_MAX];
+    epctx_error_clear(error);
+    commit->error = error;
+    EPCTX__TRY(commit->io->canonical_fn(commit->io->user, folder[0] != '\0' ? folder : ".", real,
+                                        sizeof real, error));
+    return epctx__commit_folder(commit, epctx_str_of(real));
+}
+
+static bool epctx__parts_equal(const epctx_output_file *file, const epctx_mapping *mapping)
+{
+    bool same = file->size == mapping->size;
+    uint64_t at = 0;
+    size_t i;
+    for (i = 0; i < file->part_count && same; i++) {
+        const epctx_span *part = &file->parts[i];
+        same = part->size <= mapping->size - at;
+        if (same && part->size > 0) {
+            const uint8_t *there = mapping->data + at;
+            same = part->data != NULL
+                       ? memcmp(there, part->data, part->size) == 0
+                       : there[0] == 0 && memcmp(there, there + 1, part->size - 1) == 0;
+        }
+        at += part->size;
+    }
+    return same && at == mapping->size;
+}
+
+/* Is the file there already? Then it must be there still when all comes into place. */
+static epctx_status epctx__commit_kept(epctx_commit *c, epctx__commit_file *entry)
+{
+    epctx_output_file *file = entry->file;
+    epctx_mapping old;
+    memset(&old, 0, sizeof old);
+    EPCTX__TRY(c->io->stat_fn(c->io->user, entry->real, &entry->there, c->error));
+    if (entry->there.kind == EPCTX_FILE_NONE) {
+        return EPCTX_OK;
+    }
+    EPCTX__TRY(c->io->map_fn(c->io->user, entry->root, entry->name, false, &old, c->error));
+    entry->there = old.info;
+    file->kept = epctx__parts_equal(file, &old);
+    c->io->unmap_fn(c->io->user, &old); /* Windows replaces nothing that is mapped */
+    if (file->kept && entry->there.inode != 0) {
+        entry->seen = &entry->there;
+    }
+    return file->kept || entry->opts.overwrite != EPCTX_OVERWRITE_FAIL
+               ? EPCTX_OK
+               : epctx_fail(c->error, EPCTX_ERR_EXISTS,
+                            "exists already with other bytes: choose another name, remove it, or "
+                            "allow overwriting");
+}
+
+/* `name` is below the commit's folder; NULL: the caller chose the path. */
+static epctx_status epctx__commit_judge(epctx_commit *c, epctx__commit_file *entry,
+                                        const char *name)
+{
+    bool keep = c->keep && entry->file != NULL;
+    epctx_overwrite overwrite = keep ? EPCTX_OVERWRITE_REPLACE : entry->opts.overwrite;
+    char real[EPCTX_PATH_MAX];
+    char lock[EPCTX_PATH_MAX];
+    if (entry->opts.derived) {
+        EPCTX__TRY(epctx__path_place(c->io, entry->path, real, c->error));
+        EPCTX__TRY(epctx__commit_folder(c, epctx_path_folder(epctx_str_of(real))));
+        name = epctx_path_file(epctx_str_of(entry->path)).data;
+    }
+#ifndef EPCTX_NO_EDIT
+    if (entry->model != NULL && !entry->opts.allow_huge) {
+        EPCTX__TRY(epctx__check_huge(entry->model,
+                                     "keep the context in its own file (embed_mode 0) and large "
+                                     "initializers in an external file, or allow it",
+                                     c->error));
+    }
+#endif
+    if (name == NULL || name[0] == '\0') {
+        EPCTX__TRY(epctx_output_check(c->io, entry->path, overwrite, c->error));
+        EPCTX__TRY(epctx__path_real(c->io, entry->path, real, c->error));
+    } else if (c->folder != NULL) {
+        EPCTX__TRY(epctx__path_check_new(c->io, epctx_str_of(c->folder), epctx_str_of(name),
+                                         overwrite, real, c->error));
+        entry->root = c->folder;
+        entry->inside = strlen(c->folder);
+    } else {
+        return epctx_fail(c->error, EPCTX_ERR_ARG, "the commit has no folder for this name");
+    }
+    EPCTX__TRY(epctx__path_end(real, ".lock", lock, c->error));
+    EPCTX__TRY(epctx__copy(c->arena, epctx_str_of(real), &entry->real, c->error));
+    EPCTX__TRY(epctx__copy(c->arena, epctx_str_of(lock), &entry->lock, c->error));
+    entry->name = entry->root != NULL ? entry->real + entry->inside : entry->path;
+#ifndef EPCTX_NO_EDIT
+    if (entry->model != NULL) {
+        epctx_model *model = entry->model;
+        /* Its own name, wherever that leads now, or the same file by another one. */
+        bool own =
+            strcmp(model->path, entry->path) == 0 ||
+            (c->io->canonical_fn(c->io->user, model->path, lock, sizeof lock, NULL) == EPCTX_OK &&
+             strcmp(lock, real) == 0);
+        entry->seen = own && model->id.inode != 0 ? &model->id : NULL;
+        return epctx__commit_folder(c, epctx_path_folder(epctx_str_of(real)));
+    }
+#endif
+    return keep ? epctx__commit_kept(c, entry) : EPCTX_OK;
+}
+
+/* One order for everybody, so that nobody waits for somebody who waits for him: what is called a
+ * model first, so that who holds the lock of a model can wait for its files; then by name. */
+static int epctx__lock_order(const char *a, const char *b)
+{
+    bool first = epctx__ends_with(epctx_str_of(a), ".onnx.lock");
+    bool second = epctx__ends_with(epctx_str_of(b), ".onnx.lock");
+    return first != second ? (first ? -1 : 1) : strcmp(a, b);
+}
+
+static epctx_status epctx__commit_entry(epctx_commit *c, const char *path, epctx_error *error,
+                                        epctx__commit_file **out)
+{
+    epctx_error_clear(error);
+    c->error = error;
+    EPCTX__NEW(*out, epctx__commit_file, 1, c->arena, error);
+    return epctx__copy(c->arena, epctx_str_of(path), &(*out)->path, error);
+}
+
+/* Judges an entry and lets it take part. */
+static epctx_status epctx__commit_put(epctx_commit *c, epctx__commit_file *entry, const char *name)
+{
+    epctx__commit_file **link = &c->files;
+    epctx_status status = epctx__commit_judge(c, entry, name);
+    epctx_blame(c->error, entry->path, NULL, NULL);
+    EPCTX__TRY(status);
+    c->lock = entry->opts.lock != NULL ? entry->opts.lock : c->lock;
+    while (*link != NULL && epctx__lock_order((*link)->lock, entry->lock) <= 0) {
+        link = &(*link)->next;
+    }
+    entry->next = *link;
+    *link = entry;
+    return EPCTX_OK;
+}
+
+#ifndef EPCTX_NO_EDIT
+
+EPCTX_API epctx_status epctx_commit_put_model(epctx_commit *commit, epctx_model *model,
+                                              const char *path, const epctx_write_opts *opts,
+                                              epctx_error *error)
+{
+    epctx__commit_file *entry;
+    if (opts != NULL && opts->backup != NULL && opts->backup_capacity > 0) {
+        opts->backup[0] = '\0';
+    }
+    EPCTX__TRY(epctx__commit_entry(commit, path, error, &entry));
+    entry->model = model;
+    entry->is_model = true;
+    if (opts != NULL) {
+        entry->opts = *opts;
+    }
+    return epctx__commit_put(commit, entry, NULL);
+}
+
+#endif /* EPCTX_NO_EDIT */
+
+static epctx_status epctx__commit_put_file(epctx_commit *c, epctx_output_file *file,
+                                           const epctx_write_opts *opts, epctx_error *error)
+{
+    epctx__commit_file *entry;
+    EPCTX__TRY(epctx__commit_entry(c, file->path, error, &entry));
+    file->kept = false;
+    entry->file = file;
+    entry->is_model = file->is_model;
+    if (opts != NULL) {
+        entry->opts = *opts;
+    }
+    return epctx__commit_put(c, entry, file->name);
+}
+
+EPCTX_API epctx_status epctx_commit_put_file(epctx_commit *commit, epctx_output_file *file,
+                                             epctx_overwrite overwrite, epctx_error *error)
+{
+    epctx_write_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.overwrite = overwrite;
+    return epctx__commit_put_file(commit, file, &opts, error);
+}
+
+EPCTX_API epctx_status epctx_commit_remove(epctx_commit *commit, const char *name,
+                                           epctx_error *error)
+{
+    epctx__commit_file *entry;
+    EPCTX__TRY(epctx__commit_entry(commit, name, error, &entry));
+    entry->goes = true;
+    EPCTX__TRY(epctx__commit_put(commit, entry, name));
+    entry->path = entry->real; /* for messages */
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_commit_fill(epctx_commit *commit, epctx_error *error)
+{
+    epctx__commit_file **link, *entry;
+    epctx_status status = EPCTX_OK;
+    int models;
+    commit->error = error;
+    for (models = 0; models < 2; models++) {
+        link = &commit->files;
+        while ((entry = *link) != NULL) {
+            if (status == EPCTX_OK && !entry->filled && entry->is_model == (models == 1)) {
+                if (entry->model != NULL || (entry->file != NULL && !entry->file->kept)) {
+                    status = epctx__output_make(commit, entry, entry->model, &entry->out);
+                    epctx_blame(error, entry->path, NULL, NULL);
+                }
+                entry->filled = status == EPCTX_OK;
+            }
+            if (entry->filled || models == 0) {
+                link = &entry->next;
+            } else {
+                epctx__output_close(entry->out);
+                *link = entry->next;
+            }
+        }
+    }
+    return status;
+}
+
+/* -- locks -- */
+
+static epctx_status epctx__commit_lock(epctx_commit *c)
+{
+    const char *held = c->lock != NULL && c->lock->held ? c->lock->path : "";
+    const char *last = "";
+    epctx__commit_file *entry;
+    for (entry = c->files; entry != NULL && c->io->lock_fn != NULL; entry = entry->next) {
+        if (strcmp(entry->lock, last) != 0 && strcmp(entry->lock, held) != 0) {
+            entry->locked.try_only = held[0] != '\0' && epctx__lock_order(entry->lock, held) < 0;
+            EPCTX__TRY(c->io->lock_fn(c->io->user, entry->root, entry->lock + entry->inside,
+                                      &entry->locked, c->error));
+            entry->held = true;
+        }
+        last = entry->lock;
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_io *io,
+                                            const char *path, epctx_error *error)
+{
+    char real[EPCTX_PATH_MAX];
+    epctx_error_clear(error);
+    memset(lock, 0, sizeof *lock);
+    EPCTX__TRY(epctx__io_of(io, &lock->io, error));
+    io = lock->io;
+    EPCTX__TRY(epctx__path_real(io, path, real, error));
+    EPCTX__TRY(epctx__path_end(real, ".lock", lock->path, error));
+    if (io->lock_fn != NULL) {
+        EPCTX__TRY(io->lock_fn(io->user, NULL, lock->path, &lock->file, error));
+        lock->held = true;
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock)
+{
+    if (lock->held) {
+        lock->io->close_fn(lock->io->user, &lock->file);
+    }
+    memset(lock, 0, sizeof *lock);
+}
+
+/* -- committing -- */
+
+/* Under the locks: what was read, or found to be right already, must still be there. */
+static epctx_status epctx__commit_review(epctx_commit *c)
+{
+    epctx__commit_file *entry;
+    for (entry = c->files; entry != NULL; entry = entry->next) {
+        epctx_file_info now;
+        if (entry->seen == NULL) {
+            continue;
+        }
+        EPCTX__TRY(c->io->stat_fn(c->io->user, entry->real, &now, c->error));
+        /* Where a model is gone nothing is lost. */
+        if (!(now.kind == EPCTX_FILE_NONE && entry->is_model) &&
+            !epctx_file_same(&now, entry->seen)) {
+            return epctx__file_failed(c->error, EPCTX_ERR_CHANGED,
+                                      "changed since it was read: somebody else wrote it; nothing "
+                                      "is replaced, start again from the new file",
+                                      entry->path);
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* Puts a file into its place, or clears that; from here on there is something to put back. */
+static epctx_status epctx__commit_place(epctx_commit *c, const epctx__commit_file *entry,
+                                        epctx__output *out, bool clear)
+{
+    const epctx_io *io = c->io;
+    /* What this commit put or cleared there itself is replaced without further ado. */
+    bool ours = entry->meets && out == entry->out && !clear;
+    epctx_status status;
+    if (!out->placed) {
+        out->placed = true;
+        out->before = c->placed;
+        c->placed = out;
+    }
+    out->file.alone = c->files->next == NULL;
+    status = (clear ? io->clear_fn : io->commit_fn)(
+        io->user, &out->file, ours ? EPCTX_OVERWRITE_REPLACE : entry->opts.overwrite, c->error);
+    epctx_blame(c->error, entry->path, NULL, NULL);
+    return status;
+}
+
+#ifndef EPCTX_NO_EDIT
+
+/* -- a new model where an old one is in use -- */
+
+/* The files that the model at `path` names; none of what is no model. */
+static epctx_status epctx__files_at(const epctx_io *io, const char *path, epctx_arena *arena,
+                                    epctx_dependency **files, size_t *count, epctx_error *error)
+{
+    epctx_allocator in_arena = epctx__in_arena(arena);
+    epctx_model model;
+    epctx_open_opts open;
+    epctx_check_opts check;
+    epctx_status status;
+    *count = 0;
+    memset(&open, 0, sizeof open);
+    memset(&check, 0, sizeof check);
+    open.io = io;
+    open.allocator = check.allocator = &in_arena;
+    open.path_flags = EPCTX_PATH_HUGGING_FACE;
+    status = epctx_model_open_file(&model, path, &open, error);
+    if (status == EPCTX_OK) {
+        status = epctx_model_files(&model, &check, arena, files, count, error);
+        epctx_model_close(&model);
+    } else if (status != EPCTX_ERR_NOMEM && status != EPCTX_ERR_IO) {
+        epctx_error_clear(error);
+        status = EPCTX_OK;
+    }
+    return status;
+}
+
+/* The file that is replaced before the models and that a model names, or NULL. */
+static epctx__commit_file *epctx__detour_file(const epctx_commit *c, const epctx_dependency *used)
+{
+    epctx__commit_file *entry = used->path != NULL ? c->files : NULL;
+    while (entry != NULL &&
+           (entry->is_model || entry->out == NULL || strcmp(used->path, entry->real) != 0)) {
+        entry = entry->next;
+    }
+    return entry;
+}
+
+/* Gives the files to be replaced that the model in the place of `entry` names second names:
+ * FILE.new, or when that is taken FILE.new2 ...; `seconds`: while there are such names. */
+EPCTX__APART static epctx_status epctx__detour_look(const epctx_commit *c,
+                                                    epctx__commit_file *entry, bool *seconds)
+{
+    epctx_dependency *used = NULL;
+    char name[EPCTX_NAME_MAX];
+    size_t count, i;
+    EPCTX__TRY(epctx__files_at(c->io, entry->real, c->arena, &used, &count, c->error));
+    for (i = 0; i < count; i++) {
+        epctx__commit_file *other = epctx__detour_file(c, &used[i]);
+        bool named = other == NULL || other->out->file.second[0] != '\0';
+        epctx_status status = named || !*seconds ? EPCTX_OK : EPCTX_ERR_EXISTS;
+        unsigned number;
+        entry->meets = entry->meets || other != NULL;
+        for (number = 1; status == EPCTX_ERR_EXISTS && number < EPCTX__ATTEMPTS; number++) {
+            epctx_error_clear(c->error);
+            epctx__name_end(name, epctx_path_file(epctx_str_of(other->real)).data, ".new", number,
+                            EPCTX__NAME_MOST);
+            status = c->io->second_fn(c->io->user, &other->out->file, name, c->error);
+        }
+        *seconds = *seconds && status != EPCTX_ERR_UNSUPPORTED;
+        EPCTX__TRY(*seconds ? status : EPCTX_OK);
+    }
+    return EPCTX_OK;
+}
+
+/* Gives files in a model their second names. */
+EPCTX__APART static epctx_status
+epctx__detour_rename(const epctx_commit *c, const epctx__commit_file *entry, epctx_model *model)
+{
+    epctx_str folder = epctx_path_folder(epctx_str_of(entry->real));
+    char path[EPCTX_PATH_MAX];
+    epctx_check_opts check;
+    epctx_dependency *used = NULL;
+    epctx_file_rename *renames;
+    size_t count = 0;
+    size_t rename_count = 0;
+    size_t i;
+    EPCTX__TRY(epctx__path_join(path, sizeof path, &folder, 1, c->error));
+    memset(&check, 0, sizeof check);
+    check.context_file_path = entry->real;
+    check.external_folder = path;
+    check.path_flags = EPCTX_PATH_HUGGING_FACE | EPCTX_PATH_DETOURS;
+    EPCTX__TRY(epctx_model_files(model, &check, &model->arena, &used, &count, c->error));
+    EPCTX__NEW(renames, epctx_file_rename, count, &model->arena, c->error);
+    for (i = 0; i < count; i++) {
+        const epctx__commit_file *other = epctx__detour_file(c, &used[i]);
+        epctx_file_rename *next = &renames[rename_count];
+        epctx_str name;
+        if (used[i].status == EPCTX_ERR_IO) {
+            return epctx_fail(c->error, EPCTX_ERR_IO, "%s", used[i].problem);
+        }
+        if (other == NULL || used[i].use == EPCTX_USE_SOURCE_MODEL ||
+            epctx_path_relative(folder, epctx_str_of(other->real), &name, NULL) != EPCTX_OK) {
+            continue;
+        }
+        EPCTX__TRY(epctx_path_join(epctx_path_folder(name), epctx_str_of(other->out->file.second),
+                                   path, sizeof path, c->error));
+        EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(path), &next->to.data, c->error));
+        next->to.size = strlen(path);
+        next->use = used[i].use;
+        next->from = used[i].name;
+        rename_count++;
+    }
+    return epctx_model_rename_files(model, renames, rename_count, c->error);
+}
+
+/* The new model with second names, complete and durable. */
+static epctx_status epctx__detour_model(epctx_commit *c, epctx__commit_file *entry)
+{
+    epctx_allocator in_arena = epctx__in_arena(c->arena);
+    epctx_open_opts open;
+    epctx_model bytes;
+    epctx_model *model = entry->model;
+    epctx_status status;
+    size_t mark;
+    memset(&bytes, 0, sizeof bytes);
+    if (model == NULL) { /* in one part */
+        memset(&open, 0, sizeof open);
+        open.allocator = &in_arena;
+        open.io = c->io;
+        EPCTX__TRY(epctx_model_open_memory(&bytes, entry->file->parts[0].data,
+                                           entry->file->parts[0].size, &open, c->error));
+        model = &bytes;
+    }
+    mark = epctx_model_mark(model);
+    status = epctx__detour_rename(c, entry, model);
+    if (status == EPCTX_OK) {
+        status = epctx__output_make(c, entry, model, &entry->via);
+    }
+    epctx_model_undo(model, mark);
+    epctx_model_close(&bytes);
+    return status;
+}
+
+/* A new model whose old one would meet new files comes by a way around; without second names the
+ * old one goes first. */
+static epctx_status epctx__commit_detour(epctx_commit *c)
+{
+    bool seconds = c->io->second_fn != NULL;
+    bool others = false;
+    epctx__commit_file *entry;
+    for (entry = c->files; entry != NULL; entry = entry->next) {
+        others = others || (!entry->is_model && entry->out != NULL);
+    }
+    for (entry = c->files; entry != NULL && others; entry = entry->next) {
+        if (entry->is_model && entry->out != NULL) {
+            EPCTX__TRY(epctx__detour_look(c, entry, &seconds));
+        }
+    }
+    epctx_error_clear(c->error); /* of second names that there are not */
+    for (entry = c->files; entry != NULL; entry = entry->next) {
+        if (entry->meets && seconds) {
+            EPCTX__TRY(epctx__detour_model(c, entry));
+        }
+        if (entry->meets) {
+            EPCTX__TRY(epctx__commit_place(c, entry, seconds ? entry->via : entry->out, !seconds));
+        }
+    }
+    return EPCTX_OK;
+}
+
+#endif /* EPCTX_NO_EDIT */
+
+static epctx_status epctx__commit_all(epctx_commit *c)
+{
+    epctx__commit_file *entry;
+    uint64_t done = 0;
+    uint64_t total = 0;
+    int models;
+    epctx_status status = EPCTX_OK;
+    EPCTX__TRY(epctx_commit_fill(c, c->error));
+    EPCTX__TRY(epctx_cancelled(c->hooks, c->error));
+    EPCTX__TRY(epctx__commit_lock(c));
+    EPCTX__TRY(epctx__commit_review(c));
+#ifndef EPCTX_NO_EDIT
+    EPCTX__TRY(epctx__commit_detour(c));
+#endif
+    for (entry = c->files; entry != NULL; entry = entry->next) {
+        total += entry->out != NULL;
+    }
+    for (models = 0; models < 2; models++) {
+        for (entry = c->files; entry != NULL; entry = entry->next) {
+            if (entry->is_model == (models == 1) && entry->out != NULL) {
+                EPCTX__TRY(epctx__commit_place(c, entry, entry->out, false));
+                epctx__progress(c->hooks, "write", ++done, total);
+            }
+        }
+    }
+    for (entry = c->files; entry != NULL && status == EPCTX_OK; entry = entry->next) {
+        if (entry->goes) {
+            status = c->io->remove_fn(c->io->user, entry->root, entry->name, c->error);
+            epctx_blame(c->error, entry->path, NULL, NULL);
+        }
+    }
+    return status;
+}
+
+/* What the callers want to know about a commit that went well. */
+static epctx_status epctx__commit_report(epctx_commit *c)
+{
+    epctx_status status = EPCTX_OK;
+    epctx__commit_file *entry;
+    for (entry = c->files; entry != NULL; entry = entry->next) {
+        const epctx_write_opts *o = &entry->opts;
+        const epctx__output *out = entry->via != NULL ? entry->via : entry->out;
+        if (status == EPCTX_OK && out != NULL && o->overwrite == EPCTX_OVERWRITE_BACKUP &&
+            out->file.kept[0] != '\0' && o->backup != NULL && o->backup_capacity > 0) {
+            status = epctx_path_join(epctx_path_folder(epctx_str_of(entry->real)),
+                                     epctx_str_of(out->file.kept), o->backup, o->backup_capacity,
+                                     c->error);
+        }
+        if (entry->is_model && entry->seen != NULL &&
+            c->io->stat_fn(c->io->user, entry->real, entry->seen, NULL) != EPCTX_OK) {
+            memset(entry->seen, 0, sizeof *entry->seen);
+        }
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_commit_run(epctx_commit *commit, epctx_error *error)
+{
+    epctx__output *out;
+    epctx__commit_file *entry;
+    epctx_status status;
+    epctx_error_clear(error);
+    commit->error = error;
+    status = epctx__commit_all(commit);
+    if (status == EPCTX_OK) {
+        return epctx__commit_report(commit);
+    }
+    /* The last one first: each state on the way is whole. What cannot go back ends the way; then
+     * files keep the second names that a model may use. */
+    for (out = commit->placed; out != NULL && !commit->stuck; out = out->before) {
+        commit->stuck = !commit->io->back_fn(commit->io->user, &out->file);
+    }
+    for (entry = commit->files; entry != NULL && commit->stuck; entry = entry->next) {
+        if (entry->out != NULL) {
+            entry->out->file.second[0] = '\0';
+        }
+    }
+    epctx_commit_close(commit);
+    return status;
+}
+
+EPCTX_API void epctx_commit_close(epctx_commit *commit)
+{
+    epctx__commit_file *entry;
+    for (entry = commit->files; entry != NULL; entry = entry->next) {
+        epctx__output_close(entry->out);
+        epctx__output_close(entry->via);
+    }
+    for (entry = commit->files; entry != NULL; entry = entry->next) {
+        if (entry->held) {
+            commit->io->close_fn(commit->io->user, &entry->locked);
+        }
+    }
+    commit->files = NULL;
+}
+
+EPCTX_API epctx_status epctx_write_bytes(const epctx_io *io, const char *path, const void *data,
+                                         size_t size, const epctx_write_opts *opts,
+                                         epctx_error *error)
+{
+    epctx_output_file file;
+    epctx_arena arena;
+    epctx_commit commit;
+    epctx_span part;
+    epctx_status status;
+    memset(&file, 0, sizeof file);
+    part.data = (const uint8_t *)data;
+    part.size = size;
+    file.path = path;
+    file.parts = &part;
+    file.part_count = 1;
+    file.size = size;
+    epctx_arena_init(&arena, opts != NULL ? opts->allocator : NULL);
+    status = epctx_commit_begin(&commit, io, &arena, error);
+    if (status == EPCTX_OK) {
+        status = epctx__commit_put_file(&commit, &file, opts, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx_commit_run(&commit, error);
+    }
+    epctx_commit_close(&commit);
+    epctx_arena_free(&arena);
+    return status;
+}
+
+#ifndef EPCTX_NO_EDIT
+
+static epctx_status epctx__group_put(epctx_commit *c, epctx_model *model, const char *path,
+                                     const epctx_write_opts *opts, epctx_output_file *files,
+                                     size_t count, epctx_overwrite overwrite, epctx_error *error)
+{
+    epctx_dependency *used = NULL;
+    size_t used_count = 0;
+    char source[EPCTX_PATH_MAX] = "";
+    const epctx__commit_file *entry;
+    const char *target;
+    size_t i;
+    EPCTX__TRY(epctx_commit_begin(c, epctx_model_io(model), &model->arena, error));
+    EPCTX__TRY(epctx_commit_put_model(c, model, path, opts, error));
+    target = c->files->real;
+    if (count > 0 && model->path[0] != '\0') {
+        EPCTX__TRY(epctx__files_at(c->io, model->path, &model->arena, &used, &used_count, error));
+        (void)c->io->canonical_fn(c->io->user, model->path, source, sizeof source, NULL);
+    }
+    c->keep = true;
+    for (i = 0; i < count; i++) {
+        EPCTX__TRY(epctx_commit_put_file(c, &files[i], overwrite, error));
+    }
+    /* No file that the model itself is read from is written over: what it names, as it is in its
+     * file, and what it has open. */
+    for (entry = c->files; entry != NULL; entry = entry->next) {
+        const epctx__file *file = model->files;
+        bool same = strcmp(entry->real, target) == 0 || strcmp(entry->real, source) == 0;
+        for (i = 0; i < used_count && !same; i++) {
+            same = used[i].path != NULL && strcmp(entry->real, used[i].path) == 0;
+        }
+        for (; file != NULL && !same; file = file->next) {
+            same = strcmp(entry->real, file->path) == 0;
+        }
+        if (same && entry->file != NULL && !entry->file->kept) {
+            return epctx__file_failed(error, EPCTX_ERR_PATH,
+                                      "belongs to the model that is converted and would be "
+                                      "overwritten: choose another name",
+                                      entry->path);
+        }
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
+                                         const epctx_write_opts *opts, epctx_output_file *files,
+                                         size_t count, epctx_overwrite overwrite,
+                                         epctx_error *error)
+{
+    epctx_commit commit;
+    epctx_status status =
+        epctx__group_put(&commit, model, path, opts, files, count, overwrite, error);
+    if (status == EPCTX_OK && (opts == NULL || !opts->dry_run)) {
+        status = epctx_commit_run(&commit, error);
+    }
+    epctx_commit_close(&commit);
+    return status;
+}
+
 EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *path,
                                               const epctx_write_opts *opts, epctx_error *error)
 {
@@ -12044,6 +11958,344 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
 }
 
 #endif /* EPCTX_NO_EDIT */
+
+/* ================================================================================================
+ * >>stamp
+ * ============================================================================================== */
+
+/* `name` empty: it is in the model. `hash`: the numbers are hashes, not sizes. */
+static epctx_status epctx__other_binary(epctx_str name, bool hash, uint64_t found,
+                                        uint64_t expected, epctx_error *error)
+{
+    static const char *const formats[] = {
+        "%s%S%s has %u bytes, the model was compiled with one of %u: %s",
+        "%s%S%s has hash %x, the model was compiled with one of hash %x: %s"};
+    return epctx_fail(error, EPCTX_ERR_VERSION, formats[hash],
+                      name.size > 0 ? "context binary '" : "the embedded context", &name,
+                      name.size > 0 ? "'" : "", found, expected,
+                      "it is damaged, or was compiled again without this model (all that share it "
+                      "go together)");
+}
+
+#ifndef EPCTX_NO_WIRE
+
+/* -- reading -- */
+
+/* One line of a stamp: its word, up to two numbers, and what follows. */
+typedef struct epctx__stamp_line {
+    epctx_str word;
+    uint64_t size, hash;
+    epctx_str name; /* as stored: escaped */
+    bool alone;     /* the line of a binary that holds one graph */
+} epctx__stamp_line;
+
+static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line)
+{
+    epctx_str text, number;
+    bool file;
+    if (rest->size == 0) {
+        return false;
+    }
+    memset(line, 0, sizeof *line);
+    text = epctx_str_cut(rest, '\n');
+    line->word = epctx_str_cut(&text, ' ');
+    file = epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data") ||
+           epctx_str_is(line->word, "binary");
+    if (file) {
+        number = epctx_str_cut(&text, ' ');
+        epctx_str_take_number(&number, &line->size);
+    }
+    if (file || epctx_str_is(line->word, "options")) {
+        number = epctx_str_cut(&text, ' ');
+        epctx_str_take_hash(&number, &line->hash);
+    }
+    line->name = text;
+    return true;
+}
+
+static bool epctx__stamp_of(const epctx_model *model, epctx_str source, epctx_str *out)
+{
+    char key[sizeof EPCTX_BUILD_PREFIX + 256];
+    epctx_str parts[2];
+    parts[0] = epctx_str_of(EPCTX_BUILD_PREFIX);
+    parts[1] = source;
+    return epctx__join(key, sizeof key, parts, 2, "a metadata key", NULL) == EPCTX_OK &&
+           epctx_model_metadata(model, epctx_str_of(key), out);
+}
+
+/* The node with the context that the nodes of an EP have; false when there is none, or several. */
+static bool epctx__only_context(const epctx_model *model, epctx_str source, epctx_epnode *out)
+{
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_node_view view;
+    epctx_epnode node;
+    bool found = false;
+    while (epctx_next_node(&it, &view)) {
+        if (!epctx_node_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK ||
+            !epctx_str_eq(node.source, source) || node.main_context == 0) {
+            continue;
+        }
+        if (found && (node.embed_mode != out->embed_mode ||
+                      !epctx_str_eq(node.ep_cache_context, out->ep_cache_context))) {
+            return false;
+        }
+        if (!found) {
+            *out = node;
+        }
+        found = true;
+    }
+    return found && (out->embed_mode == 1 || out->ep_cache_context.size > 0);
+}
+
+/* The line of the binary, with the name of its file (embedded: empty), and the node that has it.
+ * False when there is none, and for a model that somebody put together from several: the stamp is
+ * that of one of them. */
+static bool epctx__stamp_binary(const epctx_model *model, epctx_str source,
+                                epctx__stamp_line *line, epctx_epnode *node)
+{
+    epctx_str rest;
+    bool found = epctx__stamp_of(model, source, &rest);
+    while (found && epctx__stamp_next(&rest, line)) {
+        if (epctx_str_is(line->word, "binary")) {
+            found = epctx__only_context(model, source, node);
+            line->name = found && node->embed_mode == 0 ? node->ep_cache_context
+                                                        : epctx_str_of(NULL);
+            line->alone = epctx_str_is(epctx_str_cut(&rest, '\n'), "graphs 1");
+            return found;
+        }
+    }
+    return false;
+}
+
+/* Is a binary the one that the model was compiled with? `fast`: as far as its size tells. */
+static epctx_status epctx__stamp_verify(const epctx__stamp_line *line, const void *data,
+                                        uint64_t size, bool fast, epctx_error *error)
+{
+    uint64_t hash;
+    if (size != line->size) {
+        return epctx__other_binary(line->name, false, size, line->size, error);
+    }
+    hash = fast ? line->hash : epctx_hash(data, (size_t)size, 0);
+    return hash == line->hash ? EPCTX_OK
+                              : epctx__other_binary(line->name, true, hash, line->hash, error);
+}
+
+/* The same for the binary that `node` has; its folder is that of `context_file_path` or, NULL, of
+ * the model. */
+static epctx_status epctx__stamp_verify_node(const epctx_model *model,
+                                             const epctx__stamp_line *line,
+                                             const epctx_epnode *node,
+                                             const char *context_file_path, bool fast,
+                                             epctx_error *error)
+{
+    const epctx_io *io = epctx_model_io(model);
+    epctx_str context = node->ep_cache_context;
+    epctx_str folder = epctx_path_folder(
+        epctx_str_of(context_file_path != NULL ? context_file_path : model->path));
+    char path[EPCTX_PATH_MAX];
+    epctx_file_info info;
+    epctx_mapping mapping;
+    epctx_status status;
+    if (node->embed_mode == 1) {
+        return epctx__stamp_verify(line, context.data, context.size, fast, error);
+    }
+    EPCTX__TRY(epctx_path_find(io, folder, context, model->path_flags, path, sizeof path, error));
+    EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
+    if (fast || info.size != line->size) {
+        return epctx__stamp_verify(line, NULL, info.size, true, error);
+    }
+    EPCTX__TRY(epctx_path_map(io, folder, context, model->path_flags, &mapping, NULL, error));
+    status = epctx__stamp_verify(line, mapping.data, mapping.size, false, error);
+    io->unmap_fn(io->user, &mapping);
+    return status;
+}
+
+/* Compares the binary of one EP with its stamp, if there is one. A file that is not there is not
+ * judged: loading will. */
+static epctx_status epctx__check_made(const epctx_model *model, epctx_str source,
+                                      const char *context_file_path, bool fast,
+                                      epctx_error *error)
+{
+    epctx__stamp_line line;
+    epctx_epnode node;
+    epctx_status status;
+    if (!epctx__stamp_binary(model, source, &line, &node)) {
+        return EPCTX_OK;
+    }
+    status = epctx__stamp_verify_node(model, &line, &node, context_file_path, fast, error);
+    if (status == EPCTX_ERR_NOT_FOUND) {
+        epctx_error_clear(error);
+        return EPCTX_OK;
+    }
+    epctx_blame(error, NULL, &node.name, "ep_cache_context");
+    return status;
+}
+
+/* A model has nodes of a few EPs; a hostile one may have stamps of a million. */
+#define EPCTX__STAMPS_MAX 16
+
+EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
+                                                const char *context_file_path, epctx_error *error)
+{
+    epctx_cursor it =
+        epctx_view_fields(epctx_model_read(model).view, EPCTX_FIELD_MODEL_METADATA_PROPS);
+    epctx_pair pair;
+    int stamps = 0;
+    epctx_error_clear(error);
+    while (stamps < EPCTX__STAMPS_MAX && epctx_next_pair(&it, &pair)) {
+        if (epctx_str_starts(pair.key, EPCTX_BUILD_PREFIX)) {
+            epctx_status status;
+            epctx__str_skip(&pair.key, sizeof EPCTX_BUILD_PREFIX - 1);
+            status = epctx__check_made(model, pair.key, context_file_path, false, error);
+            epctx_blame(error, model->path, NULL, NULL);
+            EPCTX__TRY(status);
+            stamps++;
+        }
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx_epnode *node)
+{
+    epctx__stamp_line line;
+    epctx_epnode only;
+    return epctx__stamp_binary(model, node->source, &line, &only) && line.alone &&
+           only.embed_mode == node->embed_mode &&
+           epctx_str_eq(only.ep_cache_context, node->ep_cache_context) &&
+           epctx__stamp_verify_node(model, &line, &only, NULL, false, NULL) == EPCTX_OK;
+}
+
+#ifndef EPCTX_NO_EDIT
+
+/* -- making -- */
+
+typedef struct epctx__stamp_text {
+    epctx_allocator in_arena;
+    epctx_buffer text;
+    bool failed;
+} epctx__stamp_text;
+
+static void epctx__stamp_begin(epctx__stamp_text *s, epctx_arena *arena)
+{
+    s->in_arena = epctx__in_arena(arena);
+    s->failed = false;
+    epctx_buffer_init(&s->text, &s->in_arena);
+}
+
+static void epctx__stamp_put(epctx__stamp_text *s, epctx_str part)
+{
+    s->failed = s->failed || epctx_buffer_append(&s->text, part.data, part.size) != EPCTX_OK;
+}
+
+/* Starts a line. */
+static void epctx__stamp_put_word(epctx__stamp_text *s, const char *word)
+{
+    epctx__stamp_put(s, epctx_str_of(s->text.size > 0 ? "\n" : ""));
+    epctx__stamp_put(s, epctx_str_of(word));
+}
+
+static void epctx__stamp_put_number(epctx__stamp_text *s, uint64_t value, bool hash)
+{
+    char digits[24];
+    epctx_text text = epctx_text_of(digits, sizeof digits);
+    epctx_text_put_char(&text, ' ');
+    if (hash) {
+        epctx_text_put_hex(&text, value, 16);
+    } else {
+        epctx_text_put_number(&text, value);
+    }
+    epctx__stamp_put(s, epctx_text_str(&text));
+}
+
+/* How a character is written in a name; `one` has room for one that is written as it is. */
+static epctx_str epctx__stamp_escape(char c, char *one)
+{
+    epctx_str as_is;
+    *one = c;
+    as_is.data = one;
+    as_is.size = 1;
+    return c == '%' ? epctx_str_of("%25") : c == '\n' ? epctx_str_of("%0A") : as_is;
+}
+
+static void epctx__stamp_put_name(epctx__stamp_text *s, epctx_str name)
+{
+    size_t i;
+    char one;
+    epctx__stamp_put(s, epctx_str_of(" "));
+    for (i = 0; i < name.size; i++) {
+        epctx__stamp_put(s, epctx__stamp_escape(name.data[i], &one));
+    }
+}
+
+static void epctx__stamp_put_file(epctx__stamp_text *s, const char *word, epctx_span bytes,
+                                  epctx_str name)
+{
+    epctx__stamp_put_word(s, word);
+    epctx__stamp_put_number(s, bytes.size, false);
+    epctx__stamp_put_number(s, epctx_hash(bytes.data, bytes.size, 0), true);
+    if (name.data != NULL) {
+        epctx__stamp_put_name(s, name);
+    }
+}
+
+static void epctx__stamp_put_binary(epctx__stamp_text *s, epctx_span binary, size_t graphs)
+{
+    epctx__stamp_put_file(s, "binary", binary, epctx_str_of(NULL));
+    epctx__stamp_put_word(s, "graphs");
+    epctx__stamp_put_number(s, graphs, false);
+}
+
+/* A metadata entry of one EP. */
+static epctx_status epctx__ep_metadata(epctx_model *model, const char *prefix, const char *source,
+                                       epctx_str value, epctx_error *error)
+{
+    epctx__stamp_text key;
+    epctx__stamp_begin(&key, &model->arena);
+    epctx__stamp_put(&key, epctx_str_of(prefix));
+    epctx__stamp_put(&key, epctx_str_of(source));
+    return key.failed ? epctx__nomem(error, model->arena.missing)
+                      : epctx_model_set_metadata(model, epctx__str(key.text.data, key.text.size),
+                                                 value, error);
+}
+
+static epctx_status epctx__stamp_write(const epctx__stamp_text *s, epctx_model *model,
+                                       const char *source, epctx_error *error)
+{
+    return s->failed ? epctx__nomem(error, model->arena.missing)
+                     : epctx__ep_metadata(model, EPCTX_BUILD_PREFIX, source,
+                                          epctx__str(s->text.data, s->text.size), error);
+}
+
+/* Does a name of the stamp, escaped, stand for `plain`? */
+static bool epctx__stamp_is(epctx_str escaped, const char *plain)
+{
+    char one;
+    for (; *plain != '\0'; plain++) {
+        epctx_str want = epctx__stamp_escape(*plain, &one);
+        if (escaped.size < want.size || memcmp(escaped.data, want.data, want.size) != 0) {
+            return false;
+        }
+        epctx__str_skip(&escaped, want.size);
+    }
+    return escaped.size == 0;
+}
+
+static bool epctx__stamp_plain(epctx_str escaped, char *out, size_t capacity)
+{
+    size_t i = 0;
+    size_t used = 0;
+    while (i < escaped.size && used + 1 < capacity) {
+        bool code = escaped.data[i] == '%' && escaped.size - i >= 3;
+        out[used++] = !code ? escaped.data[i] : escaped.data[i + 1] == '0' ? '\n' : '%';
+        i += code ? 3 : 1;
+    }
+    out[used] = '\0';
+    return i == escaped.size;
+}
+
+#endif /* EPCTX_NO_EDIT */
+
+#endif /* EPCTX_NO_WIRE */
 
 /* ================================================================================================
  * >>payload
@@ -12564,225 +12816,6 @@ EPCTX_API epctx_status epctx_model_extract(epctx_model *model, const epctx_conve
 }
 
 /* -- several files at once -- */
-
-/* The files that the model at `path` names; none of what is no model. */
-static epctx_status epctx__files_at(const epctx_io *io, const char *path, epctx_arena *arena,
-                                    epctx_dependency **files, size_t *count, epctx_error *error)
-{
-    epctx_allocator in_arena = epctx__in_arena(arena);
-    epctx_model model;
-    epctx_open_opts open;
-    epctx_check_opts check;
-    epctx_status status;
-    *count = 0;
-    memset(&open, 0, sizeof open);
-    memset(&check, 0, sizeof check);
-    open.io = io;
-    open.allocator = check.allocator = &in_arena;
-    open.path_flags = EPCTX_PATH_HUGGING_FACE;
-    status = epctx_model_open_file(&model, path, &open, error);
-    if (status == EPCTX_OK) {
-        status = epctx_model_files(&model, &check, arena, files, count, error);
-        epctx_model_close(&model);
-    } else if (status != EPCTX_ERR_NOMEM && status != EPCTX_ERR_IO) {
-        epctx_error_clear(error);
-        status = EPCTX_OK;
-    }
-    return status;
-}
-
-static epctx_status epctx__group_put(epctx_commit *c, epctx_model *model, const char *path,
-                                     const epctx_write_opts *opts, epctx_output_file *files,
-                                     size_t count, epctx_overwrite overwrite, epctx_error *error)
-{
-    epctx_dependency *used = NULL;
-    size_t used_count = 0;
-    char source[EPCTX_PATH_MAX] = "";
-    const epctx__commit_file *entry;
-    const char *target;
-    size_t i;
-    EPCTX__TRY(epctx_commit_begin(c, epctx_model_io(model), &model->arena, error));
-    EPCTX__TRY(epctx_commit_put_model(c, model, path, opts, error));
-    target = c->files->real;
-    if (count > 0 && model->path[0] != '\0') {
-        EPCTX__TRY(epctx__files_at(c->io, model->path, &model->arena, &used, &used_count, error));
-        (void)c->io->canonical_fn(c->io->user, model->path, source, sizeof source, NULL);
-    }
-    c->keep = true;
-    for (i = 0; i < count; i++) {
-        EPCTX__TRY(epctx_commit_put_file(c, &files[i], overwrite, error));
-    }
-    /* No file that the model itself is read from is written over: what it names, as it is in its
-     * file, and what it has open. */
-    for (entry = c->files; entry != NULL; entry = entry->next) {
-        const epctx__file *file = model->files;
-        bool same = strcmp(entry->real, target) == 0 || strcmp(entry->real, source) == 0;
-        for (i = 0; i < used_count && !same; i++) {
-            same = used[i].path != NULL && strcmp(entry->real, used[i].path) == 0;
-        }
-        for (; file != NULL && !same; file = file->next) {
-            same = strcmp(entry->real, file->path) == 0;
-        }
-        if (same && entry->file != NULL && !entry->file->kept) {
-            return epctx__file_failed(error, EPCTX_ERR_PATH,
-                                      "belongs to the model that is converted and would be "
-                                      "overwritten: choose another name",
-                                      entry->path);
-        }
-    }
-    return EPCTX_OK;
-}
-
-EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
-                                         const epctx_write_opts *opts, epctx_output_file *files,
-                                         size_t count, epctx_overwrite overwrite,
-                                         epctx_error *error)
-{
-    epctx_commit commit;
-    epctx_status status =
-        epctx__group_put(&commit, model, path, opts, files, count, overwrite, error);
-    if (status == EPCTX_OK && (opts == NULL || !opts->dry_run)) {
-        status = epctx_commit_run(&commit, error);
-    }
-    epctx_commit_close(&commit);
-    return status;
-}
-
-/* -- a new model where an old one is in use -- */
-
-/* The file that is replaced before the models and that a model names, or NULL. */
-static epctx__commit_file *epctx__detour_file(const epctx_commit *c, const epctx_dependency *used)
-{
-    epctx__commit_file *entry = used->path != NULL ? c->files : NULL;
-    while (entry != NULL &&
-           (entry->is_model || entry->out == NULL || strcmp(used->path, entry->real) != 0)) {
-        entry = entry->next;
-    }
-    return entry;
-}
-
-/* Gives the files to be replaced that the model in the place of `entry` names second names:
- * FILE.new, or when that is taken FILE.new2 ...; `seconds`: while there are such names. */
-EPCTX__APART static epctx_status epctx__detour_look(const epctx_commit *c,
-                                                    epctx__commit_file *entry, bool *seconds)
-{
-    epctx_dependency *used = NULL;
-    char name[EPCTX_NAME_MAX];
-    size_t count, i;
-    EPCTX__TRY(epctx__files_at(c->io, entry->real, c->arena, &used, &count, c->error));
-    for (i = 0; i < count; i++) {
-        epctx__commit_file *other = epctx__detour_file(c, &used[i]);
-        bool named = other == NULL || other->out->file.second[0] != '\0';
-        epctx_status status = named || !*seconds ? EPCTX_OK : EPCTX_ERR_EXISTS;
-        unsigned number;
-        entry->meets = entry->meets || other != NULL;
-        for (number = 1; status == EPCTX_ERR_EXISTS && number < EPCTX__ATTEMPTS; number++) {
-            epctx_error_clear(c->error);
-            epctx__name_end(name, epctx_path_file(epctx_str_of(other->real)).data, ".new", number,
-                            EPCTX__NAME_MOST);
-            status = c->io->second_fn(c->io->user, &other->out->file, name, c->error);
-        }
-        *seconds = *seconds && status != EPCTX_ERR_UNSUPPORTED;
-        EPCTX__TRY(*seconds ? status : EPCTX_OK);
-    }
-    return EPCTX_OK;
-}
-
-/* Gives files in a model their second names. */
-EPCTX__APART static epctx_status
-epctx__detour_rename(const epctx_commit *c, const epctx__commit_file *entry, epctx_model *model)
-{
-    epctx_str folder = epctx_path_folder(epctx_str_of(entry->real));
-    char path[EPCTX_PATH_MAX];
-    epctx_check_opts check;
-    epctx_dependency *used = NULL;
-    epctx_file_rename *renames;
-    size_t count = 0;
-    size_t rename_count = 0;
-    size_t i;
-    EPCTX__TRY(epctx__path_join(path, sizeof path, &folder, 1, c->error));
-    memset(&check, 0, sizeof check);
-    check.context_file_path = entry->real;
-    check.external_folder = path;
-    check.path_flags = EPCTX_PATH_HUGGING_FACE | EPCTX_PATH_DETOURS;
-    EPCTX__TRY(epctx_model_files(model, &check, &model->arena, &used, &count, c->error));
-    EPCTX__NEW(renames, epctx_file_rename, count, &model->arena, c->error);
-    for (i = 0; i < count; i++) {
-        const epctx__commit_file *other = epctx__detour_file(c, &used[i]);
-        epctx_file_rename *next = &renames[rename_count];
-        epctx_str name;
-        if (used[i].status == EPCTX_ERR_IO) {
-            return epctx_fail(c->error, EPCTX_ERR_IO, "%s", used[i].problem);
-        }
-        if (other == NULL || used[i].use == EPCTX_USE_SOURCE_MODEL ||
-            epctx_path_relative(folder, epctx_str_of(other->real), &name, NULL) != EPCTX_OK) {
-            continue;
-        }
-        EPCTX__TRY(epctx_path_join(epctx_path_folder(name), epctx_str_of(other->out->file.second),
-                                   path, sizeof path, c->error));
-        EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(path), &next->to.data, c->error));
-        next->to.size = strlen(path);
-        next->use = used[i].use;
-        next->from = used[i].name;
-        rename_count++;
-    }
-    return epctx_model_rename_files(model, renames, rename_count, c->error);
-}
-
-/* The new model with second names, complete and durable. */
-static epctx_status epctx__detour_model(epctx_commit *c, epctx__commit_file *entry)
-{
-    epctx_allocator in_arena = epctx__in_arena(c->arena);
-    epctx_open_opts open;
-    epctx_model bytes;
-    epctx_model *model = entry->model;
-    epctx_status status;
-    size_t mark;
-    memset(&bytes, 0, sizeof bytes);
-    if (model == NULL) { /* in one part */
-        memset(&open, 0, sizeof open);
-        open.allocator = &in_arena;
-        open.io = c->io;
-        EPCTX__TRY(epctx_model_open_memory(&bytes, entry->file->parts[0].data,
-                                           entry->file->parts[0].size, &open, c->error));
-        model = &bytes;
-    }
-    mark = epctx_model_mark(model);
-    status = epctx__detour_rename(c, entry, model);
-    if (status == EPCTX_OK) {
-        status = epctx__output_make(c, entry, model, &entry->via);
-    }
-    epctx_model_undo(model, mark);
-    epctx_model_close(&bytes);
-    return status;
-}
-
-/* A new model whose old one would meet new files comes by a way around; without second names the
- * old one goes first. */
-static epctx_status epctx__commit_detour(epctx_commit *c)
-{
-    bool seconds = c->io->second_fn != NULL;
-    bool others = false;
-    epctx__commit_file *entry;
-    for (entry = c->files; entry != NULL; entry = entry->next) {
-        others = others || (!entry->is_model && entry->out != NULL);
-    }
-    for (entry = c->files; entry != NULL && others; entry = entry->next) {
-        if (entry->is_model && entry->out != NULL) {
-            EPCTX__TRY(epctx__detour_look(c, entry, &seconds));
-        }
-    }
-    epctx_error_clear(c->error); /* of second names that there are not */
-    for (entry = c->files; entry != NULL; entry = entry->next) {
-        if (entry->meets && seconds) {
-            EPCTX__TRY(epctx__detour_model(c, entry));
-        }
-        if (entry->meets) {
-            EPCTX__TRY(epctx__commit_place(c, entry, seconds ? entry->via : entry->out, !seconds));
-        }
-    }
-    return EPCTX_OK;
-}
 
 #endif /* EPCTX_NO_EDIT */
 
@@ -13910,22 +13943,6 @@ EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const ep
                             "source model '%s': initializer '%S' has hash %x, expected %x as "
                             "compiled: it has changed, compile again",
                             file, &ref->name, hash, ref->hash);
-}
-
-EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error)
-{
-    if (hooks != NULL && hooks->cancel_fn != NULL && hooks->cancel_fn(hooks->user)) {
-        return epctx_fail(error, EPCTX_ERR_CANCELLED, "cancelled by the caller");
-    }
-    return EPCTX_OK;
-}
-
-static void epctx__progress(const epctx_hooks *hooks, const char *work, uint64_t done,
-                            uint64_t total)
-{
-    if (hooks != NULL && hooks->progress_fn != NULL) {
-        hooks->progress_fn(hooks->user, work, done, total);
-    }
 }
 
 /* -- one EP at work -- */
@@ -15333,45 +15350,6 @@ static epctx_status epctx__gen_alone(epctx__generation *g)
 
 static epctx_status epctx__gen_grouped(epctx__generation *g);
 
-EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
-                                      const epctx_gen_opts *opts, epctx_gen_report *report,
-                                      epctx_error *error)
-{
-    epctx_gen_opts defaults;
-    epctx_allocator in_arena;
-    epctx__generation g;
-    epctx_error local;
-    size_t mark;
-    epctx_status status;
-    error = error != NULL ? error : &local;
-    epctx_error_clear(error);
-    memset(&defaults, 0, sizeof defaults);
-    memset(&g, 0, sizeof g);
-    if (model == NULL || model->root == NULL || epctx_model_io(model) == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "an open model with an io is expected");
-    }
-    EPCTX__TRY(epctx__backend_check(backend, error));
-    g.model = model;
-    g.backend = backend;
-    g.opts = opts != NULL ? opts : &defaults;
-    g.options = epctx_options_of_gen(g.opts);
-    g.options.arena = g.arena = &model->arena;
-    g.error = error;
-    in_arena = epctx__in_arena(g.arena);
-    epctx_buffer_init(&g.aside, &in_arena);
-    EPCTX__NEW(g.report, epctx_gen_report, 1, g.arena, error);
-    mark = epctx_model_mark(model);
-    status = g.opts->workspace != NULL ? epctx__gen_grouped(&g) : epctx__gen_alone(&g);
-    if (status != EPCTX_OK) {
-        epctx_fail(error, status, "%s failed without a message", backend->source);
-        epctx_model_undo(model, mark);
-    } else if (report != NULL) {
-        *report = *g.report;
-    }
-    epctx_ep_end(&g.ep);
-    return status;
-}
-
 /* -- freshness -- */
 
 /* Is the file that a line names, in the folder of the source, what the line says? */
@@ -16708,6 +16686,49 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
     status = epctx__group_finish(workspace, found, hooks, binary_size, error);
     return epctx__group_leave(workspace, found, status, error);
 }
+
+#ifndef EPCTX_NO_EDIT
+
+EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
+                                      const epctx_gen_opts *opts, epctx_gen_report *report,
+                                      epctx_error *error)
+{
+    epctx_gen_opts defaults;
+    epctx_allocator in_arena;
+    epctx__generation g;
+    epctx_error local;
+    size_t mark;
+    epctx_status status;
+    error = error != NULL ? error : &local;
+    epctx_error_clear(error);
+    memset(&defaults, 0, sizeof defaults);
+    memset(&g, 0, sizeof g);
+    if (model == NULL || model->root == NULL || epctx_model_io(model) == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "an open model with an io is expected");
+    }
+    EPCTX__TRY(epctx__backend_check(backend, error));
+    g.model = model;
+    g.backend = backend;
+    g.opts = opts != NULL ? opts : &defaults;
+    g.options = epctx_options_of_gen(g.opts);
+    g.options.arena = g.arena = &model->arena;
+    g.error = error;
+    in_arena = epctx__in_arena(g.arena);
+    epctx_buffer_init(&g.aside, &in_arena);
+    EPCTX__NEW(g.report, epctx_gen_report, 1, g.arena, error);
+    mark = epctx_model_mark(model);
+    status = g.opts->workspace != NULL ? epctx__gen_grouped(&g) : epctx__gen_alone(&g);
+    if (status != EPCTX_OK) {
+        epctx_fail(error, status, "%s failed without a message", backend->source);
+        epctx_model_undo(model, mark);
+    } else if (report != NULL) {
+        *report = *g.report;
+    }
+    epctx_ep_end(&g.ep);
+    return status;
+}
+
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>load
