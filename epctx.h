@@ -5663,6 +5663,10 @@ static epctx_status epctx__path_place(const epctx_io *io, const char *path,
         epctx_error_clear(error);
         return epctx__file_failed(error, status, "its folder does not exist", path);
     }
+    if (status != EPCTX_OK && error != NULL) {
+        error->file[0] = '\0'; /* the culprit is the file that was asked for */
+        epctx_blame(error, path, NULL, NULL);
+    }
     EPCTX__TRY(status);
     return epctx_path_join(epctx_str_of(folder), epctx_path_file(epctx_str_of(path)), out,
                            EPCTX_PATH_MAX, error);
@@ -5700,10 +5704,10 @@ static EPCTX__UNUSED epctx_str epctx__path_beside(const epctx_io *io, const char
 EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
                                           epctx_overwrite overwrite, epctx_error *error)
 {
-    char real[EPCTX_PATH_MAX];
+    char place[EPCTX_PATH_MAX];
     epctx_file_info info;
     epctx_error_clear(error);
-    EPCTX__TRY(epctx__path_real(io, path, real, error));
+    EPCTX__TRY(epctx__path_place(io, path, place, error));
     EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
     if (info.kind == EPCTX_FILE_REGULAR && overwrite == EPCTX_OVERWRITE_FAIL) {
         return epctx__file_failed(error, EPCTX_ERR_EXISTS,
