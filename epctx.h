@@ -645,12 +645,12 @@ typedef enum epctx_wire {
     EPCTX_WIRE_VARINT = 0,
     EPCTX_WIRE_FIXED64 = 1,
     EPCTX_WIRE_LEN = 2,
-    EPCTX_WIRE_GROUP = 3, /* a whole unknown group, start tag to end tag */
+    EPCTX_WIRE_GROUP = 3, /* a whole group, start tag to end tag */
     EPCTX_WIRE_FIXED32 = 5
 } epctx_wire;
 
-/* The payload of a field, mostly a message. `slot` is its place in the model's tree, or, while
- * nothing around it was edited, the nearest one outside; NULL for bytes of no model. */
+/* The payload of a field, mostly a message. `slot` is its place in the model's tree, or the nearest
+ * open one around it if nothing there was edited; NULL for bytes of no model. */
 typedef struct epctx_view {
     const struct epctx_slot *slot;
     const uint8_t *data;
@@ -665,9 +665,9 @@ typedef struct epctx_field {
     epctx_view body; /* LEN: the payload */
 } epctx_field;
 
-/* Position in a message, among all fields or those of one number. Copy it to keep a place. */
+/* Position among the fields of a message. Copy it to keep a place. */
 typedef struct epctx_cursor {
-    const struct epctx_slot *owner, *slot; /* the owner of the views it gives, and the next one */
+    const struct epctx_slot *owner, *slot; /* of the views it gives; the next one */
     const uint8_t *next, *end;
     const uint8_t *packed, *packed_end; /* inside a packed field */
     uint32_t number;                    /* 0: every field */
@@ -678,7 +678,7 @@ typedef struct epctx_cursor {
 /* -- the schema: onnx.proto, IR version 13 -- */
 
 /* clang-format off */
-/* The messages: symbol, name in onnx.proto. */
+/* Messages: symbol, name in onnx.proto. */
 #define EPCTX_MESSAGE_LIST(X) \
     X(MODEL, "ModelProto") X(GRAPH, "GraphProto") X(NODE, "NodeProto") X(ATTR, "AttributeProto") \
     X(TENSOR, "TensorProto") X(SEGMENT, "TensorProto.Segment") X(SPARSE, "SparseTensorProto") \
@@ -694,7 +694,7 @@ typedef struct epctx_cursor {
     X(DEVICE_GROUP, "IntIntListEntryProto") X(DEVICE_CONFIG, "DeviceConfigurationProto")
 
 /* Their fields, ONE or MANY (repeated): message, symbol (the name in onnx.proto, in capitals),
- * number, what it holds: a message, or INT (a varint), FLOAT, DOUBLE, STRING, BYTES. */
+ * number, type: a message, INT (a varint), FLOAT, DOUBLE, STRING or BYTES. */
 #define EPCTX_FIELD_LIST(ONE, MANY) \
     ONE(MODEL, IR_VERSION, 1, INT) ONE(MODEL, PRODUCER_NAME, 2, STRING) \
     ONE(MODEL, PRODUCER_VERSION, 3, STRING) ONE(MODEL, DOMAIN, 4, STRING) \
@@ -773,7 +773,7 @@ typedef enum epctx_kind {
     EPCTX_KIND_COUNT
 } epctx_kind;
 
-/* The number of each field: EPCTX_FIELD_NODE_INPUT ... */
+/* Field numbers: EPCTX_FIELD_NODE_INPUT ... */
 enum epctx_field_number {
 #define EPCTX__FIELD_ENUM(message, symbol, number, kind) EPCTX_FIELD_##message##_##symbol = number,
     EPCTX_FIELD_LIST(EPCTX__FIELD_ENUM, EPCTX__FIELD_ENUM)
@@ -782,32 +782,31 @@ enum epctx_field_number {
 
 /* A field of the schema. */
 typedef struct epctx_field_info {
-    epctx_kind message; /* that it belongs to */
+    epctx_kind message; /* it belongs to */
     const char *name;   /* in capitals: "IR_VERSION" */
     uint32_t number;
     bool repeated;
     epctx_kind kind;
 } epctx_field_info;
 
-/* The field of a kind of message, static, or NULL: not in the schema. */
+/* A field of the schema, static; NULL: not in it. */
 EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t number);
-/* Whether a field with this wire type holds what the schema says, packed numbers apart; else it is
- * an unknown field. */
+/* Whether the wire type is the field's own (packed numbers aside); if not, the field is unknown. */
 EPCTX_API bool epctx_field_fits(const epctx_field_info *info, epctx_wire wire);
-/* "ModelProto" ..., or "unknown"; static. */
+/* "ModelProto" ... or "unknown"; static. */
 EPCTX_API const char *epctx_message_name(epctx_kind message);
 
 /* -- reading -- */
 
-/* Fields of a message in file order; `number` 0 means all. */
+/* Fields of a message in file order; `number` 0: all. */
 EPCTX_API epctx_cursor epctx_view_fields(epctx_view message, uint32_t number);
 EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field);
 
-/* Repeated scalars and strings of a message, packed or not, in order; false at the end. */
+/* Repeated scalars (packed or not) and strings, in order; false at the end. */
 EPCTX_API bool epctx_next_int(epctx_cursor *cursor, int64_t *value);
 EPCTX_API bool epctx_next_float(epctx_cursor *cursor, float *value);
 EPCTX_API bool epctx_next_str(epctx_cursor *cursor, epctx_str *value);
-/* The next field with a payload, mostly a message, and how many there are. */
+/* The next field with a payload, and how many there are. */
 EPCTX_API bool epctx_next_view(epctx_cursor *cursor, epctx_view *body);
 EPCTX_API size_t epctx_cursor_count(epctx_cursor cursor);
 
@@ -824,13 +823,13 @@ typedef struct epctx_open_opts {
     void *buffer;                     /* fixed arena instead of the allocator; borrowed */
     size_t buffer_size;
     const epctx_io *io; /* default epctx_io_files(); borrowed */
-    const char *external_folder; /* session.model_external_initializers_file_folder_path: where
-                                    external initializers are; default the model's folder; copied */
+    const char *external_folder; /* of external initializers, copied; default: the model's folder
+                                    (session.model_external_initializers_file_folder_path) */
     epctx_limits limits;
-    uint32_t path_flags; /* for the files it names: EPCTX_PATH_HUGGING_FACE | EPCTX_PATH_IN_PLACE */
+    uint32_t path_flags; /* for its files: EPCTX_PATH_HUGGING_FACE | EPCTX_PATH_IN_PLACE */
 } epctx_open_opts;
 
-/* An open model. Members are private; zero-initialised or closed is a legal state to close. */
+/* An open model. Members are private. */
 typedef struct epctx_model {
     epctx_arena arena;
     const epctx_io *io; /* as given: epctx_model_io */
@@ -839,39 +838,38 @@ typedef struct epctx_model {
     const char *path; /* empty when opened from memory */
     const char *external_folder;
     struct epctx__file *files; /* external data that is mapped */
-    epctx_map file_paths;      /* canonical path -> position in `file_list`, of pointers */
+    epctx_map file_paths;      /* canonical path -> index in `file_list` (pointers) */
     epctx_list file_list;
     uint64_t external_there;   /* bytes of these files */
-    uint64_t external_asked;   /* bytes of the tensors in them, since a graph was last loaded */
+    uint64_t external_asked;   /* bytes of their tensors loaded since the last graph load began */
     struct epctx_slot *root;        /* what is written and edited */
     struct epctx_slot *graph;
-    struct epctx_slot *shown;       /* what is read: the same, or with doubled fields merged */
+    struct epctx_slot *shown;       /* what is read: the same or, with doubled fields, merged */
     struct epctx_slot *shown_graph;
     struct epctx__edit *edits;
     size_t edit_count;
     epctx_limits limits;
     uint32_t path_flags;
-    bool duplicate; /* a singular message field occurs twice: read as libprotobuf reads it */
-    struct epctx_slot *merged; /* `shown` before epctx_model_merge_doubled made one, */
+    bool duplicate; /* a singular message field occurs twice */
+    struct epctx_slot *merged; /* `shown` before epctx_model_merge_doubled, */
     size_t merged_at;          /* and at which edit */
-    epctx_file_info id;        /* of the model's file, where the io can tell */
+    epctx_file_info id;        /* of the model's file, if the io provides it */
 } epctx_model;
 
-/* Opens and checks a whole model: grammar, nesting, limits; payloads are skipped. `opts` NULL means
- * defaults. On failure the model is closed.
- * Errors: NOT_FOUND, IO, PROTOBUF (offset set; git-lfs pointers, .ort files, gzip and zip archives
- * are named in the message), LIMIT, NOMEM, CONFIG. */
+/* Opens a model and checks all of it: grammar, nesting, limits; payloads are skipped. `opts` may be
+ * NULL. On failure the model is closed. NOT_FOUND, IO, LIMIT, NOMEM, CONFIG, PROTOBUF (offset set;
+ * the message identifies git-lfs pointers, .ort files, gzip and zip archives). */
 EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *path,
                                              const epctx_open_opts *opts, epctx_error *error);
-/* Same for bytes in memory, borrowed until close. */
+/* The same for bytes in memory, borrowed until close. */
 EPCTX_API epctx_status epctx_model_open_memory(epctx_model *model, const void *data, size_t size,
                                                const epctx_open_opts *opts, epctx_error *error);
-/* Legal on a zeroed model and twice. Ends the life of every view of it. */
+/* May be called twice, and on a zeroed model. Invalidates all its views. */
 EPCTX_API void epctx_model_close(epctx_model *model);
-/* The io that was given, or the files'; NULL when there is none (EPCTX_NO_STDIO). */
+/* The io of its options, else epctx_io_files(); NULL: none (EPCTX_NO_STDIO). */
 EPCTX_API const epctx_io *epctx_model_io(const epctx_model *model);
 
-/* -- views: messages as structs. Of a single field that occurs twice the last one counts. -- */
+/* -- views: messages as structs. Of a singular field that occurs twice the last one counts. -- */
 
 typedef struct epctx_model_info {
     epctx_view view;
@@ -894,15 +892,14 @@ typedef struct epctx_node_view {
 typedef struct epctx_attr_view {
     epctx_view view;
     epctx_str name, ref_attr_name;
-    int32_t type; /* as stored; EPCTX_ATTR_UNDEFINED when the field is absent */
+    int32_t type; /* as stored; EPCTX_ATTR_UNDEFINED when absent */
     int64_t i;
     float f;
     epctx_str s;
-    epctx_view t, g; /* do not exist when absent */
+    epctx_view t, g; /* epctx_view_none when absent */
 } epctx_attr_view;
 
-/* TensorProto. Exactly one storage is in use: raw, typed fields (epctx_view_fields), or an external
- * file. */
+/* TensorProto. Its data is raw, in typed fields (epctx_view_fields), or in an external file. */
 typedef struct epctx_tensor_view {
     epctx_view view;
     epctx_str name;
@@ -911,7 +908,7 @@ typedef struct epctx_tensor_view {
     bool has_raw;
     epctx_span raw; /* little-endian, unaligned */
     bool external;
-    epctx_str location; /* relative path; then byte range, length UINT64_MAX = to the end */
+    epctx_str location; /* relative path; length UINT64_MAX: to the end */
     uint64_t offset, length;
 } epctx_tensor_view;
 
@@ -921,13 +918,13 @@ typedef struct epctx_value_view {
     epctx_str name;
     epctx_view type; /* TypeProto */
     bool has_type;
-    bool is_tensor; /* otherwise sequence, map, optional, sparse or no type at all */
+    bool is_tensor; /* else sequence, map, optional, sparse or no type */
     int32_t elem_type;
     bool has_shape;
     epctx_view shape; /* TensorShapeProto */
 } epctx_value_view;
 
-/* One dimension of a value: a number, a parameter name, or neither. */
+/* A dimension: a number, a parameter name, or neither. */
 typedef struct epctx_dim {
     bool known;
     int64_t value;
@@ -939,20 +936,20 @@ typedef struct epctx_opset {
     int64_t version;
 } epctx_opset;
 
-/* StringStringEntryProto: metadata_props of any message, external_data, training bindings. */
+/* StringStringEntryProto: metadata_props, external_data, training bindings. */
 typedef struct epctx_pair {
     epctx_str key, value;
 } epctx_pair;
 
 EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model);
-/* The ModelProto as it is written: doubled fields as they were, not merged. */
+/* The ModelProto as it is written: doubled fields are not merged. */
 EPCTX_API epctx_view epctx_model_root(const epctx_model *model);
-/* The main graph; all members empty when the model has none. */
+/* The main graph; all members empty if there is none. */
 EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model);
 EPCTX_API bool epctx_model_has_graph(const epctx_model *model);
 
-/* epctx_node_of(view) ... reads a message that was found through epctx_view_fields, e.g. a subgraph
- * of an attribute; epctx_next_node(cursor, &node) ... the next of a cursor, false at the end. */
+/* epctx_node_of(view) ... reads a message, e.g. one found with epctx_view_fields;
+ * epctx_next_node(cursor, &node) ... the next one of a cursor, false at the end. */
 #define EPCTX_VIEW_LIST(X)                                                                         \
     X(graph, epctx_graph_view)                                                                     \
     X(node, epctx_node_view)                                                                       \
@@ -968,8 +965,8 @@ EPCTX_API bool epctx_model_has_graph(const epctx_model *model);
 EPCTX_VIEW_LIST(EPCTX__VIEW_DECLARE)
 #undef EPCTX__VIEW_DECLARE
 
-/* The fields of one number in a message: function, its parameter, message, field. For
- * epctx_next_str: node_inputs, node_outputs; for epctx_next_int: tensor_dims. */
+/* Cursors over one field: function, its parameter, message, field. Read node_inputs and
+ * node_outputs with epctx_next_str, tensor_dims with epctx_next_int. */
 #define EPCTX_CURSOR_LIST(X)                                                                       \
     X(model_opsets, const epctx_model *, epctx__shown(of), MODEL_OPSET_IMPORT)                     \
     X(model_functions, const epctx_model *, epctx__shown(of), MODEL_FUNCTIONS)                     \
@@ -988,27 +985,26 @@ EPCTX_VIEW_LIST(EPCTX__VIEW_DECLARE)
 EPCTX_CURSOR_LIST(EPCTX__CURSOR_DECLARE)
 #undef EPCTX__CURSOR_DECLARE
 
-/* The last attribute of that name; false when there is none. */
+/* The last attribute of that name; false: none. */
 EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
                                     epctx_attr_view *out);
-/* Value of a STRING attribute; empty when absent. */
+/* The value of a STRING attribute; empty when absent. */
 EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char *name);
-/* The version imported for `domain` ("" and "ai.onnx" are the same), 0 when it is not imported. */
+/* The version imported for `domain` ("" and "ai.onnx" are the same); 0: not imported. */
 EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain);
-/* Value of a metadata_props key; false when absent. */
+/* The value of a metadata_props key; false when absent. */
 EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value);
 
-/* What message a view of a model is: EPCTX_KIND_NODE ... NONE for strings and for what was removed. */
+/* The kind of message that a view of a model is; NONE for strings and removed fields. */
 EPCTX_API epctx_kind epctx_view_kind(epctx_view view);
-/* Whether two payloads are equal with their edits: the same fields in the same order, to the last
- * byte. */
+/* Whether two payloads, with their edits, have the same fields in the same order, byte for byte. */
 EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b);
 
 /* -- walk -- */
 
-/* Deepest nesting of graphs that a model can have: each takes three of 100 levels. */
+/* Deepest nesting of graphs: each takes three of 100 levels. */
 #define EPCTX_WALK_DEPTH 34
-/* Deepest nesting of messages: the limit of epctx_limits.max_depth, and the model itself. */
+/* Deepest nesting of messages: epctx_limits.max_depth, and the model itself. */
 #define EPCTX_WALK_LEVELS 101
 
 typedef struct epctx_walk_level {
@@ -1018,36 +1014,35 @@ typedef struct epctx_walk_level {
     epctx_cursor fields;
 } epctx_walk_level;
 
-/* Position in a walk over graphs, nodes, attributes, tensors, sparse tensors, functions and training
- * of a model; messages of other kinds are passed over. Edits on the way are allowed: a message is
- * read as it was when the walk went into it. */
+/* A walk over the graphs, nodes, attributes, tensors, sparse tensors, functions and training
+ * information of a model. It may be edited meanwhile: the walk reads a message as it was when it
+ * entered it. */
 typedef struct epctx_walk {
     epctx_kind kind; /* of the message just given: EPCTX_KIND_GRAPH, NODE, ATTR, TENSOR, SPARSE, */
     epctx_view view; /* FUNCTION or TRAINING */
-    uint32_t depth; /* bodies around it, with itself: 0 in the main graph, a function or training */
+    uint32_t depth; /* subgraphs around it, or that it is: 0 in the main graph or a function */
     bool in_function;
     bool in_training;
-    uint32_t level;                             /* how many messages of the walk are around it: */
-    epctx_walk_level levels[EPCTX_WALK_LEVELS]; /* those, from the outside */
+    uint32_t level;                             /* number of messages of the walk around it */
+    epctx_walk_level levels[EPCTX_WALK_LEVELS]; /* these, outermost first */
     bool first, entering;                       /* private */
     uint32_t root;
 } epctx_walk;
 
-/* Everything: the main graph, then functions, then training graphs. */
+/* The whole model: main graph, functions, training graphs. */
 EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model);
-/* One message of those kinds, and what is in it. */
+/* One message of these kinds and everything in it. */
 EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind kind);
-/* The next message, each in front of what is in it; otherwise in file order. */
+/* The next message: parents first, otherwise in file order; false at the end. */
 EPCTX_API bool epctx_walk_step(epctx_walk *walk);
-/* The next message of one kind. epctx_walk_epnode: the next node of op_type EPContext, whatever its
- * domain; epctx_node_is_epnode tells the real ones. */
+/* The next message of one kind. epctx_walk_epnode: op_type EPContext in any domain, see
+ * epctx_node_is_epnode. */
 EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node);
 EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node);
 EPCTX_API bool epctx_walk_tensor(epctx_walk *walk, epctx_tensor_view *tensor);
 EPCTX_API bool epctx_walk_graph(epctx_walk *walk, epctx_graph_view *graph);
 
-/* Outer values that the bodies of a node read, as often as they are read; borrowed names, the list in
- * `arena`. */
+/* Outer values that a node's subgraphs read, one per read: borrowed names, listed in `arena`. */
 EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
                                            const epctx_str **out, size_t *count,
                                            epctx_error *error);
@@ -1057,11 +1052,11 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
 /* ================================================================================================
  * >>record: a graph as plain structs
  *
- * What a backend compiles. Made from model bytes by epctx_model_load_graph, or by an EP from its own
- * graph objects (ORT's OrtGraph). All pointers are borrowed from whoever made the record.
+ * What a backend compiles: made by epctx_model_load_graph, or by an EP from its own graph objects
+ * (ORT's OrtGraph). All pointers are borrowed from the maker of the record.
  * ============================================================================================== */
 
-#define EPCTX_ONNX_FLOAT  1 /* onnx.proto TensorProto.DataType, the ones this library uses */
+#define EPCTX_ONNX_FLOAT  1 /* onnx.proto TensorProto.DataType */
 #define EPCTX_ONNX_UINT8  2
 #define EPCTX_ONNX_INT8   3
 #define EPCTX_ONNX_UINT16 4
@@ -1073,16 +1068,16 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
 
 /* Bytes of one element of a TensorProto.DataType; 0 for strings, sub-byte and unknown types. */
 EPCTX_API size_t epctx_elem_size(int32_t elem_type);
-/* "float32", "int64" ...; "unknown" otherwise. */
+/* "float32", "int64" ... or "unknown". */
 EPCTX_API const char *epctx_elem_name(int32_t elem_type);
-/* AttributeProto.AttributeType: "FLOAT", "TENSORS" ...; "unknown" otherwise. */
+/* AttributeProto.AttributeType: "FLOAT", "TENSORS" ... or "unknown". */
 EPCTX_API const char *epctx_attr_type_name(int32_t attr_type);
 
 typedef struct epctx_value {
     epctx_str name;
     int32_t elem_type;   /* 0 unknown or not a tensor */
     int32_t rank;        /* -1 unknown */
-    const int64_t *dims; /* -1 where it is not a fixed number */
+    const int64_t *dims; /* -1 where not fixed */
 } epctx_value;
 
 typedef struct epctx_tensor {
@@ -1090,12 +1085,12 @@ typedef struct epctx_tensor {
     int32_t elem_type;
     int32_t rank;
     const int64_t *dims;
-    const uint8_t *data; /* packed, little-endian, maybe unaligned; NULL when it was not loaded */
+    const uint8_t *data; /* packed, little-endian, maybe unaligned; NULL: not loaded */
     size_t size;
-    epctx_str location; /* file of external data that has them; empty: the model itself */
-    uint64_t offset;    /* of the bytes there; 0 in the model, where they may be in pieces */
-    uint64_t rest;      /* hash of elements that `data` cannot hold: strings, typed fields of half
-                           bytes; 0: there are none */
+    epctx_str location; /* the external data file; empty: the model itself */
+    uint64_t offset;    /* of the data there; 0 if it is not in one piece */
+    uint64_t rest;      /* hash of elements that `data` cannot hold: strings, typed fields of
+                           sub-byte types; 0: none */
 } epctx_tensor;
 
 typedef enum epctx_attr_type { /* onnx.proto AttributeProto.AttributeType */
@@ -1125,8 +1120,8 @@ typedef struct epctx_attr {
     float f;
     epctx_str s;
     const epctx_tensor *t;
-    const struct epctx_graph *g; /* for edits; NULL in what epctx_model_load_graph makes */
-    size_t count; /* of ints, floats or strings, whichever `type` says */
+    const struct epctx_graph *g; /* for edits; NULL from epctx_model_load_graph */
+    size_t count; /* of ints, floats or strings, by `type` */
     const int64_t *ints;
     const float *floats;
     const epctx_str *strings;
@@ -1134,52 +1129,52 @@ typedef struct epctx_attr {
 
 typedef struct epctx_node {
     epctx_str name, op_type, domain; /* domain "" is ai.onnx */
-    int64_t version;                 /* of the opset import that governs it; 0 unknown */
-    const epctx_str *inputs;         /* an empty name is an omitted optional input */
+    int64_t version;                 /* of its opset; 0 unknown */
+    const epctx_str *inputs;         /* an empty name: an omitted optional input */
     size_t input_count;
     const epctx_str *outputs;
     size_t output_count;
     const epctx_attr *attrs;
     size_t attr_count;
-    const epctx_str *captures; /* outer values that its subgraphs use */
+    const epctx_str *captures; /* outer values that its subgraphs read */
     size_t capture_count;
     uint32_t id; /* position in the source graph, which need not be sorted */
-    uint64_t rest; /* hash of what the members do not hold: bodies and other attributes without a
-                      member, functions that are called; 0: nothing */
+    uint64_t rest; /* hash of what no member holds: subgraphs and other attributes, functions that
+                      it calls; 0: nothing */
 } epctx_node;
 
 typedef struct epctx_graph {
     epctx_str name;
     const epctx_node *nodes; /* producers before readers */
     size_t node_count;
-    const epctx_value *inputs; /* run-time inputs: initializers are not among them */
+    const epctx_value *inputs; /* run-time inputs, without constant initializers */
     size_t input_count;
     const epctx_value *outputs;
     size_t output_count;
-    const epctx_tensor *initializers; /* constants only: overridable ones count as inputs */
+    const epctx_tensor *initializers; /* constants only: overridable ones are inputs */
     size_t initializer_count;
-    const epctx_value *values; /* types of values in between, as far as the source tells */
+    const epctx_value *values; /* types of inner values, as far as known */
     size_t value_count;
 } epctx_graph;
 
 /* Attribute by name, or NULL. */
 EPCTX_API const epctx_attr *epctx_node_attr(const epctx_node *node, const char *name);
-/* Integer attribute, or `fallback` when absent or of another type. Same for float. */
+/* The value of an attribute, or `fallback` when absent or of another type. */
 EPCTX_API int64_t epctx_node_int(const epctx_node *node, const char *name, int64_t fallback);
 EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float fallback);
 
 #ifndef EPCTX_NO_WIRE
-/* The main graph: names, types, attributes, initializer bytes (typed fields are converted to raw,
- * external data is mapped from the model's folder). Lives until the model is closed. GRAPH for a
- * malformed tensor, a cycle, or a model without a graph, PATH / NOT_FOUND for external data, LIMIT
- * where tensors lie over each other there: 1 GiB and 16 times the bytes of their files together. */
+/* The main graph: names, types, attributes, initializer bytes (typed fields converted to raw,
+ * external data mapped from its folder). Valid until the model is closed. GRAPH: malformed tensor,
+ * cycle, no graph. PATH, NOT_FOUND: external data. LIMIT: tensors overlap there and exceed 1 GiB
+ * plus 16 times the size of the files. */
 EPCTX_API epctx_status epctx_model_load_graph(epctx_model *model, epctx_graph *out,
                                               epctx_error *error);
-/* The same for one tensor, wherever it is. out->data is NULL for strings and for typed fields of half
- * bytes. `arena` (NULL: the model's) gets what is not in the model or a file. */
+/* The same for one tensor. out->data is NULL for strings and typed fields of sub-byte types. `arena`
+ * (NULL: the model's) receives converted data. */
 EPCTX_API epctx_status epctx_tensor_load(epctx_model *model, epctx_view tensor, epctx_arena *arena,
                                          epctx_tensor *out, epctx_error *error);
-/* The bytes of the file `name` in `folder`, mapped until the model is closed; each file once. */
+/* Maps the file `name` in `folder`, each file once, until the model is closed. */
 EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder, epctx_str name,
                                             epctx_span *bytes, epctx_error *error);
 #endif
@@ -1190,8 +1185,7 @@ EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder
 
 #define EPCTX_OP_TYPE "EPContext"
 #define EPCTX_DOMAIN  "com.microsoft"
-/* An attribute of ours beside those of the schema: which weights a weightless context takes from
- * the source model (>>ep). */
+/* Our own attribute: which weights a weightless context takes from the source model (>>ep). */
 #define EPCTX_WEIGHTS_ATTR "epctx_weights"
 
 /* The ten attributes of the schema: name, AttributeType, member of epctx_epnode. */
@@ -1214,9 +1208,9 @@ typedef enum epctx_epnode_attr {
         EPCTX_EP_ATTR_COUNT
 } epctx_epnode_attr;
 
-/* Attributes of an EPContext node. Bit (1u << EPCTX_EP_x) of `present`: it is stored; when absent,
- * the member is the schema default (main_context 1, embed_mode 1, max_size 0, strings empty).
- * ep_cache_context is the payload or the path by embed_mode; it may hold any bytes. */
+/* Attributes of an EPContext node. Bit (1u << EPCTX_EP_x) of `present`: stored; else the member has
+ * the schema default (main_context 1, embed_mode 1, max_size 0, strings empty). ep_cache_context is
+ * the payload (any bytes) or the path, depending on embed_mode. */
 typedef struct epctx_epnode {
     epctx_str name; /* of the node */
     uint32_t present;
@@ -1226,14 +1220,14 @@ typedef struct epctx_epnode {
     epctx_str partition_name, source, notes;
 } epctx_epnode;
 
-/* An epnode without attributes and with the schema defaults as effective values. */
+/* Nothing present, every member at its default. */
 EPCTX_API epctx_epnode epctx_epnode_default(void);
-/* The present attributes as records, in schema order; returns how many (<= 10). `out` borrows from
- * `node`. What an EP hands to OrtApi::CreateOpAttr, and what epctx_graph_put_node writes. */
+/* The present attributes in schema order, borrowed from `node`, as for OrtApi::CreateOpAttr and
+ * epctx_graph_put_node; returns how many. */
 EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node,
                                     epctx_attr out[EPCTX_EP_ATTR_COUNT]);
-/* The same from an epctx_node record. EPCTX_ERR_GRAPH names the attribute that has a wrong type or
- * a value outside 0..1 (main_context, embed_mode). */
+/* Reads the attributes of a record. EPCTX_ERR_GRAPH names an attribute of a wrong type or with a
+ * value other than 0 and 1 (main_context, embed_mode). */
 EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_epnode *out,
                                                 epctx_error *error);
 #ifndef EPCTX_NO_WIRE
@@ -1246,41 +1240,40 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
 /* ================================================================================================
  * >>profile: what each EP accepts
  *
- * The design document leaves much open, and EPs differ. A profile is what one EP's reader demands.
- * What judges or changes EPContext nodes asks the profile of the EP, never the document alone.
+ * The design document leaves much open, and EPs differ. A profile describes what one EP accepts;
+ * everything that checks or changes EPContext nodes consults it.
  * ============================================================================================== */
 
-/* Under which key a node finds its graph in a context that holds several. */
+/* The key of a node's graph in a context of several graphs. */
 typedef enum epctx_key {
-    EPCTX_KEY_NONE = 0,   /* one graph a context */
+    EPCTX_KEY_NONE = 0,   /* one graph per context */
     EPCTX_KEY_NODE_NAME,  /* renaming a node breaks it */
     EPCTX_KEY_PARTITION   /* the attribute partition_name */
 } epctx_key;
 
 /* Bits of epctx_profile.traits. */
-#define EPCTX_ANY_CASE          0x001u /* sources are compared without regard to case */
-#define EPCTX_NO_SOURCE         0x002u /* a node without `source` is taken */
+#define EPCTX_ANY_CASE          0x001u /* `source` is compared without regard to case */
+#define EPCTX_NO_SOURCE         0x002u /* accepts nodes without `source` */
 #define EPCTX_OWN_SOURCE        0x004u /* any source: the EP's registration name decides */
-#define EPCTX_STATIC_SHAPES     0x008u /* no dynamic dimension at its nodes */
+#define EPCTX_STATIC_SHAPES     0x008u /* no dynamic dimensions */
 #define EPCTX_ONE_NODE          0x010u /* the graph must be one node */
-#define EPCTX_NO_MIX            0x020u /* not both embed modes in one model */
+#define EPCTX_NO_MIX            0x020u /* one embed mode per model */
 #define EPCTX_ONE_MAIN          0x040u /* exactly one primary node */
-#define EPCTX_SECONDARY_CONTEXT 0x080u /* main_context 0 beside a context of its own is normal */
+#define EPCTX_SECONDARY_CONTEXT 0x080u /* main_context 0 with a context of its own is normal */
 #define EPCTX_NO_DOTS           0x100u /* refuses ".." anywhere in a path, also in "a..b" */
-#define EPCTX_EMBED_ONE         0x200u /* embedded works with one partition only */
+#define EPCTX_EMBED_ONE         0x200u /* embedded: one partition only */
 #define EPCTX_ONLY_EMBEDDED     0x400u /* reads no file */
-#define EPCTX_IO_NAMES          0x800u /* finds inputs and outputs in the binary by value name */
+#define EPCTX_IO_NAMES          0x800u /* matches inputs and outputs by value name */
 #define EPCTX_ALL_NAME          0x1000u /* external: every node is primary and names the binary */
-#define EPCTX_ANY_EP            0x2000u /* generic: takes the EPs that no other profile is for */
-#define EPCTX_QNN_COMPAT        0x4000u /* its compatibility string is QNN's (epctx_compat_qnn) */
+#define EPCTX_ANY_EP            0x2000u /* generic: for EPs without a profile */
+#define EPCTX_QNN_COMPAT        0x4000u /* QNN's compatibility string (epctx_compat_qnn) */
 #define EPCTX_XML_PAIR          0x8000u /* a context *.xml is an OpenVINO IR, beside its .bin */
-#define EPCTX_STRIPPED_ENGINE   0x10000u /* *.stripped.engine has no weights, its name says so */
-#define EPCTX_EACH_CONTEXT                                                                         \
-    0x20000u                  /* every node has a context of its own; else secondary
-                                            ones take their graph from that of a primary one */
-#define EPCTX_EMBEDS 0x40000u /* embedded when nothing is asked for */
+#define EPCTX_STRIPPED_ENGINE   0x10000u /* *.stripped.engine has no weights */
+#define EPCTX_EACH_CONTEXT      0x20000u /* each node has its own context; else secondary nodes
+                                            take their graph from that of a primary one */
+#define EPCTX_EMBEDS            0x40000u /* embeds by default */
 
-/* One EP. Make your own by filling one in; strings are borrowed for as long as it is used. */
+/* One EP; you may define your own. Strings are borrowed while it is used. */
 typedef struct epctx_profile {
     const char *name;        /* "qnn" */
     const char *sources[4];  /* accepted values of `source`; the first is what the EP writes */
@@ -1289,7 +1282,7 @@ typedef struct epctx_profile {
     uint32_t required;       /* 1u << EPCTX_EP_x: must be stored in every node */
     const char *binary;      /* name of its binary; {stem}: context model without extension,
                                 {model}: without _ctx too, {file}: with extension, *: anything */
-    const char *sidecars[4]; /* files beside the model that no attribute names; patterns as above */
+    const char *sidecars[4]; /* files beside the model without an attribute; patterns as above */
 } epctx_profile;
 
 /* The built-in profiles: qnn, qnn_plugin, openvino, tensorrt, nv_tensorrt_rtx, migraphx, vitisai,
@@ -1297,36 +1290,35 @@ typedef struct epctx_profile {
 EPCTX_API const epctx_profile *epctx_profiles(size_t *count);
 /* Built-in profile by name, or NULL. */
 EPCTX_API const epctx_profile *epctx_profile_find(epctx_str name);
-/* Built-in profile that a `source` belongs to, in any case of letters; else generic. */
+/* Built-in profile for a `source`, in any case; else generic. */
 EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source);
 
 /* Whether an EP takes a node. */
 typedef enum epctx_claim {
     EPCTX_CLAIM_NO = 0,   /* for another EP */
     EPCTX_CLAIM_YES,
-    EPCTX_CLAIM_SPELLING, /* meant for this EP, but it compares letter by letter */
-    EPCTX_CLAIM_MISSING   /* no source, and this EP wants one */
+    EPCTX_CLAIM_SPELLING, /* differs in case, which this EP does not accept */
+    EPCTX_CLAIM_MISSING   /* no source, but this EP requires one */
 } epctx_claim;
 
 EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const epctx_epnode *node);
 
-/* Does a file name fit a pattern of a profile (`binary`, `sidecars`) beside the context model
- * `model`, a file name? One '*' matches anything; what follows it is taken as it stands. */
+/* Whether a file name matches a pattern of a profile (`binary`, `sidecars`); `model` is the context
+ * model's file name. One '*' matches anything; what follows it is literal. */
 EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epctx_str model);
-/* Makes a file name from a pattern; `model` is the context model's file name. With a `node` {node}
- * is its name, in letters that every file system takes. With a `profile`, too, * is the short name
- * of the EP, or, where every node has a context of its own, the node's key. ARG for other words in
- * {}, LIMIT. */
+/* Makes a file name from a pattern. With a `node`, {node} is its name in portable characters. With
+ * a `profile` as well, * is the short name of the EP or, with EPCTX_EACH_CONTEXT, the node's key.
+ * ARG: another word in {}; LIMIT. */
 EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_profile *profile,
                                                const epctx_epnode *node, epctx_str model,
                                                char *out, size_t capacity, epctx_error *error);
 
 /* ================================================================================================
- * >>option: session options, and the files that they ask for
+ * >>option: session options
  *
- * An application asks for EPContext models through session configuration entries of ORT, pairs of
- * strings. In an EP: ask ORT in CreateEp for every key of epctx_option_list, give what is there to
- * epctx_options_set, then call epctx_options_check.
+ * Applications request EPContext models through ORT's session configuration entries, pairs of
+ * strings. In CreateEp, an EP asks ORT for every key of epctx_option_list, passes the values to
+ * epctx_options_set, then calls epctx_options_check.
  * ============================================================================================== */
 
 typedef enum epctx_option_type {
@@ -1340,13 +1332,13 @@ typedef enum epctx_option_type {
 } epctx_option_type;
 
 /* When an option has an effect. */
-#define EPCTX_PHASE_NONE     0u /* not an EPContext option, only often taken for one */
+#define EPCTX_PHASE_NONE     0u /* not an EPContext option, but often mistaken for one */
 #define EPCTX_PHASE_GENERATE 1u
 #define EPCTX_PHASE_LOAD     2u
 #define EPCTX_PHASE_BOTH     3u
 
-/* Every option: symbol, key, ORT's constant without "kOrtSessionOption" ("" where it is ours), type,
- * default, phase, meaning. */
+/* Every option: symbol, key, ORT's constant without "kOrtSessionOption" ("": ours), type, default,
+ * phase, meaning. */
 #define EPCTX_OPTION_LIST(X)                                                                       \
     X(CONTEXT_ENABLE, "ep.context_enable", "EpContextEnable", SWITCH, "0", GENERATE,               \
       "write an EPContext model")                                                                  \
@@ -1404,20 +1396,20 @@ typedef enum epctx_option {
         EPCTX_OPTION_COUNT
 } epctx_option;
 
-/* What to do when generation finds no node that it can compile. The words of epctx.no_nodes. */
+/* What generation does when no node can be compiled: the words of epctx.no_nodes. */
 typedef enum epctx_no_nodes {
-    EPCTX_NO_NODES_ERROR = 0, /* EPCTX_ERR_NO_NODES, nothing is written */
+    EPCTX_NO_NODES_ERROR = 0, /* EPCTX_ERR_NO_NODES, nothing written */
     EPCTX_NO_NODES_COPY,      /* the source model under the output's name */
-    EPCTX_NO_NODES_NOTHING    /* success, nothing is written */
+    EPCTX_NO_NODES_NOTHING    /* success, nothing written */
 } epctx_no_nodes;
 
-/* What an option is. Static strings; `ort` and `phases` as in the list. */
+/* An option; static strings. `ort` and `phases` as in the list. */
 typedef struct epctx_option_info {
     const char *key;
     const char *ort;
     epctx_option_type type;
-    const char *fallback; /* value when it is not set; "" is "not set" for texts */
-    const char *allowed;  /* the words of a CHOICE and of a SWITCH, separated by blanks; else "" */
+    const char *fallback; /* the default; "" for texts: not set */
+    const char *allowed;  /* CHOICE, SWITCH: the words, separated by spaces; else "" */
     uint32_t phases;
     const char *text;
 } epctx_option_info;
@@ -1425,40 +1417,40 @@ typedef struct epctx_option_info {
 /* All options, in the order of the enum. Static. */
 EPCTX_API const epctx_option_info *epctx_option_list(size_t *count);
 
-/* Options of one session; zero-initialised: all defaults. A value set by hand is borrowed, the
- * functions below copy into `arena`. */
+/* Options of one session; zeroed: all defaults. Values set directly are borrowed; the functions
+ * below copy into `arena`. */
 typedef struct epctx_options {
     const char *values[EPCTX_OPTION_COUNT]; /* NULL: not set */
-    const epctx_profile *profile; /* may be NULL: whose defaults count when a value is not set */
-    epctx_arena *arena;           /* borrowed; NULL is enough where nothing is parsed */
+    const epctx_profile *profile; /* its defaults apply to unset values; may be NULL */
+    epctx_arena *arena;           /* borrowed; may be NULL if nothing is parsed */
 } epctx_options;
 
 EPCTX_API void epctx_options_init(epctx_options *options, epctx_arena *arena);
 
-/* Sets one option; the last value counts. Key and value are copied. A value that the type does not
- * allow is EPCTX_ERR_ARG. Keys of others are not an error, but one that is meant for this table and
- * is not in it is EPCTX_ERR_ARG and tells the nearest: "epctx.x", "ep.x" without a further dot
- * ("ep.qnn.x" belongs to that EP), "session.x" one or two letters off, and provider options that
- * once did the same ("trt_ep_context_embed_mode"). */
+/* Sets one option to a copy of the value; the last one counts. EPCTX_ERR_ARG: a value that the type
+ * does not allow, or a key that looks like one of this table but is not in it (the message suggests
+ * the nearest): "epctx.x", "ep.x" without a further dot ("ep.qnn.x" is that EP's), a key one or two
+ * letters off, and provider options with the same purpose ("trt_ep_context_embed_mode"). Other keys
+ * are ignored. */
 EPCTX_API epctx_status epctx_options_set(epctx_options *options, epctx_str key, epctx_str value,
                                          epctx_error *error);
-/* ORT's form on command lines: "key|value key|value". Values hold no blanks. A key that stands
- * twice is EPCTX_ERR_ARG. On failure no option of the list is set. */
+/* ORT's command line form: "key|value key|value", no spaces in values. EPCTX_ERR_ARG: a key occurs
+ * twice. On failure nothing is set. */
 EPCTX_API epctx_status epctx_options_set_list(epctx_options *options, const char *list,
                                               epctx_error *error);
-/* Which of `names` (NULL at the end) somebody meant who wrote `word`: the nearest one, if no more
- * than every third letter differs; else NULL. For messages about unknown names. */
+/* The name (of `names`, NULL at the end) nearest to `word` if at most a third of the letters differ,
+ * else NULL. For messages about unknown names. */
 EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *names);
 
-/* The effective value: what was set, else what the profile writes (embed mode), else the default.
- * `options` may be NULL. Text is "" when there is no value. */
+/* The effective value: as set, else the profile's default (embed mode), else the option's; "" if
+ * there is none. `options` may be NULL. */
 EPCTX_API bool epctx_option_given(const epctx_options *options, epctx_option option);
 EPCTX_API const char *epctx_option_text(const epctx_options *options, epctx_option option);
 EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option);
 EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options);
 
-/* Do the options fit together for a phase (EPCTX_PHASE_GENERATE or _LOAD)? `model_path` is empty or
- * NULL for a model from memory. EPCTX_ERR_ARG names the options to change. */
+/* Checks the combination of options for a phase (EPCTX_PHASE_GENERATE or _LOAD). `model_path`: empty
+ * or NULL for a model from memory. EPCTX_ERR_ARG names the options to change. */
 EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_t phase,
                                            const char *model_path, epctx_error *error);
 
@@ -1468,23 +1460,23 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_
 
 #ifndef EPCTX_NO_WIRE
 
-/* Where the files of a model are looked for. */
+/* Where to look for the files of a model. */
 typedef struct epctx_check_opts {
-    const char *context_file_path; /* ep.context_file_path: its folder has the binaries; default the
+    const char *context_file_path; /* ep.context_file_path: binaries are in its folder; default: the
                                       model's folder */
-    const char *external_folder;   /* session.model_external_initializers_file_folder_path: has the
-                                      initializers; default as the model was opened */
+    const char *external_folder;   /* session.model_external_initializers_file_folder_path; default:
+                                      as when the model was opened */
     uint32_t path_flags;           /* EPCTX_PATH_HUGGING_FACE */
-    bool no_files;                 /* touch no file */
-    const epctx_profile *profile;  /* judge by this EP alone; default: each node by its source */
+    bool no_files;                 /* access no file */
+    const epctx_profile *profile;  /* apply this one; default: by each node's source */
     const epctx_allocator *allocator; /* default malloc */
 } epctx_check_opts;
 
 typedef enum epctx_file_use {
     EPCTX_USE_CONTEXT = 0,
     EPCTX_USE_INITIALIZERS,
-    EPCTX_USE_SOURCE_MODEL, /* onnx_model_filename; needed by weightless and stripped contexts */
-    EPCTX_USE_COMPANION     /* goes with another file by convention: the .bin of an OpenVINO .xml */
+    EPCTX_USE_SOURCE_MODEL, /* onnx_model_filename; required by weightless and stripped contexts */
+    EPCTX_USE_COMPANION     /* belongs to another file, as the .bin of an OpenVINO .xml */
 } epctx_file_use;
 
 /* A file that a model depends on. */
@@ -1495,19 +1487,18 @@ typedef struct epctx_dependency {
     epctx_str node;        /* the first node or initializer that names it */
     const char *attribute; /* "ep_cache_context", "location", "onnx_model_filename" */
     uint64_t users;        /* how many name it */
-    const char *folder;    /* where it was looked for; "" the current one, NULL unknown */
-    const char *path;      /* canonical, NULL when it cannot be used */
+    const char *folder;    /* searched; "" the current one, NULL unknown */
+    const char *path;      /* canonical; NULL: unusable */
     uint64_t size;
-    epctx_status status;   /* why not */
-    const char *problem;   /* the same in words, NULL when all is well */
+    epctx_status status;   /* why it is unusable */
+    const char *problem;   /* the same in words, or NULL */
 } epctx_dependency;
 
-/* Files of one sidecar pattern that are listed: the first of them by name. */
+/* At most so many files of one sidecar pattern are listed, first by name. */
 #define EPCTX_MATCH_MAX 64
 
-/* Every file a model depends on, each once, in `arena`. Of the profiles' sidecars those that exist;
- * a pattern gives the files that match it, by name, or itself (EPCTX_ERR_UNSUPPORTED) when the io
- * cannot list folders. */
+/* Every file a model depends on, each once, in `arena`. Sidecars are listed if they exist; a pattern
+ * gives the matching files by name, or itself (EPCTX_ERR_UNSUPPORTED) if the io cannot list folders. */
 EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_check_opts *opts,
                                          epctx_arena *arena, epctx_dependency **out, size_t *count,
                                          epctx_error *error);
@@ -1517,14 +1508,14 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 /* ================================================================================================
  * >>scan: EPContext nodes in constant memory
  *
- * For firmware, and for models that are not in memory: one pass over the bytes with the grammar of
- * epctx_model_open, payloads skipped. The state is an epctx_scan, at most 1.5 KiB.
+ * For firmware and models outside of memory: one pass with the grammar of epctx_model_open, payloads
+ * skipped. The state is an epctx_scan, at most 1.5 KiB.
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_WIRE
 
-/* Bytes that can be read at any place: SPI flash, a file. read_fn fills `out` with exactly `size`
- * bytes from `offset` on, or returns false. */
+/* Random-access bytes: SPI flash, a file. read_fn fills `out` with exactly `size` bytes from `offset`
+ * on, or returns false. */
 typedef struct epctx_source {
     void *user;
     bool (*read_fn)(void *user, uint64_t offset, void *out, size_t size);
@@ -1537,25 +1528,25 @@ typedef struct epctx_range {
 } epctx_range;
 
 typedef enum epctx_scan_event {
-    EPCTX_SCAN_END = 0,  /* the whole model was read and is well formed */
+    EPCTX_SCAN_END = 0,  /* the whole model is well formed */
     EPCTX_SCAN_EPNODE,   /* `node`, `ranges`, `broken`, `depth` */
     EPCTX_SCAN_METADATA, /* `key`, `value`, `ranges[0]` and `[1]` of the same */
-    EPCTX_SCAN_EXTERNAL, /* a tensor whose data is in a file, at any depth: `key` is its name,
-                            `value` the location, `data`, `location`, `depth` */
+    EPCTX_SCAN_EXTERNAL, /* a tensor with external data, at any depth: `key` is its name, `value`
+                            the location; `data`, `location`, `depth` */
     EPCTX_SCAN_FAILED    /* see the error */
 } epctx_scan_event;
 
-/* Nested messages that a scan has room for. Below 100, libprotobuf's limit, a model that is nested
- * deeper is EPCTX_ERR_LIMIT. Attributes of the main graph's nodes need 3 levels, value types up to
- * 8, each body around a node 3 more. A level takes 6 bytes, every third one 11. */
+/* Levels of nesting; if below 100, libprotobuf's limit, deeper models are EPCTX_ERR_LIMIT.
+ * Attributes of the main graph's nodes need 3, value types up to 8, each subgraph around a node 3
+ * more. A level takes 6 bytes, every third one 11. */
 #ifndef EPCTX_SCAN_DEPTH
 #define EPCTX_SCAN_DEPTH 100
 #endif
 
-/* Bytes for the strings of one event. A string that does not fit has its range only (data NULL). In
- * an EPContext node the name, source and partition_name push out, in this order, notes,
- * onnx_model_filename, ep_cache_context, hardware_architecture and ep_sdk_version; the source pushes
- * out the partition_name, too. */
+/* Bytes for the strings of one event. Of a string that does not fit only the range is given (data
+ * NULL). In an EPContext node the name, source and partition_name displace, in this order, notes,
+ * onnx_model_filename, ep_cache_context, hardware_architecture and ep_sdk_version; the source also
+ * displaces the partition_name. */
 #ifndef EPCTX_SCAN_TEXT
 #define EPCTX_SCAN_TEXT 192
 #endif
@@ -1565,7 +1556,7 @@ typedef enum epctx_scan_event {
 #error "epctx.h: EPCTX_SCAN_DEPTH is 4 to 100, EPCTX_SCAN_TEXT 1 to 65534"
 #endif
 
-/* Files that disagree on the two disagree on the size of epctx_scan: they must not link. */
+/* Files with different settings have different epctx_scan: they must not link. */
 #if EPCTX_SCAN_DEPTH != 100 || EPCTX_SCAN_TEXT != 192
 #define EPCTX__SCAN_JOIN(name, depth, text) name##_##depth##_##text
 #define EPCTX__SCAN_SIZED(name, depth, text) EPCTX__SCAN_JOIN(name, depth, text)
@@ -1574,28 +1565,27 @@ typedef enum epctx_scan_event {
 #define epctx_scan_begin_stream EPCTX__SCAN_NAME(epctx_scan_begin_stream_of)
 #endif
 
-/* Private: an attribute, or an entry of external data, whose name and value come in any order. */
+/* Private: an attribute or external_data entry; name and value come in any order. */
 typedef struct epctx__scan_part {
     uint16_t mark, size; /* of its string in `text`; size UINT16_MAX: none, or too long */
     uint8_t word, type;
 } epctx__scan_part;
 
-/* A scan and its last event. Do not copy: strings point inside. Members from `source` on are
- * private. */
+/* A scan and its last event. Do not copy: strings point into it. Private from `source` on. */
 typedef struct epctx_scan {
-    epctx_epnode node; /* effective values; strings that were too long are empty */
-    epctx_range ranges[EPCTX_EP_ATTR_COUNT]; /* of the strings; of EP_CACHE_CONTEXT: the payload */
+    epctx_epnode node; /* effective values; strings that do not fit are empty */
+    epctx_range ranges[EPCTX_EP_ATTR_COUNT]; /* of the strings; EP_CACHE_CONTEXT: of the payload */
     epctx_str key, value;
-    epctx_range data;     /* in the file that `value` names; length UINT64_MAX: to its end */
-    epctx_range location; /* where `value` is in the model */
-    uint32_t node_count;  /* nodes seen so far, of every kind */
+    epctx_range data;     /* in the file `value`; length UINT64_MAX: to its end */
+    epctx_range location; /* of `value` in the model */
+    uint32_t node_count;  /* of all nodes so far */
     uint32_t epnode_count;
     uint32_t depth;       /* nodes around it; 0: in the main graph or a function */
-    bool broken;          /* a wrong domain, or an attribute of a wrong type or value */
+    bool broken;          /* wrong domain, or attribute of wrong type or value */
     bool stream;          /* `source` reads a pb_istream_t */
     bool external, flat;
     epctx_source source;
-    uint64_t at, end;     /* position; where the innermost message ends */
+    uint64_t at, end;     /* position; end of the innermost message */
     epctx__scan_part attr, entry;
     epctx_status status;
     const char *reason;
@@ -1612,12 +1602,12 @@ typedef struct epctx_scan {
     char text[EPCTX_SCAN_TEXT];
 } epctx_scan;
 
-/* Starts a scan. The source is copied. */
+/* Starts a scan; copies the source. */
 EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source);
-/* The same over a nanopb stream, from its present position (ranges count from there). A stream
- * cannot go back: an EPContext node with a graph inside is EPCTX_ERR_UNSUPPORTED. */
+/* The same over a nanopb stream, from its current position (ranges are relative to it). An EPContext
+ * node with a subgraph is EPCTX_ERR_UNSUPPORTED: a stream cannot go back. */
 EPCTX_API void epctx_scan_begin_stream(epctx_scan *scan, pb_istream_t *stream);
-/* The next event. END and FAILED come again on every further call. */
+/* The next event; END and FAILED repeat. */
 EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error);
 
 #endif /* EPCTX_NO_WIRE */
