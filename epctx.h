@@ -645,12 +645,12 @@ typedef enum epctx_wire {
     EPCTX_WIRE_VARINT = 0,
     EPCTX_WIRE_FIXED64 = 1,
     EPCTX_WIRE_LEN = 2,
-    EPCTX_WIRE_GROUP = 3, /* a whole unknown group, start tag to end tag */
+    EPCTX_WIRE_GROUP = 3, /* a whole group, start tag to end tag */
     EPCTX_WIRE_FIXED32 = 5
 } epctx_wire;
 
-/* The payload of a field, mostly a message. `slot` is its place in the model's tree, or, while
- * nothing around it was edited, the nearest one outside; NULL for bytes of no model. */
+/* The payload of a field, mostly a message. `slot` is its place in the model's tree, or the nearest
+ * open one around it if nothing there was edited; NULL for bytes of no model. */
 typedef struct epctx_view {
     const struct epctx_slot *slot;
     const uint8_t *data;
@@ -665,9 +665,9 @@ typedef struct epctx_field {
     epctx_view body; /* LEN: the payload */
 } epctx_field;
 
-/* Position in a message, among all fields or those of one number. Copy it to keep a place. */
+/* Position among the fields of a message. Copy it to keep a place. */
 typedef struct epctx_cursor {
-    const struct epctx_slot *owner, *slot; /* the owner of the views it gives, and the next one */
+    const struct epctx_slot *owner, *slot; /* of the views it gives; the next one */
     const uint8_t *next, *end;
     const uint8_t *packed, *packed_end; /* inside a packed field */
     uint32_t number;                    /* 0: every field */
@@ -678,7 +678,7 @@ typedef struct epctx_cursor {
 /* -- the schema: onnx.proto, IR version 13 -- */
 
 /* clang-format off */
-/* The messages: symbol, name in onnx.proto. */
+/* Messages: symbol, name in onnx.proto. */
 #define EPCTX_MESSAGE_LIST(X) \
     X(MODEL, "ModelProto") X(GRAPH, "GraphProto") X(NODE, "NodeProto") X(ATTR, "AttributeProto") \
     X(TENSOR, "TensorProto") X(SEGMENT, "TensorProto.Segment") X(SPARSE, "SparseTensorProto") \
@@ -694,7 +694,7 @@ typedef struct epctx_cursor {
     X(DEVICE_GROUP, "IntIntListEntryProto") X(DEVICE_CONFIG, "DeviceConfigurationProto")
 
 /* Their fields, ONE or MANY (repeated): message, symbol (the name in onnx.proto, in capitals),
- * number, what it holds: a message, or INT (a varint), FLOAT, DOUBLE, STRING, BYTES. */
+ * number, type: a message, INT (a varint), FLOAT, DOUBLE, STRING or BYTES. */
 #define EPCTX_FIELD_LIST(ONE, MANY) \
     ONE(MODEL, IR_VERSION, 1, INT) ONE(MODEL, PRODUCER_NAME, 2, STRING) \
     ONE(MODEL, PRODUCER_VERSION, 3, STRING) ONE(MODEL, DOMAIN, 4, STRING) \
@@ -773,7 +773,7 @@ typedef enum epctx_kind {
     EPCTX_KIND_COUNT
 } epctx_kind;
 
-/* The number of each field: EPCTX_FIELD_NODE_INPUT ... */
+/* Field numbers: EPCTX_FIELD_NODE_INPUT ... */
 enum epctx_field_number {
 #define EPCTX__FIELD_ENUM(message, symbol, number, kind) EPCTX_FIELD_##message##_##symbol = number,
     EPCTX_FIELD_LIST(EPCTX__FIELD_ENUM, EPCTX__FIELD_ENUM)
@@ -782,32 +782,31 @@ enum epctx_field_number {
 
 /* A field of the schema. */
 typedef struct epctx_field_info {
-    epctx_kind message; /* that it belongs to */
+    epctx_kind message; /* it belongs to */
     const char *name;   /* in capitals: "IR_VERSION" */
     uint32_t number;
     bool repeated;
     epctx_kind kind;
 } epctx_field_info;
 
-/* The field of a kind of message, static, or NULL: not in the schema. */
+/* A field of the schema, static; NULL: not in it. */
 EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t number);
-/* Whether a field with this wire type holds what the schema says, packed numbers apart; else it is
- * an unknown field. */
+/* Whether the wire type is the field's own (packed numbers aside); if not, the field is unknown. */
 EPCTX_API bool epctx_field_fits(const epctx_field_info *info, epctx_wire wire);
-/* "ModelProto" ..., or "unknown"; static. */
+/* "ModelProto" ... or "unknown"; static. */
 EPCTX_API const char *epctx_message_name(epctx_kind message);
 
 /* -- reading -- */
 
-/* Fields of a message in file order; `number` 0 means all. */
+/* Fields of a message in file order; `number` 0: all. */
 EPCTX_API epctx_cursor epctx_view_fields(epctx_view message, uint32_t number);
 EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field);
 
-/* Repeated scalars and strings of a message, packed or not, in order; false at the end. */
+/* Repeated scalars (packed or not) and strings, in order; false at the end. */
 EPCTX_API bool epctx_next_int(epctx_cursor *cursor, int64_t *value);
 EPCTX_API bool epctx_next_float(epctx_cursor *cursor, float *value);
 EPCTX_API bool epctx_next_str(epctx_cursor *cursor, epctx_str *value);
-/* The next field with a payload, mostly a message, and how many there are. */
+/* The next field with a payload, and how many there are. */
 EPCTX_API bool epctx_next_view(epctx_cursor *cursor, epctx_view *body);
 EPCTX_API size_t epctx_cursor_count(epctx_cursor cursor);
 
@@ -824,13 +823,13 @@ typedef struct epctx_open_opts {
     void *buffer;                     /* fixed arena instead of the allocator; borrowed */
     size_t buffer_size;
     const epctx_io *io; /* default epctx_io_files(); borrowed */
-    const char *external_folder; /* session.model_external_initializers_file_folder_path: where
-                                    external initializers are; default the model's folder; copied */
+    const char *external_folder; /* of external initializers, copied; default: the model's folder
+                                    (session.model_external_initializers_file_folder_path) */
     epctx_limits limits;
-    uint32_t path_flags; /* for the files it names: EPCTX_PATH_HUGGING_FACE | EPCTX_PATH_IN_PLACE */
+    uint32_t path_flags; /* for its files: EPCTX_PATH_HUGGING_FACE | EPCTX_PATH_IN_PLACE */
 } epctx_open_opts;
 
-/* An open model. Members are private; zero-initialised or closed is a legal state to close. */
+/* An open model. Members are private. */
 typedef struct epctx_model {
     epctx_arena arena;
     const epctx_io *io; /* as given: epctx_model_io */
@@ -839,39 +838,38 @@ typedef struct epctx_model {
     const char *path; /* empty when opened from memory */
     const char *external_folder;
     struct epctx__file *files; /* external data that is mapped */
-    epctx_map file_paths;      /* canonical path -> position in `file_list`, of pointers */
+    epctx_map file_paths;      /* canonical path -> index in `file_list` (pointers) */
     epctx_list file_list;
     uint64_t external_there;   /* bytes of these files */
-    uint64_t external_asked;   /* bytes of the tensors in them, since a graph was last loaded */
+    uint64_t external_asked;   /* bytes of their tensors loaded since the last graph load began */
     struct epctx_slot *root;        /* what is written and edited */
     struct epctx_slot *graph;
-    struct epctx_slot *shown;       /* what is read: the same, or with doubled fields merged */
+    struct epctx_slot *shown;       /* what is read: the same or, with doubled fields, merged */
     struct epctx_slot *shown_graph;
     struct epctx__edit *edits;
     size_t edit_count;
     epctx_limits limits;
     uint32_t path_flags;
-    bool duplicate; /* a singular message field occurs twice: read as libprotobuf reads it */
-    struct epctx_slot *merged; /* `shown` before epctx_model_merge_doubled made one, */
+    bool duplicate; /* a singular message field occurs twice */
+    struct epctx_slot *merged; /* `shown` before epctx_model_merge_doubled, */
     size_t merged_at;          /* and at which edit */
-    epctx_file_info id;        /* of the model's file, where the io can tell */
+    epctx_file_info id;        /* of the model's file, if the io provides it */
 } epctx_model;
 
-/* Opens and checks a whole model: grammar, nesting, limits; payloads are skipped. `opts` NULL means
- * defaults. On failure the model is closed.
- * Errors: NOT_FOUND, IO, PROTOBUF (offset set; git-lfs pointers, .ort files, gzip and zip archives
- * are named in the message), LIMIT, NOMEM, CONFIG. */
+/* Opens a model and checks all of it: grammar, nesting, limits; payloads are skipped. `opts` may be
+ * NULL. On failure the model is closed. NOT_FOUND, IO, LIMIT, NOMEM, CONFIG, PROTOBUF (offset set;
+ * the message identifies git-lfs pointers, .ort files, gzip and zip archives). */
 EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *path,
                                              const epctx_open_opts *opts, epctx_error *error);
-/* Same for bytes in memory, borrowed until close. */
+/* The same for bytes in memory, borrowed until close. */
 EPCTX_API epctx_status epctx_model_open_memory(epctx_model *model, const void *data, size_t size,
                                                const epctx_open_opts *opts, epctx_error *error);
-/* Legal on a zeroed model and twice. Ends the life of every view of it. */
+/* May be called twice, and on a zeroed model. Invalidates all its views. */
 EPCTX_API void epctx_model_close(epctx_model *model);
-/* The io that was given, or the files'; NULL when there is none (EPCTX_NO_STDIO). */
+/* The io of its options, else epctx_io_files(); NULL: none (EPCTX_NO_STDIO). */
 EPCTX_API const epctx_io *epctx_model_io(const epctx_model *model);
 
-/* -- views: messages as structs. Of a single field that occurs twice the last one counts. -- */
+/* -- views: messages as structs. Of a singular field that occurs twice the last one counts. -- */
 
 typedef struct epctx_model_info {
     epctx_view view;
@@ -894,15 +892,14 @@ typedef struct epctx_node_view {
 typedef struct epctx_attr_view {
     epctx_view view;
     epctx_str name, ref_attr_name;
-    int32_t type; /* as stored; EPCTX_ATTR_UNDEFINED when the field is absent */
+    int32_t type; /* as stored; EPCTX_ATTR_UNDEFINED when absent */
     int64_t i;
     float f;
     epctx_str s;
-    epctx_view t, g; /* do not exist when absent */
+    epctx_view t, g; /* epctx_view_none when absent */
 } epctx_attr_view;
 
-/* TensorProto. Exactly one storage is in use: raw, typed fields (epctx_view_fields), or an external
- * file. */
+/* TensorProto. Its data is raw, in typed fields (epctx_view_fields), or in an external file. */
 typedef struct epctx_tensor_view {
     epctx_view view;
     epctx_str name;
@@ -911,7 +908,7 @@ typedef struct epctx_tensor_view {
     bool has_raw;
     epctx_span raw; /* little-endian, unaligned */
     bool external;
-    epctx_str location; /* relative path; then byte range, length UINT64_MAX = to the end */
+    epctx_str location; /* relative path; length UINT64_MAX: to the end */
     uint64_t offset, length;
 } epctx_tensor_view;
 
@@ -921,13 +918,13 @@ typedef struct epctx_value_view {
     epctx_str name;
     epctx_view type; /* TypeProto */
     bool has_type;
-    bool is_tensor; /* otherwise sequence, map, optional, sparse or no type at all */
+    bool is_tensor; /* else sequence, map, optional, sparse or no type */
     int32_t elem_type;
     bool has_shape;
     epctx_view shape; /* TensorShapeProto */
 } epctx_value_view;
 
-/* One dimension of a value: a number, a parameter name, or neither. */
+/* A dimension: a number, a parameter name, or neither. */
 typedef struct epctx_dim {
     bool known;
     int64_t value;
@@ -939,20 +936,20 @@ typedef struct epctx_opset {
     int64_t version;
 } epctx_opset;
 
-/* StringStringEntryProto: metadata_props of any message, external_data, training bindings. */
+/* StringStringEntryProto: metadata_props, external_data, training bindings. */
 typedef struct epctx_pair {
     epctx_str key, value;
 } epctx_pair;
 
 EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model);
-/* The ModelProto as it is written: doubled fields as they were, not merged. */
+/* The ModelProto as it is written: doubled fields are not merged. */
 EPCTX_API epctx_view epctx_model_root(const epctx_model *model);
-/* The main graph; all members empty when the model has none. */
+/* The main graph; all members empty if there is none. */
 EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model);
 EPCTX_API bool epctx_model_has_graph(const epctx_model *model);
 
-/* epctx_node_of(view) ... reads a message that was found through epctx_view_fields, e.g. a subgraph
- * of an attribute; epctx_next_node(cursor, &node) ... the next of a cursor, false at the end. */
+/* epctx_node_of(view) ... reads a message, e.g. one found with epctx_view_fields;
+ * epctx_next_node(cursor, &node) ... the next one of a cursor, false at the end. */
 #define EPCTX_VIEW_LIST(X)                                                                         \
     X(graph, epctx_graph_view)                                                                     \
     X(node, epctx_node_view)                                                                       \
@@ -968,8 +965,8 @@ EPCTX_API bool epctx_model_has_graph(const epctx_model *model);
 EPCTX_VIEW_LIST(EPCTX__VIEW_DECLARE)
 #undef EPCTX__VIEW_DECLARE
 
-/* The fields of one number in a message: function, its parameter, message, field. For
- * epctx_next_str: node_inputs, node_outputs; for epctx_next_int: tensor_dims. */
+/* Cursors over one field: function, its parameter, message, field. Read node_inputs and
+ * node_outputs with epctx_next_str, tensor_dims with epctx_next_int. */
 #define EPCTX_CURSOR_LIST(X)                                                                       \
     X(model_opsets, const epctx_model *, epctx__shown(of), MODEL_OPSET_IMPORT)                     \
     X(model_functions, const epctx_model *, epctx__shown(of), MODEL_FUNCTIONS)                     \
@@ -988,27 +985,26 @@ EPCTX_VIEW_LIST(EPCTX__VIEW_DECLARE)
 EPCTX_CURSOR_LIST(EPCTX__CURSOR_DECLARE)
 #undef EPCTX__CURSOR_DECLARE
 
-/* The last attribute of that name; false when there is none. */
+/* The last attribute of that name; false: none. */
 EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
                                     epctx_attr_view *out);
-/* Value of a STRING attribute; empty when absent. */
+/* The value of a STRING attribute; empty when absent. */
 EPCTX_API epctx_str epctx_node_attr_str(const epctx_node_view *node, const char *name);
-/* The version imported for `domain` ("" and "ai.onnx" are the same), 0 when it is not imported. */
+/* The version imported for `domain` ("" and "ai.onnx" are the same); 0: not imported. */
 EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain);
-/* Value of a metadata_props key; false when absent. */
+/* The value of a metadata_props key; false when absent. */
 EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value);
 
-/* What message a view of a model is: EPCTX_KIND_NODE ... NONE for strings and for what was removed. */
+/* The kind of message that a view of a model is; NONE for strings and removed fields. */
 EPCTX_API epctx_kind epctx_view_kind(epctx_view view);
-/* Whether two payloads are equal with their edits: the same fields in the same order, to the last
- * byte. */
+/* Whether two payloads, with their edits, have the same fields in the same order, byte for byte. */
 EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b);
 
 /* -- walk -- */
 
-/* Deepest nesting of graphs that a model can have: each takes three of 100 levels. */
+/* Deepest nesting of graphs: each takes three of 100 levels. */
 #define EPCTX_WALK_DEPTH 34
-/* Deepest nesting of messages: the limit of epctx_limits.max_depth, and the model itself. */
+/* Deepest nesting of messages: epctx_limits.max_depth, and the model itself. */
 #define EPCTX_WALK_LEVELS 101
 
 typedef struct epctx_walk_level {
@@ -1018,36 +1014,35 @@ typedef struct epctx_walk_level {
     epctx_cursor fields;
 } epctx_walk_level;
 
-/* Position in a walk over graphs, nodes, attributes, tensors, sparse tensors, functions and training
- * of a model; messages of other kinds are passed over. Edits on the way are allowed: a message is
- * read as it was when the walk went into it. */
+/* A walk over the graphs, nodes, attributes, tensors, sparse tensors, functions and training
+ * information of a model. It may be edited meanwhile: the walk reads a message as it was when it
+ * entered it. */
 typedef struct epctx_walk {
     epctx_kind kind; /* of the message just given: EPCTX_KIND_GRAPH, NODE, ATTR, TENSOR, SPARSE, */
     epctx_view view; /* FUNCTION or TRAINING */
-    uint32_t depth; /* bodies around it, with itself: 0 in the main graph, a function or training */
+    uint32_t depth; /* subgraphs around it, or that it is: 0 in the main graph or a function */
     bool in_function;
     bool in_training;
-    uint32_t level;                             /* how many messages of the walk are around it: */
-    epctx_walk_level levels[EPCTX_WALK_LEVELS]; /* those, from the outside */
+    uint32_t level;                             /* number of messages of the walk around it */
+    epctx_walk_level levels[EPCTX_WALK_LEVELS]; /* these, outermost first */
     bool first, entering;                       /* private */
     uint32_t root;
 } epctx_walk;
 
-/* Everything: the main graph, then functions, then training graphs. */
+/* The whole model: main graph, functions, training graphs. */
 EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model);
-/* One message of those kinds, and what is in it. */
+/* One message of these kinds and everything in it. */
 EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind kind);
-/* The next message, each in front of what is in it; otherwise in file order. */
+/* The next message: parents first, otherwise in file order; false at the end. */
 EPCTX_API bool epctx_walk_step(epctx_walk *walk);
-/* The next message of one kind. epctx_walk_epnode: the next node of op_type EPContext, whatever its
- * domain; epctx_node_is_epnode tells the real ones. */
+/* The next message of one kind. epctx_walk_epnode: op_type EPContext in any domain, see
+ * epctx_node_is_epnode. */
 EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node);
 EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node);
 EPCTX_API bool epctx_walk_tensor(epctx_walk *walk, epctx_tensor_view *tensor);
 EPCTX_API bool epctx_walk_graph(epctx_walk *walk, epctx_graph_view *graph);
 
-/* Outer values that the bodies of a node read, as often as they are read; borrowed names, the list in
- * `arena`. */
+/* Outer values that a node's subgraphs read, one per read: borrowed names, listed in `arena`. */
 EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
                                            const epctx_str **out, size_t *count,
                                            epctx_error *error);
@@ -1057,11 +1052,11 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
 /* ================================================================================================
  * >>record: a graph as plain structs
  *
- * What a backend compiles. Made from model bytes by epctx_model_load_graph, or by an EP from its own
- * graph objects (ORT's OrtGraph). All pointers are borrowed from whoever made the record.
+ * What a backend compiles: made by epctx_model_load_graph, or by an EP from its own graph objects
+ * (ORT's OrtGraph). All pointers are borrowed from the maker of the record.
  * ============================================================================================== */
 
-#define EPCTX_ONNX_FLOAT  1 /* onnx.proto TensorProto.DataType, the ones this library uses */
+#define EPCTX_ONNX_FLOAT  1 /* onnx.proto TensorProto.DataType */
 #define EPCTX_ONNX_UINT8  2
 #define EPCTX_ONNX_INT8   3
 #define EPCTX_ONNX_UINT16 4
@@ -1073,16 +1068,16 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
 
 /* Bytes of one element of a TensorProto.DataType; 0 for strings, sub-byte and unknown types. */
 EPCTX_API size_t epctx_elem_size(int32_t elem_type);
-/* "float32", "int64" ...; "unknown" otherwise. */
+/* "float32", "int64" ... or "unknown". */
 EPCTX_API const char *epctx_elem_name(int32_t elem_type);
-/* AttributeProto.AttributeType: "FLOAT", "TENSORS" ...; "unknown" otherwise. */
+/* AttributeProto.AttributeType: "FLOAT", "TENSORS" ... or "unknown". */
 EPCTX_API const char *epctx_attr_type_name(int32_t attr_type);
 
 typedef struct epctx_value {
     epctx_str name;
     int32_t elem_type;   /* 0 unknown or not a tensor */
     int32_t rank;        /* -1 unknown */
-    const int64_t *dims; /* -1 where it is not a fixed number */
+    const int64_t *dims; /* -1 where not fixed */
 } epctx_value;
 
 typedef struct epctx_tensor {
@@ -1090,12 +1085,12 @@ typedef struct epctx_tensor {
     int32_t elem_type;
     int32_t rank;
     const int64_t *dims;
-    const uint8_t *data; /* packed, little-endian, maybe unaligned; NULL when it was not loaded */
+    const uint8_t *data; /* packed, little-endian, maybe unaligned; NULL: not loaded */
     size_t size;
-    epctx_str location; /* file of external data that has them; empty: the model itself */
-    uint64_t offset;    /* of the bytes there; 0 in the model, where they may be in pieces */
-    uint64_t rest;      /* hash of elements that `data` cannot hold: strings, typed fields of half
-                           bytes; 0: there are none */
+    epctx_str location; /* the external data file; empty: the model itself */
+    uint64_t offset;    /* of the data there; 0 if it is not in one piece */
+    uint64_t rest;      /* hash of elements that `data` cannot hold: strings, typed fields of
+                           sub-byte types; 0: none */
 } epctx_tensor;
 
 typedef enum epctx_attr_type { /* onnx.proto AttributeProto.AttributeType */
@@ -1125,8 +1120,8 @@ typedef struct epctx_attr {
     float f;
     epctx_str s;
     const epctx_tensor *t;
-    const struct epctx_graph *g; /* for edits; NULL in what epctx_model_load_graph makes */
-    size_t count; /* of ints, floats or strings, whichever `type` says */
+    const struct epctx_graph *g; /* for edits; NULL from epctx_model_load_graph */
+    size_t count; /* of ints, floats or strings, by `type` */
     const int64_t *ints;
     const float *floats;
     const epctx_str *strings;
@@ -1134,52 +1129,52 @@ typedef struct epctx_attr {
 
 typedef struct epctx_node {
     epctx_str name, op_type, domain; /* domain "" is ai.onnx */
-    int64_t version;                 /* of the opset import that governs it; 0 unknown */
-    const epctx_str *inputs;         /* an empty name is an omitted optional input */
+    int64_t version;                 /* of its opset; 0 unknown */
+    const epctx_str *inputs;         /* an empty name: an omitted optional input */
     size_t input_count;
     const epctx_str *outputs;
     size_t output_count;
     const epctx_attr *attrs;
     size_t attr_count;
-    const epctx_str *captures; /* outer values that its subgraphs use */
+    const epctx_str *captures; /* outer values that its subgraphs read */
     size_t capture_count;
     uint32_t id; /* position in the source graph, which need not be sorted */
-    uint64_t rest; /* hash of what the members do not hold: bodies and other attributes without a
-                      member, functions that are called; 0: nothing */
+    uint64_t rest; /* hash of what no member holds: subgraphs and other attributes, functions that
+                      it calls; 0: nothing */
 } epctx_node;
 
 typedef struct epctx_graph {
     epctx_str name;
     const epctx_node *nodes; /* producers before readers */
     size_t node_count;
-    const epctx_value *inputs; /* run-time inputs: initializers are not among them */
+    const epctx_value *inputs; /* run-time inputs, without constant initializers */
     size_t input_count;
     const epctx_value *outputs;
     size_t output_count;
-    const epctx_tensor *initializers; /* constants only: overridable ones count as inputs */
+    const epctx_tensor *initializers; /* constants only: overridable ones are inputs */
     size_t initializer_count;
-    const epctx_value *values; /* types of values in between, as far as the source tells */
+    const epctx_value *values; /* types of inner values, as far as known */
     size_t value_count;
 } epctx_graph;
 
 /* Attribute by name, or NULL. */
 EPCTX_API const epctx_attr *epctx_node_attr(const epctx_node *node, const char *name);
-/* Integer attribute, or `fallback` when absent or of another type. Same for float. */
+/* The value of an attribute, or `fallback` when absent or of another type. */
 EPCTX_API int64_t epctx_node_int(const epctx_node *node, const char *name, int64_t fallback);
 EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float fallback);
 
 #ifndef EPCTX_NO_WIRE
-/* The main graph: names, types, attributes, initializer bytes (typed fields are converted to raw,
- * external data is mapped from the model's folder). Lives until the model is closed. GRAPH for a
- * malformed tensor, a cycle, or a model without a graph, PATH / NOT_FOUND for external data, LIMIT
- * where tensors lie over each other there: 1 GiB and 16 times the bytes of their files together. */
+/* The main graph: names, types, attributes, initializer bytes (typed fields converted to raw,
+ * external data mapped from its folder). Valid until the model is closed. GRAPH: malformed tensor,
+ * cycle, no graph. PATH, NOT_FOUND: external data. LIMIT: tensors overlap there and exceed 1 GiB
+ * plus 16 times the size of the files. */
 EPCTX_API epctx_status epctx_model_load_graph(epctx_model *model, epctx_graph *out,
                                               epctx_error *error);
-/* The same for one tensor, wherever it is. out->data is NULL for strings and for typed fields of half
- * bytes. `arena` (NULL: the model's) gets what is not in the model or a file. */
+/* The same for one tensor. out->data is NULL for strings and typed fields of sub-byte types.
+ * `arena` (NULL: the model's) receives converted data. */
 EPCTX_API epctx_status epctx_tensor_load(epctx_model *model, epctx_view tensor, epctx_arena *arena,
                                          epctx_tensor *out, epctx_error *error);
-/* The bytes of the file `name` in `folder`, mapped until the model is closed; each file once. */
+/* Maps the file `name` in `folder`, each file once, until the model is closed. */
 EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder, epctx_str name,
                                             epctx_span *bytes, epctx_error *error);
 #endif
@@ -1190,8 +1185,7 @@ EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder
 
 #define EPCTX_OP_TYPE "EPContext"
 #define EPCTX_DOMAIN  "com.microsoft"
-/* An attribute of ours beside those of the schema: which weights a weightless context takes from
- * the source model (>>ep). */
+/* Our own attribute: which weights a weightless context takes from the source model (>>ep). */
 #define EPCTX_WEIGHTS_ATTR "epctx_weights"
 
 /* The ten attributes of the schema: name, AttributeType, member of epctx_epnode. */
@@ -1214,9 +1208,9 @@ typedef enum epctx_epnode_attr {
         EPCTX_EP_ATTR_COUNT
 } epctx_epnode_attr;
 
-/* Attributes of an EPContext node. Bit (1u << EPCTX_EP_x) of `present`: it is stored; when absent,
- * the member is the schema default (main_context 1, embed_mode 1, max_size 0, strings empty).
- * ep_cache_context is the payload or the path by embed_mode; it may hold any bytes. */
+/* Attributes of an EPContext node. Bit (1u << EPCTX_EP_x) of `present`: stored; else the member has
+ * the schema default (main_context 1, embed_mode 1, max_size 0, strings empty). ep_cache_context is
+ * the payload (any bytes) or the path, depending on embed_mode. */
 typedef struct epctx_epnode {
     epctx_str name; /* of the node */
     uint32_t present;
@@ -1226,14 +1220,14 @@ typedef struct epctx_epnode {
     epctx_str partition_name, source, notes;
 } epctx_epnode;
 
-/* An epnode without attributes and with the schema defaults as effective values. */
+/* Nothing present, every member at its default. */
 EPCTX_API epctx_epnode epctx_epnode_default(void);
-/* The present attributes as records, in schema order; returns how many (<= 10). `out` borrows from
- * `node`. What an EP hands to OrtApi::CreateOpAttr, and what epctx_graph_put_node writes. */
+/* The present attributes in schema order, borrowed from `node`, as for OrtApi::CreateOpAttr and
+ * epctx_graph_put_node; returns how many. */
 EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node,
                                     epctx_attr out[EPCTX_EP_ATTR_COUNT]);
-/* The same from an epctx_node record. EPCTX_ERR_GRAPH names the attribute that has a wrong type or
- * a value outside 0..1 (main_context, embed_mode). */
+/* Reads the attributes of a record. EPCTX_ERR_GRAPH names an attribute of a wrong type or with a
+ * value other than 0 and 1 (main_context, embed_mode). */
 EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_epnode *out,
                                                 epctx_error *error);
 #ifndef EPCTX_NO_WIRE
@@ -1246,41 +1240,40 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
 /* ================================================================================================
  * >>profile: what each EP accepts
  *
- * The design document leaves much open, and EPs differ. A profile is what one EP's reader demands.
- * What judges or changes EPContext nodes asks the profile of the EP, never the document alone.
+ * The design document leaves much open, and EPs differ. A profile describes what one EP accepts;
+ * everything that checks or changes EPContext nodes consults it.
  * ============================================================================================== */
 
-/* Under which key a node finds its graph in a context that holds several. */
+/* The key of a node's graph in a context of several graphs. */
 typedef enum epctx_key {
-    EPCTX_KEY_NONE = 0,   /* one graph a context */
+    EPCTX_KEY_NONE = 0,   /* one graph per context */
     EPCTX_KEY_NODE_NAME,  /* renaming a node breaks it */
     EPCTX_KEY_PARTITION   /* the attribute partition_name */
 } epctx_key;
 
 /* Bits of epctx_profile.traits. */
-#define EPCTX_ANY_CASE          0x001u /* sources are compared without regard to case */
-#define EPCTX_NO_SOURCE         0x002u /* a node without `source` is taken */
+#define EPCTX_ANY_CASE          0x001u /* `source` is compared without regard to case */
+#define EPCTX_NO_SOURCE         0x002u /* accepts nodes without `source` */
 #define EPCTX_OWN_SOURCE        0x004u /* any source: the EP's registration name decides */
-#define EPCTX_STATIC_SHAPES     0x008u /* no dynamic dimension at its nodes */
+#define EPCTX_STATIC_SHAPES     0x008u /* no dynamic dimensions */
 #define EPCTX_ONE_NODE          0x010u /* the graph must be one node */
-#define EPCTX_NO_MIX            0x020u /* not both embed modes in one model */
+#define EPCTX_NO_MIX            0x020u /* one embed mode per model */
 #define EPCTX_ONE_MAIN          0x040u /* exactly one primary node */
-#define EPCTX_SECONDARY_CONTEXT 0x080u /* main_context 0 beside a context of its own is normal */
+#define EPCTX_SECONDARY_CONTEXT 0x080u /* main_context 0 with a context of its own is normal */
 #define EPCTX_NO_DOTS           0x100u /* refuses ".." anywhere in a path, also in "a..b" */
-#define EPCTX_EMBED_ONE         0x200u /* embedded works with one partition only */
+#define EPCTX_EMBED_ONE         0x200u /* embedded: one partition only */
 #define EPCTX_ONLY_EMBEDDED     0x400u /* reads no file */
-#define EPCTX_IO_NAMES          0x800u /* finds inputs and outputs in the binary by value name */
+#define EPCTX_IO_NAMES          0x800u /* matches inputs and outputs by value name */
 #define EPCTX_ALL_NAME          0x1000u /* external: every node is primary and names the binary */
-#define EPCTX_ANY_EP            0x2000u /* generic: takes the EPs that no other profile is for */
-#define EPCTX_QNN_COMPAT        0x4000u /* its compatibility string is QNN's (epctx_compat_qnn) */
+#define EPCTX_ANY_EP            0x2000u /* generic: for EPs without a profile */
+#define EPCTX_QNN_COMPAT        0x4000u /* QNN's compatibility string (epctx_compat_qnn) */
 #define EPCTX_XML_PAIR          0x8000u /* a context *.xml is an OpenVINO IR, beside its .bin */
-#define EPCTX_STRIPPED_ENGINE   0x10000u /* *.stripped.engine has no weights, its name says so */
-#define EPCTX_EACH_CONTEXT                                                                         \
-    0x20000u                  /* every node has a context of its own; else secondary
-                                            ones take their graph from that of a primary one */
-#define EPCTX_EMBEDS 0x40000u /* embedded when nothing is asked for */
+#define EPCTX_STRIPPED_ENGINE   0x10000u /* *.stripped.engine has no weights */
+#define EPCTX_EACH_CONTEXT      0x20000u /* each node has its own context; else secondary nodes
+                                            take their graph from that of a primary one */
+#define EPCTX_EMBEDS            0x40000u /* embeds by default */
 
-/* One EP. Make your own by filling one in; strings are borrowed for as long as it is used. */
+/* One EP; you may define your own. Strings are borrowed while it is used. */
 typedef struct epctx_profile {
     const char *name;        /* "qnn" */
     const char *sources[4];  /* accepted values of `source`; the first is what the EP writes */
@@ -1289,7 +1282,7 @@ typedef struct epctx_profile {
     uint32_t required;       /* 1u << EPCTX_EP_x: must be stored in every node */
     const char *binary;      /* name of its binary; {stem}: context model without extension,
                                 {model}: without _ctx too, {file}: with extension, *: anything */
-    const char *sidecars[4]; /* files beside the model that no attribute names; patterns as above */
+    const char *sidecars[4]; /* files beside the model without an attribute; patterns as above */
 } epctx_profile;
 
 /* The built-in profiles: qnn, qnn_plugin, openvino, tensorrt, nv_tensorrt_rtx, migraphx, vitisai,
@@ -1297,36 +1290,35 @@ typedef struct epctx_profile {
 EPCTX_API const epctx_profile *epctx_profiles(size_t *count);
 /* Built-in profile by name, or NULL. */
 EPCTX_API const epctx_profile *epctx_profile_find(epctx_str name);
-/* Built-in profile that a `source` belongs to, in any case of letters; else generic. */
+/* Built-in profile for a `source`, in any case; else generic. */
 EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source);
 
 /* Whether an EP takes a node. */
 typedef enum epctx_claim {
     EPCTX_CLAIM_NO = 0,   /* for another EP */
     EPCTX_CLAIM_YES,
-    EPCTX_CLAIM_SPELLING, /* meant for this EP, but it compares letter by letter */
-    EPCTX_CLAIM_MISSING   /* no source, and this EP wants one */
+    EPCTX_CLAIM_SPELLING, /* differs in case, which this EP does not accept */
+    EPCTX_CLAIM_MISSING   /* no source, but this EP requires one */
 } epctx_claim;
 
 EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const epctx_epnode *node);
 
-/* Does a file name fit a pattern of a profile (`binary`, `sidecars`) beside the context model
- * `model`, a file name? One '*' matches anything; what follows it is taken as it stands. */
+/* Whether a file name matches a pattern of a profile (`binary`, `sidecars`); `model` is the context
+ * model's file name. One '*' matches anything; what follows it is literal. */
 EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epctx_str model);
-/* Makes a file name from a pattern; `model` is the context model's file name. With a `node` {node}
- * is its name, in letters that every file system takes. With a `profile`, too, * is the short name
- * of the EP, or, where every node has a context of its own, the node's key. ARG for other words in
- * {}, LIMIT. */
+/* Makes a file name from a pattern. With a `node`, {node} is its name in portable characters. With
+ * a `profile` as well, * is the short name of the EP or, with EPCTX_EACH_CONTEXT, the node's key.
+ * ARG: another word in {}; LIMIT. */
 EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_profile *profile,
                                                const epctx_epnode *node, epctx_str model,
                                                char *out, size_t capacity, epctx_error *error);
 
 /* ================================================================================================
- * >>option: session options, and the files that they ask for
+ * >>option: session options
  *
- * An application asks for EPContext models through session configuration entries of ORT, pairs of
- * strings. In an EP: ask ORT in CreateEp for every key of epctx_option_list, give what is there to
- * epctx_options_set, then call epctx_options_check.
+ * Applications request EPContext models through ORT's session configuration entries, pairs of
+ * strings. In CreateEp, an EP asks ORT for every key of epctx_option_list, passes the values to
+ * epctx_options_set, then calls epctx_options_check.
  * ============================================================================================== */
 
 typedef enum epctx_option_type {
@@ -1340,13 +1332,13 @@ typedef enum epctx_option_type {
 } epctx_option_type;
 
 /* When an option has an effect. */
-#define EPCTX_PHASE_NONE     0u /* not an EPContext option, only often taken for one */
+#define EPCTX_PHASE_NONE     0u /* not an EPContext option, but often mistaken for one */
 #define EPCTX_PHASE_GENERATE 1u
 #define EPCTX_PHASE_LOAD     2u
 #define EPCTX_PHASE_BOTH     3u
 
-/* Every option: symbol, key, ORT's constant without "kOrtSessionOption" ("" where it is ours), type,
- * default, phase, meaning. */
+/* Every option: symbol, key, ORT's constant without "kOrtSessionOption" ("": ours), type, default,
+ * phase, meaning. */
 #define EPCTX_OPTION_LIST(X)                                                                       \
     X(CONTEXT_ENABLE, "ep.context_enable", "EpContextEnable", SWITCH, "0", GENERATE,               \
       "write an EPContext model")                                                                  \
@@ -1404,20 +1396,20 @@ typedef enum epctx_option {
         EPCTX_OPTION_COUNT
 } epctx_option;
 
-/* What to do when generation finds no node that it can compile. The words of epctx.no_nodes. */
+/* What generation does when no node can be compiled: the words of epctx.no_nodes. */
 typedef enum epctx_no_nodes {
-    EPCTX_NO_NODES_ERROR = 0, /* EPCTX_ERR_NO_NODES, nothing is written */
+    EPCTX_NO_NODES_ERROR = 0, /* EPCTX_ERR_NO_NODES, nothing written */
     EPCTX_NO_NODES_COPY,      /* the source model under the output's name */
-    EPCTX_NO_NODES_NOTHING    /* success, nothing is written */
+    EPCTX_NO_NODES_NOTHING    /* success, nothing written */
 } epctx_no_nodes;
 
-/* What an option is. Static strings; `ort` and `phases` as in the list. */
+/* An option; static strings. `ort` and `phases` as in the list. */
 typedef struct epctx_option_info {
     const char *key;
     const char *ort;
     epctx_option_type type;
-    const char *fallback; /* value when it is not set; "" is "not set" for texts */
-    const char *allowed;  /* the words of a CHOICE and of a SWITCH, separated by blanks; else "" */
+    const char *fallback; /* the default; "" for texts: not set */
+    const char *allowed;  /* CHOICE, SWITCH: the words, separated by spaces; else "" */
     uint32_t phases;
     const char *text;
 } epctx_option_info;
@@ -1425,40 +1417,40 @@ typedef struct epctx_option_info {
 /* All options, in the order of the enum. Static. */
 EPCTX_API const epctx_option_info *epctx_option_list(size_t *count);
 
-/* Options of one session; zero-initialised: all defaults. A value set by hand is borrowed, the
- * functions below copy into `arena`. */
+/* Options of one session; zeroed: all defaults. Values set directly are borrowed; the functions
+ * below copy into `arena`. */
 typedef struct epctx_options {
     const char *values[EPCTX_OPTION_COUNT]; /* NULL: not set */
-    const epctx_profile *profile; /* may be NULL: whose defaults count when a value is not set */
-    epctx_arena *arena;           /* borrowed; NULL is enough where nothing is parsed */
+    const epctx_profile *profile; /* its defaults apply to unset values; may be NULL */
+    epctx_arena *arena;           /* borrowed; may be NULL if nothing is parsed */
 } epctx_options;
 
 EPCTX_API void epctx_options_init(epctx_options *options, epctx_arena *arena);
 
-/* Sets one option; the last value counts. Key and value are copied. A value that the type does not
- * allow is EPCTX_ERR_ARG. Keys of others are not an error, but one that is meant for this table and
- * is not in it is EPCTX_ERR_ARG and tells the nearest: "epctx.x", "ep.x" without a further dot
- * ("ep.qnn.x" belongs to that EP), "session.x" one or two letters off, and provider options that
- * once did the same ("trt_ep_context_embed_mode"). */
+/* Sets one option to a copy of the value; the last one counts. EPCTX_ERR_ARG: a value that the type
+ * does not allow, or a key that looks like one of this table but is not in it (the message suggests
+ * the nearest): "epctx.x", "ep.x" without a further dot ("ep.qnn.x" is that EP's), a key one or two
+ * letters off, and provider options with the same purpose ("trt_ep_context_embed_mode"). Other keys
+ * are ignored. */
 EPCTX_API epctx_status epctx_options_set(epctx_options *options, epctx_str key, epctx_str value,
                                          epctx_error *error);
-/* ORT's form on command lines: "key|value key|value". Values hold no blanks. A key that stands
- * twice is EPCTX_ERR_ARG. On failure no option of the list is set. */
+/* ORT's command line form: "key|value key|value", no spaces in values. EPCTX_ERR_ARG: a key occurs
+ * twice. On failure nothing is set. */
 EPCTX_API epctx_status epctx_options_set_list(epctx_options *options, const char *list,
                                               epctx_error *error);
-/* Which of `names` (NULL at the end) somebody meant who wrote `word`: the nearest one, if no more
- * than every third letter differs; else NULL. For messages about unknown names. */
+/* The name (of `names`, NULL at the end) nearest to `word` if at most a third of the letters
+ * differ, else NULL. For messages about unknown names. */
 EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *names);
 
-/* The effective value: what was set, else what the profile writes (embed mode), else the default.
- * `options` may be NULL. Text is "" when there is no value. */
+/* The effective value: as set, else the profile's default (embed mode), else the option's; "" if
+ * there is none. `options` may be NULL. */
 EPCTX_API bool epctx_option_given(const epctx_options *options, epctx_option option);
 EPCTX_API const char *epctx_option_text(const epctx_options *options, epctx_option option);
 EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option);
 EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options);
 
-/* Do the options fit together for a phase (EPCTX_PHASE_GENERATE or _LOAD)? `model_path` is empty or
- * NULL for a model from memory. EPCTX_ERR_ARG names the options to change. */
+/* Checks the combination of options for a phase (EPCTX_PHASE_GENERATE or _LOAD). `model_path`:
+ * empty or NULL for a model from memory. EPCTX_ERR_ARG names the options to change. */
 EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_t phase,
                                            const char *model_path, epctx_error *error);
 
@@ -1468,23 +1460,23 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_
 
 #ifndef EPCTX_NO_WIRE
 
-/* Where the files of a model are looked for. */
+/* Where to look for the files of a model. */
 typedef struct epctx_check_opts {
-    const char *context_file_path; /* ep.context_file_path: its folder has the binaries; default the
+    const char *context_file_path; /* ep.context_file_path: binaries are in its folder; default: the
                                       model's folder */
-    const char *external_folder;   /* session.model_external_initializers_file_folder_path: has the
-                                      initializers; default as the model was opened */
+    const char *external_folder;   /* session.model_external_initializers_file_folder_path; default:
+                                      as when the model was opened */
     uint32_t path_flags;           /* EPCTX_PATH_HUGGING_FACE */
-    bool no_files;                 /* touch no file */
-    const epctx_profile *profile;  /* judge by this EP alone; default: each node by its source */
+    bool no_files;                 /* access no file */
+    const epctx_profile *profile;  /* apply this one; default: by each node's source */
     const epctx_allocator *allocator; /* default malloc */
 } epctx_check_opts;
 
 typedef enum epctx_file_use {
     EPCTX_USE_CONTEXT = 0,
     EPCTX_USE_INITIALIZERS,
-    EPCTX_USE_SOURCE_MODEL, /* onnx_model_filename; needed by weightless and stripped contexts */
-    EPCTX_USE_COMPANION     /* goes with another file by convention: the .bin of an OpenVINO .xml */
+    EPCTX_USE_SOURCE_MODEL, /* onnx_model_filename; required by weightless and stripped contexts */
+    EPCTX_USE_COMPANION     /* belongs to another file, as the .bin of an OpenVINO .xml */
 } epctx_file_use;
 
 /* A file that a model depends on. */
@@ -1495,19 +1487,19 @@ typedef struct epctx_dependency {
     epctx_str node;        /* the first node or initializer that names it */
     const char *attribute; /* "ep_cache_context", "location", "onnx_model_filename" */
     uint64_t users;        /* how many name it */
-    const char *folder;    /* where it was looked for; "" the current one, NULL unknown */
-    const char *path;      /* canonical, NULL when it cannot be used */
+    const char *folder;    /* searched; "" the current one, NULL unknown */
+    const char *path;      /* canonical; NULL: unusable */
     uint64_t size;
-    epctx_status status;   /* why not */
-    const char *problem;   /* the same in words, NULL when all is well */
+    epctx_status status;   /* why it is unusable */
+    const char *problem;   /* the same in words, or NULL */
 } epctx_dependency;
 
-/* Files of one sidecar pattern that are listed: the first of them by name. */
+/* At most so many files of one sidecar pattern are listed, first by name. */
 #define EPCTX_MATCH_MAX 64
 
-/* Every file a model depends on, each once, in `arena`. Of the profiles' sidecars those that exist;
- * a pattern gives the files that match it, by name, or itself (EPCTX_ERR_UNSUPPORTED) when the io
- * cannot list folders. */
+/* Every file a model depends on, each once, in `arena`. Sidecars are listed if they exist; a
+ * pattern gives the matching files by name, or itself (EPCTX_ERR_UNSUPPORTED) if the io cannot
+ * list folders. */
 EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_check_opts *opts,
                                          epctx_arena *arena, epctx_dependency **out, size_t *count,
                                          epctx_error *error);
@@ -1517,14 +1509,14 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 /* ================================================================================================
  * >>scan: EPContext nodes in constant memory
  *
- * For firmware, and for models that are not in memory: one pass over the bytes with the grammar of
- * epctx_model_open, payloads skipped. The state is an epctx_scan, at most 1.5 KiB.
+ * For firmware and models outside of memory: one pass with the grammar of epctx_model_open,
+ * payloads skipped. The state is an epctx_scan, at most 1.5 KiB.
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_WIRE
 
-/* Bytes that can be read at any place: SPI flash, a file. read_fn fills `out` with exactly `size`
- * bytes from `offset` on, or returns false. */
+/* Random-access bytes: SPI flash, a file. read_fn fills `out` with exactly `size` bytes from
+ * `offset` on, or returns false. */
 typedef struct epctx_source {
     void *user;
     bool (*read_fn)(void *user, uint64_t offset, void *out, size_t size);
@@ -1537,25 +1529,25 @@ typedef struct epctx_range {
 } epctx_range;
 
 typedef enum epctx_scan_event {
-    EPCTX_SCAN_END = 0,  /* the whole model was read and is well formed */
+    EPCTX_SCAN_END = 0,  /* the whole model is well formed */
     EPCTX_SCAN_EPNODE,   /* `node`, `ranges`, `broken`, `depth` */
     EPCTX_SCAN_METADATA, /* `key`, `value`, `ranges[0]` and `[1]` of the same */
-    EPCTX_SCAN_EXTERNAL, /* a tensor whose data is in a file, at any depth: `key` is its name,
-                            `value` the location, `data`, `location`, `depth` */
+    EPCTX_SCAN_EXTERNAL, /* a tensor with external data, at any depth: `key` is its name, `value`
+                            the location; `data`, `location`, `depth` */
     EPCTX_SCAN_FAILED    /* see the error */
 } epctx_scan_event;
 
-/* Nested messages that a scan has room for. Below 100, libprotobuf's limit, a model that is nested
- * deeper is EPCTX_ERR_LIMIT. Attributes of the main graph's nodes need 3 levels, value types up to
- * 8, each body around a node 3 more. A level takes 6 bytes, every third one 11. */
+/* Levels of nesting; if below 100, libprotobuf's limit, deeper models are EPCTX_ERR_LIMIT.
+ * Attributes of the main graph's nodes need 3, value types up to 8, each subgraph around a node 3
+ * more. A level takes 6 bytes, every third one 11. */
 #ifndef EPCTX_SCAN_DEPTH
 #define EPCTX_SCAN_DEPTH 100
 #endif
 
-/* Bytes for the strings of one event. A string that does not fit has its range only (data NULL). In
- * an EPContext node the name, source and partition_name push out, in this order, notes,
- * onnx_model_filename, ep_cache_context, hardware_architecture and ep_sdk_version; the source pushes
- * out the partition_name, too. */
+/* Bytes for the strings of one event. Of a string that does not fit only the range is given (data
+ * NULL). In an EPContext node the name, source and partition_name displace, in this order, notes,
+ * onnx_model_filename, ep_cache_context, hardware_architecture and ep_sdk_version; the source also
+ * displaces the partition_name. */
 #ifndef EPCTX_SCAN_TEXT
 #define EPCTX_SCAN_TEXT 192
 #endif
@@ -1565,7 +1557,7 @@ typedef enum epctx_scan_event {
 #error "epctx.h: EPCTX_SCAN_DEPTH is 4 to 100, EPCTX_SCAN_TEXT 1 to 65534"
 #endif
 
-/* Files that disagree on the two disagree on the size of epctx_scan: they must not link. */
+/* Files with different settings have different epctx_scan: they must not link. */
 #if EPCTX_SCAN_DEPTH != 100 || EPCTX_SCAN_TEXT != 192
 #define EPCTX__SCAN_JOIN(name, depth, text) name##_##depth##_##text
 #define EPCTX__SCAN_SIZED(name, depth, text) EPCTX__SCAN_JOIN(name, depth, text)
@@ -1574,28 +1566,27 @@ typedef enum epctx_scan_event {
 #define epctx_scan_begin_stream EPCTX__SCAN_NAME(epctx_scan_begin_stream_of)
 #endif
 
-/* Private: an attribute, or an entry of external data, whose name and value come in any order. */
+/* Private: an attribute or external_data entry; name and value come in any order. */
 typedef struct epctx__scan_part {
     uint16_t mark, size; /* of its string in `text`; size UINT16_MAX: none, or too long */
     uint8_t word, type;
 } epctx__scan_part;
 
-/* A scan and its last event. Do not copy: strings point inside. Members from `source` on are
- * private. */
+/* A scan and its last event. Do not copy: strings point into it. Private from `source` on. */
 typedef struct epctx_scan {
-    epctx_epnode node; /* effective values; strings that were too long are empty */
-    epctx_range ranges[EPCTX_EP_ATTR_COUNT]; /* of the strings; of EP_CACHE_CONTEXT: the payload */
+    epctx_epnode node; /* effective values; strings that do not fit are empty */
+    epctx_range ranges[EPCTX_EP_ATTR_COUNT]; /* of the strings; EP_CACHE_CONTEXT: of the payload */
     epctx_str key, value;
-    epctx_range data;     /* in the file that `value` names; length UINT64_MAX: to its end */
-    epctx_range location; /* where `value` is in the model */
-    uint32_t node_count;  /* nodes seen so far, of every kind */
+    epctx_range data;     /* in the file `value`; length UINT64_MAX: to its end */
+    epctx_range location; /* of `value` in the model */
+    uint32_t node_count;  /* of all nodes so far */
     uint32_t epnode_count;
     uint32_t depth;       /* nodes around it; 0: in the main graph or a function */
-    bool broken;          /* a wrong domain, or an attribute of a wrong type or value */
+    bool broken;          /* wrong domain, or attribute of wrong type or value */
     bool stream;          /* `source` reads a pb_istream_t */
     bool external, flat;
     epctx_source source;
-    uint64_t at, end;     /* position; where the innermost message ends */
+    uint64_t at, end;     /* position; end of the innermost message */
     epctx__scan_part attr, entry;
     epctx_status status;
     const char *reason;
@@ -1612,12 +1603,12 @@ typedef struct epctx_scan {
     char text[EPCTX_SCAN_TEXT];
 } epctx_scan;
 
-/* Starts a scan. The source is copied. */
+/* Starts a scan; copies the source. */
 EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source);
-/* The same over a nanopb stream, from its present position (ranges count from there). A stream
- * cannot go back: an EPContext node with a graph inside is EPCTX_ERR_UNSUPPORTED. */
+/* The same over a nanopb stream, from its current position (ranges are relative to it). An EPContext
+ * node with a subgraph is EPCTX_ERR_UNSUPPORTED: a stream cannot go back. */
 EPCTX_API void epctx_scan_begin_stream(epctx_scan *scan, pb_istream_t *stream);
-/* The next event. END and FAILED come again on every further call. */
+/* The next event; END and FAILED repeat. */
 EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error);
 
 #endif /* EPCTX_NO_WIRE */
@@ -5792,7 +5783,7 @@ static epctx_status epctx__io_of(const epctx_io *io, const epctx_io **out, epctx
  * >>wire
  *
  * The grammar is that of libprotobuf's C++ parser: tags and lengths of at most five bytes, varints
- * of at most ten, field number 0 and wire types 6 and 7 refused, groups must close with their own
+ * of at most ten, f number 0 and wire types 6 and 7 refused, groups must close with their own
  * number, and at most max_depth nested messages and groups.
  * ============================================================================================== */
 
@@ -5836,7 +5827,7 @@ static const uint8_t *epctx__number(const uint8_t *p, const uint8_t *end, epctx_
     return p + width;
 }
 
-/* A tag's bits beyond the 32nd are dropped, as libprotobuf drops them. */
+/* Drops a tag's bits beyond the 32nd, as libprotobuf does. */
 static const uint8_t *epctx__tag(const uint8_t *p, const uint8_t *end, uint32_t *tag)
 {
     uint64_t value = 0;
@@ -5883,8 +5874,8 @@ static const uint8_t *epctx__next_long(const uint8_t *p, const uint8_t *end, uin
     }
 }
 
-/* Reads one field. NULL: malformed. `depth` is how many more levels may open. Nearly every field has
- * a tag and a length, or a value, of one byte each. */
+/* Reads one field; NULL: malformed. `depth`: levels that may still open. Nearly every field has a
+ * tag and a length or value of one byte each. */
 static inline const uint8_t *epctx__next(const uint8_t *p, const uint8_t *end, uint32_t depth,
                                          epctx__token *t)
 {
@@ -5905,8 +5896,8 @@ static inline const uint8_t *epctx__next(const uint8_t *p, const uint8_t *end, u
 
 #define EPCTX__ONE 0x20u /* added to the kind of a singular message */
 
-/* What opening has to look into: EPCTX_KIND_ of a message, with EPCTX__ONE when it is singular, or
- * of repeated numbers, which may be packed; else 0. A switch over constants becomes a table. */
+/* What opening must check: the kind of a message, with EPCTX__ONE if it is singular, or of repeated
+ * numbers, which may be packed; else 0. Compilers turn the switch into a table. */
 static inline uint32_t epctx__field_kind(epctx_kind message, uint32_t number)
 {
 #define EPCTX__CASE_ONE(message, symbol, number, kind)                                             \
@@ -5957,7 +5948,7 @@ EPCTX_API const char *epctx_message_name(epctx_kind message)
     return names[(unsigned)message < (unsigned)EPCTX_KIND_INT ? message : EPCTX_KIND_NONE];
 }
 
-/* Whether a field is a member of the only oneof of its message: one more takes its place. */
+/* Whether a field is a member of its message's only oneof. */
 static bool epctx__is_choice(epctx_kind message, uint32_t number, epctx_wire wire)
 {
     if (message == EPCTX_KIND_DIM || message == EPCTX_KIND_SIMPLE_SHARDING) {
@@ -5989,62 +5980,61 @@ typedef struct epctx__check {
     bool duplicate;
 } epctx__check;
 
-static bool epctx__refuse(epctx__check *check, epctx_status status, const uint8_t *at,
+static bool epctx__refuse(epctx__check *c, epctx_status status, const uint8_t *at,
                           const char *reason)
 {
-    check->status = status;
-    check->bad = at;
-    check->reason = reason;
+    c->status = status;
+    c->bad = at;
+    c->reason = reason;
     return false;
 }
 
-static bool epctx__check_packed(epctx__check *check, uint32_t kind, const uint8_t *p,
+static bool epctx__check_packed(epctx__check *c, uint32_t kind, const uint8_t *p,
                                 const uint8_t *end)
 {
     const size_t width = kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8;
     if (kind != (uint32_t)EPCTX_KIND_INT) {
         return (size_t)(end - p) % width == 0 ||
-               epctx__refuse(check, EPCTX_ERR_PROTOBUF, p, "a packed field ends inside a number");
+               epctx__refuse(c, EPCTX_ERR_PROTOBUF, p, "a packed field ends inside a number");
     }
     while (p < end) {
         uint64_t value;
         const uint8_t *at = p;
         p = epctx__varint(p, end, 10, &value);
         if (p == NULL) {
-            return epctx__refuse(check, EPCTX_ERR_PROTOBUF, at,
-                                 "a packed field ends inside a varint");
+            return epctx__refuse(c, EPCTX_ERR_PROTOBUF, at, "a packed field ends inside a varint");
         }
     }
     return true;
 }
 
-static bool epctx__check_message(epctx__check *check, epctx_kind type, const uint8_t *p,
+static bool epctx__check_message(epctx__check *c, epctx_kind type, const uint8_t *p,
                                  const uint8_t *end, uint32_t depth);
 
-static inline bool epctx__check_field(epctx__check *check, epctx_kind type, const epctx__token *t,
+static inline bool epctx__check_field(epctx__check *c, epctx_kind type, const epctx__token *t,
                                       const uint8_t *end, uint32_t depth, uint32_t *seen)
 {
     uint32_t kind = t->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, t->number) : 0;
-    if (check->fields == 0) {
-        return epctx__refuse(check, EPCTX_ERR_LIMIT, t->start,
+    if (c->fields == 0) {
+        return epctx__refuse(c, EPCTX_ERR_LIMIT, t->start,
                              "the model has more fields than epctx_limits.max_fields allows");
     }
-    check->fields--;
+    c->fields--;
     if (!epctx__is_message(kind)) {
-        return kind == 0 || epctx__check_packed(check, kind, t->body, end);
+        return kind == 0 || epctx__check_packed(c, kind, t->body, end);
     }
     if ((kind & EPCTX__ONE) != 0) {
-        check->duplicate = check->duplicate || (*seen >> t->number & 1) != 0;
+        c->duplicate = c->duplicate || (*seen >> t->number & 1) != 0;
         *seen |= UINT32_C(1) << t->number;
     }
     if (depth == 0) {
-        return epctx__refuse(check, EPCTX_ERR_PROTOBUF, t->start,
+        return epctx__refuse(c, EPCTX_ERR_PROTOBUF, t->start,
                              "messages are nested deeper than the limit");
     }
-    return epctx__check_message(check, epctx__message_kind(kind), t->body, end, depth - 1);
+    return epctx__check_message(c, epctx__message_kind(kind), t->body, end, depth - 1);
 }
 
-static bool epctx__check_message(epctx__check *check, epctx_kind type, const uint8_t *p,
+static bool epctx__check_message(epctx__check *c, epctx_kind type, const uint8_t *p,
                                  const uint8_t *end, uint32_t depth)
 {
     uint32_t seen = 0;
@@ -6052,9 +6042,9 @@ static bool epctx__check_message(epctx__check *check, epctx_kind type, const uin
         epctx__token t;
         const uint8_t *after = epctx__next(p, end, depth, &t);
         if (after == NULL) {
-            return epctx__refuse(check, EPCTX_ERR_PROTOBUF, p, "there is no valid protobuf field");
+            return epctx__refuse(c, EPCTX_ERR_PROTOBUF, p, "no valid protobuf field");
         }
-        if (!epctx__check_field(check, type, &t, after, depth, &seen)) {
+        if (!epctx__check_field(c, type, &t, after, depth, &seen)) {
             return false;
         }
         p = after;
@@ -6064,13 +6054,13 @@ static bool epctx__check_message(epctx__check *check, epctx_kind type, const uin
 
 /* -- the tree --
  *
- * A message that was not touched is its bytes. A message that was opened up (the model, its main
- * graph, whatever an edit needs) is a list of slots, one a field. A slot keeps its source bytes and
- * writes them back unless something inside it changed. Lists make edits and their undoing O(1). */
+ * A message is its bytes until it is opened (the model, its main graph, whatever an edit needs)
+ * into a list of slots, one per field. A slot keeps its source bytes, which are written unless
+ * something inside changed. Lists make edit and undo O(1). */
 
 typedef struct epctx__message {
-    struct epctx_slot *first, *last, *hint; /* the hint: last one that epctx__child_at found */
-    uint32_t edits; /* live edits in this message and below; 0: the source bytes are still right */
+    struct epctx_slot *first, *last, *hint; /* the hint: what epctx__child_at found last */
+    uint32_t edits; /* live edits in this message and below; 0: the source bytes are valid */
     uint64_t size;  /* of the payload, set by epctx__measure */
 } epctx__message;
 
@@ -6082,7 +6072,7 @@ struct epctx_slot {
     uint32_t number;
     uint8_t wire;
     uint8_t head;  /* bytes of tag and length in front of the payload */
-    uint8_t split; /* not 0: `data` is the payload alone, its length takes at least so many bytes */
+    uint8_t split; /* not 0: `data` is the payload only; minimum width of its length */
     bool removed;
 };
 typedef struct epctx_slot epctx_slot;
@@ -6120,59 +6110,58 @@ EPCTX_API bool epctx_view_exists(epctx_view view)
 
 EPCTX_API epctx_cursor epctx_view_fields(epctx_view message, uint32_t number)
 {
-    epctx_cursor cursor = {message.slot, NULL, NULL, NULL, NULL, NULL, number};
+    epctx_cursor it = {message.slot, NULL, NULL, NULL, NULL, NULL, number};
     if (message.slot != NULL && message.slot->message != NULL &&
         message.data == epctx__slot_view(message.slot).data) { /* not something inside */
-        cursor.slot = message.slot->message->first;
+        it.slot = message.slot->message->first;
     } else if (message.data != NULL) {
-        cursor.next = message.data;
-        cursor.end = message.data + message.size;
+        it.next = message.data;
+        it.end = message.data + message.size;
     }
-    return cursor;
+    return it;
 }
 
 static void epctx__field_of(const epctx__token *t, const uint8_t *after, const epctx_slot *owner,
-                            epctx_field *field)
+                            epctx_field *f)
 {
-    field->number = t->number;
-    field->wire = t->wire;
-    field->value = t->value;
-    field->body = t->wire == EPCTX_WIRE_LEN
+    f->number = t->number;
+    f->wire = t->wire;
+    f->value = t->value;
+    f->body = t->wire == EPCTX_WIRE_LEN
                       ? epctx__bytes_view(owner, t->body, (size_t)(after - t->body))
                       : epctx_view_none();
 }
 
-/* Everything but the value is known from opening: in a mapped file that somebody changes the bytes
- * may be others by now. */
-static void epctx__slot_field(const epctx_slot *slot, epctx_field *field)
+/* Reads only the value again: the bytes of a mapped file may have changed since opening. */
+static void epctx__slot_field(const epctx_slot *slot, epctx_field *f)
 {
     epctx__token t;
     bool bytes = slot->wire == EPCTX_WIRE_LEN;
-    field->number = slot->number;
-    field->wire = (epctx_wire)slot->wire;
-    field->body = bytes ? epctx__slot_view(slot) : epctx_view_none();
-    field->value = 0;
+    f->number = slot->number;
+    f->wire = (epctx_wire)slot->wire;
+    f->body = bytes ? epctx__slot_view(slot) : epctx_view_none();
+    f->value = 0;
     if (!bytes && epctx__next(slot->data, slot->data + slot->size, 100, &t) != NULL) {
-        field->value = t.value;
+        f->value = t.value;
     }
 }
 
-EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field)
+EPCTX_API bool epctx_next_field(epctx_cursor *it, epctx_field *f)
 {
-    while (cursor->slot != NULL) {
-        const epctx_slot *slot = cursor->slot;
-        cursor->slot = slot->next;
-        if (!slot->removed && (cursor->number == 0 || slot->number == cursor->number)) {
-            epctx__slot_field(slot, field);
+    while (it->slot != NULL) {
+        const epctx_slot *slot = it->slot;
+        it->slot = slot->next;
+        if (!slot->removed && (it->number == 0 || slot->number == it->number)) {
+            epctx__slot_field(slot, f);
             return true;
         }
     }
-    while (cursor->next != NULL && cursor->next < cursor->end) {
+    while (it->next != NULL && it->next < it->end) {
         epctx__token t;
-        const uint8_t *after = epctx__next(cursor->next, cursor->end, 100, &t);
-        cursor->next = after; /* NULL ends the walk: bytes that open did not check */
-        if (after != NULL && (cursor->number == 0 || t.number == cursor->number)) {
-            epctx__field_of(&t, after, cursor->owner, field);
+        const uint8_t *after = epctx__next(it->next, it->end, 100, &t);
+        it->next = after; /* NULL ends the walk: bytes that open did not check */
+        if (after != NULL && (it->number == 0 || t.number == it->number)) {
+            epctx__field_of(&t, after, it->owner, f);
             return true;
         }
     }
@@ -6180,34 +6169,34 @@ EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field)
 }
 
 /* The next repeated scalar of the given unpacked wire type, packed or not. */
-static bool epctx__next_scalar(epctx_cursor *cursor, epctx_wire wire, uint64_t *value)
+static bool epctx__next_scalar(epctx_cursor *it, epctx_wire wire, uint64_t *value)
 {
-    epctx_field field;
+    epctx_field f;
     for (;;) {
-        if (cursor->packed != NULL) {
-            cursor->packed = epctx__number(cursor->packed, cursor->packed_end, wire, value);
-            if (cursor->packed != NULL) {
+        if (it->packed != NULL) {
+            it->packed = epctx__number(it->packed, it->packed_end, wire, value);
+            if (it->packed != NULL) {
                 return true;
             }
         }
-        if (!epctx_next_field(cursor, &field)) {
+        if (!epctx_next_field(it, &f)) {
             return false;
         }
-        if (field.wire == wire) {
-            *value = field.value;
+        if (f.wire == wire) {
+            *value = f.value;
             return true;
         }
-        if (field.wire == EPCTX_WIRE_LEN) {
-            cursor->packed = field.body.data;
-            cursor->packed_end = field.body.data + field.body.size;
+        if (f.wire == EPCTX_WIRE_LEN) {
+            it->packed = f.body.data;
+            it->packed_end = f.body.data + f.body.size;
         }
     }
 }
 
-EPCTX_API bool epctx_next_int(epctx_cursor *cursor, int64_t *value)
+EPCTX_API bool epctx_next_int(epctx_cursor *it, int64_t *value)
 {
     uint64_t bits;
-    if (!epctx__next_scalar(cursor, EPCTX_WIRE_VARINT, &bits)) {
+    if (!epctx__next_scalar(it, EPCTX_WIRE_VARINT, &bits)) {
         return false;
     }
     *value = (int64_t)bits;
@@ -6222,10 +6211,10 @@ static float epctx__float(uint64_t bits)
     return value;
 }
 
-EPCTX_API bool epctx_next_float(epctx_cursor *cursor, float *value)
+EPCTX_API bool epctx_next_float(epctx_cursor *it, float *value)
 {
     uint64_t bits;
-    if (!epctx__next_scalar(cursor, EPCTX_WIRE_FIXED32, &bits)) {
+    if (!epctx__next_scalar(it, EPCTX_WIRE_FIXED32, &bits)) {
         return false;
     }
     *value = epctx__float(bits);
@@ -6237,39 +6226,39 @@ EPCTX_API epctx_str epctx_view_str(epctx_view view)
     return epctx__str(view.data, view.size);
 }
 
-EPCTX_API bool epctx_next_view(epctx_cursor *cursor, epctx_view *body)
+EPCTX_API bool epctx_next_view(epctx_cursor *it, epctx_view *body)
 {
-    epctx_field field;
-    while (epctx_next_field(cursor, &field)) {
-        if (field.wire == EPCTX_WIRE_LEN) {
-            *body = field.body;
+    epctx_field f;
+    while (epctx_next_field(it, &f)) {
+        if (f.wire == EPCTX_WIRE_LEN) {
+            *body = f.body;
             return true;
         }
     }
     return false;
 }
 
-EPCTX_API bool epctx_next_str(epctx_cursor *cursor, epctx_str *value)
+EPCTX_API bool epctx_next_str(epctx_cursor *it, epctx_str *value)
 {
     epctx_view body;
-    if (!epctx_next_view(cursor, &body)) {
+    if (!epctx_next_view(it, &body)) {
         return false;
     }
     *value = epctx_view_str(body);
     return true;
 }
 
-EPCTX_API size_t epctx_cursor_count(epctx_cursor cursor)
+EPCTX_API size_t epctx_cursor_count(epctx_cursor it)
 {
     epctx_view body;
     size_t count = 0;
-    while (epctx_next_view(&cursor, &body)) {
+    while (epctx_next_view(&it, &body)) {
         count++;
     }
     return count;
 }
 
-/* -- nanopb: is the linked library built like the header we see? -- */
+/* -- nanopb: do the linked library and its header match? -- */
 
 #if !defined(PB_BUFFER_ONLY)
 static bool epctx__probe_read(pb_istream_t *stream, pb_byte_t *out, size_t count)
@@ -6283,13 +6272,13 @@ static bool epctx__probe_read(pb_istream_t *stream, pb_byte_t *out, size_t count
 #endif
 
 /* PB_NO_ERRMSG and PB_BUFFER_ONLY change pb_istream_t but no symbol. Reading a byte with our own
- * callback and then provoking an error shows both before a real stream is at stake. */
+ * callback, then provoking an error, detects both. */
 static bool epctx__nanopb_matches(void)
 {
     pb_byte_t source = 0, byte = 0;
     struct {
         pb_istream_t stream;
-        const char *guard[4]; /* a nanopb with messages puts one here that we do not see */
+        const char *guard[4]; /* nanopb with messages writes one here if we expect none */
     } probe;
     bool matches;
     memset(&probe, 0, sizeof probe);
@@ -6298,7 +6287,7 @@ static bool epctx__nanopb_matches(void)
     probe.stream = pb_istream_from_buffer(&source, 1);
 #else
     probe.stream.callback = epctx__probe_read;
-    probe.stream.state = &source; /* that a nanopb without callbacks reads */
+    probe.stream.state = &source; /* read by a nanopb without callbacks */
     probe.stream.bytes_left = 1;
 #endif
     matches = pb_read(&probe.stream, &byte, 1) && byte == 0x5a && !pb_read(&probe.stream, &byte, 1);
@@ -6317,8 +6306,8 @@ typedef struct epctx__file { /* of external data */
     const char *path; /* canonical */
     epctx_str name;   /* as the model stores it */
     epctx_mapping mapping;
-    uint64_t hashed; /* bytes of it that are in the hashes of bodies, */
-    uint64_t whole;  /* and the hash of all, 0: not known yet */
+    uint64_t hashed; /* bytes in hashes of subgraphs so far */
+    uint64_t whole;  /* hash of the file; 0: unknown */
 } epctx__file;
 
 /* Links a slot into its parent behind `previous` (NULL: first). */
@@ -6333,7 +6322,7 @@ static void epctx__link_slot(epctx_slot *parent, epctx_slot *previous, epctx_slo
     }
 }
 
-/* The first field from `slot` on that has this number and a payload, NULL when there is none. */
+/* The first field from `slot` on with this number and a payload, or NULL. */
 static epctx_slot *epctx__live(epctx_slot *slot, uint32_t number)
 {
     while (slot != NULL &&
@@ -6344,10 +6333,10 @@ static epctx_slot *epctx__live(epctx_slot *slot, uint32_t number)
 }
 
 static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
-                             epctx__check *check, uint32_t depth);
+                             epctx__check *c, uint32_t depth);
 
 static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
-                                epctx__check *check, uint32_t depth)
+                                epctx__check *c, uint32_t depth)
 {
     epctx_view body = epctx__slot_view(slot);
     const uint8_t *p = body.data;
@@ -6357,9 +6346,9 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind
         epctx__token t;
         epctx_slot *child;
         const uint8_t *after = epctx__next(p, end, depth, &t);
-        if (after == NULL) { /* without `check`, only where somebody changed a mapped file */
-            return check != NULL && epctx__refuse(check, EPCTX_ERR_PROTOBUF, p,
-                                                  "there is no valid protobuf field");
+        if (after == NULL) { /* without `c`: a mapped file changed */
+            return c != NULL && epctx__refuse(c, EPCTX_ERR_PROTOBUF, p,
+                                                  "no valid protobuf field");
         }
         child = (epctx_slot *)epctx__arena_raw(arena, sizeof *child);
         if (child == NULL) {
@@ -6374,13 +6363,13 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind
         child->split = 0;
         child->removed = false;
         epctx__link_slot(slot, slot->message->last, child);
-        if (check != NULL && type == EPCTX_KIND_MODEL && t.number == EPCTX_FIELD_MODEL_GRAPH &&
+        if (c != NULL && type == EPCTX_KIND_MODEL && t.number == EPCTX_FIELD_MODEL_GRAPH &&
             t.wire == EPCTX_WIRE_LEN && (seen & 1u << EPCTX_FIELD_MODEL_GRAPH) == 0) {
-            seen |= 1u << EPCTX_FIELD_MODEL_GRAPH; /* a second one is noticed below */
-            if (!epctx__open_slot(arena, child, EPCTX_KIND_GRAPH, check, depth - 1)) {
+            seen |= 1u << EPCTX_FIELD_MODEL_GRAPH; /* a second one is found below */
+            if (!epctx__open_slot(arena, child, EPCTX_KIND_GRAPH, c, depth - 1)) {
                 return false;
             }
-        } else if (check != NULL && !epctx__check_field(check, type, &t, after, depth, &seen)) {
+        } else if (c != NULL && !epctx__check_field(c, type, &t, after, depth, &seen)) {
             return false;
         }
         p = after;
@@ -6388,22 +6377,22 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind
     return true;
 }
 
-/* Opens the payload of a slot up into slots, all of them or none. `check` NULL: the bytes were checked
- * before. With it, everything below is checked on the way, and a main graph is opened too. */
+/* Opens the payload of a slot, completely or not at all. With `c`, checks everything below and
+ * opens the main graph too; NULL: already checked. */
 static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
-                             epctx__check *check, uint32_t depth)
+                             epctx__check *c, uint32_t depth)
 {
     slot->message = (epctx__message *)epctx_arena_alloc(arena, sizeof *slot->message);
-    if (slot->message != NULL && !epctx__fill_message(arena, slot, type, check, depth)) {
+    if (slot->message != NULL && !epctx__fill_message(arena, slot, type, c, depth)) {
         slot->message = NULL;
     }
     return slot->message != NULL;
 }
 
-static epctx_status epctx__refused(const epctx_model *model, const epctx__check *check,
+static epctx_status epctx__refused(const epctx_model *model, const epctx__check *c,
                                    epctx_error *error)
 {
-    /* Files that people take for models: what is at a place in them, what they are. */
+    /* Files often mistaken for models. */
     static const struct {
         size_t at;
         const char *magic;
@@ -6421,10 +6410,10 @@ static epctx_status epctx__refused(const epctx_model *model, const epctx__check 
     uint64_t at, size = 0;
     uint32_t tag = 0;
     size_t i;
-    if (check->reason == NULL) {
+    if (c->reason == NULL) {
         return epctx__nomem(error, model->arena.missing);
     }
-    at = (uint64_t)(check->bad - model->source.data);
+    at = (uint64_t)(c->bad - model->source.data);
     for (i = 0; i < sizeof known / sizeof known[0]; i++) {
         size_t length = strlen(known[i].magic);
         if (model->source.size >= known[i].at + length &&
@@ -6432,26 +6421,26 @@ static epctx_status epctx__refused(const epctx_model *model, const epctx__check 
             text = known[i].text;
         }
     }
-    after = epctx__tag(check->bad, end, &tag);
+    after = epctx__tag(c->bad, end, &tag);
     if (after != NULL && (tag & 7) == EPCTX_WIRE_LEN && tag >> 3 != 0) {
         after = epctx__varint(after, end, 5, &size);
     }
     if (text != NULL) {
-        epctx_fail(error, check->status, "%s", text);
+        epctx_fail(error, c->status, "%s", text);
     } else if (after != NULL && size > (uint64_t)(end - after)) { /* the most frequent damage */
-        epctx_fail(error, check->status,
+        epctx_fail(error, c->status,
                    "not an ONNX protobuf: byte %u of %u: field %u wants %u bytes, the file has %u "
                    "left: is it cut off?",
                    at, (uint64_t)model->source.size, (uint64_t)(tag >> 3), size,
                    (uint64_t)(end - after));
     } else {
-        epctx_fail(error, check->status, "not an ONNX protobuf: byte %u of %u: %s", at,
-                   (uint64_t)model->source.size, check->reason);
+        epctx_fail(error, c->status, "not an ONNX protobuf: byte %u of %u: %s", at,
+                   (uint64_t)model->source.size, c->reason);
     }
     if (error != NULL) {
         error->offset = at;
     }
-    return check->status;
+    return c->status;
 }
 
 static epctx_slot *epctx__find_graph(const epctx_slot *root)
@@ -6477,13 +6466,13 @@ static epctx_status epctx__open_as(epctx_model *model, epctx_slot *slot, epctx_k
                : epctx__nomem(error, model->arena.missing);
 }
 
-/* How singular fields that occur twice become one: in the tree that is read only
- * messages, without a journal; in the one that is written all of them, with it (>>edit). */
+/* Merges singular fields that occur twice: only messages, without a journal, in the tree for
+ * reading; all, with one, in the tree for writing (>>edit). */
 typedef struct epctx__doubled {
     epctx_model *model;
     epctx_error *error;
-    /* Removes `gone`; first its fields go behind those of `into` (may be NULL), as libprotobuf
-     * merges them. */
+    /* Appends the fields of `gone` to those of `into` (may be NULL), as libprotobuf does, and
+     * removes it. */
     epctx_status (*merge_fn)(const struct epctx__doubled *d, epctx_slot *into, epctx_slot *gone,
                              epctx_kind type);
     bool scalars;
@@ -6506,7 +6495,7 @@ static epctx_status epctx__merge_shown(const epctx__doubled *d, epctx_slot *into
     return good ? EPCTX_OK : epctx__nomem(d->error, d->model->arena.missing);
 }
 
-/* Of singular fields one stays in an open message. `node`: its name, if it is one. */
+/* Makes singular fields of an open message unique. `node`: its name, if it is one. */
 EPCTX__APART static epctx_status epctx__single_fields(const epctx__doubled *d, epctx_slot *slot,
                                                       epctx_kind type, epctx_str *node)
 {
@@ -6558,9 +6547,9 @@ static epctx_status epctx__single_below(const epctx__doubled *d, epctx_slot *slo
 
 static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
 {
-    epctx__check check;
-    memset(&check, 0, sizeof check);
-    check.fields = model->limits.max_fields;
+    epctx__check c;
+    memset(&c, 0, sizeof c);
+    c.fields = model->limits.max_fields;
     if (model->source.size == 0) {
         return epctx_fail(error, EPCTX_ERR_PROTOBUF, "the model is empty (0 bytes)");
     }
@@ -6571,11 +6560,11 @@ static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
     }
     EPCTX__TRY(epctx__new_root(model, &model->root, error));
     model->shown = model->root;
-    if (!epctx__open_slot(&model->arena, model->root, EPCTX_KIND_MODEL, &check,
+    if (!epctx__open_slot(&model->arena, model->root, EPCTX_KIND_MODEL, &c,
                           model->limits.max_depth)) {
-        return epctx__refused(model, &check, error);
+        return epctx__refused(model, &c, error);
     }
-    model->duplicate = check.duplicate;
+    model->duplicate = c.duplicate;
     if (model->duplicate) {
         epctx__doubled d;
         memset(&d, 0, sizeof d);
@@ -6710,7 +6699,7 @@ typedef enum epctx__member_type {
     EPCTX__STR,
     EPCTX__BODY,        /* epctx_view */
     EPCTX__COUNT,       /* uint32_t: how many there are */
-    EPCTX__TYPE,        /* int32_t: one of epctx_attr_type; others are unknown fields */
+    EPCTX__TYPE,        /* int32_t: an epctx_attr_type; others are unknown fields */
     EPCTX__INT32,
     EPCTX__INT64,
     EPCTX__FLOAT,
@@ -6725,17 +6714,17 @@ typedef struct epctx__member {
     size_t place; /* in the struct */
 } epctx__member;
 
-/* As external_data stores it; UINT64_MAX when it is not a number. */
+/* A number of external_data; UINT64_MAX: malformed. */
 static uint64_t epctx__decimal(epctx_str text)
 {
     uint64_t number;
     return epctx_str_number(text, &number) ? number : UINT64_MAX;
 }
 
-static void epctx__read_tensor_data(epctx_tensor_view *tensor, const epctx_field *field)
+static void epctx__read_tensor_data(epctx_tensor_view *tensor, const epctx_field *f)
 {
-    uint32_t key = field->number << 3 | (uint32_t)field->wire;
-    const uint8_t *p = field->body.data;
+    uint32_t key = f->number << 3 | (uint32_t)f->wire;
+    const uint8_t *p = f->body.data;
     epctx_pair pair;
     uint64_t dim;
     switch (key) {
@@ -6743,28 +6732,27 @@ static void epctx__read_tensor_data(epctx_tensor_view *tensor, const epctx_field
         tensor->rank++;
         break;
     case EPCTX_FIELD_TENSOR_DIMS << 3 | EPCTX_WIRE_LEN:
-        while ((p = epctx__number(p, field->body.data + field->body.size, EPCTX_WIRE_VARINT,
+        while ((p = epctx__number(p, f->body.data + f->body.size, EPCTX_WIRE_VARINT,
                                   &dim)) != NULL) {
             tensor->rank++;
         }
         break;
     case EPCTX_FIELD_TENSOR_RAW_DATA << 3 | EPCTX_WIRE_LEN:
         tensor->has_raw = true;
-        tensor->raw.data = field->body.data;
-        tensor->raw.size = field->body.size;
+        tensor->raw.data = f->body.data;
+        tensor->raw.size = f->body.size;
         break;
     case EPCTX_FIELD_TENSOR_DATA_LOCATION << 3 | EPCTX_WIRE_VARINT:
-        tensor->external =
-            (uint32_t)field->value <= 1 ? (uint32_t)field->value == 1 : tensor->external;
+        tensor->external = (uint32_t)f->value <= 1 ? (uint32_t)f->value == 1 : tensor->external;
         break;
     case EPCTX_FIELD_TENSOR_EXTERNAL_DATA << 3 | EPCTX_WIRE_LEN:
-        pair = epctx_pair_of(field->body);
+        pair = epctx_pair_of(f->body);
         if (epctx_str_is(pair.key, "location")) {
             tensor->location = pair.value;
         } else if (epctx_str_is(pair.key, "offset")) {
             tensor->offset = epctx__decimal(pair.value);
         } else if (epctx_str_is(pair.key, "length")) {
-            /* No number: not "to the end", but more than any file has. */
+            /* Malformed: not "to the end", but longer than any file. */
             tensor->length = epctx__decimal(pair.value);
             tensor->length -= tensor->length == UINT64_MAX;
         }
@@ -6774,83 +6762,83 @@ static void epctx__read_tensor_data(epctx_tensor_view *tensor, const epctx_field
     }
 }
 
-static inline void epctx__read_field(const epctx__member *member, const epctx_field *field,
+static inline void epctx__read_field(const epctx__member *m, const epctx_field *f,
                                      void *out)
 {
     void *place;
     epctx_wire wire;
-    while (member->number != field->number) {
-        member++;
+    while (m->number != f->number) {
+        m++;
     }
-    place = (char *)out + member->place;
-    wire = member->type < EPCTX__TYPE    ? EPCTX_WIRE_LEN
-           : member->type < EPCTX__FLOAT ? EPCTX_WIRE_VARINT
+    place = (char *)out + m->place;
+    wire = m->type < EPCTX__TYPE    ? EPCTX_WIRE_LEN
+           : m->type < EPCTX__FLOAT ? EPCTX_WIRE_VARINT
                                          : EPCTX_WIRE_FIXED32;
-    if (field->wire != wire && member->type != EPCTX__TENSOR_DATA) {
+    if (f->wire != wire && m->type != EPCTX__TENSOR_DATA) {
         return;
     }
-    switch (member->type) {
+    switch (m->type) {
     case EPCTX__STR:
-        *(epctx_str *)place = epctx_view_str(field->body);
+        *(epctx_str *)place = epctx_view_str(f->body);
         break;
     case EPCTX__BODY:
-        *(epctx_view *)place = field->body;
+        *(epctx_view *)place = f->body;
         break;
     case EPCTX__COUNT:
         ++*(uint32_t *)place;
         break;
     case EPCTX__TYPE:
-        if ((uint32_t)field->value <= (uint32_t)EPCTX_ATTR_TYPE_PROTOS) {
-            *(int32_t *)place = (int32_t)(uint32_t)field->value;
+        if ((uint32_t)f->value <= (uint32_t)EPCTX_ATTR_TYPE_PROTOS) {
+            *(int32_t *)place = (int32_t)(uint32_t)f->value;
         }
         break;
     case EPCTX__INT32:
-        *(int32_t *)place = (int32_t)(uint32_t)field->value;
+        *(int32_t *)place = (int32_t)(uint32_t)f->value;
         break;
     case EPCTX__INT64:
-        *(int64_t *)place = (int64_t)field->value;
+        *(int64_t *)place = (int64_t)f->value;
         break;
     case EPCTX__FLOAT:
-        *(float *)place = epctx__float(field->value);
+        *(float *)place = epctx__float(f->value);
         break;
     default:
-        epctx__read_tensor_data((epctx_tensor_view *)out, field);
+        epctx__read_tensor_data((epctx_tensor_view *)out, f);
     }
 }
 
-/* Reads a message into a struct of zeros and defaults. */
+/* Reads a message into a struct that holds zeros and defaults. */
 static void epctx__read_members(epctx_view view, const epctx__member *members, void *out)
 {
     epctx_cursor it = epctx_view_fields(view, 0);
     const uint8_t *p = it.next;
-    const epctx__member *member;
-    uint32_t numbers = 0; /* of fields to look at: most others are many */
-    epctx_field field;
-    for (member = members; member->type < EPCTX__SELF; member++) {
-        numbers |= UINT32_C(1) << member->number;
+    const epctx__member *m;
+    uint32_t numbers = 0; /* of the fields to read */
+    epctx_field f;
+    for (m = members; m->type < EPCTX__SELF; m++) {
+        numbers |= UINT32_C(1) << m->number;
     }
-    if (member->type == EPCTX__SELF) {
-        *(epctx_view *)(void *)((char *)out + member->place) = view;
+    if (m->type == EPCTX__SELF) {
+        *(epctx_view *)(void *)((char *)out + m->place) = view;
     }
     for (; it.slot != NULL; it.slot = it.slot->next) {
         if (!it.slot->removed && it.slot->number < 32 && (numbers >> it.slot->number & 1) != 0) {
-            epctx__slot_field(it.slot, &field);
-            epctx__read_field(members, &field, out);
+            epctx__slot_field(it.slot, &f);
+            epctx__read_field(members, &f, out);
         }
     }
     while (p != NULL && p < it.end) {
         epctx__token t;
         p = epctx__next(p, it.end, 100, &t);
         if (p != NULL && t.number < 32 && (numbers >> t.number & 1) != 0) {
-            epctx__field_of(&t, p, it.owner, &field);
-            epctx__read_field(members, &field, out);
+            epctx__field_of(&t, p, it.owner, &f);
+            epctx__read_field(members, &f, out);
         }
     }
 }
 
-#define EPCTX__AT(field, type, of, member)                                                     \
+#define EPCTX__AT(f, type, of, m)                                                     \
     {                                                                                              \
-        EPCTX_FIELD_##field, EPCTX__##type, offsetof(epctx_##of, member)                           \
+        EPCTX_FIELD_##f, EPCTX__##type, offsetof(epctx_##of, m)                           \
     }
 #define EPCTX__VIEW(of)                                                                            \
     {                                                                                              \
@@ -6978,10 +6966,10 @@ EPCTX_API epctx_dim epctx_dim_of(epctx_view view)
 }
 
 #define EPCTX__NEXT(name, type)                                                                    \
-    EPCTX_API bool epctx_next_##name(epctx_cursor *cursor, type *out)                              \
+    EPCTX_API bool epctx_next_##name(epctx_cursor *it, type *out)                              \
     {                                                                                              \
         epctx_view body;                                                                           \
-        bool more = epctx_next_view(cursor, &body);                                                \
+        bool more = epctx_next_view(it, &body);                                                \
         if (more) {                                                                                \
             *out = epctx_##name##_of(body);                                                        \
         }                                                                                          \
@@ -6995,10 +6983,10 @@ static epctx_view epctx__shown(const epctx_model *model)
     return epctx__slot_view(model->shown);
 }
 
-#define EPCTX__CURSOR(name, type, message, field)                                                  \
+#define EPCTX__CURSOR(name, type, message, f)                                                  \
     EPCTX_API epctx_cursor epctx_##name(type of)                                                   \
     {                                                                                              \
-        return epctx_view_fields(message, EPCTX_FIELD_##field);                                    \
+        return epctx_view_fields(message, EPCTX_FIELD_##f);                                    \
     }
 EPCTX_CURSOR_LIST(EPCTX__CURSOR)
 #undef EPCTX__CURSOR
@@ -7088,10 +7076,10 @@ EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epc
     return found;
 }
 
-/* -- onnx: what a view is -- */
+/* -- onnx: the slot and kind of a view -- */
 
-/* The field around a place in the source. Fields that were read keep the order of their addresses,
- * so the search goes on where the last one ended: a pass over all of them is linear. */
+/* The field around a place in the source. The search resumes where the last one ended, which makes
+ * a pass over all fields linear. */
 static epctx_slot *epctx__child_at(const epctx__message *message, const uint8_t *place)
 {
     uintptr_t at = (uintptr_t)place;
@@ -7105,7 +7093,7 @@ static epctx_slot *epctx__child_at(const epctx__message *message, const uint8_t 
         slot = slot->next;
         if (slot == NULL && start != NULL) {
             slot = message->first;
-            start = NULL; /* once around; what was seen is seen again at most once */
+            start = NULL; /* wrap around once */
         }
     }
     return NULL;
@@ -7131,14 +7119,14 @@ static const epctx_slot *epctx__slot_around(epctx_view view)
     return slot;
 }
 
-/* The slot of a view that was edited, NULL when its bytes are what they were. */
+/* The slot of a view that was edited; NULL: unchanged. */
 static const epctx_slot *epctx__changed_slot(epctx_view view)
 {
     const epctx_slot *slot = epctx__slot_around(view);
     return slot != NULL && epctx__is_slot_of(slot, view) && epctx__is_changed(slot) ? slot : NULL;
 }
 
-/* What a message has in a field with a payload. */
+/* The kind of message in a field. */
 static epctx_kind epctx__child_kind(epctx_kind message, uint32_t number)
 {
     uint32_t kind = epctx__field_kind(message, number);
@@ -7162,13 +7150,13 @@ EPCTX_API epctx_kind epctx_view_kind(epctx_view view)
     while (kind != EPCTX_KIND_NONE && around.data != view.data) {
         epctx_cursor it = epctx_view_fields(around, 0);
         epctx_kind outer = kind;
-        epctx_field field;
+        epctx_field f;
         kind = EPCTX_KIND_NONE;
-        while (kind == EPCTX_KIND_NONE && epctx_next_field(&it, &field)) {
-            uintptr_t start = (uintptr_t)field.body.data;
-            if (field.wire == EPCTX_WIRE_LEN && at >= start && at - start <= field.body.size) {
-                kind = epctx__child_kind(outer, field.number);
-                around = field.body;
+        while (kind == EPCTX_KIND_NONE && epctx_next_field(&it, &f)) {
+            uintptr_t start = (uintptr_t)f.body.data;
+            if (f.wire == EPCTX_WIRE_LEN && at >= start && at - start <= f.body.size) {
+                kind = epctx__child_kind(outer, f.number);
+                around = f.body;
                 it = epctx_view_fields(epctx_view_none(), 0);
             }
         }
@@ -7201,98 +7189,97 @@ EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b)
 
 /* -- onnx: walk -- */
 
-/* The root's fields are gone through three times, so that the main graph comes first. */
+/* Three passes over the root's fields: the main graph comes first. */
 static const uint32_t epctx__walk_roots[] = {EPCTX_FIELD_MODEL_GRAPH, EPCTX_FIELD_MODEL_FUNCTIONS,
                                              EPCTX_FIELD_MODEL_TRAINING_INFO};
 
-EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind kind)
+EPCTX_API void epctx_walk_below(epctx_walk *w, epctx_view view, epctx_kind kind)
 {
-    walk->kind = kind;
-    walk->view = view;
-    walk->depth = 0;
-    walk->in_function = kind == EPCTX_KIND_FUNCTION;
-    walk->in_training = kind == EPCTX_KIND_TRAINING;
-    walk->first = true;
-    walk->entering = true;
-    walk->root = 2;
-    walk->level = 0;
+    w->kind = kind;
+    w->view = view;
+    w->depth = 0;
+    w->in_function = kind == EPCTX_KIND_FUNCTION;
+    w->in_training = kind == EPCTX_KIND_TRAINING;
+    w->first = true;
+    w->entering = true;
+    w->root = 2;
+    w->level = 0;
 }
 
-EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model)
+EPCTX_API void epctx_walk_begin(epctx_walk *w, const epctx_model *model)
 {
-    epctx_walk_below(walk, epctx__shown(model), EPCTX_KIND_MODEL);
-    walk->root = 0;
-    walk->first = false;
+    epctx_walk_below(w, epctx__shown(model), EPCTX_KIND_MODEL);
+    w->root = 0;
+    w->first = false;
 }
 
-/* The next message in the innermost level that is one to give. */
-static bool epctx__walk_find(epctx_walk *walk, epctx_walk_level *level)
+/* The next message to return at the innermost level. */
+static bool epctx__walk_find(epctx_walk *w, epctx_walk_level *level)
 {
     const uint32_t given = UINT32_C(1) << EPCTX_KIND_GRAPH | UINT32_C(1) << EPCTX_KIND_NODE |
                            UINT32_C(1) << EPCTX_KIND_ATTR | UINT32_C(1) << EPCTX_KIND_TENSOR |
                            UINT32_C(1) << EPCTX_KIND_SPARSE | UINT32_C(1) << EPCTX_KIND_FUNCTION |
                            UINT32_C(1) << EPCTX_KIND_TRAINING;
-    epctx_field field;
-    while (epctx_next_field(&level->fields, &field)) {
-        bool len = field.wire == EPCTX_WIRE_LEN;
-        epctx_kind kind = len ? epctx__child_kind(level->kind, field.number) : EPCTX_KIND_NONE;
+    epctx_field f;
+    while (epctx_next_field(&level->fields, &f)) {
+        bool len = f.wire == EPCTX_WIRE_LEN;
+        epctx_kind kind = len ? epctx__child_kind(level->kind, f.number) : EPCTX_KIND_NONE;
         if ((given >> kind & 1) != 0) {
-            walk->kind = kind;
-            walk->view = field.body;
-            walk->depth =
-                level->depth + (level->kind == EPCTX_KIND_ATTR && kind == EPCTX_KIND_GRAPH);
+            w->kind = kind;
+            w->view = f.body;
+            w->depth = level->depth + (level->kind == EPCTX_KIND_ATTR && kind == EPCTX_KIND_GRAPH);
             if (level->kind == EPCTX_KIND_MODEL) {
-                walk->in_function = kind == EPCTX_KIND_FUNCTION;
-                walk->in_training = kind == EPCTX_KIND_TRAINING;
+                w->in_function = kind == EPCTX_KIND_FUNCTION;
+                w->in_training = kind == EPCTX_KIND_TRAINING;
             }
-            walk->entering = kind != EPCTX_KIND_TENSOR;
+            w->entering = kind != EPCTX_KIND_TENSOR;
             return true;
         }
     }
     return false;
 }
 
-EPCTX_API bool epctx_walk_step(epctx_walk *walk)
+EPCTX_API bool epctx_walk_step(epctx_walk *w)
 {
     epctx_walk_level *level;
-    if (walk->first) {
-        walk->first = false;
+    if (w->first) {
+        w->first = false;
         return true;
     }
-    if (walk->entering && EPCTX__ALWAYS(walk->level < EPCTX_WALK_LEVELS)) {
-        level = &walk->levels[walk->level++];
-        level->kind = walk->kind;
-        level->view = walk->view;
-        level->depth = walk->depth;
-        level->fields = epctx_view_fields(walk->view, 0);
-        if (walk->kind == EPCTX_KIND_MODEL && walk->root == 0) {
+    if (w->entering && EPCTX__ALWAYS(w->level < EPCTX_WALK_LEVELS)) {
+        level = &w->levels[w->level++];
+        level->kind = w->kind;
+        level->view = w->view;
+        level->depth = w->depth;
+        level->fields = epctx_view_fields(w->view, 0);
+        if (w->kind == EPCTX_KIND_MODEL && w->root == 0) {
             level->fields.number = epctx__walk_roots[0];
         }
-        walk->entering = false;
+        w->entering = false;
     }
-    while (walk->level > 0) {
-        level = &walk->levels[walk->level - 1];
-        if (epctx__walk_find(walk, level)) {
+    while (w->level > 0) {
+        level = &w->levels[w->level - 1];
+        if (epctx__walk_find(w, level)) {
             return true;
         }
-        if (level->kind == EPCTX_KIND_MODEL && walk->root < 2) {
-            level->fields = epctx_view_fields(level->view, epctx__walk_roots[++walk->root]);
+        if (level->kind == EPCTX_KIND_MODEL && w->root < 2) {
+            level->fields = epctx_view_fields(level->view, epctx__walk_roots[++w->root]);
         } else {
-            walk->level--;
+            w->level--;
         }
     }
     return false;
 }
 
 #define EPCTX__WALK(name, of, of_kind)                                                             \
-    EPCTX_API bool epctx_walk_##name(epctx_walk *walk, epctx_##of##_view *out)                     \
+    EPCTX_API bool epctx_walk_##name(epctx_walk *w, epctx_##of##_view *out)                     \
     {                                                                                              \
-        bool more = epctx_walk_step(walk);                                                         \
-        while (more && walk->kind != of_kind) {                                                    \
-            more = epctx_walk_step(walk);                                                          \
+        bool more = epctx_walk_step(w);                                                         \
+        while (more && w->kind != of_kind) {                                                    \
+            more = epctx_walk_step(w);                                                          \
         }                                                                                          \
         if (more) {                                                                                \
-            *out = epctx_##of##_of(walk->view);                                                    \
+            *out = epctx_##of##_of(w->view);                                                    \
         }                                                                                          \
         return more;                                                                               \
     }
@@ -7301,11 +7288,11 @@ EPCTX__WALK(tensor, tensor, EPCTX_KIND_TENSOR)
 EPCTX__WALK(graph, graph, EPCTX_KIND_GRAPH)
 #undef EPCTX__WALK
 
-EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node)
+EPCTX_API bool epctx_walk_epnode(epctx_walk *w, epctx_node_view *node)
 {
-    bool more = epctx_walk_next(walk, node);
+    bool more = epctx_walk_next(w, node);
     while (more && !epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
-        more = epctx_walk_next(walk, node);
+        more = epctx_walk_next(w, node);
     }
     return more;
 }
@@ -7364,7 +7351,7 @@ EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float
     return attr != NULL && attr->type == EPCTX_ATTR_FLOAT ? attr->f : fallback;
 }
 
-/* The k-th value that a node reads: its inputs, then what its subgraphs read. */
+/* The k-th value that a node reads: inputs, then captures. */
 static epctx_str epctx__reads(const epctx_node *node, size_t k)
 {
     return k < node->input_count ? node->inputs[k] : node->captures[k - node->input_count];
@@ -7384,11 +7371,11 @@ typedef struct epctx__loader {
     epctx_arena *arena;
     epctx_error *error;
     epctx_map initializers; /* name -> 1 */
-    epctx_map domains;      /* of opset imports, "ai.onnx" as "" -> position in `versions` */
+    epctx_map domains;      /* of opset imports, "ai.onnx" as "" -> index in `versions` */
     int64_t *versions;
     int64_t ir_version;
     epctx_map functions; /* names -> 1 */
-    uint64_t around;     /* hash of functions and opset imports, 0: not known yet */
+    uint64_t around;     /* hash of functions and opset imports; 0: unknown */
 } epctx__loader;
 
 static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, epctx_error *error)
@@ -7404,7 +7391,7 @@ static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, ep
     return l;
 }
 
-/* Counted first. In a mapped file that somebody changes, the second pass may find fewer. */
+/* Counts first; if a mapped file changes, the second pass may find fewer. */
 #define EPCTX__LOAD_LIST(name, type)                                                               \
     static epctx_status epctx__load_##name##s(const epctx__loader *l, epctx_cursor it,             \
                                               const type **out, size_t *count)                     \
@@ -7453,8 +7440,8 @@ static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count)
     return fits || zero;
 }
 
-/* Typed fields (onnx.proto, comments at TensorProto) -> packed little-endian bytes. A complex number
- * is two of them. */
+/* Typed fields (onnx.proto, comments at TensorProto) -> packed little-endian bytes. Complex numbers
+ * are pairs. */
 static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, epctx_tensor *tensor,
                                       size_t need)
 {
@@ -7469,7 +7456,7 @@ static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, e
                       : type == 12 || type == 13 ? EPCTX_FIELD_TENSOR_UINT64_DATA
                                                  : EPCTX_FIELD_TENSOR_INT32_DATA;
     epctx_cursor it = epctx_view_fields(view, number);
-    uint64_t found = 0; /* also what does not fit */
+    uint64_t found = 0; /* bytes, even beyond `need` */
     uint64_t bits;
     uint8_t *out;
     EPCTX__NEW(out, uint8_t, need, l->arena, l->error);
@@ -7486,14 +7473,14 @@ static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, e
                                                "its shape needs", need);
 }
 
-/* The file `name` in `folder`, mapped for as long as the model is open; each file once. */
+/* epctx_model_map_file with the file's entry. */
 static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx_str name,
                                      epctx__file **out, epctx_error *error)
 {
     char path[EPCTX_PATH_MAX];
     epctx__file *file, **entry;
     uint32_t at;
-    model->io = epctx_model_io(model); /* closing gives the file back */
+    model->io = epctx_model_io(model); /* for closing */
     EPCTX__TRY(epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path,
                                error));
     model->file_paths.arena = &model->arena; /* the caller may have moved the model */
@@ -7513,7 +7500,7 @@ static epctx_status epctx__model_map(epctx_model *model, epctx_str folder, epctx
                               error));
     *entry = file;
     file->name = name;
-    file->next = model->files; /* closing unmaps it, whatever comes now */
+    file->next = model->files; /* from here on closing unmaps it */
     model->files = file;
     model->external_there += file->mapping.size;
     *out = file;
@@ -7531,7 +7518,7 @@ EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder
     return EPCTX_OK;
 }
 
-/* Tensors may share the bytes of a file; reading all must not take the file's time for each. */
+/* Tensors may overlap in a file; this bounds the work of reading them all. */
 #define EPCTX__EXTERNAL_TIMES 16u
 #define EPCTX__EXTERNAL_FREE  (UINT64_C(1) << 30)
 
@@ -7576,7 +7563,7 @@ static epctx_status epctx__load_external(const epctx__loader *l, const epctx_ten
     return EPCTX_OK;
 }
 
-/* Strings, and typed fields of half bytes. */
+/* Strings, and typed fields of sub-byte types. */
 static uint64_t epctx__hash_elements(epctx_view tensor)
 {
     epctx_cursor strings = epctx_view_fields(tensor, EPCTX_FIELD_TENSOR_STRING_DATA);
@@ -7617,9 +7604,8 @@ static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, 
         uint64_t at = (uintptr_t)t.raw.data - (uintptr_t)l->model->source.data;
         out->data = t.raw.data;
         out->size = t.raw.size;
-        out->offset = at < l->model->source.size ? at : 0; /* an edited one stands elsewhere */
-    } else if (width > 0 && count > l->model->source.size) {
-        /* Claimed dimensions alone must not make us allocate. */
+        out->offset = at < l->model->source.size ? at : 0; /* outside: edited */
+    } else if (width > 0 && count > l->model->source.size) { /* never allocate by dims alone */
         return epctx__tensor_fault(l, out, "its shape has elements:", count,
                                    "the whole model has bytes:", l->model->source.size);
     } else if (width > 0) {
@@ -7641,32 +7627,32 @@ EPCTX_API epctx_status epctx_tensor_load(epctx_model *model, epctx_view tensor, 
     return epctx__load_tensor(&l, tensor, out);
 }
 
-/* -- record: the hash of what it has no member for, the same however the fields are encoded -- */
+/* -- record: the hash of what no member holds, independent of the encoding -- */
 
-/* Fields of different numbers come in any order; those of one number are counted. */
+/* Order matters only among fields of the same number. */
 static void epctx__digest_add(uint64_t *sum, uint32_t number, uint32_t *places, uint64_t value)
 {
     uint32_t place = places[number < 32 ? number : 0]++;
     *sum += epctx__hash_number(epctx__hash_number(epctx__hash_number(0, number), place), value);
 }
 
-EPCTX__APART static void epctx__digest_packed(const epctx_field *field, uint32_t kind,
+EPCTX__APART static void epctx__digest_packed(const epctx_field *f, uint32_t kind,
                                               uint32_t *places, uint64_t *sum)
 {
-    const uint8_t *p = field->body.data;
-    const uint8_t *end = p + field->body.size;
+    const uint8_t *p = f->body.data;
+    const uint8_t *end = p + f->body.size;
     epctx_wire wire = kind == (uint32_t)EPCTX_KIND_INT     ? EPCTX_WIRE_VARINT
                       : kind == (uint32_t)EPCTX_KIND_FLOAT ? EPCTX_WIRE_FIXED32
                                                            : EPCTX_WIRE_FIXED64;
     uint64_t value;
     for (p = epctx__number(p, end, wire, &value); p != NULL;
          p = epctx__number(p, end, wire, &value)) {
-        epctx__digest_add(sum, field->number, places, value);
+        epctx__digest_add(sum, f->number, places, value);
     }
 }
 
-/* Adds what a tensor has in a file. Ranges may overlap: when more was asked for than the file has, the
- * whole file counts. */
+/* Adds a tensor's external data. Ranges may overlap: once they exceed the file's size, the hash of
+ * the whole file is used. */
 EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_view message,
                                                         uint64_t *sum)
 {
@@ -7690,34 +7676,34 @@ EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_
     return EPCTX_OK;
 }
 
-/* Goes on with a hash that is never 0. */
+/* Continues a hash; the result is never 0. */
 static void epctx__rest_add(uint64_t *rest, uint64_t digest)
 {
     *rest = epctx__hash_number(*rest, digest);
     *rest = *rest != 0 ? *rest : 1;
 }
 
-/* Recursion: messages in messages, which open bounds. */
+/* Recursion: nested messages, bounded by open. */
 static epctx_status epctx__digest(epctx__loader *l, epctx_kind type, epctx_view message,
                                   uint64_t *out)
 {
     epctx_cursor it = epctx_view_fields(message, 0);
     uint32_t places[32];
     uint64_t sum = 1;
-    epctx_field field;
+    epctx_field f;
     memset(places, 0, sizeof places);
-    while (epctx_next_field(&it, &field)) {
-        uint32_t kind = field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
-        uint64_t value = field.value;
+    while (epctx_next_field(&it, &f)) {
+        uint32_t kind = f.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, f.number) : 0;
+        uint64_t value = f.value;
         if (epctx__is_message(kind)) {
-            EPCTX__TRY(epctx__digest(l, epctx__message_kind(kind), field.body, &value));
+            EPCTX__TRY(epctx__digest(l, epctx__message_kind(kind), f.body, &value));
         } else if (kind != 0) {
-            epctx__digest_packed(&field, kind, places, &sum);
+            epctx__digest_packed(&f, kind, places, &sum);
             continue;
-        } else if (field.wire == EPCTX_WIRE_LEN) {
-            value = epctx_hash(field.body.data, field.body.size, 0);
+        } else if (f.wire == EPCTX_WIRE_LEN) {
+            value = epctx_hash(f.body.data, f.body.size, 0);
         }
-        epctx__digest_add(&sum, field.number, places, value);
+        epctx__digest_add(&sum, f.number, places, value);
     }
     if (type == EPCTX_KIND_TENSOR) {
         EPCTX__TRY(epctx__digest_external(l, message, &sum));
@@ -7727,18 +7713,17 @@ static epctx_status epctx__digest(epctx__loader *l, epctx_kind type, epctx_view 
     return EPCTX_OK;
 }
 
-/* What bodies and calls mean depends on the model's functions and opset imports. */
+/* Subgraphs and calls depend on the model's functions and opset imports. */
 static epctx_status epctx__rest_around(epctx__loader *l, epctx_node *node)
 {
     epctx_cursor it = epctx_view_fields(epctx__slot_view(l->model->shown), 0);
-    epctx_field field;
+    epctx_field f;
     uint64_t sum = 1;
-    while (l->around == 0 && epctx_next_field(&it, &field)) {
-        epctx_kind kind = epctx__child_kind(EPCTX_KIND_MODEL, field.number);
+    while (l->around == 0 && epctx_next_field(&it, &f)) {
+        epctx_kind kind = epctx__child_kind(EPCTX_KIND_MODEL, f.number);
         uint64_t value;
-        if (field.wire == EPCTX_WIRE_LEN &&
-            (kind == EPCTX_KIND_OPSET || kind == EPCTX_KIND_FUNCTION)) {
-            EPCTX__TRY(epctx__digest(l, kind, field.body, &value));
+        if (f.wire == EPCTX_WIRE_LEN && (kind == EPCTX_KIND_OPSET || kind == EPCTX_KIND_FUNCTION)) {
+            EPCTX__TRY(epctx__digest(l, kind, f.body, &value));
             sum += value;
         }
     }
@@ -7751,7 +7736,7 @@ static epctx_status epctx__rest_around(epctx__loader *l, epctx_node *node)
 
 /* -- record: nodes -- */
 
-/* The members of an attribute that hold its value; without one it goes into the node's rest. */
+/* Reads an attribute; a value that no member can hold goes into node->rest. */
 static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *view,
                                      epctx_node *node, epctx_attr *out)
 {
@@ -7809,10 +7794,10 @@ static epctx_status epctx__load_attrs(epctx__loader *l, const epctx_node_view *v
 
 /* -- record: captures -- */
 
-/* The names that a body defines itself; what it reads beyond them it captures. */
+/* The names that a subgraph defines; it captures all others that it reads. */
 typedef struct epctx__scope {
     struct epctx__scope *outer;
-    uint32_t level; /* of the body in the walk: its messages have a higher one */
+    uint32_t level; /* of the subgraph in the walk */
     epctx_map names;
 } epctx__scope;
 
@@ -7831,7 +7816,7 @@ static epctx_status epctx__capture_name(epctx__capturing *c, epctx_str name)
         scope = scope->outer;
     }
     if (scope != NULL || name.size == 0) {
-        return EPCTX_OK; /* its own, or an optional input that is not there */
+        return EPCTX_OK; /* its own, or an omitted optional input */
     }
     found = (epctx_str *)epctx_list_add(&c->found, c->arena, sizeof *found);
     if (found == NULL) {
@@ -7841,7 +7826,7 @@ static epctx_status epctx__capture_name(epctx__capturing *c, epctx_str name)
     return EPCTX_OK;
 }
 
-/* What a body defines; its outputs may hand an outer value straight through. */
+/* Opens a subgraph's scope; its outputs may be outer values. */
 static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *walk)
 {
     epctx_cursor it = epctx_view_fields(walk->view, 0);
@@ -7860,7 +7845,8 @@ static epctx_status epctx__capture_graph(epctx__capturing *c, const epctx_walk *
         epctx_str name = f.number == EPCTX_FIELD_GRAPH_INPUT         ? epctx_value_of(f.body).name
                          : f.number == EPCTX_FIELD_GRAPH_INITIALIZER ? epctx_tensor_of(f.body).name
                          : f.number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER
-                             ? epctx_tensor_of(epctx__last_view(f.body, EPCTX_FIELD_SPARSE_VALUES)).name
+                             ? epctx_tensor_of(
+                                   epctx__last_view(f.body, EPCTX_FIELD_SPARSE_VALUES)).name
                              : epctx_str_of(NULL);
         if (name.size > 0) {
             EPCTX__TRY(epctx__map_set(&scope->names, name, 1, c->error));
@@ -7962,7 +7948,7 @@ static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view 
     }
     while (out->initializer_count < most && epctx_next_view(&it, &body)) {
         EPCTX__TRY(epctx__load_tensor(l, body, tensor));
-        /* What the application may replace is an input, no constant. */
+        /* An overridable initializer is an input, not a constant. */
         if (!epctx__has(&overridable, tensor->name)) {
             EPCTX__TRY(epctx__map_set(&l->initializers, tensor++->name, 1, l->error));
             out->initializer_count++;
@@ -7971,7 +7957,7 @@ static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view 
     return EPCTX_OK;
 }
 
-/* What nodes look up. Of a domain imported twice the last counts. */
+/* Opset imports (of a domain imported twice the last counts) and functions. */
 static epctx_status epctx__load_imports(epctx__loader *l)
 {
     epctx_cursor opsets = epctx_model_opsets(l->model);
@@ -8059,8 +8045,8 @@ static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *k
     return top;
 }
 
-/* Units behind those they wait for, by key where that leaves a choice. One with key EPCTX__NO_UNIT
- * does not exist. In a cycle `count` falls short. */
+/* Sorts units topologically, ties by key. Key EPCTX__NO_UNIT: no such unit. `count` < `units`:
+ * there is a cycle. */
 static epctx_status epctx__sort_units(epctx_arena *arena, epctx_error *error, const uint32_t *key,
                                       size_t units, const epctx__edges *edges,
                                       uint32_t *sequence, size_t *count)
@@ -8096,7 +8082,7 @@ static epctx_status epctx__sort_units(epctx_arena *arena, epctx_error *error, co
     return EPCTX_OK;
 }
 
-/* Edges between the nodes of a record; `sorted` tells whether the nodes are in order already. */
+/* Edges between the nodes of a record; `sorted`: they are in order already. */
 static epctx_status epctx__node_edges(epctx__loader *l, const epctx_graph *graph,
                                       epctx__edges *edges, bool *sorted)
 {
@@ -8130,7 +8116,7 @@ static epctx_status epctx__node_edges(epctx__loader *l, const epctx_graph *graph
     return EPCTX_OK;
 }
 
-/* ONNX wants nodes in topological order, but ORT accepts any order and also writes such models. */
+/* ONNX requires topological order, but ORT accepts and writes any. */
 static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
 {
     epctx__edges edges;
@@ -8249,7 +8235,7 @@ EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node, epctx_attr out[EPC
     return count;
 }
 
-/* Takes one attribute of a node; attributes that the schema does not know are left alone. */
+/* Stores one attribute; ignores those that are not in the schema. */
 static epctx_status epctx__epnode_take(epctx_epnode *node, epctx_str name, int32_t type, int64_t i,
                                        epctx_str s, epctx_error *error)
 {
@@ -8325,44 +8311,44 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
 /* ================================================================================================
  * >>profile
  *
- * Where the facts are from. ORT: microsoft/onnxruntime main at 1.30-dev, below
- * onnxruntime/core/providers unless said otherwise. QNNP: onnxruntime/onnxruntime-qnn.
+ * Sources. ORT: microsoft/onnxruntime main at 1.30-dev, below onnxruntime/core/providers unless
+ * stated otherwise. QNNP: onnxruntime/onnxruntime-qnn.
  * ============================================================================================== */
 
 #define EPCTX__BIT(attr) (1u << EPCTX_EP_##attr)
 
 static const epctx_profile epctx__profiles[] = {
-    /* ORT 1.30-dev qnn/builder/onnx_ctx_model_helper.cc and qnn_execution_provider.cc: sources
+    /* ORT qnn/builder/onnx_ctx_model_helper.cc and qnn_execution_provider.cc: sources
      * lower-cased; the graph is found by the node's name; one binary, node 0 is main; file name
-     * since PR 24461; no dynamic shapes (EP page); embedded with several partitions cannot be loaded
+     * since PR 24461; no dynamic shapes (EP page); cannot load several embedded partitions
      * (issue 31977); inputs and outputs are matched by name (qnn/builder/qnn_model.cc). Genuine:
      * test data qnn_ctx of ORT 1.18. */
     {"qnn", {"QNNExecutionProvider", "QNN"}, EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES |
      EPCTX_EMBED_ONE | EPCTX_IO_NAMES | EPCTX_QNN_COMPAT, EPCTX_KEY_NODE_NAME, 0, "{stem}_qnn.bin",
      {"qnn_op_trace.json", "*_schematic.bin"}},
-    /* QNNP 2026-03 to EP 2.3.0, onnx_ctx_model_helper.cc and docs: as qnn, also QAIRTExport (Olive's
-     * wrapper); any ".." in a path is refused; a DLC may take the place of the binary, with tmp*.json
+    /* QNNP 2026-03 to EP 2.3.0, onnx_ctx_model_helper.cc and docs: as qnn, also QAIRTExport
+     * (Olive's wrapper); refuses any ".." in a path; a DLC may replace the binary, with tmp*.json
      * beside it. */
     {"qnn_plugin", {"QNNExecutionProvider", "QNN", "QAIRTExport"}, EPCTX_ANY_CASE |
      EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_NO_DOTS | EPCTX_IO_NAMES | EPCTX_QNN_COMPAT,
      EPCTX_KEY_NODE_NAME, 0, "{stem}_qnn.bin",
      {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json"}},
-    /* ORT 1.30-dev openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context
+    /* ORT openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context
      * must be stored; embed modes do not mix; all nodes name one container, or the first embeds it
      * and the rest store an empty string. Inputs and outputs are matched by name
      * (openvino/backends/basic_backend.h). Genuine: mul_1_ep_ctx_ovir.onnx (OpenVINO 2025.2). */
     {"openvino", {"OpenVINOExecutionProvider"}, EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME |
      EPCTX_XML_PAIR, EPCTX_KEY_PARTITION, EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT),
      "{stem}_OpenVINOExecutionProvider.bin", {NULL}},
-    /* ORT 1.30-dev tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing
+    /* ORT tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing
      * source is taken; embed mode and path come from provider options of its own. The engine's
      * tensors are matched by name; one that is not found gets input 0
      * (tensorrt_execution_provider.cc). */
     {"tensorrt", {"TensorrtExecutionProvider"}, EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES |
      EPCTX_STRIPPED_ENGINE | EPCTX_EACH_CONTEXT, EPCTX_KEY_NONE, 0, "*.engine", {NULL}},
-    /* ORT 1.30-dev nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc:
-     * main_context 0 on every node although each has its own engine; embedded unless told otherwise;
-     * tensors are matched as in tensorrt. */
+    /* ORT nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc:
+     * main_context 0 on every node although each has its own engine; embedded by default; tensors
+     * are matched as in tensorrt. */
     {"nv_tensorrt_rtx", {"NvTensorRTRTXExecutionProvider"}, EPCTX_NO_SOURCE |
      EPCTX_SECONDARY_CONTEXT | EPCTX_IO_NAMES | EPCTX_EACH_CONTEXT | EPCTX_EMBEDS, EPCTX_KEY_NONE,
      0, "*.engine", {NULL}},
@@ -8372,11 +8358,11 @@ static const epctx_profile epctx__profiles[] = {
     {"migraphx", {"MIGraphXExecutionProvider"}, EPCTX_NO_SOURCE | EPCTX_STATIC_SHAPES |
      EPCTX_IO_NAMES | EPCTX_EACH_CONTEXT, EPCTX_KEY_NONE, 0, "*.mxr", {NULL}},
     /* ORT 1.18 vitisai (PR 20926) asserts that the three attributes are stored; the rest from the
-     * open MorphiZen EP (ROCm/hip-ep 2026-08): one main node, embedded unless told otherwise. */
+     * open MorphiZen EP (ROCm/hip-ep 2026-08): one main node, embedded by default. */
     {"vitisai", {"VitisAIExecutionProvider", "MorphiZenExecutionProvider"}, EPCTX_ONE_MAIN |
      EPCTX_EMBEDS, EPCTX_KEY_NONE, EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT) |
      EPCTX__BIT(SOURCE), "{file}_MORPHIZEN.bin", {NULL}},
-    /* IBM/onnxruntime-ep-telum 2026-08: always embedded, a text payload for each node, source is the
+    /* IBM/onnxruntime-ep-telum 2026-08: always embedded, a text payload per node, source is the
      * EP's own name. */
     {"telum", {"TelumPluginExecutionProvider", "telum"}, EPCTX_ONLY_EMBEDDED | EPCTX_EACH_CONTEXT |
      EPCTX_EMBEDS, EPCTX_KEY_NONE, EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE), "", {NULL}},
@@ -8451,9 +8437,7 @@ EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const e
 
 /* -- names of files -- */
 
-static epctx_str epctx__path_stem(epctx_str file);
-
-/* The part of a name that a pattern begins with, beside the context model `model`; moves behind it. */
+/* Expands and consumes the first part of a pattern: a word in {}, or one character. */
 static epctx_str epctx__pattern_part(const char **pattern, epctx_str model)
 {
     static const char *const words[] = {"{file}", "{stem}", "{model}"};
@@ -8488,7 +8472,7 @@ EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epct
     return name.size == 0;
 }
 
-/* Letters that every file system takes. */
+/* Appends a name in portable characters. */
 static void epctx__plain_name(epctx_text *text, epctx_str name, bool lower)
 {
     size_t i;
@@ -8577,7 +8561,7 @@ static const epctx_option_info epctx__options[EPCTX_OPTION_COUNT] = {
 #undef EPCTX__OPTION_ROW
 };
 
-/* Options of EPs, some of them gone, that do what a session option does. */
+/* Provider options, some of them obsolete, that equal a session option. */
 static const struct epctx__option_alias {
     const char *key;
     epctx_option option;
@@ -8599,15 +8583,15 @@ EPCTX_API const epctx_option_info *epctx_option_list(size_t *count)
     return epctx__options;
 }
 
-EPCTX_API void epctx_options_init(epctx_options *options, epctx_arena *arena)
+EPCTX_API void epctx_options_init(epctx_options *o, epctx_arena *arena)
 {
-    memset(options, 0, sizeof *options);
-    options->arena = arena;
+    memset(o, 0, sizeof *o);
+    o->arena = arena;
 }
 
 /* -- keys -- */
 
-#define EPCTX__KEY_MOST 96u /* longer than any key of the table */
+#define EPCTX__KEY_MOST 96u /* more than any key has */
 
 /* Edit distance without regard to case. */
 static size_t epctx__key_distance(epctx_str a, epctx_str b)
@@ -8647,7 +8631,7 @@ EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *name
     return nearest;
 }
 
-/* An unknown key: somebody else's, or a mistake. */
+/* An unknown key: another component's, or a mistake. */
 static epctx_status epctx__option_unknown(epctx_str key, epctx_error *error)
 {
     const char *nearest = epctx__options[0].key;
@@ -8673,7 +8657,7 @@ static epctx_status epctx__option_unknown(epctx_str key, epctx_error *error)
                             "there is no session option '%S', the nearest is %s", &key, nearest);
 }
 
-/* EPCTX_OPTION_COUNT: there is none. */
+/* EPCTX_OPTION_COUNT: none. */
 static size_t epctx__option_find(epctx_str key)
 {
     size_t id = 0;
@@ -8687,7 +8671,7 @@ static size_t epctx__option_find(epctx_str key)
 
 #define EPCTX__OPTION_VALUE_MOST 8192u /* ORT's limit for a value */
 
-/* Position of `word` in a list separated by blanks; false when it is not in it. */
+/* Index of `word` in a list separated by spaces; false: not found. */
 static bool epctx__word_index(const char *words, epctx_str word, size_t *index)
 {
     epctx_str rest = epctx_str_of(words);
@@ -8733,29 +8717,29 @@ static epctx_status epctx__option_value(const epctx_option_info *info, epctx_str
                             info->key, &value, fault);
 }
 
-static epctx_status epctx__option_store(epctx_options *options, size_t id, epctx_str value,
+static epctx_status epctx__option_store(epctx_options *o, size_t id, epctx_str value,
                                         epctx_error *error)
 {
     EPCTX__TRY(epctx__option_value(&epctx__options[id], value, error));
-    if (options->arena == NULL) {
+    if (o->arena == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG, "the options have no arena to copy values into");
     }
-    return epctx__copy(options->arena, value, &options->values[id], error);
+    return epctx__copy(o->arena, value, &o->values[id], error);
 }
 
-EPCTX_API epctx_status epctx_options_set(epctx_options *options, epctx_str key, epctx_str value,
+EPCTX_API epctx_status epctx_options_set(epctx_options *o, epctx_str key, epctx_str value,
                                          epctx_error *error)
 {
     size_t id = epctx__option_find(key);
     epctx_error_clear(error);
-    return id < EPCTX_OPTION_COUNT ? epctx__option_store(options, id, value, error)
+    return id < EPCTX_OPTION_COUNT ? epctx__option_store(o, id, value, error)
                                    : epctx__option_unknown(key, error);
 }
 
-EPCTX_API epctx_status epctx_options_set_list(epctx_options *options, const char *list,
+EPCTX_API epctx_status epctx_options_set_list(epctx_options *o, const char *list,
                                               epctx_error *error)
 {
-    epctx_options changed = *options;
+    epctx_options changed = *o;
     bool seen[EPCTX_OPTION_COUNT] = {false};
     epctx_error_clear(error);
     while (list != NULL && *list != '\0') {
@@ -8784,62 +8768,62 @@ EPCTX_API epctx_status epctx_options_set_list(epctx_options *options, const char
         seen[id] = true;
         EPCTX__TRY(epctx__option_store(&changed, id, value, error));
     }
-    *options = changed;
+    *o = changed;
     return EPCTX_OK;
 }
 
 /* -- effective values -- */
 
-EPCTX_API bool epctx_option_given(const epctx_options *options, epctx_option option)
+EPCTX_API bool epctx_option_given(const epctx_options *o, epctx_option option)
 {
-    return options != NULL && options->values[option] != NULL;
+    return o != NULL && o->values[option] != NULL;
 }
 
-EPCTX_API const char *epctx_option_text(const epctx_options *options, epctx_option option)
+EPCTX_API const char *epctx_option_text(const epctx_options *o, epctx_option option)
 {
-    if (epctx_option_given(options, option)) {
-        return options->values[option];
+    if (epctx_option_given(o, option)) {
+        return o->values[option];
     }
-    /* One binary for several models cannot be inside of one of them. */
-    if (option == EPCTX_OPTION_CONTEXT_EMBED_MODE && options != NULL && options->profile != NULL &&
-        (options->profile->traits & EPCTX_EMBEDS) != 0 &&
-        !epctx_option_on(options, EPCTX_OPTION_SHARE_EP_CONTEXTS)) {
+    /* A shared binary cannot be embedded. */
+    if (option == EPCTX_OPTION_CONTEXT_EMBED_MODE && o != NULL && o->profile != NULL &&
+        (o->profile->traits & EPCTX_EMBEDS) != 0 &&
+        !epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS)) {
         return "1";
     }
     return epctx__options[option].fallback;
 }
 
-/* NULL when it is not set, or empty. */
-static EPCTX__UNUSED const char *epctx__option_set(const epctx_options *options,
+/* NULL: not set, or empty. */
+static EPCTX__UNUSED const char *epctx__option_set(const epctx_options *o,
                                                    epctx_option option)
 {
-    const char *text = epctx_option_text(options, option);
+    const char *text = epctx_option_text(o, option);
     return text[0] != '\0' ? text : NULL;
 }
 
-EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option)
+EPCTX_API bool epctx_option_on(const epctx_options *o, epctx_option option)
 {
-    return strcmp(epctx_option_text(options, option), "1") == 0;
+    return strcmp(epctx_option_text(o, option), "1") == 0;
 }
 
-EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options)
+EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *o)
 {
     size_t index;
-    epctx_str word = epctx_str_of(epctx_option_text(options, EPCTX_OPTION_NO_NODES));
+    epctx_str word = epctx_str_of(epctx_option_text(o, EPCTX_OPTION_NO_NODES));
     return epctx__word_index(EPCTX__OPTION_WORDS_CHOICE, word, &index) ? (epctx_no_nodes)index
                                                                        : EPCTX_NO_NODES_ERROR;
 }
 
 /* -- combinations -- */
 
-/* What is wrong with the options together, NULL when nothing is. */
+/* The conflict between options, or NULL. */
 static const char *epctx__options_fault(const epctx_options *o, bool generates, bool memory)
 {
     bool share = epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS);
     bool embed = epctx_option_on(o, EPCTX_OPTION_CONTEXT_EMBED_MODE);
     const char *path = epctx_option_text(o, EPCTX_OPTION_CONTEXT_FILE_PATH);
     epctx_str file = epctx_path_file(epctx_str_of(path));
-    /* ORT takes a name without an extension for a folder; its compile API hands over one. */
+    /* ORT treats a name without extension as a folder, except from its compile API. */
     bool extension = generates && !epctx_option_on(o, EPCTX_OPTION_COMPILE_ONLY);
     if (!share && epctx_option_on(o, EPCTX_OPTION_STOP_SHARE_EP_CONTEXTS)) {
         return "ep.stop_share_ep_contexts is 1 without ep.share_ep_contexts: the last session of a "
@@ -8879,28 +8863,27 @@ static const char *epctx__options_fault(const epctx_options *o, bool generates, 
     return NULL;
 }
 
-EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_t phase,
+EPCTX_API epctx_status epctx_options_check(const epctx_options *o, uint32_t phase,
                                            const char *model_path, epctx_error *error)
 {
     bool generates = (phase & EPCTX_PHASE_GENERATE) != 0;
-    bool share = epctx_option_on(options, EPCTX_OPTION_SHARE_EP_CONTEXTS);
-    const epctx_profile *profile = options != NULL ? options->profile : NULL;
+    bool share = epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS);
+    const epctx_profile *profile = o != NULL ? o->profile : NULL;
     const char *fault;
     size_t i;
     epctx_error_clear(error);
-    for (i = 0; options != NULL && i < EPCTX_OPTION_COUNT; i++) {
-        if (options->values[i] != NULL) { /* may have been set by hand */
-            EPCTX__TRY(
-                epctx__option_value(&epctx__options[i], epctx_str_of(options->values[i]), error));
+    for (i = 0; o != NULL && i < EPCTX_OPTION_COUNT; i++) {
+        if (o->values[i] != NULL) { /* may have been set by hand */
+            EPCTX__TRY(epctx__option_value(&epctx__options[i], epctx_str_of(o->values[i]), error));
         }
     }
-    fault = epctx__options_fault(options, generates, model_path == NULL || model_path[0] == '\0');
+    fault = epctx__options_fault(o, generates, model_path == NULL || model_path[0] == '\0');
     if (fault != NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG, fault,
-                          epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH));
+                          epctx_option_text(o, EPCTX_OPTION_CONTEXT_FILE_PATH));
     }
     if (generates && profile != NULL && (profile->traits & EPCTX_ONLY_EMBEDDED) != 0 &&
-        (share || !epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE))) {
+        (share || !epctx_option_on(o, EPCTX_OPTION_CONTEXT_EMBED_MODE))) {
         return epctx_fail(error, EPCTX_ERR_ARG, "%s, but %s reads no file",
                           share ? "ep.share_ep_contexts is 1" : "ep.context_embed_mode is 0",
                           profile->name);
@@ -8925,12 +8908,12 @@ typedef struct epctx__files {
     const char *external_folder;
     epctx_str model_file;         /* the context model's name, for patterns */
     const epctx_profile *profile; /* given by the caller, or NULL */
-    bool optional;                /* what is named now is not needed by a session */
+    bool optional;                /* sessions do not need the current file */
     uint32_t flags;
     bool no_files;
 } epctx__files;
 
-/* Looks for a file, and remembers where it is or why it cannot be used. */
+/* Finds a file; records its path, or why it is unusable. */
 static epctx_status epctx__file_look(epctx__files *f, epctx_dependency *file)
 {
     const epctx_io *io = epctx_model_io(f->model);
@@ -8958,7 +8941,7 @@ static epctx_status epctx__file_look(epctx__files *f, epctx_dependency *file)
     return look ? epctx__copy(f->arena, epctx_str_of(path), &file->path, f->error) : EPCTX_OK;
 }
 
-/* The entry for a file, made when it is new. */
+/* Finds or adds the entry of a file. */
 static epctx_status epctx__file_add(epctx__files *f, epctx_file_use use, epctx_str name,
                                     epctx_str node, const char *attribute, bool required)
 {
@@ -9021,7 +9004,7 @@ static bool epctx__match_name(void *state, const char *name)
     return copy != NULL;
 }
 
-/* Sidecars of one name or pattern are listed when they exist. */
+/* Lists the existing sidecars of one name or pattern. */
 static epctx_status epctx__files_sidecar(epctx__files *f, const char *name)
 {
     const epctx_io *io = epctx_model_io(f->model);
@@ -9041,7 +9024,7 @@ static epctx_status epctx__files_sidecar(epctx__files *f, const char *name)
         f->last->problem = "a pattern: this epctx_io cannot list folders";
     } else if (io->list_fn(io->user, f->context_folder, epctx__match_name, &found, NULL) !=
                EPCTX_OK) {
-        return EPCTX_OK; /* a folder that cannot be listed has no sidecars for us */
+        return EPCTX_OK; /* cannot be listed: no sidecars */
     }
     if (found.full_memory) {
         return epctx__nomem(f->error, f->arena->missing);
@@ -9056,7 +9039,7 @@ static epctx_status epctx__files_sidecar(epctx__files *f, const char *name)
     return EPCTX_OK;
 }
 
-/* Sidecars are beside the model under names of their own, once for all nodes of an EP. */
+/* Sidecars have fixed names beside the model, once for all nodes of an EP. */
 static epctx_status epctx__files_sidecars(epctx__files *f, const epctx_profile *profile)
 {
     epctx_str key = epctx_str_of(profile->name);
@@ -9089,7 +9072,7 @@ static epctx_status epctx__files_epnode(epctx__files *f, const epctx_node_view *
         epctx_str name = node.ep_cache_context;
         EPCTX__TRY(
             epctx__file_add(f, EPCTX_USE_CONTEXT, name, node.name, "ep_cache_context", true));
-        if (epctx__ends_with(name, ".xml")) { /* OpenVINO's IR is a pair: ".bin" has the weights */
+        if (epctx__ends_with(name, ".xml")) { /* OpenVINO IR: ".bin" has the weights */
             char *bin = epctx_arena_copy(f->arena, name);
             if (bin == NULL) {
                 return epctx__nomem(f->error, f->arena->missing);
@@ -9146,7 +9129,7 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
         EPCTX__TRY(epctx__copy(arena, external.size > 0 ? external : epctx_path_folder(path),
                                &f.external_folder, error));
     }
-    /* Sessions do not read training graphs, but who moves the model moves their files too. */
+    /* Sessions do not read training graphs, but their files move with the model. */
     epctx_walk_begin(&walk, model);
     while (epctx_walk_epnode(&walk, &node)) {
         f.optional = walk.in_training;
@@ -9174,8 +9157,8 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 /* ================================================================================================
  * >>scan
  *
- * Levels are open messages (kind: message type and flags) and open groups (kind 0). Nothing about a
- * node is believed before its end: domain and embed_mode come after the payload in real files.
+ * Levels are open messages (kind: message type and flags) and open groups (kind 0). A node is
+ * evaluated at its end: domain and embed_mode come after the payload in real files.
  * ============================================================================================== */
 
 #define EPCTX__SCAN_KIND   0x1fu
@@ -9183,13 +9166,13 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 #define EPCTX__SCAN_DOMAIN 0x40u                  /* NODE: domain is com.microsoft */
 #define EPCTX__SCAN_MOST   UINT64_C(0xffffffffff) /* ends have 40 bits; a stream without a size */
 
-/* Attributes without text lend their ranges to the attribute and the entry of external data that
- * are being read: places of their strings, and (offset, length) their numbers. */
+/* Ranges of attributes without text serve the current attribute and external_data entry: their
+ * strings' places, and their numbers (offset, length). */
 #define EPCTX__SCAN_ATTR    EPCTX_EP_MAIN_CONTEXT
 #define EPCTX__SCAN_PAIR    EPCTX_EP_EMBED_MODE
 #define EPCTX__SCAN_NUMBERS EPCTX_EP_MAX_SIZE
 
-/* Pairs that are wanted have kinds that no message has. */
+/* Kinds that no message has, for the pairs to read. */
 #define EPCTX__SCAN_ENTRY    EPCTX_KIND_INT
 #define EPCTX__SCAN_METADATA EPCTX_KIND_FLOAT
 
@@ -9207,7 +9190,7 @@ static epctx_status epctx__scan_refuse(epctx_scan *s, epctx_status status, const
 
 static epctx_status epctx__scan_malformed(epctx_scan *s)
 {
-    return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "there is no valid protobuf field");
+    return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "no valid protobuf field");
 }
 
 static epctx_status epctx__scan_unread(epctx_scan *s)
@@ -9291,7 +9274,7 @@ static epctx_status epctx__scan_push(epctx_scan *s, unsigned kind, uint64_t end)
 
 /* -- strings -- */
 
-/* Reads a string into the text pool, as far as it fits there; always moves past it. */
+/* Reads a string into the text pool if it fits; always moves past it. */
 static epctx_status epctx__scan_string(epctx_scan *s, uint64_t length, epctx_str *text)
 {
     *text = epctx_str_of(NULL);
@@ -9309,7 +9292,7 @@ static epctx_status epctx__scan_string(epctx_scan *s, uint64_t length, epctx_str
     return EPCTX_OK;
 }
 
-/* The value of an entry: as text, as far as it fits, and as a number (UINT64_MAX: it is none). */
+/* The value of an entry: as text, if it fits, and as a number (UINT64_MAX: malformed). */
 static epctx_status epctx__scan_entry_value(epctx_scan *s, uint64_t length)
 {
     uint64_t *number = &s->ranges[EPCTX__SCAN_NUMBERS].length;
@@ -9339,7 +9322,7 @@ static epctx_str epctx__scan_part_text(const epctx_scan *s, const epctx__scan_pa
                                     : epctx_str_of(NULL);
 }
 
-/* Words are the names of attributes, by epctx_epnode_attr, and these. */
+/* Words: names of attributes, by epctx_epnode_attr, and these. */
 #define EPCTX__WORD_OP_TYPE  10u
 #define EPCTX__WORD_DOMAIN   11u
 #define EPCTX__WORD_LOCATION 12u
@@ -9347,7 +9330,7 @@ static epctx_str epctx__scan_part_text(const epctx_scan *s, const epctx__scan_pa
 #define EPCTX__WORD_LENGTH   14u
 #define EPCTX__WORD_NONE     15u
 
-/* Which of the words `first` to `last` is the string that comes? Moves past it. */
+/* Matches the next string with the words `first` to `last`; moves past it. */
 static epctx_status epctx__scan_word(epctx_scan *s, uint64_t length, unsigned first, unsigned last,
                                      uint8_t *word)
 {
@@ -9357,7 +9340,7 @@ static epctx_status epctx__scan_word(epctx_scan *s, uint64_t length, unsigned fi
 #undef EPCTX__SCAN_ROW
             EPCTX_OP_TYPE,
         EPCTX_DOMAIN, "location", "offset", "length"};
-    unsigned left = (2u << last) - (1u << first); /* words that agree so far */
+    unsigned left = (2u << last) - (1u << first); /* words that match so far */
     uint32_t at;
     unsigned i;
     for (at = 0; at < length && left != 0; at++) {
@@ -9380,15 +9363,15 @@ static epctx_status epctx__scan_word(epctx_scan *s, uint64_t length, unsigned fi
     return epctx__scan_skip(s, length - at);
 }
 
-/* The member of a node for an attribute that is text, else NULL. */
+/* The member for an attribute of type STRING, else NULL. */
 static epctx_str *epctx__scan_str(epctx_scan *s, unsigned id)
 {
     bool text = epctx__epnode_attrs[id].type == EPCTX_ATTR_STRING;
     return text ? (epctx_str *)(void *)((char *)&s->node + epctx__epnode_attrs[id].place) : NULL;
 }
 
-/* Makes room in the text pool for a string of a node that is more important than others. A node
- * whose state was taken by nodes inside is read again: not now. */
+/* Makes room in the text pool for a more important string. Not if inner nodes have overwritten the
+ * node's state: it will be read again. */
 static void epctx__scan_room(epctx_scan *s, uint64_t length)
 {
     static const uint8_t order[] = {EPCTX_EP_NOTES, EPCTX_EP_ONNX_MODEL_FILENAME,
@@ -9411,7 +9394,7 @@ static void epctx__scan_room(epctx_scan *s, uint64_t length)
         s->attr.mark = s->text_used; /* the attribute being read has no text yet */
         id = (unsigned)(victim.data - s->text);
         memmove(s->text + id, victim.data + victim.size, s->text_used - id);
-        for (id = 0; id <= EPCTX_EP_ATTR_COUNT; id++) { /* those behind it have moved */
+        for (id = 0; id <= EPCTX_EP_ATTR_COUNT; id++) { /* those behind it moved */
             text = id < EPCTX_EP_ATTR_COUNT ? epctx__scan_str(s, id) : &s->node.name;
             if (text != NULL && text->size > 0 && text->data > victim.data) {
                 text->data -= victim.size;
@@ -9433,7 +9416,7 @@ static void epctx__scan_number(epctx_scan *s, uint32_t place, uint64_t value)
     }
 }
 
-/* A string that is compared with one word. */
+/* Compares a string with one word. */
 static epctx_status epctx__scan_flag(epctx_scan *s, uint64_t length, unsigned want, unsigned flag)
 {
     uint8_t *kind = &s->kinds[s->levels];
@@ -9443,7 +9426,7 @@ static epctx_status epctx__scan_flag(epctx_scan *s, uint64_t length, unsigned wa
     return EPCTX_OK;
 }
 
-/* A string field: kept when something wants it, skipped otherwise. */
+/* Reads a string field if it is of interest, else skips it. */
 static epctx_status epctx__scan_text(epctx_scan *s, uint32_t place, uint64_t length)
 {
     epctx_range range;
@@ -9488,7 +9471,7 @@ static epctx_status epctx__scan_text(epctx_scan *s, uint32_t place, uint64_t len
     }
 }
 
-/* State of the node whose body starts here. */
+/* Resets the state for a node. */
 static void epctx__scan_node_begin(epctx_scan *s)
 {
     memset(&s->node, 0, sizeof s->node); /* as epctx_epnode_default, with less stack */
@@ -9550,12 +9533,12 @@ static epctx_status epctx__scan_len(epctx_scan *s, unsigned message, uint32_t nu
         return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
                                   length > s->source.size - s->at
                                       ? "a field is longer than what is left: is it cut off?"
-                                      : "there is no valid protobuf field");
+                                      : "no valid protobuf field");
     }
     if (kind == 0) {
         return epctx__scan_text(s, place, length);
     }
-    /* The second look at a node does not go into its graphs again. */
+    /* The second pass over a node skips its subgraphs. */
     if (epctx__is_message(kind)) {
         return s->flat && message == EPCTX_KIND_ATTR
                    ? epctx__scan_skip(s, length)
@@ -9653,7 +9636,7 @@ static void epctx__scan_entry_end(epctx_scan *s)
     }
 }
 
-/* A message ended, or a group had no end. Returns the event that is due, or -1. */
+/* Ends a message, or fails at a group without end. Returns the event, or -1. */
 static int epctx__scan_leave(epctx_scan *s)
 {
     unsigned flags = s->kinds[s->levels];
@@ -9668,7 +9651,7 @@ static int epctx__scan_leave(epctx_scan *s)
                                "a node with a graph inside needs a source that can go back");
             return -1;
         }
-        /* Back to its start, to read it without what is inside. */
+        /* Read it again, without its subgraphs. */
         s->kinds[s->levels] = EPCTX_KIND_NODE;
         s->at = (uint64_t)s->starts_high[s->nodes - 1] << 32 | s->starts_low[s->nodes - 1];
         s->buffer_at = s->buffer_size = 0;
@@ -9695,7 +9678,7 @@ static int epctx__scan_leave(epctx_scan *s)
         s->broken = s->broken || (flags & EPCTX__SCAN_DOMAIN) == 0;
         return EPCTX_SCAN_EPNODE;
     case EPCTX_KIND_TENSOR:
-        s->text_used = s->tensor_mark; /* nothing is written there before the next event */
+        s->text_used = s->tensor_mark; /* kept until the next event */
         return s->external ? (int)EPCTX_SCAN_EXTERNAL : -1;
     case EPCTX__SCAN_ENTRY:
         epctx__scan_entry_end(s);
@@ -9719,28 +9702,28 @@ static void epctx__scan_start(epctx_scan *s, uint64_t size)
     }
 }
 
-EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source)
+EPCTX_API void epctx_scan_begin(epctx_scan *s, const epctx_source *source)
 {
-    memset(scan, 0, sizeof *scan);
-    scan->source = *source;
-    epctx__scan_start(scan, source->size);
+    memset(s, 0, sizeof *s);
+    s->source = *source;
+    epctx__scan_start(s, source->size);
 }
 
 static bool epctx__scan_pull(void *user, uint64_t offset, void *out, size_t size)
 {
-    (void)offset; /* always where the stream is */
+    (void)offset; /* the stream's position */
     return pb_read((pb_istream_t *)user, (pb_byte_t *)out, size);
 }
 
-EPCTX_API void epctx_scan_begin_stream(epctx_scan *scan, pb_istream_t *stream)
+EPCTX_API void epctx_scan_begin_stream(epctx_scan *s, pb_istream_t *stream)
 {
-    memset(scan, 0, sizeof *scan);
-    scan->stream = true;
-    scan->source.user = stream;
-    scan->source.read_fn = epctx__scan_pull;
-    epctx__scan_start(scan, stream->bytes_left == SIZE_MAX ? EPCTX__SCAN_MOST : stream->bytes_left);
+    memset(s, 0, sizeof *s);
+    s->stream = true;
+    s->source.user = stream;
+    s->source.read_fn = epctx__scan_pull;
+    epctx__scan_start(s, stream->bytes_left == SIZE_MAX ? EPCTX__SCAN_MOST : stream->bytes_left);
     if (!epctx__nanopb_matches()) {
-        epctx__scan_refuse(scan, EPCTX_ERR_CONFIG,
+        epctx__scan_refuse(s, EPCTX_ERR_CONFIG,
                            "nanopb was built with other PB_NO_ERRMSG or PB_BUFFER_ONLY settings");
     }
 }
@@ -9759,24 +9742,24 @@ static epctx_scan_event epctx__scan_failed(const epctx_scan *s, epctx_error *err
     return EPCTX_SCAN_FAILED;
 }
 
-EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
+EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *s, epctx_error *error)
 {
     epctx_error_clear(error);
-    while (scan->status == EPCTX_OK) {
-        uint64_t before = scan->at;
-        if (before == scan->end) {
-            int event = scan->levels > 0 ? epctx__scan_leave(scan) : (int)EPCTX_SCAN_END;
+    while (s->status == EPCTX_OK) {
+        uint64_t before = s->at;
+        if (before == s->end) {
+            int event = s->levels > 0 ? epctx__scan_leave(s) : (int)EPCTX_SCAN_END;
             if (event >= 0) {
                 return (epctx_scan_event)event;
             }
-        } else if (epctx__scan_field(scan) != EPCTX_OK && before > 0 && scan->at == before &&
-                   scan->levels == 0 && scan->end == EPCTX__SCAN_MOST &&
-                   scan->status == EPCTX_ERR_PROTOBUF) {
-            scan->status = EPCTX_OK; /* a stream of no known length may end between two fields */
-            scan->end = before;
+        } else if (epctx__scan_field(s) != EPCTX_OK && before > 0 && s->at == before &&
+                   s->levels == 0 && s->end == EPCTX__SCAN_MOST &&
+                   s->status == EPCTX_ERR_PROTOBUF) {
+            s->status = EPCTX_OK; /* a stream of unknown length may end between two fields */
+            s->end = before;
         }
     }
-    return epctx__scan_failed(scan, error);
+    return epctx__scan_failed(s, error);
 }
 
 #endif /* EPCTX_NO_WIRE */
