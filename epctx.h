@@ -2099,7 +2099,7 @@ EPCTX_API void epctx_weights_free(epctx_weights *weights);
 
 #define EPCTX_BACKEND_VERSION 3
 
-/* Memory for one run-time tensor. */
+/* Memory of one run-time tensor. */
 typedef struct epctx_memory {
     void *data;
     size_t size;
@@ -2115,21 +2115,21 @@ typedef struct epctx_graph_info {
     size_t scratch_size; /* bytes that run_fn needs, aligned to 64 */
 } epctx_graph_info;
 
-/* Which initializers a context binary can do without: numbers of ORT's OrtWeightlessSupport. */
+/* Initializers that a context binary can omit: values of ORT's OrtWeightlessSupport. */
 typedef enum epctx_weightless_support {
     EPCTX_WEIGHTLESS_NONE = 0,
-    EPCTX_WEIGHTLESS_EXTERNAL_ONLY = 1, /* those that the source model keeps in external data */
+    EPCTX_WEIGHTLESS_EXTERNAL_ONLY = 1, /* those in the source's external data */
     EPCTX_WEIGHTLESS_ALL = 2
 } epctx_weightless_support;
 
-/* How a context is to be built. */
+/* How to build a context. */
 typedef struct epctx_build_opts {
     const epctx_hooks *hooks; /* may be NULL; valid until finish_fn or discard_fn returns */
-    bool prepare_only; /* nothing of it will run in this process (session.compile_only): what only
-                          running needs may be left out */
-    /* Not NONE (only if the backend can): the binary must not hold the bytes of initializers (ALL,
-     * or those with a `location`), which weights_fn gets. Numbers computed from them and
-     * initializers smaller than a reference may stay. */
+    bool prepare_only; /* session.compile_only: nothing runs in this process; skip what only
+                          running needs */
+    /* Not NONE (only if the backend supports it): the binary must not contain the bytes of
+     * initializers (ALL, or those with a `location`); weights_fn gets them. Values computed from
+     * them and initializers smaller than a reference may stay. */
     epctx_weightless_support weightless;
 } epctx_build_opts;
 
@@ -2161,134 +2161,133 @@ typedef struct epctx_backend {
     const char *short_name;            /* [ep] in [model]_[ep].bin */
     const char *sdk_version;           /* EPContext attribute ep_sdk_version */
     const char *hardware_architecture; /* EPContext attribute hardware_architecture */
-    /* Sets take[i] = 1 for every node of `graph` that compile would accept. */
+    /* Sets take[i] = 1 for each node of `graph` that compile accepts. */
     epctx_status (*capability_fn)(void *self, const epctx_graph *graph, uint8_t *take,
                                   epctx_error *error);
     /* A context under construction. */
     epctx_status (*begin_fn)(void *self, void **build, epctx_error *error);
-    /* Adds `graph` under `name`; `hash` comes back at find_fn. Copies what it keeps. */
+    /* Adds `graph` as `name`; find_fn gets the same `hash`. Copies what it keeps. */
     epctx_status (*compile_fn)(void *self, void *build, const epctx_graph *graph, epctx_str name,
                                uint64_t hash, epctx_error *error);
-    /* May be NULL. After compile_fn: types of the graph's outputs, in order, as far as inferred;
-     * they become value_info. Valid until finish. */
+    /* May be NULL. After compile_fn: the inferred types of the outputs, in order, for value_info.
+     * Valid until finish. */
     epctx_status (*types_fn)(void *self, void *build, epctx_str name, const epctx_value **outputs,
                              size_t *count, epctx_error *error);
     /* Appends the context binary to `out`. */
     epctx_status (*finish_fn)(void *self, void *build, epctx_buffer *out, epctx_error *error);
     void (*discard_fn)(void *self, void *build);
-    /* `binary` is hostile; without EPCTX_PATH_IN_PLACE nobody changes it before unload_fn. */
+    /* `binary` is untrusted; without EPCTX_PATH_IN_PLACE it does not change before unload_fn. */
     epctx_status (*load_fn)(void *self, epctx_span binary, void **context, epctx_error *error);
     void (*unload_fn)(void *self, void *context);
-    /* The graph called `name`, the same handle every time; EPCTX_ERR_CONTEXT when there is none. An
-     * empty name: the only graph. `hash` not 0: EPCTX_ERR_VERSION for another generation. */
+    /* The graph `name`, always the same handle; EPCTX_ERR_CONTEXT if there is none. Empty name: the
+     * only graph. `hash` not 0: EPCTX_ERR_VERSION for another generation. */
     epctx_status (*find_fn)(void *self, void *context, epctx_str name, uint64_t hash, void **graph,
                             epctx_error *error);
     epctx_status (*info_fn)(void *self, void *graph, epctx_graph_info *info, epctx_error *error);
     epctx_status (*run_fn)(void *self, void *graph, const epctx_span *inputs,
                            const epctx_memory *outputs, void *scratch, size_t scratch_size,
                            epctx_error *error);
-    /* May be NULL. Why capability_fn does not take node `index`, for messages:
-     * EPCTX_ERR_UNSUPPORTED and the reason. */
+    /* May be NULL. Why capability_fn rejects node `index`: EPCTX_ERR_UNSUPPORTED and the reason. */
     epctx_status (*explain_fn)(void *self, const epctx_graph *graph, size_t index,
                                epctx_error *error);
-    /* May be NULL. Before the context of a node is opened: EPCTX_ERR_VERSION when its driver, SDK
-     * or hardware architecture cannot run here. */
+    /* May be NULL. Before a node's context is opened: EPCTX_ERR_VERSION if its driver, SDK or
+     * hardware architecture cannot run here. */
     epctx_status (*check_fn)(void *self, const epctx_epnode *node, epctx_error *error);
-    /* May be NULL. Right after begin_fn. On failure discard_fn follows. */
+    /* May be NULL. Right after begin_fn; on failure discard_fn follows. */
     epctx_status (*setup_fn)(void *self, void *build, const epctx_build_opts *opts,
                              epctx_error *error);
-    /* May be NULL: nodes have no max_size. After compile_fn: bytes of spill buffers, at least 0,
-     * for the EPContext attribute max_size. All nodes get the largest of their context. */
+    /* May be NULL: nodes have no max_size. After compile_fn: bytes of spill buffers (>= 0) for the
+     * EPContext attribute max_size. All nodes get the largest of their context. */
     epctx_status (*max_size_fn)(void *self, void *build, epctx_str name, int64_t *bytes,
                                 epctx_error *error);
-    /* What setup_fn may be asked for (ORT's GetWeightlessSupport). Not NONE: needs setup_fn and
+    /* What setup_fn can request (ORT's GetWeightlessSupport). Not NONE: needs setup_fn and
      * weights_fn. */
     epctx_weightless_support weightless;
-    /* NULL without weightless support. The weights that the EPContext node of a graph names, in its
-     * order, after info_fn and never while the graph runs. `data` was verified by hash, but is
-     * mapped: copy it if a later change of the file could hurt. For another node of the graph again,
-     * instead of the former ones. NULL and 0: they go, which cannot fail (`error` may be NULL). A
-     * failure leaves the graph without weights. */
+    /* NULL without weightless support. Sets the weights that the graph's EPContext node names, in
+     * its order, after info_fn and never while the graph runs. `data` was verified by hash but is
+     * mapped: copy it if a later change of the file could matter. Called for another node of the
+     * graph, it replaces the weights. NULL and 0 remove them, which cannot fail (`error` may be
+     * NULL). On failure the graph has no weights. */
     epctx_status (*weights_fn)(void *self, void *graph, const epctx_tensor *weights, size_t count,
                                epctx_error *error);
-    /* May be NULL. Before capability_fn: types of fixed shape that `graph` lacks and that follow
-     * from it, also behind other nodes; they become the graph's. In `arena`, but for names. */
+    /* May be NULL. Before capability_fn: fixed-shape types missing in `graph` that can be inferred,
+     * also through other nodes; they are added to it. In `arena`, except names. */
     epctx_status (*infer_fn)(void *self, const epctx_graph *graph, epctx_arena *arena,
                              epctx_value **values, size_t *count, epctx_error *error);
 } epctx_backend;
 
-/* What ORT keeps in model metadata as ep_compatibility_info.<source> and hands back before a
- * compiled model is loaded: "epctx=1;source=<source>;sdk=<version>;arch=<architecture>".
- * EPCTX_ERR_LIMIT when `out` is too small. */
+/* The string that ORT stores in model metadata as ep_compatibility_info.<source> and returns before
+ * it loads a compiled model: "epctx=1;source=<source>;sdk=<version>;arch=<architecture>".
+ * EPCTX_ERR_LIMIT if `out` is too small. */
 EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend, char *out,
                                                    size_t capacity, epctx_error *error);
 
-/* ORT's OrtCompiledModelCompatibility, the same numbers. */
+/* Values of ORT's OrtCompiledModelCompatibility. */
 typedef enum epctx_compat {
-    EPCTX_COMPAT_NOT_APPLICABLE = 0, /* the string says nothing to this EP */
+    EPCTX_COMPAT_NOT_APPLICABLE = 0, /* not a string of this EP */
     EPCTX_COMPAT_OPTIMAL = 1,
     EPCTX_COMPAT_PREFER_RECOMPILATION = 2,
     EPCTX_COMPAT_UNSUPPORTED = 3
 } epctx_compat;
 
-/* metadata_props key "ep_compatibility_info.<EP>" starts with this. */
+/* Prefix of the metadata_props key "ep_compatibility_info.<EP>". */
 #define EPCTX_COMPAT_PREFIX "ep_compatibility_info."
 
-/* Does a model with the string `model` run where the EP would write `runtime`? Only UNSUPPORTED
- * keeps ORT from making a session.
+/* Can a model with the string `model` run where the EP writes `runtime`? Only UNSUPPORTED prevents
+ * an ORT session.
  *   QNN: ORT's own rule.
  *   Strings of epctx_backend_compatibility: another source is NOT_APPLICABLE, another architecture
  *   or major SDK version UNSUPPORTED, another minor version PREFER_RECOMPILATION.
  *   "name;key=value;..." with the same name and keys: another architecture is UNSUPPORTED, other
  *   values PREFER_RECOMPILATION. Anything else is NOT_APPLICABLE.
- * `why` (may be NULL) gets the deciding field as its message. */
+ * The message of `why` (may be NULL) names the deciding field. */
 EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
                                             epctx_str runtime, epctx_error *why);
 
-/* Hash of names, types, attributes, bodies and constants, the same on every platform: an EPContext
- * node records it in `notes` ("graph_hash=<16 hex digits>"), the binary repeats it. Whoever makes
- * records without epctx_model_load_graph fills `rest` of nodes and tensors. */
+/* Hash of names, types, attributes, bodies and constants, equal on all platforms. EPContext nodes
+ * record it in `notes` ("graph_hash=<16 hex digits>"), the binary repeats it. Without
+ * epctx_model_load_graph the caller fills `rest` of nodes and tensors. */
 EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph);
 /* The hash in `notes`, or 0. */
 EPCTX_API uint64_t epctx_notes_hash(epctx_str notes);
 
 /* -- weightless contexts (ORT's ep.enable_weightless): the weights stay in the source model --
  *
- * An EPContext node names the source model in onnx_model_filename and the weights of its graph in
- * EPCTX_WEIGHTS_ATTR, a line for each:
+ * An EPContext node names the source model in onnx_model_filename and its graph's weights in
+ * EPCTX_WEIGHTS_ATTR, one per line:
  *     <bytes> <XXH64, 16 hex digits> <offset> <bytes of name> <name> <bytes of location> <location>
- * Location (empty: in the model) and offset tell where it was; it is looked up by name, as the
- * source may have been stored again, and verified by size and hash. */
+ * Location (empty: in the model) and offset record where it was. Weights are found by name, as the
+ * source may have been saved again, and verified by size and hash. */
 
 typedef struct epctx_weight_ref {
     uint64_t size, hash, offset;
     epctx_str name, location;
 } epctx_weight_ref;
 
-/* Steps through a copy of the attribute's text; false at the end and at a line of another form
- * (then `rest` is not empty). */
+/* Iterates over a copy of the attribute's text; false at the end and at a malformed line (then
+ * `rest` is not empty). */
 EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out);
-/* Is this what was compiled? EPCTX_ERR_CONTEXT names `file`, the initializer, expected and found.
- * `tensor` NULL: `file` does not have it. */
+/* Is this the compiled weight? EPCTX_ERR_CONTEXT names `file`, initializer, expected and found.
+ * `tensor` NULL: not in `file`. */
 EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const epctx_tensor *tensor,
                                            const char *file, epctx_error *error);
 
-/* -- one EP at work on one model: pieces of its graph become EPContext nodes and a binary -- */
+/* -- one EP and one model: pieces of its graph become EPContext nodes and a binary -- */
 
 /* Copied; strings are borrowed until epctx_ep_end. */
 typedef struct epctx_ep_opts {
     const char *name_prefix; /* ep.context_node_name_prefix; default "" */
-    uint64_t model_hash;     /* goes into the names: epctx_graph_hash of the whole model */
+    uint64_t model_hash;     /* part of the names: epctx_graph_hash of the whole model */
     bool embed;              /* ep.context_embed_mode */
-    const char *binary;      /* not embedded: path of the binary as the nodes record it */
+    const char *binary;      /* not embedded: its path in the nodes */
     bool prepare_only;       /* as in epctx_build_opts */
-    epctx_weightless_support weightless; /* as in epctx_build_opts; at most what the backend can */
+    epctx_weightless_support weightless; /* as in epctx_build_opts; limited to the backend's */
     const char *source_model;            /* weightless: onnx_model_filename of the nodes */
     const epctx_hooks *hooks;            /* may be NULL; valid until epctx_ep_finish */
     const epctx_allocator *allocator;    /* for a binary that is not embedded; default malloc */
 } epctx_ep_opts;
 
-/* Zero-initialised is a legal state to end. Members are private. */
+/* Members are private. A zeroed object may be passed to epctx_ep_end. */
 typedef struct epctx_ep {
     const epctx_backend *backend;
     epctx_ep_opts opts;
@@ -2303,53 +2302,53 @@ typedef struct epctx_ep {
     int64_t max_size;
 } epctx_ep;
 
-/* Starts a context for at most `room` pieces. `backend` and `arena`, which gets the nodes and an
- * embedded binary, are borrowed until epctx_ep_end, which a failure does not need. ARG: a backend of
- * another version; UNSUPPORTED: the EP cannot do without weights. */
+/* Starts a context for at most `room` pieces. `backend` and `arena` (for nodes and an embedded
+ * binary) are borrowed until epctx_ep_end, which is not needed after a failure. ARG: wrong backend
+ * version; UNSUPPORTED: the EP has no weightless support. */
 EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend,
                                       const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
                                       epctx_error *error);
 /* Compiles a piece, borrowed until epctx_ep_finish. "<prefix><source>_<model hash>_<index>" names
  * the graph in the binary and the node, and is its partition_name. */
 EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, epctx_error *error);
-/* Makes the binary and the nodes, once; after CANCELLED it may be called again. ARG without a
- * context under construction. */
+/* Makes the binary and the nodes, once; may be called again after CANCELLED. ARG without a context
+ * under construction. */
 EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error);
-/* The design document's GetEpContextNodes(): one EPContext node per piece, in the order compiled,
- * the first with main_context 1. Empty before epctx_ep_finish; valid until epctx_ep_end. */
+/* GetEpContextNodes() of the design document: one EPContext node per piece, in the order compiled,
+ * main_context 1 in the first. Empty before epctx_ep_finish; valid until epctx_ep_end. */
 EPCTX_API const epctx_node *epctx_ep_context_nodes(const epctx_ep *ep, size_t *count);
-/* The context binary, as long as the nodes. */
+/* The context binary; valid as long as the nodes. */
 EPCTX_API epctx_span epctx_ep_binary(const epctx_ep *ep);
-/* Legal on a zeroed object and twice; discards a context that was not finished. */
+/* May be called on a zeroed object and twice; discards an unfinished context. */
 EPCTX_API void epctx_ep_end(epctx_ep *ep);
 
 /* ================================================================================================
  * >>gen: ordinary model -> EPContext model
  * ============================================================================================== */
 
-/* What generation reads and is to write. Strings are borrowed during the call. */
+/* What generation reads and writes. Strings are borrowed during the call. */
 typedef struct epctx_preflight_in {
     const epctx_io *io;        /* default epctx_io_files() */
-    const char *model_path;    /* NULL or empty: from memory */
-    const char *const *inputs; /* further files that are read (external data): never replaced */
+    const char *model_path;    /* NULL or "": from memory */
+    const char *const *inputs; /* further files read (external data): never replaced */
     size_t input_count;
     const char *ep;     /* its short name */
     const char *binary; /* relative to the EPContext model, its folder must exist; default
                            [model]_[ep].bin */
-    bool binary_joined; /* an earlier session of the group has checked it: it may be there */
+    bool binary_joined; /* checked by an earlier session of the group: may exist */
 } epctx_preflight_in;
 
-/* The files that will be written. Strings live in the arena. */
+/* The output files. Strings are in the arena. */
 typedef struct epctx_outputs {
     const char *model;
     const char *initializers; /* NULL: inside the model */
     const char *binary;       /* NULL: embedded */
 } epctx_outputs;
 
-/* Before anything is compiled: checks the options for generation and names and checks every output:
- * its folder exists, a file can be made there (one is made and taken away again), it is no folder,
- * exists only where epctx.overwrite is 1, is no other output and no input.
- * Errors: ARG (options), NOT_FOUND (folder), EXISTS, PATH (clashes), IO (not writable), NOMEM. */
+/* Before compiling: checks the options for generation, names and checks every output. Its folder
+ * exists, a file can be created there (one is, and is removed), it is no folder, exists only if
+ * epctx.overwrite is 1, and is no other output and no input. Errors: ARG (options), NOT_FOUND
+ * (folder), EXISTS, PATH (clashes), IO (not writable), NOMEM. */
 EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx_preflight_in *in,
                                        epctx_arena *arena, epctx_outputs *out, epctx_error *error);
 
@@ -2358,43 +2357,44 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
 /* Strings are borrowed during the call. */
 typedef struct epctx_gen_opts {
     const char *context_file_path; /* ep.context_file_path; default <model>_ctx.onnx */
-    bool embed;                    /* ep.context_embed_mode; default 0: binary in its own file */
+    bool embed;                    /* ep.context_embed_mode; default 0: a binary file */
     const char *name_prefix;       /* ep.context_node_name_prefix; default "" */
     bool overwrite;                /* replace existing outputs; default EPCTX_ERR_EXISTS */
     bool require_all;              /* a node left for the CPU is an error */
     const epctx_allocator *allocator; /* for the binary; default malloc */
     const char *binary;               /* as in epctx_preflight_in */
-    const char *initializers_file_name; /* ep.context_model_external_initializers_file_name: beside
-                                           the EPContext model; default: all are inside */
+    const char *initializers_file_name; /* ep.context_model_external_initializers_file_name, beside
+                                           the EPContext model; default: all inside */
     uint64_t initializers_min_size; /* smaller ones stay inside; default 0: all go out */
     epctx_no_nodes no_nodes;        /* when nothing can be compiled */
-    const char *build_options;      /* what else the binary depends on, for the build stamp */
-    bool prepare_only;         /* as in epctx_build_opts */
+    const char *build_options;      /* further inputs of the binary, for the build stamp */
+    bool prepare_only;              /* as in epctx_build_opts */
     epctx_weightless_support weightless; /* ep.enable_weightless is ALL, its former name
                                             EXTERNAL_ONLY: loading needs the source model */
-    bool verify; /* load the new binary and find every graph in it before anything is written */
+    bool verify; /* before writing, load the new binary and find every graph in it */
     const epctx_hooks *hooks;
-    const epctx_file_lock *lock; /* the caller has the lock of the EPContext model; may be NULL */
+    const epctx_file_lock *lock; /* the caller's lock of the EPContext model; may be NULL */
     struct epctx_workspace *workspace; /* ep.share_ep_contexts: a session of a group (>>share) */
     const char *group;                 /* its name; NULL: the only one of this EP */
     bool stop; /* ep.stop_share_ep_contexts: the last session of the group */
 } epctx_gen_opts;
 
-/* The same as session options, and back: what those do not tell is zero. Strings are borrowed. */
+/* Converts from and to session options; members without an option are zero. Strings are borrowed.
+ * */
 EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options);
 EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts);
 
 typedef struct epctx_gen_report {
     size_t partition_count;
-    size_t compiled_nodes; /* source nodes that went into partitions */
+    size_t compiled_nodes; /* source nodes in partitions */
     size_t cpu_nodes;      /* ordinary nodes that stay */
-    size_t other_nodes;    /* EPContext nodes of other EPs, which stay, too */
-    uint64_t binary_size;  /* 0 in a group, until its last session */
+    size_t other_nodes;    /* EPContext nodes of other EPs: they stay */
+    uint64_t binary_size;  /* in a group 0 until its last session */
     uint64_t initializers_size;
-    size_t outside_count; /* weightless: weights that nodes take from the source model, */
+    size_t outside_count;  /* weightless: weights that stay in the source model, */
     uint64_t outside_size; /* their bytes */
     int64_t max_size;
-    const epctx_node *nodes; /* the EPContext nodes made (GetEpContextNodes), one per partition;
+    const epctx_node *nodes; /* the new EPContext nodes (GetEpContextNodes), one per partition;
                                 valid until the model is closed */
     char context_path[EPCTX_PATH_MAX];
     char binary_path[EPCTX_PATH_MAX];       /* empty when embedded */
@@ -2415,25 +2415,24 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
                                       const epctx_gen_opts *opts, epctx_gen_report *report,
                                       epctx_error *error);
 
-/* -- is an EPContext model still what its source would give? The build stamp tells. -- */
+/* -- is an EPContext model up to date? Compares its build stamp. -- */
 
 typedef enum epctx_freshness {
     EPCTX_FRESH = 0,
-    EPCTX_STALE,        /* source, options, SDK or architecture changed, or the binary is another
-                           one, e.g. compiled again without this model */
-    EPCTX_FRESH_UNKNOWN /* no stamp of this EP, or the source is not there */
+    EPCTX_STALE,        /* source, options, SDK, architecture or binary changed, e.g. the binary
+                           was compiled again without this model */
+    EPCTX_FRESH_UNKNOWN /* no stamp of this EP, or no source */
 } epctx_freshness;
 
 typedef struct epctx_fresh_opts {
-    const char *source_path; /* default: the file the stamp names, beside the EPContext model */
+    const char *source_path; /* default: named by the stamp, beside the EPContext model */
     const epctx_gen_opts *gen; /* compared when given */
-    bool fast; /* compares no hash of the binary, nor of a file that did not change since the model
-                  was written */
+    bool fast; /* skip hashes of the binary and of files unchanged since the model was written */
 } epctx_fresh_opts;
 
-/* Of an open EPContext model that came from a file. `source` is the EP, `backend` (may be NULL)
- * gives SDK and architecture to compare. A binary that is not there is not judged: loading will.
- * `why` (may be NULL) gets what differs. */
+/* For an EPContext model opened from a file. `source` is the EP, `backend` (may be NULL) gives SDK
+ * and architecture to compare. A missing binary is ignored: loading reports it. `why` (may be NULL)
+ * gets the difference. */
 EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char *source,
                                             const epctx_backend *backend,
                                             const epctx_fresh_opts *opts, epctx_error *why);
@@ -2444,10 +2443,10 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
  * >>share: one context for several sessions (EP-context design, weight sharing)
  *
  * A workspace is the "EP singleton" of the design document, held by the application or the EP.
- * Generating, the sessions of a group compile into one context, which the last one writes: N models
- * give N + 1 files. Loading, the first session loads that binary and uses its own graph; the others
- * wait in the workspace for the sessions that ask for them, which do not open the binary. Workspace
- * and sessions may end in any order.
+ * When generating, the sessions of a group compile into one context, which the last one writes: N
+ * models give N + 1 files. When loading, the first session loads that binary and uses its own graph;
+ * the other graphs wait in the workspace for their sessions, which do not open the binary.
+ * Workspace and sessions may end in any order.
  *
  * QUICK START: two models compiled into one binary, and both loaded from it
  *       const char *files[2] = {"prefill.onnx", "decode.onnx"};
@@ -2489,8 +2488,8 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
  *       }
  *       epctx_workspace_close(workspace);
  *
- * The models of a group are always compiled together: a binary that was compiled again without one
- * of them lacks its graphs. The build stamps of the models tell, and loading says so.
+ * Always compile the models of a group together: compiling again without one of them drops its
+ * graphs from the binary. Loading detects this by the build stamp.
  * ============================================================================================== */
 
 /* A lock of the caller's. All NULL: the workspace and its sessions are used from one thread.
@@ -2503,44 +2502,44 @@ typedef struct epctx_lock {
     void *user;
     void (*lock_fn)(void *user);
     void (*unlock_fn)(void *user);
-    void (*free_fn)(void *user); /* may be NULL: called once, when the workspace is gone */
-    /* Both or none, called with the lock held: wait_fn gives it up, returns when wake_fn was called
-     * (or earlier) and has the lock again; wake_fn ends the waiting of all. NULL: who waits takes
-     * the lock again and again. */
+    void (*free_fn)(void *user); /* may be NULL: called once, after the workspace is freed */
+    /* Both or none, called with the lock held: wait_fn releases it until wake_fn is called (or
+     * earlier) and returns with it held; wake_fn wakes all waiters. NULL: waiters retake the lock
+     * repeatedly. */
     void (*wait_fn)(void *user);
     void (*wake_fn)(void *user);
-    uintptr_t (*thread_fn)(void *user); /* may be NULL: a number of its own for each thread */
+    uintptr_t (*thread_fn)(void *user); /* may be NULL: a unique number per thread */
 } epctx_lock;
 
-/* A complete lock of the machine: of pthreads when the implementation file was compiled with
- * EPCTX_PTHREAD_LOCK, of Windows with EPCTX_WIN32_LOCK, else EPCTX_ERR_UNSUPPORTED. Memory comes
- * from `allocator` (default malloc), free_fn gives it back. */
+/* A complete system lock: pthreads if the implementation was compiled with EPCTX_PTHREAD_LOCK,
+ * Windows with EPCTX_WIN32_LOCK, else EPCTX_ERR_UNSUPPORTED. Memory comes from `allocator` (default
+ * malloc) and is freed by free_fn. */
 EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *allocator,
                                        epctx_error *error);
 
-/* What happens to a session whose graph another one has. */
+/* When another session uses the graph that a session asks for: */
 typedef enum epctx_taken {
-    EPCTX_TAKEN_RELOAD = 0, /* it loads the binary once more, for itself and for others to come */
+    EPCTX_TAKEN_RELOAD = 0, /* load the binary again, for this session and later ones */
     EPCTX_TAKEN_ERROR       /* EPCTX_ERR_CONTEXT */
 } epctx_taken;
 
 typedef struct epctx_workspace_opts {
-    const epctx_allocator *allocator; /* default malloc; copied; called under the lock only */
+    const epctx_allocator *allocator; /* default malloc; copied; called only under the lock */
     epctx_lock lock;                  /* copied */
     epctx_taken taken;
 } epctx_workspace_opts;
 
-/* One for each EP of a process, or more: sessions of different workspaces never meet. In one
- * workspace EPs are kept apart by `source` and `self`, loaded binaries by canonical path, their
- * graphs by the hash that the node names, groups under construction by name. */
+/* One per EP of a process, or more: sessions of different workspaces are independent. A workspace
+ * distinguishes EPs by `source` and `self`, loaded binaries by canonical path, their graphs by the
+ * hash in the node, groups under construction by name. */
 typedef struct epctx_workspace epctx_workspace;
 
-/* An empty workspace. `opts` NULL means defaults. Errors: NOMEM. */
+/* An empty workspace. `opts` may be NULL. Errors: NOMEM. */
 EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
                                             const epctx_workspace_opts *opts, epctx_error *error);
-/* Gives the handle back. Sessions go on; the memory goes with the last of them. Groups that were
- * not finished are given up: nothing of them was or will be written, and a session that compiles
- * into one fails with EPCTX_ERR_CONTEXT. NULL is fine. */
+/* Releases the handle; the memory goes with the last session, which may continue. Unfinished groups
+ * are abandoned: nothing of them is written, and a session that compiles into one fails with
+ * EPCTX_ERR_CONTEXT. NULL is allowed. */
 EPCTX_API void epctx_workspace_close(epctx_workspace *workspace);
 
 /* -- generating: a session of the group has its model --
@@ -2568,36 +2567,35 @@ typedef struct epctx_share_opts {
     const epctx_graph *const *pieces;
     size_t piece_count;
     const epctx_io *io;       /* default epctx_io_files(); lives until the group ends */
-    const char *context_path; /* the EPContext model that will be written. That of the first session
-                                 names the binary, the others are in its folder */
+    const char *context_path; /* the EPContext model to be written. That of the first session names the
+                                 binary; the others are in its folder */
     const char *name_prefix;  /* ep.context_node_name_prefix; default "" */
-    uint64_t model_hash;      /* goes into the names, as in epctx_ep_opts; 0: hash of the pieces */
+    uint64_t model_hash;      /* part of the names, as in epctx_ep_opts; 0: hash of the pieces */
     bool overwrite;           /* the binary may replace a file; default EPCTX_ERR_EXISTS */
-    bool prepare_only;        /* as in epctx_build_opts; that of the first session counts */
+    bool prepare_only;        /* as in epctx_build_opts; the first session's counts */
     epctx_weightless_support weightless; /* as in epctx_build_opts; the same for a whole group */
     const char *source_model;            /* as in epctx_ep_opts */
-    bool verify; /* load the binary and find every graph of the group before it is written */
+    bool verify; /* before writing, load the binary and find every graph of the group */
     const epctx_hooks *hooks; /* may be NULL */
 } epctx_share_opts;
 
 /* Compiles the pieces of one model into the group's context. nodes[i] of pieces[i] is in `arena`,
- * as epctx_ep_context_nodes would give it; max_size is the largest of the group so far. On failure
- * the group is as before, but for compiled graphs; a group without a session is given up. `opts` is
- * borrowed during the call, `backend` until the group ends.
- * Errors: ARG (another backend object, io or folder than the group's, a path that another session
- * has), EXISTS, NOT_FOUND, PATH, IO (where the binary goes, before anything is compiled). */
+ * as epctx_ep_context_nodes would return it; max_size is the group's largest so far. On failure the
+ * group is unchanged except for compiled graphs; without a session it is abandoned. `opts` is
+ * borrowed during the call, `backend` until the group ends. Errors: ARG (another backend object, io
+ * or folder than the group's, a path of another session), EXISTS, NOT_FOUND, PATH, IO (destination
+ * of the binary, before compiling). */
 EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const epctx_backend *backend,
                                            const epctx_share_opts *opts, epctx_arena *arena,
                                            const epctx_node **nodes, epctx_error *error);
-/* The session that was to write `context_path` did not. Its graphs stay in the context; a group
- * without another session is given up, so that the next session is a first one. */
+/* The session for `context_path` did not write it. Its graphs stay in the context; a group without
+ * another session is abandoned, so the next session is the first. */
 EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *group,
                                     const char *source, const char *context_path);
 
-/* Ends a group without a further session, as `stop` would: writes the binary, and with it the
- * models of sessions that have their model. When that fails the group is given up, and a binary
- * that was there is the old or the new one, whole. `binary_size` may be NULL.
- * EPCTX_ERR_NOT_FOUND: there is no such group. */
+/* Ends a group without a further session, like `stop`: writes the binary and the models of sessions
+ * that have them. On failure the group is abandoned, and an existing binary is the old or the new
+ * one, whole. `binary_size` may be NULL. EPCTX_ERR_NOT_FOUND: no such group. */
 EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char *group,
                                           const char *source, const epctx_hooks *hooks,
                                           uint64_t *binary_size, epctx_error *error);
@@ -2608,53 +2606,53 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 
 struct epctx_bound;
 
-/* Zero-initialised it is the default. */
+/* All zero: the defaults. */
 typedef struct epctx_load_opts {
-    epctx_workspace *workspace; /* ep.share_ep_contexts: binaries in files are shared through it,
-                                   embedded ones are the session's own. NULL: nothing is shared */
-    const char *context_file_path; /* ep.context_file_path: gives the folder of the binaries */
-    const epctx_io *io; /* binaries come from here, e.g. from the application's buffers
-                           (epctx_io_buffers), each under its name in the nodes, without a folder;
-                           lives until epctx_unload. NULL: files beside the model */
-    const epctx_profile *profile; /* which nodes are ours and their key; default: `source` is the
-                                     backend's, letter by letter, and the key is partition_name */
+    epctx_workspace *workspace; /* ep.share_ep_contexts: shares binaries in files, not embedded
+                                   ones. NULL: nothing is shared */
+    const char *context_file_path; /* ep.context_file_path: its folder has the binaries */
+    const epctx_io *io; /* source of the binaries, e.g. the application's buffers
+                           (epctx_io_buffers), by their names in the nodes, without a folder; lives
+                           until epctx_unload. NULL: files beside the model */
+    const epctx_profile *profile; /* which nodes are ours and their key; default: `source` equals
+                                     the backend's, and the key is partition_name */
     const epctx_allocator *allocator; /* for the loaded set; default malloc */
     const epctx_hooks *hooks;         /* may be NULL */
-    /* Weightless contexts. NULL: epctx_load looks for the source model. Gives the weight called
-     * ref->name after epctx_weight_verify; its data stay until epctx_unload. */
+    /* Weightless contexts. NULL: epctx_load finds the source model. Returns the weight ref->name
+     * after epctx_weight_verify; its data live until epctx_unload. */
     epctx_status (*weight_fn)(void *user, const struct epctx_bound *bound,
                               const epctx_weight_ref *ref, epctx_tensor *out, epctx_error *error);
     void *weight_user;
     /* epctx_load: */
-    epctx_span source_model; /* bytes of the source model, for weightless contexts; borrowed until
-                                epctx_unload. Its external data: in external_folder as the model was
-                                opened with, else beside the model */
+    epctx_span source_model; /* the source model's bytes, for weightless contexts; borrowed until
+                                epctx_unload. Its external data: in the model's external_folder,
+                                else beside the model */
     const char *source_model_path; /* ep.context_source_model_path: the same as a file, anywhere */
-    /* epctx_load_nodes, which has no model to ask: */
-    const char *model_path; /* of the EPContext model; NULL or "": it came from memory */
+    /* epctx_load_nodes: */
+    const char *model_path; /* of the EPContext model; NULL or "": from memory */
     uint32_t path_flags;    /* as in epctx_open_opts */
 } epctx_load_opts;
 
 /* An EPContext node of this backend, bound to the graph that runs it. */
 typedef struct epctx_bound {
     epctx_epnode node;
-    size_t index;      /* of the node among those given, or in the main graph */
+    size_t index;      /* of the node in `nodes` or in the main graph */
     epctx_str weights; /* attribute EPCTX_WEIGHTS_ATTR */
 #ifndef EPCTX_NO_WIRE
     epctx_node_view view; /* epctx_load only */
 #endif
     void *graph;
     epctx_graph_info info;
-    struct epctx__owner *owner; /* private, as what follows */
-    struct epctx__entry *entry; /* where the graph goes back to */
-    bool weighted;              /* it was given weights */
+    struct epctx__owner *owner; /* private from here */
+    struct epctx__entry *entry; /* from which the graph was taken */
+    bool weighted;              /* weights are set */
 } epctx_bound;
 
-/* Everything that was loaded for one model. Members from `backend` on are private. */
+/* Everything loaded for one model. Members from `backend` on are private. */
 typedef struct epctx_loaded {
     epctx_bound *bound; /* in node order */
     size_t bound_count;
-    size_t other_nodes; /* that are not ours */
+    size_t other_nodes; /* not ours */
     const epctx_backend *backend;
     epctx_arena arena;
     epctx_workspace *workspace;
@@ -2676,16 +2674,16 @@ typedef struct epctx_loaded {
 EPCTX_API epctx_status epctx_load_nodes(epctx_loaded *loaded, const epctx_node *nodes, size_t count,
                                         const epctx_backend *backend, const epctx_load_opts *opts,
                                         epctx_error *error);
-/* Ends the session. Legal on a zeroed set and twice. */
+/* Ends the session. May be called on a zeroed set and twice. */
 EPCTX_API void epctx_unload(epctx_loaded *loaded);
 
 #ifndef EPCTX_NO_WIRE
 
 /* The same for the main graph of a model, which must stay open until epctx_unload. Weightless
  * contexts get their weights from opts->source_model, else source_model_path, else
- * onnx_model_filename beside the model. A binary in a file must have the size that the build stamp
- * gives; its hash is compared only when loading fails, for the message: that reads every byte of a
- * binary that the backend may only map, and the hash in `notes` tells generations apart. */
+ * onnx_model_filename beside the model. A binary file must have the size in the build stamp; its
+ * hash is compared only after a failure, for the message: hashing would read every byte of a binary
+ * that the backend may only map, and the hash in `notes` detects other generations. */
 EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
                                   const epctx_backend *backend, const epctx_load_opts *opts,
                                   epctx_error *error);
