@@ -13634,8 +13634,8 @@ static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value)
     return epctx_str_number(epctx_str_cut(rest, separator), value);
 }
 
-/* QNN's string is "backend:sdk:api:blob:arch:driver"; sdk, api and blob are versions a.b.c. Format
- * and rule are those of the QNN plugin EP (onnxruntime-qnn, 2026-03). */
+/* QNN: "backend:sdk:api:blob:arch:driver"; sdk, api and blob are versions a.b.c. Format and rule
+ * follow the QNN plugin EP (onnxruntime-qnn, 2026-03). */
 static bool epctx__read_qnn(epctx_str text, uint64_t out[12])
 {
     static const char ends[] = ":..:..:..::";
@@ -13661,7 +13661,7 @@ static bool epctx__compat_next(epctx_str *rest, epctx_str *key, epctx_str *value
     return true;
 }
 
-/* Whether major and minor, or all three `parts`, of version `a` are after those of `b`. */
+/* Is version `a` newer than `b` in its first `parts` (2 or 3) numbers? */
 static bool epctx__is_newer(const uint64_t a[3], const uint64_t b[3], int parts)
 {
     int i = 0;
@@ -13708,7 +13708,7 @@ static bool epctx__compat_find(epctx_str text, epctx_str key, epctx_str *value)
     return false;
 }
 
-/* Whether a key has the same value in both, or in none of them. */
+/* Is the key's value the same in both, or absent from both? */
 static bool epctx__compat_same(epctx_str a, epctx_str b, const char *key, bool major)
 {
     epctx_str x, y;
@@ -13717,12 +13717,12 @@ static bool epctx__compat_same(epctx_str a, epctx_str b, const char *key, bool m
     return major ? epctx_str_eq(epctx_str_cut(&x, '.'), epctx_str_cut(&y, '.')) : epctx_str_eq(x, y);
 }
 
-/* Every key is looked for in the other string: of what is longer, nobody wants to know. */
+/* Bounds the search of every key in the other string. */
 #define EPCTX__COMPAT_MOST 4096u
 
-/* `own`: strings of epctx_backend_compatibility, in which keys that we do not know say nothing. A
- * context of another architecture or major version of the SDK must not be loaded (EPC-111, EPC-112);
- * of another minor version it may (EPC-113). */
+/* `own`: strings of epctx_backend_compatibility, whose unknown keys are ignored. Must not load: a
+ * context of another architecture (EPC-111) or major SDK version (EPC-112). May load: of another
+ * minor version (EPC-113). */
 static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, bool own,
                                          const char **why)
 {
@@ -13893,7 +13893,7 @@ EPCTX_API uint64_t epctx_notes_hash(epctx_str notes)
 
 /* -- weightless contexts -- */
 
-/* Text with its length in front and `end` behind it. */
+/* Text after its length and before `end`. */
 static bool epctx__ref_text(epctx_str *rest, char end, epctx_str *out)
 {
     uint64_t size;
@@ -13945,7 +13945,7 @@ EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const ep
 
 /* -- one EP at work -- */
 
-/* A graph in a context. */
+/* A graph of a context. */
 typedef struct epctx__known_graph {
     epctx_str name;
     uint64_t hash;
@@ -13953,18 +13953,17 @@ typedef struct epctx__known_graph {
 
 typedef struct epctx__piece {
     const epctx_graph *graph;
-    const epctx_value *types; /* of its outputs as the backend inferred them, or NULL */
+    const epctx_value *types; /* of its outputs, from the backend, or NULL */
 } epctx__piece;
 
-/* The graphs that a shared context holds already, whoever compiled them. */
+/* The graphs of a shared context. */
 typedef struct epctx__known {
     epctx_list graphs;   /* epctx__known_graph, in the index's arena */
     epctx_map index;     /* name -> position among them */
     int64_t max_size;
 } epctx__known;
 
-/* Adds a graph to a shared context, unless it is `found` there. Another one of that name is an
- * error. */
+/* Adds a graph to a shared context unless `found`. A different graph of that name is an error. */
 static epctx_status epctx__known_add(epctx__known *known, const epctx__known_graph *graph,
                                      bool *found, epctx_error *error)
 {
@@ -13973,7 +13972,7 @@ static epctx_status epctx__known_add(epctx__known *known, const epctx__known_gra
     uint32_t at = epctx_map_get(&known->index, graph->name);
     epctx__known_graph *added;
     epctx_str name = graph->name;
-    /* The index does not forget what was taken back. */
+    /* The index keeps removed graphs. */
     *found = at < count && epctx_str_eq(graphs[at].name, name);
     if (*found) {
         return graphs[at].hash == graph->hash
@@ -13994,7 +13993,7 @@ static epctx_status epctx__known_add(epctx__known *known, const epctx__known_gra
     return EPCTX_OK;
 }
 
-/* What is asked for becomes what the backend can do of it. */
+/* Limits `asked` to what the backend supports. */
 static epctx_status epctx__weightless_agree(const epctx_backend *b,
                                             epctx_weightless_support *asked, epctx_error *error)
 {
@@ -14016,7 +14015,7 @@ static epctx_status epctx__backend_check(const epctx_backend *backend, epctx_err
                             (uint64_t)EPCTX_BACKEND_VERSION);
 }
 
-/* Everything of epctx_ep_begin but the context. */
+/* epctx_ep_begin without the context. */
 static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
                                    const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
                                    epctx_error *error)
@@ -14035,7 +14034,7 @@ static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
     return EPCTX_OK;
 }
 
-/* The context under construction is a group's. */
+/* Compiles into a group's context. */
 static void epctx__ep_share(epctx_ep *ep, void *build, epctx__known *known)
 {
     ep->build = build;
@@ -14076,7 +14075,7 @@ EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend
     return epctx__build_begin(backend, &how, &ep->build, error);
 }
 
-/* "<prefix><source>_<hash of the model's graph>_<index>": unique in the model and across models. */
+/* "<prefix><source>_<model hash>_<index>": unique in the model and across models. */
 static epctx_status epctx__ep_name(epctx_ep *ep, epctx_str *name, epctx_error *error)
 {
     const char *prefix = ep->opts.name_prefix != NULL ? ep->opts.name_prefix : "";
@@ -14093,7 +14092,7 @@ static epctx_status epctx__ep_name(epctx_ep *ep, epctx_str *name, epctx_error *e
     return EPCTX_OK;
 }
 
-/* Copies what types_fn tells: it is gone after finish. */
+/* Copies the result of types_fn, which is invalid after finish. */
 static epctx_status epctx__ep_types(epctx_ep *ep, epctx_str name, epctx__piece *piece,
                                     epctx_error *error)
 {
@@ -14125,7 +14124,7 @@ static epctx_status epctx__ep_types(epctx_ep *ep, epctx_str name, epctx__piece *
     return EPCTX_OK;
 }
 
-/* Compiles a graph, unless the shared context has it. */
+/* Compiles a graph unless the shared context has it. */
 static epctx_status epctx__ep_graph(epctx_ep *ep, const epctx_graph *graph,
                                     const epctx__known_graph *id, epctx_error *error)
 {
@@ -14133,7 +14132,7 @@ static epctx_status epctx__ep_graph(epctx_ep *ep, const epctx_graph *graph,
     bool found = false;
     epctx_status status;
     if (ep->shared != NULL) {
-        /* Before it is compiled: what is in the context and not known would be compiled again. */
+        /* Before compiling: a compiled but unknown graph would be compiled again. */
         EPCTX__TRY(epctx__known_add(ep->shared, id, &found, error));
         if (found) {
             return EPCTX_OK;
@@ -14189,11 +14188,11 @@ static void epctx__ref_put_text(epctx_text *text, epctx_str part, char end)
     epctx_text_put_char(text, end);
 }
 
-/* Text of the attribute that names a piece's weights; empty when it has none outside. */
+/* The attribute that names a piece's weights; empty if none is outside. */
 static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, epctx_str *out,
                                       epctx_error *error)
 {
-    const size_t numbers = 5 * 21 + 20; /* the most that a line has beside its names */
+    const size_t numbers = 5 * 21 + 20; /* most bytes of a line without names */
     size_t capacity = 0;
     size_t i;
     epctx_text text;
@@ -14237,7 +14236,7 @@ static epctx_status epctx__ep_names(epctx_ep *ep, const epctx_value *values, siz
     return EPCTX_OK;
 }
 
-/* The EPContext node of a piece: exactly the piece's boundary. */
+/* The EPContext node of a piece, with exactly its boundary. */
 static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node, epctx_error *error)
 {
     const size_t notes_size = sizeof EPCTX__HASH_KEY + 16;
@@ -14309,7 +14308,7 @@ EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error)
         return epctx_fail(error, EPCTX_ERR_ARG, "there is no context under construction");
     }
     EPCTX__TRY(epctx_cancelled(ep->opts.hooks, error));
-    if (ep->shared == NULL) { /* else it goes on */
+    if (ep->shared == NULL) { /* else others follow */
         ep->build = NULL;
         status = ep->backend->finish_fn(ep->backend->self, build, &ep->binary, error);
     }
@@ -14339,7 +14338,7 @@ EPCTX_API epctx_span epctx_ep_binary(const epctx_ep *ep)
     return span;
 }
 
-/* The binary as applications will meet it: it loads, and every graph is in it. */
+/* Checks that the binary loads and has every graph. */
 static epctx_status epctx__verify_binary(const epctx_backend *b, epctx_span binary,
                                          const epctx__known_graph *graphs, size_t count,
                                          epctx_error *error)
@@ -14358,7 +14357,6 @@ static epctx_status epctx__verify_binary(const epctx_backend *b, epctx_span bina
 
 EPCTX_API void epctx_ep_end(epctx_ep *ep)
 {
-    /* One that was not opened is all zero: nothing is to be given back. */
     if (ep->build != NULL && ep->shared == NULL) {
         ep->backend->discard_fn(ep->backend->self, ep->build);
     }
@@ -14377,7 +14375,7 @@ static epctx_overwrite epctx__overwrite(bool allowed)
     return allowed ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL;
 }
 
-/* A file of one part. */
+/* An output with one part. */
 static void epctx__output_one(epctx_output_file *file, const char *path, const char *name,
                               const epctx_span *bytes)
 {
@@ -14390,15 +14388,15 @@ static void epctx__output_one(epctx_output_file *file, const char *path, const c
 
 typedef struct epctx__preflight {
     const epctx_preflight_in *in;
-    epctx_commit commit; /* judges the outputs; never run */
-    epctx_str folder;    /* what their paths begin with, but for a model that the caller named */
+    epctx_commit commit; /* checks the outputs; never run */
+    epctx_str folder;    /* prefix of their paths, except for a model named by the caller */
     epctx_overwrite overwrite;
     bool given;  /* the next output is that model */
-    bool joined; /* the next one is the group's binary, which may be there */
+    bool joined; /* the next one is the group's binary, which may exist */
     epctx_error *error;
 } epctx__preflight;
 
-/* No output is another output, and none is a file that is read. */
+/* No two outputs are one file, and none is an input. */
 static epctx_status epctx__preflight_clash(epctx__preflight *p, const epctx__commit_file *file)
 {
     const epctx_preflight_in *in = p->in;
@@ -14425,7 +14423,7 @@ static epctx_status epctx__preflight_clash(epctx__preflight *p, const epctx__com
     return EPCTX_OK;
 }
 
-/* Adds the output `name` and judges it. */
+/* Adds and checks the output `name`. */
 EPCTX__APART static epctx_status epctx__preflight_add(epctx__preflight *p, epctx_str name,
                                                       const char **out)
 {
@@ -14458,7 +14456,7 @@ EPCTX__APART static epctx_status epctx__preflight_add(epctx__preflight *p, epctx
     if (status == EPCTX_OK) {
         status = epctx__preflight_clash(p, entry);
     }
-    if (status == EPCTX_OK && !p->joined) { /* only writing tells whether one can write */
+    if (status == EPCTX_OK && !p->joined) { /* is the folder writable? */
         status = io->create_fn(io->user, entry->root, entry->name, &probe, p->error);
         if (status == EPCTX_OK) {
             io->close_fn(io->user, &probe);
@@ -14560,7 +14558,7 @@ EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts)
     return options;
 }
 
-/* In epctx__generation.take: a constant that stays beside the nodes that read it. */
+/* In epctx__gen.take: a constant that stays beside the nodes that read it. */
 #define EPCTX__BESIDE 2
 
 typedef struct epctx__generation {
@@ -14572,18 +14570,18 @@ typedef struct epctx__generation {
     epctx_error *error;
     epctx_arena *arena;
     epctx_graph graph;
-    uint8_t *take; /* not 0: the backend takes the node, or EPCTX__BESIDE */
+    uint8_t *take; /* not 0: taken by the backend, or EPCTX__BESIDE */
     epctx_partition *parts;
     size_t part_count;
     epctx_ep ep;
-    void *build;             /* of the group; NULL: a context of its own */
-    epctx__known *known;     /* what is in it */
-    bool joins;              /* the group has begun: it knows its binary */
-    bool derived;            /* nobody chose the name of the EPContext model */
-    const char *binary;      /* name of the group's binary; NULL: to be made */
-    const char **inputs;     /* files of the source and of other EPs: no output may replace them */
+    void *build;             /* of the group; NULL: its own */
+    epctx__known *known;     /* its graphs */
+    bool joins;              /* the group knows its binary */
+    bool derived;            /* the EPContext model has the default name */
+    const char *binary;      /* name of the group's binary, or NULL */
+    const char **inputs;     /* files of the source and of other EPs */
     size_t input_count;
-    epctx_buffer aside; /* epctx_span each: the file of initializers, gap and tensor in turn */
+    epctx_buffer aside; /* the file of initializers: epctx_span of gap, tensor, gap, ... */
 } epctx__generation;
 
 static epctx_status epctx__gen_context_path(epctx__generation *g)
@@ -14603,8 +14601,8 @@ static bool epctx__is_ep_record(const epctx_node *node)
     return epctx_str_is(node->op_type, EPCTX_OP_TYPE) && epctx_str_is(node->domain, EPCTX_DOMAIN);
 }
 
-/* An EPContext node of this EP means that the model is compiled already: ORT's rule is to refuse.
- * Another EP's stays, and its binary must be beside the new model, too. */
+/* An EPContext node of this EP: the model is already compiled, which ORT refuses. Another EP's
+ * stays, and its binary must be beside the new model. */
 static epctx_status epctx__gen_source_node(epctx__generation *g, const epctx_node *node)
 {
     const epctx_model *model = g->model;
@@ -14698,7 +14696,7 @@ static epctx_status epctx__gen_paths(epctx__generation *g)
     return EPCTX_OK;
 }
 
-/* Why a node stays on the CPU. `ask`: the backend tells, when it can. */
+/* Why a node stays on the CPU; `ask`: from the backend, if it can explain. */
 static epctx_status epctx__gen_refusal(const epctx__generation *g, size_t index, bool ask,
                                        epctx_error *error)
 {
@@ -14718,11 +14716,10 @@ static epctx_status epctx__gen_refusal(const epctx__generation *g, size_t index,
     return EPCTX_ERR_UNSUPPORTED;
 }
 
-/* Of how many nodes a backend is asked why it does not take them: each time it may judge the whole
- * graph again. */
+/* Limit on explain_fn calls: each may analyze the whole graph again. */
 #define EPCTX__ASKED 200
 
-/* Tells why nodes stay. */
+/* Reports why nodes stay. */
 static void epctx__gen_tell(const epctx__generation *g)
 {
     const epctx_hooks *hooks = g->opts->hooks;
@@ -14739,7 +14736,7 @@ static void epctx__gen_tell(const epctx__generation *g)
     }
 }
 
-/* Adds the types that the backend infers to the graph's. */
+/* Adds the types inferred by the backend to the graph. */
 static epctx_status epctx__gen_infer(epctx__generation *g)
 {
     const epctx_backend *b = g->backend;
@@ -14803,8 +14800,8 @@ static epctx_status epctx__gen_partition(epctx__generation *g)
                       why.message);
 }
 
-/* The source as weightless nodes name it: relative where it is beside the EPContext model or below,
- * else only its file name, which no path of the machine that compiles gets into. */
+/* The source's name in weightless nodes: relative if it is beside the EPContext model or below,
+ * else only its file name, so no path of this machine is stored. */
 static epctx_status epctx__gen_source_name(epctx__generation *g, const char **out)
 {
     const epctx_io *io = epctx_model_io(g->model);
@@ -14868,11 +14865,11 @@ static epctx_status epctx__gen_compile(epctx__generation *g)
 
 /* -- the rewrite of the model -- */
 
-/* What the new graph does with a name. */
-#define EPCTX__USED  1u /* reads it, or gives it out */
-#define EPCTX__MADE  2u /* produces it */
-#define EPCTX__INPUT 4u /* it is a run-time input: all of them stay */
-#define EPCTX__TYPED 8u /* tells its type */
+/* Uses of a name in the new graph. */
+#define EPCTX__USED  1u /* read, or an output */
+#define EPCTX__MADE  2u /* produced */
+#define EPCTX__INPUT 4u /* a run-time input: all of them stay */
+#define EPCTX__TYPED 8u /* has a type */
 
 typedef struct epctx__rewrite {
     epctx__generation *g;
@@ -14893,12 +14890,12 @@ static epctx_status epctx__mark(epctx__rewrite *w, epctx_str name, uint32_t mark
 {
     uint32_t is = epctx_map_get(&w->marks, name);
     if (name.size == 0 || (is != EPCTX_MAP_NONE && (is & mark) != 0)) {
-        return EPCTX_OK; /* the empty name stands for an optional value that is not there */
+        return EPCTX_OK; /* empty name: an absent optional value */
     }
     return epctx__map_set(&w->marks, name, is != EPCTX_MAP_NONE ? is | mark : mark, w->g->error);
 }
 
-/* What a node of the new graph reads and produces. */
+/* Marks what a node of the new graph reads and produces. */
 static epctx_status epctx__mark_node(epctx__rewrite *w, const epctx_node *node)
 {
     size_t k;
@@ -14911,8 +14908,8 @@ static epctx_status epctx__mark_node(epctx__rewrite *w, const epctx_node *node)
     return EPCTX_OK;
 }
 
-/* Which nodes stay: all that are in no partition, but constant nodes only if somebody still reads
- * them. Backwards, so that chains of constants go together. */
+/* Nodes outside partitions stay, constants only if still read. Backwards, so that chains of
+ * constants go together. */
 static epctx_status epctx__rewrite_units(epctx__rewrite *w)
 {
     epctx__generation *g = w->g;
@@ -14939,7 +14936,7 @@ static epctx_status epctx__rewrite_units(epctx__rewrite *w)
         for (k = 0; k < node->output_count; k++) {
             read = read || epctx__is_marked(w, node->outputs[k], EPCTX__USED);
         }
-        /* take != 0 here: a constant that was copied into the partitions that use it */
+        /* take != 0: a constant that the partitions have copied */
         if (!read && g->take[i] != 0) {
             w->unit[i] = EPCTX__GONE;
         } else {
@@ -14949,7 +14946,7 @@ static epctx_status epctx__rewrite_units(epctx__rewrite *w)
     return EPCTX_OK;
 }
 
-/* The units of the new graph in order: readers behind producers. */
+/* The units of the new graph, producers before readers. */
 static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t *count)
 {
     epctx__generation *g = w->g;
@@ -14975,7 +14972,7 @@ static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence,
     for (i = 0; i < units; i++) {
         key[i] = EPCTX__NO_UNIT;
     }
-    /* A partition comes where its last node was: what feeds it was in front of that. */
+    /* A partition replaces its last node: its producers precede that. */
     for (i = 0; i < g->graph.node_count; i++) {
         uint32_t unit = w->unit[i];
         if (unit != EPCTX__GONE &&
@@ -14991,8 +14988,8 @@ static epctx_status epctx__drop(epctx__rewrite *w, epctx_slot *slot)
     return epctx_view_remove(w->g->model, epctx__slot_view(slot), w->g->error);
 }
 
-/* Brings the node fields of the graph into the new sequence: nodes that keep their relative place
- * are not touched, others move, partitions appear. */
+/* Orders the node fields: nodes that keep their relative place are not touched, others move,
+ * partitions are added. */
 static epctx_status epctx__rewrite_nodes(epctx__rewrite *w)
 {
     epctx__generation *g = w->g;
@@ -15000,7 +14997,7 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w)
     epctx_slot *previous = NULL;
     epctx_slot *slot;
     uint32_t *sequence;
-    size_t kept = 0; /* source position behind the last node that was left in place */
+    size_t kept = 0; /* source position after the last node left in place */
     size_t count = 0;
     size_t i;
     EPCTX__TRY(epctx__rewrite_order(w, &sequence, &count));
@@ -15027,7 +15024,7 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w)
             kept = (size_t)at + 1;
             previous = w->slots[at];
             continue;
-        } else { /* moved: a second slot over the same bytes */
+        } else { /* moved: a new slot for the same bytes */
             slot = epctx__clone(&b, NULL, w->slots[at]);
             if (slot != NULL) {
                 EPCTX__TRY(epctx__drop(w, w->slots[at]));
@@ -15039,9 +15036,9 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w)
     return EPCTX_OK;
 }
 
-/* Every field of the graph that is about a value goes when nobody needs it, each kind for its own
- * marks. Annotations come first: they need the parameters that they name. Initializers stay, too,
- * where they make an input optional; an input goes that only named one (IR version < 4). */
+/* Removes unneeded fields about values, each kind by its own marks. Annotations come first: they
+ * use the parameters they name. Initializers that make an input optional stay; inputs that only
+ * named an initializer (IR version < 4) go. */
 static epctx_status epctx__rewrite_fields(epctx__rewrite *w)
 {
     static const struct {
@@ -15067,7 +15064,7 @@ static epctx_status epctx__rewrite_fields(epctx__rewrite *w)
             named = annotation;
             it = epctx_view_fields(named, EPCTX_FIELD_SPARSE_VALUES);
             if (number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER && !epctx_next_view(&it, &named)) {
-                continue; /* it would have the name of its values */
+                continue; /* its values would have the name */
             }
             it = epctx_view_fields(named, fields[i].name);
             while (epctx_next_str(&it, &name)) { /* the last one counts */
@@ -15088,7 +15085,7 @@ static epctx_status epctx__rewrite_fields(epctx__rewrite *w)
     return EPCTX_OK;
 }
 
-/* EPContext outputs that lack a value_info get one, because ORT has no shape inference for them. */
+/* Adds missing value_info of EPContext outputs, as ORT has no shape inference for them. */
 static epctx_status epctx__rewrite_values(epctx__rewrite *w)
 {
     epctx__generation *g = w->g;
@@ -15109,7 +15106,7 @@ static epctx_status epctx__rewrite_values(epctx__rewrite *w)
 }
 
 /* A tensor of the new model, which must not depend on the source's files (EP-context design):
- * initializers may go out, external data comes in or moves. */
+ * initializers may move out, external data moves in or to the new file. */
 static epctx_status epctx__settle_tensor(epctx__generation *g, const epctx_tensor_view *view,
                                          bool initializer)
 {
@@ -15140,7 +15137,7 @@ static epctx_status epctx__settle_tensor(epctx__generation *g, const epctx_tenso
                                      g->error);
 }
 
-/* Does the new model have a node of the EP that a metadata key names? */
+/* Does the new model have a node of the EP in a metadata key? */
 static bool epctx__has_ep(const epctx__generation *g, epctx_str ep)
 {
     const epctx_profile *profile = epctx_profile_of(ep);
@@ -15161,7 +15158,7 @@ static bool epctx__has_ep(const epctx__generation *g, epctx_str ep)
     return false;
 }
 
-/* What the source tells of EPs that have no node here any more misleads who reads it. */
+/* Removes metadata of EPs without a node in the new model. */
 static epctx_status epctx__rewrite_metadata(epctx__rewrite *w)
 {
     static const char *const prefixes[] = {EPCTX_COMPAT_PREFIX, EPCTX_BUILD_PREFIX};
@@ -15181,8 +15178,8 @@ static epctx_status epctx__rewrite_metadata(epctx__rewrite *w)
     return EPCTX_OK;
 }
 
-/* Everything asked for that changes what is compiled. Not where it goes (embed mode, file names):
- * that may be changed afterwards by embed, mv or init. */
+/* Hash of the options that change what is compiled, not where it goes (embed mode, file names),
+ * which may change later. */
 static uint64_t epctx__options_hash(const epctx_gen_opts *o)
 {
     uint64_t h = epctx__hash_number(0, 1); /* version of this list */
@@ -15222,7 +15219,7 @@ static epctx_status epctx__gen_metadata(epctx__generation *g)
     epctx__stamp_put_name(&s, epctx_str_of(b->sdk_version));
     epctx__stamp_put_word(&s, "arch");
     epctx__stamp_put_name(&s, epctx_str_of(b->hardware_architecture));
-    /* The last session of a group makes its binary: epctx__pending_edit. */
+    /* A group's last session adds its binary: epctx__pending_edit. */
     if (g->build == NULL) {
         epctx__stamp_put_binary(&s, epctx_ep_binary(&g->ep), g->ep.count);
     }
@@ -15258,19 +15255,19 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
     EPCTX__TRY(epctx__rewrite_fields(&w));
     EPCTX__TRY(epctx__rewrite_values(&w));
     EPCTX__TRY(epctx__rewrite_metadata(&w));
-    /* Every tensor but those of training: initializers of bodies, constants, sparse tensors. */
+    /* Every tensor except training's: initializers of bodies, constants, sparse tensors. */
     g->model->external_asked = 0;
     epctx_walk_begin(&walk, g->model);
     while (epctx_walk_tensor(&walk, &tensor) && !walk.in_training) {
         EPCTX__TRY(epctx__settle_tensor(g, &tensor, walk.levels[walk.level - 1].kind == EPCTX_KIND_GRAPH));
     }
     if (g->aside.size == 0) {
-        g->report->initializers_path[0] = '\0'; /* nothing to put there */
+        g->report->initializers_path[0] = '\0'; /* no initializers */
     }
     return g->part_count > 0 ? epctx__gen_metadata(g) : EPCTX_OK;
 }
 
-/* The file of the initializers that leave the model. */
+/* The file of external initializers. */
 static epctx_status epctx__gen_put_aside(const epctx__generation *g, epctx_commit *c,
                                          epctx_output_file *file)
 {
@@ -15285,7 +15282,7 @@ static epctx_status epctx__gen_put_aside(const epctx__generation *g, epctx_commi
     return epctx_commit_put_file(c, file, epctx__overwrite(g->opts->overwrite), g->error);
 }
 
-/* Everything but the writing. Without a model to write report.context_path is empty. */
+/* Everything except writing. report.context_path is empty if there is no model to write. */
 static epctx_status epctx__gen_make(epctx__generation *g)
 {
     epctx_gen_report *r = g->report;
@@ -15350,7 +15347,7 @@ static epctx_status epctx__gen_grouped(epctx__generation *g);
 
 /* -- freshness -- */
 
-/* Is the file that a line names, in the folder of the source, what the line says? */
+/* Compares the file of a stamp line, in the source's folder, with that line. */
 static epctx_status epctx__fresh_file(const epctx_model *model, const epctx__stamp_line *line,
                                       const epctx_fresh_opts *opts, epctx_error *why)
 {
@@ -15370,7 +15367,7 @@ static epctx_status epctx__fresh_file(const epctx_model *model, const epctx__sta
         }
         parts[0] = epctx_path_folder(epctx_str_of(given != NULL ? given : model->path));
         parts[1] = epctx_str_of(name);
-        EPCTX__TRY(epctx_path_check(parts[1], why)); /* as hostile as the model */
+        EPCTX__TRY(epctx_path_check(parts[1], why)); /* untrusted */
     }
     EPCTX__TRY(epctx__path_join(path, sizeof path, parts, 2, why));
     if (io->stat_fn(io->user, path, &info, why) != EPCTX_OK || info.kind != EPCTX_FILE_REGULAR) {
@@ -15573,34 +15570,34 @@ EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *
 #endif
 }
 
-/* Whose turn it is to work on something, without the lock. */
+/* A thread's turn to work on something, without the lock. */
 typedef struct epctx__turn {
     bool busy;
     uintptr_t thread;
 } epctx__turn;
 
-/* A thread that waits for the end of somebody's turn. */
+/* A thread waiting for the end of a turn. */
 typedef struct epctx__waiter {
     struct epctx__waiter *next;
     uintptr_t thread;
-    const epctx__turn *turn; /* NULL: it has ended */
+    const epctx__turn *turn; /* NULL: ended */
 } epctx__waiter;
 
-/* A binary that is being loaded or was. It lives as long as somebody uses one of its graphs. */
+/* A binary, loading or loaded; lives while one of its graphs is in use. */
 typedef struct epctx__entry {
     struct epctx__entry *next;
-    epctx__turn turn; /* who loads it: `mapping` and `context` are not there yet */
-    size_t users;     /* calls that are looking at it */
+    epctx__turn turn; /* of loading it: no `mapping` and `context` yet */
+    size_t users;     /* calls that use it */
     epctx_backend backend;
     const epctx_io *io;
     epctx_arena arena; /* paths */
-    const char *path;  /* canonical; "": embedded in a model, nobody else finds it */
-    const char *alias; /* canonical folder and the name in the model: known when the file is gone */
+    const char *path;  /* canonical; "": embedded in a model, not shared */
+    const char *alias; /* canonical folder and name in the model: known even if the file is gone */
     epctx_mapping mapping;
     bool mapped;
     void *copy; /* of an embedded payload, or NULL */
     void *context;
-    epctx_map graphs; /* the bytes of a graph's handle -> 1 in use, 0 not any more */
+    epctx_map graphs; /* bytes of a graph's handle -> 1 in use, 0 free */
     size_t taken;     /* graphs in use */
 } epctx__entry;
 
@@ -15611,40 +15608,39 @@ typedef struct epctx__binary_file {
     uint32_t path_flags;
 } epctx__binary_file;
 
-/* Names under which a binary is known. */
+/* Names of a binary. */
 typedef struct epctx__names {
-    char path[EPCTX_PATH_MAX];  /* canonical; empty: the file is not there */
-    char alias[EPCTX_PATH_MAX]; /* empty: neither is the folder */
+    char path[EPCTX_PATH_MAX];  /* canonical; empty: no such file */
+    char alias[EPCTX_PATH_MAX]; /* empty: no such folder */
 } epctx__names;
 
-/* A flag of our own: the io has the binary under its name alone, without a folder. */
+/* Internal flag: the io has the binary by name, without a folder. */
 #define EPCTX__PATH_BARE 0x40000000u
 
-/* A graph that a session asks for, and what came of it. */
+/* A request for a graph, and its result. */
 typedef struct epctx__asked {
     const epctx_backend *backend;
     const epctx__binary_file *binary;
     const char *path, *alias; /* of epctx__names */
-    epctx_span payload;       /* not empty: the context is here, and nobody else gets it */
-    bool changes;             /* somebody may change `payload`: it is copied */
-    uint64_t size;            /* bytes of the binary that is wanted; 0: any */
-    const epctx_map *own;     /* graphs that the session has already: nodes of one model may name
-                                 the same graph */
+    epctx_span payload;       /* not empty: the embedded context, not shared */
+    bool changes;             /* `payload` may change: it is copied */
+    uint64_t size;            /* expected size of the binary; 0: any */
+    const epctx_map *own;     /* graphs of this session: nodes of one model may share a graph */
     epctx_str key;
     uint64_t hash;
-    bool missed; /* no context has the graph, or (`used`) another session has it */
+    bool missed; /* no context has the graph, or (`used`) another session uses it */
     bool used;
-    bool loaded; /* false: it failed because the binary cannot be loaded */
+    bool loaded; /* false: the binary cannot be loaded */
 } epctx__asked;
 
 struct epctx_workspace {
     epctx_allocator memory;    /* the caller's: under the lock */
-    epctx_allocator allocator; /* the same for whoever has not the lock */
+    epctx_allocator allocator; /* the same without the lock */
     epctx_lock lock;
     epctx_taken taken;
-    size_t holds; /* the owner's, and one for each session and each call */
+    size_t holds; /* of the owner, each session and each call */
     epctx__entry *entries;
-    size_t loads; /* entries that were ever made */
+    size_t loads; /* entries ever made */
     struct epctx__group *groups;
     epctx__waiter *waiters;
 };
@@ -15681,7 +15677,7 @@ static void epctx__workspace_free(void *user, void *memory)
     epctx__workspace_unlock(w);
 }
 
-/* -- turns: what follows is called with the lock held -- */
+/* -- turns; called with the lock held -- */
 
 static uintptr_t epctx__thread(const epctx_workspace *w)
 {
@@ -15700,7 +15696,7 @@ static void epctx__turn_end(epctx_workspace *w, epctx__turn *turn)
     turn->busy = false;
     for (waiter = w->waiters; waiter != NULL; waiter = waiter->next) {
         if (waiter->turn == turn) {
-            waiter->turn = NULL; /* what the turn was about may be gone when it wakes up */
+            waiter->turn = NULL; /* `turn` may be freed before it wakes up */
         }
     }
     if (w->lock.wake_fn != NULL) {
@@ -15708,9 +15704,9 @@ static void epctx__turn_end(epctx_workspace *w, epctx__turn *turn)
     }
 }
 
-/* Waits for the end of a turn, without the lock: everything may be different afterwards, and the
- * turn need not have ended. False: it depends on the calling thread. Each thread waits for one turn
- * at most, and none of them in a circle, so the chain that is followed has an end. */
+/* Waits for the end of a turn without the lock: afterwards everything may have changed, and the
+ * turn may not have ended. False: the turn depends on the calling thread. The chain followed ends:
+ * each thread waits for one turn at most, and never in a circle. */
 static bool epctx__turn_wait(epctx_workspace *w, const epctx__turn *turn)
 {
     const epctx__turn *next = w->lock.thread_fn != NULL ? turn : NULL;
@@ -15781,7 +15777,7 @@ static void epctx__workspace_leave(epctx_workspace *w)
     epctx__workspace_lock(w);
     holds = --w->holds;
     epctx__workspace_unlock(w);
-    if (holds == 0) { /* nobody else can come in */
+    if (holds == 0) { /* no other user */
         a.free_fn(a.user, w);
         if (lock.free_fn != NULL) {
             lock.free_fn(lock.user);
@@ -15789,9 +15785,9 @@ static void epctx__workspace_leave(epctx_workspace *w)
     }
 }
 
-/* -- loading: what follows is called with the lock held, but for epctx__entry_open -- */
+/* -- loading; called with the lock held, except epctx__entry_open -- */
 
-/* A handle as the key of a map; borrowed from `graph`. */
+/* A handle as a map key; borrowed from `graph`. */
 static epctx_str epctx__handle_key(void *const *graph)
 {
     epctx_str key;
@@ -15800,7 +15796,7 @@ static epctx_str epctx__handle_key(void *const *graph)
     return key;
 }
 
-/* The end of an entry that nobody uses any more. */
+/* Frees an unused entry. */
 static void epctx__entry_release(epctx_workspace *w, epctx__entry *entry)
 {
     epctx__entry **link = &w->entries;
@@ -15810,7 +15806,7 @@ static void epctx__entry_release(epctx_workspace *w, epctx__entry *entry)
     while (*link != entry) {
         link = &(*link)->next;
     }
-    *link = entry->next; /* nobody can find it: it is ours */
+    *link = entry->next; /* unreachable for others */
     epctx__workspace_unlock(w);
     if (entry->context != NULL) {
         entry->backend.unload_fn(entry->backend.self, entry->context);
@@ -15874,7 +15870,7 @@ static bool epctx__entry_is(const epctx__entry *entry, const epctx__asked *asked
            (asked->path[0] != '\0' && strcmp(entry->path, asked->path) == 0);
 }
 
-/* A new entry, to be loaded by the caller; others find it and wait. */
+/* A new entry that the caller loads; others find it and wait. */
 static epctx_status epctx__entry_make(epctx_workspace *w, const epctx__asked *asked,
                                       epctx__entry **out, epctx_error *error)
 {
@@ -15900,7 +15896,7 @@ static epctx_status epctx__entry_make(epctx_workspace *w, const epctx__asked *as
     return EPCTX_OK;
 }
 
-/* Bytes of a binary outside of the model. */
+/* Bytes of a binary outside the model. */
 static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_mapping *out,
                                        epctx_error *error)
 {
@@ -15920,7 +15916,7 @@ static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_m
     return EPCTX_OK;
 }
 
-/* The context of a new entry, from the node or from the file. Without the lock. */
+/* Loads the context of a new entry from node or file, without the lock. */
 static epctx_status epctx__entry_open(epctx_workspace *w, epctx__entry *entry,
                                       const epctx__asked *asked, epctx_error *error)
 {
@@ -15954,8 +15950,8 @@ static epctx_status epctx__entry_open(epctx_workspace *w, epctx__entry *entry,
     return status;
 }
 
-/* Looks for the graph in an entry that the caller holds. Of a graph that the session has already
- * `out` has no entry, as nothing is to be given back. */
+/* Looks up the graph in an entry held by the caller. `out` gets no entry for a graph that the
+ * session already has: there is nothing to release. */
 static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, epctx__asked *asked,
                                      epctx_bound *out, epctx_error *error)
 {
@@ -15989,8 +15985,8 @@ static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, ep
     return EPCTX_OK;
 }
 
-/* Asks every entry of this binary that is loaded. The lock is given up in between: an entry stays
- * in the list as long as it is held, and each is held until the next one is. */
+/* Asks every loaded entry of this binary. The lock is released in between: an entry stays in the
+ * list while held, and each is held until the next one is. */
 static epctx_status epctx__entries_ask(epctx_workspace *w, epctx__asked *asked, epctx_bound *out,
                                        epctx_error *error)
 {
@@ -16010,7 +16006,7 @@ static epctx_status epctx__entries_ask(epctx_workspace *w, epctx__asked *asked, 
     return status;
 }
 
-/* Takes a graph of a binary. Without `load` only when it waits in the workspace. */
+/* Takes a graph of a binary; without `load` only if it waits in the workspace. */
 static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool load,
                                 epctx_bound *out, epctx_error *error)
 {
@@ -16035,7 +16031,7 @@ static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool lo
                               &asked->binary->name);
         }
         if (entry == NULL && loads == w->loads) {
-            break; /* else somebody loads it, or has loaded it since we looked */
+            break; /* else it is loading or was loaded meanwhile */
         }
     }
     epctx_error_clear(error);
@@ -16071,27 +16067,27 @@ static void epctx__give(epctx_workspace *w, epctx__entry *entry, void *graph)
 
 /* -- generating -- */
 
-/* A session that waits for the last one. */
+/* A session waiting for the last one. */
 typedef struct epctx__pending {
     struct epctx__pending *next;
-    const char *path, *name;          /* of its EPContext model, and the name in that */
-    const char *aside;                /* name of its file of initializers; "": none */
-    const char *binary, *binary_path; /* of the group, if this is the first session */
+    const char *path, *name;          /* of its EPContext model, and its file name */
+    const char *aside;                /* its file of initializers, or "" */
+    const char *binary, *binary_path; /* the group's, in the first session */
     bool overwrite;
-    bool hosted; /* somebody else writes the model; else it is here: */
+    bool hosted; /* another program writes the model; else: */
     bool derived;
     epctx_buffer model;
     epctx_output_file file, initializers;
-    epctx_span bytes; /* of `model`, when that is complete */
+    epctx_span bytes; /* of the complete `model` */
 } epctx__pending;
 
-/* A context under construction. Whose turn it is has all of it but for `turn`, `dropped` and
- * `finishing`, which are the lock's. */
+/* A context under construction. The turn owns it, except `turn`, `dropped` and `finishing`, which
+ * the lock protects. */
 typedef struct epctx__group {
     struct epctx__group *next;
     epctx__turn turn;
-    bool dropped;   /* the workspace was closed: it is not in the list any more */
-    bool finishing; /* nobody can join or leave any more */
+    bool dropped;   /* removed from the list: the workspace was closed */
+    bool finishing; /* closed for joining and leaving */
     const char *name;
     const epctx_backend *backend;
     const epctx_io *io;
@@ -16101,14 +16097,14 @@ typedef struct epctx__group {
     bool verify;
     epctx_weightless_support weightless; /* as asked for */
     char folder[EPCTX_PATH_MAX];         /* canonical */
-    const char *binary; /* as the nodes name it; NULL until the first session is through */
+    const char *binary; /* name in the nodes; NULL until the first session is done */
     const char *binary_path;
     bool overwrite;          /* the binary may replace a file */
     epctx__pending *pending; /* in order */
     epctx_commit commit;
 } epctx__group;
 
-/* Of a group that is not in the list; without the lock. */
+/* For a group that is not in the list; without the lock. */
 static void epctx__group_free(epctx_workspace *w, epctx__group *group)
 {
     epctx__pending *p;
@@ -16134,7 +16130,7 @@ EPCTX_API void epctx_workspace_close(epctx_workspace *workspace)
     while ((group = workspace->groups) != NULL) {
         workspace->groups = group->next;
         group->dropped = true;
-        if (!group->turn.busy) { /* else it goes when that turn ends */
+        if (!group->turn.busy) { /* else freed when the turn ends */
             group->next = idle;
             idle = group;
         }
@@ -16147,9 +16143,9 @@ EPCTX_API void epctx_workspace_close(epctx_workspace *workspace)
     epctx__workspace_leave(workspace);
 }
 
-/* The group of that name, in the caller's turn until epctx__group_leave; NULL: there is none, and
- * no `fresh` one to become it. ARG: somebody works on it who waits for this call; then `*out` is the
- * group when that is this very thread, else NULL. */
+/* The group of that name, in the caller's turn until epctx__group_leave; if there is none, `fresh`
+ * becomes it (may be NULL). ARG: its turn waits for this call; then `*out` is the group if the turn
+ * is this thread's, else NULL. */
 static epctx_status epctx__group_enter(epctx_workspace *w, const char *name, const char *source,
                                        epctx__group *fresh, epctx__group **out, epctx_error *error)
 {
@@ -16183,11 +16179,11 @@ static epctx_status epctx__group_enter(epctx_workspace *w, const char *name, con
     return status;
 }
 
-/* Ends a turn. A group without a session goes: the next session is a first one. */
+/* Ends a turn and removes a group without a session. */
 static epctx_status epctx__group_leave(epctx_workspace *w, epctx__group *group, epctx_status status,
                                        epctx_error *error)
 {
-    const char *source = group->backend->source; /* of a group that may be gone soon */
+    const char *source = group->backend->source;
     epctx__group **link = &w->groups;
     bool dropped, gone;
     epctx__workspace_lock(w);
@@ -16215,7 +16211,7 @@ static epctx_status epctx__group_leave(epctx_workspace *w, epctx__group *group, 
     return status;
 }
 
-/* The group that a session joins, or begins. It is the session's turn until epctx__group_leave. */
+/* Joins or begins a group, which is the session's turn until epctx__group_leave. */
 static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
                                       const epctx_backend *backend, const epctx_io *io,
                                       bool prepare_only, epctx_weightless_support weightless,
@@ -16228,7 +16224,7 @@ static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
     if (fresh == NULL) {
         return epctx__nomem(error, sizeof *fresh);
     }
-    memset(fresh, 0, sizeof *fresh); /* in case there is none */
+    memset(fresh, 0, sizeof *fresh); /* if there is none */
     fresh->backend = backend;
     fresh->io = io;
     fresh->weightless = weightless;
@@ -16247,7 +16243,7 @@ static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
     EPCTX__TRY(status);
     *out = group;
     if (group == fresh) {
-        how.hooks = NULL; /* the group outlives the session whose hooks they would be */
+        how.hooks = NULL; /* the group outlives the session */
         how.prepare_only = prepare_only;
         how.weightless = weightless;
         status = epctx__build_begin(backend, &how, &group->build, error);
@@ -16264,7 +16260,7 @@ static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
     return status == EPCTX_OK ? status : epctx__group_leave(w, group, status, error);
 }
 
-/* Does another session write a file of this name? All are in one folder. */
+/* Does another session write this name? All files are in one folder. */
 static epctx_status epctx__group_clash(const epctx__group *group, const char *name,
                                        epctx_error *error)
 {
@@ -16280,7 +16276,7 @@ static epctx_status epctx__group_clash(const epctx__group *group, const char *na
                 : EPCTX_OK;
 }
 
-/* All files of a group are in one folder, and each model has a name of its own. */
+/* Checks that the model is in the group's folder and has its own name. */
 static epctx_status epctx__group_accepts(epctx__group *group, const char *path, epctx_error *error)
 {
     char room[EPCTX_PATH_MAX];
@@ -16302,7 +16298,7 @@ static epctx_status epctx__group_accepts(epctx__group *group, const char *path, 
     return epctx__group_clash(group, epctx_path_file(epctx_str_of(path)).data, error);
 }
 
-/* The new session's entry, not yet one of the group. */
+/* A new session, not yet in the group. */
 static epctx_status epctx__pending_make(epctx__group *group, const char *path, const char *aside,
                                         const char *binary, const char *binary_path,
                                         epctx__pending **out, epctx_error *error)
@@ -16319,7 +16315,7 @@ static epctx_status epctx__pending_make(epctx__group *group, const char *path, c
     return epctx__copy(arena, epctx_str_of(binary_path), &p->binary_path, error);
 }
 
-/* The first session's binary is the group's. */
+/* The first session's binary becomes the group's. */
 static void epctx__group_append(epctx__group *group, epctx__pending *p)
 {
     epctx__pending **link = &group->pending;
@@ -16348,8 +16344,8 @@ static epctx_status epctx__buffer_model(epctx_buffer *buffer, epctx_model *model
     return epctx_model_write_stream(model, &stream, error);
 }
 
-/* What the session would write, kept until the group is written. Its initializers go into a
- * temporary file at once: its model will not be there any more. */
+/* Keeps the session's output until the group is written. Its initializers go into a temporary file
+ * now, while its model is open. */
 static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p,
                                         const epctx__generation *g)
 {
@@ -16364,9 +16360,9 @@ static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p,
     return epctx_commit_fill(&group->commit, g->error);
 }
 
-/* What only the whole group knows: the largest max_size goes into every node (spill buffers are
- * shared like the context), and the binary into the build stamp (a copy of a model without nodes
- * for this EP has none). */
+/* Adds what depends on the whole group: the largest max_size in every node (spill buffers are
+ * shared like the context), and the binary in the build stamp (a copy of a model without nodes for
+ * this EP has none). */
 static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *model,
                                         epctx_span binary, epctx_error *error)
 {
@@ -16398,7 +16394,7 @@ static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *
     return epctx__stamp_write(&stamp, model, source, error);
 }
 
-/* Completes the session's own model and puts it into the commit. */
+/* Completes the session's model and adds it to the commit. */
 static epctx_status epctx__pending_put(epctx_workspace *w, epctx__group *group, epctx__pending *p,
                                        epctx_span binary, epctx_error *error)
 {
@@ -16463,7 +16459,7 @@ static epctx_status epctx__group_write(epctx_workspace *w, epctx__group *group,
     return epctx_commit_run(c, error);
 }
 
-/* Writes a group. Its turn ends afterwards, and with it the group, whether or not that succeeds. */
+/* Writes a group, which ends with its turn even on failure. */
 static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
                                         const epctx_hooks *hooks, uint64_t *binary_size,
                                         epctx_error *error)
@@ -16474,7 +16470,7 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
     group->finishing = !group->dropped;
     epctx__workspace_unlock(w);
     if (!group->finishing) {
-        return EPCTX_OK; /* nothing of it may be written: epctx__group_leave tells */
+        return EPCTX_OK; /* epctx__group_leave reports it */
     }
     epctx_buffer_init(&binary, &w->allocator);
     status = epctx__group_write(w, group, &binary, hooks, error);
@@ -16485,9 +16481,9 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
     return status;
 }
 
-/* -- a session whose model somebody else has -- */
+/* -- a session without its model -- */
 
-/* Names the group's binary and judges it: what would fail after a long compile fails now. */
+/* Names and checks the group's binary before a long compile. */
 static epctx_status epctx__group_target(epctx__group *group, const epctx_share_opts *opts,
                                         epctx_outputs *out, epctx_error *error)
 {
@@ -16531,7 +16527,7 @@ static epctx_status epctx__group_compile(epctx__group *group, const epctx_share_
                                    error));
     p->hosted = true;
     p->overwrite = opts->overwrite;
-    /* The nodes name them after this call. */
+    /* The nodes use them after this call. */
     how.binary = group->binary != NULL ? group->binary : p->binary;
     EPCTX__TRY(epctx__copy(arena, epctx_str_of(how.binary), &how.binary, error));
     EPCTX__TRY(epctx__copy(arena, epctx_str_of(opts->source_model), &how.source_model, error));
@@ -16539,7 +16535,7 @@ static epctx_status epctx__group_compile(epctx__group *group, const epctx_share_
     how.weightless = opts->weightless;
     how.hooks = opts->hooks;
     how.model_hash = opts->model_hash != 0 ? opts->model_hash : epctx__hash_number(0, count);
-    for (i = 0; opts->model_hash == 0 && i < count; i++) { /* the pieces are all there is of it */
+    for (i = 0; opts->model_hash == 0 && i < count; i++) { /* only the pieces are known */
         how.model_hash = epctx__hash_number(how.model_hash, epctx_graph_hash(opts->pieces[i]));
     }
     status = epctx__ep_open(&ep, group->backend, &how, count, arena, error);
@@ -16589,7 +16585,7 @@ EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *grou
                                     const char *source, const char *context_path)
 {
     epctx__group *found;
-    /* Otherwise it is our turn already: a hook or a backend calls. */
+    /* Else it is our turn already: called by a hook or backend. */
     bool entered = epctx__group_enter(workspace, group, source, NULL, &found, NULL) == EPCTX_OK;
     epctx__pending **link;
     if (found == NULL || found->finishing) {
@@ -16623,7 +16619,7 @@ static epctx_status epctx__group_session(epctx__group *group, epctx__generation 
     EPCTX__TRY(epctx__group_accepts(group, r->context_path, g->error));
     if (g->joins) {
         EPCTX__TRY(epctx__copy(g->arena, epctx_str_of(group->binary), &g->binary, g->error));
-        if (epctx_str_of(aside).size > 0) { /* this file, too, is the session's own */
+        if (epctx_str_of(aside).size > 0) { /* no other session may write it */
             EPCTX__TRY(epctx__group_clash(group, aside, g->error));
         }
     }
@@ -16734,10 +16730,10 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 
 /* A node with a context of its own. */
 typedef struct epctx__owner {
-    epctx__binary_file file; /* no name: the context is in the node */
+    epctx__binary_file file; /* no name: embedded */
     epctx_span payload;
     const char *path, *alias;
-    epctx__entry *entry; /* its context, held until everything is loaded */
+    epctx__entry *entry; /* its context, held until loading ends */
 } epctx__owner;
 
 /* Loading under way. */
@@ -16745,40 +16741,40 @@ typedef struct epctx__loading {
     epctx_loaded *loaded;
     epctx_load_opts opts;
     const char *model_path;
-    epctx__binary_file file; /* where files are */
-    bool changes;            /* embedded contexts are in a mapped file */
-    uint64_t size;           /* of the binary that the model was compiled with; 0: not known */
-    epctx_list ours; /* epctx_bound: a node that is not ours, one of millions, gets no room */
+    epctx__binary_file file; /* folder and io of the files */
+    bool changes;            /* the mapped file of embedded contexts may change */
+    uint64_t size;           /* of the binary in the build stamp; 0: unknown */
+    epctx_list ours; /* epctx_bound, none for nodes of others: there may be millions */
     epctx__owner *owners;
     size_t owner_count;
-    epctx_map taken;       /* graphs that this set has */
-    size_t misses;         /* contexts that did not have the graph of a node */
-    const char *attribute; /* that a failure is about, or NULL */
+    epctx_map taken;       /* graphs of this set */
+    size_t misses;         /* contexts without the graph of a node */
+    const char *attribute; /* of a failure, or NULL */
     /* epctx_load: */
     const struct epctx_model *model;
-    const epctx_bound *weighted;        /* whose weights were asked for last, */
-    struct epctx__weight_model *source; /* and the model that has them */
+    const epctx_bound *weighted;        /* last node whose weights were loaded */
+    struct epctx__weight_model *source; /* the model with them */
 } epctx__loading;
 
 #ifndef EPCTX_NO_WIRE
 
 typedef struct epctx__source_weight {
     epctx_view view;
-    epctx_tensor tensor; /* when it was found to have this hash; else without data */
+    epctx_tensor tensor; /* without data until verified with this hash */
     uint64_t hash;
 } epctx__source_weight;
 
-/* A model that has weights, open as long as contexts use them. */
+/* A model with weights, open while contexts use them. */
 typedef struct epctx__weight_model {
     struct epctx__weight_model *next;
     epctx_model model;
-    epctx_map names; /* initializer -> index of */
+    epctx_map names; /* initializer -> index in */
     epctx__source_weight *weights;
 } epctx__weight_model;
 
 #endif
 
-/* Whatever fails while a context is loaded is reported as INVALID_GRAPH. */
+/* Every failure to load a context is reported as INVALID_GRAPH. */
 static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_bound *bound,
                                        epctx_status status, epctx_error *error)
 {
@@ -16798,7 +16794,7 @@ static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_boun
     return status;
 }
 
-/* Under which name the graph of a node is in its context. */
+/* The name of a node's graph in its context. */
 static epctx_str epctx__load_key(const epctx__loading *l, const epctx_epnode *node)
 {
     epctx_key key = l->opts.profile != NULL ? l->opts.profile->key : EPCTX_KEY_PARTITION;
@@ -16809,7 +16805,7 @@ static epctx_str epctx__load_key(const epctx__loading *l, const epctx_epnode *no
                                                                         : node->name;
 }
 
-/* Does this node come with a context of its own? */
+/* Does this node have its own context? */
 static bool epctx__load_has_own(const epctx__loading *l, const epctx_epnode *node)
 {
     const epctx_profile *profile = l->opts.profile;
@@ -16821,7 +16817,7 @@ static bool epctx__load_has_own(const epctx__loading *l, const epctx_epnode *nod
             (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0);
 }
 
-/* The source decides first: what is wrong with another EP's node is that EP's business. */
+/* The source decides first: another EP's node may be invalid. */
 static bool epctx__load_claims(const epctx__loading *l, epctx_str source)
 {
     epctx_epnode node = epctx_epnode_default();
@@ -16832,8 +16828,7 @@ static bool epctx__load_claims(const epctx__loading *l, epctx_str source)
                : epctx_str_is(source, l->loaded->backend->source);
 }
 
-/* Where the context of a node is. A file need not be there any more when the workspace has its
- * graphs. */
+/* Finds a node's context. The file may be missing if the workspace has its graphs. */
 static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bound,
                                        epctx__owner *owner, epctx_error *error)
 {
@@ -16887,12 +16882,11 @@ static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epc
     return EPCTX_OK;
 }
 
-/* Contexts of others in which secondary nodes were looked for in vain: no real model has so many.
- * Without a limit the time would grow with nodes times contexts. */
+/* Limits failed lookups of secondary nodes in other contexts (more than any real model has): else
+ * the time grows with nodes times contexts. */
 #define EPCTX__MISSES 131072u
 
-/* The graph of a node from the context of `owner`. How: from what is open; from what waits in the
- * workspace; or from what is loaded now. */
+/* Where a graph comes from: an open context, the workspace, or a context loaded now. */
 enum { EPCTX__LOAD_OPEN, EPCTX__LOAD_WAITS, EPCTX__LOAD_NOW };
 
 static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epctx__owner *owner,
@@ -16928,11 +16922,11 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
     epctx__workspace_unlock(w);
     l->attribute = asked.loaded ? about : "ep_cache_context";
     EPCTX__TRY(status);
-    /* epctx_unload gives it back, also after a failure */
+    /* epctx_unload releases it, also after a failure */
     return epctx__map_set(&l->taken, epctx__handle_key(&bound->graph), 1, error);
 }
 
-/* A secondary node may belong to any context: those that are open come first. */
+/* A secondary node may belong to any context; open ones come first. */
 static epctx_status epctx__load_find(epctx__loading *l, epctx_bound *bound, epctx_error *error)
 {
     const int ways = l->opts.workspace != NULL ? EPCTX__LOAD_NOW : EPCTX__LOAD_OPEN;
@@ -16964,7 +16958,7 @@ static epctx_status epctx__load_find(epctx__loading *l, epctx_bound *bound, epct
     return EPCTX_ERR_CONTEXT;
 }
 
-/* Gives a bound graph the weights that its node names. */
+/* Gives a bound graph its weights. */
 static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, epctx_error *error)
 {
     const epctx_backend *b = l->loaded->backend;
@@ -17000,7 +16994,7 @@ static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, e
     return EPCTX_OK;
 }
 
-/* Binds a node to its graph, in its own context or in another node's. */
+/* Binds a node to its graph, in its own or another node's context. */
 static epctx_status epctx__load_bind(epctx__loading *l, epctx_bound *bound, epctx_error *error)
 {
     l->attribute = NULL;
@@ -17010,7 +17004,7 @@ static epctx_status epctx__load_bind(epctx__loading *l, epctx_bound *bound, epct
     return epctx__load_weights(l, bound, error);
 }
 
-/* A node that is ours. */
+/* Adds a node of ours. */
 static epctx_status epctx__load_add(epctx__loading *l, size_t index, epctx_bound **out,
                                     epctx_error *error)
 {
@@ -17031,7 +17025,7 @@ static epctx_status epctx__load_bound(epctx__loading *l, epctx_error *error)
     loaded->bound = (epctx_bound *)l->ours.items;
     loaded->bound_count = l->ours.count;
     EPCTX__NEW(l->owners, epctx__owner, loaded->bound_count, &loaded->arena, error);
-    /* Checks first. Then who brings a binary: the others find it loaded. */
+    /* Checks first, then primary nodes, then those that use their binaries. */
     for (step = 0; step < 3; step++) {
         for (i = 0; i < loaded->bound_count; i++) {
             epctx_bound *bound = &loaded->bound[i];
@@ -17055,7 +17049,7 @@ static epctx_status epctx__load_bound(epctx__loading *l, epctx_error *error)
     return EPCTX_OK;
 }
 
-/* Without a workspace of the caller's the set has one of its own. */
+/* Without the caller's workspace the set has its own. */
 static epctx_status epctx__load_begin(epctx__loading *l, epctx_loaded *loaded,
                                       const epctx_backend *backend, const epctx_load_opts *opts,
                                       epctx_error *error)
@@ -17127,7 +17121,7 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded)
     }
     epctx__workspace_lock(w);
     for (i = 0; i < loaded->bound_count; i++) {
-        if (loaded->bound[i].entry != NULL) { /* of several nodes with one graph the first */
+        if (loaded->bound[i].entry != NULL) { /* the first of several nodes with one graph */
             epctx__give(w, loaded->bound[i].entry, loaded->bound[i].graph);
         }
     }
@@ -17175,8 +17169,8 @@ EPCTX_API epctx_status epctx_load_nodes(epctx_loaded *loaded, const epctx_node *
 
 /* -- a model's bytes -- */
 
-/* Where the source is: as the caller says, else as the node names it beside the model, canonical;
- * "": in memory. */
+/* Canonical path of the source: from the caller, else from the node, beside the model; "": in
+ * memory. */
 static epctx_status epctx__weights_find(const epctx__loading *l, epctx_str name, char *path,
                                         epctx_error *error)
 {
@@ -17211,7 +17205,7 @@ static epctx_status epctx__weights_find(const epctx__loading *l, epctx_str name,
                             &name, why.message);
 }
 
-/* The source of a node. Nodes may write the path of one model in many ways: it is opened once. */
+/* The source of a node, opened once even if nodes write its path in different ways. */
 static epctx_status epctx__weights_source(epctx__loading *l, epctx_str name, epctx_error *error)
 {
     const epctx_model *model = l->model;
@@ -17241,7 +17235,7 @@ static epctx_status epctx__weights_source(epctx__loading *l, epctx_str name, epc
     if (path[0] != '\0') {
         EPCTX__TRY(epctx_model_open_file(&source->model, path, &how, error));
     } else {
-        /* Bytes have no folder, nor need one. */
+        /* Bytes have no folder. */
         if (epctx_str_of(how.external_folder).size == 0 &&
             epctx_path_base(epctx_str_of(model->path), epctx_str_of(l->opts.context_file_path),
                             &folder, NULL) == EPCTX_OK) {
@@ -17263,7 +17257,7 @@ static epctx_status epctx__weights_source(epctx__loading *l, epctx_str name, epc
     return EPCTX_OK;
 }
 
-/* One weight that a node names, from the source, verified: once, however often it is named. */
+/* A weight of a node, from the source; each is verified once. */
 static epctx_status epctx__weight_get(void *user, const epctx_bound *bound,
                                       const epctx_weight_ref *ref, epctx_tensor *out,
                                       epctx_error *error)
@@ -17294,7 +17288,7 @@ static epctx_status epctx__weight_get(void *user, const epctx_bound *bound,
     return EPCTX_OK;
 }
 
-/* What a backend refuses may be the binary of another compilation. Then the message says so. */
+/* Adds to the message if the refused binary is of another compilation. */
 static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *made,
                               epctx_status status, epctx_error *error)
 {
@@ -17308,7 +17302,7 @@ static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *
         return;
     }
     epctx_error_clear(&why);
-    /* Another size was told already. */
+    /* Another size is already reported. */
     if (mapping.size == made->size &&
         epctx__stamp_verify(made, mapping.data, mapping.size, false, &why) != EPCTX_OK) {
         epctx__error_add(error, why.message);
