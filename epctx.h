@@ -2444,7 +2444,7 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
  *
  * A workspace is the "EP singleton" of the design document, held by the application or the EP.
  * When generating, the sessions of a group compile into one context, which the last one writes: N
- * models give N + 1 files. When loading, the first session loads that binary and uses its own graph;
+ * models give N + 1 files. When loading, the first session loads that binary and uses its graph;
  * the other graphs wait in the workspace for their sessions, which do not open the binary.
  * Workspace and sessions may end in any order.
  *
@@ -2567,8 +2567,8 @@ typedef struct epctx_share_opts {
     const epctx_graph *const *pieces;
     size_t piece_count;
     const epctx_io *io;       /* default epctx_io_files(); lives until the group ends */
-    const char *context_path; /* the EPContext model to be written. That of the first session names the
-                                 binary; the others are in its folder */
+    const char *context_path; /* the EPContext model to be written. The first session's names
+                                 the binary; the others are in its folder */
     const char *name_prefix;  /* ep.context_node_name_prefix; default "" */
     uint64_t model_hash;      /* part of the names, as in epctx_ep_opts; 0: hash of the pieces */
     bool overwrite;           /* the binary may replace a file; default EPCTX_ERR_EXISTS */
@@ -13615,6 +13615,14 @@ EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *dat
  * >>ep
  * ============================================================================================== */
 
+static epctx_span epctx__span(const void *data, size_t size)
+{
+    epctx_span span;
+    span.data = (const uint8_t *)data;
+    span.size = size;
+    return span;
+}
+
 EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend, char *out,
                                                    size_t capacity, epctx_error *error)
 {
@@ -13676,16 +13684,16 @@ static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, const
     enum { EPCTX__BACKEND = 0, EPCTX__SDK = 1, EPCTX__API = 4, EPCTX__BLOB = 7, EPCTX__ARCH = 10 };
     uint64_t m[12], r[12];
     if (!epctx__read_qnn(model, m) || !epctx__read_qnn(runtime, r)) {
-        *why = "one of the strings does not have QNN's six fields";
+        *why = "a string does not have QNN's six fields";
         return EPCTX_COMPAT_NOT_APPLICABLE;
     }
     if (m[EPCTX__BACKEND] != r[EPCTX__BACKEND]) {
         *why = "another QNN backend";
     } else if (epctx__is_newer(m + EPCTX__API, r + EPCTX__API, 2) ||
                epctx__is_newer(m + EPCTX__SDK, r + EPCTX__SDK, 2)) {
-        *why = "made with a newer SDK than the machine has";
+        *why = "made with a newer SDK than this machine has";
     } else if (epctx__is_newer(m + EPCTX__BLOB, r + EPCTX__BLOB, 3)) {
-        *why = "the binary's version is newer than the machine can read";
+        *why = "the binary is too new for this machine";
     } else if (m[EPCTX__ARCH] > r[EPCTX__ARCH]) {
         *why = "made for a newer HTP architecture";
     } else {
@@ -13714,7 +13722,8 @@ static bool epctx__compat_same(epctx_str a, epctx_str b, const char *key, bool m
     epctx_str x, y;
     (void)epctx__compat_find(a, epctx_str_of(key), &x);
     (void)epctx__compat_find(b, epctx_str_of(key), &y);
-    return major ? epctx_str_eq(epctx_str_cut(&x, '.'), epctx_str_cut(&y, '.')) : epctx_str_eq(x, y);
+    return major ? epctx_str_eq(epctx_str_cut(&x, '.'), epctx_str_cut(&y, '.'))
+                 : epctx_str_eq(x, y);
 }
 
 /* Bounds the search of every key in the other string. */
@@ -13732,9 +13741,9 @@ static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, boo
         epctx_compat verdict; /* when the values differ */
         const char *text;
     } rules[] = {
-        {"epctx", true, false, EPCTX_COMPAT_NOT_APPLICABLE, "the strings are of different formats"},
-        {"source", true, false, EPCTX_COMPAT_NOT_APPLICABLE, "the strings are of different EPs"},
-        {"", false, false, EPCTX_COMPAT_NOT_APPLICABLE, "the strings are of different EPs"},
+        {"epctx", true, false, EPCTX_COMPAT_NOT_APPLICABLE, "different string formats"},
+        {"source", true, false, EPCTX_COMPAT_NOT_APPLICABLE, "different EPs"},
+        {"", false, false, EPCTX_COMPAT_NOT_APPLICABLE, "different EPs"},
         {"arch", true, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
         {"arch", false, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
         {"hardware_architecture", false, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
@@ -13776,9 +13785,9 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
     const char *text;
     epctx_str format;
     if (model.size == 0 || runtime.size == 0) {
-        text = "there is no compatibility string";
+        text = "no compatibility string";
     } else if (model.size > EPCTX__COMPAT_MOST || runtime.size > EPCTX__COMPAT_MOST) {
-        text = "no EP writes a string as long as this";
+        text = "the compatibility string is too long";
     } else if (profile != NULL && (profile->traits & EPCTX_QNN_COMPAT) != 0) {
         verdict = epctx__compare_qnn(model, runtime, &text);
     } else {
@@ -13900,8 +13909,7 @@ static bool epctx__ref_text(epctx_str *rest, char end, epctx_str *out)
     if (!epctx__cut_number(rest, ' ', &size) || size >= rest->size || rest->data[size] != end) {
         return false;
     }
-    out->data = rest->data;
-    out->size = (size_t)size;
+    *out = epctx__str(rest->data, (size_t)size);
     epctx__str_skip(rest, out->size + 1);
     return true;
 }
@@ -13958,8 +13966,8 @@ typedef struct epctx__piece {
 
 /* The graphs of a shared context. */
 typedef struct epctx__known {
-    epctx_list graphs;   /* epctx__known_graph, in the index's arena */
-    epctx_map index;     /* name -> position among them */
+    epctx_list graphs; /* epctx__known_graph, in the index's arena */
+    epctx_map index;   /* name -> position among them */
     int64_t max_size;
 } epctx__known;
 
@@ -13978,7 +13986,7 @@ static epctx_status epctx__known_add(epctx__known *known, const epctx__known_gra
         return graphs[at].hash == graph->hash
                    ? EPCTX_OK
                    : epctx_fail(error, EPCTX_ERR_ARG,
-                                "the shared context has another graph '%S': generate with "
+                                "the shared context has another graph '%S': set "
                                 "ep.context_node_name_prefix",
                                 &name);
     }
@@ -13994,8 +14002,8 @@ static epctx_status epctx__known_add(epctx__known *known, const epctx__known_gra
 }
 
 /* Limits `asked` to what the backend supports. */
-static epctx_status epctx__weightless_agree(const epctx_backend *b,
-                                            epctx_weightless_support *asked, epctx_error *error)
+static epctx_status epctx__weightless_agree(const epctx_backend *b, epctx_weightless_support *asked,
+                                            epctx_error *error)
 {
     if (*asked != EPCTX_WEIGHTLESS_NONE && b->weightless == EPCTX_WEIGHTLESS_NONE) {
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
@@ -14266,8 +14274,7 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
         out.present |= 1u << EPCTX_EP_EP_CACHE_CONTEXT;
         out.ep_cache_context = epctx_str_of(ep->opts.binary);
         if (ep->opts.embed) {
-            out.ep_cache_context.data = (const char *)ep->binary.data;
-            out.ep_cache_context.size = ep->binary.size;
+            out.ep_cache_context = epctx__str(ep->binary.data, ep->binary.size);
         }
     }
     if (ep->backend->max_size_fn != NULL) {
@@ -14332,10 +14339,7 @@ EPCTX_API const epctx_node *epctx_ep_context_nodes(const epctx_ep *ep, size_t *c
 
 EPCTX_API epctx_span epctx_ep_binary(const epctx_ep *ep)
 {
-    epctx_span span;
-    span.data = ep->binary.data;
-    span.size = ep->binary.size;
-    return span;
+    return epctx__span(ep->binary.data, ep->binary.size);
 }
 
 /* Checks that the binary loads and has every graph. */
@@ -14416,8 +14420,7 @@ static epctx_status epctx__preflight_clash(epctx__preflight *p, const epctx__com
             io->canonical_fn(io->user, input, real, sizeof real, NULL) == EPCTX_OK &&
             strcmp(real, file->real) == 0) {
             return epctx_fail(p->error, EPCTX_ERR_PATH,
-                              "belongs to the source model: it must not be overwritten by its own "
-                              "output");
+                              "belongs to the source model: an output must not overwrite it");
         }
     }
     return EPCTX_OK;
@@ -14561,7 +14564,7 @@ EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts)
 /* In epctx__gen.take: a constant that stays beside the nodes that read it. */
 #define EPCTX__BESIDE 2
 
-typedef struct epctx__generation {
+typedef struct epctx__gen {
     epctx_model *model;
     const epctx_backend *backend;
     const epctx_gen_opts *opts;
@@ -14574,17 +14577,17 @@ typedef struct epctx__generation {
     epctx_partition *parts;
     size_t part_count;
     epctx_ep ep;
-    void *build;             /* of the group; NULL: its own */
-    epctx__known *known;     /* its graphs */
-    bool joins;              /* the group knows its binary */
-    bool derived;            /* the EPContext model has the default name */
-    const char *binary;      /* name of the group's binary, or NULL */
-    const char **inputs;     /* files of the source and of other EPs */
+    void *build;         /* of the group; NULL: its own */
+    epctx__known *known; /* its graphs */
+    bool joins;          /* the group knows its binary */
+    bool derived;        /* the EPContext model has the default name */
+    const char *binary;  /* name of the group's binary, or NULL */
+    const char **inputs; /* files of the source and of other EPs */
     size_t input_count;
     epctx_buffer aside; /* the file of initializers: epctx_span of gap, tensor, gap, ... */
-} epctx__generation;
+} epctx__gen;
 
-static epctx_status epctx__gen_context_path(epctx__generation *g)
+static epctx_status epctx__gen_context_path(epctx__gen *g)
 {
     epctx_gen_report *r = g->report;
     epctx_str wanted = epctx_str_of(g->opts->context_file_path);
@@ -14603,7 +14606,7 @@ static bool epctx__is_ep_record(const epctx_node *node)
 
 /* An EPContext node of this EP: the model is already compiled, which ORT refuses. Another EP's
  * stays, and its binary must be beside the new model. */
-static epctx_status epctx__gen_source_node(epctx__generation *g, const epctx_node *node)
+static epctx_status epctx__gen_source_node(epctx__gen *g, const epctx_node *node)
 {
     const epctx_model *model = g->model;
     const epctx_io *io = epctx_model_io(model);
@@ -14637,7 +14640,7 @@ static epctx_status epctx__gen_source_node(epctx__generation *g, const epctx_nod
         epctx_error_clear(g->error);
         return epctx_fail(g->error, EPCTX_ERR_PATH,
                           "needs '%S' beside the model, which another EP made: write the new model "
-                          "into the folder of the source",
+                          "into the source's folder",
                           &ep.ep_cache_context);
     }
     EPCTX__TRY(status);
@@ -14645,7 +14648,7 @@ static epctx_status epctx__gen_source_node(epctx__generation *g, const epctx_nod
     return epctx__copy(g->arena, epctx_str_of(from), &g->inputs[g->input_count++], g->error);
 }
 
-static epctx_status epctx__gen_source(epctx__generation *g)
+static epctx_status epctx__gen_source(epctx__gen *g)
 {
     const epctx__file *file;
     size_t most, i;
@@ -14669,7 +14672,7 @@ static epctx_status epctx__gen_source(epctx__generation *g)
 }
 
 /* Names and checks the outputs. */
-static epctx_status epctx__gen_paths(epctx__generation *g)
+static epctx_status epctx__gen_paths(epctx__gen *g)
 {
     epctx_gen_report *r = g->report;
     epctx_preflight_in in;
@@ -14697,15 +14700,15 @@ static epctx_status epctx__gen_paths(epctx__generation *g)
 }
 
 /* Why a node stays on the CPU; `ask`: from the backend, if it can explain. */
-static epctx_status epctx__gen_refusal(const epctx__generation *g, size_t index, bool ask,
+static epctx_status epctx__gen_refusal(const epctx__gen *g, size_t index, bool ask,
                                        epctx_error *error)
 {
     const epctx_backend *b = g->backend;
     const epctx_node *node = &g->graph.nodes[index];
     if (g->take[index] == EPCTX__BESIDE) {
         epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                   "operator %S has constant inputs only and stays beside a node that is not taken "
-                   "and reads it",
+                   "operator %S has only constant inputs and stays beside its reader, which is not "
+                   "taken",
                    &node->op_type);
     } else if (ask && b->explain_fn != NULL) {
         b->explain_fn(b->self, &g->graph, index, error);
@@ -14720,7 +14723,7 @@ static epctx_status epctx__gen_refusal(const epctx__generation *g, size_t index,
 #define EPCTX__ASKED 200
 
 /* Reports why nodes stay. */
-static void epctx__gen_tell(const epctx__generation *g)
+static void epctx__gen_tell(const epctx__gen *g)
 {
     const epctx_hooks *hooks = g->opts->hooks;
     epctx_error why;
@@ -14737,7 +14740,7 @@ static void epctx__gen_tell(const epctx__generation *g)
 }
 
 /* Adds the types inferred by the backend to the graph. */
-static epctx_status epctx__gen_infer(epctx__generation *g)
+static epctx_status epctx__gen_infer(epctx__gen *g)
 {
     const epctx_backend *b = g->backend;
     epctx_value *inferred = NULL;
@@ -14760,7 +14763,7 @@ static epctx_status epctx__gen_infer(epctx__generation *g)
     return EPCTX_OK;
 }
 
-static epctx_status epctx__gen_partition(epctx__generation *g)
+static epctx_status epctx__gen_partition(epctx__gen *g)
 {
     const epctx_graph *graph = &g->graph;
     const size_t count = graph->node_count;
@@ -14802,7 +14805,7 @@ static epctx_status epctx__gen_partition(epctx__generation *g)
 
 /* The source's name in weightless nodes: relative if it is beside the EPContext model or below,
  * else only its file name, so no path of this machine is stored. */
-static epctx_status epctx__gen_source_name(epctx__generation *g, const char **out)
+static epctx_status epctx__gen_source_name(epctx__gen *g, const char **out)
 {
     const epctx_io *io = epctx_model_io(g->model);
     const char *path = g->model->path;
@@ -14819,7 +14822,7 @@ static epctx_status epctx__gen_source_name(epctx__generation *g, const char **ou
     return epctx__copy(g->arena, name, out, g->error);
 }
 
-static epctx_status epctx__gen_compile(epctx__generation *g)
+static epctx_status epctx__gen_compile(epctx__gen *g)
 {
     epctx_gen_report *r = g->report;
     epctx_ep_opts how;
@@ -14872,7 +14875,7 @@ static epctx_status epctx__gen_compile(epctx__generation *g)
 #define EPCTX__TYPED 8u /* has a type */
 
 typedef struct epctx__rewrite {
-    epctx__generation *g;
+    epctx__gen *g;
     epctx_slot **slots; /* position in the source -> the node's slot */
     uint32_t *unit;     /* node -> partition, part_count + node if it stays, or EPCTX__GONE */
     epctx_map marks;    /* name -> EPCTX__USED ... */
@@ -14912,7 +14915,7 @@ static epctx_status epctx__mark_node(epctx__rewrite *w, const epctx_node *node)
  * constants go together. */
 static epctx_status epctx__rewrite_units(epctx__rewrite *w)
 {
-    epctx__generation *g = w->g;
+    epctx__gen *g = w->g;
     const epctx_graph *graph = &g->graph;
     size_t i, k;
     for (i = 0; i < graph->node_count; i++) {
@@ -14949,7 +14952,7 @@ static epctx_status epctx__rewrite_units(epctx__rewrite *w)
 /* The units of the new graph, producers before readers. */
 static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t *count)
 {
-    epctx__generation *g = w->g;
+    epctx__gen *g = w->g;
     epctx__loader l = epctx__loader_of(g->model, g->arena, g->error);
     size_t units = g->part_count + g->graph.node_count;
     size_t kept = 0;
@@ -14992,7 +14995,7 @@ static epctx_status epctx__drop(epctx__rewrite *w, epctx_slot *slot)
  * partitions are added. */
 static epctx_status epctx__rewrite_nodes(epctx__rewrite *w)
 {
-    epctx__generation *g = w->g;
+    epctx__gen *g = w->g;
     epctx_model *model = g->model;
     epctx_slot *previous = NULL;
     epctx_slot *slot;
@@ -15088,7 +15091,7 @@ static epctx_status epctx__rewrite_fields(epctx__rewrite *w)
 /* Adds missing value_info of EPContext outputs, as ORT has no shape inference for them. */
 static epctx_status epctx__rewrite_values(epctx__rewrite *w)
 {
-    epctx__generation *g = w->g;
+    epctx__gen *g = w->g;
     size_t i, k;
     for (i = 0; i < g->part_count; i++) {
         const epctx_graph *part = &g->parts[i].graph;
@@ -15107,7 +15110,7 @@ static epctx_status epctx__rewrite_values(epctx__rewrite *w)
 
 /* A tensor of the new model, which must not depend on the source's files (EP-context design):
  * initializers may move out, external data moves in or to the new file. */
-static epctx_status epctx__settle_tensor(epctx__generation *g, const epctx_tensor_view *view,
+static epctx_status epctx__settle_tensor(epctx__gen *g, const epctx_tensor_view *view,
                                          bool initializer)
 {
     epctx_gen_report *r = g->report;
@@ -15120,10 +15123,8 @@ static epctx_status epctx__settle_tensor(epctx__generation *g, const epctx_tenso
         return EPCTX_OK;
     }
     EPCTX__TRY(epctx_tensor_load(g->model, view->view, g->arena, &tensor, g->error));
-    parts[0].data = NULL;
-    parts[0].size = (size_t)(at - r->initializers_size);
-    parts[1].data = tensor.data;
-    parts[1].size = tensor.size;
+    parts[0] = epctx__span(NULL, (size_t)(at - r->initializers_size));
+    parts[1] = epctx__span(tensor.data, tensor.size);
     if (!outside || tensor.size == 0 || tensor.size < g->opts->initializers_min_size) {
         return view->external ? epctx_tensor_set_raw(g->model, view->view, parts[1], g->error)
                               : EPCTX_OK;
@@ -15138,7 +15139,7 @@ static epctx_status epctx__settle_tensor(epctx__generation *g, const epctx_tenso
 }
 
 /* Does the new model have a node of the EP in a metadata key? */
-static bool epctx__has_ep(const epctx__generation *g, epctx_str ep)
+static bool epctx__has_ep(const epctx__gen *g, epctx_str ep)
 {
     const epctx_profile *profile = epctx_profile_of(ep);
     bool known = (profile->traits & EPCTX_ANY_EP) == 0;
@@ -15150,8 +15151,8 @@ static bool epctx__has_ep(const epctx__generation *g, epctx_str ep)
         const epctx_node *node = &g->graph.nodes[i];
         const epctx_attr *source =
             epctx__is_ep_record(node) ? epctx_node_attr(node, "source") : NULL;
-        if (source != NULL && (epctx_str_eq(source->s, ep) ||
-                               (known && epctx_profile_of(source->s) == profile))) {
+        if (source != NULL &&
+            (epctx_str_eq(source->s, ep) || (known && epctx_profile_of(source->s) == profile))) {
             return true;
         }
     }
@@ -15191,7 +15192,7 @@ static uint64_t epctx__options_hash(const epctx_gen_opts *o)
 }
 
 /* Opset import, the metadata that ORT reads before it loads the model, and the build stamp. */
-static epctx_status epctx__gen_metadata(epctx__generation *g)
+static epctx_status epctx__gen_metadata(epctx__gen *g)
 {
     const epctx_backend *b = g->backend;
     const epctx_model *model = g->model;
@@ -15208,10 +15209,8 @@ static epctx_status epctx__gen_metadata(epctx__generation *g)
     epctx__stamp_begin(&s, g->arena);
     epctx__stamp_put_file(&s, "source", model->source, epctx_path_file(epctx_str_of(model->path)));
     for (file = model->files; file != NULL; file = file->next) {
-        epctx_span bytes;
-        bytes.data = file->mapping.data;
-        bytes.size = file->mapping.size;
-        epctx__stamp_put_file(&s, "data", bytes, file->name);
+        epctx__stamp_put_file(&s, "data", epctx__span(file->mapping.data, file->mapping.size),
+                              file->name);
     }
     epctx__stamp_put_word(&s, "options");
     epctx__stamp_put_number(&s, epctx__options_hash(g->opts), true);
@@ -15226,7 +15225,7 @@ static epctx_status epctx__gen_metadata(epctx__generation *g)
     return epctx__stamp_write(&s, g->model, b->source, g->error);
 }
 
-static epctx_status epctx__gen_rewrite(epctx__generation *g)
+static epctx_status epctx__gen_rewrite(epctx__gen *g)
 {
     const uint32_t number = EPCTX_FIELD_GRAPH_NODE;
     epctx_slot *slot = epctx__live(g->model->graph->message->first, number);
@@ -15259,7 +15258,8 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
     g->model->external_asked = 0;
     epctx_walk_begin(&walk, g->model);
     while (epctx_walk_tensor(&walk, &tensor) && !walk.in_training) {
-        EPCTX__TRY(epctx__settle_tensor(g, &tensor, walk.levels[walk.level - 1].kind == EPCTX_KIND_GRAPH));
+        bool initializer = walk.levels[walk.level - 1].kind == EPCTX_KIND_GRAPH;
+        EPCTX__TRY(epctx__settle_tensor(g, &tensor, initializer));
     }
     if (g->aside.size == 0) {
         g->report->initializers_path[0] = '\0'; /* no initializers */
@@ -15268,7 +15268,7 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
 }
 
 /* The file of external initializers. */
-static epctx_status epctx__gen_put_aside(const epctx__generation *g, epctx_commit *c,
+static epctx_status epctx__gen_put_aside(const epctx__gen *g, epctx_commit *c,
                                          epctx_output_file *file)
 {
     if (g->aside.size == 0) {
@@ -15283,7 +15283,7 @@ static epctx_status epctx__gen_put_aside(const epctx__generation *g, epctx_commi
 }
 
 /* Everything except writing. report.context_path is empty if there is no model to write. */
-static epctx_status epctx__gen_make(epctx__generation *g)
+static epctx_status epctx__gen_make(epctx__gen *g)
 {
     epctx_gen_report *r = g->report;
     epctx_status status;
@@ -15312,7 +15312,7 @@ static epctx_status epctx__gen_make(epctx__generation *g)
     return EPCTX_OK;
 }
 
-static epctx_status epctx__gen_alone(epctx__generation *g)
+static epctx_status epctx__gen_alone(epctx__gen *g)
 {
     epctx_output_file files[2];
     epctx_write_opts opts;
@@ -15342,8 +15342,6 @@ static epctx_status epctx__gen_alone(epctx__generation *g)
     epctx_commit_close(&c);
     return status;
 }
-
-static epctx_status epctx__gen_grouped(epctx__generation *g);
 
 /* -- freshness -- */
 
@@ -15547,7 +15545,7 @@ EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *
     }
     if (!made) { /* not taken: needs a system without a mutex left */
         a.free_fn(a.user, mutex);
-        return epctx_fail(error, EPCTX_ERR_IO, "the system has no further mutex");
+        return epctx_fail(error, EPCTX_ERR_IO, "no mutex available");
     }
 #else
     InitializeSRWLock(&mutex->mutex);
@@ -15645,14 +15643,14 @@ struct epctx_workspace {
     epctx__waiter *waiters;
 };
 
-static void epctx__workspace_lock(epctx_workspace *w)
+static void epctx__lock(epctx_workspace *w)
 {
     if (w->lock.lock_fn != NULL) {
         w->lock.lock_fn(w->lock.user);
     }
 }
 
-static void epctx__workspace_unlock(epctx_workspace *w)
+static void epctx__unlock(epctx_workspace *w)
 {
     if (w->lock.unlock_fn != NULL) {
         w->lock.unlock_fn(w->lock.user);
@@ -15663,18 +15661,18 @@ static void *epctx__workspace_alloc(void *user, size_t size)
 {
     epctx_workspace *w = (epctx_workspace *)user;
     void *memory;
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     memory = w->memory.alloc_fn(w->memory.user, size);
-    epctx__workspace_unlock(w);
+    epctx__unlock(w);
     return memory;
 }
 
 static void epctx__workspace_free(void *user, void *memory)
 {
     epctx_workspace *w = (epctx_workspace *)user;
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     w->memory.free_fn(w->memory.user, memory);
-    epctx__workspace_unlock(w);
+    epctx__unlock(w);
 }
 
 /* -- turns; called with the lock held -- */
@@ -15730,8 +15728,8 @@ static bool epctx__turn_wait(epctx_workspace *w, const epctx__turn *turn)
     if (w->lock.wait_fn != NULL) {
         w->lock.wait_fn(w->lock.user);
     } else {
-        epctx__workspace_unlock(w);
-        epctx__workspace_lock(w);
+        epctx__unlock(w);
+        epctx__lock(w);
     }
     while (*link != &me) {
         link = &(*link)->next;
@@ -15774,9 +15772,9 @@ static void epctx__workspace_leave(epctx_workspace *w)
     epctx_lock lock = w->lock;
     epctx_allocator a = w->memory;
     size_t holds;
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     holds = --w->holds;
-    epctx__workspace_unlock(w);
+    epctx__unlock(w);
     if (holds == 0) { /* no other user */
         a.free_fn(a.user, w);
         if (lock.free_fn != NULL) {
@@ -15790,10 +15788,7 @@ static void epctx__workspace_leave(epctx_workspace *w)
 /* A handle as a map key; borrowed from `graph`. */
 static epctx_str epctx__handle_key(void *const *graph)
 {
-    epctx_str key;
-    key.data = (const char *)(const void *)graph;
-    key.size = sizeof *graph;
-    return key;
+    return epctx__str(graph, sizeof *graph);
 }
 
 /* Frees an unused entry. */
@@ -15807,14 +15802,14 @@ static void epctx__entry_release(epctx_workspace *w, epctx__entry *entry)
         link = &(*link)->next;
     }
     *link = entry->next; /* unreachable for others */
-    epctx__workspace_unlock(w);
+    epctx__unlock(w);
     if (entry->context != NULL) {
         entry->backend.unload_fn(entry->backend.self, entry->context);
     }
     if (entry->mapped) {
         entry->io->unmap_fn(entry->io->user, &entry->mapping);
     }
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     if (entry->copy != NULL) {
         w->memory.free_fn(w->memory.user, entry->copy);
     }
@@ -15926,8 +15921,7 @@ static epctx_status epctx__entry_open(epctx_workspace *w, epctx__entry *entry,
         EPCTX__TRY(epctx__binary_read(asked->binary, &entry->mapping, error));
         entry->io = asked->binary->io;
         entry->mapped = true;
-        payload.data = entry->mapping.data;
-        payload.size = entry->mapping.size;
+        payload = epctx__span(entry->mapping.data, entry->mapping.size);
         if (asked->size != 0 && asked->size != payload.size) {
             return epctx__other_binary(asked->binary->name, false, payload.size, asked->size,
                                        error);
@@ -15961,12 +15955,12 @@ static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, ep
     epctx_status status;
     asked->missed = true;
     epctx_error_clear(error);
-    epctx__workspace_unlock(w);
+    epctx__unlock(w);
     status = b->find_fn(b->self, entry->context, asked->key, asked->hash, &out->graph, error);
     if (status == EPCTX_OK) {
         status = b->info_fn(b->self, out->graph, &out->info, error);
     }
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     EPCTX__TRY(status);
     taken = epctx_map_get(&entry->graphs, epctx__handle_key(key));
     if (taken == 1) {
@@ -16026,8 +16020,7 @@ static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool lo
         }
         if (entry != NULL && !epctx__turn_wait(w, &entry->turn)) {
             epctx_error_clear(error);
-            return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                              "'%S' is being loaded, and that waits for this very call",
+            return epctx_fail(error, EPCTX_ERR_CONTEXT, "loading '%S' waits for this call",
                               &asked->binary->name);
         }
         if (entry == NULL && loads == w->loads) {
@@ -16044,9 +16037,9 @@ static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool lo
         return EPCTX_ERR_CONTEXT;
     }
     EPCTX__TRY(epctx__entry_make(w, asked, &entry, error));
-    epctx__workspace_unlock(w);
+    epctx__unlock(w);
     status = epctx__entry_open(w, entry, asked, error);
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     asked->loaded = status == EPCTX_OK;
     if (asked->loaded) {
         status = epctx__entry_ask(w, entry, asked, out, error);
@@ -16058,8 +16051,9 @@ static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool lo
 
 static void epctx__give(epctx_workspace *w, epctx__entry *entry, void *graph)
 {
-    if (EPCTX__ALWAYS(epctx_map_get(&entry->graphs, epctx__handle_key(&graph)) == 1)) {
-        (void)epctx_map_put(&entry->graphs, epctx__handle_key(&graph), 0); /* is there */
+    epctx_str key = epctx__handle_key(&graph);
+    if (EPCTX__ALWAYS(epctx_map_get(&entry->graphs, key) == 1)) {
+        (void)epctx_map_put(&entry->graphs, key, 0); /* cannot fail: it has the key */
         entry->taken--;
     }
     epctx__entry_release(w, entry);
@@ -16126,7 +16120,7 @@ EPCTX_API void epctx_workspace_close(epctx_workspace *workspace)
     if (workspace == NULL) {
         return;
     }
-    epctx__workspace_lock(workspace);
+    epctx__lock(workspace);
     while ((group = workspace->groups) != NULL) {
         workspace->groups = group->next;
         group->dropped = true;
@@ -16135,7 +16129,7 @@ EPCTX_API void epctx_workspace_close(epctx_workspace *workspace)
             idle = group;
         }
     }
-    epctx__workspace_unlock(workspace);
+    epctx__unlock(workspace);
     while ((group = idle) != NULL) {
         idle = group->next;
         epctx__group_free(workspace, group);
@@ -16151,7 +16145,7 @@ static epctx_status epctx__group_enter(epctx_workspace *w, const char *name, con
 {
     epctx__group *group;
     epctx_status status = EPCTX_OK;
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     do {
         for (group = w->groups; group != NULL; group = group->next) {
             if (strcmp(group->name, name != NULL ? name : "") == 0 &&
@@ -16162,9 +16156,8 @@ static epctx_status epctx__group_enter(epctx_workspace *w, const char *name, con
     } while (group != NULL && group->turn.busy && epctx__turn_wait(w, &group->turn));
     if (group != NULL && group->turn.busy) {
         group = group->turn.thread == epctx__thread(w) ? group : NULL;
-        status = epctx_fail(error, EPCTX_ERR_ARG,
-                            "the group is being compiled or written, and that waits for this very "
-                            "call");
+        status =
+            epctx_fail(error, EPCTX_ERR_ARG, "compiling or writing the group waits for this call");
     } else if (group != NULL || fresh != NULL) {
         if (group == NULL) {
             group = fresh;
@@ -16174,7 +16167,7 @@ static epctx_status epctx__group_enter(epctx_workspace *w, const char *name, con
         epctx__turn_begin(w, &group->turn);
         w->holds++;
     }
-    epctx__workspace_unlock(w);
+    epctx__unlock(w);
     *out = group;
     return status;
 }
@@ -16186,7 +16179,7 @@ static epctx_status epctx__group_leave(epctx_workspace *w, epctx__group *group, 
     const char *source = group->backend->source;
     epctx__group **link = &w->groups;
     bool dropped, gone;
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     dropped = group->dropped;
     gone = dropped || group->finishing || group->pending == NULL;
     while (gone && *link != NULL && *link != group) {
@@ -16196,7 +16189,7 @@ static epctx_status epctx__group_leave(epctx_workspace *w, epctx__group *group, 
         *link = group->next;
     }
     epctx__turn_end(w, &group->turn);
-    epctx__workspace_unlock(w);
+    epctx__unlock(w);
     if (dropped && !group->finishing && status == EPCTX_OK) {
         status = epctx_fail(error, EPCTX_ERR_CONTEXT,
                             "the workspace was closed while the group was compiled");
@@ -16249,13 +16242,11 @@ static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
         status = epctx__build_begin(backend, &how, &group->build, error);
     } else if (group->backend->self != backend->self || group->io != io) {
         status = epctx_fail(error, EPCTX_ERR_ARG,
-                            "the group was begun with another backend object (for other options of "
-                            "the EP?) or another io");
+                            "the group has another backend object (other EP options?) or io");
     } else if (group->weightless != weightless) {
-        status =
-            epctx_fail(error, EPCTX_ERR_ARG,
-                       "one session of the group is weightless (ep.enable_weightless), another "
-                       "is not");
+        status = epctx_fail(error, EPCTX_ERR_ARG,
+                            "all sessions of a group or none must be weightless "
+                            "(ep.enable_weightless)");
     }
     return status == EPCTX_OK ? status : epctx__group_leave(w, group, status, error);
 }
@@ -16290,10 +16281,8 @@ static epctx_status epctx__group_accepts(epctx__group *group, const char *path, 
         return EPCTX_OK;
     }
     if (strcmp(group->folder, room) != 0) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "'%s' is not in the group's folder '%s': models that share a binary are "
-                          "beside it",
-                          path, group->folder);
+        return epctx_fail(error, EPCTX_ERR_ARG, "'%s' is not in the group's folder '%s'", path,
+                          group->folder);
     }
     return epctx__group_clash(group, epctx_path_file(epctx_str_of(path)).data, error);
 }
@@ -16346,8 +16335,7 @@ static epctx_status epctx__buffer_model(epctx_buffer *buffer, epctx_model *model
 
 /* Keeps the session's output until the group is written. Its initializers go into a temporary file
  * now, while its model is open. */
-static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p,
-                                        const epctx__generation *g)
+static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p, const epctx__gen *g)
 {
     p->derived = g->derived;
     p->overwrite = g->opts->overwrite;
@@ -16414,8 +16402,7 @@ static epctx_status epctx__pending_put(epctx_workspace *w, epctx__group *group, 
     epctx_model_close(&model);
     epctx_buffer_free(&old);
     EPCTX__TRY(status);
-    p->bytes.data = p->model.data;
-    p->bytes.size = p->model.size;
+    p->bytes = epctx__span(p->model.data, p->model.size);
     epctx__output_one(&p->file, p->path, p->derived ? p->name : NULL, &p->bytes);
     p->file.is_model = true;
     return epctx_commit_put_file(&group->commit, &p->file, epctx__overwrite(p->overwrite), error);
@@ -16437,8 +16424,7 @@ static epctx_status epctx__group_write(epctx_workspace *w, epctx__group *group,
     epctx_span bytes;
     group->build = NULL;
     EPCTX__TRY(b->finish_fn(b->self, build, binary, error));
-    bytes.data = binary->data;
-    bytes.size = binary->size;
+    bytes = epctx__span(binary->data, binary->size);
     if (group->verify && count > 0) {
         EPCTX__TRY(epctx__verify_binary(b, bytes, graphs, count, error));
     }
@@ -16466,9 +16452,9 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
 {
     epctx_buffer binary;
     epctx_status status;
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     group->finishing = !group->dropped;
-    epctx__workspace_unlock(w);
+    epctx__unlock(w);
     if (!group->finishing) {
         return EPCTX_OK; /* epctx__group_leave reports it */
     }
@@ -16571,7 +16557,7 @@ EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const epc
     if (workspace == NULL || io == NULL || opts == NULL || opts->piece_count == 0 ||
         epctx_str_of(opts->context_path).size == 0) {
         return epctx_fail(error, EPCTX_ERR_ARG,
-                          "a workspace, an io, pieces and a context_path are expected");
+                          "pass a workspace, an io, pieces and a context_path");
     }
     EPCTX__TRY(epctx__group_join(workspace, opts->group, backend, io, opts->prepare_only,
                                  opts->weightless, &joined, error));
@@ -16606,7 +16592,7 @@ EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *grou
 
 /* -- a session that has its model -- */
 
-static epctx_status epctx__group_session(epctx__group *group, epctx__generation *g)
+static epctx_status epctx__group_session(epctx__group *group, epctx__gen *g)
 {
     epctx_gen_report *r = g->report;
     const char *aside = g->opts->initializers_file_name;
@@ -16641,7 +16627,7 @@ static epctx_status epctx__group_session(epctx__group *group, epctx__generation 
     return EPCTX_OK;
 }
 
-static epctx_status epctx__gen_grouped(epctx__generation *g)
+static epctx_status epctx__gen_grouped(epctx__gen *g)
 {
     const epctx_gen_opts *opts = g->opts;
     epctx__group *group;
@@ -16689,7 +16675,7 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 {
     epctx_gen_opts defaults;
     epctx_allocator in_arena;
-    epctx__generation g;
+    epctx__gen g;
     epctx_error local;
     size_t mark;
     epctx_status status;
@@ -16744,7 +16730,7 @@ typedef struct epctx__loading {
     epctx__binary_file file; /* folder and io of the files */
     bool changes;            /* the mapped file of embedded contexts may change */
     uint64_t size;           /* of the binary in the build stamp; 0: unknown */
-    epctx_list ours; /* epctx_bound, none for nodes of others: there may be millions */
+    epctx_list ours;         /* epctx_bound, none for nodes of others: there may be millions */
     epctx__owner *owners;
     size_t owner_count;
     epctx_map taken;       /* graphs of this set */
@@ -16782,8 +16768,8 @@ static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_boun
         epctx__error_add(error, "the last session of the group that generates the models writes "
                                 "their binary (ep.stop_share_ep_contexts=1)");
     }
-    if (epctx_status_to_ort(status) != 10 && status != EPCTX_ERR_ARG &&
-        status != EPCTX_ERR_NOMEM && status != EPCTX_ERR_CANCELLED) {
+    if (epctx_status_to_ort(status) != 10 && status != EPCTX_ERR_ARG && status != EPCTX_ERR_NOMEM &&
+        status != EPCTX_ERR_CANCELLED) {
         status = EPCTX_ERR_CONTEXT;
     }
     if (error != NULL && error->status != EPCTX_OK) {
@@ -16802,7 +16788,7 @@ static epctx_str epctx__load_key(const epctx__loading *l, const epctx_epnode *no
         return epctx_str_of(NULL);
     }
     return key == EPCTX_KEY_PARTITION && node->partition_name.size > 0 ? node->partition_name
-                                                                        : node->name;
+                                                                       : node->name;
 }
 
 /* Does this node have its own context? */
@@ -16823,9 +16809,8 @@ static bool epctx__load_claims(const epctx__loading *l, epctx_str source)
     epctx_epnode node = epctx_epnode_default();
     node.source = source;
     node.present = source.size > 0 ? 1u << EPCTX_EP_SOURCE : 0;
-    return l->opts.profile != NULL
-               ? epctx_profile_claims(l->opts.profile, &node) == EPCTX_CLAIM_YES
-               : epctx_str_is(source, l->loaded->backend->source);
+    return l->opts.profile != NULL ? epctx_profile_claims(l->opts.profile, &node) == EPCTX_CLAIM_YES
+                                   : epctx_str_is(source, l->loaded->backend->source);
 }
 
 /* Finds a node's context. The file may be missing if the workspace has its graphs. */
@@ -16838,8 +16823,7 @@ static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bou
     size_t i = 0;
     if (bound->node.embed_mode == 1) {
         owner->path = owner->alias = "";
-        owner->payload.data = (const uint8_t *)given.data;
-        owner->payload.size = given.size;
+        owner->payload = epctx__span(given.data, given.size);
         return given.size > 0 ? EPCTX_OK
                               : epctx_fail(error, EPCTX_ERR_CONTEXT,
                                            "is empty: main_context 1 and embed_mode 1 need the "
@@ -16850,8 +16834,8 @@ static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bou
     }
     if (i < given.size || given.size >= EPCTX_PATH_MAX || !epctx_str_is_utf8(given)) {
         return epctx_fail(error, EPCTX_ERR_PATH,
-                          "embed_mode is 0, so a path is expected, found %u bytes that are none: "
-                          "if they are the context itself, embed_mode must be 1",
+                          "embed_mode is 0: expected a path, found %u bytes that are none; if they "
+                          "are the context, embed_mode must be 1",
                           (uint64_t)given.size);
     }
     if (l->opts.io == NULL) {
@@ -16908,7 +16892,7 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
     asked.key = epctx__load_key(l, &bound->node);
     asked.hash = epctx_notes_hash(bound->node.notes);
     epctx_error_clear(error);
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     if (how == EPCTX__LOAD_OPEN) {
         asked.loaded = true;
         status = epctx__entry_ask(w, owner->entry, &asked, bound, error);
@@ -16919,7 +16903,7 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
             bound->entry->users++;
         }
     }
-    epctx__workspace_unlock(w);
+    epctx__unlock(w);
     l->attribute = asked.loaded ? about : "ep_cache_context";
     EPCTX__TRY(status);
     /* epctx_unload releases it, also after a failure */
@@ -16950,8 +16934,7 @@ static epctx_status epctx__load_find(epctx__loading *l, epctx_bound *bound, epct
             if (++l->misses > EPCTX__MISSES) {
                 epctx_error_clear(error);
                 return epctx_fail(error, EPCTX_ERR_LIMIT,
-                                  "too many nodes without a context of their own, and too many "
-                                  "contexts to look for them in");
+                                  "too many secondary nodes and contexts to search");
             }
         }
     }
@@ -16981,8 +16964,7 @@ static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, e
     }
     if (b->weights_fn == NULL || l->opts.weight_fn == NULL) {
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "the context is weightless, and this %s cannot load such contexts",
-                          b->source);
+                          "the context is weightless, which this %s cannot load", b->source);
     }
     EPCTX__NEW(tensors, epctx_tensor, count, &l->loaded->arena, error);
     rest = bound->weights;
@@ -17058,7 +17040,7 @@ static epctx_status epctx__load_begin(epctx__loading *l, epctx_loaded *loaded,
     epctx_error_clear(error);
     memset(l, 0, sizeof *l);
     if (loaded == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "a set to load into is expected");
+        return epctx_fail(error, EPCTX_ERR_ARG, "pass a set to load into");
     }
     memset(loaded, 0, sizeof *loaded);
     EPCTX__TRY(epctx__backend_check(backend, error));
@@ -17067,8 +17049,8 @@ static epctx_status epctx__load_begin(epctx__loading *l, epctx_loaded *loaded,
     }
     if (l->opts.workspace != NULL && l->opts.io != NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG,
-                          "binaries in an io of the application's have no paths to tell them "
-                          "apart, as a workspace needs them");
+                          "binaries in the application's io have no paths to tell them apart in a "
+                          "workspace");
     }
     l->loaded = loaded;
     l->model_path = l->opts.model_path != NULL ? l->opts.model_path : "";
@@ -17081,9 +17063,9 @@ static epctx_status epctx__load_begin(epctx__loading *l, epctx_loaded *loaded,
         own.allocator = l->opts.allocator;
         EPCTX__TRY(epctx_workspace_open(&loaded->workspace, &own, error));
     } else {
-        epctx__workspace_lock(loaded->workspace);
+        epctx__lock(loaded->workspace);
         loaded->workspace->holds++;
-        epctx__workspace_unlock(loaded->workspace);
+        epctx__unlock(loaded->workspace);
     }
     epctx_arena_init(&loaded->arena, l->opts.allocator);
     epctx_map_init(&l->taken, &loaded->arena);
@@ -17094,11 +17076,11 @@ static epctx_status epctx__load_end(epctx__loading *l, epctx_status status, epct
 {
     epctx_workspace *w = l->loaded->workspace;
     size_t i;
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     for (i = 0; i < l->owner_count; i++) {
         epctx__entry_leave(w, l->owners[i].entry);
     }
-    epctx__workspace_unlock(w);
+    epctx__unlock(w);
     if (status != EPCTX_OK) {
         epctx_blame(error, l->model_path, NULL, NULL);
         epctx_unload(l->loaded);
@@ -17119,13 +17101,13 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded)
             loaded->backend->weights_fn(loaded->backend->self, bound->graph, NULL, 0, NULL);
         }
     }
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     for (i = 0; i < loaded->bound_count; i++) {
         if (loaded->bound[i].entry != NULL) { /* the first of several nodes with one graph */
             epctx__give(w, loaded->bound[i].entry, loaded->bound[i].graph);
         }
     }
-    epctx__workspace_unlock(w);
+    epctx__unlock(w);
 #ifndef EPCTX_NO_WIRE
     for (; loaded->sources != NULL; loaded->sources = loaded->sources->next) {
         epctx_model_close(&loaded->sources->model);
@@ -17187,8 +17169,8 @@ static epctx_status epctx__weights_find(const epctx__loading *l, epctx_str name,
     }
     if (name.size == 0) {
         return epctx_fail(error, EPCTX_ERR_NOT_FOUND,
-                          "the weights are in the source model, which the node does not name: say "
-                          "where it is (ep.context_source_model_path)");
+                          "the weights are in the source model, which the node does not name: set "
+                          "ep.context_source_model_path");
     }
     epctx_error_clear(&why);
     status = epctx_path_base(epctx_str_of(model->path), epctx_str_of(l->opts.context_file_path),
@@ -17278,8 +17260,8 @@ static epctx_status epctx__weight_get(void *user, const epctx_bound *bound,
     weight = &l->source->weights[at];
     if (weight->tensor.data == NULL || weight->tensor.size != ref->size ||
         weight->hash != ref->hash) {
-        EPCTX__TRY(epctx_tensor_load(&l->source->model, weight->view, &l->loaded->arena, out,
-                                     error));
+        EPCTX__TRY(
+            epctx_tensor_load(&l->source->model, weight->view, &l->loaded->arena, out, error));
         EPCTX__TRY(epctx_weight_verify(ref, out, file, error));
         weight->tensor = *out;
         weight->hash = ref->hash;
