@@ -13953,7 +13953,6 @@ EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const ep
 
 /* -- one EP at work -- */
 
-/* A graph of a context. */
 typedef struct epctx__known_graph {
     epctx_str name;
     uint64_t hash;
@@ -14342,7 +14341,6 @@ EPCTX_API epctx_span epctx_ep_binary(const epctx_ep *ep)
     return epctx__span(ep->binary.data, ep->binary.size);
 }
 
-/* Checks that the binary loads and has every graph. */
 static epctx_status epctx__verify_binary(const epctx_backend *b, epctx_span binary,
                                          const epctx__known_graph *graphs, size_t count,
                                          epctx_error *error)
@@ -14379,7 +14377,6 @@ static epctx_overwrite epctx__overwrite(bool allowed)
     return allowed ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL;
 }
 
-/* An output with one part. */
 static void epctx__output_one(epctx_output_file *file, const char *path, const char *name,
                               const epctx_span *bytes)
 {
@@ -14671,7 +14668,6 @@ static epctx_status epctx__gen_source(epctx__gen *g)
     return EPCTX_OK;
 }
 
-/* Names and checks the outputs. */
 static epctx_status epctx__gen_paths(epctx__gen *g)
 {
     epctx_gen_report *r = g->report;
@@ -14722,7 +14718,6 @@ static epctx_status epctx__gen_refusal(const epctx__gen *g, size_t index, bool a
 /* Limit on explain_fn calls: each may analyze the whole graph again. */
 #define EPCTX__ASKED 200
 
-/* Reports why nodes stay. */
 static void epctx__gen_tell(const epctx__gen *g)
 {
     const epctx_hooks *hooks = g->opts->hooks;
@@ -14739,7 +14734,6 @@ static void epctx__gen_tell(const epctx__gen *g)
     }
 }
 
-/* Adds the types inferred by the backend to the graph. */
 static epctx_status epctx__gen_infer(epctx__gen *g)
 {
     const epctx_backend *b = g->backend;
@@ -14898,7 +14892,6 @@ static epctx_status epctx__mark(epctx__rewrite *w, epctx_str name, uint32_t mark
     return epctx__map_set(&w->marks, name, is != EPCTX_MAP_NONE ? is | mark : mark, w->g->error);
 }
 
-/* Marks what a node of the new graph reads and produces. */
 static epctx_status epctx__mark_node(epctx__rewrite *w, const epctx_node *node)
 {
     size_t k;
@@ -15138,7 +15131,6 @@ static epctx_status epctx__settle_tensor(epctx__gen *g, const epctx_tensor_view 
                                      g->error);
 }
 
-/* Does the new model have a node of the EP in a metadata key? */
 static bool epctx__has_ep(const epctx__gen *g, epctx_str ep)
 {
     const epctx_profile *profile = epctx_profile_of(ep);
@@ -15267,7 +15259,6 @@ static epctx_status epctx__gen_rewrite(epctx__gen *g)
     return g->part_count > 0 ? epctx__gen_metadata(g) : EPCTX_OK;
 }
 
-/* The file of external initializers. */
 static epctx_status epctx__gen_put_aside(const epctx__gen *g, epctx_commit *c,
                                          epctx_output_file *file)
 {
@@ -15606,7 +15597,6 @@ typedef struct epctx__binary_file {
     uint32_t path_flags;
 } epctx__binary_file;
 
-/* Names of a binary. */
 typedef struct epctx__names {
     char path[EPCTX_PATH_MAX];  /* canonical; empty: no such file */
     char alias[EPCTX_PATH_MAX]; /* empty: no such folder */
@@ -15791,7 +15781,6 @@ static epctx_str epctx__handle_key(void *const *graph)
     return epctx__str(graph, sizeof *graph);
 }
 
-/* Frees an unused entry. */
 static void epctx__entry_release(epctx_workspace *w, epctx__entry *entry)
 {
     epctx__entry **link = &w->entries;
@@ -15891,7 +15880,6 @@ static epctx_status epctx__entry_make(epctx_workspace *w, const epctx__asked *as
     return EPCTX_OK;
 }
 
-/* Bytes of a binary outside the model. */
 static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_mapping *out,
                                        epctx_error *error)
 {
@@ -16304,7 +16292,6 @@ static epctx_status epctx__pending_make(epctx__group *group, const char *path, c
     return epctx__copy(arena, epctx_str_of(binary_path), &p->binary_path, error);
 }
 
-/* The first session's binary becomes the group's. */
 static void epctx__group_append(epctx__group *group, epctx__pending *p)
 {
     epctx__pending **link = &group->pending;
@@ -16382,7 +16369,6 @@ static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *
     return epctx__stamp_write(&stamp, model, source, error);
 }
 
-/* Completes the session's model and adds it to the commit. */
 static epctx_status epctx__pending_put(epctx_workspace *w, epctx__group *group, epctx__pending *p,
                                        epctx_span binary, epctx_error *error)
 {
@@ -16941,7 +16927,6 @@ static epctx_status epctx__load_find(epctx__loading *l, epctx_bound *bound, epct
     return EPCTX_ERR_CONTEXT;
 }
 
-/* Gives a bound graph its weights. */
 static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, epctx_error *error)
 {
     const epctx_backend *b = l->loaded->backend;
@@ -16976,7 +16961,6 @@ static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, e
     return EPCTX_OK;
 }
 
-/* Binds a node to its graph, in its own or another node's context. */
 static epctx_status epctx__load_bind(epctx__loading *l, epctx_bound *bound, epctx_error *error)
 {
     l->attribute = NULL;
@@ -16986,7 +16970,6 @@ static epctx_status epctx__load_bind(epctx__loading *l, epctx_bound *bound, epct
     return epctx__load_weights(l, bound, error);
 }
 
-/* Adds a node of ours. */
 static epctx_status epctx__load_add(epctx__loading *l, size_t index, epctx_bound **out,
                                     epctx_error *error)
 {
