@@ -14810,7 +14810,7 @@ static epctx_status epctx__gen_source_node(epctx__gen *g, const epctx_node *node
         epctx_error_clear(g->error);
         return epctx_fail(g->error, EPCTX_ERR_PATH,
                           "needs '%S' beside the model, which another EP made: write the new model "
-                          "into the source's folder",
+                          "into the folder of the source",
                           &ep.ep_cache_context);
     }
     EPCTX__TRY(status);
@@ -16403,11 +16403,12 @@ static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
         status = epctx__build_begin(backend, &how, &group->build, error);
     } else if (group->backend->self != backend->self || group->io != io) {
         status = epctx_fail(error, EPCTX_ERR_ARG,
-                            "the group has another backend object (other EP options?) or io");
+                            "the group has another backend object (other EP options?) or "
+                            "another io");
     } else if (group->weightless != weightless) {
         status = epctx_fail(error, EPCTX_ERR_ARG,
-                            "all sessions of a group or none must be weightless "
-                            "(ep.enable_weightless)");
+                            "one session of the group is weightless (ep.enable_weightless), "
+                            "another is not");
     }
     return status == EPCTX_OK ? status : epctx__group_leave(w, group, status, error);
 }
