@@ -2107,7 +2107,7 @@ EPCTX_API void epctx_weights_free(epctx_weights *weights);
 
 #define EPCTX_BACKEND_VERSION 3
 
-/* Memory for one run-time tensor. */
+/* Memory of one run-time tensor. */
 typedef struct epctx_memory {
     void *data;
     size_t size;
@@ -2123,21 +2123,21 @@ typedef struct epctx_graph_info {
     size_t scratch_size; /* bytes that run_fn needs, aligned to 64 */
 } epctx_graph_info;
 
-/* Which initializers a context binary can do without: numbers of ORT's OrtWeightlessSupport. */
+/* Initializers that a context binary can omit: values of ORT's OrtWeightlessSupport. */
 typedef enum epctx_weightless_support {
     EPCTX_WEIGHTLESS_NONE = 0,
-    EPCTX_WEIGHTLESS_EXTERNAL_ONLY = 1, /* those that the source model keeps in external data */
+    EPCTX_WEIGHTLESS_EXTERNAL_ONLY = 1, /* those in the source's external data */
     EPCTX_WEIGHTLESS_ALL = 2
 } epctx_weightless_support;
 
-/* How a context is to be built. */
+/* How to build a context. */
 typedef struct epctx_build_opts {
     const epctx_hooks *hooks; /* may be NULL; valid until finish_fn or discard_fn returns */
-    bool prepare_only; /* nothing of it will run in this process (session.compile_only): what only
-                          running needs may be left out */
-    /* Not NONE (only if the backend can): the binary must not hold the bytes of initializers (ALL,
-     * or those with a `location`), which weights_fn gets. Numbers computed from them and
-     * initializers smaller than a reference may stay. */
+    bool prepare_only; /* session.compile_only: nothing runs in this process; skip what only
+                          running needs */
+    /* Not NONE (only if the backend supports it): the binary must not contain the bytes of
+     * initializers (ALL, or those with a `location`); weights_fn gets them. Values computed from
+     * them and initializers smaller than a reference may stay. */
     epctx_weightless_support weightless;
 } epctx_build_opts;
 
@@ -2169,134 +2169,133 @@ typedef struct epctx_backend {
     const char *short_name;            /* [ep] in [model]_[ep].bin */
     const char *sdk_version;           /* EPContext attribute ep_sdk_version */
     const char *hardware_architecture; /* EPContext attribute hardware_architecture */
-    /* Sets take[i] = 1 for every node of `graph` that compile would accept. */
+    /* Sets take[i] = 1 for each node of `graph` that compile accepts. */
     epctx_status (*capability_fn)(void *self, const epctx_graph *graph, uint8_t *take,
                                   epctx_error *error);
     /* A context under construction. */
     epctx_status (*begin_fn)(void *self, void **build, epctx_error *error);
-    /* Adds `graph` under `name`; `hash` comes back at find_fn. Copies what it keeps. */
+    /* Adds `graph` as `name`; find_fn gets the same `hash`. Copies what it keeps. */
     epctx_status (*compile_fn)(void *self, void *build, const epctx_graph *graph, epctx_str name,
                                uint64_t hash, epctx_error *error);
-    /* May be NULL. After compile_fn: types of the graph's outputs, in order, as far as inferred;
-     * they become value_info. Valid until finish. */
+    /* May be NULL. After compile_fn: the inferred types of the outputs, in order, for value_info.
+     * Valid until finish. */
     epctx_status (*types_fn)(void *self, void *build, epctx_str name, const epctx_value **outputs,
                              size_t *count, epctx_error *error);
     /* Appends the context binary to `out`. */
     epctx_status (*finish_fn)(void *self, void *build, epctx_buffer *out, epctx_error *error);
     void (*discard_fn)(void *self, void *build);
-    /* `binary` is hostile; without EPCTX_PATH_IN_PLACE nobody changes it before unload_fn. */
+    /* `binary` is untrusted; without EPCTX_PATH_IN_PLACE it does not change before unload_fn. */
     epctx_status (*load_fn)(void *self, epctx_span binary, void **context, epctx_error *error);
     void (*unload_fn)(void *self, void *context);
-    /* The graph called `name`, the same handle every time; EPCTX_ERR_CONTEXT when there is none. An
-     * empty name: the only graph. `hash` not 0: EPCTX_ERR_VERSION for another generation. */
+    /* The graph `name`, always the same handle; EPCTX_ERR_CONTEXT if there is none. Empty name: the
+     * only graph. `hash` not 0: EPCTX_ERR_VERSION for another generation. */
     epctx_status (*find_fn)(void *self, void *context, epctx_str name, uint64_t hash, void **graph,
                             epctx_error *error);
     epctx_status (*info_fn)(void *self, void *graph, epctx_graph_info *info, epctx_error *error);
     epctx_status (*run_fn)(void *self, void *graph, const epctx_span *inputs,
                            const epctx_memory *outputs, void *scratch, size_t scratch_size,
                            epctx_error *error);
-    /* May be NULL. Why capability_fn does not take node `index`, for messages:
-     * EPCTX_ERR_UNSUPPORTED and the reason. */
+    /* May be NULL. Why capability_fn rejects node `index`: EPCTX_ERR_UNSUPPORTED and the reason. */
     epctx_status (*explain_fn)(void *self, const epctx_graph *graph, size_t index,
                                epctx_error *error);
-    /* May be NULL. Before the context of a node is opened: EPCTX_ERR_VERSION when its driver, SDK
-     * or hardware architecture cannot run here. */
+    /* May be NULL. Before a node's context is opened: EPCTX_ERR_VERSION if its driver, SDK or
+     * hardware architecture cannot run here. */
     epctx_status (*check_fn)(void *self, const epctx_epnode *node, epctx_error *error);
-    /* May be NULL. Right after begin_fn. On failure discard_fn follows. */
+    /* May be NULL. Right after begin_fn; on failure discard_fn follows. */
     epctx_status (*setup_fn)(void *self, void *build, const epctx_build_opts *opts,
                              epctx_error *error);
-    /* May be NULL: nodes have no max_size. After compile_fn: bytes of spill buffers, at least 0,
-     * for the EPContext attribute max_size. All nodes get the largest of their context. */
+    /* May be NULL: nodes have no max_size. After compile_fn: bytes of spill buffers (>= 0) for the
+     * EPContext attribute max_size. All nodes get the largest of their context. */
     epctx_status (*max_size_fn)(void *self, void *build, epctx_str name, int64_t *bytes,
                                 epctx_error *error);
-    /* What setup_fn may be asked for (ORT's GetWeightlessSupport). Not NONE: needs setup_fn and
+    /* What setup_fn can request (ORT's GetWeightlessSupport). Not NONE: needs setup_fn and
      * weights_fn. */
     epctx_weightless_support weightless;
-    /* NULL without weightless support. The weights that the EPContext node of a graph names, in its
-     * order, after info_fn and never while the graph runs. `data` was verified by hash, but is
-     * mapped: copy it if a later change of the file could hurt. For another node of the graph again,
-     * instead of the former ones. NULL and 0: they go, which cannot fail (`error` may be NULL). A
-     * failure leaves the graph without weights. */
+    /* NULL without weightless support. Sets the weights that the graph's EPContext node names, in
+     * its order, after info_fn and never while the graph runs. `data` was verified by hash but is
+     * mapped: copy it if a later change of the file could matter. Called for another node of the
+     * graph, it replaces the weights. NULL and 0 remove them, which cannot fail (`error` may be
+     * NULL). On failure the graph has no weights. */
     epctx_status (*weights_fn)(void *self, void *graph, const epctx_tensor *weights, size_t count,
                                epctx_error *error);
-    /* May be NULL. Before capability_fn: types of fixed shape that `graph` lacks and that follow
-     * from it, also behind other nodes; they become the graph's. In `arena`, but for names. */
+    /* May be NULL. Before capability_fn: fixed-shape types missing in `graph` that can be inferred,
+     * also through other nodes; they are added to it. In `arena`, except names. */
     epctx_status (*infer_fn)(void *self, const epctx_graph *graph, epctx_arena *arena,
                              epctx_value **values, size_t *count, epctx_error *error);
 } epctx_backend;
 
-/* What ORT keeps in model metadata as ep_compatibility_info.<source> and hands back before a
- * compiled model is loaded: "epctx=1;source=<source>;sdk=<version>;arch=<architecture>".
- * EPCTX_ERR_LIMIT when `out` is too small. */
+/* The string that ORT stores in model metadata as ep_compatibility_info.<source> and returns before
+ * it loads a compiled model: "epctx=1;source=<source>;sdk=<version>;arch=<architecture>".
+ * EPCTX_ERR_LIMIT if `out` is too small. */
 EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend, char *out,
                                                    size_t capacity, epctx_error *error);
 
-/* ORT's OrtCompiledModelCompatibility, the same numbers. */
+/* Values of ORT's OrtCompiledModelCompatibility. */
 typedef enum epctx_compat {
-    EPCTX_COMPAT_NOT_APPLICABLE = 0, /* the string says nothing to this EP */
+    EPCTX_COMPAT_NOT_APPLICABLE = 0, /* not a string of this EP */
     EPCTX_COMPAT_OPTIMAL = 1,
     EPCTX_COMPAT_PREFER_RECOMPILATION = 2,
     EPCTX_COMPAT_UNSUPPORTED = 3
 } epctx_compat;
 
-/* metadata_props key "ep_compatibility_info.<EP>" starts with this. */
+/* Prefix of the metadata_props key "ep_compatibility_info.<EP>". */
 #define EPCTX_COMPAT_PREFIX "ep_compatibility_info."
 
-/* Does a model with the string `model` run where the EP would write `runtime`? Only UNSUPPORTED
- * keeps ORT from making a session.
+/* Can a model with the string `model` run where the EP writes `runtime`? Only UNSUPPORTED prevents
+ * an ORT session.
  *   QNN: ORT's own rule.
  *   Strings of epctx_backend_compatibility: another source is NOT_APPLICABLE, another architecture
  *   or major SDK version UNSUPPORTED, another minor version PREFER_RECOMPILATION.
  *   "name;key=value;..." with the same name and keys: another architecture is UNSUPPORTED, other
  *   values PREFER_RECOMPILATION. Anything else is NOT_APPLICABLE.
- * `why` (may be NULL) gets the deciding field as its message. */
+ * The message of `why` (may be NULL) names the deciding field. */
 EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
                                             epctx_str runtime, epctx_error *why);
 
-/* Hash of names, types, attributes, bodies and constants, the same on every platform: an EPContext
- * node records it in `notes` ("graph_hash=<16 hex digits>"), the binary repeats it. Whoever makes
- * records without epctx_model_load_graph fills `rest` of nodes and tensors. */
+/* Hash of names, types, attributes, bodies and constants, equal on all platforms. EPContext nodes
+ * record it in `notes` ("graph_hash=<16 hex digits>"), the binary repeats it. Without
+ * epctx_model_load_graph the caller fills `rest` of nodes and tensors. */
 EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph);
 /* The hash in `notes`, or 0. */
 EPCTX_API uint64_t epctx_notes_hash(epctx_str notes);
 
 /* -- weightless contexts (ORT's ep.enable_weightless): the weights stay in the source model --
  *
- * An EPContext node names the source model in onnx_model_filename and the weights of its graph in
- * EPCTX_WEIGHTS_ATTR, a line for each:
+ * An EPContext node names the source model in onnx_model_filename and its graph's weights in
+ * EPCTX_WEIGHTS_ATTR, one per line:
  *     <bytes> <XXH64, 16 hex digits> <offset> <bytes of name> <name> <bytes of location> <location>
- * Location (empty: in the model) and offset tell where it was; it is looked up by name, as the
- * source may have been stored again, and verified by size and hash. */
+ * Location (empty: in the model) and offset record where it was. Weights are found by name, as the
+ * source may have been saved again, and verified by size and hash. */
 
 typedef struct epctx_weight_ref {
     uint64_t size, hash, offset;
     epctx_str name, location;
 } epctx_weight_ref;
 
-/* Steps through a copy of the attribute's text; false at the end and at a line of another form
- * (then `rest` is not empty). */
+/* Iterates over a copy of the attribute's text; false at the end and at a malformed line (then
+ * `rest` is not empty). */
 EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out);
-/* Is this what was compiled? EPCTX_ERR_CONTEXT names `file`, the initializer, expected and found.
- * `tensor` NULL: `file` does not have it. */
+/* Is this the compiled weight? EPCTX_ERR_CONTEXT names `file`, initializer, expected and found.
+ * `tensor` NULL: not in `file`. */
 EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const epctx_tensor *tensor,
                                            const char *file, epctx_error *error);
 
-/* -- one EP at work on one model: pieces of its graph become EPContext nodes and a binary -- */
+/* -- one EP and one model: pieces of its graph become EPContext nodes and a binary -- */
 
 /* Copied; strings are borrowed until epctx_ep_end. */
 typedef struct epctx_ep_opts {
     const char *name_prefix; /* ep.context_node_name_prefix; default "" */
-    uint64_t model_hash;     /* goes into the names: epctx_graph_hash of the whole model */
+    uint64_t model_hash;     /* part of the names: epctx_graph_hash of the whole model */
     bool embed;              /* ep.context_embed_mode */
-    const char *binary;      /* not embedded: path of the binary as the nodes record it */
+    const char *binary;      /* not embedded: its path in the nodes */
     bool prepare_only;       /* as in epctx_build_opts */
-    epctx_weightless_support weightless; /* as in epctx_build_opts; at most what the backend can */
+    epctx_weightless_support weightless; /* as in epctx_build_opts; limited to the backend's */
     const char *source_model;            /* weightless: onnx_model_filename of the nodes */
     const epctx_hooks *hooks;            /* may be NULL; valid until epctx_ep_finish */
     const epctx_allocator *allocator;    /* for a binary that is not embedded; default malloc */
 } epctx_ep_opts;
 
-/* Zero-initialised is a legal state to end. Members are private. */
+/* Members are private. A zeroed object may be passed to epctx_ep_end. */
 typedef struct epctx_ep {
     const epctx_backend *backend;
     epctx_ep_opts opts;
@@ -2311,53 +2310,53 @@ typedef struct epctx_ep {
     int64_t max_size;
 } epctx_ep;
 
-/* Starts a context for at most `room` pieces. `backend` and `arena`, which gets the nodes and an
- * embedded binary, are borrowed until epctx_ep_end, which a failure does not need. ARG: a backend of
- * another version; UNSUPPORTED: the EP cannot do without weights. */
+/* Starts a context for at most `room` pieces. `backend` and `arena` (for nodes and an embedded
+ * binary) are borrowed until epctx_ep_end, which is not needed after a failure. ARG: wrong backend
+ * version; UNSUPPORTED: the EP has no weightless support. */
 EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend,
                                       const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
                                       epctx_error *error);
 /* Compiles a piece, borrowed until epctx_ep_finish. "<prefix><source>_<model hash>_<index>" names
  * the graph in the binary and the node, and is its partition_name. */
 EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, epctx_error *error);
-/* Makes the binary and the nodes, once; after CANCELLED it may be called again. ARG without a
- * context under construction. */
+/* Makes the binary and the nodes, once; may be called again after CANCELLED. ARG without a context
+ * under construction. */
 EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error);
-/* The design document's GetEpContextNodes(): one EPContext node per piece, in the order compiled,
- * the first with main_context 1. Empty before epctx_ep_finish; valid until epctx_ep_end. */
+/* GetEpContextNodes() of the design document: one EPContext node per piece, in the order compiled,
+ * main_context 1 in the first. Empty before epctx_ep_finish; valid until epctx_ep_end. */
 EPCTX_API const epctx_node *epctx_ep_context_nodes(const epctx_ep *ep, size_t *count);
-/* The context binary, as long as the nodes. */
+/* The context binary; valid as long as the nodes. */
 EPCTX_API epctx_span epctx_ep_binary(const epctx_ep *ep);
-/* Legal on a zeroed object and twice; discards a context that was not finished. */
+/* May be called on a zeroed object and twice; discards an unfinished context. */
 EPCTX_API void epctx_ep_end(epctx_ep *ep);
 
 /* ================================================================================================
  * >>gen: ordinary model -> EPContext model
  * ============================================================================================== */
 
-/* What generation reads and is to write. Strings are borrowed during the call. */
+/* What generation reads and writes. Strings are borrowed during the call. */
 typedef struct epctx_preflight_in {
     const epctx_io *io;        /* default epctx_io_files() */
-    const char *model_path;    /* NULL or empty: from memory */
-    const char *const *inputs; /* further files that are read (external data): never replaced */
+    const char *model_path;    /* NULL or "": from memory */
+    const char *const *inputs; /* further files read (external data): never replaced */
     size_t input_count;
     const char *ep;     /* its short name */
     const char *binary; /* relative to the EPContext model, its folder must exist; default
                            [model]_[ep].bin */
-    bool binary_joined; /* an earlier session of the group has checked it: it may be there */
+    bool binary_joined; /* checked by an earlier session of the group: may exist */
 } epctx_preflight_in;
 
-/* The files that will be written. Strings live in the arena. */
+/* The output files. Strings are in the arena. */
 typedef struct epctx_outputs {
     const char *model;
     const char *initializers; /* NULL: inside the model */
     const char *binary;       /* NULL: embedded */
 } epctx_outputs;
 
-/* Before anything is compiled: checks the options for generation and names and checks every output:
- * its folder exists, a file can be made there (one is made and taken away again), it is no folder,
- * exists only where epctx.overwrite is 1, is no other output and no input.
- * Errors: ARG (options), NOT_FOUND (folder), EXISTS, PATH (clashes), IO (not writable), NOMEM. */
+/* Before compiling: checks the options for generation, names and checks every output. Its folder
+ * exists, a file can be created there (one is, and is removed), it is no folder, exists only if
+ * epctx.overwrite is 1, and is no other output and no input. Errors: ARG (options), NOT_FOUND
+ * (folder), EXISTS, PATH (clashes), IO (not writable), NOMEM. */
 EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx_preflight_in *in,
                                        epctx_arena *arena, epctx_outputs *out, epctx_error *error);
 
@@ -2366,43 +2365,44 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
 /* Strings are borrowed during the call. */
 typedef struct epctx_gen_opts {
     const char *context_file_path; /* ep.context_file_path; default <model>_ctx.onnx */
-    bool embed;                    /* ep.context_embed_mode; default 0: binary in its own file */
+    bool embed;                    /* ep.context_embed_mode; default 0: a binary file */
     const char *name_prefix;       /* ep.context_node_name_prefix; default "" */
     bool overwrite;                /* replace existing outputs; default EPCTX_ERR_EXISTS */
     bool require_all;              /* a node left for the CPU is an error */
     const epctx_allocator *allocator; /* for the binary; default malloc */
     const char *binary;               /* as in epctx_preflight_in */
-    const char *initializers_file_name; /* ep.context_model_external_initializers_file_name: beside
-                                           the EPContext model; default: all are inside */
+    const char *initializers_file_name; /* ep.context_model_external_initializers_file_name, beside
+                                           the EPContext model; default: all inside */
     uint64_t initializers_min_size; /* smaller ones stay inside; default 0: all go out */
     epctx_no_nodes no_nodes;        /* when nothing can be compiled */
-    const char *build_options;      /* what else the binary depends on, for the build stamp */
-    bool prepare_only;         /* as in epctx_build_opts */
+    const char *build_options;      /* further inputs of the binary, for the build stamp */
+    bool prepare_only;              /* as in epctx_build_opts */
     epctx_weightless_support weightless; /* ep.enable_weightless is ALL, its former name
                                             EXTERNAL_ONLY: loading needs the source model */
-    bool verify; /* load the new binary and find every graph in it before anything is written */
+    bool verify; /* before writing, load the new binary and find every graph in it */
     const epctx_hooks *hooks;
-    const epctx_file_lock *lock; /* the caller has the lock of the EPContext model; may be NULL */
+    const epctx_file_lock *lock; /* the caller's lock of the EPContext model; may be NULL */
     struct epctx_workspace *workspace; /* ep.share_ep_contexts: a session of a group (>>share) */
     const char *group;                 /* its name; NULL: the only one of this EP */
     bool stop; /* ep.stop_share_ep_contexts: the last session of the group */
 } epctx_gen_opts;
 
-/* The same as session options, and back: what those do not tell is zero. Strings are borrowed. */
+/* Converts from and to session options; members without an option are zero. Strings are borrowed.
+ * */
 EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options);
 EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts);
 
 typedef struct epctx_gen_report {
     size_t partition_count;
-    size_t compiled_nodes; /* source nodes that went into partitions */
+    size_t compiled_nodes; /* source nodes in partitions */
     size_t cpu_nodes;      /* ordinary nodes that stay */
-    size_t other_nodes;    /* EPContext nodes of other EPs, which stay, too */
-    uint64_t binary_size;  /* 0 in a group, until its last session */
+    size_t other_nodes;    /* EPContext nodes of other EPs: they stay */
+    uint64_t binary_size;  /* in a group 0 until its last session */
     uint64_t initializers_size;
-    size_t outside_count; /* weightless: weights that nodes take from the source model, */
+    size_t outside_count;  /* weightless: weights that stay in the source model, */
     uint64_t outside_size; /* their bytes */
     int64_t max_size;
-    const epctx_node *nodes; /* the EPContext nodes made (GetEpContextNodes), one per partition;
+    const epctx_node *nodes; /* the new EPContext nodes (GetEpContextNodes), one per partition;
                                 valid until the model is closed */
     char context_path[EPCTX_PATH_MAX];
     char binary_path[EPCTX_PATH_MAX];       /* empty when embedded */
@@ -2423,25 +2423,24 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
                                       const epctx_gen_opts *opts, epctx_gen_report *report,
                                       epctx_error *error);
 
-/* -- is an EPContext model still what its source would give? The build stamp tells. -- */
+/* -- is an EPContext model up to date? Compares its build stamp. -- */
 
 typedef enum epctx_freshness {
     EPCTX_FRESH = 0,
-    EPCTX_STALE,        /* source, options, SDK or architecture changed, or the binary is another
-                           one, e.g. compiled again without this model */
-    EPCTX_FRESH_UNKNOWN /* no stamp of this EP, or the source is not there */
+    EPCTX_STALE,        /* source, options, SDK, architecture or binary changed, e.g. the binary
+                           was compiled again without this model */
+    EPCTX_FRESH_UNKNOWN /* no stamp of this EP, or no source */
 } epctx_freshness;
 
 typedef struct epctx_fresh_opts {
-    const char *source_path; /* default: the file the stamp names, beside the EPContext model */
+    const char *source_path; /* default: named by the stamp, beside the EPContext model */
     const epctx_gen_opts *gen; /* compared when given */
-    bool fast; /* compares no hash of the binary, nor of a file that did not change since the model
-                  was written */
+    bool fast; /* skip hashes of the binary and of files unchanged since the model was written */
 } epctx_fresh_opts;
 
-/* Of an open EPContext model that came from a file. `source` is the EP, `backend` (may be NULL)
- * gives SDK and architecture to compare. A binary that is not there is not judged: loading will.
- * `why` (may be NULL) gets what differs. */
+/* For an EPContext model opened from a file. `source` is the EP, `backend` (may be NULL) gives SDK
+ * and architecture to compare. A missing binary is ignored: loading reports it. `why` (may be NULL)
+ * gets the difference. */
 EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char *source,
                                             const epctx_backend *backend,
                                             const epctx_fresh_opts *opts, epctx_error *why);
@@ -2452,10 +2451,10 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
  * >>share: one context for several sessions (EP-context design, weight sharing)
  *
  * A workspace is the "EP singleton" of the design document, held by the application or the EP.
- * Generating, the sessions of a group compile into one context, which the last one writes: N models
- * give N + 1 files. Loading, the first session loads that binary and uses its own graph; the others
- * wait in the workspace for the sessions that ask for them, which do not open the binary. Workspace
- * and sessions may end in any order.
+ * When generating, the sessions of a group compile into one context, which the last one writes: N
+ * models give N + 1 files. When loading, the first session loads that binary and uses its graph;
+ * the other graphs wait in the workspace for their sessions, which do not open the binary.
+ * Workspace and sessions may end in any order.
  *
  * QUICK START: two models compiled into one binary, and both loaded from it
  *       const char *files[2] = {"prefill.onnx", "decode.onnx"};
@@ -2497,8 +2496,8 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
  *       }
  *       epctx_workspace_close(workspace);
  *
- * The models of a group are always compiled together: a binary that was compiled again without one
- * of them lacks its graphs. The build stamps of the models tell, and loading says so.
+ * Always compile the models of a group together: compiling again without one of them drops its
+ * graphs from the binary. Loading detects this by the build stamp.
  * ============================================================================================== */
 
 /* A lock of the caller's. All NULL: the workspace and its sessions are used from one thread.
@@ -2511,44 +2510,44 @@ typedef struct epctx_lock {
     void *user;
     void (*lock_fn)(void *user);
     void (*unlock_fn)(void *user);
-    void (*free_fn)(void *user); /* may be NULL: called once, when the workspace is gone */
-    /* Both or none, called with the lock held: wait_fn gives it up, returns when wake_fn was called
-     * (or earlier) and has the lock again; wake_fn ends the waiting of all. NULL: who waits takes
-     * the lock again and again. */
+    void (*free_fn)(void *user); /* may be NULL: called once, after the workspace is freed */
+    /* Both or none, called with the lock held: wait_fn releases it until wake_fn is called (or
+     * earlier) and returns with it held; wake_fn wakes all waiters. NULL: waiters retake the lock
+     * repeatedly. */
     void (*wait_fn)(void *user);
     void (*wake_fn)(void *user);
-    uintptr_t (*thread_fn)(void *user); /* may be NULL: a number of its own for each thread */
+    uintptr_t (*thread_fn)(void *user); /* may be NULL: a unique number per thread */
 } epctx_lock;
 
-/* A complete lock of the machine: of pthreads when the implementation file was compiled with
- * EPCTX_PTHREAD_LOCK, of Windows with EPCTX_WIN32_LOCK, else EPCTX_ERR_UNSUPPORTED. Memory comes
- * from `allocator` (default malloc), free_fn gives it back. */
+/* A complete system lock: pthreads if the implementation was compiled with EPCTX_PTHREAD_LOCK,
+ * Windows with EPCTX_WIN32_LOCK, else EPCTX_ERR_UNSUPPORTED. Memory comes from `allocator` (default
+ * malloc) and is freed by free_fn. */
 EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *allocator,
                                        epctx_error *error);
 
-/* What happens to a session whose graph another one has. */
+/* When another session uses the graph that a session asks for: */
 typedef enum epctx_taken {
-    EPCTX_TAKEN_RELOAD = 0, /* it loads the binary once more, for itself and for others to come */
+    EPCTX_TAKEN_RELOAD = 0, /* load the binary again, for this session and later ones */
     EPCTX_TAKEN_ERROR       /* EPCTX_ERR_CONTEXT */
 } epctx_taken;
 
 typedef struct epctx_workspace_opts {
-    const epctx_allocator *allocator; /* default malloc; copied; called under the lock only */
+    const epctx_allocator *allocator; /* default malloc; copied; called only under the lock */
     epctx_lock lock;                  /* copied */
     epctx_taken taken;
 } epctx_workspace_opts;
 
-/* One for each EP of a process, or more: sessions of different workspaces never meet. In one
- * workspace EPs are kept apart by `source` and `self`, loaded binaries by canonical path, their
- * graphs by the hash that the node names, groups under construction by name. */
+/* One per EP of a process, or more: sessions of different workspaces are independent. A workspace
+ * distinguishes EPs by `source` and `self`, loaded binaries by canonical path, their graphs by the
+ * hash in the node, groups under construction by name. */
 typedef struct epctx_workspace epctx_workspace;
 
-/* An empty workspace. `opts` NULL means defaults. Errors: NOMEM. */
+/* An empty workspace. `opts` may be NULL. Errors: NOMEM. */
 EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
                                             const epctx_workspace_opts *opts, epctx_error *error);
-/* Gives the handle back. Sessions go on; the memory goes with the last of them. Groups that were
- * not finished are given up: nothing of them was or will be written, and a session that compiles
- * into one fails with EPCTX_ERR_CONTEXT. NULL is fine. */
+/* Releases the handle; the memory goes with the last session, which may continue. Unfinished groups
+ * are abandoned: nothing of them is written, and a session that compiles into one fails with
+ * EPCTX_ERR_CONTEXT. NULL is allowed. */
 EPCTX_API void epctx_workspace_close(epctx_workspace *workspace);
 
 /* -- generating: a session of the group has its model --
@@ -2576,36 +2575,35 @@ typedef struct epctx_share_opts {
     const epctx_graph *const *pieces;
     size_t piece_count;
     const epctx_io *io;       /* default epctx_io_files(); lives until the group ends */
-    const char *context_path; /* the EPContext model that will be written. That of the first session
-                                 names the binary, the others are in its folder */
+    const char *context_path; /* the EPContext model to be written. The first session's names
+                                 the binary; the others are in its folder */
     const char *name_prefix;  /* ep.context_node_name_prefix; default "" */
-    uint64_t model_hash;      /* goes into the names, as in epctx_ep_opts; 0: hash of the pieces */
+    uint64_t model_hash;      /* part of the names, as in epctx_ep_opts; 0: hash of the pieces */
     bool overwrite;           /* the binary may replace a file; default EPCTX_ERR_EXISTS */
-    bool prepare_only;        /* as in epctx_build_opts; that of the first session counts */
+    bool prepare_only;        /* as in epctx_build_opts; the first session's counts */
     epctx_weightless_support weightless; /* as in epctx_build_opts; the same for a whole group */
     const char *source_model;            /* as in epctx_ep_opts */
-    bool verify; /* load the binary and find every graph of the group before it is written */
+    bool verify; /* before writing, load the binary and find every graph of the group */
     const epctx_hooks *hooks; /* may be NULL */
 } epctx_share_opts;
 
 /* Compiles the pieces of one model into the group's context. nodes[i] of pieces[i] is in `arena`,
- * as epctx_ep_context_nodes would give it; max_size is the largest of the group so far. On failure
- * the group is as before, but for compiled graphs; a group without a session is given up. `opts` is
- * borrowed during the call, `backend` until the group ends.
- * Errors: ARG (another backend object, io or folder than the group's, a path that another session
- * has), EXISTS, NOT_FOUND, PATH, IO (where the binary goes, before anything is compiled). */
+ * as epctx_ep_context_nodes would return it; max_size is the group's largest so far. On failure the
+ * group is unchanged except for compiled graphs; without a session it is abandoned. `opts` is
+ * borrowed during the call, `backend` until the group ends. Errors: ARG (another backend object, io
+ * or folder than the group's, a path of another session), EXISTS, NOT_FOUND, PATH, IO (destination
+ * of the binary, before compiling). */
 EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const epctx_backend *backend,
                                            const epctx_share_opts *opts, epctx_arena *arena,
                                            const epctx_node **nodes, epctx_error *error);
-/* The session that was to write `context_path` did not. Its graphs stay in the context; a group
- * without another session is given up, so that the next session is a first one. */
+/* The session for `context_path` did not write it. Its graphs stay in the context; a group without
+ * another session is abandoned, so the next session is the first. */
 EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *group,
                                     const char *source, const char *context_path);
 
-/* Ends a group without a further session, as `stop` would: writes the binary, and with it the
- * models of sessions that have their model. When that fails the group is given up, and a binary
- * that was there is the old or the new one, whole. `binary_size` may be NULL.
- * EPCTX_ERR_NOT_FOUND: there is no such group. */
+/* Ends a group without a further session, like `stop`: writes the binary and the models of sessions
+ * that have them. On failure the group is abandoned, and an existing binary is the old or the new
+ * one, whole. `binary_size` may be NULL. EPCTX_ERR_NOT_FOUND: no such group. */
 EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char *group,
                                           const char *source, const epctx_hooks *hooks,
                                           uint64_t *binary_size, epctx_error *error);
@@ -2616,53 +2614,53 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 
 struct epctx_bound;
 
-/* Zero-initialised it is the default. */
+/* All zero: the defaults. */
 typedef struct epctx_load_opts {
-    epctx_workspace *workspace; /* ep.share_ep_contexts: binaries in files are shared through it,
-                                   embedded ones are the session's own. NULL: nothing is shared */
-    const char *context_file_path; /* ep.context_file_path: gives the folder of the binaries */
-    const epctx_io *io; /* binaries come from here, e.g. from the application's buffers
-                           (epctx_io_buffers), each under its name in the nodes, without a folder;
-                           lives until epctx_unload. NULL: files beside the model */
-    const epctx_profile *profile; /* which nodes are ours and their key; default: `source` is the
-                                     backend's, letter by letter, and the key is partition_name */
+    epctx_workspace *workspace; /* ep.share_ep_contexts: shares binaries in files, not embedded
+                                   ones. NULL: nothing is shared */
+    const char *context_file_path; /* ep.context_file_path: its folder has the binaries */
+    const epctx_io *io; /* source of the binaries, e.g. the application's buffers
+                           (epctx_io_buffers), by their names in the nodes, without a folder; lives
+                           until epctx_unload. NULL: files beside the model */
+    const epctx_profile *profile; /* which nodes are ours and their key; default: `source` equals
+                                     the backend's, and the key is partition_name */
     const epctx_allocator *allocator; /* for the loaded set; default malloc */
     const epctx_hooks *hooks;         /* may be NULL */
-    /* Weightless contexts. NULL: epctx_load looks for the source model. Gives the weight called
-     * ref->name after epctx_weight_verify; its data stay until epctx_unload. */
+    /* Weightless contexts. NULL: epctx_load finds the source model. Returns the weight ref->name
+     * after epctx_weight_verify; its data live until epctx_unload. */
     epctx_status (*weight_fn)(void *user, const struct epctx_bound *bound,
                               const epctx_weight_ref *ref, epctx_tensor *out, epctx_error *error);
     void *weight_user;
     /* epctx_load: */
-    epctx_span source_model; /* bytes of the source model, for weightless contexts; borrowed until
-                                epctx_unload. Its external data: in external_folder as the model was
-                                opened with, else beside the model */
+    epctx_span source_model; /* the source model's bytes, for weightless contexts; borrowed until
+                                epctx_unload. Its external data: in the model's external_folder,
+                                else beside the model */
     const char *source_model_path; /* ep.context_source_model_path: the same as a file, anywhere */
-    /* epctx_load_nodes, which has no model to ask: */
-    const char *model_path; /* of the EPContext model; NULL or "": it came from memory */
+    /* epctx_load_nodes: */
+    const char *model_path; /* of the EPContext model; NULL or "": from memory */
     uint32_t path_flags;    /* as in epctx_open_opts */
 } epctx_load_opts;
 
 /* An EPContext node of this backend, bound to the graph that runs it. */
 typedef struct epctx_bound {
     epctx_epnode node;
-    size_t index;      /* of the node among those given, or in the main graph */
+    size_t index;      /* of the node in `nodes` or in the main graph */
     epctx_str weights; /* attribute EPCTX_WEIGHTS_ATTR */
 #ifndef EPCTX_NO_WIRE
     epctx_node_view view; /* epctx_load only */
 #endif
     void *graph;
     epctx_graph_info info;
-    struct epctx__owner *owner; /* private, as what follows */
-    struct epctx__entry *entry; /* where the graph goes back to */
-    bool weighted;              /* it was given weights */
+    struct epctx__owner *owner; /* private from here */
+    struct epctx__entry *entry; /* from which the graph was taken */
+    bool weighted;              /* weights are set */
 } epctx_bound;
 
-/* Everything that was loaded for one model. Members from `backend` on are private. */
+/* Everything loaded for one model. Members from `backend` on are private. */
 typedef struct epctx_loaded {
     epctx_bound *bound; /* in node order */
     size_t bound_count;
-    size_t other_nodes; /* that are not ours */
+    size_t other_nodes; /* not ours */
     const epctx_backend *backend;
     epctx_arena arena;
     epctx_workspace *workspace;
@@ -2684,16 +2682,16 @@ typedef struct epctx_loaded {
 EPCTX_API epctx_status epctx_load_nodes(epctx_loaded *loaded, const epctx_node *nodes, size_t count,
                                         const epctx_backend *backend, const epctx_load_opts *opts,
                                         epctx_error *error);
-/* Ends the session. Legal on a zeroed set and twice. */
+/* Ends the session. May be called on a zeroed set and twice. */
 EPCTX_API void epctx_unload(epctx_loaded *loaded);
 
 #ifndef EPCTX_NO_WIRE
 
 /* The same for the main graph of a model, which must stay open until epctx_unload. Weightless
  * contexts get their weights from opts->source_model, else source_model_path, else
- * onnx_model_filename beside the model. A binary in a file must have the size that the build stamp
- * gives; its hash is compared only when loading fails, for the message: that reads every byte of a
- * binary that the backend may only map, and the hash in `notes` tells generations apart. */
+ * onnx_model_filename beside the model. A binary file must have the size in the build stamp; its
+ * hash is compared only after a failure, for the message: hashing would read every byte of a binary
+ * that the backend may only map, and the hash in `notes` detects other generations. */
 EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
                                   const epctx_backend *backend, const epctx_load_opts *opts,
                                   epctx_error *error);
@@ -13787,6 +13785,14 @@ EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *dat
  * >>ep
  * ============================================================================================== */
 
+static epctx_span epctx__span(const void *data, size_t size)
+{
+    epctx_span span;
+    span.data = (const uint8_t *)data;
+    span.size = size;
+    return span;
+}
+
 EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend, char *out,
                                                    size_t capacity, epctx_error *error)
 {
@@ -13806,8 +13812,8 @@ static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value)
     return epctx_str_number(epctx_str_cut(rest, separator), value);
 }
 
-/* QNN's string is "backend:sdk:api:blob:arch:driver"; sdk, api and blob are versions a.b.c. Format
- * and rule are those of the QNN plugin EP (onnxruntime-qnn, 2026-03). */
+/* QNN: "backend:sdk:api:blob:arch:driver"; sdk, api and blob are versions a.b.c. Format and rule
+ * follow the QNN plugin EP (onnxruntime-qnn, 2026-03). */
 static bool epctx__read_qnn(epctx_str text, uint64_t out[12])
 {
     static const char ends[] = ":..:..:..::";
@@ -13833,7 +13839,7 @@ static bool epctx__compat_next(epctx_str *rest, epctx_str *key, epctx_str *value
     return true;
 }
 
-/* Whether major and minor, or all three `parts`, of version `a` are after those of `b`. */
+/* Is version `a` newer than `b` in its first `parts` (2 or 3) numbers? */
 static bool epctx__is_newer(const uint64_t a[3], const uint64_t b[3], int parts)
 {
     int i = 0;
@@ -13848,16 +13854,16 @@ static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, const
     enum { EPCTX__BACKEND = 0, EPCTX__SDK = 1, EPCTX__API = 4, EPCTX__BLOB = 7, EPCTX__ARCH = 10 };
     uint64_t m[12], r[12];
     if (!epctx__read_qnn(model, m) || !epctx__read_qnn(runtime, r)) {
-        *why = "one of the strings does not have QNN's six fields";
+        *why = "a string does not have QNN's six fields";
         return EPCTX_COMPAT_NOT_APPLICABLE;
     }
     if (m[EPCTX__BACKEND] != r[EPCTX__BACKEND]) {
         *why = "another QNN backend";
     } else if (epctx__is_newer(m + EPCTX__API, r + EPCTX__API, 2) ||
                epctx__is_newer(m + EPCTX__SDK, r + EPCTX__SDK, 2)) {
-        *why = "made with a newer SDK than the machine has";
+        *why = "made with a newer SDK than this machine has";
     } else if (epctx__is_newer(m + EPCTX__BLOB, r + EPCTX__BLOB, 3)) {
-        *why = "the binary's version is newer than the machine can read";
+        *why = "the binary is too new for this machine";
     } else if (m[EPCTX__ARCH] > r[EPCTX__ARCH]) {
         *why = "made for a newer HTP architecture";
     } else {
@@ -13880,21 +13886,22 @@ static bool epctx__compat_find(epctx_str text, epctx_str key, epctx_str *value)
     return false;
 }
 
-/* Whether a key has the same value in both, or in none of them. */
+/* Is the key's value the same in both, or absent from both? */
 static bool epctx__compat_same(epctx_str a, epctx_str b, const char *key, bool major)
 {
     epctx_str x, y;
     (void)epctx__compat_find(a, epctx_str_of(key), &x);
     (void)epctx__compat_find(b, epctx_str_of(key), &y);
-    return major ? epctx_str_eq(epctx_str_cut(&x, '.'), epctx_str_cut(&y, '.')) : epctx_str_eq(x, y);
+    return major ? epctx_str_eq(epctx_str_cut(&x, '.'), epctx_str_cut(&y, '.'))
+                 : epctx_str_eq(x, y);
 }
 
-/* Every key is looked for in the other string: of what is longer, nobody wants to know. */
+/* Bounds the search of every key in the other string. */
 #define EPCTX__COMPAT_MOST 4096u
 
-/* `own`: strings of epctx_backend_compatibility, in which keys that we do not know say nothing. A
- * context of another architecture or major version of the SDK must not be loaded (EPC-111, EPC-112);
- * of another minor version it may (EPC-113). */
+/* `own`: strings of epctx_backend_compatibility, whose unknown keys are ignored. Must not load: a
+ * context of another architecture (EPC-111) or major SDK version (EPC-112). May load: of another
+ * minor version (EPC-113). */
 static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, bool own,
                                          const char **why)
 {
@@ -13904,9 +13911,9 @@ static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, boo
         epctx_compat verdict; /* when the values differ */
         const char *text;
     } rules[] = {
-        {"epctx", true, false, EPCTX_COMPAT_NOT_APPLICABLE, "the strings are of different formats"},
-        {"source", true, false, EPCTX_COMPAT_NOT_APPLICABLE, "the strings are of different EPs"},
-        {"", false, false, EPCTX_COMPAT_NOT_APPLICABLE, "the strings are of different EPs"},
+        {"epctx", true, false, EPCTX_COMPAT_NOT_APPLICABLE, "different string formats"},
+        {"source", true, false, EPCTX_COMPAT_NOT_APPLICABLE, "different EPs"},
+        {"", false, false, EPCTX_COMPAT_NOT_APPLICABLE, "different EPs"},
         {"arch", true, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
         {"arch", false, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
         {"hardware_architecture", false, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
@@ -13948,9 +13955,9 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
     const char *text;
     epctx_str format;
     if (model.size == 0 || runtime.size == 0) {
-        text = "there is no compatibility string";
+        text = "no compatibility string";
     } else if (model.size > EPCTX__COMPAT_MOST || runtime.size > EPCTX__COMPAT_MOST) {
-        text = "no EP writes a string as long as this";
+        text = "the compatibility string is too long";
     } else if (profile != NULL && (profile->traits & EPCTX_QNN_COMPAT) != 0) {
         verdict = epctx__compare_qnn(model, runtime, &text);
     } else {
@@ -14065,15 +14072,14 @@ EPCTX_API uint64_t epctx_notes_hash(epctx_str notes)
 
 /* -- weightless contexts -- */
 
-/* Text with its length in front and `end` behind it. */
+/* Text after its length and before `end`. */
 static bool epctx__ref_text(epctx_str *rest, char end, epctx_str *out)
 {
     uint64_t size;
     if (!epctx__cut_number(rest, ' ', &size) || size >= rest->size || rest->data[size] != end) {
         return false;
     }
-    out->data = rest->data;
-    out->size = (size_t)size;
+    *out = epctx__str(rest->data, (size_t)size);
     epctx__str_skip(rest, out->size + 1);
     return true;
 }
@@ -14117,7 +14123,6 @@ EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const ep
 
 /* -- one EP at work -- */
 
-/* A graph in a context. */
 typedef struct epctx__known_graph {
     epctx_str name;
     uint64_t hash;
@@ -14125,18 +14130,17 @@ typedef struct epctx__known_graph {
 
 typedef struct epctx__piece {
     const epctx_graph *graph;
-    const epctx_value *types; /* of its outputs as the backend inferred them, or NULL */
+    const epctx_value *types; /* of its outputs, from the backend, or NULL */
 } epctx__piece;
 
-/* The graphs that a shared context holds already, whoever compiled them. */
+/* The graphs of a shared context. */
 typedef struct epctx__known {
-    epctx_list graphs;   /* epctx__known_graph, in the index's arena */
-    epctx_map index;     /* name -> position among them */
+    epctx_list graphs; /* epctx__known_graph, in the index's arena */
+    epctx_map index;   /* name -> position among them */
     int64_t max_size;
 } epctx__known;
 
-/* Adds a graph to a shared context, unless it is `found` there. Another one of that name is an
- * error. */
+/* Adds a graph to a shared context unless `found`. A different graph of that name is an error. */
 static epctx_status epctx__known_add(epctx__known *known, const epctx__known_graph *graph,
                                      bool *found, epctx_error *error)
 {
@@ -14145,13 +14149,13 @@ static epctx_status epctx__known_add(epctx__known *known, const epctx__known_gra
     uint32_t at = epctx_map_get(&known->index, graph->name);
     epctx__known_graph *added;
     epctx_str name = graph->name;
-    /* The index does not forget what was taken back. */
+    /* The index keeps removed graphs. */
     *found = at < count && epctx_str_eq(graphs[at].name, name);
     if (*found) {
         return graphs[at].hash == graph->hash
                    ? EPCTX_OK
                    : epctx_fail(error, EPCTX_ERR_ARG,
-                                "the shared context has another graph '%S': generate with "
+                                "the shared context has another graph '%S': set "
                                 "ep.context_node_name_prefix",
                                 &name);
     }
@@ -14166,9 +14170,9 @@ static epctx_status epctx__known_add(epctx__known *known, const epctx__known_gra
     return EPCTX_OK;
 }
 
-/* What is asked for becomes what the backend can do of it. */
-static epctx_status epctx__weightless_agree(const epctx_backend *b,
-                                            epctx_weightless_support *asked, epctx_error *error)
+/* Limits `asked` to what the backend supports. */
+static epctx_status epctx__weightless_agree(const epctx_backend *b, epctx_weightless_support *asked,
+                                            epctx_error *error)
 {
     if (*asked != EPCTX_WEIGHTLESS_NONE && b->weightless == EPCTX_WEIGHTLESS_NONE) {
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
@@ -14188,7 +14192,7 @@ static epctx_status epctx__backend_check(const epctx_backend *backend, epctx_err
                             (uint64_t)EPCTX_BACKEND_VERSION);
 }
 
-/* Everything of epctx_ep_begin but the context. */
+/* epctx_ep_begin without the context. */
 static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
                                    const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
                                    epctx_error *error)
@@ -14207,7 +14211,7 @@ static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
     return EPCTX_OK;
 }
 
-/* The context under construction is a group's. */
+/* Compiles into a group's context. */
 static void epctx__ep_share(epctx_ep *ep, void *build, epctx__known *known)
 {
     ep->build = build;
@@ -14248,7 +14252,7 @@ EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend
     return epctx__build_begin(backend, &how, &ep->build, error);
 }
 
-/* "<prefix><source>_<hash of the model's graph>_<index>": unique in the model and across models. */
+/* "<prefix><source>_<model hash>_<index>": unique in the model and across models. */
 static epctx_status epctx__ep_name(epctx_ep *ep, epctx_str *name, epctx_error *error)
 {
     const char *prefix = ep->opts.name_prefix != NULL ? ep->opts.name_prefix : "";
@@ -14265,7 +14269,7 @@ static epctx_status epctx__ep_name(epctx_ep *ep, epctx_str *name, epctx_error *e
     return EPCTX_OK;
 }
 
-/* Copies what types_fn tells: it is gone after finish. */
+/* Copies the result of types_fn, which is invalid after finish. */
 static epctx_status epctx__ep_types(epctx_ep *ep, epctx_str name, epctx__piece *piece,
                                     epctx_error *error)
 {
@@ -14297,7 +14301,7 @@ static epctx_status epctx__ep_types(epctx_ep *ep, epctx_str name, epctx__piece *
     return EPCTX_OK;
 }
 
-/* Compiles a graph, unless the shared context has it. */
+/* Compiles a graph unless the shared context has it. */
 static epctx_status epctx__ep_graph(epctx_ep *ep, const epctx_graph *graph,
                                     const epctx__known_graph *id, epctx_error *error)
 {
@@ -14305,7 +14309,7 @@ static epctx_status epctx__ep_graph(epctx_ep *ep, const epctx_graph *graph,
     bool found = false;
     epctx_status status;
     if (ep->shared != NULL) {
-        /* Before it is compiled: what is in the context and not known would be compiled again. */
+        /* Before compiling: a compiled but unknown graph would be compiled again. */
         EPCTX__TRY(epctx__known_add(ep->shared, id, &found, error));
         if (found) {
             return EPCTX_OK;
@@ -14361,11 +14365,11 @@ static void epctx__ref_put_text(epctx_text *text, epctx_str part, char end)
     epctx_text_put_char(text, end);
 }
 
-/* Text of the attribute that names a piece's weights; empty when it has none outside. */
+/* The attribute that names a piece's weights; empty if none is outside. */
 static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, epctx_str *out,
                                       epctx_error *error)
 {
-    const size_t numbers = 5 * 21 + 20; /* the most that a line has beside its names */
+    const size_t numbers = 5 * 21 + 20; /* most bytes of a line without names */
     size_t capacity = 0;
     size_t i;
     epctx_text text;
@@ -14409,7 +14413,7 @@ static epctx_status epctx__ep_names(epctx_ep *ep, const epctx_value *values, siz
     return EPCTX_OK;
 }
 
-/* The EPContext node of a piece: exactly the piece's boundary. */
+/* The EPContext node of a piece, with exactly its boundary. */
 static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node, epctx_error *error)
 {
     const size_t notes_size = sizeof EPCTX__HASH_KEY + 16;
@@ -14439,8 +14443,7 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_node *node,
         out.present |= 1u << EPCTX_EP_EP_CACHE_CONTEXT;
         out.ep_cache_context = epctx_str_of(ep->opts.binary);
         if (ep->opts.embed) {
-            out.ep_cache_context.data = (const char *)ep->binary.data;
-            out.ep_cache_context.size = ep->binary.size;
+            out.ep_cache_context = epctx__str(ep->binary.data, ep->binary.size);
         }
     }
     if (ep->backend->max_size_fn != NULL) {
@@ -14481,7 +14484,7 @@ EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error)
         return epctx_fail(error, EPCTX_ERR_ARG, "there is no context under construction");
     }
     EPCTX__TRY(epctx_cancelled(ep->opts.hooks, error));
-    if (ep->shared == NULL) { /* else it goes on */
+    if (ep->shared == NULL) { /* else others follow */
         ep->build = NULL;
         status = ep->backend->finish_fn(ep->backend->self, build, &ep->binary, error);
     }
@@ -14505,13 +14508,9 @@ EPCTX_API const epctx_node *epctx_ep_context_nodes(const epctx_ep *ep, size_t *c
 
 EPCTX_API epctx_span epctx_ep_binary(const epctx_ep *ep)
 {
-    epctx_span span;
-    span.data = ep->binary.data;
-    span.size = ep->binary.size;
-    return span;
+    return epctx__span(ep->binary.data, ep->binary.size);
 }
 
-/* The binary as applications will meet it: it loads, and every graph is in it. */
 static epctx_status epctx__verify_binary(const epctx_backend *b, epctx_span binary,
                                          const epctx__known_graph *graphs, size_t count,
                                          epctx_error *error)
@@ -14530,7 +14529,6 @@ static epctx_status epctx__verify_binary(const epctx_backend *b, epctx_span bina
 
 EPCTX_API void epctx_ep_end(epctx_ep *ep)
 {
-    /* One that was not opened is all zero: nothing is to be given back. */
     if (ep->build != NULL && ep->shared == NULL) {
         ep->backend->discard_fn(ep->backend->self, ep->build);
     }
@@ -14549,7 +14547,6 @@ static epctx_overwrite epctx__overwrite(bool allowed)
     return allowed ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL;
 }
 
-/* A file of one part. */
 static void epctx__output_one(epctx_output_file *file, const char *path, const char *name,
                               const epctx_span *bytes)
 {
@@ -14562,15 +14559,15 @@ static void epctx__output_one(epctx_output_file *file, const char *path, const c
 
 typedef struct epctx__preflight {
     const epctx_preflight_in *in;
-    epctx_commit commit; /* judges the outputs; never run */
-    epctx_str folder;    /* what their paths begin with, but for a model that the caller named */
+    epctx_commit commit; /* checks the outputs; never run */
+    epctx_str folder;    /* prefix of their paths, except for a model named by the caller */
     epctx_overwrite overwrite;
     bool given;  /* the next output is that model */
-    bool joined; /* the next one is the group's binary, which may be there */
+    bool joined; /* the next one is the group's binary, which may exist */
     epctx_error *error;
 } epctx__preflight;
 
-/* No output is another output, and none is a file that is read. */
+/* No two outputs are one file, and none is an input. */
 static epctx_status epctx__preflight_clash(epctx__preflight *p, const epctx__commit_file *file)
 {
     const epctx_preflight_in *in = p->in;
@@ -14590,14 +14587,13 @@ static epctx_status epctx__preflight_clash(epctx__preflight *p, const epctx__com
             io->canonical_fn(io->user, input, real, sizeof real, NULL) == EPCTX_OK &&
             strcmp(real, file->real) == 0) {
             return epctx_fail(p->error, EPCTX_ERR_PATH,
-                              "belongs to the source model: it must not be overwritten by its own "
-                              "output");
+                              "belongs to the source model: an output must not overwrite it");
         }
     }
     return EPCTX_OK;
 }
 
-/* Adds the output `name` and judges it. */
+/* Adds and checks the output `name`. */
 EPCTX__APART static epctx_status epctx__preflight_add(epctx__preflight *p, epctx_str name,
                                                       const char **out)
 {
@@ -14630,7 +14626,7 @@ EPCTX__APART static epctx_status epctx__preflight_add(epctx__preflight *p, epctx
     if (status == EPCTX_OK) {
         status = epctx__preflight_clash(p, entry);
     }
-    if (status == EPCTX_OK && !p->joined) { /* only writing tells whether one can write */
+    if (status == EPCTX_OK && !p->joined) { /* is the folder writable? */
         status = io->create_fn(io->user, entry->root, entry->name, &probe, p->error);
         if (status == EPCTX_OK) {
             io->close_fn(io->user, &probe);
@@ -14732,10 +14728,10 @@ EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts)
     return options;
 }
 
-/* In epctx__generation.take: a constant that stays beside the nodes that read it. */
+/* In epctx__gen.take: a constant that stays beside the nodes that read it. */
 #define EPCTX__BESIDE 2
 
-typedef struct epctx__generation {
+typedef struct epctx__gen {
     epctx_model *model;
     const epctx_backend *backend;
     const epctx_gen_opts *opts;
@@ -14744,21 +14740,21 @@ typedef struct epctx__generation {
     epctx_error *error;
     epctx_arena *arena;
     epctx_graph graph;
-    uint8_t *take; /* not 0: the backend takes the node, or EPCTX__BESIDE */
+    uint8_t *take; /* not 0: taken by the backend, or EPCTX__BESIDE */
     epctx_partition *parts;
     size_t part_count;
     epctx_ep ep;
-    void *build;             /* of the group; NULL: a context of its own */
-    epctx__known *known;     /* what is in it */
-    bool joins;              /* the group has begun: it knows its binary */
-    bool derived;            /* nobody chose the name of the EPContext model */
-    const char *binary;      /* name of the group's binary; NULL: to be made */
-    const char **inputs;     /* files of the source and of other EPs: no output may replace them */
+    void *build;         /* of the group; NULL: its own */
+    epctx__known *known; /* its graphs */
+    bool joins;          /* the group knows its binary */
+    bool derived;        /* the EPContext model has the default name */
+    const char *binary;  /* name of the group's binary, or NULL */
+    const char **inputs; /* files of the source and of other EPs */
     size_t input_count;
-    epctx_buffer aside; /* epctx_span each: the file of initializers, gap and tensor in turn */
-} epctx__generation;
+    epctx_buffer aside; /* the file of initializers: epctx_span of gap, tensor, gap, ... */
+} epctx__gen;
 
-static epctx_status epctx__gen_context_path(epctx__generation *g)
+static epctx_status epctx__gen_context_path(epctx__gen *g)
 {
     epctx_gen_report *r = g->report;
     epctx_str wanted = epctx_str_of(g->opts->context_file_path);
@@ -14775,9 +14771,9 @@ static bool epctx__is_ep_record(const epctx_node *node)
     return epctx_str_is(node->op_type, EPCTX_OP_TYPE) && epctx_str_is(node->domain, EPCTX_DOMAIN);
 }
 
-/* An EPContext node of this EP means that the model is compiled already: ORT's rule is to refuse.
- * Another EP's stays, and its binary must be beside the new model, too. */
-static epctx_status epctx__gen_source_node(epctx__generation *g, const epctx_node *node)
+/* An EPContext node of this EP: the model is already compiled, which ORT refuses. Another EP's
+ * stays, and its binary must be beside the new model. */
+static epctx_status epctx__gen_source_node(epctx__gen *g, const epctx_node *node)
 {
     const epctx_model *model = g->model;
     const epctx_io *io = epctx_model_io(model);
@@ -14819,7 +14815,7 @@ static epctx_status epctx__gen_source_node(epctx__generation *g, const epctx_nod
     return epctx__copy(g->arena, epctx_str_of(from), &g->inputs[g->input_count++], g->error);
 }
 
-static epctx_status epctx__gen_source(epctx__generation *g)
+static epctx_status epctx__gen_source(epctx__gen *g)
 {
     const epctx__file *file;
     size_t most, i;
@@ -14842,8 +14838,7 @@ static epctx_status epctx__gen_source(epctx__generation *g)
     return EPCTX_OK;
 }
 
-/* Names and checks the outputs. */
-static epctx_status epctx__gen_paths(epctx__generation *g)
+static epctx_status epctx__gen_paths(epctx__gen *g)
 {
     epctx_gen_report *r = g->report;
     epctx_preflight_in in;
@@ -14870,16 +14865,16 @@ static epctx_status epctx__gen_paths(epctx__generation *g)
     return EPCTX_OK;
 }
 
-/* Why a node stays on the CPU. `ask`: the backend tells, when it can. */
-static epctx_status epctx__gen_refusal(const epctx__generation *g, size_t index, bool ask,
+/* Why a node stays on the CPU; `ask`: from the backend, if it can explain. */
+static epctx_status epctx__gen_refusal(const epctx__gen *g, size_t index, bool ask,
                                        epctx_error *error)
 {
     const epctx_backend *b = g->backend;
     const epctx_node *node = &g->graph.nodes[index];
     if (g->take[index] == EPCTX__BESIDE) {
         epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                   "operator %S has constant inputs only and stays beside a node that is not taken "
-                   "and reads it",
+                   "operator %S has only constant inputs and stays beside its reader, which is not "
+                   "taken",
                    &node->op_type);
     } else if (ask && b->explain_fn != NULL) {
         b->explain_fn(b->self, &g->graph, index, error);
@@ -14890,12 +14885,10 @@ static epctx_status epctx__gen_refusal(const epctx__generation *g, size_t index,
     return EPCTX_ERR_UNSUPPORTED;
 }
 
-/* Of how many nodes a backend is asked why it does not take them: each time it may judge the whole
- * graph again. */
+/* Limit on explain_fn calls: each may analyze the whole graph again. */
 #define EPCTX__ASKED 200
 
-/* Tells why nodes stay. */
-static void epctx__gen_tell(const epctx__generation *g)
+static void epctx__gen_tell(const epctx__gen *g)
 {
     const epctx_hooks *hooks = g->opts->hooks;
     epctx_error why;
@@ -14911,8 +14904,7 @@ static void epctx__gen_tell(const epctx__generation *g)
     }
 }
 
-/* Adds the types that the backend infers to the graph's. */
-static epctx_status epctx__gen_infer(epctx__generation *g)
+static epctx_status epctx__gen_infer(epctx__gen *g)
 {
     const epctx_backend *b = g->backend;
     epctx_value *inferred = NULL;
@@ -14935,7 +14927,7 @@ static epctx_status epctx__gen_infer(epctx__generation *g)
     return EPCTX_OK;
 }
 
-static epctx_status epctx__gen_partition(epctx__generation *g)
+static epctx_status epctx__gen_partition(epctx__gen *g)
 {
     const epctx_graph *graph = &g->graph;
     const size_t count = graph->node_count;
@@ -14975,9 +14967,9 @@ static epctx_status epctx__gen_partition(epctx__generation *g)
                       why.message);
 }
 
-/* The source as weightless nodes name it: relative where it is beside the EPContext model or below,
- * else only its file name, which no path of the machine that compiles gets into. */
-static epctx_status epctx__gen_source_name(epctx__generation *g, const char **out)
+/* The source's name in weightless nodes: relative if it is beside the EPContext model or below,
+ * else only its file name, so no path of this machine is stored. */
+static epctx_status epctx__gen_source_name(epctx__gen *g, const char **out)
 {
     const epctx_io *io = epctx_model_io(g->model);
     const char *path = g->model->path;
@@ -14994,7 +14986,7 @@ static epctx_status epctx__gen_source_name(epctx__generation *g, const char **ou
     return epctx__copy(g->arena, name, out, g->error);
 }
 
-static epctx_status epctx__gen_compile(epctx__generation *g)
+static epctx_status epctx__gen_compile(epctx__gen *g)
 {
     epctx_gen_report *r = g->report;
     epctx_ep_opts how;
@@ -15040,14 +15032,14 @@ static epctx_status epctx__gen_compile(epctx__generation *g)
 
 /* -- the rewrite of the model -- */
 
-/* What the new graph does with a name. */
-#define EPCTX__USED  1u /* reads it, or gives it out */
-#define EPCTX__MADE  2u /* produces it */
-#define EPCTX__INPUT 4u /* it is a run-time input: all of them stay */
-#define EPCTX__TYPED 8u /* tells its type */
+/* Uses of a name in the new graph. */
+#define EPCTX__USED  1u /* read, or an output */
+#define EPCTX__MADE  2u /* produced */
+#define EPCTX__INPUT 4u /* a run-time input: all of them stay */
+#define EPCTX__TYPED 8u /* has a type */
 
 typedef struct epctx__rewrite {
-    epctx__generation *g;
+    epctx__gen *g;
     epctx_slot **slots; /* position in the source -> the node's slot */
     uint32_t *unit;     /* node -> partition, part_count + node if it stays, or EPCTX__GONE */
     epctx_map marks;    /* name -> EPCTX__USED ... */
@@ -15065,12 +15057,11 @@ static epctx_status epctx__mark(epctx__rewrite *w, epctx_str name, uint32_t mark
 {
     uint32_t is = epctx_map_get(&w->marks, name);
     if (name.size == 0 || (is != EPCTX_MAP_NONE && (is & mark) != 0)) {
-        return EPCTX_OK; /* the empty name stands for an optional value that is not there */
+        return EPCTX_OK; /* empty name: an absent optional value */
     }
     return epctx__map_set(&w->marks, name, is != EPCTX_MAP_NONE ? is | mark : mark, w->g->error);
 }
 
-/* What a node of the new graph reads and produces. */
 static epctx_status epctx__mark_node(epctx__rewrite *w, const epctx_node *node)
 {
     size_t k;
@@ -15083,11 +15074,11 @@ static epctx_status epctx__mark_node(epctx__rewrite *w, const epctx_node *node)
     return EPCTX_OK;
 }
 
-/* Which nodes stay: all that are in no partition, but constant nodes only if somebody still reads
- * them. Backwards, so that chains of constants go together. */
+/* Nodes outside partitions stay, constants only if still read. Backwards, so that chains of
+ * constants go together. */
 static epctx_status epctx__rewrite_units(epctx__rewrite *w)
 {
-    epctx__generation *g = w->g;
+    epctx__gen *g = w->g;
     const epctx_graph *graph = &g->graph;
     size_t i, k;
     for (i = 0; i < graph->node_count; i++) {
@@ -15111,7 +15102,7 @@ static epctx_status epctx__rewrite_units(epctx__rewrite *w)
         for (k = 0; k < node->output_count; k++) {
             read = read || epctx__is_marked(w, node->outputs[k], EPCTX__USED);
         }
-        /* take != 0 here: a constant that was copied into the partitions that use it */
+        /* take != 0: a constant that the partitions have copied */
         if (!read && g->take[i] != 0) {
             w->unit[i] = EPCTX__GONE;
         } else {
@@ -15121,10 +15112,10 @@ static epctx_status epctx__rewrite_units(epctx__rewrite *w)
     return EPCTX_OK;
 }
 
-/* The units of the new graph in order: readers behind producers. */
+/* The units of the new graph, producers before readers. */
 static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t *count)
 {
-    epctx__generation *g = w->g;
+    epctx__gen *g = w->g;
     epctx__loader l = epctx__loader_of(g->model, g->arena, g->error);
     size_t units = g->part_count + g->graph.node_count;
     size_t kept = 0;
@@ -15147,7 +15138,7 @@ static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence,
     for (i = 0; i < units; i++) {
         key[i] = EPCTX__NO_UNIT;
     }
-    /* A partition comes where its last node was: what feeds it was in front of that. */
+    /* A partition replaces its last node: its producers precede that. */
     for (i = 0; i < g->graph.node_count; i++) {
         uint32_t unit = w->unit[i];
         if (unit != EPCTX__GONE &&
@@ -15163,16 +15154,16 @@ static epctx_status epctx__drop(epctx__rewrite *w, epctx_slot *slot)
     return epctx_view_remove(w->g->model, epctx__slot_view(slot), w->g->error);
 }
 
-/* Brings the node fields of the graph into the new sequence: nodes that keep their relative place
- * are not touched, others move, partitions appear. */
+/* Orders the node fields: nodes that keep their relative place are not touched, others move,
+ * partitions are added. */
 static epctx_status epctx__rewrite_nodes(epctx__rewrite *w)
 {
-    epctx__generation *g = w->g;
+    epctx__gen *g = w->g;
     epctx_model *model = g->model;
     epctx_slot *previous = NULL;
     epctx_slot *slot;
     uint32_t *sequence;
-    size_t kept = 0; /* source position behind the last node that was left in place */
+    size_t kept = 0; /* source position after the last node left in place */
     size_t count = 0;
     size_t i;
     EPCTX__TRY(epctx__rewrite_order(w, &sequence, &count));
@@ -15199,7 +15190,7 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w)
             kept = (size_t)at + 1;
             previous = w->slots[at];
             continue;
-        } else { /* moved: a second slot over the same bytes */
+        } else { /* moved: a new slot for the same bytes */
             slot = epctx__clone(&b, NULL, w->slots[at]);
             if (slot != NULL) {
                 EPCTX__TRY(epctx__drop(w, w->slots[at]));
@@ -15211,9 +15202,9 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w)
     return EPCTX_OK;
 }
 
-/* Every field of the graph that is about a value goes when nobody needs it, each kind for its own
- * marks. Annotations come first: they need the parameters that they name. Initializers stay, too,
- * where they make an input optional; an input goes that only named one (IR version < 4). */
+/* Removes unneeded fields about values, each kind by its own marks. Annotations come first: they
+ * use the parameters they name. Initializers that make an input optional stay; inputs that only
+ * named an initializer (IR version < 4) go. */
 static epctx_status epctx__rewrite_fields(epctx__rewrite *w)
 {
     static const struct {
@@ -15239,7 +15230,7 @@ static epctx_status epctx__rewrite_fields(epctx__rewrite *w)
             named = annotation;
             it = epctx_view_fields(named, EPCTX_FIELD_SPARSE_VALUES);
             if (number == EPCTX_FIELD_GRAPH_SPARSE_INITIALIZER && !epctx_next_view(&it, &named)) {
-                continue; /* it would have the name of its values */
+                continue; /* its values would have the name */
             }
             it = epctx_view_fields(named, fields[i].name);
             while (epctx_next_str(&it, &name)) { /* the last one counts */
@@ -15260,10 +15251,10 @@ static epctx_status epctx__rewrite_fields(epctx__rewrite *w)
     return EPCTX_OK;
 }
 
-/* EPContext outputs that lack a value_info get one, because ORT has no shape inference for them. */
+/* Adds missing value_info of EPContext outputs, as ORT has no shape inference for them. */
 static epctx_status epctx__rewrite_values(epctx__rewrite *w)
 {
-    epctx__generation *g = w->g;
+    epctx__gen *g = w->g;
     size_t i, k;
     for (i = 0; i < g->part_count; i++) {
         const epctx_graph *part = &g->parts[i].graph;
@@ -15281,8 +15272,8 @@ static epctx_status epctx__rewrite_values(epctx__rewrite *w)
 }
 
 /* A tensor of the new model, which must not depend on the source's files (EP-context design):
- * initializers may go out, external data comes in or moves. */
-static epctx_status epctx__settle_tensor(epctx__generation *g, const epctx_tensor_view *view,
+ * initializers may move out, external data moves in or to the new file. */
+static epctx_status epctx__settle_tensor(epctx__gen *g, const epctx_tensor_view *view,
                                          bool initializer)
 {
     epctx_gen_report *r = g->report;
@@ -15295,10 +15286,8 @@ static epctx_status epctx__settle_tensor(epctx__generation *g, const epctx_tenso
         return EPCTX_OK;
     }
     EPCTX__TRY(epctx_tensor_load(g->model, view->view, g->arena, &tensor, g->error));
-    parts[0].data = NULL;
-    parts[0].size = (size_t)(at - r->initializers_size);
-    parts[1].data = tensor.data;
-    parts[1].size = tensor.size;
+    parts[0] = epctx__span(NULL, (size_t)(at - r->initializers_size));
+    parts[1] = epctx__span(tensor.data, tensor.size);
     if (!outside || tensor.size == 0 || tensor.size < g->opts->initializers_min_size) {
         return view->external ? epctx_tensor_set_raw(g->model, view->view, parts[1], g->error)
                               : EPCTX_OK;
@@ -15312,8 +15301,7 @@ static epctx_status epctx__settle_tensor(epctx__generation *g, const epctx_tenso
                                      g->error);
 }
 
-/* Does the new model have a node of the EP that a metadata key names? */
-static bool epctx__has_ep(const epctx__generation *g, epctx_str ep)
+static bool epctx__has_ep(const epctx__gen *g, epctx_str ep)
 {
     const epctx_profile *profile = epctx_profile_of(ep);
     bool known = (profile->traits & EPCTX_ANY_EP) == 0;
@@ -15325,15 +15313,15 @@ static bool epctx__has_ep(const epctx__generation *g, epctx_str ep)
         const epctx_node *node = &g->graph.nodes[i];
         const epctx_attr *source =
             epctx__is_ep_record(node) ? epctx_node_attr(node, "source") : NULL;
-        if (source != NULL && (epctx_str_eq(source->s, ep) ||
-                               (known && epctx_profile_of(source->s) == profile))) {
+        if (source != NULL &&
+            (epctx_str_eq(source->s, ep) || (known && epctx_profile_of(source->s) == profile))) {
             return true;
         }
     }
     return false;
 }
 
-/* What the source tells of EPs that have no node here any more misleads who reads it. */
+/* Removes metadata of EPs without a node in the new model. */
 static epctx_status epctx__rewrite_metadata(epctx__rewrite *w)
 {
     static const char *const prefixes[] = {EPCTX_COMPAT_PREFIX, EPCTX_BUILD_PREFIX};
@@ -15353,8 +15341,8 @@ static epctx_status epctx__rewrite_metadata(epctx__rewrite *w)
     return EPCTX_OK;
 }
 
-/* Everything asked for that changes what is compiled. Not where it goes (embed mode, file names):
- * that may be changed afterwards by embed, mv or init. */
+/* Hash of the options that change what is compiled, not where it goes (embed mode, file names),
+ * which may change later. */
 static uint64_t epctx__options_hash(const epctx_gen_opts *o)
 {
     uint64_t h = epctx__hash_number(0, 1); /* version of this list */
@@ -15366,7 +15354,7 @@ static uint64_t epctx__options_hash(const epctx_gen_opts *o)
 }
 
 /* Opset import, the metadata that ORT reads before it loads the model, and the build stamp. */
-static epctx_status epctx__gen_metadata(epctx__generation *g)
+static epctx_status epctx__gen_metadata(epctx__gen *g)
 {
     const epctx_backend *b = g->backend;
     const epctx_model *model = g->model;
@@ -15383,10 +15371,8 @@ static epctx_status epctx__gen_metadata(epctx__generation *g)
     epctx__stamp_begin(&s, g->arena);
     epctx__stamp_put_file(&s, "source", model->source, epctx_path_file(epctx_str_of(model->path)));
     for (file = model->files; file != NULL; file = file->next) {
-        epctx_span bytes;
-        bytes.data = file->mapping.data;
-        bytes.size = file->mapping.size;
-        epctx__stamp_put_file(&s, "data", bytes, file->name);
+        epctx__stamp_put_file(&s, "data", epctx__span(file->mapping.data, file->mapping.size),
+                              file->name);
     }
     epctx__stamp_put_word(&s, "options");
     epctx__stamp_put_number(&s, epctx__options_hash(g->opts), true);
@@ -15394,14 +15380,14 @@ static epctx_status epctx__gen_metadata(epctx__generation *g)
     epctx__stamp_put_name(&s, epctx_str_of(b->sdk_version));
     epctx__stamp_put_word(&s, "arch");
     epctx__stamp_put_name(&s, epctx_str_of(b->hardware_architecture));
-    /* The last session of a group makes its binary: epctx__pending_edit. */
+    /* A group's last session adds its binary: epctx__pending_edit. */
     if (g->build == NULL) {
         epctx__stamp_put_binary(&s, epctx_ep_binary(&g->ep), g->ep.count);
     }
     return epctx__stamp_write(&s, g->model, b->source, g->error);
 }
 
-static epctx_status epctx__gen_rewrite(epctx__generation *g)
+static epctx_status epctx__gen_rewrite(epctx__gen *g)
 {
     const uint32_t number = EPCTX_FIELD_GRAPH_NODE;
     epctx_slot *slot = epctx__live(g->model->graph->message->first, number);
@@ -15430,20 +15416,20 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
     EPCTX__TRY(epctx__rewrite_fields(&w));
     EPCTX__TRY(epctx__rewrite_values(&w));
     EPCTX__TRY(epctx__rewrite_metadata(&w));
-    /* Every tensor but those of training: initializers of bodies, constants, sparse tensors. */
+    /* Every tensor except training's: initializers of bodies, constants, sparse tensors. */
     g->model->external_asked = 0;
     epctx_walk_begin(&walk, g->model);
     while (epctx_walk_tensor(&walk, &tensor) && !walk.in_training) {
-        EPCTX__TRY(epctx__settle_tensor(g, &tensor, walk.levels[walk.level - 1].kind == EPCTX_KIND_GRAPH));
+        bool initializer = walk.levels[walk.level - 1].kind == EPCTX_KIND_GRAPH;
+        EPCTX__TRY(epctx__settle_tensor(g, &tensor, initializer));
     }
     if (g->aside.size == 0) {
-        g->report->initializers_path[0] = '\0'; /* nothing to put there */
+        g->report->initializers_path[0] = '\0'; /* no initializers */
     }
     return g->part_count > 0 ? epctx__gen_metadata(g) : EPCTX_OK;
 }
 
-/* The file of the initializers that leave the model. */
-static epctx_status epctx__gen_put_aside(const epctx__generation *g, epctx_commit *c,
+static epctx_status epctx__gen_put_aside(const epctx__gen *g, epctx_commit *c,
                                          epctx_output_file *file)
 {
     if (g->aside.size == 0) {
@@ -15457,8 +15443,8 @@ static epctx_status epctx__gen_put_aside(const epctx__generation *g, epctx_commi
     return epctx_commit_put_file(c, file, epctx__overwrite(g->opts->overwrite), g->error);
 }
 
-/* Everything but the writing. Without a model to write report.context_path is empty. */
-static epctx_status epctx__gen_make(epctx__generation *g)
+/* Everything except writing. report.context_path is empty if there is no model to write. */
+static epctx_status epctx__gen_make(epctx__gen *g)
 {
     epctx_gen_report *r = g->report;
     epctx_status status;
@@ -15487,7 +15473,7 @@ static epctx_status epctx__gen_make(epctx__generation *g)
     return EPCTX_OK;
 }
 
-static epctx_status epctx__gen_alone(epctx__generation *g)
+static epctx_status epctx__gen_alone(epctx__gen *g)
 {
     epctx_output_file files[2];
     epctx_write_opts opts;
@@ -15518,11 +15504,9 @@ static epctx_status epctx__gen_alone(epctx__generation *g)
     return status;
 }
 
-static epctx_status epctx__gen_grouped(epctx__generation *g);
-
 /* -- freshness -- */
 
-/* Is the file that a line names, in the folder of the source, what the line says? */
+/* Compares the file of a stamp line, in the source's folder, with that line. */
 static epctx_status epctx__fresh_file(const epctx_model *model, const epctx__stamp_line *line,
                                       const epctx_fresh_opts *opts, epctx_error *why)
 {
@@ -15542,7 +15526,7 @@ static epctx_status epctx__fresh_file(const epctx_model *model, const epctx__sta
         }
         parts[0] = epctx_path_folder(epctx_str_of(given != NULL ? given : model->path));
         parts[1] = epctx_str_of(name);
-        EPCTX__TRY(epctx_path_check(parts[1], why)); /* as hostile as the model */
+        EPCTX__TRY(epctx_path_check(parts[1], why)); /* untrusted */
     }
     EPCTX__TRY(epctx__path_join(path, sizeof path, parts, 2, why));
     if (io->stat_fn(io->user, path, &info, why) != EPCTX_OK || info.kind != EPCTX_FILE_REGULAR) {
@@ -15722,7 +15706,7 @@ EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *
     }
     if (!made) { /* not taken: needs a system without a mutex left */
         a.free_fn(a.user, mutex);
-        return epctx_fail(error, EPCTX_ERR_IO, "the system has no further mutex");
+        return epctx_fail(error, EPCTX_ERR_IO, "no mutex available");
     }
 #else
     InitializeSRWLock(&mutex->mutex);
@@ -15745,34 +15729,34 @@ EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *
 #endif
 }
 
-/* Whose turn it is to work on something, without the lock. */
+/* A thread's turn to work on something, without the lock. */
 typedef struct epctx__turn {
     bool busy;
     uintptr_t thread;
 } epctx__turn;
 
-/* A thread that waits for the end of somebody's turn. */
+/* A thread waiting for the end of a turn. */
 typedef struct epctx__waiter {
     struct epctx__waiter *next;
     uintptr_t thread;
-    const epctx__turn *turn; /* NULL: it has ended */
+    const epctx__turn *turn; /* NULL: ended */
 } epctx__waiter;
 
-/* A binary that is being loaded or was. It lives as long as somebody uses one of its graphs. */
+/* A binary, loading or loaded; lives while one of its graphs is in use. */
 typedef struct epctx__entry {
     struct epctx__entry *next;
-    epctx__turn turn; /* who loads it: `mapping` and `context` are not there yet */
-    size_t users;     /* calls that are looking at it */
+    epctx__turn turn; /* of loading it: no `mapping` and `context` yet */
+    size_t users;     /* calls that use it */
     epctx_backend backend;
     const epctx_io *io;
     epctx_arena arena; /* paths */
-    const char *path;  /* canonical; "": embedded in a model, nobody else finds it */
-    const char *alias; /* canonical folder and the name in the model: known when the file is gone */
+    const char *path;  /* canonical; "": embedded in a model, not shared */
+    const char *alias; /* canonical folder and name in the model: known even if the file is gone */
     epctx_mapping mapping;
     bool mapped;
     void *copy; /* of an embedded payload, or NULL */
     void *context;
-    epctx_map graphs; /* the bytes of a graph's handle -> 1 in use, 0 not any more */
+    epctx_map graphs; /* bytes of a graph's handle -> 1 in use, 0 free */
     size_t taken;     /* graphs in use */
 } epctx__entry;
 
@@ -15783,52 +15767,50 @@ typedef struct epctx__binary_file {
     uint32_t path_flags;
 } epctx__binary_file;
 
-/* Names under which a binary is known. */
 typedef struct epctx__names {
-    char path[EPCTX_PATH_MAX];  /* canonical; empty: the file is not there */
-    char alias[EPCTX_PATH_MAX]; /* empty: neither is the folder */
+    char path[EPCTX_PATH_MAX];  /* canonical; empty: no such file */
+    char alias[EPCTX_PATH_MAX]; /* empty: no such folder */
 } epctx__names;
 
-/* A flag of our own: the io has the binary under its name alone, without a folder. */
+/* Internal flag: the io has the binary by name, without a folder. */
 #define EPCTX__PATH_BARE 0x40000000u
 
-/* A graph that a session asks for, and what came of it. */
+/* A request for a graph, and its result. */
 typedef struct epctx__asked {
     const epctx_backend *backend;
     const epctx__binary_file *binary;
     const char *path, *alias; /* of epctx__names */
-    epctx_span payload;       /* not empty: the context is here, and nobody else gets it */
-    bool changes;             /* somebody may change `payload`: it is copied */
-    uint64_t size;            /* bytes of the binary that is wanted; 0: any */
-    const epctx_map *own;     /* graphs that the session has already: nodes of one model may name
-                                 the same graph */
+    epctx_span payload;       /* not empty: the embedded context, not shared */
+    bool changes;             /* `payload` may change: it is copied */
+    uint64_t size;            /* expected size of the binary; 0: any */
+    const epctx_map *own;     /* graphs of this session: nodes of one model may share a graph */
     epctx_str key;
     uint64_t hash;
-    bool missed; /* no context has the graph, or (`used`) another session has it */
+    bool missed; /* no context has the graph, or (`used`) another session uses it */
     bool used;
-    bool loaded; /* false: it failed because the binary cannot be loaded */
+    bool loaded; /* false: the binary cannot be loaded */
 } epctx__asked;
 
 struct epctx_workspace {
     epctx_allocator memory;    /* the caller's: under the lock */
-    epctx_allocator allocator; /* the same for whoever has not the lock */
+    epctx_allocator allocator; /* the same without the lock */
     epctx_lock lock;
     epctx_taken taken;
-    size_t holds; /* the owner's, and one for each session and each call */
+    size_t holds; /* of the owner, each session and each call */
     epctx__entry *entries;
-    size_t loads; /* entries that were ever made */
+    size_t loads; /* entries ever made */
     struct epctx__group *groups;
     epctx__waiter *waiters;
 };
 
-static void epctx__workspace_lock(epctx_workspace *w)
+static void epctx__lock(epctx_workspace *w)
 {
     if (w->lock.lock_fn != NULL) {
         w->lock.lock_fn(w->lock.user);
     }
 }
 
-static void epctx__workspace_unlock(epctx_workspace *w)
+static void epctx__unlock(epctx_workspace *w)
 {
     if (w->lock.unlock_fn != NULL) {
         w->lock.unlock_fn(w->lock.user);
@@ -15839,21 +15821,21 @@ static void *epctx__workspace_alloc(void *user, size_t size)
 {
     epctx_workspace *w = (epctx_workspace *)user;
     void *memory;
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     memory = w->memory.alloc_fn(w->memory.user, size);
-    epctx__workspace_unlock(w);
+    epctx__unlock(w);
     return memory;
 }
 
 static void epctx__workspace_free(void *user, void *memory)
 {
     epctx_workspace *w = (epctx_workspace *)user;
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     w->memory.free_fn(w->memory.user, memory);
-    epctx__workspace_unlock(w);
+    epctx__unlock(w);
 }
 
-/* -- turns: what follows is called with the lock held -- */
+/* -- turns; called with the lock held -- */
 
 static uintptr_t epctx__thread(const epctx_workspace *w)
 {
@@ -15872,7 +15854,7 @@ static void epctx__turn_end(epctx_workspace *w, epctx__turn *turn)
     turn->busy = false;
     for (waiter = w->waiters; waiter != NULL; waiter = waiter->next) {
         if (waiter->turn == turn) {
-            waiter->turn = NULL; /* what the turn was about may be gone when it wakes up */
+            waiter->turn = NULL; /* `turn` may be freed before it wakes up */
         }
     }
     if (w->lock.wake_fn != NULL) {
@@ -15880,9 +15862,9 @@ static void epctx__turn_end(epctx_workspace *w, epctx__turn *turn)
     }
 }
 
-/* Waits for the end of a turn, without the lock: everything may be different afterwards, and the
- * turn need not have ended. False: it depends on the calling thread. Each thread waits for one turn
- * at most, and none of them in a circle, so the chain that is followed has an end. */
+/* Waits for the end of a turn without the lock: afterwards everything may have changed, and the
+ * turn may not have ended. False: the turn depends on the calling thread. The chain followed ends:
+ * each thread waits for one turn at most, and never in a circle. */
 static bool epctx__turn_wait(epctx_workspace *w, const epctx__turn *turn)
 {
     const epctx__turn *next = w->lock.thread_fn != NULL ? turn : NULL;
@@ -15906,8 +15888,8 @@ static bool epctx__turn_wait(epctx_workspace *w, const epctx__turn *turn)
     if (w->lock.wait_fn != NULL) {
         w->lock.wait_fn(w->lock.user);
     } else {
-        epctx__workspace_unlock(w);
-        epctx__workspace_lock(w);
+        epctx__unlock(w);
+        epctx__lock(w);
     }
     while (*link != &me) {
         link = &(*link)->next;
@@ -15950,10 +15932,10 @@ static void epctx__workspace_leave(epctx_workspace *w)
     epctx_lock lock = w->lock;
     epctx_allocator a = w->memory;
     size_t holds;
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     holds = --w->holds;
-    epctx__workspace_unlock(w);
-    if (holds == 0) { /* nobody else can come in */
+    epctx__unlock(w);
+    if (holds == 0) { /* no other user */
         a.free_fn(a.user, w);
         if (lock.free_fn != NULL) {
             lock.free_fn(lock.user);
@@ -15961,18 +15943,14 @@ static void epctx__workspace_leave(epctx_workspace *w)
     }
 }
 
-/* -- loading: what follows is called with the lock held, but for epctx__entry_open -- */
+/* -- loading; called with the lock held, except epctx__entry_open -- */
 
-/* A handle as the key of a map; borrowed from `graph`. */
+/* A handle as a map key; borrowed from `graph`. */
 static epctx_str epctx__handle_key(void *const *graph)
 {
-    epctx_str key;
-    key.data = (const char *)(const void *)graph;
-    key.size = sizeof *graph;
-    return key;
+    return epctx__str(graph, sizeof *graph);
 }
 
-/* The end of an entry that nobody uses any more. */
 static void epctx__entry_release(epctx_workspace *w, epctx__entry *entry)
 {
     epctx__entry **link = &w->entries;
@@ -15982,15 +15960,15 @@ static void epctx__entry_release(epctx_workspace *w, epctx__entry *entry)
     while (*link != entry) {
         link = &(*link)->next;
     }
-    *link = entry->next; /* nobody can find it: it is ours */
-    epctx__workspace_unlock(w);
+    *link = entry->next; /* unreachable for others */
+    epctx__unlock(w);
     if (entry->context != NULL) {
         entry->backend.unload_fn(entry->backend.self, entry->context);
     }
     if (entry->mapped) {
         entry->io->unmap_fn(entry->io->user, &entry->mapping);
     }
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     if (entry->copy != NULL) {
         w->memory.free_fn(w->memory.user, entry->copy);
     }
@@ -16046,7 +16024,7 @@ static bool epctx__entry_is(const epctx__entry *entry, const epctx__asked *asked
            (asked->path[0] != '\0' && strcmp(entry->path, asked->path) == 0);
 }
 
-/* A new entry, to be loaded by the caller; others find it and wait. */
+/* A new entry that the caller loads; others find it and wait. */
 static epctx_status epctx__entry_make(epctx_workspace *w, const epctx__asked *asked,
                                       epctx__entry **out, epctx_error *error)
 {
@@ -16072,7 +16050,6 @@ static epctx_status epctx__entry_make(epctx_workspace *w, const epctx__asked *as
     return EPCTX_OK;
 }
 
-/* Bytes of a binary outside of the model. */
 static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_mapping *out,
                                        epctx_error *error)
 {
@@ -16092,7 +16069,7 @@ static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_m
     return EPCTX_OK;
 }
 
-/* The context of a new entry, from the node or from the file. Without the lock. */
+/* Loads the context of a new entry from node or file, without the lock. */
 static epctx_status epctx__entry_open(epctx_workspace *w, epctx__entry *entry,
                                       const epctx__asked *asked, epctx_error *error)
 {
@@ -16102,8 +16079,7 @@ static epctx_status epctx__entry_open(epctx_workspace *w, epctx__entry *entry,
         EPCTX__TRY(epctx__binary_read(asked->binary, &entry->mapping, error));
         entry->io = asked->binary->io;
         entry->mapped = true;
-        payload.data = entry->mapping.data;
-        payload.size = entry->mapping.size;
+        payload = epctx__span(entry->mapping.data, entry->mapping.size);
         if (asked->size != 0 && asked->size != payload.size) {
             return epctx__other_binary(asked->binary->name, false, payload.size, asked->size,
                                        error);
@@ -16126,8 +16102,8 @@ static epctx_status epctx__entry_open(epctx_workspace *w, epctx__entry *entry,
     return status;
 }
 
-/* Looks for the graph in an entry that the caller holds. Of a graph that the session has already
- * `out` has no entry, as nothing is to be given back. */
+/* Looks up the graph in an entry held by the caller. `out` gets no entry for a graph that the
+ * session already has: there is nothing to release. */
 static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, epctx__asked *asked,
                                      epctx_bound *out, epctx_error *error)
 {
@@ -16137,12 +16113,12 @@ static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, ep
     epctx_status status;
     asked->missed = true;
     epctx_error_clear(error);
-    epctx__workspace_unlock(w);
+    epctx__unlock(w);
     status = b->find_fn(b->self, entry->context, asked->key, asked->hash, &out->graph, error);
     if (status == EPCTX_OK) {
         status = b->info_fn(b->self, out->graph, &out->info, error);
     }
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     EPCTX__TRY(status);
     taken = epctx_map_get(&entry->graphs, epctx__handle_key(key));
     if (taken == 1) {
@@ -16161,8 +16137,8 @@ static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry, ep
     return EPCTX_OK;
 }
 
-/* Asks every entry of this binary that is loaded. The lock is given up in between: an entry stays
- * in the list as long as it is held, and each is held until the next one is. */
+/* Asks every loaded entry of this binary. The lock is released in between: an entry stays in the
+ * list while held, and each is held until the next one is. */
 static epctx_status epctx__entries_ask(epctx_workspace *w, epctx__asked *asked, epctx_bound *out,
                                        epctx_error *error)
 {
@@ -16182,7 +16158,7 @@ static epctx_status epctx__entries_ask(epctx_workspace *w, epctx__asked *asked, 
     return status;
 }
 
-/* Takes a graph of a binary. Without `load` only when it waits in the workspace. */
+/* Takes a graph of a binary; without `load` only if it waits in the workspace. */
 static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool load,
                                 epctx_bound *out, epctx_error *error)
 {
@@ -16202,12 +16178,11 @@ static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool lo
         }
         if (entry != NULL && !epctx__turn_wait(w, &entry->turn)) {
             epctx_error_clear(error);
-            return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                              "'%S' is being loaded, and that waits for this very call",
+            return epctx_fail(error, EPCTX_ERR_CONTEXT, "loading '%S' waits for this call",
                               &asked->binary->name);
         }
         if (entry == NULL && loads == w->loads) {
-            break; /* else somebody loads it, or has loaded it since we looked */
+            break; /* else it is loading or was loaded meanwhile */
         }
     }
     epctx_error_clear(error);
@@ -16220,9 +16195,9 @@ static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool lo
         return EPCTX_ERR_CONTEXT;
     }
     EPCTX__TRY(epctx__entry_make(w, asked, &entry, error));
-    epctx__workspace_unlock(w);
+    epctx__unlock(w);
     status = epctx__entry_open(w, entry, asked, error);
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     asked->loaded = status == EPCTX_OK;
     if (asked->loaded) {
         status = epctx__entry_ask(w, entry, asked, out, error);
@@ -16234,8 +16209,9 @@ static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool lo
 
 static void epctx__give(epctx_workspace *w, epctx__entry *entry, void *graph)
 {
-    if (EPCTX__ALWAYS(epctx_map_get(&entry->graphs, epctx__handle_key(&graph)) == 1)) {
-        (void)epctx_map_put(&entry->graphs, epctx__handle_key(&graph), 0); /* is there */
+    epctx_str key = epctx__handle_key(&graph);
+    if (EPCTX__ALWAYS(epctx_map_get(&entry->graphs, key) == 1)) {
+        (void)epctx_map_put(&entry->graphs, key, 0); /* cannot fail: it has the key */
         entry->taken--;
     }
     epctx__entry_release(w, entry);
@@ -16243,27 +16219,27 @@ static void epctx__give(epctx_workspace *w, epctx__entry *entry, void *graph)
 
 /* -- generating -- */
 
-/* A session that waits for the last one. */
+/* A session waiting for the last one. */
 typedef struct epctx__pending {
     struct epctx__pending *next;
-    const char *path, *name;          /* of its EPContext model, and the name in that */
-    const char *aside;                /* name of its file of initializers; "": none */
-    const char *binary, *binary_path; /* of the group, if this is the first session */
+    const char *path, *name;          /* of its EPContext model, and its file name */
+    const char *aside;                /* its file of initializers, or "" */
+    const char *binary, *binary_path; /* the group's, in the first session */
     bool overwrite;
-    bool hosted; /* somebody else writes the model; else it is here: */
+    bool hosted; /* another program writes the model; else: */
     bool derived;
     epctx_buffer model;
     epctx_output_file file, initializers;
-    epctx_span bytes; /* of `model`, when that is complete */
+    epctx_span bytes; /* of the complete `model` */
 } epctx__pending;
 
-/* A context under construction. Whose turn it is has all of it but for `turn`, `dropped` and
- * `finishing`, which are the lock's. */
+/* A context under construction. The turn owns it, except `turn`, `dropped` and `finishing`, which
+ * the lock protects. */
 typedef struct epctx__group {
     struct epctx__group *next;
     epctx__turn turn;
-    bool dropped;   /* the workspace was closed: it is not in the list any more */
-    bool finishing; /* nobody can join or leave any more */
+    bool dropped;   /* removed from the list: the workspace was closed */
+    bool finishing; /* closed for joining and leaving */
     const char *name;
     const epctx_backend *backend;
     const epctx_io *io;
@@ -16273,14 +16249,14 @@ typedef struct epctx__group {
     bool verify;
     epctx_weightless_support weightless; /* as asked for */
     char folder[EPCTX_PATH_MAX];         /* canonical */
-    const char *binary; /* as the nodes name it; NULL until the first session is through */
+    const char *binary; /* name in the nodes; NULL until the first session is done */
     const char *binary_path;
     bool overwrite;          /* the binary may replace a file */
     epctx__pending *pending; /* in order */
     epctx_commit commit;
 } epctx__group;
 
-/* Of a group that is not in the list; without the lock. */
+/* For a group that is not in the list; without the lock. */
 static void epctx__group_free(epctx_workspace *w, epctx__group *group)
 {
     epctx__pending *p;
@@ -16302,16 +16278,16 @@ EPCTX_API void epctx_workspace_close(epctx_workspace *workspace)
     if (workspace == NULL) {
         return;
     }
-    epctx__workspace_lock(workspace);
+    epctx__lock(workspace);
     while ((group = workspace->groups) != NULL) {
         workspace->groups = group->next;
         group->dropped = true;
-        if (!group->turn.busy) { /* else it goes when that turn ends */
+        if (!group->turn.busy) { /* else freed when the turn ends */
             group->next = idle;
             idle = group;
         }
     }
-    epctx__workspace_unlock(workspace);
+    epctx__unlock(workspace);
     while ((group = idle) != NULL) {
         idle = group->next;
         epctx__group_free(workspace, group);
@@ -16319,15 +16295,15 @@ EPCTX_API void epctx_workspace_close(epctx_workspace *workspace)
     epctx__workspace_leave(workspace);
 }
 
-/* The group of that name, in the caller's turn until epctx__group_leave; NULL: there is none, and
- * no `fresh` one to become it. ARG: somebody works on it who waits for this call; then `*out` is the
- * group when that is this very thread, else NULL. */
+/* The group of that name, in the caller's turn until epctx__group_leave; if there is none, `fresh`
+ * becomes it (may be NULL). ARG: its turn waits for this call; then `*out` is the group if the turn
+ * is this thread's, else NULL. */
 static epctx_status epctx__group_enter(epctx_workspace *w, const char *name, const char *source,
                                        epctx__group *fresh, epctx__group **out, epctx_error *error)
 {
     epctx__group *group;
     epctx_status status = EPCTX_OK;
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     do {
         for (group = w->groups; group != NULL; group = group->next) {
             if (strcmp(group->name, name != NULL ? name : "") == 0 &&
@@ -16338,9 +16314,8 @@ static epctx_status epctx__group_enter(epctx_workspace *w, const char *name, con
     } while (group != NULL && group->turn.busy && epctx__turn_wait(w, &group->turn));
     if (group != NULL && group->turn.busy) {
         group = group->turn.thread == epctx__thread(w) ? group : NULL;
-        status = epctx_fail(error, EPCTX_ERR_ARG,
-                            "the group is being compiled or written, and that waits for this very "
-                            "call");
+        status =
+            epctx_fail(error, EPCTX_ERR_ARG, "compiling or writing the group waits for this call");
     } else if (group != NULL || fresh != NULL) {
         if (group == NULL) {
             group = fresh;
@@ -16350,19 +16325,19 @@ static epctx_status epctx__group_enter(epctx_workspace *w, const char *name, con
         epctx__turn_begin(w, &group->turn);
         w->holds++;
     }
-    epctx__workspace_unlock(w);
+    epctx__unlock(w);
     *out = group;
     return status;
 }
 
-/* Ends a turn. A group without a session goes: the next session is a first one. */
+/* Ends a turn and removes a group without a session. */
 static epctx_status epctx__group_leave(epctx_workspace *w, epctx__group *group, epctx_status status,
                                        epctx_error *error)
 {
-    const char *source = group->backend->source; /* of a group that may be gone soon */
+    const char *source = group->backend->source;
     epctx__group **link = &w->groups;
     bool dropped, gone;
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     dropped = group->dropped;
     gone = dropped || group->finishing || group->pending == NULL;
     while (gone && *link != NULL && *link != group) {
@@ -16372,7 +16347,7 @@ static epctx_status epctx__group_leave(epctx_workspace *w, epctx__group *group, 
         *link = group->next;
     }
     epctx__turn_end(w, &group->turn);
-    epctx__workspace_unlock(w);
+    epctx__unlock(w);
     if (dropped && !group->finishing && status == EPCTX_OK) {
         status = epctx_fail(error, EPCTX_ERR_CONTEXT,
                             "the workspace was closed while the group was compiled");
@@ -16387,7 +16362,7 @@ static epctx_status epctx__group_leave(epctx_workspace *w, epctx__group *group, 
     return status;
 }
 
-/* The group that a session joins, or begins. It is the session's turn until epctx__group_leave. */
+/* Joins or begins a group, which is the session's turn until epctx__group_leave. */
 static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
                                       const epctx_backend *backend, const epctx_io *io,
                                       bool prepare_only, epctx_weightless_support weightless,
@@ -16400,7 +16375,7 @@ static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
     if (fresh == NULL) {
         return epctx__nomem(error, sizeof *fresh);
     }
-    memset(fresh, 0, sizeof *fresh); /* in case there is none */
+    memset(fresh, 0, sizeof *fresh); /* if there is none */
     fresh->backend = backend;
     fresh->io = io;
     fresh->weightless = weightless;
@@ -16419,24 +16394,23 @@ static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
     EPCTX__TRY(status);
     *out = group;
     if (group == fresh) {
-        how.hooks = NULL; /* the group outlives the session whose hooks they would be */
+        how.hooks = NULL; /* the group outlives the session */
         how.prepare_only = prepare_only;
         how.weightless = weightless;
         status = epctx__build_begin(backend, &how, &group->build, error);
     } else if (group->backend->self != backend->self || group->io != io) {
         status = epctx_fail(error, EPCTX_ERR_ARG,
-                            "the group was begun with another backend object (for other options of "
-                            "the EP?) or another io");
+                            "the group has another backend object (other EP options?) or "
+                            "another io");
     } else if (group->weightless != weightless) {
-        status =
-            epctx_fail(error, EPCTX_ERR_ARG,
-                       "one session of the group is weightless (ep.enable_weightless), another "
-                       "is not");
+        status = epctx_fail(error, EPCTX_ERR_ARG,
+                            "one session of the group is weightless (ep.enable_weightless), "
+                            "another is not");
     }
     return status == EPCTX_OK ? status : epctx__group_leave(w, group, status, error);
 }
 
-/* Does another session write a file of this name? All are in one folder. */
+/* Does another session write this name? All files are in one folder. */
 static epctx_status epctx__group_clash(const epctx__group *group, const char *name,
                                        epctx_error *error)
 {
@@ -16452,7 +16426,7 @@ static epctx_status epctx__group_clash(const epctx__group *group, const char *na
                 : EPCTX_OK;
 }
 
-/* All files of a group are in one folder, and each model has a name of its own. */
+/* Checks that the model is in the group's folder and has its own name. */
 static epctx_status epctx__group_accepts(epctx__group *group, const char *path, epctx_error *error)
 {
     char room[EPCTX_PATH_MAX];
@@ -16466,15 +16440,13 @@ static epctx_status epctx__group_accepts(epctx__group *group, const char *path, 
         return EPCTX_OK;
     }
     if (strcmp(group->folder, room) != 0) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "'%s' is not in the group's folder '%s': models that share a binary are "
-                          "beside it",
-                          path, group->folder);
+        return epctx_fail(error, EPCTX_ERR_ARG, "'%s' is not in the group's folder '%s'", path,
+                          group->folder);
     }
     return epctx__group_clash(group, epctx_path_file(epctx_str_of(path)).data, error);
 }
 
-/* The new session's entry, not yet one of the group. */
+/* A new session, not yet in the group. */
 static epctx_status epctx__pending_make(epctx__group *group, const char *path, const char *aside,
                                         const char *binary, const char *binary_path,
                                         epctx__pending **out, epctx_error *error)
@@ -16491,7 +16463,6 @@ static epctx_status epctx__pending_make(epctx__group *group, const char *path, c
     return epctx__copy(arena, epctx_str_of(binary_path), &p->binary_path, error);
 }
 
-/* The first session's binary is the group's. */
 static void epctx__group_append(epctx__group *group, epctx__pending *p)
 {
     epctx__pending **link = &group->pending;
@@ -16520,10 +16491,9 @@ static epctx_status epctx__buffer_model(epctx_buffer *buffer, epctx_model *model
     return epctx_model_write_stream(model, &stream, error);
 }
 
-/* What the session would write, kept until the group is written. Its initializers go into a
- * temporary file at once: its model will not be there any more. */
-static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p,
-                                        const epctx__generation *g)
+/* Keeps the session's output until the group is written. Its initializers go into a temporary file
+ * now, while its model is open. */
+static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p, const epctx__gen *g)
 {
     p->derived = g->derived;
     p->overwrite = g->opts->overwrite;
@@ -16536,9 +16506,9 @@ static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p,
     return epctx_commit_fill(&group->commit, g->error);
 }
 
-/* What only the whole group knows: the largest max_size goes into every node (spill buffers are
- * shared like the context), and the binary into the build stamp (a copy of a model without nodes
- * for this EP has none). */
+/* Adds what depends on the whole group: the largest max_size in every node (spill buffers are
+ * shared like the context), and the binary in the build stamp (a copy of a model without nodes for
+ * this EP has none). */
 static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *model,
                                         epctx_span binary, epctx_error *error)
 {
@@ -16570,7 +16540,6 @@ static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *
     return epctx__stamp_write(&stamp, model, source, error);
 }
 
-/* Completes the session's own model and puts it into the commit. */
 static epctx_status epctx__pending_put(epctx_workspace *w, epctx__group *group, epctx__pending *p,
                                        epctx_span binary, epctx_error *error)
 {
@@ -16590,8 +16559,7 @@ static epctx_status epctx__pending_put(epctx_workspace *w, epctx__group *group, 
     epctx_model_close(&model);
     epctx_buffer_free(&old);
     EPCTX__TRY(status);
-    p->bytes.data = p->model.data;
-    p->bytes.size = p->model.size;
+    p->bytes = epctx__span(p->model.data, p->model.size);
     epctx__output_one(&p->file, p->path, p->derived ? p->name : NULL, &p->bytes);
     p->file.is_model = true;
     return epctx_commit_put_file(&group->commit, &p->file, epctx__overwrite(p->overwrite), error);
@@ -16613,8 +16581,7 @@ static epctx_status epctx__group_write(epctx_workspace *w, epctx__group *group,
     epctx_span bytes;
     group->build = NULL;
     EPCTX__TRY(b->finish_fn(b->self, build, binary, error));
-    bytes.data = binary->data;
-    bytes.size = binary->size;
+    bytes = epctx__span(binary->data, binary->size);
     if (group->verify && count > 0) {
         EPCTX__TRY(epctx__verify_binary(b, bytes, graphs, count, error));
     }
@@ -16635,18 +16602,18 @@ static epctx_status epctx__group_write(epctx_workspace *w, epctx__group *group,
     return epctx_commit_run(c, error);
 }
 
-/* Writes a group. Its turn ends afterwards, and with it the group, whether or not that succeeds. */
+/* Writes a group, which ends with its turn even on failure. */
 static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
                                         const epctx_hooks *hooks, uint64_t *binary_size,
                                         epctx_error *error)
 {
     epctx_buffer binary;
     epctx_status status;
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     group->finishing = !group->dropped;
-    epctx__workspace_unlock(w);
+    epctx__unlock(w);
     if (!group->finishing) {
-        return EPCTX_OK; /* nothing of it may be written: epctx__group_leave tells */
+        return EPCTX_OK; /* epctx__group_leave reports it */
     }
     epctx_buffer_init(&binary, &w->allocator);
     status = epctx__group_write(w, group, &binary, hooks, error);
@@ -16657,9 +16624,9 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
     return status;
 }
 
-/* -- a session whose model somebody else has -- */
+/* -- a session without its model -- */
 
-/* Names the group's binary and judges it: what would fail after a long compile fails now. */
+/* Names and checks the group's binary before a long compile. */
 static epctx_status epctx__group_target(epctx__group *group, const epctx_share_opts *opts,
                                         epctx_outputs *out, epctx_error *error)
 {
@@ -16703,7 +16670,7 @@ static epctx_status epctx__group_compile(epctx__group *group, const epctx_share_
                                    error));
     p->hosted = true;
     p->overwrite = opts->overwrite;
-    /* The nodes name them after this call. */
+    /* The nodes use them after this call. */
     how.binary = group->binary != NULL ? group->binary : p->binary;
     EPCTX__TRY(epctx__copy(arena, epctx_str_of(how.binary), &how.binary, error));
     EPCTX__TRY(epctx__copy(arena, epctx_str_of(opts->source_model), &how.source_model, error));
@@ -16711,7 +16678,7 @@ static epctx_status epctx__group_compile(epctx__group *group, const epctx_share_
     how.weightless = opts->weightless;
     how.hooks = opts->hooks;
     how.model_hash = opts->model_hash != 0 ? opts->model_hash : epctx__hash_number(0, count);
-    for (i = 0; opts->model_hash == 0 && i < count; i++) { /* the pieces are all there is of it */
+    for (i = 0; opts->model_hash == 0 && i < count; i++) { /* only the pieces are known */
         how.model_hash = epctx__hash_number(how.model_hash, epctx_graph_hash(opts->pieces[i]));
     }
     status = epctx__ep_open(&ep, group->backend, &how, count, arena, error);
@@ -16747,7 +16714,7 @@ EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const epc
     if (workspace == NULL || io == NULL || opts == NULL || opts->piece_count == 0 ||
         epctx_str_of(opts->context_path).size == 0) {
         return epctx_fail(error, EPCTX_ERR_ARG,
-                          "a workspace, an io, pieces and a context_path are expected");
+                          "pass a workspace, an io, pieces and a context_path");
     }
     EPCTX__TRY(epctx__group_join(workspace, opts->group, backend, io, opts->prepare_only,
                                  opts->weightless, &joined, error));
@@ -16761,7 +16728,7 @@ EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *grou
                                     const char *source, const char *context_path)
 {
     epctx__group *found;
-    /* Otherwise it is our turn already: a hook or a backend calls. */
+    /* Else it is our turn already: called by a hook or backend. */
     bool entered = epctx__group_enter(workspace, group, source, NULL, &found, NULL) == EPCTX_OK;
     epctx__pending **link;
     if (found == NULL || found->finishing) {
@@ -16782,7 +16749,7 @@ EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *grou
 
 /* -- a session that has its model -- */
 
-static epctx_status epctx__group_session(epctx__group *group, epctx__generation *g)
+static epctx_status epctx__group_session(epctx__group *group, epctx__gen *g)
 {
     epctx_gen_report *r = g->report;
     const char *aside = g->opts->initializers_file_name;
@@ -16795,7 +16762,7 @@ static epctx_status epctx__group_session(epctx__group *group, epctx__generation 
     EPCTX__TRY(epctx__group_accepts(group, r->context_path, g->error));
     if (g->joins) {
         EPCTX__TRY(epctx__copy(g->arena, epctx_str_of(group->binary), &g->binary, g->error));
-        if (epctx_str_of(aside).size > 0) { /* this file, too, is the session's own */
+        if (epctx_str_of(aside).size > 0) { /* no other session may write it */
             EPCTX__TRY(epctx__group_clash(group, aside, g->error));
         }
     }
@@ -16817,7 +16784,7 @@ static epctx_status epctx__group_session(epctx__group *group, epctx__generation 
     return EPCTX_OK;
 }
 
-static epctx_status epctx__gen_grouped(epctx__generation *g)
+static epctx_status epctx__gen_grouped(epctx__gen *g)
 {
     const epctx_gen_opts *opts = g->opts;
     epctx__group *group;
@@ -16865,7 +16832,7 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 {
     epctx_gen_opts defaults;
     epctx_allocator in_arena;
-    epctx__generation g;
+    epctx__gen g;
     epctx_error local;
     size_t mark;
     epctx_status status;
@@ -16906,10 +16873,10 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 
 /* A node with a context of its own. */
 typedef struct epctx__owner {
-    epctx__binary_file file; /* no name: the context is in the node */
+    epctx__binary_file file; /* no name: embedded */
     epctx_span payload;
     const char *path, *alias;
-    epctx__entry *entry; /* its context, held until everything is loaded */
+    epctx__entry *entry; /* its context, held until loading ends */
 } epctx__owner;
 
 /* Loading under way. */
@@ -16917,40 +16884,40 @@ typedef struct epctx__loading {
     epctx_loaded *loaded;
     epctx_load_opts opts;
     const char *model_path;
-    epctx__binary_file file; /* where files are */
-    bool changes;            /* embedded contexts are in a mapped file */
-    uint64_t size;           /* of the binary that the model was compiled with; 0: not known */
-    epctx_list ours; /* epctx_bound: a node that is not ours, one of millions, gets no room */
+    epctx__binary_file file; /* folder and io of the files */
+    bool changes;            /* the mapped file of embedded contexts may change */
+    uint64_t size;           /* of the binary in the build stamp; 0: unknown */
+    epctx_list ours;         /* epctx_bound, none for nodes of others: there may be millions */
     epctx__owner *owners;
     size_t owner_count;
-    epctx_map taken;       /* graphs that this set has */
-    size_t misses;         /* contexts that did not have the graph of a node */
-    const char *attribute; /* that a failure is about, or NULL */
+    epctx_map taken;       /* graphs of this set */
+    size_t misses;         /* contexts without the graph of a node */
+    const char *attribute; /* of a failure, or NULL */
     /* epctx_load: */
     const struct epctx_model *model;
-    const epctx_bound *weighted;        /* whose weights were asked for last, */
-    struct epctx__weight_model *source; /* and the model that has them */
+    const epctx_bound *weighted;        /* last node whose weights were loaded */
+    struct epctx__weight_model *source; /* the model with them */
 } epctx__loading;
 
 #ifndef EPCTX_NO_WIRE
 
 typedef struct epctx__source_weight {
     epctx_view view;
-    epctx_tensor tensor; /* when it was found to have this hash; else without data */
+    epctx_tensor tensor; /* without data until verified with this hash */
     uint64_t hash;
 } epctx__source_weight;
 
-/* A model that has weights, open as long as contexts use them. */
+/* A model with weights, open while contexts use them. */
 typedef struct epctx__weight_model {
     struct epctx__weight_model *next;
     epctx_model model;
-    epctx_map names; /* initializer -> index of */
+    epctx_map names; /* initializer -> index in */
     epctx__source_weight *weights;
 } epctx__weight_model;
 
 #endif
 
-/* Whatever fails while a context is loaded is reported as INVALID_GRAPH. */
+/* Every failure to load a context is reported as INVALID_GRAPH. */
 static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_bound *bound,
                                        epctx_status status, epctx_error *error)
 {
@@ -16958,8 +16925,8 @@ static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_boun
         epctx__error_add(error, "the last session of the group that generates the models writes "
                                 "their binary (ep.stop_share_ep_contexts=1)");
     }
-    if (epctx_status_to_ort(status) != 10 && status != EPCTX_ERR_ARG &&
-        status != EPCTX_ERR_NOMEM && status != EPCTX_ERR_CANCELLED) {
+    if (epctx_status_to_ort(status) != 10 && status != EPCTX_ERR_ARG && status != EPCTX_ERR_NOMEM &&
+        status != EPCTX_ERR_CANCELLED) {
         status = EPCTX_ERR_CONTEXT;
     }
     if (error != NULL && error->status != EPCTX_OK) {
@@ -16970,7 +16937,7 @@ static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_boun
     return status;
 }
 
-/* Under which name the graph of a node is in its context. */
+/* The name of a node's graph in its context. */
 static epctx_str epctx__load_key(const epctx__loading *l, const epctx_epnode *node)
 {
     epctx_key key = l->opts.profile != NULL ? l->opts.profile->key : EPCTX_KEY_PARTITION;
@@ -16978,10 +16945,10 @@ static epctx_str epctx__load_key(const epctx__loading *l, const epctx_epnode *no
         return epctx_str_of(NULL);
     }
     return key == EPCTX_KEY_PARTITION && node->partition_name.size > 0 ? node->partition_name
-                                                                        : node->name;
+                                                                       : node->name;
 }
 
-/* Does this node come with a context of its own? */
+/* Does this node have its own context? */
 static bool epctx__load_has_own(const epctx__loading *l, const epctx_epnode *node)
 {
     const epctx_profile *profile = l->opts.profile;
@@ -16993,19 +16960,17 @@ static bool epctx__load_has_own(const epctx__loading *l, const epctx_epnode *nod
             (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0);
 }
 
-/* The source decides first: what is wrong with another EP's node is that EP's business. */
+/* The source decides first: another EP's node may be invalid. */
 static bool epctx__load_claims(const epctx__loading *l, epctx_str source)
 {
     epctx_epnode node = epctx_epnode_default();
     node.source = source;
     node.present = source.size > 0 ? 1u << EPCTX_EP_SOURCE : 0;
-    return l->opts.profile != NULL
-               ? epctx_profile_claims(l->opts.profile, &node) == EPCTX_CLAIM_YES
-               : epctx_str_is(source, l->loaded->backend->source);
+    return l->opts.profile != NULL ? epctx_profile_claims(l->opts.profile, &node) == EPCTX_CLAIM_YES
+                                   : epctx_str_is(source, l->loaded->backend->source);
 }
 
-/* Where the context of a node is. A file need not be there any more when the workspace has its
- * graphs. */
+/* Finds a node's context. The file may be missing if the workspace has its graphs. */
 static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bound,
                                        epctx__owner *owner, epctx_error *error)
 {
@@ -17015,8 +16980,7 @@ static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bou
     size_t i = 0;
     if (bound->node.embed_mode == 1) {
         owner->path = owner->alias = "";
-        owner->payload.data = (const uint8_t *)given.data;
-        owner->payload.size = given.size;
+        owner->payload = epctx__span(given.data, given.size);
         return given.size > 0 ? EPCTX_OK
                               : epctx_fail(error, EPCTX_ERR_CONTEXT,
                                            "is empty: main_context 1 and embed_mode 1 need the "
@@ -17027,8 +16991,8 @@ static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bou
     }
     if (i < given.size || given.size >= EPCTX_PATH_MAX || !epctx_str_is_utf8(given)) {
         return epctx_fail(error, EPCTX_ERR_PATH,
-                          "embed_mode is 0, so a path is expected, found %u bytes that are none: "
-                          "if they are the context itself, embed_mode must be 1",
+                          "embed_mode is 0: expected a path, found %u bytes that are none; if they "
+                          "are the context, embed_mode must be 1",
                           (uint64_t)given.size);
     }
     if (l->opts.io == NULL) {
@@ -17059,12 +17023,11 @@ static epctx_status epctx__load_check(epctx__loading *l, epctx_bound *bound, epc
     return EPCTX_OK;
 }
 
-/* Contexts of others in which secondary nodes were looked for in vain: no real model has so many.
- * Without a limit the time would grow with nodes times contexts. */
+/* Limits failed lookups of secondary nodes in other contexts (more than any real model has): else
+ * the time grows with nodes times contexts. */
 #define EPCTX__MISSES 131072u
 
-/* The graph of a node from the context of `owner`. How: from what is open; from what waits in the
- * workspace; or from what is loaded now. */
+/* Where a graph comes from: an open context, the workspace, or a context loaded now. */
 enum { EPCTX__LOAD_OPEN, EPCTX__LOAD_WAITS, EPCTX__LOAD_NOW };
 
 static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epctx__owner *owner,
@@ -17086,7 +17049,7 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
     asked.key = epctx__load_key(l, &bound->node);
     asked.hash = epctx_notes_hash(bound->node.notes);
     epctx_error_clear(error);
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     if (how == EPCTX__LOAD_OPEN) {
         asked.loaded = true;
         status = epctx__entry_ask(w, owner->entry, &asked, bound, error);
@@ -17097,14 +17060,14 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
             bound->entry->users++;
         }
     }
-    epctx__workspace_unlock(w);
+    epctx__unlock(w);
     l->attribute = asked.loaded ? about : "ep_cache_context";
     EPCTX__TRY(status);
-    /* epctx_unload gives it back, also after a failure */
+    /* epctx_unload releases it, also after a failure */
     return epctx__map_set(&l->taken, epctx__handle_key(&bound->graph), 1, error);
 }
 
-/* A secondary node may belong to any context: those that are open come first. */
+/* A secondary node may belong to any context; open ones come first. */
 static epctx_status epctx__load_find(epctx__loading *l, epctx_bound *bound, epctx_error *error)
 {
     const int ways = l->opts.workspace != NULL ? EPCTX__LOAD_NOW : EPCTX__LOAD_OPEN;
@@ -17128,15 +17091,13 @@ static epctx_status epctx__load_find(epctx__loading *l, epctx_bound *bound, epct
             if (++l->misses > EPCTX__MISSES) {
                 epctx_error_clear(error);
                 return epctx_fail(error, EPCTX_ERR_LIMIT,
-                                  "too many nodes without a context of their own, and too many "
-                                  "contexts to look for them in");
+                                  "too many secondary nodes and contexts to search");
             }
         }
     }
     return EPCTX_ERR_CONTEXT;
 }
 
-/* Gives a bound graph the weights that its node names. */
 static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, epctx_error *error)
 {
     const epctx_backend *b = l->loaded->backend;
@@ -17159,8 +17120,7 @@ static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, e
     }
     if (b->weights_fn == NULL || l->opts.weight_fn == NULL) {
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "the context is weightless, and this %s cannot load such contexts",
-                          b->source);
+                          "the context is weightless, which this %s cannot load", b->source);
     }
     EPCTX__NEW(tensors, epctx_tensor, count, &l->loaded->arena, error);
     rest = bound->weights;
@@ -17172,7 +17132,6 @@ static epctx_status epctx__load_weights(epctx__loading *l, epctx_bound *bound, e
     return EPCTX_OK;
 }
 
-/* Binds a node to its graph, in its own context or in another node's. */
 static epctx_status epctx__load_bind(epctx__loading *l, epctx_bound *bound, epctx_error *error)
 {
     l->attribute = NULL;
@@ -17182,7 +17141,6 @@ static epctx_status epctx__load_bind(epctx__loading *l, epctx_bound *bound, epct
     return epctx__load_weights(l, bound, error);
 }
 
-/* A node that is ours. */
 static epctx_status epctx__load_add(epctx__loading *l, size_t index, epctx_bound **out,
                                     epctx_error *error)
 {
@@ -17203,7 +17161,7 @@ static epctx_status epctx__load_bound(epctx__loading *l, epctx_error *error)
     loaded->bound = (epctx_bound *)l->ours.items;
     loaded->bound_count = l->ours.count;
     EPCTX__NEW(l->owners, epctx__owner, loaded->bound_count, &loaded->arena, error);
-    /* Checks first. Then who brings a binary: the others find it loaded. */
+    /* Checks first, then primary nodes, then those that use their binaries. */
     for (step = 0; step < 3; step++) {
         for (i = 0; i < loaded->bound_count; i++) {
             epctx_bound *bound = &loaded->bound[i];
@@ -17227,7 +17185,7 @@ static epctx_status epctx__load_bound(epctx__loading *l, epctx_error *error)
     return EPCTX_OK;
 }
 
-/* Without a workspace of the caller's the set has one of its own. */
+/* Without the caller's workspace the set has its own. */
 static epctx_status epctx__load_begin(epctx__loading *l, epctx_loaded *loaded,
                                       const epctx_backend *backend, const epctx_load_opts *opts,
                                       epctx_error *error)
@@ -17236,7 +17194,7 @@ static epctx_status epctx__load_begin(epctx__loading *l, epctx_loaded *loaded,
     epctx_error_clear(error);
     memset(l, 0, sizeof *l);
     if (loaded == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "a set to load into is expected");
+        return epctx_fail(error, EPCTX_ERR_ARG, "pass a set to load into");
     }
     memset(loaded, 0, sizeof *loaded);
     EPCTX__TRY(epctx__backend_check(backend, error));
@@ -17245,8 +17203,8 @@ static epctx_status epctx__load_begin(epctx__loading *l, epctx_loaded *loaded,
     }
     if (l->opts.workspace != NULL && l->opts.io != NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG,
-                          "binaries in an io of the application's have no paths to tell them "
-                          "apart, as a workspace needs them");
+                          "binaries in the application's io have no paths to tell them apart in a "
+                          "workspace");
     }
     l->loaded = loaded;
     l->model_path = l->opts.model_path != NULL ? l->opts.model_path : "";
@@ -17259,9 +17217,9 @@ static epctx_status epctx__load_begin(epctx__loading *l, epctx_loaded *loaded,
         own.allocator = l->opts.allocator;
         EPCTX__TRY(epctx_workspace_open(&loaded->workspace, &own, error));
     } else {
-        epctx__workspace_lock(loaded->workspace);
+        epctx__lock(loaded->workspace);
         loaded->workspace->holds++;
-        epctx__workspace_unlock(loaded->workspace);
+        epctx__unlock(loaded->workspace);
     }
     epctx_arena_init(&loaded->arena, l->opts.allocator);
     epctx_map_init(&l->taken, &loaded->arena);
@@ -17272,11 +17230,11 @@ static epctx_status epctx__load_end(epctx__loading *l, epctx_status status, epct
 {
     epctx_workspace *w = l->loaded->workspace;
     size_t i;
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     for (i = 0; i < l->owner_count; i++) {
         epctx__entry_leave(w, l->owners[i].entry);
     }
-    epctx__workspace_unlock(w);
+    epctx__unlock(w);
     if (status != EPCTX_OK) {
         epctx_blame(error, l->model_path, NULL, NULL);
         epctx_unload(l->loaded);
@@ -17297,13 +17255,13 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded)
             loaded->backend->weights_fn(loaded->backend->self, bound->graph, NULL, 0, NULL);
         }
     }
-    epctx__workspace_lock(w);
+    epctx__lock(w);
     for (i = 0; i < loaded->bound_count; i++) {
-        if (loaded->bound[i].entry != NULL) { /* of several nodes with one graph the first */
+        if (loaded->bound[i].entry != NULL) { /* the first of several nodes with one graph */
             epctx__give(w, loaded->bound[i].entry, loaded->bound[i].graph);
         }
     }
-    epctx__workspace_unlock(w);
+    epctx__unlock(w);
 #ifndef EPCTX_NO_WIRE
     for (; loaded->sources != NULL; loaded->sources = loaded->sources->next) {
         epctx_model_close(&loaded->sources->model);
@@ -17347,8 +17305,8 @@ EPCTX_API epctx_status epctx_load_nodes(epctx_loaded *loaded, const epctx_node *
 
 /* -- a model's bytes -- */
 
-/* Where the source is: as the caller says, else as the node names it beside the model, canonical;
- * "": in memory. */
+/* Canonical path of the source: from the caller, else from the node, beside the model; "": in
+ * memory. */
 static epctx_status epctx__weights_find(const epctx__loading *l, epctx_str name, char *path,
                                         epctx_error *error)
 {
@@ -17365,8 +17323,8 @@ static epctx_status epctx__weights_find(const epctx__loading *l, epctx_str name,
     }
     if (name.size == 0) {
         return epctx_fail(error, EPCTX_ERR_NOT_FOUND,
-                          "the weights are in the source model, which the node does not name: say "
-                          "where it is (ep.context_source_model_path)");
+                          "the weights are in the source model, which the node does not name: set "
+                          "ep.context_source_model_path");
     }
     epctx_error_clear(&why);
     status = epctx_path_base(epctx_str_of(model->path), epctx_str_of(l->opts.context_file_path),
@@ -17383,7 +17341,7 @@ static epctx_status epctx__weights_find(const epctx__loading *l, epctx_str name,
                             &name, why.message);
 }
 
-/* The source of a node. Nodes may write the path of one model in many ways: it is opened once. */
+/* The source of a node, opened once even if nodes write its path in different ways. */
 static epctx_status epctx__weights_source(epctx__loading *l, epctx_str name, epctx_error *error)
 {
     const epctx_model *model = l->model;
@@ -17413,7 +17371,7 @@ static epctx_status epctx__weights_source(epctx__loading *l, epctx_str name, epc
     if (path[0] != '\0') {
         EPCTX__TRY(epctx_model_open_file(&source->model, path, &how, error));
     } else {
-        /* Bytes have no folder, nor need one. */
+        /* Bytes have no folder. */
         if (epctx_str_of(how.external_folder).size == 0 &&
             epctx_path_base(epctx_str_of(model->path), epctx_str_of(l->opts.context_file_path),
                             &folder, NULL) == EPCTX_OK) {
@@ -17435,7 +17393,7 @@ static epctx_status epctx__weights_source(epctx__loading *l, epctx_str name, epc
     return EPCTX_OK;
 }
 
-/* One weight that a node names, from the source, verified: once, however often it is named. */
+/* A weight of a node, from the source; each is verified once. */
 static epctx_status epctx__weight_get(void *user, const epctx_bound *bound,
                                       const epctx_weight_ref *ref, epctx_tensor *out,
                                       epctx_error *error)
@@ -17456,8 +17414,8 @@ static epctx_status epctx__weight_get(void *user, const epctx_bound *bound,
     weight = &l->source->weights[at];
     if (weight->tensor.data == NULL || weight->tensor.size != ref->size ||
         weight->hash != ref->hash) {
-        EPCTX__TRY(epctx_tensor_load(&l->source->model, weight->view, &l->loaded->arena, out,
-                                     error));
+        EPCTX__TRY(
+            epctx_tensor_load(&l->source->model, weight->view, &l->loaded->arena, out, error));
         EPCTX__TRY(epctx_weight_verify(ref, out, file, error));
         weight->tensor = *out;
         weight->hash = ref->hash;
@@ -17466,7 +17424,7 @@ static epctx_status epctx__weight_get(void *user, const epctx_bound *bound,
     return EPCTX_OK;
 }
 
-/* What a backend refuses may be the binary of another compilation. Then the message says so. */
+/* Adds to the message if the refused binary is of another compilation. */
 static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *made,
                               epctx_status status, epctx_error *error)
 {
@@ -17480,7 +17438,7 @@ static void epctx__load_judge(const epctx__loading *l, const epctx__stamp_line *
         return;
     }
     epctx_error_clear(&why);
-    /* Another size was told already. */
+    /* Another size is already reported. */
     if (mapping.size == made->size &&
         epctx__stamp_verify(made, mapping.data, mapping.size, false, &why) != EPCTX_OK) {
         epctx__error_add(error, why.message);

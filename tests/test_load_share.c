@@ -180,7 +180,7 @@ TEST(too_many_places_to_look)
         } else {
             CHECK_INT(epctx_status_to_ort(load_one(&b, NULL, &backend, NULL, NULL, NULL, &error)),
                       10);
-            CHECK_HAS(error.message, "too many contexts to look for them in");
+            CHECK_HAS(error.message, "too many secondary nodes and contexts to search");
             CHECK_HAS(error.message, "seeks");
         }
         CHECK_INT(f.alive, 0);
