@@ -380,7 +380,7 @@ TEST(odd_buffers)
     /* Without data, but with a size: an error, not a mapping of what is not there. */
     epctx_error_clear(&error);
     CHECK_INT(io.map_fn(io.user, NULL, "none", false, &m, &error), EPCTX_ERR_IO);
-    CHECK_HAS(error.message, "none: the application gave a size and no data");
+    CHECK_HAS(error.message, "none: the application returned a size but no data");
     CHECK_TRUE(m.data == NULL && m.handle == NULL && m.size == 0);
     epctx_error_clear(&error);
     CHECK_INT(io.stat_fn(io.user, "none", &info, &error), EPCTX_ERR_IO);
