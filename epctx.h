@@ -209,8 +209,8 @@ EPCTX_API int epctx_status_to_ort(epctx_status status);
 
 #define EPCTX_NO_OFFSET UINT64_MAX
 
-/* Optional. `message` contains `file`, `node` and `attribute`, which may be empty; all are
- * terminated. */
+/* Details of a failure; NULL: not wanted. `message` contains `file`, `node` and `attribute`, which
+ * may be empty; all are terminated. */
 typedef struct epctx_error {
     epctx_status status;
     uint64_t offset; /* byte position in `file`, or EPCTX_NO_OFFSET */
@@ -438,8 +438,8 @@ typedef struct epctx_file_info {
     epctx_file_kind kind;
     uint64_t size;
     uint64_t device, inode; /* identity; both 0: unknown */
-    uint64_t written;       /* the bytes; 0: unknown */
-    uint64_t changed;       /* anything, also the name; 0: unknown */
+    uint64_t written;       /* when the bytes were; 0: unknown */
+    uint64_t changed;       /* when anything was, also the name; 0: unknown */
 } epctx_file_info;
 
 /* Whether both are one file with the same bytes; false when unknown. */
@@ -474,7 +474,7 @@ typedef struct epctx_io_file {
     bool try_only; /* set before lock_fn: EPCTX_ERR_CHANGED instead of waiting */
     char path[EPCTX_PATH_MAX];
     char temp[EPCTX_NAME_MAX];   /* temporary name, or "" */
-    char kept[EPCTX_NAME_MAX];   /* name of the replaced file, or "" */
+    char kept[EPCTX_NAME_MAX];   /* name that keeps the old file, or "" */
     char second[EPCTX_NAME_MAX]; /* second_fn */
 } epctx_io_file;
 
@@ -604,14 +604,15 @@ EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers);
 /* Context binaries stay in their mapped file or model instead of being copied: only for folders
  * without other writers, and for backends that copy what they check (see epctx_mapping). */
 #define EPCTX_PATH_IN_PLACE 2u
-/* A name may contain ".." and end in the folder, like ORT's locations of external data. */
+/* A name may contain ".." if it ends up in the folder, as in ORT's external data locations. */
 #define EPCTX_PATH_DETOURS 4u
 /* The canonical, terminated path of `name`, an existing regular, non-empty file in `folder` (a link
  * out of the folder is EPCTX_ERR_PATH). */
 EPCTX_API epctx_status epctx_path_find(const epctx_io *io, epctx_str folder, epctx_str name,
                                        uint32_t flags, char *out, size_t capacity,
                                        epctx_error *error);
-/* Finds and maps without a race. `path` (NULL or EPCTX_PATH_MAX bytes) gets the canonical path. */
+/* Finds and maps, safe against links made meanwhile. `path` (NULL or EPCTX_PATH_MAX bytes) gets the
+ * canonical path. */
 EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
                                       uint32_t flags, epctx_mapping *out, char *path,
                                       epctx_error *error);
@@ -3753,7 +3754,7 @@ static EPCTX__UNUSED bool epctx__has(const epctx_map *map, epctx_str key)
         (out) = (type *)epctx_arena_array(arena, count, sizeof(type));                             \
         if ((out) == NULL) {                                                                       \
             epctx__nomem(error, (arena)->missing);                                                 \
-            return EPCTX_ERR_NOMEM; /* visibly no success for compilers */ \
+            return EPCTX_ERR_NOMEM; /* so that compilers see a failure */ \
         }                                                                                          \
     } while (0)
 
@@ -3838,7 +3839,7 @@ static const char *epctx__path_fault(epctx_str name, uint32_t flags)
         return "is absolute, expected a path relative to the model";
     }
     if (name.size >= 2 && memcmp(name.data, "*/", 2) == 0) {
-        return "is a marker of ORT for data in memory, not a file";
+        return "is ORT's tag for data in memory, not a file";
     }
 #ifdef _WIN32
     if (memchr(name.data, ':', name.size) != NULL) {
@@ -3908,8 +3909,8 @@ EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_f
     *folder = epctx_path_folder(context_file_path.size > 0 ? context_file_path : model_path);
     if (context_file_path.size == 0 && model_path.size == 0) {
         return epctx_fail(error, EPCTX_ERR_PATH,
-                          "the model came from memory: set ep.context_file_path, its folder is "
-                          "where context binaries are looked for");
+                          "the model came from memory: set ep.context_file_path; its folder is "
+                          "searched for context binaries");
     }
     return EPCTX_OK;
 }
@@ -3950,7 +3951,7 @@ EPCTX_API epctx_status epctx_path_join(epctx_str folder, epctx_str name, char *o
     parts[2] = name;
 #ifdef _WIN32
     if (end == ':') {
-        parts[1] = epctx_str_of("./"); /* "C:" is not "C:/" */
+        parts[1] = epctx_str_of("./"); /* "C:" is the current folder, not the root */
     }
 #endif
     return epctx__path_join(out, capacity, parts, 3, error);
@@ -4058,8 +4059,8 @@ static epctx_status epctx__file_failed(epctx_error *error, epctx_status status, 
     return status;
 }
 
-/* `base`, `mark` and, from 2 on, `number`: FILE~, FILE~2 ... To fit into `most` bytes `base` is cut,
- * at a UTF-8 character. */
+/* `base`, `mark` and, from 2 on, `number`: FILE~, FILE~2 ... `base` is cut, at a UTF-8 character, to
+ * fit into `most` bytes. */
 static void epctx__name_end(char out[EPCTX_NAME_MAX], const char *base, const char *mark,
                             unsigned number, size_t most)
 {
@@ -4625,7 +4626,7 @@ static bool epctx__sys_mode(int fd, const struct stat *old)
     if (known && now.st_gid != old->st_gid && fchown(fd, (uid_t)-1, old->st_gid) == 0) {
         known = fstat(fd, &now) == 0;
     }
-    if (!known || now.st_gid != old->st_gid) { /* groups become others and vice versa */
+    if (!known || now.st_gid != old->st_gid) { /* old group -> others -> new group */
         mode_t least = mode >> 3 & mode & 07;
         mode = (mode & 0700) | least << 3 | least;
     }
@@ -5231,7 +5232,7 @@ static epctx_status epctx__file_lock(void *user, const char *root, const char *n
     }
     epctx__sys_close(lock);
     return status == EPCTX_ERR_CHANGED
-               ? epctx__file_failed(error, status, "another process is writing here: try again",
+               ? epctx__file_failed(error, status, "another writer holds the lock: try again",
                                     lock->path)
                : status;
 }
@@ -5374,7 +5375,7 @@ static epctx_status epctx__buf_stat(void *user, const char *path, epctx_file_inf
     }
     if (b->size_fn != NULL) {
         status = b->size_fn(b->user, name, &size, error);
-        epctx__buf_done(status, "tell the size of", name, error);
+        epctx__buf_done(status, "report the size of", name, error);
     } else {
         status = epctx__buf_map(user, NULL, name, false, &mapping, error);
         size = mapping.size;
@@ -5394,7 +5395,7 @@ static epctx_status epctx__buf_stat(void *user, const char *path, epctx_file_inf
 typedef struct epctx__buf_file {
     epctx_buffer pending;
     epctx_mapping old;
-    bool held; /* `old` is known, if it existed */
+    bool held; /* the old buffer is known: `old`, or none */
     bool changed; /* to be restored after a failure */
 } epctx__buf_file;
 
@@ -5406,7 +5407,7 @@ static epctx_status epctx__buf_create(void *user, const char *root, const char *
     memset(file, 0, sizeof *file);
     EPCTX__TRY(epctx__buf_name(root, name, file->path, error));
     if (b->write_fn == NULL) {
-        return epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED, "the application takes no buffers",
+        return epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED, "the application writes no buffers",
                                   file->path);
     }
     epctx_buffer_init(&memory, b->allocator);
@@ -5567,7 +5568,7 @@ static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epc
     EPCTX__TRY(epctx_path_join(part, name, full, sizeof full, error));
     EPCTX__TRY(io->stat_fn(io->user, full, &info, error));
     if (info.kind == EPCTX_FILE_NONE) {
-        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "file '%S' does not exist (looked at %s)",
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "file '%S' does not exist (path %s)",
                           &name, full);
     }
     if (info.kind != EPCTX_FILE_REGULAR) {
