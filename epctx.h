@@ -5640,6 +5640,10 @@ static epctx_status epctx__path_place(const epctx_io *io, const char *path,
         epctx_error_clear(error);
         return epctx__file_failed(error, status, "its folder does not exist", path);
     }
+    if (status != EPCTX_OK && error != NULL) {
+        error->file[0] = '\0'; /* the culprit is the file that was asked for */
+        epctx_blame(error, path, NULL, NULL);
+    }
     EPCTX__TRY(status);
     return epctx_path_join(epctx_str_of(folder), epctx_path_file(epctx_str_of(path)), out,
                            EPCTX_PATH_MAX, error);
