@@ -11,18 +11,16 @@
  * WHAT IT IS
  *   NPU compilers are slow, so ONNX Runtime (ORT) caches their output in "EPContext models": ONNX
  *   files whose com.microsoft::EPContext nodes carry a vendor binary (embed_mode 1) or the path of
- *   one (embed_mode 0). This header gives an execution provider (EP), a tool or a firmware:
- *   a lossless ONNX reader, editor and writer; EPContext nodes parsed and built; safe path
+ *   one (embed_mode 0). This header gives an execution provider (EP), a tool or a firmware: a
+ *   lossless ONNX reader, editor and writer; EPContext nodes parsed and built; safe path
  *   resolution; and the generation, loading and weight-sharing workflows of ORT's EP-context
- *   design.
- *   It is not an inference engine: the EP supplies an epctx_backend (epctx_npu.h is one).
+ *   design. It is not an inference engine: the EP supplies an epctx_backend (epctx_npu.h is one).
  *
  * DO THIS
- *   In ONE file of your program, recommended as a two-line epctx.c of its own:
+ *   In ONE file of your program, best a two-line epctx.c of its own:
  *       #define EPCTX_IMPLEMENTATION
  *       #include "epctx.h"
- *   Everywhere else only #include "epctx.h". Link nanopb (Debian: -lprotobuf-nanopb).
- *   Any include order and any number of includes is fine.
+ *   Elsewhere only #include "epctx.h", in any order. Link nanopb (Debian: -lprotobuf-nanopb).
  *
  * QUICK START: print the EPContext nodes of a model
  *       epctx_model model;
@@ -42,38 +40,33 @@
  *       }
  *       epctx_model_close(&model);
  *
- * OPTIONS (macros)                effect                                    scope
- *   EPCTX_IMPLEMENTATION          emits the function bodies                 one file
- *   EPCTX_STATIC                  every function static, nothing exported;
- *                                 each file has its own implementation      every file
- *   EPCTX_NO_MALLOC               no default allocator: pass buffers or an
- *                                 epctx_allocator; no malloc/free symbol    implementation file
- *   EPCTX_NO_STDIO                no file back-end: pass memory or your own
- *                                 epctx_io; no operating-system call        implementation file
- *   EPCTX_NO_WIRE                 leaves out everything that reads or
- *                                 writes model bytes, and nanopb with it    every file
- *   EPCTX_NO_EDIT                 leaves out what makes, changes or writes
- *                                 models: edit (but epctx_model_load_graph),
- *                                 payload, gen                              every file
- *   EPCTX_ARENA_BLOCK 4096        bytes of an arena's first block; the next
- *                                 ones double up to 256 times as much       implementation file
- *   EPCTX_SCAN_DEPTH 16           levels and bytes of text that a scan      every file, a
- *   EPCTX_SCAN_TEXT 96            has room for, here less than usual        plain number
- *   EPCTX_PTHREAD_LOCK or         epctx_lock_make gives a mutex for a
- *   EPCTX_WIN32_LOCK              workspace                                 implementation file
- *   No option but EPCTX_SCAN_DEPTH and EPCTX_SCAN_TEXT changes a public struct.
+ * OPTIONS (macros of the implementation file; those with * must be the same in every file)
+ *   EPCTX_IMPLEMENTATION    emits the function bodies, in one file
+ *   EPCTX_STATIC *          every function is static: each file has its own implementation
+ *   EPCTX_NO_MALLOC         no default allocator: pass buffers or an epctx_allocator; no malloc or
+ *                           free symbol
+ *   EPCTX_NO_STDIO          no file back-end: pass memory or your own epctx_io; no system call
+ *   EPCTX_NO_WIRE *         nothing that reads or writes model bytes, no nanopb
+ *   EPCTX_NO_EDIT *         nothing that makes, changes or writes models: edit (but
+ *                           epctx_model_load_graph), payload, gen
+ *   EPCTX_ARENA_BLOCK 4096  bytes of an arena's first block; further ones double up to 256 times as
+ *                           much
+ *   EPCTX_SCAN_DEPTH * 16   levels and bytes of text in a scan: plain numbers (these are below the
+ *   EPCTX_SCAN_TEXT * 96    defaults); only these two change a public struct
+ *   EPCTX_PTHREAD_LOCK or   epctx_lock_make gives a mutex for a workspace
+ *   EPCTX_WIN32_LOCK
  *
  * MEMORY
  *   A model owns one arena: blocks from its allocator, or one fixed buffer of yours. Views and
- *   epctx_str / epctx_span borrow from the source bytes or from that arena; they live until the
- *   model is closed, and views of a message until that message is edited. Nothing is copied while
- *   reading. A path given to an open function is copied. A source buffer must outlive its model.
- *   Edits copy names and borrow payloads: tensor data, attribute values, parts of other models.
+ *   epctx_str / epctx_span borrow from the source bytes or from that arena until the model is
+ *   closed; views of a message, until that message is edited. Reading copies nothing. Open
+ *   functions copy their path. A source buffer must outlive its model. Edits copy names and borrow
+ *   payloads: tensor data, attribute values, parts of other models.
  *
  * THREADS
  *   No global state. Any number of threads may read one model; opening, editing, writing and
- *   closing need exclusive access. Different models never interact, but through a workspace: give
- *   it a lock (>>share). Run-time calls of one context may come from many threads (>>ep).
+ *   closing need exclusive access. Different models interact only through a workspace: give it a
+ *   lock (>>share). Run-time calls of one context may come from many threads (>>ep).
  *
  * ERRORS
  *   Every fallible function returns epctx_status and fills an optional epctx_error: the message
@@ -81,36 +74,34 @@
  *   epctx_status_to_ort() gives the OrtErrorCode value.
  *
  * TRUST
- *   Model bytes, context binaries and every path inside them are hostile. The wire grammar is
- *   libprotobuf's: what libprotobuf refuses is refused here, and the other way round (only the
- *   2 GiB limit of libprotobuf is not copied). After a successful open every view stays inside the
- *   source, also when another process changes a mapped file; where others may cut files, map none
- *   (>>io). Paths from a model cannot leave its folder, for reading or for writing: only a path
- *   that you name may be a link. Depth, counts and sizes have limits (epctx_limits). Files are
- *   replaced by temp file + fsync + rename, never written in place.
+ *   Model bytes, context binaries and every path inside them are hostile. The wire grammar accepts
+ *   exactly what libprotobuf accepts, without its 2 GiB limit. After a successful open every view
+ *   stays inside the source, even when another process changes a mapped file; where others may
+ *   truncate files, map none (>>io). Paths from a model cannot leave its folder, for reading or for
+ *   writing: only a path that you name may be a link. Depth, counts and sizes have limits
+ *   (epctx_limits). Files are replaced by temp file + fsync + rename, never written in place.
  *
  * WRITING
- *   Outputs of one call come together or not at all. Whatever stops the process, a model's name has
- *   the old model or its complete successor, with files of its own generation. A failure, also a
- *   full disk, moves back what was there. Writers of one name wait for each other (FILE.lock while
- *   finished files are put into place), and EPCTX_ERR_CHANGED says that somebody else wrote a model
- *   since it was opened; epctx_file_lock_take makes reading, changing and writing one step. After a
- *   kill there may be FILE.<process>-<number>.tmp and FILE.lock, to be removed; FILE.new, which a
- *   model may use until it is written again; and where files have one name only FILE.old, the former
+ *   Outputs of one call appear together or not at all. Whatever stops the process, a model's name
+ *   has the old model or its complete successor, with files of its own generation. A failure, also
+ *   a full disk, restores the old files. Writers of one name wait for each other (FILE.lock, while
+ *   finished files are moved into place); EPCTX_ERR_CHANGED means that another writer changed a
+ *   model since it was opened; epctx_file_lock_take makes reading, changing and writing one step. A
+ *   killed process may leave FILE.<process>-<number>.tmp and FILE.lock, to be removed; FILE.new,
+ *   which a model may use until it is written again; and, without hard links, FILE.old, the former
  *   model.
  *
  * LOSSLESS
  *   Open + write without an edit gives the same bytes for every accepted input. An edit changes
- *   only what it says, at any depth; unknown fields, field order, odd varints, functions and
- *   producer survive. epctx_model_undo() restores the former bytes exactly.
+ *   only its target, at any depth; unknown fields, field order, odd varints, functions and producer
+ *   survive. epctx_model_undo() restores the former bytes exactly.
  *
  * NANOPB
  *   Used at tag, varint and stream level, never through message descriptors. PB_NO_ERRMSG must be
- *   the same here and in the nanopb you link; a nanopb with PB_BUFFER_ONLY cannot write to streams:
- *   define it here, too, and EPCTX_NO_EDIT. Another PB_NO_ERRMSG, or PB_BUFFER_ONLY in the library
- *   alone, is found at the first open (EPCTX_ERR_CONFIG) instead of overwriting memory. PB_FIELD_32BIT
- *   changes descriptors only, so it may differ. Shared libraries should hide nanopb's symbols
- *   (-Wl,--exclude-libs,ALL).
+ *   the same here and in the nanopb you link. A nanopb with PB_BUFFER_ONLY cannot write to streams:
+ *   define it here, too, and EPCTX_NO_EDIT. The first open finds a mismatch (EPCTX_ERR_CONFIG)
+ *   before it overwrites memory. PB_FIELD_32BIT may differ: it only changes descriptors. Shared
+ *   libraries should hide nanopb's symbols (-Wl,--exclude-libs,ALL).
  *
  * CONTENTS
  *   >>config >>basics >>path >>io >>wire >>onnx >>record >>epnode >>profile >>option >>state
@@ -130,8 +121,7 @@
 #define EPCTX_VERSION_PATCH  0
 #define EPCTX_VERSION_STRING "0.2.0"
 
-/* The file back-end needs POSIX declarations and 64-bit offsets: feature macros count only before
- * the first system header. */
+/* The file back-end needs POSIX and 64-bit offsets; set before the first system header. */
 #if defined(EPCTX_IMPLEMENTATION) && !defined(EPCTX_NO_STDIO) && !defined(_WIN32)
 #if defined(__STRICT_ANSI__) && !defined(_XOPEN_SOURCE) && !defined(_GNU_SOURCE) &&                \
     !defined(_DEFAULT_SOURCE)
@@ -166,7 +156,7 @@
 #define EPCTX_API extern
 #endif
 
-/* Passes a failure on, in the implementations. */
+/* Returns a failure to the caller. */
 #define EPCTX__TRY(call)                                                                           \
     do {                                                                                           \
         epctx_status epctx__tried = (call);                                                        \
@@ -183,7 +173,7 @@ extern "C" {
  * >>basics: status, error, strings, allocator, arena
  * ============================================================================================== */
 
-/* Name, OrtErrorCode (what fails while a context is loaded is INVALID_GRAPH, 10), meaning. */
+/* Name, OrtErrorCode (INVALID_GRAPH, 10, when a context fails to load), meaning. */
 #define EPCTX_STATUS_LIST(X)                                                                       \
     X(OK, 0, "success")                                                                            \
     X(ERR_ARG, 2, "the caller passed an argument that is not allowed")                             \
@@ -212,15 +202,15 @@ typedef enum epctx_status {
         EPCTX_STATUS_COUNT
 } epctx_status;
 
-/* "EPCTX_ERR_PATH", meaning, OrtErrorCode; static; of others "unknown status" and ORT_FAIL. */
+/* "EPCTX_ERR_PATH", meaning, OrtErrorCode; static. Others: "unknown status", ORT_FAIL. */
 EPCTX_API const char *epctx_status_name(epctx_status status);
 EPCTX_API const char *epctx_status_text(epctx_status status);
 EPCTX_API int epctx_status_to_ort(epctx_status status);
 
 #define EPCTX_NO_OFFSET UINT64_MAX
 
-/* What went wrong; NULL where it does not matter. `message` contains `file`, `node` and
- * `attribute`, which may be empty; all are terminated. */
+/* Details of a failure; NULL: not wanted. `message` contains `file`, `node` and `attribute`, which
+ * may be empty; all are terminated. */
 typedef struct epctx_error {
     epctx_status status;
     uint64_t offset; /* byte position in `file`, or EPCTX_NO_OFFSET */
@@ -233,7 +223,7 @@ typedef struct epctx_span {
     size_t size;
 } epctx_span;
 
-/* Borrowed text, not terminated, of any bytes. */
+/* Borrowed text: any bytes, not terminated. */
 typedef struct epctx_str {
     const char *data;
     size_t size;
@@ -245,36 +235,36 @@ EPCTX_API bool epctx_str_eq(epctx_str a, epctx_str b);
 EPCTX_API bool epctx_str_eq_nocase(epctx_str a, epctx_str b); /* ASCII letters */
 EPCTX_API bool epctx_str_starts(epctx_str text, const char *start);
 EPCTX_API bool epctx_str_is_utf8(epctx_str text);
-/* Takes the part before `separator` off `*rest`, and the separator; without one the whole rest,
- * whose data is NULL then. */
+/* Takes the part before `separator`, and the separator, off `*rest`; without a separator takes all,
+ * and rest->data becomes NULL. */
 EPCTX_API epctx_str epctx_str_cut(epctx_str *rest, char separator);
-/* The text as a decimal number; false when it is none, or above 2^64 - 1. */
+/* The whole text as a decimal number; false when it is not one below 2^64. */
 EPCTX_API bool epctx_str_number(epctx_str text, uint64_t *out);
-/* Takes a decimal number, or a hash (16 digits, 0 to 9 and a to f), off the start of `*rest`;
- * false, and `*rest` unchanged, when there is none. */
+/* Takes a decimal number, or a hash (16 digits, 0 to 9 and a to f), off the start of `*rest`; false
+ * leaves `*rest` unchanged. */
 EPCTX_API bool epctx_str_take_number(epctx_str *rest, uint64_t *out);
 EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out);
 
 #define EPCTX_NO_CHAR UINT32_MAX
-/* The code point at text.data[at] and its bytes; EPCTX_NO_CHAR of one byte where it is no UTF-8. */
+/* The code point at text.data[at] and its bytes; invalid UTF-8: EPCTX_NO_CHAR, one byte. */
 EPCTX_API uint32_t epctx_str_char(epctx_str text, size_t at, size_t *size);
-/* Whether a terminal, log or editor shows a character: no control, mark of direction, separator of
- * lines, zero-width character or tag, nor EPCTX_NO_CHAR. `before`: the character in front, or 0;
- * the joiners U+200C and U+200D are shown behind letters of scripts that join, and emoji. */
+/* False for control, bidirectional, line separator, zero-width and tag characters, and for
+ * EPCTX_NO_CHAR. `before`: the preceding character, or 0; the joiners U+200C and U+200D are shown
+ * after letters of joining scripts and emoji. */
 EPCTX_API bool epctx_char_is_shown(uint32_t code, uint32_t before);
 
-/* XXH64: the same value on every platform. Not against deliberate collisions. */
+/* XXH64: the same on every platform. Does not resist deliberate collisions. */
 EPCTX_API uint64_t epctx_hash(const void *data, size_t size, uint64_t seed);
 
-/* Caller's memory. alloc_fn returns memory aligned for any type, or NULL. */
+/* alloc_fn returns memory aligned for any type, or NULL. */
 typedef struct epctx_allocator {
     void *user;
     void *(*alloc_fn)(void *user, size_t size);
     void (*free_fn)(void *user, void *memory);
 } epctx_allocator;
 
-/* Memory that is freed in one call: blocks of an allocator, or one fixed buffer. `used`: bytes
- * given out; `missing`: after EPCTX_ERR_NOMEM, what the request lacked. */
+/* Memory freed in one call: blocks of an allocator, or one fixed buffer. `used`: bytes allocated;
+ * `missing`: after EPCTX_ERR_NOMEM, the bytes that the request lacked. */
 typedef struct epctx_arena {
     epctx_allocator allocator;
     struct epctx__block *blocks;
@@ -286,23 +276,23 @@ typedef struct epctx_arena {
 EPCTX_API void epctx_arena_init(epctx_arena *arena, const epctx_allocator *allocator);
 /* Borrows `buffer` until epctx_arena_free. */
 EPCTX_API void epctx_arena_init_fixed(epctx_arena *arena, void *buffer, size_t size);
-/* Zeroed memory, aligned to 16 bytes, until epctx_arena_free; NULL without memory. */
+/* Zeroed, aligned to 16 bytes, until epctx_arena_free; NULL without memory. */
 EPCTX_API void *epctx_arena_alloc(epctx_arena *arena, size_t size);
 EPCTX_API void *epctx_arena_array(epctx_arena *arena, size_t count, size_t size);
 EPCTX_API char *epctx_arena_copy(epctx_arena *arena, epctx_str text); /* terminated */
-/* Legal on a zeroed arena and twice. */
+/* May be called twice, and on a zeroed arena. */
 EPCTX_API void epctx_arena_free(epctx_arena *arena);
 
-/* Elements of one size that grow, in an arena. Zero-initialised: none. */
+/* A growing array in an arena. Zero-initialise it. */
 typedef struct epctx_list {
     void *items;
     size_t count, room;
 } epctx_list;
 
-/* A zeroed element of `size` bytes at the end, or NULL without memory; the next one may move it. */
+/* Appends a zeroed element of `size` bytes; NULL without memory. The next call may move it. */
 EPCTX_API void *epctx_list_add(epctx_list *list, epctx_arena *arena, size_t size);
 
-/* Bytes that grow. */
+/* A growing byte array. */
 typedef struct epctx_buffer {
     epctx_allocator allocator;
     uint8_t *data;
@@ -314,8 +304,7 @@ EPCTX_API void epctx_buffer_init(epctx_buffer *buffer, const epctx_allocator *al
 EPCTX_API epctx_status epctx_buffer_append(epctx_buffer *buffer, const void *data, size_t size);
 EPCTX_API void epctx_buffer_free(epctx_buffer *buffer);
 
-/* Strings (borrowed) to numbers, in an arena. A call takes O(log n) comparisons, whoever chose the
- * strings. */
+/* Borrowed strings to numbers, in an arena; O(log n) comparisons per call for any strings. */
 typedef struct epctx_map {
     epctx_arena *arena;
     struct epctx__map_node *nodes;
@@ -337,10 +326,10 @@ typedef struct epctx_limits {
     uint64_t max_fields; /* fields of the model and of its main graph; default no limit */
 } epctx_limits;
 
-/* Text made in a buffer of the caller's, always terminated; `cut`: something did not fit. */
+/* Text in the caller's buffer, always terminated; `cut`: something did not fit. */
 typedef struct epctx_text {
     char *data;
-    size_t capacity, size; /* the capacity with, the size without the terminator */
+    size_t capacity, size; /* with, without the terminator */
     bool cut;
 } epctx_text;
 
@@ -349,8 +338,8 @@ EPCTX_API epctx_text epctx_text_of(char *buffer, size_t capacity);
 EPCTX_API epctx_str epctx_text_str(const epctx_text *text); /* borrowed from the buffer */
 EPCTX_API void epctx_text_put_char(epctx_text *text, char c);
 EPCTX_API void epctx_text_put(epctx_text *text, epctx_str part); /* as it is */
-/* Text of hostile origin, for people: what is not shown (epctx_char_is_shown) becomes \xHH, and
- * "..." follows the first 200 bytes. No character is cut. */
+/* Untrusted text: what is not shown (epctx_char_is_shown) becomes \xHH, and "..." follows the first
+ * 200 bytes. No character is cut. */
 EPCTX_API void epctx_text_put_shown(epctx_text *text, epctx_str part);
 EPCTX_API void epctx_text_put_number(epctx_text *text, uint64_t value);
 /* At least `digits` digits (16 for hashes). */
@@ -359,11 +348,11 @@ EPCTX_API void epctx_text_put_hex(epctx_text *text, uint64_t value, unsigned dig
 EPCTX_API void epctx_text_put_format(epctx_text *text, const char *format, ...);
 EPCTX_API void epctx_text_put_args(epctx_text *text, const char *format, va_list args);
 
-/* Fills `error` (may be NULL; an error already set stays) and returns `status`. The format knows %s
- * (const char *), %S (const epctx_str *), %d (int64_t), %u and %x (uint64_t) and %%: arguments must
- * have exactly these types. */
+/* Fills `error` (may be NULL; the first error stays) and returns `status`. Formats, with exactly
+ * these argument types: %s (const char *), %S (const epctx_str *), %d (int64_t), %u and %x
+ * (uint64_t), %%. */
 EPCTX_API epctx_status epctx_fail(epctx_error *error, epctx_status status, const char *format, ...);
-/* Names the culprit of the error just set, before its message; NULL names none. */
+/* Puts these names before the message of the error just set; each may be NULL. */
 EPCTX_API void epctx_blame(epctx_error *error, const char *file, const epctx_str *node,
                            const char *attribute);
 /* Empties `error` (may be NULL). Every public function does this first. */
@@ -378,55 +367,54 @@ typedef enum epctx_log {
 
 struct epctx_node;
 
-/* What long work tells and asks, on the thread that does it; each member may be NULL. A hook must
- * return and must not use the objects that are worked on, except a workspace. */
+/* Called during long work, on its thread; each member may be NULL. A hook must return and must not
+ * use the objects of the call, except a workspace. */
 typedef struct epctx_hooks {
     void *user;
     /* `done` of `total` steps of `work` ("compile", "write") are done. */
     void (*progress_fn)(void *user, const char *work, uint64_t done, uint64_t total);
-    /* true: stop. The call ends with EPCTX_ERR_CANCELLED and leaves everything as it was. */
+    /* True stops the call with EPCTX_ERR_CANCELLED, without effect. */
     bool (*cancel_fn)(void *user);
     void (*log_fn)(void *user, epctx_log level, const char *text);
-    /* epctx_generate, before compiling: `node` stays on the CPU, and why (of the first 200 nodes
-     * the reason of explain_fn). */
+    /* epctx_generate, before compiling: `node` stays on the CPU, and why (the first 200 nodes
+     * with the reason of explain_fn). */
     void (*refused_fn)(void *user, const struct epctx_node *node, const epctx_error *why);
 } epctx_hooks;
 
-/* EPCTX_ERR_CANCELLED when cancel_fn says so. `hooks` may be NULL. For backends, too. */
+/* EPCTX_ERR_CANCELLED when cancel_fn returns true. `hooks` may be NULL. For backends, too. */
 EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error);
 
 /* ================================================================================================
  * >>path: names of files
  * ============================================================================================== */
 
-/* `folder` and `name` with a separator in between, unless there is one; without a folder the name.
- * EPCTX_ERR_LIMIT when there is no room. */
+/* `folder` and `name`, with a separator if needed; without a folder the name. EPCTX_ERR_LIMIT
+ * without room. */
 EPCTX_API epctx_status epctx_path_join(epctx_str folder, epctx_str name, char *out, size_t capacity,
                                        epctx_error *error);
-/* Whether ".." is anywhere in a name: EPs with EPCTX_NO_DOTS refuse it. */
+/* Whether a name contains "..": EPs with EPCTX_NO_DOTS refuse it. */
 EPCTX_API bool epctx_path_has_dots(epctx_str name);
 /* Checks a name stored in a model (ep_cache_context, external data location) without touching the
  * disk: not empty, no NUL, not absolute (POSIX root, drive letter, UNC, backslash root), no ".."
  * component, no ORT in-memory tag. "a..b.bin" and subfolders are fine. EPCTX_ERR_PATH. */
 EPCTX_API epctx_status epctx_path_check(epctx_str name, epctx_error *error);
-/* Folder of a path with the last separator, "" for a bare name; the name after it. Borrowed. */
+/* Folder of a path with its separator, or ""; the name after it. Borrowed. */
 EPCTX_API epctx_str epctx_path_folder(epctx_str path);
 EPCTX_API epctx_str epctx_path_file(epctx_str path);
-/* The folder against which names in a model are resolved: of `context_file_path` (session option
- * ep.context_file_path) when set, else of `model_path`. EPCTX_ERR_PATH when both are empty: a model
- * from memory needs ep.context_file_path (EP-context design, inference workflow). */
+/* The folder for names in a model: of `context_file_path` (session option ep.context_file_path)
+ * when set, else of `model_path`. EPCTX_ERR_PATH when both are empty: a model from memory needs
+ * ep.context_file_path (EP-context design, inference workflow). */
 EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_file_path,
                                        epctx_str *folder, epctx_error *error);
-/* The name of `path` relative to `folder`, both canonical; borrowed from `path`. EPCTX_ERR_PATH when
- * it is not inside. */
+/* `path` relative to `folder`, both canonical; borrowed. EPCTX_ERR_PATH when it is outside. */
 EPCTX_API epctx_status epctx_path_relative(epctx_str folder, epctx_str path, epctx_str *name,
                                            epctx_error *error);
 /* "dir/model.onnx" -> "dir/model_ctx.onnx" (ep.context_file_path's default). */
 EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out, size_t capacity,
                                                 epctx_error *error);
-/* File name of the context binary, `[model]_[ep].bin`, from the path of the context model and the
- * EP's short name: "dir/model_ctx.onnx", "npu" -> "model_npu.bin" (no folder).
- * EPCTX_ERR_PATH when epctx_path_check would refuse the name. */
+/* File name of the context binary, `[model]_[ep].bin`: context model path and EP's short name
+ * "dir/model_ctx.onnx", "npu" -> "model_npu.bin" (no folder). EPCTX_ERR_PATH when epctx_path_check
+ * refuses it. */
 EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str ep, char *out,
                                          size_t capacity, epctx_error *error);
 /* "dir/name.ext", 2 -> "dir/name_2.ext". */
@@ -442,52 +430,51 @@ typedef enum epctx_file_kind {
     EPCTX_FILE_REGULAR,
     EPCTX_FILE_FOLDER,
     EPCTX_FILE_OTHER, /* pipe, device, socket */
-    EPCTX_FILE_LINK   /* a link itself: never from stat_fn */
+    EPCTX_FILE_LINK   /* never from stat_fn */
 } epctx_file_kind;
 
-/* What is under a path, through links. Times are in nanoseconds of one clock. */
+/* Links are followed. Times are in nanoseconds of one clock. */
 typedef struct epctx_file_info {
     epctx_file_kind kind;
     uint64_t size;
-    uint64_t device, inode; /* which file it is; both 0 when the io cannot tell */
-    uint64_t written;       /* when its bytes were written; 0: unknown */
-    uint64_t changed;       /* when anything about it changed, also its name; 0: unknown */
+    uint64_t device, inode; /* identity; both 0: unknown */
+    uint64_t written;       /* when the bytes were; 0: unknown */
+    uint64_t changed;       /* when anything was, also the name; 0: unknown */
 } epctx_file_info;
 
-/* Whether both are one file with the same bytes; false when the io cannot tell. */
+/* Whether both are one file with the same bytes; false when unknown. */
 EPCTX_API bool epctx_file_same(const epctx_file_info *a, const epctx_file_info *b);
 
-/* A whole file in memory, read-only; with `handle` NULL there is nothing to give back.
+/* A whole file in memory, read-only; `handle` NULL: nothing to unmap.
  *
- * A mapping is the file itself: what another process writes shows in it, and after a cut the next
- * access ends this process (SIGBUS; Windows allows no cut). Only memory of our own prevents that.
- * So files are replaced, never written in place; context binaries are read into memory, so that
- * what was checked is what runs (unless EPCTX_PATH_IN_PLACE); models and external data are mapped:
- * bytes that change change what is read, but no access leaves the mapping. Where others may cut
- * files use epctx_io_private(), which maps nothing. */
+ * A mapping shows what other processes write to the file; after they truncate it the next access
+ * kills this process (SIGBUS; Windows forbids it). So this library replaces files and never writes
+ * in place; context binaries are copied, so that the checked bytes run (unless
+ * EPCTX_PATH_IN_PLACE); models and external data are mapped: changes alter what is read, but no
+ * access leaves the mapping. Where others may truncate files use epctx_io_private(). */
 typedef struct epctx_mapping {
     const uint8_t *data;
     size_t size;
     void *handle; /* the io's */
-    bool shared; /* it is the file itself, which others can change */
+    bool shared; /* others can change the bytes */
     epctx_file_info info; /* of the file, when the io can tell */
 } epctx_mapping;
 
-#define EPCTX_PATH_MAX 4096 /* longest path that is built, and name of a file that is made; */
-#define EPCTX_NAME_MAX 256  /* both with their terminator */
+#define EPCTX_PATH_MAX 4096 /* of paths and of names of new files, with the terminator */
+#define EPCTX_NAME_MAX 256
 
-/* A file being written, or a lock: storage that the library provides and the io fills as it likes,
- * but for `alone` and `try_only`. It must not move meanwhile. */
+/* A file being written, or a lock: the library's storage, for the io's use except `alone` and
+ * `try_only`. It does not move. */
 typedef struct epctx_io_file {
     void *handle;
     intptr_t descriptor;
-    intptr_t folder; /* POSIX: its folder's descriptor */
+    intptr_t folder; /* POSIX: descriptor of its folder */
     uint32_t state;
-    bool alone;    /* set before commit_fn: nobody will ask for the way back */
-    bool try_only; /* set before lock_fn: EPCTX_ERR_CHANGED where it would have to wait */
+    bool alone;    /* set before commit_fn: back_fn will not be called */
+    bool try_only; /* set before lock_fn: EPCTX_ERR_CHANGED instead of waiting */
     char path[EPCTX_PATH_MAX];
-    char temp[EPCTX_NAME_MAX];   /* its temporary name, "" when it has none */
-    char kept[EPCTX_NAME_MAX];   /* the name of what was there before, "" when it has none */
+    char temp[EPCTX_NAME_MAX];   /* temporary name, or "" */
+    char kept[EPCTX_NAME_MAX];   /* name that keeps the old file, or "" */
     char second[EPCTX_NAME_MAX]; /* second_fn */
 } epctx_io_file;
 
@@ -495,26 +482,25 @@ typedef struct epctx_io_file {
 typedef enum epctx_overwrite {
     EPCTX_OVERWRITE_REPLACE = 0,
     EPCTX_OVERWRITE_FAIL,  /* EPCTX_ERR_EXISTS */
-    EPCTX_OVERWRITE_BACKUP /* it stays as FILE~, or when that exists FILE~2, FILE~3 ... */
+    EPCTX_OVERWRITE_BACKUP /* becomes FILE~, else FILE~2, FILE~3 ... */
 } epctx_overwrite;
 
 /* File access as callbacks. Paths are UTF-8. Errors are set with epctx_fail.
  *
- * With `root` NULL, `name` is a path that the caller chose, and leads through links. Otherwise
- * `root` is a canonical folder and `name` is below it: no part of it may be a link
- * (EPCTX_ERR_PATH), also when somebody makes it one during the call.
+ * With `root` NULL, `name` is a path of the caller's choice, and links are followed. Otherwise
+ * `name` is below the canonical folder `root`: no part of it may be a link (EPCTX_ERR_PATH), or
+ * become one during the call.
  *
- * A written file becomes visible under its name only in commit_fn: create_fn opens a temporary file
- * beside it, sync_fn makes its bytes durable, commit_fn moves it into place. Until close_fn, which
- * ends every file, there is a way back. */
+ * create_fn opens a temporary file, sync_fn makes its bytes durable, commit_fn gives it its name,
+ * close_fn ends every file; until then back_fn can restore the old one. */
 typedef struct epctx_io {
     void *user;
-    /* `copy`: into memory that nobody else can change; EPCTX_ERR_IO when the file changed
-     * meanwhile. unmap_fn gives back either. */
+    /* `copy`: into private memory; EPCTX_ERR_IO when the file changes meanwhile. unmap_fn
+     * releases either. */
     epctx_status (*map_fn)(void *user, const char *root, const char *name, bool copy,
                            epctx_mapping *out, epctx_error *error);
     void (*unmap_fn)(void *user, epctx_mapping *mapping);
-    /* Nothing there is EPCTX_FILE_NONE, no error. */
+    /* A missing file is EPCTX_FILE_NONE, no error. */
     epctx_status (*stat_fn)(void *user, const char *path, epctx_file_info *info,
                             epctx_error *error);
     /* Absolute path without links, "." or "..", terminated, of an existing file or folder. */
@@ -525,115 +511,113 @@ typedef struct epctx_io {
     epctx_status (*write_fn)(void *user, epctx_io_file *file, const void *data, size_t size,
                              epctx_error *error);
     epctx_status (*sync_fn)(void *user, epctx_io_file *file, epctx_error *error);
-    /* Durable on return. The file keeps the mode of the one that it replaces; a backup of that has
-     * the name file->kept. EPCTX_ERR_EXISTS as `overwrite` says. */
+    /* Durable on return. The file keeps the mode of the one that it replaces; file->kept names the
+     * backup. EPCTX_ERR_EXISTS under EPCTX_OVERWRITE_FAIL. */
     epctx_status (*commit_fn)(void *user, epctx_io_file *file, epctx_overwrite overwrite,
                               epctx_error *error);
-    /* After commit_fn or clear_fn, also a failed one: what was there (or nothing) is there again,
-     * and the backup is gone. False when that failed and the new file is still there. */
+    /* After commit_fn or clear_fn, also a failed one: restores the old file (or none) and removes
+     * the backup. False: that failed, the new file is still there. */
     bool (*back_fn)(void *user, epctx_io_file *file);
-    /* Ends a file or a lock. A file that is not in place is gone. */
+    /* Ends a file or a lock. Removes a file that was not committed. */
     void (*close_fn)(void *user, epctx_io_file *file);
-    /* Takes away what is in the file's place, before commit_fn; back_fn brings it back. */
+    /* Before commit_fn: removes the old file; back_fn restores it. */
     epctx_status (*clear_fn)(void *user, epctx_io_file *file, epctx_overwrite overwrite,
                              epctx_error *error);
     /* Durable on return. */
     epctx_status (*remove_fn)(void *user, const char *root, const char *name, epctx_error *error);
 
-    /* The following may be NULL. The first two: EPCTX_ERR_EXISTS when the name is taken,
-     * EPCTX_ERR_UNSUPPORTED where files have one name only; durable on return. */
+    /* The following may be NULL. The first two are durable on return; EPCTX_ERR_EXISTS: the name is
+     * taken; EPCTX_ERR_UNSUPPORTED: no hard links. */
 
-    /* Gives a complete file, before commit_fn, the further name `name` in its folder, until
-     * close_fn. */
+    /* Before commit_fn: gives a complete file a second name in its folder, until close_fn. */
     epctx_status (*second_fn)(void *user, epctx_io_file *file, const char *name,
                               epctx_error *error);
     /* Makes `to` a second name of the file `from`. */
     epctx_status (*link_fn)(void *user, const char *root, const char *from, const char *to,
                             epctx_error *error);
-    /* Hands the name of each entry of a folder ("" the current one) to `name_fn`, in any order,
+    /* Passes the name of each entry of a folder ("": the current one) to `name_fn`, in any order,
      * until that returns false. */
     epctx_status (*list_fn)(void *user, const char *folder,
                             bool (*name_fn)(void *state, const char *name), void *state,
                             epctx_error *error);
-    /* Waits until nobody else, in any process or thread, holds the lock of that name (an empty
-     * file, made for it and removed after it), and takes it until close_fn or the process ends.
-     * `lock` is zeroed, but for `try_only`. */
+    /* Waits for the lock of that name (an empty file, removed afterwards), which excludes all other
+     * processes and threads until close_fn or the end of the process. `lock` is zeroed, except
+     * `try_only`. */
     epctx_status (*lock_fn)(void *user, const char *root, const char *name, epctx_io_file *lock,
                             epctx_error *error);
 } epctx_io;
 
-/* The file system of the machine; NULL under EPCTX_NO_STDIO. On Windows names are UTF-8 all the
- * same, canonical paths have "/", and a mapped file, such as an open model, cannot be replaced. */
+/* The file system; NULL under EPCTX_NO_STDIO. On Windows names are UTF-8, too, canonical paths have
+ * "/", and a mapped file, such as an open model, cannot be replaced. */
 EPCTX_API const epctx_io *epctx_io_files(void);
-/* The same, but files are read into memory instead of being mapped: what others do to them
- * afterwards does not matter, meanwhile it is EPCTX_ERR_IO. */
+/* The same, but reads files into memory instead of mapping them: later changes have no effect,
+ * changes meanwhile are EPCTX_ERR_IO. */
 EPCTX_API const epctx_io *epctx_io_private(void);
 
-/* The lock of a file: this library takes it while finished files come into place. A program takes
- * it around reading, changing and writing a model (epctx_write_opts.lock), so that no change of
- * another one gets lost. */
+/* The lock of a file: this library takes it while finished files are moved into place. A program
+ * takes it to read, change and write a model without losing changes of other writers
+ * (epctx_write_opts.lock). */
 typedef struct epctx_file_lock {
     const epctx_io *io;
     epctx_io_file file;
-    char path[EPCTX_PATH_MAX]; /* the lock's: FILE.lock */
+    char path[EPCTX_PATH_MAX]; /* FILE.lock */
     bool held;                 /* false when the io has no locks */
 } epctx_file_lock;
 
 /* Waits for the lock of `path`, whose folder must exist. `io` NULL: the default. */
 EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_io *io,
                                             const char *path, epctx_error *error);
-/* Legal on a zeroed lock and twice. */
+/* May be called twice, and on a zeroed lock. */
 EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock);
 
-/* Files that are buffers of the application: encrypted, in a database, in memory. Each goes through
- * a callback as a whole, as with ONNX Runtime's OrtReadNamedBufferFunc and OrtWriteNamedBufferFunc.
- * A name is the path without ".", ".." and doubled "/" where they can be left out; it may come from
- * a model: do not trust it. A callback that fails may fill the error. Calls come from the threads
- * that call the library, at the same time if several do. */
+/* Files as buffers of the application (encrypted, in a database, in memory), each read or written
+ * whole, as with ONNX Runtime's OrtReadNamedBufferFunc and OrtWriteNamedBufferFunc. A name is a
+ * normalised path (no redundant ".", "..", "//"); it may come from a model: do not trust it. A
+ * failing callback may fill the error. Callbacks run on the threads that call the library, possibly
+ * at the same time. */
 typedef struct epctx_buffer_io {
     void *user;
-    /* The buffer stays as it is until free_fn. EPCTX_ERR_NOT_FOUND: no such; NULL: there are none. */
+    /* The buffer must not change until free_fn. EPCTX_ERR_NOT_FOUND: no such; NULL: no buffers. */
     epctx_status (*read_fn)(void *user, const char *name, void **data, size_t *size,
                             epctx_error *error);
-    /* Takes back what read_fn gave. May be NULL. */
+    /* Releases a buffer of read_fn. May be NULL. */
     void (*free_fn)(void *user, void *data, size_t size);
-    /* Whether there is one; errors as read_fn. NULL: read_fn is asked. */
+    /* Size in bytes; errors as read_fn. NULL: uses read_fn. */
     epctx_status (*size_fn)(void *user, const char *name, uint64_t *size, epctx_error *error);
-    /* One call with all of it; `data` is the library's. Replaces a buffer of that name as a whole
-     * or, when it fails, not at all. NULL: nothing can be written. */
+    /* Replaces the whole buffer or, on failure, nothing; `data` is borrowed. NULL: read-only. */
     epctx_status (*write_fn)(void *user, const char *name, const void *data, size_t size,
                              epctx_error *error);
-    /* NULL: what needs a buffer to go, such as replacing a model and its binary, is refused. */
+    /* NULL: calls that must remove a buffer (replacing a model and its binary) fail. */
     epctx_status (*remove_fn)(void *user, const char *name, epctx_error *error);
-    const epctx_allocator *allocator; /* for what is being written; default malloc */
+    const epctx_allocator *allocator; /* for pending writes; default malloc */
 } epctx_buffer_io;
 
-/* An io over the callbacks; borrows `buffers`. Every folder exists and has no links; there are no
- * backups. What is written is collected in memory and handed over in commit_fn, or never. */
+/* An io over the callbacks; borrows `buffers`. Every folder exists and has no links; no backups.
+ * Writes are collected in memory until commit_fn. */
 EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers);
 
 /* -- names from a model become paths -- */
 
-/* A snapshot of the Hugging Face cache keeps its files as links into blobs/ beside snapshots/: such
- * links may leave the model's folder, for that folder only (as ORT allows, PR 28725). */
+/* Links may leave the model's folder for blobs/ beside snapshots/, as in the Hugging Face cache (as
+ * ORT allows, PR 28725). */
 #define EPCTX_PATH_HUGGING_FACE 1u
-/* A context binary stays in its mapped file or model instead of being copied: only for folders that
- * nobody else writes to, and for a backend that copies what it checks (see epctx_mapping). */
+/* Context binaries stay in their mapped file or model instead of being copied: only for folders
+ * without other writers, and for backends that copy what they check (see epctx_mapping). */
 #define EPCTX_PATH_IN_PLACE 2u
-/* A name with ".." may lead back into the folder, as ORT reads the locations of external data. */
+/* A name may contain ".." if it ends up in the folder, as in ORT's external data locations. */
 #define EPCTX_PATH_DETOURS 4u
-/* `folder` + `name` as the canonical path of an existing regular, non-empty file inside `folder`,
- * links resolved (a link out of the folder is EPCTX_ERR_PATH). `out` gets a terminated path. */
+/* The canonical, terminated path of `name`, an existing regular, non-empty file in `folder` (a link
+ * out of the folder is EPCTX_ERR_PATH). */
 EPCTX_API epctx_status epctx_path_find(const epctx_io *io, epctx_str folder, epctx_str name,
                                        uint32_t flags, char *out, size_t capacity,
                                        epctx_error *error);
-/* Finds and maps in one step, so that nobody can put another file or a link in between. `path` (may
- * be NULL, else EPCTX_PATH_MAX bytes) gets the canonical path. */
+/* Finds and maps, safe against links made meanwhile. `path` (NULL or EPCTX_PATH_MAX bytes) gets the
+ * canonical path. */
 EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
                                       uint32_t flags, epctx_mapping *out, char *path,
                                       epctx_error *error);
-/* Whether a file may be written, before anything is: its folder exists (NOT_FOUND), it is no folder
- * or device (PATH), and `overwrite` allows it (EXISTS). */
+/* Whether a file may be written: its folder exists (NOT_FOUND), it is no folder or device (PATH),
+ * and `overwrite` allows it (EXISTS). */
 EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
                                           epctx_overwrite overwrite, epctx_error *error);
 
@@ -2735,7 +2719,7 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
 #ifdef _WIN32
 #if !defined(_WIN32_WINNT) || _WIN32_WINNT < 0x0600
 #error "epctx.h: needs Windows Vista or newer: define _WIN32_WINNT 0x0600 first"
-#define EPCTX__STOP /* one error is enough: nothing below is compiled */
+#define EPCTX__STOP /* compiles nothing below */
 #endif
 #else
 #include <dirent.h>
@@ -2751,12 +2735,12 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
 #if !defined(O_CLOEXEC) ||                                                                         \
     (defined(__GLIBC__) && !defined(__USE_XOPEN_EXTENDED) && !defined(__USE_MISC))
 #error "epctx.h: a system header came first without _XOPEN_SOURCE 700: use the two-line epctx.c"
-#define EPCTX__STOP /* one error is enough: nothing below is compiled */
+#define EPCTX__STOP
 #elif !defined(PATH_MAX) || PATH_MAX > EPCTX_PATH_MAX
 #error "epctx.h: EPCTX_PATH_MAX is smaller than the longest path of this system"
 #define EPCTX__STOP
 #endif
-/* Not in POSIX before 2024: strict feature macros hide it, but it is there. */
+/* In POSIX since 2024: strict feature macros may hide it. */
 #if defined(MAP_ANONYMOUS)
 #define EPCTX__MAP_ANONYMOUS MAP_ANONYMOUS
 #elif defined(MAP_ANON)
@@ -2771,7 +2755,7 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
 #define EPCTX__MAP_ANONYMOUS 0x1000 /* the BSDs and macOS */
 #endif
 #ifndef EPCTX__STOP
-/* A negative size here: a system header came first without _FILE_OFFSET_BITS 64. */
+/* Negative size: a system header came first without _FILE_OFFSET_BITS 64. */
 typedef char epctx__needs_64_bit_offsets[sizeof(off_t) >= 8 ? 1 : -1];
 #endif
 #endif /* _WIN32 */
@@ -2783,9 +2767,8 @@ typedef char epctx__needs_64_bit_offsets[sizeof(off_t) >= 8 ? 1 : -1];
 extern "C" {
 #endif
 
-/* Conditions that are false, or true, whatever the input: a guard behind what is proved elsewhere.
- * With EPCTX_DEBUG a wrong one ends the process, EPCTX_COVERAGE leaves out the branch that no test
- * can take. */
+/* Guards: conditions that are false, or true, for any input. EPCTX_DEBUG aborts on a wrong one,
+ * EPCTX_COVERAGE removes the untestable branch. */
 #if defined(EPCTX_COVERAGE)
 #define EPCTX__NEVER(condition)  false
 #define EPCTX__ALWAYS(condition) true
@@ -2799,8 +2782,7 @@ extern "C" {
 
 #if defined(__GNUC__) || defined(__clang__)
 #define EPCTX__UNUSED __attribute__((unused))
-/* Not to become part of its caller, which is in a recursion or calls one: its variables would be on
- * the stack all the time. */
+/* Keeps its variables off the stack frame of a recursive caller. */
 #define EPCTX__APART __attribute__((noinline))
 #else
 #define EPCTX__UNUSED
@@ -2914,7 +2896,7 @@ EPCTX_API epctx_str epctx_str_cut(epctx_str *rest, char separator)
     return part;
 }
 
-/* False: `c` is no digit, or the number has no room for it. */
+/* False: not a digit, or overflow. */
 static bool epctx__digit(uint64_t *number, char c)
 {
     unsigned digit = (unsigned)(unsigned char)c - (unsigned)'0';
@@ -2963,7 +2945,7 @@ EPCTX_API bool epctx_str_take_hash(epctx_str *rest, uint64_t *out)
     return true;
 }
 
-/* RFC 3629: no longer forms than needed, no surrogates, nothing above U+10FFFF. */
+/* RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. */
 EPCTX_API uint32_t epctx_str_char(epctx_str text, size_t at, size_t *size)
 {
     const unsigned char *p = (const unsigned char *)text.data + at;
@@ -3018,14 +3000,14 @@ static bool epctx__is_hidden(uint32_t code)
 
 EPCTX_API bool epctx_char_is_shown(uint32_t code, uint32_t before)
 {
-    if (code == 0x200c || code == 0x200d) { /* scripts that join letters start at U+0590, and
-                                               U+2000 to U+206F is punctuation, joiners included */
+    if (code == 0x200c || code == 0x200d) { /* joining scripts start at U+0590; U+2000 to U+206F is
+                                               punctuation and joiners */
         return before >= 0x590 && (before < 0x2000 || before > 0x206f) && !epctx__is_hidden(before);
     }
     return !epctx__is_hidden(code);
 }
 
-/* -- text that is made -- */
+/* -- text -- */
 
 EPCTX_API epctx_text epctx_text_of(char *buffer, size_t capacity)
 {
@@ -3058,7 +3040,7 @@ EPCTX_API void epctx_text_put(epctx_text *text, epctx_str part)
     }
 }
 
-/* One long name must not push the rest of a message out. */
+/* Leaves room for the rest of a message. */
 EPCTX_API void epctx_text_put_shown(epctx_text *text, epctx_str part)
 {
     const size_t most = text->size + 200;
@@ -3172,7 +3154,7 @@ EPCTX_API epctx_status epctx_fail(epctx_error *error, epctx_status status, const
     return status;
 }
 
-/* Puts "<what> '<name>': " (or "<name>: " without `what`) before the message of a failure. */
+/* Puts "<what> '<name>': " (or "<name>: ") before the message. */
 static void epctx__prefix(epctx_error *error, const char *what, const char *name)
 {
     char prefix[288];
@@ -3186,7 +3168,7 @@ static void epctx__prefix(epctx_error *error, const char *what, const char *name
     if (rest > sizeof error->message - 1 - text.size) {
         rest = sizeof error->message - 1 - text.size;
         while (rest > 0 && ((unsigned char)error->message[rest] & 0xc0) == 0x80) {
-            rest--; /* at the start of a character */
+            rest--; /* to the start of a character */
         }
     }
     memmove(error->message + text.size, error->message, rest);
@@ -3194,7 +3176,7 @@ static void epctx__prefix(epctx_error *error, const char *what, const char *name
     error->message[text.size + rest] = '\0';
 }
 
-/* The first name of a culprit counts. */
+/* The first name stays. */
 static void epctx__blame_part(epctx_error *error, const char *what, epctx_str name, char *kept,
                               size_t room)
 {
@@ -3233,7 +3215,7 @@ static epctx_status epctx__nomem(epctx_error *error, uint64_t size)
                       "out of memory: %u more bytes of the allocator or buffer were needed", size);
 }
 
-/* -- hash: XXH64 as published, byte order independent -- */
+/* -- hash: XXH64, for any byte order -- */
 
 #define EPCTX__P1 UINT64_C(0x9E3779B185EBCA87)
 #define EPCTX__P2 UINT64_C(0xC2B2AE3D27D4EB4F)
@@ -3347,12 +3329,12 @@ static void *epctx__alloc(const epctx_allocator *allocator, size_t size)
 #define EPCTX_ARENA_BLOCK 4096
 #endif
 
-/* Bytes that are worth looking for their block; where each allocation is a block, all of them. */
+/* Least bytes to release: finding their block takes time. */
 #define EPCTX__RELEASE (EPCTX_ARENA_BLOCK == 0 ? 1u : 65536u)
 
 typedef struct epctx__block {
     struct epctx__block *next;
-    size_t size, after; /* of its memory, and of the next block's when no request is larger */
+    size_t size, after; /* of its memory; least size of the next block */
 } epctx__block;
 
 EPCTX_API void epctx_arena_init(epctx_arena *arena, const epctx_allocator *allocator)
@@ -3361,7 +3343,7 @@ EPCTX_API void epctx_arena_init(epctx_arena *arena, const epctx_allocator *alloc
     arena->allocator = epctx__allocator(allocator);
 }
 
-/* Bytes to the next address that is a multiple of EPCTX__ALIGN. */
+/* Bytes to the next multiple of EPCTX__ALIGN. */
 static size_t epctx__padding(const void *memory)
 {
     return (size_t)(0 - (uintptr_t)memory) & (EPCTX__ALIGN - 1);
@@ -3382,8 +3364,8 @@ static uint8_t *epctx__block_memory(epctx__block *block)
     return (uint8_t *)(block + 1) + epctx__padding(block + 1);
 }
 
-/* Adds a block with room for `size` bytes, which leaves 4096 for its head. Blocks double so that
- * their number stays small; a large request does not make the blocks after it large. */
+/* Adds a block for `size` bytes (at most SIZE_MAX - 4096). Blocks double, but a large request does
+ * not enlarge the next ones. */
 static bool epctx__arena_grow(epctx_arena *arena, size_t size)
 {
     size_t usual = arena->blocks != NULL ? arena->blocks->after : EPCTX_ARENA_BLOCK;
@@ -3402,8 +3384,7 @@ static bool epctx__arena_grow(epctx_arena *arena, size_t size)
     return true;
 }
 
-/* Gives back what a list has outgrown when it has a block of its own: a list that doubles would
- * else leave as much as it needs. */
+/* Frees the former memory of a grown list if it has its own block: this halves the memory use. */
 static void epctx__arena_release(epctx_arena *arena, void *memory, size_t size)
 {
     epctx__block **link = &arena->blocks;
@@ -3421,7 +3402,7 @@ static void epctx__arena_release(epctx_arena *arena, void *memory, size_t size)
     }
 }
 
-/* Arena memory that the caller fills completely. */
+/* Uninitialised. */
 static void *epctx__arena_raw(epctx_arena *arena, size_t size)
 {
     uint8_t *memory;
@@ -3482,7 +3463,7 @@ EPCTX_API void epctx_arena_free(epctx_arena *arena)
     memset(arena, 0, sizeof *arena);
 }
 
-/* Room for one more element of a list that grows in an arena. */
+/* Makes room for one more element. */
 static bool epctx__list_room(epctx_arena *arena, void **list, size_t count, size_t *room,
                              size_t size)
 {
@@ -3558,32 +3539,31 @@ EPCTX_API void epctx_buffer_free(epctx_buffer *buffer)
     buffer->size = buffer->capacity = 0;
 }
 
-/* -- tables: hashed, and no slower than a balanced tree --
+/* -- hash tables of balanced trees --
  *
- * Names come from files, so that somebody may have made them collide, and a library without global
- * state has no secret against that on every platform: what falls into one slot of a table is in a
- * balanced tree (an AA tree), as a rule of one node; among n nodes a search costs log n, however
- * they were chosen. Time depends on no address and no random number: a run can be repeated. */
+ * Names are hostile and may collide, and without global state there is no secret seed on every
+ * platform. So each slot is an AA tree, usually of one node: a search takes O(log n) for any names,
+ * and runs are reproducible. */
 
 #define EPCTX__NO_NODE    UINT32_MAX
-#define EPCTX__TREE_DEPTH 66 /* 2 log2(2^32 nodes), the new one and the head */
+#define EPCTX__TREE_DEPTH 66 /* 2 log2(2^32 nodes), new node, head */
 #define EPCTX__TAG        0x3ffffffu
 
-/* The part of a node that its tree uses. Nodes are known by their number in an array. */
+/* The links of a node. Nodes are indices into an array. */
 typedef struct epctx__twig {
     uint32_t link[2];
     uint32_t level : 6;
     uint32_t tag : 26; /* of the hash */
 } epctx__twig;
 
-/* The links that were followed, from the head to the empty one where a new node belongs. */
+/* The links from the head to where the new node belongs. */
 typedef struct epctx__path {
     uint32_t *link[EPCTX__TREE_DEPTH];
     size_t depth;
 } epctx__path;
 
-/* Nodes are in the order of their tags, those of one tag in that of order_fn: above 0 when what is
- * looked for is behind the node (NULL: behind all). */
+/* Nodes are ordered by tag, then by order_fn: above 0 when `search` comes after the node (NULL:
+ * after all). */
 typedef struct epctx__table {
     epctx__twig *twigs;
     size_t stride;
@@ -3597,7 +3577,7 @@ static epctx__twig *epctx__twig_at(const epctx__table *table, uint32_t index)
     return (epctx__twig *)(void *)((uint8_t *)table->twigs + index * table->stride);
 }
 
-/* The node that order_fn finds equal, or EPCTX__NO_NODE; `path` leads to where it belongs. */
+/* The equal node or EPCTX__NO_NODE; `path` leads to its place. */
 static uint32_t epctx__table_find(const epctx__table *table, uint64_t hash, void *search,
                                   epctx__path *path)
 {
@@ -3627,8 +3607,7 @@ static bool epctx__on_level(const epctx__table *table, uint32_t index, uint32_t 
     return index != EPCTX__NO_NODE && epctx__twig_at(table, index)->level == level;
 }
 
-/* Turns a left child of the same level into the parent, then lifts the middle one of three nodes of
- * one level. */
+/* AA tree: skew, then split. */
 static void epctx__tree_balance(const epctx__table *table, uint32_t *link)
 {
     epctx__twig *top = epctx__twig_at(table, *link);
@@ -3651,7 +3630,7 @@ static void epctx__tree_balance(const epctx__table *table, uint32_t *link)
     }
 }
 
-/* Puts a node at the end of the path on which it was looked for in vain. */
+/* Adds a node at the end of a failed search. */
 static void epctx__table_add(const epctx__table *table, uint64_t hash, epctx__path *path,
                              uint32_t index)
 {
@@ -3665,11 +3644,11 @@ static void epctx__table_add(const epctx__table *table, uint64_t hash, epctx__pa
     }
 }
 
-/* Moves the nodes of a smaller table, whose heads were these, over: in their order, each to the end
- * of its new tree, so that nothing is compared. */
+/* Moves the nodes of a smaller table, with these heads, in their order: each goes to the end of its
+ * new tree without comparisons. */
 static void epctx__table_fill(const epctx__table *table, const uint32_t *heads, size_t capacity)
 {
-    uint32_t left[EPCTX__TREE_DEPTH]; /* nodes of which only what is to their left was moved */
+    uint32_t left[EPCTX__TREE_DEPTH]; /* nodes whose left subtrees were moved */
     epctx__table behind = *table;
     epctx__path path;
     size_t slot, depth = 0;
@@ -3785,7 +3764,7 @@ static EPCTX__UNUSED bool epctx__has(const epctx_map *map, epctx_str key)
     return epctx_map_get(map, key) != EPCTX_MAP_NONE;
 }
 
-/* -- with the error that says what was missing -- */
+/* -- allocation with an error -- */
 
 /* Makes `out` an array of zeros. */
 #define EPCTX__NEW(out, type, count, arena, error)                                                 \
@@ -3793,7 +3772,7 @@ static EPCTX__UNUSED bool epctx__has(const epctx_map *map, epctx_str key)
         (out) = (type *)epctx_arena_array(arena, count, sizeof(type));                             \
         if ((out) == NULL) {                                                                       \
             epctx__nomem(error, (arena)->missing);                                                 \
-            return EPCTX_ERR_NOMEM; /* which a compiler sees to be no success */                   \
+            return EPCTX_ERR_NOMEM; /* so that compilers see a failure */ \
         }                                                                                          \
     } while (0)
 
@@ -3812,7 +3791,7 @@ static EPCTX__UNUSED epctx_status epctx__map_set(epctx_map *map, epctx_str key, 
                : epctx__nomem(error, map->arena->missing);
 }
 
-/* A binary inside a model lives as long as the model: in its arena. */
+/* For binaries that live as long as their model. */
 static EPCTX__UNUSED void *epctx__arena_alloc_fn(void *user, size_t size)
 {
     return epctx__arena_raw((epctx_arena *)user, size);
@@ -3857,13 +3836,13 @@ static void epctx__progress(const epctx_hooks *hooks, const char *work, uint64_t
  * >>path
  * ============================================================================================== */
 
-/* On every system: models travel. */
+/* On every system: models are portable. */
 static bool epctx__is_separator(char c)
 {
     return c == '/' || c == '\\';
 }
 
-/* Both kinds of root and both separators count on every system. */
+/* The same on every system. */
 static const char *epctx__path_fault(epctx_str name, uint32_t flags)
 {
     size_t start = 0;
@@ -3876,10 +3855,10 @@ static const char *epctx__path_fault(epctx_str name, uint32_t flags)
     }
     if (epctx__is_separator(name.data[0]) ||
         (name.size >= 2 && name.data[1] == ':' && ((unsigned)name.data[0] | 0x20u) - 'a' < 26)) {
-        return "is absolute, a path relative to the model is expected";
+        return "is absolute, expected a path relative to the model";
     }
     if (name.size >= 2 && memcmp(name.data, "*/", 2) == 0) {
-        return "is a marker of ORT for data in memory, not a file";
+        return "is ORT's tag for data in memory, not a file";
     }
 #ifdef _WIN32
     if (memchr(name.data, ':', name.size) != NULL) {
@@ -3949,13 +3928,13 @@ EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_f
     *folder = epctx_path_folder(context_file_path.size > 0 ? context_file_path : model_path);
     if (context_file_path.size == 0 && model_path.size == 0) {
         return epctx_fail(error, EPCTX_ERR_PATH,
-                          "the model came from memory: set ep.context_file_path, its folder is "
-                          "where context binaries are looked for");
+                          "the model came from memory: set ep.context_file_path; its folder is "
+                          "searched for context binaries");
     }
     return EPCTX_OK;
 }
 
-/* Terminated concatenation; `what` is for the message. */
+/* Concatenates; `what` is for the message. */
 static epctx_status epctx__join(char *out, size_t capacity, const epctx_str *parts, size_t count,
                                 const char *what, epctx_error *error)
 {
@@ -3991,7 +3970,7 @@ EPCTX_API epctx_status epctx_path_join(epctx_str folder, epctx_str name, char *o
     parts[2] = name;
 #ifdef _WIN32
     if (end == ':') {
-        parts[1] = epctx_str_of("./"); /* "C:" is the current folder of the drive, "C:/" its root */
+        parts[1] = epctx_str_of("./"); /* "C:" is the current folder, not the root */
     }
 #endif
     return epctx__path_join(out, capacity, parts, 3, error);
@@ -4018,7 +3997,7 @@ EPCTX_API epctx_status epctx_path_relative(epctx_str folder, epctx_str path, epc
     return EPCTX_OK;
 }
 
-/* File name without the extension; a leading dot is part of the name. */
+/* Without the extension; a leading dot belongs to the name. */
 static epctx_str epctx__path_stem(epctx_str file)
 {
     size_t i;
@@ -4062,7 +4041,7 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
                           "a context binary needs a model name and an EP name");
     }
     EPCTX__TRY(epctx__path_join(out, capacity, parts, 4, error));
-    /* "C:m_ctx.onnx" is a fine file here, but readers would refuse the binary's name. */
+    /* Readers would refuse the binary's name of "C:m_ctx.onnx". */
     return epctx_path_check(epctx_str_of(out), error);
 }
 
@@ -4099,8 +4078,8 @@ static epctx_status epctx__file_failed(epctx_error *error, epctx_status status, 
     return status;
 }
 
-/* `base`, `mark` and, from 2 on, `number` as one name of at most `most` bytes: FILE~, FILE~2 ... What
- * is too much goes from the end of `base`, whole UTF-8 characters. */
+/* `base`, `mark` and, from 2 on, `number`: FILE~, FILE~2 ... `base` is cut, at a UTF-8 character, to
+ * fit into `most` bytes. */
 static void epctx__name_end(char out[EPCTX_NAME_MAX], const char *base, const char *mark,
                             unsigned number, size_t most)
 {
@@ -4125,20 +4104,20 @@ static epctx_status epctx__file_exists(const char *path, epctx_error *error)
 }
 
 #define EPCTX__NAME_MOST (EPCTX_NAME_MAX - 1)
-#define EPCTX__TEMP_MOST 140 /* fits into every file system */
-#define EPCTX__ATTEMPTS  1000u /* names that are tried */
+#define EPCTX__TEMP_MOST 140 /* for any file system */
+#define EPCTX__ATTEMPTS  1000u
 
 #ifdef EPCTX_NO_STDIO
 #define EPCTX__FILES   NULL
 #define EPCTX__PRIVATE NULL
 #else
 
-/* What has been done with an epctx_io_file. */
+/* State of an epctx_io_file. */
 enum {
-    EPCTX__FILE_INSIDE = 1,  /* nobody chose its name: no link may be there */
+    EPCTX__FILE_INSIDE = 1,  /* no link allowed */
     EPCTX__FILE_BACKUP = 2,  /* `kept` stays */
-    EPCTX__FILE_CLEARED = 4, /* `kept` is the only name of what was there */
-    EPCTX__FILE_PLACED = 8,  /* the new file is in place */
+    EPCTX__FILE_CLEARED = 4, /* `kept` is the only name of the old file */
+    EPCTX__FILE_PLACED = 8,  /* in place */
     EPCTX__FILE_LOCK = 16
 };
 
@@ -4147,15 +4126,15 @@ static const char *epctx__base(const epctx_io_file *file)
     return epctx_path_file(epctx_str_of(file->path)).data;
 }
 
-/* The call that just failed was to do `what` with the file. */
+/* After a failed system call: "cannot `what`". */
 static epctx_status epctx__io_error(epctx_error *error, const char *what, const char *path);
 
-/* -- the system: what fails leaves its reason in errno or GetLastError() -- */
+/* -- the system: errors are in errno or GetLastError() -- */
 
 #ifdef _WIN32
 
-/* Names are UTF-8 outside and UTF-16 with the prefix that lifts the limit of 260 characters inside.
- * Paths that come back have "/" as their separator. */
+/* Names are UTF-8 outside and UTF-16 inside, with the prefix that lifts the limit of 260
+ * characters. Returned paths have "/" as separator. */
 #define EPCTX__WIDE_MAX          (EPCTX_PATH_MAX + 8)
 #define EPCTX__NO_HANDLE         INVALID_HANDLE_VALUE
 #define EPCTX__CLOSE(file)       CloseHandle(file)
@@ -4224,14 +4203,14 @@ static bool epctx__wide(const epctx_io_file *file, const char *name, WCHAR out[E
     return true;
 }
 
-/* Opens a file or folder (`access` 0: only to examine it), or makes one to write. `inside`: it must
- * really be where its path says, through no link. */
+/* Opens a file or folder (`access` 0: to examine it), or creates a file to write. `inside`: through
+ * no link. */
 static HANDLE epctx__wide_open(const epctx_io_file *file, const char *name, DWORD access,
                                bool inside)
 {
     const bool make = access == GENERIC_WRITE;
     DWORD share = FILE_SHARE_DELETE | (make ? 0 : FILE_SHARE_READ) |
-                  (access == 0 ? FILE_SHARE_WRITE : 0); /* who reads wants no changes */
+                  (access == 0 ? FILE_SHARE_WRITE : 0); /* readers want no changes */
     WCHAR wide[EPCTX__WIDE_MAX];
     WCHAR real[EPCTX__WIDE_MAX];
     HANDLE opened;
@@ -4268,7 +4247,7 @@ static HANDLE epctx__sys_open(const char *root, const char *name)
     return epctx__wide_open(NULL, path, GENERIC_READ, root != NULL);
 }
 
-/* Of what has that path, or (NULL) of an open file. */
+/* Of a path, or (NULL) of an open file. */
 static bool epctx__sys_stat(const char *path, HANDLE file, epctx_file_info *out)
 {
     BY_HANDLE_FILE_INFORMATION info;
@@ -4284,7 +4263,7 @@ static bool epctx__sys_stat(const char *path, HANDLE file, epctx_file_info *out)
         out->size = (uint64_t)info.nFileSizeHigh << 32 | info.nFileSizeLow;
         out->device = info.dwVolumeSerialNumber;
         out->inode = (uint64_t)info.nFileIndexHigh << 32 | info.nFileIndexLow;
-        /* In units of 100 ns. When a file was moved Windows does not tell. */
+        /* In units of 100 ns. Windows has no `changed`. */
         out->written = ((uint64_t)info.ftLastWriteTime.dwHighDateTime << 32 |
                         info.ftLastWriteTime.dwLowDateTime) * 100;
     }
@@ -4309,7 +4288,7 @@ static int64_t epctx__sys_write(HANDLE file, const void *data, size_t size)
     return WriteFile(file, data, (DWORD)size, &count, NULL) ? (int64_t)count : -1;
 }
 
-/* A view of a file, or (EPCTX__NO_HANDLE) memory of the process's own. */
+/* A file, or (EPCTX__NO_HANDLE) private memory. */
 static void *epctx__sys_map(HANDLE file, size_t size)
 {
     bool own = file == EPCTX__NO_HANDLE;
@@ -4366,7 +4345,7 @@ static epctx_status epctx__file_list(void *user, const char *folder,
     if (search == INVALID_HANDLE_VALUE) {
         return epctx__io_error(error, "list", folder);
     }
-    do { /* a name that is not Unicode is left out */
+    do { /* skips names that are not Unicode */
         if (WideCharToMultiByte(CP_UTF8, WC_ERR_INVALID_CHARS, entry.cFileName, -1, name,
                                 sizeof name, NULL, NULL) > 0 &&
             !name_fn(state, name)) {
@@ -4377,7 +4356,7 @@ static epctx_status epctx__file_list(void *user, const char *folder,
     return EPCTX_OK;
 }
 
-/* Below a folder: the folder of file->path really is there. */
+/* Below a root: the folder of file->path has no links. */
 static bool epctx__sys_enter(const char *root, const char *folder, epctx_io_file *file)
 {
     HANDLE there = root != NULL ? epctx__wide_open(file, ".", 0, true) : EPCTX__NO_HANDLE;
@@ -4408,7 +4387,7 @@ static HANDLE epctx__sys_make(const epctx_io_file *file, const char *name, int m
                                            mode != 0 && (file->state & EPCTX__FILE_INSIDE) != 0);
 }
 
-/* MOVEFILE_WRITE_THROUGH has flushed a folder. */
+/* MOVEFILE_WRITE_THROUGH flushes folders. */
 static epctx_status epctx__flush(const epctx_io_file *file, bool folder, epctx_error *error)
 {
     return folder || FlushFileBuffers((HANDLE)file->descriptor)
@@ -4433,7 +4412,7 @@ static void epctx__sys_close(epctx_io_file *file)
     }
 }
 
-/* What is open, or mapped by anybody, keeps its name on Windows. */
+/* Windows cannot move what is open or mapped. */
 static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *to)
 {
     WCHAR old[EPCTX__WIDE_MAX];
@@ -4449,7 +4428,7 @@ static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *t
                : DeleteFileW(old) != 0;
 }
 
-/* Whoever has the file open has the lock; it goes with the handle. */
+/* The lock is the open file; closing it removes it. */
 static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 {
     WCHAR wide[EPCTX__WIDE_MAX];
@@ -4462,14 +4441,14 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
         DWORD code = GetLastError();
         lock->descriptor = (intptr_t)file;
         if (file != EPCTX__NO_HANDLE) {
-            FILE_DISPOSITION_INFO gone = {TRUE}; /* with the handle, unless somebody uses it */
+            FILE_DISPOSITION_INFO gone = {TRUE}; /* with the handle, unless it has content */
             LARGE_INTEGER size;
             if (GetFileSizeEx(file, &size) && size.QuadPart == 0) {
                 SetFileInformationByHandle(file, FileDispositionInfo, &gone, sizeof gone);
             }
             return EPCTX_OK;
         }
-        /* ACCESS_DENIED: it is just being deleted. */
+        /* ACCESS_DENIED: it is being deleted. */
         if (code != ERROR_SHARING_VIOLATION && code != ERROR_ACCESS_DENIED) {
             return epctx__io_error(error, "open the lock", lock->path);
         }
@@ -4488,7 +4467,7 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 #define EPCTX__PROCESS()           getpid()
 #define EPCTX__REASON()            errno
 #define epctx__sys_text(out)       ((void)(out), strerror(errno))
-#define epctx__sys_real(path, out) (realpath(path, out) != NULL) /* not into realpath's malloc */
+#define epctx__sys_real(path, out) (realpath(path, out) != NULL) /* without malloc */
 #define EPCTX__LINKED()            (errno == ELOOP || errno == ENOTDIR) /* below a root */
 
 typedef int epctx__handle;
@@ -4501,8 +4480,8 @@ static const int epctx__reasons[][2] = {
     {ENOSYS, EPCTX_ERR_UNSUPPORTED}, {EOPNOTSUPP, EPCTX_ERR_UNSUPPORTED},
 };
 
-/* Opens a file or folder for reading; below `root` one component at a time and through no link. A
- * pipe must not block us before we see that it is one. */
+/* Opens a file or folder for reading; below `root` by component and through no link. O_NONBLOCK: a
+ * pipe must not block. */
 static int epctx__sys_open(const char *root, const char *name)
 {
     const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
@@ -4530,7 +4509,7 @@ static int epctx__sys_open(const char *root, const char *name)
     return fd;
 }
 
-/* Of what has that path, or (NULL) of an open file. */
+/* Of a path, or (NULL) of an open file. */
 static bool epctx__sys_stat(const char *path, int fd, epctx_file_info *info)
 {
     struct stat from;
@@ -4571,7 +4550,7 @@ static int64_t epctx__sys_write(int fd, const void *data, size_t size)
     return count;
 }
 
-/* A file, or (EPCTX__NO_HANDLE) memory of the process's own. */
+/* A file, or (EPCTX__NO_HANDLE) private memory. */
 static void *epctx__sys_map(int fd, size_t size)
 {
     void *data =
@@ -4597,14 +4576,14 @@ static epctx_status epctx__file_list(void *user, const char *folder,
     return EPCTX_OK;
 }
 
-/* All names are taken in this descriptor of their folder, whatever becomes of its path. */
+/* All names are relative to this descriptor, even if the path of the folder changes. */
 static bool epctx__sys_enter(const char *root, const char *folder, epctx_io_file *file)
 {
     file->folder = epctx__sys_open(root, folder);
     return file->folder >= 0;
 }
 
-/* What has a name in the file's folder, itself if it is a link; NULL: what is open. */
+/* A name in the file's folder, without following links; NULL: the open file. */
 static epctx_file_kind epctx__sys_look(const epctx_io_file *file, const char *name,
                                        struct stat *there)
 {
@@ -4630,8 +4609,8 @@ static void epctx__proc_name(int fd, char out[48])
     epctx_text_put_format(&text, "/proc/self/fd/%u", (uint64_t)fd);
 }
 
-/* Makes a file in the folder to write it, without a name (NULL) where the system has that, so that
- * nothing is left when the process ends. `mode` 0: opens what is there to read it. */
+/* Creates a file to write, if possible without a name (NULL): a killed process leaves nothing.
+ * `mode` 0: opens an existing one to read. */
 static int epctx__sys_make(const epctx_io_file *file, const char *name, int mode)
 {
     int fd = -1;
@@ -4655,9 +4634,9 @@ static int epctx__sys_make(const epctx_io_file *file, const char *name, int mode
     return fd;
 }
 
-/* Nobody may do with the new file what he could not do with the old one: its mode without the bits
- * that lend rights; without the group's where the group cannot be kept; and nobody but us writes
- * where the old file belonged to somebody else. */
+/* The new file must not give more rights than the old one: its mode without set-uid, set-gid and
+ * sticky bits; without the group's rights where the group cannot be kept; writable by us only where
+ * the owner differs. */
 static bool epctx__sys_mode(int fd, const struct stat *old)
 {
     mode_t mode = old->st_mode & 0777;
@@ -4666,7 +4645,7 @@ static bool epctx__sys_mode(int fd, const struct stat *old)
     if (known && now.st_gid != old->st_gid && fchown(fd, (uid_t)-1, old->st_gid) == 0) {
         known = fstat(fd, &now) == 0;
     }
-    if (!known || now.st_gid != old->st_gid) { /* both groups become others, and others a group */
+    if (!known || now.st_gid != old->st_gid) { /* old group -> others -> new group */
         mode_t least = mode >> 3 & mode & 07;
         mode = (mode & 0700) | least << 3 | least;
     }
@@ -4676,7 +4655,7 @@ static bool epctx__sys_mode(int fd, const struct stat *old)
     return fchmod(fd, mode) == 0;
 }
 
-/* Some file systems cannot flush a folder and say EINVAL: nothing more can be done there. */
+/* EINVAL: the file system cannot flush folders. */
 static epctx_status epctx__flush(const epctx_io_file *file, bool folder, epctx_error *error)
 {
     return fsync((int)(folder ? file->folder : file->descriptor)) == 0 ||
@@ -4685,7 +4664,7 @@ static epctx_status epctx__flush(const epctx_io_file *file, bool folder, epctx_e
                : epctx__io_error(error, "flush", file->path);
 }
 
-/* Gives the file `name` in the folder of `from`, NULL: the new one, the name `made`, too. */
+/* Gives the file `name` in the folder of `from` (NULL: the new file) the further name `made`. */
 static bool epctx__sys_link(const epctx_io_file *from, const char *name, const epctx_io_file *to,
                             const char *made)
 {
@@ -4701,7 +4680,7 @@ static bool epctx__sys_link(const epctx_io_file *from, const char *name, const e
 static void epctx__sys_close(epctx_io_file *file)
 {
     if ((file->state & EPCTX__FILE_LOCK) != 0) {
-        flock((int)file->descriptor, LOCK_UN); /* a process forked meanwhile has it open, too */
+        flock((int)file->descriptor, LOCK_UN); /* a forked process may have it open */
     }
     if (file->descriptor >= 0) {
         close((int)file->descriptor);
@@ -4710,7 +4689,7 @@ static void epctx__sys_close(epctx_io_file *file)
     file->descriptor = file->folder = -1;
 }
 
-/* Moves a name in the file's folder, if it is one, over another one, or (NULL) removes it. */
+/* Renames a file in the folder, or (`to` NULL) removes it; `from` "" fails. */
 static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *to)
 {
     int folder = (int)file->folder;
@@ -4718,8 +4697,7 @@ static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *t
            (to != NULL ? renameat(folder, from, folder, to) : unlinkat(folder, from, 0)) == 0;
 }
 
-/* The file of a lock goes when the lock is released, so who has waited may hold one that is gone:
- * then it starts again with the file that is there now. */
+/* Releasing a lock removes its file: a waiter that got a removed one starts again. */
 static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 {
     const char *base = epctx__base(lock);
@@ -4738,7 +4716,7 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
         }
         if (fstat(fd, &ours) == 0 && epctx__sys_look(lock, base, &there) != EPCTX_FILE_NONE &&
             ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) {
-            /* A file with something in it is somebody's own and stays. */
+            /* A file with content is not ours and stays. */
             if (S_ISREG(ours.st_mode) && ours.st_size == 0) {
                 epctx__name_end(lock->temp, base, "", 0, EPCTX__NAME_MOST);
             }
@@ -4750,10 +4728,10 @@ static epctx_status epctx__sys_lock(epctx_io_file *lock, epctx_error *error)
 
 #endif /* system */
 
-/* -- what the system's calls are for -- */
+/* -- the callbacks -- */
 
-/* Why a call failed. EPCTX_ERR_UNSUPPORTED: files have one name only; EPCTX_ERR_PATH: the path is
- * impossible, or leads through a link. */
+/* Why a call failed. EPCTX_ERR_UNSUPPORTED: no hard links; EPCTX_ERR_PATH: an impossible path, or
+ * a link. */
 static epctx_status epctx__sys_status(void)
 {
     size_t i;
@@ -4807,7 +4785,7 @@ static void epctx__file_unmap(void *user, epctx_mapping *mapping)
     memset(mapping, 0, sizeof *mapping);
 }
 
-/* Maps an open file, or reads it as it is now into memory of the same kind. */
+/* Maps an open file or copies it into private memory. */
 static epctx_status epctx__map_handle(epctx__handle file, const char *path, bool copy,
                                       epctx_mapping *out, epctx_error *error)
 {
@@ -4928,14 +4906,14 @@ static void epctx__file_close(void *user, epctx_io_file *file)
     bool only = (file->state & (EPCTX__FILE_CLEARED | EPCTX__FILE_PLACED)) == EPCTX__FILE_CLEARED;
     (void)user;
     epctx__sys_move(file, file->second, NULL);
-    epctx__sys_move(file, file->temp, NULL); /* a lock's while it is held: who waits sees it */
+    epctx__sys_move(file, file->temp, NULL); /* a lock's while held: waiters see it */
     if ((file->state & EPCTX__FILE_BACKUP) == 0 && !only) {
         epctx__sys_move(file, file->kept, NULL);
     }
     epctx__sys_close(file);
 }
 
-/* What is in the file's place, and whether it may go. */
+/* The old file, and whether it may be replaced. */
 static epctx_status epctx__file_free(const epctx_io_file *file, epctx_overwrite overwrite,
                                      epctx_file_kind *kind, epctx__stat *there, epctx_error *error)
 {
@@ -4951,7 +4929,7 @@ static epctx_status epctx__file_free(const epctx_io_file *file, epctx_overwrite 
                : EPCTX_OK;
 }
 
-/* Makes the new file: without a name, or with a temporary one. */
+/* Creates the new file, unnamed or with a temporary name. */
 static epctx_status epctx__file_make(epctx_io_file *file, epctx_error *error)
 {
     epctx__stat old;
@@ -4963,7 +4941,7 @@ static epctx_status epctx__file_make(epctx_io_file *file, epctx_error *error)
     if (kind == EPCTX_FILE_FOLDER || kind == EPCTX_FILE_OTHER) {
         return epctx__not_regular(kind, file->path, error);
     }
-    /* A stricter mode holds from the start: who opens the file now could read it later. */
+    /* Strict from the start: a reader that opens it now could read all of it later. */
     mode = kind == EPCTX_FILE_REGULAR ? 0600 : 0666;
     made = epctx__sys_make(file, NULL, mode);
     for (attempt = 0; made == EPCTX__NO_HANDLE && attempt < EPCTX__ATTEMPTS &&
@@ -4982,7 +4960,7 @@ static epctx_status epctx__file_make(epctx_io_file *file, epctx_error *error)
                : epctx__io_error(error, "set the mode of", file->path);
 }
 
-/* Through a link of the caller's we replace the file that it points to, not the link. */
+/* Through a link of the caller's: replaces its target, not the link. */
 static epctx_status epctx__file_create(void *user, const char *root, const char *name,
                                        epctx_io_file *file, epctx_error *error)
 {
@@ -5007,7 +4985,7 @@ static epctx_status epctx__file_create(void *user, const char *root, const char 
 static epctx_status epctx__file_write(void *user, epctx_io_file *file, const void *data,
                                       size_t size, epctx_error *error)
 {
-    /* In pieces: the pages of a mapped payload are read ahead of the call that wants them. */
+    /* In pieces, so that the pages of a mapped payload are read ahead. */
     const size_t piece = (size_t)1 << 20;
     const char *from = (const char *)data;
     (void)user;
@@ -5029,8 +5007,8 @@ static epctx_status epctx__file_sync(void *user, epctx_io_file *file, epctx_erro
     return epctx__flush(file, false, error);
 }
 
-/* As epctx__sys_link. `exists` NULL: EPCTX_ERR_EXISTS and EPCTX_ERR_UNSUPPORTED (files have one name
- * only) come without a message. */
+/* As epctx__sys_link. `exists` NULL: no message for EPCTX_ERR_EXISTS and EPCTX_ERR_UNSUPPORTED (no
+ * hard links). */
 static epctx_status epctx__link_names(const epctx_io_file *from, const char *name,
                                       const epctx_io_file *to, const char *made, const char *exists,
                                       epctx_error *error)
@@ -5052,7 +5030,7 @@ static epctx_status epctx__link_names(const epctx_io_file *from, const char *nam
     return status;
 }
 
-/* A durable copy of what has the file's name. */
+/* A durable copy of the old file. */
 static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to, epctx_error *error)
 {
     epctx_io_file copy = *file;
@@ -5092,8 +5070,8 @@ static epctx_status epctx__file_copy(const epctx_io_file *file, const char *to, 
     return status;
 }
 
-/* Gives the file `from` in the folder, or (NULL) the new one, the first free one of the names FILE
- * and `mark`, or (NULL) of the temporary ones. Where files have one name only it becomes a copy. */
+/* Gives `from` in the folder, or (NULL) the new file, the first free name: FILE and `mark`, or
+ * (NULL) a temporary one. Without hard links: a copy. */
 static epctx_status epctx__file_name(epctx_io_file *file, const char *from, const char *mark,
                                      char out[EPCTX_NAME_MAX], epctx_error *error)
 {
@@ -5125,8 +5103,7 @@ static epctx_status epctx__file_name(epctx_io_file *file, const char *from, cons
                : status;
 }
 
-/* The new file comes into its place once. EPCTX_ERR_CHANGED, without a message: what is there came
- * or went in between. */
+/* One attempt. EPCTX_ERR_CHANGED, without a message: the old file appeared or vanished. */
 static epctx_status epctx__file_place(epctx_io_file *file, epctx_overwrite overwrite,
                                       epctx_error *error)
 {
@@ -5136,7 +5113,7 @@ static epctx_status epctx__file_place(epctx_io_file *file, epctx_overwrite overw
     epctx_file_kind kind;
     epctx__stat there;
     EPCTX__TRY(epctx__file_free(file, overwrite, &kind, &there, error));
-    if (kind == EPCTX_FILE_NONE) { /* replaces nothing, whoever was quicker */
+    if (kind == EPCTX_FILE_NONE) { /* never replaces a file made meanwhile */
         status = epctx__link_names(file, NULL, file, base, NULL, error);
         if (status != EPCTX_ERR_UNSUPPORTED) {
             return status == EPCTX_ERR_EXISTS ? EPCTX_ERR_CHANGED : status;
@@ -5205,7 +5182,7 @@ static bool epctx__file_back(void *user, epctx_io_file *file)
     if ((file->state & (EPCTX__FILE_PLACED | EPCTX__FILE_CLEARED)) != 0) {
         done = file->kept[0] != '\0' ? epctx__sys_move(file, file->kept, base)
                                      : epctx__sys_move(file, base, NULL);
-        file->kept[0] = '\0'; /* what could not go back stays under its name */
+        file->kept[0] = '\0'; /* a file not restored stays under this name */
         (void)epctx__flush(file, true, NULL);
     }
     file->state &= ~(uint32_t)(EPCTX__FILE_PLACED | EPCTX__FILE_CLEARED | EPCTX__FILE_BACKUP);
@@ -5274,7 +5251,7 @@ static epctx_status epctx__file_lock(void *user, const char *root, const char *n
     }
     epctx__sys_close(lock);
     return status == EPCTX_ERR_CHANGED
-               ? epctx__file_failed(error, status, "somebody else is writing here: try again",
+               ? epctx__file_failed(error, status, "another writer holds the lock: try again",
                                     lock->path)
                : status;
 }
@@ -5309,12 +5286,12 @@ EPCTX_API const epctx_io *epctx_io_private(void)
 #define EPCTX__SLASHES "/"
 #endif
 
-/* The path in its shortest form; a relative one begins with "./", unless with "../". */
+/* Normalises a path; a relative one begins with "./" or "../". */
 static epctx_status epctx__buf_canonical(void *user, const char *path, char *out, size_t capacity,
                                          epctx_error *error)
 {
     epctx_text text = epctx_text_of(out, capacity);
-    size_t least; /* what ".." does not take away */
+    size_t least; /* not removed by ".." */
     (void)user;
     epctx_text_put(&text, epctx_str_of(path[0] != '\0' && epctx__until(path, EPCTX__SLASHES) == 0
                                            ? "/"
@@ -5337,12 +5314,12 @@ static epctx_status epctx__buf_canonical(void *user, const char *path, char *out
             least = up ? text.size : least;
         }
     }
-    text.size -= text.size > least; /* a folder, too, ends without "/" */
+    text.size -= text.size > least; /* folders end without "/", too */
     out[text.size] = '\0';
     return text.cut ? epctx_fail(error, EPCTX_ERR_LIMIT, "the path is too long") : EPCTX_OK;
 }
 
-/* The name that the application hears. */
+/* The name for the application. */
 static epctx_status epctx__buf_name(const char *root, const char *name, char out[EPCTX_PATH_MAX],
                                     epctx_error *error)
 {
@@ -5355,7 +5332,7 @@ static epctx_status epctx__buf_name(const char *root, const char *name, char out
     return EPCTX_OK;
 }
 
-/* What the application answered; a failure gets a message in any case. */
+/* Adds a message to a failure of the application. */
 static epctx_status epctx__buf_done(epctx_status status, const char *what, const char *name,
                                     epctx_error *error)
 {
@@ -5375,14 +5352,14 @@ static epctx_status epctx__buf_map(void *user, const char *root, const char *nam
     char plain[EPCTX_PATH_MAX];
     void *data = NULL;
     size_t size = 0;
-    (void)copy; /* a buffer does not change */
+    (void)copy; /* buffers do not change */
     memset(out, 0, sizeof *out);
     EPCTX__TRY(epctx__buf_name(root, name, plain, error));
     if (b->read_fn != NULL) {
         status = b->read_fn(b->user, plain, &data, &size, error);
     }
     if (status == EPCTX_OK && data == NULL && size > 0) {
-        status = epctx_fail(error, EPCTX_ERR_IO, "the application gave a size and no data");
+        status = epctx_fail(error, EPCTX_ERR_IO, "the application returned a size but no data");
     }
     EPCTX__TRY(epctx__buf_done(status, "read", plain, error));
     out->data = (const uint8_t *)data;
@@ -5417,7 +5394,7 @@ static epctx_status epctx__buf_stat(void *user, const char *path, epctx_file_inf
     }
     if (b->size_fn != NULL) {
         status = b->size_fn(b->user, name, &size, error);
-        epctx__buf_done(status, "tell the size of", name, error);
+        epctx__buf_done(status, "report the size of", name, error);
     } else {
         status = epctx__buf_map(user, NULL, name, false, &mapping, error);
         size = mapping.size;
@@ -5433,12 +5410,12 @@ static epctx_status epctx__buf_stat(void *user, const char *path, epctx_file_inf
     return EPCTX_OK;
 }
 
-/* A buffer that is being written, and the one that it replaces. */
+/* A buffer being written, and the old one. */
 typedef struct epctx__buf_file {
     epctx_buffer pending;
     epctx_mapping old;
-    bool held; /* what was there is known: `old`, unless it did not exist */
-    bool changed; /* it has to come back after a failure */
+    bool held; /* the old buffer is known: `old`, or none */
+    bool changed; /* to be restored after a failure */
 } epctx__buf_file;
 
 static epctx_status epctx__buf_create(void *user, const char *root, const char *name,
@@ -5449,7 +5426,7 @@ static epctx_status epctx__buf_create(void *user, const char *root, const char *
     memset(file, 0, sizeof *file);
     EPCTX__TRY(epctx__buf_name(root, name, file->path, error));
     if (b->write_fn == NULL) {
-        return epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED, "the application takes no buffers",
+        return epctx__file_failed(error, EPCTX_ERR_UNSUPPORTED, "the application writes no buffers",
                                   file->path);
     }
     epctx_buffer_init(&memory, b->allocator);
@@ -5498,7 +5475,7 @@ static epctx_status epctx__buf_remove(void *user, const char *root, const char *
     return epctx__buf_done(b->remove_fn(b->user, plain, error), "remove", plain, error);
 }
 
-/* Reads what is there, for the way back. */
+/* Reads the old buffer, to restore it. */
 static epctx_status epctx__buf_hold(void *user, epctx_io_file *file, epctx_overwrite overwrite,
                                     epctx_error *error)
 {
@@ -5576,8 +5553,8 @@ EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers)
 
 /* -- names from a model become paths -- */
 
-/* Is the canonical path `file` a blob of the Hugging Face cache whose snapshot the canonical folder
- * `folder` is or lies in? Then cuts `folder` to the common root. */
+/* Whether canonical `file` is a blob of the Hugging Face cache with canonical `folder` in its
+ * snapshots; then cuts `folder` to their common root. */
 static bool epctx__path_blob(char *folder, const char *file)
 {
     static const char snapshots[] = "/snapshots/";
@@ -5596,7 +5573,7 @@ static bool epctx__path_blob(char *folder, const char *file)
     return true;
 }
 
-/* `out` gets the canonical path of the file, `root` the canonical folder that it lies in. */
+/* `out`: canonical path of the file; `root`: of its folder. */
 static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epctx_str name,
                                        uint32_t flags, char *out, size_t capacity,
                                        char root[EPCTX_PATH_MAX], epctx_error *error)
@@ -5611,7 +5588,7 @@ static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epc
     EPCTX__TRY(epctx_path_join(part, name, full, sizeof full, error));
     EPCTX__TRY(io->stat_fn(io->user, full, &info, error));
     if (info.kind == EPCTX_FILE_NONE) {
-        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "file '%S' does not exist (looked at %s)",
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "file '%S' does not exist (path %s)",
                           &name, full);
     }
     if (info.kind != EPCTX_FILE_REGULAR) {
@@ -5641,7 +5618,7 @@ EPCTX_API epctx_status epctx_path_find(const epctx_io *io, epctx_str folder, epc
     return epctx__path_locate(io, folder, name, flags, out, capacity, root, error);
 }
 
-/* For epctx_path_map: into memory that nobody else can change. */
+/* For epctx_path_map: into private memory. */
 #define EPCTX__PATH_COPY 0x20000000u
 
 EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
@@ -5666,9 +5643,9 @@ EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epct
     return EPCTX_OK;
 }
 
-/* -- where outputs are -- */
+/* -- outputs -- */
 
-/* The canonical folder of `path` and its name, whatever has that. */
+/* The canonical folder of `path`, with its name unresolved. */
 static epctx_status epctx__path_place(const epctx_io *io, const char *path,
                                       char out[EPCTX_PATH_MAX], epctx_error *error)
 {
@@ -5692,7 +5669,7 @@ static epctx_status epctx__path_place(const epctx_io *io, const char *path,
                            EPCTX_PATH_MAX, error);
 }
 
-/* Canonical path of a file that need not exist, in a folder that does. */
+/* Canonical path; the file need not exist, its folder must. */
 static epctx_status epctx__path_real(const epctx_io *io, const char *path, char out[EPCTX_PATH_MAX],
                                      epctx_error *error)
 {
@@ -5704,8 +5681,8 @@ static epctx_status epctx__path_real(const epctx_io *io, const char *path, char 
     return epctx__path_place(io, path, out, error);
 }
 
-/* The folder of the files that a model at `path` names: the path's, or where the path is a link
- * into another folder that of the file; `room` holds it then. */
+/* The folder for names in the model at `path`: of the path, or of the target of a link into another
+ * folder (in `room`). */
 static EPCTX__UNUSED epctx_str epctx__path_beside(const epctx_io *io, const char *path,
                                                   char room[EPCTX_PATH_MAX])
 {
@@ -5730,8 +5707,7 @@ EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
     EPCTX__TRY(epctx__path_place(io, path, place, error));
     EPCTX__TRY(io->stat_fn(io->user, path, &info, error));
     if (info.kind == EPCTX_FILE_REGULAR && overwrite == EPCTX_OVERWRITE_FAIL) {
-        return epctx__file_failed(error, EPCTX_ERR_EXISTS,
-                                  "exists already: remove it or allow overwriting", path);
+        return epctx__file_exists(path, error);
     }
     if (info.kind != EPCTX_FILE_NONE && info.kind != EPCTX_FILE_REGULAR) {
         return epctx__file_failed(error, EPCTX_ERR_PATH,
@@ -5740,7 +5716,7 @@ EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
     return EPCTX_OK;
 }
 
-/* The same for a name that nobody chose, below a canonical folder: no part of it may be a link. */
+/* The same for a name from a model, below a canonical folder: no part may be a link. */
 static epctx_status epctx__path_check_new(const epctx_io *io, epctx_str folder, epctx_str name,
                                           epctx_overwrite overwrite, char path[EPCTX_PATH_MAX],
                                           epctx_error *error)
@@ -5758,7 +5734,7 @@ static epctx_status epctx__path_check_new(const epctx_io *io, epctx_str folder, 
     return EPCTX_OK;
 }
 
-/* `real` with `end` behind its name, which is cut where it gets too long. */
+/* `real` + `end`; a name that gets too long is cut before `end`. */
 static epctx_status epctx__path_end(const char *real, const char *end, char out[EPCTX_PATH_MAX],
                                     epctx_error *error)
 {

@@ -349,7 +349,7 @@ TEST(few_callbacks)
     app_end(&a);
     app_source(&a, "m.onnx", 0);
     CHECK_INT(generate(&callbacks, "m.onnx", NULL, &error), EPCTX_ERR_UNSUPPORTED);
-    CHECK_HAS(error.message, "takes no buffers");
+    CHECK_HAS(error.message, "writes no buffers");
     callbacks.read_fn = NULL;
     CHECK_INT(load(&callbacks, "m.onnx", &bound, &error), EPCTX_ERR_NOT_FOUND);
     app_end(&a);
@@ -380,11 +380,11 @@ TEST(odd_buffers)
     /* Without data, but with a size: an error, not a mapping of what is not there. */
     epctx_error_clear(&error);
     CHECK_INT(io.map_fn(io.user, NULL, "none", false, &m, &error), EPCTX_ERR_IO);
-    CHECK_HAS(error.message, "none: the application gave a size and no data");
+    CHECK_HAS(error.message, "none: the application returned a size but no data");
     CHECK_TRUE(m.data == NULL && m.handle == NULL && m.size == 0);
     epctx_error_clear(&error);
     CHECK_INT(io.stat_fn(io.user, "none", &info, &error), EPCTX_ERR_IO);
-    CHECK_HAS(error.message, "a size and no data");
+    CHECK_HAS(error.message, "a size but no data");
     CHECK_INT(io.stat_fn(io.user, "none", &info, NULL), EPCTX_ERR_IO);
     /* An empty one is mapped like any other. */
     CHECK_INT(io.map_fn(io.user, NULL, "empty", false, &m, NULL), EPCTX_OK);

@@ -109,7 +109,7 @@ TEST(buffers_without_data)
     opts.io = &io;
     released = 0;
     CHECK_INT(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error), EPCTX_ERR_CONTEXT);
-    CHECK_HAS(error.message, "a size and no data");
+    CHECK_HAS(error.message, "a size but no data");
     CHECK_INT(released, 0);
     buffers.user = &f;
     CHECK_INT(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error), EPCTX_ERR_CONTEXT);
