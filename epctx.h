@@ -1669,8 +1669,7 @@ EPCTX_API epctx_status epctx_message_put_copy(epctx_model *model, epctx_view par
 
 /* Sets a string, bytes or integer field by its number in onnx.proto. It replaces the last of
  * several and removes the others and other members of a oneof; an equal single one keeps its bytes.
- * Fields of another wire type are unknown and stay. An over-long length keeps its width where
- * possible. */
+ * Fields of another wire type are unknown and stay. An over-long length stays so if possible. */
 EPCTX_API epctx_status epctx_message_set_str(epctx_model *model, epctx_view message,
                                              uint32_t number, epctx_str text, epctx_error *error);
 EPCTX_API epctx_status epctx_message_set_int(epctx_model *model, epctx_view message,
@@ -1805,9 +1804,9 @@ typedef struct epctx_output_file {
     bool is_model; /* an ONNX model: comes into place after all other files */
 } epctx_output_file;
 
-/* Files that come into place together or not at all (>>manual, WRITING). Entries are checked and
- * borrowed until the commit is filled or run, models until it is closed; closing instead of running
- * is a dry run. */
+/* Files that come into place together or not at all (>>manual, WRITING). Entries are checked, then
+ * borrowed until the commit is filled or run, models until it is closed; closing without running is
+ * a dry run. */
 typedef struct epctx_commit {
     /* May be set after epctx_commit_begin: */
     const struct epctx_hooks *hooks;
@@ -12063,11 +12062,9 @@ static epctx_status epctx__stamp_verify(const epctx__stamp_line *line, const voi
 }
 
 /* The same for the binary of `node`, in the folder of `context_file_path` (NULL: of the model). */
-static epctx_status epctx__stamp_verify_node(const epctx_model *model,
-                                             const epctx__stamp_line *line,
-                                             const epctx_epnode *node,
-                                             const char *context_file_path, bool fast,
-                                             epctx_error *error)
+static epctx_status epctx__verify_node(const epctx_model *model, const epctx__stamp_line *line,
+                                       const epctx_epnode *node, const char *context_file_path,
+                                       bool fast, epctx_error *error)
 {
     const epctx_io *io = epctx_model_io(model);
     epctx_str context = node->ep_cache_context;
@@ -12093,8 +12090,7 @@ static epctx_status epctx__stamp_verify_node(const epctx_model *model,
 
 /* Compares the binary of one EP with its stamp, if any. Loading reports a missing file. */
 static epctx_status epctx__check_made(const epctx_model *model, epctx_str source,
-                                      const char *context_file_path, bool fast,
-                                      epctx_error *error)
+                                      const char *context_file_path, bool fast, epctx_error *error)
 {
     epctx__stamp_line line;
     epctx_epnode node;
@@ -12102,7 +12098,7 @@ static epctx_status epctx__check_made(const epctx_model *model, epctx_str source
     if (!epctx__stamp_binary(model, source, &line, &node)) {
         return EPCTX_OK;
     }
-    status = epctx__stamp_verify_node(model, &line, &node, context_file_path, fast, error);
+    status = epctx__verify_node(model, &line, &node, context_file_path, fast, error);
     if (status == EPCTX_ERR_NOT_FOUND) {
         epctx_error_clear(error);
         return EPCTX_OK;
@@ -12141,7 +12137,7 @@ EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx
     return epctx__stamp_binary(model, node->source, &line, &only) && line.alone &&
            only.embed_mode == node->embed_mode &&
            epctx_str_eq(only.ep_cache_context, node->ep_cache_context) &&
-           epctx__stamp_verify_node(model, &line, &only, NULL, false, NULL) == EPCTX_OK;
+           epctx__verify_node(model, &line, &only, NULL, false, NULL) == EPCTX_OK;
 }
 
 #ifndef EPCTX_NO_EDIT
@@ -12727,8 +12723,7 @@ static epctx_status epctx__convert_contexts(epctx__convert *c)
             if (n->due) {
                 epctx_status status =
                     embed   ? store ? epctx__embed_store(c, n) : epctx__embed_plan(c, n)
-                      : store ? epctx__extract_store(c, n)
-                            : epctx__extract_plan(c, n);
+                      : store ? epctx__extract_store(c, n) : epctx__extract_plan(c, n);
                 epctx_blame(c->error, NULL, &n->node.name, "ep_cache_context");
                 EPCTX__TRY(status);
             }
@@ -12860,10 +12855,7 @@ static epctx_status epctx__group_names(epctx__grouping *g)
 {
     const epctx_graph *graph = g->graph;
     size_t i, k;
-    epctx_map_init(&g->producers, g->arena);
-    epctx_map_init(&g->initializers, g->arena);
-    epctx_map_init(&g->types, g->arena);
-    epctx_map_init(&g->wanted, g->arena);
+    g->producers.arena = g->initializers.arena = g->types.arena = g->wanted.arena = g->arena;
     for (i = 0; i < graph->value_count; i++) {
         EPCTX__TRY(epctx__map_set(&g->types, graph->values[i].name,
                                   graph->input_count + graph->output_count + i, g->error));
