@@ -1902,7 +1902,7 @@ EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx
 #endif /* EPCTX_NO_WIRE */
 
 /* ================================================================================================
- * >>payload: embed and extract contexts
+ * >>payload: embed and extract contexts, prefix names of nodes
  *
  * A conversion edits an open model; epctx_changes lists its changes and the new files, which
  * epctx_write_group writes with the model so that no crash can mix generations. Contexts stay in
@@ -1985,6 +1985,23 @@ EPCTX_API epctx_status epctx_model_embed(epctx_model *model, const epctx_convert
 /* The reverse: embed_mode 0. Equal contexts become one file. Errors as above. */
 EPCTX_API epctx_status epctx_model_extract(epctx_model *model, const epctx_convert_opts *opts,
                                            epctx_changes *changes, epctx_error *error);
+
+/* NULL stands for all defaults. */
+typedef struct epctx_prefix_opts {
+    const epctx_profile *profile; /* default: of each node's source */
+    bool one_graph;               /* every binary holds the graph of one node: the caller knows */
+    bool all_nodes;               /* not the EPContext nodes alone */
+} epctx_prefix_opts;
+
+/* Puts a prefix in front of the names of EPContext nodes, or of all nodes (those of functions,
+ * subgraphs and training graphs, too). Names that are keys into a binary (epctx_profile.key) are
+ * EPCTX_ERR_UNSUPPORTED, unless the binary holds the graph of this node alone, as
+ * epctx_model_holds_one_graph or `one_graph` tells; partition_name stays, it is such a key.
+ * EPCTX_ERR_EXISTS when another node has a new name. `count` (may be NULL) gets the number of
+ * nodes. */
+EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
+                                          const epctx_prefix_opts *opts, size_t *count,
+                                          epctx_error *error);
 
 #endif /* EPCTX_NO_EDIT */
 
@@ -5654,6 +5671,10 @@ static epctx_status epctx__path_place(const epctx_io *io, const char *path,
         epctx_error_clear(error);
         return epctx__file_failed(error, status, "its folder does not exist", path);
     }
+    if (status != EPCTX_OK && error != NULL) {
+        error->file[0] = '\0'; /* the culprit is the file that was asked for */
+        epctx_blame(error, path, NULL, NULL);
+    }
     EPCTX__TRY(status);
     return epctx_path_join(epctx_str_of(folder), epctx_path_file(epctx_str_of(path)), out,
                            EPCTX_PATH_MAX, error);
@@ -6551,11 +6572,15 @@ EPCTX_API const epctx_io *epctx_model_io(const epctx_model *model)
     return model->io != NULL ? model->io : epctx_io_files();
 }
 
-/* `path` NULL: from model->source in memory. */
+/* All but the source. */
 static epctx_status epctx__model_begin(epctx_model *model, const char *path,
                                        const epctx_open_opts *opts, epctx_error *error)
 {
     epctx_limits *limits = &model->limits;
+    epctx_open_opts defaults;
+    memset(&defaults, 0, sizeof defaults);
+    opts = opts != NULL ? opts : &defaults;
+    memset(model, 0, sizeof *model);
     if (!epctx__nanopb_matches()) {
         return epctx_fail(error, EPCTX_ERR_CONFIG,
                           "nanopb was built with other PB_NO_ERRMSG or PB_BUFFER_ONLY settings "
@@ -6573,31 +6598,28 @@ static epctx_status epctx__model_begin(epctx_model *model, const char *path,
     limits->max_fields = limits->max_fields != 0 ? limits->max_fields : UINT64_MAX;
     model->path_flags = opts->path_flags;
     EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(path), &model->path, error));
-    EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(opts->external_folder),
-                           &model->external_folder, error));
-    if (path != NULL) {
-        model->io = epctx_model_io(model);
-        if (model->io == NULL) {
-            return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
-        }
-        EPCTX__TRY(model->io->map_fn(model->io->user, NULL, path, false, &model->mapping, error));
-        model->id = model->mapping.info;
-        model->source.data = model->mapping.data;
-        model->source.size = model->mapping.size;
+    return epctx__copy(&model->arena, epctx_str_of(opts->external_folder), &model->external_folder,
+                       error);
+}
+
+/* A program that opens models in memory only does not link the files' io: nothing but this names
+ * it on the way to a model. */
+static epctx_status epctx__model_load(epctx_model *model, const char *path, epctx_error *error)
+{
+    model->io = epctx_model_io(model);
+    if (model->io == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     }
+    EPCTX__TRY(model->io->map_fn(model->io->user, NULL, path, false, &model->mapping, error));
+    model->id = model->mapping.info;
+    model->source.data = model->mapping.data;
+    model->source.size = model->mapping.size;
     return epctx__model_parse(model, error);
 }
 
-static epctx_status epctx__model_open(epctx_model *model, const char *path, const void *data,
-                                      size_t size, const epctx_open_opts *opts, epctx_error *error)
+static epctx_status epctx__model_end(epctx_model *model, const char *path, epctx_status status,
+                                     epctx_error *error)
 {
-    epctx_open_opts defaults;
-    epctx_status status;
-    memset(&defaults, 0, sizeof defaults);
-    memset(model, 0, sizeof *model);
-    model->source.data = (const uint8_t *)data;
-    model->source.size = size;
-    status = epctx__model_begin(model, path, opts != NULL ? opts : &defaults, error);
     if (status != EPCTX_OK) {
         epctx_blame(error, path, NULL, NULL);
         epctx_model_close(model);
@@ -6608,19 +6630,29 @@ static epctx_status epctx__model_open(epctx_model *model, const char *path, cons
 EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *path,
                                              const epctx_open_opts *opts, epctx_error *error)
 {
+    epctx_status status;
     epctx_error_clear(error);
-    return model != NULL && path != NULL
-               ? epctx__model_open(model, path, NULL, 0, opts, error)
-               : epctx_fail(error, EPCTX_ERR_ARG, "model and path must not be NULL");
+    if (model == NULL || path == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "model and path must not be NULL");
+    }
+    status = epctx__model_begin(model, path, opts, error);
+    status = status == EPCTX_OK ? epctx__model_load(model, path, error) : status;
+    return epctx__model_end(model, path, status, error);
 }
 
 EPCTX_API epctx_status epctx_model_open_memory(epctx_model *model, const void *data, size_t size,
                                                const epctx_open_opts *opts, epctx_error *error)
 {
+    epctx_status status;
     epctx_error_clear(error);
-    return model != NULL && (data != NULL || size == 0)
-               ? epctx__model_open(model, NULL, data, size, opts, error)
-               : epctx_fail(error, EPCTX_ERR_ARG, "model and data must not be NULL");
+    if (model == NULL || (data == NULL && size > 0)) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "model and data must not be NULL");
+    }
+    status = epctx__model_begin(model, NULL, opts, error);
+    model->source.data = (const uint8_t *)data;
+    model->source.size = size;
+    status = status == EPCTX_OK ? epctx__model_parse(model, error) : status;
+    return epctx__model_end(model, NULL, status, error);
 }
 
 EPCTX_API void epctx_model_close(epctx_model *model)
@@ -12785,6 +12817,149 @@ EPCTX_API epctx_status epctx_model_extract(epctx_model *model, const epctx_conve
     return epctx__convert_run(model, opts, 0, changes, error);
 }
 
+/* -- prefix -- */
+
+typedef struct epctx__prefixing {
+    epctx_model *model;
+    epctx_error *error;
+    epctx_str prefix;
+    epctx_prefix_opts opts;
+    epctx_map files;             /* of EPs that find a graph by the name of its node: binaries */
+    epctx_map eps;               /* and names of these EPs */
+    epctx_map staying;           /* names of the other nodes */
+    const epctx_profile *unsaid; /* of the first node whose binary may hold other graphs */
+    epctx_str unsaid_name;
+    size_t count;
+} epctx__prefixing;
+
+static epctx_status epctx__prefix_refused(const epctx__prefixing *p, const epctx_profile *profile,
+                                          const char *why)
+{
+    return epctx_fail(p->error, EPCTX_ERR_UNSUPPORTED,
+                      "%s EPContext node cannot be renamed: %s", profile->name, why);
+}
+
+/* The name of an EPContext node may be the key into its binary. */
+static epctx_status epctx__prefix_check(epctx__prefixing *p, const epctx_node_view *view)
+{
+    const epctx_profile *profile = p->opts.profile;
+    epctx_epnode node;
+    epctx_str ep;
+    EPCTX__TRY(epctx_epnode_read(view, &node, p->error));
+    profile = profile != NULL ? profile : epctx_profile_of(node.source);
+    ep = epctx_str_of(profile->name);
+    if (profile->key != EPCTX_KEY_NODE_NAME) {
+        return EPCTX_OK;
+    }
+    if (node.main_context == 0) {
+        return epctx__prefix_refused(p, profile,
+                                     "several nodes share a context, and the EP finds the graph "
+                                     "in it by the node's name");
+    }
+    if (node.embed_mode == 0 && epctx__has(&p->files, node.ep_cache_context)) {
+        return epctx__prefix_refused(p, profile,
+                                     "several nodes name this binary, and the EP finds the graph "
+                                     "in it by the node's name");
+    }
+    if (!p->opts.one_graph && p->unsaid == NULL &&
+        (epctx__has(&p->eps, ep) || !epctx_model_holds_one_graph(p->model, &node))) {
+        p->unsaid = profile;
+        p->unsaid_name = node.name;
+    }
+    EPCTX__TRY(epctx__map_set(&p->eps, ep, 1, p->error));
+    return node.embed_mode == 0 ? epctx__map_set(&p->files, node.ep_cache_context, 1, p->error)
+                                : EPCTX_OK;
+}
+
+static epctx_status epctx__prefix_check_all(epctx__prefixing *p)
+{
+    epctx_node_view node;
+    epctx_walk walk;
+    epctx_walk_begin(&walk, p->model);
+    while (epctx_walk_next(&walk, &node)) {
+        epctx_status status = EPCTX_OK;
+        if (epctx_node_is_epnode(&node)) {
+            status = epctx__prefix_check(p, &node);
+        } else if (!p->opts.all_nodes) {
+            status = epctx__map_set(&p->staying, node.name, 1, p->error);
+        }
+        epctx_blame(p->error, NULL, &node.name, NULL);
+        EPCTX__TRY(status);
+    }
+    if (p->unsaid != NULL) {
+        epctx__prefix_refused(p, p->unsaid,
+                              "the EP finds the graph in the binary by the node's name, unless the "
+                              "binary holds this graph alone, and no build stamp says that it does "
+                              "(if so: one_graph)");
+        epctx_blame(p->error, NULL, &p->unsaid_name, NULL);
+        return EPCTX_ERR_UNSUPPORTED;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__prefix_node(epctx__prefixing *p, const epctx_node_view *node)
+{
+    epctx_str name;
+    epctx_span bytes;
+    char *text;
+    name.size = p->prefix.size + node->name.size; /* both are in memory: no overflow */
+    EPCTX__NEW(text, char, name.size, &p->model->arena, p->error);
+    memcpy(text, p->prefix.data, p->prefix.size);
+    memcpy(text + p->prefix.size, node->name.data, node->name.size);
+    name.data = text;
+    if (epctx__has(&p->staying, name)) {
+        return epctx_fail(p->error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is",
+                          &name);
+    }
+    bytes.data = (const uint8_t *)text;
+    bytes.size = name.size;
+    p->count++;
+    return epctx_message_set_data(p->model, node->view, EPCTX_FIELD_NODE_NAME, bytes, p->error);
+}
+
+static epctx_status epctx__prefix_run(epctx__prefixing *p)
+{
+    epctx_node_view node;
+    epctx_walk walk;
+    if (p->prefix.size == 0) {
+        return epctx_fail(p->error, EPCTX_ERR_ARG, "the prefix is empty");
+    }
+    EPCTX__TRY(epctx__prefix_check_all(p));
+    epctx_walk_begin(&walk, p->model);
+    while (epctx_walk_next(&walk, &node)) {
+        if (node.name.size > 0 && (p->opts.all_nodes || epctx_node_is_epnode(&node))) {
+            epctx_status status = epctx__prefix_node(p, &node);
+            epctx_blame(p->error, NULL, &node.name, NULL);
+            EPCTX__TRY(status);
+        }
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
+                                          const epctx_prefix_opts *opts, size_t *count,
+                                          epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model, error);
+    epctx__prefixing p;
+    memset(&p, 0, sizeof p);
+    p.model = model;
+    p.error = error;
+    p.prefix = prefix;
+    if (opts != NULL) {
+        p.opts = *opts;
+    }
+    epctx_map_init(&p.files, &model->arena);
+    epctx_map_init(&p.eps, &model->arena);
+    epctx_map_init(&p.staying, &model->arena);
+    b.status = b.status == EPCTX_OK ? epctx__prefix_run(&p) : b.status;
+    epctx_blame(error, model->path, NULL, NULL);
+    if (count != NULL) {
+        *count = b.status == EPCTX_OK ? p.count : 0;
+    }
+    return epctx__build_end(&b);
+}
+
 #endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
@@ -13391,11 +13566,8 @@ static int epctx__weight_order(void *search, uint32_t index)
     if (s->size != e->size) {
         return s->size > e->size ? 1 : -1;
     }
-    if (s->kind != e->kind) {
-        return s->kind > e->kind ? 1 : -1;
-    }
-    if (s->first != e->first) {
-        return s->first ? 1 : -1;
+    if (s->kind != e->kind || s->first != e->first) {
+        return s->kind != e->kind ? (s->kind > e->kind ? 1 : -1) : (s->first ? 1 : -1);
     }
     return s->first ? 0 : epctx__weight_compare(s, index);
 }

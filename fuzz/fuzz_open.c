@@ -457,7 +457,7 @@ static epctx_status edit_nodes(epctx_model *model, uint64_t *random)
     case 3:
         return epctx_view_move(model, node, no_view, NULL, NULL);
     default: {
-        epctx_name_opts opts;
+        epctx_prefix_opts opts;
         memset(&opts, 0, sizeof opts);
         opts.all_nodes = next_random(random, 2) != 0;
         return epctx_model_prefix(model, epctx_str_of("p_"), &opts, NULL, NULL);

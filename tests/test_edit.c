@@ -274,7 +274,7 @@ static epctx_status edit_deep(epctx_model *model, int kind)
     epctx_view root = epctx_model_read(model).view;
     epctx_view input = {NULL, (const uint8_t *)"input", 5};
     epctx_value value = {0};
-    epctx_name_opts all = {0};
+    epctx_prefix_opts all = {0};
     all.all_nodes = true;
     value.name = epctx_str_of("added");
     value.elem_type = EPCTX_ONNX_FLOAT;
@@ -951,13 +951,14 @@ TEST(names_that_are_in_use)
     static const struct {
         const char *name;
         bool in_function; /* else in the main graph */
-    } cases[] = {{"x", false},        {"w", false},       {"a", false},     {"y", false},
-                 {"f", false},        {"v4", false},      {"e", false},     {"sp", false},
-                 {"i", false},        {"inner", false},   {"t", false},     {"u", false},
-                 {"sparse_in", false}, {"noted", false},  {"scaled", false}, {"sharded", false},
-                 {"w0", false},       {"momentum", false}, {"w1", false},   {"unused", false},
-                 {"bound", false},    {"bound to", false}, {"started", false}, {"start to", false},
-                 {"q", true},         {"r", true},        {"inner", true},  {"typed in F", true}};
+    } cases[] = {
+        {"x", false},         {"w", false},        {"a", false},       {"y", false},
+        {"f", false},         {"v4", false},       {"e", false},       {"sp", false},
+        {"i", false},         {"inner", false},    {"t", false},       {"u", false},
+        {"sparse_in", false}, {"noted", false},    {"scaled", false},  {"sharded", false},
+        {"w0", false},        {"momentum", false}, {"w1", false},      {"unused", false},
+        {"bound", false},     {"bound to", false}, {"started", false}, {"start to", false},
+        {"q", true},          {"r", true},         {"inner", true},    {"typed in F", true}};
     epctx_model model;
     epctx_io io;
     epctx_error error;
@@ -1317,7 +1318,7 @@ TEST(names_that_stay)
     epctx_model model;
     epctx_io io;
     epctx_error error;
-    epctx_name_opts opts = {0};
+    epctx_prefix_opts opts = {0};
     epctx_write_opts write;
     epctx_str part2 = {"part2", 5};
     bytes b;
@@ -1364,7 +1365,10 @@ static epctx_status rich_edit(epctx_model *model, int kind)
     epctx_function_view function;
     epctx_cursor it = epctx_model_functions(model);
     epctx_name_opts all = {0};
-    all.all_nodes = all.any_io = all.one_graph = true;
+    epctx_prefix_opts generic = {0};
+    all.any_io = all.one_graph = true;
+    generic.profile = epctx_profile_find(epctx_str_of("generic"));
+    generic.one_graph = true;
     switch (kind) {
     case 0:
         return epctx_model_remove_opset(model, mine, NULL);
@@ -1376,9 +1380,7 @@ static epctx_status rich_edit(epctx_model *model, int kind)
     case 3:
         return epctx_node_rename(model, node_at(model, 2).view, mine, &all, NULL);
     case 4:
-        all.all_nodes = false;
-        all.profile = epctx_profile_find(epctx_str_of("generic"));
-        return epctx_model_prefix(model, name, &all, NULL, NULL);
+        return epctx_model_prefix(model, name, &generic, NULL, NULL);
     case 5:
         return epctx_message_put_copy(model, epctx_model_graph(model).view, 1,
                                       node_at(model, 3).view, no_view, NULL, NULL);
@@ -1952,8 +1954,8 @@ TEST(values_that_look_alike)
     tensor.rank = 1;
     tensor.size = sizeof data[0];
     for (int i = 0; i < 6; i++) {
-        static const epctx_attr_type types[] = {EPCTX_ATTR_INT,     EPCTX_ATTR_INTS,
-                                                EPCTX_ATTR_STRING,  EPCTX_ATTR_STRINGS,
+        static const epctx_attr_type types[] = {EPCTX_ATTR_INT,    EPCTX_ATTR_INTS,
+                                                EPCTX_ATTR_STRING, EPCTX_ATTR_STRINGS,
                                                 EPCTX_ATTR_TENSOR, EPCTX_ATTR_TENSOR};
         static const uint32_t fields[] = {3, 8, 4, 9, 5, 5};
         epctx_field field;
@@ -2040,17 +2042,26 @@ TEST(names_of_nodes_of_one_binary)
     for (int same = 0; same < 2; same++) {
         bytes graph = {0}, b;
         epctx_name_opts opts = {0};
+        epctx_prefix_opts prefix = {0};
         epctx_model model;
         epctx_error error;
         add_epnode(&graph, "first", "x", "y", 1, 0, "QNN", "p", "a.bin", 5);
         add_epnode(&graph, "second", "x", "z", 1, 0, "QNN", "q", same ? "a.bin" : "b.bin", 5);
         b = new_model(&graph);
-        opts.one_graph = true;
+        opts.one_graph = prefix.one_graph = true;
         CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
         CHECK_INT(
             epctx_node_rename(&model, node_at(&model, 0).view, epctx_str_of("new"), &opts, &error),
             same ? EPCTX_ERR_UNSUPPORTED : EPCTX_OK);
         if (same) CHECK_HAS(error.message, "several nodes name this binary");
+        epctx_model_undo(&model, 0);
+        CHECK_INT(epctx_model_prefix(&model, epctx_str_of("p_"), &prefix, NULL, &error),
+                  same ? EPCTX_ERR_UNSUPPORTED : EPCTX_OK);
+        if (same) {
+            CHECK_HAS(error.message, "several nodes name this binary");
+            CHECK_STR(error.node, "second");
+        }
+        CHECK_STR(node_names(&model), same ? "first,second" : "p_first,p_second");
         epctx_model_close(&model);
         bytes_free(&b);
     }
@@ -2135,7 +2146,7 @@ static void add_open(bytes *graph, uint32_t number, const char *name, const char
 static bytes open_dims(void)
 {
     static const char *const x[] = {"N", "4", "", "-1", NULL}, *const z[] = {"N", "M", NULL},
-                      *const v[] = {"M", "N", NULL}, *const w[] = {"N", NULL};
+                             *const v[] = {"M", "N", NULL}, *const w[] = {"N", NULL};
     bytes graph = {0}, body = {0}, node = new_node("If", "", "choice", "c", "o"), attr = {0};
     add_open(&body, GRAPH_VALUE, "w", w);
     put_str(&body, 2, "body");
@@ -2216,10 +2227,9 @@ TEST(dimensions_get_numbers)
         bytes out;
         CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
         mark = epctx_model_mark(&model);
-        status = cases[i].axis < 0
-                     ? epctx_fix_dim(&model, name, cases[i].value, &count, &error)
-                     : epctx_fix_input_dim(&model, name, (uint32_t)cases[i].axis, cases[i].value,
-                                           &count, &error);
+        status = cases[i].axis < 0 ? epctx_fix_dim(&model, name, cases[i].value, &count, &error)
+                                   : epctx_fix_input_dim(&model, name, (uint32_t)cases[i].axis,
+                                                         cases[i].value, &count, &error);
         CHECK(status == cases[i].want, "case %zu: %s", i, error.message);
         CHECK_UINT(count, cases[i].count);
         out = written(&model);

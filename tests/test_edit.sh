@@ -100,7 +100,7 @@ refuses "set an unknown field" 2 "model:ir_version" set plain_ctx.onnx -o x.onnx
 refuses "set a new attribute without its type" 2 "NAME:int=" set plain_ctx.onnx -o x.onnx depth=1
 refuses "set against the schema" 2 "schema" set plain_ctx.onnx -o x.onnx notes:int=1
 refuses "set a number that is none" 2 "no whole number" set plain_ctx.onnx -o x.onnx max_size=big
-refuses "set a value out of range" 1 "only 0 and 1" set plain_ctx.onnx -o x.onnx embed_mode=5
+refuses "set a value out of range" 1 "must be 0 or 1" set plain_ctx.onnx -o x.onnx embed_mode=5
 refuses "set from a missing file" 1 "nowhere" set plain_ctx.onnx -o x.onnx notes=@nowhere
 refuses "set on one of several nodes" 1 "--node" set partly_ctx.onnx -o x.onnx notes=x
 refuses "set on an unknown node" 1 "there is no node 'nobody'" \

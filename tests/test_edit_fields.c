@@ -54,9 +54,9 @@ TEST(typed_fields)
         uint32_t field;
         size_t count, size; /* numbers in the field, bytes that come of them */
     } cases[] = {
-        {1, 4, 1, 4},   {14, 4, 2, 8},  {7, 7, 1, 8},   {11, 10, 1, 8}, {15, 10, 2, 16},
-        {12, 11, 1, 4}, {13, 11, 1, 8}, {2, 5, 1, 1},   {3, 5, 1, 1},   {4, 5, 1, 2},
-        {5, 5, 1, 2},   {6, 5, 1, 4},   {9, 5, 1, 1},   {10, 5, 1, 2},  {16, 5, 1, 2},
+        {1, 4, 1, 4},   {14, 4, 2, 8},  {7, 7, 1, 8},  {11, 10, 1, 8}, {15, 10, 2, 16},
+        {12, 11, 1, 4}, {13, 11, 1, 8}, {2, 5, 1, 1},  {3, 5, 1, 1},   {4, 5, 1, 2},
+        {5, 5, 1, 2},   {6, 5, 1, 4},   {9, 5, 1, 1},  {10, 5, 1, 2},  {16, 5, 1, 2},
         {17, 5, 1, 1},  {20, 5, 1, 1},  {24, 5, 1, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -81,7 +81,8 @@ TEST(typed_fields)
               (int)cases[i].elem, d.error.message);
         CHECK_UINT(record.initializers[0].size, cases[i].size);
         CHECK(record.initializers[0].data[cases[i].field == 4 ? 2 : 0] ==
-                  (cases[i].field == 4 ? 0x80 : 1), "type %d: another value", (int)cases[i].elem);
+                  (cases[i].field == 4 ? 0x80 : 1),
+              "type %d: another value", (int)cases[i].elem);
         desk_close(&d);
     }
 }
@@ -452,8 +453,7 @@ static epctx_view child_of(epctx_view view, uint32_t number)
 static epctx_view dim_at(const epctx_model *model, bool sharded)
 {
     epctx_view graph = epctx_model_graph(model).view;
-    if (sharded)
-        return child_of(child_of(child_of(child_of(child_of(graph, 1), 10), 2), 4), 2);
+    if (sharded) return child_of(child_of(child_of(child_of(child_of(graph, 1), 10), 2), 4), 2);
     return child_of(child_of(child_of(child_of(child_of(graph, 13), 2), 1), 2), 1);
 }
 
@@ -515,8 +515,8 @@ TEST(members_of_a_oneof)
                     unknown += f.wire == EPCTX_WIRE_FIXED32;
                     CHECK(!number || (!text && f.value == (same ? 5u : 6u)),
                           "'%s', way %d: a number is there", before[i], way);
-                    CHECK(!param || (text && f.body.size == 1 &&
-                                     f.body.data[0] == (same ? 'N' : 'M')),
+                    CHECK(!param ||
+                              (text && f.body.size == 1 && f.body.data[0] == (same ? 'N' : 'M')),
                           "'%s', way %d: a name is there", before[i], way);
                 }
                 CHECK(members == 1, "'%s', way %d: %zu members", before[i], way, members);
@@ -651,8 +651,9 @@ static bytes keys_model(int odd)
 TEST(names_that_are_keys)
 {
     epctx_name_opts opts = {0};
+    epctx_prefix_opts prefix = {0};
     int odd;
-    opts.one_graph = true;
+    opts.one_graph = prefix.one_graph = true;
     for (odd = 0; odd < 4; odd++) {
         desk d;
         CHECK_TRUE(desk_open(&d, keys_model(odd)));
@@ -661,6 +662,8 @@ TEST(names_that_are_keys)
                                   &d.error),
                 EPCTX_ERR_UNSUPPORTED,
                 odd == 3 ? "several nodes share a context" : "several nodes name this binary");
+        REFUSES(&d, epctx_model_prefix(&d.model, epctx_str_of("p_"), &prefix, NULL, &d.error),
+                EPCTX_ERR_UNSUPPORTED, "several nodes name this binary");
         if (odd == 2) {
             REFUSES(&d,
                     epctx_node_rename(&d.model, node_at(&d.model, 3).view, epctx_str_of("new"),
@@ -729,7 +732,7 @@ static epctx_status run_names(epctx_model *a, epctx_model *b, epctx_error *error
     epctx_node_view node, last;
     epctx_name_opts opts = {0};
     epctx_status status;
-    opts.one_graph = opts.all_nodes = true;
+    opts.one_graph = true;
     memset(&last, 0, sizeof last);
     while (epctx_next_node(&it, &node))
         last = node;
@@ -754,8 +757,8 @@ TEST(out_of_memory)
         bytes a = many_model(fill), b = sample();
         starve_in in = {{&a, &b}, {NULL, NULL}};
         for (int k = 0; k < 2; k++) {
-            const char *wrong = fill == 0 ? starve(runs_of[k], &in, &runs)
-                                          : starve_tables(runs_of[k], &in, &runs);
+            const char *wrong =
+                fill == 0 ? starve(runs_of[k], &in, &runs) : starve_tables(runs_of[k], &in, &runs);
             CHECK(wrong == NULL, "operation %d, fill %d: %s", k, fill, wrong);
         }
         bytes_free(&a);

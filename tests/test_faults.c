@@ -346,7 +346,7 @@ static epctx_status op_edit(stage *s, epctx_error *error)
     epctx_attr attr = {0};
     epctx_value value = {0};
     epctx_tensor tensor = {0};
-    epctx_name_opts names = {0};
+    epctx_prefix_opts names = {0};
     size_t mark = epctx_model_mark(m), count;
     epctx_span data = {(const uint8_t *)"data", 4};
     epctx_view input = {NULL, (const uint8_t *)"x2", 2};

@@ -2,7 +2,6 @@
  * only writes down what it is asked. */
 #define _XOPEN_SOURCE 700
 #include "examples/epctx/ops/merge.h"
-#include "examples/epctx/ops/rename.h"
 #include "examples/epctx/ops/split.h"
 #include "examples/epctx/ops/views.h"
 #include "examples/epctx/ops/wrap.h"
@@ -889,7 +888,7 @@ TEST(load_other_body)
 /* A prefix for the nodes of a model as it is now. */
 static epctx_status try_prefix(epctx_model *model, bool one_graph, epctx_error *error)
 {
-    epctx_name_opts opts = {0};
+    epctx_prefix_opts opts = {0};
     size_t mark = epctx_model_mark(model);
     epctx_status status;
     opts.one_graph = one_graph;

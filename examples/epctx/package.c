@@ -312,7 +312,24 @@ static bool make_folders(package *p, const char *path)
     return true;
 }
 
-/* In the folder that is being made, which is the current one: nobody can put a link in its place. */
+/* Below the folder that is being made, which is the current one: nobody can put a link in its place,
+ * as they could into its path, which a commit would resolve again. */
+static bool write_here(package *p, const char *name, const void *data, size_t size)
+{
+    const epctx_io *io = cli_io();
+    epctx_io_file file;
+    epctx_status status;
+    if (!make_folders(p, name) ||
+        io->create_fn(io->user, ".", name, &file, &p->error) != EPCTX_OK)
+        return false;
+    status = io->write_fn(io->user, &file, data, size, &p->error);
+    if (status == EPCTX_OK) status = io->sync_fn(io->user, &file, &p->error);
+    if (status == EPCTX_OK)
+        status = io->commit_fn(io->user, &file, EPCTX_OVERWRITE_FAIL, &p->error);
+    io->close_fn(io->user, &file);
+    return status == EPCTX_OK;
+}
+
 static bool write_file(package *p, const char *name, const void *data, size_t size)
 {
     if (p->json) {
@@ -328,8 +345,7 @@ static bool write_file(package *p, const char *name, const void *data, size_t si
     }
     p->files++;
     p->size += size;
-    return p->dry_run || (make_folders(p, name) && epctx_write_bytes(cli_io(), name, data, size, NULL,
-                                                                     &p->error) == EPCTX_OK);
+    return p->dry_run || write_here(p, name, data, size);
 }
 
 /* A set goes where it belongs: an asset once, anything else into the variant's folder. */

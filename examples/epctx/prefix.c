@@ -1,12 +1,11 @@
 /* epctx prefix: a prefix in front of the names of nodes. */
-#include "ops/rename.h"
 #include "output.h"
 
 #include <string.h>
 
 typedef struct prefix_work {
     const char *file, *prefix;
-    epctx_name_opts opts;
+    epctx_prefix_opts opts;
     output out;
     epctx_model model;
     epctx_error error;

@@ -1090,7 +1090,7 @@ def main():
         with open(path, "rb") as source:
             bases.append((os.path.basename(path), source.read()))
     os.makedirs(folder, exist_ok=True)
-    made = {os.path.join(folder, name): "a fixture of test_check.c"
+    made = {os.path.join(folder, name): "a fixture of test_state.c"
             for name in sorted(os.listdir(folder)) if name.endswith(".onnx")}
     made.update(build(folder, int(count), seed, bases))
     verdicts = ort_verdicts(program, os.path.abspath(ep), list(made))

@@ -6,8 +6,8 @@ typedef struct rename_work {
     epctx_arena *arena;
     epctx_error *error;
     epctx_name_opts opts;
-    epctx_map from;  /* old name -> index */
-    epctx_map taken; /* new name -> index */
+    epctx_map from;         /* old name -> index */
+    epctx_map taken;        /* new name -> index */
     const epctx_str *names; /* the old and new ones */
     const epctx_str *to;
     uint32_t *hidden;  /* graphs around the place that define the old name themselves */
@@ -320,182 +320,101 @@ epctx_status epctx_rename_values(epctx_model *model, epctx_view scope, const epc
 
 /* -- names of nodes -- */
 
-typedef struct rename_nodes {
-    epctx_model *model;
-    epctx_error *error;
-    epctx_name_opts opts;
-    const struct epctx_slot *only; /* the node, NULL: all that take a prefix */
-    /* What EPContext nodes say about each other: whether a binary holds one graph. */
-    epctx_map files;       /* path of a binary -> primary nodes that name it */
-    epctx_map primaries;   /* name of a profile -> its primary nodes */
-    epctx_map secondaries; /* the same for secondary ones */
-    epctx_map staying;     /* names of the other nodes */
-} rename_nodes;
+/* What the other EPContext nodes tell about the binary of one. */
+typedef struct rename_others {
+    bool shared;  /* a node of its EP is secondary */
+    bool named;   /* another node names the binary */
+    bool primary; /* another node of its EP is primary */
+} rename_others;
 
-static const epctx_profile *rename_profile(const rename_nodes *r, const epctx_epnode *node)
+static const epctx_profile *rename_profile(const epctx_name_opts *opts, const epctx_epnode *node)
 {
-    return r->opts.profile != NULL ? r->opts.profile : epctx_profile_of(node->source);
+    return opts->profile != NULL ? opts->profile : epctx_profile_of(node->source);
 }
 
-static epctx_status rename_count(epctx_map *map, epctx_str key, epctx_error *error)
+static rename_others rename_look(epctx_model *model, const epctx_node_view *view,
+                                 const epctx_epnode *node, const epctx_name_opts *opts)
 {
-    uint32_t count = epctx_map_get(map, key);
-    return ops_put(map, key, count == EPCTX_MAP_NONE ? 1 : count + 1, error);
-}
-
-static epctx_status rename_find_contexts(rename_nodes *r)
-{
+    rename_others found = {false, false, false};
     epctx_walk walk;
-    epctx_node_view view;
-    epctx_walk_begin(&walk, r->model);
-    while (epctx_walk_epnode(&walk, &view)) {
-        epctx_epnode node;
-        if (!epctx_node_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK) {
+    epctx_node_view other;
+    epctx_epnode ep;
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_epnode(&walk, &other)) {
+        bool same_ep;
+        if (other.view.slot == view->view.slot || !epctx_node_is_epnode(&other) ||
+            epctx_epnode_read(&other, &ep, NULL) != EPCTX_OK) {
             continue;
         }
-        OPS_TRY(rename_count(node.main_context == 0 ? &r->secondaries : &r->primaries,
-                             epctx_str_of(rename_profile(r, &node)->name), r->error));
-        if (node.main_context != 0 && node.embed_mode == 0) {
-            OPS_TRY(rename_count(&r->files, node.ep_cache_context, r->error));
-        }
+        same_ep = rename_profile(opts, &ep) == rename_profile(opts, node);
+        found.shared = found.shared || (same_ep && ep.main_context == 0);
+        found.primary = found.primary || (same_ep && ep.main_context != 0);
+        found.named = found.named || (ep.main_context != 0 && ep.embed_mode == 0 &&
+                                      epctx_str_eq(ep.ep_cache_context, node->ep_cache_context));
     }
-    return EPCTX_OK;
+    return found;
 }
 
 /* The name of an EPContext node may be the key into its binary. */
-static epctx_status rename_check(const rename_nodes *r, const epctx_node_view *view)
+static epctx_status rename_check(epctx_model *model, const epctx_node_view *view,
+                                 const epctx_name_opts *opts, epctx_error *error)
 {
     epctx_epnode node;
-    const epctx_profile *profile;
+    rename_others others;
     const char *why;
-    epctx_str ep;
-    if (!epctx_node_is_epnode(view)) {
+    OPS_TRY(epctx_epnode_read(view, &node, error));
+    if (rename_profile(opts, &node)->key != EPCTX_KEY_NODE_NAME) {
         return EPCTX_OK;
     }
-    OPS_TRY(epctx_epnode_read(view, &node, r->error));
-    profile = rename_profile(r, &node);
-    ep = epctx_str_of(profile->name);
-    if (profile->key != EPCTX_KEY_NODE_NAME) {
-        return EPCTX_OK;
-    }
-    if (node.main_context == 0 || ops_has(&r->secondaries, ep)) {
+    others = rename_look(model, view, &node, opts);
+    if (node.main_context == 0 || others.shared) {
         why = "several nodes share a context, and the EP finds the graph in it by the node's name";
-    } else if (node.embed_mode == 0 && ops_has(&r->files, node.ep_cache_context) &&
-               epctx_map_get(&r->files, node.ep_cache_context) > 1) {
+    } else if (node.embed_mode == 0 && others.named) {
         why = "several nodes name this binary, and the EP finds the graph in it by the node's "
               "name";
-    } else if (r->opts.one_graph || (epctx_map_get(&r->primaries, ep) == 1 &&
-                                     epctx_model_holds_one_graph(r->model, &node))) {
+    } else if (opts->one_graph || (!others.primary && epctx_model_holds_one_graph(model, &node))) {
         return EPCTX_OK;
     } else {
         why = "the EP finds the graph in the binary by the node's name, unless the binary holds "
               "this graph alone, and no build stamp says that it does (if so: one_graph)";
     }
-    return epctx_fail(r->error, EPCTX_ERR_UNSUPPORTED, "%S EPContext node cannot be renamed: %s",
-                      &ep, why);
+    return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "%s EPContext node cannot be renamed: %s",
+                      rename_profile(opts, &node)->name, why);
 }
 
-static bool rename_takes(const rename_nodes *r, const epctx_node_view *node)
+static epctx_status rename_node(epctx_model *model, const epctx_node_view *node, epctx_str name,
+                                const epctx_name_opts *opts, epctx_error *error)
 {
-    return r->only != NULL
-               ? node->view.slot == r->only
-               : node->name.size > 0 && (r->opts.all_nodes || epctx_node_is_epnode(node));
-}
-
-/* `text` becomes the name of the one node, or a prefix of all names. */
-static epctx_status rename_apply(rename_nodes *r, epctx_str text, size_t *count)
-{
-    epctx_node_view node;
+    epctx_node_view other;
     epctx_walk walk;
-    epctx_walk_begin(&walk, r->model);
-    while (epctx_walk_next(&walk, &node)) {
-        epctx_str name = text;
-        epctx_span bytes;
-        if (!rename_takes(r, &node)) {
-            continue;
-        }
-        if (r->only == NULL) {
-            OPS_TRY(ops_join(&r->model->arena, text, node.name, &name, r->error));
-        }
-        if (name.size > 0 && ops_has(&r->staying, name)) {
-            epctx_fail(r->error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is", &name);
-            epctx_blame(r->error, r->model->path, &node.name, NULL);
-            return EPCTX_ERR_EXISTS;
-        }
-        bytes.data = (const uint8_t *)name.data; /* in the arena already */
-        bytes.size = name.size;
-        OPS_TRY(r->only != NULL ? epctx_message_set_str(r->model, node.view, EPCTX_FIELD_NODE_NAME,
-                                                        name, r->error)
-                                : epctx_message_set_data(r->model, node.view, EPCTX_FIELD_NODE_NAME,
-                                                         bytes, r->error));
-        ++*count;
+    if (epctx_node_is_epnode(node)) {
+        OPS_TRY(rename_check(model, node, opts, error));
     }
-    return EPCTX_OK;
-}
-
-static epctx_status rename_checked(rename_nodes *r, epctx_str text, size_t *count)
-{
-    epctx_node_view node;
-    epctx_walk walk;
-    OPS_TRY(rename_find_contexts(r));
-    epctx_walk_begin(&walk, r->model);
-    while (epctx_walk_next(&walk, &node)) {
-        epctx_status status = rename_takes(r, &node) ? rename_check(r, &node)
-                                                     : ops_put(&r->staying, node.name, 1, r->error);
-        epctx_blame(r->error, r->model->path, &node.name, NULL);
-        OPS_TRY(status);
+    epctx_walk_begin(&walk, model);
+    while (name.size > 0 && epctx_walk_next(&walk, &other)) {
+        if (epctx_str_eq(other.name, name)) {
+            return epctx_fail(error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is",
+                              &name);
+        }
     }
-    return rename_apply(r, text, count);
-}
-
-static epctx_status rename_by(epctx_model *model, const struct epctx_slot *only, epctx_str text,
-                              const epctx_name_opts *opts, size_t *count, epctx_error *error)
-{
-    size_t mark = epctx_model_mark(model);
-    rename_nodes r;
-    memset(&r, 0, sizeof r);
-    r.model = model;
-    r.error = error;
-    r.only = only;
-    if (opts != NULL) {
-        r.opts = *opts;
-    }
-    epctx_map_init(&r.files, &model->arena);
-    epctx_map_init(&r.primaries, &model->arena);
-    epctx_map_init(&r.secondaries, &model->arena);
-    epctx_map_init(&r.staying, &model->arena);
-    return ops_end(model, mark, rename_checked(&r, text, count), error);
+    return epctx_message_set_str(model, node->view, EPCTX_FIELD_NODE_NAME, name, error);
 }
 
 epctx_status epctx_node_rename(epctx_model *model, epctx_view node, epctx_str name,
                                const epctx_name_opts *opts, epctx_error *error)
 {
-    size_t count = 0;
+    const epctx_name_opts defaults = {NULL, false, false};
+    epctx_node_view view;
+    epctx_status status;
     OPS_TRY(epctx_view_refresh(model, &node, NULL, error));
     if (epctx_view_kind(node) != EPCTX_KIND_NODE) {
         return epctx_fail(error, EPCTX_ERR_ARG, "the view is no NodeProto");
     }
-    return epctx_str_eq(epctx_node_of(node).name, name)
-               ? EPCTX_OK
-               : rename_by(model, node.slot, name, opts, &count, error);
-}
-
-epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix, const epctx_name_opts *opts,
-                                size_t *count, epctx_error *error)
-{
-    size_t done = 0;
-    epctx_status status;
-    epctx_error_clear(error);
-    if (prefix.size == 0) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "the prefix is empty");
-    } else if (!epctx_model_is_editable(model)) {
-        status = epctx_fail(error, EPCTX_ERR_GRAPH,
-                            "a singular field occurs twice: the model can be read, not edited");
-    } else {
-        status = rename_by(model, NULL, prefix, opts, &done, error);
+    view = epctx_node_of(node);
+    if (epctx_str_eq(view.name, name)) {
+        return EPCTX_OK;
     }
-    if (count != NULL) {
-        *count = status == EPCTX_OK ? done : 0;
-    }
+    status = rename_node(model, &view, name, opts != NULL ? opts : &defaults, error);
+    epctx_blame(error, model->path, &view.name, NULL);
     return status;
 }

@@ -8,8 +8,7 @@
 typedef struct epctx_name_opts {
     const epctx_profile *profile; /* default: of each node's source */
     bool one_graph;               /* every binary holds the graph of one node: the caller knows */
-    bool any_io;    /* values at EPContext nodes may change in spite of EPCTX_IO_NAMES */
-    bool all_nodes; /* epctx_model_prefix: not the EPContext nodes alone */
+    bool any_io; /* values at EPContext nodes may change in spite of EPCTX_IO_NAMES */
 } epctx_name_opts;
 
 /* Renames values of a graph (an empty view: the main graph) or function, from[i] to to[i], wherever
@@ -29,11 +28,5 @@ epctx_status epctx_rename_values(epctx_model *model, epctx_view scope, const epc
  * name. */
 epctx_status epctx_node_rename(epctx_model *model, epctx_view node, epctx_str name,
                                const epctx_name_opts *opts, epctx_error *error);
-/* Puts a prefix in front of the names of EPContext nodes, or of all nodes (functions, subgraphs and
- * training graphs included) that have a name. Errors as above; then no name changes. partition_name
- * stays: where it is a key, it is one into the binary. `count` (may be NULL) gets the number of
- * nodes. */
-epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix, const epctx_name_opts *opts,
-                                size_t *count, epctx_error *error);
 
 #endif

@@ -131,7 +131,7 @@ static epctx_status weightless_name_source(weightless_work *w)
     return w->source.size > 0
                ? EPCTX_OK
                : epctx_fail(w->error, EPCTX_ERR_ARG,
-                            "no node stores onnx_model_filename: say which model has the weights");
+                            "no node stores onnx_model_filename: name the source model");
 }
 
 static epctx_status weightless_open_source(weightless_work *w, epctx_model *source)

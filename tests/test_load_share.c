@@ -1116,7 +1116,7 @@ TEST(group_stamp_without_memory)
 int main(int argc, char **argv)
 {
     if (!make_root()) {
-        printf("FAIL test_load_edges: no folder to work in\n");
+        printf("FAIL test_load_share: no folder to work in\n");
         return 1;
     }
     RUN(failures_of_a_backend);

@@ -862,7 +862,7 @@ TEST(stamp_without_memory)
 int main(int argc, char **argv)
 {
     if (!make_root()) {
-        printf("FAIL test_gen_edges: no folder to work in\n");
+        printf("FAIL test_gen_models: no folder to work in\n");
         return 1;
     }
     RUN(noisy_and_edited);
