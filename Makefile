@@ -291,7 +291,7 @@ build/coverage/tests/%: build/coverage/obj/tests/%.o build/coverage/libepctx_ops
 	@mkdir -p $(@D)
 	$(CC) $(COVERAGE) $^ $(LIBS) -o $@
 build/coverage/fuzz/%: build/coverage/obj/fuzz/%.o build/coverage/obj/fuzz/replay.o \
-                       build/coverage/libepctx.a
+                       build/coverage/libepctx_ops.a build/coverage/libepctx.a
 	@mkdir -p $(@D)
 	$(CC) $(COVERAGE) $^ $(LIBS) -o $@
 

@@ -2887,8 +2887,20 @@ EPCTX_API bool epctx_str_starts(epctx_str text, const char *start)
 
 static void epctx__str_skip(epctx_str *rest, size_t size)
 {
-    rest->data += size;
-    rest->size -= size;
+    if (size > 0) { /* an empty text may have no data */
+        rest->data += size;
+        rest->size -= size;
+    }
+}
+
+/* strcspn(), which a target without a C library lacks. */
+static size_t epctx__until(const char *text, const char *ends)
+{
+    size_t size = 0;
+    while (text[size] != '\0' && memchr(ends, text[size], strlen(ends)) == NULL) {
+        size++;
+    }
+    return size;
 }
 
 EPCTX_API epctx_str epctx_str_cut(epctx_str *rest, char separator)
@@ -3823,7 +3835,8 @@ static EPCTX__UNUSED epctx_allocator epctx__in_arena(epctx_arena *arena)
 static bool epctx__ends_with(epctx_str text, const char *end)
 {
     size_t size = strlen(end);
-    return text.size >= size && memcmp(text.data + text.size - size, end, size) == 0;
+    return text.size >= size &&
+           (size == 0 || memcmp(text.data + text.size - size, end, size) == 0);
 }
 
 EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error)
@@ -4498,7 +4511,7 @@ static int epctx__sys_open(const char *root, const char *name)
     int fd = root != NULL ? open(root, flags | O_DIRECTORY) : open(name, flags);
     while (root != NULL && fd >= 0) {
         char part[256];
-        size_t size = strcspn(name, "/");
+        size_t size = epctx__until(name, "/");
         bool last = name[size] == '\0';
         int next = -1;
         int code = ENAMETOOLONG;
@@ -5305,14 +5318,14 @@ static epctx_status epctx__buf_canonical(void *user, const char *path, char *out
     epctx_text text = epctx_text_of(out, capacity);
     size_t least; /* what ".." does not take away */
     (void)user;
-    epctx_text_put(
-        &text,
-        epctx_str_of(path[0] != '\0' && strchr(EPCTX__SLASHES, path[0]) != NULL ? "/" : "./"));
+    epctx_text_put(&text, epctx_str_of(path[0] != '\0' && epctx__until(path, EPCTX__SLASHES) == 0
+                                           ? "/"
+                                           : "./"));
     least = text.size;
     while (*path != '\0') {
         epctx_str part = epctx_str_of(path);
         bool up;
-        part.size = strcspn(path, EPCTX__SLASHES);
+        part.size = epctx__until(path, EPCTX__SLASHES);
         path += part.size + (path[part.size] != '\0');
         up = epctx_str_is(part, "..");
         if (up && text.size > least) {
@@ -5577,7 +5590,8 @@ static bool epctx__path_blob(char *folder, const char *file)
     }
     if (root == 0 || strncmp(folder, file, root) != 0 ||
         strncmp(file + root, blobs, sizeof blobs - 1) != 0 ||
-        strchr(file + root + sizeof blobs - 1, '/') != NULL) {
+        memchr(file + root + sizeof blobs - 1, '/', strlen(file + root + sizeof blobs - 1)) !=
+            NULL) {
         return false;
     }
     folder[root] = '\0';
@@ -8457,7 +8471,7 @@ EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epct
             return epctx__ends_with(name, pattern + 1);
         }
         part = epctx__pattern_part(&pattern, model);
-        if (name.size < part.size || memcmp(name.data, part.data, part.size) != 0) {
+        if (name.size < part.size || !epctx_str_eq(epctx__str(name.data, part.size), part)) {
             return false;
         }
         epctx__str_skip(&name, part.size);
@@ -8739,7 +8753,7 @@ EPCTX_API epctx_status epctx_options_set_list(epctx_options *options, const char
         epctx_str entry, key, value;
         size_t id;
         entry.data = list;
-        entry.size = strcspn(list, " \t\r\n");
+        entry.size = epctx__until(list, " \t\r\n");
         list += entry.size + (list[entry.size] != '\0');
         if (entry.size == 0) {
             continue;
@@ -9010,7 +9024,7 @@ static epctx_status epctx__files_sidecar(epctx__files *f, const char *name)
     found.arena = f->arena;
     found.pattern = name;
     found.model = f->model_file;
-    if (strpbrk(name, "*{") == NULL) {
+    if (name[epctx__until(name, "*{")] == '\0') {
         found.names[found.count++] = name;
     } else if (io->list_fn == NULL) {
         EPCTX__TRY(epctx__file_add(f, EPCTX_USE_COMPANION, epctx_str_of(name), nobody, "", false));

@@ -654,6 +654,11 @@ TEST(names_by_pattern)
               EPCTX_ERR_ARG);
     CHECK_INT(epctx_profile_fill_name("{file}{file}", NULL, NULL, model, out, 20, &error),
               EPCTX_ERR_LIMIT);
+    node = epctx_epnode_default(); /* whose texts have no data */
+    CHECK_OK(epctx_profile_fill_name("{model}_*.bin", shared, &node, model, out, sizeof out,
+                                     &error), error);
+    CHECK_STR(out, "a_ctx.bin");
+    CHECK_TRUE(epctx_profile_name_fits("{stem}*", node.name, node.name));
 }
 
 int main(int argc, char **argv)
