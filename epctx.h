@@ -1605,48 +1605,46 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
 
 /* -- edits --
  *
- * They take views at any depth, of any message of the model, and every view that is made afterwards
- * shows them. What was read before stays readable, and an older view still leads an edit to its
- * field while that exists. An edit that fails leaves the model as it was.
+ * An edit takes a view of any message of the model; views made afterwards show it. Older views stay
+ * readable and still locate their field while it exists. A failed edit leaves the model unchanged.
  *
  * Names and other text are copied into the model's arena. Payloads are borrowed and must stay valid
- * until the model is closed: values of STRING and STRINGS attributes, data of tensors,
- * epctx_message_set_data, and what is copied from a view.
+ * until the model is closed: values of STRING and STRINGS attributes, tensor data, the bytes of
+ * epctx_message_set_data, copies of views.
  *
- * `after` says where a new field goes: behind that field; an empty view: behind the last of its
- * kind; the view of the message it goes into: in front of the first of its kind. Whoever adds many
- * saves a search when `after` is what was placed before. `placed` (may be NULL) gets its view.
- * Errors: ARG for a view that is not of this model or was removed, and for the wrong kind of
- * message; GRAPH when singular messages occur twice, which can only be read; LIMIT when messages
- * would be nested too deep; NOMEM. */
+ * A new field goes behind the field `after`; an empty view: behind the last of its kind; the view
+ * of the message that gets it: before the first of its kind. To add many quickly, pass the last
+ * `placed`, which gets the view of the new field (may be NULL). Errors: ARG for a view of another
+ * model, a removed one or the wrong kind of message; GRAPH when a singular field occurs twice (such
+ * a model is read-only); LIMIT when messages would be nested too deep; NOMEM. */
 
-/* A model with an empty graph and the IR version. */
+/* A model with an empty graph. */
 EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
                                        const epctx_open_opts *opts, epctx_error *error);
 
-/* Undo takes back every edit since the mark, to the byte. */
+/* Undo reverts every edit since the mark, to the byte. */
 EPCTX_API size_t epctx_model_mark(const epctx_model *model);
 EPCTX_API void epctx_model_undo(epctx_model *model, size_t mark);
 
-/* Makes an older view show the edits since; `parent` (may be NULL) gets the message around it, an
- * empty view around the ModelProto. */
+/* Makes an older view show later edits; `parent` (may be NULL) gets the message around it, an empty
+ * view for the ModelProto. */
 EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, epctx_view *parent,
                                           epctx_error *error);
 /* Removes the field that holds `view`. */
 EPCTX_API epctx_status epctx_view_remove(epctx_model *model, epctx_view view, epctx_error *error);
-/* Moves a field to another place in its message. */
+/* Moves a field within its message. */
 EPCTX_API epctx_status epctx_view_move(epctx_model *model, epctx_view view, epctx_view after,
                                        epctx_view *placed, epctx_error *error);
-/* Adds the payload of `other` as it is now, a view of this or of another model (which must stay open
- * as long as this one) or of borrowed bytes ({NULL, data, size}), as field `number`; none: an empty
- * message. In a TypeProto it takes the place of a type of another kind. */
+/* Adds the current payload of `other` as field `number`: a view of this or another model (which
+ * must stay open as long as this one), borrowed bytes ({NULL, data, size}), or none: an empty
+ * message. In a TypeProto it replaces a type of another kind. */
 EPCTX_API epctx_status epctx_message_put_copy(epctx_model *model, epctx_view parent,
                                               uint32_t number, epctx_view other, epctx_view after,
                                               epctx_view *placed, epctx_error *error);
 
-/* Sets a string, bytes or integer field by its number in onnx.proto. Of several one is left, in the
- * place of the last; one with this value keeps its bytes. Other members of a oneof go, a field with
- * another wire type is an unknown one and stays. An over-long length keeps its width where it can. */
+/* Sets a string, bytes or integer field by its number in onnx.proto. It replaces the last of
+ * several and removes the others and other members of a oneof; an equal single one keeps its bytes.
+ * Fields of another wire type are unknown and stay. An over-long length stays so if possible. */
 EPCTX_API epctx_status epctx_message_set_str(epctx_model *model, epctx_view message,
                                              uint32_t number, epctx_str text, epctx_error *error);
 EPCTX_API epctx_status epctx_message_set_int(epctx_model *model, epctx_view message,
@@ -1657,28 +1655,28 @@ EPCTX_API epctx_status epctx_message_set_data(epctx_model *model, epctx_view mes
 /* Removes every field of that number, whatever its wire type. */
 EPCTX_API epctx_status epctx_message_remove_field(epctx_model *model, epctx_view message,
                                                   uint32_t number, epctx_error *error);
-/* Replaces one string, given by the body of its field. */
+/* Replaces one string; `field` is the body of its field. */
 EPCTX_API epctx_status epctx_view_set_str(epctx_model *model, epctx_view field, epctx_str text,
                                           epctx_error *error);
 
-/* Sets an attribute of a node. An existing one keeps its place, its doc string and its unknown
- * fields; its type may change. Takes what a record holds: numbers, strings and lists of them, a
- * tensor with its data (not of strings), a graph; ERR_UNSUPPORTED for others: copy them. */
+/* Sets an attribute of a node. An existing one keeps its place, doc string and unknown fields; its
+ * type may change. Accepts numbers, strings, lists of them, a tensor with data (not of strings), a
+ * graph; others are ERR_UNSUPPORTED: copy them. */
 EPCTX_API epctx_status epctx_node_set_attr(epctx_model *model, epctx_view node,
                                            const epctx_attr *attr, epctx_error *error);
-/* The same from an attribute of any node of any model. */
+/* Copies an attribute from any node of any model. */
 EPCTX_API epctx_status epctx_node_copy_attr(epctx_model *model, epctx_view node, epctx_view attr,
                                             epctx_error *error);
-/* The same for one number or (borrowed) string. */
+/* Sets one number or (borrowed) string. */
 EPCTX_API epctx_status epctx_node_set_int(epctx_model *model, epctx_view node, const char *name,
                                           int64_t value, epctx_error *error);
 EPCTX_API epctx_status epctx_node_set_str(epctx_model *model, epctx_view node, const char *name,
                                           epctx_str value, epctx_error *error);
-/* No error when there is none. */
+/* Not an error when absent. */
 EPCTX_API epctx_status epctx_node_remove_attr(epctx_model *model, epctx_view node, epctx_str name,
                                               epctx_error *error);
 
-/* Adds a node to a graph or function; an empty view is the main graph, here and below. */
+/* Adds a node to a graph or function; here and below an empty view means the main graph. */
 EPCTX_API epctx_status epctx_graph_put_node(epctx_model *model, epctx_view graph,
                                             const epctx_node *node, epctx_view after,
                                             epctx_view *placed, epctx_error *error);
@@ -1691,7 +1689,7 @@ EPCTX_API epctx_status epctx_graph_put_initializer(epctx_model *model, epctx_vie
                                                    const epctx_tensor *tensor, epctx_view after,
                                                    epctx_view *placed, epctx_error *error);
 
-/* Gives a tensor raw data (borrowed) or a reference to bytes in a file instead of its data. */
+/* Replaces a tensor's data with raw data (borrowed) or a reference to bytes in a file. */
 EPCTX_API epctx_status epctx_tensor_set_raw(epctx_model *model, epctx_view tensor, epctx_span data,
                                             epctx_error *error);
 EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view tensor,
@@ -1701,12 +1699,12 @@ EPCTX_API epctx_status epctx_tensor_set_external(epctx_model *model, epctx_view 
 /* Adds an opset import; does nothing when the domain is already imported. */
 EPCTX_API epctx_status epctx_model_put_opset(epctx_model *model, epctx_str domain, int64_t version,
                                              epctx_error *error);
-/* Adds an opset import, or changes the version of the one that is there. */
+/* Adds an opset import or changes its version. */
 EPCTX_API epctx_status epctx_model_set_opset(epctx_model *model, epctx_str domain, int64_t version,
                                              epctx_error *error);
 EPCTX_API epctx_status epctx_model_remove_opset(epctx_model *model, epctx_str domain,
                                                 epctx_error *error);
-/* Sets (in its place) or removes an entry of a list of key/value pairs: metadata of any message
+/* Sets (in place) or removes a key/value pair: metadata of any message
  * (EPCTX_FIELD_NODE_METADATA_PROPS ...), EPCTX_FIELD_TENSOR_EXTERNAL_DATA. */
 EPCTX_API epctx_status epctx_message_set_pair(epctx_model *model, epctx_view message,
                                               uint32_t number, epctx_str key, epctx_str value,
@@ -1714,35 +1712,34 @@ EPCTX_API epctx_status epctx_message_set_pair(epctx_model *model, epctx_view mes
 EPCTX_API epctx_status epctx_message_remove_pair(epctx_model *model, epctx_view message,
                                                  uint32_t number, epctx_str key,
                                                  epctx_error *error);
-/* The same for the metadata_props of the model. */
+/* metadata_props of the model. */
 EPCTX_API epctx_status epctx_model_set_metadata(epctx_model *model, epctx_str key, epctx_str value,
                                                 epctx_error *error);
 EPCTX_API epctx_status epctx_model_remove_metadata(epctx_model *model, epctx_str key,
                                                    epctx_error *error);
 
-/* A file that a model names, and its new name there. */
+/* A file named in a model, and its new name. */
 typedef struct epctx_file_rename {
     epctx_file_use use; /* EPCTX_USE_INITIALIZERS; anything else: a context binary */
     epctx_str from, to;
 } epctx_file_rename;
 
-/* Replaces names of files: locations of tensors, ep_cache_context and ep_dlc_context of EPContext
- * nodes. Names may be swapped, and need not occur. `to` is borrowed until the model is closed. */
+/* Replaces file names: locations of tensors, ep_cache_context and ep_dlc_context of EPContext
+ * nodes. Names may be swapped and need not occur. `to` is borrowed until the model is closed. */
 EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
                                                 const epctx_file_rename *renames, size_t count,
                                                 epctx_error *error);
 
-/* False while singular messages occur twice. */
+/* False while a singular field occurs twice. */
 EPCTX_API bool epctx_model_is_editable(const epctx_model *model);
-/* Of singular fields that occur twice one is left: messages become one, of others the last stays.
- * `doubled_fn` (may be NULL) hears of each, with the name of its node; its failure ends the work, and
- * then nothing has changed. */
+/* Makes singular fields single again: merges messages, otherwise keeps the last field. Calls
+ * `doubled_fn` (may be NULL) for each with the name of its node; if that fails, nothing changes. */
 typedef epctx_status (*epctx_doubled_fn)(void *user, const epctx_field_info *field, epctx_str node,
                                          epctx_error *error);
 EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
                                                  void *user, epctx_error *error);
 
-/* Exact size of the model as it would be written. */
+/* Exact size of the written model. */
 EPCTX_API uint64_t epctx_model_size(epctx_model *model);
 /* Writes the model to a nanopb stream. */
 EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t *stream,
@@ -1756,43 +1753,42 @@ EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t
 
 typedef struct epctx_write_opts {
     epctx_overwrite overwrite;
-    bool allow_huge; /* a model of more than EPCTX_MODEL_MAX bytes is EPCTX_ERR_LIMIT otherwise */
-    bool derived;    /* nobody chose the path: the file must be no link */
-    bool dry_run;    /* epctx_write_group: judges as far as possible beforehand, changes nothing */
-    char *backup;    /* gets the backup's path, "" when there is none; may be NULL */
+    bool allow_huge; /* else a model above EPCTX_MODEL_MAX bytes is EPCTX_ERR_LIMIT */
+    bool derived;    /* the user did not choose the path: it must not be a link */
+    bool dry_run;    /* epctx_write_group: only checks */
+    char *backup;    /* gets the backup's path, "" without one; may be NULL */
     size_t backup_capacity;
-    const epctx_file_lock *lock;      /* the caller has the file's lock; NULL: taken meanwhile */
+    const epctx_file_lock *lock;      /* the file's lock if the caller holds it; NULL: take it */
     const epctx_allocator *allocator; /* of epctx_write_bytes; default malloc */
 } epctx_write_opts;
 
-/* Writes one file, whole and durable or not at all. `opts` NULL means defaults, `io` NULL the
- * files'. */
+/* Writes one file, complete and durable or not at all. `opts` NULL: defaults; `io` NULL: files. */
 EPCTX_API epctx_status epctx_write_bytes(const epctx_io *io, const char *path, const void *data,
                                          size_t size, const epctx_write_opts *opts,
                                          epctx_error *error);
 
-/* A file that is written together with others. */
+/* A file written together with others. */
 typedef struct epctx_output_file {
     const char *path;        /* terminated */
-    const char *name;        /* as the model names it: relative to the model's folder, in which it
-                                stays; NULL: `path` is the caller's choice and may be a link */
-    const epctx_span *parts; /* its bytes, one after the other; data NULL: that many zeros */
+    const char *name;        /* in the model: relative to its folder, cannot leave it;
+                                NULL: the caller chose `path`, which may be a link */
+    const epctx_span *parts; /* its bytes in order; data NULL: that many zeros */
     size_t part_count;
     uint64_t size; /* of all parts */
-    bool kept;     /* set by the library: it was there already, with the same bytes */
+    bool kept;     /* set by the library: it existed with the same bytes */
     bool is_model; /* an ONNX model: comes into place after all other files */
 } epctx_output_file;
 
-/* Files that come into place together or not at all (>>manual, WRITING). What is put into a commit
- * is judged and borrowed until the commit is filled or run, models until it is closed; closing
- * instead of running is a dry run. */
+/* Files that come into place together or not at all (>>manual, WRITING). Entries are checked, then
+ * borrowed until the commit is filled or run, models until it is closed; closing without running is
+ * a dry run. */
 typedef struct epctx_commit {
-    /* These may be set after epctx_commit_begin. */
+    /* May be set after epctx_commit_begin: */
     const struct epctx_hooks *hooks;
-    const epctx_file_lock *lock; /* the caller has it */
-    bool keep;                   /* a file that is there with the same bytes stays */
-    /* The rest is the library's. */
-    bool stuck; /* for reading: something could not be put back */
+    const epctx_file_lock *lock; /* held by the caller */
+    bool keep;                   /* an existing file with the same bytes stays */
+    /* Private: */
+    bool stuck; /* for reading: something could not be restored */
     const epctx_io *io;
     epctx_arena *arena;
     epctx_error *error;
@@ -1801,45 +1797,45 @@ typedef struct epctx_commit {
     struct epctx__output *placed; /* the last one */
 } epctx_commit;
 
-/* `io` NULL: the files'. `arena` gives some 30 KB for each file that is written. */
+/* `io` NULL: files. Takes about 30 KB of `arena` per written file. */
 EPCTX_API epctx_status epctx_commit_begin(epctx_commit *commit, const epctx_io *io,
                                           epctx_arena *arena, epctx_error *error);
-/* The folder that epctx_output_file.name is relative to. A model that is put sets it to its own. */
+/* The folder of epctx_output_file.name. epctx_commit_put_model sets it to the model's. */
 EPCTX_API epctx_status epctx_commit_set_folder(epctx_commit *commit, const char *folder,
                                                epctx_error *error);
 #ifndef EPCTX_NO_EDIT
-/* EPCTX_ERR_CHANGED, when the commit runs, if `path` is the file that the model was opened from and
- * somebody has written it since. */
+/* The commit fails with EPCTX_ERR_CHANGED if `path` is the file that the model was opened from and
+ * has been written since. */
 EPCTX_API epctx_status epctx_commit_put_model(epctx_commit *commit, epctx_model *model,
                                               const char *path, const epctx_write_opts *opts,
                                               epctx_error *error);
 #endif
 EPCTX_API epctx_status epctx_commit_put_file(epctx_commit *commit, epctx_output_file *file,
                                              epctx_overwrite overwrite, epctx_error *error);
-/* The file `name` in the commit's folder goes, after all others are in place. */
+/* Removes the file `name` of the commit's folder once all others are in place. */
 EPCTX_API epctx_status epctx_commit_remove(epctx_commit *commit, const char *name,
                                            epctx_error *error);
-/* Writes what was put so far to temporary files, so that its bytes are not needed any more. On
- * failure all that is not written yet leaves the commit. */
+/* Writes all entries so far to temporary files; their bytes are no longer needed. On failure
+ * unwritten entries leave the commit. */
 EPCTX_API epctx_status epctx_commit_fill(epctx_commit *commit, epctx_error *error);
-/* Once: writes the rest and puts everything into place. */
+/* Writes the rest and puts everything into place; call it once. */
 EPCTX_API epctx_status epctx_commit_run(epctx_commit *commit, epctx_error *error);
-/* Ends it, run or not. Legal on a zeroed commit and twice. */
+/* Ends it, run or not; may be called twice and on a zeroed commit. */
 EPCTX_API void epctx_commit_close(epctx_commit *commit);
 
 #ifndef EPCTX_NO_EDIT
 
-/* Longest model that protobuf readers take, ONNX Runtime among them. */
+/* Size limit of protobuf readers such as ONNX Runtime. */
 #define EPCTX_MODEL_MAX INT64_C(0x7fffffff)
-/* Writes to a file through the model's io. The file keeps its mode, but for set-uid, set-gid and
- * sticky bits and what the new owner and group could not have had before; a link stays a link.
- * Errors as epctx_commit_put_model. `opts` NULL means defaults. Windows replaces no file that is
- * mapped, such as the model's own source. */
+/* Writes to a file through the model's io. A replaced file keeps its mode, except set-uid, set-gid
+ * and sticky bits and rights that the new owner and group did not have; a link stays a link.
+ * Errors as epctx_commit_put_model. `opts` NULL: defaults. Windows cannot replace a mapped file,
+ * such as the model's own source. */
 EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *path,
                                               const epctx_write_opts *opts, epctx_error *error);
-/* Writes a model to `path` and `files` beside it, all or nothing (>>manual, WRITING). `opts` are
- * for the model, `overwrite` is for the files: one that is there with the same bytes is kept, one
- * that the opened model uses is EPCTX_ERR_PATH. A file of one part is one call of write_fn. */
+/* Writes a model to `path` and `files` beside it, all or nothing (>>manual, WRITING). `opts` apply
+ * to the model, `overwrite` to the files: an equal one is kept, one that the opened model uses is
+ * EPCTX_ERR_PATH. A file of one part is one call of write_fn. */
 EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
                                          const epctx_write_opts *opts, epctx_output_file *files,
                                          size_t count, epctx_overwrite overwrite,
@@ -1850,34 +1846,32 @@ EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
 /* ================================================================================================
  * >>stamp: what a model was compiled from
  *
- * The build stamp of an EPContext model is the metadata entry
- * "epctx.build.<source>": lines of a word and its values,
+ * The build stamp of an EPContext model is the metadata entry "epctx.build.<source>" with the lines
  *     source <bytes> <XXH64 of the file, 16 hex digits> <file name>
  *     data <bytes> <XXH64> <location>      once per file of external data
  *     options <XXH64 of what was asked for>
  *     sdk <ep_sdk_version>
  *     arch <hardware_architecture>
- *     binary <bytes> <XXH64>               the context binary, wherever it is
+ *     binary <bytes> <XXH64>               of the context binary
  *     graphs <number>                      in the binary, those of other models included
- * with "%25" and "%0A" for "%" and a line end. It holds no time: the same source must give the same
- * bytes. It has no name for the binary either: embedded, extracted or renamed that is the same one.
+ * with "%25" and "%0A" for "%" and a line end. It contains no time, so that the output depends on
+ * the source alone, and no name of the binary, which may be embedded, extracted or renamed.
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_WIRE
 
-/* The metadata key of a build stamp starts with this. */
+/* Prefix of a build stamp's metadata key. */
 #define EPCTX_BUILD_PREFIX "epctx.build."
 
-/* Is the context binary the one that the model was compiled with? Compares size and hash with the
- * build stamp of each EP (the first 16), wherever the binary is: it is read, not copied. OK also
- * where there is nothing to compare: no stamp, no such file (loading tells), or several binaries for
- * one EP, as in a model that was put together. EPCTX_ERR_VERSION names file, node, what was expected
- * and found; other errors as epctx_path_map. `context_file_path` (may be NULL) as in
- * epctx_check_opts. */
+/* Checks that the context binary is the one of the build: compares size and hash with the build
+ * stamp of each EP (the first 16), without copying the binary. OK also without a stamp, without the
+ * file (loading reports that), or with several binaries of one EP, as in a merged model.
+ * EPCTX_ERR_VERSION names file, node, expected and found; other errors as epctx_path_map.
+ * `context_file_path` (may be NULL) as in epctx_check_opts. */
 EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
                                                 const char *context_file_path, epctx_error *error);
-/* Whether the context of an EPContext node holds the graph of this node alone. Only the stamp of
- * this very binary tells: that no other node of the model uses it proves nothing. */
+/* Whether the context of an EPContext node holds only this node's graph, by the stamp of this very
+ * binary: other models may use it, too. */
 EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx_epnode *node);
 
 #endif /* EPCTX_NO_WIRE */
@@ -1885,45 +1879,45 @@ EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx
 /* ================================================================================================
  * >>payload: embed and extract contexts, prefix names of nodes
  *
- * A conversion edits an open model; epctx_changes lists what it did and the files that belong beside
- * the result, which epctx_write_group writes with the model so that no crash can mix generations.
- * Contexts stay in the mapped files until they are written: gigabytes need no memory.
- * epctx_model_undo takes a conversion back; one that fails leaves the model as it was.
+ * A conversion edits an open model; epctx_changes lists its changes and the new files, which
+ * epctx_write_group writes with the model so that no crash can mix generations. Contexts stay in
+ * mapped files until they are written: gigabytes need no memory. epctx_model_undo reverts a
+ * conversion; a failed one leaves the model unchanged.
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_EDIT
 
-/* Describes a new file beside a model that is written to `path` (NULL: where it was opened from):
- * `name` is relative to that. The parts are borrowed, the names copied into the model's arena. */
+/* Describes a new file `name`, relative to the model's output `path` (NULL: where it was opened
+ * from). Borrows the parts, copies the names into the model's arena. */
 EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path, epctx_str name,
                                             const epctx_span *parts, size_t part_count,
                                             epctx_output_file *out, epctx_error *error);
-/* EPCTX_ERR_PATH unless a model that is written to `path` may name a new file `name`: a valid name in
- * a model, no folder, not the model itself, and one that the EP of `profile` (may be NULL) takes. */
+/* EPCTX_ERR_PATH unless a model at `path` may name a new file `name`: valid in a model, not a
+ * folder, not the model itself, accepted by the EP of `profile` (may be NULL). */
 EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
                                                const epctx_profile *profile, epctx_error *error);
 
 typedef enum epctx_change_kind {
-    EPCTX_CHANGE_EMBEDDED = 0, /* a context came into its node */
-    EPCTX_CHANGE_EXTRACTED,    /* a context went into a file */
-    EPCTX_CHANGE_FOLLOWED,     /* a secondary node has the embed mode of its primary one */
-    EPCTX_CHANGE_INLINED,      /* an initializer came into the model */
-    EPCTX_CHANGE_EXTERNAL,     /* an initializer went into a file, or refers to another one */
-    EPCTX_CHANGE_PRUNED,       /* an initializer that nothing reads is gone */
-    EPCTX_CHANGE_SOURCE,       /* a node names the source model `file`, or no longer does */
-    EPCTX_CHANGE_SKIPPED,      /* left as it is; `reason` says why */
+    EPCTX_CHANGE_EMBEDDED = 0, /* context moved into its node */
+    EPCTX_CHANGE_EXTRACTED,    /* context moved into a file */
+    EPCTX_CHANGE_FOLLOWED,     /* secondary node: embed mode of its primary one */
+    EPCTX_CHANGE_INLINED,      /* initializer moved into the model */
+    EPCTX_CHANGE_EXTERNAL,     /* initializer moved into a file, or refers to another one */
+    EPCTX_CHANGE_PRUNED,       /* unused initializer removed */
+    EPCTX_CHANGE_SOURCE,       /* node names the source model `file`, or no longer does */
+    EPCTX_CHANGE_SKIPPED,      /* unchanged for `reason` */
     EPCTX_CHANGE_COUNT
 } epctx_change_kind;
 
 typedef struct epctx_change {
     epctx_change_kind kind;
     epctx_str name;     /* of the node or of the initializer */
-    epctx_str file;     /* the file it comes from or goes to; empty: none */
-    uint64_t size;      /* bytes of the context or of the tensor */
-    const char *reason; /* SKIPPED: why; otherwise NULL */
+    epctx_str file;     /* old or new file; empty: none */
+    uint64_t size;      /* bytes of the context or tensor */
+    const char *reason; /* of SKIPPED, else NULL */
 } epctx_change;
 
-/* What a conversion did. Everything lives until the model is closed. */
+/* The result of a conversion; valid until the model is closed. */
 typedef struct epctx_changes {
     epctx_change *items; /* in the order of the model */
     size_t count;
@@ -1933,19 +1927,19 @@ typedef struct epctx_changes {
     size_t room, file_room; /* private */
 } epctx_changes;
 
-/* For those who write conversions: adds a change or a file to a list that was zeroed at first. */
+/* For custom conversions: adds a change or a file to a list that starts zeroed. */
 EPCTX_API epctx_status epctx_changes_put(epctx_changes *changes, epctx_arena *arena,
                                          const epctx_change *change, epctx_error *error);
 EPCTX_API epctx_status epctx_changes_put_file(epctx_changes *changes, epctx_arena *arena,
                                               const epctx_output_file *file, epctx_error *error);
 
 typedef struct epctx_convert_opts {
-    const char *node;              /* only nodes of this name; default every EPContext node */
-    const epctx_profile *profile;  /* the rules of this EP; default: each node by its source */
-    const char *context_file_path; /* ep.context_file_path: its folder has the binaries; default the
+    const char *node;              /* nodes of this name; default every EPContext node */
+    const epctx_profile *profile;  /* rules of this EP; default by each node's source */
+    const char *context_file_path; /* ep.context_file_path: binaries are in its folder; default the
                                       model's folder */
-    const char *output_path;       /* where the model will be written: names and folder of new files
-                                      come from it; default the path it was opened from */
+    const char *output_path;       /* of the model: gives names and folder of new files; default the
+                                      path it was opened from */
     const char *name;              /* file name of a context or of the weights, relative to the
                                       model, with {stem} {model} {file} as in epctx_profile.binary
                                       and {node}; default the EP's own, for weights {file}.data */
@@ -1953,17 +1947,17 @@ typedef struct epctx_convert_opts {
     uint64_t alignment;            /* of each tensor in the file; default 4096, as ONNX advises */
     const char *source;            /* model with the weights, relative to the model's folder;
                                       default onnx_model_filename (ops/weightless.h) */
-    bool allow_stale; /* embed and extract a binary also when it is not that of the build stamp */
+    bool allow_stale;              /* embed and extract despite a different build stamp */
 } epctx_convert_opts;
 
-/* Contexts from files into their nodes: embed_mode 1. Every EP has its own rules (epctx_profile):
- * secondary nodes follow where the EP stores the mode in them; where all nodes name one binary
- * (OpenVINO) the first one takes it. Errors: UNSUPPORTED where the EP could not load the result,
+/* Moves contexts from files into their nodes: embed_mode 1. The EP sets the rules (epctx_profile):
+ * secondary nodes follow if the EP stores the mode in them; if all nodes name one binary
+ * (OpenVINO), the first one takes it. Errors: UNSUPPORTED if the EP could not load the result,
  * LIMIT for a model of 2 GiB or more, NO_NODES without an EPContext node, NOT_FOUND / PATH for a
- * file, VERSION where the binary is not that of the build stamp. `opts` and `changes` may be NULL. */
+ * file, VERSION if the binary does not match the build stamp. `opts` and `changes` may be NULL. */
 EPCTX_API epctx_status epctx_model_embed(epctx_model *model, const epctx_convert_opts *opts,
                                          epctx_changes *changes, epctx_error *error);
-/* The way back: embed_mode 0. Equal contexts become one file. Errors as above. */
+/* The reverse: embed_mode 0. Equal contexts become one file. Errors as above. */
 EPCTX_API epctx_status epctx_model_extract(epctx_model *model, const epctx_convert_opts *opts,
                                            epctx_changes *changes, epctx_error *error);
 
@@ -1990,20 +1984,19 @@ EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
  * >>partition: which nodes belong together
  * ============================================================================================== */
 
-/* One piece of a graph for the backend. `nodes` are positions in the graph, in its order; constant
- * nodes (all inputs constant) that it uses are copied into it and may serve several partitions. */
+/* A subgraph for the backend. `nodes` are positions in the graph, ascending; the constant nodes
+ * (all inputs constant) it uses are copied into it and may serve several partitions. */
 typedef struct epctx_partition {
     const uint32_t *nodes;
     size_t node_count;
-    epctx_graph graph; /* the piece: its nodes, boundary inputs and outputs in order, constants */
+    epctx_graph graph; /* its nodes, boundary inputs and outputs in order, constants */
 } epctx_partition;
 
-/* Groups the nodes with take[i] != 0 into partitions such that no group depends on itself through
- * the rest of the graph, also with the other groups contracted. Nodes whose inputs are all constant
- * belong to the first partition when the graph gives their values out, and form one of their own
- * only where there is no other. Results live in `arena`.
- * Errors: GRAPH when a value is produced twice or read before it is produced, LIMIT when copies of
- * constant nodes would be many times the graph, NOMEM. */
+/* Groups the nodes with take[i] != 0 into partitions so that none depends on itself through the
+ * rest of the graph, even with the others contracted. Constant nodes whose values are graph outputs
+ * belong to the first partition, or to one of their own if there is no other. Results live in
+ * `arena`. Errors: GRAPH when a value is produced twice or read before it is produced, LIMIT when
+ * copies of constant nodes would be many times the graph, NOMEM. */
 EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uint8_t *take,
                                              epctx_arena *arena, epctx_partition **partitions,
                                              size_t *count, epctx_error *error);
@@ -2011,27 +2004,25 @@ EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uin
 /* ================================================================================================
  * >>weights: equal bytes are stored once
  *
- * A content-addressed table for the weight section of a context binary, or of anything else. It
- * holds no bytes: it says where they go, and asks for those it has placed. Usable alone.
+ * A content-addressed table for the weight section of a context binary or any other file. It stores
+ * offsets, no bytes, and reads placed bytes back. Usable on its own.
  *
- * Two weights share their place only when every byte agrees, so a hash cannot make a wrong place,
- * it only saves comparisons. Three steps, each for what the one before could not tell apart: size,
- * kind and epctx_hash of a sample from all over the weight; a fast hash of all bytes; byte by byte.
- * So distinct weights of 64 KiB go in many times as fast as XXH3 alone would hash them, those that
- * differ in a few bytes about as fast (`make bench`). Whoever makes both hashes agree on purpose has
- * one among n weights read up to log n times.
+ * Two weights share a place only when every byte agrees; hashes only save comparisons. Three steps,
+ * each for weights that the previous one cannot distinguish: size, kind and epctx_hash of a sample
+ * from all over the weight; a fast hash of all bytes; all bytes. Distinct weights of 64 KiB are
+ * many times as fast as XXH3, those that differ in a few bytes about as fast (`make bench`). With
+ * crafted collisions of both hashes one of n weights is read up to log n times.
  * ============================================================================================== */
 
 #define EPCTX_WEIGHTS_SAMPLE 256u
 
-/* Zero-initialised: a growing table, whose bytes the caller keeps in a buffer of the table. */
+/* Zero-initialise. */
 typedef struct epctx_weights_opts {
     const epctx_allocator *allocator; /* for the table; default malloc; copied */
-    uint64_t seed;                    /* of the samples' hashes; the places do not depend on it */
+    uint64_t seed;                    /* of the samples' hashes; does not affect the places */
     epctx_buffer *binary; /* borrowed: weights are appended to it and compared with it; offsets
                              count from its size at epctx_weights_init */
-    /* Without `binary`: bytes of the section that were placed before, at most 64 KiB a call; valid
-     * until the next call. */
+    /* Without `binary`: reads placed bytes, at most 64 KiB; valid until the next call. */
     epctx_status (*fetch_fn)(void *user, uint64_t offset, size_t size, const uint8_t **data,
                              epctx_error *error);
     void *user;
@@ -2042,31 +2033,31 @@ typedef struct epctx_weight {
     uint64_t offset;
     uint64_t size;
     uint32_t kind;
-    uint32_t index; /* places count from 0, in the order in which they were first seen */
-    bool fresh;     /* not there before: without `binary` the caller now stores the bytes there */
+    uint32_t index; /* from 0, in order of first use */
+    bool fresh;     /* new: without `binary` the caller must store the bytes there */
 } epctx_weight;
 
 typedef struct epctx_weights_stats {
-    uint64_t added, added_bytes;   /* what came in */
+    uint64_t added, added_bytes;   /* all weights */
     uint64_t stored, stored_bytes; /* places, without padding */
-    uint64_t shared, shared_bytes; /* what was there already */
+    uint64_t shared, shared_bytes; /* weights that had a place */
     uint64_t padding;
-    uint64_t sampled;        /* hashes of samples made */
-    uint64_t hashed_bytes;   /* read for these, and for hashes of everything */
-    uint64_t compared_bytes; /* compared byte by byte, until the first difference */
+    uint64_t sampled;        /* samples hashed */
+    uint64_t hashed_bytes;   /* read for these and for full hashes */
+    uint64_t compared_bytes; /* until the first difference */
 } epctx_weights_stats;
 
-/* Members but `stats` are private; zero-initialised is a legal state to free. */
+/* All but `stats` is private; zero-initialised it may be freed. */
 typedef struct epctx_weights {
     epctx_weights_opts opts;
     epctx_allocator allocator;
     struct epctx__weight *entries;
     uint32_t *heads; /* hash table */
     size_t count;
-    size_t capacity; /* of the entries and of the table, a power of two */
+    size_t capacity; /* of the entries, a power of two */
     size_t start;    /* of the section in opts.binary */
     uint64_t end;    /* of the section */
-    bool alike;      /* the last weight had the sample of another one */
+    bool alike;      /* the last weight had another one's sample */
     epctx_weights_stats stats;
 } epctx_weights;
 
@@ -2074,15 +2065,15 @@ typedef struct epctx_weights {
 EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_weights_opts *opts,
                                           epctx_error *error);
 /* Finds a place for `size` bytes: that of equal bytes of the same `kind` (any number) whose offset
- * fits `alignment` (a power of two; 0 counts as 1), or a new one at the end. No bytes at all are a
- * place of their own. `data` does not lie in `binary`, which may move.
- * On failure nothing has changed. Errors: ARG, NOMEM, LIMIT (2^31 places), what fetch_fn says. */
+ * fits `alignment` (a power of two; 0 counts as 1), or a new one at the end. An empty weight gets a
+ * place, too. `data` must not lie in `binary`, which may move. A failure changes nothing.
+ * Errors: ARG, NOMEM, LIMIT (2^31 places), those of fetch_fn. */
 EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *data, size_t size,
                                          uint32_t alignment, uint32_t kind, epctx_weight *out,
                                          epctx_error *error);
-/* Place `index`; false when there is none. */
+/* Place `index`; false if it does not exist. */
 EPCTX_API bool epctx_weights_at(const epctx_weights *weights, uint32_t index, epctx_weight *out);
-/* Legal twice. Leaves `binary` to its owner. */
+/* May be called twice. Leaves `binary` to its owner. */
 EPCTX_API void epctx_weights_free(epctx_weights *weights);
 
 /* ================================================================================================
@@ -9746,7 +9737,7 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *s, epctx_error *error)
 
 /* -- edits: the journal -- */
 
-/* What an edit of a field, or its undoing, means for the messages around it. */
+/* Updates the messages around an edited (`made`) or restored field. */
 static void epctx__touch(epctx_model *model, const epctx_slot *slot, bool made)
 {
     const epctx_slot *up;
@@ -9778,10 +9769,6 @@ static epctx_status epctx__journal(epctx_model *model, epctx_slot *parent, epctx
     return EPCTX_OK;
 }
 
-static epctx_status epctx__remove_slot(epctx_model *model, epctx_slot *slot, epctx_error *error)
-{
-    return epctx__journal(model, NULL, NULL, slot, error);
-}
 
 EPCTX_API size_t epctx_model_mark(const epctx_model *model)
 {
@@ -9820,19 +9807,17 @@ static epctx_status epctx__editable(const epctx_model *model, epctx_error *error
                             "a singular field occurs twice: the model can be read, not edited");
 }
 
-/* An edit in several steps: after the first failure steps do nothing, slots may be NULL then, and
- * epctx__build_end takes back what was done. */
+/* An edit in several steps: after a failure the next steps do nothing, slots may be NULL, and
+ * epctx__build_end undoes the previous ones. */
 typedef struct epctx__builder {
     epctx_model *model;
     epctx_error *error;
     epctx_status status;
     size_t mark;
-    uint32_t depth; /* how deep graphs of records may still be nested */
+    uint32_t depth; /* levels left for graphs of records */
 } epctx__builder;
 
-/* Each graph of a record takes three levels of messages. */
-#define EPCTX__RECORD_DEPTH 33u
-
+#define EPCTX__RECORD_DEPTH 33u /* a graph takes three levels of messages */
 static epctx__builder epctx__builder_of(epctx_model *model, epctx_error *error)
 {
     epctx__builder b = {model, error, EPCTX_OK, model->edit_count, EPCTX__RECORD_DEPTH};
@@ -9849,7 +9834,7 @@ static epctx_status epctx__build_end(const epctx__builder *b)
     return b->status;
 }
 
-/* Fails, with `value` for a "%u" of the text. */
+/* Fails; `value` is for a "%u". */
 static epctx_slot *epctx__reject(epctx__builder *b, epctx_status status, const char *format,
                                  uint64_t value)
 {
@@ -9862,7 +9847,7 @@ static epctx_slot *epctx__reject(epctx__builder *b, epctx_status status, const c
 static void epctx__remove(epctx__builder *b, epctx_slot *slot)
 {
     if (b->status == EPCTX_OK && !slot->removed) {
-        b->status = epctx__remove_slot(b->model, slot, b->error);
+        b->status = epctx__journal(b->model, NULL, NULL, slot, b->error);
     }
 }
 
@@ -9876,8 +9861,8 @@ static epctx_slot *epctx__opened(epctx__builder *b, epctx_slot *slot)
     return b->status == EPCTX_OK ? slot : NULL;
 }
 
-/* The slot of a view, which may lie in messages that nobody opened yet. The tree belongs to the
- * model, which the caller gave us to edit; views only show it as const. */
+/* The slot of a view, which may lie in unopened messages. Views show the tree of the model, which
+ * the caller lets us edit, as const. */
 static epctx_slot *epctx__locate(epctx__builder *b, epctx_view view)
 {
     epctx_slot *slot = (epctx_slot *)(uintptr_t)view.slot;
@@ -9885,7 +9870,7 @@ static epctx_slot *epctx__locate(epctx__builder *b, epctx_view view)
     while (up != NULL && up->parent != NULL && !up->removed) {
         up = up->parent;
     }
-    slot = up == b->model->root ? slot : NULL; /* else it will not be written */
+    slot = up == b->model->root ? slot : NULL;
     while (b->status == EPCTX_OK && slot != NULL && !epctx__is_slot_of(slot, view)) {
         epctx_slot *child = NULL;
         if (epctx__slot_type(slot) != EPCTX_KIND_NONE && epctx__opened(b, slot) != NULL) {
@@ -9896,7 +9881,7 @@ static epctx_slot *epctx__locate(epctx__builder *b, epctx_view view)
     return slot != NULL && b->status == EPCTX_OK
                ? slot
                : epctx__reject(b, EPCTX_ERR_ARG,
-                               "the view is not a field of this model, or it was removed", 0);
+                               "the view is not a field of this model or was removed", 0);
 }
 
 /* The slot of a message, opened; NONE: of any kind. */
@@ -9905,11 +9890,11 @@ static epctx_slot *epctx__locate_message(epctx__builder *b, epctx_view view, epc
     epctx_slot *slot = epctx__locate(b, view);
     epctx_kind type = slot != NULL ? epctx__slot_type(slot) : EPCTX_KIND_NONE;
     if (type == EPCTX_KIND_NONE) {
-        return epctx__reject(b, EPCTX_ERR_ARG, "the view is a string or a number, no message", 0);
+        return epctx__reject(b, EPCTX_ERR_ARG, "expected a message, found a string or number", 0);
     }
     if (kind != EPCTX_KIND_NONE && type != kind) {
         b->status =
-            epctx_fail(b->error, EPCTX_ERR_ARG, "the view is no %s", epctx_message_name(kind));
+            epctx_fail(b->error, EPCTX_ERR_ARG, "the view is not a %s", epctx_message_name(kind));
     }
     return epctx__opened(b, slot);
 }
@@ -9929,10 +9914,10 @@ static epctx_slot *epctx__locate_graph(epctx__builder *b, epctx_view view, epctx
     type = slot != NULL ? epctx__slot_type(slot) : EPCTX_KIND_NONE;
     return type == EPCTX_KIND_GRAPH || (type == EPCTX_KIND_FUNCTION && kind == EPCTX_KIND_NONE)
                ? slot
-               : epctx__reject(b, EPCTX_ERR_ARG, "the view is no graph", 0);
+               : epctx__reject(b, EPCTX_ERR_ARG, "the view is not a graph", 0);
 }
 
-/* The message whose field is to be set: `pairs`, or else a string or number. */
+/* The message whose field is set: `pairs`, else a string or number. */
 static epctx_slot *epctx__locate_owner(epctx__builder *b, epctx_view message, uint32_t number,
                                        bool pairs)
 {
@@ -9946,8 +9931,8 @@ static epctx_slot *epctx__locate_owner(epctx__builder *b, epctx_view message, ui
     }
     return number != 0 && epctx__field_kind(type, number) == 0
                ? slot
-               : epctx__reject(b, EPCTX_ERR_ARG, "field %u of this message is no string or number",
-                               number);
+               : epctx__reject(b, EPCTX_ERR_ARG,
+                               "field %u of this message is not a string or number", number);
 }
 
 EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, epctx_view *parent,
@@ -9963,8 +9948,8 @@ EPCTX_API epctx_status epctx_view_refresh(epctx_model *model, epctx_view *view, 
     return EPCTX_OK;
 }
 
-/* The first field from `slot` on with this number and a payload whose field 1 is the text `key`: an
- * attribute, an opset import, a pair. */
+/* The first field from `slot` on with this number and the text `key` in its field 1: an attribute,
+ * an opset import, a pair. */
 static epctx_slot *epctx__keyed_from(epctx_slot *slot, uint32_t number, epctx_str key)
 {
     for (slot = epctx__live(slot, number); slot != NULL; slot = epctx__live(slot->next, number)) {
@@ -9981,7 +9966,7 @@ static epctx_slot *epctx__keyed_from(epctx_slot *slot, uint32_t number, epctx_st
     return NULL;
 }
 
-/* Removes those with that key but for `keep`. */
+/* Removes those with that key except `keep`. */
 static void epctx__drop_keyed(epctx__builder *b, const epctx_slot *owner, uint32_t number,
                               epctx_str key, const epctx_slot *keep)
 {
@@ -9994,8 +9979,7 @@ static void epctx__drop_keyed(epctx__builder *b, const epctx_slot *owner, uint32
     }
 }
 
-/* The slot behind which a new field goes (NULL: it comes first), see >>edit. Where there is none of
- * its kind that is the last of all. */
+/* The slot before a new field (NULL: none), see >>edit; without one of its kind the last of all. */
 static epctx_slot *epctx__place_of(epctx__builder *b, const epctx_slot *parent, uint32_t number,
                                    epctx_view after)
 {
@@ -10021,7 +10005,7 @@ static epctx_slot *epctx__place_of(epctx__builder *b, const epctx_slot *parent, 
     return found;
 }
 
-/* -- new messages: appended to a slot that is not linked into the tree yet -- */
+/* -- new messages: appended to an unlinked slot -- */
 
 /* Zeroed memory; NULL after a failure. */
 static void *epctx__build_alloc(epctx__builder *b, size_t size)
@@ -10033,7 +10017,7 @@ static void *epctx__build_alloc(epctx__builder *b, size_t size)
     return memory;
 }
 
-/* A field; borrows the bytes: those of the payload (`wire` LEN), else tag and value. */
+/* A field; borrows its payload (`wire` LEN), else tag and value. */
 static epctx_slot *epctx__add_slot(epctx__builder *b, epctx_slot *parent, uint32_t number,
                                    epctx_wire wire, const void *data, size_t size)
 {
@@ -10071,7 +10055,7 @@ static epctx_slot *epctx__add_str(epctx__builder *b, epctx_slot *parent, uint32_
 static epctx_slot *epctx__add_scalar(epctx__builder *b, epctx_slot *parent, uint32_t number,
                                      epctx_wire wire, uint64_t value)
 {
-    const size_t most = 16; /* tag and varint have 15 bytes at most */
+    const size_t most = 16; /* tag and varint: at most 15 bytes */
     const bool varint = wire == EPCTX_WIRE_VARINT;
     uint8_t *bytes = (uint8_t *)epctx__build_alloc(b, most);
     pb_ostream_t stream = pb_ostream_from_buffer(bytes, most);
@@ -10096,17 +10080,17 @@ static void epctx__add_float(epctx__builder *b, epctx_slot *parent, uint32_t num
     epctx__add_scalar(b, parent, number, EPCTX_WIRE_FIXED32, bits);
 }
 
-/* An empty list of slots for a payload without source bytes. */
+/* An empty list of slots. */
 static void epctx__make_message(epctx__builder *b, epctx_slot *slot)
 {
     epctx__message *message = (epctx__message *)epctx__build_alloc(b, sizeof *message);
     if (message != NULL) {
-        message->edits = 1; /* it has no source bytes to fall back to */
+        message->edits = 1; /* there are no source bytes */
         slot->message = message;
     }
 }
 
-/* A message to be filled; NULL after a failure. */
+/* An empty message; NULL after a failure. */
 static epctx_slot *epctx__add_message(epctx__builder *b, epctx_slot *parent, uint32_t number)
 {
     epctx_slot *slot = epctx__add_slot(b, parent, number, EPCTX_WIRE_LEN, NULL, 0);
@@ -10251,8 +10235,8 @@ static void epctx__build_payload(epctx__builder *b, epctx_slot *slot, const epct
     default:
         if (b->status == EPCTX_OK) {
             b->status = epctx_fail(b->error, EPCTX_ERR_UNSUPPORTED,
-                                   "attribute '%S' has type %s: a record cannot hold it, copy it "
-                                   "from a view",
+                                   "attribute '%S' of type %s cannot be written from a record: "
+                                   "copy it from a view",
                                    &attr->name, epctx_attr_type_name((int32_t)attr->type));
         }
     }
@@ -10291,7 +10275,7 @@ static epctx_slot *epctx__build_node(epctx__builder *b, epctx_slot *graph, uint3
 
 /* -- copies of fields -- */
 
-/* A field as it is now, with its tag and the width of its length. Bytes are borrowed. */
+/* The current field with its tag and the width of its length. Bytes are borrowed. */
 static epctx_slot *epctx__clone(epctx__builder *b, epctx_slot *parent, const epctx_slot *slot);
 
 static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx_slot *from)
@@ -10320,7 +10304,7 @@ static epctx_slot *epctx__clone(epctx__builder *b, epctx_slot *parent, const epc
     return copy;
 }
 
-/* The payload of a view, of whatever model, as an unlinked field. */
+/* The payload of a view of any model as an unlinked field. */
 static epctx_slot *epctx__copy_view(epctx__builder *b, uint32_t number, epctx_view view)
 {
     const epctx_slot *from = epctx__changed_slot(view);
@@ -10333,7 +10317,7 @@ static epctx_slot *epctx__copy_view(epctx__builder *b, uint32_t number, epctx_vi
     return slot;
 }
 
-/* What was built or copied must be readable where it goes. */
+/* A new field must be readable in its place. */
 static bool epctx__check_slot(epctx__check *check, epctx_kind type, const epctx_slot *slot,
                               uint32_t depth)
 {
@@ -10343,7 +10327,7 @@ static bool epctx__check_slot(epctx__check *check, epctx_kind type, const epctx_
     if (!epctx__is_message(kind)) {
         return epctx__is_changed(slot)
                    ? epctx__refuse(check, EPCTX_ERR_GRAPH, NULL,
-                                   "it is a message, the field holds none")
+                                   "expected no message, found one")
                    : kind == 0 || body.size == 0 ||
                          epctx__check_packed(check, kind, body.data, body.data + body.size);
     }
@@ -10362,8 +10346,8 @@ static bool epctx__check_slot(epctx__check *check, epctx_kind type, const epctx_
     return true;
 }
 
-/* Removes what `fresh` takes the place of, or only counts it (`count` not NULL), and returns the
- * last one. A field with another wire type is an unknown field. */
+/* Removes the fields that `fresh` replaces, or only counts them (`count` not NULL), and returns the
+ * last one. A field of another wire type is unknown. */
 static epctx_slot *epctx__former(epctx__builder *b, const epctx_slot *parent,
                                  const epctx_slot *fresh, size_t *count)
 {
@@ -10386,7 +10370,7 @@ static epctx_slot *epctx__former(epctx__builder *b, const epctx_slot *parent,
     return last;
 }
 
-/* Links what was built in behind `previous` (NULL: first), in the place of a member of a oneof. */
+/* Links a new field behind `previous` (NULL: first); it replaces other members of a oneof. */
 static epctx_status epctx__place(epctx__builder *b, epctx_slot *parent, epctx_slot *previous,
                                  epctx_slot *fresh)
 {
@@ -10406,8 +10390,7 @@ static epctx_status epctx__place(epctx__builder *b, epctx_slot *parent, epctx_sl
             b->error, check.status == EPCTX_ERR_LIMIT ? EPCTX_ERR_LIMIT : EPCTX_ERR_GRAPH,
             "this cannot become field %u: %s", (uint64_t)fresh->number, check.reason);
     } else if (check.duplicate) {
-        epctx__reject(b, EPCTX_ERR_GRAPH,
-                      "a singular field of this message occurs twice", 0);
+        epctx__reject(b, EPCTX_ERR_GRAPH, "a singular field of this message occurs twice", 0);
     } else if (type == EPCTX_KIND_MODEL && fresh->number == EPCTX_FIELD_MODEL_GRAPH) {
         b->status = epctx__open_as(b->model, fresh, EPCTX_KIND_GRAPH, b->error);
     }
@@ -10452,7 +10435,7 @@ static unsigned epctx__varint_size(uint64_t value)
     return size;
 }
 
-/* Bytes of the tag, which are in front of the length in a field that was read. */
+/* Bytes of the tag. */
 static unsigned epctx__tag_size(const epctx_slot *slot)
 {
     unsigned size = 1;
@@ -10465,7 +10448,7 @@ static unsigned epctx__tag_size(const epctx_slot *slot)
     return size;
 }
 
-/* The least width of a field's length: one that was longer than it had to be stays so. */
+/* The least width of a field's length: an over-long one stays so. */
 static unsigned epctx__length_width(const epctx_slot *slot)
 {
     unsigned had = slot->split;
@@ -10487,7 +10470,7 @@ static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
     return a->wire == EPCTX_WIRE_LEN ? epctx_view_equal(x.body, y.body) : x.value == y.value;
 }
 
-/* `fresh` takes the place of the last field of its number; an equal one keeps its bytes. */
+/* `fresh` replaces the fields of its number; a single equal one keeps its bytes. */
 static void epctx__set_field(epctx__builder *b, epctx_slot *parent, epctx_slot *fresh)
 {
     epctx_slot *last;
@@ -10533,7 +10516,7 @@ EPCTX_API epctx_status epctx_message_remove_field(epctx_model *model, epctx_view
     return epctx__build_end(&b);
 }
 
-/* `fresh` takes the place of `old`; both have a payload. */
+/* `fresh` replaces `old`; both have a payload. */
 static void epctx__replace(epctx__builder *b, epctx_slot *old, epctx_slot *fresh)
 {
     if (b->status == EPCTX_OK) {
@@ -10550,7 +10533,7 @@ EPCTX_API epctx_status epctx_view_set_str(epctx_model *model, epctx_view field, 
     epctx_slot *slot = epctx__locate(&b, field);
     if (slot == NULL || slot->parent == NULL ||
         epctx__field_kind(epctx__slot_type(slot->parent), slot->number) != 0) {
-        epctx__reject(&b, EPCTX_ERR_ARG, "the view is no string", 0);
+        epctx__reject(&b, EPCTX_ERR_ARG, "the view is not a string", 0);
     } else if (!epctx_str_eq(epctx_view_str(epctx__slot_view(slot)), text)) {
         epctx__replace(&b, slot, epctx__add_str(&b, NULL, slot->number, text));
     }
@@ -10566,7 +10549,7 @@ EPCTX_API epctx_status epctx_message_put_copy(epctx_model *model, epctx_view par
     const epctx_field_info *info =
         owner != NULL ? epctx_field_find(epctx__slot_type(owner), number) : NULL;
     if (number == 0) {
-        epctx__reject(&b, EPCTX_ERR_ARG, "there is no field number 0", 0);
+        epctx__reject(&b, EPCTX_ERR_ARG, "expected a field number, found 0", 0);
     } else if (info != NULL && !info->repeated && info->kind < EPCTX_KIND_INT &&
                epctx__live(owner->message->first, number) != NULL) {
         epctx__reject(&b, EPCTX_ERR_ARG, "the message has a field %u already", number);
@@ -10587,7 +10570,7 @@ EPCTX_API epctx_status epctx_view_move(epctx_model *model, epctx_view view, epct
     EPCTX__TRY(b.status);
     previous = epctx__place_of(&b, slot->parent, slot->number, after);
     next = previous == NULL ? slot->parent->message->first : previous->next;
-    if (previous != slot && next != slot) { /* it stands somewhere else */
+    if (previous != slot && next != slot) {
         epctx_slot *old = slot;
         slot = epctx__clone(&b, NULL, old);
         epctx__place(&b, old->parent, previous, slot);
@@ -10601,7 +10584,7 @@ EPCTX_API epctx_status epctx_view_move(epctx_model *model, epctx_view view, epct
 
 /* -- edits: attributes -- */
 
-/* Fields of an AttributeProto that hold a value; with other wire types they are unknown fields. */
+/* Fields of an AttributeProto that hold a value; those of other wire types are unknown. */
 static bool epctx__is_value_field(const epctx_slot *slot)
 {
     const epctx_field_info *info = epctx_field_find(EPCTX_KIND_ATTR, slot->number);
@@ -10611,7 +10594,7 @@ static bool epctx__is_value_field(const epctx_slot *slot)
             (info->repeated && slot->wire == EPCTX_WIRE_LEN));
 }
 
-/* The new value stands where the last one was; the same value keeps its bytes. */
+/* The new value replaces the last one; an equal one keeps its bytes. */
 static void epctx__change_attr(epctx__builder *b, epctx_slot *attr, const epctx_attr *record)
 {
     epctx_slot *fresh = epctx__add_message(b, NULL, EPCTX_FIELD_NODE_ATTRIBUTE);
@@ -10643,7 +10626,7 @@ static void epctx__change_attr(epctx__builder *b, epctx_slot *attr, const epctx_
             }
         }
         for (slot = next; slot != NULL; slot = next) {
-            next = slot->next; /* the list is taken apart */
+            next = slot->next; /* linking changes it */
             epctx__place(b, attr, previous, slot);
             previous = slot;
         }
@@ -10652,7 +10635,7 @@ static void epctx__change_attr(epctx__builder *b, epctx_slot *attr, const epctx_
                      epctx__add_varint(b, NULL, EPCTX_FIELD_ATTR_TYPE, (int64_t)record->type));
 }
 
-/* The first attribute of the name becomes `attr`, or what `copy` is; others of the name go. */
+/* The first attribute of the name becomes `attr` (NULL: a copy of `copy`); others are removed. */
 static epctx_status epctx__set_attr(epctx_model *model, epctx_view node, const epctx_attr *attr,
                                     epctx_view copy, epctx_error *error)
 {
@@ -10758,7 +10741,7 @@ EPCTX_API epctx_status epctx_graph_put_initializer(epctx_model *model, epctx_vie
 
 #define EPCTX__BIT_OF(name) (UINT32_C(1) << EPCTX_FIELD_TENSOR_##name)
 
-/* Takes the data out of a tensor; what else it has stays where it is. */
+/* Removes the data of a tensor; other fields stay. */
 static epctx_slot *epctx__drop_data(epctx__builder *b, epctx_view view)
 {
     const uint32_t data =
@@ -10777,7 +10760,7 @@ static epctx_slot *epctx__drop_data(epctx__builder *b, epctx_view view)
 
 #undef EPCTX__BIT_OF
 
-/* Links a field in where a writer in field order puts it. */
+/* Links a field in field order. */
 static void epctx__put_sorted(epctx__builder *b, epctx_slot *parent, epctx_slot *fresh)
 {
     epctx_slot *previous = NULL;
@@ -10834,13 +10817,13 @@ static epctx_status epctx__merge_into(const epctx__doubled *d, epctx_slot *into,
         child = gone->message->first;
     }
     for (; child != NULL; child = child->next) {
-        if (EPCTX__ALWAYS(!child->removed)) { /* nobody could edit the model before */
+        if (EPCTX__ALWAYS(!child->removed)) { /* the model was read-only */
             epctx_slot *copy = epctx__clone(&b, NULL, child);
             EPCTX__TRY(b.status);
             EPCTX__TRY(epctx__journal(d->model, into, into->message->last, copy, d->error));
         }
     }
-    return epctx__remove_slot(d->model, gone, d->error);
+    return epctx__journal(d->model, NULL, NULL, gone, d->error);
 }
 
 EPCTX_API bool epctx_model_is_editable(const epctx_model *model)
@@ -10853,7 +10836,7 @@ EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubl
 {
     const epctx__doubled d = {model, error, epctx__merge_into, true, doubled_fn, user};
     epctx__builder b;
-    if (model->duplicate) { /* epctx_model_undo brings it back */
+    if (model->duplicate) { /* epctx_model_undo restores it */
         model->merged = model->shown;
         model->merged_at = model->edit_count;
         model->duplicate = false;
@@ -10868,7 +10851,7 @@ EPCTX_API epctx_status epctx_model_merge_doubled(epctx_model *model, epctx_doubl
 
 /* -- edits: opset imports, key/value pairs -- */
 
-/* The last entry with that key, else a new one. */
+/* The last entry with that key or a new one. */
 static epctx_slot *epctx__keyed_entry(epctx__builder *b, epctx_slot *owner, uint32_t number,
                                       epctx_str key)
 {
@@ -10962,7 +10945,7 @@ EPCTX_API epctx_status epctx_model_rename_files(epctx_model *model,
     static const char *const attributes[] = {"ep_cache_context", "ep_dlc_context"};
     size_t mark = epctx_model_mark(model);
     epctx_status status = EPCTX_OK;
-    epctx_map maps[2]; /* contexts, tensors: old name -> number in `renames` */
+    epctx_map maps[2]; /* contexts, tensors: old name -> index in `renames` */
     epctx_walk walk;
     epctx_tensor_view tensor;
     epctx_node_view node;
@@ -11026,7 +11009,7 @@ static unsigned epctx__length_size(const epctx_slot *slot, uint64_t size)
     return width > need ? width : need;
 }
 
-/* Size of a field as it will be written; also leaves the payload size of changed messages. */
+/* Size of a written field; stores the payload size of changed messages. */
 static uint64_t epctx__measure(epctx_slot *slot)
 {
     uint64_t size = slot->size;
@@ -11044,7 +11027,7 @@ static uint64_t epctx__measure(epctx_slot *slot)
         return size;
     }
     if (slot->parent == NULL) {
-        return size; /* the model itself has no tag */
+        return size; /* the model has no tag */
     }
     return epctx__tag_size(slot) + epctx__length_size(slot, size) + size;
 }
@@ -11054,14 +11037,14 @@ EPCTX_API uint64_t epctx_model_size(epctx_model *model)
     return epctx__measure(model->root);
 }
 
-/* Untouched neighbours in the source leave in one piece. */
+/* Writes neighbours in the source at once. */
 typedef struct epctx__writer {
     pb_ostream_t *stream;
     const uint8_t *run;
     size_t run_size;
 } epctx__writer;
 
-/* Without data nothing waits any more. */
+/* `data` NULL: flushes. */
 static bool epctx__write_run(epctx__writer *w, const uint8_t *data, size_t size)
 {
     if (w->run_size > 0 && data != w->run + w->run_size) {
@@ -11134,20 +11117,19 @@ EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t
 
 /* -- several files become visible together --
  *
- * Every new file is complete and durable beforehand. Then, under the locks of all names, binaries
+ * First every new file is made complete and durable. Then, under the locks of all names, binaries
  * come into place and models last, so that no model ever meets a binary of another generation.
- * Where the model that is replaced names a binary that is replaced, too, the new binary has a
- * second name for a while, and the new model comes twice: first as one that uses that second name,
- * and when the binary is in its place as itself. What is replaced keeps a temporary name until all
- * is done: a failure moves it back. */
+ * If a replaced model names a replaced binary, the new binary temporarily has a second name, and
+ * the new model is placed twice: with that second name, then, once the binary is in place, as
+ * itself. Replaced files keep a temporary name until the end; a failure moves them back. */
 
-/* A file under construction. Small writes are gathered. */
+/* A file being written, buffered. */
 typedef struct epctx__output {
     const epctx_io *io;
     epctx_io_file file;
     bool open;
-    bool placed;                  /* back_fn brings back what was there */
-    struct epctx__output *before; /* what was placed before it */
+    bool placed;                  /* back_fn restores the old file */
+    struct epctx__output *before; /* placed before it */
     size_t used;
     epctx_status status; /* of the last write */
     epctx_error *error;
@@ -11155,21 +11137,21 @@ typedef struct epctx__output {
 } epctx__output;
 
 typedef struct epctx__commit_file {
-    struct epctx__commit_file *next; /* in the order of the locks */
-    const char *path;                /* as the caller says it */
+    struct epctx__commit_file *next; /* in lock order */
+    const char *path;                /* the caller's */
     const char *real;                /* canonical folder and name */
-    const char *root; /* of `name` and the lock's, as the callbacks of an io take them */
+    const char *root;                /* of `name` and the lock's name, for the io's callbacks */
     const char *name;
     const char *lock; /* its whole path */
     size_t inside;    /* where the lock's name begins in it */
     epctx_write_opts opts;
-    struct epctx_model *model; /* what is in it: a model or bytes */
+    struct epctx_model *model; /* the content: a model or bytes */
     epctx_output_file *file;
     bool is_model, filled, held; /* held: `locked` */
-    bool goes;                   /* is removed when all else is in place */
-    bool meets;                  /* a model that is there names a file that is replaced */
+    bool goes;                   /* is removed at the end */
+    bool meets;                  /* the old model names a replaced file */
     epctx_file_info there;
-    epctx_file_info *seen; /* what must still be there; NULL: anything. A model's is renewed */
+    epctx_file_info *seen; /* the file expected there, a model's is renewed; NULL: any */
     epctx__output *out, *via; /* via: a model with second names */
     epctx_io_file locked;
 } epctx__commit_file;
@@ -11183,7 +11165,7 @@ static epctx_status epctx__output_flush(epctx__output *out)
                                          out->error);
 }
 
-/* Without data zeros. */
+/* `data` NULL: zeros. */
 static epctx_status epctx__output_write(epctx__output *out, const uint8_t *data, size_t size)
 {
     if (data != NULL && size > sizeof out->gathered - out->used) {
@@ -11233,7 +11215,7 @@ static epctx_status epctx__output_model(epctx__output *out, epctx_model *model)
     stream.callback = epctx__output_stream;
     stream.state = out;
     stream.max_size = SIZE_MAX;
-    /* The io's own message is better than the stream's, and is already in out->error. */
+    /* out->error has the io's own message, which is better than the stream's. */
     return epctx_model_write_stream(model, &stream, NULL) == EPCTX_OK ? EPCTX_OK : out->status;
 }
 
@@ -11245,13 +11227,13 @@ static epctx_status epctx__check_huge(epctx_model *model, const char *cure, epct
                ? EPCTX_OK
                : epctx_fail(error, EPCTX_ERR_LIMIT,
                             "the model would have %u bytes, protobuf readers such as ONNX Runtime "
-                            "take at most %u: %s",
+                            "accept at most %u: %s",
                             size, (uint64_t)EPCTX_MODEL_MAX, cure);
 }
 
 #endif /* EPCTX_NO_EDIT */
 
-/* A temporary file for an entry, complete and durable: `model`, or without one its bytes. */
+/* A complete and durable temporary file: `model`, NULL: the entry's bytes. */
 static epctx_status epctx__output_make(const epctx_commit *c, const epctx__commit_file *entry,
                                        struct epctx_model *model, epctx__output **made)
 {
@@ -11276,7 +11258,7 @@ static epctx_status epctx__output_make(const epctx_commit *c, const epctx__commi
     return c->io->sync_fn(c->io->user, &out->file, c->error);
 }
 
-/* -- what takes part -- */
+/* -- entries -- */
 
 EPCTX_API epctx_status epctx_commit_begin(epctx_commit *commit, const epctx_io *io,
                                           epctx_arena *arena, epctx_error *error)
@@ -11325,7 +11307,7 @@ static bool epctx__parts_equal(const epctx_output_file *file, const epctx_mappin
     return same && at == mapping->size;
 }
 
-/* Is the file there already? Then it must be there still when all comes into place. */
+/* Keeps an equal file, which must not change before the commit runs. */
 static epctx_status epctx__commit_kept(epctx_commit *c, epctx__commit_file *entry)
 {
     epctx_output_file *file = entry->file;
@@ -11338,18 +11320,18 @@ static epctx_status epctx__commit_kept(epctx_commit *c, epctx__commit_file *entr
     EPCTX__TRY(c->io->map_fn(c->io->user, entry->root, entry->name, false, &old, c->error));
     entry->there = old.info;
     file->kept = epctx__parts_equal(file, &old);
-    c->io->unmap_fn(c->io->user, &old); /* Windows replaces nothing that is mapped */
+    c->io->unmap_fn(c->io->user, &old); /* Windows cannot replace mapped files */
     if (file->kept && entry->there.inode != 0) {
         entry->seen = &entry->there;
     }
     return file->kept || entry->opts.overwrite != EPCTX_OVERWRITE_FAIL
                ? EPCTX_OK
                : epctx_fail(c->error, EPCTX_ERR_EXISTS,
-                            "exists already with other bytes: choose another name, remove it, or "
-                            "allow overwriting");
+                            "exists with other bytes: choose another name, remove it, or allow "
+                            "overwriting");
 }
 
-/* `name` is below the commit's folder; NULL: the caller chose the path. */
+/* `name` is relative to the commit's folder; NULL: the caller chose the path. */
 static epctx_status epctx__commit_judge(epctx_commit *c, epctx__commit_file *entry,
                                         const char *name)
 {
@@ -11388,7 +11370,7 @@ static epctx_status epctx__commit_judge(epctx_commit *c, epctx__commit_file *ent
 #ifndef EPCTX_NO_EDIT
     if (entry->model != NULL) {
         epctx_model *model = entry->model;
-        /* Its own name, wherever that leads now, or the same file by another one. */
+        /* The model's own path, wherever it leads now, or another path of that file. */
         bool own =
             strcmp(model->path, entry->path) == 0 ||
             (c->io->canonical_fn(c->io->user, model->path, lock, sizeof lock, NULL) == EPCTX_OK &&
@@ -11400,8 +11382,8 @@ static epctx_status epctx__commit_judge(epctx_commit *c, epctx__commit_file *ent
     return keep ? epctx__commit_kept(c, entry) : EPCTX_OK;
 }
 
-/* One order for everybody, so that nobody waits for somebody who waits for him: what is called a
- * model first, so that who holds the lock of a model can wait for its files; then by name. */
+/* One order prevents deadlocks: names of models first, so that the holder of a model's lock can
+ * wait for its files; then by name. */
 static int epctx__lock_order(const char *a, const char *b)
 {
     bool first = epctx__ends_with(epctx_str_of(a), ".onnx.lock");
@@ -11418,7 +11400,7 @@ static epctx_status epctx__commit_entry(epctx_commit *c, const char *path, epctx
     return epctx__copy(c->arena, epctx_str_of(path), &(*out)->path, error);
 }
 
-/* Judges an entry and lets it take part. */
+/* Checks an entry and adds it. */
 static epctx_status epctx__commit_put(epctx_commit *c, epctx__commit_file *entry, const char *name)
 {
     epctx__commit_file **link = &c->files;
@@ -11562,7 +11544,7 @@ EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock)
 
 /* -- committing -- */
 
-/* Under the locks: what was read, or found to be right already, must still be there. */
+/* Under the locks: files that were read or kept must be unchanged. */
 static epctx_status epctx__commit_review(epctx_commit *c)
 {
     epctx__commit_file *entry;
@@ -11572,24 +11554,24 @@ static epctx_status epctx__commit_review(epctx_commit *c)
             continue;
         }
         EPCTX__TRY(c->io->stat_fn(c->io->user, entry->real, &now, c->error));
-        /* Where a model is gone nothing is lost. */
+        /* If a model is gone, nothing is lost. */
         if (!(now.kind == EPCTX_FILE_NONE && entry->is_model) &&
             !epctx_file_same(&now, entry->seen)) {
             return epctx__file_failed(c->error, EPCTX_ERR_CHANGED,
-                                      "changed since it was read: somebody else wrote it; nothing "
-                                      "is replaced, start again from the new file",
+                                      "changed since it was read: another process wrote it; "
+                                      "nothing was replaced, start again from the new file",
                                       entry->path);
         }
     }
     return EPCTX_OK;
 }
 
-/* Puts a file into its place, or clears that; from here on there is something to put back. */
+/* Puts a file into its place, or clears that; a failure must now restore it. */
 static epctx_status epctx__commit_place(epctx_commit *c, const epctx__commit_file *entry,
                                         epctx__output *out, bool clear)
 {
     const epctx_io *io = c->io;
-    /* What this commit put or cleared there itself is replaced without further ado. */
+    /* This commit's own file there is always replaced. */
     bool ours = entry->meets && out == entry->out && !clear;
     epctx_status status;
     if (!out->placed) {
@@ -11608,7 +11590,7 @@ static epctx_status epctx__commit_place(epctx_commit *c, const epctx__commit_fil
 
 /* -- a new model where an old one is in use -- */
 
-/* The files that the model at `path` names; none of what is no model. */
+/* The files that the model at `path` names; none if it is not a model. */
 static epctx_status epctx__files_at(const epctx_io *io, const char *path, epctx_arena *arena,
                                     epctx_dependency **files, size_t *count, epctx_error *error)
 {
@@ -11634,7 +11616,7 @@ static epctx_status epctx__files_at(const epctx_io *io, const char *path, epctx_
     return status;
 }
 
-/* The file that is replaced before the models and that a model names, or NULL. */
+/* The replaced file, no model, that a model names, or NULL. */
 static epctx__commit_file *epctx__detour_file(const epctx_commit *c, const epctx_dependency *used)
 {
     epctx__commit_file *entry = used->path != NULL ? c->files : NULL;
@@ -11645,8 +11627,8 @@ static epctx__commit_file *epctx__detour_file(const epctx_commit *c, const epctx
     return entry;
 }
 
-/* Gives the files to be replaced that the model in the place of `entry` names second names:
- * FILE.new, or when that is taken FILE.new2 ...; `seconds`: while there are such names. */
+/* Gives second names to the replaced files that the old model of `entry` names: FILE.new, or if
+ * that exists FILE.new2 ...; clears `seconds` if the file system has none. */
 EPCTX__APART static epctx_status epctx__detour_look(const epctx_commit *c,
                                                     epctx__commit_file *entry, bool *seconds)
 {
@@ -11672,7 +11654,7 @@ EPCTX__APART static epctx_status epctx__detour_look(const epctx_commit *c,
     return EPCTX_OK;
 }
 
-/* Gives files in a model their second names. */
+/* Puts the second names into a model. */
 EPCTX__APART static epctx_status
 epctx__detour_rename(const epctx_commit *c, const epctx__commit_file *entry, epctx_model *model)
 {
@@ -11741,8 +11723,8 @@ static epctx_status epctx__detour_model(epctx_commit *c, epctx__commit_file *ent
     return status;
 }
 
-/* A new model whose old one would meet new files comes by a way around; without second names the
- * old one goes first. */
+/* If an old model would meet new files, first places the new one with second names, or without such
+ * names removes the old one. */
 static epctx_status epctx__commit_detour(epctx_commit *c)
 {
     bool seconds = c->io->second_fn != NULL;
@@ -11756,7 +11738,7 @@ static epctx_status epctx__commit_detour(epctx_commit *c)
             EPCTX__TRY(epctx__detour_look(c, entry, &seconds));
         }
     }
-    epctx_error_clear(c->error); /* of second names that there are not */
+    epctx_error_clear(c->error); /* of unsupported second names */
     for (entry = c->files; entry != NULL; entry = entry->next) {
         if (entry->meets && seconds) {
             EPCTX__TRY(epctx__detour_model(c, entry));
@@ -11804,7 +11786,7 @@ static epctx_status epctx__commit_all(epctx_commit *c)
     return status;
 }
 
-/* What the callers want to know about a commit that went well. */
+/* Fills the callers' results after success. */
 static epctx_status epctx__commit_report(epctx_commit *c)
 {
     epctx_status status = EPCTX_OK;
@@ -11837,8 +11819,8 @@ EPCTX_API epctx_status epctx_commit_run(epctx_commit *commit, epctx_error *error
     if (status == EPCTX_OK) {
         return epctx__commit_report(commit);
     }
-    /* The last one first: each state on the way is whole. What cannot go back ends the way; then
-     * files keep the second names that a model may use. */
+    /* In reverse order: each state on the way is consistent. The first failure ends it; then files
+     * keep the second names that a model may use. */
     for (out = commit->placed; out != NULL && !commit->stuck; out = out->before) {
         commit->stuck = !commit->io->back_fn(commit->io->user, &out->file);
     }
@@ -11918,8 +11900,8 @@ static epctx_status epctx__group_put(epctx_commit *c, epctx_model *model, const 
     for (i = 0; i < count; i++) {
         EPCTX__TRY(epctx_commit_put_file(c, &files[i], overwrite, error));
     }
-    /* No file that the model itself is read from is written over: what it names, as it is in its
-     * file, and what it has open. */
+    /* Files that the model is read from are not overwritten: those named in its file, and those it
+     * has open. */
     for (entry = c->files; entry != NULL; entry = entry->next) {
         const epctx__file *file = model->files;
         bool same = strcmp(entry->real, target) == 0 || strcmp(entry->real, source) == 0;
@@ -11931,8 +11913,8 @@ static epctx_status epctx__group_put(epctx_commit *c, epctx_model *model, const 
         }
         if (same && entry->file != NULL && !entry->file->kept) {
             return epctx__file_failed(error, EPCTX_ERR_PATH,
-                                      "belongs to the model that is converted and would be "
-                                      "overwritten: choose another name",
+                                      "would overwrite a file of the converted model: choose "
+                                      "another name",
                                       entry->path);
         }
     }
@@ -11966,7 +11948,7 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
  * >>stamp
  * ============================================================================================== */
 
-/* `name` empty: it is in the model. `hash`: the numbers are hashes, not sizes. */
+/* `name` empty: embedded. `hash`: the numbers are hashes, not sizes. */
 static epctx_status epctx__other_binary(epctx_str name, bool hash, uint64_t found,
                                         uint64_t expected, epctx_error *error)
 {
@@ -11976,8 +11958,8 @@ static epctx_status epctx__other_binary(epctx_str name, bool hash, uint64_t foun
     return epctx_fail(error, EPCTX_ERR_VERSION, formats[hash],
                       name.size > 0 ? "context binary '" : "the embedded context", &name,
                       name.size > 0 ? "'" : "", found, expected,
-                      "it is damaged, or was compiled again without this model (all that share it "
-                      "go together)");
+                      "it is damaged, or was compiled again without this model (compile all that "
+                      "share it together)");
 }
 
 #ifndef EPCTX_NO_WIRE
@@ -12026,7 +12008,7 @@ static bool epctx__stamp_of(const epctx_model *model, epctx_str source, epctx_st
            epctx_model_metadata(model, epctx_str_of(key), out);
 }
 
-/* The node with the context that the nodes of an EP have; false when there is none, or several. */
+/* The node with the only context of an EP; false when there is none, or several. */
 static bool epctx__only_context(const epctx_model *model, epctx_str source, epctx_epnode *out)
 {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
@@ -12050,9 +12032,8 @@ static bool epctx__only_context(const epctx_model *model, epctx_str source, epct
     return found && (out->embed_mode == 1 || out->ep_cache_context.size > 0);
 }
 
-/* The line of the binary, with the name of its file (embedded: empty), and the node that has it.
- * False when there is none, and for a model that somebody put together from several: the stamp is
- * that of one of them. */
+/* The line of the binary, with the name of its file (embedded: empty), and the node with it. False
+ * when there is none, and for a merged model: the stamp is that of one part. */
 static bool epctx__stamp_binary(const epctx_model *model, epctx_str source,
                                 epctx__stamp_line *line, epctx_epnode *node)
 {
@@ -12070,7 +12051,7 @@ static bool epctx__stamp_binary(const epctx_model *model, epctx_str source,
     return false;
 }
 
-/* Is a binary the one that the model was compiled with? `fast`: as far as its size tells. */
+/* Compares a binary with the stamp; `fast`: only its size. */
 static epctx_status epctx__stamp_verify(const epctx__stamp_line *line, const void *data,
                                         uint64_t size, bool fast, epctx_error *error)
 {
@@ -12083,13 +12064,10 @@ static epctx_status epctx__stamp_verify(const epctx__stamp_line *line, const voi
                               : epctx__other_binary(line->name, true, hash, line->hash, error);
 }
 
-/* The same for the binary that `node` has; its folder is that of `context_file_path` or, NULL, of
- * the model. */
-static epctx_status epctx__stamp_verify_node(const epctx_model *model,
-                                             const epctx__stamp_line *line,
-                                             const epctx_epnode *node,
-                                             const char *context_file_path, bool fast,
-                                             epctx_error *error)
+/* The same for the binary of `node`, in the folder of `context_file_path` (NULL: of the model). */
+static epctx_status epctx__verify_node(const epctx_model *model, const epctx__stamp_line *line,
+                                       const epctx_epnode *node, const char *context_file_path,
+                                       bool fast, epctx_error *error)
 {
     const epctx_io *io = epctx_model_io(model);
     epctx_str context = node->ep_cache_context;
@@ -12113,11 +12091,9 @@ static epctx_status epctx__stamp_verify_node(const epctx_model *model,
     return status;
 }
 
-/* Compares the binary of one EP with its stamp, if there is one. A file that is not there is not
- * judged: loading will. */
+/* Compares the binary of one EP with its stamp, if any. Loading reports a missing file. */
 static epctx_status epctx__check_made(const epctx_model *model, epctx_str source,
-                                      const char *context_file_path, bool fast,
-                                      epctx_error *error)
+                                      const char *context_file_path, bool fast, epctx_error *error)
 {
     epctx__stamp_line line;
     epctx_epnode node;
@@ -12125,7 +12101,7 @@ static epctx_status epctx__check_made(const epctx_model *model, epctx_str source
     if (!epctx__stamp_binary(model, source, &line, &node)) {
         return EPCTX_OK;
     }
-    status = epctx__stamp_verify_node(model, &line, &node, context_file_path, fast, error);
+    status = epctx__verify_node(model, &line, &node, context_file_path, fast, error);
     if (status == EPCTX_ERR_NOT_FOUND) {
         epctx_error_clear(error);
         return EPCTX_OK;
@@ -12134,8 +12110,7 @@ static epctx_status epctx__check_made(const epctx_model *model, epctx_str source
     return status;
 }
 
-/* A model has nodes of a few EPs; a hostile one may have stamps of a million. */
-#define EPCTX__STAMPS_MAX 16
+#define EPCTX__STAMPS_MAX 16 /* models have few EPs; a hostile one may have a million stamps */
 
 EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
                                                 const char *context_file_path, epctx_error *error)
@@ -12165,7 +12140,7 @@ EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx
     return epctx__stamp_binary(model, node->source, &line, &only) && line.alone &&
            only.embed_mode == node->embed_mode &&
            epctx_str_eq(only.ep_cache_context, node->ep_cache_context) &&
-           epctx__stamp_verify_node(model, &line, &only, NULL, false, NULL) == EPCTX_OK;
+           epctx__verify_node(model, &line, &only, NULL, false, NULL) == EPCTX_OK;
 }
 
 #ifndef EPCTX_NO_EDIT
@@ -12210,7 +12185,7 @@ static void epctx__stamp_put_number(epctx__stamp_text *s, uint64_t value, bool h
     epctx__stamp_put(s, epctx_text_str(&text));
 }
 
-/* How a character is written in a name; `one` has room for one that is written as it is. */
+/* A character as written in a name; `one` has room for it. */
 static epctx_str epctx__stamp_escape(char c, char *one)
 {
     epctx_str as_is;
@@ -12269,7 +12244,7 @@ static epctx_status epctx__stamp_write(const epctx__stamp_text *s, epctx_model *
                                           epctx__str(s->text.data, s->text.size), error);
 }
 
-/* Does a name of the stamp, escaped, stand for `plain`? */
+/* Is an escaped name `plain`? */
 static bool epctx__stamp_is(epctx_str escaped, const char *plain)
 {
     char one;
@@ -12339,9 +12314,9 @@ EPCTX_API epctx_status epctx_output_file_of(epctx_model *model, const char *path
 {
     char room[EPCTX_PATH_MAX];
     char whole[EPCTX_PATH_MAX];
-    epctx_str folder;
     size_t i;
-    folder = epctx__path_beside(epctx_model_io(model), path != NULL ? path : model->path, room);
+    epctx_str folder =
+        epctx__path_beside(epctx_model_io(model), path != NULL ? path : model->path, room);
     memset(out, 0, sizeof *out);
     EPCTX__TRY(epctx_path_join(folder, name, whole, sizeof whole, error));
     EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(whole), &out->path, error));
@@ -12377,35 +12352,33 @@ EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
                                     "new file '%S': %s%s; choose another name", &name, ep, why);
 }
 
-/* -- what embedding and extracting share -- */
+/* -- embed and extract -- */
 
 struct epctx__context_node;
 
-/* The EPContext nodes with one `source`: they share contexts. */
+/* The EPContext nodes of one `source`, which share contexts. */
 typedef struct epctx__context_ep {
     const epctx_profile *profile;
-    size_t owners[2];   /* nodes with a context of their own, by embed mode */
-    size_t secondaries; /* nodes that take their graph from another node's context */
+    size_t owners[2];   /* nodes with their own context, by embed mode */
+    size_t secondaries; /* nodes that use another node's context */
     size_t converted;
-    struct epctx__context_node *first; /* that is converted */
-    bool several;                      /* embedding: another node has another file */
-    bool unverified;                   /* the context still has to be compared with the stamp: */
+    struct epctx__context_node *first; /* converted */
+    bool several;                      /* embedding: the nodes have several files */
+    bool unverified;                   /* `context` is not yet compared with the stamp: */
     epctx__stamp_line made;
-    epctx_str context; /* ep_cache_context of the node that has it */
+    epctx_str context; /* ep_cache_context */
 } epctx__context_ep;
 
 typedef struct epctx__context_node {
     epctx_view view;
     epctx_epnode node;
     epctx__context_ep *ep;
-    bool chosen;
-    bool owner;
-    bool secondary;
-    bool due;                /* is converted */
-    epctx_span bytes;        /* the context, */
-    const epctx__file *file; /* embedding: and where it is */
+    bool chosen, owner, secondary;
+    bool due;                /* to be converted */
+    epctx_span bytes;        /* the context */
+    const epctx__file *file; /* embedding: of the context */
     /* Extracting: */
-    uint64_t key[3]; /* size of the context, number of its EP, hash */
+    uint64_t key[3];                  /* size of the context, index of its EP, hash */
     struct epctx__context_node *same; /* the first node with the same context, */
     epctx_str name;                   /* which has the name of its file */
 } epctx__context_node;
@@ -12423,9 +12396,9 @@ typedef struct epctx__convert {
     epctx__context_ep *eps;
     size_t ep_count;
     /* Extracting: */
-    epctx_map sizes; /* of contexts: 2 where several have it */
-    epctx_map seen;  /* epctx__context_node.key -> its number */
-    epctx_map taken; /* name of a file -> the next number to try */
+    epctx_map sizes; /* of contexts: 2 if several have it */
+    epctx_map seen;  /* epctx__context_node.key -> its index */
+    epctx_map taken; /* file name -> next number to try */
 } epctx__convert;
 
 static epctx_status epctx__convert_note(epctx__convert *c, epctx_change_kind kind,
@@ -12436,8 +12409,8 @@ static epctx_status epctx__convert_note(epctx__convert *c, epctx_change_kind kin
     return epctx_changes_put(c->changes, c->arena, &change, c->error);
 }
 
-/* A context that moves must be the binary of the build stamp, if there is one: with another one the
- * model would look right until it is loaded. */
+/* A context that moves must match the build stamp, if any: else the error would show up only when
+ * the model is loaded. */
 static epctx_status epctx__convert_count(epctx__convert *c, epctx__context_node *n)
 {
     epctx__context_ep *ep = n->ep;
@@ -12454,7 +12427,7 @@ static epctx_status epctx__convert_count(epctx__convert *c, epctx__context_node 
     return EPCTX_OK;
 }
 
-/* A node, its EP (`eps` has the numbers by source), and whether the conversion concerns it. */
+/* A node, its EP (`eps`: source -> index), and whether it is converted. */
 static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view *view,
                                         epctx_map *eps, epctx__context_node *n)
 {
@@ -12539,7 +12512,7 @@ static epctx_status epctx__convert_store(epctx__convert *c, const epctx__context
     return epctx_node_set_int(c->model, n->view, "embed_mode", c->mode, c->error);
 }
 
-/* Secondary nodes repeat the mode of their primary one; some EPs take one mode only. */
+/* Secondary nodes repeat the mode of their primary one; some EPs refuse mixed modes. */
 static epctx_status epctx__convert_settle(epctx__convert *c)
 {
     size_t i;
@@ -12571,24 +12544,24 @@ static epctx_status epctx__convert_settle(epctx__convert *c)
 static epctx_status epctx__embed_plan(epctx__convert *c, epctx__context_node *n)
 {
     const epctx__context_ep *ep = n->ep;
+    const uint32_t traits = ep->profile->traits;
     epctx_str name = n->node.ep_cache_context;
     epctx__file *file;
     epctx_str folder;
-    if ((ep->profile->traits & EPCTX_XML_PAIR) != 0 && epctx__ends_with(name, ".xml")) {
+    if ((traits & EPCTX_XML_PAIR) != 0 && epctx__ends_with(name, ".xml")) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "names an OpenVINO IR, whose weights are in a .bin beside it: the two "
                           "must stay files");
     }
-    if ((ep->profile->traits & EPCTX_STRIPPED_ENGINE) != 0 &&
-        epctx__ends_with(name, ".stripped.engine")) {
+    if ((traits & EPCTX_STRIPPED_ENGINE) != 0 && epctx__ends_with(name, ".stripped.engine")) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "names an engine without weights, which TensorRT knows by its file "
                           "name: it must stay a file");
     }
-    if ((ep->profile->traits & EPCTX_EMBED_ONE) != 0 && ep->secondaries > 0) {
+    if ((traits & EPCTX_EMBED_ONE) != 0 && ep->secondaries > 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "%u more nodes take their graphs from this context, and the EP %s finds "
-                          "them in a file only (ORT issue 31977): keep the binary",
+                          "%u more nodes use this context, and the EP %s finds their graphs only "
+                          "in a file (ORT issue 31977): keep the binary",
                           (uint64_t)ep->secondaries, ep->profile->name);
     }
     EPCTX__TRY(epctx_path_base(epctx_str_of(c->model->path),
@@ -12596,8 +12569,7 @@ static epctx_status epctx__embed_plan(epctx__convert *c, epctx__context_node *n)
     EPCTX__TRY(epctx__model_map(c->model, folder, name, &file, c->error));
     if (file->mapping.size > (uint64_t)EPCTX_MODEL_MAX) {
         return epctx_fail(c->error, EPCTX_ERR_LIMIT,
-                          "the context has %u bytes, and an embedded one cannot have more than "
-                          "%u: keep the binary",
+                          "the context has %u bytes, an embedded one can have %u: keep the binary",
                           (uint64_t)file->mapping.size, (uint64_t)EPCTX_MODEL_MAX);
     }
     n->bytes.data = file->mapping.data;
@@ -12608,7 +12580,7 @@ static epctx_status epctx__embed_plan(epctx__convert *c, epctx__context_node *n)
     return EPCTX_OK;
 }
 
-/* Where all nodes name one binary (OpenVINO), the first takes it and the others store nothing. */
+/* If all nodes name one binary (OpenVINO), the first takes it and the others store nothing. */
 static epctx_status epctx__embed_store(epctx__convert *c, epctx__context_node *n)
 {
     epctx_str bytes = epctx__str(n->bytes.data, n->bytes.size);
@@ -12618,7 +12590,7 @@ static epctx_status epctx__embed_store(epctx__convert *c, epctx__context_node *n
         bytes.size = 0;
         if (n->ep->several) {
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "the EP %s loads one embedded context, and its nodes name several "
+                              "the EP %s loads one embedded context, its nodes name several "
                               "binaries: keep them",
                               n->ep->profile->name);
         }
@@ -12630,13 +12602,13 @@ static epctx_status epctx__embed_store(epctx__convert *c, epctx__context_node *n
 
 /* -- extract -- */
 
-/* A key of the first `count` numbers; it borrows from the node. */
+/* A key of the first `count` numbers, borrowed from the node. */
 static epctx_str epctx__extract_key(const epctx__context_node *n, size_t count)
 {
     return epctx__str((const uint8_t *)n->key, count * sizeof *n->key);
 }
 
-/* The names of files that stay, and the sizes of contexts. */
+/* Collects the names of existing files and the sizes of contexts. */
 static epctx_status epctx__extract_begin(epctx__convert *c)
 {
     size_t i;
@@ -12659,8 +12631,7 @@ static epctx_status epctx__extract_begin(epctx__convert *c)
     return EPCTX_OK;
 }
 
-/* Finds the first node of the EP with the same context. Only contexts of a size that occurs twice
- * are hashed. */
+/* Finds the first node of the EP with the same context; hashes only contexts of equal size. */
 static epctx_status epctx__extract_plan(epctx__convert *c, epctx__context_node *n)
 {
     const epctx__context_ep *ep = n->ep;
@@ -12678,7 +12649,7 @@ static epctx_status epctx__extract_plan(epctx__convert *c, epctx__context_node *
     if ((ep->profile->traits & EPCTX_ALL_NAME) != 0 && ep->secondaries > 0 &&
         ep->owners[0] + ep->owners[1] > 1) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "the EP %s wants every node to name its binary, and %u nodes do not "
+                          "the EP %s requires every node to name its binary, and %u nodes do not "
                           "tell which of several it is: set it by hand",
                           ep->profile->name, (uint64_t)ep->secondaries);
     }
@@ -12694,11 +12665,11 @@ static epctx_status epctx__extract_plan(epctx__convert *c, epctx__context_node *
     if (at != EPCTX_MAP_NONE && memcmp(n->same->bytes.data, context.data, context.size) == 0) {
         return EPCTX_OK;
     }
-    n->same = n; /* also where the hash was forged */
+    n->same = n; /* or a hash collision */
     return epctx__map_set(&c->seen, epctx__extract_key(n, 3), (size_t)(n - c->nodes), c->error);
 }
 
-/* A file for a context: the first name of its kind that no other context of the model has. */
+/* A file for a context, with the first free name. */
 static epctx_status epctx__extract_file(epctx__convert *c, epctx__context_node *n)
 {
     const epctx_profile *profile = n->ep->profile;
@@ -12714,15 +12685,15 @@ static epctx_status epctx__extract_file(epctx__convert *c, epctx__context_node *
     if (number != EPCTX_MAP_NONE) {
         if (c->opts.name != NULL) {
             return epctx_fail(c->error, EPCTX_ERR_PATH,
-                              "'%s' is the name of another context of this model: choose a node, "
-                              "or a name with {node}",
+                              "another context of this model is named '%s': choose a node, or a "
+                              "name with {node}",
                               name);
         }
         while (epctx__has(&c->taken, epctx_str_of(name))) {
             EPCTX__TRY(epctx_path_numbered(epctx_str_of(base), number++, name, sizeof name,
                                            c->error));
         }
-        /* The map borrows its keys and has this one: it keeps the one that lives. */
+        /* The map keeps its key, which lives longer. */
         epctx_map_put(&c->taken, epctx_str_of(base), number);
     }
     EPCTX__TRY(epctx__copy(c->arena, epctx_str_of(name), &n->name.data, c->error));
@@ -12749,14 +12720,13 @@ static epctx_status epctx__convert_contexts(epctx__convert *c)
     size_t i, store;
     EPCTX__TRY(epctx__convert_collect(c));
     EPCTX__TRY(embed ? EPCTX_OK : epctx__extract_begin(c));
-    for (store = 0; store < 2; store++) { /* all are checked before the first one is stored */
+    for (store = 0; store < 2; store++) { /* check all before storing the first */
         for (i = 0; i < c->node_count; i++) {
             epctx__context_node *n = &c->nodes[i];
             if (n->due) {
                 epctx_status status =
                     embed   ? store ? epctx__embed_store(c, n) : epctx__embed_plan(c, n)
-                      : store ? epctx__extract_store(c, n)
-                            : epctx__extract_plan(c, n);
+                      : store ? epctx__extract_store(c, n) : epctx__extract_plan(c, n);
                 epctx_blame(c->error, NULL, &n->node.name, "ep_cache_context");
                 EPCTX__TRY(status);
             }
@@ -12767,7 +12737,7 @@ static epctx_status epctx__convert_contexts(epctx__convert *c)
         if (n->secondary && n->ep->converted > 0 &&
             (n->ep->profile->traits & EPCTX_ALL_NAME) != 0) {
             epctx_str name = n->ep->first->same->name;
-            n->secondary = false; /* the EP wants every node to name the binary */
+            n->secondary = false; /* the EP requires every node to name the binary */
             EPCTX__TRY(epctx_node_set_int(c->model, n->view, "main_context", 1, c->error));
             EPCTX__TRY(epctx__convert_store(c, n, name));
             EPCTX__TRY(epctx__convert_note(c, EPCTX_CHANGE_FOLLOWED, n, name, 0, NULL));
@@ -12828,7 +12798,7 @@ typedef struct epctx__prefixing {
     epctx_map files;             /* of EPs that find a graph by the name of its node: binaries */
     epctx_map eps;               /* and names of these EPs */
     epctx_map staying;           /* names of the other nodes */
-    const epctx_profile *unsaid; /* of the first node whose binary may hold more than its graph */
+    const epctx_profile *unsaid; /* of the first node whose binary may hold other graphs */
     epctx_str unsaid_name;
     size_t count;
 } epctx__prefixing;
@@ -12966,16 +12936,15 @@ EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
 /* ================================================================================================
  * >>partition
  *
- * Levels: a node's level is the number of changes between taken and not taken nodes on the longest
- * path that leads to it. Every edge leads to an equal or a higher level, and to a strictly higher
- * one when it changes sides. So all taken nodes of one level may form one group: nothing that
- * leaves the group can come back, also when the other groups are contracted.
+ * A node's level is the maximum number of changes between taken and other nodes on a path to it. An
+ * edge never leads to a lower level, and to a higher one if it changes sides. So the taken nodes of
+ * a level can form a group: no path leaves it and returns, even with the other groups contracted.
  * ============================================================================================== */
 
 #define EPCTX__NOBODY   UINT32_MAX       /* not in a partition */
-#define EPCTX__CONSTANT (UINT32_MAX - 1) /* copied into whoever uses it */
+#define EPCTX__CONSTANT (UINT32_MAX - 1) /* copied into its users */
 
-/* A constant node on the way to the constants behind it. */
+/* A constant node whose inputs are being visited. */
 typedef struct epctx__visit {
     uint32_t node;
     size_t input; /* to look at next */
@@ -12992,15 +12961,15 @@ typedef struct epctx__grouping {
     epctx_map wanted;       /* value -> 1: a graph output, or read outside its partition */
     uint32_t *group;        /* node -> partition, EPCTX__NOBODY or EPCTX__CONSTANT */
     uint8_t *constant;      /* node -> are all inputs constant? */
-    uint8_t *stays;         /* node -> is it constant and stays for a reader that is not taken? */
+    uint8_t *stays;         /* node -> is it constant with a reader that is not taken? */
     uint32_t count;         /* partitions */
-    uint32_t *stamp;        /* node -> 1 + the last partition that took it as a constant */
-    epctx__visit *stack;    /* for walking back through constants */
-    uint64_t copies;        /* constant nodes in all partitions so far */
-    uint32_t *list;         /* the nodes of the partition that is being collected */
+    uint32_t *stamp;        /* node -> 1 + the last partition that copied it */
+    epctx__visit *stack;    /* a path back through constants */
+    uint64_t copies;        /* of constant nodes so far */
+    uint32_t *list;         /* nodes of the current partition */
 } epctx__grouping;
 
-/* The node that produces what a node reads, or EPCTX_MAP_NONE. */
+/* The producer of a value that a node reads, or EPCTX_MAP_NONE. */
 static uint32_t epctx__producer(const epctx__grouping *g, const epctx_node *node, size_t read)
 {
     return epctx_map_get(&g->producers, epctx__reads(node, read));
@@ -13014,8 +12983,8 @@ static epctx_status epctx__group_refuse(epctx__grouping *g, const char *problem,
     return EPCTX_ERR_GRAPH;
 }
 
-/* A Constant node may make again what one before it made, of the same type: the last one holds, as
- * in ONNX Runtime, which has them as initializers. */
+/* A Constant node may redefine the value of an earlier one of the same type; the last one wins, as
+ * in ONNX Runtime, which turns them into initializers. */
 static bool epctx__remakes(const epctx_graph *graph, uint32_t first, const epctx_node *again)
 {
     const epctx_node *node = first != EPCTX_MAP_NONE ? &graph->nodes[first] : again;
@@ -13027,16 +12996,12 @@ static bool epctx__remakes(const epctx_graph *graph, uint32_t first, const epctx
            memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
 }
 
-/* Names of the graph -> where they come from. Also finds values that a node produces although they
- * come from elsewhere, too: what follows relies on one origin each. */
+/* Maps names to their origin, of which each may have only one. */
 static epctx_status epctx__group_names(epctx__grouping *g)
 {
     const epctx_graph *graph = g->graph;
     size_t i, k;
-    epctx_map_init(&g->producers, g->arena);
-    epctx_map_init(&g->initializers, g->arena);
-    epctx_map_init(&g->types, g->arena);
-    epctx_map_init(&g->wanted, g->arena);
+    g->producers.arena = g->initializers.arena = g->types.arena = g->wanted.arena = g->arena;
     for (i = 0; i < graph->value_count; i++) {
         EPCTX__TRY(epctx__map_set(&g->types, graph->values[i].name,
                                   graph->input_count + graph->output_count + i, g->error));
@@ -13071,7 +13036,7 @@ static epctx_status epctx__group_names(epctx__grouping *g)
     return EPCTX_OK;
 }
 
-/* Levels, then numbers for the levels that have taken nodes, in ascending order. */
+/* Levels; those with taken nodes are numbered in ascending order. */
 static epctx_status epctx__group_levels(epctx__grouping *g)
 {
     const epctx_graph *graph = g->graph;
@@ -13088,7 +13053,7 @@ static epctx_status epctx__group_levels(epctx__grouping *g)
                        (producer != EPCTX_MAP_NONE && g->constant[producer] != 0) ||
                        epctx__has(&g->initializers, node->inputs[k]);
         }
-        if (constant) { /* all inputs are: whoever compiles its readers folds it */
+        if (constant) { /* the compiler of its readers folds it */
             g->constant[i] = 1;
             g->group[i] = EPCTX__CONSTANT;
             continue;
@@ -13123,8 +13088,8 @@ static epctx_status epctx__group_levels(epctx__grouping *g)
     return EPCTX_OK;
 }
 
-/* Constants that the graph gives out are made by the first partition; those that a node reads that
- * is not taken stay beside it, where they hold nothing up. */
+/* Constants that are graph outputs belong to the first partition; those read by a node that is not
+ * taken stay outside with it. */
 static void epctx__group_constants(epctx__grouping *g)
 {
     const epctx_graph *graph = g->graph;
@@ -13167,8 +13132,8 @@ static epctx_value epctx__typed(const epctx__grouping *g, epctx_str name)
     return value;
 }
 
-/* Appends the constant nodes behind `first` to the list, producers before readers. No recursion:
- * the stack is a path through the graph, and every node remembers which input comes next. */
+/* Appends `first` and the constants it needs to the list, producers before readers. No recursion:
+ * the stack is a path through the graph with the next input of each node. */
 static size_t epctx__list_constants(epctx__grouping *g, uint32_t first, uint32_t mark, size_t count)
 {
     size_t top = 0;
@@ -13215,7 +13180,7 @@ static epctx_status epctx__collect_nodes(epctx__grouping *g, epctx_partition *pa
     if (g->copies > (uint64_t)g->graph->node_count * 16 + 4096) {
         return epctx_fail(
             g->error, EPCTX_ERR_LIMIT,
-            "the constant nodes would be copied more than %u times into %u partitions",
+            "constant nodes would be copied more than %u times into %u partitions",
             (uint64_t)g->graph->node_count * 16 + 4096, (uint64_t)g->count);
     }
     EPCTX__NEW(nodes, epctx_node, count, g->arena, g->error);
@@ -13227,8 +13192,7 @@ static epctx_status epctx__collect_nodes(epctx__grouping *g, epctx_partition *pa
     return EPCTX_OK;
 }
 
-/* Boundary inputs in order of first use, the initializers, and boundary outputs in order of
- * production. */
+/* Boundary inputs in order of first use, initializers, boundary outputs in order of production. */
 static epctx_status epctx__collect_edges(epctx__grouping *g, epctx_partition *part, uint32_t id)
 {
     epctx_graph *graph = &part->graph;
@@ -13278,12 +13242,12 @@ static epctx_status epctx__collect_edges(epctx__grouping *g, epctx_partition *pa
     return EPCTX_OK;
 }
 
-/* The partitions, once every node has its group. */
+/* Makes the partitions from the groups. */
 static epctx_status epctx__group_collect(epctx__grouping *g, epctx_partition *parts)
 {
     const epctx_graph *graph = g->graph;
-    uint32_t *members; /* of all partitions, one after the other */
-    size_t *begin;     /* of each; counted two places further on */
+    uint32_t *members; /* of all partitions in order */
+    size_t *begin;     /* of each; counted two places later */
     size_t i, k;
     EPCTX__NEW(begin, size_t, (size_t)g->count + 2, g->arena, g->error);
     EPCTX__NEW(members, uint32_t, graph->node_count, g->arena, g->error);
@@ -13367,19 +13331,19 @@ EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uin
 
 #define EPCTX__WEIGHT_PIECE  65536u /* read at once */
 #define EPCTX__WEIGHT_FIRST  4096u  /* the first piece: most weights differ early */
-#define EPCTX__WEIGHT_BLOCK  16u    /* a sample is made of these */
+#define EPCTX__WEIGHT_BLOCK  16u    /* of a sample */
 #define EPCTX__WEIGHT_STRIDE 64u
-#define EPCTX__WEIGHT_SLOTS  4u /* for each place: most are empty, which saves a look at memory */
-/* A power of two, so small that no size of a table overflows. */
+#define EPCTX__WEIGHT_SLOTS  4u /* per place: an empty slot saves reading the entry */
+/* A power of two; table sizes cannot overflow. */
 #define EPCTX__WEIGHTS_MOST ((size_t)1 << (sizeof(size_t) > 4 ? 31 : 24))
 
 struct epctx__weight {
     uint64_t offset, size;
-    uint64_t key;   /* the hash of its sample, if it is the first one of it; else of all bytes */
-    uint64_t whole; /* the first one's hash of all bytes, when another has its sample */
+    uint64_t key;   /* hash of its sample if it is the first with it, else of all bytes */
+    uint64_t whole; /* `hashed`: the first one's hash of all bytes */
     epctx__twig twig;
     uint32_t kind;
-    uint32_t next; /* equal bytes in another place, for alignment */
+    uint32_t next; /* equal bytes at another alignment */
     bool first, hashed;
 };
 
@@ -13421,7 +13385,7 @@ EPCTX_API bool epctx_weights_at(const epctx_weights *weights, uint32_t index, ep
 
 /* -- bytes -- */
 
-/* A weight that is looked for. */
+/* A search for a weight. */
 typedef struct epctx__weight_search {
     epctx_weights *table;
     const uint8_t *data;
@@ -13433,7 +13397,7 @@ typedef struct epctx__weight_search {
     epctx_error *error;
 } epctx__weight_search;
 
-/* Bytes of a weight in the section. */
+/* Reads placed bytes. */
 static epctx_status epctx__weight_piece(const epctx__weight_search *s, uint32_t index, size_t at,
                                         size_t size, const uint8_t **out)
 {
@@ -13450,7 +13414,7 @@ static epctx_status epctx__weight_piece(const epctx__weight_search *s, uint32_t 
                : epctx_fail(s->error, status, "weights at offset %u cannot be read", offset);
 }
 
-/* Hash of blocks at equal distances, the first and the last one included. */
+/* Hashes equidistant blocks including the first and the last. */
 static uint64_t epctx__weight_sample(epctx__weight_search *s)
 {
     const size_t blocks = EPCTX_WEIGHTS_SAMPLE / EPCTX__WEIGHT_BLOCK;
@@ -13471,7 +13435,7 @@ static uint64_t epctx__weight_sample(epctx__weight_search *s)
     return epctx_hash(sample, size, seed);
 }
 
-/* The halves of a product of 128 bits, folded. */
+/* Folds the halves of a 128-bit product. */
 static uint64_t epctx__fold(uint64_t a, uint64_t b)
 {
 #if defined(__SIZEOF_INT128__)
@@ -13485,7 +13449,7 @@ static uint64_t epctx__fold(uint64_t a, uint64_t b)
 #endif
 }
 
-/* Mixes whole strides into four lanes; fast, and all of it known to whoever makes the weights. */
+/* Mixes whole strides into four lanes: fast, but collisions can be crafted. */
 static void epctx__weight_mix(uint64_t lanes[4], const uint8_t *p, size_t size)
 {
     uint64_t a = lanes[0], b = lanes[1], c = lanes[2], d = lanes[3];
@@ -13501,7 +13465,7 @@ static void epctx__weight_mix(uint64_t lanes[4], const uint8_t *p, size_t size)
     lanes[3] = d;
 }
 
-/* Hash of all bytes: of `data`, or (NULL) of a place. */
+/* Hashes all bytes of `data`, or (NULL) of a place. */
 static epctx_status epctx__weight_whole(epctx__weight_search *s, const uint8_t *data,
                                         uint32_t index, uint64_t *hash)
 {
@@ -13525,7 +13489,7 @@ static epctx_status epctx__weight_whole(epctx__weight_search *s, const uint8_t *
     return EPCTX_OK;
 }
 
-/* Where two runs of bytes differ first; `size` when they do not. */
+/* The first difference; `size` if there is none. */
 static size_t epctx__first_difference(const uint8_t *a, const uint8_t *b, size_t size)
 {
     const size_t block = 1024;
@@ -13539,7 +13503,7 @@ static size_t epctx__first_difference(const uint8_t *a, const uint8_t *b, size_t
     return at;
 }
 
-/* The order of the bytes: 0 when all agree, also after a failure. */
+/* Compares all bytes: 0 when equal, also after a failure. */
 static int epctx__weight_compare(epctx__weight_search *s, uint32_t index)
 {
     size_t most = EPCTX__WEIGHT_FIRST;
@@ -13590,7 +13554,6 @@ static epctx__table epctx__weight_table(const epctx_weights *w)
     return table;
 }
 
-/* Makes a full table larger. */
 static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error)
 {
     const size_t slots = EPCTX__WEIGHT_SLOTS * sizeof *w->heads;
@@ -13605,10 +13568,9 @@ static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error)
         memory = w->allocator.alloc_fn(w->allocator.user, size);
     }
     if (memory == NULL) {
-        return epctx_fail(
-            error, EPCTX_ERR_NOMEM,
-            "out of memory: the weight table holds %u places, for %u it needs %u bytes",
-            (uint64_t)w->capacity, (uint64_t)capacity, (uint64_t)size);
+        return epctx_fail(error, EPCTX_ERR_NOMEM,
+                          "out of memory: the weight table needs %u bytes for %u places",
+                          (uint64_t)size, (uint64_t)capacity);
     }
     w->entries = (struct epctx__weight *)memory;
     w->heads = (uint32_t *)(void *)(w->entries + capacity);
@@ -13625,9 +13587,8 @@ static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error)
 
 /* -- adding -- */
 
-/* Finds equal bytes, or how a new weight is found again: `key`, `first` and `path`. Where the last
- * one's sample was not enough, that of this one will not be: it is hashed first, because memory is
- * read fastest in order. */
+/* Finds equal bytes, or the key of a new weight: `key`, `first` and `path`. If the last one's
+ * sample was not unique, hashes all bytes first: memory is read fastest in order. */
 static epctx_status epctx__weight_find(epctx__weight_search *s, epctx__path *path, uint32_t *equal)
 {
     epctx_weights *w = s->table;
@@ -13722,7 +13683,7 @@ EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *dat
     s.error = error;
     if (s.data == NULL || (alignment & mask) != 0) {
         return epctx_fail(error, EPCTX_ERR_ARG,
-                          "bytes and an alignment that is a power of two are expected, found %s%u",
+                          "expected bytes and an alignment that is a power of two, found %s%u",
                           s.data == NULL ? "no bytes and " : "", (uint64_t)alignment);
     }
     if (weights->count == weights->capacity) {
@@ -13731,7 +13692,7 @@ EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *dat
     if (weights->capacity > 0) {
         EPCTX__TRY(epctx__weight_find(&s, &path, &equal));
     }
-    found = equal; /* a place whose bytes are equal serves when its offset fits */
+    found = equal; /* an equal place serves if its offset fits */
     while (found != EPCTX__NO_NODE && (weights->entries[found].offset & mask) != 0) {
         found = weights->entries[found].next;
     }

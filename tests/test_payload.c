@@ -1290,7 +1290,7 @@ TEST(groups_spare_what_is_open)
         snprintf(path, sizeof path, "%s", at(names[i]));
         status = epctx_write_group(&model, out, &judge, &file, 1, EPCTX_OVERWRITE_REPLACE, &error);
         CHECK(status == (i < 3 ? EPCTX_ERR_PATH : EPCTX_OK), "%s: %s", names[i], error.message);
-        if (i < 3) CHECK_HAS(error.message, "belongs to the model");
+        if (i < 3) CHECK_HAS(error.message, "a file of the converted model");
     }
     epctx_model_close(&model);
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);

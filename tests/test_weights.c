@@ -520,7 +520,7 @@ TEST(full_table)
     }
     CHECK(i >= 100 && i < 1000, "%zu weights fit", i);
     CHECK_INT(f.error.status, EPCTX_ERR_NOMEM);
-    CHECK_HAS(f.error.message, "the weight table holds");
+    CHECK_HAS(f.error.message, "the weight table needs");
     c.calls = 2;
     memset(data, 0, sizeof data);
     CHECK_INT(add(&f, data, 4), EPCTX_OK);
