@@ -4,9 +4,9 @@
  * Search for ">>" to jump from section to section.
  */
 
-/* ================================================================================================
+/* ======================================================================
  * >>manual
- * ================================================================================================
+ * ======================================================================
  *
  * WHAT IT IS
  *   NPU compilers are slow, so ONNX Runtime (ORT) caches their output in "EPContext models": ONNX
@@ -112,9 +112,9 @@
 #ifndef EPCTX_H
 #define EPCTX_H
 
-/* ================================================================================================
+/* ======================================================================
  * >>config
- * ============================================================================================== */
+ * ==================================================================== */
 
 #define EPCTX_VERSION_MAJOR  0
 #define EPCTX_VERSION_MINOR  2
@@ -123,7 +123,7 @@
 
 /* The file back-end needs POSIX and 64-bit offsets; set before the first system header. */
 #if defined(EPCTX_IMPLEMENTATION) && !defined(EPCTX_NO_STDIO) && !defined(_WIN32)
-#if defined(__STRICT_ANSI__) && !defined(_XOPEN_SOURCE) && !defined(_GNU_SOURCE) &&                \
+#if defined(__STRICT_ANSI__) && !defined(_XOPEN_SOURCE) && !defined(_GNU_SOURCE) && \
     !defined(_DEFAULT_SOURCE)
 #define _XOPEN_SOURCE 700
 #endif
@@ -157,42 +157,42 @@
 #endif
 
 /* Returns a failure to the caller. */
-#define EPCTX__TRY(call)                                                                           \
-    do {                                                                                           \
-        epctx_status epctx__tried = (call);                                                        \
-        if (epctx__tried != EPCTX_OK) {                                                            \
-            return epctx__tried;                                                                   \
-        }                                                                                          \
+#define EPCTX__TRY(call)                    \
+    do {                                    \
+        epctx_status epctx__tried = (call); \
+        if (epctx__tried != EPCTX_OK) {     \
+            return epctx__tried;            \
+        }                                   \
     } while (0)
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* ================================================================================================
+/* ======================================================================
  * >>basics: status, error, strings, allocator, arena
- * ============================================================================================== */
+ * ==================================================================== */
 
 /* Name, OrtErrorCode (INVALID_GRAPH, 10, when a context fails to load), meaning. */
-#define EPCTX_STATUS_LIST(X)                                                                       \
-    X(OK, 0, "success")                                                                            \
-    X(ERR_ARG, 2, "the caller passed an argument that is not allowed")                             \
-    X(ERR_NOMEM, 1, "the allocator or the fixed buffer has no room")                               \
-    X(ERR_CONFIG, 1, "library and nanopb were built with different options")                       \
-    X(ERR_LIMIT, 2, "a limit of epctx_limits or of a format is exceeded")                          \
-    X(ERR_IO, 1, "the operating system or an io callback reported a failure")                      \
-    X(ERR_NOT_FOUND, 3, "a file does not exist")                                                   \
-    X(ERR_EXISTS, 1, "an output exists and may not be overwritten")                                \
-    X(ERR_PATH, 10, "a path is empty, absolute, or leaves the model's folder")                     \
-    X(ERR_PROTOBUF, 7, "the bytes are not a protobuf that libprotobuf would accept")               \
-    X(ERR_GRAPH, 10, "the model breaks a rule of ONNX or of the EPContext schema")                 \
-    X(ERR_CONTEXT, 10, "a context binary cannot be loaded")                                        \
-    X(ERR_VERSION, 10, "a context binary was made for another format, SDK or architecture")        \
-    X(ERR_UNSUPPORTED, 9, "the backend does not implement this")                                   \
-    X(ERR_NO_NODES, 1, "no node could be compiled")                                                \
-    X(ERR_BACKEND, 11, "the backend failed")                                                       \
-    X(ERR_CANCELLED, 12, "the caller cancelled the work")                                          \
-    X(ERR_NOT_COMPILED, 13, "the model must be compiled first, and that is not allowed")           \
+#define EPCTX_STATUS_LIST(X)                                                                \
+    X(OK, 0, "success")                                                                     \
+    X(ERR_ARG, 2, "the caller passed an argument that is not allowed")                      \
+    X(ERR_NOMEM, 1, "the allocator or the fixed buffer has no room")                        \
+    X(ERR_CONFIG, 1, "library and nanopb were built with different options")                \
+    X(ERR_LIMIT, 2, "a limit of epctx_limits or of a format is exceeded")                   \
+    X(ERR_IO, 1, "the operating system or an io callback reported a failure")               \
+    X(ERR_NOT_FOUND, 3, "a file does not exist")                                            \
+    X(ERR_EXISTS, 1, "an output exists and may not be overwritten")                         \
+    X(ERR_PATH, 10, "a path is empty, absolute, or leaves the model's folder")              \
+    X(ERR_PROTOBUF, 7, "the bytes are not a protobuf that libprotobuf would accept")        \
+    X(ERR_GRAPH, 10, "the model breaks a rule of ONNX or of the EPContext schema")          \
+    X(ERR_CONTEXT, 10, "a context binary cannot be loaded")                                 \
+    X(ERR_VERSION, 10, "a context binary was made for another format, SDK or architecture") \
+    X(ERR_UNSUPPORTED, 9, "the backend does not implement this")                            \
+    X(ERR_NO_NODES, 1, "no node could be compiled")                                         \
+    X(ERR_BACKEND, 11, "the backend failed")                                                \
+    X(ERR_CANCELLED, 12, "the caller cancelled the work")                                   \
+    X(ERR_NOT_COMPILED, 13, "the model must be compiled first, and that is not allowed")    \
     X(ERR_CHANGED, 1, "a file is no longer the one that was read")
 
 typedef enum epctx_status {
@@ -384,9 +384,9 @@ typedef struct epctx_hooks {
 /* EPCTX_ERR_CANCELLED when cancel_fn returns true. `hooks` may be NULL. For backends, too. */
 EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error);
 
-/* ================================================================================================
+/* ======================================================================
  * >>path: names of files
- * ============================================================================================== */
+ * ==================================================================== */
 
 /* `folder` and `name`, with a separator if needed; without a folder the name. EPCTX_ERR_LIMIT
  * without room. */
@@ -421,9 +421,9 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
 EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char *out,
                                            size_t capacity, epctx_error *error);
 
-/* ================================================================================================
+/* ======================================================================
  * >>io: everything that touches a file
- * ============================================================================================== */
+ * ==================================================================== */
 
 typedef enum epctx_file_kind {
     EPCTX_FILE_NONE = 0, /* nothing there */
@@ -621,9 +621,9 @@ EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epct
 EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
                                           epctx_overwrite overwrite, epctx_error *error);
 
-/* ================================================================================================
+/* ======================================================================
  * >>wire: protobuf fields
- * ============================================================================================== */
+ * ==================================================================== */
 
 typedef enum epctx_wire {
     EPCTX_WIRE_VARINT = 0,
@@ -798,9 +798,9 @@ EPCTX_API epctx_view epctx_view_none(void);
 EPCTX_API bool epctx_view_exists(epctx_view view);   /* not epctx_view_none */
 EPCTX_API epctx_str epctx_view_str(epctx_view view); /* the payload as text */
 
-/* ================================================================================================
+/* ======================================================================
  * >>onnx: the model, and views over its messages
- * ============================================================================================== */
+ * ==================================================================== */
 
 typedef struct epctx_open_opts {
     const epctx_allocator *allocator; /* default malloc; copied */
@@ -934,37 +934,37 @@ EPCTX_API bool epctx_model_has_graph(const epctx_model *model);
 
 /* epctx_node_of(view) ... reads a message, e.g. one found with epctx_view_fields;
  * epctx_next_node(cursor, &node) ... the next one of a cursor, false at the end. */
-#define EPCTX_VIEW_LIST(X)                                                                         \
-    X(graph, epctx_graph_view)                                                                     \
-    X(node, epctx_node_view)                                                                       \
-    X(attr, epctx_attr_view)                                                                       \
-    X(tensor, epctx_tensor_view)                                                                   \
-    X(value, epctx_value_view)                                                                     \
-    X(dim, epctx_dim)                                                                              \
-    X(opset, epctx_opset)                                                                          \
+#define EPCTX_VIEW_LIST(X)       \
+    X(graph, epctx_graph_view)   \
+    X(node, epctx_node_view)     \
+    X(attr, epctx_attr_view)     \
+    X(tensor, epctx_tensor_view) \
+    X(value, epctx_value_view)   \
+    X(dim, epctx_dim)            \
+    X(opset, epctx_opset)        \
     X(pair, epctx_pair)
-#define EPCTX__VIEW_DECLARE(name, type)                                                            \
-    EPCTX_API type epctx_##name##_of(epctx_view view);                                             \
+#define EPCTX__VIEW_DECLARE(name, type)                \
+    EPCTX_API type epctx_##name##_of(epctx_view view); \
     EPCTX_API bool epctx_next_##name(epctx_cursor *cursor, type *out);
 EPCTX_VIEW_LIST(EPCTX__VIEW_DECLARE)
 #undef EPCTX__VIEW_DECLARE
 
 /* Cursors over one field: function, its parameter, message, field. Read node_inputs and
  * node_outputs with epctx_next_str, tensor_dims with epctx_next_int. */
-#define EPCTX_CURSOR_LIST(X)                                                                       \
-    X(model_opsets, const epctx_model *, epctx__shown(of), MODEL_OPSET_IMPORT)                     \
-    X(model_functions, const epctx_model *, epctx__shown(of), MODEL_FUNCTIONS)                     \
-    X(graph_nodes, epctx_graph_view, of.view, GRAPH_NODE)                                          \
-    X(graph_inputs, epctx_graph_view, of.view, GRAPH_INPUT)                                        \
-    X(graph_outputs, epctx_graph_view, of.view, GRAPH_OUTPUT)                                      \
-    X(graph_values, epctx_graph_view, of.view, GRAPH_VALUE_INFO)                                   \
-    X(graph_initializers, epctx_graph_view, of.view, GRAPH_INITIALIZER)                            \
-    X(node_inputs, const epctx_node_view *, of->view, NODE_INPUT)                                  \
-    X(node_outputs, const epctx_node_view *, of->view, NODE_OUTPUT)                                \
-    X(node_attrs, const epctx_node_view *, of->view, NODE_ATTRIBUTE)                               \
-    X(tensor_dims, const epctx_tensor_view *, of->view, TENSOR_DIMS)                               \
+#define EPCTX_CURSOR_LIST(X)                                                   \
+    X(model_opsets, const epctx_model *, epctx__shown(of), MODEL_OPSET_IMPORT) \
+    X(model_functions, const epctx_model *, epctx__shown(of), MODEL_FUNCTIONS) \
+    X(graph_nodes, epctx_graph_view, of.view, GRAPH_NODE)                      \
+    X(graph_inputs, epctx_graph_view, of.view, GRAPH_INPUT)                    \
+    X(graph_outputs, epctx_graph_view, of.view, GRAPH_OUTPUT)                  \
+    X(graph_values, epctx_graph_view, of.view, GRAPH_VALUE_INFO)               \
+    X(graph_initializers, epctx_graph_view, of.view, GRAPH_INITIALIZER)        \
+    X(node_inputs, const epctx_node_view *, of->view, NODE_INPUT)              \
+    X(node_outputs, const epctx_node_view *, of->view, NODE_OUTPUT)            \
+    X(node_attrs, const epctx_node_view *, of->view, NODE_ATTRIBUTE)           \
+    X(tensor_dims, const epctx_tensor_view *, of->view, TENSOR_DIMS)           \
     X(value_dims, const epctx_value_view *, of->shape, SHAPE_DIM)
-#define EPCTX__CURSOR_DECLARE(name, type, message, field)                                          \
+#define EPCTX__CURSOR_DECLARE(name, type, message, field) \
     EPCTX_API epctx_cursor epctx_##name(type of);
 EPCTX_CURSOR_LIST(EPCTX__CURSOR_DECLARE)
 #undef EPCTX__CURSOR_DECLARE
@@ -1033,12 +1033,12 @@ EPCTX_API epctx_status epctx_node_captures(epctx_view node, epctx_arena *arena,
 
 #endif /* EPCTX_NO_WIRE */
 
-/* ================================================================================================
+/* ======================================================================
  * >>record: a graph as plain structs
  *
  * What a backend compiles: made by epctx_model_load_graph, or by an EP from its own graph objects
  * (ORT's OrtGraph). All pointers are borrowed from the maker of the record.
- * ============================================================================================== */
+ * ==================================================================== */
 
 #define EPCTX_ONNX_FLOAT  1 /* onnx.proto TensorProto.DataType */
 #define EPCTX_ONNX_UINT8  2
@@ -1163,9 +1163,9 @@ EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder
                                             epctx_span *bytes, epctx_error *error);
 #endif
 
-/* ================================================================================================
+/* ======================================================================
  * >>epnode: one EPContext node (com.microsoft, since version 1)
- * ============================================================================================== */
+ * ==================================================================== */
 
 #define EPCTX_OP_TYPE "EPContext"
 #define EPCTX_DOMAIN  "com.microsoft"
@@ -1173,16 +1173,16 @@ EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder
 #define EPCTX_WEIGHTS_ATTR "epctx_weights"
 
 /* The ten attributes of the schema: name, AttributeType, member of epctx_epnode. */
-#define EPCTX_EPNODE_ATTR_LIST(X)                                                                  \
-    X(MAIN_CONTEXT, "main_context", INT, main_context)                                             \
-    X(EP_CACHE_CONTEXT, "ep_cache_context", STRING, ep_cache_context)                              \
-    X(EMBED_MODE, "embed_mode", INT, embed_mode)                                                   \
-    X(EP_SDK_VERSION, "ep_sdk_version", STRING, ep_sdk_version)                                    \
-    X(ONNX_MODEL_FILENAME, "onnx_model_filename", STRING, onnx_model_filename)                     \
-    X(HARDWARE_ARCHITECTURE, "hardware_architecture", STRING, hardware_architecture)               \
-    X(PARTITION_NAME, "partition_name", STRING, partition_name)                                    \
-    X(SOURCE, "source", STRING, source)                                                            \
-    X(NOTES, "notes", STRING, notes)                                                               \
+#define EPCTX_EPNODE_ATTR_LIST(X)                                                    \
+    X(MAIN_CONTEXT, "main_context", INT, main_context)                               \
+    X(EP_CACHE_CONTEXT, "ep_cache_context", STRING, ep_cache_context)                \
+    X(EMBED_MODE, "embed_mode", INT, embed_mode)                                     \
+    X(EP_SDK_VERSION, "ep_sdk_version", STRING, ep_sdk_version)                      \
+    X(ONNX_MODEL_FILENAME, "onnx_model_filename", STRING, onnx_model_filename)       \
+    X(HARDWARE_ARCHITECTURE, "hardware_architecture", STRING, hardware_architecture) \
+    X(PARTITION_NAME, "partition_name", STRING, partition_name)                      \
+    X(SOURCE, "source", STRING, source)                                              \
+    X(NOTES, "notes", STRING, notes)                                                 \
     X(MAX_SIZE, "max_size", INT, max_size)
 
 typedef enum epctx_epnode_attr {
@@ -1221,12 +1221,12 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
                                          epctx_error *error);
 #endif
 
-/* ================================================================================================
+/* ======================================================================
  * >>profile: what each EP accepts
  *
  * The design document leaves much open, and EPs differ. A profile describes what one EP accepts;
  * everything that checks or changes EPContext nodes consults it.
- * ============================================================================================== */
+ * ==================================================================== */
 
 /* The key of a node's graph in a context of several graphs. */
 typedef enum epctx_key {
@@ -1297,13 +1297,13 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
                                                const epctx_epnode *node, epctx_str model,
                                                char *out, size_t capacity, epctx_error *error);
 
-/* ================================================================================================
+/* ======================================================================
  * >>option: session options
  *
  * Applications request EPContext models through ORT's session configuration entries, pairs of
  * strings. In CreateEp, an EP asks ORT for every key of epctx_option_list, passes the values to
  * epctx_options_set, then calls epctx_options_check.
- * ============================================================================================== */
+ * ==================================================================== */
 
 typedef enum epctx_option_type {
     EPCTX_OPTION_TYPE_SWITCH = 0, /* "0" or "1", nothing else */
@@ -1438,9 +1438,9 @@ EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options);
 EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_t phase,
                                            const char *model_path, epctx_error *error);
 
-/* ================================================================================================
+/* ======================================================================
  * >>state: the files of a model
- * ============================================================================================== */
+ * ==================================================================== */
 
 #ifndef EPCTX_NO_WIRE
 
@@ -1490,12 +1490,12 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 
 #endif /* EPCTX_NO_WIRE */
 
-/* ================================================================================================
+/* ======================================================================
  * >>scan: EPContext nodes in constant memory
  *
  * For firmware and models outside of memory: one pass with the grammar of epctx_model_open,
  * payloads skipped. The state is an epctx_scan, at most 1.5 KiB.
- * ============================================================================================== */
+ * ==================================================================== */
 
 #ifndef EPCTX_NO_WIRE
 
@@ -1536,7 +1536,7 @@ typedef enum epctx_scan_event {
 #define EPCTX_SCAN_TEXT 192
 #endif
 
-#if EPCTX_SCAN_DEPTH < 4 || EPCTX_SCAN_DEPTH > 100 || EPCTX_SCAN_TEXT < 1 ||                       \
+#if EPCTX_SCAN_DEPTH < 4 || EPCTX_SCAN_DEPTH > 100 || EPCTX_SCAN_TEXT < 1 || \
     EPCTX_SCAN_TEXT > 65534
 #error "epctx.h: EPCTX_SCAN_DEPTH is 4 to 100, EPCTX_SCAN_TEXT 1 to 65534"
 #endif
@@ -1589,17 +1589,17 @@ typedef struct epctx_scan {
 
 /* Starts a scan; copies the source. */
 EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source);
-/* The same over a nanopb stream, from its current position (ranges are relative to it). An EPContext
- * node with a subgraph is EPCTX_ERR_UNSUPPORTED: a stream cannot go back. */
+/* The same over a nanopb stream, from its current position (ranges are relative to it). An
+ * EPContext node with a subgraph is EPCTX_ERR_UNSUPPORTED: a stream cannot go back. */
 EPCTX_API void epctx_scan_begin_stream(epctx_scan *scan, pb_istream_t *stream);
 /* The next event; END and FAILED repeat. */
 EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error);
 
 #endif /* EPCTX_NO_WIRE */
 
-/* ================================================================================================
+/* ======================================================================
  * >>edit: change a model, write it
- * ============================================================================================== */
+ * ==================================================================== */
 
 #ifndef EPCTX_NO_EDIT
 
@@ -1747,9 +1747,9 @@ EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t
 
 #endif /* EPCTX_NO_EDIT */
 
-/* ================================================================================================
+/* ======================================================================
  * >>commit: files come into place together or not at all (>>manual, WRITING)
- * ============================================================================================== */
+ * ==================================================================== */
 
 typedef struct epctx_write_opts {
     epctx_overwrite overwrite;
@@ -1843,7 +1843,7 @@ EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
 
 #endif /* EPCTX_NO_EDIT */
 
-/* ================================================================================================
+/* ======================================================================
  * >>stamp: what a model was compiled from
  *
  * The build stamp of an EPContext model is the metadata entry "epctx.build.<source>" with the lines
@@ -1856,7 +1856,7 @@ EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
  *     graphs <number>                      in the binary, those of other models included
  * with "%25" and "%0A" for "%" and a line end. It contains no time, so that the output depends on
  * the source alone, and no name of the binary, which may be embedded, extracted or renamed.
- * ============================================================================================== */
+ * ==================================================================== */
 
 #ifndef EPCTX_NO_WIRE
 
@@ -1876,14 +1876,14 @@ EPCTX_API bool epctx_model_holds_one_graph(const epctx_model *model, const epctx
 
 #endif /* EPCTX_NO_WIRE */
 
-/* ================================================================================================
+/* ======================================================================
  * >>payload: embed and extract contexts, prefix names of nodes
  *
  * A conversion edits an open model; epctx_changes lists its changes and the new files, which
  * epctx_write_group writes with the model so that no crash can mix generations. Contexts stay in
  * mapped files until they are written: gigabytes need no memory. epctx_model_undo reverts a
  * conversion; a failed one leaves the model unchanged.
- * ============================================================================================== */
+ * ==================================================================== */
 
 #ifndef EPCTX_NO_EDIT
 
@@ -1980,9 +1980,9 @@ EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
 
 #endif /* EPCTX_NO_EDIT */
 
-/* ================================================================================================
+/* ======================================================================
  * >>partition: which nodes belong together
- * ============================================================================================== */
+ * ==================================================================== */
 
 /* A subgraph for the backend. `nodes` are positions in the graph, ascending; the constant nodes
  * (all inputs constant) it uses are copied into it and may serve several partitions. */
@@ -2001,7 +2001,7 @@ EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uin
                                              epctx_arena *arena, epctx_partition **partitions,
                                              size_t *count, epctx_error *error);
 
-/* ================================================================================================
+/* ======================================================================
  * >>weights: equal bytes are stored once
  *
  * A content-addressed table for the weight section of a context binary or any other file. It stores
@@ -2012,7 +2012,7 @@ EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uin
  * from all over the weight; a fast hash of all bytes; all bytes. Distinct weights of 64 KiB are
  * many times as fast as XXH3, those that differ in a few bytes about as fast (`make bench`). With
  * crafted collisions of both hashes one of n weights is read up to log n times.
- * ============================================================================================== */
+ * ==================================================================== */
 
 #define EPCTX_WEIGHTS_SAMPLE 256u
 
@@ -2076,9 +2076,9 @@ EPCTX_API bool epctx_weights_at(const epctx_weights *weights, uint32_t index, ep
 /* May be called twice. Leaves `binary` to its owner. */
 EPCTX_API void epctx_weights_free(epctx_weights *weights);
 
-/* ================================================================================================
+/* ======================================================================
  * >>ep: what an EP implements
- * ============================================================================================== */
+ * ==================================================================== */
 
 #define EPCTX_BACKEND_VERSION 3
 
@@ -2305,9 +2305,9 @@ EPCTX_API epctx_span epctx_ep_binary(const epctx_ep *ep);
 /* May be called on a zeroed object and twice; discards an unfinished context. */
 EPCTX_API void epctx_ep_end(epctx_ep *ep);
 
-/* ================================================================================================
+/* ======================================================================
  * >>gen: ordinary model -> EPContext model
- * ============================================================================================== */
+ * ==================================================================== */
 
 /* What generation reads and writes. Strings are borrowed during the call. */
 typedef struct epctx_preflight_in {
@@ -2422,7 +2422,7 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
 
 #endif /* EPCTX_NO_EDIT */
 
-/* ================================================================================================
+/* ======================================================================
  * >>share: one context for several sessions (EP-context design, weight sharing)
  *
  * A workspace is the "EP singleton" of the design document, held by the application or the EP.
@@ -2473,7 +2473,7 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
  *
  * Always compile the models of a group together: compiling again without one of them drops its
  * graphs from the binary. Loading detects this by the build stamp.
- * ============================================================================================== */
+ * ==================================================================== */
 
 /* A lock of the caller's. All NULL: the workspace and its sessions are used from one thread.
  *
@@ -2583,9 +2583,9 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
                                           const char *source, const epctx_hooks *hooks,
                                           uint64_t *binary_size, epctx_error *error);
 
-/* ================================================================================================
+/* ======================================================================
  * >>load: EPContext nodes -> contexts that run
- * ============================================================================================== */
+ * ==================================================================== */
 
 struct epctx_bound;
 
@@ -2679,9 +2679,9 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
 
 #endif /* EPCTX_H: end of the declarations. Stop here if you only use the library. */
 
-/* ================================================================================================
+/* ======================================================================
  * >>implementation
- * ============================================================================================== */
+ * ==================================================================== */
 
 #if defined(EPCTX_IMPLEMENTATION) && !defined(EPCTX_IMPLEMENTED)
 #define EPCTX_IMPLEMENTED
@@ -2723,7 +2723,7 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#if !defined(O_CLOEXEC) ||                                                                         \
+#if !defined(O_CLOEXEC) || \
     (defined(__GLIBC__) && !defined(__USE_XOPEN_EXTENDED) && !defined(__USE_MISC))
 #error "epctx.h: a system header came first without _XOPEN_SOURCE 700: use the two-line epctx.c"
 #define EPCTX__STOP
@@ -2780,9 +2780,9 @@ extern "C" {
 #define EPCTX__APART
 #endif
 
-/* ================================================================================================
+/* ======================================================================
  * >>basics
- * ============================================================================================== */
+ * ==================================================================== */
 
 static const struct {
     const char *name, *text;
@@ -3758,13 +3758,13 @@ static EPCTX__UNUSED bool epctx__has(const epctx_map *map, epctx_str key)
 /* -- allocation with an error -- */
 
 /* Makes `out` an array of zeros. */
-#define EPCTX__NEW(out, type, count, arena, error)                                                 \
-    do {                                                                                           \
-        (out) = (type *)epctx_arena_array(arena, count, sizeof(type));                             \
-        if ((out) == NULL) {                                                                       \
-            epctx__nomem(error, (arena)->missing);                                                 \
+#define EPCTX__NEW(out, type, count, arena, error)                        \
+    do {                                                                  \
+        (out) = (type *)epctx_arena_array(arena, count, sizeof(type));    \
+        if ((out) == NULL) {                                              \
+            epctx__nomem(error, (arena)->missing);                        \
             return EPCTX_ERR_NOMEM; /* so that compilers see a failure */ \
-        }                                                                                          \
+        }                                                                 \
     } while (0)
 
 static EPCTX__UNUSED epctx_status epctx__copy(epctx_arena *arena, epctx_str text, const char **out,
@@ -3823,9 +3823,9 @@ static void epctx__progress(const epctx_hooks *hooks, const char *work, uint64_t
     }
 }
 
-/* ================================================================================================
+/* ======================================================================
  * >>path
- * ============================================================================================== */
+ * ==================================================================== */
 
 /* On every system: models are portable. */
 static bool epctx__is_separator(char c)
@@ -4051,9 +4051,9 @@ EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char
     return epctx__path_join(out, capacity, parts, 3, error);
 }
 
-/* ================================================================================================
+/* ======================================================================
  * >>io
- * ============================================================================================== */
+ * ==================================================================== */
 
 EPCTX_API bool epctx_file_same(const epctx_file_info *a, const epctx_file_info *b)
 {
@@ -4069,8 +4069,8 @@ static epctx_status epctx__file_failed(epctx_error *error, epctx_status status, 
     return status;
 }
 
-/* `base`, `mark` and, from 2 on, `number`: FILE~, FILE~2 ... `base` is cut, at a UTF-8 character, to
- * fit into `most` bytes. */
+/* `base`, `mark` and, from 2 on, `number`: FILE~, FILE~2 ... `base` is cut, at a UTF-8 character,
+ * to fit into `most` bytes. */
 static void epctx__name_end(char out[EPCTX_NAME_MAX], const char *base, const char *mark,
                             unsigned number, size_t most)
 {
@@ -4411,7 +4411,8 @@ static bool epctx__sys_move(epctx_io_file *file, const char *from, const char *t
     if (to != NULL || from == file->temp) {
         epctx__sys_close(file);
     }
-    if (from[0] == '\0' || !epctx__wide(file, from, old) || (to != NULL && !epctx__wide(file, to, wide))) {
+    if (from[0] == '\0' || !epctx__wide(file, from, old) ||
+        (to != NULL && !epctx__wide(file, to, wide))) {
         return false;
     }
     return to != NULL
@@ -5248,9 +5249,9 @@ static epctx_status epctx__file_lock(void *user, const char *root, const char *n
 }
 
 #define EPCTX__CALLBACKS(map_fn)                                                                   \
-    {NULL, map_fn, epctx__file_unmap, epctx__file_stat, epctx__file_canonical, epctx__file_create,  \
-     epctx__file_write, epctx__file_sync, epctx__file_commit, epctx__file_back, epctx__file_close,  \
-     epctx__file_clear, epctx__file_remove, epctx__file_second, epctx__file_link,                   \
+    {NULL, map_fn, epctx__file_unmap, epctx__file_stat, epctx__file_canonical, epctx__file_create, \
+     epctx__file_write, epctx__file_sync, epctx__file_commit, epctx__file_back, epctx__file_close, \
+     epctx__file_clear, epctx__file_remove, epctx__file_second, epctx__file_link,                  \
      epctx__file_list, epctx__file_lock}
 static const epctx_io epctx__io_files = EPCTX__CALLBACKS(epctx__file_map);
 static const epctx_io epctx__io_private = EPCTX__CALLBACKS(epctx__file_read);
@@ -5517,9 +5518,10 @@ static bool epctx__buf_back(void *user, epctx_io_file *file)
     epctx__buf_file *f = (epctx__buf_file *)file->handle;
     bool changed = f->changed;
     f->changed = false;
-    return !changed || (f->old.handle != NULL ? epctx__buf_put((const epctx_buffer_io *)user, file->path,
-                                                    f->old.data, f->old.size, NULL)
-                                   : epctx__buf_remove(user, NULL, file->path, NULL)) == EPCTX_OK;
+    return !changed ||
+           (f->old.handle != NULL ? epctx__buf_put((const epctx_buffer_io *)user, file->path,
+                                                   f->old.data, f->old.size, NULL)
+                                  : epctx__buf_remove(user, NULL, file->path, NULL)) == EPCTX_OK;
 }
 
 static void epctx__buf_close(void *user, epctx_io_file *file)
@@ -5744,13 +5746,13 @@ static epctx_status epctx__io_of(const epctx_io *io, const epctx_io **out, epctx
 
 #ifndef EPCTX_NO_WIRE
 
-/* ================================================================================================
+/* ======================================================================
  * >>wire
  *
  * The grammar is that of libprotobuf's C++ parser: tags and lengths of at most five bytes, varints
  * of at most ten, f number 0 and wire types 6 and 7 refused, groups must close with their own
  * number, and at most max_depth nested messages and groups.
- * ============================================================================================== */
+ * ==================================================================== */
 
 typedef struct epctx__token {
     uint32_t number;
@@ -5865,11 +5867,11 @@ static inline const uint8_t *epctx__next(const uint8_t *p, const uint8_t *end, u
  * numbers, which may be packed; else 0. Compilers turn the switch into a table. */
 static inline uint32_t epctx__field_kind(epctx_kind message, uint32_t number)
 {
-#define EPCTX__CASE_ONE(message, symbol, number, kind)                                             \
-    case (uint32_t)EPCTX_KIND_##message << 5 | number:                                             \
+#define EPCTX__CASE_ONE(message, symbol, number, kind) \
+    case (uint32_t)EPCTX_KIND_##message << 5 | number: \
         return EPCTX_KIND_##kind < EPCTX_KIND_INT ? EPCTX_KIND_##kind | EPCTX__ONE : 0u;
-#define EPCTX__CASE_MANY(message, symbol, number, kind)                                            \
-    case (uint32_t)EPCTX_KIND_##message << 5 | number:                                             \
+#define EPCTX__CASE_MANY(message, symbol, number, kind) \
+    case (uint32_t)EPCTX_KIND_##message << 5 | number:  \
         return EPCTX_KIND_##kind < EPCTX_KIND_STRING ? (uint32_t)EPCTX_KIND_##kind : 0u;
     switch (number < 32 ? (uint32_t)message << 5 | number : 0) {
         EPCTX_FIELD_LIST(EPCTX__CASE_ONE, EPCTX__CASE_MANY)
@@ -5882,9 +5884,9 @@ static inline uint32_t epctx__field_kind(epctx_kind message, uint32_t number)
 
 EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t number)
 {
-#define EPCTX__ROW_ONE(message, symbol, number, kind)                                              \
+#define EPCTX__ROW_ONE(message, symbol, number, kind) \
     {EPCTX_KIND_##message, #symbol, number, false, EPCTX_KIND_##kind},
-#define EPCTX__ROW_MANY(message, symbol, number, kind)                                             \
+#define EPCTX__ROW_MANY(message, symbol, number, kind) \
     {EPCTX_KIND_##message, #symbol, number, true, EPCTX_KIND_##kind},
     static const epctx_field_info fields[] = {EPCTX_FIELD_LIST(EPCTX__ROW_ONE, EPCTX__ROW_MANY)};
 #undef EPCTX__ROW_MANY
@@ -6262,9 +6264,9 @@ static bool epctx__nanopb_matches(void)
     return matches && probe.guard[0] == NULL;
 }
 
-/* ================================================================================================
+/* ======================================================================
  * >>onnx
- * ============================================================================================== */
+ * ==================================================================== */
 
 typedef struct epctx__file { /* of external data */
     struct epctx__file *next;
@@ -6801,13 +6803,13 @@ static void epctx__read_members(epctx_view view, const epctx__member *members, v
     }
 }
 
-#define EPCTX__AT(f, type, of, m)                                                     \
-    {                                                                                              \
-        EPCTX_FIELD_##f, EPCTX__##type, offsetof(epctx_##of, m)                           \
+#define EPCTX__AT(f, type, of, m)                               \
+    {                                                           \
+        EPCTX_FIELD_##f, EPCTX__##type, offsetof(epctx_##of, m) \
     }
-#define EPCTX__VIEW(of)                                                                            \
-    {                                                                                              \
-        0, EPCTX__SELF, offsetof(epctx_##of, view)                                                 \
+#define EPCTX__VIEW(of)                            \
+    {                                              \
+        0, EPCTX__SELF, offsetof(epctx_##of, view) \
     }
 
 static const epctx__member epctx__graph_members[] = {
@@ -6865,13 +6867,13 @@ static const epctx__member epctx__type_members[] = {
 #undef EPCTX__VIEW
 #undef EPCTX__AT
 
-#define EPCTX__VIEW_OF(name, type)                                                                 \
-    EPCTX_API type epctx_##name##_of(epctx_view view)                                              \
-    {                                                                                              \
-        type out;                                                                                  \
-        memset(&out, 0, sizeof out);                                                               \
-        epctx__read_members(view, epctx__##name##_members, &out);                                  \
-        return out;                                                                                \
+#define EPCTX__VIEW_OF(name, type)                                \
+    EPCTX_API type epctx_##name##_of(epctx_view view)             \
+    {                                                             \
+        type out;                                                 \
+        memset(&out, 0, sizeof out);                              \
+        epctx__read_members(view, epctx__##name##_members, &out); \
+        return out;                                               \
     }
 EPCTX__VIEW_OF(graph, epctx_graph_view)
 EPCTX__VIEW_OF(node, epctx_node_view)
@@ -6930,15 +6932,15 @@ EPCTX_API epctx_dim epctx_dim_of(epctx_view view)
     return dim;
 }
 
-#define EPCTX__NEXT(name, type)                                                                    \
-    EPCTX_API bool epctx_next_##name(epctx_cursor *it, type *out)                              \
-    {                                                                                              \
-        epctx_view body;                                                                           \
-        bool more = epctx_next_view(it, &body);                                                \
-        if (more) {                                                                                \
-            *out = epctx_##name##_of(body);                                                        \
-        }                                                                                          \
-        return more;                                                                               \
+#define EPCTX__NEXT(name, type)                                   \
+    EPCTX_API bool epctx_next_##name(epctx_cursor *it, type *out) \
+    {                                                             \
+        epctx_view body;                                          \
+        bool more = epctx_next_view(it, &body);                   \
+        if (more) {                                               \
+            *out = epctx_##name##_of(body);                       \
+        }                                                         \
+        return more;                                              \
     }
 EPCTX_VIEW_LIST(EPCTX__NEXT)
 #undef EPCTX__NEXT
@@ -6948,10 +6950,10 @@ static epctx_view epctx__shown(const epctx_model *model)
     return epctx__slot_view(model->shown);
 }
 
-#define EPCTX__CURSOR(name, type, message, f)                                                  \
-    EPCTX_API epctx_cursor epctx_##name(type of)                                                   \
-    {                                                                                              \
-        return epctx_view_fields(message, EPCTX_FIELD_##f);                                    \
+#define EPCTX__CURSOR(name, type, message, f)               \
+    EPCTX_API epctx_cursor epctx_##name(type of)            \
+    {                                                       \
+        return epctx_view_fields(message, EPCTX_FIELD_##f); \
     }
 EPCTX_CURSOR_LIST(EPCTX__CURSOR)
 #undef EPCTX__CURSOR
@@ -7236,17 +7238,17 @@ EPCTX_API bool epctx_walk_step(epctx_walk *w)
     return false;
 }
 
-#define EPCTX__WALK(name, of, of_kind)                                                             \
-    EPCTX_API bool epctx_walk_##name(epctx_walk *w, epctx_##of##_view *out)                     \
-    {                                                                                              \
-        bool more = epctx_walk_step(w);                                                         \
-        while (more && w->kind != of_kind) {                                                    \
-            more = epctx_walk_step(w);                                                          \
-        }                                                                                          \
-        if (more) {                                                                                \
-            *out = epctx_##of##_of(w->view);                                                    \
-        }                                                                                          \
-        return more;                                                                               \
+#define EPCTX__WALK(name, of, of_kind)                                      \
+    EPCTX_API bool epctx_walk_##name(epctx_walk *w, epctx_##of##_view *out) \
+    {                                                                       \
+        bool more = epctx_walk_step(w);                                     \
+        while (more && w->kind != of_kind) {                                \
+            more = epctx_walk_step(w);                                      \
+        }                                                                   \
+        if (more) {                                                         \
+            *out = epctx_##of##_of(w->view);                                \
+        }                                                                   \
+        return more;                                                        \
     }
 EPCTX__WALK(next, node, EPCTX_KIND_NODE)
 EPCTX__WALK(tensor, tensor, EPCTX_KIND_TENSOR)
@@ -7263,9 +7265,9 @@ EPCTX_API bool epctx_walk_epnode(epctx_walk *w, epctx_node_view *node)
 }
 
 #endif /* EPCTX_NO_WIRE */
-/* ================================================================================================
+/* ======================================================================
  * >>record
- * ============================================================================================== */
+ * ==================================================================== */
 
 EPCTX_API size_t epctx_elem_size(int32_t elem_type)
 {
@@ -7357,20 +7359,20 @@ static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, ep
 }
 
 /* Counts first; if a mapped file changes, the second pass may find fewer. */
-#define EPCTX__LOAD_LIST(name, type)                                                               \
-    static epctx_status epctx__load_##name##s(const epctx__loader *l, epctx_cursor it,             \
-                                              const type **out, size_t *count)                     \
-    {                                                                                              \
-        epctx_cursor again = it;                                                                   \
-        type *items, item;                                                                         \
-        size_t n;                                                                                  \
-        for (*count = 0; epctx_next_##name(&it, &item); ++*count) {                                \
-        }                                                                                          \
-        EPCTX__NEW(items, type, *count, l->arena, l->error);                                       \
-        *out = items;                                                                              \
-        for (n = 0; n < *count && epctx_next_##name(&again, &items[n]); n++) {                     \
-        }                                                                                          \
-        return EPCTX_OK;                                                                           \
+#define EPCTX__LOAD_LIST(name, type)                                                   \
+    static epctx_status epctx__load_##name##s(const epctx__loader *l, epctx_cursor it, \
+                                              const type **out, size_t *count)         \
+    {                                                                                  \
+        epctx_cursor again = it;                                                       \
+        type *items, item;                                                             \
+        size_t n;                                                                      \
+        for (*count = 0; epctx_next_##name(&it, &item); ++*count) {                    \
+        }                                                                              \
+        EPCTX__NEW(items, type, *count, l->arena, l->error);                           \
+        *out = items;                                                                  \
+        for (n = 0; n < *count && epctx_next_##name(&again, &items[n]); n++) {         \
+        }                                                                              \
+        return EPCTX_OK;                                                               \
     }
 EPCTX__LOAD_LIST(str, epctx_str)
 EPCTX__LOAD_LIST(int, int64_t)
@@ -8154,16 +8156,16 @@ EPCTX_API epctx_status epctx_model_load_graph(epctx_model *model, epctx_graph *o
 
 #endif /* EPCTX_NO_WIRE */
 
-/* ================================================================================================
+/* ======================================================================
  * >>epnode
- * ============================================================================================== */
+ * ==================================================================== */
 
 static const struct {
     const char *name;
     epctx_attr_type type;
     size_t place;
 } epctx__epnode_attrs[EPCTX_EP_ATTR_COUNT] = {
-#define EPCTX__EPNODE_ATTR(id, name, type, member)                                                 \
+#define EPCTX__EPNODE_ATTR(id, name, type, member) \
     {name, EPCTX_ATTR_##type, offsetof(epctx_epnode, member)},
     EPCTX_EPNODE_ATTR_LIST(EPCTX__EPNODE_ATTR)
 #undef EPCTX__EPNODE_ATTR
@@ -8273,12 +8275,12 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
 }
 
 #endif /* EPCTX_NO_WIRE */
-/* ================================================================================================
+/* ======================================================================
  * >>profile
  *
  * Sources. ORT: microsoft/onnxruntime main at 1.30-dev, below onnxruntime/core/providers unless
  * stated otherwise. QNNP: onnxruntime/onnxruntime-qnn.
- * ============================================================================================== */
+ * ==================================================================== */
 
 #define EPCTX__BIT(attr) (1u << EPCTX_EP_##attr)
 
@@ -8500,9 +8502,9 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
                     : EPCTX_OK;
 }
 
-/* ================================================================================================
+/* ======================================================================
  * >>option
- * ============================================================================================== */
+ * ==================================================================== */
 
 #define EPCTX__OPTION_WORDS_SWITCH "0 1"
 #define EPCTX__OPTION_WORDS_TEXT   ""
@@ -8513,14 +8515,14 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
 #define EPCTX__OPTION_WORDS_CHOICE "error copy nothing" /* in the order of epctx_no_nodes */
 
 static const epctx_option_info epctx__options[EPCTX_OPTION_COUNT] = {
-#define EPCTX__OPTION_ROW(id, key, ort, type, fallback, phase, text)                               \
-    {                                                                                              \
-        key,                                                                                       \
-        ort,                                                                                       \
-        EPCTX_OPTION_TYPE_##type,                                                                  \
-        fallback,                                                                                  \
-        EPCTX__OPTION_WORDS_##type,                                                                \
-        EPCTX_PHASE_##phase,                                                                       \
+#define EPCTX__OPTION_ROW(id, key, ort, type, fallback, phase, text) \
+    {                                                                \
+        key,                                                         \
+        ort,                                                         \
+        EPCTX_OPTION_TYPE_##type,                                    \
+        fallback,                                                    \
+        EPCTX__OPTION_WORDS_##type,                                  \
+        EPCTX_PHASE_##phase,                                         \
         text},
     EPCTX_OPTION_LIST(EPCTX__OPTION_ROW)
 #undef EPCTX__OPTION_ROW
@@ -8856,9 +8858,9 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *o, uint32_t phas
     return EPCTX_OK;
 }
 
-/* ================================================================================================
+/* ======================================================================
  * >>state
- * ============================================================================================== */
+ * ==================================================================== */
 
 #ifndef EPCTX_NO_WIRE
 
@@ -9119,12 +9121,12 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 
 #ifndef EPCTX_NO_WIRE
 
-/* ================================================================================================
+/* ======================================================================
  * >>scan
  *
  * Levels are open messages (kind: message type and flags) and open groups (kind 0). A node is
  * evaluated at its end: domain and embed_mode come after the payload in real files.
- * ============================================================================================== */
+ * ==================================================================== */
 
 #define EPCTX__SCAN_KIND   0x1fu
 #define EPCTX__SCAN_OP     0x20u                  /* NODE: op_type is EPContext */
@@ -9142,7 +9144,7 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 #define EPCTX__SCAN_METADATA EPCTX_KIND_FLOAT
 
 /* The place of a field: kind of message and number. */
-#define EPCTX__SCAN_AT(message, field)                                                             \
+#define EPCTX__SCAN_AT(message, field) \
     ((uint32_t)EPCTX_KIND_##message << 5 | (uint32_t)EPCTX_FIELD_##message##_##field)
 #define EPCTX__SCAN_IN(kind, number) ((uint32_t)(kind) << 5 | (uint32_t)(number))
 
@@ -9729,9 +9731,9 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *s, epctx_error *error)
 
 #endif /* EPCTX_NO_WIRE */
 
-/* ================================================================================================
+/* ======================================================================
  * >>edit
- * ============================================================================================== */
+ * ==================================================================== */
 
 #ifndef EPCTX_NO_EDIT
 
@@ -10489,14 +10491,14 @@ static void epctx__set_field(epctx__builder *b, epctx_slot *parent, epctx_slot *
     epctx__former(b, parent, fresh, NULL);
 }
 
-#define EPCTX__SET(name, type, added)                                                              \
-    EPCTX_API epctx_status epctx_message_set_##name(                                               \
-        epctx_model *model, epctx_view message, uint32_t number, type value, epctx_error *error)   \
-    {                                                                                              \
-        epctx__builder b = epctx__builder_of(model, error);                                        \
-        epctx_slot *slot = epctx__locate_owner(&b, message, number, false);                        \
-        epctx__set_field(&b, slot, added);                                                         \
-        return epctx__build_end(&b);                                                               \
+#define EPCTX__SET(name, type, added)                                                            \
+    EPCTX_API epctx_status epctx_message_set_##name(                                             \
+        epctx_model *model, epctx_view message, uint32_t number, type value, epctx_error *error) \
+    {                                                                                            \
+        epctx__builder b = epctx__builder_of(model, error);                                      \
+        epctx_slot *slot = epctx__locate_owner(&b, message, number, false);                      \
+        epctx__set_field(&b, slot, added);                                                       \
+        return epctx__build_end(&b);                                                             \
     }
 EPCTX__SET(str, epctx_str, epctx__add_str(&b, NULL, number, value))
 EPCTX__SET(data, epctx_span, epctx__add_bytes(&b, NULL, number, value.data, value.size))
@@ -10672,17 +10674,17 @@ EPCTX_API epctx_status epctx_node_copy_attr(epctx_model *model, epctx_view node,
     return epctx__set_attr(model, node, NULL, attr, error);
 }
 
-#define EPCTX__SET_ATTR(set_name, value_type, attr_type, member)                                   \
-    EPCTX_API epctx_status epctx_node_##set_name(epctx_model *model, epctx_view node,              \
-                                                 const char *name, value_type value,               \
-                                                 epctx_error *error)                               \
-    {                                                                                              \
-        epctx_attr attr;                                                                           \
-        memset(&attr, 0, sizeof attr);                                                             \
-        attr.name = epctx_str_of(name);                                                            \
-        attr.type = attr_type;                                                                     \
-        attr.member = value;                                                                       \
-        return epctx_node_set_attr(model, node, &attr, error);                                     \
+#define EPCTX__SET_ATTR(set_name, value_type, attr_type, member)                      \
+    EPCTX_API epctx_status epctx_node_##set_name(epctx_model *model, epctx_view node, \
+                                                 const char *name, value_type value,  \
+                                                 epctx_error *error)                  \
+    {                                                                                 \
+        epctx_attr attr;                                                              \
+        memset(&attr, 0, sizeof attr);                                                \
+        attr.name = epctx_str_of(name);                                               \
+        attr.type = attr_type;                                                        \
+        attr.member = value;                                                          \
+        return epctx_node_set_attr(model, node, &attr, error);                        \
     }
 EPCTX__SET_ATTR(set_int, int64_t, EPCTX_ATTR_INT, i)
 EPCTX__SET_ATTR(set_str, epctx_str, EPCTX_ATTR_STRING, s)
@@ -11111,9 +11113,9 @@ EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t
 
 #endif /* EPCTX_NO_EDIT */
 
-/* ================================================================================================
+/* ======================================================================
  * >>commit
- * ============================================================================================== */
+ * ==================================================================== */
 
 /* -- several files become visible together --
  *
@@ -11944,9 +11946,9 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
 
 #endif /* EPCTX_NO_EDIT */
 
-/* ================================================================================================
+/* ======================================================================
  * >>stamp
- * ============================================================================================== */
+ * ==================================================================== */
 
 /* `name` empty: embedded. `hash`: the numbers are hashes, not sizes. */
 static epctx_status epctx__other_binary(epctx_str name, bool hash, uint64_t found,
@@ -12275,9 +12277,9 @@ static bool epctx__stamp_plain(epctx_str escaped, char *out, size_t capacity)
 
 #endif /* EPCTX_NO_WIRE */
 
-/* ================================================================================================
+/* ======================================================================
  * >>payload
- * ============================================================================================== */
+ * ==================================================================== */
 
 #ifndef EPCTX_NO_EDIT
 
@@ -12933,13 +12935,13 @@ EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
 
 #endif /* EPCTX_NO_EDIT */
 
-/* ================================================================================================
+/* ======================================================================
  * >>partition
  *
  * A node's level is the maximum number of changes between taken and other nodes on a path to it. An
  * edge never leads to a lower level, and to a higher one if it changes sides. So the taken nodes of
  * a level can form a group: no path leaves it and returns, even with the other groups contracted.
- * ============================================================================================== */
+ * ==================================================================== */
 
 #define EPCTX__NOBODY   UINT32_MAX       /* not in a partition */
 #define EPCTX__CONSTANT (UINT32_MAX - 1) /* copied into its users */
@@ -13325,9 +13327,9 @@ EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uin
     return epctx__partition(graph, take, arena, partitions, count, NULL, error);
 }
 
-/* ================================================================================================
+/* ======================================================================
  * >>weights
- * ============================================================================================== */
+ * ==================================================================== */
 
 #define EPCTX__WEIGHT_PIECE  65536u /* read at once */
 #define EPCTX__WEIGHT_FIRST  4096u  /* the first piece: most weights differ early */
@@ -13718,9 +13720,9 @@ EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *dat
     return EPCTX_OK;
 }
 
-/* ================================================================================================
+/* ======================================================================
  * >>ep
- * ============================================================================================== */
+ * ==================================================================== */
 
 static epctx_span epctx__span(const void *data, size_t size)
 {
@@ -14473,9 +14475,9 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep)
     memset(ep, 0, sizeof *ep);
 }
 
-/* ================================================================================================
+/* ======================================================================
  * >>gen
- * ============================================================================================== */
+ * ==================================================================== */
 
 /* -- preflight -- */
 
@@ -15536,9 +15538,9 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
 
 #endif /* EPCTX_NO_EDIT */
 
-/* ================================================================================================
+/* ======================================================================
  * >>share
- * ============================================================================================== */
+ * ==================================================================== */
 
 #if defined(EPCTX_PTHREAD_LOCK) || defined(EPCTX_WIN32_LOCK)
 
@@ -16804,9 +16806,9 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 
 #endif /* EPCTX_NO_EDIT */
 
-/* ================================================================================================
+/* ======================================================================
  * >>load
- * ============================================================================================== */
+ * ==================================================================== */
 
 /* A node with a context of its own. */
 typedef struct epctx__owner {

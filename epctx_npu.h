@@ -5,9 +5,9 @@
  * Search for ">>" to jump from section to section.
  */
 
-/* ================================================================================================
+/* ======================================================================
  * >>manual
- * ================================================================================================
+ * ======================================================================
  *
  * WHAT IT IS
  *   An epctx_backend that really compiles and really runs: static shapes, constant folding, fusion,
@@ -153,9 +153,9 @@
 #ifndef EPCTX_NPU_H
 #define EPCTX_NPU_H
 
-/* ================================================================================================
+/* ======================================================================
  * >>config
- * ============================================================================================== */
+ * ==================================================================== */
 
 #include "epctx.h"
 
@@ -173,9 +173,9 @@ extern "C" {
 #define EPCTX_NPU_MAX_RANK    8
 #define EPCTX_NPU_ALIGN       64 /* of weight blobs, scratch and places in scratch */
 
-/* ================================================================================================
+/* ======================================================================
  * >>blob: the context binary
- * ============================================================================================== */
+ * ==================================================================== */
 
 #define EPCTX_NPU_FORMAT      2
 #define EPCTX_NPU_HEADER_SIZE 128
@@ -195,9 +195,9 @@ typedef struct epctx_npu_blob {
  * is. EPCTX_ERR_CONTEXT: not a blob; EPCTX_ERR_VERSION: another format version. */
 EPCTX_API epctx_status epctx_npu_peek(epctx_span blob, epctx_npu_blob *out, epctx_error *error);
 
-/* ================================================================================================
+/* ======================================================================
  * >>arch: what a blob is made for
- * ============================================================================================== */
+ * ==================================================================== */
 
 /* An architecture is data: how weights are packed. Blobs of one do not run on another. */
 typedef struct epctx_npu_arch {
@@ -212,9 +212,9 @@ EPCTX_API const epctx_npu_arch *epctx_npu_arch_list(size_t *count);
 /* NULL when there is none of that name. */
 EPCTX_API const epctx_npu_arch *epctx_npu_arch_find(epctx_str name);
 
-/* ================================================================================================
+/* ======================================================================
  * >>exec: load and run
- * ============================================================================================== */
+ * ==================================================================== */
 
 struct epctx_npu_context;
 
@@ -295,9 +295,9 @@ typedef struct epctx_npu_command {
 EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *position,
                                       epctx_npu_command *command);
 
-/* ================================================================================================
+/* ======================================================================
  * >>compile: options, and what a compilation came to
- * ============================================================================================== */
+ * ==================================================================== */
 
 typedef struct epctx_npu_opts {
     const char *architecture;         /* default "generic" */
@@ -323,9 +323,9 @@ typedef struct epctx_npu_stats {
     uint64_t weight_saved; /* bytes found in the blob already */
 } epctx_npu_stats;
 
-/* ================================================================================================
+/* ======================================================================
  * >>backend: the binding to epctx.h
- * ============================================================================================== */
+ * ==================================================================== */
 
 /* State of the backend. Members are private but for `stats`. */
 typedef struct epctx_npu {
@@ -349,9 +349,9 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
 
 #endif /* EPCTX_NPU_H: end of the declarations. Stop here if you only use the library. */
 
-/* ================================================================================================
+/* ======================================================================
  * >>implementation
- * ============================================================================================== */
+ * ==================================================================== */
 
 #if defined(EPCTX_NPU_IMPLEMENTATION) && !defined(EPCTX_NPU_IMPLEMENTED)
 #define EPCTX_NPU_IMPLEMENTED
@@ -415,9 +415,9 @@ extern "C" {
 #define EPCTX_NPU__INLINE
 #endif
 
-/* ================================================================================================
+/* ======================================================================
  * >>blob: words, sizes, header
- * ============================================================================================== */
+ * ==================================================================== */
 
 #define EPCTX_NPU__MAX_BYTES     INT32_MAX /* of one tensor: kernels may index with 32 bits */
 #define EPCTX_NPU__GRAPH_WORDS   20
@@ -546,9 +546,9 @@ EPCTX_API epctx_status epctx_npu_peek(epctx_span blob, epctx_npu_blob *out, epct
     return epctx_npu__peek(blob, out, error);
 }
 
-/* ================================================================================================
+/* ======================================================================
  * >>arch
- * ============================================================================================== */
+ * ==================================================================== */
 
 #define EPCTX_NPU__ROWS    4 /* of the register tile that this build has */
 #define EPCTX_NPU__COLUMNS 16
@@ -577,9 +577,9 @@ EPCTX_API const epctx_npu_arch *epctx_npu_arch_find(epctx_str name)
     return NULL;
 }
 
-/* ================================================================================================
+/* ======================================================================
  * >>numbers: arithmetic that is the same bits everywhere
- * ============================================================================================== */
+ * ==================================================================== */
 
 static float epctx_npu__float_of(uint32_t bits)
 {
@@ -1140,12 +1140,12 @@ static void epctx_npu__activate(float *y, size_t count, const epctx_npu__act *ac
     }
 }
 
-/* ================================================================================================
+/* ======================================================================
  * >>kernels
  *
  * An opcode has a parameter struct (members of four bytes only: it is copied from and to words), a
  * check that gives the bytes each operand must have, and a kernel that never leaves those bytes.
- * ============================================================================================== */
+ * ==================================================================== */
 
 #define EPCTX_NPU__MAX_IN  7
 #define EPCTX_NPU__MAX_OUT 2
@@ -4089,9 +4089,9 @@ static const epctx_npu__op_info epctx_npu__ops[EPCTX_NPU__OP_COUNT] = {
 #undef EPCTX_NPU__OP_ROW
 };
 
-/* ================================================================================================
+/* ======================================================================
  * >>exec: loading and running
- * ============================================================================================== */
+ * ==================================================================== */
 
 typedef enum epctx_npu__place {
     EPCTX_NPU__NOWHERE = 0, /* an omitted operand */
@@ -5045,9 +5045,9 @@ EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *po
 
 #ifndef EPCTX_NPU_NO_COMPILER
 
-/* ================================================================================================
+/* ======================================================================
  * >>graph: the graph while it is compiled
- * ============================================================================================== */
+ * ==================================================================== */
 
 #define EPCTX_NPU__NONE      UINT32_MAX
 #define EPCTX_NPU__MAX_OPSET 24
@@ -5306,9 +5306,9 @@ static epctx_status epctx_npu__add_floats(epctx_npu__compiler *c, uint64_t count
     return EPCTX_OK;
 }
 
-/* ================================================================================================
+/* ======================================================================
  * >>steps
- * ============================================================================================== */
+ * ==================================================================== */
 
 /* Kernels whose results are the same bits everywhere: they move, compare, or round once. */
 #define EPCTX_NPU__FOLDABLE                                                                        \
@@ -5625,9 +5625,9 @@ static epctx_status epctx_npu__emit_fill(epctx_npu__compiler *c, uint32_t to, ui
     return epctx_npu__emit(c, &s);
 }
 
-/* ================================================================================================
+/* ======================================================================
  * >>node: inputs, attributes and outputs of a node
- * ============================================================================================== */
+ * ==================================================================== */
 
 static bool epctx_npu__has_input(const epctx_node *node, size_t i)
 {
@@ -6062,13 +6062,13 @@ static epctx_status epctx_npu__emit_any(epctx_npu__compiler *c, epctx_npu__binar
     return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "integers are not supported");
 }
 
-/* ================================================================================================
+/* ======================================================================
  * >>lower: operators
  *
  * One function per ONNX operator: checks the node, infers the shape, and emits steps, merging into
  * the step before where nobody else sees its result. A node whose inputs are all constant is
  * computed on the spot where the result is the same bits everywhere.
- * ============================================================================================== */
+ * ==================================================================== */
 
 /* -- shape operators: the same numbers under another shape -- */
 
@@ -10243,9 +10243,9 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Xor", epctx_npu__lower_exact, EPCTX_NPU__EXACT_XOR},
 };
 
-/* ================================================================================================
+/* ======================================================================
  * >>import
- * ============================================================================================== */
+ * ==================================================================== */
 
 static epctx_status epctx_npu__import_tensor(epctx_npu__compiler *c, const epctx_tensor *from,
                                              uint32_t *id)
@@ -10432,9 +10432,9 @@ static epctx_npu__compiler epctx_npu__compiler_of(const epctx_graph *graph,
     return c;
 }
 
-/* ================================================================================================
+/* ======================================================================
  * >>plan: memory
- * ============================================================================================== */
+ * ==================================================================== */
 
 /* Every output gets its own memory from the caller: a value that is a constant, an input, a part of
  * something or an output already is copied. */
@@ -11066,9 +11066,9 @@ static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
     return epctx_npu__plan(c);
 }
 
-/* ================================================================================================
+/* ======================================================================
  * >>emit: writing the blob
- * ============================================================================================== */
+ * ==================================================================== */
 
 /* One graph of a context under construction; word positions count from the end of the records. */
 typedef struct epctx_npu__graph_record {
@@ -11522,9 +11522,9 @@ static void epctx_npu__put_header(const epctx_npu__build *b, const epctx_npu_arc
 
 #endif /* EPCTX_NPU_NO_COMPILER */
 
-/* ================================================================================================
+/* ======================================================================
  * >>backend
- * ============================================================================================== */
+ * ==================================================================== */
 
 #ifndef EPCTX_NPU_NO_COMPILER
 

@@ -698,7 +698,7 @@ TEST(weightless_and_back)
     make_weightless("m.onnx", data, 64, false);
     make_weightless("source.onnx", data, 64, true);
     CHECK_INT(convert(epctx_weightless, "m.onnx", "w.onnx", NULL, NULL, &error), EPCTX_ERR_ARG);
-    CHECK_HAS(error.message, "which model has the weights");
+    CHECK_HAS(error.message, "name the source model");
     opts.source = "source.onnx";
     CHECK_OK(convert(epctx_weightless, "m.onnx", "w.onnx", &opts, NULL, &error), error);
     CHECK_STR(told, "external w; source n; ");
