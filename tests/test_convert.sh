@@ -135,7 +135,7 @@ bad "name of the model" "the model itself" "$epctx" extract --in-place bad/e.onn
 bad "name out of the folder" "'..'" "$epctx" extract --in-place bad/e.onnx --name ../x.bin
 bad "missing folder" "folder does not exist" "$epctx" extract --in-place bad/e.onnx --name no/x.bin
 bad "result exists" "-f replaces it" "$epctx" embed bad/m_ctx.onnx -o bad/e.onnx
-bad "mv onto a file" "exists already" "$epctx" mv bad/m_npu.bin bad/clash.bin bad/m_ctx.onnx
+bad "mv onto a file" "exists with other bytes" "$epctx" mv bad/m_npu.bin bad/clash.bin bad/m_ctx.onnx
 bad "profile forbids" "31977" "$epctx" embed --ep qnn --in-place bad/m_ctx.onnx
 bad "profile forbids files" "embedded contexts only" \
     "$epctx" extract --ep telum --in-place bad/e.onnx
