@@ -428,7 +428,7 @@ TEST(group_refuses)
     spec.config = join;
     spec.options = ep->option;
     if (ep->option[0]) {
-        CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_ARGUMENT, "other options of the EP");
+        CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_ARGUMENT, "other EP options");
     }
     CHECK(!generate_session("b.onnx", elsewhere) && ort_code == ORT_INVALID_ARGUMENT,
           "expected another folder to be refused, found %d: %s", ort_code, ort_text);
