@@ -123,7 +123,7 @@ static void tell(void *user, const char *model, size_t nodes)
 enum { ATTEMPTS = 100 };
 
 static int move(output *out, const char *from, const char *to, const char *const *models,
-                size_t count, const epctx_profile *profile)
+                size_t count, bool found, const epctx_profile *profile)
 {
     epctx_move_opts opts;
     epctx_move_report report;
@@ -134,9 +134,10 @@ static int move(output *out, const char *from, const char *to, const char *const
     opts.profile = profile;
     opts.io = cli_io();
     opts.dry_run = out->dry_run;
+    opts.derived = found;
     opts.moved_fn = tell;
     opts.user = out;
-    /* A model that somebody else changed meanwhile is read again. */
+    /* A model that another process changed meanwhile is read again. */
     for (i = 0; i < ATTEMPTS && status == EPCTX_ERR_CHANGED; i++)
         status = epctx_move_binary(from, to, models, count, &opts, &report, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
@@ -172,7 +173,8 @@ static int run(int argc, char **argv)
             models = operands + 2;
             count = (size_t)given - 2;
         }
-        if (code == CLI_OK) code = move(&out, operands[0], operands[1], models, count, profile);
+        if (code == CLI_OK)
+            code = move(&out, operands[0], operands[1], models, count, given == 2, profile);
     }
     output_free(&out);
     free(operands);

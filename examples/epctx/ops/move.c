@@ -283,11 +283,15 @@ static epctx_status move_put(move_work *m, epctx_commit *c)
 {
     char root[EPCTX_PATH_MAX];
     epctx_str folder = {m->from, m->inside};
+    epctx_write_opts opts;
     size_t i;
+    memset(&opts, 0, sizeof opts);
+    opts.overwrite = EPCTX_OVERWRITE_REPLACE;
+    opts.derived = m->opts->derived;
     for (i = 0; i < m->count; i++) {
         move_model *moved = &m->models[i];
         if (moved->nodes > 0) {
-            OPS_TRY(epctx_commit_put_model(c, &moved->model, moved->path, NULL, m->error));
+            OPS_TRY(epctx_commit_put_model(c, &moved->model, moved->path, &opts, m->error));
         }
     }
     OPS_TRY(epctx_path_join(folder, epctx_str_of(""), root, sizeof root, m->error));

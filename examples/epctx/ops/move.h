@@ -9,6 +9,7 @@ typedef struct epctx_move_opts {
     const epctx_io *io;               /* default epctx_io_files() */
     const epctx_allocator *allocator; /* default malloc */
     bool dry_run;                     /* judge only */
+    bool derived; /* the models were found, not named by the user: none may be a link */
     /* Hears, when all is done, the path of each model with its number of nodes; may be NULL. */
     void (*moved_fn)(void *user, const char *model, size_t nodes);
     void *user;
