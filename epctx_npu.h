@@ -960,10 +960,12 @@ static float epctx_npu__arc(float x, bool cosine)
 /* sinh(x) or cosh(x) */
 static float epctx_npu__hyperbolic(float x, bool cosine)
 {
-    const double a = (double)x, z = a * a, e = epctx_npu__exp_wide((double)epctx_npu__abs(x));
+    const double a = (double)x, z = a * a;
+    double e;
     if (x != x || (cosine && epctx_npu__abs(x) > FLT_MAX)) {
         return x * x;
     }
+    e = epctx_npu__exp_wide((double)epctx_npu__abs(x));
     if (cosine) {
         return (float)(0.5 * (e + 1.0 / e));
     }
@@ -9863,7 +9865,7 @@ static epctx_status epctx_npu__resize_axis(epctx_npu__compiler *c, uint32_t x, u
     void *at;
     float *w;
     int64_t i;
-    if (p->antialias && p->scale < 1.0f && p->filter != EPCTX_NPU__NEAREST) {
+    if (p->antialias && p->scale < 1.0f && p->out > 0 && p->filter != EPCTX_NPU__NEAREST) {
         taps = (int64_t)epctx_npu__f_div((float)taps, p->scale) + 2;
         taps += taps % 2; /* as many before as behind */
     }
