@@ -775,6 +775,7 @@ TEST(load_arguments)
     fake f = {0};
     epctx_backend backend = fake_backend(&f), old = backend;
     epctx_cache_opts opts = {0};
+    epctx_gen_opts gen = {0};
     epctx_open_opts open = {0};
     epctx_opened opened;
     epctx_loaded loaded;
@@ -796,6 +797,12 @@ TEST(load_arguments)
     CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), NULL, NULL, NULL), EPCTX_ERR_ARG);
     CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &old, NULL, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "an io and a backend of version");
+    CHECK_OK(epctx_workspace_open(&gen.workspace, NULL, &error), error);
+    opts.gen = &gen;
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "no workspace");
+    epctx_workspace_close(gen.workspace);
+    opts.gen = NULL;
     /* A folder, and options that name no io: the machine's files. */
     f.takes = "Take";
     opts.open = &open;

@@ -127,6 +127,15 @@ expect "loading tells of another binary" 1 "bytes, the model was compiled with o
 expect "the one that was compiled is fresh" 0 ": fresh" check --fresh a_ctx.onnx
 mv old.bin a_npu.bin
 expect "fresh with its binary" 0 ": fresh" check --fresh c_ctx.onnx
+expect "mv with one of the models named" 1 "b_ctx.onnx names a_npu.bin, too" \
+    mv a_npu.bin new.bin a_ctx.onnx
+expect "its plan" 1 "b_ctx.onnx names a_npu.bin, too" mv -n a_npu.bin new.bin a_ctx.onnx
+mkdir below
+expect "mv into a folder" 0 "" mv a_npu.bin below/a_npu.bin
+expect "mv out of it" 1 "there is no .onnx beside it: name the models" \
+    mv below/a_npu.bin a_npu.bin
+expect "mv with all of them" 0 "" mv below/a_npu.bin a_npu.bin ./*_ctx.onnx
+rmdir below
 expect "fresh under another name" 0 "" mv a_npu.bin new.bin
 expect "renamed" 0 ": fresh" check --fresh c_ctx.onnx
 expect "embedding" 0 "" embed -o e_ctx.onnx c_ctx.onnx
@@ -136,6 +145,16 @@ expect "extracted" 0 ": fresh" check --fresh e_ctx.onnx
 printf X | dd of=again.bin bs=1 seek=300 conv=notrunc 2>dd_err
 expect "another byte" 1 "again.bin' has hash" check --fresh e_ctx.onnx
 expect "lint tells, too" 1 "e_ctx.onnx: error E900 context-loads: 'Epctx" lint e_ctx.onnx
+before=$(stat -c '%i %Y' e_ctx.onnx)
+expect "repair leaves it and says why" 3 "left E900 'Epctx" repair --in-place e_ctx.onnx
+expect "repair knows the rule" 2 "E900 cannot be repaired here: compile" \
+    repair --rules E900 --in-place e_ctx.onnx
+if [ "$(stat -c '%i %Y' e_ctx.onnx)" = "$before" ]; then
+    ok "what nothing changes in place is not written"
+else
+    fail "what nothing changes in place is not written" "e_ctx.onnx is another file"
+fi
+expect "explain knows E900" 0 "the reference NPU cannot load" explain E900
 
 # -- what moves a binary compares it, too --
 for command in embed merge package; do
