@@ -97,7 +97,6 @@ static epctx_status generate_with(const epctx_gen_opts *given)
     epctx_status status;
     if (given != NULL) opts = *given;
     opts.overwrite = true;
-    f.takes = "Take";
     status = epctx_model_open_file(&model, at("in/m.onnx"), NULL, &error);
     if (status == EPCTX_OK) status = epctx_generate(&model, &backend, &opts, NULL, &error);
     epctx_model_close(&model);
@@ -131,7 +130,6 @@ static epctx_status open_or_compile(const char *name)
     epctx_opened opened;
     epctx_status status;
     (void)name;
-    f.takes = "Take";
     status = epctx_open_or_compile(&opened, at("in/m.onnx"), &backend, NULL, &error);
     epctx_opened_close(&opened);
     return status;
@@ -147,7 +145,6 @@ static epctx_status share_generate(const char *name)
     epctx_status status;
     (void)name;
     opts.overwrite = true;
-    f.takes = "Take";
     if (epctx_workspace_open(&w, NULL, &error) != EPCTX_OK) return EPCTX_ERR_NOMEM;
     status = epctx_model_open_file(&model, at("in/m.onnx"), NULL, &error);
     opts.workspace = w;
@@ -719,7 +716,6 @@ static void *compile_often(void *user)
         epctx_backend backend = fake_backend(&f);
         epctx_gen_opts opts = {0};
         epctx_model model;
-        f.takes = "Take";
         opts.overwrite = true;
         opts.context_file_path = c->context;
         opts.binary = c->binary;
