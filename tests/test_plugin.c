@@ -333,6 +333,7 @@ TEST(external_initializers_in)
     weights(w + 6, -2);
     onnx_begin(&m);
     three_graph(&m, true);
+    onnx_finish(&m);
     CHECK_TRUE(save("m.onnx", m.bytes.data, m.bytes.size));
     CHECK_TRUE(save("weights.bin", w, sizeof w));
     spec.allow_cpu = true;
