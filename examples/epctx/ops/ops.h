@@ -396,6 +396,17 @@ static inline const char *ops_result_path(const epctx_model *model, const epctx_
     return opts->output_path != NULL ? opts->output_path : model->path;
 }
 
+/* The beginning of one: nothing was done yet. `wanted` is the caller's, who may not want to know:
+ * then it goes to `ignored`. */
+static inline epctx_changes *ops_begin_changes(epctx_changes *wanted, epctx_changes *ignored,
+                                               epctx_error *error)
+{
+    epctx_changes *changes = wanted != NULL ? wanted : ignored;
+    epctx_error_clear(error);
+    memset(changes, 0, sizeof *changes);
+    return changes;
+}
+
 /* The end of one: after a failure nothing was done. */
 static inline epctx_status ops_end_changes(epctx_model *model, size_t mark, epctx_status status,
                                            epctx_changes *changes, epctx_error *error)

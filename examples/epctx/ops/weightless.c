@@ -95,13 +95,11 @@ static epctx_status weightless_run(epctx_model *model, const epctx_convert_opts 
     epctx_changes ignored;
     epctx_status status;
     weightless_work w;
-    epctx_error_clear(error);
     memset(&w, 0, sizeof w);
     w.model = model;
     w.arena = &model->arena;
     w.error = error;
-    w.changes = changes != NULL ? changes : &ignored;
-    memset(w.changes, 0, sizeof *w.changes);
+    w.changes = ops_begin_changes(changes, &ignored, error);
     if (opts != NULL) {
         w.opts = *opts;
     }
