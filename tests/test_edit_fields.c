@@ -524,7 +524,8 @@ TEST(members_of_a_oneof)
                       "'%s', way %d: %zu unknown fields are left", before[i], way, unknown);
             }
             epctx_model_undo(&d.model, 0);
-            CHECK(untouched(&d.model, &d.data), "'%s', way %d: undo does not restore", before[i], way);
+            CHECK(untouched(&d.model, &d.data), "'%s', way %d: undo does not restore", before[i],
+                  way);
             desk_close(&d);
             bytes_free(&dim);
             bytes_free(&type);

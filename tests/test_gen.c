@@ -886,7 +886,8 @@ static epctx_status prefix_after(const char *name, route how, bool one_graph, ep
     if (status != EPCTX_OK) return status;
     if (how == EMBEDDED) status = epctx_model_embed(&model, NULL, NULL, error);
     if (how == EXTRACTED) status = epctx_model_extract(&model, NULL, NULL, error);
-    if (how == SPLIT || how == SPLIT_EMBEDDED) { /* at what the node in the middle makes: the second graph is left */
+    if (how == SPLIT || how == SPLIT_EMBEDDED) {
+        /* At what the node in the middle makes: the second graph is left. */
         epctx_value inputs[2];
         memset(inputs, 0, sizeof inputs);
         inputs[0].name = epctx_str_of("c");
@@ -2411,7 +2412,8 @@ TEST(generate_arguments)
     epctx_model_close(&model);
 }
 
-/* A graph output without a type, as ONNX allows it: ORT cannot infer it behind an EPContext node. */
+/* A graph output without a type, as ONNX allows it: ORT cannot infer it behind an EPContext
+ * node. */
 TEST(untyped_output)
 {
     static const int64_t dims[] = {2, -1};

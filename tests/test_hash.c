@@ -1,4 +1,4 @@
-/* The hash of a graph: what changes it and what does not. */
+/* >>ep: the hash of a graph: what changes it and what does not. */
 #define _XOPEN_SOURCE 700
 #include "edit.h"
 

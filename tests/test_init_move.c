@@ -612,8 +612,8 @@ TEST(moves_that_fail_twice)
     }
 }
 
-/* The same for a model and its binary that replace older ones: whatever goes back, and whatever does
- * not, the model has a file of its own generation. */
+/* The same for a model and its binary that replace older ones: whatever goes back, and whatever
+ * does not, the model has a file of its own generation. */
 TEST(groups_that_fail_twice)
 {
     static const epctx_span part = {(const uint8_t *)"new", 3};

@@ -326,7 +326,8 @@ TEST(compatible_version)
 /* Each node is asked about, also one that has no context of its own. */
 TEST(mismatch_of_one)
 {
-    static const char binary[] = "FAKE1\n3\ng0\n0\n1\nx\n1\ny\ng1\n0\n1\nx\n1\ny\ng2\n0\n1\nx\n1\ny\n";
+    static const char binary[] = "FAKE1\n3\ng0\n0\n1\nx\n1\ny\n"
+                                 "g1\n0\n1\nx\n1\ny\ng2\n0\n1\nx\n1\ny\n";
     for (int wrong = -1; wrong < 3; wrong++) {
         fake f = {0};
         epctx_backend backend = fake_backend(&f);

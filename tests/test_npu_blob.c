@@ -1,8 +1,5 @@
-/*
- * Loading context binaries: what is damaged, foreign or truncated gives a
- * clear error, and what is accepted runs without leaving its memory (the
- * sanitized build watches).
- */
+/* >>blob and >>exec: loading context binaries: what is damaged, foreign or truncated gives a clear
+ * error, and what is accepted runs without leaving its memory (the sanitized build watches). */
 #include "test.h"
 
 #include "npu_blob.h"
@@ -980,7 +977,8 @@ TEST(forged_strides)
     }
 }
 
-/* One operator of [1, 8, 16 size, 16 size], or a product of matrices with 64 size rows and columns. */
+/* One operator of [1, 8, 16 size, 16 size], or a product of matrices with 64 size rows and
+ * columns. */
 static epctx_status work_blob(const char *op, int64_t size, epctx_buffer *blob, epctx_error *error)
 {
     static const int64_t three[2] = {3, 3}, edge[4] = {1, 1, 1, 1};

@@ -1,8 +1,5 @@
-/*
- * Every kernel of epctx_npu.h, through the compiler, against references in
- * double that are written from the operators' definitions and share nothing
- * with it.
- */
+/* >>numbers and >>kernels: every kernel, through the compiler, against references in double that
+ * are written from the operators' definitions and share nothing with it. */
 #include "test.h"
 
 #include "npu_graph.h"

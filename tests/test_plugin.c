@@ -2329,7 +2329,8 @@ TEST(models)
            ep->label);
     more = NULL;
 #else
-    if (!more || !*more) printf("skip %s further models: EPCTX_TEST_MODELS is not set\n", ep->label);
+    if (!more || !*more)
+        printf("skip %s further models: EPCTX_TEST_MODELS is not set\n", ep->label);
 #endif
     if (more && *more) {
         snprintf(path, sizeof path, "%s/onnx", more);

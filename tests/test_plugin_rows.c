@@ -238,7 +238,8 @@ TEST(run_cancelled_inside)
     if (pthread_create(&thread, NULL, run_until_failure, &r) != 0) exit(1);
     CHECK_ORT(set_dynamic(session, "ep.dynamic.cancel_runs", "1"));
     pthread_join(thread, NULL);
-    CHECK(strstr(r.text, "cancelled by the caller"), "expected the run to be cancelled: %s", r.text);
+    CHECK(strstr(r.text, "cancelled by the caller"), "expected the run to be cancelled: %s",
+          r.text);
     CHECK_ORT(set_dynamic(session, "ep.dynamic.cancel_runs", "0"));
     CHECK_ORT(run_once(session, NULL));
     ort->ReleaseSession(session);
@@ -740,8 +741,8 @@ static int choice(OrtEpFactory *factory, bool strict, const char *words)
 
 /* The functions that ORT does not call, or calls with what it was given only: called here as ORT
  * would. */
-/* Of a list of hardware the factory pairs itself with what it supports, as far as there is room, and
- * with nothing else, wherever it stands in the list. */
+/* Of a list of hardware the factory pairs itself with what it supports, as far as there is room,
+ * and with nothing else, wherever it stands in the list. */
 static bool pairs_of(OrtEpFactory *factory)
 {
     const OrtEpApi *api = ort->GetEpApi();

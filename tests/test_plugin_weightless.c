@@ -135,8 +135,8 @@ static bool holds(const char *name, const char *text)
     return ok;
 }
 
-/* The option's former name means the same, wherever the weights are: none in the binary, all of them
- * once in the context model. */
+/* The option's former name means the same, wherever the weights are: none in the binary, all of
+ * them once in the context model. */
 TEST(former_option)
 {
     int external;

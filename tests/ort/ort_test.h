@@ -1,8 +1,8 @@
 /*
  * The harness of the test programs for the plugin EP: the unmodified ONNX Runtime, driven through
- * its public C API alone (ort_driver.h). Every case runs with the toy device (device_toy.c) and with
- * the reference NPU: the same scaffolding on two backends. Here are a folder for the files of a
- * case, small models, the comparison with ORT's CPU EP while ours is absent, and the program:
+ * its public C API alone (ort_driver.h). Every case runs with the toy device (device_toy.c) and
+ * with the reference NPU: the same scaffolding on two backends. Here are a folder for the files of
+ * a case, small models, the comparison with ORT's CPU EP while ours is absent, and the program:
  *
  *     static const ort_case cases[] = {ORT_CASE(jit), ORT_CASE_OF("toy", run_fails)};
  *
@@ -463,8 +463,8 @@ const char *__tsan_default_options(void)
 }
 #endif
 
-/* The program is build/tests/test_X, or build/asan/..., build/tsan/...; the plugins made by the same
- * compiler flags are two steps up. */
+/* The program is build/tests/test_X, or build/asan/..., build/tsan/...; the plugins made by the
+ * same compiler flags are two steps up. */
 ORT_UNUSED static bool find_plugins(const char *program)
 {
     int i;
@@ -545,7 +545,8 @@ typedef struct ort_case {
 #name, test_case_##name, label                                                             \
     }
 
-/* Finds the plugins, makes the folder and opens ORT. False: nothing can be tested, which is told. */
+/* Finds the plugins, makes the folder and opens ORT. False: nothing can be tested, which is
+ * told. */
 ORT_UNUSED static bool ort_test_begin(const char *program)
 {
     const char *tmp = getenv("TMPDIR");
