@@ -960,22 +960,30 @@ TEST(mv_outside_is_not_left)
     CHECK_INT(rmdir(at("b")) | rmdir(at("c")), 0);
 }
 
+/* b.bin becomes c.bin, and the Nth call of the io fails, or every one from there on. */
+static epctx_status mv_with_failure(flaky *state, bool no_links, int n, bool stays,
+                                    epctx_error *error)
+{
+    epctx_io io;
+    memset(state, 0, sizeof *state);
+    state->no_links = no_links;
+    io = flaky_io(state);
+    mv_setup();
+    state->fail_at = n;
+    state->stays = stays;
+    return mv("b.bin", "c.bin", &io, false, NULL, error);
+}
+
 /* At every failure each model finds its binary, and all is as before but after the last step. */
 TEST(mv_failing_io)
 {
     for (int no_links = 0; no_links < 2; no_links++) {
         int n;
         for (n = 1; n < 300; n++) {
-            flaky io_state = {0};
-            epctx_io io;
+            flaky io_state;
             epctx_error error;
-            epctx_status status;
+            epctx_status status = mv_with_failure(&io_state, no_links, n, false, &error);
             bool moved;
-            io_state.no_links = no_links;
-            io = flaky_io(&io_state);
-            mv_setup();
-            io_state.fail_at = n;
-            status = mv("b.bin", "c.bin", &io, false, NULL, &error);
             CHECK(io_state.opens == 0 && io_state.maps == 0, "call %d: %d files, %d mappings are "
                   "left", n, io_state.opens, io_state.maps);
             CHECK(lint_clean("m.onnx") && lint_clean("n.onnx"), "call %d leaves %s: %s", n,
@@ -1248,16 +1256,9 @@ TEST(mv_broken_disk)
     for (int links = 0; links < 2; links++) {
         int n;
         for (n = 1; n < 300; n++) {
-            flaky io_state = {0};
-            epctx_io io;
+            flaky io_state;
             epctx_error error;
-            epctx_status status;
-            io_state.no_links = links == 1;
-            io = flaky_io(&io_state);
-            mv_setup();
-            io_state.fail_at = n;
-            io_state.stays = true;
-            status = mv("b.bin", "c.bin", &io, false, NULL, &error);
+            epctx_status status = mv_with_failure(&io_state, links == 1, n, true, &error);
             CHECK(io_state.opens == 0 && io_state.maps == 0, "call %d: %d files, %d mappings", n,
                   io_state.opens, io_state.maps);
             CHECK(names_hold(mv_models, 3), "call %d: a model names a file that is gone: %s", n,
