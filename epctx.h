@@ -13486,8 +13486,8 @@ static epctx_status epctx__weight_whole(epctx__weight_search *s, const uint8_t *
     }
     epctx__weight_mix(lanes, rest, sizeof rest);
     s->table->stats.hashed_bytes += s->size;
-    *hash = epctx__hash_number(epctx__fold(lanes[0] ^ EPCTX__P4, lanes[1]),
-                               epctx__fold(lanes[2] ^ EPCTX__P5, lanes[3]));
+    *hash = epctx__fold(epctx__fold(lanes[0] ^ EPCTX__P4, lanes[1]) ^ EPCTX__P1,
+                        epctx__fold(lanes[2] ^ EPCTX__P5, lanes[3]) ^ EPCTX__P2);
     return EPCTX_OK;
 }
 
