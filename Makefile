@@ -39,8 +39,8 @@ WARNINGS = -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual \
 # Every piece of an arena is an allocation of its own: an overrun is seen, and a test that fails each
 # allocation in turn meets them all.
 PIECES   = -DEPCTX_ARENA_BLOCK=0
-SANITIZE = -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
-           $(PIECES)
+SANITIZE = -O1 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all \
+           -fno-omit-frame-pointer $(PIECES)
 COMPILE  = $(CC) $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) $(CFLAGS)
 LIBS     = $(NANOPB_LIBS) -lm -pthread
 
