@@ -47,8 +47,8 @@
  *                           free symbol
  *   EPCTX_NO_STDIO          no file back-end: pass memory or your own epctx_io; no system call
  *   EPCTX_NO_WIRE *         nothing that reads or writes model bytes, no nanopb
- *   EPCTX_NO_EDIT *         nothing that makes, changes or writes models: edit (but
- *                           epctx_model_load_graph), payload, gen
+ *   EPCTX_NO_EDIT *         nothing that makes, changes or writes models: edit, payload, models in
+ *                           commit, gen (but epctx_preflight)
  *   EPCTX_ARENA_BLOCK 4096  bytes of an arena's first block; further ones double up to 256 times as
  *                           much
  *   EPCTX_SCAN_DEPTH * 16   levels and bytes of text in a scan: plain numbers (these are below the
@@ -981,7 +981,8 @@ EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epc
 
 /* The kind of message that a view of a model is; NONE for strings and removed fields. */
 EPCTX_API epctx_kind epctx_view_kind(epctx_view view);
-/* Whether two payloads, with their edits, have the same fields in the same order, byte for byte. */
+/* Whether two payloads, with their edits, have the same fields in the same order. Where neither was
+ * edited every byte counts; in an edited message a group equals nothing. */
 EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b);
 
 /* -- walk -- */
@@ -2362,8 +2363,7 @@ typedef struct epctx_gen_opts {
     bool stop; /* ep.stop_share_ep_contexts: the last session of the group */
 } epctx_gen_opts;
 
-/* Converts from and to session options; members without an option are zero. Strings are borrowed.
- * */
+/* From and to session options; members without an option are zero. Strings are borrowed. */
 EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options);
 EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts);
 
@@ -6153,7 +6153,7 @@ static bool epctx__next_scalar(epctx_cursor *it, epctx_wire wire, uint64_t *valu
             *value = f.value;
             return true;
         }
-        if (f.wire == EPCTX_WIRE_LEN) {
+        if (f.wire == EPCTX_WIRE_LEN && f.body.size > 0) { /* an empty one may have no bytes */
             it->packed = f.body.data;
             it->packed_end = f.body.data + f.body.size;
         }
@@ -6699,8 +6699,8 @@ static void epctx__read_tensor_data(epctx_tensor_view *tensor, const epctx_field
         tensor->rank++;
         break;
     case EPCTX_FIELD_TENSOR_DIMS << 3 | EPCTX_WIRE_LEN:
-        while ((p = epctx__number(p, f->body.data + f->body.size, EPCTX_WIRE_VARINT,
-                                  &dim)) != NULL) {
+        while (p != NULL && (p = epctx__number(p, f->body.data + f->body.size, EPCTX_WIRE_VARINT,
+                                               &dim)) != NULL) {
             tensor->rank++;
         }
         break;
