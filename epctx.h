@@ -53,8 +53,7 @@
  *                           much
  *   EPCTX_SCAN_DEPTH * 16   levels and bytes of text in a scan: plain numbers (these are below the
  *   EPCTX_SCAN_TEXT * 96    defaults); only these two change a public struct
- *   EPCTX_PTHREAD_LOCK or   epctx_lock_make gives a mutex for a workspace
- *   EPCTX_WIN32_LOCK
+ *   EPCTX_PTHREAD_LOCK, EPCTX_WIN32_LOCK    epctx_lock_make gives a mutex for a workspace
  *
  * MEMORY
  *   A model owns one arena: blocks from its allocator, or one fixed buffer of yours. Views and
@@ -16464,10 +16463,11 @@ static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *
     max_size.i = group->known.max_size;
     while (group->backend->max_size_fn != NULL && epctx_next_node(&it, &view)) {
         if (epctx_node_is_epnode(&view) &&
-            epctx_str_is(epctx_node_attr_str(&view, "source"), source) &&
-            EPCTX__ALWAYS(epctx_epnode_read(&view, &ep, NULL) == EPCTX_OK) && /* we made it */
-            ep.max_size != max_size.i) {
-            EPCTX__TRY(epctx_node_set_attr(model, view.view, &max_size, error));
+            epctx_str_is(epctx_node_attr_str(&view, "source"), source)) {
+            EPCTX__TRY(epctx_epnode_read(&view, &ep, error));
+            if (ep.max_size != max_size.i) {
+                EPCTX__TRY(epctx_node_set_attr(model, view.view, &max_size, error));
+            }
         }
     }
     if (!epctx__stamp_of(model, epctx_str_of(source), &value)) {
