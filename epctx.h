@@ -13394,25 +13394,25 @@ typedef struct epctx__weight_search {
     uint32_t kind;
     bool first;
     uint64_t key;        /* as in epctx__weight */
-    epctx_status status; /* a comparison may fail */
+    epctx_status status; /* of fetch_fn */
     epctx_error *error;
 } epctx__weight_search;
 
 /* Reads placed bytes. */
-static epctx_status epctx__weight_piece(const epctx__weight_search *s, uint32_t index, size_t at,
-                                        size_t size, const uint8_t **out)
+static bool epctx__weight_piece(epctx__weight_search *s, uint32_t index, size_t at, size_t size,
+                                const uint8_t **out)
 {
     const epctx_weights *w = s->table;
     uint64_t offset = w->entries[index].offset + at;
-    epctx_status status;
     if (w->opts.binary != NULL) {
         *out = w->opts.binary->data + w->start + (size_t)offset;
-        return EPCTX_OK;
+        return true;
     }
-    status = w->opts.fetch_fn(w->opts.user, offset, size, out, s->error);
-    return status == EPCTX_OK
-               ? status
-               : epctx_fail(s->error, status, "weights at offset %u cannot be read", offset);
+    s->status = w->opts.fetch_fn(w->opts.user, offset, size, out, s->error);
+    if (s->status != EPCTX_OK) {
+        epctx_fail(s->error, s->status, "weights at offset %u cannot be read", offset);
+    }
+    return s->status == EPCTX_OK;
 }
 
 /* Hashes equidistant blocks including the first and the last. */
@@ -13467,8 +13467,7 @@ static void epctx__weight_mix(uint64_t lanes[4], const uint8_t *p, size_t size)
 }
 
 /* Hashes all bytes of `data`, or (NULL) of a place. */
-static epctx_status epctx__weight_whole(epctx__weight_search *s, const uint8_t *data,
-                                        uint32_t index, uint64_t *hash)
+static uint64_t epctx__weight_whole(epctx__weight_search *s, const uint8_t *data, uint32_t index)
 {
     uint64_t lanes[4] = {EPCTX__P1, EPCTX__P2, EPCTX__P3, EPCTX__P4};
     uint8_t rest[EPCTX__WEIGHT_STRIDE] = {0};
@@ -13476,8 +13475,8 @@ static epctx_status epctx__weight_whole(epctx__weight_search *s, const uint8_t *
     for (at = 0; at < s->size; at += size) {
         const uint8_t *piece = data + at;
         size = s->size - at < EPCTX__WEIGHT_PIECE ? s->size - at : EPCTX__WEIGHT_PIECE;
-        if (data == NULL) {
-            EPCTX__TRY(epctx__weight_piece(s, index, at, size, &piece));
+        if (data == NULL && !epctx__weight_piece(s, index, at, size, &piece)) {
+            return 0;
         }
         epctx__weight_mix(lanes, piece, size);
         tail = size % EPCTX__WEIGHT_STRIDE; /* only at the end */
@@ -13485,9 +13484,8 @@ static epctx_status epctx__weight_whole(epctx__weight_search *s, const uint8_t *
     }
     epctx__weight_mix(lanes, rest, sizeof rest);
     s->table->stats.hashed_bytes += s->size;
-    *hash = epctx__fold(epctx__fold(lanes[0] ^ EPCTX__P4, lanes[1]) ^ EPCTX__P1,
-                        epctx__fold(lanes[2] ^ EPCTX__P5, lanes[3]) ^ EPCTX__P2);
-    return EPCTX_OK;
+    return epctx__fold(epctx__fold(lanes[0] ^ EPCTX__P4, lanes[1]) ^ EPCTX__P1,
+                       epctx__fold(lanes[2] ^ EPCTX__P5, lanes[3]) ^ EPCTX__P2);
 }
 
 /* The first difference; `size` if there is none. */
@@ -13513,8 +13511,7 @@ static int epctx__weight_compare(epctx__weight_search *s, uint32_t index)
         const uint8_t *piece = NULL;
         size_t equal;
         size = s->size - at < most ? s->size - at : most;
-        s->status = epctx__weight_piece(s, index, at, size, &piece);
-        if (s->status != EPCTX_OK) {
+        if (!epctx__weight_piece(s, index, at, size, &piece)) {
             return 0;
         }
         equal = epctx__first_difference(s->data + at, piece, size);
@@ -13598,7 +13595,7 @@ static epctx_status epctx__weight_find(epctx__weight_search *s, epctx__path *pat
     struct epctx__weight *first;
     uint64_t whole = 0;
     if (hashed) {
-        EPCTX__TRY(epctx__weight_whole(s, s->data, 0, &whole));
+        whole = epctx__weight_whole(s, s->data, 0);
 #if defined(__GNUC__)
         __builtin_prefetch(&w->heads[(whole & EPCTX__TAG) & (table.capacity - 1)]);
 #endif
@@ -13615,12 +13612,13 @@ static epctx_status epctx__weight_find(epctx__weight_search *s, epctx__path *pat
         if (epctx__weight_compare(s, *equal) == 0) {
             return s->status;
         }
-        EPCTX__TRY(epctx__weight_whole(s, NULL, *equal, &first->whole));
+        first->whole = epctx__weight_whole(s, NULL, *equal);
+        EPCTX__TRY(s->status);
         first->hashed = true;
     }
     w->alike = true;
     if (!hashed) {
-        EPCTX__TRY(epctx__weight_whole(s, s->data, 0, &whole));
+        whole = epctx__weight_whole(s, s->data, 0);
     }
     if (whole == first->whole && epctx__weight_compare(s, *equal) == 0) {
         return s->status;
