@@ -459,6 +459,27 @@ TEST(compiled_already)
     epctx_model_close(&model);
 }
 
+/* A copy that protobuf cannot read: a field of 2 GiB, which is a hole in the file. */
+TEST(two_gigabytes)
+{
+    static const uint8_t field[] = {0xa2, 0x06, 0x80, 0x80, 0x80, 0x80, 0x08}; /* 100: 2^31 bytes */
+    fake f = {0};
+    epctx_gen_opts opts = {0};
+    epctx_error error;
+    bytes b = source(0);
+    opts.no_nodes = EPCTX_NO_NODES_COPY;
+    f.takes = "Nothing";
+    bytes_add(&b, field, sizeof field);
+    clear_root();
+    make_file(at("m.onnx"), b.data, b.size);
+    CHECK_INT(truncate(at("m.onnx"), (off_t)b.size + INT64_C(0x80000000)), 0);
+    CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_LIMIT);
+    CHECK_HAS(error.message, "give initializers a file of their own");
+    CHECK_TRUE(access(at("m_ctx.onnx"), F_OK) != 0);
+    CHECK_INT(f.alive, 0);
+    bytes_free(&b);
+}
+
 /* A model that can be read, but not edited. */
 TEST(singular_field_twice)
 {
@@ -2649,6 +2670,7 @@ int main(int argc, char **argv)
     RUN(nothing_to_compile);
     RUN(compiled_already);
     RUN(singular_field_twice);
+    RUN(two_gigabytes);
     RUN(failing_backend);
     RUN(initializers_as_inputs);
     RUN(optional_inputs);
