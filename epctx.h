@@ -15427,6 +15427,7 @@ static epctx_status epctx__gen_alone(epctx__gen *g)
     opts.allow_huge = true;
     opts.lock = g->opts->lock;
     binary = epctx_ep_binary(&g->ep);
+    /* not taken: the model has an io */
     EPCTX__TRY(epctx_commit_begin(&c, epctx_model_io(g->model), g->arena, g->error));
     c.hooks = g->opts->hooks;
     EPCTX__TRY(epctx_commit_put_model(&c, g->model, g->report->context_path, &opts, g->error));
@@ -16462,7 +16463,7 @@ static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *
     while (group->backend->max_size_fn != NULL && epctx_next_node(&it, &view)) {
         if (epctx_node_is_epnode(&view) &&
             epctx_str_is(epctx_node_attr_str(&view, "source"), source)) {
-            EPCTX__TRY(epctx_epnode_read(&view, &ep, error));
+            (void)epctx_epnode_read(&view, &ep, error); /* epctx made it */
             if (ep.max_size != max_size.i) {
                 EPCTX__TRY(epctx_node_set_attr(model, view.view, &max_size, error));
             }
@@ -16579,6 +16580,7 @@ static epctx_status epctx__group_target(epctx__group *group, const epctx_share_o
     p.overwrite = epctx__overwrite(opts->overwrite);
     p.error = error;
     out->model = opts->context_path;
+    /* not taken: the group has an io */
     EPCTX__TRY(epctx_commit_begin(&p.commit, group->io, &group->arena, error));
     status = epctx__preflight_binary(&p, out);
     epctx_blame(error, status == EPCTX_OK ? NULL : opts->context_path, NULL, NULL);

@@ -423,6 +423,13 @@ static epctx_status op_edit(stage *s, epctx_error *error)
     return status;
 }
 
+static epctx_status op_prefix(stage *s, epctx_error *error)
+{
+    epctx_prefix_opts opts = {0};
+    opts.one_graph = true;
+    return epctx_model_prefix(&s->model, epctx_str_of("p_"), &opts, NULL, error);
+}
+
 static epctx_status write_with(stage *s, epctx_overwrite overwrite, epctx_error *error)
 {
     char backup[EPCTX_PATH_MAX];
@@ -937,6 +944,7 @@ static const operation operations[] = {
     {"check_fresh", op_fresh, "/d/m_ctx.onnx", NULL, true},
     {"load", op_load, "/d/m_ctx.onnx", NULL, true},
     {"load embedded", op_load, "/d/e.onnx", NULL, true},
+    {"prefix", op_prefix, "/d/mix.onnx", NULL, true},
     {"load_nodes", op_load_nodes, "/d/e.onnx", NULL, true},
     {"open_or_compile, fresh", op_cache_hit, NULL, NULL, false},
     {"open_or_compile, new", op_cache_miss, NULL, NULL, false},

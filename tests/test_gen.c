@@ -954,6 +954,32 @@ static epctx_status generate_for_qnn(fake *f, const epctx_gen_opts *opts, epctx_
         CHECK_HAS(error.message, "by the node's name");                                            \
     } while (0)
 
+/* Embedded contexts without a stamp: the caller may know that each holds one graph. */
+TEST(names_without_a_stamp)
+{
+    for (int64_t embed = 1; embed <= 7; embed += 6) {
+        bytes graph = {0}, b;
+        epctx_model model;
+        epctx_error error;
+        add_epnode(&graph, "one", "x", "t", 1, 1, "QNN", NULL, "1", 1);
+        add_epnode(&graph, "two", "t", "y", 1, embed, "QNN", NULL, "2", 1);
+        add_x_and_y(&graph);
+        b = new_model(&graph);
+        CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, &error), EPCTX_OK);
+        if (embed == 1) {
+            CHECK_INT(try_prefix(&model, false, &error), EPCTX_ERR_UNSUPPORTED);
+            CHECK_HAS(error.message, "node 'one'");
+            CHECK_OK(try_prefix(&model, true, &error), error);
+        } else {
+            CHECK_INT(try_prefix(&model, true, &error), EPCTX_ERR_GRAPH);
+            CHECK_HAS(error.message, "node 'two'");
+            CHECK_HAS(error.message, "must be 0 or 1");
+        }
+        epctx_model_close(&model);
+        bytes_free(&b);
+    }
+}
+
 TEST(names_in_a_binary_of_one_graph)
 {
     fake f = {0};
@@ -2685,6 +2711,7 @@ int main(int argc, char **argv)
     RUN(load_from_memory);
     RUN(load_other_generation);
     RUN(load_other_body);
+    RUN(names_without_a_stamp);
     RUN(names_in_a_binary_of_one_graph);
     RUN(names_in_a_binary_of_two_graphs);
     RUN(names_in_a_shared_binary);

@@ -96,6 +96,21 @@ static epctx_status size_only(void *user, const char *name, void **data, size_t 
     return EPCTX_OK;
 }
 
+static epctx_status map_nothing(void *user, const char *folder, const char *name, bool copy,
+                                epctx_mapping *out, epctx_error *error)
+{
+    (void)user, (void)folder, (void)name, (void)copy, (void)error;
+    memset(out, 0, sizeof *out);
+    out->size = 8;
+    return EPCTX_OK;
+}
+
+static void unmap_nothing(void *user, epctx_mapping *mapping)
+{
+    (void)user, (void)mapping;
+    released++;
+}
+
 static void count_release(void *user, void *data, size_t size)
 {
     (void)user, (void)data, (void)size;
@@ -123,6 +138,11 @@ TEST(buffers_without_data)
     CHECK_HAS(error.message, "'p.bin' is empty");
     CHECK_INT(f.loads, 0);
     CHECK_INT(released, 1);
+    io.map_fn = map_nothing;
+    io.unmap_fn = unmap_nothing;
+    CHECK_INT(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error), EPCTX_ERR_CONTEXT);
+    CHECK_HAS(error.message, "'p.bin' is empty");
+    CHECK_INT(released, 2);
     bytes_free(&b);
 }
 
@@ -1033,6 +1053,36 @@ static bytes stamped_model(const char *first, const char *second, const char *li
     return model;
 }
 
+/* The stamp is of one spelling of the source; the first binary is of another one. */
+TEST(stamp_of_another_binary)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_profile profile = *epctx_profile_find(epctx_str_of("generic"));
+    epctx_load_opts opts = {0};
+    epctx_error error;
+    char line[80];
+    bytes graph = {0}, b;
+    profile.sources[0] = "FakeEP";
+    profile.sources[1] = NULL;
+    profile.traits = EPCTX_ANY_CASE;
+    opts.profile = &profile;
+    clear_root();
+    make_file(at("p.bin"), other_binary, strlen(other_binary));
+    make_file(at("q.bin"), other_binary, strlen(other_binary));
+    snprintf(line, sizeof line, "binary %zu 0123456789abcdef", strlen(other_binary));
+    add_epnode(&graph, "one", "x", "y", 1, 0, "fakeep", "part", "q.bin", 5);
+    add_epnode(&graph, "two", "x", "z", 1, 0, "FakeEP", "part", "p.bin", 5);
+    b = new_model(&graph);
+    add_metadata(&b, "epctx.build.FakeEP", line);
+    save_bytes("m_ctx.onnx", &b);
+    CHECK_INT(epctx_status_to_ort(load_one(NULL, at("m_ctx.onnx"), &backend, NULL, &opts, NULL,
+                                           &error)), 10);
+    CHECK_HAS(error.message, "one");
+    CHECK_TRUE(strstr(error.message, "the model was compiled with") == NULL);
+    CHECK_INT(f.alive, 0);
+}
+
 /* Of several binaries nobody knows which one the stamp means: none is judged. */
 TEST(stamp_and_two_binaries)
 {
@@ -1241,6 +1291,7 @@ int main(int argc, char **argv)
     RUN(group_of_copies);
     RUN(group_initializers_refused);
     RUN(stamp_and_two_binaries);
+    RUN(stamp_of_another_binary);
     RUN(stamp_of_a_refused_binary);
     RUN(group_forgets_failures);
     RUN(group_stamp_without_memory);
