@@ -932,42 +932,39 @@ EPCTX_API epctx_view epctx_model_root(const epctx_model *model);
 EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model);
 EPCTX_API bool epctx_model_has_graph(const epctx_model *model);
 
-/* epctx_node_of(view) ... reads a message, e.g. one found with epctx_view_fields;
- * epctx_next_node(cursor, &node) ... the next one of a cursor, false at the end. */
-#define EPCTX_VIEW_LIST(X)       \
-    X(graph, epctx_graph_view)   \
-    X(node, epctx_node_view)     \
-    X(attr, epctx_attr_view)     \
-    X(tensor, epctx_tensor_view) \
-    X(value, epctx_value_view)   \
-    X(dim, epctx_dim)            \
-    X(opset, epctx_opset)        \
-    X(pair, epctx_pair)
-#define EPCTX__VIEW_DECLARE(name, type)                \
-    EPCTX_API type epctx_##name##_of(epctx_view view); \
-    EPCTX_API bool epctx_next_##name(epctx_cursor *cursor, type *out);
-EPCTX_VIEW_LIST(EPCTX__VIEW_DECLARE)
-#undef EPCTX__VIEW_DECLARE
+/* A message, e.g. one found with epctx_view_fields. */
+EPCTX_API epctx_graph_view epctx_graph_of(epctx_view view);
+EPCTX_API epctx_node_view epctx_node_of(epctx_view view);
+EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view);
+EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view);
+EPCTX_API epctx_value_view epctx_value_of(epctx_view view);
+EPCTX_API epctx_dim epctx_dim_of(epctx_view view);
+EPCTX_API epctx_opset epctx_opset_of(epctx_view view);
+EPCTX_API epctx_pair epctx_pair_of(epctx_view view);
 
-/* Cursors over one field: function, its parameter, message, field. Read node_inputs and
- * node_outputs with epctx_next_str, tensor_dims with epctx_next_int. */
-#define EPCTX_CURSOR_LIST(X)                                                   \
-    X(model_opsets, const epctx_model *, epctx__shown(of), MODEL_OPSET_IMPORT) \
-    X(model_functions, const epctx_model *, epctx__shown(of), MODEL_FUNCTIONS) \
-    X(graph_nodes, epctx_graph_view, of.view, GRAPH_NODE)                      \
-    X(graph_inputs, epctx_graph_view, of.view, GRAPH_INPUT)                    \
-    X(graph_outputs, epctx_graph_view, of.view, GRAPH_OUTPUT)                  \
-    X(graph_values, epctx_graph_view, of.view, GRAPH_VALUE_INFO)               \
-    X(graph_initializers, epctx_graph_view, of.view, GRAPH_INITIALIZER)        \
-    X(node_inputs, const epctx_node_view *, of->view, NODE_INPUT)              \
-    X(node_outputs, const epctx_node_view *, of->view, NODE_OUTPUT)            \
-    X(node_attrs, const epctx_node_view *, of->view, NODE_ATTRIBUTE)           \
-    X(tensor_dims, const epctx_tensor_view *, of->view, TENSOR_DIMS)           \
-    X(value_dims, const epctx_value_view *, of->shape, SHAPE_DIM)
-#define EPCTX__CURSOR_DECLARE(name, type, message, field) \
-    EPCTX_API epctx_cursor epctx_##name(type of);
-EPCTX_CURSOR_LIST(EPCTX__CURSOR_DECLARE)
-#undef EPCTX__CURSOR_DECLARE
+/* Cursors over one field. Read node_inputs and node_outputs with epctx_next_str, tensor_dims with
+ * epctx_next_int, model_functions with epctx_next_view. */
+EPCTX_API epctx_cursor epctx_model_opsets(const epctx_model *model);
+EPCTX_API epctx_cursor epctx_model_functions(const epctx_model *model);
+EPCTX_API epctx_cursor epctx_graph_nodes(epctx_graph_view graph);
+EPCTX_API epctx_cursor epctx_graph_inputs(epctx_graph_view graph);
+EPCTX_API epctx_cursor epctx_graph_outputs(epctx_graph_view graph);
+EPCTX_API epctx_cursor epctx_graph_values(epctx_graph_view graph);
+EPCTX_API epctx_cursor epctx_graph_initializers(epctx_graph_view graph);
+EPCTX_API epctx_cursor epctx_node_inputs(const epctx_node_view *node);
+EPCTX_API epctx_cursor epctx_node_outputs(const epctx_node_view *node);
+EPCTX_API epctx_cursor epctx_node_attrs(const epctx_node_view *node);
+EPCTX_API epctx_cursor epctx_tensor_dims(const epctx_tensor_view *tensor);
+EPCTX_API epctx_cursor epctx_value_dims(const epctx_value_view *value);
+/* The next message of a cursor; false at the end. */
+EPCTX_API bool epctx_next_graph(epctx_cursor *cursor, epctx_graph_view *out);
+EPCTX_API bool epctx_next_node(epctx_cursor *cursor, epctx_node_view *out);
+EPCTX_API bool epctx_next_attr(epctx_cursor *cursor, epctx_attr_view *out);
+EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *out);
+EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *out);
+EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *out);
+EPCTX_API bool epctx_next_opset(epctx_cursor *cursor, epctx_opset *out);
+EPCTX_API bool epctx_next_pair(epctx_cursor *cursor, epctx_pair *out);
 
 /* The last attribute of that name; false: none. */
 EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
@@ -6942,7 +6939,14 @@ EPCTX_API epctx_dim epctx_dim_of(epctx_view view)
         }                                                         \
         return more;                                              \
     }
-EPCTX_VIEW_LIST(EPCTX__NEXT)
+EPCTX__NEXT(graph, epctx_graph_view)
+EPCTX__NEXT(node, epctx_node_view)
+EPCTX__NEXT(attr, epctx_attr_view)
+EPCTX__NEXT(tensor, epctx_tensor_view)
+EPCTX__NEXT(value, epctx_value_view)
+EPCTX__NEXT(dim, epctx_dim)
+EPCTX__NEXT(opset, epctx_opset)
+EPCTX__NEXT(pair, epctx_pair)
 #undef EPCTX__NEXT
 
 static epctx_view epctx__shown(const epctx_model *model)
@@ -6955,7 +6959,18 @@ static epctx_view epctx__shown(const epctx_model *model)
     {                                                       \
         return epctx_view_fields(message, EPCTX_FIELD_##f); \
     }
-EPCTX_CURSOR_LIST(EPCTX__CURSOR)
+EPCTX__CURSOR(model_opsets, const epctx_model *, epctx__shown(of), MODEL_OPSET_IMPORT)
+EPCTX__CURSOR(model_functions, const epctx_model *, epctx__shown(of), MODEL_FUNCTIONS)
+EPCTX__CURSOR(graph_nodes, epctx_graph_view, of.view, GRAPH_NODE)
+EPCTX__CURSOR(graph_inputs, epctx_graph_view, of.view, GRAPH_INPUT)
+EPCTX__CURSOR(graph_outputs, epctx_graph_view, of.view, GRAPH_OUTPUT)
+EPCTX__CURSOR(graph_values, epctx_graph_view, of.view, GRAPH_VALUE_INFO)
+EPCTX__CURSOR(graph_initializers, epctx_graph_view, of.view, GRAPH_INITIALIZER)
+EPCTX__CURSOR(node_inputs, const epctx_node_view *, of->view, NODE_INPUT)
+EPCTX__CURSOR(node_outputs, const epctx_node_view *, of->view, NODE_OUTPUT)
+EPCTX__CURSOR(node_attrs, const epctx_node_view *, of->view, NODE_ATTRIBUTE)
+EPCTX__CURSOR(tensor_dims, const epctx_tensor_view *, of->view, TENSOR_DIMS)
+EPCTX__CURSOR(value_dims, const epctx_value_view *, of->shape, SHAPE_DIM)
 #undef EPCTX__CURSOR
 
 EPCTX_API epctx_view epctx_model_root(const epctx_model *model)
