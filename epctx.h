@@ -1016,8 +1016,8 @@ EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model);
 EPCTX_API void epctx_walk_below(epctx_walk *walk, epctx_view view, epctx_kind kind);
 /* The next message: parents first, otherwise in file order; false at the end. */
 EPCTX_API bool epctx_walk_step(epctx_walk *walk);
-/* The next message of one kind. epctx_walk_epnode: op_type EPContext in any domain, see
- * epctx_node_is_epnode. */
+/* The next message of one kind. epctx_walk_epnode also gives nodes EPContext of foreign domains,
+ * which no EP takes: ask epctx_node_is_epnode. */
 EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node);
 EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node);
 EPCTX_API bool epctx_walk_tensor(epctx_walk *walk, epctx_tensor_view *tensor);
@@ -2114,6 +2114,8 @@ typedef struct epctx_build_opts {
 } epctx_build_opts;
 
 /* The EP's side: a table of functions, each called with `self`. A member that may be NULL says so.
+ * Of the others compiling needs those up to discard_fn; loading, and `verify`, `source` and load_fn
+ * to info_fn (else EPCTX_ERR_ARG); run_fn is for you alone.
  *
  * Order       capability, (explain), begin, (setup), compile and (types, max_size) once per
  *             partition, then finish or discard; load, find, info, run in any number, unload.
@@ -2149,8 +2151,8 @@ typedef struct epctx_backend {
     /* Adds `graph` as `name`; find_fn gets the same `hash`. Copies what it keeps. */
     epctx_status (*compile_fn)(void *self, void *build, const epctx_graph *graph, epctx_str name,
                                uint64_t hash, epctx_error *error);
-    /* May be NULL. After compile_fn: the inferred types of the outputs, in order, for value_info.
-     * Valid until finish. */
+    /* May be NULL. After compile_fn: the inferred types of the outputs, in order, for value_info;
+     * needed if the model lacks them, as ORT infers none. Valid until finish. */
     epctx_status (*types_fn)(void *self, void *build, epctx_str name, const epctx_value **outputs,
                              size_t *count, epctx_error *error);
     /* Appends the context binary to `out`. */
@@ -3856,7 +3858,7 @@ static const char *epctx__path_fault(epctx_str name, uint32_t flags)
     for (i = 0; i <= name.size && (flags & EPCTX_PATH_DETOURS) == 0; i++) {
         if (i == name.size || epctx__is_separator(name.data[i])) {
             if (i - start == 2 && memcmp(name.data + start, "..", 2) == 0) {
-                return "leaves the model's folder through '..'";
+                return "contains '..'";
             }
             start = i + 1;
         }
@@ -6566,6 +6568,10 @@ static epctx_status epctx__model_begin(epctx_model *model, const char *path,
         epctx_arena_init_fixed(&model->arena, opts->buffer, opts->buffer_size);
     } else {
         epctx_arena_init(&model->arena, opts->allocator);
+        if (model->arena.allocator.alloc_fn == NULL) {
+            return epctx_fail(error, EPCTX_ERR_ARG,
+                              "EPCTX_NO_MALLOC: pass a buffer or an epctx_allocator");
+        }
     }
     model->io = opts->io;
     *limits = opts->limits;
@@ -14138,12 +14144,43 @@ static epctx_status epctx__weightless_agree(const epctx_backend *b, epctx_weight
     return EPCTX_OK;
 }
 
-static epctx_status epctx__backend_check(const epctx_backend *backend, epctx_error *error)
+/* The first member that compiling or loading needs and that is missing, or NULL. */
+static const char *epctx__backend_lacks(const epctx_backend *b, bool compiles, bool loads)
 {
-    return backend != NULL && backend->version == EPCTX_BACKEND_VERSION
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_ARG, "a backend of version %u is expected",
-                            (uint64_t)EPCTX_BACKEND_VERSION);
+    const struct {
+        const char *name;
+        bool lacks;
+    } members[] = {{"source", b->source == NULL},
+                   {"short_name", compiles && b->short_name == NULL},
+                   {"sdk_version", compiles && b->sdk_version == NULL},
+                   {"hardware_architecture", compiles && b->hardware_architecture == NULL},
+                   {"capability_fn", compiles && b->capability_fn == NULL},
+                   {"begin_fn", compiles && b->begin_fn == NULL},
+                   {"compile_fn", compiles && b->compile_fn == NULL},
+                   {"finish_fn", compiles && b->finish_fn == NULL},
+                   {"discard_fn", compiles && b->discard_fn == NULL},
+                   {"load_fn", loads && b->load_fn == NULL},
+                   {"unload_fn", loads && b->unload_fn == NULL},
+                   {"find_fn", loads && b->find_fn == NULL},
+                   {"info_fn", loads && b->info_fn == NULL}};
+    size_t i = 0;
+    while (i < sizeof members / sizeof *members && !members[i].lacks) {
+        i++;
+    }
+    return i < sizeof members / sizeof *members ? members[i].name : NULL;
+}
+
+static epctx_status epctx__backend_check(const epctx_backend *b, bool compiles, bool loads,
+                                         epctx_error *error)
+{
+    const char *lacks;
+    if (b == NULL || b->version != EPCTX_BACKEND_VERSION) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "a backend of version %u is expected",
+                          (uint64_t)EPCTX_BACKEND_VERSION);
+    }
+    lacks = epctx__backend_lacks(b, compiles, loads);
+    return lacks == NULL ? EPCTX_OK
+                         : epctx_fail(error, EPCTX_ERR_ARG, "the backend has no %s", lacks);
 }
 
 /* epctx_ep_begin without the context. */
@@ -14153,7 +14190,7 @@ static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
 {
     epctx_allocator in_arena = epctx__in_arena(arena);
     memset(ep, 0, sizeof *ep);
-    EPCTX__TRY(epctx__backend_check(backend, error));
+    EPCTX__TRY(epctx__backend_check(backend, true, false, error));
     ep->backend = backend;
     ep->opts = *opts;
     ep->arena = arena;
@@ -15214,8 +15251,15 @@ static epctx_status epctx__rewrite_values(epctx__rewrite *w)
         const epctx_graph *part = &g->parts[i].graph;
         const epctx_value *types = g->ep.pieces[i].types;
         for (k = 0; k < part->output_count; k++) {
-            const epctx_value *value = types != NULL ? &types[k] : &part->outputs[k];
-            if (value->elem_type != 0 && !epctx__is_marked(w, value->name, EPCTX__TYPED)) {
+            const epctx_value *value = &part->outputs[k];
+            value = types != NULL && types[k].elem_type != 0 ? &types[k] : value;
+            if (value->elem_type == 0) {
+                return epctx_fail(g->error, EPCTX_ERR_UNSUPPORTED,
+                                  "output '%S' of an EPContext node has no type, and ORT cannot "
+                                  "infer it: the backend needs types_fn, or the model value_info",
+                                  &value->name);
+            }
+            if (!epctx__is_marked(w, value->name, EPCTX__TYPED)) {
                 EPCTX__TRY(epctx_graph_put_value(g->model, epctx_view_none(),
                                                  EPCTX_FIELD_GRAPH_VALUE_INFO, value,
                                                  epctx_view_none(), NULL, g->error));
@@ -16666,12 +16710,12 @@ EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const epc
     error = error != NULL ? error : &local;
     epctx_error_clear(error);
     *nodes = NULL;
-    EPCTX__TRY(epctx__backend_check(backend, error));
     if (workspace == NULL || io == NULL || opts == NULL || opts->piece_count == 0 ||
         epctx_str_of(opts->context_path).size == 0) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "pass a workspace, an io, pieces and a context_path");
     }
+    EPCTX__TRY(epctx__backend_check(backend, true, opts->verify, error));
     EPCTX__TRY(epctx__group_join(workspace, opts->group, backend, io, opts->prepare_only,
                                  opts->weightless, &joined, error));
     status = epctx__group_compile(joined, opts, arena, nodes, error);
@@ -16799,10 +16843,13 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
     if (model == NULL || model->root == NULL || epctx_model_io(model) == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG, "an open model with an io is expected");
     }
-    EPCTX__TRY(epctx__backend_check(backend, error));
     g.model = model;
     g.backend = backend;
     g.opts = opts != NULL ? opts : &defaults;
+    EPCTX__TRY(epctx__backend_check(backend, true, g.opts->verify, error));
+    if (g.opts->workspace == NULL && (g.opts->stop || g.opts->group != NULL)) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "`stop` and `group` need a `workspace`");
+    }
     g.options = epctx_options_of_gen(g.opts);
     g.options.arena = g.arena = &model->arena;
     g.error = error;
@@ -17153,7 +17200,7 @@ static epctx_status epctx__load_begin(epctx__loading *l, epctx_loaded *loaded,
         return epctx_fail(error, EPCTX_ERR_ARG, "pass a set to load into");
     }
     memset(loaded, 0, sizeof *loaded);
-    EPCTX__TRY(epctx__backend_check(backend, error));
+    EPCTX__TRY(epctx__backend_check(backend, false, true, error));
     if (opts != NULL) {
         l->opts = *opts;
     }
