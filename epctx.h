@@ -53,6 +53,7 @@
  *                           much
  *   EPCTX_SCAN_DEPTH * 16   levels and bytes of text in a scan: plain numbers (these are below the
  *   EPCTX_SCAN_TEXT * 96    defaults); only these two change a public struct
+ *   EPCTX_DEBUG             abort() where a guard against impossible states is wrong: for tests
  *   EPCTX_PTHREAD_LOCK or   epctx_lock_make gives a mutex for a workspace
  *   EPCTX_WIN32_LOCK
  *
@@ -174,26 +175,28 @@ extern "C" {
  * ==================================================================== */
 
 /* Name, OrtErrorCode (INVALID_GRAPH, 10, when a context fails to load), meaning. */
-#define EPCTX_STATUS_LIST(X)                                                                \
-    X(OK, 0, "success")                                                                     \
-    X(ERR_ARG, 2, "the caller passed an argument that is not allowed")                      \
-    X(ERR_NOMEM, 1, "the allocator or the fixed buffer has no room")                        \
-    X(ERR_CONFIG, 1, "library and nanopb were built with different options")                \
-    X(ERR_LIMIT, 2, "a limit of epctx_limits or of a format is exceeded")                   \
-    X(ERR_IO, 1, "the operating system or an io callback reported a failure")               \
-    X(ERR_NOT_FOUND, 3, "a file does not exist")                                            \
-    X(ERR_EXISTS, 1, "an output exists and may not be overwritten")                         \
-    X(ERR_PATH, 10, "a path is empty, absolute, or leaves the model's folder")              \
-    X(ERR_PROTOBUF, 7, "the bytes are not a protobuf that libprotobuf would accept")        \
-    X(ERR_GRAPH, 10, "the model breaks a rule of ONNX or of the EPContext schema")          \
-    X(ERR_CONTEXT, 10, "a context binary cannot be loaded")                                 \
+/* clang-format off */
+#define EPCTX_STATUS_LIST(X) \
+    X(OK, 0, "success") \
+    X(ERR_ARG, 2, "the caller passed an argument that is not allowed") \
+    X(ERR_NOMEM, 1, "the allocator or the fixed buffer has no room") \
+    X(ERR_CONFIG, 1, "library and nanopb were built with different options") \
+    X(ERR_LIMIT, 2, "a limit of epctx_limits or of a format is exceeded") \
+    X(ERR_IO, 1, "the operating system or an io callback reported a failure") \
+    X(ERR_NOT_FOUND, 3, "a file does not exist") \
+    X(ERR_EXISTS, 1, "an output exists and may not be overwritten") \
+    X(ERR_PATH, 10, "a path is empty, absolute, or leaves the model's folder") \
+    X(ERR_PROTOBUF, 7, "the bytes are not a protobuf that libprotobuf would accept") \
+    X(ERR_GRAPH, 10, "the model breaks a rule of ONNX or of the EPContext schema") \
+    X(ERR_CONTEXT, 10, "a context binary cannot be loaded") \
     X(ERR_VERSION, 10, "a context binary was made for another format, SDK or architecture") \
-    X(ERR_UNSUPPORTED, 9, "the backend does not implement this")                            \
-    X(ERR_NO_NODES, 1, "no node could be compiled")                                         \
-    X(ERR_BACKEND, 11, "the backend failed")                                                \
-    X(ERR_CANCELLED, 12, "the caller cancelled the work")                                   \
-    X(ERR_NOT_COMPILED, 13, "the model must be compiled first, and that is not allowed")    \
+    X(ERR_UNSUPPORTED, 9, "the backend does not implement this") \
+    X(ERR_NO_NODES, 1, "no node could be compiled") \
+    X(ERR_BACKEND, 11, "the backend failed") \
+    X(ERR_CANCELLED, 12, "the caller cancelled the work") \
+    X(ERR_NOT_COMPILED, 13, "the model must be compiled first, and that is not allowed") \
     X(ERR_CHANGED, 1, "a file is no longer the one that was read")
+/* clang-format on */
 
 typedef enum epctx_status {
 #define EPCTX__STATUS_ENUM(name, ort, text) EPCTX_##name,
@@ -813,7 +816,8 @@ typedef struct epctx_open_opts {
     uint32_t path_flags; /* for its files: EPCTX_PATH_HUGGING_FACE | EPCTX_PATH_IN_PLACE */
 } epctx_open_opts;
 
-/* An open model. Members are private. */
+/* An open model. You may read `source`, `path`, `limits` and `path_flags`, and allocate in `arena`;
+ * other members are private. */
 typedef struct epctx_model {
     epctx_arena arena;
     const epctx_io *io; /* as given: epctx_model_io */
@@ -1320,55 +1324,57 @@ typedef enum epctx_option_type {
 
 /* Every option: symbol, key, ORT's constant without "kOrtSessionOption" ("": ours), type, default,
  * phase, meaning. */
-#define EPCTX_OPTION_LIST(X)                                                                       \
-    X(CONTEXT_ENABLE, "ep.context_enable", "EpContextEnable", SWITCH, "0", GENERATE,               \
-      "write an EPContext model")                                                                  \
-    X(CONTEXT_FILE_PATH, "ep.context_file_path", "EpContextFilePath", FILE, "", BOTH,              \
-      "the EPContext model; default <model>_ctx.onnx. Loading from memory: its folder has the "    \
-      "binaries")                                                                                  \
-    X(CONTEXT_EMBED_MODE, "ep.context_embed_mode", "EpContextEmbedMode", SWITCH, "0", GENERATE,    \
-      "1: the binary goes into the model, 0: into a file of its own")                              \
-    X(CONTEXT_NODE_NAME_PREFIX, "ep.context_node_name_prefix", "EpContextNodeNamePrefix", TEXT,    \
-      "", GENERATE, "goes before node name, partition_name and graph name")                        \
-    X(SHARE_EP_CONTEXTS, "ep.share_ep_contexts", "ShareEpContexts", SWITCH, "0", BOTH,             \
-      "share one context with the other sessions of the group")                                    \
-    X(STOP_SHARE_EP_CONTEXTS, "ep.stop_share_ep_contexts", "StopShareEpContexts", SWITCH, "0",     \
-      BOTH, "the last session of the group")                                                       \
-    X(EXTERNAL_INITIALIZERS_FILE, "ep.context_model_external_initializers_file_name",              \
-      "sEpContextModelExternalInitializersFileName", NAME, "", GENERATE,                           \
-      "file beside the EPContext model for all its initializers; default: inside the model")       \
-    X(EXTERNAL_INITIALIZERS_FOLDER, "session.model_external_initializers_file_folder_path",        \
-      "sModelExternalInitializersFileFolderPath", FOLDER, "", BOTH,                                \
-      "folder of the source's external data; default: the model's")                                \
-    X(WEIGHTLESS_NODES, "ep.enable_weightless_ep_context_nodes",                                   \
-      "EpEnableWeightlessEpContextNodes", SWITCH, "0", GENERATE,                                   \
-      "former name of ep.enable_weightless, external initializers only")                           \
-    X(WEIGHTLESS, "ep.enable_weightless", "EpEnableWeightless", SWITCH, "0", BOTH,                 \
-      "EPContext nodes take the weights as inputs")                                                \
-    X(SOURCE_MODEL_PATH, "ep.context_source_model_path", "EpContextSourceModelPath", FILE, "",     \
-      LOAD, "the source model, for the weights of a weightless EPContext model")                   \
+/* clang-format off */
+#define EPCTX_OPTION_LIST(X) \
+    X(CONTEXT_ENABLE, "ep.context_enable", "EpContextEnable", SWITCH, "0", GENERATE, \
+      "write an EPContext model") \
+    X(CONTEXT_FILE_PATH, "ep.context_file_path", "EpContextFilePath", FILE, "", BOTH, \
+      "the EPContext model; default <model>_ctx.onnx. Loading from memory: its folder has the " \
+      "binaries") \
+    X(CONTEXT_EMBED_MODE, "ep.context_embed_mode", "EpContextEmbedMode", SWITCH, "0", GENERATE, \
+      "1: the binary goes into the model, 0: into a file of its own") \
+    X(CONTEXT_NODE_NAME_PREFIX, "ep.context_node_name_prefix", "EpContextNodeNamePrefix", TEXT, \
+      "", GENERATE, "goes before node name, partition_name and graph name") \
+    X(SHARE_EP_CONTEXTS, "ep.share_ep_contexts", "ShareEpContexts", SWITCH, "0", BOTH, \
+      "share one context with the other sessions of the group") \
+    X(STOP_SHARE_EP_CONTEXTS, "ep.stop_share_ep_contexts", "StopShareEpContexts", SWITCH, "0", \
+      BOTH, "the last session of the group") \
+    X(EXTERNAL_INITIALIZERS_FILE, "ep.context_model_external_initializers_file_name", \
+      "sEpContextModelExternalInitializersFileName", NAME, "", GENERATE, \
+      "file beside the EPContext model for all its initializers; default: inside the model") \
+    X(EXTERNAL_INITIALIZERS_FOLDER, "session.model_external_initializers_file_folder_path", \
+      "sModelExternalInitializersFileFolderPath", FOLDER, "", BOTH, \
+      "folder of the source's external data; default: the model's") \
+    X(WEIGHTLESS_NODES, "ep.enable_weightless_ep_context_nodes", \
+      "EpEnableWeightlessEpContextNodes", SWITCH, "0", GENERATE, \
+      "former name of ep.enable_weightless, external initializers only") \
+    X(WEIGHTLESS, "ep.enable_weightless", "EpEnableWeightless", SWITCH, "0", BOTH, \
+      "EPContext nodes take the weights as inputs") \
+    X(SOURCE_MODEL_PATH, "ep.context_source_model_path", "EpContextSourceModelPath", FILE, "", \
+      LOAD, "the source model, for the weights of a weightless EPContext model") \
     X(DISABLE_MODEL_COMPILE, "session.disable_model_compile", "sDisableModelCompile", SWITCH, "0", \
-      LOAD, "a model that would have to be compiled is an error")                                  \
-    X(FAIL_ON_SUBOPTIMAL, "session.fail_on_suboptimal_compiled_model",                             \
-      "sFailOnSuboptimalCompiledModel", SWITCH, "0", LOAD,                                         \
-      "a model that should better be compiled again is an error")                                  \
-    X(COMPILE_ONLY, "session.compile_only", "CompileOnly", SWITCH, "0", GENERATE,                  \
-      "the session will not run; set by ORT's compile API, not by users")                          \
-    X(DISABLE_CPU_FALLBACK, "session.disable_cpu_ep_fallback", "sDisableCPUEPFallback", SWITCH,    \
-      "0", BOTH, "a node left to the CPU is an error")                                             \
-    X(RECORD_ASSIGNMENT, "session.record_ep_graph_assignment_info",                                \
+      LOAD, "a model that would have to be compiled is an error") \
+    X(FAIL_ON_SUBOPTIMAL, "session.fail_on_suboptimal_compiled_model", \
+      "sFailOnSuboptimalCompiledModel", SWITCH, "0", LOAD, \
+      "a model that should better be compiled again is an error") \
+    X(COMPILE_ONLY, "session.compile_only", "CompileOnly", SWITCH, "0", GENERATE, \
+      "the session will not run; set by ORT's compile API, not by users") \
+    X(DISABLE_CPU_FALLBACK, "session.disable_cpu_ep_fallback", "sDisableCPUEPFallback", SWITCH, \
+      "0", BOTH, "a node left to the CPU is an error") \
+    X(RECORD_ASSIGNMENT, "session.record_ep_graph_assignment_info", \
       "sRecordEpGraphAssignmentInfo", SWITCH, "0", BOTH, "ORT remembers which EP took which node") \
-    X(OPTIMIZED_MODEL_PATH, "session.optimized_model_filepath", "sConfigOptimizedModelFilePath",   \
-      FILE, "", NONE, "ORT's optimized model, not the EPContext model")                            \
-    X(OPTIMIZED_MODEL_FILE, "session.optimized_model_external_initializers_file_name",             \
-      "sOptimizedModelExternalInitializersFileName", NAME, "", NONE,                               \
-      "initializers of ORT's optimized model")                                                     \
-    X(OPTIMIZED_MODEL_SIZE, "session.optimized_model_external_initializers_min_size_in_bytes",     \
-      "sOptimizedModelExternalInitializersMinSizeInBytes", NUMBER, "1024", NONE,                   \
-      "initializers of ORT's optimized model")                                                     \
-    X(OVERWRITE, "epctx.overwrite", "", SWITCH, "0", GENERATE, "replace outputs that exist")       \
-    X(NO_NODES, "epctx.no_nodes", "", CHOICE, "error", GENERATE,                                   \
+    X(OPTIMIZED_MODEL_PATH, "session.optimized_model_filepath", "sConfigOptimizedModelFilePath", \
+      FILE, "", NONE, "ORT's optimized model, not the EPContext model") \
+    X(OPTIMIZED_MODEL_FILE, "session.optimized_model_external_initializers_file_name", \
+      "sOptimizedModelExternalInitializersFileName", NAME, "", NONE, \
+      "initializers of ORT's optimized model") \
+    X(OPTIMIZED_MODEL_SIZE, "session.optimized_model_external_initializers_min_size_in_bytes", \
+      "sOptimizedModelExternalInitializersMinSizeInBytes", NUMBER, "1024", NONE, \
+      "initializers of ORT's optimized model") \
+    X(OVERWRITE, "epctx.overwrite", "", SWITCH, "0", GENERATE, "replace outputs that exist") \
+    X(NO_NODES, "epctx.no_nodes", "", CHOICE, "error", GENERATE, \
       "when no node was compiled: error, copy (of the source model), nothing (is written)")
+/* clang-format on */
 
 typedef enum epctx_option {
 #define EPCTX__OPTION_ENUM(id, key, ort, type, fallback, phase, text) EPCTX_OPTION_##id,
@@ -2651,8 +2657,8 @@ typedef struct epctx_loaded {
  * With a workspace a graph that waits there is moved to this session, without a file. A failure
  * gives everything back. The nodes' bytes must stay until epctx_unload; with a workspace `backend`
  * and the io as long as any session uses a graph of these binaries.
- * Whatever is wrong with a context, a version, an architecture or a generation is ORT's
- * INVALID_GRAPH, with the node and the reason. */
+ * Errors, with the node and the reason: CONTEXT (also a file that is missing or cannot be read),
+ * VERSION, PATH, GRAPH, all of them ORT's INVALID_GRAPH; ARG, NOMEM, CANCELLED. */
 EPCTX_API epctx_status epctx_load_nodes(epctx_loaded *loaded, const epctx_node *nodes, size_t count,
                                         const epctx_backend *backend, const epctx_load_opts *opts,
                                         epctx_error *error);
@@ -6806,14 +6812,10 @@ static void epctx__read_members(epctx_view view, const epctx__member *members, v
     }
 }
 
-#define EPCTX__AT(f, type, of, m)                               \
-    {                                                           \
-        EPCTX_FIELD_##f, EPCTX__##type, offsetof(epctx_##of, m) \
-    }
-#define EPCTX__VIEW(of)                            \
-    {                                              \
-        0, EPCTX__SELF, offsetof(epctx_##of, view) \
-    }
+/* clang-format off */
+#define EPCTX__AT(f, type, of, m) {EPCTX_FIELD_##f, EPCTX__##type, offsetof(epctx_##of, m)}
+#define EPCTX__VIEW(of) {0, EPCTX__SELF, offsetof(epctx_##of, view)}
+/* clang-format on */
 
 static const epctx__member epctx__graph_members[] = {
     EPCTX__AT(GRAPH_NAME, STR, graph_view, name),
@@ -8536,15 +8538,11 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
 #define EPCTX__OPTION_WORDS_CHOICE "error copy nothing" /* in the order of epctx_no_nodes */
 
 static const epctx_option_info epctx__options[EPCTX_OPTION_COUNT] = {
+/* clang-format off */
 #define EPCTX__OPTION_ROW(id, key, ort, type, fallback, phase, text) \
-    {                                                                \
-        key,                                                         \
-        ort,                                                         \
-        EPCTX_OPTION_TYPE_##type,                                    \
-        fallback,                                                    \
-        EPCTX__OPTION_WORDS_##type,                                  \
-        EPCTX_PHASE_##phase,                                         \
-        text},
+    {key, ort, EPCTX_OPTION_TYPE_##type, fallback, EPCTX__OPTION_WORDS_##type, \
+     EPCTX_PHASE_##phase, text},
+/* clang-format on */
     EPCTX_OPTION_LIST(EPCTX__OPTION_ROW)
 #undef EPCTX__OPTION_ROW
 };
@@ -14144,30 +14142,32 @@ static epctx_status epctx__weightless_agree(const epctx_backend *b, epctx_weight
     return EPCTX_OK;
 }
 
-/* The first member that compiling or loading needs and that is missing, or NULL. */
+/* The first missing member that compiling or loading needs, or NULL. */
 static const char *epctx__backend_lacks(const epctx_backend *b, bool compiles, bool loads)
 {
     const struct {
         const char *name;
-        bool lacks;
-    } members[] = {{"source", b->source == NULL},
-                   {"short_name", compiles && b->short_name == NULL},
-                   {"sdk_version", compiles && b->sdk_version == NULL},
-                   {"hardware_architecture", compiles && b->hardware_architecture == NULL},
-                   {"capability_fn", compiles && b->capability_fn == NULL},
-                   {"begin_fn", compiles && b->begin_fn == NULL},
-                   {"compile_fn", compiles && b->compile_fn == NULL},
-                   {"finish_fn", compiles && b->finish_fn == NULL},
-                   {"discard_fn", compiles && b->discard_fn == NULL},
-                   {"load_fn", loads && b->load_fn == NULL},
-                   {"unload_fn", loads && b->unload_fn == NULL},
-                   {"find_fn", loads && b->find_fn == NULL},
-                   {"info_fn", loads && b->info_fn == NULL}};
-    size_t i = 0;
-    while (i < sizeof members / sizeof *members && !members[i].lacks) {
-        i++;
+        bool used, there;
+    } members[] = {{"source", true, b->source != NULL},
+                   {"short_name", compiles, b->short_name != NULL},
+                   {"sdk_version", compiles, b->sdk_version != NULL},
+                   {"hardware_architecture", compiles, b->hardware_architecture != NULL},
+                   {"capability_fn", compiles, b->capability_fn != NULL},
+                   {"begin_fn", compiles, b->begin_fn != NULL},
+                   {"compile_fn", compiles, b->compile_fn != NULL},
+                   {"finish_fn", compiles, b->finish_fn != NULL},
+                   {"discard_fn", compiles, b->discard_fn != NULL},
+                   {"load_fn", loads, b->load_fn != NULL},
+                   {"unload_fn", loads, b->unload_fn != NULL},
+                   {"find_fn", loads, b->find_fn != NULL},
+                   {"info_fn", loads, b->info_fn != NULL}};
+    size_t i;
+    for (i = 0; i < sizeof members / sizeof *members; i++) {
+        if (members[i].used && !members[i].there) {
+            return members[i].name;
+        }
     }
-    return i < sizeof members / sizeof *members ? members[i].name : NULL;
+    return NULL;
 }
 
 static epctx_status epctx__backend_check(const epctx_backend *b, bool compiles, bool loads,
@@ -14708,6 +14708,7 @@ EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts)
     values[EPCTX_OPTION_CONTEXT_FILE_PATH] = opts->context_file_path;
     values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = opts->embed ? "1" : "0";
     values[EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX] = opts->name_prefix;
+    values[EPCTX_OPTION_SHARE_EP_CONTEXTS] = opts->workspace != NULL ? "1" : "0";
     values[EPCTX_OPTION_OVERWRITE] = opts->overwrite ? "1" : "0";
     values[EPCTX_OPTION_DISABLE_CPU_FALLBACK] = opts->require_all ? "1" : "0";
     values[EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE] = opts->initializers_file_name;
@@ -16789,11 +16790,6 @@ static epctx_status epctx__gen_grouped(epctx__gen *g)
     const epctx_gen_opts *opts = g->opts;
     epctx__group *group;
     epctx_status status;
-    if (opts->embed) {
-        return epctx_fail(g->error, EPCTX_ERR_ARG,
-                          "ep.context_embed_mode 1 and ep.share_ep_contexts exclude each other: a "
-                          "shared binary is a file");
-    }
     EPCTX__TRY(epctx__group_join(opts->workspace, opts->group, g->backend, epctx_model_io(g->model),
                                  opts->prepare_only, opts->weightless, &group, g->error));
     status = epctx__group_session(group, g);
