@@ -62,7 +62,8 @@
  *   epctx_str / epctx_span borrow from the source bytes or from that arena until the model is
  *   closed; views of a message, until that message is edited. Reading copies nothing. Open
  *   functions copy their path. A source buffer must outlive its model. Edits copy names and borrow
- *   payloads: tensor data, attribute values, parts of other models.
+ *   payloads: tensor data, attribute values, parts of other models. Large structs, in KiB:
+ *   epctx_walk 9, epctx_gen_report 13, epctx_file_lock 9, epctx_io_file 5.
  *
  * THREADS
  *   No global state. Any number of threads may read one model; opening, editing, writing and
@@ -158,12 +159,12 @@
 #endif
 
 /* Returns a failure to the caller. */
-#define EPCTX__TRY(call)                    \
-    do {                                    \
+#define EPCTX__TRY(call) \
+    do { \
         epctx_status epctx__tried = (call); \
-        if (epctx__tried != EPCTX_OK) {     \
-            return epctx__tried;            \
-        }                                   \
+        if (epctx__tried != EPCTX_OK) { \
+            return epctx__tried; \
+        } \
     } while (0)
 
 #ifdef __cplusplus
@@ -175,7 +176,6 @@ extern "C" {
  * ==================================================================== */
 
 /* Name, OrtErrorCode (INVALID_GRAPH, 10, when a context fails to load), meaning. */
-/* clang-format off */
 #define EPCTX_STATUS_LIST(X) \
     X(OK, 0, "success") \
     X(ERR_ARG, 2, "the caller passed an argument that is not allowed") \
@@ -196,7 +196,6 @@ extern "C" {
     X(ERR_CANCELLED, 12, "the caller cancelled the work") \
     X(ERR_NOT_COMPILED, 13, "the model must be compiled first, and that is not allowed") \
     X(ERR_CHANGED, 1, "a file is no longer the one that was read")
-/* clang-format on */
 
 typedef enum epctx_status {
 #define EPCTX__STATUS_ENUM(name, ort, text) EPCTX_##name,
@@ -808,7 +807,7 @@ EPCTX_API epctx_str epctx_view_str(epctx_view view); /* the payload as text */
 typedef struct epctx_open_opts {
     const epctx_allocator *allocator; /* default malloc; copied */
     void *buffer;                     /* fixed arena instead of the allocator; borrowed */
-    size_t buffer_size;
+    size_t buffer_size; /* to read: 1 KiB, and 48 bytes per field of the model and of its graph */
     const epctx_io *io; /* default epctx_io_files(); borrowed */
     const char *external_folder; /* of external initializers, copied; default: the model's folder
                                     (session.model_external_initializers_file_folder_path) */
@@ -1174,16 +1173,16 @@ EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder
 #define EPCTX_WEIGHTS_ATTR "epctx_weights"
 
 /* The ten attributes of the schema: name, AttributeType, member of epctx_epnode. */
-#define EPCTX_EPNODE_ATTR_LIST(X)                                                    \
-    X(MAIN_CONTEXT, "main_context", INT, main_context)                               \
-    X(EP_CACHE_CONTEXT, "ep_cache_context", STRING, ep_cache_context)                \
-    X(EMBED_MODE, "embed_mode", INT, embed_mode)                                     \
-    X(EP_SDK_VERSION, "ep_sdk_version", STRING, ep_sdk_version)                      \
-    X(ONNX_MODEL_FILENAME, "onnx_model_filename", STRING, onnx_model_filename)       \
+#define EPCTX_EPNODE_ATTR_LIST(X) \
+    X(MAIN_CONTEXT, "main_context", INT, main_context) \
+    X(EP_CACHE_CONTEXT, "ep_cache_context", STRING, ep_cache_context) \
+    X(EMBED_MODE, "embed_mode", INT, embed_mode) \
+    X(EP_SDK_VERSION, "ep_sdk_version", STRING, ep_sdk_version) \
+    X(ONNX_MODEL_FILENAME, "onnx_model_filename", STRING, onnx_model_filename) \
     X(HARDWARE_ARCHITECTURE, "hardware_architecture", STRING, hardware_architecture) \
-    X(PARTITION_NAME, "partition_name", STRING, partition_name)                      \
-    X(SOURCE, "source", STRING, source)                                              \
-    X(NOTES, "notes", STRING, notes)                                                 \
+    X(PARTITION_NAME, "partition_name", STRING, partition_name) \
+    X(SOURCE, "source", STRING, source) \
+    X(NOTES, "notes", STRING, notes) \
     X(MAX_SIZE, "max_size", INT, max_size)
 
 typedef enum epctx_epnode_attr {
@@ -1324,7 +1323,6 @@ typedef enum epctx_option_type {
 
 /* Every option: symbol, key, ORT's constant without "kOrtSessionOption" ("": ours), type, default,
  * phase, meaning. */
-/* clang-format off */
 #define EPCTX_OPTION_LIST(X) \
     X(CONTEXT_ENABLE, "ep.context_enable", "EpContextEnable", SWITCH, "0", GENERATE, \
       "write an EPContext model") \
@@ -1374,7 +1372,6 @@ typedef enum epctx_option_type {
     X(OVERWRITE, "epctx.overwrite", "", SWITCH, "0", GENERATE, "replace outputs that exist") \
     X(NO_NODES, "epctx.no_nodes", "", CHOICE, "error", GENERATE, \
       "when no node was compiled: error, copy (of the source model), nothing (is written)")
-/* clang-format on */
 
 typedef enum epctx_option {
 #define EPCTX__OPTION_ENUM(id, key, ort, type, fallback, phase, text) EPCTX_OPTION_##id,
@@ -3763,13 +3760,13 @@ static EPCTX__UNUSED bool epctx__has(const epctx_map *map, epctx_str key)
 /* -- allocation with an error -- */
 
 /* Makes `out` an array of zeros. */
-#define EPCTX__NEW(out, type, count, arena, error)                        \
-    do {                                                                  \
-        (out) = (type *)epctx_arena_array(arena, count, sizeof(type));    \
-        if ((out) == NULL) {                                              \
-            epctx__nomem(error, (arena)->missing);                        \
+#define EPCTX__NEW(out, type, count, arena, error) \
+    do { \
+        (out) = (type *)epctx_arena_array(arena, count, sizeof(type)); \
+        if ((out) == NULL) { \
+            epctx__nomem(error, (arena)->missing); \
             return EPCTX_ERR_NOMEM; /* so that compilers see a failure */ \
-        }                                                                 \
+        } \
     } while (0)
 
 static EPCTX__UNUSED epctx_status epctx__copy(epctx_arena *arena, epctx_str text, const char **out,
@@ -5253,10 +5250,10 @@ static epctx_status epctx__file_lock(void *user, const char *root, const char *n
                : status;
 }
 
-#define EPCTX__CALLBACKS(map_fn)                                                                   \
+#define EPCTX__CALLBACKS(map_fn) \
     {NULL, map_fn, epctx__file_unmap, epctx__file_stat, epctx__file_canonical, epctx__file_create, \
      epctx__file_write, epctx__file_sync, epctx__file_commit, epctx__file_back, epctx__file_close, \
-     epctx__file_clear, epctx__file_remove, epctx__file_second, epctx__file_link,                  \
+     epctx__file_clear, epctx__file_remove, epctx__file_second, epctx__file_link, \
      epctx__file_list, epctx__file_lock}
 static const epctx_io epctx__io_files = EPCTX__CALLBACKS(epctx__file_map);
 static const epctx_io epctx__io_private = EPCTX__CALLBACKS(epctx__file_read);
@@ -5876,7 +5873,7 @@ static inline uint32_t epctx__field_kind(epctx_kind message, uint32_t number)
     case (uint32_t)EPCTX_KIND_##message << 5 | number: \
         return EPCTX_KIND_##kind < EPCTX_KIND_INT ? EPCTX_KIND_##kind | EPCTX__ONE : 0u;
 #define EPCTX__CASE_MANY(message, symbol, number, kind) \
-    case (uint32_t)EPCTX_KIND_##message << 5 | number:  \
+    case (uint32_t)EPCTX_KIND_##message << 5 | number: \
         return EPCTX_KIND_##kind < EPCTX_KIND_STRING ? (uint32_t)EPCTX_KIND_##kind : 0u;
     switch (number < 32 ? (uint32_t)message << 5 | number : 0) {
         EPCTX_FIELD_LIST(EPCTX__CASE_ONE, EPCTX__CASE_MANY)
@@ -6609,8 +6606,10 @@ static epctx_status epctx__model_end(epctx_model *model, const char *path, epctx
                                      epctx_error *error)
 {
     if (status != EPCTX_OK) {
+        size_t missing = model->arena.missing;
         epctx_blame(error, path, NULL, NULL);
         epctx_model_close(model);
+        model->arena.missing = missing;
     }
     return status;
 }
@@ -6872,13 +6871,13 @@ static const epctx__member epctx__type_members[] = {
 #undef EPCTX__VIEW
 #undef EPCTX__AT
 
-#define EPCTX__VIEW_OF(name, type)                                \
-    EPCTX_API type epctx_##name##_of(epctx_view view)             \
-    {                                                             \
-        type out;                                                 \
-        memset(&out, 0, sizeof out);                              \
+#define EPCTX__VIEW_OF(name, type) \
+    EPCTX_API type epctx_##name##_of(epctx_view view) \
+    { \
+        type out; \
+        memset(&out, 0, sizeof out); \
         epctx__read_members(view, epctx__##name##_members, &out); \
-        return out;                                               \
+        return out; \
     }
 EPCTX__VIEW_OF(graph, epctx_graph_view)
 EPCTX__VIEW_OF(node, epctx_node_view)
@@ -6937,15 +6936,15 @@ EPCTX_API epctx_dim epctx_dim_of(epctx_view view)
     return dim;
 }
 
-#define EPCTX__NEXT(name, type)                                   \
+#define EPCTX__NEXT(name, type) \
     EPCTX_API bool epctx_next_##name(epctx_cursor *it, type *out) \
-    {                                                             \
-        epctx_view body;                                          \
-        bool more = epctx_next_view(it, &body);                   \
-        if (more) {                                               \
-            *out = epctx_##name##_of(body);                       \
-        }                                                         \
-        return more;                                              \
+    { \
+        epctx_view body; \
+        bool more = epctx_next_view(it, &body); \
+        if (more) { \
+            *out = epctx_##name##_of(body); \
+        } \
+        return more; \
     }
 EPCTX__NEXT(graph, epctx_graph_view)
 EPCTX__NEXT(node, epctx_node_view)
@@ -6962,9 +6961,9 @@ static epctx_view epctx__shown(const epctx_model *model)
     return epctx__slot_view(model->shown);
 }
 
-#define EPCTX__CURSOR(name, type, message, f)               \
-    EPCTX_API epctx_cursor epctx_##name(type of)            \
-    {                                                       \
+#define EPCTX__CURSOR(name, type, message, f) \
+    EPCTX_API epctx_cursor epctx_##name(type of) \
+    { \
         return epctx_view_fields(message, EPCTX_FIELD_##f); \
     }
 EPCTX__CURSOR(model_opsets, const epctx_model *, epctx__shown(of), MODEL_OPSET_IMPORT)
@@ -7261,17 +7260,17 @@ EPCTX_API bool epctx_walk_step(epctx_walk *w)
     return false;
 }
 
-#define EPCTX__WALK(name, of, of_kind)                                      \
+#define EPCTX__WALK(name, of, of_kind) \
     EPCTX_API bool epctx_walk_##name(epctx_walk *w, epctx_##of##_view *out) \
-    {                                                                       \
-        bool more = epctx_walk_step(w);                                     \
-        while (more && w->kind != of_kind) {                                \
-            more = epctx_walk_step(w);                                      \
-        }                                                                   \
-        if (more) {                                                         \
-            *out = epctx_##of##_of(w->view);                                \
-        }                                                                   \
-        return more;                                                        \
+    { \
+        bool more = epctx_walk_step(w); \
+        while (more && w->kind != of_kind) { \
+            more = epctx_walk_step(w); \
+        } \
+        if (more) { \
+            *out = epctx_##of##_of(w->view); \
+        } \
+        return more; \
     }
 EPCTX__WALK(next, node, EPCTX_KIND_NODE)
 EPCTX__WALK(tensor, tensor, EPCTX_KIND_TENSOR)
@@ -7382,20 +7381,20 @@ static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, ep
 }
 
 /* Counts first; if a mapped file changes, the second pass may find fewer. */
-#define EPCTX__LOAD_LIST(name, type)                                                   \
+#define EPCTX__LOAD_LIST(name, type) \
     static epctx_status epctx__load_##name##s(const epctx__loader *l, epctx_cursor it, \
-                                              const type **out, size_t *count)         \
-    {                                                                                  \
-        epctx_cursor again = it;                                                       \
-        type *items, item;                                                             \
-        size_t n;                                                                      \
-        for (*count = 0; epctx_next_##name(&it, &item); ++*count) {                    \
-        }                                                                              \
-        EPCTX__NEW(items, type, *count, l->arena, l->error);                           \
-        *out = items;                                                                  \
-        for (n = 0; n < *count && epctx_next_##name(&again, &items[n]); n++) {         \
-        }                                                                              \
-        return EPCTX_OK;                                                               \
+                                              const type **out, size_t *count) \
+    { \
+        epctx_cursor again = it; \
+        type *items, item; \
+        size_t n; \
+        for (*count = 0; epctx_next_##name(&it, &item); ++*count) { \
+        } \
+        EPCTX__NEW(items, type, *count, l->arena, l->error); \
+        *out = items; \
+        for (n = 0; n < *count && epctx_next_##name(&again, &items[n]); n++) { \
+        } \
+        return EPCTX_OK; \
     }
 EPCTX__LOAD_LIST(str, epctx_str)
 EPCTX__LOAD_LIST(int, int64_t)
@@ -10510,14 +10509,14 @@ static void epctx__set_field(epctx__builder *b, epctx_slot *parent, epctx_slot *
     epctx__former(b, parent, fresh, NULL);
 }
 
-#define EPCTX__SET(name, type, added)                                                            \
-    EPCTX_API epctx_status epctx_message_set_##name(                                             \
+#define EPCTX__SET(name, type, added) \
+    EPCTX_API epctx_status epctx_message_set_##name( \
         epctx_model *model, epctx_view message, uint32_t number, type value, epctx_error *error) \
-    {                                                                                            \
-        epctx__builder b = epctx__builder_of(model, error);                                      \
-        epctx_slot *slot = epctx__locate_owner(&b, message, number, false);                      \
-        epctx__set_field(&b, slot, added);                                                       \
-        return epctx__build_end(&b);                                                             \
+    { \
+        epctx__builder b = epctx__builder_of(model, error); \
+        epctx_slot *slot = epctx__locate_owner(&b, message, number, false); \
+        epctx__set_field(&b, slot, added); \
+        return epctx__build_end(&b); \
     }
 EPCTX__SET(str, epctx_str, epctx__add_str(&b, NULL, number, value))
 EPCTX__SET(data, epctx_span, epctx__add_bytes(&b, NULL, number, value.data, value.size))
@@ -10693,17 +10692,17 @@ EPCTX_API epctx_status epctx_node_copy_attr(epctx_model *model, epctx_view node,
     return epctx__set_attr(model, node, NULL, attr, error);
 }
 
-#define EPCTX__SET_ATTR(set_name, value_type, attr_type, member)                      \
+#define EPCTX__SET_ATTR(set_name, value_type, attr_type, member) \
     EPCTX_API epctx_status epctx_node_##set_name(epctx_model *model, epctx_view node, \
-                                                 const char *name, value_type value,  \
-                                                 epctx_error *error)                  \
-    {                                                                                 \
-        epctx_attr attr;                                                              \
-        memset(&attr, 0, sizeof attr);                                                \
-        attr.name = epctx_str_of(name);                                               \
-        attr.type = attr_type;                                                        \
-        attr.member = value;                                                          \
-        return epctx_node_set_attr(model, node, &attr, error);                        \
+                                                 const char *name, value_type value, \
+                                                 epctx_error *error) \
+    { \
+        epctx_attr attr; \
+        memset(&attr, 0, sizeof attr); \
+        attr.name = epctx_str_of(name); \
+        attr.type = attr_type; \
+        attr.member = value; \
+        return epctx_node_set_attr(model, node, &attr, error); \
     }
 EPCTX__SET_ATTR(set_int, int64_t, EPCTX_ATTR_INT, i)
 EPCTX__SET_ATTR(set_str, epctx_str, EPCTX_ATTR_STRING, s)
@@ -14148,19 +14147,17 @@ static const char *epctx__backend_lacks(const epctx_backend *b, bool compiles, b
     const struct {
         const char *name;
         bool used, there;
-    } members[] = {{"source", true, b->source != NULL},
-                   {"short_name", compiles, b->short_name != NULL},
-                   {"sdk_version", compiles, b->sdk_version != NULL},
-                   {"hardware_architecture", compiles, b->hardware_architecture != NULL},
-                   {"capability_fn", compiles, b->capability_fn != NULL},
-                   {"begin_fn", compiles, b->begin_fn != NULL},
-                   {"compile_fn", compiles, b->compile_fn != NULL},
-                   {"finish_fn", compiles, b->finish_fn != NULL},
-                   {"discard_fn", compiles, b->discard_fn != NULL},
-                   {"load_fn", loads, b->load_fn != NULL},
-                   {"unload_fn", loads, b->unload_fn != NULL},
-                   {"find_fn", loads, b->find_fn != NULL},
-                   {"info_fn", loads, b->info_fn != NULL}};
+    } members[] = {
+        {"source", true, b->source != NULL}, {"short_name", compiles, b->short_name != NULL},
+        {"sdk_version", compiles, b->sdk_version != NULL},
+        {"hardware_architecture", compiles, b->hardware_architecture != NULL},
+        {"capability_fn", compiles, b->capability_fn != NULL},
+        {"begin_fn", compiles, b->begin_fn != NULL},
+        {"compile_fn", compiles, b->compile_fn != NULL},
+        {"finish_fn", compiles, b->finish_fn != NULL},
+        {"discard_fn", compiles, b->discard_fn != NULL}, {"load_fn", loads, b->load_fn != NULL},
+        {"unload_fn", loads, b->unload_fn != NULL}, {"find_fn", loads, b->find_fn != NULL},
+        {"info_fn", loads, b->info_fn != NULL}};
     size_t i;
     for (i = 0; i < sizeof members / sizeof *members; i++) {
         if (members[i].used && !members[i].there) {

@@ -913,11 +913,11 @@ static epctx_status generate_for_qnn(fake *f, const epctx_gen_opts *opts, epctx_
     return generate_one(at("m.onnx"), &backend, opts, NULL, NULL, error);
 }
 
-#define KEEPS_NAMES(how)                                                                           \
-    do {                                                                                           \
-        CHECK(prefix_after("m_ctx.onnx", how, false, &error) == EPCTX_ERR_UNSUPPORTED, "%s",       \
-              error.message);                                                                      \
-        CHECK_HAS(error.message, "by the node's name");                                            \
+#define KEEPS_NAMES(how) \
+    do { \
+        CHECK(prefix_after("m_ctx.onnx", how, false, &error) == EPCTX_ERR_UNSUPPORTED, "%s", \
+              error.message); \
+        CHECK_HAS(error.message, "by the node's name"); \
     } while (0)
 
 TEST(names_in_a_binary_of_one_graph)
@@ -1720,6 +1720,9 @@ TEST(bad_arguments)
     CHECK_INT(epctx_generate(NULL, &backend, NULL, NULL, &error), EPCTX_ERR_ARG);
     CHECK_INT(epctx_generate(&model, &backend, NULL, NULL, &error), EPCTX_ERR_ARG);
     CHECK_INT(epctx_load(&loaded, &model, &backend, NULL, &error), EPCTX_ERR_ARG);
+    backend.find_fn = NULL;
+    CHECK_INT(epctx_load(&loaded, &model, &backend, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "the backend has no find_fn");
     backend.version = 99;
     CHECK_INT(epctx_load(&loaded, &model, &backend, NULL, &error), EPCTX_ERR_ARG);
 }
@@ -1826,6 +1829,12 @@ TEST(backend_contract)
     backend.version++;
     CHECK_INT(compile_piece(&backend, &opts, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "a backend of version");
+    backend = full_backend(&f);
+    backend.load_fn = NULL; /* only loading needs it */
+    CHECK_OK(compile_piece(&backend, &opts, &error), error);
+    backend.sdk_version = NULL;
+    CHECK_INT(compile_piece(&backend, &opts, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "the backend has no sdk_version");
     backend = full_backend(&f);
     typed_count = 2;
     CHECK_INT(compile_piece(&backend, &opts, &error), EPCTX_ERR_BACKEND);

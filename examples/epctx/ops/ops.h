@@ -15,12 +15,12 @@
 #include <string.h>
 
 /* Passes a failure on. */
-#define OPS_TRY(call)                                                                              \
-    do {                                                                                           \
-        epctx_status ops_tried = (call);                                                           \
-        if (ops_tried != EPCTX_OK) {                                                               \
-            return ops_tried;                                                                      \
-        }                                                                                          \
+#define OPS_TRY(call) \
+    do { \
+        epctx_status ops_tried = (call); \
+        if (ops_tried != EPCTX_OK) { \
+            return ops_tried; \
+        } \
     } while (0)
 
 /* One thing that was done, in words: "value 'x' is now 'm2_x'". */
