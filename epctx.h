@@ -47,15 +47,14 @@
  *                           free symbol
  *   EPCTX_NO_STDIO          no file back-end: pass memory or your own epctx_io; no system call
  *   EPCTX_NO_WIRE *         nothing that reads or writes model bytes, no nanopb
- *   EPCTX_NO_EDIT *         nothing that makes, changes or writes models: edit (but
- *                           epctx_model_load_graph), payload, gen
+ *   EPCTX_NO_EDIT *         nothing that makes, changes or writes models: edit, payload, models in
+ *                           commit, gen (but epctx_preflight)
  *   EPCTX_ARENA_BLOCK 4096  bytes of an arena's first block; further ones double up to 256 times as
  *                           much
  *   EPCTX_SCAN_DEPTH * 16   levels and bytes of text in a scan: plain numbers (these are below the
  *   EPCTX_SCAN_TEXT * 96    defaults); only these two change a public struct
  *   EPCTX_DEBUG             abort() where a guard against impossible states is wrong: for tests
- *   EPCTX_PTHREAD_LOCK or   epctx_lock_make gives a mutex for a workspace
- *   EPCTX_WIN32_LOCK
+ *   EPCTX_PTHREAD_LOCK, EPCTX_WIN32_LOCK    epctx_lock_make gives a mutex for a workspace
  *
  * MEMORY
  *   A model owns one arena: blocks from its allocator, or one fixed buffer of yours. Views and
@@ -815,8 +814,7 @@ typedef struct epctx_open_opts {
     uint32_t path_flags; /* for its files: EPCTX_PATH_HUGGING_FACE | EPCTX_PATH_IN_PLACE */
 } epctx_open_opts;
 
-/* An open model. You may read `source`, `path`, `limits` and `path_flags`, and allocate in `arena`;
- * other members are private. */
+/* An open model. Private but `source`, `path`, `limits`, `path_flags` (read them) and `arena`. */
 typedef struct epctx_model {
     epctx_arena arena;
     const epctx_io *io; /* as given: epctx_model_io */
@@ -844,8 +842,9 @@ typedef struct epctx_model {
 } epctx_model;
 
 /* Opens a model and checks all of it: grammar, nesting, limits; payloads are skipped. `opts` may be
- * NULL. On failure the model is closed. NOT_FOUND, IO, LIMIT, NOMEM, CONFIG, PROTOBUF (offset set;
- * the message identifies git-lfs pointers, .ort files, gzip and zip archives). */
+ * NULL. On failure the model is closed. NOT_FOUND, IO, LIMIT, NOMEM (arena.missing set), ARG (no
+ * memory or io to use), CONFIG, PROTOBUF (offset set; the message identifies git-lfs pointers, .ort
+ * files, gzip and zip archives). */
 EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *path,
                                              const epctx_open_opts *opts, epctx_error *error);
 /* The same for bytes in memory, borrowed until close. */
@@ -981,7 +980,8 @@ EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epc
 
 /* The kind of message that a view of a model is; NONE for strings and removed fields. */
 EPCTX_API epctx_kind epctx_view_kind(epctx_view view);
-/* Whether two payloads, with their edits, have the same fields in the same order, byte for byte. */
+/* Whether two payloads, with their edits, have the same fields in the same order. Where neither was
+ * edited every byte counts; in an edited message a group equals nothing. */
 EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b);
 
 /* -- walk -- */
@@ -2364,8 +2364,7 @@ typedef struct epctx_gen_opts {
     bool stop; /* ep.stop_share_ep_contexts: the last session of the group */
 } epctx_gen_opts;
 
-/* Converts from and to session options; members without an option are zero. Strings are borrowed.
- * */
+/* From and to session options; members without an option are zero. Strings are borrowed. */
 EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options);
 EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts);
 
@@ -6155,7 +6154,7 @@ static bool epctx__next_scalar(epctx_cursor *it, epctx_wire wire, uint64_t *valu
             *value = f.value;
             return true;
         }
-        if (f.wire == EPCTX_WIRE_LEN) {
+        if (f.wire == EPCTX_WIRE_LEN && f.body.size > 0) { /* an empty one may have no bytes */
             it->packed = f.body.data;
             it->packed_end = f.body.data + f.body.size;
         }
@@ -6572,8 +6571,7 @@ static epctx_status epctx__model_begin(epctx_model *model, const char *path,
     } else {
         epctx_arena_init(&model->arena, opts->allocator);
         if (model->arena.allocator.alloc_fn == NULL) {
-            return epctx_fail(error, EPCTX_ERR_ARG,
-                              "EPCTX_NO_MALLOC: pass a buffer or an epctx_allocator");
+            return epctx_fail(error, EPCTX_ERR_ARG, "pass a buffer or an epctx_allocator");
         }
     }
     model->io = opts->io;
@@ -6707,8 +6705,8 @@ static void epctx__read_tensor_data(epctx_tensor_view *tensor, const epctx_field
         tensor->rank++;
         break;
     case EPCTX_FIELD_TENSOR_DIMS << 3 | EPCTX_WIRE_LEN:
-        while ((p = epctx__number(p, f->body.data + f->body.size, EPCTX_WIRE_VARINT,
-                                  &dim)) != NULL) {
+        while (p != NULL && (p = epctx__number(p, f->body.data + f->body.size, EPCTX_WIRE_VARINT,
+                                               &dim)) != NULL) {
             tensor->rank++;
         }
         break;
@@ -6811,10 +6809,8 @@ static void epctx__read_members(epctx_view view, const epctx__member *members, v
     }
 }
 
-/* clang-format off */
 #define EPCTX__AT(f, type, of, m) {EPCTX_FIELD_##f, EPCTX__##type, offsetof(epctx_##of, m)}
-#define EPCTX__VIEW(of) {0, EPCTX__SELF, offsetof(epctx_##of, view)}
-/* clang-format on */
+#define EPCTX__VIEW(of)           {0, EPCTX__SELF, offsetof(epctx_##of, view)}
 
 static const epctx__member epctx__graph_members[] = {
     EPCTX__AT(GRAPH_NAME, STR, graph_view, name),
@@ -8537,11 +8533,9 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
 #define EPCTX__OPTION_WORDS_CHOICE "error copy nothing" /* in the order of epctx_no_nodes */
 
 static const epctx_option_info epctx__options[EPCTX_OPTION_COUNT] = {
-/* clang-format off */
 #define EPCTX__OPTION_ROW(id, key, ort, type, fallback, phase, text) \
     {key, ort, EPCTX_OPTION_TYPE_##type, fallback, EPCTX__OPTION_WORDS_##type, \
      EPCTX_PHASE_##phase, text},
-/* clang-format on */
     EPCTX_OPTION_LIST(EPCTX__OPTION_ROW)
 #undef EPCTX__OPTION_ROW
 };
@@ -13504,8 +13498,8 @@ static epctx_status epctx__weight_whole(epctx__weight_search *s, const uint8_t *
     }
     epctx__weight_mix(lanes, rest, sizeof rest);
     s->table->stats.hashed_bytes += s->size;
-    *hash = epctx__hash_number(epctx__fold(lanes[0] ^ EPCTX__P4, lanes[1]),
-                               epctx__fold(lanes[2] ^ EPCTX__P5, lanes[3]));
+    *hash = epctx__fold(epctx__fold(lanes[0] ^ EPCTX__P4, lanes[1]) ^ EPCTX__P1,
+                        epctx__fold(lanes[2] ^ EPCTX__P5, lanes[3]) ^ EPCTX__P2);
     return EPCTX_OK;
 }
 
@@ -15253,8 +15247,7 @@ static epctx_status epctx__rewrite_values(epctx__rewrite *w)
             value = types != NULL && types[k].elem_type != 0 ? &types[k] : value;
             if (value->elem_type == 0) {
                 return epctx_fail(g->error, EPCTX_ERR_UNSUPPORTED,
-                                  "output '%S' of an EPContext node has no type, and ORT cannot "
-                                  "infer it: the backend needs types_fn, or the model value_info",
+                                  "output '%S' has no type in the model, and none from types_fn",
                                   &value->name);
             }
             if (!epctx__is_marked(w, value->name, EPCTX__TYPED)) {
@@ -16520,13 +16513,12 @@ static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *
     max_size.type = EPCTX_ATTR_INT;
     max_size.i = group->known.max_size;
     while (group->backend->max_size_fn != NULL && epctx_next_node(&it, &view)) {
-        if (!epctx_node_is_epnode(&view) ||
-            !epctx_str_is(epctx_node_attr_str(&view, "source"), source)) {
-            continue;
-        }
-        EPCTX__TRY(epctx_epnode_read(&view, &ep, error));
-        if (ep.max_size != max_size.i) {
-            EPCTX__TRY(epctx_node_set_attr(model, view.view, &max_size, error));
+        if (epctx_node_is_epnode(&view) &&
+            epctx_str_is(epctx_node_attr_str(&view, "source"), source)) {
+            EPCTX__TRY(epctx_epnode_read(&view, &ep, error));
+            if (ep.max_size != max_size.i) {
+                EPCTX__TRY(epctx_node_set_attr(model, view.view, &max_size, error));
+            }
         }
     }
     if (!epctx__stamp_of(model, epctx_str_of(source), &value)) {
@@ -16948,12 +16940,9 @@ static epctx_str epctx__load_key(const epctx__loading *l, const epctx_epnode *no
 static bool epctx__load_has_own(const epctx__loading *l, const epctx_epnode *node)
 {
     const epctx_profile *profile = l->opts.profile;
-    if (node->main_context != 0) {
-        return true;
-    }
-    return profile != NULL && node->ep_cache_context.size > 0 &&
-           ((profile->traits & EPCTX_EACH_CONTEXT) != 0 ||
-            (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0);
+    return node->main_context != 0 ||
+           (profile != NULL && node->ep_cache_context.size > 0 &&
+            (profile->traits & (EPCTX_EACH_CONTEXT | EPCTX_SECONDARY_CONTEXT)) != 0);
 }
 
 /* The source decides first: another EP's node may be invalid. */
