@@ -110,9 +110,8 @@
  *   for the packed weights.
  *
  * THREADS
- *   No global state. Runs do not write to a loaded context: any number of threads may run one
- *   graph, each with its own scratch and outputs. A context under construction belongs to one
- *   thread.
+ *   No global state. Runs do not change a loaded context: many threads may run one graph, each with
+ *   its own scratch and outputs. A context under construction belongs to one thread.
  *
  * TRUST
  *   Blobs are hostile. Loading copies everything except the weights and verifies the copy: every
@@ -256,8 +255,7 @@ EPCTX_API epctx_status epctx_npu_load(epctx_npu_context *context, epctx_span blo
 /* Verifies the checksum of the weights; reads all of them. EPCTX_ERR_CONTEXT: it differs. */
 EPCTX_API epctx_status epctx_npu_check_weights(const epctx_npu_context *context,
                                                epctx_error *error);
-/* For tools: weight `index` as stored in the blob, and the bytes of one element; false: there is
- * none. */
+/* For tools: weight `index` as stored, and the bytes of one element; false: there is none. */
 EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t index,
                                    epctx_span *bytes, uint32_t *elem);
 /* Finds the graph `name`; EPCTX_ERR_CONTEXT: there is none. A `hash` other than 0 must equal the
@@ -384,8 +382,7 @@ extern "C" {
 #define EPCTX_NPU__RESTRICT
 #endif
 
-/* Register tiles stay in registers only if their loops are fully unrolled, which gcc -O2 does not
- * do. */
+/* Register tiles need fully unrolled loops; gcc -O2 does not unroll them by itself. */
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 8 && !defined(__OPTIMIZE_SIZE__)
 #define EPCTX_NPU__UNROLL _Pragma("GCC unroll 16")
 #else
@@ -737,8 +734,7 @@ static float epctx_npu__sqrt(float x)
     return (float)root * epctx_npu__pow2(exponent);
 }
 
-/* erf: power series below 1; above, Abramowitz and Stegun 7.1.26, whose relative error is small
- * there. */
+/* erf: power series below 1, else Abramowitz and Stegun 7.1.26, with a small relative error. */
 static EPCTX_NPU__INLINE float epctx_npu__erf(float x)
 {
     const float a = x < 0.0f ? -x : x, z = x * x;
@@ -1953,8 +1949,7 @@ typedef struct epctx_npu__window {
     uint32_t top, left, bottom, right; /* padding */
 } epctx_npu__window;
 
-/* All positions that the kernels compute fit in 31 bits; the last window exceeds the padding by
- * less than one stride (ceil_mode allows that). */
+/* All positions fit in 31 bits; windows exceed the padding by less than a stride (ceil_mode). */
 static bool epctx_npu__axis_ok(uint64_t in, uint64_t out, uint64_t kernel, uint64_t stride,
                                uint64_t dilation, uint64_t before, uint64_t after)
 {
@@ -2225,8 +2220,7 @@ static void epctx_npu__conv_block(epctx_npu__level fast, const float *patch, con
     }
 }
 
-/* One group of one image: for every block of pixels, all slices of the input channels, each added
- * to the sum of the previous ones. */
+/* One group of one image: for every block of pixels, accumulates all slices of input channels. */
 static void epctx_npu__conv_group(epctx_npu__level fast, const epctx_npu__conv *p, const float *x,
                                   const float *weights, const float *bias, const float *add,
                                   float *y, float *patch)
@@ -2363,8 +2357,7 @@ static EPCTX_NPU__INLINE void epctx_npu__slide_pixels(const epctx_npu__window *w
     }
 }
 
-/* One output row. Pixels whose window has its full width go 16 or 4 at a time; the last run may
- * overlap the previous one. */
+/* One output row. Pixels with full-width windows go 16 or 4 at a time; the last run may overlap. */
 static EPCTX_NPU__INLINE void epctx_npu__slide_row(const epctx_npu__window *w,
                                                    epctx_npu__slide_kind kind, const float *x,
                                                    const float *k, float first,
@@ -2510,8 +2503,8 @@ epctx_npu__slide_seen(__m512 *sum, epctx_npu__slide_kind kind, int32_t size, int
     }
 }
 
-/* The tile for a square window of `size` (at most 5), without dilation and with equal strides: each
- * input row is read once for all output rows. */
+/* The tile for a square window of `size` (at most 5), undilated and with equal strides: reads each
+ * input row once for all output rows. */
 EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
 epctx_npu__slide_square(const epctx_npu__window *w, epctx_npu__slide_kind kind, int32_t size,
                         uint32_t stride, const float *x, const float *k, float first, float *y)
@@ -3791,8 +3784,7 @@ typedef struct epctx_npu__resample {
     uint32_t outer, in, out, inner, taps;
 } epctx_npu__resample;
 
-/* in[1]: int32 positions, in[2]: float weights, [out][taps] each; positions outside the input are
- * skipped. */
+/* in[1]: int32 positions, in[2]: float weights, [out][taps] each; skips positions outside. */
 static bool epctx_npu__check_resample(const void *params, epctx_npu__needs *needs)
 {
     const epctx_npu__resample *p = (const epctx_npu__resample *)params;
@@ -3869,8 +3861,7 @@ static uint64_t epctx_npu__padded(uint64_t hidden)
 
 /* in: gates from the inputs [time][batch][gate][hidden]; weights packed gate by gate; bias of the
  * last gate [hidden]; peepholes [3][hidden]; first state and cell [batch][hidden]; int32 lengths.
- * out: states [time][batch][hidden], then the last state and cell [batch][hidden]; working
- * memory. */
+ * out: states [time][batch][hidden], then the last state and cell [batch][hidden]; workspace. */
 static bool epctx_npu__check_recurrent(const void *params, epctx_npu__needs *needs)
 {
     const epctx_npu__recurrent *p = (const epctx_npu__recurrent *)params;
@@ -5291,9 +5282,8 @@ static epctx_status epctx_npu__add_constant(epctx_npu__compiler *c, int32_t elem
 {
     uint64_t count = epctx_npu__count(shape);
     if (epctx_npu__mul(count, epctx_npu__elem_size(elem)) > EPCTX_NPU__MAX_BYTES) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "constant of %u elements: expected at most %u bytes", count,
-                          (uint64_t)EPCTX_NPU__MAX_BYTES);
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "constant too large: %u elements",
+                          count);
     }
     EPCTX__TRY(epctx_npu__alloc(c, count, epctx_npu__elem_size(elem), data));
     EPCTX__TRY(epctx_npu__add_tensor(c, elem, shape, id));
@@ -5582,8 +5572,7 @@ static void epctx_npu__broadcast_strides(const epctx_npu__shape *in, const epctx
     }
 }
 
-/* Dimensions and strides of operands that are broadcast to a shape; the caller has set them to 0.
- * Returns the rank. */
+/* Returns rank, dimensions and strides (zeroed by the caller) of operands broadcast to a shape. */
 static uint32_t epctx_npu__walk(const epctx_npu__compiler *c, const epctx_npu__shape *shape,
                                 const uint32_t *ids, uint32_t count, uint32_t *dims,
                                 int32_t *const *out)
@@ -5847,8 +5836,7 @@ static epctx_status epctx_npu__const_ints(epctx_npu__compiler *c, uint32_t id, c
     return EPCTX_OK;
 }
 
-/* Integers that are an attribute in old opsets and a constant input in new ones. `found` false:
- * there is neither. */
+/* Integers: an attribute in old opsets, a constant input in new ones. `found` false: neither. */
 static epctx_status epctx_npu__ints_of(epctx_npu__compiler *c, const char *name, size_t input,
                                        int64_t since, int64_t *out, size_t *count, bool *found)
 {
@@ -6614,8 +6602,7 @@ static epctx_status epctx_npu__fuse_bias(epctx_npu__compiler *c, uint32_t x, uin
     return EPCTX_OK;
 }
 
-/* x + other after a Conv whose result nothing else reads: the convolution adds `other` if that is
- * computed earlier. */
+/* x + other after a Conv that nothing else reads: the Conv adds `other` if computed earlier. */
 static bool epctx_npu__fuse_add(epctx_npu__compiler *c, uint32_t x, uint32_t other)
 {
     epctx_npu__step *s = epctx_npu__producer(c, x);
@@ -7112,8 +7099,7 @@ static int64_t epctx_npu__pad_part(epctx_npu__pad_mode mode, uint32_t part, int6
     return after;
 }
 
-/* Reflect and edge: borders are copies of the input with stride -1 or 0; every combination of parts
- * over the axes is one box. */
+/* Reflect and edge: borders are copies with stride -1 or 0; each combination of parts is a box. */
 static epctx_status epctx_npu__pad_boxes(epctx_npu__compiler *c, epctx_npu__pad_mode mode,
                                          uint32_t x, uint32_t y, const int64_t *pads)
 {
@@ -7463,7 +7449,7 @@ static epctx_status epctx_npu__lower_eye_like(epctx_npu__compiler *c)
     shape = c->tensors[x].shape;
     type = (int32_t)epctx_node_int(c->node, "dtype", c->tensors[x].elem);
     if (shape.rank != 2 || k > 1000000 || k < -1000000 || epctx_npu__elem_size(type) == 0) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected rank 2, a small k, a usual type");
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected rank 2, small k, usual type");
     }
     c->folding = true; /* only the shape of the input matters */
     EPCTX__TRY(epctx_npu__ramp(c, shape.dims[0], 2, 0, &rows));
@@ -7486,13 +7472,31 @@ static epctx_status epctx_npu__lower_size(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
+/* Reshapes `x` to `split`, transposes by `order`, and reshapes to `shape`: output 0. */
+static epctx_status epctx_npu__move_blocks(epctx_npu__compiler *c, uint32_t x,
+                                           const epctx_npu__shape *split, const uint8_t *order,
+                                           const epctx_npu__shape *shape)
+{
+    int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
+    epctx_npu__shape walk = *split;
+    uint32_t y, i;
+    epctx_npu__dense(split, dense);
+    for (i = 0; i < split->rank; i++) {
+        walk.dims[i] = split->dims[order[i]];
+        from[i] = dense[order[i]];
+    }
+    epctx_npu__dense(&walk, to);
+    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, shape, &y));
+    EPCTX__TRY(epctx_npu__emit_move(c, x, y, &walk, 0, 0, from, to));
+    return epctx_npu__output(c, 0, y);
+}
+
 static epctx_status epctx_npu__lower_space_to_depth(epctx_npu__compiler *c)
 {
     static const uint8_t order[6] = {0, 3, 5, 1, 2, 4};
     const int64_t b = epctx_node_int(c->node, "blocksize", 0);
-    int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
-    epctx_npu__shape split = {6, {0}}, walk = {6, {0}}, shape;
-    uint32_t x, y, i;
+    epctx_npu__shape split = {6, {0}}, shape;
+    uint32_t x;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     shape = c->tensors[x].shape;
     if (shape.rank != 4 || b < 1 || b > 32768 || shape.dims[2] % b != 0 || shape.dims[3] % b != 0) {
@@ -7504,18 +7508,10 @@ static epctx_status epctx_npu__lower_space_to_depth(epctx_npu__compiler *c)
     split.dims[2] = shape.dims[2] / b;
     split.dims[3] = split.dims[5] = b;
     split.dims[4] = shape.dims[3] / b;
-    epctx_npu__dense(&split, dense);
-    for (i = 0; i < 6; i++) {
-        walk.dims[i] = split.dims[order[i]];
-        from[i] = dense[order[i]];
-    }
     shape.dims[1] *= b * b;
     shape.dims[2] /= b;
     shape.dims[3] /= b;
-    epctx_npu__dense(&walk, to);
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
-    EPCTX__TRY(epctx_npu__emit_move(c, x, y, &walk, 0, 0, from, to));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__move_blocks(c, x, &split, order, &shape);
 }
 
 /* -- indices from data -- */
@@ -7559,8 +7555,7 @@ static epctx_status epctx_npu__emit_pick(epctx_npu__compiler *c, uint32_t x, uin
         (scatter && (!epctx_npu__same_shape(&is, &c->tensors[updates].shape) ||
                      c->tensors[updates].elem != c->tensors[x].elem))) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "data, indices and updates: expected one rank, updates like indices and "
-                          "of the type of data");
+                          "data, indices and updates: ranks, shapes or types do not match");
     }
     epctx_npu__step_init(&s, EPCTX_NPU__OP_PICK, x, indices, 0);
     s.in[2] = updates;
@@ -7635,8 +7630,7 @@ static epctx_status epctx_npu__emit_tuples(epctx_npu__compiler *c, uint32_t x, u
     rows.rank = is.rank - 1;
     for (i = 0; i < xs.rank; i++) {
         if (i < batch_dims && xs.dims[i] != is.dims[i]) {
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                              "batch dimension %u of data and indices differs", (uint64_t)i);
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "batch dimension %u differs", (uint64_t)i);
         }
         if (i >= batch_dims && i < batch_dims + depth) {
             p->dims[i - batch_dims] = (uint32_t)xs.dims[i];
@@ -7646,8 +7640,7 @@ static epctx_status epctx_npu__emit_tuples(epctx_npu__compiler *c, uint32_t x, u
     }
     if (scatter && (!epctx_npu__same_shape(&rows, &c->tensors[updates].shape) ||
                     c->tensors[updates].elem != c->tensors[x].elem)) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "updates: type or shape does not match data and indices");
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "updates: type or shape does not match");
     }
     EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, scatter ? &xs : &rows, y));
     s.out = *y;
@@ -7728,9 +7721,8 @@ static epctx_status epctx_npu__lower_depth_to_space(epctx_npu__compiler *c)
     const epctx_attr *mode = epctx_node_attr(c->node, "mode");
     const bool is_crd = mode != NULL && epctx_str_is(mode->s, "CRD");
     const int64_t b = epctx_node_int(c->node, "blocksize", 0);
-    int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
-    epctx_npu__shape split = {6, {0}}, walk = {6, {0}}, shape;
-    uint32_t x, y, i;
+    epctx_npu__shape split = {6, {0}}, shape;
+    uint32_t x;
     EPCTX__TRY(epctx_npu__input(c, 0, &x));
     shape = c->tensors[x].shape;
     if (shape.rank != 4 || b < 1 || b > 32768 || shape.dims[1] % (b * b) != 0) {
@@ -7744,19 +7736,10 @@ static epctx_status epctx_npu__lower_depth_to_space(epctx_npu__compiler *c)
     split.dims[is_crd ? 3 : 2] = b;
     split.dims[4] = shape.dims[2];
     split.dims[5] = shape.dims[3];
-    epctx_npu__dense(&split, dense);
-    for (i = 0; i < 6; i++) {
-        uint8_t axis = is_crd ? crd[i] : dcr[i];
-        walk.dims[i] = split.dims[axis];
-        from[i] = dense[axis];
-    }
     shape.dims[1] /= b * b;
     shape.dims[2] *= b;
     shape.dims[3] *= b;
-    epctx_npu__dense(&walk, to);
-    EPCTX__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
-    EPCTX__TRY(epctx_npu__emit_move(c, x, y, &walk, 0, 0, from, to));
-    return epctx_npu__output(c, 0, y);
+    return epctx_npu__move_blocks(c, x, &split, is_crd ? crd : dcr, &shape);
 }
 
 /* -- sliding windows: Conv and pools -- */
@@ -7872,8 +7855,7 @@ static epctx_npu__shape epctx_npu__image(const epctx_npu__shape *in, int64_t cha
     return out;
 }
 
-/* Packs input 1 of `s`: constants once all steps are known (later nodes may still change them),
- * others at run time. */
+/* Packs input 1 of `s`: constants later, as fusion may still change them, others at run time. */
 static epctx_status epctx_npu__emit_packed(epctx_npu__compiler *c, epctx_npu__step *s,
                                            const epctx_npu__pack *pack)
 {
@@ -7933,7 +7915,7 @@ static epctx_status epctx_npu__emit_conv(epctx_npu__compiler *c, epctx_npu__step
     epctx_npu__conv_sizes(p);
     temporary = epctx_npu__conv_temporary(p);
     if (temporary > EPCTX_NPU__MAX_BYTES) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "kernel of %u weights is too large", depth);
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "kernel too large: %u weights", depth);
     }
     EPCTX__TRY(epctx_npu__add_buffer(c, temporary, &s->temporary));
     pack.batch = p->groups;
@@ -8048,7 +8030,7 @@ static epctx_status epctx_npu__transposed_axis(epctx_npu__compiler *c, int64_t i
     *after -= extra;
     if (*out < 1 || *before > reach - 1 || *after > reach - 1) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "pads %d and %d do not fit a kernel of extent %d", *before, *after, reach);
+                          "pads %d and %d: invalid for a kernel of %d", *before, *after, reach);
     }
     return EPCTX_OK;
 }
@@ -8059,7 +8041,7 @@ typedef struct epctx_npu__transposed {
     int64_t in[2], out[2], kernel[2], stride[2], dilation[2], before[2], after[2];
 } epctx_npu__transposed;
 
-/* Weights [group][channel][output][ky][kx] to [group][output][channel][ky][kx], flipped spatially. */
+/* Weights [group][channel][output][ky][kx] to [group][output][channel][ky][kx]; flips ky and kx. */
 static epctx_status epctx_npu__turn_weights(epctx_npu__compiler *c, const epctx_npu__transposed *p,
                                             uint32_t w, uint32_t *turned)
 {
@@ -8255,8 +8237,7 @@ static epctx_status epctx_npu__emit_reduce(epctx_npu__compiler *c, epctx_npu__re
     return epctx_npu__emit(c, &s);
 }
 
-/* Adjacent reduced axes take one pass, others one pass each (a mean of means of equal parts is the
- * mean). */
+/* Adjacent reduced axes take one pass, others one each (a mean of means of equal parts). */
 static epctx_status epctx_npu__reduce_over(epctx_npu__compiler *c, epctx_npu__reduce_kind kind,
                                            uint32_t x, const bool *marked, bool keep, uint32_t *y)
 {
@@ -8272,7 +8253,7 @@ static epctx_status epctx_npu__reduce_over(epctx_npu__compiler *c, epctx_npu__re
     /* an integer mean of means would round twice */
     divide = kind == EPCTX_NPU__REDUCE_MEAN && type != EPCTX_ONNX_FLOAT && runs > 1;
     if (divide && (epctx_npu__elem_size(type) == 1 || total > INT32_MAX)) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "a mean of %u %s is not supported", total,
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "mean of %u %s is not supported", total,
                           epctx_elem_name(type));
     }
     kind = divide ? EPCTX_NPU__REDUCE_SUM : kind;
@@ -8562,8 +8543,7 @@ static epctx_status epctx_npu__emit_gemm(epctx_npu__compiler *c, const epctx_npu
     return epctx_npu__emit_packed(c, &s, &pack);
 }
 
-/* Gemm's C as the kernel's bias: one constant times beta per column. NONE: a later step must add
- * it. */
+/* Gemm's C as bias: one constant times beta per column. NONE: a later step must add it. */
 static epctx_status epctx_npu__gemm_bias(epctx_npu__compiler *c, uint32_t id, float beta, int64_t n,
                                          uint32_t *bias)
 {
@@ -9016,8 +8996,7 @@ static epctx_status epctx_npu__lower_channel_norm(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-/* x / (bias + alpha * mean of the squares of nearby channels) ^ beta; the mean is a pool over a
- * plane whose rows are the channels. */
+/* x / (bias + alpha * mean square of nearby channels) ^ beta; the mean is a pool over channels. */
 static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c)
 {
     const int64_t size = epctx_node_int(c->node, "size", 0);
@@ -9218,8 +9197,7 @@ static epctx_status epctx_npu__mask(epctx_npu__compiler *c, uint32_t w, uint64_t
     return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, w, ones, y);
 }
 
-/* int32 sums of products of bytes minus their zero points: exact partial sums in float, added up as
- * integers. */
+/* int32 products of bytes minus zero points: exact partial sums in float, added as integers. */
 static epctx_status epctx_npu__integer_sums(epctx_npu__compiler *c, bool conv, uint32_t a,
                                             uint32_t b, uint32_t *y)
 {
@@ -9353,8 +9331,7 @@ static epctx_status epctx_npu__emit_loss(epctx_npu__compiler *c, uint32_t x, uin
     EPCTX__TRY(epctx_npu__want_indices(c, target, false));
     if (xs.rank < 2 || ts.rank + 1 != xs.rank) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                          "expected targets of one rank less, found scores of rank %u and targets "
-                          "of rank %u",
+                          "expected targets of one rank less, found ranks %u (scores) and %u",
                           (uint64_t)xs.rank, (uint64_t)ts.rank);
     }
     EPCTX__TRY(epctx_npu__emit_cast(c, target, EPCTX_ONNX_INT64, &target));
@@ -9955,8 +9932,8 @@ static epctx_status epctx_npu__text_attr(epctx_npu__compiler *c, const char *nam
     return epctx_npu__bad_attr(c, name, "a value that ONNX defines");
 }
 
-/* Upsample, and Resize before opset 11: scales only; positions divided by them and truncated, or
- * rounded up when downsampling. */
+/* Upsample, and Resize before opset 11: scales only; positions truncate, or round up when
+ * downsampling. */
 static epctx_status epctx_npu__resize_old(epctx_npu__compiler *c, epctx_npu__axis_plan *p,
                                           float *scales, size_t *count)
 {
@@ -10094,7 +10071,7 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
         p.start = crop && roi_count > 0 ? roi[i] : 0.0f;
         p.end = crop && roi_count > 0 ? roi[axes_count + i] : 1.0f;
         if (!(p.scale > 0.0f && p.scale < 1e6f)) {
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "scale of axis %d: expected 0 < scale < 1e6",
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "axis %d: expected scale > 0 and < 1e6",
                               axes[i]);
         }
         p.out =
@@ -10466,8 +10443,7 @@ static epctx_npu__compiler epctx_npu__compiler_of(const epctx_graph *graph,
  * >>plan: memory
  * ==================================================================== */
 
-/* Every output has its own memory from the caller: constants, inputs, parts of buffers and values
- * that are already an output are copied. */
+/* Copies outputs without own memory: constants, inputs, parts of buffers, repeated outputs. */
 static epctx_status epctx_npu__bind_outputs(epctx_npu__compiler *c)
 {
     const epctx_graph *g = c->graph;
@@ -10755,8 +10731,7 @@ static size_t epctx_npu__pool_behind(const epctx_npu__compiler *c, size_t at)
                : 0;
 }
 
-/* Number of parts for the output channels of a convolution: at least two, with 16 or more channels
- * each if possible. */
+/* Parts of a convolution's output channels: at least two, of 16 or more channels if possible. */
 static uint32_t epctx_npu__pool_parts(uint32_t channels)
 {
     uint32_t parts = 1;
@@ -10779,8 +10754,7 @@ static epctx_status epctx_npu__part_of(epctx_npu__compiler *c, uint32_t parts, u
     return epctx_npu__alias(c, *id, &shape, at * (uint64_t)shape.dims[0], id);
 }
 
-/* Convolution and pool alternate over parts of the channels, so that only a part of the intermediate
- * image is in memory. */
+/* Alternates convolution and pool over parts of the channels: only a part of the image is live. */
 static epctx_status epctx_npu__split(epctx_npu__compiler *c, const epctx_npu__step *conv,
                                      const epctx_npu__step *pool, uint32_t parts,
                                      epctx_npu__step *to)
@@ -10867,8 +10841,7 @@ typedef struct epctx_npu__item {
     uint32_t buffer;
 } epctx_npu__item;
 
-/* Larger key first, then larger size, then the older buffer: a total order, so that every sort gives
- * the same plan. */
+/* By larger key, larger size, older buffer: a total order, so that every sort gives one plan. */
 static bool epctx_npu__before(const epctx_npu__item *x, const epctx_npu__item *y)
 {
     if (x->key != y->key) {
@@ -10949,7 +10922,7 @@ static uint64_t epctx_npu__key(const epctx_npu__buffer *b, epctx_npu__order orde
 /* Placement of the buffers in scratch. */
 typedef struct epctx_npu__planner {
     epctx_npu__item *list, *by_time; /* in order of placement; in order of first use */
-    epctx_npu__item *beside;         /* heap of buffers live at the same time, lowest offset on top */
+    epctx_npu__item *beside;         /* heap of those live at the same time, lowest offset on top */
     epctx_npu__tree placed;          /* over by_time: the step after the last use, 0: not placed */
     size_t count, pairs;             /* pairs: how many may still be examined */
     uint64_t size;                   /* bytes of scratch */
@@ -10965,8 +10938,7 @@ static void epctx_npu__put_in_order(const epctx_npu__compiler *c, epctx_npu__ite
     epctx_npu__sort(list, count);
 }
 
-/* Collects the placed buffers live at the same time as b; returns their count, 0 without pairs
- * left. */
+/* Collects the placed buffers live at the same time as b; returns their count, 0: no pairs left. */
 static size_t epctx_npu__collect(const epctx_npu__compiler *c, epctx_npu__planner *p,
                                  const epctx_npu__buffer *b)
 {
@@ -11044,8 +11016,7 @@ static epctx_status epctx_npu__new_planner(epctx_npu__compiler *c, epctx_npu__pl
     return epctx_npu__new_tree(c, p->count, &p->placed);
 }
 
-/* Offsets in scratch: tries several orders and keeps the best. The peak of live bytes is a lower
- * bound. */
+/* Offsets in scratch: the best of several orders. The peak of live bytes is a lower bound. */
 static epctx_status epctx_npu__plan(epctx_npu__compiler *c)
 {
     epctx_npu__planner p;
@@ -11475,7 +11446,7 @@ static epctx_status epctx_npu__write_maker(epctx_npu__compiler *from, epctx_npu_
     return epctx_npu__write_graph(&m.c, b, &b->makers, epctx_str_of(NULL), 0, 0);
 }
 
-/* `maker`: number of the graph that makes the weights, from 1; `makes`: this graph makes weights. */
+/* `maker`: the graph that makes the weights, from 1; `makes`: this graph makes weights. */
 static epctx_status epctx_npu__put_record(epctx_npu__compiler *c, epctx_buffer *out,
                                           const epctx_npu__graph_record *r, uint64_t base,
                                           uint64_t maker, bool makes)
@@ -11588,7 +11559,7 @@ static epctx_status epctx_npu__map_values(const epctx_graph *graph, epctx_arena 
                                                 : graph->outputs[i - graph->value_count].name;
         if ((i < graph->value_count || epctx_map_get(&values->at, name) == EPCTX_MAP_NONE) &&
             epctx_map_put(&values->at, name, (uint32_t)i) != EPCTX_OK) {
-            return epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
+            return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
         }
     }
     return EPCTX_OK;
@@ -11711,7 +11682,7 @@ static epctx_status epctx_npu__judging_begin(epctx_npu__judging *j, void *self,
     epctx_arena_init(&j->arena, &j->npu->allocator);
     j->taken = (uint8_t *)epctx_arena_alloc(&j->arena, graph->node_count + 1);
     if (j->taken == NULL) {
-        return epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
+        return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
     }
     return epctx_npu__map_values(graph, &j->arena, &j->values, error);
 }
@@ -11723,9 +11694,8 @@ static epctx_status epctx_npu__judging_end(epctx_npu__judging *j, epctx_status s
     return status;
 }
 
-/* Sets taken[i] for each of the first `count` nodes of the graph or a partition: whether it compiles
- * if other EPs run the earlier nodes that do not. `end` (may be NULL) receives the compiler with all
- * values. */
+/* Sets taken[i] for the first `count` nodes of the graph or a partition: whether node i compiles if
+ * others run the nodes before it that do not. `end` (may be NULL) gets the compiler. */
 static epctx_status epctx_npu__judge(epctx_npu__judging *judging, const epctx_graph *graph,
                                      size_t count, epctx_npu__compiler *end)
 {
@@ -11764,7 +11734,7 @@ static epctx_status epctx_npu__judge(epctx_npu__judging *judging, const epctx_gr
     return EPCTX_OK;
 }
 
-/* Types that lowering infers and the graph does not declare. `inferred` has room for every output. */
+/* Types inferred by lowering, not declared in the graph. `inferred` has room for every output. */
 static epctx_status epctx_npu__infer_types(epctx_npu__judging *judging, epctx_arena *arena,
                                            epctx_value *inferred, size_t *count)
 {
@@ -11784,7 +11754,7 @@ static epctx_status epctx_npu__infer_types(epctx_npu__judging *judging, epctx_ar
                 continue;
             }
             if (!epctx_npu__tell(arena, t->elem, &t->shape, &value)) {
-                return epctx_fail(judging->error, EPCTX_ERR_NOMEM, "judging needs more memory");
+                return epctx_fail(judging->error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
             }
             inferred[(*count)++] = value;
         }
@@ -11805,7 +11775,7 @@ static epctx_status epctx_npu__infer(void *self, const epctx_graph *graph, epctx
     *inferred_count = 0;
     *inferred = (epctx_value *)epctx_arena_array(arena, most + 1, sizeof **inferred);
     if (status == EPCTX_OK && *inferred == NULL) {
-        status = epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
+        status = epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
     }
     if (status == EPCTX_OK) {
         status = epctx_npu__infer_types(&judging, arena, *inferred, inferred_count);
@@ -11823,7 +11793,7 @@ static epctx_status epctx_npu__judge_parts(epctx_npu__judging *judging, uint8_t 
     size_t count, i, j;
     given = (uint8_t *)epctx_arena_alloc(&judging->arena, graph->node_count + 1);
     if (given == NULL) {
-        return epctx_fail(judging->error, EPCTX_ERR_NOMEM, "judging needs more memory");
+        return epctx_fail(judging->error, EPCTX_ERR_NOMEM, "out of memory: graph analysis");
     }
     EPCTX__TRY(epctx_graph_partition(graph, take, &judging->arena, &parts, &count, judging->error));
     for (i = 0; i < count; i++) {
@@ -11872,8 +11842,7 @@ static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, 
     return epctx_npu__judging_end(&judging, status);
 }
 
-/* Why node `index` is not compiled: the first pass of capability refuses it, or its partition does
- * not compile by itself. */
+/* Why node `index` is not compiled: refused by the first pass, or its partition cannot compile. */
 static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, size_t index,
                                        epctx_error *error)
 {
@@ -12288,8 +12257,7 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     }
     if (!npu->arch->runnable) {
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                          "hardware architecture: expected %s, found '%s', for which this build has "
-                          "no kernels",
+                          "hardware architecture: this build has kernels for '%s', not for '%s'",
                           epctx_npu__archs[0].name, wanted);
     }
     epctx_arena_init(&arena, opts != NULL ? opts->allocator : NULL); /* selects the default */
