@@ -8487,7 +8487,7 @@ static epctx_status epctx_npu__lower_global_pool(epctx_npu__compiler *c)
     EPCTX__TRY(epctx_npu__float_input(c, 0, &x));
     shape = c->tensors[x].shape;
     if (shape.rank < 3) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected rank 3 or more, found %u",
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected rank >= 3, found %u",
                           (uint64_t)shape.rank);
     }
     for (i = 2; i < shape.rank; i++) {
