@@ -60,7 +60,7 @@
  *       epctx_span blob = {flash, flash_size}, in[1] = {{input, input_size}};
  *       epctx_memory out[1] = {{output, output_size}};
  *       if (epctx_npu_load(&context, blob, memory, sizeof memory, &err) != EPCTX_OK ||
- *           epctx_npu_find(&context, name, 0, &graph, &err) != EPCTX_OK || // partition_name
+ *           epctx_npu_find(&context, name, 0, &graph, &err) != EPCTX_OK || // a partition_name
  *           epctx_npu_run(graph, in, out, scratch, sizeof words - 64, &err) != EPCTX_OK) {
  *           return 1; // err.message says why
  *       }
@@ -714,7 +714,7 @@ static float epctx_npu__sqrt(float x)
         m |= 0x800000u;
     }
     exponent -= 127 + 23; /* x = m 2^exponent */
-    m <<= 25;             /* 48 or 49 bits, for a root of 24 or 25 bits: at least one to spare */
+    m <<= 25;             /* the root has 25 bits, one more than needed */
     exponent -= 25;
     if (exponent % 2 != 0) {
         m <<= 1;
@@ -728,7 +728,7 @@ static float epctx_npu__sqrt(float x)
             root |= bit;
         }
     }
-    /* The last of the 25 bits decides the rounding; the root of a float is never a tie. */
+    /* the last bit decides the rounding; the root of a float is never a tie */
     root = (root + 1) >> 1;
     exponent = exponent / 2 + 1;
     return (float)root * epctx_npu__pow2(exponent);
@@ -5572,7 +5572,7 @@ static void epctx_npu__broadcast_strides(const epctx_npu__shape *in, const epctx
     }
 }
 
-/* Returns rank, dimensions and strides (zeroed by the caller) of operands broadcast to a shape. */
+/* Returns the rank; sets dimensions and strides (zeroed by the caller) of broadcast operands. */
 static uint32_t epctx_npu__walk(const epctx_npu__compiler *c, const epctx_npu__shape *shape,
                                 const uint32_t *ids, uint32_t count, uint32_t *dims,
                                 int32_t *const *out)
@@ -7449,7 +7449,8 @@ static epctx_status epctx_npu__lower_eye_like(epctx_npu__compiler *c)
     shape = c->tensors[x].shape;
     type = (int32_t)epctx_node_int(c->node, "dtype", c->tensors[x].elem);
     if (shape.rank != 2 || k > 1000000 || k < -1000000 || epctx_npu__elem_size(type) == 0) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected rank 2, small k, usual type");
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected rank 2, |k| <= 1000000 and a "
+                                                           "type that the kernels support");
     }
     c->folding = true; /* only the shape of the input matters */
     EPCTX__TRY(epctx_npu__ramp(c, shape.dims[0], 2, 0, &rows));
