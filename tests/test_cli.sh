@@ -352,7 +352,7 @@ result "compile with two output paths" 2 "says otherwise: -C ep.context_file_pat
 epctx compile plain.onnx -f -C "ep.context_embed_mode|0	 session.x|"
 result "compile -C with another unknown key" 2 "'session.x' is no option"
 epctx set plain_ctx.onnx partition_name=other -o set.onnx -f; result "another partition" 0
-epctx run set.onnx; result "run of a graph that the binary has not" 1 "no graph 'other', there is: 'EpctxNpu"
+epctx run set.onnx; result "run of a graph that the binary has not" 1 "expected graph 'other', found 'EpctxNpu"
 if (cd "$top" && EPCTX_CACHE=$work/nothing "$python" tests/judge/make_model.py plain x.onnx) >out 2>err
 then fail "judge without its schema" "it works"
 elif grep -q Traceback err; then fail "judge without its schema" "a traceback"
