@@ -55,7 +55,7 @@ epctx extract --in-place --dry-run in.onnx; result "extract --dry-run" 0 "dry ru
 same "extract --dry-run writes no model" in.onnx e.onnx
 [ -e in_npu.bin ] && fail "extract --dry-run" "wrote a binary"
 epctx embed m_ctx.onnx -o -; same "embed to standard output" out e.onnx
-epctx extract e.onnx -o -; result "extract to standard output" 1 "more than one file"
+epctx extract e.onnx -o -; result "extract to standard output" 1 "several files"
 epctx embed m_ctx.onnx -o sub/e.onnx; result "embed into another folder" 0
 epctx embed --node nobody m_ctx.onnx -o x.onnx; result "embed of an unknown node" 1 "nobody"
 epctx embed plain.onnx -o x.onnx; result "embed of an ordinary model" 1 "compile the model first"

@@ -75,7 +75,7 @@ epctx info "$work/lone_ctx.onnx"
 said "info of a lone secondary node" 1 "is 0, but no node of its EP has main_context 1"
 said "info of its context" 1 "own context, in the file"
 epctx lint "$work/lone_ctx.onnx"; said "lint of a lone secondary node" 1 "E012"
-epctx info "$work/empty_ctx.onnx"; said "info of an empty context" 1 "is empty, the context is"
+epctx info "$work/empty_ctx.onnx"; said "info of an empty context" 1 "is empty, but must contain the context"
 epctx info "$ctx"; said "info of a proper model" 0 "secondary: inside a main one"
 epctx lint --json --hints "$ctx"; said "lint --json" 0; json "lint --json is JSON"
 epctx lint --ep openvino "$ctx"; said "lint for another EP" 1 "E018"
@@ -102,7 +102,7 @@ epctx get --node part0 --context-path "$work/elsewhere/m_ctx.onnx" "$ctx" contex
 said "get of a context in a file" 0 "context bytes"
 mv "$work/elsewhere/model_qnn.bin" "$work/model_qnn.bin"
 epctx get --node part1 "$ctx" source; said "get of an attribute" 0 "QNNExecutionProvider"
-epctx get "$ctx" source; said "get without a choice" 1 "choose one with --node"
+epctx get "$ctx" source; said "get without a choice" 1 "select one with --node"
 epctx get --node part0 "$ctx" notes; said "get of an absent attribute" 1 "no attribute 'notes'"
 epctx get -o "$work/got" --node part0 "$ctx" context
 if cmp -s "$work/got" "$work/model_qnn.bin"; then ok "get -o"; else fail "get -o" "other bytes"; fi

@@ -328,9 +328,10 @@ static int run(int argc, char **argv)
 const cli_command cli_explain = {
     "explain",
     "[--json] TEXT",
-    "tell cause and cure of an error text of ONNX Runtime, or of a rule of lint",
-    "TEXT is the message, '-' to read a log from standard input, or a rule of `epctx lint` such\n"
-    "as E012. The exit code is 1 when nothing is known about it.\n\n"
-    "  --json   one JSON array\n",
+    "explain an ONNX Runtime error message or a lint rule",
+    "Prints the cause and the fix. TEXT is an error message, '-' to read a log from\n"
+    "standard input, or a rule of `epctx lint` such as E012. The exit code is 1 if no\n"
+    "explanation is found.\n\n"
+    "  --json   print one JSON array\n",
     run,
 };

@@ -68,7 +68,7 @@ static bool are_here(epctx_str folder, const char *const *list, size_t count, ep
         place = epctx_path_folder(epctx_str_of(real));
         if (place.size > 1) place.size--; /* the separator, but for the root's */
         if (epctx_str_is(place, root)) continue;
-        cli_fail_text("%s: is a link to %s: name the models that are to be changed", list[i],
+        cli_fail_text("%s: is a link to %s: specify the models to change", list[i],
                       real);
         return false;
     }
@@ -106,7 +106,7 @@ static int find_models(output *out, const char *binary, const char ***list, size
     closedir(dir);
     if (!ok) return cli_fail_text("out of memory");
     if (*count == 0)
-        return cli_fail_text("%s: there is no .onnx beside it: name the models", binary);
+        return cli_fail_text("%s: there is no .onnx file beside it: specify the models", binary);
     if (!are_here(folder, *list, *count, &out->arena)) return CLI_FAILED;
     qsort(*list, *count, sizeof **list, compare_names);
     leave_broken(out, *list, count);
@@ -184,14 +184,14 @@ static int run(int argc, char **argv)
 const cli_command cli_mv = {
     "mv",
     "[--ep NAME] [--dry-run] [--json] BINARY NAME [MODEL...]",
-    "rename a context binary in every model that names it",
-    "Gives a context binary another name or another folder and writes the new name into every\n"
-    "EPContext node that has the old one. Without MODEL these are the models beside the binary;\n"
-    "a file there that is no model is left alone. Models elsewhere have to be named, also where\n"
-    "a link beside the binary leads to them. At every moment each model finds its binary; what a\n"
-    "crash interrupted the same command completes.\n\n"
-    "  --ep NAME            the rules of this EP; default: each node by its source\n"
-    "  -n, --dry-run        print the plan; write nothing\n"
-    "  --json               report as one JSON object\n",
+    "rename a context binary and update the models that name it",
+    "Renames a context binary, or moves it to another folder, and updates each\n"
+    "EPContext node that names it. Without MODEL, updates all models beside the\n"
+    "binary and skips .onnx files that are not models. Specify models in other\n"
+    "folders, also if a link beside the binary refers to them. Each model stays\n"
+    "loadable throughout; after a crash, run the same command again to complete it.\n\n"
+    "  --ep NAME            apply the rules of this EP; default: each node's source\n"
+    "  -n, --dry-run        print the plan and write nothing\n"
+    "  --json               print the report as one JSON object\n",
     run,
 };

@@ -135,7 +135,8 @@ static epctx_status take_lock(const cache *c, epctx_file_lock *lock)
         if (c->io->canonical_fn(c->io->user, c->path, real, sizeof real, NULL) == EPCTX_OK &&
             strcmp(real, given) != 0) {
             return epctx_fail(c->error, EPCTX_ERR_PATH,
-                              "%s is a link to %s; remove it or choose another name", c->path, real);
+                              "%s is a link to %s; remove it or choose another name", c->path,
+                              real);
         }
     }
     return epctx_file_lock_take(lock, c->io, c->path, c->error);

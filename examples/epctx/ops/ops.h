@@ -142,10 +142,11 @@ static inline epctx_status ops_check_size(epctx_model *model, const char *cure, 
     if (size <= (uint64_t)EPCTX_MODEL_MAX) {
         return EPCTX_OK;
     }
-    return epctx_fail(error, EPCTX_ERR_LIMIT,
-                      "the model would have %u bytes, protobuf readers such as ONNX Runtime take at "
-                      "most %u: %s",
-                      size, (uint64_t)EPCTX_MODEL_MAX, cure);
+    return epctx_fail(
+        error, EPCTX_ERR_LIMIT,
+        "the model would have %u bytes, protobuf readers such as ONNX Runtime take at "
+        "most %u: %s",
+        size, (uint64_t)EPCTX_MODEL_MAX, cure);
 }
 
 /* -- names -- */

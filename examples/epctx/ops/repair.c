@@ -916,7 +916,8 @@ typedef struct repairer {
     epctx_status (*model_fn)(repair *r, epctx_error *error);
     repair_node_fn node_fn;
     bool source; /* does more, or anything at all, with the source model */
-    bool judge;  /* what was right before may be wrong now: a node in another domain was not judged */
+    bool
+        judge; /* what was right before may be wrong now: a node in another domain was not judged */
 } repairer;
 
 static const repairer repairers[] = {
