@@ -160,14 +160,14 @@ epctx run plain_ctx.onnx --input-dir none; result "input missing" 1 "none/input_
 epctx run plain_ctx.onnx --dump plain.onnx; result "dump into a file" 1 "plain.onnx"
 epctx run partly_ctx.onnx --dump never; result "run with a node left over" 1 "'strange' (Strange)"
 [ -e never ] && fail "run with a node left over" "wrote something"
-grep -qF "1 node needs another execution provider (ONNX Runtime's CPU EP), and" err ||
+grep -qF "1 node needs an execution provider that this tool lacks (ONNX Runtime's CPU EP)" err ||
     fail "run with a node left over" "the EP is not named"
 epctx set plain_ctx.onnx -o other_ep.onnx source=QNNExecutionProvider
 long=$(printf '%064d' 0)
 epctx rename --nodes partly.onnx strange "$long" -o cut.onnx
 epctx compile cut.onnx -o cut_ctx.onnx
-epctx run other_ep.onnx; result "run of another EP's model" 1 "1 node needs another execution \
-provider (QNNExecutionProvider), and"
+epctx run other_ep.onnx; result "run of another EP's model" 1 "1 node needs an execution \
+provider that this tool lacks (QNNExecutionProvider)"
 epctx run cut_ctx.onnx; result "a name that is cut" 1 "'${long%????}...' (Strange)"
 rm -f other_ep.onnx cut*
 epctx run alone/plain_ctx.onnx; result "run without the binary" 1 "plain_npu.bin"
@@ -328,13 +328,13 @@ a field is longer than what is left: is it cut off?"
 epctx info cut.onnx; result "info of a truncated file" 1 "is it cut off?"
 "$epctx" scan - <cut.onnx >out 2>err; code=$?
 result "scan of a truncated stream" 1 "is it cut off?"
-epctx check --ep zzz plain_ctx.onnx; result "check of an unknown EP" 0 "no compatibility info of 'zzz'"
+epctx check --ep zzz plain_ctx.onnx; result "check of an unknown EP" 0 "no compatibility info for 'zzz'"
 grep -q "QNNExecutionProvider" out || fail "check of an unknown EP" "the known ones are not listed"
 epctx check --ep QNNExecutionProvider plain_ctx.onnx
-result "check of an EP that the model does not name" 0 "no compatibility info of 'QNNExec"
+result "check of an EP that the model does not name" 0 "no compatibility info for 'QNNExec"
 [ "$(wc -l <out)" -eq 1 ] || fail "check of an EP that the model does not name" "a list"
 epctx check --fresh --ep zzz plain_ctx.onnx
-[ $code -eq 2 ] && grep -q "no build stamp of 'zzz'" out || fail "check --fresh of an unknown EP" "text"
+[ $code -eq 2 ] && grep -q "no build stamp for 'zzz'" out || fail "check --fresh of an unknown EP" "text"
 epctx set plain_ctx.onnx foo:ints=1,-2 -o set.onnx -f; result "set of a list" 0 "foo = [1,-2] (new)"
 epctx set set.onnx foo:strings=a,b -o set2.onnx -f
 result "set of texts" 0 "foo = a value of type STRINGS (was [1,-2])"
@@ -556,7 +556,7 @@ for name in qnn QNN QNNExecutionProvider qnnexecutionprovider; do
     epctx lint --ep $name plain.onnx
     if [ $code -eq 1 ] && grep -q E018 out; then echo "ok lint --ep $name"
     else fail "lint --ep $name" "no E018"; fi
-    epctx check --ep $name plain.onnx; result "check --ep $name" 0 "no compatibility info of"
+    epctx check --ep $name plain.onnx; result "check --ep $name" 0 "no compatibility info for"
     epctx repair --ep $name --dry-run plain.onnx
     [ $code -ne 2 ] && echo "ok repair --ep $name" || fail "repair --ep $name" "wrong usage"
 done

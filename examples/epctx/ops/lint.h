@@ -1,11 +1,11 @@
-/* lint.h - judges a model by the rules of ORT, of the design document and of each EP. */
+/* lint.h - checks a model by the rules of ORT, of the design document and of each EP. */
 #ifndef EPCTX_OPS_LINT_H
 #define EPCTX_OPS_LINT_H
 
 #include "epctx.h"
 
-/* Rules of lint: symbol, id, name, what is wrong, what to do. Ids never change their meaning.
- * E: an ORT session or the EP fails. W: it works for some or surprises. I: worth knowing. */
+/* Lint rules: symbol, id, name, problem, fix. Ids never change their meaning. E: an ORT session or
+ * the EP fails. W: some readers fail, or the effect is surprising. I: worth knowing. */
 #define EPCTX_RULE_LIST(X)                                                                         \
     X(NO_GRAPH, "E002", "no-graph", "the model has no graph", "take it from its source again")     \
     X(WRONG_DOMAIN, "E003", "wrong-domain", "EPContext in another domain than com.microsoft",      \
@@ -232,7 +232,7 @@ typedef enum epctx_severity {
     EPCTX_SEVERITY_COUNT
 } epctx_severity;
 
-/* What a rule is. Static strings. */
+/* A rule. The strings are static. */
 typedef struct epctx_rule_info {
     const char *id;
     const char *name;
@@ -243,35 +243,35 @@ typedef struct epctx_rule_info {
 
 epctx_rule_info epctx_rule_of(epctx_rule rule);
 
-/* One thing that lint found. Strings are valid during the callback only. */
+/* A finding. Strings are valid only during the callback. */
 typedef struct epctx_finding {
     epctx_rule rule;
     epctx_rule_info info;
     epctx_str node;        /* the node, value or metadata key it is about; may be empty */
     epctx_str graph;       /* name of the body or function around it; empty: the main graph */
-    const char *attribute; /* "" when it is about no attribute */
+    const char *attribute; /* "" if it is not about an attribute */
     const char *message;   /* what was found and what was expected */
 } epctx_finding;
 
 typedef void (*epctx_finding_fn)(void *user, const epctx_finding *finding);
 
-/* Judges a model by every rule and hands each finding to `found_fn`. `counts` (may be NULL) gets
- * the numbers of errors, warnings and hints. Fails only when it could not judge (NOMEM). */
+/* Checks a model by all rules and passes each finding to `found_fn`. `counts` (may be NULL) gets the
+ * numbers of errors, warnings and hints. Fails only if out of memory. */
 epctx_status epctx_lint(const epctx_model *model, const epctx_check_opts *opts,
                         epctx_finding_fn found_fn, void *user,
                         uint64_t counts[EPCTX_SEVERITY_COUNT], epctx_error *error);
 
-/* Adds to `counts` how often a model breaks each rule; files are not looked at. `profile` NULL:
- * each node is judged by its source. */
+/* Adds to `counts` how often a model breaks each rule, without looking at files. `profile` NULL: use
+ * the rules of each node's source. */
 epctx_status epctx_lint_count(const epctx_model *model, const epctx_profile *profile,
                               uint64_t counts[EPCTX_RULE_COUNT], epctx_error *error);
-/* EPCTX_ERR_GRAPH, with the rule in the message, when an error is found more often than `allowed`
- * says (NULL: at all): what an operation has broken. Files are not looked at. */
+/* EPCTX_ERR_GRAPH, with the rule in the message, if an error occurs more often than in `allowed`
+ * (NULL: at all): finds what an operation has broken. Does not look at files. */
 epctx_status epctx_lint_verify(const epctx_model *model, const epctx_profile *profile,
                                const uint64_t *allowed, epctx_error *error);
 
-/* The newest version of a domain that ORT 1.30 has operators of: it refuses a newer one, and imports
- * the domain itself when the model does not. 0: not one of its domains. */
+/* The newest version of a domain that ORT 1.30 supports: it rejects newer ones, and imports the
+ * domain itself if the model does not. 0: not one of its domains. */
 int32_t epctx_lint_opset(epctx_str domain);
 /* Whether the schema of EPContext allows tensors of this type of elements. */
 bool epctx_lint_allows(int32_t elem_type);
