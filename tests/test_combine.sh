@@ -115,7 +115,7 @@ epctx merge plain.onnx plain_npu.bin -o new.onnx; refused "no model" 1 "plain_np
 epctx merge plain.onnx plain.onnx -o partly.onnx; refused "output exists" 1 "-f replaces it"
 epctx merge plain.onnx plain.onnx -o gone/new.onnx; refused "no folder" 1 "its folder does not exist"
 epctx merge plain.onnx plain.onnx --chain -o new.onnx
-refused "nothing to chain" 1 "name the connections"
+refused "nothing to chain" 1 "specify the connections"
 epctx merge plain.onnx plain.onnx --connect y -o new.onnx
 refused "half a connection" 2 "is not of the form OUTPUT=INPUT"
 epctx merge plain.onnx plain.onnx --connect y=gone -o new.onnx

@@ -79,7 +79,7 @@ epctx weightless m_ctx.onnx -o x3.onnx; result "weightless needs the EP" 1 "ep.e
 epctx weightless --source i.onnx wl.onnx -o x4.onnx
 result "weightless" 0 "external 'w'"
 epctx weightless --source other.onnx wl.onnx -o x5.onnx
-result "weightless with a wrong source" 1 "it is another model"
+result "weightless with a wrong source" 1 "it is a different model"
 [ ! -e x5.onnx ] || fail "weightless with a wrong source" "x5.onnx was written"
 epctx weightless --self-contained --source a m_ctx.onnx -o x3.onnx; result "weightless usage" 2
 
@@ -98,7 +98,7 @@ epctx get --node "$main" mv/one_ctx.onnx ep_cache_context
 result "the name in a folder" 0 "deep/er.bin"
 epctx mv mv/deep/er.bin mv/m_npu.bin mv/one_ctx.onnx mv/two_ctx.onnx; result "mv of given models" 0
 same "mv there and back" mv/one_ctx.onnx m_ctx.onnx
-epctx mv mv/m_npu.bin mv/m_npu.bin; result "mv onto itself" 1 "has this name already"
+epctx mv mv/m_npu.bin mv/m_npu.bin; result "mv onto itself" 1 "already has this name"
 # All models are renamed and the old name is still there: a kill at the end. An equal file is no rest.
 ln mv/m_npu.bin mv/old.bin
 epctx mv mv/old.bin mv/m_npu.bin; result "mv completes what was left" 0

@@ -1148,7 +1148,7 @@ TEST(contexts_at_the_edge)
     CHECK_INT(epctx_model_embed(&model, NULL, NULL, &error), EPCTX_ERR_PATH);
     CHECK_INT(epctx_model_embed(&model, NULL, NULL, NULL), EPCTX_ERR_PATH);
     CHECK_INT(epctx_init_external(&model, NULL, NULL, &error), EPCTX_ERR_PATH);
-    CHECK_HAS(error.message, "say where it will be written");
+    CHECK_HAS(error.message, "set output_path");
     epctx_model_close(&model);
     put_child(&data, 7, &second);
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
@@ -1554,7 +1554,7 @@ TEST(weightless_sources)
     } cases[] = {{0, "external w; source n; "},
                  {1, "external w; source n; "},
                  {2, "skipped w: the source model stores it in typed fields"},
-                 {3, "!found none: it is another model"},
+                 {3, "!found none: it is a different model"},
                  {4, "!another tensor of this name"},
                  {5, "skipped w: has no bytes"}};
     memcpy(data, bits, sizeof data);

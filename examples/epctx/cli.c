@@ -266,6 +266,14 @@ int cli_fail_stale(const epctx_error *error, const char *option)
                          error->message, option);
 }
 
+int cli_fail_graph_key(const epctx_error *error, const char *more)
+{
+    const char *cure = strstr(error->message, "; set one_graph");
+    if (cure == NULL) return cli_fail_text("%s%s", error->message, more);
+    return cli_fail_text("%.*s; use --one-graph if it does not%s", (int)(cure - error->message),
+                         error->message, more);
+}
+
 void cli_warn_stale(const epctx_model *model, const char *context_path)
 {
     epctx_error error;

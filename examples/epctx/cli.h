@@ -64,6 +64,9 @@ int cli_fail_text(const char *format, ...);
 /* The same for a binary that is not that of the build stamp (EPCTX_ERR_VERSION), with the cure.
  * `option` is what takes it all the same. */
 int cli_fail_stale(const epctx_error *error, const char *option);
+/* The same for a node that cannot be renamed, with --one-graph instead of the API's one_graph and
+ * `more` behind it. */
+int cli_fail_graph_key(const epctx_error *error, const char *more);
 /* Warns on standard error when a binary is not that of the build stamp. `context_path` may be
  * NULL. */
 void cli_warn_stale(const epctx_model *model, const char *context_path);

@@ -25,9 +25,8 @@ static void report(prefix_work *work)
 static int fail(const prefix_work *work)
 {
     if (work->error.status == EPCTX_ERR_UNSUPPORTED)
-        return cli_fail_text(
-            "%s%s; otherwise compile the source again with a prefix", work->error.message,
-            strstr(work->error.message, "one_graph") != NULL ? " (--one-graph)" : "");
+        return cli_fail_graph_key(&work->error,
+                                  "; otherwise compile the source again with a prefix");
     return cli_fail(&work->error);
 }
 

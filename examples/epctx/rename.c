@@ -114,7 +114,7 @@ static int rename_node(rename_work *work, const char *from, const char *to)
     if (epctx_node_rename(&work->model, found.view, epctx_str_of(to), &work->opts, &work->error) !=
         EPCTX_OK) {
         if (strstr(work->error.message, "one_graph") != NULL)
-            return cli_fail_text("%s (--one-graph)", work->error.message);
+            return cli_fail_graph_key(&work->error, "");
         return cli_fail(&work->error);
     }
     output_change(&work->out, "node '%s': now '%s'", from, to);
