@@ -186,7 +186,8 @@ epctx_status cli_optional_inputs(epctx_model *model, bool remove, size_t *count,
 
 /* The reference NPU as a backend. `arch` NULL is its default architecture. */
 epctx_status cli_backend(const char *arch, epctx_backend *backend, epctx_error *error);
-/* From then on backends refuse binaries whose graphs have more work (epctx_npu_opts); 0: no limit. */
+/* From then on backends refuse binaries whose graphs have more work (epctx_npu_opts); 0: no
+ * limit. */
 void cli_max_work(uint64_t most);
 /* Bytes of weights that the graph it compiled last stored, and that it found stored already. */
 void cli_weight_bytes(uint64_t *stored, uint64_t *shared);

@@ -245,8 +245,8 @@ static void add_pairs(facts *f, const char *owner, const char *word, epctx_curso
 
 /* -- tensors: the elements, wherever and however they are stored -- */
 
-/* Tensors that lie over each other in a file must not make the time that it takes theirs times their
- * number: what epctx_model_load_graph refuses is not compared either. */
+/* Tensors that lie over each other in a file must not make the time that it takes theirs times
+ * their number: what epctx_model_load_graph refuses is not compared either. */
 static epctx_status count_external(facts *f, const epctx_tensor_view *tensor, uint64_t size,
                                    uint64_t length, epctx_error *error)
 {

@@ -1,5 +1,5 @@
-/* The tool's io: the library's, with progress, and with nothing unfinished left behind when a signal
- * ends the tool. */
+/* The tool's io: the library's, with progress, and with nothing unfinished left behind when a
+ * signal ends the tool. */
 #define _XOPEN_SOURCE 700
 
 #include "cli.h"

@@ -407,7 +407,8 @@ static void json_names(const char *key, epctx_cursor names)
     putchar(']');
 }
 
-/* Attributes outside of the schema: numbers and texts by value, others by the name of their type. */
+/* Attributes outside of the schema: numbers and texts by value, others by the name of their
+ * type. */
 static void json_extras(const report_part *part)
 {
     epctx_cursor it = epctx_node_attrs(&part->view);

@@ -300,8 +300,8 @@ static epctx_status add_step(session *s, session_step *step, const epctx_bound *
     return status;
 }
 
-/* What the compiled graphs take under the names of the model's inputs -> index in `known`. Types of a
- * model's inputs may have free dimensions; the compiled graphs know better. */
+/* What the compiled graphs take under the names of the model's inputs -> index in `known`. Types of
+ * a model's inputs may have free dimensions; the compiled graphs know better. */
 static epctx_status find_types(const session *s, const epctx_graph *graph, epctx_map *names,
                                const epctx_value **known, epctx_error *error)
 {

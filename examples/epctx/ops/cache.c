@@ -1,4 +1,5 @@
-/* cache.c - the EPContext model as a cache: used when it is fresh, else compiled, by one process. */
+/* cache.c - the EPContext model as a cache: used when it is fresh, else compiled, by one
+ * process. */
 #include "cache.h"
 
 typedef struct cache {

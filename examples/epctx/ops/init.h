@@ -13,7 +13,8 @@ epctx_status epctx_init_inline(epctx_model *model, const epctx_convert_opts *opt
 epctx_status epctx_init_external(epctx_model *model, const epctx_convert_opts *opts,
                                  epctx_changes *changes, epctx_error *error);
 /* Removes initializers that nothing reads. An initializer counts as read if it makes an input
- * optional, if a subgraph captures it, or if a quantization annotation or training info names it. */
+ * optional, if a subgraph captures it, or if a quantization annotation or training info names
+ * it. */
 epctx_status epctx_init_prune(epctx_model *model, const epctx_convert_opts *opts,
                               epctx_changes *changes, epctx_error *error);
 

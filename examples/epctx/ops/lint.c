@@ -117,8 +117,8 @@ static epctx_str lint_canonical_domain(epctx_str domain)
     return epctx_str_is(domain, "ai.onnx") ? epctx_str_of("") : domain;
 }
 
-/* The newest version of a domain that ORT 1.30 has operators of: it refuses a newer one, and imports
- * the domain itself when the model does not. 0: not one of its domains. */
+/* The newest version of a domain that ORT 1.30 has operators of: it refuses a newer one, and
+ * imports the domain itself when the model does not. 0: not one of its domains. */
 int32_t epctx_lint_opset(epctx_str domain)
 {
     static const struct {

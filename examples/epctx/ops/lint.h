@@ -262,14 +262,14 @@ typedef struct epctx_finding {
 
 typedef void (*epctx_finding_fn)(void *user, const epctx_finding *finding);
 
-/* Checks a model by all rules and passes each finding to `found_fn`. `counts` (may be NULL) gets the
- * numbers of errors, warnings and hints. Fails only if out of memory. */
+/* Checks a model by all rules and passes each finding to `found_fn`. `counts` (may be NULL) gets
+ * the numbers of errors, warnings and hints. Fails only if out of memory. */
 epctx_status epctx_lint(const epctx_model *model, const epctx_check_opts *opts,
                         epctx_finding_fn found_fn, void *user,
                         uint64_t counts[EPCTX_SEVERITY_COUNT], epctx_error *error);
 
-/* Adds to `counts` how often a model breaks each rule, without looking at files. `profile` NULL: use
- * the rules of each node's source. */
+/* Adds to `counts` how often a model breaks each rule, without looking at files. `profile` NULL:
+ * use the rules of each node's source. */
 epctx_status epctx_lint_count(const epctx_model *model, const epctx_profile *profile,
                               uint64_t counts[EPCTX_RULE_COUNT], epctx_error *error);
 /* EPCTX_ERR_GRAPH, with the rule in the message, if an error occurs more often than in `allowed`

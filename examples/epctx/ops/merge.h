@@ -4,9 +4,9 @@
 
 #include "ops.h"
 
-/* A model to merge. `prefix` is added to the names of its nodes and values; NULL: only to names that
- * clash ("m2_" in the second model); "": a clash is an error. Names that are keys of a compiled
- * binary never change, and a clash of such names is an error. */
+/* A model to merge. `prefix` is added to the names of its nodes and values; NULL: only to names
+ * that clash ("m2_" in the second model); "": a clash is an error. Names that are keys of a
+ * compiled binary never change, and a clash of such names is an error. */
 typedef struct epctx_part {
     epctx_model *model;
     const char *prefix;
@@ -14,9 +14,9 @@ typedef struct epctx_part {
 
 #define EPCTX_ANY_PART SIZE_MAX
 
-/* Connects an output of an earlier model to an input of a later one, by their names in these models.
- * `from` and `to` count from 0; EPCTX_ANY_PART means the last earlier model with that output, or
- * all later models with that input. */
+/* Connects an output of an earlier model to an input of a later one, by their names in these
+ * models. `from` and `to` count from 0; EPCTX_ANY_PART means the last earlier model with that
+ * output, or all later models with that input. */
 typedef struct epctx_connection {
     size_t from;
     epctx_str output;

@@ -321,8 +321,8 @@ typedef struct repair_entry_list {
     const char *what;
 } repair_entry_list;
 
-/* Entries that equal the one before of that name go; others are not ours to choose. `node` is around
- * the list, or empty. */
+/* Entries that equal the one before of that name go; others are not ours to choose. `node` is
+ * around the list, or empty. */
 static epctx_status repair_equal(repair *r, const repair_entry_list *list, epctx_view owner,
                                  epctx_str node, epctx_error *error)
 {
@@ -908,8 +908,8 @@ static epctx_status repair_unused(repair *r, epctx_error *error)
 
 /* -- which repair is for which rule -- */
 
-/* In the order in which they run: what later ones read, earlier ones have put right. Either one step
- * for the model or one for each EPContext node. */
+/* In the order in which they run: what later ones read, earlier ones have put right. Either one
+ * step for the model or one for each EPContext node. */
 typedef struct repairer {
     epctx_rule rule;
     epctx_status (*model_fn)(repair *r, epctx_error *error);

@@ -27,9 +27,9 @@ typedef struct epctx_repair_opts {
 
 /* Fixes what lint finds if the model, the files beside it, or `source` determine the fix. Does not
  * guess: a finding with more than one possible fix is reported as not done. A model with duplicate
- * singular fields becomes what libprotobuf reads from it. `opts` may be NULL. `done` and `left` (may
- * be NULL) get the numbers of fixed and of remaining findings. Fails without a change if out of
- * memory, or for an unknown rule (EPCTX_ERR_ARG). */
+ * singular fields becomes what libprotobuf reads from it. `opts` may be NULL. `done` and `left`
+ * (may be NULL) get the numbers of fixed and of remaining findings. Fails without a change if out
+ * of memory, or for an unknown rule (EPCTX_ERR_ARG). */
 epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts *opts,
                           epctx_repair_fn note_fn, void *user, size_t *done, size_t *left,
                           epctx_error *error);

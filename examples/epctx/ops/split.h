@@ -14,11 +14,10 @@ typedef struct epctx_split_opts {
 } epctx_split_opts;
 
 /* Reduces the model to what lies between the inputs and the outputs: nodes, initializers, types,
- * annotations, functions, and the files that are still needed. If the node with the context is removed,
- * the first of its secondary nodes takes over the context.
- * Errors: NOT_FOUND for a value that does not exist, ARG for an input that nothing reads or that is
- * an output, GRAPH if the outputs need more inputs than given, or if a type is unknown. `opts` and
- * `out` may be NULL. */
+ * annotations, functions, and the files that are still needed. If the node with the context is
+ * removed, the first of its secondary nodes takes over the context. Errors: NOT_FOUND for a value
+ * that does not exist, ARG for an input that nothing reads or that is an output, GRAPH if the
+ * outputs need more inputs than given, or if a type is unknown. `opts` and `out` may be NULL. */
 epctx_status epctx_split(epctx_model *model, const epctx_split_opts *opts, epctx_combined *out,
                          epctx_error *error);
 

@@ -1,4 +1,5 @@
-/* state.h - the state of a model without a session: whether it is compiled, by which EP, for what. */
+/* state.h - the state of a model without a session: whether it is compiled, by which EP, for
+ * what. */
 #ifndef EPCTX_OPS_STATE_H
 #define EPCTX_OPS_STATE_H
 

@@ -29,8 +29,8 @@ typedef struct epctx_wrap_opts {
 } epctx_wrap_opts;
 
 /* Creates a model with one EPContext node for a binary of a vendor's tool, and QuantizeLinear and
- * DequantizeLinear nodes for quantized values. `binary` is borrowed until the model is closed; if it
- * is not embedded, it is the only file of `out`, which may be NULL. `open` is for the new model.
+ * DequantizeLinear nodes for quantized values. `binary` is borrowed until the model is closed; if
+ * it is not embedded, it is the only file of `out`, which may be NULL. `open` is for the new model.
  * Errors: ARG for values, types and shapes that EPContext or the EP does not support, LIMIT for an
  * embedded binary of 2 GiB, GRAPH for other rules of the EP. */
 epctx_status epctx_wrap(epctx_model *model, epctx_span binary, const epctx_wrap_opts *opts,
