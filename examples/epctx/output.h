@@ -61,13 +61,13 @@ typedef struct output {
 #define OUTPUT_HELP                                                                                \
     "  -o, --output OUT     write the result to OUT; - is standard output\n"                       \
     "  --in-place           replace the input file in one step\n"                                  \
-    "  --overwrite POLICY   if OUT exists: fail (default with -o), replace (default with\n"        \
-    "                       --in-place), or backup (keep the old file as FILE~,\n"                 \
+    "  --overwrite POLICY   if OUT exists: fail (default with -o), replace (default\n"             \
+    "                       with --in-place), or backup (keep the old file as FILE~,\n"            \
     "                       FILE~2 ...)\n"                                                         \
     "  -f                   same as --overwrite replace\n"                                         \
     "  -n, --dry-run        print all changes and files, and write nothing\n"                      \
-    "  --json               print the report as one JSON object (with -o - to standard\n"          \
-    "                       error)\n"                                                              \
+    "  --json               print the report as one JSON object, with -o - to\n"                   \
+    "                       standard error\n"                                                      \
     "  --allow-huge         write models over 2 GiB, which ONNX Runtime cannot read\n"
 
 void output_init(output *out);
