@@ -39,8 +39,9 @@ WARNINGS = -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual \
 # Every piece of an arena is an allocation of its own: an overrun is seen, and a test that fails each
 # allocation in turn meets them all.
 PIECES   = -DEPCTX_ARENA_BLOCK=0
-SANITIZE = -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
-           $(PIECES)
+# gcc's "undefined" leaves out casts of floats that no integer can hold.
+SANITIZE = -O1 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all \
+           -fno-omit-frame-pointer -DEPCTX_DEBUG $(PIECES)
 COMPILE  = $(CC) $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) $(CFLAGS)
 LIBS     = $(NANOPB_LIBS) -lm -pthread
 
@@ -236,7 +237,8 @@ $(eval $(call rules,asan/,$(COMPILE) $(SANITIZE)))
 THREAD_SANITIZE = -O1 -fsanitize=thread -fno-omit-frame-pointer
 $(eval $(call rules,tsan/,$(COMPILE) $(THREAD_SANITIZE)))
 # The fuzzers want clang; libFuzzer brings main().
-FUZZ_SANITIZE = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+FUZZ_SANITIZE = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
+                -DEPCTX_DEBUG
 $(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) -O1 -g $(FUZZ_SANITIZE)))
 build/fuzz/obj/%.o: | deps-test
 
@@ -283,7 +285,7 @@ build/fuzz/onnx.desc: tests/judge/onnx_schema.py | deps-test
 	@mkdir -p $(@D)
 	$(or $(PYTHON),/usr/bin/python3) -B $< >$@
 
-COVERAGE = --coverage -fprofile-update=prefer-atomic $(PIECES)
+COVERAGE = --coverage -fprofile-update=prefer-atomic -DEPCTX_COVERAGE $(PIECES)
 $(eval $(call rules,coverage/,$(COMPILE) -O0 $(COVERAGE)))
 build/coverage/epctx: $(CLI_SOURCES:%.c=build/coverage/obj/%.o) build/coverage/libepctx_ops.a build/coverage/libepctx.a
 	$(CC) $(COVERAGE) $^ $(LIBS) $(CLI_LIBS) -o $@

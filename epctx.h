@@ -16454,10 +16454,12 @@ static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *
     max_size.type = EPCTX_ATTR_INT;
     max_size.i = group->known.max_size;
     while (group->backend->max_size_fn != NULL && epctx_next_node(&it, &view)) {
-        if (epctx_node_is_epnode(&view) &&
-            epctx_str_is(epctx_node_attr_str(&view, "source"), source) &&
-            EPCTX__ALWAYS(epctx_epnode_read(&view, &ep, NULL) == EPCTX_OK) && /* we made it */
-            ep.max_size != max_size.i) {
+        if (!epctx_node_is_epnode(&view) ||
+            !epctx_str_is(epctx_node_attr_str(&view, "source"), source)) {
+            continue;
+        }
+        EPCTX__TRY(epctx_epnode_read(&view, &ep, error));
+        if (ep.max_size != max_size.i) {
             EPCTX__TRY(epctx_node_set_attr(model, view.view, &max_size, error));
         }
     }

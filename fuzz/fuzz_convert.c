@@ -16,10 +16,10 @@ typedef struct input {
     size_t size;
 } input;
 
-typedef struct copy {
+typedef struct written {
     uint8_t *data;
     size_t size;
-} copy;
+} written;
 
 typedef epctx_status (*convert_fn)(epctx_model *model, const epctx_convert_opts *opts,
                                    epctx_changes *changes, epctx_error *error);
@@ -73,7 +73,7 @@ static epctx_status canonical(void *user, const char *path, char *out, size_t ca
 
 static bool add(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
 {
-    copy *out = (copy *)stream->state;
+    written *out = (written *)stream->state;
     uint8_t *more = (uint8_t *)realloc(out->data, out->size + size);
     require(more != NULL);
     memcpy(more + out->size, data, size);
@@ -82,9 +82,9 @@ static bool add(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
     return true;
 }
 
-static copy write_model(epctx_model *model)
+static written write_model(epctx_model *model)
 {
-    copy out = {NULL, 0};
+    written out = {NULL, 0};
     pb_ostream_t stream;
     memset(&stream, 0, sizeof stream);
     stream.callback = add;
@@ -96,7 +96,7 @@ static copy write_model(epctx_model *model)
 
 static void require_same(epctx_model *model, const uint8_t *data, size_t size)
 {
-    copy out = write_model(model);
+    written out = write_model(model);
     require(out.size == size && memcmp(out.data, data, size) == 0);
     free(out.data);
 }
@@ -120,7 +120,7 @@ static void convert(epctx_model *model, const input *in, convert_fn function,
     epctx_changes changes;
     epctx_error error;
     if (function(model, opts, &changes, &error) == EPCTX_OK) {
-        copy out = write_model(model);
+        written out = write_model(model);
         epctx_model again;
         require(epctx_model_open_memory(&again, out.data, out.size, NULL, NULL) == EPCTX_OK);
         epctx_model_close(&again);

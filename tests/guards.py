@@ -34,9 +34,9 @@ from threading import Lock
 HEADERS = {"epctx.h": "EPCTX", "epctx_npu.h": "EPCTX_NPU"}
 # What `make guards` takes; the kernels and operators of the reference NPU are not guards.
 SECTIONS = {
-    "epctx.h": ("basics", "io", "wire", "onnx", "record", "epnode", "profile", "path", "option",
-                "check", "scan", "edit", "convert", "combine", "partition", "weights", "ep", "gen",
-                "load", "share"),
+    "epctx.h": ("basics", "path", "io", "wire", "onnx", "record", "epnode", "profile", "option",
+                "state", "scan", "edit", "commit", "stamp", "payload", "partition", "weights", "ep",
+                "gen", "share", "load"),
     "epctx_npu.h": ("blob: words, sizes, header", "arch", "exec: loading and running"),
 }
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -102,7 +102,8 @@ def guards(text, section):
     for match in re.finditer(r"\bif \(", text[begin:end]):
         start = begin + match.end()
         at = closing(text, start, "()")
-        if text[at:at + 2] != " {" or elsewhere(text, start):
+        if (text[at:at + 2] != " {" or elsewhere(text, start)
+                or text.startswith("EPCTX__NEVER(", start)):
             continue
         block = text[at + 2:closing(text, at + 2, "{}") - 1]
         kind = kind_of(" ".join(text[start:at - 1].split()), " ".join(block.split()))
