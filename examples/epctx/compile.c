@@ -276,7 +276,7 @@ static bool read_gen_options(compile_settings *set, int count)
     return true;
 }
 
-/* A library passes options of others on; here nobody would read them. */
+/* A library passes on options of others; here they would have no effect. */
 static bool known_options(const char *list)
 {
     size_t count, i, size;
@@ -296,7 +296,7 @@ static bool known_options(const char *list)
     return true;
 }
 
-/* An option of another phase would be read by nobody. */
+/* An option of another phase would have no effect. */
 static bool for_generation(size_t option)
 {
     size_t count;

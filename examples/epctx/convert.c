@@ -21,11 +21,12 @@ static void tell(output *out, const epctx_change *c)
                       c->file.data, c->size);
         break;
     case EPCTX_CHANGE_FOLLOWED:
-        output_change(out, "%s '%.*s' has the mode of the node with its context", kind, name,
+        output_change(out, "%s '%.*s' gets the embed_mode of its primary node", kind, name,
                       c->name.data);
         break;
     case EPCTX_CHANGE_SOURCE:
-        output_change(out, c->file.size > 0 ? "%s '%.*s' names %.*s" : "%s '%.*s' names none%.*s",
+        output_change(out,
+                      c->file.size > 0 ? "%s '%.*s' names %.*s" : "%s '%.*s' names no source%.*s",
                       kind, name, c->name.data, file, c->file.data);
         break;
     case EPCTX_CHANGE_PRUNED:

@@ -75,8 +75,8 @@ static bool are_here(epctx_str folder, const char *const *list, size_t count, ep
     return true;
 }
 
-/* A file that nobody can read as a model cannot lose the binary either. One that cannot be opened
- * for another reason may name it: there the command stops. */
+/* A file that is not a model does not need the binary. One that cannot be opened for another reason
+ * may name it: the command stops. */
 static void leave_broken(output *out, const char **list, size_t *count)
 {
     size_t i, kept = 0;

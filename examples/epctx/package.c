@@ -313,8 +313,8 @@ static bool make_folders(package *p, const char *path)
     return true;
 }
 
-/* Below the folder that is being made, which is the current one: nobody can put a link in its
- * place, as they could into its path, which a commit would resolve again. */
+/* Below the folder that is being made, which is the current one: no other process can put a link in
+ * its place, as they could into its path, which a commit would resolve again. */
 static bool write_here(package *p, const char *name, const void *data, size_t size)
 {
     const epctx_io *io = cli_io();

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* -- binaries that other models need, or nobody any more -- */
+/* -- binaries that other models need, or none any more -- */
 
 enum { MOST_NAMES = 8, MOST_TEXT = 300 };
 
@@ -248,7 +248,7 @@ static epctx_status add_note(compile_notes *notes, const char *line, epctx_error
     return EPCTX_OK;
 }
 
-/* What is to be said of the binaries that are left. */
+/* Adds notes about the binaries that are kept. */
 static epctx_status tell_left(const search *s, compile_notes *notes, epctx_error *error)
 {
     static char leaving[MOST_TEXT], staying[MOST_TEXT], line[3 * MOST_TEXT];
@@ -411,7 +411,7 @@ static epctx_status outputs_of(const char *file, const char *binary, const compi
     return status;
 }
 
-/* Models of a group are beside its binary, each under a name of its own. */
+/* Models of a group are beside its binary, with unique names. */
 static epctx_status fits_group(const epctx_outputs *all, int count, epctx_error *error)
 {
     const epctx_io *io = epctx_io_files();

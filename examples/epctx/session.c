@@ -355,7 +355,7 @@ static epctx_status add_initializers(session *s, const epctx_graph *graph, epctx
         session_value *value;
         epctx_value type;
         epctx_status status;
-        /* Types that cannot be run are harmless as long as nobody uses them. */
+        /* Unsupported types are harmless unless they are used. */
         if (epctx_elem_size(tensor->elem_type) == 0) continue;
         type.name = tensor->name;
         type.elem_type = tensor->elem_type;

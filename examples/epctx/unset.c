@@ -75,7 +75,7 @@ static bool unset(target_work *work, const char *text)
         break;
     default:
         if (!what.is_text && what.kind == TARGET_GRAPH)
-            return missing(work, "way to take away", what.name);
+            return missing(work, "removable field", what.name);
         status = epctx_message_remove_field(&work->model, target_message(&work->model, &what),
                                             what.number, &work->error);
         break;

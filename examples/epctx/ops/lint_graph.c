@@ -77,7 +77,7 @@ static epctx_status lint_scope_constant(linter *l, lint_frame *scope, epctx_str 
     return lint_set(l, &scope->names, name, 1);
 }
 
-/* Do two lists of dimensions agree? */
+/* Whether two lists of dimensions agree. */
 static bool lint_equal_dims(epctx_cursor a, epctx_cursor b)
 {
     int64_t dim_a;
@@ -495,7 +495,7 @@ static int32_t lint_attr_field_type(const epctx_field *field)
     return (uint32_t)field->wire == plain || packed ? type : 0;
 }
 
-/* What the ONNX checker wants of every attribute, whatever the operator. */
+/* Rules of the ONNX checker for all attributes of any operator. */
 static void lint_attr(linter *l, const epctx_node_view *node, const epctx_attr_view *attr,
                       bool inner)
 {
@@ -524,7 +524,7 @@ static void lint_attr(linter *l, const epctx_node_view *node, const epctx_attr_v
     }
 }
 
-/* What is wrong with a node whatever its operator is. */
+/* Checks of a node that do not depend on its operator. */
 LINT_APART static epctx_status lint_node(linter *l, const lint_frame *scope,
                                          const epctx_node_view *node)
 {
@@ -537,7 +537,7 @@ LINT_APART static epctx_status lint_node(linter *l, const lint_frame *scope,
     epctx_map more;
     size_t count = 0;
     if (!body && node->input_count == 0 && node->output_count == 0) {
-        return EPCTX_OK; /* nobody looks at it */
+        return EPCTX_OK; /* ORT does not check it */
     }
     if (node->op_type.size == 0) {
         lint_say(l, EPCTX_RULE_NODE_FORM, node->name, NULL, "the node has no op_type");
@@ -686,7 +686,7 @@ LINT_APART static epctx_status lint_annotations(linter *l, lint_frame *scope, ep
 
 static epctx_status lint_judge_frame(linter *l, lint_frame *scope, epctx_view graph);
 
-/* Names of a list of values. */
+/* Collects the names of a list of values. */
 static epctx_status lint_name_values(linter *l, epctx_map *names, epctx_view graph, uint32_t list)
 {
     epctx_cursor it = epctx_view_fields(graph, list);
@@ -808,7 +808,7 @@ static bool lint_dims_fit(epctx_cursor dims, const epctx_value_view *value)
     return !epctx_next_int(&dims, &number);
 }
 
-/* An initializer against its declaration. */
+/* Compares an initializer with its declaration. */
 static void lint_declaration(linter *l, const lint_frame *scope, epctx_str name, int32_t elem_type,
                              epctx_cursor dims)
 {
@@ -833,7 +833,7 @@ static void lint_listed(linter *l, const lint_frame *scope, epctx_str name)
     }
 }
 
-/* Initializers, once it is known what is read. */
+/* Checks initializers, after all reads are known. */
 LINT_APART static epctx_status lint_initializers(linter *l, lint_frame *scope, epctx_view graph)
 {
     bool body = scope->outer != NULL;

@@ -4,7 +4,7 @@
 #include "lint.h"
 #include "rename.h"
 
-/* A value that may feed inputs of later models. */
+/* A value that inputs of later models may be connected to. */
 typedef struct merge_end {
     size_t part;
     epctx_str name; /* in its model */
@@ -198,7 +198,7 @@ static epctx_status guest_clash(guest *g, const char *what, epctx_str name, cons
                       &name, cure);
 }
 
-/* The new name of what an EP does not find by its name. */
+/* The new name of something that an EP does not find by name. */
 static epctx_status guest_name(guest *g, const char *what, const merge_names *names, epctx_str name,
                                epctx_str *out)
 {
@@ -215,7 +215,7 @@ static epctx_status guest_name(guest *g, const char *what, const merge_names *na
                     : guest_fresh(g, names, name, out);
 }
 
-/* The new name of a value of the main graph that nothing feeds. */
+/* The new name of a value of the main graph that is not connected. */
 static epctx_status guest_value_name(guest *g, epctx_str name, epctx_str *out)
 {
     merge_names names = value_names(g);
@@ -261,7 +261,7 @@ static bool same_dims(epctx_cursor x, epctx_cursor y)
     return !epctx_next_dim(&y, &q);
 }
 
-/* Whether types contradict each other nowhere. */
+/* Whether two types are compatible. */
 static bool same_type(const epctx_value_view *a, const epctx_value_view *b)
 {
     if (!a->has_type || !b->has_type) {
@@ -342,7 +342,7 @@ static epctx_status guest_join_one(guest *g, const epctx_value_view *input, uint
                    (uint64_t)end->part + 1);
 }
 
-/* Decides which inputs are fed, and takes their types at their word. */
+/* Decides which inputs are connected, and checks their types. */
 static epctx_status guest_join(guest *g)
 {
     epctx_cursor inputs = epctx_graph_inputs(epctx_model_graph(g->model));
@@ -557,14 +557,14 @@ static epctx_status guest_partitions(guest *g, bool *alone)
             OPS_TRY(ops_add_view(&views, g->w->arena, node.view, g->error));
         }
     }
-    /* With several binaries lint says what is wrong with the result. */
+    /* With several binaries, lint checks the result. */
     for (i = 0; i < views.count && mains == 1; i++) {
         OPS_TRY(guest_name_binary(g, ops_view_at(&views, i), file));
     }
     return EPCTX_OK;
 }
 
-/* Everything that a model changes before it is copied. */
+/* All changes of a model before it is copied. */
 static epctx_status guest_prepare(guest *g)
 {
     bool alone;
@@ -601,7 +601,7 @@ static bool guest_copies(const guest *g, const epctx_field *field, const epctx_m
     }
 }
 
-/* An input that is fed but must keep its name is produced by a node of its own. */
+/* A connected input that must keep its name gets a node that produces it. */
 static epctx_status guest_bridge(guest *g, const epctx_value_view *input, epctx_str now,
                                  epctx_view *last)
 {
@@ -889,7 +889,7 @@ static epctx_status guest_metadata(guest *g, epctx_view from, epctx_view into, e
 
 /* -- functions -- */
 
-/* Functions that are the same, once. */
+/* Equal functions are stored once. */
 static epctx_status guest_functions(guest *g)
 {
     merge *w = g->w;
@@ -1053,7 +1053,7 @@ static epctx_status merge_part(merge *w, size_t number)
     return status;
 }
 
-/* Outputs that feed an input are outputs no more; their types stay as value_info. */
+/* Removes connected outputs; their types stay as value_info. */
 static epctx_status merge_outputs(merge *w)
 {
     epctx_model *model = w->model;

@@ -31,7 +31,7 @@ static epctx_status drop(split *s, epctx_view view)
     return ops_add_view(&s->gone, s->arena, view, s->error);
 }
 
-/* Removes what was dropped. */
+/* Removes the collected views. */
 static epctx_status drop_end(split *s)
 {
     OPS_TRY(ops_remove_views(s->model, &s->gone, s->error));
@@ -65,7 +65,7 @@ static epctx_status split_index(split *s)
 
 /* -- what is wanted -- */
 
-/* Without a wish the inputs and outputs of the model. */
+/* By default, the inputs and outputs of the model. */
 static epctx_status split_defaults(split *s, epctx_cursor it, const epctx_value **list,
                                    size_t *count, bool inputs)
 {
@@ -117,7 +117,7 @@ static epctx_status split_wishes(split *s)
     for (i = 0; i < s->opts.output_count; i++) {
         epctx_str name = s->opts.outputs[i].name;
         OPS_TRY(check_known(s, name));
-        /* A model may hand an input straight through; a part of it that does is none. */
+        /* A model may pass an input through; a part that only does so is empty. */
         if (ops_has(&s->ends, name) && (s->inputs_wanted || s->outputs_wanted)) {
             return epctx_fail(s->error, EPCTX_ERR_ARG,
                               "'%S' is listed twice, or as input and output", &name);
@@ -138,7 +138,7 @@ static epctx_status push(split *s, epctx_str name)
     return ops_put(&s->seen, name, 1, s->error);
 }
 
-/* What a node reads, its bodies included. */
+/* The values that a node and its subgraphs read. */
 static epctx_status push_reads(split *s, const epctx_node_view *node)
 {
     epctx_cursor inputs = epctx_node_inputs(node);
@@ -430,7 +430,7 @@ static epctx_status split_nodes(split *s)
                    (uint64_t)s->node_count);
 }
 
-/* Of values that exist annotations stay, and with them the initializers that they name. */
+/* Keeps annotations of existing values, and the initializers that they name. */
 static epctx_status split_annotations(split *s)
 {
     epctx_cursor it = epctx_graph_annotations(epctx_model_graph(s->model));
@@ -529,7 +529,7 @@ static epctx_status mark_calls(split *s, epctx_view body, epctx_kind kind, split
     return EPCTX_OK;
 }
 
-/* Functions that nothing calls any more go. */
+/* Removes functions that nothing calls any more. */
 static epctx_status split_functions(split *s)
 {
     epctx_cursor it = epctx_model_functions(s->model);
