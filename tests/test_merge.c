@@ -215,7 +215,7 @@ TEST(merge_refusals)
     put_child(&function, 2, &extra);
     put_child(&model, 20, &function);
     MERGE_REFUSED(small_model("n", "x", "y"), model, NULL, NULL, EPCTX_ERR_UNSUPPORTED,
-                  "training information");
+                  "training info");
     model = small_model("n", "p", "q");
     put_str(&function, 1, "f");
     put_child(&model, 25, &function);

@@ -170,7 +170,7 @@ TEST(wrap_in_little_memory)
     opts.profile = epctx_profile_find(epctx_str_of("generic"));
     opts.binary_name = "b.bin";
     CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
-    CHECK_HAS(error.message, "give the source");
+    CHECK_HAS(error.message, "specify it");
     opts.profile = epctx_profile_find(epctx_str_of("qnn"));
     opts.source = "QNN";
     opts.partition_name = "part";
