@@ -247,7 +247,7 @@ epctx compile --weightless plain.onnx -o w_ctx.onnx
 if grep -q '^note' out; then fail "a source that is there" "a note"
 else echo "ok a source that is there"; fi
 cd .. && rm -rf left
-epctx get --node wrong partly_ctx.onnx source; result "get of a wrong node" 1 "called 'wrong'"
+epctx get --node wrong partly_ctx.onnx source; result "get of a wrong node" 1 "no EPContext node 'wrong'"
 grep -q "^  #1 '.*_0'$" err && grep -q "^  #2 '.*_1'$" err || fail "get of a wrong node" "no names"
 epctx get plain_ctx.onnx sauce; result "get of a wrong attribute" 1 "no attribute 'sauce'"
 grep -q '^  source$' err || fail "get of a wrong attribute" "no names"
@@ -341,7 +341,7 @@ result "set of texts" 0 "foo = a value of type STRINGS (was [1,-2])"
 epctx set plain_ctx.onnx foo:ints=$(seq -s , 100) -o set.onnx -f; result "set of a long list" 0 ",...] (new)"
 epctx compile plain.onnx missing.onnx; result "one of two models is missing" 1 "missing.onnx: cannot open"
 [ -s out ] && fail "one of two models is missing" "it says something on standard output"
-epctx compile plain.onnx -f -C "foo|bar"; result "compile -C with an unknown key" 2 "'foo' is no option"
+epctx compile plain.onnx -f -C "foo|bar"; result "compile -C with an unknown key" 2 "'foo' is not an option"
 grep -q '^  ep.context_embed_mode$' err || fail "compile -C with an unknown key" "no list of keys"
 epctx compile plain.onnx -f -C "ep.context_embed_mode|1" -C "epctx.overwrite|1"
 result "compile with two -C" 2 "given twice (perhaps under two names): -C"
@@ -350,7 +350,7 @@ result "compile with a switch that -C takes back" 2 "contradicts -C ep.context_e
 epctx compile plain.onnx -f -o a_ctx.onnx -C "ep.context_file_path|b_ctx.onnx"
 result "compile with two output paths" 2 "contradicts -C ep.context_file_path"
 epctx compile plain.onnx -f -C "ep.context_embed_mode|0	 session.x|"
-result "compile -C with another unknown key" 2 "'session.x' is no option"
+result "compile -C with another unknown key" 2 "'session.x' is not an option"
 epctx set plain_ctx.onnx partition_name=other -o set.onnx -f; result "another partition" 0
 epctx run set.onnx; result "run of a graph that the binary has not" 1 "no graph 'other', there is: 'EpctxNpu"
 if (cd "$top" && EPCTX_CACHE=$work/nothing "$python" tests/judge/make_model.py plain x.onnx) >out 2>err
@@ -546,7 +546,7 @@ epctx get --node twin twins_ctx.onnx partition_name; result "equal names" 1 "--n
 epctx get --node '#2' twins_ctx.onnx partition_name; result "a node by number" 0 "second"
 epctx set --node '#1' twins_ctx.onnx notes=x -o twin_set.onnx; result "set by number" 0 "notes"
 epctx get --node '#1' twin_set.onnx notes; result "what was set by number" 0 "x"
-epctx get --node '#3' twins_ctx.onnx notes; result "a number too large" 1 "called '#3'"
+epctx get --node '#3' twins_ctx.onnx notes; result "a number too large" 1 "no EPContext node '#3'"
 epctx info dlc_ctx.onnx; result "info of a DLC" 0 "in the DLC 'model.dlc'"
 epctx dot body_ctx.onnx; result "dot of bodies" 0 "style=dashed lhead=cluster_"
 awk '/subgraph/ { inside = 1 } inside && /->/ { exit 1 } /^  }/ { inside = 0 }' out ||
@@ -565,7 +565,7 @@ epctx compile -e EpctxNPUExecutionProvider --dry-run plain.onnx -o e_ctx.onnx; r
 # -- slips of the hand --
 epctx lnit plain.onnx; result "letters that changed places" 2 "did you mean 'lint'?"
 epctx help help; result "help help" 0 "usage: epctx COMMAND"
-epctx info -; result "info of standard input" 2 "no standard input"
+epctx info -; result "info of standard input" 2 "does not read standard input"
 epctx info --jsno plain.onnx
 [ "$(head -n 1 err)" = "epctx: unknown option --jsno, did you mean --json?" ] ||
     fail "a similar option" "the first line is not the error"
@@ -580,7 +580,7 @@ done
 epctx get commas.onnx graph:inputs; result "a comma in a name" 0 'x\,1,w'
 epctx set commas.onnx 'graph:inputs=w,x\,1' -o turned.onnx; result "and back" 0 "inputs"
 epctx get turned.onnx graph:inputs; result "another order" 0 'w,x\,1'
-epctx get plain.onnx opset:gone; result "get of an opset that is not there" 1 "not imported"
+epctx get plain.onnx opset:gone; result "get of an opset that is not there" 1 "does not import"
 epctx get plain.onnx model:gone; result "get of no field" 2 "there is only model:ir_version"
 # -- the rest --
 "$python" "$top/tests/judge/make_model.py" dynamic dynamic.onnx

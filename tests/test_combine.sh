@@ -143,7 +143,7 @@ refused "dynamic shape" 1 "static shapes"
 epctx wrap plain_npu.bin --ep telum --outputs 'y:float32[1]' -o new.onnx
 refused "EP that reads no files" 1 "embed the binary"
 epctx wrap gone.bin --ep qnn --outputs 'y:float32[1]' -o new.onnx; refused "no binary" 1 "gone.bin"
-epctx wrap plain_npu.bin --ep qnn --io plain_npu.bin -o new.onnx; refused "no JSON" 1 "no JSON"
+epctx wrap plain_npu.bin --ep qnn --io plain_npu.bin -o new.onnx; refused "no JSON" 1 "invalid JSON"
 epctx repair gone.onnx --in-place; refused "repair of nothing" 1 "gone.onnx"
 epctx repair plain.onnx --rules E999 --in-place; refused "no such rule" 2 "there is no rule"
 epctx repair plain.onnx --rules E022,E024 --in-place; refused "no repair" 2 "cannot be repaired"

@@ -2211,7 +2211,7 @@ TEST(dimensions_get_numbers)
         {"", -1, 3, EPCTX_ERR_NOT_FOUND, 0, "no dimension has the name ''", NULL, NULL},
         {"K", -1, 3, EPCTX_ERR_NOT_FOUND, 0, "no dimension has the name 'K'", NULL, NULL},
         {"N", -1, 0, EPCTX_ERR_ARG, 0, "1 or more, not 0", NULL, NULL},
-        {"x", 0, -3, EPCTX_ERR_ARG, 0, "1 or more, not to -3", NULL, NULL},
+        {"x", 0, -3, EPCTX_ERR_ARG, 0, "1 or more, not -3", NULL, NULL},
         {"x", 1, 5, EPCTX_ERR_GRAPH, 0, "1 of input 'x' is 4 and cannot be 5", NULL, NULL},
         {"x", 4, 5, EPCTX_ERR_NOT_FOUND, 0, "has 4 dimensions and no number 4", NULL, NULL},
         {"y", 0, 5, EPCTX_ERR_NOT_FOUND, 0, "input 'y' has no shape", NULL, NULL},

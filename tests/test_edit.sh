@@ -43,7 +43,7 @@ value "set an attribute" first a.onnx notes
 value "set metadata" npu a.onnx metadata:team
 epctx info a.onnx; worked "set a field" "producer       me"
 epctx unset a.onnx --in-place notes extra metadata:team opset:test.domain graph:doc_string
-worked "unset" "without notes"
+worked "unset" "removed notes"
 epctx set a.onnx --in-place notes="$("$epctx" get plain_ctx.onnx notes)" \
     "model:producer_name=epctx tests"
 worked "set --in-place" "write a.onnx"
@@ -91,7 +91,7 @@ epctx set partly.onnx -o c.onnx -f --node strange axis:int=3 'text=plain text' '
 worked "set on an ordinary node" "axis = 3 (new)"
 
 refuses "set without a place for the result" 2 "--in-place" set plain_ctx.onnx notes=x
-refuses "set to two places" 2 "exclude" set plain_ctx.onnx -o x.onnx --in-place notes=x
+refuses "set to two places" 2 "cannot be combined" set plain_ctx.onnx -o x.onnx --in-place notes=x
 refuses "set with a strange policy" 2 "fail, replace or backup" \
     set plain_ctx.onnx -o x.onnx --overwrite perhaps notes=x
 refuses "set nothing" 2 "usage: epctx set" set plain_ctx.onnx -o x.onnx

@@ -126,7 +126,7 @@ TEST(weights_by_tensor)
         {{1, 1}, {two, vector}, {8, 16}, false, NULL},
         {{22, 22}, {two, two}, {1, 2}, false, NULL},
         {{1, 1}, {zero, zero}, {0, 0}, true, "has no bytes"},
-        {{8, 8}, {vector, vector}, {0, 0}, true, "strings cannot be in a file"},
+        {{8, 8}, {vector, vector}, {0, 0}, true, "strings cannot be external"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bytes graphs[2] = {{0}, {0}};

@@ -237,7 +237,7 @@ TEST(merge_refusals)
     links[0].output = epctx_str_of("gone");
     links[0].input = epctx_str_of("p");
     MERGE_REFUSED(compiled_model("QNN"), compiled_model("QNN"), NULL, &opts, EPCTX_ERR_NOT_FOUND,
-                  "no such output, but for example 'y'");
+                  "no such output; outputs include 'y'");
     links[0].output = epctx_str_of("q");
     links[0].from = 1;
     links[0].to = 0;

@@ -1255,7 +1255,7 @@ TEST(weights_at_the_edge)
     make_text("text.bin", "words");
     bytes_free(&model);
     CHECK_INT(convert(epctx_init_inline, "m.onnx", "p.onnx", NULL, NULL, &error), EPCTX_ERR_GRAPH);
-    CHECK_HAS(error.message, "strings cannot be in a file");
+    CHECK_HAS(error.message, "strings cannot be external");
 }
 
 /* A file that the model is read from, under whatever name, is not written over. */
