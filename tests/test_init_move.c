@@ -478,7 +478,7 @@ TEST(too_large)
     CHECK_INT(epctx_message_set_data(&d.model, epctx_model_read(&d.model).view, 6, payload, NULL),
               EPCTX_OK);
     CHECK_INT(epctx_init_inline(&d.model, NULL, &d.changes, &d.error), EPCTX_ERR_LIMIT);
-    CHECK_HAS(d.error.message, "keep initializers in a file");
+    CHECK_HAS(d.error.message, "store initializers in a file");
     CHECK_INT(epctx_write_group(&d.model, "/d/new.onnx", NULL, &none, 0, EPCTX_OVERWRITE_FAIL,
                                 &d.error), EPCTX_ERR_LIMIT);
     CHECK_TRUE(disk_find(&d.disk, "/d/new.onnx") == NULL);

@@ -79,7 +79,7 @@ epctx info "$work/empty_ctx.onnx"; said "info of an empty context" 1 "is empty, 
 epctx info "$ctx"; said "info of a proper model" 0 "secondary: inside a main one"
 epctx lint --json --hints "$ctx"; said "lint --json" 0; json "lint --json is JSON"
 epctx lint --ep openvino "$ctx"; said "lint for another EP" 1 "E018"
-epctx lint --ep nonsense "$ctx"; said "lint for an unknown EP" 2 "called 'nonsense'"
+epctx lint --ep nonsense "$ctx"; said "lint for an unknown EP" 2 "'nonsense'"
 epctx lint --rules; said "lint --rules" 0 "E012 secondary-without-main"
 said "lint --rules knows what this tool adds" 0 "E900 context-loads"
 epctx lint --rules --json; said "lint --rules --json" 0; json "lint --rules is JSON"

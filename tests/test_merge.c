@@ -246,7 +246,7 @@ TEST(merge_refusals)
                   EPCTX_ERR_NOT_FOUND, "no later model has the input");
     links[0].from = 7;
     MERGE_REFUSED(small_model("n", "x", "y"), small_model("m", "p", "q"), NULL, &opts,
-                  EPCTX_ERR_NOT_FOUND, "for example 'y'");
+                  EPCTX_ERR_NOT_FOUND, "outputs include 'y'");
     CHECK_INT(epctx_merge(NULL, 1, NULL, NULL, NULL), EPCTX_ERR_ARG);
 }
 

@@ -74,7 +74,7 @@ expect "list with commas" 0 "files          4" compile -e npu -i "arch|generic" 
     -C "ep.context_node_name_prefix|_part1 ep.share_ep_contexts|1" ./a.onnx,./b.onnx,./c.onnx
 expect "the prefix is in the nodes" 0 "_part1EpctxNpu" dump a_ctx.onnx
 expect "no overwriting" 1 "-f replaces it" compile a.onnx,b.onnx
-expect "a model that is left out needs the binary" 1 "b_ctx.onnx needs this binary" \
+expect "a model that is left out needs the binary" 1 "b_ctx.onnx still needs this binary" \
     compile -f a.onnx c.onnx
 rm c_ctx.onnx
 cp b_ctx.onnx copy.onnx # it has nothing that b has not
@@ -177,8 +177,8 @@ rm -r sub
 touch b_ctx.onnx
 expect "dry run: an output is there" 1 "-f replaces it" compile --dry-run a.onnx b.onnx
 rm b_ctx.onnx
-expect "-o -" 2 "no standard output" compile -o - a.onnx
-expect "an option of another phase" 2 "the phase of the option is load" \
+expect "-o -" 2 "cannot go to standard output" compile -o - a.onnx
+expect "an option of another phase" 2 "the option applies to the phase load" \
     compile -C "ep.context_source_model_path|x.onnx" a.onnx
 expect "a group of one" 0 "files          2" compile -C "ep.share_ep_contexts|1" a.onnx
 files "two files" "a.onnx a_ctx.onnx a_npu.bin b.onnx c.onnx "
