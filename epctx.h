@@ -2758,8 +2758,8 @@ typedef char epctx__needs_64_bit_offsets[sizeof(off_t) >= 8 ? 1 : -1];
 extern "C" {
 #endif
 
-/* Guards: conditions that are false, or true, for any input that a test can have. EPCTX_DEBUG aborts
- * on a wrong one, EPCTX_COVERAGE removes the untestable branch. */
+/* Guards: conditions that are false, or true, for any input that a test can have. EPCTX_DEBUG
+ * aborts on a wrong one, EPCTX_COVERAGE removes the untestable branch. */
 #if defined(EPCTX_COVERAGE)
 #define EPCTX__NEVER(condition)  false
 #define EPCTX__ALWAYS(condition) true
@@ -12880,8 +12880,8 @@ static epctx_status epctx__prefix_node(epctx__prefixing *p, const epctx_node_vie
     memcpy(text + p->prefix.size, node->name.data, node->name.size);
     name.data = text;
     if (epctx__has(&p->staying, name)) {
-        return epctx_fail(p->error, EPCTX_ERR_EXISTS, "cannot be renamed to '%S': another node has that name",
-                          &name);
+        return epctx_fail(p->error, EPCTX_ERR_EXISTS,
+                          "cannot be renamed to '%S': another node has that name", &name);
     }
     bytes.data = (const uint8_t *)text;
     bytes.size = name.size;
