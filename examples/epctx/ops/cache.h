@@ -4,6 +4,10 @@
 
 #include "ops.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef enum epctx_origin {
     EPCTX_FROM_CACHE = 0, /* the EPContext model existed and was fresh */
     EPCTX_FROM_COMPILER,  /* the source was compiled */
@@ -12,7 +16,7 @@ typedef enum epctx_origin {
 
 typedef struct epctx_cache_opts {
     const epctx_open_opts *open; /* for the source and for the EPContext model */
-    const epctx_gen_opts *gen;   /* `overwrite` counts as true */
+    const epctx_gen_opts *gen;   /* without a workspace; `overwrite` counts as true */
     const epctx_load_opts *load;
     bool no_compile; /* session.disable_model_compile */
     bool fast;       /* as in epctx_fresh_opts */
@@ -31,12 +35,14 @@ typedef struct epctx_opened {
 } epctx_opened;
 
 /* Uses <stem>_ctx.onnx (or gen->context_file_path) if it exists, loads, and equals what compiling
- * the source would give; otherwise compiles and writes it. Ignores where contexts and initializers
- * are stored (embed, binary, initializers_file_name): epctx_model_embed and epctx_model_extract
- * leave a model fresh. A model whose source is missing is fresh. Models that share a binary leave
- * the group one by one: compiling the one that the binary is named after makes the others stale,
- * and they are then compiled alone. Safe if several processes start at once: one compiles, the
- * others wait (epctx_file_lock with a temporary <model>.lock) and use the complete result.
+ * the source would give; otherwise compiles and writes it. This replaces an existing file, including
+ * a model without a build stamp, as ORT writes: to keep one, choose another gen->context_file_path.
+ * Ignores where contexts and initializers are stored (embed, binary, initializers_file_name):
+ * epctx_model_embed and epctx_model_extract leave a model fresh. A model whose source is missing is
+ * fresh. Models that share a binary leave the group one by one: compiling the one that the binary is
+ * named after makes the others stale, and they are then compiled alone. Safe if several processes
+ * start at once: one compiles, the others wait (epctx_file_lock with a temporary <model>.lock) and
+ * use the complete result.
  * Errors: those of epctx_generate and epctx_load; NOT_COMPILED under no_compile (ORT's
  * MODEL_REQUIRES_COMPILATION). */
 epctx_status epctx_open_or_compile(epctx_opened *opened, const char *model_path,
@@ -44,5 +50,9 @@ epctx_status epctx_open_or_compile(epctx_opened *opened, const char *model_path,
                                    epctx_error *error);
 /* May be called on a zeroed object, and twice. */
 void epctx_opened_close(epctx_opened *opened);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

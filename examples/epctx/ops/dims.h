@@ -4,6 +4,10 @@
 
 #include "ops.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Sets all dimensions with the name `param` (dim_param) to `value`, 1 or more: in inputs, outputs
  * and value_info of the main graph and its subgraphs, because a name stands for the same number
  * everywhere (onnx.proto). Corresponds to ORT's free dimension override by name. `count` (may be
@@ -15,5 +19,9 @@ epctx_status epctx_fix_dim(epctx_model *model, epctx_str param, int64_t value, s
  * another value. */
 epctx_status epctx_fix_input_dim(epctx_model *model, epctx_str input, uint32_t axis, int64_t value,
                                  size_t *count, epctx_error *error);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

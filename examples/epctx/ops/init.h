@@ -4,6 +4,10 @@
 
 #include "ops.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Moves external initializers of the main graph and its subgraphs into the model. `opts` may be
  * NULL, here and below. EPCTX_ERR_LIMIT if the model would have 2 GiB or more. */
 epctx_status epctx_init_inline(epctx_model *model, const epctx_convert_opts *opts,
@@ -17,5 +21,9 @@ epctx_status epctx_init_external(epctx_model *model, const epctx_convert_opts *o
  * it. */
 epctx_status epctx_init_prune(epctx_model *model, const epctx_convert_opts *opts,
                               epctx_changes *changes, epctx_error *error);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

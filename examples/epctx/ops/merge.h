@@ -4,6 +4,10 @@
 
 #include "ops.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A model to merge. `prefix` is added to the names of its nodes and values; NULL: only to names
  * that clash ("m2_" in the second model); "": a clash is an error. Names that are keys of a
  * compiled binary never change, and a clash of such names is an error. */
@@ -57,5 +61,9 @@ typedef struct epctx_merge_opts {
  * stamp. `opts` and `out` may be NULL. */
 epctx_status epctx_merge(const epctx_part *parts, size_t count, const epctx_merge_opts *opts,
                          epctx_combined *out, epctx_error *error);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
