@@ -132,7 +132,7 @@ expect "mv with one of the models named" 1 "b_ctx.onnx names a_npu.bin, too" \
 expect "its plan" 1 "b_ctx.onnx names a_npu.bin, too" mv -n a_npu.bin new.bin a_ctx.onnx
 mkdir below
 expect "mv into a folder" 0 "" mv a_npu.bin below/a_npu.bin
-expect "mv out of it" 1 "there is no .onnx beside it: name the models" \
+expect "mv out of it" 1 "there is no .onnx file beside it: specify the models" \
     mv below/a_npu.bin a_npu.bin
 expect "mv with all of them" 0 "" mv below/a_npu.bin a_npu.bin ./*_ctx.onnx
 rmdir below
@@ -147,7 +147,7 @@ expect "another byte" 1 "again.bin' has hash" check --fresh e_ctx.onnx
 expect "lint tells, too" 1 "e_ctx.onnx: error E900 context-loads: 'Epctx" lint e_ctx.onnx
 before=$(stat -c '%i %Y' e_ctx.onnx)
 expect "repair leaves it and says why" 3 "left E900 'Epctx" repair --in-place e_ctx.onnx
-expect "repair knows the rule" 2 "E900 cannot be repaired here: compile" \
+expect "repair knows the rule" 2 "E900 cannot be repaired automatically: compile" \
     repair --rules E900 --in-place e_ctx.onnx
 if [ "$(stat -c '%i %Y' e_ctx.onnx)" = "$before" ]; then
     ok "what nothing changes in place is not written"

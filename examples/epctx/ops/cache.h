@@ -34,16 +34,16 @@ typedef struct epctx_opened {
     epctx_error reason; /* why an existing EPContext model was not used */
 } epctx_opened;
 
-/* Uses <stem>_ctx.onnx (or gen->context_file_path) if it exists, loads, and equals what compiling
- * the source would give; otherwise compiles and writes it. This replaces an existing file, including
- * a model without a build stamp, as ORT writes: to keep one, choose another gen->context_file_path.
- * Ignores where contexts and initializers are stored (embed, binary, initializers_file_name):
- * epctx_model_embed and epctx_model_extract leave a model fresh. A model whose source is missing is
- * fresh. Models that share a binary leave the group one by one: compiling the one that the binary is
- * named after makes the others stale, and they are then compiled alone. Safe if several processes
- * start at once: one compiles, the others wait (epctx_file_lock with a temporary <model>.lock) and
- * use the complete result.
- * Errors: those of epctx_generate and epctx_load; NOT_COMPILED under no_compile (ORT's
+/* Uses <stem>_ctx.onnx (or gen->context_file_path) if it exists, loads, and equals what
+ * compiling the source would give; otherwise compiles and writes it. This replaces an existing
+ * file, including a model without a build stamp, as ORT writes: to keep one, choose another
+ * gen->context_file_path. Ignores where contexts and initializers are stored (embed, binary,
+ * initializers_file_name): epctx_model_embed and epctx_model_extract leave a model fresh. A
+ * model whose source is missing is fresh. Models that share a binary leave the group one by one:
+ * compiling the one that the binary is named after makes the others stale, and they are then
+ * compiled alone. Safe if several processes start at once: one compiles, the others wait
+ * (epctx_file_lock with a temporary <model>.lock) and use the complete result. Errors: those of
+ * epctx_generate and epctx_load; NOT_COMPILED under no_compile (ORT's
  * MODEL_REQUIRES_COMPILATION). */
 epctx_status epctx_open_or_compile(epctx_opened *opened, const char *model_path,
                                    const epctx_backend *backend, const epctx_cache_opts *opts,
