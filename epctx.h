@@ -47,14 +47,13 @@
  *                           free symbol
  *   EPCTX_NO_STDIO          no file back-end: pass memory or your own epctx_io; no system call
  *   EPCTX_NO_WIRE *         nothing that reads or writes model bytes, no nanopb
- *   EPCTX_NO_EDIT *         nothing that makes, changes or writes models: edit (but
- *                           epctx_model_load_graph), payload, gen
+ *   EPCTX_NO_EDIT *         nothing that makes, changes or writes models: edit, payload, models in
+ *                           commit, gen (but epctx_preflight)
  *   EPCTX_ARENA_BLOCK 4096  bytes of an arena's first block; further ones double up to 256 times as
  *                           much
  *   EPCTX_SCAN_DEPTH * 16   levels and bytes of text in a scan: plain numbers (these are below the
  *   EPCTX_SCAN_TEXT * 96    defaults); only these two change a public struct
- *   EPCTX_PTHREAD_LOCK or   epctx_lock_make gives a mutex for a workspace
- *   EPCTX_WIN32_LOCK
+ *   EPCTX_PTHREAD_LOCK, EPCTX_WIN32_LOCK    epctx_lock_make gives a mutex for a workspace
  *
  * MEMORY
  *   A model owns one arena: blocks from its allocator, or one fixed buffer of yours. Views and
@@ -981,7 +980,8 @@ EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epc
 
 /* The kind of message that a view of a model is; NONE for strings and removed fields. */
 EPCTX_API epctx_kind epctx_view_kind(epctx_view view);
-/* Whether two payloads, with their edits, have the same fields in the same order, byte for byte. */
+/* Whether two payloads, with their edits, have the same fields in the same order. Where neither was
+ * edited every byte counts; in an edited message a group equals nothing. */
 EPCTX_API bool epctx_view_equal(epctx_view a, epctx_view b);
 
 /* -- walk -- */
@@ -2362,8 +2362,7 @@ typedef struct epctx_gen_opts {
     bool stop; /* ep.stop_share_ep_contexts: the last session of the group */
 } epctx_gen_opts;
 
-/* Converts from and to session options; members without an option are zero. Strings are borrowed.
- * */
+/* From and to session options; members without an option are zero. Strings are borrowed. */
 EPCTX_API epctx_gen_opts epctx_options_to_gen(const epctx_options *options);
 EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts);
 
@@ -6153,7 +6152,7 @@ static bool epctx__next_scalar(epctx_cursor *it, epctx_wire wire, uint64_t *valu
             *value = f.value;
             return true;
         }
-        if (f.wire == EPCTX_WIRE_LEN) {
+        if (f.wire == EPCTX_WIRE_LEN && f.body.size > 0) { /* an empty one may have no bytes */
             it->packed = f.body.data;
             it->packed_end = f.body.data + f.body.size;
         }
@@ -6699,8 +6698,8 @@ static void epctx__read_tensor_data(epctx_tensor_view *tensor, const epctx_field
         tensor->rank++;
         break;
     case EPCTX_FIELD_TENSOR_DIMS << 3 | EPCTX_WIRE_LEN:
-        while ((p = epctx__number(p, f->body.data + f->body.size, EPCTX_WIRE_VARINT,
-                                  &dim)) != NULL) {
+        while (p != NULL && (p = epctx__number(p, f->body.data + f->body.size, EPCTX_WIRE_VARINT,
+                                               &dim)) != NULL) {
             tensor->rank++;
         }
         break;
@@ -13485,8 +13484,8 @@ static epctx_status epctx__weight_whole(epctx__weight_search *s, const uint8_t *
     }
     epctx__weight_mix(lanes, rest, sizeof rest);
     s->table->stats.hashed_bytes += s->size;
-    *hash = epctx__hash_number(epctx__fold(lanes[0] ^ EPCTX__P4, lanes[1]),
-                               epctx__fold(lanes[2] ^ EPCTX__P5, lanes[3]));
+    *hash = epctx__fold(epctx__fold(lanes[0] ^ EPCTX__P4, lanes[1]) ^ EPCTX__P1,
+                        epctx__fold(lanes[2] ^ EPCTX__P5, lanes[3]) ^ EPCTX__P2);
     return EPCTX_OK;
 }
 
@@ -16454,13 +16453,12 @@ static epctx_status epctx__pending_edit(const epctx__group *group, epctx_model *
     max_size.type = EPCTX_ATTR_INT;
     max_size.i = group->known.max_size;
     while (group->backend->max_size_fn != NULL && epctx_next_node(&it, &view)) {
-        if (!epctx_node_is_epnode(&view) ||
-            !epctx_str_is(epctx_node_attr_str(&view, "source"), source)) {
-            continue;
-        }
-        EPCTX__TRY(epctx_epnode_read(&view, &ep, error));
-        if (ep.max_size != max_size.i) {
-            EPCTX__TRY(epctx_node_set_attr(model, view.view, &max_size, error));
+        if (epctx_node_is_epnode(&view) &&
+            epctx_str_is(epctx_node_attr_str(&view, "source"), source)) {
+            EPCTX__TRY(epctx_epnode_read(&view, &ep, error));
+            if (ep.max_size != max_size.i) {
+                EPCTX__TRY(epctx_node_set_attr(model, view.view, &max_size, error));
+            }
         }
     }
     if (!epctx__stamp_of(model, epctx_str_of(source), &value)) {

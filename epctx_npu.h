@@ -655,13 +655,13 @@ static float epctx_npu__sigmoid(float x)
     return x < 0.0f ? e * y : y;
 }
 
-/* e^x - 1 for x <= 0, in full where x is small. */
+/* e^x - 1, in full where x is small; x is above 0 only where an alpha of Celu is below. */
 static float epctx_npu__expm1(float x)
 {
-    float r, scale;
-    scale = epctx_npu__pow2(epctx_npu__exp_split(x > -20.0f ? x : -20.0f, &r));
+    const float c = x > -20.0f ? x : -20.0f; /* NaN, too */
+    float r, scale = epctx_npu__pow2(epctx_npu__exp_split(c < 1.0f ? c : 1.0f, &r));
     r = scale * epctx_npu__expm1_core(r) + (scale - 1.0f);
-    return x != x || x == 0.0f ? x : r;
+    return x != x || x == 0.0f ? x : x > 1.0f ? epctx_npu__exp(x) - 1.0f : r;
 }
 
 /* log(m 2^n) = n ln(2) + 2 artanh((m-1)/(m+1)), m in sqrt(1/2)..sqrt(2) */
@@ -7415,9 +7415,12 @@ static epctx_status epctx_npu__lower_range(epctx_npu__compiler *c)
         }
     }
     if (c->tensors[ids[0]].elem == EPCTX_ONNX_FLOAT) {
-        const float span = epctx_npu__f_div(epctx_npu__f_add(f[1], -f[0]), f[2]);
-        n = span > 0.0f && span < 1e9f ? (int64_t)span : 0;
-        n += span > 0.0f && (float)n < span ? 1 : 0;
+        const double span = (double)epctx_npu__f_add(f[1], -f[0]) / (double)f[2];
+        if (!(span < 1e9) || f[2] == 0.0f) {
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "step 0, NaN or too many steps");
+        }
+        n = span > 0.0 ? (int64_t)span : 0;
+        n += (double)n < span ? 1 : 0;
     } else {
         const int64_t top = INT64_MAX / 4;
         if (v[2] == 0 || v[0] > top || v[0] < -top || v[1] > top || v[1] < -top || v[2] > top ||
@@ -9772,13 +9775,11 @@ static float epctx_npu__source_of(const epctx_npu__axis_plan *p, int64_t i)
         return (float)(x - 0.5);
     }
     if (epctx_str_is(p->transform, "tf_crop_and_resize")) {
-        const float size = epctx_npu__f_add(p->end, -p->start);
-        return p->out > 1
-                   ? epctx_npu__f_add(epctx_npu__f_mul(p->start, in - 1.0f),
-                                      epctx_npu__f_div(epctx_npu__f_mul(epctx_npu__f_mul(at, size),
-                                                                        in - 1.0f),
-                                                       out - 1.0f))
-                   : epctx_npu__f_mul(0.5f * epctx_npu__f_add(p->start, p->end), in - 1.0f);
+        const float last = in - 1.0f, size = epctx_npu__f_add(p->end, -p->start);
+        const float part = epctx_npu__f_mul(epctx_npu__f_mul(at, size), last);
+        return p->out > 1 ? epctx_npu__f_add(epctx_npu__f_mul(p->start, last),
+                                             epctx_npu__f_div(part, out - 1.0f))
+                          : epctx_npu__f_mul(0.5f * epctx_npu__f_add(p->start, p->end), last);
     }
     return half;
 }
@@ -9827,7 +9828,7 @@ static void epctx_npu__taps(const epctx_npu__axis_plan *p, int64_t i, int64_t ta
     const float x = epctx_npu__source_of(p, i), top = (float)(p->in - 1);
     float first, sum = 0.0f;
     int64_t t;
-    if (epctx_str_is(p->transform, "tf_crop_and_resize") && (x < 0.0f || x > top)) {
+    if (epctx_str_is(p->transform, "tf_crop_and_resize") && !(x >= 0.0f && x <= top)) {
         for (t = 0; t < taps; t++) {
             epctx_npu__store_int(positions, (size_t)t, EPCTX_ONNX_INT32, -1);
         }
@@ -9878,7 +9879,6 @@ static epctx_status epctx_npu__resize_axis(epctx_npu__compiler *c, uint32_t x, u
     for (i = 0; i < p->out; i++) {
         epctx_npu__taps(p, i, taps, (uint8_t *)at + i * taps * 4, w + i * taps);
     }
-    s.params.resample.outer = 0;
     epctx_npu__step_init(&s, EPCTX_NPU__OP_RESAMPLE, x, positions, 0);
     s.in[2] = weights;
     s.params.resample.outer = (uint32_t)epctx_npu__product(&shape, 0, axis);
@@ -9997,9 +9997,9 @@ static epctx_status epctx_npu__resize_policy(epctx_npu__compiler *c, const epctx
         return EPCTX_OK;
     }
     for (i = 0; i < count; i++) {
+        const float size = epctx_npu__f_mul(scale, (float)shape->dims[axes[i]]);
         scales[i] = scale;
-        sizes[i] = (int64_t)epctx_npu__floor(
-            epctx_npu__f_add(epctx_npu__f_mul(scale, (float)shape->dims[axes[i]]), 0.5f));
+        sizes[i] = epctx_npu__to_int(epctx_npu__floor(epctx_npu__f_add(size, 0.5f)), false);
     }
     return EPCTX_OK;
 }
@@ -10063,6 +10063,7 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
     }
     for (i = 0; i < axes_count; i++) {
         const bool crop = epctx_str_is(p.transform, "tf_crop_and_resize");
+        const float size = epctx_npu__f_mul((float)shape.dims[axes[i]], scales[i]);
         p.in = shape.dims[axes[i]];
         p.scale = scales[i];
         p.start = crop && roi_count > 0 ? roi[i] : 0.0f;
@@ -10070,10 +10071,7 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
         if (!(p.scale > 0.0f && p.scale < 1e6f)) {
             return epctx_fail(c->error, EPCTX_ERR_GRAPH, "a scale is not above 0");
         }
-        p.out =
-            by_size
-                ? sizes[i]
-                : (int64_t)epctx_npu__floor(epctx_npu__f_mul((float)p.in, p.scale));
+        p.out = by_size ? sizes[i] : (int64_t)epctx_npu__floor(size);
         moved = p.scale != 1.0f || p.start != 0.0f || p.end != 1.0f;
         if (p.out == p.in && moved && (crop || p.in != 1)) {
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
