@@ -1964,15 +1964,15 @@ EPCTX_API epctx_status epctx_model_extract(epctx_model *model, const epctx_conve
 /* NULL stands for all defaults. */
 typedef struct epctx_prefix_opts {
     const epctx_profile *profile; /* default: of each node's source */
-    bool one_graph;               /* every binary holds the graph of one node: the caller knows */
-    bool all_nodes;               /* not the EPContext nodes alone */
+    bool one_graph;               /* the caller knows that each binary contains one graph only */
+    bool all_nodes;               /* not only the EPContext nodes */
 } epctx_prefix_opts;
 
-/* Puts a prefix in front of the names of EPContext nodes, or of all nodes (those of functions,
- * subgraphs and training graphs, too). Names that are keys into a binary (epctx_profile.key) are
- * EPCTX_ERR_UNSUPPORTED, unless the binary holds the graph of this node alone, as
- * epctx_model_holds_one_graph or `one_graph` tells; partition_name stays, it is such a key.
- * EPCTX_ERR_EXISTS when another node has a new name. `count` (may be NULL) gets the number of
+/* Adds a prefix to the names of EPContext nodes, or of all nodes (including those of functions,
+ * subgraphs and training graphs). EPCTX_ERR_UNSUPPORTED for a name that is a key into a binary
+ * (epctx_profile.key), unless the binary contains only the graph of this node, according to
+ * epctx_model_holds_one_graph or `one_graph`. Does not change partition_name, which is such a key.
+ * EPCTX_ERR_EXISTS if another node has the new name. `count` (may be NULL) gets the number of
  * nodes. */
 EPCTX_API epctx_status epctx_model_prefix(epctx_model *model, epctx_str prefix,
                                           const epctx_prefix_opts *opts, size_t *count,
@@ -2759,8 +2759,8 @@ typedef char epctx__needs_64_bit_offsets[sizeof(off_t) >= 8 ? 1 : -1];
 extern "C" {
 #endif
 
-/* Guards: conditions that are false, or true, for any input. EPCTX_DEBUG aborts on a wrong one,
- * EPCTX_COVERAGE removes the untestable branch. */
+/* Guards: conditions that are false, or true, for any input that a test can have. EPCTX_DEBUG
+ * aborts on a wrong one, EPCTX_COVERAGE removes the untestable branch. */
 #if defined(EPCTX_COVERAGE)
 #define EPCTX__NEVER(condition)  false
 #define EPCTX__ALWAYS(condition) true
@@ -12873,9 +12873,8 @@ static epctx_status epctx__prefix_check_all(epctx__prefixing *p)
     }
     if (p->unsaid != NULL) {
         epctx__prefix_refused(p, p->unsaid,
-                              "the EP finds the graph in the binary by the node's name, unless the "
-                              "binary holds this graph alone, and no build stamp says that it does "
-                              "(if so: one_graph)");
+                              "the EP finds the graph in the binary by the node's name, and the "
+                              "binary may contain other graphs; set one_graph if it does not");
         epctx_blame(p->error, NULL, &p->unsaid_name, NULL);
         return EPCTX_ERR_UNSUPPORTED;
     }
@@ -12893,8 +12892,8 @@ static epctx_status epctx__prefix_node(epctx__prefixing *p, const epctx_node_vie
     memcpy(text + p->prefix.size, node->name.data, node->name.size);
     name.data = text;
     if (epctx__has(&p->staying, name)) {
-        return epctx_fail(p->error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is",
-                          &name);
+        return epctx_fail(p->error, EPCTX_ERR_EXISTS,
+                          "cannot be renamed to '%S': another node has that name", &name);
     }
     bytes.data = (const uint8_t *)text;
     bytes.size = name.size;
@@ -13574,13 +13573,11 @@ static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error)
     size_t capacity = w->capacity == 0 ? 64 : w->capacity * 2;
     size_t size = capacity * (sizeof(struct epctx__weight) + slots);
     epctx_weights former = *w;
-    void *memory = NULL;
-    if (w->capacity == EPCTX__WEIGHTS_MOST) { /* not taken: 2^31 weights */
+    void *memory;
+    if (EPCTX__NEVER(w->capacity == EPCTX__WEIGHTS_MOST)) { /* 2^31 weights */
         return epctx_fail(error, EPCTX_ERR_LIMIT, "more than %u weights", (uint64_t)w->capacity);
     }
-    if (w->allocator.alloc_fn != NULL) {
-        memory = w->allocator.alloc_fn(w->allocator.user, size);
-    }
+    memory = epctx__alloc(&w->allocator, size);
     if (memory == NULL) {
         return epctx_fail(error, EPCTX_ERR_NOMEM,
                           "out of memory: the weight table needs %u bytes for %u places",
@@ -14005,8 +14002,7 @@ EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph)
         }
         h = node->rest != 0 ? epctx__hash_number(h, node->rest) : h;
     }
-    /* not taken: one hash of 2^64 */
-    return h != 0 ? h : 1; /* 0 means "no hash" */
+    return EPCTX__ALWAYS(h != 0) ? h : 1; /* 0, one hash of 2^64, means "no hash" */
 }
 
 #define EPCTX__HASH_KEY "graph_hash="
@@ -15680,8 +15676,7 @@ EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *
 #endif
     epctx_error_clear(error);
     memset(lock, 0, sizeof *lock);
-    /* not taken: only under EPCTX_NO_MALLOC */
-    mutex = a.alloc_fn != NULL ? (epctx__mutex *)a.alloc_fn(a.user, sizeof *mutex) : NULL;
+    mutex = (epctx__mutex *)epctx__alloc(&a, sizeof *mutex);
     if (mutex == NULL) {
         return epctx__nomem(error, sizeof *mutex);
     }
@@ -15693,7 +15688,7 @@ EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *
         pthread_mutex_destroy(&mutex->mutex);
         made = false;
     }
-    if (!made) { /* not taken: needs a system without a mutex left */
+    if (EPCTX__NEVER(!made)) { /* the system has no mutex left */
         a.free_fn(a.user, mutex);
         return epctx_fail(error, EPCTX_ERR_IO, "no mutex available");
     }
@@ -15894,11 +15889,7 @@ EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
     epctx_workspace *w;
     epctx_error_clear(error);
     *workspace = NULL;
-    /* not taken: only under EPCTX_NO_MALLOC */
-    if (a.alloc_fn == NULL) {
-        return epctx_fail(error, EPCTX_ERR_NOMEM, "EPCTX_NO_MALLOC: pass an allocator");
-    }
-    w = (epctx_workspace *)a.alloc_fn(a.user, sizeof *w);
+    w = (epctx_workspace *)epctx__alloc(&a, sizeof *w);
     if (w == NULL) {
         return epctx__nomem(error, sizeof *w);
     }
