@@ -6952,9 +6952,15 @@ EPCTX__NEXT(opset, epctx_opset)
 EPCTX__NEXT(pair, epctx_pair)
 #undef EPCTX__NEXT
 
+/* No message, as in a closed model, is an empty view. */
+static epctx_view epctx__view_of(const epctx_slot *slot)
+{
+    return slot != NULL ? epctx__slot_view(slot) : epctx_view_none();
+}
+
 static epctx_view epctx__shown(const epctx_model *model)
 {
-    return epctx__slot_view(model->shown);
+    return epctx__view_of(model->shown);
 }
 
 #define EPCTX__CURSOR(name, type, message, f) \
@@ -6978,7 +6984,7 @@ EPCTX__CURSOR(value_dims, const epctx_value_view *, of->shape, SHAPE_DIM)
 
 EPCTX_API epctx_view epctx_model_root(const epctx_model *model)
 {
-    return epctx__slot_view(model->root);
+    return epctx__view_of(model->root);
 }
 
 EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model)
@@ -6996,8 +7002,7 @@ EPCTX_API bool epctx_model_has_graph(const epctx_model *model)
 
 EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model)
 {
-    const epctx_slot *slot = model->shown_graph;
-    return epctx_graph_of(slot != NULL ? epctx__slot_view(slot) : epctx_view_none());
+    return epctx_graph_of(epctx__view_of(model->shown_graph));
 }
 
 EPCTX_API bool epctx_node_find_attr(const epctx_node_view *node, const char *name,
@@ -7130,7 +7135,7 @@ EPCTX_API epctx_kind epctx_view_kind(epctx_view view)
 {
     const epctx_slot *slot = epctx__slot_around(view);
     epctx_kind kind = slot != NULL ? epctx__slot_type(slot) : EPCTX_KIND_NONE;
-    epctx_view around = slot != NULL ? epctx__slot_view(slot) : epctx_view_none();
+    epctx_view around = epctx__view_of(slot);
     uintptr_t at = (uintptr_t)view.data;
     while (kind != EPCTX_KIND_NONE && around.data != view.data) {
         epctx_cursor it = epctx_view_fields(around, 0);

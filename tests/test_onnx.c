@@ -274,6 +274,10 @@ TEST(bad_arguments)
     CHECK_HAS(error.message, "no/such/file.onnx");
     CHECK_STR(error.file, "no/such/file.onnx");
     epctx_model_close(&model);
+    /* A closed model has nothing in it. */
+    CHECK_UINT(epctx_model_root(&model).size, 0);
+    CHECK_INT(epctx_model_read(&model).ir_version, 0);
+    CHECK_UINT(epctx_cursor_count(epctx_graph_nodes(epctx_model_graph(&zero))), 0);
 }
 
 /* -- the record -- */
