@@ -40,7 +40,6 @@ TEST(files_need_an_io)
 /* So does whoever compiles and loads. */
 TEST(sessions_need_an_io)
 {
-    static const char record[] = "p.bin";
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     counting c = {0};
@@ -74,7 +73,7 @@ TEST(sessions_need_an_io)
     CHECK_INT(epctx_share_compile(w, &backend, &share, &arena, &nodes, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "pass a workspace, an io");
     epctx_workspace_close(w);
-    add_epnode(&graph, "node", "x", "y", 1, 0, "FakeEP", "part", record, 5);
+    add_epnode(&graph, "node", "x", "y", 1, 0, "FakeEP", "part", "p.bin", 5);
     b = new_model(&graph);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, &open, &error), EPCTX_OK);
     CHECK_INT(epctx_generate(&model, &backend, NULL, NULL, &error), EPCTX_ERR_ARG);
