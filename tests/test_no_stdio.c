@@ -13,7 +13,9 @@ static uint8_t space[1 << 16];
 TEST(files_need_an_io)
 {
     epctx_open_opts opts = {0};
+    epctx_write_opts write = {0};
     epctx_model model;
+    epctx_file_lock lock;
     epctx_error error;
     char path[EPCTX_PATH_MAX];
     opts.buffer = space;
@@ -26,6 +28,10 @@ TEST(files_need_an_io)
     CHECK_INT(epctx_model_write_file(&model, "m.onnx", NULL, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "pass an epctx_io");
     epctx_model_close(&model);
+    CHECK_INT(epctx_write_bytes(NULL, "m", "x", 1, &write, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "pass an epctx_io");
+    CHECK_INT(epctx_file_lock_take(&lock, NULL, "m", &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "pass an epctx_io");
     CHECK_INT(epctx_path_find(NULL, epctx_str_of("m"), epctx_str_of("a.bin"), 0, path, sizeof path,
                               &error),
               EPCTX_ERR_ARG);

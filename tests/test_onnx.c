@@ -854,7 +854,7 @@ TEST(kinds_of_views)
     epctx_node_view outer, inner;
     epctx_attr_view attr;
     epctx_field op;
-    epctx_view nowhere;
+    epctx_view before, behind;
     add_node(&body, "Relu", "inner", "x", "z");
     put_int(&node, 90, 1);
     add_attr_int(&node, "n", 1);
@@ -869,8 +869,9 @@ TEST(kinds_of_views)
     CHECK_TRUE(epctx_next_node(&it, &inner));
     it = epctx_view_fields(inner.view, EPCTX_FIELD_NODE_OP_TYPE);
     CHECK_TRUE(epctx_next_field(&it, &op));
-    nowhere = outer.view;
-    nowhere.data = &b.data[b.size];
+    before = behind = outer.view;
+    before.data = b.data;
+    behind.data = &b.data[b.size];
     CHECK_INT(epctx_view_kind(epctx_model_root(&model)), EPCTX_KIND_MODEL);
     CHECK_INT(epctx_view_kind(epctx_model_graph(&model).view), EPCTX_KIND_GRAPH);
     CHECK_INT(epctx_view_kind(outer.view), EPCTX_KIND_NODE);
@@ -878,7 +879,8 @@ TEST(kinds_of_views)
     CHECK_INT(epctx_view_kind(attr.g), EPCTX_KIND_GRAPH);
     CHECK_INT(epctx_view_kind(inner.view), EPCTX_KIND_NODE);
     CHECK_INT(epctx_view_kind(op.body), EPCTX_KIND_NONE);
-    CHECK_INT(epctx_view_kind(nowhere), EPCTX_KIND_NONE);
+    CHECK_INT(epctx_view_kind(before), EPCTX_KIND_NONE);
+    CHECK_INT(epctx_view_kind(behind), EPCTX_KIND_NONE);
     CHECK_INT(epctx_view_kind(epctx_view_none()), EPCTX_KIND_NONE);
     epctx_model_close(&model);
     bytes_free(&b);
