@@ -11663,9 +11663,7 @@ epctx__detour_rename(const epctx_commit *c, const epctx__commit_file *entry, epc
     epctx_check_opts check;
     epctx_dependency *used = NULL;
     epctx_file_rename *renames;
-    size_t count = 0;
-    size_t rename_count = 0;
-    size_t i;
+    size_t count = 0, rename_count = 0, i;
     epctx_text_put(&text, folder);
     memset(&check, 0, sizeof check);
     check.context_file_path = entry->real;
@@ -11684,6 +11682,7 @@ epctx__detour_rename(const epctx_commit *c, const epctx__commit_file *entry, epc
             epctx_path_relative(folder, epctx_str_of(other->real), &name, NULL) != EPCTX_OK) {
             continue;
         }
+        /* not taken: FILE.lock fits; longer is the 100th second name, which fits unless in "/" */
         EPCTX__TRY(epctx_path_join(epctx_path_folder(name), epctx_str_of(other->out->file.second),
                                    path, sizeof path, c->error));
         EPCTX__TRY(epctx__copy(&model->arena, epctx_str_of(path), &next->to.data, c->error));

@@ -865,13 +865,21 @@ static epctx_status second_exists(void *user, epctx_io_file *file, const char *n
     return epctx_fail(error, EPCTX_ERR_EXISTS, "'%s' exists", name);
 }
 
-/* A model and the binary that it names are replaced together, on a file system without second
- * names, and on one where every such name is taken: then both stay. */
+static epctx_status second_unknown(void *user, epctx_io_file *file, const char *name,
+                                   epctx_error *error)
+{
+    (void)user, (void)file;
+    return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "no '%s' here", name);
+}
+
+/* A model and the binary that it names are replaced together, on file systems without second names,
+ * and on one where every such name is taken: then both stay. */
 TEST(second_names)
 {
     static const part parts[] = {{"a", 1, 0, "X", "m_x.bin"}};
     const epctx_span fresh = {(const uint8_t *)"new", 3};
-    for (int taken = 0; taken < 2; taken++) {
+    for (int kind = 0; kind < 3; kind++) {
+        bool taken = kind == 2;
         epctx_io io = *epctx_io_files();
         epctx_open_opts open = {0};
         epctx_write_opts write = {0};
@@ -883,7 +891,7 @@ TEST(second_names)
         make_parts(parts, 1);
         make_text("m_x.bin", "old");
         b = read_file(at("m.onnx"));
-        io.second_fn = taken ? second_exists : NULL;
+        io.second_fn = kind == 0 ? NULL : taken ? second_exists : second_unknown;
         open.io = &io;
         write.overwrite = EPCTX_OVERWRITE_REPLACE;
         file.path = at("m_x.bin");
