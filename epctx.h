@@ -6315,8 +6315,10 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind
         epctx_slot *child;
         const uint8_t *after = epctx__next(p, end, depth, &t);
         if (after == NULL) { /* without `c`: a mapped file changed */
-            return c == NULL ? false
-                             : epctx__refuse(c, EPCTX_ERR_PROTOBUF, p, "no valid protobuf field");
+            if (c != NULL) {
+                epctx__refuse(c, EPCTX_ERR_PROTOBUF, p, "no valid protobuf field");
+            }
+            return false;
         }
         child = (epctx_slot *)epctx__arena_raw(arena, sizeof *child);
         if (child == NULL) {
