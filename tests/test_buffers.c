@@ -470,6 +470,60 @@ TEST(no_backups)
     app_end(&a);
 }
 
+static epctx_status take_any(void *user, const char *name, const void *data, size_t size,
+                             epctx_error *error)
+{
+    (void)user, (void)name, (void)data, (void)size, (void)error;
+    return EPCTX_OK;
+}
+
+static epctx_status same_path(void *user, const char *path, char *out, size_t capacity,
+                              epctx_error *error)
+{
+    (void)user;
+    if (strlen(path) >= capacity) return epctx_fail(error, EPCTX_ERR_LIMIT, "too long");
+    strcpy(out, path);
+    return EPCTX_OK;
+}
+
+/* A name that is too long, alone or with what is put behind it, is refused. */
+TEST(long_names)
+{
+    static char path[EPCTX_PATH_MAX + 1];
+    static const char *const calls[] = {"write", "lock", "folder"};
+    epctx_buffer_io callbacks = {0};
+    epctx_io io = epctx_io_buffers(&callbacks);
+    callbacks.write_fn = take_any;
+    io.canonical_fn = same_path;
+    for (int call = 0; call < 3; call++) {
+        const size_t least = EPCTX_PATH_MAX - 20;
+        size_t good = 0;
+        for (size_t size = least; size <= EPCTX_PATH_MAX; size++) {
+            epctx_arena arena;
+            epctx_commit commit;
+            epctx_file_lock lock;
+            epctx_error error;
+            epctx_status status;
+            memset(path, 'd', size);
+            path[size] = '\0';
+            path[0] = path[size - 2] = '/';
+            for (size_t i = 100; i < size - 3; i += 100)
+                path[i] = '/';
+            epctx_arena_init(&arena, NULL);
+            CHECK_OK(epctx_commit_begin(&commit, &io, &arena, &error), error);
+            status = call == 0   ? epctx_write_bytes(&io, path, "x", 1, NULL, &error)
+                     : call == 1 ? epctx_file_lock_take(&lock, &io, path, &error)
+                                 : epctx_commit_set_folder(&commit, path, &error);
+            epctx_commit_close(&commit);
+            epctx_arena_free(&arena);
+            CHECK(status == EPCTX_OK ? good == size - least : status == EPCTX_ERR_LIMIT,
+                  "%s, %zu bytes: %s", calls[call], size, epctx_status_name(status));
+            good += status == EPCTX_OK;
+        }
+        CHECK(good > 5 && good < 20, "%s: %zu lengths are accepted", calls[call], good);
+    }
+}
+
 /* Begins to write `name`, with `text`, and clears or commits it. */
 static epctx_io_file fresh;
 
@@ -581,6 +635,7 @@ int main(int argc, char **argv)
     RUN(odd_buffers);
     RUN(no_memory);
     RUN(no_backups);
+    RUN(long_names);
     RUN(restoring);
     RUN(not_replaced);
     RUN(removing);

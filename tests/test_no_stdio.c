@@ -13,8 +13,10 @@ static uint8_t space[1 << 16];
 TEST(files_need_an_io)
 {
     epctx_open_opts opts = {0};
+    epctx_write_opts write = {0};
     epctx_output_file file;
     epctx_model model;
+    epctx_file_lock lock;
     epctx_error error;
     char path[EPCTX_PATH_MAX];
     opts.buffer = space;
@@ -31,6 +33,10 @@ TEST(files_need_an_io)
                                   &error), error);
     CHECK_STR(file.path, "d/a.bin");
     epctx_model_close(&model);
+    CHECK_INT(epctx_write_bytes(NULL, "m", "x", 1, &write, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "pass an epctx_io");
+    CHECK_INT(epctx_file_lock_take(&lock, NULL, "m", &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "pass an epctx_io");
     CHECK_INT(epctx_path_find(NULL, epctx_str_of("m"), epctx_str_of("a.bin"), 0, path, sizeof path,
                               &error),
               EPCTX_ERR_ARG);
