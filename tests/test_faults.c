@@ -182,8 +182,8 @@ static bytes wide_model(int outputs, int rest, bool typed)
 }
 
 /* Nodes out of order, one of another EP whose binary is a file, a constant that stays and one of it
- * that does not, metadata of EPs without a node, and weights in files: of the graph, of a body, of a
- * function and of training. */
+ * that does not, metadata of EPs without a node, and weights in files: of the graph, of a body, of
+ * a function and of training. */
 static bytes mixed_model(void)
 {
     bytes graph = {0}, body = {0}, attr = {0}, function = {0}, training = {0}, model;
