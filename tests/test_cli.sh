@@ -585,7 +585,7 @@ for name in qnn QNN QNNExecutionProvider qnnexecutionprovider; do
     epctx repair --ep $name --dry-run plain.onnx
     [ $code -ne 2 ] && echo "ok repair --ep $name" || fail "repair --ep $name" "wrong usage"
 done
-epctx check --ep NPU plain_ctx.onnx; result "check --ep of a profile" 0 "arch = generic"
+epctx check --ep NPU plain_ctx.onnx; said "check --ep of a profile" 1 "arch = generic"
 epctx compile -e EpctxNPUExecutionProvider --dry-run plain.onnx -o e_ctx.onnx; result "compile -e" 0 "e_ctx"
 # -- slips of the hand --
 epctx lnit plain.onnx; result "letters that changed places" 2 "did you mean 'lint'?"
