@@ -12,9 +12,10 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from effort import rounds  # noqa: E402
 from onnx_schema import ModelProto  # noqa: E402
 
-SMALL, FACTOR = 6000, 4
+SMALL, FACTOR = rounds(6000, 2000), 4
 # Between 4 and 16; times are noisy, so that the best of some tries counts.
 MOST_TIME, MOST_MEMORY, TRIES = 9, 6, 4
 # What starting a process costs is no part of it.
