@@ -28,8 +28,8 @@ export CC CXX NANOPB_CFLAGS NANOPB_LIBS EPCTX_CACHE FUZZ_SECONDS
 # Exported when they are not set they would reach the programs as empty strings.
 $(foreach v,ORT_HOME ORT_INCLUDE EPCTX_TEST_MODELS EPCTX_NO_PACKAGE,$(if $($(v)),$(eval export $(v))))
 
-# Without a -j of the caller's: all cores.
-ifeq ($(filter -j%,$(MAKEFLAGS)),)
+# Without a -j of the caller's: all cores. A `make` below ours shares its jobs.
+ifeq ($(filter -j%,$(MAKEFLAGS))$(MAKELEVEL:0=),)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
@@ -115,7 +115,7 @@ QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted
 
 .DELETE_ON_ERROR:
 .PHONY: all test check demo bench mutate size coverage analyze guards fuzz plugin matrix programs \
-        quick-programs check-programs \
+        test-programs check-programs \
         deps-build deps-demo deps-bench deps-plugin deps-matrix deps-test deps-check clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
@@ -127,14 +127,19 @@ programs: $(if $(CLI_SOURCES),build/epctx build/asan/epctx) $(TESTS) $(ASAN_TEST
 demo: deps-demo build/epctx
 	@sh examples/demo/demo.sh
 
+# Of two runs in one tree one builds; they test side by side.
+ALONE = mkdir -p build && flock build/lock
+
 ## test     the quick tests, minutes: everything built once, unoptimised; readers also under ASan
-test: quick-programs
+test:
+	@$(ALONE) $(MAKE) --no-print-directory test-programs
 	@EPCTX_BUILD=build/quick EPCTX_TEST_QUICK=1 tests/run $(QUICK_SCRIPTS) $(QUICK_TESTS) \
 	    $(QUICK_ASAN) $(QUICK_PLUGIN)
-quick-programs: deps-test $(QUICK_PROGRAMS)
+test-programs: deps-test $(QUICK_PROGRAMS)
 
 ## check    all tests, optimised and sanitized; compile matrix, fuzzers, other processors
-check: check-programs
+check:
+	@$(ALONE) $(MAKE) --no-print-directory check-programs
 	@tests/run $(TEST_SCRIPTS) $(TESTS) $(ASAN_TESTS) $(TSAN_TESTS) $(PLUGIN_TESTS) \
 	    $(call tests_of,$(PLATFORMS))
 check-programs: deps-check programs $(FUZZERS) $(foreach k,$(PLUGIN_KINDS),$(PLUGINS:%=$(k)/%)) \
@@ -182,7 +187,7 @@ guards: deps-test
 
 # First of all, so that what these goals want is said before anything is installed.
 deps-build:
-	@sh tests/deps.sh build $(filter demo test check bench plugin matrix,$(MAKECMDGOALS))
+	@sh tests/deps.sh build $(filter demo test check bench plugin matrix,$(MAKECMDGOALS:%-programs=%))
 deps-demo: deps-build
 	@sh tests/deps.sh demo
 deps-bench: deps-build

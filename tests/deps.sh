@@ -95,7 +95,7 @@ lists_updated() {
         sleep 1
         waited=$((waited + 1))
     done
-    wait $updating || true # a list that cannot be had need not be the one that matters
+    wait $updating 2>/dev/null || true # a list that cannot be had need not be the one that matters
     grep -q '^\(Get\|Hit\):' "$log"
 }
 one_answer="-o Acquire::Retries=0 -o Acquire::http::Timeout=$patience -o Acquire::https::Timeout=$patience"

@@ -47,19 +47,24 @@ else
     fail "nothing is missing: silence, and no network" "called: $(cat "$work/calls" 2>/dev/null)"
 fi
 
-# -- no network at once, and a server that never answers --
-for how in "exit 1" "exec sleep 60"; do
-    for name in apt-get npm; do stub $name "$how"; done
-    for goal in demo test; do
-        runs make EPCTX_CACHE="$work/cache" $goal
-        ends "make $goal without a network: $how" \
-            "to be put into $work/cache: ONNX Runtime" "could not download" \
-            "or put the file into $work/cache"
-        runs make CC=no-such-compiler EPCTX_CACHE="$work/cache" $goal
-        ends "make $goal without Debian: $how" "to be installed from Debian: no-such-compiler" \
-            "to be put into $work/cache: ONNX Runtime" "apt-get install no-such-compiler"
-    done
+# -- no network at once --
+for goal in demo test; do
+    runs make EPCTX_CACHE="$work/cache" $goal
+    ends "make $goal without npm" "to be put into $work/cache: ONNX Runtime" "could not download" \
+        "or put the file into $work/cache"
+    runs make CC=no-such-compiler EPCTX_CACHE="$work/cache" $goal
+    ends "make $goal without Debian" "to be installed from Debian: no-such-compiler" \
+        "to be put into $work/cache: ONNX Runtime" "apt-get install no-such-compiler"
 done
+
+# -- a server that never answers --
+stub npm 'exec sleep 60'
+stub apt-get 'case "$*" in *update) exec sleep 60 ;; esac
+exit 1'
+runs make EPCTX_CACHE="$work/cache" demo
+ends "no answer from npm" "could not download" "or put the file into $work/cache"
+runs make CC=no-such-compiler test
+ends "no answer from Debian" "apt-get install no-such-compiler"
 
 # -- everything is told before anything is done --
 cat >"$work/bin/npm" <<'END'
