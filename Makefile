@@ -208,7 +208,7 @@ deps-check: deps-build
 define rules
 build/$(1)obj/header/%.o: %.h Makefile | deps-build
 	@mkdir -p $$(@D)
-	$(2) -D$$(if $$(filter epctx,$$*),EPCTX,EPCTX_NPU)_IMPLEMENTATION -x c -c $$< -o $$@
+	$(2) $$(HEADER_CFLAGS) -D$$(if $$(filter epctx,$$*),EPCTX,EPCTX_NPU)_IMPLEMENTATION -x c -c $$< -o $$@
 
 build/$(1)obj/%.o: %.c Makefile | deps-build
 	@mkdir -p $$(@D)
@@ -228,7 +228,7 @@ build/$(1)libepctx_ops.a: $(OPS_SOURCES:%.c=build/$(1)obj/%.o)
 # Objects of the plugin EPs. ORT reads the models: no wire, no nanopb.
 build/$(1)plugin/%.o: %.c Makefile | deps-plugin
 	@mkdir -p $$(@D)
-	$(2) $$(PLUGIN_FLAGS) -c $$< -o $$@
+	$(2) $$(PLUGIN_FLAGS) $$(HEADER_CFLAGS) -c $$< -o $$@
 
 build/$(1)libepctx_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                           build/$(1)plugin/examples/plugin_ep/device_npu.o
@@ -283,6 +283,8 @@ $(eval $(call rules,tsan/,$(COMPILE) $(THREAD_SANITIZE)))
 COVERAGE = -O0 --coverage -fprofile-update=prefer-atomic -DEPCTX_COVERAGE $(PIECES)
 $(eval $(call rules,coverage/,$(COMPILE) $(COVERAGE)))
 $(eval $(call rules,quick/,$(COMPILE) -O0))
+# What everything calls is worth five seconds of optimising, the kernels most of all.
+build/quick/obj/header/%.o build/quick/plugin/examples/plugin_ep/device_npu.o: HEADER_CFLAGS = -O1
 $(eval $(call rules,quick/asan/,$(COMPILE) $(SANITIZE) -O0))
 
 # Fuzzers that only replay.

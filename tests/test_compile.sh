@@ -33,7 +33,8 @@ try() {
 # ------------------------------------------------------------ the matrix
 
 # COMPILER:STANDARD. A quick run takes both compilers and both languages once.
-compilers=$(rounds "gcc:c99 gcc:c11 g++:c++17 clang:c99 clang:c11 clang++:c++17" "gcc:c99 clang++:c++17")
+compilers=$(rounds "gcc:c99 gcc:c11 g++:c++17 clang:c99 clang:c11 clang++:c++17" \
+    "gcc:c99 clang++:c++17")
 
 implementation() {
     case $1 in
@@ -64,9 +65,13 @@ for header in epctx.h epctx_npu.h; do
         for entry in $compilers; do
             compiler=${entry%:*} std=${entry#*:} suffix=c flags=$c_warnings
             case $std in c++*) suffix=cc flags=$warnings ;; esac
+            case $form in
+            implementation | static) what="-c -o $base.$form.$compiler.$std.o" ;;
+            *) what=-fsyntax-only ;; # nobody looks at the object
+            esac
             # shellcheck disable=SC2086 # lists of flags
-            try "$header $form $compiler $std" $compiler -std=$std $flags $nanopb -I. \
-                -c "$base.$form.$suffix" -o "$base.$form.$compiler.$std.o"
+            try "$header $form $compiler $std" $compiler -std=$std $flags $nanopb -I. $what \
+                "$base.$form.$suffix"
         done
     done
 done
@@ -186,8 +191,8 @@ for part in library reader executor; do
     fi
     object=$work/$part.thumbv7m.o
     # shellcheck disable=SC2086
-    try "$part for thumbv7m" clang --target=thumbv7m-none-eabi -Os -std=c99 $c_warnings $bare \
-        $options -c "$work/$part.c" -o "$object"
+    try "$part for thumbv7m" clang --target=thumbv7m-none-eabi $(rounds -Os -O0) -std=c99 \
+        $c_warnings $bare $options -c "$work/$part.c" -o "$object"
     names "$part for thumbv7m needs nothing else" \
         '^(mem(cpy|move|set|cmp|chr)|str(len|cmp|ncmp)|pb_[a-z0-9_]+|__aeabi_[a-z0-9]+|epctx_[a-z0-9_]+)$' \
         --undefined-only "$object"

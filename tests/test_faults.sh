@@ -153,7 +153,7 @@ inject() {
             n=$((n + $(rounds 1 3)))
         done
     done
-    if [ $count -lt 3 ]; then fail "$name" "$count injections only"; else ok "$name ($count)"; fi
+    if [ $count -lt "$(rounds 3 1)" ]; then fail "$name" "$count injections only"; else ok "$name ($count)"; fi
 }
 
 writing="write fsync fchmod link linkat rename renameat renameat2 unlink unlinkat mkdir mkdirat"
