@@ -111,7 +111,8 @@ QUICK_ASAN    := $(QUICK_HOSTILE:%=build/quick/asan/tests/test_%)
 # These compare whole builds by other compilers and for other processors: nothing of that is quick.
 QUICK_SCRIPTS := $(filter-out %/test_platforms.sh,$(TEST_SCRIPTS))
 QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted $(QUICK_TESTS) \
-                  $(QUICK_ASAN) $(QUICK_PLUGIN) $(PLUGINS:%=build/quick/%) $(call replays_of,quick/asan)
+                  $(QUICK_ASAN) $(QUICK_PLUGIN) $(PLUGINS:%=build/quick/%) $(call replays_of,quick/asan) \
+                  build/quick/asan/fuzz/fuzz_wire
 
 .DELETE_ON_ERROR:
 .PHONY: all test check demo bench mutate size coverage analyze guards fuzz plugin matrix programs \
@@ -317,6 +318,11 @@ build/fuzz/fuzz_wire: fuzz/fuzz_wire.cc build/fuzz/libepctx.a build/fuzz/onnx.de
 	clang++ -std=c++17 -Wall -Wextra -Werror -I. $(NANOPB_CFLAGS) -O1 -g \
 	    -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $< \
 	    build/fuzz/libepctx.a $(LIBS) -lprotobuf -o $@
+build/quick/asan/fuzz/fuzz_wire: fuzz/fuzz_wire.cc build/quick/asan/obj/fuzz/replay.o \
+                                 build/quick/asan/libepctx.a build/fuzz/onnx.desc epctx.h
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -Wall -Wextra -Werror -I. $(NANOPB_CFLAGS) -g $(SANITIZE) -O0 \
+	    $(filter-out epctx.h %.desc,$^) $(LIBS) -lprotobuf -o $@
 build/fuzz/onnx.desc: tests/judge/onnx_schema.py | deps-test
 	@mkdir -p $(@D)
 	$(or $(PYTHON),/usr/bin/python3) -B $< >$@

@@ -174,6 +174,8 @@ want_test() {
         "$PYTHON" -c 'import google.protobuf' || die "$PYTHON cannot import google.protobuf"
     fi
     [ -d /usr/share/libonnx-testdata/data ] || need libonnx-testdata
+    # fuzz/fuzz_wire.cc
+    [ -e /usr/include/google/protobuf/dynamic_message.h ] || need libprotobuf-dev
     want_firmware
 }
 
@@ -189,8 +191,6 @@ want_fuzzers() {
     else
         need libclang-rt-14-dev
     fi
-    # fuzz/fuzz_wire.cc
-    [ -e /usr/include/google/protobuf/dynamic_message.h ] || need libprotobuf-dev
 }
 
 # One platform each: its compiler, its C library, and what runs its programs.
