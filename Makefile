@@ -108,11 +108,12 @@ QUICK_PLUGIN  := $(ORT_TESTS:%.c=build/quick/%)
 QUICK_HOSTILE := wire scan scan_small onnx epnode io_outputs options paths devices payload load \
                  load_share changed lint repair edit_fields npu_blob buffers weights
 QUICK_ASAN    := $(QUICK_HOSTILE:%=build/quick/asan/tests/test_%)
-# These compare whole builds by other compilers and for other processors: nothing of that is quick.
+# Left out: what compares whole builds by other compilers and for other processors.
 QUICK_SCRIPTS := $(filter-out %/test_platforms.sh,$(TEST_SCRIPTS))
-QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted $(QUICK_TESTS) \
-                  $(QUICK_ASAN) $(QUICK_PLUGIN) $(PLUGINS:%=build/quick/%) $(call replays_of,quick/asan) \
-                  build/quick/asan/fuzz/fuzz_wire
+QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted \
+                  $(QUICK_TESTS) \
+                  $(QUICK_ASAN) $(QUICK_PLUGIN) $(PLUGINS:%=build/quick/%) \
+                  $(call replays_of,quick/asan) build/quick/asan/fuzz/fuzz_wire
 
 .DELETE_ON_ERROR:
 .PHONY: all test check demo bench mutate size coverage analyze guards fuzz plugin matrix programs \
@@ -204,12 +205,14 @@ deps-check: deps-build
 
 # ---------------------------------------------------------------- objects
 
-# The same rules for every kind of build: plain, quick, sanitized, for coverage, clang's for the fuzzers.
+# The same rules for every kind of build: plain, quick, sanitized, for coverage, and clang's for the
+# fuzzers.
 # $(1) the folder under build/, $(2) the compiler with its flags, $(3) more flags for plugins
 define rules
 build/$(1)obj/header/%.o: %.h Makefile | deps-build
 	@mkdir -p $$(@D)
-	$(2) $$(HEADER_CFLAGS) -D$$(if $$(filter epctx,$$*),EPCTX,EPCTX_NPU)_IMPLEMENTATION -x c -c $$< -o $$@
+	$(2) $$(HEADER_CFLAGS) -D$$(if $$(filter epctx,$$*),EPCTX,EPCTX_NPU)_IMPLEMENTATION \
+	    -x c -c $$< -o $$@
 
 build/$(1)obj/%.o: %.c Makefile | deps-build
 	@mkdir -p $$(@D)

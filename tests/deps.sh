@@ -25,8 +25,8 @@
 #   EPCTX_NO_PACKAGE  1: build without libsodium
 #
 # When nothing is missing this is a handful of tests and no output, so every
-# make target can afford to call it. Where nothing can be had it says so within ten seconds: a server
-# has $patience of them to answer.
+# make target can afford to call it. Where nothing can be had it says so within
+# ten seconds: a server has $patience of them to answer.
 set -eu
 patience=5
 
@@ -81,8 +81,8 @@ as_root() {
 
 installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q '^install ok installed'; }
 
-# lists_updated COMMAND...: runs `apt-get update` in its form here; fails when no server answers. Lists
-# may take their time once they come.
+# lists_updated COMMAND...: runs an `apt-get update`; fails when no server answers. Once lists come they
+# may take their time.
 lists_updated() {
     env LC_ALL=C "$@" >"$log" 2>&1 &
     updating=$!
@@ -98,7 +98,8 @@ lists_updated() {
     wait $updating 2>/dev/null || true # a list that cannot be had need not be the one that matters
     grep -q '^\(Get\|Hit\):' "$log"
 }
-one_answer="-o Acquire::Retries=0 -o Acquire::http::Timeout=$patience -o Acquire::https::Timeout=$patience"
+one_answer="-o Acquire::Retries=0 -o Acquire::http::Timeout=$patience \
+-o Acquire::https::Timeout=$patience"
 
 # Installs everything collected by need() in one go.
 install_wanted() {
@@ -240,7 +241,8 @@ fetch_nanopb() {
         log=$tmp/log
         # shellcheck disable=SC2086 # a list of words
         { lists_updated apt-get "$@" $one_answer update &&
-          (cd "$tmp" && apt-get "$@" -o Acquire::Retries=3 source --download-only nanopb) >>"$log" 2>&1
+          (cd "$tmp" &&
+           apt-get "$@" -o Acquire::Retries=3 source --download-only nanopb) >>"$log" 2>&1
         } || {
             tail -n 5 "$log" >&2
             die "could not download nanopb's source package. Try again when the network is there,

@@ -3,10 +3,11 @@
 # shellcheck shell=sh disable=SC2034 # what is set here is used by the scripts
 top=$PWD
 python=${PYTHON:-/usr/bin/python3}
-build=$top/${EPCTX_BUILD:-build}            # what `make test` builds is in build/quick
+build=$top/${EPCTX_BUILD:-build} # what `make test` builds is in build/quick
 plain=$build/epctx
-epctx=$build/asan/epctx                     # with sanitizers; a script that cannot have them takes $plain
-[ -z "${EPCTX_BUILD:-}" ] || [ -e "$epctx" ] || epctx=$plain # for coverage and mutations there is one
+epctx=$build/asan/epctx # with sanitizers; a script that cannot have them takes $plain
+# For coverage and mutations there is only one.
+[ -z "${EPCTX_BUILD:-}" ] || [ -e "$epctx" ] || epctx=$plain
 status=0                                    # what the script ends with
 out=out err=err                             # what the tool printed
 

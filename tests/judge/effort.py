@@ -1,4 +1,5 @@
-"""How much a judge tries: `make test` sets EPCTX_TEST_QUICK=1 and wants fewer rounds of the same cases."""
+"""How much a judge tries: `make test` sets EPCTX_TEST_QUICK=1 and wants fewer rounds of the
+same cases."""
 import os
 
 QUICK = os.environ.get("EPCTX_TEST_QUICK") == "1"
