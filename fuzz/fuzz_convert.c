@@ -2,14 +2,10 @@
  * Converts any model by every conversion under every profile, with files that exist under any name:
  * what comes out opens again, undoing gives the first bytes, and a failure changes nothing.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "examples/epctx/ops/init.h"
 #include "examples/epctx/ops/weightless.h"
+#include "fuzz.h"
 #include "mutate.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 typedef struct input {
     const uint8_t *data;
@@ -23,11 +19,6 @@ typedef struct written {
 
 typedef epctx_status (*convert_fn)(epctx_model *model, const epctx_convert_opts *opts,
                                    epctx_changes *changes, epctx_error *error);
-
-static void require(bool condition)
-{
-    if (!condition) abort();
-}
 
 /* -- one folder, /m, where every file has the same bytes and "m.onnx" is the model -- */
 
@@ -59,15 +50,6 @@ static epctx_status look(void *user, const char *path, epctx_file_info *info, ep
     memset(info, 0, sizeof *info);
     info->kind = path[strlen(path) - 1] == '/' ? EPCTX_FILE_FOLDER : EPCTX_FILE_REGULAR;
     info->size = in->size / 2;
-    return EPCTX_OK;
-}
-
-static epctx_status canonical(void *user, const char *path, char *out, size_t capacity,
-                              epctx_error *error)
-{
-    (void)user;
-    if (strlen(path) >= capacity) return epctx_fail(error, EPCTX_ERR_LIMIT, "too long");
-    memcpy(out, path, strlen(path) + 1);
     return EPCTX_OK;
 }
 
@@ -153,7 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     io.map_fn = map;
     io.unmap_fn = unmap;
     io.stat_fn = look;
-    io.canonical_fn = canonical;
+    io.canonical_fn = same_path;
     open.io = &io;
     opts.source = "m.onnx";
     if (epctx_model_open_file(&model, "/m/m.onnx", &open, NULL) == EPCTX_OK) {

@@ -110,7 +110,7 @@ TEST(merge_functions_with_files)
         status = epctx_merge(parts, 2, &opts, NULL, &error);
         CHECK(status == (i == 0 ? EPCTX_OK : EPCTX_ERR_GRAPH), "'%s': %s", called[i],
               error.message);
-        if (i > 0) CHECK_HAS(error.message, "function 'Use' of domain 'mine' is another one");
+        if (i > 0) CHECK_HAS(error.message, "function 'Use' of domain 'mine' is different");
         epctx_model_close(&models[0]);
         epctx_model_close(&models[1]);
         remove_outside();
@@ -238,10 +238,10 @@ static const char *merge_files(bytes a, const char *second, bytes b, const char 
     return wrong[0] != '\0' ? wrong : NULL;
 }
 
-#define FILES_MERGE(a, second, b, output, status, text, files)                                     \
-    do {                                                                                           \
-        const char *why_ = merge_files(a, second, b, output, status, text, files);                 \
-        CHECK(why_ == NULL, "expected %s '%s', found %s", epctx_status_name(status), text, why_);  \
+#define FILES_MERGE(a, second, b, output, status, text, files) \
+    do { \
+        const char *why_ = merge_files(a, second, b, output, status, text, files); \
+        CHECK(why_ == NULL, "expected %s '%s', found %s", epctx_status_name(status), text, why_); \
     } while (0)
 
 static void make_folders(void)

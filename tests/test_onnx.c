@@ -274,6 +274,10 @@ TEST(bad_arguments)
     CHECK_HAS(error.message, "no/such/file.onnx");
     CHECK_STR(error.file, "no/such/file.onnx");
     epctx_model_close(&model);
+    /* A closed model has nothing in it. */
+    CHECK_UINT(epctx_model_root(&model).size, 0);
+    CHECK_INT(epctx_model_read(&model).ir_version, 0);
+    CHECK_UINT(epctx_cursor_count(epctx_graph_nodes(epctx_model_graph(&zero))), 0);
 }
 
 /* -- the record -- */
@@ -680,6 +684,19 @@ TEST(fixed_buffers)
         opts.buffer = space;
         opts.buffer_size = sizeof space;
         CHECK_INT(open_and_load(&b, &opts, &used), EPCTX_OK);
+    }
+    {
+        epctx_open_opts opts = {0};
+        epctx_model model;
+        int tries = 0;
+        opts.buffer = space;
+        while (epctx_model_open_memory(&model, b.data, b.size, &opts, NULL) != EPCTX_OK &&
+               tries++ < 100) {
+            CHECK_TRUE(model.arena.missing > 0);
+            opts.buffer_size += model.arena.missing;
+        }
+        CHECK_TRUE(tries > 0 && tries < 100);
+        epctx_model_close(&model);
     }
     bytes_free(&b);
 }

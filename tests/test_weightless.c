@@ -1,5 +1,6 @@
-/* Weightless contexts: generated without weights, loaded with those of the source model, on the
- * reference NPU. What is in the way of that is refused before anything runs. */
+/* >>gen and >>load: weightless contexts, generated without weights, loaded with those of the
+ * source model, on the reference NPU. What is in the way of that is refused before anything
+ * runs. */
 #define _XOPEN_SOURCE 700
 #include "epctx_npu.h"
 #include "examples/epctx/ops/cache.h"
@@ -574,7 +575,7 @@ TEST(order_of_calls)
     CHECK_INT(run_loaded(&loaded, &backend, y, &error), EPCTX_OK);
     CHECK_INT(backend.weights_fn(backend.self, loaded.bound[0].graph, NULL, 0, &error), EPCTX_OK);
     CHECK_INT(run_loaded(&loaded, &backend, y, &error), EPCTX_ERR_ARG);
-    CHECK_HAS(error.message, "its weights are missing");
+    CHECK_HAS(error.message, "pass its weights before running");
     epctx_unload(&loaded);
     epctx_model_close(&model);
 }

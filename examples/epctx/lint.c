@@ -1,6 +1,5 @@
 /* epctx lint: judges a model by the rules of ORT, of the design document and of each EP. */
-#include "cli.h"
-#include "ops/lint.h"
+#include "rules.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -67,19 +66,12 @@ static void found(void *user, const epctx_finding *finding)
     cli_progress_add(0);
 }
 
-/* A rule of this tool: it has a backend to ask. Not one of epctx_rule. */
-static const epctx_rule_info loads_rule = {"E900", "context-loads",
-                                           "the reference NPU cannot load a context of its own",
-                                           "compile the source model again",
-                                           EPCTX_SEVERITY_ERROR};
-
 static void list_rules(bool json)
 {
     int i;
     if (json) putchar('[');
-    for (i = 0; i <= EPCTX_RULE_COUNT; i++) {
-        epctx_rule_info rule =
-            i < EPCTX_RULE_COUNT ? epctx_rule_of((epctx_rule)i) : loads_rule;
+    for (i = 0; i < RULE_COUNT; i++) {
+        epctx_rule_info rule = rule_info(i);
         if (json)
             printf(
                 "%s\n  {\"id\": \"%s\", \"rule\": \"%s\", \"severity\": \"%s\", \"text\": \"%s\", "
@@ -92,52 +84,11 @@ static void list_rules(bool json)
     if (json) puts("\n]");
 }
 
-/* The message without file, node and attribute, which are told apart from it. */
-static const char *bare_message(const epctx_error *error, const char *file)
-{
-    const char *text = error->message;
-    char parts[3][300];
-    size_t i, size;
-    snprintf(parts[0], sizeof parts[0], "%.250s: ", file);
-    snprintf(parts[1], sizeof parts[1], "node '%s': ", error->node);
-    snprintf(parts[2], sizeof parts[2], "attribute '%s': ", error->attribute);
-    for (i = 0; i < 3; i++) {
-        size = strlen(parts[i]);
-        if (strncmp(text, parts[i], size) == 0) text += size;
-    }
-    return text;
-}
-
-/* The binaries of the reference NPU are not opaque to us: loading them is a check of their own. */
-static uint64_t load_contexts(const epctx_model *model, const epctx_check_opts *opts,
-                              lint_output *out)
-{
-    epctx_load_opts load;
-    epctx_backend backend;
-    epctx_loaded loaded;
-    epctx_finding finding;
-    epctx_error error;
-    memset(&load, 0, sizeof load);
-    memset(&loaded, 0, sizeof loaded);
-    load.context_file_path = opts->context_file_path;
-    if (cli_backend(NULL, &backend, &error) != EPCTX_OK ||
-        epctx_load(&loaded, model, &backend, &load, &error) == EPCTX_OK) {
-        epctx_unload(&loaded);
-        return 0;
-    }
-    memset(&finding, 0, sizeof finding);
-    finding.info = loads_rule;
-    finding.node = epctx_str_of(error.node);
-    finding.attribute = error.attribute;
-    finding.message = bare_message(&error, out->file);
-    found(out, &finding);
-    return 1;
-}
-
 static int lint(const char *file, const epctx_check_opts *opts, lint_output *out)
 {
     uint64_t counts[EPCTX_SEVERITY_COUNT];
     epctx_model model;
+    epctx_finding finding;
     epctx_error error;
     epctx_status status;
     cli_progress_begin("lint", 0);
@@ -149,8 +100,11 @@ static int lint(const char *file, const epctx_check_opts *opts, lint_output *out
         fputs(",\n\"findings\": [", stdout);
     }
     status = epctx_lint(&model, opts, found, out, counts, &error);
-    if (status == EPCTX_OK && counts[0] == 0 && !opts->no_files)
-        counts[0] += load_contexts(&model, opts, out);
+    if (status == EPCTX_OK && counts[0] == 0 && !opts->no_files &&
+        rule_loads_fails(&model, file, opts->context_file_path, &finding, &error)) {
+        found(out, &finding);
+        counts[0]++;
+    }
     epctx_model_close(&model);
     cli_progress_end();
     if (status != EPCTX_OK) return cli_fail(&error);
@@ -208,22 +162,26 @@ static int run(int argc, char **argv)
 const cli_command cli_lint = {
     "lint",
     "[--ep NAME] [--hints] [--json] [--no-files] [--hugging-face]\n"
-    "                  [--context-path FILE] [--external-folder FOLDER] FILE",
-    "report what is wrong with a model, by the rules of its EP",
-    "Judges the model, its EPContext nodes, the files they name and the compatibility info. An\n"
-    "error (E...) is what ONNX Runtime 1.30 or the EP refuses; whether operators are known and\n"
-    "used as their schemas want is not judged. Each node is judged by the EP that its source\n"
-    "names, or all of them by --ep. The exit code is 1 when there is an error; warnings (W...)\n"
-    "and hints (I...) leave it at 0.\n\n"
-    "  --ep NAME                  the EP that is to load the model: its name, in any case, or one\n"
-    "                             of qnn, qnn_plugin, openvino, tensorrt, nv_tensorrt_rtx,\n"
-    "                             migraphx, vitisai, telum, example, npu, generic\n"
-    "  --hints                    print hints too\n"
-    "  --json                     one JSON object\n"
-    "  --rules                    list all rules instead, without a FILE\n"
-    "  --no-files                 do not look for files, nor into context binaries\n"
-    "  --hugging-face             links into the blobs folder of a Hugging Face cache are fine\n"
-    "  --context-path FILE        ep.context_file_path: binaries are in its folder\n"
-    "  --external-folder FOLDER   session.model_external_initializers_file_folder_path\n",
+    "             [--context-path FILE] [--external-folder FOLDER] FILE\n"
+    "       epctx lint --rules [--json]",
+    "report errors in a model, by the rules of ONNX Runtime and its EP",
+    "Checks the model, its EPContext nodes, the files that they name and the\n"
+    "compatibility info. An error (E...) is something that ONNX Runtime 1.30 or the\n"
+    "EP rejects. Lint does not check whether operators exist or match their schemas.\n"
+    "The rules for a node are those of the EP in its source, or those of --ep. The\n"
+    "exit code is 1 if there is an error; warnings (W...) and hints (I...) do not\n"
+    "affect it.\n\n"
+    "  --ep NAME                 the EP that will load the model: its name, in any\n"
+    "                            case, or one of qnn, qnn_plugin, openvino,\n"
+    "                            tensorrt, nv_tensorrt_rtx, migraphx, vitisai,\n"
+    "                            telum, example, npu, generic\n"
+    "  --hints                   print hints, too\n"
+    "  --json                    print one JSON object\n"
+    "  --rules                   list all rules\n"
+    "  --no-files                do not look at files or into context binaries\n"
+    "  --hugging-face            accept links into the blobs folder of a Hugging\n"
+    "                            Face cache\n"
+    "  --context-path FILE       ep.context_file_path: binaries are in its folder\n"
+    "  --external-folder FOLDER  session.model_external_initializers_file_folder_path\n",
     run,
 };
