@@ -3369,7 +3369,7 @@ static bool epctx__arena_grow(epctx_arena *arena, size_t size)
     }
     block->next = arena->blocks;
     block->size = room;
-    block->after = usual <= 128 * (size_t)EPCTX_ARENA_BLOCK ? 2 * usual : usual;
+    block->after = usual << (usual <= 128 * (size_t)EPCTX_ARENA_BLOCK);
     arena->blocks = block;
     arena->next = epctx__block_memory(block);
     arena->left = room;
@@ -3599,7 +3599,7 @@ static bool epctx__on_level(const epctx__table *table, uint32_t index, uint32_t 
     return index != EPCTX__NO_NODE && epctx__twig_at(table, index)->level == level;
 }
 
-/* AA tree: skew, then split. */
+/* AA tree: skew, then split. Above a new node, a right child exists. */
 static void epctx__tree_balance(const epctx__table *table, uint32_t *link)
 {
     epctx__twig *top = epctx__twig_at(table, *link);
@@ -3613,8 +3613,8 @@ static void epctx__tree_balance(const epctx__table *table, uint32_t *link)
         top = middle;
     }
     child = top->link[1];
-    middle = child != EPCTX__NO_NODE ? epctx__twig_at(table, child) : NULL;
-    if (middle != NULL && epctx__on_level(table, middle->link[1], top->level)) {
+    middle = epctx__twig_at(table, child);
+    if (epctx__on_level(table, middle->link[1], top->level)) {
         top->link[1] = middle->link[0];
         middle->link[0] = *link;
         middle->level++;
@@ -3717,7 +3717,7 @@ static epctx_status epctx__map_grow(epctx_map *map)
     epctx__table table;
     grown.capacity = map->capacity == 0 ? 16 : map->capacity * 2;
     grown.nodes = (struct epctx__map_node *)epctx_arena_array(map->arena, grown.capacity, each);
-    if (grown.nodes == NULL || grown.capacity > (size_t)1 << 31) {
+    if (grown.nodes == NULL || grown.capacity > (size_t)1 << 31) { /* not taken: 2^31 names */
         return EPCTX_ERR_NOMEM;
     }
     grown.heads = (uint32_t *)(void *)(grown.nodes + grown.capacity);
@@ -4080,7 +4080,7 @@ static void epctx__name_end(char out[EPCTX_NAME_MAX], const char *base, const ch
     size_t size = strlen(base);
     epctx_text_put_format(&text, number > 1 ? "%s%u" : "%s", mark, (uint64_t)number);
     if (size + text.size > most) {
-        size = most > text.size ? most - text.size : 0;
+        size = most - text.size;
         while (size > 0 && ((unsigned char)base[size] & 0xc0) == 0x80) {
             size--;
         }
@@ -5627,7 +5627,7 @@ EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epct
     if (path != NULL) {
         memcpy(path, full, strlen(full) + 1);
     }
-    EPCTX__TRY(epctx_path_relative(epctx_str_of(root), epctx_str_of(full), &inside, error));
+    (void)epctx_path_relative(epctx_str_of(root), epctx_str_of(full), &inside, NULL);
     EPCTX__TRY(
         io->map_fn(io->user, root, inside.data, (flags & EPCTX__PATH_COPY) != 0, out, error));
     if (out->size == 0) {
@@ -5960,12 +5960,11 @@ static bool epctx__refuse(epctx__check *c, epctx_status status, const uint8_t *a
 static bool epctx__check_packed(epctx__check *c, uint32_t kind, const uint8_t *p,
                                 const uint8_t *end)
 {
-    const size_t width = kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8;
-    if (kind != (uint32_t)EPCTX_KIND_INT) {
-        return (size_t)(end - p) % width == 0 ||
-               epctx__refuse(c, EPCTX_ERR_PROTOBUF, p, "a packed field ends inside a number");
+    const bool ints = kind == (uint32_t)EPCTX_KIND_INT;
+    if (!ints && (end - p) % (kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8) != 0) {
+        return epctx__refuse(c, EPCTX_ERR_PROTOBUF, p, "a packed field ends inside a number");
     }
-    while (p < end) {
+    while (ints && p < end) {
         uint64_t value;
         const uint8_t *at = p;
         p = epctx__varint(p, end, 10, &value);
@@ -6248,7 +6247,7 @@ static bool epctx__nanopb_matches(void)
         pb_istream_t stream;
         const char *guard[4]; /* nanopb with messages writes one here if we expect none */
     } probe;
-    bool matches;
+    bool ended, told = true;
     memset(&probe, 0, sizeof probe);
 #ifdef PB_BUFFER_ONLY
     source = 0x5a;
@@ -6258,11 +6257,12 @@ static bool epctx__nanopb_matches(void)
     probe.stream.state = &source; /* read by a nanopb without callbacks */
     probe.stream.bytes_left = 1;
 #endif
-    matches = pb_read(&probe.stream, &byte, 1) && byte == 0x5a && !pb_read(&probe.stream, &byte, 1);
+    pb_read(&probe.stream, &byte, 1);
+    ended = !pb_read(&probe.stream, &source, 1);
 #ifndef PB_NO_ERRMSG
-    matches = matches && probe.stream.errmsg != NULL;
+    told = probe.stream.errmsg != NULL;
 #endif
-    return matches && probe.guard[0] == NULL;
+    return byte == 0x5a && ended && told && probe.guard[0] == NULL; /* not taken: another nanopb */
 }
 
 /* ======================================================================
