@@ -8,10 +8,10 @@
 #   ORT_HOME           an ONNX Runtime that is there already: no download
 #   ORT_INCLUDE        a folder with ONNX Runtime's C headers: no download
 #   EPCTX_TEST_MODELS  a folder of further models to test with
-#   FUZZ_SECONDS       time for each fuzzer       (default: 30; in `make test` 12)
+#   FUZZ_SECONDS       time for each fuzzer       (default: 30; in `make check` 12)
 #   TEST_JOBS          tests run side by side     (default: the number of cores)
 #   NANOPB_SOURCE      nanopb's sources, for other processors (default: Debian's source package)
-#   EPCTX_NO_PACKAGE   1: the tool without `epctx package` and libsodium (not for `make test`)
+#   EPCTX_NO_PACKAGE   1: the tool without `epctx package` and libsodium (not for the tests)
 
 ifeq ($(origin CC),default)
 CC = gcc
@@ -22,14 +22,14 @@ endif
 CFLAGS ?= -O2 -g
 NANOPB_LIBS ?= -lprotobuf-nanopb
 EPCTX_CACHE ?= $(CURDIR)/build/deps
-# `make test` only takes a short look.
+# `make check` only takes a short look.
 FUZZ_SECONDS ?= $(if $(filter fuzz,$(MAKECMDGOALS)),30,12)
 export CC CXX NANOPB_CFLAGS NANOPB_LIBS EPCTX_CACHE FUZZ_SECONDS
 # Exported when they are not set they would reach the programs as empty strings.
 $(foreach v,ORT_HOME ORT_INCLUDE EPCTX_TEST_MODELS EPCTX_NO_PACKAGE,$(if $($(v)),$(eval export $(v))))
 
-# Without a -j of the caller's: all cores.
-ifeq ($(filter -j%,$(MAKEFLAGS)),)
+# Without a -j of the caller's: all cores. A `make` below ours shares its jobs.
+ifeq ($(filter -j%,$(MAKEFLAGS))$(MAKELEVEL:0=),)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
@@ -42,7 +42,8 @@ PIECES   = -DEPCTX_ARENA_BLOCK=0
 # gcc's "undefined" leaves out casts of floats that no integer can hold.
 SANITIZE = -O1 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all \
            -fno-omit-frame-pointer -DEPCTX_DEBUG $(PIECES)
-COMPILE  = $(CC) $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) $(CFLAGS)
+# The same objects in whichever folder the tree is.
+COMPILE  = $(CC) $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) $(CFLAGS) -ffile-prefix-map=$(CURDIR)=.
 LIBS     = $(NANOPB_LIBS) -lm -pthread
 
 CLI_SOURCES  := $(wildcard examples/epctx/*.c)
@@ -56,7 +57,7 @@ CLI_SOURCES  := $(BARE_SOURCES)
 CLI_LIBS     :=
 override CFLAGS += -DEPCTX_CLI_NO_PACKAGE
 endif
-# What includes ONNX Runtime's headers is built by `make plugin` and `make test` only.
+# What includes ONNX Runtime's headers is built by `make plugin` and for the tests only.
 ORT_TESTS    := tests/test_plugin.c $(wildcard tests/test_plugin_*.c)
 TEST_SOURCES := $(filter-out $(ORT_TESTS),$(wildcard tests/test_*.c))
 FUZZ_SOURCES := $(wildcard fuzz/fuzz_*.c fuzz/fuzz_*.cc)
@@ -74,7 +75,7 @@ PLUGINS        := $(if $(wildcard epctx_npu.h),libepctx_ep.so libfive_ep.so) lib
 PLUGIN_KINDS   := build build/asan build/tsan
 PLUGIN_TESTS   := $(foreach k,$(PLUGIN_KINDS),$(ORT_TESTS:%.c=$(k)/%))
 
-# Other processors. Little- and big-endian, 32 and 64 bits are in `make test`.
+# Other processors. Little- and big-endian, 32 and 64 bits are in `make check`.
 PLATFORMS      := i386 s390x
 MORE_PLATFORMS := arm64 armhf powerpc musl
 CC_i386    := i686-linux-gnu-gcc
@@ -94,12 +95,30 @@ ASAN_TESTS := $(TEST_SOURCES:tests/%.c=build/asan/tests/%)
 TSAN_TESTS := build/tsan/tests/test_share build/tsan/tests/test_threads
 FUZZERS    := $(addprefix build/,$(basename $(FUZZ_SOURCES)))
 # The same for coverage. Without libFuzzer the fuzzers only replay.
+replays_of = $(patsubst fuzz/%.c,build/$(1)/fuzz/%,$(filter %.c,$(FUZZ_SOURCES)))
 COVERAGE_PROGRAMS := build/coverage/epctx $(TEST_SOURCES:tests/%.c=build/coverage/tests/%) \
-                     $(patsubst fuzz/%.c,build/coverage/fuzz/%,$(filter %.c,$(FUZZ_SOURCES)))
+                     $(call replays_of,coverage)
+
+# `make test`: everything once, unoptimised, in build/quick.
+QUICK_TESTS   := $(TESTS:build/%=build/quick/%)
+QUICK_PLUGIN  := $(ORT_TESTS:%.c=build/quick/%)
+# Once more under ASan + UBSan: the programs whose cases feed hostile bytes to a reader (of the wire,
+# models, options, paths, blobs, files that change meanwhile) or let allocations fail in one. The
+# others give well-formed input or look at single functions; `make check` runs them so, too.
+QUICK_HOSTILE := wire scan scan_small onnx epnode io_outputs options paths devices payload load \
+                 load_share changed lint repair edit_fields npu_blob buffers weights
+QUICK_ASAN    := $(QUICK_HOSTILE:%=build/quick/asan/tests/test_%)
+# Left out: what compares whole builds by other compilers and for other processors.
+QUICK_SCRIPTS := $(filter-out %/test_platforms.sh,$(TEST_SCRIPTS))
+QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted \
+                  $(QUICK_TESTS) \
+                  $(QUICK_ASAN) $(QUICK_PLUGIN) $(PLUGINS:%=build/quick/%) \
+                  $(call replays_of,quick/asan) build/quick/asan/fuzz/fuzz_wire
 
 .DELETE_ON_ERROR:
-.PHONY: all test demo bench mutate size coverage analyze guards fuzz plugin matrix programs \
-        deps-build deps-demo deps-bench deps-plugin deps-matrix deps-test clean help
+.PHONY: all test check demo bench mutate size coverage analyze guards fuzz plugin matrix programs \
+        test-programs check-programs \
+        deps-build deps-demo deps-bench deps-plugin deps-matrix deps-test deps-check clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
 all: programs
@@ -110,12 +129,23 @@ programs: $(if $(CLI_SOURCES),build/epctx build/asan/epctx) $(TESTS) $(ASAN_TEST
 demo: deps-demo build/epctx
 	@sh examples/demo/demo.sh
 
-## test     everything: unit tests, corpus, judges, compile matrix, fuzzers, other processors, demo
-test: deps-test programs $(FUZZERS) $(foreach k,$(PLUGIN_KINDS),$(PLUGINS:%=$(k)/%)) \
-      $(PLUGIN_TESTS) $(call programs_of,$(PLATFORMS)) build/encrypted \
-      build/asan/encrypted
+# Of two runs in one tree one builds; they test side by side.
+ALONE = mkdir -p build && flock build/lock
+
+## test     the quick tests, minutes: everything built once, unoptimised; readers also under ASan
+test:
+	@$(ALONE) $(MAKE) --no-print-directory test-programs
+	@EPCTX_BUILD=build/quick EPCTX_TEST_QUICK=1 tests/run $(QUICK_SCRIPTS) $(QUICK_TESTS) \
+	    $(QUICK_ASAN) $(QUICK_PLUGIN)
+test-programs: deps-test $(QUICK_PROGRAMS)
+
+## check    all tests, optimised and sanitized; compile matrix, fuzzers, other processors
+check:
+	@$(ALONE) $(MAKE) --no-print-directory check-programs
 	@tests/run $(TEST_SCRIPTS) $(TESTS) $(ASAN_TESTS) $(TSAN_TESTS) $(PLUGIN_TESTS) \
 	    $(call tests_of,$(PLATFORMS))
+check-programs: deps-check programs $(FUZZERS) $(foreach k,$(PLUGIN_KINDS),$(PLUGINS:%=$(k)/%)) \
+                $(PLUGIN_TESTS) $(call programs_of,$(PLATFORMS)) build/encrypted build/asan/encrypted
 
 ## plugin   build/libepctx_ep.so, the plugin EP for ONNX Runtime
 plugin: $(filter build/libepctx_ep.so,$(PLUGINS:%=build/%))
@@ -142,7 +172,7 @@ size: deps-test build/epctx
 	@tests/run tests/test_firmware.sh
 
 ## fuzz     every fuzzer for FUZZ_SECONDS, after a replay of its corpus
-fuzz: deps-test $(FUZZERS)
+fuzz: deps-check $(FUZZERS)
 	@tests/run tests/test_fuzz.sh
 
 ## coverage line and branch coverage of the headers, by section; the rest is listed in a file
@@ -157,8 +187,9 @@ analyze: deps-build
 guards: deps-test
 	@tests/guards.py
 
+# First of all, so that what these goals want is said before anything is installed.
 deps-build:
-	@sh tests/deps.sh build
+	@sh tests/deps.sh build $(filter demo test check bench plugin matrix,$(MAKECMDGOALS:%-programs=%))
 deps-demo: deps-build
 	@sh tests/deps.sh demo
 deps-bench: deps-build
@@ -169,15 +200,19 @@ deps-matrix: deps-build
 	@sh tests/deps.sh matrix
 deps-test: deps-build
 	@sh tests/deps.sh test
+deps-check: deps-build
+	@sh tests/deps.sh check
 
 # ---------------------------------------------------------------- objects
 
-# The same rules three times: plain, sanitized, and clang's for the fuzzers.
-# $(1) the folder under build/, $(2) the compiler with its flags
+# The same rules for every kind of build: plain, quick, sanitized, for coverage, and clang's for the
+# fuzzers.
+# $(1) the folder under build/, $(2) the compiler with its flags, $(3) more flags for plugins
 define rules
 build/$(1)obj/header/%.o: %.h Makefile | deps-build
 	@mkdir -p $$(@D)
-	$(2) -D$$(if $$(filter epctx,$$*),EPCTX,EPCTX_NPU)_IMPLEMENTATION -x c -c $$< -o $$@
+	$(2) $$(HEADER_CFLAGS) -D$$(if $$(filter epctx,$$*),EPCTX,EPCTX_NPU)_IMPLEMENTATION \
+	    -x c -c $$< -o $$@
 
 build/$(1)obj/%.o: %.c Makefile | deps-build
 	@mkdir -p $$(@D)
@@ -197,7 +232,7 @@ build/$(1)libepctx_ops.a: $(OPS_SOURCES:%.c=build/$(1)obj/%.o)
 # Objects of the plugin EPs. ORT reads the models: no wire, no nanopb.
 build/$(1)plugin/%.o: %.c Makefile | deps-plugin
 	@mkdir -p $$(@D)
-	$(2) $$(PLUGIN_FLAGS) -c $$< -o $$@
+	$(2) $$(PLUGIN_FLAGS) $$(HEADER_CFLAGS) -c $$< -o $$@
 
 build/$(1)libepctx_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                           build/$(1)plugin/examples/plugin_ep/device_npu.o
@@ -223,6 +258,19 @@ $(ORT_TESTS:%.c=build/$(1)obj/%.o): build/$(1)obj/%.o: %.c Makefile | deps-plugi
 # The toy device also without ORT, for models that go from one to the other.
 build/$(1)tests/test_plugin: build/$(1)obj/tests/ort/device_toy.o
 
+build/$(1)epctx: $(CLI_SOURCES:%.c=build/$(1)obj/%.o) build/$(1)libepctx_ops.a \
+                 build/$(1)libepctx.a
+	$(2) $$^ $$(LIBS) $$(CLI_LIBS) -o $$@
+
+# An application with a crypto library.
+build/$(1)obj/examples/encrypted/%.o: | deps-test
+build/$(1)encrypted: build/$(1)obj/examples/encrypted/encrypted.o build/$(1)libepctx.a
+	$(2) $$^ $$(LIBS) -lsodium -o $$@
+
+build/$(1)tests/%: build/$(1)obj/tests/%.o build/$(1)libepctx_ops.a build/$(1)libepctx.a
+	@mkdir -p $$(@D)
+	$(2) $$^ $$(LIBS) -o $$@
+
 -include $(wildcard build/$(1)obj/*/*.d build/$(1)obj/*/*/*.d build/$(1)obj/*/*/*/*.d \
                     build/$(1)plugin/*/*/*.d)
 endef
@@ -236,42 +284,34 @@ $(eval $(call rules,,$(COMPILE),-Wl$$(comma)-z$$(comma)defs))
 $(eval $(call rules,asan/,$(COMPILE) $(SANITIZE)))
 THREAD_SANITIZE = -O1 -fsanitize=thread -fno-omit-frame-pointer
 $(eval $(call rules,tsan/,$(COMPILE) $(THREAD_SANITIZE)))
+COVERAGE = -O0 --coverage -fprofile-update=prefer-atomic -DEPCTX_COVERAGE $(PIECES)
+$(eval $(call rules,coverage/,$(COMPILE) $(COVERAGE)))
+$(eval $(call rules,quick/,$(COMPILE) -O0))
+# What everything calls is worth five seconds of optimising, the kernels most of all.
+build/quick/obj/header/%.o build/quick/plugin/examples/plugin_ep/device_npu.o: HEADER_CFLAGS = -O1
+$(eval $(call rules,quick/asan/,$(COMPILE) $(SANITIZE) -O0))
+
+# Fuzzers that only replay.
+define replay
+build/$(1)/fuzz/%: build/$(1)/obj/fuzz/%.o build/$(1)/obj/fuzz/replay.o build/$(1)/libepctx_ops.a \
+                   build/$(1)/libepctx.a
+	@mkdir -p $$(@D)
+	$(2) $$^ $$(LIBS) -o $$@
+endef
+$(eval $(call replay,coverage,$(COMPILE) $(COVERAGE)))
+$(eval $(call replay,quick/asan,$(COMPILE) $(SANITIZE) -O0))
+
 # The fuzzers want clang; libFuzzer brings main().
 FUZZ_SANITIZE = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
                 -DEPCTX_DEBUG
 $(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) -O1 -g $(FUZZ_SANITIZE)))
 build/fuzz/obj/%.o: | deps-test
 
-build/epctx: $(CLI_SOURCES:%.c=build/obj/%.o) build/libepctx_ops.a build/libepctx.a
-	$(CC) $(CFLAGS) $^ $(LIBS) $(CLI_LIBS) -o $@
-
-build/asan/epctx: $(CLI_SOURCES:%.c=build/asan/obj/%.o) build/asan/libepctx_ops.a build/asan/libepctx.a
-	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) $(CLI_LIBS) -o $@
-
-# An application with a crypto library.
-build/obj/examples/encrypted/%.o build/asan/obj/examples/encrypted/%.o: | deps-test
-build/encrypted: build/obj/examples/encrypted/encrypted.o build/libepctx.a
-	$(CC) $(CFLAGS) $^ $(LIBS) -lsodium -o $@
-build/asan/encrypted: build/asan/obj/examples/encrypted/encrypted.o build/asan/libepctx.a
-	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -lsodium -o $@
-
-build/tests/%: build/obj/tests/%.o build/libepctx_ops.a build/libepctx.a
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $^ $(LIBS) -o $@
-
 # The peer is C++.
 build/tests/bench_protobuf: tests/bench_protobuf.cc build/libepctx.a epctx.h | deps-bench
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 -Wall -Wextra -Werror -I. $(NANOPB_CFLAGS) $(CFLAGS) $< build/libepctx.a \
 	    $(LIBS) -lonnx_proto -lprotobuf -o $@
-
-build/asan/tests/%: build/asan/obj/tests/%.o build/asan/libepctx_ops.a build/asan/libepctx.a
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
-
-build/tsan/tests/%: build/tsan/obj/tests/%.o build/tsan/libepctx_ops.a build/tsan/libepctx.a
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(THREAD_SANITIZE) $^ $(LIBS) -o $@
 
 build/fuzz/%: build/fuzz/obj/fuzz/%.o build/fuzz/libepctx_ops.a build/fuzz/libepctx.a
 	clang -fsanitize=fuzzer,address,undefined $^ $(LIBS) -o $@
@@ -281,21 +321,14 @@ build/fuzz/fuzz_wire: fuzz/fuzz_wire.cc build/fuzz/libepctx.a build/fuzz/onnx.de
 	clang++ -std=c++17 -Wall -Wextra -Werror -I. $(NANOPB_CFLAGS) -O1 -g \
 	    -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $< \
 	    build/fuzz/libepctx.a $(LIBS) -lprotobuf -o $@
+build/quick/asan/fuzz/fuzz_wire: fuzz/fuzz_wire.cc build/quick/asan/obj/fuzz/replay.o \
+                                 build/quick/asan/libepctx.a build/fuzz/onnx.desc epctx.h
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -Wall -Wextra -Werror -I. $(NANOPB_CFLAGS) -g $(SANITIZE) -O0 \
+	    $(filter-out epctx.h %.desc,$^) $(LIBS) -lprotobuf -o $@
 build/fuzz/onnx.desc: tests/judge/onnx_schema.py | deps-test
 	@mkdir -p $(@D)
 	$(or $(PYTHON),/usr/bin/python3) -B $< >$@
-
-COVERAGE = --coverage -fprofile-update=prefer-atomic -DEPCTX_COVERAGE $(PIECES)
-$(eval $(call rules,coverage/,$(COMPILE) -O0 $(COVERAGE)))
-build/coverage/epctx: $(CLI_SOURCES:%.c=build/coverage/obj/%.o) build/coverage/libepctx_ops.a build/coverage/libepctx.a
-	$(CC) $(COVERAGE) $^ $(LIBS) $(CLI_LIBS) -o $@
-build/coverage/tests/%: build/coverage/obj/tests/%.o build/coverage/libepctx_ops.a build/coverage/libepctx.a
-	@mkdir -p $(@D)
-	$(CC) $(COVERAGE) $^ $(LIBS) -o $@
-build/coverage/fuzz/%: build/coverage/obj/fuzz/%.o build/coverage/obj/fuzz/replay.o \
-                       build/coverage/libepctx_ops.a build/coverage/libepctx.a
-	@mkdir -p $(@D)
-	$(CC) $(COVERAGE) $^ $(LIBS) -o $@
 
 # A platform has no libraries of its own here: nanopb from its sources, everything static.
 # $(1) its name

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Static analysis of both headers: clang-tidy (.clang-tidy), gcc -fanalyzer, cppcheck, and the stack
-# that functions use. Takes minutes, so it is no part of `make test`. Whoever is missing is skipped.
+# that functions use. Takes minutes, so it is no part of `make check`. Whoever is missing is skipped.
 #
 # A finding fails unless analyze_known.txt has its source line, with the reason. Stack: no function may
 # take more than STACK bytes (default 20480; paths of 4096 bytes live there), no chain of calls more

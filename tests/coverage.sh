@@ -18,8 +18,7 @@ EPCTX_BUILD=$build tests/run "$@" || echo "coverage: some tests failed, see abov
 for fuzzer in $build/fuzz/fuzz_*; do
     name=${fuzzer##*/fuzz_}
     set --
-    for folder in "fuzz/regressions/$name" "fuzz/corpus/$name" fuzz/corpus/open \
-        "build/fuzz/runs/$name/seeds"; do
+    for folder in "fuzz/regressions/$name" "fuzz/corpus/$name" fuzz/corpus/open; do
         for file in "$folder"/*; do [ -f "$file" ] && set -- "$@" "$file"; done
     done
     "$fuzzer" "$@" || echo "coverage: $fuzzer failed"

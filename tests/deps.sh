@@ -1,12 +1,14 @@
 #!/bin/sh
 # What epctx needs from outside, installed only where it is missing.
 #
-#   tests/deps.sh build          compiler, nanopb and libsodium
-#   tests/deps.sh demo           build, Node.js, the demo model and ONNX Runtime
-#   tests/deps.sh test           demo, second compiler, judges and their data
-#   tests/deps.sh bench          build, and the peers to measure beside
-#   tests/deps.sh plugin         build, and the C headers of ONNX Runtime
-#   tests/deps.sh matrix         test, more platforms, older ONNX Runtimes
+#   tests/deps.sh KIND...        first tells what is missing, then installs it; KIND is
+#     build    compiler, nanopb and libsodium
+#     demo     build, Node.js, the demo model and ONNX Runtime
+#     test     demo, second compiler, firmware, judges and their data
+#     check    test, fuzzers, other processors
+#     bench    build, and the peers to measure beside
+#     plugin   build, and the C headers of ONNX Runtime
+#     matrix   plugin, more platforms, older ONNX Runtimes
 #   tests/deps.sh where NAME     print the folder of a downloaded package:
 #                                ort | ort-VERSION | ort-headers | blazeface | onnx-buf |
 #                                nanopb-source
@@ -23,8 +25,10 @@
 #   EPCTX_NO_PACKAGE  1: build without libsodium
 #
 # When nothing is missing this is a handful of tests and no output, so every
-# make target can afford to call it.
+# make target can afford to call it. Where nothing can be had it says so within
+# ten seconds: a server has $patience of them to answer.
 set -eu
+patience=5
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 cache=${EPCTX_CACHE:-$root/build/deps}
@@ -77,37 +81,55 @@ as_root() {
 
 installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q '^install ok installed'; }
 
+# lists_updated COMMAND...: runs an `apt-get update`; fails when no server answers. Once lists come they
+# may take their time.
+lists_updated() {
+    env LC_ALL=C "$@" >"$log" 2>&1 &
+    updating=$!
+    waited=0
+    while kill -0 $updating 2>/dev/null; do
+        if [ $waited -ge $patience ] && ! grep -q '^\(Get\|Hit\):' "$log"; then
+            kill $updating
+            break
+        fi
+        sleep 1
+        waited=$((waited + 1))
+    done
+    wait $updating 2>/dev/null || true # a list that cannot be had need not be the one that matters
+    grep -q '^\(Get\|Hit\):' "$log"
+}
+one_answer="-o Acquire::Retries=0 -o Acquire::http::Timeout=$patience \
+-o Acquire::https::Timeout=$patience"
+
 # Installs everything collected by need() in one go.
 install_wanted() {
     [ -n "$want" ] || return 0
-    options="-y --no-install-recommends -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300"
+    options="-y --no-install-recommends -o DPkg::Lock::Timeout=300"
     have apt-get || die "missing: $want (Debian package names). There is no apt-get here:" \
         "install them in your system's way and try again."
     prefix=$(as_root) || die "missing: $want. Not root and no sudo here; as root run:
     apt-get update && apt-get install -y --no-install-recommends $want"
-    say "installing from Debian: $want"
     log=$(mktemp)
-    try=1
-    while :; do
-        # The package lists may be absent or old, so they are fetched before the first install.
-        # shellcheck disable=SC2086 # prefix, options and want are lists of words
-        if { $prefix apt-get update &&
-             $prefix env DEBIAN_FRONTEND=noninteractive apt-get install $options $want
-           } >"$log" 2>&1; then
-            rm -f "$log"
-            want=
-            return 0
-        fi
-        [ "$try" -lt 3 ] || break
-        try=$((try + 1))
-        say "that failed; try $try of 3"
-        sleep 2
-    done
+    # The package lists may be absent or old, so they are fetched before the install. Without a
+    # server only packages that apt has kept can be installed.
+    # shellcheck disable=SC2086 # prefix, options and want are lists of words
+    if lists_updated $prefix apt-get $one_answer update; then
+        options="$options -o Acquire::Retries=3"
+    else
+        options="$options --no-download"
+        say "no server of Debian answers; trying without"
+    fi
+    # shellcheck disable=SC2086
+    if $prefix env DEBIAN_FRONTEND=noninteractive apt-get install $options $want >>"$log" 2>&1; then
+        rm -f "$log"
+        want=
+        return 0
+    fi
     tail -n 20 "$log" >&2
     rm -f "$log"
     left=
     for p in $want; do installed "$p" || left="$left $p"; done
-    die "could not install:$left. See apt's words above; then, as root:
+    die "could not install:$left. See apt's words above. When the network is there, as root:
     apt-get update && apt-get install$left"
 }
 
@@ -144,18 +166,7 @@ want_test() {
     have g++ || need g++
     have nm || need binutils
     have strace || need strace
-    if have clang; then
-        # clang does not depend on its sanitizer and fuzzer runtimes
-        resources=$(clang -print-resource-dir)
-        set -- "$resources"/lib/linux/libclang_rt.fuzzer-*.a
-        if [ ! -e "$1" ]; then
-            major=$(basename "$resources")
-            need "libclang-rt-${major%%.*}-dev"
-        fi
-    else
-        need clang
-        need libclang-rt-14-dev
-    fi
+    have clang || need clang
     if [ "$PYTHON" = /usr/bin/python3 ]; then
         # A test for the file: starting python costs more than all the rest here.
         have /usr/bin/python3 || need python3
@@ -166,6 +177,21 @@ want_test() {
     [ -d /usr/share/libonnx-testdata/data ] || need libonnx-testdata
     # fuzz/fuzz_wire.cc
     [ -e /usr/include/google/protobuf/dynamic_message.h ] || need libprotobuf-dev
+    want_firmware
+}
+
+want_fuzzers() {
+    # clang does not depend on its sanitizer and fuzzer runtimes
+    if have clang; then
+        resources=$(clang -print-resource-dir)
+        set -- "$resources"/lib/linux/libclang_rt.fuzzer-*.a
+        if [ ! -e "$1" ]; then
+            major=$(basename "$resources")
+            need "libclang-rt-${major%%.*}-dev"
+        fi
+    else
+        need libclang-rt-14-dev
+    fi
 }
 
 # One platform each: its compiler, its C library, and what runs its programs.
@@ -211,12 +237,16 @@ fetch_nanopb() {
         mkdir -p "$tmp/lists/partial" "$tmp/archives/partial"
         echo "deb-src ${DEBIAN_MIRROR:-http://deb.debian.org/debian} bookworm main" >"$tmp/list"
         set -- -o Dir::Etc::sourcelist="$tmp/list" -o Dir::Etc::sourceparts=- \
-            -o Dir::State::lists="$tmp/lists" -o Dir::Cache="$tmp" -o Acquire::Retries=3 \
-            -o APT::Sandbox::User=root
-        (cd "$tmp" && apt-get "$@" update &&
-         apt-get "$@" source --download-only nanopb) >"$tmp/log" 2>&1 || {
-            tail -n 5 "$tmp/log" >&2
-            die "could not download nanopb's source package; or set NANOPB_SOURCE"
+            -o Dir::State::lists="$tmp/lists" -o Dir::Cache="$tmp" -o APT::Sandbox::User=root
+        log=$tmp/log
+        # shellcheck disable=SC2086 # a list of words
+        { lists_updated apt-get "$@" $one_answer update &&
+          (cd "$tmp" &&
+           apt-get "$@" -o Acquire::Retries=3 source --download-only nanopb) >>"$log" 2>&1
+        } || {
+            tail -n 5 "$log" >&2
+            die "could not download nanopb's source package. Try again when the network is there,
+    or set NANOPB_SOURCE to a folder with nanopb $nanopb_version's pb_decode.c."
         }
         sha512_is "$tmp/nanopb_$nanopb_version.orig.tar.gz" "$nanopb_sha512" ||
             die "nanopb_$nanopb_version.orig.tar.gz has an unexpected sha512"
@@ -268,6 +298,11 @@ downloads_missing() {
 
 sha512_is() { [ "$(sha512sum "$1" | cut -d ' ' -f 1)" = "$2" ]; }
 
+# answers PACKAGE: the registry knows it, and says so in time
+answers() {
+    timeout $patience npm view --silent --fetch-retries=0 "$1" dist.tarball >/dev/null 2>&1 </dev/null
+}
+
 # fetch NAME VERSION SHA512 [MEMBER...]: the tarball, then the members wanted
 # of it. Both get their final name by a rename when complete and checked, so
 # what an interrupted run leaves behind is never taken for finished.
@@ -283,7 +318,9 @@ fetch() {
     trap 'exit 130' INT
     trap 'exit 143' TERM
     if [ ! -e "$tgz" ] || ! sha512_is "$tgz" "$sha512"; then
-        say "downloading $pkg $version from npm"
+        answers "$pkg@$version" || die "could not download $pkg $version: no answer from npm.
+    Check that 'npm view $pkg' works and try again; or put the file into $cache
+    as $pkg-$version.tgz yourself."
         try=1
         while :; do
             if (cd "$tmp" && npm pack --silent --loglevel=error "$pkg@$version") \
@@ -347,39 +384,62 @@ fetch_one() {
 
 # ------------------------------------------------------------------ main
 
-case ${1:-} in
-build)
-    want_build ;;
-plugin)
-    packages="ort-headers"
+# collect KIND: adds to what is wanted from Debian, and to $packages
+collect() {
     want_build
-    if downloads_missing; then want_node; fi ;;
-demo)
-    packages="ort blazeface"
-    want_build
-    want_node ;;
-matrix)
-    packages="ort-headers nanopb-source onnx-buf"
-    for o in $ort_older; do packages="$packages ort-${o%%=*}"; done
-    want_build
-    if downloads_missing; then want_node; fi
-    for p in arm64 armhf powerpc musl windows; do want_platform $p; done ;;
-bench)
-    packages="ort ort-headers blazeface"
-    want_build
-    if downloads_missing; then want_node; fi
-    have "${CXX%% *}" || need "$(basename "${CXX%% *}")"
-    [ -e /usr/include/onnx/onnx-ml.pb.h ] || need libonnx-dev
-    [ -e /usr/include/google/protobuf/dynamic_message.h ] || need libprotobuf-dev
-    [ -e /usr/lib/"$(uname -m)"-linux-gnu/libxxhash.so.0 ] || need libxxhash0 ;;
-test)
-    packages="ort ort-headers blazeface onnx-buf nanopb-source"
-    want_build
-    want_node
-    want_test
-    for p in i386 s390x; do want_platform $p; done
-    want_firmware ;;
-where)
+    case $1 in
+    build) ;;
+    plugin)
+        packages="$packages ort-headers"
+        if downloads_missing; then want_node; fi ;;
+    demo)
+        packages="$packages ort blazeface"
+        want_node ;;
+    matrix)
+        packages="$packages ort-headers nanopb-source onnx-buf"
+        for o in $ort_older; do packages="$packages ort-${o%%=*}"; done
+        if downloads_missing; then want_node; fi
+        for p in arm64 armhf powerpc musl windows; do want_platform $p; done ;;
+    bench)
+        packages="$packages ort ort-headers blazeface"
+        if downloads_missing; then want_node; fi
+        have "${CXX%% *}" || need "$(basename "${CXX%% *}")"
+        [ -e /usr/include/onnx/onnx-ml.pb.h ] || need libonnx-dev
+        [ -e /usr/include/google/protobuf/dynamic_message.h ] || need libprotobuf-dev
+        [ -e /usr/lib/"$(uname -m)"-linux-gnu/libxxhash.so.0 ] || need libxxhash0 ;;
+    test | check)
+        packages="$packages ort ort-headers blazeface onnx-buf nanopb-source"
+        want_node
+        want_test
+        [ "$1" = check ] || return 0
+        want_fuzzers
+        for p in i386 s390x; do want_platform $p; done ;;
+    *)
+        sed -n '2,/^set -eu/{/^set -eu/d;s/^# \{0,1\}//;p;}' "$0"
+        exit 2 ;;
+    esac
+}
+
+# What is about to happen, before it does.
+announce() {
+    [ -z "$want" ] || say "to be installed from Debian: $want"
+    for p in $packages; do
+        [ -d "$(folder "$p")" ] || say "to be put into $cache: $(what_is "$p")"
+    done
+}
+
+what_is() {
+    case $1 in
+    ort) echo "ONNX Runtime $ort_version, of npm's $ort_pkg (114 MB)" ;;
+    ort-[0-9]*) echo "ONNX Runtime ${1#ort-}, of npm's $ort_pkg (50 to 110 MB)" ;;
+    ort-headers) echo "ONNX Runtime's C headers, of npm's $headers_pkg (150 MB)" ;;
+    blazeface) echo "the demo's model, of npm's $blazeface_pkg (1 MB)" ;;
+    onnx-buf) echo "a model of npm's $onnx_buf_pkg (1 MB)" ;;
+    nanopb-source) echo "nanopb $nanopb_version, of Debian's source package (1 MB)" ;;
+    esac
+}
+
+if [ "${1:-}" = where ]; then
     case ${2:-} in
     ort) ort_binding "$(folder ort)" || die "ONNX Runtime is not there: tests/deps.sh demo" ;;
     ort-[0-9]*) ort_binding "$(folder "$2")" || die "ONNX Runtime ${2#ort-} is not there" ;;
@@ -388,11 +448,11 @@ where)
         [ -d "$dir" ] || die "$2 is not there: tests/deps.sh test fetches it"
         echo "$dir" ;;
     esac
-    exit ;;
-*)
-    sed -n '2,/^set -eu/{/^set -eu/d;s/^# \{0,1\}//;p;}' "$0"
-    exit 2 ;;
-esac
+    exit
+fi
 
+for kind in "${@:-help}"; do collect "$kind"; done
+packages=$(printf '%s\n' $packages | sort -u)
+announce
 install_wanted
 for p in $packages; do fetch_one "$p"; done

@@ -3,8 +3,11 @@
 # shellcheck shell=sh disable=SC2034 # what is set here is used by the scripts
 top=$PWD
 python=${PYTHON:-/usr/bin/python3}
-plain=$top/${EPCTX_BUILD:-build}/epctx
-epctx=$top/${EPCTX_BUILD:-build/asan}/epctx # with sanitizers; a script that cannot have them takes $plain
+build=$top/${EPCTX_BUILD:-build} # what `make test` builds is in build/quick
+plain=$build/epctx
+epctx=$build/asan/epctx # with sanitizers; a script that cannot have them takes $plain
+# For coverage and mutations there is only one.
+[ -z "${EPCTX_BUILD:-}" ] || [ -e "$epctx" ] || epctx=$plain
 status=0                                    # what the script ends with
 out=out err=err                             # what the tool printed
 
@@ -40,6 +43,12 @@ epctx() {
     "$epctx" "$@" >"$out" 2>"$err"
     code=$?
 }
+
+# quick: is this `make test`? Then fewer rounds of the same cases do.
+quick() { [ "${EPCTX_TEST_QUICK:-}" = 1 ]; }
+
+# rounds ALL FEW: the one or the other
+rounds() { if quick; then echo "$2"; else echo "$1"; fi; }
 
 ok() { echo "ok $1"; }
 

@@ -100,7 +100,7 @@ small() {
     code=$(size -A reader | sed -n 's/^\.text *\([0-9]*\).*/\1/p')
     echo "note reader of memory: $code bytes of code with $1"
 }
-small -O2
+quick || small -O2
 small -Os
 if ! ./reader; then fail "reader of memory" "does not read"
 elif nm reader | grep -E ' U (open|mmap|rename|stat|fstat|unlink|link|realpath|flock|fsync)'; then

@@ -32,6 +32,10 @@ try() {
 
 # ------------------------------------------------------------ the matrix
 
+# COMPILER:STANDARD. A quick run takes both compilers and both languages once.
+compilers=$(rounds "gcc:c99 gcc:c11 g++:c++17 clang:c99 clang:c11 clang++:c++17" \
+    "gcc:c99 clang++:c++17")
+
 implementation() {
     case $1 in
     epctx.h) echo '#define EPCTX_IMPLEMENTATION' ;;
@@ -58,16 +62,16 @@ for header in epctx.h epctx_npu.h; do
         >"$base.static.c"
     for form in alone twice implementation late static; do
         cp "$base.$form.c" "$base.$form.cc"
-        for compiler in gcc clang; do
-            plusplus=$([ $compiler = gcc ] && echo g++ || echo clang++)
-            for std in c99 c11; do
-                # shellcheck disable=SC2086 # lists of flags
-                try "$header $form $compiler $std" $compiler -std=$std $c_warnings $nanopb -I. \
-                    -c "$base.$form.c" -o "$base.$form.$compiler.$std.o"
-            done
-            # shellcheck disable=SC2086
-            try "$header $form $compiler c++17" $plusplus -std=c++17 $warnings $nanopb -I. \
-                -c "$base.$form.cc" -o "$base.$form.$compiler.c++17.o"
+        for entry in $compilers; do
+            compiler=${entry%:*} std=${entry#*:} suffix=c flags=$c_warnings
+            case $std in c++*) suffix=cc flags=$warnings ;; esac
+            case $form in
+            implementation | static) what="-c -o $base.$form.$compiler.$std.o" ;;
+            *) what=-fsyntax-only ;; # nobody looks at the object
+            esac
+            # shellcheck disable=SC2086 # lists of flags
+            try "$header $form $compiler $std" $compiler -std=$std $flags $nanopb -I. $what \
+                "$base.$form.$suffix"
         done
     done
 done
@@ -87,9 +91,12 @@ else
 fi
 
 # Every option alone and the useful bundles; and the proof that an option did something.
-for options in NO_MALLOC NO_STDIO NO_WIRE NO_EDIT STATIC "NO_MALLOC NO_STDIO" \
-    "NO_MALLOC NO_WIRE" "NO_STDIO NO_WIRE" "NO_STDIO NO_EDIT" "NO_WIRE NO_EDIT" "NO_EDIT STATIC" \
-    "NO_MALLOC NO_STDIO NO_WIRE" "NO_MALLOC NO_STDIO NO_EDIT"; do
+single="NO_MALLOC NO_STDIO NO_WIRE NO_EDIT STATIC"
+pairs="NO_MALLOC+NO_STDIO NO_MALLOC+NO_WIRE NO_STDIO+NO_WIRE NO_STDIO+NO_EDIT NO_WIRE+NO_EDIT
+       NO_EDIT+STATIC"
+bundles="NO_MALLOC+NO_STDIO+NO_WIRE NO_MALLOC+NO_STDIO+NO_EDIT"
+for options in $single $(rounds "$pairs" "") $bundles; do
+    options=$(echo "$options" | tr + ' ')
     flags=
     for option in $options; do flags="$flags -DEPCTX_$option"; done
     object=$work/option.$(echo "$options" | tr ' ' '.').o
@@ -141,11 +148,12 @@ names() {
 
 for header in epctx epctx_npu; do
     [ -e $header.h ] || continue
-    for build in gcc.c99 clang.c99 gcc.c++17 clang.c++17; do
-        names "$header.h exports $build" '^epctx_' '--extern-only --defined-only' \
-            "$work/$header.implementation.$build.o"
-        names "$header.h exports when static $build" '^$' '--extern-only --defined-only' \
-            "$work/$header.static.$build.o"
+    for entry in $compilers; do
+        object=$(echo "$entry" | tr : .).o
+        names "$header.h exports $entry" '^epctx_' '--extern-only --defined-only' \
+            "$work/$header.implementation.$object"
+        names "$header.h exports when static $entry" '^$' '--extern-only --defined-only' \
+            "$work/$header.static.$object"
     done
 done
 
@@ -173,6 +181,7 @@ for part in library reader; do
 done
 printf '%s\n' '#define EPCTX_NPU_IMPLEMENTATION' '#include "epctx_npu.h"' >"$work/executor.c"
 
+targets=$(rounds "i686-linux-gnu s390x-linux-gnu" s390x-linux-gnu)
 for part in library reader executor; do
     options=$no_system
     [ $part != reader ] || options="$options -DEPCTX_NO_EDIT"
@@ -182,22 +191,22 @@ for part in library reader executor; do
     fi
     object=$work/$part.thumbv7m.o
     # shellcheck disable=SC2086
-    try "$part for thumbv7m" clang --target=thumbv7m-none-eabi -Os -std=c99 $c_warnings $bare \
-        $options -c "$work/$part.c" -o "$object"
+    try "$part for thumbv7m" clang --target=thumbv7m-none-eabi $(rounds -Os -O0) -std=c99 \
+        $c_warnings $bare $options -c "$work/$part.c" -o "$object"
     names "$part for thumbv7m needs nothing else" \
         '^(mem(cpy|move|set|cmp|chr)|str(len|cmp|ncmp)|pb_[a-z0-9_]+|__aeabi_[a-z0-9]+|epctx_[a-z0-9_]+)$' \
         --undefined-only "$object"
     [ -e "$object" ] && echo "note thumbv7m $part: $(size "$object" | awk 'NR == 2 {
         print $1 " bytes of code and constants, " $2 " of data, " $3 " of zeroed data"}')"
     # 32 bits with other alignments, and the other byte order.
-    for target in i686-linux-gnu s390x-linux-gnu; do
+    for target in $targets; do
         # shellcheck disable=SC2086
         try "$part for $target" clang --target=$target -fsyntax-only -std=c99 $c_warnings $bare \
             $options "$work/$part.c"
     done
 done
 if [ -e epctx_npu.h ]; then
-    for target in i686-linux-gnu s390x-linux-gnu; do
+    for target in $targets; do
         # shellcheck disable=SC2086
         try "compiler for $target" clang --target=$target -fsyntax-only -std=c99 $c_warnings $bare \
             -DEPCTX_NO_STDIO "$work/executor.c"

@@ -261,12 +261,11 @@ END
 fi
 
 # -- ONNX Runtime --
-driver=$top/build/tests/test_plugin
+driver=$build/tests/test_plugin
 model=$(find "$(sh "$top/tests/deps.sh" where blazeface)" -name '*front*.onnx' 2>/dev/null |
     head -n 1)
-if ! [ -x "$driver" ] || ! [ -e "$top/build/libepctx_ep.so" ] || [ -z "$model" ]; then
-    echo "skip conversions in ONNX Runtime: needs build/tests/test_plugin," \
-        "build/libepctx_ep.so and the demo's model"
+if ! [ -x "$driver" ] || ! [ -e "$build/libepctx_ep.so" ] || [ -z "$model" ]; then
+    echo "skip conversions in ONNX Runtime: needs tests/test_plugin, libepctx_ep.so and the demo's model"
     exit $status
 fi
 mkdir ort

@@ -36,10 +36,10 @@ fi
 small="$small $made/raw.onnx $made/typed.onnx"
 # shellcheck disable=SC2086 # a list of names without blanks
 {
-    for seed in 1 2 3; do
+    for seed in $(rounds "1 2 3" 1); do
         "$python" $judge damaged "$plain" $seed 1000 $small || status=1
     done
     # Fewer for the sanitized tool: it takes ten times as long to start.
-    "$python" $judge refused ${EPCTX_BUILD:-build/asan}/epctx 4 400 $small || status=1
+    "$python" $judge refused "$epctx" 4 "$(rounds 400 100)" $small || status=1
 }
 exit $status

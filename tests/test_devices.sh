@@ -2,5 +2,6 @@
 # Device configurations and sharding specs: the library's views, judged by libprotobuf.
 set -eu
 cd "$(dirname "$0")/.."
-exec "${PYTHON:-/usr/bin/python3}" tests/judge/devices.py build/asan/tests/test_devices \
-    "${EPCTX_TEST_FOLDER:-build}/devices.onnx"
+. tests/script.sh
+start devices
+exec "$python" tests/judge/devices.py "$build/asan/tests/test_devices" "$work/devices.onnx"

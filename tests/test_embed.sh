@@ -5,7 +5,9 @@ set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
 start embed_in_ep
-flags="-std=c++17 -O1 -g -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual -Werror"
+sanitize="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+quick && sanitize=-O0
+flags="-std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual -Werror"
 for cxx in g++ clang++; do
     command -v $cxx >/dev/null || { echo "skip embed_in_ep $cxx: not installed"; continue; }
     # shellcheck disable=SC2086 # a list of words
@@ -17,7 +19,7 @@ for cxx in g++ clang++; do
         status=1
     fi
     # shellcheck disable=SC2086 # a list of words
-    if $cxx $flags -fsanitize=address,undefined -fno-sanitize-recover=all -I. \
+    if $cxx $flags $sanitize -I. \
         examples/embed_in_ep/acme_ep.cc -o $work/acme_$cxx >$work/log 2>&1; then
         echo "ok embed_in_ep $cxx compiles"
         $work/acme_$cxx | sed "s/ embed_in_ep / embed_in_ep $cxx /" >$work/out

@@ -4,7 +4,7 @@ set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
 start examples_test
-if ! [ -e build/libepctx_ep.so ] || ! [ -e build/tests/test_plugin ]; then
+if ! [ -e "$build/libepctx_ep.so" ] || ! [ -e "$build/tests/test_plugin" ]; then
     echo "skip examples README: the plugin is not built"
     exit 0
 fi
@@ -16,7 +16,7 @@ fi
 export MODEL
 # What `make` would build is built: only the test's own make may run make.
 awk '/^```sh$/ { on = 1; next } /^```$/ { on = 0 } on' examples/README.md |
-    sed "s/^make .*/:/; s|build/my_ep|$work/my_ep|g" >$work/commands.sh
+    sed "s/^make .*/:/; s|build/|$build/|g; s|$build/my_ep|$work/my_ep|g" >$work/commands.sh
 if ! sh -e $work/commands.sh >$work/log 2>&1; then
     echo "FAIL examples README runs: $(tail -n 1 $work/log)"
     cat $work/log
@@ -50,7 +50,7 @@ node(model.graph, "Relu", "relu", (name,), ("y",))
 with open(path, "wb") as out:
     out.write(model.SerializeToString())
 EOF
-    build/tests/test_plugin --try $work/my_ep/libacorn_ep.so AcornExecutionProvider \
+    "$build/tests/test_plugin" --try $work/my_ep/libacorn_ep.so AcornExecutionProvider \
         $work/hostile.onnx >$work/log 2>&1
     if [ $? -lt 128 ] && grep -q "no node ran on AcornExecutionProvider" $work/log; then
         echo "ok examples my_ep leaves a model that does not fit: ${hostile##* }, ${#hostile}"
@@ -62,7 +62,7 @@ $(tail -n 1 $work/log)"
 done
 
 why=$(EPCTX_TEST_EP="acorn $work/my_ep/libacorn_ep.so AcornExecutionProvider acorn" \
-    build/tests/test_plugin other_hardware other_sdk 2>/dev/null)
+    "$build/tests/test_plugin" other_hardware other_sdk 2>/dev/null)
 if [ "$(echo $why)" = "ok acorn other_hardware ok acorn other_sdk" ]; then
     echo "ok examples my_ep refuses other hardware and another SDK"
 else
@@ -81,7 +81,7 @@ log
 m.onnx
 m_ctx.onnx.sealed
 m_npu.bin.sealed" ] || { echo "other files than expected: $(ls $dir)"; return 1; }
-    build/epctx compile $dir/m.onnx -o $dir/plain_ctx.onnx >$dir/log 2>&1 || return 1
+    "$plain" compile $dir/m.onnx -o $dir/plain_ctx.onnx >$dir/log 2>&1 || return 1
     for sealed in m_ctx.onnx m_npu.bin; do
         if grep -q -a -e EPContext -e conv $dir/$sealed.sealed; then
             echo "$sealed.sealed can be read"
@@ -121,7 +121,7 @@ refused() { # refused PROGRAM FOLDER WHAT MESSAGE
     fi
     grep -q "^encrypted: .*$4" $2/log || { echo "$3: expected '$4' in: $(cat $2/log)"; return 1; }
 }
-for program in build/encrypted build/asan/encrypted; do
+for program in "$build/encrypted" $(rounds "$build/asan/encrypted" ""); do
     name=encrypted$(echo $program | sed -n 's/.*asan.*/_asan/p')
     if ! [ -x $program ]; then
         echo "skip examples $name: $program is not built"

@@ -129,10 +129,10 @@ inject() {
                 fail "$name" "$call $n leaves: $is ($(ls now | tr '\n' ' '))"
                 return ;;
             esac
-            n=$((n + 1))
+            n=$((n + $(rounds 1 3)))
         done
     done
-    if [ $count -lt 3 ]; then fail "$name" "$count injections only"; else ok "$name ($count)"; fi
+    if [ $count -lt "$(rounds 3 1)" ]; then fail "$name" "$count injections only"; else ok "$name ($count)"; fi
 }
 
 writing="write fsync fchmod link linkat rename renameat renameat2 unlink unlinkat mkdir mkdirat"
@@ -177,7 +177,7 @@ while IFS='|' read -r command files arguments; do
     if $have_mount; then
         bad=
         refused=0
-        for room in 0 4096 16384; do
+        for room in $(rounds "0 4096 16384" "0 16384"); do
             rm -rf now
             mkdir now
             unshare -rm sh full.sh $room "$plain" "$files" "$arguments"

@@ -24,7 +24,7 @@ emulate() {
 # try NAME CODE RAM PROGRAM FILE INPUT FLAGS...: builds, runs, and compares with $work/NAME.expected
 # and with the most that code and RAM may be
 try() {
-    for CPU in cortex-m4 cortex-m33; do
+    for CPU in $(rounds "cortex-m4 cortex-m33" cortex-m4); do
         export CPU
         try_on "$@"
     done

@@ -1,20 +1,24 @@
 #!/bin/sh
 # Every fuzzer in build/fuzz: first what once went wrong (fuzz/regressions/NAME)
 # and the seeds (fuzz/corpus/NAME), then FUZZ_SECONDS of new inputs (default 12).
+# In a quick run only the first, by programs without libFuzzer (fuzz/replay.c).
 # What a fuzzer finds it keeps in build/failures; put it into fuzz/regressions.
 # The number behind "cov" counts the edges of the program that inputs reached, "ft" adds how often.
 set -u
 cd "$(dirname "$0")/.."
+. tests/script.sh
+start fuzz
 seconds=${FUZZ_SECONDS:-12}
 data=/usr/share/libonnx-testdata/data
-status=0
+fuzzers=$top/build/fuzz options="-timeout=10 -rss_limit_mb=2048"
+if quick; then fuzzers=$build/asan/fuzz options=; fi
 mkdir -p build/failures
 
-for fuzzer in build/fuzz/fuzz_*; do
+for fuzzer in "$fuzzers"/fuzz_*; do
     [ -f "$fuzzer" ] && [ -x "$fuzzer" ] || continue
     name=${fuzzer##*/fuzz_}
     [ -e "fuzz/fuzz_$name.c" ] || [ -e "fuzz/fuzz_$name.cc" ] || continue
-    runs=${EPCTX_TEST_FOLDER:-build/fuzz}/runs/$name
+    runs=$work/$name
     log=$runs.log
     mkdir -p "$runs/seeds" "$runs/found"
     # Where models are wanted, small ones of many kinds make good seeds.
@@ -34,7 +38,8 @@ for fuzzer in build/fuzz/fuzz_*; do
         for file in "$folder"/*; do [ -f "$file" ] && set -- "$@" "$file"; done
     done
     if [ $# -gt 0 ]; then
-        if "$fuzzer" -timeout=10 -rss_limit_mb=2048 "$@" >"$log" 2>&1; then
+        # shellcheck disable=SC2086 # a list of words
+        if "$fuzzer" $options "$@" >"$log" 2>&1; then
             echo "ok $name replay: $# files"
         else
             echo "FAIL $name replay: expected no finding in $# files, found: \
@@ -46,6 +51,7 @@ $(grep -m 1 -E 'ERROR|runtime error|SUMMARY' "$log")"
     else
         echo "skip $name replay: no file in fuzz/corpus/$name or fuzz/regressions/$name"
     fi
+    quick && continue
 
     dictionary=
     case $name in
@@ -61,7 +67,8 @@ $(grep -m 1 -E 'ERROR|runtime error|SUMMARY' "$log")"
         [ -d "$folder" ] && set -- "$@" "$folder"
     done
     [ "$seconds" -gt 0 ] || { echo "skip $name new inputs: FUZZ_SECONDS is 0"; continue; }
-    if "$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=65536 \
+    # shellcheck disable=SC2086 # a list of words
+    if "$fuzzer" -max_total_time="$seconds" $options -max_len=65536 \
         -artifact_prefix=build/failures/"$name"- "$@" >"$log" 2>&1; then
         echo "ok $name new inputs"
         echo "note $name: $(sed -n 's/^Done \([0-9]*\) runs in \([0-9]*\).*/\1 inputs in \2 s/p' "$log"), \

@@ -5,7 +5,7 @@ set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
 epctx=$plain
-fixtures=$top/${EPCTX_BUILD:-build}/tests/test_lint
+fixtures=$build/tests/test_lint
 models=${EPCTX_TEST_MODELS:-}
 data=/usr/share/libonnx-testdata/data
 start lint_ort
@@ -43,8 +43,7 @@ else
     echo "skip genuine models: EPCTX_TEST_MODELS is not set"
 fi
 "$python" tests/judge/ort_verdicts.py "$epctx" "$work/verdicts" "$work/any_ep.so" "$work/models" \
-    800 1 "$@" 2>"$work/err"
+    "$(rounds 800 200)" 1 "$@" 2>"$work/err"
 status=$?
 [ $status -eq 0 ] || tail -n 5 "$work/err"
-rm -rf "$work"
 exit $status

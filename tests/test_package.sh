@@ -4,7 +4,7 @@
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
-plugin=$top/build/tests/test_plugin
+plugin=$build/tests/test_plugin
 start package
 make_models plain digits
 for model in plain digits; do
@@ -142,7 +142,7 @@ else
 fi
 
 # ONNX Runtime itself.
-if ! [ -x "$plugin" ] || ! [ -e "$top/build/libepctx_ep.so" ]; then
+if ! [ -x "$plugin" ] || ! [ -e "$build/libepctx_ep.so" ]; then
     echo "skip ORT: the plugin is not built"
     exit $status
 fi

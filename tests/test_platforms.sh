@@ -5,7 +5,7 @@
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
-host=$top/build/epctx
+host=$plain
 nanopb=$(sh tests/deps.sh where nanopb-source)
 start platforms
 mkdir "$work/models"

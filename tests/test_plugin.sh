@@ -8,11 +8,11 @@ start plugin_test
 out=/dev/null err=/dev/null
 
 for library in libepctx_ep.so libtoy_ep.so; do
-    if ! [ -e build/$library ]; then
+    if ! [ -e "$build/$library" ]; then
         echo "skip plugin $library: not built"
         continue
     fi
-    exports=$(nm -D --defined-only build/$library | awk '{ print $3 }' | sort | tr '\n' ' ')
+    exports=$(nm -D --defined-only "$build/$library" | awk '{ print $3 }' | sort | tr '\n' ' ')
     if [ "$exports" = "CreateEpFactories ReleaseEpFactory " ]; then
         ok "plugin $library exports two functions"
     else
@@ -20,14 +20,14 @@ for library in libepctx_ep.so libtoy_ep.so; do
 ReleaseEpFactory, found $exports"
     fi
     # ORT hands its functions over; nanopb has nothing to do here.
-    foreign=$(nm -D --undefined-only build/$library | awk '{ print $2 }' | grep -E '^(Ort|pb_)')
+    foreign=$(nm -D --undefined-only "$build/$library" | awk '{ print $2 }' | grep -E '^(Ort|pb_)')
     if [ -z "$foreign" ]; then
         ok "plugin $library needs neither libonnxruntime nor nanopb"
     else
         fail "plugin $library needs neither libonnxruntime nor nanopb" "found $foreign"
     fi
     # What can be written to and is not a constant would be state shared by all sessions.
-    state=$(objdump -t build/$library | awk '/ O \.(data|bss)\t/ { print $NF }' |
+    state=$(objdump -t "$build/$library" | awk '/ O \.(data|bss)\t/ { print $NF }' |
         grep -vE '^(__|completed)' | tr '\n' ' ')
     if [ -z "$state" ]; then
         ok "plugin $library has no mutable state"
@@ -57,20 +57,20 @@ done
 
 # ----------------------------------------------------- the tool and ORT
 
-# build/tests/test_plugin --run CONTEXT_MODEL SOURCE_MODEL: ORT with our EP on the first gives the
+# tests/test_plugin --run CONTEXT_MODEL SOURCE_MODEL: ORT with our EP on the first gives the
 # outputs of ORT's CPU EP on the second. --write SOURCE OUT: ORT writes a context model.
 # --dump MODEL FOLDER: inputs and outputs of ORT's CPU EP, as `epctx run --input-dir` takes them.
-driver=build/tests/test_plugin
+driver=$build/tests/test_plugin
 model=$(find "$(sh tests/deps.sh where blazeface)" -name '*front*.onnx' 2>/dev/null | head -n 1)
-if ! [ -x build/epctx ] || ! [ -e build/libepctx_ep.so ] || [ -z "$model" ]; then
-    echo "skip plugin interchange: needs build/epctx, build/libepctx_ep.so and the demo's model"
+if ! [ -x "$plain" ] || ! [ -e "$build/libepctx_ep.so" ] || [ -z "$model" ]; then
+    echo "skip plugin interchange: needs the tool, libepctx_ep.so and the demo's model"
     exit $status
 fi
 cp "$model" $work/m.onnx
 for how in "" --embed; do
     name="plugin tool to ORT ${how:---external}"
     # shellcheck disable=SC2086 # none or one word
-    if build/epctx compile $work/m.onnx -o $work/tool${how}_ctx.onnx $how >$work/log 2>&1 &&
+    if "$plain" compile $work/m.onnx -o $work/tool${how}_ctx.onnx $how >$work/log 2>&1 &&
         $driver --run $work/tool${how}_ctx.onnx $work/m.onnx >>$work/log 2>&1; then
         ok "$name"
     else
@@ -80,7 +80,7 @@ for how in "" --embed; do
     # shellcheck disable=SC2086 # none or one word
     if $driver --write $work/m.onnx $work/ort${how}_ctx.onnx $how >$work/log 2>&1 &&
         $driver --dump $work/m.onnx $work/cpu$how >>$work/log 2>&1 &&
-        build/epctx run --input-dir $work/cpu$how --output-dir $work/own$how \
+        "$plain" run --input-dir $work/cpu$how --output-dir $work/own$how \
             $work/ort${how}_ctx.onnx >>$work/log 2>&1 &&
         $driver --compare $work/own$how $work/cpu$how >>$work/log 2>&1; then
         ok "$name"
@@ -91,10 +91,10 @@ done
 
 # --------------------------- for authors of EPs: the test programs with another device
 
-if [ -e build/libfive_ep.so ]; then
+if [ -e "$build/libfive_ep.so" ]; then
     for program in test_plugin test_plugin_share test_plugin_rows test_plugin_weightless; do
         if EPCTX_TEST_EP="five libfive_ep.so FiveExecutionProvider five" EPCTX_TEST_MODELS='' \
-            build/tests/$program >$work/log 2>&1 && ! grep -q -e ^FAIL $work/log &&
+            "$build/tests/$program" >$work/log 2>&1 && ! grep -q -e ^FAIL $work/log &&
             grep -q -e "^ok five" -e "^skip five" $work/log; then
             ok "plugin $program with a device of five operators: $(grep -c '^ok five' $work/log) \
 cases, $(grep -c '^skip five' $work/log) do not apply"
@@ -103,7 +103,7 @@ cases, $(grep -c '^skip five' $work/log) do not apply"
         fi
     done
 else
-    echo "skip plugin with a device of five operators: build/libfive_ep.so is not built"
+    echo "skip plugin with a device of five operators: libfive_ep.so is not built"
 fi
 
 # ------------------------------------------------- for authors of EPs: --try
@@ -120,7 +120,7 @@ try() {
         ok "$name"
     fi
 }
-npu="build/libepctx_ep.so EpctxNpuExecutionProvider"
+npu="$build/libepctx_ep.so EpctxNpuExecutionProvider"
 "${PYTHON:-/usr/bin/python3}" - $work/half.onnx <<'END'
 import sys
 sys.path.insert(0, "tests/judge")

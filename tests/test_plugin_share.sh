@@ -6,12 +6,12 @@ set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
 epctx=$plain
-share=$top/build/tests/test_plugin_share
-driver=$top/build/tests/test_plugin
+share=$build/tests/test_plugin_share
+driver=$build/tests/test_plugin
 
-if ! [ -x "$epctx" ] || ! [ -x "$share" ] || ! [ -x "$driver" ] || ! [ -e build/libepctx_ep.so ]; then
-    echo "skip sharing in ONNX Runtime: needs build/epctx, build/libepctx_ep.so and the tests of the" \
-        "plugin"
+if ! [ -x "$epctx" ] || ! [ -x "$share" ] || ! [ -x "$driver" ] ||
+    ! [ -e "$build/libepctx_ep.so" ]; then
+    echo "skip sharing in ONNX Runtime: needs the tool, libepctx_ep.so and the tests of the plugin"
     exit 0
 fi
 # So that no shell is started to find it.
@@ -145,10 +145,10 @@ crash() {
                 fail "$name" "killed at $call $n it cannot be completed"
                 return
             fi
-            n=$((n + 1))
+            n=$((n + $(rounds 1 3)))
         done
     done
-    if [ $kills -lt 12 ]; then fail "$name" "killed $kills times only"
+    if [ $kills -lt "$(rounds 12 6)" ]; then fail "$name" "killed $kills times only"
     else ok "$name ($kills times)"; fi
 }
 crash "a group in ORT is killed" first

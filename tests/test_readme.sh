@@ -35,7 +35,7 @@ cd "$work" || exit 1
 mv code "$source"
 cp "$top"/epctx*.h .
 "$python" "$top/tests/judge/make_model.py" plain plain.onnx &&
-    "$top/build/epctx" compile plain.onnx -o "$model" || {
+    "$plain" compile plain.onnx -o "$model" || {
     echo "FAIL quick start: the model for it could not be made"
     exit 1
 }
@@ -49,11 +49,30 @@ fi
 
 # -- the manuals --
 
+# Both headers once in each language, for all the manuals' programs; $1 is the standard.
+languages="c99 c++17"
+printf '#define EPCTX_IMPLEMENTATION\n#define EPCTX_NPU_IMPLEMENTATION\n#include "epctx_npu.h"\n' \
+    >headers.c
+compile() {
+    case $1 in
+    c99) compiler="${CC:-gcc} -std=c99" ;;
+    *) compiler="${CXX:-g++} -x c++ -std=$1" ;;
+    esac
+    # shellcheck disable=SC2046,SC2086 # lists of words
+    $compiler -Wall -Wextra -Wno-missing-field-initializers -Werror $(rounds -O1 -O0) \
+        ${NANOPB_CFLAGS-} -c -o "$2.$1.o" "$2.c" >log 2>&1
+}
+for standard in $languages; do
+    compile $standard headers && continue
+    echo "FAIL quick starts: the headers do not compile as $standard"
+    cat log
+    exit 1
+done
+
 # manual NAME HEADER TITLE EXPECTED [DECLARATION]: the code below "QUICK START: TITLE" compiles,
 # as C99 and C++17, and what it prints has EXPECTED in it. DECLARATION: what it takes for granted.
 manual() {
     {
-        printf '#define EPCTX_IMPLEMENTATION\n#define EPCTX_NPU_IMPLEMENTATION\n'
         printf '#include "epctx_npu.h"\n#include <stdio.h>\n#include <stdlib.h>\n'
         printf '#include <string.h>\nint main(void)\n{\n%s\n' "${5-}"
         awk -v title=" * QUICK START: $3" 'index($0, title) == 1 { on = 1; next }
@@ -65,15 +84,16 @@ manual() {
         status=1
         return
     }
-    for compiler in "${CC:-gcc} -std=c99" "${CXX:-g++} -x c++ -std=c++17"; do
-        if $compiler -Wall -Wextra -Wno-missing-field-initializers -Werror -O1 ${NANOPB_CFLAGS-} \
-            -c -o manual.o manual.c >log 2>&1 &&
-            ${CXX:-g++} -o manual manual.o ${NANOPB_LIBS:--lprotobuf-nanopb} -lm >>log 2>&1 &&
+    for standard in $languages; do
+        # shellcheck disable=SC2086 # a list of words
+        if compile $standard manual &&
+            ${CXX:-g++} -o manual manual.$standard.o headers.$standard.o \
+                ${NANOPB_LIBS:--lprotobuf-nanopb} -lm >>log 2>&1 &&
             rm -f prefill_* decode_* && ./manual >out 2>>log && [ ! -s log ] &&
             grep -q "$4" out; then
-            echo "ok quick start of $1 (${compiler##*-std=})"
+            echo "ok quick start of $1 ($standard)"
         else
-            echo "FAIL quick start of $1 (${compiler##*-std=}): expected '$4'"
+            echo "FAIL quick start of $1 ($standard): expected '$4'"
             cat log out
             status=1
         fi

@@ -1,5 +1,5 @@
 /* >>share: sessions that share a context, generating and loading. With its own implementation, as
- * epctx_lock_make needs EPCTX_PTHREAD_LOCK; `make test` also runs it under ThreadSanitizer. */
+ * epctx_lock_make needs EPCTX_PTHREAD_LOCK; `make check` also runs it under ThreadSanitizer. */
 #define _XOPEN_SOURCE 700
 #define EPCTX_IMPLEMENTATION
 #define EPCTX_PTHREAD_LOCK

@@ -39,6 +39,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import make_model  # noqa: E402
+from effort import rounds, some  # noqa: E402
 import onnx_schema  # noqa: E402
 
 TOOL = ""
@@ -418,10 +419,10 @@ def check_modes(command):
     report = Report("modes")
     replaced = [n for n in command.outputs if n in command.before]
     root = os.getuid() == 0
-    rounds = [(mode, {}) for mode in (0o6755, 0o2711, 0o4640, 0o1777, 0o660)]
+    tries = [(mode, {}) for mode in some((0o6755, 0o2711, 0o4640, 0o1777, 0o660), 2)]
     if root:  # somebody who cannot give files to the group
-        rounds.append((0o6770, {"user": 65534, "group": 65534, "extra_groups": []}))
-    for mode, who in rounds:
+        tries.append((0o6770, {"user": 65534, "group": 65534, "extra_groups": []}))
+    for mode, who in tries:
         command.begin()
         if who:
             for folder, folders, files in os.walk("now"):
@@ -446,7 +447,7 @@ def check_modes(command):
             wrong = rights_too_many(name, before.get(name, after), after)
             if wrong:
                 report.wrong(wrong)
-    report.end(command.name, len(rounds))
+    report.end(command.name, len(tries))
 
 
 # -- links --
@@ -632,7 +633,7 @@ def stopped(command, call, number):
             process.communicate()
 
 
-MOST_RACES = 150  # of one command
+MOST_RACES = rounds(150, 6)  # of one command
 
 
 def race_places(command):
@@ -649,7 +650,8 @@ def race_places(command):
 def check_races(command):
     """A name of the tool's own becomes a link at a system call that looks at the folder."""
     report = Report("races")
-    tries = [(where, call) for where in race_places(command) for call in on_paths(command)]
+    calls = list(on_paths(command))
+    tries = [(where, call) for where in race_places(command) for call in calls]
     for (name, where, target), (call, number) in tries[::len(tries) // MOST_RACES + 1]:
         command.begin()
         outside_folder()
@@ -685,11 +687,11 @@ def swap(path, spare):
             exchange(path, spare)
 
 
-def check_swaps(command, rounds):
+def check_swaps(command, times):
     """The same by chance: another process swaps file and link as fast as it can."""
     report = Report("swaps")
     for name in command.own_names():
-        for number in range(rounds):
+        for number in range(times):
             command.begin()
             outside_folder()
             folders = list(inner_folders(command, name))
@@ -719,6 +721,9 @@ def check_swaps(command, rounds):
 
 # -- kills, signals, errors --
 
+MOST_CALLS = 5  # of one command in a quick run
+
+
 def injected(command, *injections):
     command.begin()
     calls = ",".join(i.partition(":")[0] for i in injections)
@@ -729,7 +734,7 @@ def injected(command, *injections):
 
 def check_kills(command):
     report = Report("kills")
-    for call, number in changing(command):
+    for call, number in some(changing(command), MOST_CALLS):
         result, state = injected(command, f"{call}:signal=KILL:when={number}")
         report.tried()
         wrong = command.wrong(state, True)
@@ -745,7 +750,7 @@ def check_signals(command):
     if command.args[0] == "open-or-compile":
         return  # that is the application's
     report = Report("signals")
-    for i, (call, number) in enumerate(changing(command)):
+    for i, (call, number) in enumerate(some(changing(command), MOST_CALLS)):
         name = ("INT", "TERM", "HUP")[i % 3]
         result, state = injected(command, f"{call}:signal={name}:when={number}")
         report.tried()
@@ -821,11 +826,12 @@ def unreported():
 
 def check_errors(command):
     report = Report("errors")
-    writes = 0
+    calls, writes = [], 0
     for call, number in changing(command):
         writes += call == "write"
-        if call.startswith(("unlink", "rmdir", "fchmod", "fchown", "utimens")):
-            continue
+        if not call.startswith(("unlink", "rmdir", "fchmod", "fchown", "utimens")):
+            calls.append((call, number, writes))
+    for call, number, writes in some(calls, MOST_CALLS):
         ways = {"EIO": (f"{call}:error=EIO:when={number}",)}
         if not call.startswith(("rename", "openat")):  # what is undone is renamed, and opened
             ways["ENOSPC for good"] = (f"{call}:error=ENOSPC:when={number}+",)
@@ -865,8 +871,9 @@ def check_full(command):
     kept = snapshot("now")
     need = sum((len(d) + 4095) // 4096 for d in files_of(command.after).values())
     shutil.rmtree("now")
-    for room in (0, 1, 2, need + 8):
-        for inodes in (0, 1, 64):
+    rooms, counts = some((0, 1, 2, need + 8), 2), some((0, 1, 64), 2)
+    for room in rooms:
+        for inodes in counts:
             os.mkdir("now")
             subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", "now"], check=True)
             try:
@@ -893,7 +900,7 @@ def check_full(command):
                 wrong = said(result)
             if wrong:
                 report.wrong(f"room for {room} blocks and {inodes} files: {wrong}")
-    report.end(command.name, 12)
+    report.end(command.name, len(rooms) * len(counts))
 
 
 # -- two commands at once --
@@ -978,7 +985,7 @@ def check_pair(files, first, second):
     orders = [one_two, (codes[::-1], state)]
     place(files)
     whole = Pair(files, first)
-    for call, number in on_paths(whole):
+    for call, number in some(on_paths(whole), MOST_CALLS):
         whole.begin()
         with stopped(whole, call, number) as process:
             other = subprocess.Popen(words_of(second), stdin=subprocess.DEVNULL,
@@ -1007,7 +1014,7 @@ class Pair:
         place(self.files)
 
 
-def check_at_once(rounds):
+def check_at_once(times):
     """Two compilations into one output, without any order."""
     report = Report("pairs")
     files = {"p.onnx": model("plain"), "q.onnx": model("plain", other_weights)}
@@ -1016,7 +1023,7 @@ def check_at_once(rounds):
     for order in ((first, second), (second, first)):
         wanted.append(in_order(files, *order)[1])
     place(files)
-    for number in range(rounds):
+    for number in range(times):
         both = [subprocess.Popen([TOOL, *args], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
                 for args in (first, second)]
         texts = [p.communicate(timeout=LIMIT)[1] for p in both]
@@ -1025,16 +1032,16 @@ def check_at_once(rounds):
             report.wrong(f"pair {number}: {b''.join(texts).decode('utf-8', 'replace').strip()}")
         elif snapshot("now") not in wanted:
             report.wrong(f"pair {number}: neither the one nor the other, both exit codes 0")
-    report.end("two compilations at once", rounds)
+    report.end("two compilations at once", times)
 
 
 # -- changes at once --
 
-def check_in_place(rounds):
+def check_in_place(times):
     report = Report("in-place")
     files = made({"p.onnx": model("plain")}, "compile --embed @p.onnx -o @m.onnx")
     files["l.onnx"] = (LINK, "m.onnx")
-    for number in range(rounds):
+    for number in range(times):
         place(files)
         changes = [subprocess.Popen([TOOL, "set", "--in-place",
                                      "now/m.onnx" if i % 2 else "now/l.onnx",
@@ -1054,7 +1061,7 @@ def check_in_place(rounds):
                              f"{'there' if process.returncode else 'lost'}")
         if set(os.listdir("now")) != {n.split("/")[0] for n in files}:
             report.wrong(f"round {number}: left behind: {' '.join(sorted(os.listdir('now')))}")
-    report.end("eight changes at once", rounds)
+    report.end("eight changes at once", times)
 
 
 # -- long names --
@@ -1105,8 +1112,8 @@ def check_names():
     ]
     for name, files, args, suffix in rows:
         report = Report("names")
-        for size in (240, 250, 255):
-            for letter in ("a", "\u00e9", "\u6f22", "\U0001f600"):
+        for size in some((240, 250, 255), 2):
+            for letter in some(("a", "\u00e9", "\u6f22", "\U0001f600"), 2):
                 full = long_name(size, suffix, letter)
                 stem = full[:len(full) - len(suffix)]
                 place({n.replace("NAME", stem): d for n, d in files.items()})
@@ -1123,7 +1130,7 @@ def check_names():
                         report.wrong(f"{text}: there is no file of that name")
                     elif any(UNFINISHED.search(f) for f in found):
                         report.wrong(f"{text}: something is left behind")
-        report.end(name, 12)
+        report.end(name, rounds(12, 4))
     # One byte more than the file system takes is an error that leaves nothing.
     report = Report("names")
     for name, files, args, suffix in rows:
@@ -1260,14 +1267,14 @@ def main():
             if area == "signals" and not PRELOAD:
                 check_waiting()
         elif area == "swaps":
-            each(commands, check_swaps, 16)
+            each(commands, check_swaps, rounds(16, 2))
         elif area == "pairs":
             for pair in make_pairs():
                 check_pair(*pair)
         elif area == "at-once":
-            check_at_once(100)
+            check_at_once(rounds(100, 10))
         elif area == "in-place":
-            check_in_place(12)
+            check_in_place(rounds(12, 2))
         elif area == "names":
             check_names()
         elif area == "real":
