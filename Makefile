@@ -1,16 +1,22 @@
 # epctx: build, test, demo. `make help` lists the targets.
 #
 # Variables, all optional, on the command line or in the environment:
-#   CC, CXX, CFLAGS    compilers and extra compiler flags
+#   CC, CXX            compilers
+#   CFLAGS, CPPFLAGS, LDFLAGS   extra flags for them (LDFLAGS: of build/epctx)
+#   WERROR             empty: warnings are no errors
+#   PREFIX, DESTDIR, bindir, includedir ...   where `make install` puts things, see
+#                      examples/packaging/README.md
 #   NANOPB_CFLAGS      where pb_decode.h is       (default: the system's)
 #   NANOPB_LIBS        nanopb to link with        (default: -lprotobuf-nanopb)
+#   EPCTX_OFFLINE      1: nothing is installed or downloaded; what is missing is an error
 #   EPCTX_CACHE        where downloads are kept   (default: build/deps)
 #   ORT_HOME           an ONNX Runtime that is there already: no download
 #   ORT_INCLUDE        a folder with ONNX Runtime's C headers: no download
 #   EPCTX_TEST_MODELS  a folder of further models to test with
 #   FUZZ_SECONDS       time for each fuzzer       (default: 30; in `make test` 12)
 #   TEST_JOBS          tests run side by side     (default: the number of cores)
-#   NANOPB_SOURCE      nanopb's sources, for other processors (default: Debian's source package)
+#   NANOPB_SOURCE      nanopb's sources, for other processors and `make amalgamate`
+#                      (default: Debian's source package)
 #   EPCTX_NO_PACKAGE   1: the tool without `epctx package` and libsodium (not for `make test`)
 
 ifeq ($(origin CC),default)
@@ -26,15 +32,16 @@ EPCTX_CACHE ?= $(CURDIR)/build/deps
 FUZZ_SECONDS ?= $(if $(filter fuzz,$(MAKECMDGOALS)),30,12)
 export CC CXX NANOPB_CFLAGS NANOPB_LIBS EPCTX_CACHE FUZZ_SECONDS
 # Exported when they are not set they would reach the programs as empty strings.
-$(foreach v,ORT_HOME ORT_INCLUDE EPCTX_TEST_MODELS EPCTX_NO_PACKAGE,$(if $($(v)),$(eval export $(v))))
+$(foreach v,ORT_HOME ORT_INCLUDE EPCTX_TEST_MODELS EPCTX_NO_PACKAGE EPCTX_OFFLINE,$(if $($(v)),$(eval export $(v))))
 
 # Without a -j of the caller's: all cores.
 ifeq ($(filter -j%,$(MAKEFLAGS)),)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
+WERROR  ?= -Werror
 WARNINGS = -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual \
-           -Wstrict-prototypes -Werror
+           -Wstrict-prototypes $(WERROR)
 # -O1: at -O2 gcc removes some of the wrong accesses that are to be found.
 # Every piece of an arena is an allocation of its own: an overrun is seen, and a test that fails each
 # allocation in turn meets them all.
@@ -42,7 +49,9 @@ PIECES   = -DEPCTX_ARENA_BLOCK=0
 # gcc's "undefined" leaves out casts of floats that no integer can hold.
 SANITIZE = -O1 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all \
            -fno-omit-frame-pointer -DEPCTX_DEBUG $(PIECES)
-COMPILE  = $(CC) $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) $(CFLAGS)
+# The same bytes in whatever folder: debug information and __FILE__ do not name it.
+COMPILE  = $(CC) $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) $(CPPFLAGS) $(CFLAGS) \
+           "-ffile-prefix-map=$(CURDIR)=."
 LIBS     = $(NANOPB_LIBS) -lm -pthread
 
 CLI_SOURCES  := $(wildcard examples/epctx/*.c)
@@ -99,7 +108,9 @@ COVERAGE_PROGRAMS := build/coverage/epctx $(TEST_SOURCES:tests/%.c=build/coverag
 
 .DELETE_ON_ERROR:
 .PHONY: all test demo bench mutate size coverage analyze guards fuzz plugin matrix programs \
-        deps-build deps-demo deps-bench deps-plugin deps-matrix deps-test clean help
+        install install-headers install-tool uninstall dist deb amalgamate \
+        deps-build deps-demo deps-bench deps-plugin deps-matrix deps-deb deps-nanopb deps-test \
+        clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
 all: programs
@@ -157,6 +168,31 @@ analyze: deps-build
 guards: deps-test
 	@tests/guards.py
 
+## install  headers, tool, man page, files for pkg-config and CMake, below PREFIX (/usr/local)
+install: install-headers install-tool
+## install-headers, install-tool   one part of it
+install-headers:
+	@sh examples/packaging/install.sh install headers
+install-tool: export EPCTX_OFFLINE = 1
+install-tool: build/epctx
+	@sh examples/packaging/install.sh install tool
+
+## uninstall remove what `make install` with the same variables installed
+uninstall:
+	@sh examples/packaging/install.sh uninstall headers tool
+
+## amalgamate build/amalgamate: epctx.h and epctx_all.c, with nanopb inside
+amalgamate: deps-nanopb
+	@sh examples/packaging/amalgamate.sh
+
+## dist     build/dist: the release archive, its checksum, recipes for Meson, vcpkg and Conan
+dist:
+	@sh examples/packaging/dist.sh
+
+## deb      build/deb: Debian's source package and the packages libepctx-dev and epctx
+deb: deps-deb dist
+	@sh examples/packaging/deb.sh
+
 deps-build:
 	@sh tests/deps.sh build
 deps-demo: deps-build
@@ -167,6 +203,10 @@ deps-plugin: deps-build
 	@sh tests/deps.sh plugin
 deps-matrix: deps-build
 	@sh tests/deps.sh matrix
+deps-deb: deps-build
+	@sh tests/deps.sh deb
+deps-nanopb:
+	@sh tests/deps.sh nanopb
 deps-test: deps-build
 	@sh tests/deps.sh test
 
@@ -243,7 +283,7 @@ $(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) -O1 -g
 build/fuzz/obj/%.o: | deps-test
 
 build/epctx: $(CLI_SOURCES:%.c=build/obj/%.o) build/libepctx_ops.a build/libepctx.a
-	$(CC) $(CFLAGS) $^ $(LIBS) $(CLI_LIBS) -o $@
+	$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) $(CLI_LIBS) -o $@
 
 build/asan/epctx: $(CLI_SOURCES:%.c=build/asan/obj/%.o) build/asan/libepctx_ops.a build/asan/libepctx.a
 	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) $(CLI_LIBS) -o $@

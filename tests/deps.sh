@@ -6,7 +6,9 @@
 #   tests/deps.sh test           demo, second compiler, judges and their data
 #   tests/deps.sh bench          build, and the peers to measure beside
 #   tests/deps.sh plugin         build, and the C headers of ONNX Runtime
-#   tests/deps.sh matrix         test, more platforms, older ONNX Runtimes
+#   tests/deps.sh matrix         test, deb, more platforms, older ONNX Runtimes
+#   tests/deps.sh deb            build, and what makes and judges packages
+#   tests/deps.sh nanopb         nanopb's sources
 #   tests/deps.sh where NAME     print the folder of a downloaded package:
 #                                ort | ort-VERSION | ort-headers | blazeface | onnx-buf |
 #                                nanopb-source
@@ -21,6 +23,7 @@
 #   NANOPB_CFLAGS where a nanopb of your own keeps pb_decode.h
 #   NANOPB_SOURCE a folder with pb_decode.c and the rest of nanopb: no download
 #   EPCTX_NO_PACKAGE  1: build without libsodium
+#   EPCTX_OFFLINE  1: install and download nothing; what is missing is an error
 #
 # When nothing is missing this is a handful of tests and no output, so every
 # make target can afford to call it.
@@ -75,11 +78,17 @@ as_root() {
     fi
 }
 
+# offline WHAT: ends here when WHAT may not be fetched.
+offline() {
+    [ "${EPCTX_OFFLINE:-0}" = 0 ] || die "missing: $1. EPCTX_OFFLINE is set: nothing is fetched."
+}
+
 installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q '^install ok installed'; }
 
 # Installs everything collected by need() in one go.
 install_wanted() {
     [ -n "$want" ] || return 0
+    offline "$want (Debian package names)"
     options="-y --no-install-recommends -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300"
     have apt-get || die "missing: $want (Debian package names). There is no apt-get here:" \
         "install them in your system's way and try again."
@@ -164,6 +173,10 @@ want_test() {
         "$PYTHON" -c 'import google.protobuf' || die "$PYTHON cannot import google.protobuf"
     fi
     [ -d /usr/share/libonnx-testdata/data ] || need libonnx-testdata
+    # test_install.sh
+    have git || need git
+    have cmake || need cmake
+    have pkg-config || need pkg-config
     # fuzz/fuzz_wire.cc
     [ -e /usr/include/google/protobuf/dynamic_message.h ] || need libprotobuf-dev
 }
@@ -195,6 +208,22 @@ want_firmware() {
     have qemu-system-arm || need qemu-system-arm
 }
 
+# `make deb`
+want_deb() {
+    have dpkg-buildpackage || need dpkg-dev
+    have dh || need debhelper
+    sodium_there || need libsodium-dev
+}
+
+# tests/packages.sh
+want_packages() {
+    want_deb
+    have lintian || need lintian
+    have meson || need meson
+    have zsh || need zsh
+    have fish || need fish
+}
+
 # Debian's nanopb has no .c files in its binary package. The source package comes by way of a
 # package list of our own: the system's is not changed.
 fetch_nanopb() {
@@ -207,6 +236,7 @@ fetch_nanopb() {
     tmp=$(mktemp -d "$cache/.tmp.XXXXXX")
     trap 'rm -rf "$tmp"' EXIT
     if [ ! -e "$tgz" ] || ! sha512_is "$tgz" "$nanopb_sha512"; then
+        offline "nanopb's source package"
         say "downloading nanopb's source package from Debian"
         mkdir -p "$tmp/lists/partial" "$tmp/archives/partial"
         echo "deb-src ${DEBIAN_MIRROR:-http://deb.debian.org/debian} bookworm main" >"$tmp/list"
@@ -283,6 +313,7 @@ fetch() {
     trap 'exit 130' INT
     trap 'exit 143' TERM
     if [ ! -e "$tgz" ] || ! sha512_is "$tgz" "$sha512"; then
+        offline "$pkg $version (npm)"
         say "downloading $pkg $version from npm"
         try=1
         while :; do
@@ -363,7 +394,13 @@ matrix)
     for o in $ort_older; do packages="$packages ort-${o%%=*}"; done
     want_build
     if downloads_missing; then want_node; fi
-    for p in arm64 armhf powerpc musl windows; do want_platform $p; done ;;
+    for p in arm64 armhf powerpc musl windows; do want_platform $p; done
+    want_packages ;;
+deb)
+    want_build
+    want_deb ;;
+nanopb)
+    packages="nanopb-source" ;;
 bench)
     packages="ort ort-headers blazeface"
     want_build
