@@ -107,7 +107,7 @@ COVERAGE_PROGRAMS := build/coverage/epctx $(TEST_SOURCES:tests/%.c=build/coverag
                      $(patsubst fuzz/%.c,build/coverage/fuzz/%,$(filter %.c,$(FUZZ_SOURCES)))
 
 .DELETE_ON_ERROR:
-.PHONY: all test demo bench mutate size coverage analyze guards fuzz plugin matrix programs \
+.PHONY: force all test demo bench mutate size coverage analyze guards fuzz plugin matrix programs \
         install install-headers install-tool uninstall dist deb amalgamate \
         deps-build deps-demo deps-bench deps-plugin deps-matrix deps-deb deps-nanopb deps-test \
         clean help
@@ -281,6 +281,12 @@ FUZZ_SANITIZE = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recove
                 -DEPCTX_DEBUG
 $(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) -O1 -g $(FUZZ_SANITIZE)))
 build/fuzz/obj/%.o: | deps-test
+
+# With another EPCTX_NO_PACKAGE than before the tool is built again.
+build/cli_libs: force
+	@mkdir -p $(@D)
+	@echo "$(CLI_LIBS)" | cmp -s - $@ || echo "$(CLI_LIBS)" >$@
+build/obj/examples/epctx/main.o build/asan/obj/examples/epctx/main.o: build/cli_libs
 
 build/epctx: $(CLI_SOURCES:%.c=build/obj/%.o) build/libepctx_ops.a build/libepctx.a
 	$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) $(CLI_LIBS) -o $@
