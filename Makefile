@@ -135,7 +135,7 @@ plugin: $(filter build/libepctx_ep.so,$(PLUGINS:%=build/%))
 matrix: deps-plugin deps-matrix build/epctx $(ORT_TESTS:tests/%.c=build/tests/%) \
         $(PLUGINS:%=build/%) $(call programs_of,$(MORE_PLATFORMS))
 	@EPCTX_PLATFORMS="$(MORE_PLATFORMS)" tests/run tests/matrix.sh tests/test_platforms.sh \
-	    tests/windows.sh \
+	    tests/windows.sh tests/packages.sh \
 	    $(call tests_of,$(MORE_PLATFORMS))
 
 ## bench    models beside libprotobuf and cp, the weight table beside XXH3, networks beside ORT

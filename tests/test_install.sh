@@ -8,6 +8,7 @@ start install
 out=$work/out err=$work/err
 version=$(sed -n 's/^#define EPCTX_VERSION_STRING "\(.*\)"$/\1/p' epctx.h)
 CC=${CC:-gcc} CXX=${CXX:-g++}
+export CC CXX
 unset MAKEFLAGS MFLAGS MAKELEVEL prefix PREFIX DESTDIR
 
 # top_make ARGUMENT...: a make of its own in this tree
@@ -53,7 +54,7 @@ same "files" "$work/expected" "$work/found"
 if [ -z "$(find "$stage/usr" -type f ! -name epctx ! -perm 644)$(find "$stage/usr" -type d \
     ! -perm 755)" ] && [ "$(stat -c %a "$stage/usr/bin/epctx")" = 755 ]; then ok "modes"
 else fail "modes" "some are neither 644 nor, for folders and the tool, 755"; fi
-if grep -rl -e '@[A-Z_]*@' "$stage" >"$out"; then fail "templates" "not filled in"
+if grep -rIl -e '@[A-Z_]*@' "$stage" >"$out"; then fail "templates" "not filled in"
 else ok "templates"; fi
 run "tool" "$stage/usr/bin/epctx" --version
 grep -qx "epctx $version" "$out" || fail "tool" "expected version $version"
@@ -176,7 +177,7 @@ expect(1 ${SERIES})
 expect(1 ${OURS} EXACT)
 expect(1 0...9)
 expect(0 0.1)
-expect(0 0.1...0.2)
+expect(0 0.1...<${SERIES})
 expect(0 ${SERIES}.999)
 expect(0 99)
 find_package(epctx ${SERIES} REQUIRED CONFIG)
@@ -190,7 +191,7 @@ target_compile_definitions(no_wire PRIVATE EPCTX_NO_WIRE)
 target_link_libraries(no_wire PRIVATE epctx::headers)
 E3
 run "CMake" cmake -S . -B "$work/cmake" -DCMAKE_PREFIX_PATH="$work/moved" \
-    -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" -DOURS="$version" -DSERIES="${version%.*}"
+    -DOURS="$version" -DSERIES="${version%.*}"
 run "CMake builds" cmake --build "$work/cmake"
 prints "CMake, C99" "$work/cmake/in_c"
 prints "CMake, C++17" "$work/cmake/in_cxx"
@@ -238,7 +239,7 @@ add_executable(in_c main.c epctx.c)
 target_link_libraries(in_c PRIVATE epctx::epctx)
 E3
 run "FetchContent" cmake -S fetch -B fetched -DARCHIVE="file://$work/first.tar.gz" \
-    -DCMAKE_C_COMPILER="$CC" -DNANOPB_SOURCE="$nanopb"
+    -DNANOPB_SOURCE="$nanopb"
 run "FetchContent builds" cmake --build fetched
 prints "FetchContent" fetched/in_c
 if [ -e fetched/_deps/epctx-build/libepctx_nanopb.a ]; then ok "FetchContent, NANOPB_SOURCE"
