@@ -1,14 +1,14 @@
 # epctx: build, test, demo. `make help` lists the targets.
 #
 # Variables, all optional, on the command line or in the environment:
-#   CC, CXX            compilers
-#   CFLAGS, CPPFLAGS, LDFLAGS   extra flags for them (LDFLAGS: of build/epctx)
-#   WERROR             empty: warnings are no errors
-#   PREFIX, DESTDIR, bindir, includedir ...   where `make install` puts things, see
+#   CC, CXX, CFLAGS    compilers and extra compiler flags
+#   CPPFLAGS, LDFLAGS  more of them, LDFLAGS for build/epctx
+#   WERROR             empty: a warning does not stop the build
+#   PREFIX, DESTDIR    where `make install` puts things; the GNU folder variables work, too, see
 #                      examples/packaging/README.md
 #   NANOPB_CFLAGS      where pb_decode.h is       (default: the system's)
 #   NANOPB_LIBS        nanopb to link with        (default: -lprotobuf-nanopb)
-#   EPCTX_OFFLINE      1: nothing is installed or downloaded; what is missing is an error
+#   EPCTX_OFFLINE      1: install and download nothing; stop when something is missing
 #   EPCTX_CACHE        where downloads are kept   (default: build/deps)
 #   ORT_HOME           an ONNX Runtime that is there already: no download
 #   ORT_INCLUDE        a folder with ONNX Runtime's C headers: no download
@@ -168,20 +168,21 @@ analyze: deps-build
 guards: deps-test
 	@tests/guards.py
 
-## install  headers, tool, man page, files for pkg-config and CMake, below PREFIX (/usr/local)
+## install  headers, tool, man page, completions, pkg-config and CMake files, in PREFIX (/usr/local)
 install: install-headers install-tool
-## install-headers, install-tool   one part of it
+## install-headers   only what a program needs to build with epctx
 install-headers:
 	@sh examples/packaging/install.sh install headers
+## install-tool      only the tool, its man page and completions
 install-tool: export EPCTX_OFFLINE = 1
 install-tool: build/epctx
 	@sh examples/packaging/install.sh install tool
 
-## uninstall remove what `make install` with the same variables installed
+## uninstall  remove what `make install` with the same variables installed
 uninstall:
 	@sh examples/packaging/install.sh uninstall headers tool
 
-## amalgamate build/amalgamate: epctx.h and epctx_all.c, with nanopb inside
+## amalgamate  build/amalgamate: epctx.h and epctx_all.c with nanopb inside
 amalgamate: deps-nanopb
 	@sh examples/packaging/amalgamate.sh
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# What `make deb` and `make dist` make for others: Debian's packages, the recipes for Meson, vcpkg
-# and Conan; and completions for zsh and fish. `make matrix` runs it. vcpkg and Conan are not in
-# Debian: their recipes run here with little of our own in the place of both.
+# What packagers get: Debian packages, recipes for Meson, vcpkg and Conan, completions for zsh and
+# fish. `make matrix` runs it. vcpkg and Conan are not in Debian: stand-ins for the functions that
+# the recipes call run these.
 set -u
 cd "$(dirname "$0")/.."
 . tests/script.sh
@@ -10,57 +10,34 @@ out=$work/out err=$work/err
 version=$(sed -n 's/^#define EPCTX_VERSION_STRING "\(.*\)"$/\1/p' epctx.h)
 unset MAKEFLAGS MFLAGS MAKELEVEL prefix PREFIX DESTDIR
 
-# run NAME COMMAND...: the command succeeds.
-run() {
-    name=$1
-    shift
-    "$@" >"$out" 2>"$err"
-    code=$?
-    said "$name" 0
-}
-
 # The last commit, in a folder of its own.
 git clone -q --depth 1 "file://$top" "$work/tree" || exit 1
 cd "$work" || exit 1
-cat >epctx.c <<'E3'
-#define EPCTX_IMPLEMENTATION
-#include <epctx.h>
-E3
-cat >main.c <<'E3'
-#include <epctx.h>
-#include <stdio.h>
-int main(void)
-{
-    static const unsigned char bytes[] = {0x08, 0x0a, 0x3a, 0x03, 0x12, 0x01, 'g'};
-    epctx_model model;
-    if (epctx_model_open_memory(&model, bytes, sizeof bytes, NULL, NULL) != EPCTX_OK) return 1;
-    printf("IR version %d\n", (int)epctx_model_read(&model).ir_version);
-    epctx_model_close(&model);
-    return 0;
-}
-E3
+cp "$top/tests/judge/outside.c" main.c
+printf '#define EPCTX_IMPLEMENTATION\n#define EPCTX_NPU_IMPLEMENTATION\n#include <epctx_npu.h>\n' \
+    >epctx.c
 
 # -- Debian --
-run "make deb" env DEB_BUILD_OPTIONS=noopt make --no-print-directory -C tree deb
+works "make deb" env DEB_BUILD_OPTIONS=noopt make --no-print-directory -C tree deb
 deb=tree/build/deb
-run "lintian" lintian --allow-root --fail-on error,warning \
+works "lintian" lintian --allow-root --fail-on error,warning \
     "$deb/epctx_$version"-*.changes
 for package in "$deb"/epctx_*.deb "$deb"/libepctx-dev_*.deb; do
-    run "unpack ${package##*/}" dpkg-deb -x "$package" root
+    works "unpack ${package##*/}" dpkg-deb -x "$package" root
 done
-run "packaged tool" root/usr/bin/epctx --version
-run "packaged headers" gcc -O0 -Iroot/usr/include -o by_deb main.c epctx.c \
+works "packaged tool" root/usr/bin/epctx --version
+works "packaged headers" gcc -O0 -Iroot/usr/include -o by_deb main.c epctx.c \
     $(PKG_CONFIG_PATH=root/usr/share/pkgconfig pkg-config --libs epctx)
-run "packaged headers: program" ./by_deb
+works "packaged headers: program" ./by_deb
 if [ -e root/usr/share/man/man1/epctx.1.gz ] && [ -e root/usr/share/doc/epctx/copyright ] &&
     [ -e root/usr/share/zsh/vendor-completions/_epctx ]; then ok "packaged files"
 else fail "packaged files" "man page, copyright or completion is missing"; fi
 
 # -- the tool without libsodium --
 mkdir without
-run "EPCTX_NO_PACKAGE" make --no-print-directory -C tree CFLAGS=-O0 EPCTX_NO_PACKAGE=1 \
+works "EPCTX_NO_PACKAGE" make --no-print-directory -C tree CFLAGS=-O0 EPCTX_NO_PACKAGE=1 \
     install DESTDIR="$work/without" PREFIX=/usr
-run "EPCTX_NO_PACKAGE: tool" without/usr/bin/epctx help
+works "EPCTX_NO_PACKAGE: tool" without/usr/bin/epctx help
 if grep -q '^  package' "$out" || ldd without/usr/bin/epctx | grep -q sodium; then
     fail "EPCTX_NO_PACKAGE: no libsodium" "it is still there"
 else ok "EPCTX_NO_PACKAGE: no libsodium"; fi
@@ -80,9 +57,9 @@ project('outside', 'c', default_options: ['c_std=c99', 'optimization=0'])
 epctx = dependency('epctx', version: '>= 0.2')
 executable('outside', 'main.c', 'epctx.c', dependencies: epctx)
 E3
-run "Meson" meson setup --wrap-mode=forcefallback --force-fallback-for=epctx built meson
-run "Meson builds" meson compile -C built
-run "Meson: program" built/outside
+works "Meson" meson setup --wrap-mode=forcefallback --force-fallback-for=epctx built meson
+works "Meson builds" meson compile -C built
+works "Meson: program" built/outside
 
 # -- vcpkg: its functions as far as the recipe uses them --
 cat >vcpkg.cmake <<'E3'
@@ -108,9 +85,9 @@ set(PORT epctx)
 set(CURRENT_PACKAGES_DIR "${FOLDER}/packages")
 include("${RECIPE}/portfile.cmake")
 E3
-run "vcpkg recipe" cmake -DARCHIVES="$work/tree/build/dist" -DFOLDER="$work/vcpkg" \
+works "vcpkg recipe" cmake -DARCHIVES="$work/tree/build/dist" -DFOLDER="$work/vcpkg" \
     -DRECIPE="$work/$recipes/vcpkg" -P vcpkg.cmake
-run "vcpkg recipe: manifest" "$python" -m json.tool "$recipes/vcpkg/vcpkg.json"
+works "vcpkg recipe: manifest" "$python" -m json.tool "$recipes/vcpkg/vcpkg.json"
 mkdir port
 cp main.c epctx.c port/
 cat >port/CMakeLists.txt <<'E3'
@@ -120,8 +97,8 @@ find_package(epctx CONFIG REQUIRED)
 add_executable(outside main.c epctx.c)
 target_link_libraries(outside PRIVATE epctx::epctx)
 E3
-run "vcpkg recipe: CMake" cmake -S port -B ported -DCMAKE_PREFIX_PATH="$work/vcpkg/packages"
-run "vcpkg recipe: CMake builds" cmake --build ported
+works "vcpkg recipe: CMake" cmake -S port -B ported -DCMAKE_PREFIX_PATH="$work/vcpkg/packages"
+works "vcpkg recipe: CMake builds" cmake --build ported
 
 # -- Conan: its classes and functions as far as the recipe uses them --
 cat >conan.py <<'E3'
@@ -156,15 +133,15 @@ recipe.package()
 recipe.package_info()
 assert recipe.version == sys.argv[3] and recipe.cpp_info.system_libs == ["m"]
 E3
-run "Conan recipe" "$python" -B conan.py tree/build/dist "$recipes/conan" "$version"
-run "Conan recipe: headers" gcc -fsyntax-only -Iconan_package/include main.c
+works "Conan recipe" "$python" -B conan.py tree/build/dist "$recipes/conan" "$version"
+works "Conan recipe: headers" gcc -fsyntax-only -Iconan_package/include main.c
 
 # -- completions --
 mkdir bin
 ln -s "$work/root/usr/bin/epctx" bin/epctx
 PATH=$work/bin:$PATH
 fish=$top/examples/epctx/completion/epctx.fish
-run "fish" fish --no-config -c "source $fish; complete -C 'epctx li'; \
+works "fish" fish --no-config -c "source $fish; complete -C 'epctx li'; \
     complete -C 'epctx lint --no-f'; complete -C 'epctx help ext'; complete -C 'epctx lint mai'"
 if [ "$(cut -f 1 "$out" | tr '\n' ' ')" = "lint --no-files extract main.c " ]; then
     ok "completion, fish"
@@ -181,7 +158,7 @@ try epctx help ext | grep '^ext'
 try epctx lint --no-f | grep '^--no-f'
 try epctx lint mai
 E3
-run "zsh" zsh -f zsh.sh "$top/examples/epctx/completion/_epctx"
+works "zsh" zsh -f zsh.sh "$top/examples/epctx/completion/_epctx"
 if [ "$(tr '\n' ' ' <"$out")" = "lint extract --no-files files " ]; then ok "completion, zsh"
 else fail "completion, zsh" "found other words"; fi
 cd "$top" && rm -rf "$work"

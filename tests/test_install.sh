@@ -17,15 +17,6 @@ top_make() {
     code=$?
 }
 
-# run NAME COMMAND...: the command succeeds.
-run() {
-    name=$1
-    shift
-    "$@" >"$out" 2>"$err"
-    code=$?
-    said "$name" 0
-}
-
 # files FOLDER: the files in it, sorted
 files() { (cd "$1" && find . ! -type d | sed 's|^\./||' | LC_ALL=C sort); }
 
@@ -56,7 +47,7 @@ if [ -z "$(find "$stage/usr" -type f ! -name epctx ! -perm 644)$(find "$stage/us
 else fail "modes" "some are neither 644 nor, for folders and the tool, 755"; fi
 if grep -rIl -e '@[A-Z_]*@' "$stage" >"$out"; then fail "templates" "not filled in"
 else ok "templates"; fi
-run "tool" "$stage/usr/bin/epctx" --version
+works "tool" "$stage/usr/bin/epctx" --version
 grep -qx "epctx $version" "$out" || fail "tool" "expected version $version"
 head -n 1 "$stage/usr/share/man/man1/epctx.1" | grep -qF "\"epctx $version\"" ||
     fail "man page" "does not name version $version"
@@ -99,30 +90,9 @@ if [ -e relative ]; then fail "a relative prefix" "something was installed"; fi
 
 # -- a program that uses both headers --
 mkdir "$work/program"
-cat >"$work/program/epctx.c" <<'E3'
-#define EPCTX_IMPLEMENTATION
-#define EPCTX_NPU_IMPLEMENTATION
-#include <epctx_npu.h>
-E3
-cat >"$work/program/main.c" <<'E3'
-#include <epctx.h>
-#include <epctx_npu.h>
-#include <stdio.h>
-int main(void)
-{
-    static const unsigned char bytes[] = {0x08, 0x0a, 0x3a, 0x03, 0x12, 0x01, 'g'};
-    epctx_model model;
-    epctx_npu npu;
-    epctx_backend backend;
-    epctx_error error;
-    if (epctx_npu_init(&npu, NULL, &backend, &error) != EPCTX_OK ||
-        epctx_model_open_memory(&model, bytes, sizeof bytes, NULL, &error) != EPCTX_OK)
-        return puts(error.message), 1;
-    printf("IR version %d\n", (int)epctx_model_read(&model).ir_version);
-    epctx_model_close(&model);
-    return 0;
-}
-E3
+cp tests/judge/outside.c "$work/program/main.c"
+printf '#define EPCTX_IMPLEMENTATION\n#define EPCTX_NPU_IMPLEMENTATION\n#include <epctx_npu.h>\n' \
+    >"$work/program/epctx.c"
 cp "$work/program/epctx.c" "$work/program/epctx.cc"
 cp "$work/program/main.c" "$work/program/main.cc"
 
@@ -138,7 +108,7 @@ top_make install-headers PREFIX="$work/first"
 said "install-headers" 0
 PKG_CONFIG_PATH=$work/first/share/pkgconfig
 export PKG_CONFIG_PATH
-run "pkg-config" pkg-config --modversion epctx
+works "pkg-config" pkg-config --modversion epctx
 grep -qx "$version" "$out" || fail "pkg-config" "expected version $version"
 flags=$(pkg-config --cflags --libs epctx)
 cd "$work/program" || exit 1
@@ -180,6 +150,26 @@ expect(0 0.1)
 expect(0 0.1...<${SERIES})
 expect(0 ${SERIES}.999)
 expect(0 99)
+E3
+# Where nanopb may be, each in a scope of its own: a folder has its own targets.
+# nanopb FOLDER PATTERN SETTING...: what epctx::epctx links with
+nanopb() {
+    mkdir "$1"
+    {
+        printf '%s\n' "$3" 'find_package(epctx QUIET CONFIG)' 'set(found "${epctx_FOUND}")' \
+            'if(TARGET epctx::epctx)' \
+            '    get_target_property(found epctx::epctx INTERFACE_LINK_LIBRARIES)' 'endif()' \
+            "if(NOT \"\${found}\" MATCHES \"$2\")" \
+            "    message(FATAL_ERROR \"$1 nanopb: \${found}\")" 'endif()'
+    } >"$1/CMakeLists.txt"
+    echo "add_subdirectory($1)" >>CMakeLists.txt
+}
+nanopb own '^epctx::headers;own' 'add_library(own INTERFACE)
+set(EPCTX_NANOPB own)'
+nanopb system '^epctx::headers;.*/libprotobuf-nanopb' 'set(CMAKE_DISABLE_FIND_PACKAGE_nanopb ON)'
+nanopb no '^0$' 'set(CMAKE_DISABLE_FIND_PACKAGE_nanopb ON)
+set(EPCTX_NANOPB_INCLUDE "")'
+cat >>CMakeLists.txt <<'E3'
 find_package(epctx ${SERIES} REQUIRED CONFIG)
 find_package(epctx REQUIRED CONFIG)
 add_executable(in_c main.c epctx.c)
@@ -190,9 +180,9 @@ add_library(no_wire STATIC epctx.c)
 target_compile_definitions(no_wire PRIVATE EPCTX_NO_WIRE)
 target_link_libraries(no_wire PRIVATE epctx::headers)
 E3
-run "CMake" cmake -S . -B "$work/cmake" -DCMAKE_PREFIX_PATH="$work/moved" \
+works "CMake" cmake -S . -B "$work/cmake" -DCMAKE_PREFIX_PATH="$work/moved" \
     -DOURS="$version" -DSERIES="${version%.*}"
-run "CMake builds" cmake --build "$work/cmake"
+works "CMake builds" cmake --build "$work/cmake"
 prints "CMake, C99" "$work/cmake/in_c"
 prints "CMake, C++17" "$work/cmake/in_cxx"
 
@@ -206,22 +196,22 @@ archive=epctx-$version.tar.gz
 mkdir "$work/a longer name"
 for clone in "$work/clone" "$work/a longer name/clone"; do
     git clone -q --depth 1 "file://$top" "$clone" 2>"$err" || exit 1
-    run "dist" make --no-print-directory -C "$clone" dist
+    works "dist" make --no-print-directory -C "$clone" dist
 done
 cp "$work/clone/build/dist/$archive" "$work/first.tar.gz"
-run "dist again" make --no-print-directory -C "$work/clone" dist
+works "dist again" make --no-print-directory -C "$work/clone" dist
 same "dist: the same bytes" "$work/first.tar.gz" "$work/clone/build/dist/$archive"
 same "dist: from another folder" "$work/first.tar.gz" \
     "$work/a longer name/clone/build/dist/$archive"
 cd "$work/clone/build/dist" || exit 1
-run "SHA256SUMS" sha256sum -c SHA256SUMS
+works "SHA256SUMS" sha256sum -c SHA256SUMS
 cd "$work" || exit 1
 tar -tzf first.tar.gz | grep -v '/$' | sed "s|^epctx-$version/||" | LC_ALL=C sort >found
 git -C "$top" ls-tree -r --name-only HEAD | LC_ALL=C sort >expected
 same "dist: every file" expected found
 object=build/obj/examples/epctx/json.o
 for clone in "$work/clone" "$work/a longer name/clone"; do
-    run "an object" make --no-print-directory -C "$clone" CFLAGS="-O0 -g" $object
+    works "an object" make --no-print-directory -C "$clone" CFLAGS="-O0 -g" $object
 done
 same "an object: the same bytes in another folder" "clone/$object" "a longer name/clone/$object"
 
@@ -238,15 +228,15 @@ FetchContent_MakeAvailable(epctx)
 add_executable(in_c main.c epctx.c)
 target_link_libraries(in_c PRIVATE epctx::epctx)
 E3
-run "FetchContent" cmake -S fetch -B fetched -DARCHIVE="file://$work/first.tar.gz" \
+works "FetchContent" cmake -S fetch -B fetched -DARCHIVE="file://$work/first.tar.gz" \
     -DNANOPB_SOURCE="$nanopb"
-run "FetchContent builds" cmake --build fetched
+works "FetchContent builds" cmake --build fetched
 prints "FetchContent" fetched/in_c
 if [ -e fetched/_deps/epctx-build/libepctx_nanopb.a ]; then ok "FetchContent, NANOPB_SOURCE"
 else fail "FetchContent, NANOPB_SOURCE" "nanopb was not built"; fi
 
 # -- without nanopb --
-run "amalgamate" make --no-print-directory -C clone amalgamate EPCTX_CACHE="$work/no_cache" \
+works "amalgamate" make --no-print-directory -C clone amalgamate EPCTX_CACHE="$work/no_cache" \
     NANOPB_SOURCE="$nanopb"
 all=clone/build/amalgamate
 for file in epctx.h epctx_all.c; do
